@@ -1,0 +1,3 @@
+module tansy
+
+go 1.26

@@ -1,0 +1,128 @@
+// TRUSTED: byte buffers. Go: internal/extern/dbytes.
+//
+// Bytes is a mutable buffer, Blk an immutable block of 4096 bytes (as it lies
+// in the cache and on the device). Numbers in them are little-endian.
+include "../lib/machine.dfy"
+
+module ByteSpec {
+  import opened Machine
+
+  function Zeros(n: nat): (s: seq<byte>)
+    ensures |s| == n && forall i | 0 <= i < n :: s[i] == 0
+  { if n == 0 then [] else Zeros(n-1) + [0] }
+
+  // dst with src laid over it at off
+  function Splice(dst: seq<byte>, off: int, src: seq<byte>): (r: seq<byte>)
+    requires 0 <= off && off + |src| <= |dst|
+    ensures |r| == |dst|
+  { dst[..off] + src + dst[off+|src|..] }
+}
+
+module {:extern "dbytes"} ByteSlice {
+  import opened Machine
+  import opened ByteSpec
+
+  // the 8- or 4-byte number at an offset
+  function U64At(s: seq<byte>, off: int): uint64
+    requires 0 <= off && off + 8 <= |s|
+  { Dec64(s[off..off+8]) }
+  function U32At(s: seq<byte>, off: int): uint32
+    requires 0 <= off && off + 4 <= |s|
+  { Dec32(s[off..off+4]) }
+
+  function {:axiom} Dec64(s: seq<byte>): uint64 requires |s| == 8
+  function {:axiom} Enc64(x: uint64): (s: seq<byte>) ensures |s| == 8 && Dec64(s) == x
+  function {:axiom} Dec32(s: seq<byte>): uint32 requires |s| == 4
+  function {:axiom} Enc32(x: uint32): (s: seq<byte>) ensures |s| == 4 && Dec32(s) == x
+  lemma {:axiom} Dec64Zero() ensures Dec64([0,0,0,0,0,0,0,0]) == 0
+  lemma {:axiom} Dec32Zero() ensures Dec32([0,0,0,0]) == 0
+
+  class {:extern "Bytes"} Bytes {
+    ghost var data: seq<byte>
+
+    function method {:extern "Len"} Len(): (n: uint64)
+      reads this
+      ensures n as int == |data|
+    function method {:extern "Get"} Get(i: uint64): (b: byte)
+      reads this
+      requires i as int < |data|
+      ensures b == data[i]
+    function method {:extern "U64"} U64(off: uint64): (x: uint64)
+      reads this
+      requires off as int + 8 <= |data|
+      ensures x == U64At(data, off as int)
+    function method {:extern "U32"} U32(off: uint64): (x: uint32)
+      reads this
+      requires off as int + 4 <= |data|
+      ensures x == U32At(data, off as int)
+
+    // this[off..off+|o|] == o
+    method {:extern "EqualAt"} EqualAt(off: uint64, o: Bytes) returns (r: bool)
+      requires off as int + |o.data| <= |data|
+      ensures r <==> data[off as int .. off as int + |o.data|] == o.data
+    method {:extern "Set"} Set(i: uint64, b: byte)
+      modifies this
+      requires i as int < |data|
+      ensures data == old(data)[i as int := b]
+    method {:extern "PutU64"} PutU64(off: uint64, x: uint64)
+      modifies this
+      requires off as int + 8 <= |data|
+      ensures data == Splice(old(data), off as int, Enc64(x))
+    method {:extern "PutU32"} PutU32(off: uint64, x: uint32)
+      modifies this
+      requires off as int + 4 <= |data|
+      ensures data == Splice(old(data), off as int, Enc32(x))
+    // copy(this[dst:dst+len], src[so:so+len])
+    method {:extern "CopyFrom"} CopyFrom(dst: uint64, src: Bytes, so: uint64, len: uint64)
+      modifies this
+      requires src != this
+      requires dst as int + len as int <= |data|
+      requires so as int + len as int <= |src.data|
+      ensures data == Splice(old(data), dst as int, src.data[so as int..so as int + len as int])
+    // the same from an immutable block
+    method {:extern "CopyBlk"} CopyBlk(dst: uint64, src: Blk, so: uint64, len: uint64)
+      modifies this
+      requires dst as int + len as int <= |data|
+      requires so as int + len as int <= |src.v|
+      ensures data == Splice(old(data), dst as int, src.v[so as int..so as int + len as int])
+  }
+
+  method {:extern "NewBytes"} NewBytes(n: uint64) returns (b: Bytes)
+    ensures fresh(b) && b.data == Zeros(n as int)
+
+  // An immutable block.
+  class {:extern "Blk"} Blk {
+    ghost const v: seq<byte>
+
+    function method {:extern "Get"} Get(i: uint64): (b: byte)
+      requires i as int < |v|
+      ensures b == v[i]
+    function method {:extern "U64"} U64(off: uint64): (x: uint64)
+      requires off as int + 8 <= |v|
+      ensures x == U64At(v, off as int)
+    function method {:extern "U32"} U32(off: uint64): (x: uint32)
+      requires off as int + 4 <= |v|
+      ensures x == U32At(v, off as int)
+    // v[off..off+|o|] == o
+    method {:extern "EqualAt"} EqualAt(off: uint64, o: Bytes) returns (r: bool)
+      requires off as int + |o.data| <= |v|
+      ensures r <==> v[off as int .. off as int + |o.data|] == o.data
+    // a mutable copy
+    method {:extern "Thaw"} Thaw() returns (b: Bytes)
+      ensures fresh(b) && b.data == v
+  }
+  // the block of zeros
+  method {:extern "ZeroBlk"} ZeroBlk() returns (b: Blk)
+    ensures b.v == Zeros(4096)
+  // b becomes immutable; the caller's view of it becomes empty (no copy)
+  method {:extern "Freeze"} Freeze(b: Bytes) returns (r: Blk)
+    requires |b.data| == 4096
+    modifies b
+    ensures r.v == old(b.data) && b.data == []
+
+  // A hash of directory-entry names: any fixed function will do.
+  function method {:extern "NameHash"} NameHash(name: Bytes): (h: uint64)
+    reads name
+    ensures h == HashOf(name.data)
+  function {:axiom} HashOf(s: seq<byte>): uint64
+}

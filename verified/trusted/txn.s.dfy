@@ -1,0 +1,93 @@
+// TRUSTED: the contract of a transaction, as the file system sees it.
+// Go: internal/extern/dtxn, a thin cover of the generated code of verified/txn.
+//
+// A procedure of the file system is a sequential program over the objects of
+// the volume. It runs as one transaction: no other transaction is seen in the
+// middle of it, and it takes effect as a whole or not at all. So `data` below
+// is the volume as this transaction sees it.
+//
+// A call that cannot keep its promise (a lock that must not be waited for, a
+// device error) does not return: it unwinds to the runner outside the verified
+// code, which aborts the transaction and then runs it again or reports the error.
+include "bytes.s.dfy"
+
+module TxnSpec {
+  import opened Machine
+  datatype Kind = KBit | KInode | KBlock
+  datatype Addr = Addr(blkno: uint64, off: uint64)      // off in bits
+  datatype Object = ObjData(bs: seq<byte>) | ObjBit(b: bool)
+
+  predicate OffOk(k: Kind, off: uint64) {
+    off < 32768 &&
+    match k case KBit => true case KInode => off % 2048 == 0 case KBlock => off == 0
+  }
+  predicate ObjOk(k: Kind, o: Object) {
+    match k
+    case KBit => o.ObjBit?
+    case KInode => o.ObjData? && |o.bs| == 256
+    case KBlock => o.ObjData? && |o.bs| == 4096
+  }
+}
+
+module {:extern "dtxn"} TxnS {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+
+  // The objects of a volume. Each block holds objects of one kind.
+  class {:extern "Jrnl"} Jrnl {
+    ghost var data: map<Addr, Object>
+    ghost const kinds: map<uint64, Kind>
+
+    predicate Valid() reads this {
+      forall a: Addr | a.blkno in kinds && OffOk(kinds[a.blkno], a.off) ::
+        a in data && ObjOk(kinds[a.blkno], data[a])
+    }
+    predicate Has(k: Kind, blkno: uint64, off: uint64) {
+      blkno in kinds && kinds[blkno] == k && OffOk(k, off)
+    }
+  }
+
+  class {:extern "Txn"} Txn {
+    ghost const jrnl: Jrnl
+
+    // Objects. `excl` says that the object will be written too, so that its lock
+    // is taken exclusively at once.
+    method {:extern "ReadInode"} ReadInode(blkno: uint64, off: uint64, excl: bool) returns (b: Bytes)
+      requires jrnl.Valid() && jrnl.Has(KInode, blkno, off)
+      ensures fresh(b) && |b.data| == 256
+      ensures Addr(blkno, off) in jrnl.data && jrnl.data[Addr(blkno, off)] == ObjData(b.data)
+    method {:extern "ReadBlock"} ReadBlock(blkno: uint64, excl: bool) returns (b: Blk)
+      requires jrnl.Valid() && jrnl.Has(KBlock, blkno, 0)
+      ensures |b.v| == 4096
+      ensures Addr(blkno, 0) in jrnl.data && jrnl.data[Addr(blkno, 0)] == ObjData(b.v)
+    method {:extern "ReadBit"} ReadBit(blkno: uint64, off: uint64, excl: bool) returns (b: bool)
+      requires jrnl.Valid() && jrnl.Has(KBit, blkno, off)
+      ensures Addr(blkno, off) in jrnl.data && jrnl.data[Addr(blkno, off)] == ObjBit(b)
+    // copies b
+    method {:extern "WriteInode"} WriteInode(blkno: uint64, off: uint64, b: Bytes)
+      modifies jrnl
+      requires jrnl.Valid() && jrnl.Has(KInode, blkno, off) && |b.data| == 256
+      ensures jrnl.data == old(jrnl.data)[Addr(blkno, off) := ObjData(b.data)]
+      ensures jrnl.Valid()
+    // takes b over: the caller's view of it becomes empty
+    method {:extern "WriteBlock"} WriteBlock(blkno: uint64, b: Bytes)
+      modifies jrnl, b
+      requires jrnl.Valid() && jrnl.Has(KBlock, blkno, 0) && |b.data| == 4096
+      ensures jrnl.data == old(jrnl.data)[Addr(blkno, 0) := ObjData(old(b.data))]
+      ensures b.data == []
+      ensures jrnl.Valid()
+    method {:extern "WriteBit"} WriteBit(blkno: uint64, off: uint64, b: bool)
+      modifies jrnl
+      requires jrnl.Valid() && jrnl.Has(KBit, blkno, off)
+      ensures jrnl.data == old(jrnl.data)[Addr(blkno, off) := ObjBit(b)]
+      ensures jrnl.Valid()
+
+    // Allocation hints: which = 0 blocks, 1 inodes. They promise nothing; the
+    // bitmap is the truth. near: a wish (0 = none). ok = false: nothing free is known.
+    // What an aborted transaction took, or a committed one freed, goes back by itself.
+    method {:extern "AllocHint"} AllocHint(which: uint64, near: uint64) returns (ok: bool, x: uint64)
+    method {:extern "FreeHint"} FreeHint(which: uint64, x: uint64)
+  }
+}
