@@ -1,0 +1,74 @@
+// Package ddir is the Go behind verified/trusted/dirlist.s.dfy: the listing that
+// READDIR and READDIRPLUS fill.
+//
+// The verified code walks a directory and offers its entries in order; the List
+// keeps them until one no longer fits the caller's limit. It promises the
+// verified code nothing about what fits: any answer is safe.
+package ddir
+
+import "tansy/internal/extern/dbytes"
+
+// Entry is an entry of a listing.
+type Entry struct {
+	Ino    uint64
+	Name   []byte // the List's own copy
+	Cookie uint64 // resumes after this entry
+	Attr   []byte // the serialized inode (256 bytes), when it was asked for; else nil
+}
+
+// List is a listing with a limit on its encoded size. It belongs to one call.
+type List struct {
+	Entries []Entry
+
+	room int
+	size func(nameLen int) int
+	buf  []byte // backs the names: one allocation for many
+}
+
+// New returns an empty listing. size is the encoded size of an entry in bytes; the
+// sizes of the entries that fit sum up to at most max.
+func New(max int, size func(nameLen int) int) *List {
+	return &List{room: max, size: size}
+}
+
+// Offer appends an entry if it still fits.
+func (l *List) Offer(ino uint64, blk *dbytes.Blk, off, n, cookie uint64) bool {
+	need := l.size(int(n))
+	if need > l.room {
+		return false
+	}
+	l.room -= need
+	if uint64(cap(l.buf)-len(l.buf)) < n {
+		l.buf = make([]byte, 0, 4096)
+	}
+	at := len(l.buf)
+	l.buf = append(l.buf, blk.Data()[off:off+n]...)
+	l.Entries = append(l.Entries, Entry{Ino: ino, Name: l.buf[at:len(l.buf):len(l.buf)], Cookie: cookie})
+	return true
+}
+
+// Attr gives the entry offered last its attributes. ip is copied.
+func (l *List) Attr(ip *dbytes.Bytes) {
+	if n := len(l.Entries); n > 0 {
+		l.AttrAt(uint64(n-1), ip)
+	}
+}
+
+// Len is the number of entries.
+func (l *List) Len() uint64 { return uint64(len(l.Entries)) }
+
+// InoAt is the inode number of entry i; 0, which is no inode, beyond the last one.
+func (l *List) InoAt(i uint64) uint64 {
+	if i >= l.Len() {
+		return 0
+	}
+	return l.Entries[i].Ino
+}
+
+// AttrAt gives entry i its attributes; beyond the last one it does nothing. ip is
+// copied.
+func (l *List) AttrAt(i uint64, ip *dbytes.Bytes) {
+	if i < l.Len() {
+		l.Entries[i].Attr = append([]byte(nil), ip.Data...)
+	}
+}
