@@ -1,0 +1,242 @@
+package dtxn
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// An alloc gives hints where a bitmap on disk has clear bits, and counts them.
+//
+// It promises nothing that safety rests on: the bit in the bitmap, read and
+// written inside the transaction, decides. What it does promise is service: no
+// two running transactions get the same bit, what an aborted one took and what
+// a committed one cleared is offered again, and the count is exact.
+//
+// It keeps windows, copies of single bitmap blocks as last committed with the
+// bits handed out set as well. They are loaded when a search needs them. A
+// window with bits handed out stays; of the others only the most recent do.
+type alloc struct {
+	first, limit uint64 // the bits handed out are [first, limit)
+	start        uint64 // the block that holds bit 0
+	read         func(blkno uint64) ([]byte, error)
+
+	// commits of transactions that wrote bits hold it shared, from before their
+	// append until they have reported to done; who reads the bitmap as committed
+	// holds it exclusively and thus sees each commit wholly or not at all
+	gate sync.RWMutex
+
+	mu    sync.Mutex
+	next  uint64 // where the search without a wish goes on
+	win   map[uint64]*window
+	use   uint64  // ticks, for recency
+	free  []int32 // clear bits within [first, limit) per window, -1 = not counted yet
+	todo  int     // windows not counted yet
+	total uint64  // sum of the counts
+}
+
+// windowBits is the number of bits in a bitmap block.
+const windowBits = 32768
+
+// maxWindows bounds the windows kept without need: 4 KiB each.
+const maxWindows = 64
+
+type window struct {
+	bits [windowBits / 64]uint64
+	out  int // bits handed out to running transactions
+	used uint64
+}
+
+func newAlloc(b Bitmap, read func(uint64) ([]byte, error)) *alloc {
+	n := int((b.Limit + windowBits - 1) / windowBits)
+	a := &alloc{first: b.First, limit: b.Limit, start: b.Start, read: read, next: b.First, win: map[uint64]*window{}, free: make([]int32, n), todo: n}
+	for i := range a.free {
+		a.free[i] = -1
+	}
+	return a
+}
+
+// has reports whether block b belongs to the bitmap.
+func (a *alloc) has(b uint64) bool { return b-a.start < uint64(len(a.free)) }
+
+// load returns window w; the caller holds gate exclusively and mu.
+func (a *alloc) load(w uint64) (*window, error) {
+	a.use++
+	if x := a.win[w]; x != nil {
+		x.used = a.use
+		return x, nil
+	}
+	p, err := a.read(a.start + w)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.win) >= maxWindows {
+		var old uint64
+		best := ^uint64(0)
+		for i, x := range a.win {
+			if x.out == 0 && x.used < best {
+				old, best = i, x.used
+			}
+		}
+		delete(a.win, old)
+	}
+	x := &window{used: a.use}
+	for i, c := range p {
+		x.bits[i/8] |= uint64(c) << (i % 8 * 8)
+	}
+	n := 0
+	lo, hi := a.within(w)
+	for i := lo; i < hi; i++ {
+		n += int(^x.bits[i/64] >> (i % 64) & 1)
+	}
+	a.win[w] = x
+	if a.free[w] < 0 {
+		a.free[w] = int32(n)
+		a.total += uint64(n)
+		a.todo--
+	}
+	return x, nil
+}
+
+// within returns the part of window w that may be handed out.
+func (a *alloc) within(w uint64) (lo, hi uint64) {
+	if b := w * windowBits; b < a.first {
+		lo = min(a.first-b, windowBits)
+	}
+	return lo, max(lo, min(windowBits, a.limit-w*windowBits))
+}
+
+// find takes the first clear bit of window x in [lo, hi).
+func (x *window) find(lo, hi uint64) (uint64, bool) {
+	for i := lo; i < hi; i = i&^63 + 64 {
+		if v := ^x.bits[i/64] >> (i % 64); v != 0 {
+			i += uint64(bits.TrailingZeros64(v))
+			if i >= hi {
+				break
+			}
+			x.bits[i/64] |= 1 << (i % 64)
+			x.out++
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// take hands out a clear bit: the next one after near if near is not 0, else
+// after the bit handed out last; from there on all around. ok is false when
+// there is none.
+func (a *alloc) take(near uint64) (x uint64, ok bool, err error) {
+	if a.first >= a.limit {
+		return 0, false, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	from := a.next
+	if near != 0 {
+		from = near + 1
+	}
+	if from < a.first || from >= a.limit {
+		from = a.first
+	}
+	n := uint64(len(a.free))
+	// the window of `from` is visited twice: first behind it, at last before it
+	for k := uint64(0); k <= n; k++ {
+		w := (from/windowBits + k) % n
+		if a.free[w] == 0 {
+			continue
+		}
+		lo, hi := a.within(w)
+		if k == 0 {
+			lo = max(lo, from%windowBits)
+		}
+		if lo >= hi {
+			continue
+		}
+		win := a.win[w]
+		if win == nil {
+			if win, err = a.reload(w); err != nil {
+				return 0, false, err
+			}
+		}
+		if i, ok := win.find(lo, hi); ok {
+			a.use++
+			win.used = a.use
+			x = w*windowBits + i
+			a.next = x + 1
+			return x, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// reload loads window w for a caller that holds mu, but not the gate.
+func (a *alloc) reload(w uint64) (*window, error) {
+	a.mu.Unlock() // order: gate, then mu
+	a.gate.Lock()
+	a.mu.Lock()
+	defer a.gate.Unlock()
+	return a.load(w)
+}
+
+// A bitWrite is what a transaction does to a bit of the bitmap.
+type bitWrite struct {
+	x        uint64
+	old, new bool
+}
+
+// done reports the end of a transaction: it had been handed out the bits took,
+// and, if it committed, has changed the bits wrote.
+func (a *alloc) done(took []uint64, wrote []bitWrite) {
+	if len(took) == 0 && len(wrote) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, x := range took {
+		w := a.win[x/windowBits]
+		w.bits[x%windowBits/64] &^= 1 << (x % 64)
+		w.out--
+	}
+	for _, c := range wrote {
+		i := c.x / windowBits
+		if w := a.win[i]; w != nil {
+			if c.new {
+				w.bits[c.x%windowBits/64] |= 1 << (c.x % 64)
+			} else {
+				w.bits[c.x%windowBits/64] &^= 1 << (c.x % 64)
+			}
+		}
+		if c.old != c.new && a.free[i] >= 0 && a.first <= c.x && c.x < a.limit {
+			if c.new {
+				a.free[i]--
+				a.total--
+			} else {
+				a.free[i]++
+				a.total++
+			}
+		}
+	}
+}
+
+// count returns the number of clear bits in [first, limit), as committed. The
+// first call reads the bitmap blocks that have not been read yet.
+func (a *alloc) count() (uint64, error) {
+	for w := range a.free {
+		a.mu.Lock()
+		n, todo := a.total, a.todo
+		known := a.free[w] >= 0
+		if todo == 0 {
+			a.mu.Unlock()
+			return n, nil
+		}
+		if !known {
+			if _, err := a.reload(uint64(w)); err != nil {
+				a.mu.Unlock()
+				return 0, err
+			}
+		}
+		a.mu.Unlock()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.total, nil
+}
