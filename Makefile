@@ -1,0 +1,50 @@
+# Tansy. Users need Go alone; the proofs need Dafny 2.3.0 and Z3 4.8.5 (verified/tools/install).
+GO ?= go
+CACHE ?= $(if $(TANSY_CACHE),$(TANSY_CACHE),$(HOME)/.cache/tansy)
+export Z3 ?= $(CACHE)/z3/bin/z3
+GENERATE = python3 verified/tools/gen.py verified/compile.dfy
+
+.PHONY: all serve test race verify gen gen-check test-linux bench lint mutants
+
+all: test
+
+# create tansy.img if there is none, and export it on 127.0.0.1:2049
+serve:
+	$(GO) run ./cmd/tansy serve
+
+test:
+	$(GO) test ./...
+
+race:
+	$(GO) test -race -short ./...
+
+# check every proof; VERIFY_FLAGS=-f starts from scratch
+verify: $(Z3)
+	python3 verified/tools/verify.py $(VERIFY_FLAGS)
+
+# proofs that must fail: the verified core with one line broken
+mutants: $(Z3)
+	python3 verified/tools/mutants.py
+
+$(Z3):
+	verified/tools/install $(CACHE)
+
+# translate the verified code to Go
+gen:
+	$(GENERATE) internal/gen tansy/internal/gen tansy/internal/extern
+
+# the committed translation is the one of the committed sources
+gen-check:
+	verified/tools/gen-check
+
+# the real Linux NFS client in user-mode Linux
+test-linux:
+	test/linux/run
+
+bench:
+	$(GO) run ./bench
+
+lint:
+	$(GO) vet ./...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	test -z "$$(gofmt -l $$(git ls-files '*.go'))"

@@ -1,0 +1,103 @@
+// Command tansy serves a volume over NFSv3, and makes, checks, and prints volumes.
+//
+// One file per sub-command; the work is done by the packages they call.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+// exit codes
+const (
+	exitOK      = 0
+	exitFailure = 1 // the command ran and failed, or check found damage
+	exitUsage   = 2 // wrong arguments, or the volume could not be read
+)
+
+type command struct {
+	name, summary string
+	run           func(args []string) int
+}
+
+var commands = []command{
+	{"serve", "export a volume over NFSv3, creating it if it is missing", serve},
+	{"mkfs", "make a new volume", mkfs},
+	{"check", "verify every invariant of a volume", check},
+	{"dump", "print a volume's structures", dump},
+}
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	if len(args) == 0 {
+		usage(os.Stderr)
+		return exitUsage
+	}
+	switch args[0] {
+	case "-h", "-help", "--help", "help":
+		usage(os.Stdout)
+		return exitOK
+	}
+	for _, c := range commands {
+		if c.name == args[0] {
+			return c.run(args[1:])
+		}
+	}
+	fmt.Fprintf(os.Stderr, "tansy: there is no sub-command %q\n\n", args[0])
+	usage(os.Stderr)
+	return exitUsage
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "Tansy is a crash-safe NFSv3 server in one binary.\n\nusage: tansy COMMAND [flags]\n\n")
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-7s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(w, "\n`tansy COMMAND --help` explains a command and shows examples.\n")
+}
+
+// newFlags makes the flag set of a sub-command; synopsis and examples frame the list of flags.
+func newFlags(name, synopsis, examples string) *flag.FlagSet {
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.Usage = func() {
+		fmt.Fprintf(f.Output(), "usage: tansy %s %s\n\nflags:\n", name, synopsis)
+		f.PrintDefaults()
+		fmt.Fprintf(f.Output(), "\nexamples:\n%s", examples)
+	}
+	return f
+}
+
+// parse parses args, flags before or after the positional ones. done means that
+// the command ends now, with that exit code.
+func parse(f *flag.FlagSet, args []string, positional int) (pos []string, code int, done bool) {
+	for {
+		err := f.Parse(args)
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, exitOK, true
+		}
+		if err != nil {
+			return nil, exitUsage, true
+		}
+		args = f.Args()
+		if len(args) == 0 {
+			break
+		}
+		pos, args = append(pos, args[0]), args[1:]
+	}
+	if len(pos) != positional {
+		fmt.Fprintf(f.Output(), "tansy %s: %d arguments expected, %d given\n\n", f.Name(), positional, len(pos))
+		f.Usage()
+		return nil, exitUsage, true
+	}
+	return pos, exitOK, false
+}
+
+// fail prints the error of a sub-command and returns its exit code.
+func fail(name string, err error) int {
+	fmt.Fprintf(os.Stderr, "tansy %s: %v\n", name, err)
+	return exitFailure
+}
