@@ -36,7 +36,7 @@ type System struct {
 func NewMem(size uint64, l Layout) *System {
 	s := &System{blocks: map[uint64]*dbytes.Blk{}}
 	for i := range s.alloc {
-		s.alloc[i] = newAlloc(l.Maps[i], func(b uint64) ([]byte, error) { return s.block(b).Bytes(), nil })
+		s.alloc[i] = newAlloc(l.Maps[i], func(b uint64) ([]byte, error) { return s.block(b).Data(), nil })
 	}
 	return s
 }
@@ -139,7 +139,7 @@ func (t *Txn) ReadInode(blkno, off uint64, excl bool) *dbytes.Bytes {
 	if p, ok := t.buf[blkno<<15|off]; ok {
 		copy(b.Data, p)
 	} else {
-		copy(b.Data, t.s.block(blkno).Bytes()[off/8:])
+		copy(b.Data, t.s.block(blkno).Data()[off/8:])
 	}
 	return b
 }
@@ -147,7 +147,7 @@ func (t *Txn) ReadInode(blkno, off uint64, excl bool) *dbytes.Bytes {
 // ReadBlock returns block blkno.
 func (t *Txn) ReadBlock(blkno uint64, excl bool) *dbytes.Blk {
 	if p, ok := t.buf[blkno<<15]; ok {
-		return dbytes.NewBlk(p)
+		return dbytes.BlkOf(p)
 	}
 	return t.s.block(blkno)
 }
