@@ -1,24 +1,47 @@
 // Package disk is the block device under a volume: blocks of 4096 bytes, written
 // in any order, durable only after a barrier.
+//
+// One interface, Disk, and what stands behind it:
+//
+//	File   a regular file or raw block device, locked against a second server
+//	Mem    memory, sparse
+//	Sim    memory that can crash: every state a power failure may leave
+//	Fault  wraps a Disk: errors, delays, torn writes, flipped bits
+//	Stats  wraps a Disk: counts operations and blocks
+//
+// The tests that every Disk must pass are in package disktest.
 package disk
 
 // BlockSize is the size of a block in bytes.
 const BlockSize = 4096
 
-// Disk is a block device. All methods may be called concurrently.
+// SectorSize is the unit in bytes that a device writes as a whole. A crash may
+// leave a block with some sectors new and others old.
+const SectorSize = 512
+
+// Disk is a block device. All methods may be called concurrently; the outcome
+// of concurrent reads and writes of the same block is unspecified.
 //
 // A write is durable only once a Barrier that was called after the write
 // returned has itself returned nil. Until then a crash may keep or lose each
 // written block on its own.
+//
+// Errors are of type *Error, and name the operation and the block.
 type Disk interface {
 	// ReadAt fills bufs (each BlockSize bytes) with the blocks from address a on.
+	// After an error the contents of bufs are undefined.
 	ReadAt(a uint64, bufs [][]byte) error
 	// WriteAt writes bufs (each BlockSize bytes) to the blocks from address a on.
+	// It does not keep bufs. After an error each of the blocks may hold the old
+	// contents, the new, or a mixture.
 	WriteAt(a uint64, bufs [][]byte) error
 	// Barrier makes every write that returned before it was called durable.
+	// After an error none of them may be relied on, even if a later Barrier
+	// returns nil.
 	Barrier() error
-	// Size is the number of blocks.
+	// Size is the number of blocks. It never changes.
 	Size() uint64
-	// Close releases the device. It is not a barrier.
+	// Close releases the device. It is not a barrier. Later operations fail with
+	// os.ErrClosed.
 	Close() error
 }

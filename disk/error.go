@@ -1,0 +1,58 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Error is what every operation of a Disk returns when it fails.
+type Error struct {
+	Op    string // "open", "create", "lock", "read", "write", "barrier" or "close"
+	Path  string // the file or device; empty for one in memory
+	Block uint64 // the first block not transferred; for "read" and "write" only
+	Err   error  // the cause
+}
+
+func (e *Error) Error() string {
+	s := e.Op
+	if e.Op == "read" || e.Op == "write" {
+		s = fmt.Sprintf("%s block %d", e.Op, e.Block)
+	}
+	if e.Path != "" {
+		s += " " + e.Path
+	}
+	return s + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Causes of an Error, for errors.Is. Failures of the operating system are
+// syscall.Errno or *fs.PathError as usual.
+var (
+	// ErrRange: the operation reaches beyond the end of the device.
+	ErrRange = errors.New("beyond the end of the device")
+	// ErrBuffer: a buffer is not exactly one block long.
+	ErrBuffer = errors.New("buffer is not one block long")
+	// ErrLocked: another process, or another File of this one, has the volume.
+	ErrLocked = errors.New("volume is in use by another server or tool")
+	// ErrReadOnly: a write or barrier on a File opened read-only.
+	ErrReadOnly = errors.New("opened read-only")
+	// ErrFrozen: the simulated machine has crashed.
+	ErrFrozen = errors.New("simulated crash")
+	// ErrInjected: the fault injector's default error.
+	ErrInjected = errors.New("injected fault")
+)
+
+// check refuses what no device can do, so that all of them refuse it alike.
+func check(op, path string, size, a uint64, bufs [][]byte) error {
+	if a > size || uint64(len(bufs)) > size-a {
+		return &Error{Op: op, Path: path, Block: max(a, size), Err: ErrRange}
+	}
+	for i, b := range bufs {
+		if len(b) != BlockSize {
+			return &Error{Op: op, Path: path, Block: a + uint64(i), Err: ErrBuffer}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// File is a Disk in a regular file or on a raw block device.
+//
+// An open File holds an advisory lock on the file (exclusive, or shared when
+// read-only), which the kernel drops when the process ends in whatever way. An
+// existing file is never truncated or extended: its size is the volume's, a
+// tail shorter than a block is ignored.
+type File struct {
+	path     string
+	size     uint64 // blocks
+	readOnly bool
+	f        *os.File
+	conn     syscall.RawConn // keeps the descriptor valid while a call uses it
+
+	// A device that failed to flush may drop the data and report success the
+	// next time; so the first failure is kept and returned for good.
+	barrierMu  sync.Mutex
+	barrierErr error
+
+	// The system calls; tests replace them.
+	preadv  func(fd int, iovs [][]byte, off int64) (int, error)
+	pwritev func(fd int, iovs [][]byte, off int64) (int, error)
+	flush   func(fd int) error
+}
+
+// Options for OpenFile.
+type Options struct {
+	// ReadOnly opens without the right to write and with a shared lock, so that
+	// several readers, but no server, may have the volume at the same time.
+	ReadOnly bool
+}
+
+// maxIOV is the number of buffers that the kernel takes in one call (IOV_MAX).
+const maxIOV = 1024
+
+// OpenFile opens an existing image or block device and locks it. The error
+// wraps ErrLocked if somebody else has it, fs.ErrNotExist if it is not there.
+func OpenFile(path string, opts Options) (*File, error) {
+	// Looking first keeps us from waiting for the other end of a FIFO.
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, &Error{Op: "open", Path: path, Err: cause(err)}
+	}
+	device, err := isDevice(st)
+	if err != nil {
+		return nil, &Error{Op: "open", Path: path, Err: err}
+	}
+	flags := os.O_RDWR
+	if opts.ReadOnly {
+		flags = os.O_RDONLY
+	} else if device {
+		flags |= deviceFlags
+	}
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return nil, &Error{Op: "open", Path: path, Err: cause(err)}
+	}
+	return newFile(f, path, opts.ReadOnly)
+}
+
+// CreateFile makes a new image of size bytes, a positive multiple of BlockSize,
+// and opens it. All blocks read as zeros and take no space yet. When it returns,
+// the file and its name are durable. The error wraps fs.ErrExist if the path is
+// taken; nothing is left behind on failure.
+func CreateFile(path string, size uint64) (_ *File, err error) {
+	if size == 0 || size%BlockSize != 0 || size > math.MaxInt64 {
+		return nil, &Error{Op: "create", Path: path,
+			Err: fmt.Errorf("size of %d bytes is not a positive multiple of %d", size, BlockSize)}
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, &Error{Op: "create", Path: path, Err: cause(err)}
+	}
+	d, err := newFile(f, path, false)
+	if err == nil {
+		if err = growNew(f, path, size); err == nil {
+			d.size = size / BlockSize
+			return d, nil
+		}
+		f.Close()
+	}
+	os.Remove(path)
+	return nil, err
+}
+
+// growNew gives a new file its size and makes it and its name durable.
+func growNew(f *os.File, path string, size uint64) error {
+	err := f.Truncate(int64(size))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return &Error{Op: "create", Path: path, Err: cause(err)}
+	}
+	return nil
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// newFile locks f and makes a File of it. It closes f on failure.
+func newFile(f *os.File, path string, readOnly bool) (*File, error) {
+	d := &File{path: path, readOnly: readOnly, f: f,
+		preadv: unix.Preadv, pwritev: unix.Pwritev, flush: flushFD}
+	op, err := "open", error(nil)
+	if d.conn, err = f.SyscallConn(); err == nil {
+		op, err = "lock", d.lock()
+	}
+	if err == nil {
+		var bytes uint64
+		op = "open"
+		bytes, err = sizeOf(f)
+		d.size = bytes / BlockSize
+	}
+	if err != nil {
+		f.Close()
+		return nil, &Error{Op: op, Path: path, Err: cause(err)}
+	}
+	return d, nil
+}
+
+func (d *File) lock() error {
+	how := unix.LOCK_EX
+	if d.readOnly {
+		how = unix.LOCK_SH
+	}
+	err := d.withFD(func(fd int) error {
+		return retry(func() error { return unix.Flock(fd, how|unix.LOCK_NB) })
+	})
+	if err == unix.EWOULDBLOCK {
+		return ErrLocked
+	}
+	return err
+}
+
+// isDevice tells block devices from regular files, and refuses all else.
+func isDevice(st os.FileInfo) (bool, error) {
+	switch m := st.Mode(); {
+	case m.IsRegular():
+		return false, nil
+	case m&os.ModeDevice != 0 && m&os.ModeCharDevice == 0:
+		return true, nil
+	default:
+		return false, errors.New("neither a regular file nor a block device")
+	}
+}
+
+// sizeOf is the size in bytes of the open file or device.
+func sizeOf(f *os.File) (uint64, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	device, err := isDevice(st)
+	if err != nil {
+		return 0, err
+	}
+	if device {
+		return deviceSize(f)
+	}
+	return uint64(st.Size()), nil
+}
+
+// ReadAt implements Disk.
+func (d *File) ReadAt(a uint64, bufs [][]byte) error {
+	return d.transfer("read", d.preadv, a, bufs)
+}
+
+// WriteAt implements Disk.
+func (d *File) WriteAt(a uint64, bufs [][]byte) error {
+	if d.readOnly {
+		return &Error{Op: "write", Path: d.path, Block: a, Err: ErrReadOnly}
+	}
+	return d.transfer("write", d.pwritev, a, bufs)
+}
+
+// transfer moves all of bufs with call, which may move less than asked for or
+// be interrupted.
+func (d *File) transfer(op string, call func(int, [][]byte, int64) (int, error), a uint64, bufs [][]byte) error {
+	if err := check(op, d.path, d.size, a, bufs); err != nil {
+		return err
+	}
+	off := int64(a) * BlockSize
+	err := d.withFD(func(fd int) error {
+		done := 0 // bytes of bufs[0] already moved
+		for len(bufs) > 0 {
+			batch := bufs[:min(len(bufs), maxIOV)]
+			if done > 0 { // the caller's slice is not ours to change
+				batch = append([][]byte{bufs[0][done:]}, batch[1:]...)
+			}
+			n, err := call(fd, batch, off)
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if n <= 0 { // somebody cut the file short, or the device shrank
+				return io.ErrUnexpectedEOF
+			}
+			off += int64(n)
+			done += n
+			bufs = bufs[done/BlockSize:]
+			done %= BlockSize
+		}
+		return nil
+	})
+	if err != nil {
+		return &Error{Op: op, Path: d.path, Block: uint64(off / BlockSize), Err: err}
+	}
+	return nil
+}
+
+// Barrier implements Disk with fdatasync. A failed Barrier is final: all later
+// ones return its error.
+func (d *File) Barrier() error {
+	if d.readOnly {
+		return &Error{Op: "barrier", Path: d.path, Err: ErrReadOnly}
+	}
+	if err := d.failed(nil); err != nil {
+		return err
+	}
+	// Barriers may run side by side: one that started before another failed
+	// must not report success either, hence the second look.
+	if err := d.withFD(func(fd int) error { return retry(func() error { return d.flush(fd) }) }); err != nil {
+		return d.failed(&Error{Op: "barrier", Path: d.path, Err: err})
+	}
+	return d.failed(nil)
+}
+
+// failed records err if it is the first failure of a barrier, and returns the first.
+func (d *File) failed(err error) error {
+	d.barrierMu.Lock()
+	defer d.barrierMu.Unlock()
+	if d.barrierErr == nil {
+		d.barrierErr = err
+	}
+	return d.barrierErr
+}
+
+// Size implements Disk.
+func (d *File) Size() uint64 { return d.size }
+
+// Path is the path the File was opened with.
+func (d *File) Path() string { return d.path }
+
+// Close drops the lock and closes the file.
+func (d *File) Close() error {
+	if err := d.f.Close(); err != nil {
+		return &Error{Op: "close", Path: d.path, Err: cause(err)}
+	}
+	return nil
+}
+
+// withFD runs do with the descriptor, which cannot be closed and given to
+// another file meanwhile.
+func (d *File) withFD(do func(fd int) error) error {
+	var inner error
+	if err := d.conn.Control(func(fd uintptr) { inner = do(int(fd)) }); err != nil {
+		return os.ErrClosed // the only way to fail
+	}
+	return inner
+}
+
+// retry repeats a system call that a signal interrupted.
+func retry(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// cause strips the operation and path that *Error names itself.
+func cause(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,24 @@
+package disk
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const deviceFlags = 0
+
+// flushFD also empties the drive's cache, which fsync does not do on this
+// system. File systems that know no such thing (network shares) get fsync.
+func flushFD(fd int) error {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_FULLFSYNC, 0)
+	if err == unix.ENOTSUP || err == unix.EINVAL || err == unix.ENOTTY {
+		return unix.Fsync(fd)
+	}
+	return err
+}
+
+func deviceSize(*os.File) (uint64, error) {
+	return 0, errors.New("block devices are supported on Linux only; use an image file")
+}

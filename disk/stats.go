@@ -1,0 +1,48 @@
+package disk
+
+import "sync/atomic"
+
+// Stats wraps a Disk and counts what passes through.
+type Stats struct {
+	Disk
+	reads, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
+}
+
+// Counts are the numbers of a Stats since it was made. Failed operations count.
+type Counts struct {
+	Reads, ReadBlocks     uint64 // calls of ReadAt, and the blocks they asked for
+	Writes, WrittenBlocks uint64 // calls of WriteAt, and the blocks they gave
+	Barriers              uint64
+}
+
+// NewStats returns d with counters.
+func NewStats(d Disk) *Stats { return &Stats{Disk: d} }
+
+// Counts returns the present numbers, each exact but not all of one moment.
+func (s *Stats) Counts() Counts {
+	return Counts{
+		Reads: s.reads.Load(), ReadBlocks: s.readBlocks.Load(),
+		Writes: s.writes.Load(), WrittenBlocks: s.writtenBlocks.Load(),
+		Barriers: s.barriers.Load(),
+	}
+}
+
+// ReadAt implements Disk.
+func (s *Stats) ReadAt(a uint64, bufs [][]byte) error {
+	s.reads.Add(1)
+	s.readBlocks.Add(uint64(len(bufs)))
+	return s.Disk.ReadAt(a, bufs)
+}
+
+// WriteAt implements Disk.
+func (s *Stats) WriteAt(a uint64, bufs [][]byte) error {
+	s.writes.Add(1)
+	s.writtenBlocks.Add(uint64(len(bufs)))
+	return s.Disk.WriteAt(a, bufs)
+}
+
+// Barrier implements Disk.
+func (s *Stats) Barrier() error {
+	s.barriers.Add(1)
+	return s.Disk.Barrier()
+}
