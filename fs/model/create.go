@@ -1,0 +1,223 @@
+package model
+
+import "tansy/fs"
+
+// Lookup implements fs.FileSystem.
+func (m *Model) Lookup(c *fs.Cred, dir fs.Handle, name []byte) (fs.Node, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, before, err := m.dir(dir)
+	if err == nil {
+		err = checkName(name)
+	}
+	if err == nil && !may(c, d, mayExec) {
+		err = fs.ErrAcces
+	}
+	if err != nil {
+		return fs.Node{Dir: d.wcc(before)}, err
+	}
+	if isDot(name) {
+		return d.node(d, before), nil
+	}
+	if isDotDot(name) {
+		return d.parent.node(d, before), nil
+	}
+	e := d.names[string(name)]
+	if e == nil {
+		return fs.Node{Dir: d.wcc(before)}, fs.ErrNoEnt
+	}
+	return e.node.node(d, before), nil
+}
+
+// node is n as the result of an operation on directory d.
+func (n *inode) node(d *inode, before *fs.Attr) fs.Node {
+	return fs.Node{Handle: n.handle(), Attr: *n.snap(), Dir: d.wcc(before)}
+}
+
+// creation is what the operations that make an entry have in common.
+type creation struct {
+	typ  fs.Type
+	mode uint32 // if s has none
+	s    fs.SetAttr
+	// bad is an error in the arguments, reported after those of the directory.
+	bad error
+	// exists decides what happens if the name is taken; nil is EXIST.
+	exists func(d, n *inode) error
+	// fill completes the new inode.
+	fill func(n *inode)
+}
+
+func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.Node, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, before, err := m.dir(dir)
+	if err == nil {
+		err = checkName(name)
+	}
+	if err == nil && (isDot(name) || isDotDot(name)) {
+		err = fs.ErrExist
+	}
+	if err == nil {
+		err = k.bad
+	}
+	if err == nil {
+		err = m.impossible(&k.s)
+	}
+	if err == nil && !may(c, d, mayExec) {
+		err = fs.ErrAcces
+	}
+	if err != nil {
+		return fs.Node{Dir: d.wcc(before)}, err
+	}
+	if e := d.names[string(name)]; e != nil && k.exists != nil {
+		if err := k.exists(d, e.node); err != nil {
+			return fs.Node{Dir: d.wcc(before)}, err
+		}
+		return e.node.node(d, before), nil
+	} else if !may(c, d, mayWrite) {
+		return fs.Node{Dir: d.wcc(before)}, fs.ErrAcces
+	} else if e != nil {
+		return fs.Node{Dir: d.wcc(before)}, fs.ErrExist
+	}
+
+	// The new inode, as it is before the caller's attributes are set.
+	n := &inode{attr: fs.Attr{Type: k.typ, UID: c.UID, GID: c.GID}}
+	if d.attr.Mode&setGID != 0 {
+		n.attr.GID = d.attr.GID
+	}
+	if k.s.Mode == nil {
+		k.s.Mode = &k.mode
+	}
+	switch err = maySet(c, n, &k.s); {
+	case err != nil:
+	case k.typ == fs.Directory && d.attr.Nlink >= m.opt.MaxLinks:
+		err = fs.ErrMLink
+	case uint64(len(m.inodes)) >= m.opt.MaxFiles:
+		err = fs.ErrNoSpc
+	}
+	if err != nil {
+		return fs.Node{Dir: d.wcc(before)}, err
+	}
+	uid, gid := n.attr.UID, n.attr.GID
+	n = m.alloc(k.typ)
+	n.attr.UID, n.attr.GID = uid, gid
+	m.set(c, n, &k.s)
+	n.attr.Nlink = 1
+	if k.typ == fs.Directory {
+		n.attr.Nlink = 2
+		n.attr.Mode |= d.attr.Mode & setGID
+		n.parent = d
+		d.attr.Nlink++
+	}
+	if k.fill != nil {
+		k.fill(n)
+	}
+	d.add(string(name), n)
+	d.changed(m.now())
+	return n.node(d, before), nil
+}
+
+// Create implements fs.FileSystem.
+func (m *Model) Create(c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
+	k := creation{typ: fs.Regular, mode: 0o644}
+	switch how {
+	case fs.Unchecked:
+		k.s = *s
+		k.exists = func(d, n *inode) error {
+			if n.attr.Type != fs.Regular {
+				return fs.ErrExist
+			}
+			size := &fs.SetAttr{Size: s.Size}
+			if err := maySet(c, n, size); err != nil {
+				return err
+			}
+			m.set(c, n, size)
+			return nil
+		}
+	case fs.Guarded:
+		k.s = *s
+	case fs.Exclusive:
+		k.mode = 0
+		k.fill = func(n *inode) { n.verf = verf }
+		k.exists = func(d, n *inode) error {
+			if n.attr.Type == fs.Regular && n.verf == verf && verf != 0 {
+				return nil
+			}
+			return fs.ErrExist
+		}
+	default:
+		k.bad = fs.ErrInval
+	}
+	return m.create(c, dir, name, k)
+}
+
+// Mkdir implements fs.FileSystem.
+func (m *Model) Mkdir(c *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAttr) (fs.Node, error) {
+	k := creation{typ: fs.Directory, mode: 0o755, s: *s}
+	k.s.Size = nil
+	return m.create(c, dir, name, k)
+}
+
+// Symlink implements fs.FileSystem.
+func (m *Model) Symlink(c *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAttr, target []byte) (fs.Node, error) {
+	k := creation{typ: fs.Symlink, mode: 0o777, s: *s}
+	k.s.Mode, k.s.Size = nil, nil
+	if len(target) == 0 {
+		k.bad = fs.ErrInval
+	} else if len(target) > fs.MaxSymlink {
+		k.bad = fs.ErrNameTooLong
+	}
+	k.fill = func(n *inode) { n.target = append([]byte(nil), target...) }
+	return m.create(c, dir, name, k)
+}
+
+// Mknod implements fs.FileSystem.
+func (m *Model) Mknod(c *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.SetAttr, major, minor uint32) (fs.Node, error) {
+	k := creation{typ: t, mode: 0o644, s: *s}
+	k.s.Size = nil
+	switch t {
+	case fs.Block, fs.Char:
+		if c.UID != 0 {
+			k.bad = fs.ErrPerm
+		}
+		k.fill = func(n *inode) { n.attr.Major, n.attr.Minor = major, minor }
+	case fs.Socket, fs.FIFO:
+	default:
+		k.bad = fs.ErrBadType
+	}
+	return m.create(c, dir, name, k)
+}
+
+// Link implements fs.FileSystem.
+func (m *Model) Link(c *fs.Cred, file, dir fs.Handle, name []byte) (*fs.Attr, fs.WCC, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.get(file)
+	if err != nil {
+		return nil, fs.WCC{}, err
+	}
+	d, before, err := m.dir(dir)
+	if err == nil {
+		err = checkName(name)
+	}
+	switch {
+	case err != nil:
+	case isDot(name) || isDotDot(name):
+		err = fs.ErrExist
+	case n.attr.Type == fs.Directory:
+		err = fs.ErrInval
+	case !may(c, d, mayWrite|mayExec):
+		err = fs.ErrAcces
+	case d.names[string(name)] != nil:
+		err = fs.ErrExist
+	case n.attr.Nlink >= m.opt.MaxLinks:
+		err = fs.ErrMLink
+	default:
+		now := m.now()
+		d.add(string(name), n)
+		d.changed(now)
+		n.attr.Nlink++
+		n.attr.Ctime = now
+	}
+	return n.snap(), d.wcc(before), err
+}
