@@ -35,7 +35,9 @@ type Sim struct {
 	base      *Sim     // state when the recording began
 	record    []effect // what happened since
 
-	duringBarrier func() // tests: called between the two halves of a barrier
+	// For tests: called when a write has had its effect but not returned, and
+	// between the two halves of a barrier.
+	duringWrite, duringBarrier func()
 }
 
 const noLimit = ^uint64(0)
@@ -161,6 +163,9 @@ func (s *Sim) WriteAt(a uint64, bufs [][]byte) error {
 	// Here the write has had its effect but not returned: a barrier that begins
 	// in this moment does not cover it.
 	runtime.Gosched()
+	if s.duringWrite != nil {
+		s.duringWrite()
+	}
 	for _, v := range e.versions {
 		v.returned.Store(true)
 	}
