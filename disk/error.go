@@ -7,7 +7,7 @@ import (
 
 // Error is what every operation of a Disk returns when it fails.
 type Error struct {
-	Op    string // "open", "create", "lock", "read", "write", "barrier" or "close"
+	Op    string // "open", "create", "rename", "lock", "read", "write", "barrier" or "close"
 	Path  string // the file or device; empty for one in memory
 	Block uint64 // the first block not transferred; for "read" and "write" only
 	Err   error  // the cause

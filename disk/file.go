@@ -37,8 +37,8 @@ type File struct {
 	flush   func(fd int) error
 }
 
-// Options for OpenFile.
-type Options struct {
+// FileOptions are options for OpenFile.
+type FileOptions struct {
 	// ReadOnly opens without the right to write and with a shared lock, so that
 	// several readers, but no server, may have the volume at the same time.
 	ReadOnly bool
@@ -49,7 +49,7 @@ const maxIOV = 1024
 
 // OpenFile opens an existing image or block device and locks it. The error
 // wraps ErrLocked if somebody else has it, fs.ErrNotExist if it is not there.
-func OpenFile(path string, opts Options) (*File, error) {
+func OpenFile(path string, opts FileOptions) (*File, error) {
 	// Looking first keeps us from waiting for the other end of a FIFO.
 	st, err := os.Stat(path)
 	if err != nil {
@@ -108,6 +108,19 @@ func growNew(f *os.File, path string, size uint64) error {
 	}
 	if err != nil {
 		return &Error{Op: "create", Path: path, Err: cause(err)}
+	}
+	return nil
+}
+
+// Rename gives an image a new name in the same directory, durably. It never
+// replaces a file: the error wraps fs.ErrExist if to is taken.
+func Rename(from, to string) error {
+	err := renameNew(from, to)
+	if err == nil {
+		err = syncDir(filepath.Dir(to))
+	}
+	if err != nil {
+		return &Error{Op: "rename", Path: to, Err: err}
 	}
 	return nil
 }

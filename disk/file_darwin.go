@@ -22,3 +22,7 @@ func flushFD(fd int) error {
 func deviceSize(*os.File) (uint64, error) {
 	return 0, errors.New("block devices are supported on Linux only; use an image file")
 }
+
+func renameNew(from, to string) error {
+	return unix.RenamexNp(from, to, unix.RENAME_EXCL)
+}

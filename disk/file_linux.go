@@ -19,3 +19,8 @@ func deviceSize(f *os.File) (uint64, error) {
 	n, err := f.Seek(0, io.SeekEnd) // as BLKGETSIZE64, but of the same width everywhere
 	return uint64(n), err
 }
+
+// renameNew renames a file unless the new name is taken.
+func renameNew(from, to string) error {
+	return unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+}

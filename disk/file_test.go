@@ -152,7 +152,7 @@ func TestFailedBarrierIsFinal(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	d := create(t, 16)
-	for _, opts := range []Options{{}, {ReadOnly: true}} {
+	for _, opts := range []FileOptions{{}, {ReadOnly: true}} {
 		_, err := OpenFile(d.Path(), opts)
 		if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), d.Path()) {
 			t.Errorf("%+v: error %v, want ErrLocked that names the file", opts, err)
@@ -164,13 +164,13 @@ func TestLock(t *testing.T) {
 	}
 	var readers []*File
 	for range 2 {
-		r, err := OpenFile(path, Options{ReadOnly: true})
+		r, err := OpenFile(path, FileOptions{ReadOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		readers = append(readers, r)
 	}
-	if _, err := OpenFile(path, Options{}); !errors.Is(err, ErrLocked) {
+	if _, err := OpenFile(path, FileOptions{}); !errors.Is(err, ErrLocked) {
 		t.Errorf("writer beside readers: error %v, want ErrLocked", err)
 	}
 	if err := readers[0].WriteAt(0, blocksOf(1, nil)); !errors.Is(err, ErrReadOnly) {
@@ -185,7 +185,7 @@ func TestLock(t *testing.T) {
 		}
 		r.Close()
 	}
-	w, err := OpenFile(path, Options{})
+	w, err := OpenFile(path, FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestLock(t *testing.T) {
 func TestLockAcrossProcesses(t *testing.T) {
 	const variable = "TANSY_TEST_LOCKED"
 	if path := os.Getenv(variable); path != "" {
-		if _, err := OpenFile(path, Options{}); !errors.Is(err, ErrLocked) {
+		if _, err := OpenFile(path, FileOptions{}); !errors.Is(err, ErrLocked) {
 			t.Fatalf("error %v, want ErrLocked", err)
 		}
 		return
@@ -219,7 +219,7 @@ func TestExistingImageKeepsItsSizeAndContents(t *testing.T) {
 	if _, err := CreateFile(path, 4*BlockSize); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("CreateFile over an image: error %v, want ErrExist", err)
 	}
-	d, err := OpenFile(path, Options{})
+	d, err := OpenFile(path, FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,6 +251,31 @@ func TestCreateIsSparseAndPrivate(t *testing.T) {
 	}
 }
 
+func TestRenameNeverReplaces(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	for _, path := range []string{from, to} {
+		if err := os.WriteFile(path, []byte(path), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Rename(from, to); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), to) {
+		t.Errorf("error %v, want ErrExist that names the file", err)
+	}
+	if err := os.Remove(to); err != nil {
+		t.Fatal(err)
+	}
+	if err := Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(to); err != nil || string(got) != from {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := os.Stat(from); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the old name: %v", err)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
@@ -258,7 +283,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{fifo, dir, "/dev/null", filepath.Join(dir, "missing")} {
-		_, err := OpenFile(path, Options{ReadOnly: true})
+		_, err := OpenFile(path, FileOptions{ReadOnly: true})
 		var e *Error
 		if !errors.As(err, &e) || e.Op != "open" || e.Path != path {
 			t.Errorf("%s: error %v", path, err)
@@ -285,7 +310,7 @@ func TestBlockDevice(t *testing.T) {
 	if path == "" {
 		t.Skip("TANSY_TEST_DEVICE is not set")
 	}
-	d, err := OpenFile(path, Options{})
+	d, err := OpenFile(path, FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +318,7 @@ func TestBlockDevice(t *testing.T) {
 	if d.Size() == 0 {
 		t.Fatal("size 0")
 	}
-	if _, err := OpenFile(path, Options{}); err == nil {
+	if _, err := OpenFile(path, FileOptions{}); err == nil {
 		t.Error("opened twice")
 	}
 	want, got := blocksOf(1, rand.New(rand.NewPCG(1, 1))), blocksOf(1, nil)
