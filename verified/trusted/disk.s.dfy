@@ -1,0 +1,129 @@
+// TRUSTED: the device, and what a crash may leave on it. Go: internal/extern/ddisk.
+//
+// The model is the weakest device that Tansy runs on. Per block, `poss` is the set
+// of contents that a crash may leave. A write may be torn in any way, so from then on
+// anything is possible in that block, until a barrier that began after the write
+// returned leaves only what was written. Writes of different blocks reach the
+// medium in any order. The only atomic write is that of a header, which changes
+// nothing beyond the first 512-byte sector of its block.
+//
+// Errors: after the first failed write or barrier (`bad`), all further ones fail. A
+// failed write leaves anything in its blocks. A failed barrier promises nothing: what
+// was not durable before it may even be read back as it was before it was written.
+include "bytes.s.dfy"
+
+module {:extern "ddisk"} DiskS {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+
+  type BV = seq<byte>               // contents of a block
+  type Img = seq<BV>                // contents of a device
+  type Poss = seq<iset<BV>>         // per block: what a crash may leave there
+
+  function Any(): iset<BV> { iset x: BV | |x| == 4096 }
+  predicate CrashImg(poss: Poss, s: Img) {
+    |s| == |poss| && forall a :: 0 <= a < |s| ==> s[a] in poss[a]
+  }
+  // p allows no more than q
+  predicate SubPoss(p: Poss, q: Poss) {
+    |p| == |q| && forall a :: 0 <= a < |p| ==> p[a] <= q[a]
+  }
+  // blocks a..a+n are being written
+  function Fuzzy(poss: Poss, a: int, n: int): (r: Poss)
+    requires 0 <= a && 0 <= n && a + n <= |poss|
+    ensures |r| == |poss|
+    ensures forall x :: 0 <= x < |poss| ==> r[x] == if a <= x < a + n then Any() else poss[x]
+  { if n == 0 then poss else Fuzzy(poss, a, n-1)[a + n - 1 := Any()] }
+  // x and y differ at most within their first sector
+  predicate SameTail(x: BV, y: BV) { |x| == |y| == 4096 && x[512..] == y[512..] }
+
+  // An immutable list of blocks and their addresses.
+  class {:extern "BList"} BList {
+    ghost const addrs: seq<int>
+    ghost const blks: seq<BV>
+    method {:extern "Len"} Len() returns (n: uint64)
+      ensures n as int == |blks|
+    method {:extern "AddrAt"} AddrAt(i: uint64) returns (a: uint64)
+      requires i as int < |addrs| ensures a as int == addrs[i as int]
+    method {:extern "BlkAt"} BlkAt(i: uint64) returns (b: Blk)
+      requires i as int < |blks| ensures b.v == blks[i as int]
+  }
+
+  class {:extern "Disk"} Disk {
+    ghost var poss: Poss
+    ghost var cur: Img
+    ghost var bad: bool
+    ghost var ok: iset<Img>         // crash condition: the images a crash is allowed to leave
+
+    predicate Valid() reads this {
+      |cur| == |poss| < 0x8_0000_0000_0000 &&
+      (forall a :: 0 <= a < |cur| ==> cur[a] in poss[a] && |cur[a]| == 4096) &&
+      forall s :: CrashImg(poss, s) ==> s in ok
+    }
+    method {:extern "Size"} Size() returns (n: uint64)
+      requires Valid()
+      ensures n as int == |cur|
+
+    // A read that runs beside a write of the same block may see any mixture, hence poss.
+    method {:extern "Read"} Read(a: uint64) returns (ok_: bool, b: Blk)
+      requires Valid() && a as int < |cur|
+      ensures ok_ ==> b.v in poss[a as int] && |b.v| == 4096
+    // n blocks from a on
+    method {:extern "ReadRun"} ReadRun(a: uint64, n: uint64) returns (ok_: bool, l: BList)
+      requires Valid() && a as int + n as int <= |cur|
+      ensures ok_ ==> |l.blks| == n as int
+      ensures ok_ ==> forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
+
+    // n blocks, from l[i] on, to the blocks from a on, in any order
+    method {:extern "WriteRun"} WriteRun(a: uint64, l: BList, i: uint64, n: uint64) returns (ok_: bool)
+      requires Valid() && a as int + n as int <= |cur| && i as int + n as int <= |l.blks|
+      requires forall x :: i as int <= x < i as int + n as int ==> |l.blks[x]| == 4096
+      requires forall s :: CrashImg(Fuzzy(poss, a as int, n as int), s) ==> s in ok
+      modifies this
+      ensures Valid() && ok == old(ok) && |cur| == |old(cur)|
+      ensures poss == Fuzzy(old(poss), a as int, n as int)
+      ensures forall x :: 0 <= x < |cur| && !(a as int <= x < a as int + n as int) ==> cur[x] == old(cur)[x]
+      ensures ok_ ==> bad == old(bad) && forall x :: a as int <= x < a as int + n as int ==> cur[x] == l.blks[i as int + (x - a as int)]
+      ensures !ok_ ==> bad
+      ensures old(bad) ==> !ok_
+    method {:extern "Write"} Write(a: uint64, b: Blk) returns (ok_: bool)
+      requires Valid() && a as int < |cur| && |b.v| == 4096
+      requires forall s :: CrashImg(Fuzzy(poss, a as int, 1), s) ==> s in ok
+      modifies this
+      ensures Valid() && ok == old(ok) && |cur| == |old(cur)|
+      ensures poss == Fuzzy(old(poss), a as int, 1)
+      ensures forall x :: 0 <= x < |cur| && x != a as int ==> cur[x] == old(cur)[x]
+      ensures ok_ ==> bad == old(bad) && cur[a as int] == b.v
+      ensures !ok_ ==> bad
+      ensures old(bad) ==> !ok_
+    // a write within one sector: the old contents or the new
+    method {:extern "WriteSector"} WriteSector(a: uint64, b: Blk) returns (ok_: bool)
+      requires Valid() && a as int < |cur|
+      requires forall x :: x in poss[a as int] ==> SameTail(x, b.v)
+      requires forall s :: CrashImg(poss[a as int := poss[a as int] + iset{b.v}], s) ==> s in ok
+      modifies this
+      ensures Valid() && ok == old(ok) && |cur| == |old(cur)|
+      ensures poss == old(poss)[a as int := old(poss)[a as int] + iset{b.v}]
+      ensures forall x :: 0 <= x < |cur| && x != a as int ==> cur[x] == old(cur)[x]
+      ensures ok_ ==> bad == old(bad) && cur[a as int] == b.v
+      ensures !ok_ ==> bad
+      ensures old(bad) ==> !ok_
+
+    // `mine`: addresses that nobody else writes while the barrier runs.
+    method {:extern "Barrier"} Barrier(ghost mine: set<int>) returns (ok_: bool)
+      requires Valid()
+      modifies this
+      ensures Valid() && ok == old(ok) && |cur| == |old(cur)| && SubPoss(poss, old(poss))
+      ensures ok_ ==> bad == old(bad) && cur == old(cur)
+      ensures ok_ ==> forall a :: 0 <= a < |cur| && a in mine ==> poss[a] == iset{cur[a]}
+      ensures !ok_ ==> bad
+      ensures old(bad) ==> !ok_
+
+    ghost method SetOk(o: iset<Img>)
+      requires Valid() && forall s :: CrashImg(poss, s) ==> s in o
+      modifies this
+      ensures ok == o && Valid() && poss == old(poss) && cur == old(cur) && bad == old(bad)
+    { ok := o; }
+  }
+}

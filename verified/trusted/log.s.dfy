@@ -1,0 +1,141 @@
+// TRUSTED: what the journal keeps in memory (maps of blocks, a cache, a mutex), and the
+// records of its log. Go: internal/extern/dlog.
+include "disk.s.dfy"
+
+// The records of the log, as values.
+module LogSpec {
+  import opened Machine
+  import opened DiskS
+  type BM = map<int, BV>
+  // A descriptor: sequence number, position of its data in the log, home addresses.
+  datatype Desc = Desc(sq: int, pos: int, addrs: seq<int>)
+  datatype OptDesc = NoDesc | SomeDesc(d: Desc)
+  // A sealed record: the descriptor block and the data blocks of a group.
+  datatype Rec = Rec(b: BV, blks: seq<BV>)
+  function {:axiom} DecDesc(b: BV): OptDesc               // what a block says as a descriptor
+  function {:axiom} DecHdr(key: int, b: BV): int          // first sequence number in a header, or -1
+  predicate HdrTail(b: BV) { |b| == 4096 && b[512..] == Tail0() }
+  function {:axiom} Tail0(): BV                           // 3584 zero bytes
+
+  function BlksOf(m: BM, addrs: seq<int>): (r: seq<BV>)
+    requires forall i :: 0 <= i < |addrs| ==> addrs[i] in m
+    ensures |r| == |addrs|
+    ensures forall i :: 0 <= i < |addrs| ==> r[i] == m[addrs[i]]
+  { if addrs == [] then [] else BlksOf(m, addrs[..|addrs|-1]) + [m[addrs[|addrs|-1]]] }
+}
+
+module {:extern "dlog"} LogS {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened DiskS
+  import opened LogSpec
+
+  // A map from block addresses to blocks that remembers the order of insertion.
+  class {:extern "BMap"} BMap {
+    ghost var m: BM
+    ghost var addrs: seq<int>
+    predicate Ok() reads this {
+      |addrs| < 0x8_0000_0000_0000 &&
+      (forall i :: 0 <= i < |addrs| ==> addrs[i] in m && 0 <= addrs[i] < 0x1_0000_0000_0000_0000) &&
+      (forall a :: a in m ==> a in addrs && |m[a]| == 4096)
+    }
+    method {:extern "Put"} Put(a: uint64, b: Blk)
+      requires Ok() && |b.v| == 4096
+      modifies this
+      ensures Ok() && m == old(m)[a as int := b.v]
+      ensures addrs == if a as int in old(m) then old(addrs) else old(addrs) + [a as int]
+    method {:extern "Get"} Get(a: uint64) returns (b: Blk?)
+      requires Ok()
+      ensures (b == null) == (a as int !in m)
+      ensures b != null ==> b.v == m[a as int]
+    method {:extern "Len"} Len() returns (n: uint64)
+      requires Ok()
+      ensures n as int == |addrs|
+    method {:extern "AddrAt"} AddrAt(i: uint64) returns (a: uint64)
+      requires Ok() && i as int < |addrs|
+      ensures a as int == addrs[i as int]
+    method {:extern "BlkAt"} BlkAt(i: uint64) returns (b: Blk)
+      requires Ok() && i as int < |addrs|
+      ensures b.v == m[addrs[i as int]]
+    method {:extern "Clear"} Clear()
+      modifies this
+      ensures Ok() && m == map[] && addrs == []
+    // its blocks, in the order of insertion
+    method {:extern "List"} List() returns (l: BList)
+      requires Ok()
+      ensures l.addrs == addrs && l.blks == BlksOf(m, addrs)
+    // its blocks, in the order of their addresses
+    method {:extern "Sorted"} Sorted() returns (l: BList)
+      requires Ok()
+      ensures |l.blks| == |l.addrs|
+      ensures forall i :: 0 <= i < |l.addrs| ==> l.addrs[i] in m && l.blks[i] == m[l.addrs[i]]
+      ensures forall a :: a in m ==> a in l.addrs
+      ensures forall i, j :: 0 <= i < j < |l.addrs| ==> l.addrs[i] < l.addrs[j]
+  }
+  method {:extern "NewBMap"} NewBMap() returns (b: BMap)
+    ensures fresh(b) && b.Ok() && b.m == map[] && b.addrs == []
+
+  // A bounded cache: it may forget at any time, and remembers nothing else than what was put there.
+  class {:extern "Cache"} Cache {
+    ghost var m: BM
+    method {:extern "Get"} Get(a: uint64) returns (b: Blk?)
+      ensures b != null ==> a as int in m && b.v == m[a as int] && |b.v| == 4096
+    method {:extern "Put"} Put(a: uint64, b: Blk)
+      requires |b.v| == 4096
+      modifies this
+      ensures forall x :: x in m ==> if x == a as int then m[x] == b.v else x in old(m) && m[x] == old(m)[x]
+  }
+
+  // A mutex with condition variables 0..4. `held`: by the calling thread.
+  class {:extern "Mutex"} Mutex {
+    ghost var held: bool
+    method {:extern "Lock"} Lock()
+      requires !held modifies this ensures held
+    method {:extern "Unlock"} Unlock()
+      requires held modifies this ensures !held
+    // releases the mutex, waits for a wake-up (or returns for no reason), takes it again
+    method {:extern "Wait"} Wait(c: uint32)
+      requires held && c < 5
+    method {:extern "WakeOne"} WakeOne(c: uint32) requires c < 5
+    method {:extern "WakeAll"} WakeAll(c: uint32) requires c < 5
+  }
+
+  // The seal of a volume's records: a message authentication code under the volume's
+  // random key. THE ASSUMPTION ABOUT IT: Check accepts what was sealed with this key,
+  // in whatever life of the server, and nothing else. `signed` is what was sealed so
+  // far; a crash does not change it. (The code is AES-GMAC of 128 bits, with the sequence
+  // number as its nonce: hence Seal's second precondition.)
+  class {:extern "Seal"} Seal {
+    ghost const key: int
+    ghost var signed: set<Rec>
+    method {:extern "Seal"} Seal(sq: uint64, pos: uint64, bm: BMap) returns (b: Blk)
+      requires bm.Ok() && |bm.addrs| <= 500
+      requires forall r :: r in signed ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < sq as int
+      modifies this
+      ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(sq as int, pos as int, bm.addrs))
+      ensures signed == old(signed) + {Rec(b.v, BlksOf(bm.m, bm.addrs))}
+    method {:extern "Check"} Check(d: DescR, x: BList, y: BList) returns (ok: bool)
+      ensures ok <==> Rec(d.b, x.blks + y.blks) in signed
+    // headers: zero beyond their first sector
+    method {:extern "EncHdr"} EncHdr(q: uint64) returns (b: Blk)
+      ensures HdrTail(b.v) && DecHdr(key, b.v) == q as int
+    method {:extern "DecHdr"} DecHdrM(b: Blk) returns (ok: bool, q: uint64)
+      ensures ok <==> 0 <= DecHdr(key, b.v) < 0x4000_0000_0000_0000
+      ensures ok ==> q as int == DecHdr(key, b.v)
+  }
+
+  // A parsed descriptor (not checked yet)
+  class {:extern "DescR"} DescR {
+    ghost const b: BV
+    ghost const d: Desc
+    method {:extern "Sq"} Sq() returns (q: uint64) ensures q as int == d.sq
+    method {:extern "Pos"} Pos() returns (q: uint64) ensures q as int == d.pos
+    method {:extern "N"} N() returns (q: uint64) ensures q as int == |d.addrs|
+    method {:extern "Addr"} Addr(i: uint64) returns (a: uint64)
+      requires i as int < |d.addrs| ensures a as int == d.addrs[i as int]
+  }
+  method {:extern "Parse"} Parse(b: Blk) returns (r: DescR?)
+    ensures (r == null) == (DecDesc(b.v) == NoDesc)
+    ensures r != null ==> DecDesc(b.v) == SomeDesc(r.d) && r.b == b.v
+}
