@@ -1,0 +1,416 @@
+// Files as byte sequences: the face of the file layer to directories and to the
+// NFS procedures.
+//
+// Every inode of the volume has attributes (metas) and bytes (files); those of a
+// free inode (type 0) mean nothing. Times and attributes other than size and
+// shrink are the callers' business. ok = false means: abort the transaction.
+include "bytemap.dfy"
+include "indfs.dfy"
+module ByteM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened BlockM
+  import opened PosM
+  import opened IndSpec
+  import opened IndM
+  import opened ByteMap
+
+  // what writing s at off makes of f
+  function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
+    requires 0 <= off
+    ensures |r| == (if off + |s| > |f| then off + |s| else |f|)
+    ensures forall i: int | 0 <= i < |r| :: r[i] == (if off <= i < off + |s| then s[i - off] else if i < |f| then f[i] else 0)
+  {
+    var g := if off + |s| > |f| then f + Zeros(off + |s| - |f|) else f;
+    Splice(g, off, s)
+  }
+
+  lemma FileWrite(d0: Data, d: Data, ino: uint64, f: seq<byte>, off: int, s: seq<byte>, shrink: int)
+    requires FileMatch(d0, ino, f, shrink) && 0 <= off && off + |s| <= 549755813888
+    requires shrink == 0 || off + |s| <= |f|
+    requires Wrote(d0, d, ino, off, s)
+    ensures FileMatch(d, ino, WriteSpec(f, off, s), shrink)
+  { reveal FileMatch(); reveal Wrote(); }
+
+  // cut to sz, the rest of its last block zeroed: what lies beyond waits to be freed
+  lemma FileCut(d0: Data, d: Data, ino: uint64, f: seq<byte>, sz: int, shrink: int, shrink': int)
+    requires FileMatch(d0, ino, f, shrink) && 0 <= sz < |f|
+    requires Wrote(d0, d, ino, sz, Zeros(Up(sz) - sz))
+    requires 0 <= shrink && shrink' <= 549755813888 && (if shrink' == 0 then shrink == 0 && Up(sz) == Up(|f|) else shrink <= shrink' && |f| <= shrink')
+    ensures FileMatch(d, ino, f[..sz], shrink')
+  { reveal FileMatch(); reveal Wrote(); }
+
+  lemma FileGrow(d: Data, ino: uint64, f: seq<byte>, sz: int)
+    requires FileMatch(d, ino, f, 0) && |f| <= sz <= 549755813888
+    ensures FileMatch(d, ino, f + Zeros(sz - |f|), 0)
+  { reveal FileMatch(); }
+
+  method Min(a: uint64, b: uint64) returns (c: uint64)
+    ensures c <= a && c <= b && (c == a || c == b)
+  { if a < b { c := a; } else { c := b; } }
+
+  lemma DivMod(pos: int, i: int)
+    requires 0 <= pos && 0 <= pos % 4096 + i < 4096
+    ensures (pos + i) / 4096 == pos / 4096 && (pos + i) % 4096 == pos % 4096 + i
+  { }
+
+  class ByteFs {
+    const geo: Geo
+    const jrnl: Jrnl
+    // for every inode number of the volume
+    ghost var metas: map<uint64, Meta>
+    ghost var files: map<uint64, seq<byte>>
+    const fs: IndFs                      // the layers below: block trees (fs) over inodes and blocks (fs.fs)
+
+    constructor Recover(fs: IndFs, geo: Geo, jrnl: Jrnl)
+      ensures this.fs == fs && this.geo == geo && this.jrnl == jrnl
+    { this.fs := fs; this.geo := geo; this.jrnl := jrnl; }
+
+    predicate Below() reads fs, fs.fs, jrnl
+    { fs.fs.geo == geo && fs.fs.jrnl == jrnl && fs.Valid() && DataDom(fs.data) }
+
+    predicate Valid() reads this, fs, fs.fs, jrnl
+      ensures Valid() ==> GeoOk(geo)
+      ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in files && i in metas &&
+                            |files[i]| == metas[i].size as int <= 549755813888
+    {
+      Below() && FilesOk(geo, fs.data, fs.fs.inodes, metas, files) &&
+      (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: |files[i]| <= 549755813888)
+    }
+
+    // b (256 bytes) has the block slots of inode ino; GetInode ensures it, setters keep it
+    predicate SameBlks(ino: uint64, b: seq<byte>) reads this, fs, fs.fs, jrnl
+    { |b| == 256 && ino in fs.fs.inodes && Parse(b).blks == fs.fs.inodes[ino].blks }
+
+    // the serialized inode
+    method GetInode(txn: Txn, ino: uint64, excl: bool) returns (ip: Bytes)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      ensures fresh(ip) && |ip.data| == 256 && ino in metas && M(ip.data) == metas[ino] && SameBlks(ino, ip.data)
+    {
+      ip := fs.fs.ReadInode(txn, ino, excl);
+    }
+
+    // store changed attributes (not size, shrink, slots; the type stays)
+    method PutInode(txn: Txn, ino: uint64, ip: Bytes)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
+      requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink && M(ip.data).ty == metas[ino].ty
+      requires SameBlks(ino, ip.data)
+      ensures Valid() && files == old(files) && metas == old(metas)[ino := M(ip.data)]
+      ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
+    {
+      fs.SetMeta(txn, ip, ino);
+      metas := metas[ino := M(ip.data)];
+      FilesStep(geo, fs.data, fs.data, ino, old(fs.fs.inodes), old(metas), files, fs.fs.inodes[ino], files[ino]);
+      assert files[ino := files[ino]] == files;
+    }
+
+    // bytes [off, off+len) of the file, cut at its end
+    method Read(txn: Txn, ino: uint64, off: uint64, len: uint64) returns (b: Bytes)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      ensures fresh(b) && ino in files
+      ensures off as int >= |files[ino]| ==> b.data == []
+      ensures off as int < |files[ino]| ==>
+        b.data == files[ino][off as int .. if off as int + len as int < |files[ino]| then off as int + len as int else |files[ino]|]
+    {
+      var ip := fs.fs.ReadInode(txn, ino, false);
+      ghost var f := files[ino];
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      if off >= size { b := NewBytes(0); return; }
+      var n := Min(len, size - off);
+      b := NewBytes(n);
+      var done: uint64 := 0;
+      // the indirect block at hand: node cj at the lowest level of slot ck (15 = none)
+      var ck: uint64, cj: uint64 := 15, 0;
+      var pb := ZeroBlk();
+      while done < n
+        invariant done <= n && |b.data| == n as int && fresh(b) && b != ip
+        invariant fs.IsInode(ino, ip)
+        invariant ck < 15 ==> 12 <= ck && OkPos(Pos(ino, ck, MaxLev(ck) - 1, cj)) && fs.IsNode(Pos(ino, ck, MaxLev(ck) - 1, cj), pb.v)
+        invariant forall i: int {:trigger b.data[i]} | 0 <= i < n as int :: b.data[i] == (if i < done as int then f[off as int + i] else 0)
+        decreases n - done
+      {
+        var pos := off + done;
+        var bo := pos % 4096;
+        var c := Min(4096 - bo, n - done);
+        var k, j := FlatK(pos / 4096), FlatJ(pos / 4096);
+        ghost var p := PosOf(ino, pos / 4096);
+        PosOfOk(ino, pos / 4096);
+        var bn: uint64;
+        if k < 12 {
+          bn := fs.Resolve(txn, ip, ino, k, 0, 0, false);
+        } else {
+          if ck != k || cj != j / 512 {
+            pb := fs.ReadParent(txn, ip, ino, k, MaxLev(k), j, false);
+            ck, cj := k, j / 512;
+          }
+          ParentOk(p);
+          assert fs.IsParent(p, pb.v);
+          bn := pb.U64(8 * (j % 512));
+          fs.Child(p, pb.v);
+        }
+        ghost var b0 := b.data;
+        ghost var s := Zeros(4096);
+        if bn != 0 {
+          var blk := fs.ReadAt(txn, bn, p, false);
+          b.CopyBlk(done, blk, bo, c);
+          s := blk.v;
+        }
+        assert fs.data[p] == s by { reveal DataOk(); assert OkPos(p); }
+        forall i: int {:trigger b.data[i]} | 0 <= i < n as int
+          ensures b.data[i] == (if i < (done + c) as int then f[off as int + i] else 0)
+        { ReadByte(f, p, b0, b.data, s, ino, off, done, c, i, bn == 0); }
+        done := done + c;
+      }
+    }
+
+    // one byte of a chunk read
+    lemma ReadByte(f: seq<byte>, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int, hole: bool)
+      requires Valid() && OkIno(geo, ino) && f == files[ino]
+      requires off as int + done as int + c as int <= |f| && (off + done) % 4096 + c <= 4096 && done as int + c as int <= |b0| == |b1| && 0 <= i < |b0|
+      requires p == PosOf(ino, (off + done) / 4096) && p in fs.data && |s| == 4096 && fs.data[p] == s
+      requires b0[i] == (if i < done as int then f[off as int + i] else 0)
+      requires if hole then b1 == b0 && s == Zeros(4096) else
+        b1 == Splice(b0, done as int, s[((off + done) % 4096) as int .. ((off + done) % 4096) as int + c as int])
+      ensures b1[i] == (if i < (done + c) as int then f[off as int + i] else 0)
+    {
+      var pos := (off + done) as int;
+      if done as int <= i < (done + c) as int {
+        var x := i - done as int;
+        DivMod(pos, x);
+        BlockByte(fs.data, ino, pos + x);
+        reveal FileMatch();
+        assert off as int + i == pos + x;
+        assert ByteAt(fs.data, ino, off as int + i) == f[off as int + i];
+        assert b1[i] == s[pos % 4096 + x];
+      }
+    }
+
+    // block n of the file, without a copy; all of it must lie below the file's size
+    method ReadFileBlock(txn: Txn, ino: uint64, n: uint64, excl: bool) returns (b: Blk)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && 4096 * n as int + 4096 <= |files[ino]|
+      ensures b.v == files[ino][4096 * n as int .. 4096 * n as int + 4096]
+    {
+      var ip := fs.fs.ReadInode(txn, ino, excl);
+      assert fs.IsInode(ino, ip);
+      b := fs.ReadData(txn, ip, ino, n, excl);
+      ghost var f := files[ino];
+      ghost var o := 4096 * n as int;
+      forall i: int | 0 <= i < 4096
+        ensures b.v[i] == f[o + i]
+      {
+        DivMod(o, i);
+        BlockByte(fs.data, ino, o + i);
+        reveal FileMatch();
+        assert ByteAt(fs.data, ino, o + i) == f[o + i];
+      }
+    }
+
+    // overwrite c bytes within one block that is there (number bn)
+    method Overwrite(txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
+      modifies fs, fs.fs, jrnl
+      requires Below() && txn.jrnl == jrnl && bn != 0 && OkBlk(geo, bn)
+      requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
+      requires so as int + c as int <= |src.data|
+      requires PosOf(ino, pos / 4096) in fs.bm && fs.bm[PosOf(ino, pos / 4096)] == bn
+      ensures Below() && fs.bm == old(fs.bm) && fs.fs.inodes == old(fs.fs.inodes)
+      ensures Wrote(old(fs.data), fs.data, ino, pos as int, src.data[so as int .. so as int + c as int])
+    {
+      var bo := pos % 4096;
+      ghost var p := PosOf(ino, pos / 4096);
+      PosOfOk(ino, pos / 4096);
+      var b: Bytes;
+      if c == 4096 {
+        b := NewBytes(4096);
+      } else {
+        var blk := fs.ReadAt(txn, bn, p, true);
+        b := blk.Thaw();
+      }
+      b.CopyFrom(bo, src, so, c);
+      WroteBlock(fs.data, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
+      fs.WriteData(txn, bn, b, p);
+    }
+
+    // the first contents of a block that was a hole: c bytes of src, zeros around them
+    method FirstBlock(ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (b: Bytes)
+      requires DataDom(d) && pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
+      requires so as int + c as int <= |src.data|
+      requires PosOf(ino, pos / 4096) in d && d[PosOf(ino, pos / 4096)] == Zeros(4096)
+      ensures fresh(b) && |b.data| == 4096
+      ensures var d' := d[PosOf(ino, pos / 4096) := b.data]; DataDom(d') && Wrote(d, d', ino, pos as int, src.data[so as int .. so as int + c as int])
+    {
+      b := NewBytes(4096);
+      b.CopyFrom(pos % 4096, src, so, c);
+      WroteBlock(d, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
+    }
+
+    lemma Hole(p: Pos)
+      requires Below() && IsData(p) && p in fs.bm && fs.bm[p] == 0
+      ensures p in fs.data && fs.data[p] == Zeros(4096)
+    { reveal DataOk(); assert OkPos(p); }
+    lemma HoleBut(p: Pos, pn: uint64, t: Bytes)
+      requires fs.ValidBut(pn, t) && IsData(p) && p in fs.bm && fs.bm[p] == 0
+      ensures p in fs.data && fs.data[p] == Zeros(4096)
+    { reveal DataOk(); assert OkPos(p); }
+
+    // fill a hole in one of the direct slots
+    method FillDirect(txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (ok: bool)
+      modifies fs, fs.fs, jrnl, ip
+      requires Below() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && src != ip
+      requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
+      requires so as int + c as int <= |src.data|
+      requires PosOf(ino, pos / 4096) in fs.bm && fs.bm[PosOf(ino, pos / 4096)] == 0
+      ensures ok ==> Below() && fs.IsInode(ino, ip) && fs.OnlySlots(ino)
+      ensures ok ==> Wrote(old(fs.data), fs.data, ino, pos as int, src.data[so as int .. so as int + c as int])
+    {
+      var k := pos / 4096;
+      ghost var p := PosOf(ino, k);
+      PosOfOk(ino, k);
+      Hole(p);
+      var b := FirstBlock(fs.data, ino, pos, src, so, c);
+      var near: uint64 := 0;
+      if 0 < k { near := GetSlot(ip, k - 1); }
+      var bn: uint64;
+      assert p == Pos(ino, k, 0, 0);
+      ok, bn := fs.AllocRoot(txn, ip, ino, k, near, b);
+    }
+
+    // fill the holes from pos on below one indirect block: m bytes, more than none
+    method FillRun(txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool, m: uint64)
+      modifies fs, fs.fs, jrnl, ip
+      requires Below() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && src != ip
+      requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
+      requires so as int + len as int <= |src.data|
+      requires PosOf(ino, pos / 4096) in fs.bm && fs.bm[PosOf(ino, pos / 4096)] == 0
+      ensures ok ==> Below() && fs.IsInode(ino, ip) && fs.OnlySlots(ino)
+      ensures ok ==> 0 < m <= len && Wrote(old(fs.data), fs.data, ino, pos as int, src.data[so as int .. so as int + m as int])
+    {
+      var k := FlatK(pos / 4096);
+      var lev := MaxLev(k);
+      var jp := FlatJ(pos / 4096) / 512;
+      ghost var q := Pos(ino, k, lev - 1, jp);
+      PosOfOk(ino, pos / 4096);
+      ParentOk(PosOf(ino, pos / 4096));
+      assert q == Parent(PosOf(ino, pos / 4096));
+      ghost var d0 := fs.data;
+      ghost var i0 := fs.fs.inodes;
+      m := 0;
+      var pn: uint64;
+      ok, pn := fs.ResolveAlloc(txn, ip, ino, k, lev - 1, jp);
+      if !ok { return; }
+      var blk := fs.fs.ReadBlock(txn, pn, true);
+      var t := blk.Thaw();
+      assert fs.fs.blocks[pn := t.data] == fs.fs.blocks;
+      WroteNone(d0, ino, pos as int);
+      assert src.data[so as int .. so as int + m as int] == [];
+      assert src.Len() as int == |src.data|;
+      var near := pn;
+      while m < len
+        invariant m <= len && fresh(t) && t != ip
+        invariant fs.fs.geo == geo && fs.fs.jrnl == jrnl && fs.ValidBut(pn, t) && DataDom(fs.data) && fs.IsInode(ino, ip)
+        invariant ino in i0 && fs.fs.inodes == i0[ino := fs.fs.inodes[ino]] && fs.fs.inodes[ino].meta == i0[ino].meta
+        invariant pn != 0 && q in fs.bm && fs.bm[q] == pn
+        invariant Wrote(d0, fs.data, ino, pos as int, src.data[so as int .. so as int + m as int])
+        decreases len - m
+      {
+        var at := pos + m;
+        var n := at / 4096;
+        if FlatK(n) != k || FlatJ(n) / 512 != jp { break; }
+        var j := FlatJ(n);
+        ghost var p := PosOf(ino, n);
+        PosOfOk(ino, n);
+        ParentOk(p);
+        assert Parent(p) == q;
+        var bn := t.U64(8 * (j % 512));
+        fs.ChildBut(p, pn, t);
+        if bn != 0 { break; }
+        var c := Min(4096 - at % 4096, len - m);
+        HoleBut(p, pn, t);
+        var b := FirstBlock(fs.data, ino, at, src, so + m, c);
+        ghost var d1 := fs.data;
+        if j % 512 != 0 {
+          var left := t.U64(8 * (j % 512 - 1));
+          if left != 0 { near := left; }
+        }
+        ok, bn := fs.AddChild(txn, ip, t, pn, ino, k, lev, j, near, b);
+        if !ok { return; }
+        WroteMore(d0, d1, fs.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + c as int]);
+        assert src.data[so as int .. so as int + m as int] + src.data[so as int + m as int .. so as int + m as int + c as int] == src.data[so as int .. so as int + m as int + c as int];
+        near := bn;
+        m := m + c;
+      }
+      fs.CloseParent(txn, pn, t);
+      if m == 0 { ok := false; }     // the block was not there before
+    }
+
+    // write src[so..so+len] at off. ok = false: no space, too large, or the file must be
+    // shrunk first (metas[ino].shrink != 0 and the write extends it): abort the transaction.
+    method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && so as int + len as int <= |src.data|
+      ensures ok ==> Valid() && ino in old(files) &&
+        files == (if len == 0 then old(files) else old(files)[ino := WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
+      ensures ok ==> ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithSize(old(metas)[ino], metas[ino].size)
+    {
+      if len == 0 { return true; }
+      if len > 549755813888 || off > 549755813888 - len { return false; }
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      var shrink := GetShrink(ip);
+      if shrink != 0 && off + len > size { return false; }
+      var used := GetUsed(ip);
+      ghost var f := files[ino];
+      ghost var d0 := fs.data;
+      ghost var i0 := fs.fs.inodes;
+      var done: uint64 := 0;
+      WroteNone(d0, ino, off as int);
+      assert src.data[so as int .. so as int + done as int] == [];
+      assert src.Len() as int == |src.data|;
+      while done < len
+        invariant done <= len && fresh(ip) && files == old(files) && metas == old(metas)
+        invariant Below() && fs.IsInode(ino, ip)
+        invariant ino in i0 && fs.fs.inodes == i0[ino := fs.fs.inodes[ino]] && fs.fs.inodes[ino].meta == i0[ino].meta
+        invariant Wrote(d0, fs.data, ino, off as int, src.data[so as int .. so as int + done as int])
+        decreases len - done
+      {
+        var pos := off + done;
+        var n := pos / 4096;
+        var c := Min(4096 - pos % 4096, len - done);
+        var k := FlatK(n);
+        PosOfOk(ino, n);
+        assert OkPos(PosOf(ino, n));
+        ghost var d1 := fs.data;
+        var bn := fs.Resolve(txn, ip, ino, k, MaxLev(k), FlatJ(n), true);
+        if bn != 0 {
+          Overwrite(txn, ino, bn, pos, src, so + done, c);
+        } else if k < 12 {
+          ok := FillDirect(txn, ip, ino, pos, src, so + done, c);
+          if !ok { return; }
+        } else {
+          ok, c := FillRun(txn, ip, ino, pos, src, so + done, len - done);
+          if !ok { return; }
+        }
+        WroteMore(d0, d1, fs.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
+        assert src.data[so as int .. so as int + done as int] + src.data[so as int + done as int .. so as int + done as int + c as int] == src.data[so as int .. so as int + done as int + c as int];
+        done := done + c;
+      }
+      ok := true;
+      var used' := GetUsed(ip);
+      if off + len > size { SetFileSize(ip, off + len); }
+      if off + len > size || used' != used { fs.SetMeta(txn, ip, ino); }
+      ghost var s := src.data[so as int .. so as int + len as int];
+      FileWrite(d0, fs.data, ino, f, off as int, s, shrink as int);
+      files := files[ino := WriteSpec(f, off as int, s)];
+      metas := metas[ino := fs.fs.inodes[ino].meta];
+      assert Others(d0, fs.data, ino) by { reveal Wrote(); }
+      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
+    }
+  }
+}
