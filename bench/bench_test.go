@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be the echo process, as the program does.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == echoCommand {
+		os.Exit(echoMain(os.Args[2], os.Args[3]))
+	}
+	os.Exit(m.Run())
+}
+
+func TestPatternTellsWhereDataBelongs(t *testing.T) {
+	p := pattern{7}
+	b := make([]byte, 3*patternBlock)
+	p.fill(b, patternBlock)
+	if err := p.check(b, patternBlock); err != nil {
+		t.Fatal(err)
+	}
+	if p.check(b, 0) == nil {
+		t.Error("data of another place passes")
+	}
+	if (pattern{8}).check(b, patternBlock) == nil {
+		t.Error("data of another file passes")
+	}
+	for _, i := range []int{0, 15, 16, patternBlock - 1, patternBlock, 2*patternBlock + 100} {
+		b[i] ^= 1
+		if p.check(b, patternBlock) == nil {
+			t.Errorf("a wrong bit in byte %d passes", i)
+		}
+		b[i] ^= 1
+	}
+}
+
+func TestEcho(t *testing.T) {
+	e, err := startEcho(44, 28)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.stop()
+	for _, depth := range []int{1, 5} {
+		if rate, err := e.measure(time.Millisecond, depth); err != nil || rate <= 0 {
+			t.Errorf("depth %d: %v, %v", depth, rate, err)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{0: "0.00", 1.234: "1.23", 56.78: "56.8", 123: "123", 1234: "1,234", 1234567: "1,234,567"} {
+		if got := number(v); got != want {
+			t.Errorf("number(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for s, want := range map[string]uint64{"100": 100, "64M": 64 << 20, "4G": 4 << 30, "10GiB": 10 << 30} {
+		if got, err := parseSize(s); err != nil || got != want {
+			t.Errorf("parseSize(%q) = %d, %v, want %d", s, got, err, want)
+		}
+	}
+	if _, err := parseSize("x"); err == nil {
+		t.Error("parseSize(x) succeeds")
+	}
+}
+
+// A record may come in fragments of any size.
+func TestReadRecordJoinsFragments(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	w.Write([]byte{0, 0, 0, 2, 'a', 'b', 0, 0, 0, 0, 0x80, 0, 0, 1, 'c'})
+	w.Close()
+	c := &conn{r: bufio.NewReader(r)}
+	if err := c.readRecord(); err != nil || string(c.record) != "abc" {
+		t.Errorf("record %q, %v", c.record, err)
+	}
+}

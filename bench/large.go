@@ -1,0 +1,239 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// ioSize is the size of the READs and WRITEs of the large file in bytes.
+const ioSize = 64 << 10
+
+// large writes and reads a large file on one pipelined connection.
+func large(b *bench) error {
+	conns, dirs, done, err := b.clients("large", 1)
+	if err != nil {
+		return err
+	}
+	defer done()
+	l := &largeFile{bench: b, c: conns[0], dir: dirs[0],
+		chunks: max(1, b.fileMB*1_000_000/ioSize), buf: make([]byte, ioSize)}
+	return errors.Join(l.write(), l.read())
+}
+
+type largeFile struct {
+	*bench
+	c      *conn
+	dir    handle
+	chunks int
+	buf    []byte
+	serial uint64 // makes the contents of each file different
+}
+
+// megabytes per second, for the whole file since begin
+func (l *largeFile) rate(begin time.Time) float64 {
+	return float64(l.chunks*ioSize) / 1e6 / time.Since(begin).Seconds()
+}
+
+func (l *largeFile) write() error {
+	var written, blocks float64
+	counted := func(stable uint32) measurement {
+		return func(time.Duration) (float64, error) {
+			before, _ := l.diskCounts()
+			rate, err := l.writeServer(stable)
+			if after, ok := l.diskCounts(); ok {
+				blocks += float64(after.WrittenBlocks - before.WrittenBlocks)
+				written += float64(l.chunks) * ioSize / patternBlock
+			}
+			return rate, err
+		}
+	}
+	v, err := l.inTurns(l.writeLocal(l.chunks), counted(unstable), counted(fileSync), l.writeLocal(1))
+	if err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	name := fmt.Sprintf("write %d MB", l.fileMB)
+	l.table.row(name+", UNSTABLE + COMMIT", v[1], v[0], "MB/s", 0.3, false)
+	l.table.row(name+", FILE_SYNC", v[2], v[0], "MB/s", 0.3, false)
+	l.table.row("  against a local fsync per 64 KiB", v[2], v[3], "MB/s", 0, false)
+	if blocks > 0 {
+		l.table.note("  blocks to the device per block written", blocks/written, "")
+	}
+	return nil
+}
+
+// writeServer writes a new file, reads it back where the rate does not count,
+// and removes it.
+func (l *largeFile) writeServer(stable uint32) (rate float64, err error) {
+	h, p, err := l.create("written")
+	if err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	if err := l.fillFile(h, p, stable); err != nil {
+		return 0, err
+	}
+	rate = l.rate(begin)
+	if err := l.readServer(h, p, inOrder(l.chunks)); err != nil {
+		return 0, err
+	}
+	l.c.startRemove(procRemove, l.dir, "written")
+	return rate, l.c.wait(0)
+}
+
+func (l *largeFile) create(name string) (h handle, p pattern, err error) {
+	l.serial++
+	l.c.startCreate(l.dir, name, func(n handle) error {
+		h = slices.Clone(n)
+		return nil
+	})
+	return h, pattern{l.serial}, l.c.wait(0)
+}
+
+// fillFile writes the whole file and makes it durable.
+func (l *largeFile) fillFile(h handle, p pattern, stable uint32) error {
+	var verf uint64
+	first := true
+	same := func(v uint64) error {
+		if !first && v != verf {
+			return errors.New("the write verifier changed: the server lost data")
+		}
+		first, verf = false, v
+		return nil
+	}
+	for i := range l.chunks {
+		off := uint64(i) * ioSize
+		p.fill(l.buf, off)
+		l.c.startWrite(h, off, l.buf, stable, same)
+		if err := l.c.wait(l.depth - 1); err != nil {
+			return err
+		}
+	}
+	if err := l.c.wait(0); err != nil || stable != unstable {
+		return err
+	}
+	v, err := l.c.commit(h)
+	if err != nil {
+		return err
+	}
+	return same(v)
+}
+
+// writeLocal writes a local file in the same pieces, with an fsync after every
+// `every` of them.
+func (l *largeFile) writeLocal(every int) measurement {
+	return func(time.Duration) (float64, error) {
+		path := filepath.Join(l.bench.dir, "floor")
+		defer os.Remove(path)
+		begin := time.Now()
+		f, err := l.localFile(path, every)
+		if err != nil {
+			return 0, err
+		}
+		return l.rate(begin), f.Close()
+	}
+}
+
+func (l *largeFile) localFile(path string, every int) (*os.File, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	for i := range l.chunks {
+		off := uint64(i) * ioSize
+		pattern{0}.fill(l.buf, off)
+		if _, err = f.Write(l.buf); err == nil && ((i+1)%every == 0 || i+1 == l.chunks) {
+			err = f.Sync()
+		}
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (l *largeFile) read() error {
+	h, p, err := l.create("read")
+	if err != nil {
+		return err
+	}
+	if err := l.fillFile(h, p, unstable); err != nil {
+		return err
+	}
+	path := filepath.Join(l.bench.dir, "floor")
+	f, err := l.localFile(path, l.chunks)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(path)
+	defer f.Close()
+	shuffled := inOrder(l.chunks)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	for _, c := range []struct {
+		name  string
+		order []int
+	}{{"in order", inOrder(l.chunks)}, {"at random", shuffled}} {
+		if err := l.readServer(h, p, c.order); err != nil { // once to warm up
+			return fmt.Errorf("read %s: %w", c.name, err)
+		}
+		ours := func(time.Duration) (float64, error) {
+			begin := time.Now()
+			err := l.readServer(h, p, c.order)
+			return l.rate(begin), err
+		}
+		floor := func(time.Duration) (float64, error) {
+			begin := time.Now()
+			err := l.readLocal(f, c.order)
+			return l.rate(begin), err
+		}
+		if err := l.compare(fmt.Sprintf("read %d MB %s, warm", l.fileMB, c.name), "MB/s", 0, ours, floor); err != nil {
+			return err
+		}
+	}
+	l.c.startRemove(procRemove, l.dir, "read")
+	return l.c.wait(0)
+}
+
+func inOrder(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+// readServer reads and checks the chunks in the given order.
+func (l *largeFile) readServer(h handle, p pattern, order []int) error {
+	for _, i := range order {
+		off := uint64(i) * ioSize
+		l.c.startRead(h, off, ioSize, func(data []byte) error {
+			if len(data) != ioSize {
+				return fmt.Errorf("READ at %d: %d bytes", off, len(data))
+			}
+			return p.check(data, off)
+		})
+		if err := l.c.wait(l.depth - 1); err != nil {
+			return err
+		}
+	}
+	return l.c.wait(0)
+}
+
+func (l *largeFile) readLocal(f *os.File, order []int) error {
+	for _, i := range order {
+		off := uint64(i) * ioSize
+		if _, err := io.ReadFull(io.NewSectionReader(f, int64(off), ioSize), l.buf); err != nil {
+			return err
+		}
+		if err := (pattern{0}).check(l.buf, off); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+// Command bench measures a Tansy server and prints a table.
+//
+// Every number stands next to a floor that is measured in the same run, in
+// turns with it, on the same machine and folder: what the operating system
+// alone needs for the same durable steps. The ratio of the two says what the
+// server costs, whatever the machine. All data read back is compared with what
+// was written; a wrong byte ends the run.
+//
+//	main.go       flags, the list of workloads
+//	table.go      measuring in turns, medians, the table
+//	server.go     the server under test as a child process
+//	rpc.go nfs.go a minimal pipelining NFSv3 client
+//	pattern.go    file contents that tell where they belong
+//	smallfile.go large.go roundtrip.go directory.go   the workloads
+//	floor.go      what they are compared with
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	addr      string
+	server    string
+	cache     string
+	size      string
+	dir       string
+	workloads string
+	rounds    int
+	duration  time.Duration
+	depth     int
+	fileMB    int
+	entries   int
+	debug     bool
+	rpcDepth  int
+}
+
+// A workload measures one thing and adds rows to the table.
+type workload struct {
+	name, about string
+	run         func(*bench) error
+}
+
+var workloads = []workload{
+	{"smallfile", "LOOKUP, CREATE, WRITE 100 bytes FILE_SYNC, REMOVE; 1, 8 and 32 clients", smallfile},
+	{"large", "a large file written (UNSTABLE + COMMIT, FILE_SYNC) and read (in order, at random)", large},
+	{"rpc", "NULL and GETATTR on 8 connections", roundTrips},
+	{"directory", "CREATE and LOOKUP in directories of 1,000, 10,000 and 100,000 entries", directory},
+}
+
+// bench is a run: a server to talk to and a table to fill.
+type bench struct {
+	options
+	dir   string // scratch folder for the volume and the floors
+	child *child // nil with -addr
+	table table
+}
+
+func main() {
+	if len(os.Args) == 4 && os.Args[1] == echoCommand {
+		os.Exit(echoMain(os.Args[2], os.Args[3]))
+	}
+	o, code, done := parseFlags()
+	if done {
+		os.Exit(code)
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func parseFlags() (o options, code int, done bool) {
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.StringVar(&o.addr, "addr", "", "measure the server at this `address` (default: build and start one)")
+	f.StringVar(&o.server, "server", "", "start this `binary` instead of building one")
+	f.StringVar(&o.cache, "cache", "64M", "the started server's block cache")
+	f.StringVar(&o.size, "size", "4G", "the started server's volume")
+	f.StringVar(&o.dir, "dir", ".", "`folder` for the volume and for the floors; not one in memory")
+	f.StringVar(&o.workloads, "run", "", "workloads, separated by commas (default: all)")
+	f.IntVar(&o.rounds, "rounds", 3, "times each measurement is repeated; the median counts")
+	f.DurationVar(&o.duration, "time", 2*time.Second, "length of one measurement, where it is not given by a size")
+	f.IntVar(&o.depth, "depth", 16, "calls in flight per connection, where a workload is pipelined")
+	f.IntVar(&o.fileMB, "file", 300, "size of the large file in `MB`")
+	f.IntVar(&o.entries, "entries", 100_000, "size of the largest directory")
+	f.IntVar(&o.rpcDepth, "rpc-depth", 1, "calls in flight per connection in the rpc workload")
+	f.BoolVar(&o.debug, "debug", false, "print the address of the started server's profiler")
+	f.Usage = func() {
+		fmt.Fprint(f.Output(), "bench measures a Tansy server against the operating system alone.\n\nusage: go run ./bench [flags]\n\nflags:\n")
+		f.PrintDefaults()
+		fmt.Fprint(f.Output(), "\nworkloads:\n")
+		for _, w := range workloads {
+			fmt.Fprintf(f.Output(), "  %-10s %s\n", w.name, w.about)
+		}
+		fmt.Fprint(f.Output(), `
+examples:
+  go run ./bench                                everything; some minutes
+  go run ./bench -run smallfile -time 5s        one workload, longer
+  go run ./bench -addr 127.0.0.1:2049 -dir /mnt/disk
+`)
+	}
+	switch err := f.Parse(os.Args[1:]); {
+	case errors.Is(err, flag.ErrHelp):
+		return o, 0, true
+	case err != nil:
+		return o, 2, true
+	}
+	if f.NArg() > 0 || o.rounds < 1 || o.depth < 1 || o.rpcDepth < 1 || o.fileMB < 1 || o.entries < 1000 {
+		fmt.Fprintln(f.Output(), "bench: no arguments besides flags; numbers must be positive, entries at least 1000")
+		return o, 2, true
+	}
+	return o, 0, false
+}
+
+// chosen are the workloads named in list.
+func chosen(list string) ([]workload, error) {
+	if list == "" {
+		return workloads, nil
+	}
+	var ws []workload
+	for name := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(workloads, func(w workload) bool { return w.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no workload %q", name)
+		}
+		ws = append(ws, workloads[i])
+	}
+	return ws, nil
+}
+
+// run measures until done or until ctx ends, and leaves nothing behind.
+func run(ctx context.Context, o options) (err error) {
+	ws, err := chosen(o.workloads)
+	if err != nil {
+		return err
+	}
+	b := &bench{options: o}
+	if b.dir, err = os.MkdirTemp(o.dir, "tansy-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if o.addr == "" {
+		if b.child, err = startServer(o, b.dir); err != nil {
+			return err
+		}
+		defer b.child.stop()
+		b.addr = b.child.addr
+	}
+	finished := make(chan error, 1)
+	go func() { finished <- b.measure(ws) }()
+	select {
+	case err = <-finished:
+	case <-ctx.Done():
+		return errors.New("interrupted")
+	}
+	if err != nil && b.child != nil {
+		err = fmt.Errorf("%w%s", err, b.child.lastWords())
+	}
+	return err
+}
+
+func (b *bench) measure(ws []workload) error {
+	b.table.header(b.options)
+	for _, w := range ws {
+		if err := w.run(b); err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+	}
+	if b.child != nil {
+		b.memory()
+	}
+	b.table.footer()
+	return nil
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"tansy/disk"
+)
+
+// child is the server under test, with a fresh volume.
+type child struct {
+	cmd    *exec.Cmd
+	addr   string // of NFS and MOUNT
+	debug  string // of the profiler and counters
+	log    string // path of its standard error
+	exited chan struct{}
+}
+
+const (
+	startTimeout = time.Minute
+	stopTimeout  = 30 * time.Second
+)
+
+// startServer builds the server if need be, and starts it in dir.
+func startServer(o options, dir string) (*child, error) {
+	if o.server == "" {
+		o.server = filepath.Join(dir, "tansy")
+		build := exec.Command("go", "build", "-o", o.server, "tansy/cmd/tansy")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return nil, fmt.Errorf("building the server: %w", err)
+		}
+	}
+	debug, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{debug: debug, log: filepath.Join(dir, "log"), exited: make(chan struct{})}
+	log, err := os.Create(c.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	c.cmd = exec.Command(o.server, "serve", "--volume", filepath.Join(dir, "volume"), "--size", o.size,
+		"--cache", o.cache, "--listen", "127.0.0.1:0", "--debug-listen", debug)
+	c.cmd.Stderr = log
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	ready := make(chan string, 1)
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if _, addr, ok := strings.Cut(lines.Text(), "listening on "); ok {
+				ready <- strings.Fields(addr + " ?")[0]
+			}
+		}
+		c.cmd.Wait()
+		close(c.exited)
+	}()
+	select {
+	case c.addr = <-ready:
+	case <-c.exited:
+		return nil, errors.New("the server ended at once" + c.lastWords())
+	case <-time.After(startTimeout):
+		c.stop()
+		return nil, errors.New("the server did not say where it listens" + c.lastWords())
+	}
+	if o.debug {
+		fmt.Fprintf(os.Stderr, "server: process %d, profiler at http://%s/debug/pprof/\n", c.cmd.Process.Pid, debug)
+	}
+	return c, nil
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// stop ends the server; it is given some time to do it well.
+func (c *child) stop() {
+	c.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-c.exited:
+	case <-time.After(stopTimeout):
+		c.cmd.Process.Kill()
+		<-c.exited
+	}
+}
+
+// lastWords is the end of the server's log.
+func (c *child) lastWords() string {
+	log, _ := os.ReadFile(c.log)
+	log = bytes.TrimSpace(log)
+	if len(log) == 0 {
+		return ""
+	}
+	return "\nthe server's log ends:\n" + string(log[max(0, len(log)-2000):])
+}
+
+// peakMemory is the most physical memory that the server had so far, in bytes;
+// 0 where the system does not tell.
+func (c *child) peakMemory() uint64 {
+	st, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	for line := range strings.SplitSeq(string(st), "\n") {
+		if v, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(v), " kB"), 10, 64)
+			return kb << 10
+		}
+	}
+	return 0
+}
+
+// memory adds the row about the server's memory.
+func (b *bench) memory() {
+	const overhead = 64 << 20 // what the server may need besides its cache
+	cache, err := parseSize(b.cache)
+	if peak := b.child.peakMemory(); peak > 0 && err == nil {
+		b.table.row("peak memory against cache + 64 MiB", float64(peak)/(1<<20), float64(cache+overhead)/(1<<20), "MiB", 1, true)
+	}
+}
+
+// parseSize reads "64M" and the like.
+func parseSize(s string) (uint64, error) {
+	shift := 0
+	if i := strings.IndexAny(s, "KMGT"); i >= 0 {
+		shift = 10 * (1 + strings.IndexByte("KMGT", s[i]))
+		s = s[:i]
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n << shift, err
+}
+
+// diskCounts are the server's counters of its device; ok is false if it has none.
+func (b *bench) diskCounts() (n disk.Counts, ok bool) {
+	if b.child == nil {
+		return n, false
+	}
+	r, err := http.Get("http://" + b.child.debug + "/debug/vars")
+	if err != nil {
+		return n, false
+	}
+	defer r.Body.Close()
+	var vars struct{ Disk *disk.Counts }
+	if r.StatusCode != http.StatusOK || json.NewDecoder(r.Body).Decode(&vars) != nil || vars.Disk == nil {
+		return n, false
+	}
+	return *vars.Disk, true
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// smallfile is the classic of synchronous servers: each client looks up a name,
+// creates the file, writes 100 bytes durably, and removes it. Three of the four
+// steps must be durable before the next begins.
+func smallfile(b *bench) error {
+	for _, clients := range []int{1, 8, 32} {
+		goal := 0.7
+		if clients == 32 {
+			goal = 0
+		}
+		if err := smallfileRow(b, clients, goal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var smallData = func() []byte {
+	b := make([]byte, patternBlock)
+	pattern{100}.fill(b, 0)
+	return b[:100]
+}()
+
+func smallfileRow(b *bench, clients int, goal float64) error {
+	conns, dirs, done, err := b.clients("small", clients)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := checkSmallfile(conns[0], dirs[0]); err != nil {
+		return err
+	}
+	locals := make([]string, clients)
+	for i := range locals {
+		if locals[i], err = os.MkdirTemp(b.dir, "small-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(locals[i])
+	}
+	var files, barriers float64
+	ours := func(d time.Duration) (float64, error) {
+		before, _ := b.diskCounts()
+		rate, n, err := forDuration(d, clients, func(i, k int) error {
+			return conns[i].smallfileOnce(dirs[i], fmt.Sprint("file", k))
+		})
+		if after, ok := b.diskCounts(); ok {
+			barriers += float64(after.Barriers - before.Barriers)
+		}
+		files += n
+		return rate, err
+	}
+	floor := func(d time.Duration) (float64, error) {
+		rate, _, err := forDuration(d, clients, func(i, k int) error {
+			return localSmallfileOnce(locals[i], fmt.Sprint("file", k))
+		})
+		return rate, err
+	}
+	if err := b.compare(fmt.Sprintf("smallfile, clients: %d", clients), "/s", goal, ours, floor); err != nil {
+		return err
+	}
+	if barriers > 0 {
+		b.table.note("  barriers per durable step", barriers/(3*files), "")
+	}
+	return nil
+}
+
+// clients makes connections, and a directory for each.
+func (b *bench) clients(name string, n int) (conns []*conn, dirs []handle, done func(), err error) {
+	names := make([]string, n)
+	var root handle
+	done = func() {
+		for i, c := range conns {
+			if i < len(dirs) {
+				c.startRemove(procRmdir, root, names[i])
+				c.wait(0) // best effort: the volume is ours or somebody will see what is left
+			}
+			c.close()
+		}
+	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
+	for i := range n {
+		c, err := dial(b.addr)
+		if err != nil {
+			return conns, dirs, done, err
+		}
+		conns = append(conns, c)
+		if root, err = c.mount(); err != nil {
+			return conns, dirs, done, err
+		}
+		names[i] = fmt.Sprintf("bench-%d-%s-%d", os.Getpid(), name, i)
+		dir, err := c.mkdir(root, names[i])
+		if err != nil {
+			return conns, dirs, done, err
+		}
+		dirs = append(dirs, dir)
+	}
+	return conns, dirs, done, nil
+}
+
+// forDuration runs once(i, k) in n goroutines i, for k = 0, 1, 2, ... each,
+// until d is over, and returns the rate per second and the number of runs.
+func forDuration(d time.Duration, n int, once func(i, k int) error) (rate, count float64, err error) {
+	counts, errs := make([]int, n), make([]error, n)
+	var wg sync.WaitGroup
+	begin := time.Now()
+	for i := range n {
+		wg.Go(func() {
+			for time.Since(begin) < d && errs[i] == nil {
+				errs[i] = once(i, counts[i])
+				counts[i]++
+			}
+		})
+	}
+	wg.Wait()
+	elapsed := time.Since(begin).Seconds()
+	for _, c := range counts {
+		count += float64(c)
+	}
+	return count / elapsed, count, errors.Join(errs...)
+}
+
+func (c *conn) smallfileOnce(dir handle, name string) error {
+	c.startLookup(dir, name, func(h handle) error {
+		if h != nil {
+			return fmt.Errorf("LOOKUP %s: found what is not there", name)
+		}
+		return nil
+	})
+	if err := c.wait(0); err != nil {
+		return err
+	}
+	c.startCreate(dir, name, func(h handle) error {
+		c.startWrite(h, 0, smallData, fileSync, func(uint64) error { return nil })
+		return nil
+	})
+	if err := c.wait(0); err != nil {
+		return err
+	}
+	c.startRemove(procRemove, dir, name)
+	return c.wait(0)
+}
+
+// checkSmallfile reads back what one round wrote.
+func checkSmallfile(c *conn, dir handle) error {
+	c.startCreate(dir, "check", func(h handle) error {
+		h = append(handle(nil), h...)
+		c.startWrite(h, 0, smallData, fileSync, func(uint64) error {
+			c.startRead(h, 0, 200, func(got []byte) error { return expect("small file", got, smallData) })
+			return nil
+		})
+		return nil
+	})
+	if err := c.wait(0); err != nil {
+		return err
+	}
+	c.startRemove(procRemove, dir, "check")
+	return c.wait(0)
+}
+
+// localSmallfileOnce takes the same steps, each as durable, on a local file system.
+func localSmallfileOnce(dir, name string) error {
+	path := filepath.Join(dir, name)
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s exists: %v", path, err)
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := d.Sync(); err != nil {
+		return err
+	}
+	if _, err := f.Write(smallData); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return d.Sync()
+}

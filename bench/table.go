@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// table prints a row as soon as it is known.
+type table struct {
+	missed int
+}
+
+func (t *table) header(o options) {
+	fmt.Printf("%d CPUs, median of %d rounds of %v\n\n", runtime.NumCPU(), o.rounds, o.duration)
+	fmt.Printf("%-42s %14s %14s %7s %7s\n", "", "tansy", "floor", "ratio", "goal")
+}
+
+// row prints one comparison. A goal is a least ratio, or with lower set a
+// greatest one; 0 is none.
+func (t *table) row(name string, ours, floor float64, unit string, goal float64, lower bool) {
+	ratio := ours / floor
+	line := fmt.Sprintf("%-42s %14s %14s %7.2f", name, number(ours)+" "+unit, number(floor)+" "+unit, ratio)
+	if goal > 0 {
+		sign, ok := ">", ratio >= goal
+		if lower {
+			sign, ok = "<", ratio <= goal
+		}
+		line += fmt.Sprintf(" %7s", fmt.Sprintf("%s %.1f", sign, goal))
+		if !ok {
+			line += "  MISSED"
+			t.missed++
+		}
+	}
+	fmt.Println(line)
+}
+
+// note prints a number that is compared with nothing.
+func (t *table) note(name string, v float64, unit string) {
+	fmt.Printf("%-42s %14s\n", name, number(v)+" "+unit)
+}
+
+func (t *table) footer() {
+	fmt.Print(`
+floors: smallfile  the same steps on the local file system, fsync of file and directory
+        write      a local file written in the same pieces, one fdatasync
+        read       the local file read from the page cache
+        rpc        a bare TCP echo of the same sizes in a process of its own
+        directory  the same operation in the directory of 1,000 entries
+`)
+	if t.missed > 0 {
+		fmt.Printf("%d goals missed\n", t.missed)
+	}
+}
+
+// number prints three significant digits or all before the point, in groups of three.
+func number(v float64) string {
+	switch {
+	case v < 10:
+		return fmt.Sprintf("%.2f", v)
+	case v < 100:
+		return fmt.Sprintf("%.1f", v)
+	}
+	s := fmt.Sprintf("%.0f", v)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// measurement runs for about the given time, and returns a rate or a cost.
+type measurement func(time.Duration) (float64, error)
+
+// inTurns repeats the measurements one after the other, so that a change of the
+// machine's mood hits all of them alike, and returns the median of each.
+func (b *bench) inTurns(ms ...measurement) ([]float64, error) {
+	samples := make([][]float64, len(ms))
+	for range b.rounds {
+		for i, m := range ms {
+			v, err := m(b.duration)
+			if err != nil {
+				return nil, err
+			}
+			samples[i] = append(samples[i], v)
+		}
+	}
+	medians := make([]float64, len(ms))
+	for i := range samples {
+		medians[i] = median(samples[i])
+	}
+	return medians, nil
+}
+
+func median[T cmp.Ordered](v []T) T {
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// compare measures ours and floor in turns and prints the row.
+func (b *bench) compare(name, unit string, goal float64, ours, floor measurement) error {
+	v, err := b.inTurns(floor, ours)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	b.table.row(name, v[1], v[0], unit, goal, false)
+	return nil
+}
