@@ -1,0 +1,69 @@
+// Package nfs3 speaks NFS version 3 (RFC 1813): it decodes the arguments of the
+// 22 procedures, calls the fs.FileSystem method that does the work, and encodes
+// the result. It holds no state of its own but the key of its file handles.
+//
+// Each procedure is one method of Service; the table in service.go lists them
+// all. Arguments that are not XDR are GARBAGE_ARGS to the caller, and so are
+// values outside an enum that selects an arm of a union (createmode3, time_how);
+// values outside other enums get the status the RFC has for them: NFS3ERR_BADTYPE
+// for MKNOD, NFS3ERR_INVAL for the stability of a WRITE.
+package nfs3
+
+// Program and version of NFS.
+const (
+	Program = 100003
+	Version = 3
+)
+
+// Procedure numbers (RFC 1813, section 3.3).
+const (
+	ProcNull = iota
+	ProcGetattr
+	ProcSetattr
+	ProcLookup
+	ProcAccess
+	ProcReadlink
+	ProcRead
+	ProcWrite
+	ProcCreate
+	ProcMkdir
+	ProcSymlink
+	ProcMknod
+	ProcRemove
+	ProcRmdir
+	ProcRename
+	ProcLink
+	ProcReaddir
+	ProcReaddirplus
+	ProcFsstat
+	ProcFsinfo
+	ProcPathconf
+	ProcCommit
+	procCount
+)
+
+// Bits of ACCESS (RFC 1813, section 3.3.4).
+const (
+	AccessRead    = 0x01
+	AccessLookup  = 0x02
+	AccessModify  = 0x04
+	AccessExtend  = 0x08
+	AccessDelete  = 0x10
+	AccessExecute = 0x20
+	accessAll     = 0x3f
+)
+
+// Properties of FSINFO (RFC 1813, section 3.3.19).
+const (
+	propLink        = 0x01 // hard links
+	propSymlink     = 0x02
+	propHomogeneous = 0x08 // PATHCONF is the same for all files
+	propCanSetTime  = 0x10
+)
+
+// maxHandle bounds the length of a handle on the wire, in bytes.
+const maxHandle = 64
+
+// maxListing bounds what one READDIR or READDIRPLUS returns, in bytes. Clients
+// may ask for more.
+const maxListing = 64 << 10

@@ -1,0 +1,56 @@
+package oncrpc
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// chunk is a receive buffer shared by the connection that fills it and the calls
+// whose arguments lie in it. It goes back to its pool when the last of them lets
+// go, so a call may use its arguments in place, however long it takes, and
+// nothing is ever received over them.
+type chunk struct {
+	b    []byte
+	refs atomic.Int32
+	pool *sync.Pool // nil: left to the garbage collector
+}
+
+// Sizes of chunks in bytes. The last holds the largest record.
+var chunkSizes = [...]int{smallChunk, 72 << 10, 264 << 10, maxRecord + 4}
+
+const (
+	smallChunk = 16 << 10
+
+	// maxRecord is the size of the largest record taken, in bytes: a WRITE of
+	// 1 MiB and what is around it.
+	maxRecord = 1<<20 + 16<<10
+)
+
+var chunkPools = func() (p [len(chunkSizes)]sync.Pool) {
+	for i, size := range chunkSizes {
+		pool := &p[i]
+		pool.New = func() any { return &chunk{b: make([]byte, size)} }
+	}
+	return
+}()
+
+// newChunk returns a chunk of at least n bytes, n <= maxRecord+4, held once.
+func newChunk(n int) *chunk {
+	for i, size := range chunkSizes {
+		if n <= size {
+			c := chunkPools[i].Get().(*chunk)
+			c.pool = &chunkPools[i]
+			c.refs.Store(1)
+			return c
+		}
+	}
+	panic("oncrpc: chunk larger than a record")
+}
+
+func (c *chunk) hold() { c.refs.Add(1) }
+
+func (c *chunk) release() {
+	if c.refs.Add(-1) == 0 && c.pool != nil {
+		c.pool.Put(c)
+	}
+}

@@ -1,0 +1,372 @@
+package oncrpc
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conn is one connection. Its goroutine (run) reads; replies are written by
+// whichever goroutine finds nobody writing.
+type conn struct {
+	s     *Server
+	nc    net.Conn
+	rr    *recordReader
+	creds credCache
+	call  Call         // of inline procedures
+	batch *replyBuffer // their replies, not yet sent
+
+	// For the janitor: ticks, 0 for not now.
+	lastRead    atomic.Int64 // something came
+	waiting     atomic.Bool  // in Read
+	recordSince atomic.Int64 // waiting for the rest of a record
+	writeSince  atomic.Int64 // writing
+	draining    atomic.Bool
+
+	mu       sync.Mutex
+	changed  sync.Cond // inFlight or queued went down
+	inFlight int       // calls on other goroutines whose reply is not written
+	queue    []outgoing
+	spare    []outgoing // an empty queue, for next time
+	queued   int        // bytes in queue
+	writing  bool
+	dead     bool // a write failed
+}
+
+// outgoing is a reply, or several, on its way out.
+type outgoing struct {
+	buf   *replyBuffer
+	data  []byte // follows buf
+	calls int    // in flight that end with it
+	bytes int    // of the budget that it gives back
+}
+
+// replyBuffer is what replies are encoded into.
+type replyBuffer struct{ b []byte }
+
+var replyBuffers = sync.Pool{New: func() any { return &replyBuffer{make([]byte, 0, 1024)} }}
+
+// Sizes in bytes.
+const (
+	maxBatch       = 32 << 10  // replies of inline calls sent together
+	maxReplyBuffer = 128 << 10 // kept for reuse
+	maxQueued      = 256 << 10 // replies of inline calls waiting for a writer
+)
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{s: s, nc: nc}
+	c.rr = newRecordReader(c)
+	c.changed.L = &c.mu
+	c.call.Peer = nc.RemoteAddr()
+	c.lastRead.Store(s.tick.Load())
+	return c
+}
+
+// Read is where the recordReader gets its bytes from.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.rr.partial() && c.recordSince.Load() == 0 {
+		c.recordSince.Store(c.s.tick.Load())
+	}
+	c.waiting.Store(true)
+	n, err := c.nc.Read(p)
+	c.waiting.Store(false)
+	c.lastRead.Store(c.s.tick.Load())
+	return n, err
+}
+
+// overdue tells the janitor why to close the connection, if it should.
+func (c *conn) overdue(now int64) string {
+	late := func(since int64, limit time.Duration) bool {
+		return since != 0 && time.Duration(now-since)*time.Second > limit
+	}
+	switch {
+	case late(c.writeSince.Load(), c.s.cfg.WriteTimeout):
+		return "the peer does not take its replies"
+	case !c.waiting.Load():
+		return ""
+	case late(c.recordSince.Load(), c.s.cfg.RecordTimeout):
+		return "the peer does not finish its record"
+	case late(c.lastRead.Load(), c.s.cfg.IdleTimeout):
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.inFlight == 0 {
+			return "idle"
+		}
+	}
+	return ""
+}
+
+// stopReading makes run end after the call at hand.
+func (c *conn) stopReading() {
+	c.draining.Store(true)
+	c.nc.SetReadDeadline(time.Unix(1, 0))
+}
+
+// run serves the connection until the peer closes it, breaks the protocol, or
+// the server shuts down; then it waits for the calls in progress.
+func (c *conn) run() {
+	defer func() {
+		if r := recover(); r != nil {
+			c.s.cfg.Log.Error("connection failed", "peer", c.nc.RemoteAddr(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+		}
+		c.flush()
+		c.mu.Lock()
+		for c.inFlight > 0 {
+			c.changed.Wait()
+		}
+		c.mu.Unlock()
+		c.nc.Close()
+		c.rr.close()
+	}()
+	for !c.draining.Load() {
+		if !c.rr.buffered() {
+			c.flush()
+		}
+		rec, err := c.rr.next()
+		if err != nil {
+			if err != io.EOF && !c.draining.Load() {
+				c.s.cfg.Log.Debug("connection ends", "peer", c.nc.RemoteAddr(), "err", err)
+			}
+			return
+		}
+		if c.recordSince.Load() != 0 {
+			c.recordSince.Store(0)
+		}
+		if !c.serve(rec) {
+			c.s.cfg.Log.Debug("connection ends: not a call", "peer", c.nc.RemoteAddr())
+			return
+		}
+	}
+}
+
+// serve answers or starts one call. It returns false if the record is not a call.
+func (c *conn) serve(rec []byte) bool {
+	d := NewDecoder(rec)
+	h, fault := parseHeader(&d)
+	if fault == headerAlien {
+		return false
+	}
+	if fault == headerOK {
+		cred, stat := c.creds.get(h.flavor, h.cred)
+		if stat == AuthOK {
+			proc, accept, versions := target(c.s.cfg.Programs, &h)
+			if accept == Success && !proc.Inline {
+				c.start(&h, proc, cred, d, len(rec))
+				return true
+			}
+			e := c.reply()
+			if accept == Success {
+				c.call.Args, c.call.Cred = d, cred
+				execute(c.s, proc, &c.call, h.xid)
+				c.keep(c.call.Reply)
+				return true
+			}
+			start := e.Len()
+			beginReply(e, h.xid, accept)
+			if accept == ProgMismatch {
+				e.Uint32(versions[0])
+				e.Uint32(versions[1])
+			}
+			endReply(e, start)
+			c.keep(*e)
+			return true
+		}
+		e := c.reply()
+		refuse(e, h.xid, rejectAuth, uint32(stat))
+		c.keep(*e)
+		return true
+	}
+	e := c.reply()
+	switch fault {
+	case headerMismatch:
+		refuse(e, h.xid, rejectMismatch, rpcVersion, rpcVersion)
+	case headerAuth:
+		refuse(e, h.xid, rejectAuth, uint32(AuthBadCred))
+	default:
+		start := e.Len()
+		beginReply(e, h.xid, GarbageArgs)
+		endReply(e, start)
+	}
+	c.keep(*e)
+	return true
+}
+
+// reply returns the encoder for a reply that goes to the batch.
+func (c *conn) reply() *Encoder {
+	if c.batch == nil {
+		c.batch = replyBuffers.Get().(*replyBuffer)
+	}
+	c.call.Reply = NewEncoder(c.batch.b)
+	return &c.call.Reply
+}
+
+// keep stores what was encoded in the batch, and sends it when it is time.
+func (c *conn) keep(e Encoder) {
+	c.batch.b = e.b
+	if e.data != nil {
+		// Nothing can be encoded behind data.
+		c.send(outgoing{buf: c.batch, data: e.data})
+		c.batch = nil
+	} else if len(e.b) >= maxBatch {
+		c.flush()
+	}
+}
+
+// flush sends the batch.
+func (c *conn) flush() {
+	if c.batch == nil || len(c.batch.b) == 0 {
+		return
+	}
+	c.send(outgoing{buf: c.batch})
+	c.batch = nil
+	// A peer that does not read its replies is not served any further.
+	c.mu.Lock()
+	for c.queued > maxQueued && !c.dead {
+		c.changed.Wait()
+	}
+	c.mu.Unlock()
+}
+
+// start runs a call on another goroutine as soon as the limits allow it.
+func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) {
+	if size < smallChunk {
+		size = 2048
+	}
+	if proc.Weight != nil {
+		size += proc.Weight(args)
+	}
+	c.mu.Lock()
+	if c.inFlight >= c.s.cfg.MaxInFlight {
+		c.mu.Unlock()
+		c.flush()
+		c.mu.Lock()
+		for c.inFlight >= c.s.cfg.MaxInFlight {
+			c.changed.Wait()
+		}
+	}
+	c.inFlight++
+	c.mu.Unlock()
+	if !c.s.budget.try(size) {
+		c.flush()
+		c.s.budget.take(size)
+	}
+	t := tasks.Get().(*task)
+	t.c, t.proc, t.xid, t.bytes = c, proc, h.xid, size
+	t.chunk = c.rr.chunk
+	t.chunk.hold()
+	t.call.Args, t.call.Cred, t.call.Peer = args, cred, c.call.Peer
+	c.s.work.start(t)
+}
+
+// task is a call on its way to, or on, another goroutine.
+type task struct {
+	c     *conn
+	proc  *Proc
+	xid   uint32
+	chunk *chunk // holds the arguments
+	bytes int    // taken from the budget
+	call  Call
+}
+
+var tasks = sync.Pool{New: func() any { return new(task) }}
+
+func (t *task) run() {
+	c := t.c
+	buf := replyBuffers.Get().(*replyBuffer)
+	t.call.Reply = NewEncoder(buf.b)
+	execute(c.s, t.proc, &t.call, t.xid)
+	buf.b = t.call.Reply.b
+	out := outgoing{buf: buf, data: t.call.Reply.data, calls: 1, bytes: t.bytes}
+	t.chunk.release()
+	*t = task{}
+	tasks.Put(t)
+	c.send(out)
+}
+
+// execute runs a procedure and encodes the whole reply. A procedure that panics
+// has met a fault of the server: it is logged, and the caller is told.
+func execute(s *Server, proc *Proc, call *Call, xid uint32) {
+	e := &call.Reply
+	start := e.Len()
+	defer func() {
+		if r := recover(); r != nil {
+			s.cfg.Log.Error("procedure failed", "proc", proc.Name, "peer", call.Peer, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			e.Truncate(start)
+			beginReply(e, xid, SystemErr)
+			endReply(e, start)
+		}
+	}()
+	beginReply(e, xid, Success)
+	if accept := proc.Serve(call); accept != Success {
+		e.Truncate(start)
+		beginReply(e, xid, accept)
+	}
+	endReply(e, start)
+}
+
+// send queues a reply and, if nobody is writing, writes all that is queued. So
+// replies that become ready while another is written go out together.
+func (c *conn) send(o outgoing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = append(c.queue, o)
+	c.queued += len(o.buf.b)
+	if c.writing {
+		return
+	}
+	c.writing = true
+	for len(c.queue) > 0 {
+		batch := c.queue
+		c.queue, c.spare = c.spare[:0], nil
+		c.queued = 0
+		if !c.dead {
+			c.mu.Unlock()
+			err := c.write(batch)
+			c.mu.Lock()
+			if err != nil {
+				c.dead = true
+				c.nc.Close() // ends run
+			}
+		}
+		for i, o := range batch {
+			c.inFlight -= o.calls
+			if o.bytes > 0 {
+				c.s.budget.give(o.bytes)
+			}
+			if cap(o.buf.b) <= maxReplyBuffer {
+				o.buf.b = o.buf.b[:0]
+				replyBuffers.Put(o.buf)
+			}
+			batch[i] = outgoing{}
+		}
+		c.spare = batch[:0]
+		c.changed.Broadcast()
+	}
+	c.writing = false
+}
+
+// write sends replies with one system call where possible.
+func (c *conn) write(batch []outgoing) error {
+	c.writeSince.Store(c.s.tick.Load())
+	defer c.writeSince.Store(0)
+	if len(batch) == 1 && batch[0].data == nil {
+		_, err := c.nc.Write(batch[0].buf.b)
+		return err
+	}
+	bufs := make(net.Buffers, 0, 3*len(batch))
+	for _, o := range batch {
+		bufs = append(bufs, o.buf.b)
+		if o.data != nil {
+			bufs = append(bufs, o.data)
+			if pad := -len(o.data) & 3; pad > 0 {
+				bufs = append(bufs, padding[:pad])
+			}
+		}
+	}
+	_, err := bufs.WriteTo(c.nc)
+	return err
+}

@@ -1,0 +1,85 @@
+// Package oncrpc serves remote procedure calls (RFC 5531) over TCP.
+//
+// A Server holds Programs, which are tables of procedures. Each connection has a
+// goroutine that cuts the stream into records (recordReader) and the records into
+// calls. It runs cheap procedures (Proc.Inline) itself and answers all calls that
+// came in one packet with one write; other procedures run on goroutines of their
+// own, so that many calls of one connection are in progress at a time, and are
+// answered in the order in which they finish.
+//
+// Nothing a peer sends makes the server fail or allocate much more than was
+// sent. Limits bound the connections, the calls in progress and the memory
+// they hold; a connection that is over its share is not read until it is not.
+// Arguments lie in the receive buffer, which is not used again before the
+// procedure returned.
+package oncrpc
+
+import "net"
+
+// Program is one version of a set of procedures.
+type Program struct {
+	Number, Version uint32
+	Procs           []Proc // by number; one without Serve is not available
+}
+
+// Proc is a procedure.
+type Proc struct {
+	Name string
+
+	// Inline procedures take microseconds and do not wait for a device. The
+	// goroutine of the connection runs them.
+	Inline bool
+
+	// Serve decodes c.Args and encodes the result into c.Reply. Anything but
+	// Success discards what was encoded. It may be called concurrently and must
+	// not keep c or anything that c.Args returned.
+	Serve func(c *Call) Accept
+
+	// Weight, if not nil, estimates the memory in bytes that the result will
+	// take, for results much larger than the arguments.
+	Weight func(args Decoder) int
+}
+
+// Call is one call in progress.
+type Call struct {
+	Args  Decoder
+	Reply Encoder
+	Cred  *Cred // shared between calls: not to be changed
+	Peer  net.Addr
+
+	// Scratch is memory for Serve, whose content means nothing.
+	Scratch [64]byte
+}
+
+// NullProc is procedure 0 of every program.
+var NullProc = Proc{Name: "NULL", Inline: true, Serve: func(*Call) Accept { return Success }}
+
+// target finds the procedure a header asks for.
+func target(programs []Program, h *header) (*Proc, Accept, [2]uint32) {
+	var low, high uint32
+	known := false
+	for i := range programs {
+		p := &programs[i]
+		if p.Number != h.prog {
+			continue
+		}
+		if p.Version != h.vers {
+			if !known || p.Version < low {
+				low = p.Version
+			}
+			if !known || p.Version > high {
+				high = p.Version
+			}
+			known = true
+			continue
+		}
+		if uint64(h.proc) >= uint64(len(p.Procs)) || p.Procs[h.proc].Serve == nil {
+			return nil, ProcUnavail, [2]uint32{}
+		}
+		return &p.Procs[h.proc], Success, [2]uint32{}
+	}
+	if known {
+		return nil, ProgMismatch, [2]uint32{low, high}
+	}
+	return nil, ProgUnavail, [2]uint32{}
+}

@@ -1,0 +1,191 @@
+package oncrpc
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// Record marking (RFC 5531, section 11): a record is a sequence of fragments,
+// each with a word in front that holds its length and, in the highest bit,
+// whether it is the last.
+
+var (
+	errRecordSize = errors.New("record too large")
+	errFragments  = errors.New("record in too many fragments")
+)
+
+// maxFragments bounds the fragments of one record, so that empty ones do not
+// keep a connection busy for ever.
+const maxFragments = 4096
+
+// peek is how many bytes are asked for at the start of a record when the last
+// one was large: its header, but little of its data, so that the data is received
+// into a chunk of the right size and not moved.
+const peek = 256
+
+// recordReader cuts a stream into records. A record in one fragment is returned
+// where it was received. Memory grows as data comes: a record gets a chunk for
+// twice the bytes that have come, or for the largest record the peer ever sent.
+type recordReader struct {
+	r          io.Reader
+	chunk      *chunk
+	start, end int // received, not yet returned
+	largest    int // bytes in the largest record so far, mark included
+	large      bool
+}
+
+func newRecordReader(r io.Reader) *recordReader {
+	return &recordReader{r: r, chunk: newChunk(smallChunk)}
+}
+
+// close lets go of the chunk.
+func (rr *recordReader) close() { rr.chunk.release() }
+
+// buffered tells if next returns without waiting for the peer. It may say no
+// for a record in several fragments.
+func (rr *recordReader) buffered() bool {
+	n := rr.end - rr.start
+	if n < 4 {
+		return false
+	}
+	mark := binary.BigEndian.Uint32(rr.chunk.b[rr.start:])
+	return mark&lastFragment != 0 && int(mark&^lastFragment) <= n-4
+}
+
+// partial tells if the peer owes the rest of a record.
+func (rr *recordReader) partial() bool { return rr.end > rr.start }
+
+// next returns the next record, which lies in rr.chunk: it stays valid until the
+// next call of next, or for as long as the caller holds that chunk. The error
+// is io.EOF only between records.
+func (rr *recordReader) next() ([]byte, error) {
+	if err := rr.need(4); err != nil {
+		return nil, err
+	}
+	mark := binary.BigEndian.Uint32(rr.chunk.b[rr.start:])
+	n := int(mark &^ lastFragment)
+	if n > maxRecord {
+		return nil, errRecordSize
+	}
+	if mark&lastFragment == 0 {
+		return rr.assemble(n)
+	}
+	if err := rr.need(4 + n); err != nil {
+		return nil, noEOF(err)
+	}
+	rec := rr.chunk.b[rr.start+4 : rr.start+4+n : rr.start+4+n]
+	rr.took(4 + n)
+	return rec, nil
+}
+
+// took moves past the n bytes of a record.
+func (rr *recordReader) took(n int) {
+	rr.start += n
+	rr.largest = max(rr.largest, n)
+	rr.large = n > smallChunk/4
+}
+
+// assemble puts together a record of several fragments, of which the first has n
+// bytes and was not the last. The record is moved to the front of a chunk of its
+// own size step by step, as it comes.
+func (rr *recordReader) assemble(n int) ([]byte, error) {
+	var rec []byte
+	for fragments := 1; ; fragments++ {
+		if fragments > maxFragments {
+			return nil, errFragments
+		}
+		last := true
+		if rec == nil {
+			rec, last = make([]byte, 0, 512), false
+		} else {
+			if err := rr.need(4); err != nil {
+				return nil, noEOF(err)
+			}
+			mark := binary.BigEndian.Uint32(rr.chunk.b[rr.start:])
+			n, last = int(mark&^lastFragment), mark&lastFragment != 0
+		}
+		if n > maxRecord-len(rec) {
+			return nil, errRecordSize
+		}
+		rr.start += 4
+		for n > 0 {
+			if err := rr.need(1); err != nil {
+				return nil, noEOF(err)
+			}
+			k := min(n, rr.end-rr.start)
+			rec = append(rec, rr.chunk.b[rr.start:rr.start+k]...)
+			rr.start += k
+			n -= k
+		}
+		if last {
+			break
+		}
+	}
+	// The caller expects a record in rr.chunk: hand over one that is.
+	own := &chunk{b: make([]byte, max(smallChunk, len(rec)+rr.end-rr.start))}
+	own.refs.Store(1)
+	k := copy(own.b, rec)
+	rr.end = k + copy(own.b[k:], rr.chunk.b[rr.start:rr.end])
+	rr.start = k
+	rr.chunk.release()
+	rr.chunk = own
+	rr.largest = max(rr.largest, k)
+	return own.b[:k:k], nil
+}
+
+// need receives until n bytes from start are there, n <= maxRecord+4.
+func (rr *recordReader) need(n int) error {
+	for rr.end-rr.start < n {
+		rr.room(n)
+		limit := len(rr.chunk.b)
+		if n > smallChunk/4 {
+			limit = min(limit, rr.start+n) // the next record starts in its own chunk
+		} else if rr.large {
+			limit = min(limit, rr.end+peek)
+		}
+		k, err := rr.r.Read(rr.chunk.b[rr.end:limit])
+		rr.end += k
+		if k == 0 && err != nil {
+			if rr.end > rr.start {
+				return noEOF(err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// room makes the chunk able to take more of the n bytes that start at start.
+func (rr *recordReader) room(n int) {
+	have := rr.end - rr.start
+	mine := rr.chunk.refs.Load() == 1
+	if have == 0 && mine {
+		rr.start, rr.end = 0, 0
+	}
+	size := min(n, max(smallChunk, 2*have, rr.largest))
+	switch fits := len(rr.chunk.b); {
+	case have == 0 && n <= smallChunk && fits > smallChunk:
+		// Fall through: idle connections hold a small chunk.
+	case rr.start+n <= fits:
+		return
+	case size <= fits && rr.start == 0 && rr.end < fits:
+		return // a large record, of which little has come
+	case size <= fits && mine:
+		copy(rr.chunk.b, rr.chunk.b[rr.start:rr.end])
+		rr.start, rr.end = 0, have
+		return
+	}
+	next := newChunk(size)
+	copy(next.b, rr.chunk.b[rr.start:rr.end])
+	rr.start, rr.end = 0, have
+	rr.chunk.release()
+	rr.chunk = next
+}
+
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,245 @@
+package oncrpc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config sets up a Server. Zero values stand for the defaults.
+type Config struct {
+	Programs []Program
+	Log      *slog.Logger // default slog.Default()
+
+	MaxConns    int // connections at a time, default 1024; more are closed at once
+	MaxInFlight int // calls in progress per connection, default 64
+	MaxBytes    int // held by calls in progress, over all connections, default 48 MiB
+
+	IdleTimeout   time.Duration // without a call, default 10 minutes
+	RecordTimeout time.Duration // from a record's first byte to its last, default 1 minute
+	WriteTimeout  time.Duration // for the peer to take a reply, default 1 minute
+}
+
+// ErrClosed is what Serve returns after Shutdown.
+var ErrClosed = errors.New("oncrpc: server closed")
+
+// Server answers calls on any number of listeners.
+type Server struct {
+	cfg    Config
+	budget *budget
+	work   workers
+
+	// tick counts seconds, so that connections can note the time for nothing.
+	tick atomic.Int64
+
+	mu        sync.Mutex
+	closing   bool
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+	done      sync.WaitGroup // connections and the janitor
+	stop      chan struct{}
+	janitor   sync.Once
+}
+
+// NewServer makes a server that listens nowhere yet.
+func NewServer(cfg Config) *Server {
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	setDefault(&cfg.MaxConns, 1024)
+	setDefault(&cfg.MaxInFlight, 64)
+	setDefault(&cfg.MaxBytes, 48<<20)
+	setDefault(&cfg.IdleTimeout, 10*time.Minute)
+	setDefault(&cfg.RecordTimeout, time.Minute)
+	setDefault(&cfg.WriteTimeout, time.Minute)
+	s := &Server{
+		cfg: cfg, budget: newBudget(cfg.MaxBytes),
+		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, stop: make(chan struct{}),
+	}
+	s.tick.Store(1)
+	s.work.init()
+	return s
+}
+
+func setDefault[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// Serve accepts connections until Shutdown, or until l fails. It closes l.
+func (s *Server) Serve(l net.Listener) error {
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		l.Close()
+		return ErrClosed
+	}
+	s.listeners[l] = struct{}{}
+	s.janitor.Do(func() {
+		s.done.Add(1)
+		go s.clean()
+	})
+	s.mu.Unlock()
+	defer l.Close()
+
+	pause := time.Millisecond
+	for {
+		nc, err := l.Accept()
+		if err == nil {
+			pause = time.Millisecond
+			s.open(nc)
+			continue
+		}
+		s.mu.Lock()
+		closing := s.closing
+		s.mu.Unlock()
+		if closing {
+			return ErrClosed
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		// Out of file descriptors, most likely: it will pass.
+		s.cfg.Log.Warn("accept failed", "err", err)
+		select {
+		case <-s.stop:
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// open starts a connection, or refuses it.
+func (s *Server) open(nc net.Conn) {
+	s.mu.Lock()
+	refused := s.closing || len(s.conns) >= s.cfg.MaxConns
+	if !refused {
+		c := newConn(s, nc)
+		s.conns[c] = struct{}{}
+		s.done.Add(1)
+		go func() {
+			defer s.done.Done()
+			c.run()
+			s.mu.Lock()
+			delete(s.conns, c)
+			s.mu.Unlock()
+		}()
+	}
+	s.mu.Unlock()
+	if refused {
+		s.cfg.Log.Warn("connection refused: too many", "peer", nc.RemoteAddr())
+		nc.Close()
+	}
+}
+
+// Shutdown stops listening and reading, lets the calls in progress finish, sends
+// their replies and closes. When ctx ends first it closes all connections and
+// returns its error; procedures may still run then.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	if !s.closing {
+		s.closing = true
+		close(s.stop)
+	}
+	for l := range s.listeners {
+		l.Close()
+	}
+	for c := range s.conns {
+		c.stopReading()
+	}
+	s.mu.Unlock()
+
+	all := make(chan struct{})
+	go func() {
+		s.done.Wait()
+		s.work.close()
+		close(all)
+	}()
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		s.mu.Lock()
+		for c := range s.conns {
+			c.nc.Close()
+		}
+		s.mu.Unlock()
+		return ctx.Err()
+	}
+}
+
+// Conns is the number of open connections.
+func (s *Server) Conns() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// clean closes connections that ran into a timeout. One goroutine with a clock of
+// seconds does it for all, since a deadline for every read would cost more than
+// a cheap call.
+func (s *Server) clean() {
+	defer s.done.Done()
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-t.C:
+			s.sweep(s.tick.Add(1))
+		}
+	}
+}
+
+// sweep closes what is overdue at second now.
+func (s *Server) sweep(now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if why := c.overdue(now); why != "" {
+			s.cfg.Log.Info("connection closed", "peer", c.nc.RemoteAddr(), "why", why)
+			c.nc.Close()
+		}
+	}
+}
+
+// workers is a pool of goroutines. A goroutine that ran a procedure once has the
+// stack it needs, which a new one would have to grow.
+type workers struct {
+	ch   chan *task
+	idle atomic.Int32
+}
+
+const maxIdleWorkers = 128
+
+func (w *workers) init() { w.ch = make(chan *task) }
+
+func (w *workers) start(t *task) {
+	select {
+	case w.ch <- t:
+	default:
+		go w.loop(t)
+	}
+}
+
+func (w *workers) loop(t *task) {
+	for t != nil {
+		t.run()
+		if w.idle.Add(1) > maxIdleWorkers {
+			w.idle.Add(-1)
+			return
+		}
+		t = <-w.ch
+		w.idle.Add(-1)
+	}
+}
+
+// close ends the workers. No task may be started after it.
+func (w *workers) close() { close(w.ch) }
