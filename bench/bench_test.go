@@ -2,9 +2,16 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"log/slog"
+	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
+
+	"tansy/fs/model"
+	"tansy/server"
 )
 
 // TestMain lets the test binary be the echo process, as the program does.
@@ -13,6 +20,57 @@ func TestMain(m *testing.M) {
 		os.Exit(echoMain(os.Args[2], os.Args[3]))
 	}
 	os.Exit(m.Run())
+}
+
+// TestWorkloads runs every workload, tiny, against the in-memory model: the
+// client speaks the protocol, finds no wrong data, and leaves nothing behind.
+func TestWorkloads(t *testing.T) {
+	s := server.New(server.Config{FS: model.New(model.Options{}), Log: slog.New(slog.DiscardHandler)})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	defer func() {
+		s.Shutdown(t.Context())
+		<-served
+	}()
+	var out bytes.Buffer
+	b := &bench{table: table{out: &out}, dir: t.TempDir(), options: options{
+		addr: l.Addr().String(), rounds: 1, duration: time.Millisecond, depth: 4, fileMB: 1, entries: 1100, rpcDepth: 3,
+	}}
+	if err := b.measure(workloads); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{"smallfile, clients: 32", "write 1 MB, FILE_SYNC", "read 1 MB at random", "GETATTR", "CREATE in a directory of 1100"} {
+		if !strings.Contains(out.String(), row) {
+			t.Errorf("no row %q", row)
+		}
+	}
+	c, err := dial(b.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	root, err := c.mount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"small", "large", "rpc", "directory"} {
+		c.startLookup(root, benchDir(name, 0), func(h handle) error {
+			if h != nil {
+				t.Errorf("the directory of %s is still there", name)
+			}
+			return nil
+		})
+	}
+	if err := c.wait(0); err != nil {
+		t.Error(err)
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
 }
 
 func TestPatternTellsWhereDataBelongs(t *testing.T) {

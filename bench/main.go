@@ -146,7 +146,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{options: o}
+	b := &bench{options: o, table: table{out: os.Stdout}}
 	if b.dir, err = os.MkdirTemp(o.dir, "tansy-bench-"); err != nil {
 		return err
 	}

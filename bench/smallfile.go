@@ -74,6 +74,12 @@ func smallfileRow(b *bench, clients int, goal float64) error {
 	return nil
 }
 
+// benchDir names the directory of client i in a workload; it is different in
+// every run.
+func benchDir(workload string, i int) string {
+	return fmt.Sprintf("bench-%d-%s-%d", os.Getpid(), workload, i)
+}
+
 // clients makes connections, and a directory for each.
 func (b *bench) clients(name string, n int) (conns []*conn, dirs []handle, done func(), err error) {
 	names := make([]string, n)
@@ -101,7 +107,7 @@ func (b *bench) clients(name string, n int) (conns []*conn, dirs []handle, done 
 		if root, err = c.mount(); err != nil {
 			return conns, dirs, done, err
 		}
-		names[i] = fmt.Sprintf("bench-%d-%s-%d", os.Getpid(), name, i)
+		names[i] = benchDir(name, i)
 		dir, err := c.mkdir(root, names[i])
 		if err != nil {
 			return conns, dirs, done, err

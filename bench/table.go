@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"time"
@@ -10,12 +11,13 @@ import (
 
 // table prints a row as soon as it is known.
 type table struct {
+	out    io.Writer
 	missed int
 }
 
 func (t *table) header(o options) {
-	fmt.Printf("%d CPUs, median of %d rounds of %v\n\n", runtime.NumCPU(), o.rounds, o.duration)
-	fmt.Printf("%-42s %14s %14s %7s %7s\n", "", "tansy", "floor", "ratio", "goal")
+	fmt.Fprintf(t.out, "%d CPUs, median of %d rounds of %v\n\n", runtime.NumCPU(), o.rounds, o.duration)
+	fmt.Fprintf(t.out, "%-42s %14s %14s %7s %7s\n", "", "tansy", "floor", "ratio", "goal")
 }
 
 // row prints one comparison. A goal is a least ratio, or with lower set a
@@ -34,16 +36,16 @@ func (t *table) row(name string, ours, floor float64, unit string, goal float64,
 			t.missed++
 		}
 	}
-	fmt.Println(line)
+	fmt.Fprintln(t.out, line)
 }
 
 // note prints a number that is compared with nothing.
 func (t *table) note(name string, v float64, unit string) {
-	fmt.Printf("%-42s %14s\n", name, number(v)+" "+unit)
+	fmt.Fprintf(t.out, "%-42s %14s\n", name, number(v)+" "+unit)
 }
 
 func (t *table) footer() {
-	fmt.Print(`
+	fmt.Fprint(t.out, `
 floors: smallfile  the same steps on the local file system, fsync of file and directory
         write      a local file written in the same pieces, one fdatasync
         read       the local file read from the page cache
@@ -51,7 +53,7 @@ floors: smallfile  the same steps on the local file system, fsync of file and di
         directory  the same operation in the directory of 1,000 entries
 `)
 	if t.missed > 0 {
-		fmt.Printf("%d goals missed\n", t.missed)
+		fmt.Fprintf(t.out, "%d goals missed\n", t.missed)
 	}
 }
 
