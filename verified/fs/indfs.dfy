@@ -181,6 +181,7 @@ module IndM {
       modifies fs, fs.jrnl, t
       requires ValidBut(pn, t) && txn.jrnl == fs.jrnl
       ensures Valid() && data == old(data) && bm == old(bm) && fs.inodes == old(fs.inodes)
+      ensures fs.blocks == old(fs.blocks)[pn := old(t.data)]
     {
       fs.WriteBlock(txn, pn, t);
     }
