@@ -5,7 +5,8 @@
 // free inode (type 0) mean nothing. Times and attributes other than size and
 // shrink are the callers' business. ok = false means: abort the transaction.
 include "bytemap.dfy"
-include "indfs.dfy"
+include "fill.dfy"
+include "shrink.dfy"
 module ByteM {
   import opened Machine
   import opened ByteSpec
@@ -19,6 +20,9 @@ module ByteM {
   import opened IndSpec
   import opened IndM
   import opened ByteMap
+  import opened FillM
+  import opened IndFreeM
+  import opened ShrinkM
 
   // what writing s at off makes of f
   function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
@@ -50,9 +54,13 @@ module ByteM {
     ensures FileMatch(d, ino, f + Zeros(sz - |f|), 0)
   { reveal FileMatch(); }
 
-  method Min(a: uint64, b: uint64) returns (c: uint64)
-    ensures c <= a && c <= b && (c == a || c == b)
-  { if a < b { c := a; } else { c := b; } }
+  // the blocks m to n freed
+  lemma FileFreed(d0: Data, d: Data, ino: uint64, f: seq<byte>, shrink: int, m: int, n: int, shrink': int)
+    requires FileMatch(d0, ino, f, shrink) && shrink <= 4096 * n <= 549755813888 && Up(|f|) <= 4096 * m <= 4096 * n
+    requires Cut(d0, d, ino, 4096 * m, 4096 * n)
+    requires shrink' == 4096 * m || (shrink' == 0 && 4096 * m == Up(|f|))
+    ensures FileMatch(d, ino, f, shrink')
+  { reveal FileMatch(); reveal Cut(); }
 
   lemma DivMod(pos: int, i: int)
     requires 0 <= pos && 0 <= pos % 4096 + i < 4096
@@ -212,143 +220,6 @@ module ByteM {
       }
     }
 
-    // overwrite c bytes within one block that is there (number bn)
-    method Overwrite(txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
-      modifies fs, fs.fs, jrnl
-      requires Below() && txn.jrnl == jrnl && bn != 0 && OkBlk(geo, bn)
-      requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
-      requires so as int + c as int <= |src.data|
-      requires PosOf(ino, pos / 4096) in fs.bm && fs.bm[PosOf(ino, pos / 4096)] == bn
-      ensures Below() && fs.bm == old(fs.bm) && fs.fs.inodes == old(fs.fs.inodes)
-      ensures Wrote(old(fs.data), fs.data, ino, pos as int, src.data[so as int .. so as int + c as int])
-    {
-      var bo := pos % 4096;
-      ghost var p := PosOf(ino, pos / 4096);
-      PosOfOk(ino, pos / 4096);
-      var b: Bytes;
-      if c == 4096 {
-        b := NewBytes(4096);
-      } else {
-        var blk := fs.ReadAt(txn, bn, p, true);
-        b := blk.Thaw();
-      }
-      b.CopyFrom(bo, src, so, c);
-      WroteBlock(fs.data, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
-      fs.WriteData(txn, bn, b, p);
-    }
-
-    // the first contents of a block that was a hole: c bytes of src, zeros around them
-    method FirstBlock(ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (b: Bytes)
-      requires DataDom(d) && pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
-      requires so as int + c as int <= |src.data|
-      requires PosOf(ino, pos / 4096) in d && d[PosOf(ino, pos / 4096)] == Zeros(4096)
-      ensures fresh(b) && |b.data| == 4096
-      ensures var d' := d[PosOf(ino, pos / 4096) := b.data]; DataDom(d') && Wrote(d, d', ino, pos as int, src.data[so as int .. so as int + c as int])
-    {
-      b := NewBytes(4096);
-      b.CopyFrom(pos % 4096, src, so, c);
-      WroteBlock(d, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
-    }
-
-    lemma Hole(p: Pos)
-      requires Below() && IsData(p) && p in fs.bm && fs.bm[p] == 0
-      ensures p in fs.data && fs.data[p] == Zeros(4096)
-    { reveal DataOk(); assert OkPos(p); }
-    lemma HoleBut(p: Pos, pn: uint64, t: Bytes)
-      requires fs.ValidBut(pn, t) && IsData(p) && p in fs.bm && fs.bm[p] == 0
-      ensures p in fs.data && fs.data[p] == Zeros(4096)
-    { reveal DataOk(); assert OkPos(p); }
-
-    // fill a hole in one of the direct slots
-    method FillDirect(txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (ok: bool)
-      modifies fs, fs.fs, jrnl, ip
-      requires Below() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && src != ip
-      requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
-      requires so as int + c as int <= |src.data|
-      requires PosOf(ino, pos / 4096) in fs.bm && fs.bm[PosOf(ino, pos / 4096)] == 0
-      ensures ok ==> Below() && fs.IsInode(ino, ip) && fs.OnlySlots(ino)
-      ensures ok ==> Wrote(old(fs.data), fs.data, ino, pos as int, src.data[so as int .. so as int + c as int])
-    {
-      var k := pos / 4096;
-      ghost var p := PosOf(ino, k);
-      PosOfOk(ino, k);
-      Hole(p);
-      var b := FirstBlock(fs.data, ino, pos, src, so, c);
-      var near: uint64 := 0;
-      if 0 < k { near := GetSlot(ip, k - 1); }
-      var bn: uint64;
-      assert p == Pos(ino, k, 0, 0);
-      ok, bn := fs.AllocRoot(txn, ip, ino, k, near, b);
-    }
-
-    // fill the holes from pos on below one indirect block: m bytes, more than none
-    method FillRun(txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool, m: uint64)
-      modifies fs, fs.fs, jrnl, ip
-      requires Below() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && src != ip
-      requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
-      requires so as int + len as int <= |src.data|
-      requires PosOf(ino, pos / 4096) in fs.bm && fs.bm[PosOf(ino, pos / 4096)] == 0
-      ensures ok ==> Below() && fs.IsInode(ino, ip) && fs.OnlySlots(ino)
-      ensures ok ==> 0 < m <= len && Wrote(old(fs.data), fs.data, ino, pos as int, src.data[so as int .. so as int + m as int])
-    {
-      var k := FlatK(pos / 4096);
-      var lev := MaxLev(k);
-      var jp := FlatJ(pos / 4096) / 512;
-      ghost var q := Pos(ino, k, lev - 1, jp);
-      PosOfOk(ino, pos / 4096);
-      ParentOk(PosOf(ino, pos / 4096));
-      assert q == Parent(PosOf(ino, pos / 4096));
-      ghost var d0 := fs.data;
-      ghost var i0 := fs.fs.inodes;
-      m := 0;
-      var pn: uint64;
-      ok, pn := fs.ResolveAlloc(txn, ip, ino, k, lev - 1, jp);
-      if !ok { return; }
-      var blk := fs.fs.ReadBlock(txn, pn, true);
-      var t := blk.Thaw();
-      assert fs.fs.blocks[pn := t.data] == fs.fs.blocks;
-      WroteNone(d0, ino, pos as int);
-      assert src.data[so as int .. so as int + m as int] == [];
-      assert src.Len() as int == |src.data|;
-      var near := pn;
-      while m < len
-        invariant m <= len && fresh(t) && t != ip
-        invariant fs.fs.geo == geo && fs.fs.jrnl == jrnl && fs.ValidBut(pn, t) && DataDom(fs.data) && fs.IsInode(ino, ip)
-        invariant ino in i0 && fs.fs.inodes == i0[ino := fs.fs.inodes[ino]] && fs.fs.inodes[ino].meta == i0[ino].meta
-        invariant pn != 0 && q in fs.bm && fs.bm[q] == pn
-        invariant Wrote(d0, fs.data, ino, pos as int, src.data[so as int .. so as int + m as int])
-        decreases len - m
-      {
-        var at := pos + m;
-        var n := at / 4096;
-        if FlatK(n) != k || FlatJ(n) / 512 != jp { break; }
-        var j := FlatJ(n);
-        ghost var p := PosOf(ino, n);
-        PosOfOk(ino, n);
-        ParentOk(p);
-        assert Parent(p) == q;
-        var bn := t.U64(8 * (j % 512));
-        fs.ChildBut(p, pn, t);
-        if bn != 0 { break; }
-        var c := Min(4096 - at % 4096, len - m);
-        HoleBut(p, pn, t);
-        var b := FirstBlock(fs.data, ino, at, src, so + m, c);
-        ghost var d1 := fs.data;
-        if j % 512 != 0 {
-          var left := t.U64(8 * (j % 512 - 1));
-          if left != 0 { near := left; }
-        }
-        ok, bn := fs.AddChild(txn, ip, t, pn, ino, k, lev, j, near, b);
-        if !ok { return; }
-        WroteMore(d0, d1, fs.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + c as int]);
-        assert src.data[so as int .. so as int + m as int] + src.data[so as int + m as int .. so as int + m as int + c as int] == src.data[so as int .. so as int + m as int + c as int];
-        near := bn;
-        m := m + c;
-      }
-      fs.CloseParent(txn, pn, t);
-      if m == 0 { ok := false; }     // the block was not there before
-    }
-
     // write src[so..so+len] at off. ok = false: no space, too large, or the file must be
     // shrunk first (metas[ino].shrink != 0 and the write extends it): abort the transaction.
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
@@ -389,12 +260,12 @@ module ByteM {
         ghost var d1 := fs.data;
         var bn := fs.Resolve(txn, ip, ino, k, MaxLev(k), FlatJ(n), true);
         if bn != 0 {
-          Overwrite(txn, ino, bn, pos, src, so + done, c);
+          Overwrite(fs, txn, ino, bn, pos, src, so + done, c);
         } else if k < 12 {
-          ok := FillDirect(txn, ip, ino, pos, src, so + done, c);
+          ok := FillDirect(fs, txn, ip, ino, pos, src, so + done, c);
           if !ok { return; }
         } else {
-          ok, c := FillRun(txn, ip, ino, pos, src, so + done, len - done);
+          ok, c := FillRun(fs, txn, ip, ino, pos, src, so + done, len - done);
           if !ok { return; }
         }
         WroteMore(d0, d1, fs.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
@@ -411,6 +282,179 @@ module ByteM {
       metas := metas[ino := fs.fs.inodes[ino].meta];
       assert Others(d0, fs.data, ino) by { reveal Wrote(); }
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
+    }
+
+    // zero the rest of the block that holds byte sz (nothing if sz is a multiple of the block)
+    method ZeroTail(txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)
+      modifies fs, fs.fs, jrnl
+      requires Below() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && sz < 549755813888
+      ensures Below() && fs.IsInode(ino, ip) && fs.fs.inodes == old(fs.fs.inodes)
+      ensures Wrote(old(fs.data), fs.data, ino, sz as int, Zeros(Up(sz as int) - sz as int))
+    {
+      ghost var z := Zeros(Up(sz as int) - sz as int);
+      if sz % 4096 == 0 {
+        WroteNone(fs.data, ino, sz as int);
+        assert z == [];
+        return;
+      }
+      var n := sz / 4096;
+      var k := FlatK(n);
+      ghost var p := PosOf(ino, n);
+      PosOfOk(ino, n);
+      var bn := fs.Resolve(txn, ip, ino, k, MaxLev(k), FlatJ(n), true);
+      assert p in fs.data && (bn == 0 ==> fs.data[p] == Zeros(4096)) by { reveal DataOk(); assert IsData(p) && OkPos(p); }
+      assert |z| == 4096 - (sz % 4096) as int;
+      if bn == 0 {
+        WroteBlock(fs.data, ino, sz as int, z, Zeros(4096));
+        assert fs.data[p := Zeros(4096)] == fs.data;
+        return;
+      }
+      var blk := fs.ReadAt(txn, bn, p, true);
+      var b := NewBytes(4096);
+      b.CopyBlk(0, blk, 0, sz % 4096);
+      WroteBlock(fs.data, ino, sz as int, z, b.data);
+      fs.WriteData(txn, bn, b, p);
+    }
+
+    // set the size: cut, or extend with zeros (a hole). ok = false: too large, or must be shrunk first.
+    method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      ensures ok ==> Valid() && ino in old(files) && ino in files && files == old(files)[ino := files[ino]] && |files[ino]| == sz as int
+      ensures ok ==> forall i | 0 <= i < sz as int :: files[ino][i] == (if i < |old(files)[ino]| then old(files)[ino][i] else 0)
+      ensures ok ==> ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithSizeShrink(old(metas)[ino], sz, metas[ino].shrink)
+    {
+      if sz > 549755813888 { return false; }
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      var shrink := GetShrink(ip);
+      ghost var f := files[ino];
+      ghost var g := f;
+      ghost var d0 := fs.data;
+      ghost var i0 := fs.fs.inodes;
+      assert FileMatch(d0, ino, f, shrink as int);
+      ok := true;
+      if sz > size {
+        if shrink != 0 { return false; }
+        FileGrow(d0, ino, f, sz as int);
+        g := f + Zeros(sz as int - |f|);
+        assert Others(d0, fs.data, ino);
+      } else if sz < size {
+        ZeroTail(txn, ip, ino, sz);
+        var shrink' := shrink;
+        if shrink < size && (shrink != 0 || (sz + 4095) / 4096 != (size + 4095) / 4096) { shrink' := size; }
+        assert shrink <= 549755813888 by { reveal FileMatch(); }
+        FileCut(d0, fs.data, ino, f, sz as int, shrink as int, shrink' as int);
+        g := f[..sz];
+        assert Others(d0, fs.data, ino) by { reveal Wrote(); }
+        SetShrink(ip, shrink');
+      } else {
+        return;
+      }
+      SetFileSize(ip, sz);
+      fs.SetMeta(txn, ip, ino);
+      files := files[ino := g];
+      metas := metas[ino := fs.fs.inodes[ino].meta];
+      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
+    }
+
+    // free up to about max blocks beyond the size; done: nothing is left to free (shrink == 0)
+    method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      ensures Valid() && files == old(files)
+      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithShrink(old(metas)[ino], metas[ino].shrink)
+      ensures done <==> metas[ino].shrink == 0
+    {
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      var shrink := GetShrink(ip);
+      if shrink == 0 { return true; }
+      ghost var f := files[ino];
+      ghost var d0 := fs.data;
+      ghost var i0 := fs.fs.inodes;
+      assert FileMatch(d0, ino, f, shrink as int);
+      assert shrink <= 549755813888 by { reveal FileMatch(); }
+      var lo := (size + 4095) / 4096;
+      var n := (shrink + 4095) / 4096;
+      if n < lo { n := lo; }
+      var m := CutDown(fs, txn, ip, ino, n, lo, max);
+      var shrink' := 4096 * m;
+      if m == lo { shrink' := 0; }
+      FileFreed(d0, fs.data, ino, f, shrink as int, m as int, n as int, shrink' as int);
+      done := shrink' == 0;
+      SetShrink(ip, shrink');
+      fs.SetMeta(txn, ip, ino);
+      metas := metas[ino := fs.fs.inodes[ino].meta];
+      assert Others(d0, fs.data, ino) by { reveal Cut(); }
+      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], f);
+      assert files[ino := f] == files;
+    }
+
+    // take a free inode: type ty, a new generation, everything else zero. ok = false: none is free.
+    method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && ty != 0
+      ensures ok ==> Valid() && OkIno(geo, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
+      ensures ok ==> files == old(files)[ino := []] && ino in metas && metas == old(metas)[ino := metas[ino]]
+      ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff && metas[ino] == NewMeta(ty, old(metas)[ino].gen + 1)
+    {
+      ok, ino := fs.fs.FindInode(txn, near);
+      if !ok { return; }
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      var shrink := GetShrink(ip);
+      var gen := GetGen(ip);
+      var bare := NoSlots(ip);
+      // never so in a sound volume: a free inode holds nothing
+      if size != 0 || shrink != 0 || !bare || gen == 0xffff_ffff_ffff_ffff { return false, 0; }
+      Blank(txn, ip, ino, ty, gen + 1);
+    }
+
+    // give an inode back; it must be empty and shrunk. ok = false: it is not
+    method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino
+      ensures ok ==> Valid() && files == old(files) && ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]]
+      ensures ok ==> metas[ino] == NewMeta(0, old(metas)[ino].gen)
+      ensures ok ==> ino in old(files) && old(files)[ino] == []
+    {
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      var shrink := GetShrink(ip);
+      var gen := GetGen(ip);
+      var bare := NoSlots(ip);
+      if size != 0 || shrink != 0 || !bare { return false; }
+      Blank(txn, ip, ino, 0, gen);
+      txn.FreeHint(1, ino);
+      assert files == old(files);
+      ok := true;
+    }
+
+    // replace an empty inode by a new one of type ty (0 = free)
+    method Blank(txn: Txn, ip: Bytes, ino: uint64, ty: uint32, gen: uint64)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && fs.IsInode(ino, ip)
+      requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 :: Parse(ip.data).blks[k] == 0
+      ensures Valid() && ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
+      ensures metas == old(metas)[ino := NewMeta(ty, gen)]
+    {
+      ghost var i0 := fs.fs.inodes;
+      var z := NewBytes(256);
+      ParseZeros();
+      SetTy(z, ty);
+      SetGen(z, gen);
+      assert Parse(z.data).meta == NewMeta(ty, gen);
+      assert Parse(z.data).blks == Parse(ip.data).blks;
+      fs.SetInode(txn, z, ino, ty != 0);
+      files := files[ino := []];
+      metas := metas[ino := fs.fs.inodes[ino].meta];
+      assert old(files)[ino] == [];
+      FilesStep(geo, fs.data, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], []);
     }
   }
 }

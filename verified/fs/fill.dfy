@@ -1,0 +1,163 @@
+// Putting bytes into blocks: overwrite a block that is there, or fill a hole.
+//
+// A block overwritten as a whole is not read. The holes below one indirect block
+// are filled together, so that it is rewritten once for all of them.
+include "bytemap.dfy"
+include "indfs.dfy"
+module FillM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened BlockM
+  import opened PosM
+  import opened IndSpec
+  import opened IndM
+  import opened ByteMap
+
+  method Min(a: uint64, b: uint64) returns (c: uint64)
+    ensures c <= a && c <= b && (c == a || c == b)
+  { if a < b { c := a; } else { c := b; } }
+
+  predicate Ok(x: IndFs) reads x, x.fs, x.fs.jrnl { x.Valid() && DataDom(x.data) }
+
+  // overwrite c bytes within one block that is there (number bn)
+  method Overwrite(x: IndFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
+    modifies x, x.fs, x.fs.jrnl
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && bn != 0 && OkBlk(x.fs.geo, bn)
+    requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
+    requires so as int + c as int <= |src.data|
+    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == bn
+    ensures Ok(x) && x.bm == old(x.bm) && x.fs.inodes == old(x.fs.inodes)
+    ensures Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
+  {
+    var bo := pos % 4096;
+    ghost var p := PosOf(ino, pos / 4096);
+    PosOfOk(ino, pos / 4096);
+    var b: Bytes;
+    if c == 4096 {
+      b := NewBytes(4096);
+    } else {
+      var blk := x.ReadAt(txn, bn, p, true);
+      b := blk.Thaw();
+    }
+    b.CopyFrom(bo, src, so, c);
+    WroteBlock(x.data, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
+    x.WriteData(txn, bn, b, p);
+  }
+
+  // the first contents of a block that was a hole: c bytes of src, zeros around them
+  method FirstBlock(ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (b: Bytes)
+    requires DataDom(d) && pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
+    requires so as int + c as int <= |src.data|
+    requires PosOf(ino, pos / 4096) in d && d[PosOf(ino, pos / 4096)] == Zeros(4096)
+    ensures fresh(b) && |b.data| == 4096
+    ensures var d' := d[PosOf(ino, pos / 4096) := b.data]; DataDom(d') && Wrote(d, d', ino, pos as int, src.data[so as int .. so as int + c as int])
+  {
+    b := NewBytes(4096);
+    b.CopyFrom(pos % 4096, src, so, c);
+    WroteBlock(d, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
+  }
+
+  lemma Hole(x: IndFs, p: Pos)
+    requires Ok(x) && IsData(p) && p in x.bm && x.bm[p] == 0
+    ensures p in x.data && x.data[p] == Zeros(4096)
+  { reveal DataOk(); assert OkPos(p); }
+  lemma HoleBut(x: IndFs, p: Pos, pn: uint64, t: Bytes)
+    requires x.ValidBut(pn, t) && IsData(p) && p in x.bm && x.bm[p] == 0
+    ensures p in x.data && x.data[p] == Zeros(4096)
+  { reveal DataOk(); assert OkPos(p); }
+
+  // fill a hole in one of the direct slots
+  method FillDirect(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (ok: bool)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
+    requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
+    requires so as int + c as int <= |src.data|
+    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
+    ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures ok ==> Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
+  {
+    var k := pos / 4096;
+    ghost var p := PosOf(ino, k);
+    PosOfOk(ino, k);
+    Hole(x, p);
+    var b := FirstBlock(x.data, ino, pos, src, so, c);
+    var near: uint64 := 0;
+    if 0 < k { near := GetSlot(ip, k - 1); }
+    var bn: uint64;
+    assert p == Pos(ino, k, 0, 0);
+    ok, bn := x.AllocRoot(txn, ip, ino, k, near, b);
+  }
+
+  // fill the holes from pos on below one indirect block: m bytes, more than none
+  method FillRun(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool, m: uint64)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
+    requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
+    requires so as int + len as int <= |src.data|
+    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
+    ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures ok ==> 0 < m <= len && Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
+  {
+    var k := FlatK(pos / 4096);
+    var lev := MaxLev(k);
+    var jp := FlatJ(pos / 4096) / 512;
+    ghost var q := Pos(ino, k, lev - 1, jp);
+    PosOfOk(ino, pos / 4096);
+    ParentOk(PosOf(ino, pos / 4096));
+    assert q == Parent(PosOf(ino, pos / 4096));
+    ghost var d0 := x.data;
+    ghost var i0 := x.fs.inodes;
+    m := 0;
+    var pn: uint64;
+    ok, pn := x.ResolveAlloc(txn, ip, ino, k, lev - 1, jp);
+    if !ok { return; }
+    var blk := x.fs.ReadBlock(txn, pn, true);
+    var t := blk.Thaw();
+    assert x.fs.blocks[pn := t.data] == x.fs.blocks;
+    WroteNone(d0, ino, pos as int);
+    assert src.data[so as int .. so as int + m as int] == [];
+    assert src.Len() as int == |src.data|;
+    var near := pn;
+    while m < len
+      invariant m <= len && fresh(t) && t != ip
+      invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip)
+      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
+      invariant pn != 0 && q in x.bm && x.bm[q] == pn
+      invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
+      decreases len - m
+    {
+      var at := pos + m;
+      var n := at / 4096;
+      if FlatK(n) != k || FlatJ(n) / 512 != jp { break; }
+      var j := FlatJ(n);
+      ghost var p := PosOf(ino, n);
+      PosOfOk(ino, n);
+      ParentOk(p);
+      assert Parent(p) == q;
+      var bn := t.U64(8 * (j % 512));
+      x.ChildBut(p, pn, t);
+      if bn != 0 { break; }
+      var c := Min(4096 - at % 4096, len - m);
+      HoleBut(x, p, pn, t);
+      var b := FirstBlock(x.data, ino, at, src, so + m, c);
+      ghost var d1 := x.data;
+      if j % 512 != 0 {
+        var left := t.U64(8 * (j % 512 - 1));
+        if left != 0 { near := left; }
+      }
+      ok, bn := x.AddChild(txn, ip, t, pn, ino, k, lev, j, near, b);
+      if !ok { return; }
+      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + c as int]);
+      assert src.data[so as int .. so as int + m as int] + src.data[so as int + m as int .. so as int + m as int + c as int] == src.data[so as int .. so as int + m as int + c as int];
+      near := bn;
+      m := m + c;
+    }
+    x.CloseParent(txn, pn, t);
+    if m == 0 { ok := false; }     // the block was not there before
+  }
+}
