@@ -1,0 +1,462 @@
+// Directories in files, and the ghost side of every other change of an inode: the
+// layer the procedures of the file system are written on.
+//
+// Names are 1..255 bytes, any bytes: ".", ".." and '/' are the caller's business.
+// dir.dfy says how a directory lies in its file.
+include "bytefs.dfy"
+include "../trusted/dirlist.s.dfy"
+include "dir.dfy"
+module DirFsM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened PosM
+  import opened IndM
+  import opened ByteM
+  import opened DirM
+  import opened DirListS
+
+  type Dir = map<seq<byte>, uint64>
+  type Dirs = map<uint64, Dir>
+  predicate OkName(n: seq<byte>) { 0 < |n| <= 255 }
+  function DirDel(m: Dir, n: seq<byte>): Dir { map s | s in m && s != n :: m[s] }
+
+  // exactly the inodes of type 2 are directories
+  predicate TypesOk(geo: Geo, metas: map<uint64, Meta>, dirs: Dirs) {
+    (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in metas && (i in dirs <==> metas[i].ty == 2)) &&
+    (forall d: uint64 {:trigger d in dirs} | d in dirs :: OkIno(geo, d))
+  }
+  predicate EntriesOk(geo: Geo, m: Dir) {
+    forall n: seq<byte> {:trigger n in m} | n in m :: OkIno(geo, m[n]) && OkName(n)
+  }
+  // a directory's file stands for its map, and its inode has the number of entries
+  predicate DirsOk(geo: Geo, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs, ats: map<uint64, Places>) {
+    forall d: uint64 {:trigger d in dirs} | d in dirs ::
+      d in files && d in metas && d in ats && DirOk(files[d], dirs[d], ats[d]) &&
+      metas[d].nent as int == |dirs[d]| && EntriesOk(geo, dirs[d])
+  }
+
+  lemma CardDel(m: Dir, n: seq<byte>)
+    requires n in m
+    ensures |DirDel(m, n)| == |m| - 1
+  {
+    var r := DirDel(m, n);
+    assert r[n := m[n]] == m;
+  }
+
+  class DirFs {
+    const fs: ByteFs
+    ghost var dirs: Dirs
+    ghost var ats: map<uint64, Places>
+
+    constructor Recover(fs: ByteFs) ensures this.fs == fs { this.fs := fs; }
+
+    predicate Valid() reads this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      ensures Valid() ==> fs.Valid()
+      ensures Valid() ==> forall i: uint64 {:trigger OkIno(fs.geo, i)} | OkIno(fs.geo, i) :: i in fs.metas && (i in dirs <==> fs.metas[i].ty == 2)
+      ensures Valid() ==> forall d: uint64 {:trigger d in dirs} | d in dirs :: OkIno(fs.geo, d) && d in fs.metas
+      ensures Valid() ==> forall d: uint64, n: seq<byte> {:trigger dirs[d][n]} | d in dirs && n in dirs[d] :: OkIno(fs.geo, dirs[d][n]) && OkName(n)
+    { fs.Valid() && TypesOk(fs.geo, fs.metas, dirs) && DirsOk(fs.geo, fs.files, fs.metas, dirs, ats) }
+
+    // what Insert, Replace and Remove change below: the file of d, its size and its entry count
+    twostate predicate OnlyDir(d: uint64)
+      reads this, fs
+    { d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]] &&
+      fs.metas[d] == WithSizeNent(old(fs.metas[d]), fs.metas[d].size, fs.metas[d].nent) &&
+      d in old(fs.files) && d in fs.files && fs.files == old(fs.files)[d := fs.files[d]] }
+
+    // ---- search ----
+
+    // number of whole blocks of the file
+    method Blocks(txn: Txn, d: uint64, excl: bool) returns (n: uint64)
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs
+      ensures d in fs.files && 4096 * n as int == |fs.files[d]| && n < 0x1000_0000
+    {
+      var ip := fs.GetInode(txn, d, excl);
+      n := GetSize(ip);
+      assert |fs.files[d]| % 4096 == 0 by { reveal DirOk(); }
+      n := n / 4096;
+    }
+
+    // The cell of the name's slot. lev: the first level with room for the name (a hint for InsertAt).
+    method Find(txn: Txn, d: uint64, name: Bytes, excl: bool) returns (found: bool, ino: uint64, cell: uint64, lev: uint64)
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data)
+      ensures found <==> name.data in dirs[d]
+      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
+      ensures d in fs.files && (found ==> cell < 0x40_0000_0000 && OkSlot(fs.files[d], cell as int) && Word(fs.files[d], cell as int) != 0 && Name(fs.files[d], cell as int) == name.data)
+      ensures lev <= 9
+    {
+      ghost var f := fs.files[d];
+      ghost var m := dirs[d];
+      ghost var at := ats[d];
+      var nb := Blocks(txn, d, excl);
+      var h := NameHash(name);
+      var key := KeyFor(name, h);
+      var kind: uint64 := 0;
+      var l := name.Len();
+      if l > 56 { kind := 1; }
+      found, ino, cell, lev := false, 0, 0, 9;
+      var n: uint64 := 0;
+      while n < 9
+        invariant n <= 9 && lev <= 9
+        invariant forall k: int, c: int {:trigger OkSlot(f, c), Bucket(h as int, k)} | 0 <= k < n as int && OkSlot(f, c) && c / 64 == 2 * Bucket(h as int, k) + Class(name.data) && Word(f, c) != 0 :: Name(f, c) != name.data
+        decreases 9 - n
+      {
+        var blk := BucketBlock(h, n, kind);
+        var fr: uint64 := 0;
+        if blk < nb {
+          var b := fs.ReadFileBlock(txn, d, blk, excl);
+          var i, w;
+          found, i, w, fr := Search(b, blk, name, key, f, m, at);
+          if found {
+            ino, cell := w % 0x1_0000_0000_0000, 64 * blk + i;
+            return;
+          }
+        }
+        if fr < 64 && lev == 9 { lev := n; }
+        n := n + 1;
+      }
+      if name.data in m {
+        reveal DirOk();
+        var c := at[name.data];
+        assert OkSlot(f, c) && Good(f, c, m, at);
+        var k := Level(c / 64 / 2);
+        assert 0 <= k < 9;
+        assert c / 64 == 2 * Bucket(h as int, k) + Class(name.data);
+        assert false;
+      }
+    }
+
+    method Lookup(txn: Txn, d: uint64, name: Bytes, excl: bool) returns (found: bool, ino: uint64)
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data)
+      ensures found <==> name.data in dirs[d]
+      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
+    {
+      var cell, lev;
+      found, ino, cell, lev := Find(txn, d, name, excl);
+    }
+
+    // Lookup that also says where InsertAt should start to look for room
+    method LookupHint(txn: Txn, d: uint64, name: Bytes, excl: bool) returns (found: bool, ino: uint64, hint: uint64)
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data)
+      ensures found <==> name.data in dirs[d]
+      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
+    {
+      var cell;
+      found, ino, cell, hint := Find(txn, d, name, excl);
+    }
+
+    // ---- change ----
+
+    // bytes of d's file are replaced, and its entry count set
+    method Store(txn: Txn, d: uint64, off: uint64, s: Bytes, delta: uint64, down: bool, ghost m: Dir, ghost at: Places) returns (ok: bool)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000 && delta <= 1
+      requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geo, m)
+      requires |m| == (if down then |dirs[d]| - delta as int else |dirs[d]| + delta as int)
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d)
+    {
+      var len := s.Len();
+      ghost var src := s.data;
+      assert src[0 .. len as int] == src;
+      ok := fs.Write(txn, d, off, s, 0, len);
+      if !ok { return; }
+      if delta != 0 {
+        var ip := fs.GetInode(txn, d, true);
+        var n := GetNent(ip);
+        if down { n := n - 1; } else {
+          if n == 0xFFFF_FFFF_FFFF_FFFF { return false; }
+          n := n + 1;
+        }
+        SetNent(ip, n);
+        fs.PutInode(txn, d, ip);
+      }
+      dirs, ats := dirs[d := m], ats[d := at];
+      assert fs.files[d] == WriteSpec(old(fs.files[d]), off as int, src);
+    }
+
+    // ok = false in all that follow: no space, or d must be shrunk first; abort the transaction
+    method Insert(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data !in dirs[d]
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d)
+    { ok := InsertAt(txn, d, name, ino, 0); }
+
+    method InsertAt(txn: Txn, d: uint64, name: Bytes, ino: uint64, hint: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data !in dirs[d]
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d)
+    {
+      var h := NameHash(name);
+      var key := KeyFor(name, h);
+      var cell, size;
+      ok, cell, size := Room(txn, d, name, h, hint);
+      if !ok { return; }
+      var s := MakeSlot(size, ino, name, key);
+      ghost var m, at := InsertProof(fs.geo, fs.files[d], dirs[d], ats[d], cell as int, s.data, ino, name.data);
+      ok := Store(txn, d, 64 * cell, s, 1, false, m, at);
+    }
+
+    // A free cell in the name's bucket of the first level that has one, from `from` on. size:
+    // that of the slot, or that of a block if the cell's block does not exist yet.
+    method Room(txn: Txn, d: uint64, name: Bytes, h: uint64, from: uint64) returns (ok: bool, cell: uint64, size: uint64)
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && h == HashOf(name.data)
+      ensures d in fs.files
+      ensures ok ==> cell < 0x40_0000_0000 && cell as int / 64 % 2 == Class(name.data) && Placed(cell as int / 64, name.data) && 8 + |name.data| <= size as int
+      ensures ok ==> if 64 * cell as int < |fs.files[d]| then size as int == Size(cell as int) && OkSlot(fs.files[d], cell as int) && Word(fs.files[d], cell as int) == 0
+                     else cell % 64 == 0 && size == 4096
+    {
+      var nb := Blocks(txn, d, true);
+      var l := name.Len();
+      var kind: uint64 := 0;
+      size := 64;
+      if l > 56 { kind, size := 1, 512; }
+      var n := from;
+      while n < 9
+        decreases 9 - n as int
+      {
+        var blk := BucketBlock(h, n, kind);
+        BucketPlaced(name.data, n as int);
+        if blk >= nb {
+          return true, 64 * blk, 4096;
+        }
+        var b := fs.ReadFileBlock(txn, d, blk, true);
+        var i := SearchFree(b, blk, fs.files[d]);
+        if i < 64 {
+          return true, 64 * blk + i, size;
+        }
+        n := n + 1;
+      }
+      ok, cell := false, 0;
+    }
+
+    method Replace(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data in dirs[d]
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d)
+    {
+      var found, ino0, cell, lev := Find(txn, d, name, true);
+      var h := NameHash(name);
+      var key := KeyFor(name, h);
+      var size: uint64 := 64;
+      if cell / 64 % 2 == 1 { size := 512; }
+      NameFits(fs.files[d], cell as int, dirs[d], ats[d]);
+      var s := MakeSlot(size, ino, name, key);
+      ghost var f := fs.files[d];
+      ghost var g := WriteSpec(f, 64 * cell as int, s.data);
+      assert g[64 * cell as int .. 64 * cell as int + |s.data|] == s.data;
+      SlotLaid(g, cell as int, s.data, ino, name.data);
+      DirReplace(f, g, dirs[d], ats[d], cell as int, ino, name.data);
+      ok := Store(txn, d, 64 * cell, s, 0, false, dirs[d][name.data := ino], ats[d]);
+    }
+
+    method Remove(txn: Txn, d: uint64, name: Bytes) returns (ok: bool)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && name.data in dirs[d]
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] && OnlyDir(d)
+    {
+      var found, ino0, cell, lev := Find(txn, d, name, true);
+      var size: uint64 := 64;
+      if cell / 64 % 2 == 1 { size := 512; }
+      var s := NewBytes(size);
+      ghost var f := fs.files[d];
+      ghost var g := WriteSpec(f, 64 * cell as int, s.data);
+      assert g[64 * cell as int .. 64 * cell as int + 8] == [0,0,0,0,0,0,0,0];
+      Dec64Zero();
+      DirRemove(f, g, dirs[d], ats[d], cell as int, name.data);
+      CardDel(dirs[d], name.data);
+      ok := Store(txn, d, 64 * cell, s, 1, true, DirDel(dirs[d], name.data), ats[d]);
+    }
+
+    // no search: the count is in the inode
+    method IsEmpty(txn: Txn, d: uint64) returns (e: bool)
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs
+      ensures e <==> dirs[d] == map[]
+    {
+      var ip := fs.GetInode(txn, d, false);
+      var n := GetNent(ip);
+      e := n == 0;
+    }
+
+    // ---- listing ----
+
+    // Offer the entries after cookie (0 = from the start; cookies 1 and 2 belong to "."
+    // and "..", which are the caller's) in the order of their places until one does not
+    // fit. eof: none is left. An entry never moves, so that one which exists throughout
+    // a scan of several calls is offered exactly once. (Tested, not proved.)
+    method List(txn: Txn, d: uint64, cookie: uint64, out: List) returns (eof: bool)
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs
+    {
+      var ip := fs.GetInode(txn, d, false);
+      assert fs.fs.IsInode(d, ip);
+      var nb := GetSize(ip);
+      nb := nb / 4096;
+      var c: uint64 := 0;
+      if cookie >= 3 { c := cookie - 2; }
+      var blk, i := c / 64, c % 64;
+      while blk < nb
+        invariant i < 64 && fs.fs.IsInode(d, ip)
+        decreases nb as int - blk as int
+      {
+        var next := SkipHoles(txn, ip, d, blk, nb);
+        if next != blk {
+          blk, i := next, 0;
+        } else {
+          var b := fs.fs.ReadData(txn, ip, d, blk, false);
+          var fits := ListBlock(b, blk, i, out);
+          if !fits { return false; }
+          blk, i := blk + 1, 0;
+        }
+      }
+      eof := true;
+    }
+
+    // The blocks from n on and before m, of the nb blocks of the file, are holes. Looks no
+    // further than the indirect block of n, so that the caller sees it cheaply 512 at a time.
+    method SkipHoles(txn: Txn, ip: Bytes, d: uint64, n: uint64, nb: uint64) returns (m: uint64)
+      requires Valid() && txn.jrnl == fs.jrnl && fs.fs.IsInode(d, ip) && n < nb <= 0x1000_0000 && n < 134480396
+      ensures n <= m <= nb
+    {
+      m := n;
+      var k := FlatK(n);
+      if k < 12 { return; }
+      PosOfOk(d, n);
+      var pb := fs.fs.ReadParent(txn, ip, d, k, MaxLev(k), FlatJ(n), false);
+      var i := FlatJ(n) % 512;
+      while m < nb && i < 512
+        invariant n <= m <= nb && i <= 512
+        decreases nb - m
+      {
+        var bn := pb.U64(8 * i);
+        if bn != 0 { return; }
+        m, i := m + 1, i + 1;
+      }
+    }
+
+    // ---- inodes, and files that are not directories ----
+
+    method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && ty != 0
+      ensures ok ==> Valid() && OkIno(fs.geo, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) && old(fs.metas)[ino].ty == 0
+      ensures ok ==> dirs == (if ty == 2 then old(dirs)[ino := map[]] else old(dirs))
+      ensures ok ==> fs.files == old(fs.files)[ino := []] && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino].ty == ty && fs.metas[ino].size == 0 && fs.metas[ino].shrink == 0 && fs.metas[ino].nent == 0
+    {
+      ok, ino := fs.AllocInode(txn, near, ty);
+      if ok && ty == 2 {
+        dirs, ats := dirs[ino := map[]], ats[ino := map[]];
+        DirEmpty(map[]);
+      }
+    }
+
+    method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && 2 < ino
+      ensures ok ==> Valid() && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
+      ensures ok ==> fs.files == old(fs.files) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino].ty == 0
+    {
+      ok := fs.FreeInode(txn, ino);
+      dirs := map d | d in dirs && d != ino :: dirs[d];
+    }
+
+    method PutInode(txn: Txn, ino: uint64, ip: Bytes)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
+      requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino]; m.size == n.size && m.shrink == n.shrink && m.ty == n.ty && m.nent == n.nent
+      requires fs.SameBlks(ino, ip.data)
+      ensures Valid() && dirs == old(dirs) && fs.files == old(fs.files) && fs.metas == old(fs.metas)[ino := M(ip.data)]
+    { fs.PutInode(txn, ino, ip); }
+
+    method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && so as int + len as int <= |src.data|
+      ensures ok ==> Valid() && dirs == old(dirs) && ino in old(fs.files) && fs.files == (if len == 0 then old(fs.files) else old(fs.files)[ino := WriteSpec(old(fs.files)[ino], off as int, src.data[so as int..so as int+len as int])])
+      ensures ok ==> ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithSize(old(fs.metas)[ino], fs.metas[ino].size)
+    { ok := fs.Write(txn, ino, off, src, so, len); }
+
+    // of a directory: only an empty one, and only to nothing, before its inode is freed
+    method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && (ino in dirs ==> dirs[ino] == map[] && sz == 0)
+      ensures ok ==> Valid() && dirs == old(dirs) && ino in old(fs.files) && ino in fs.files && fs.files == old(fs.files)[ino := fs.files[ino]] && |fs.files[ino]| == sz as int
+      ensures ok ==> forall i | 0 <= i < sz as int :: fs.files[ino][i] == (if i < |old(fs.files)[ino]| then old(fs.files)[ino][i] else 0)
+      ensures ok ==> ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithSizeShrink(old(fs.metas)[ino], sz, fs.metas[ino].shrink)
+    {
+      ok := fs.SetSize(txn, ino, sz);
+      if ok && ino in dirs {
+        assert fs.files[ino] == [];
+        DirEmpty(ats[ino]);
+      }
+    }
+
+    method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino)
+      ensures Valid() && dirs == old(dirs) && fs.files == old(fs.files)
+      ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithShrink(old(fs.metas)[ino], fs.metas[ino].shrink)
+      ensures done <==> fs.metas[ino].shrink == 0
+    { done := fs.FreeSome(txn, ino, max); }
+  }
+
+  // a slot's name fits it
+  lemma NameFits(f: seq<byte>, c: int, m: Dir, at: Places)
+    requires DirOk(f, m, at) && OkSlot(f, c) && Word(f, c) != 0
+    ensures 0 < |Name(f, c)| <= Cap(c)
+  {
+    reveal DirOk();
+    assert Good(f, c, m, at);
+  }
+
+  // s, a slot or a block that begins with one, laid over a free cell adds the name
+  lemma InsertProof(geo: Geo, f: seq<byte>, m: Dir, at: Places, c: int, s: seq<byte>, ino: uint64, n: seq<byte>) returns (m': Dir, at': Places)
+    requires GeoOk(geo) && DirOk(f, m, at) && EntriesOk(geo, m) && OkName(n) && OkIno(geo, ino) && n !in m
+    requires 0 <= c && c / 64 % 2 == Class(n) && Placed(c / 64, n) && IsSlot(s, ino, n)
+    requires if 64 * c < |f| then |s| == Size(c) && OkSlot(f, c) && Word(f, c) == 0 else c % 64 == 0 && |s| == 4096
+    ensures m' == m[n := ino] && |m'| == |m| + 1 && EntriesOk(geo, m') && DirOk(WriteSpec(f, 64 * c, s), m', at')
+  {
+    m', at' := m[n := ino], at[n := c];
+    var g := WriteSpec(f, 64 * c, s);
+    assert g[64 * c .. 64 * c + |s|] == s;
+    assert |f| % 4096 == 0 by { reveal DirOk(); }
+    if 64 * c < |f| {
+      SlotLaid(g, c, s, ino, n);
+      DirInsert(f, g, m, at, c, ino, n);
+    } else {
+      var e := f + Zeros(|g| - |f|);
+      DirGrow(f, e, m, at);
+      SlotLaid(g, c, s, ino, n);
+      assert OkSlot(e, c);
+      DirInsert(e, g, m, at, c, ino, n);
+    }
+  }
+
+  // offer the entries of a block from cell i on; false: one did not fit
+  method ListBlock(b: Blk, blk: uint64, from: uint64, out: List) returns (fits: bool)
+    requires |b.v| == 4096 && blk < 0x1000_0000 && from < 64
+  {
+    var step: uint64, cap: uint64 := 1, 56;
+    var i := from;
+    if blk % 2 == 1 {
+      step, cap := 8, 255;
+      i := (i + 7) / 8 * 8;
+    }
+    while i < 64
+      invariant i <= 64 && (step == 8 ==> i % 8 == 0)
+      decreases 64 - i
+    {
+      var w := b.U64(64 * i);
+      if w != 0 {
+        var l := w / 0x1_0000_0000_0000 % 256;
+        if l > cap { l := cap; }
+        fits := out.Offer(w % 0x1_0000_0000_0000, b, 64 * i + 8, l, 64 * blk + i + 3);
+        if !fits { return; }
+      }
+      i := i + step;
+    }
+    fits := true;
+  }
+}
