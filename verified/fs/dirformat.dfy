@@ -1,0 +1,31 @@
+// A new volume, seen from the top: it satisfies the invariant of the directories
+// too, and its root directory is empty.
+include "dirfs.dfy"
+include "format.dfy"
+module DirFormatM {
+  import opened Machine
+  import opened TxnSpec
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened BlockM
+  import opened ByteM
+  import opened DirM
+  import opened DirFsM
+  import FormatM
+
+  // the volume of zeros becomes one with an empty root directory
+  method Format(txn: Txn, geo: Geo, jrnl: Jrnl, mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32) returns (d: DirFs)
+    modifies jrnl
+    requires GeoOk(geo) && jrnl.Valid() && KindsOk(geo, jrnl.kinds) && FormatM.ZeroDisk(jrnl.data) && txn.jrnl == jrnl
+    ensures fresh(d) && d.Valid() && d.fs.geo == geo && d.fs.jrnl == jrnl
+    ensures d.dirs == map[1 := map[]]
+  {
+    var f := FormatM.Format(txn, geo, jrnl, mode, uid, gid, s, ns);
+    d := new DirFs.Recover(f);
+    d.dirs, d.ats := map[1 := map[]], map[1 := map[]];
+    DirEmpty(map[]);
+    forall i: uint64 | OkIno(geo, i) ensures i in f.metas && (i in d.dirs <==> f.metas[i].ty == 2)
+    { if 2 < i { assert f.metas[i] == NewMeta(0, 0); } }
+  }
+}
