@@ -1,0 +1,149 @@
+// Package dbuf is the Go behind verified/trusted/buf.s.dfy: the write buffer of a
+// transaction, a map from keys to objects with an ascending walk.
+package dbuf
+
+import (
+	"slices"
+
+	"tansy/internal/extern/dbytes"
+)
+
+// Buf is a write buffer. It belongs to one goroutine.
+type Buf struct {
+	objs  []object
+	index map[uint64]int // positions in objs, when it is long
+}
+
+type object struct {
+	key uint64
+	blk *dbytes.Blk // a whole block
+	p   []byte      // 256 bytes
+	bit bool        // a bit, if blk and p are nil
+}
+
+// indexFrom is the number of objects from which on a map finds them.
+const indexFrom = 12
+
+// NewBuf returns an empty buffer.
+func NewBuf() *Buf { return &Buf{} }
+
+// Clear empties the buffer.
+func (b *Buf) Clear() {
+	if len(b.objs) >= indexFrom {
+		clear(b.index)
+	}
+	if cap(b.objs) > 4096 { // do not keep what one large transaction needed
+		b.objs, b.index = nil, nil
+	}
+	clear(b.objs)
+	b.objs = b.objs[:0]
+}
+
+// Len is the number of objects.
+func (b *Buf) Len() uint64 { return uint64(len(b.objs)) }
+
+func (b *Buf) find(k uint64) *object {
+	if len(b.objs) < indexFrom {
+		for i := range b.objs {
+			if b.objs[i].key == k {
+				return &b.objs[i]
+			}
+		}
+		return nil
+	}
+	if i, ok := b.index[k]; ok {
+		return &b.objs[i]
+	}
+	return nil
+}
+
+// slot returns the object k, made if need be.
+func (b *Buf) slot(k uint64) *object {
+	if x := b.find(k); x != nil {
+		return x
+	}
+	b.objs = append(b.objs, object{key: k})
+	switch n := len(b.objs); {
+	case n == indexFrom:
+		b.reindex()
+	case n > indexFrom:
+		b.index[k] = n - 1
+	}
+	return &b.objs[len(b.objs)-1]
+}
+
+func (b *Buf) reindex() {
+	if b.index == nil {
+		b.index = make(map[uint64]int, 4*indexFrom)
+	}
+	for i := range b.objs {
+		b.index[b.objs[i].key] = i
+	}
+}
+
+// PutBlk makes the block v the value of k.
+func (b *Buf) PutBlk(k uint64, v *dbytes.Blk) { *b.slot(k) = object{key: k, blk: v} }
+
+// PutBytes makes a copy of v the value of k.
+func (b *Buf) PutBytes(k uint64, v *dbytes.Bytes) {
+	x := b.slot(k)
+	*x = object{key: k, p: append(x.p[:0], v.Data...)}
+}
+
+// PutBit makes the bit v the value of k.
+func (b *Buf) PutBit(k uint64, v bool) { *b.slot(k) = object{key: k, bit: v} }
+
+// GetBlk returns the block at k, or nil.
+func (b *Buf) GetBlk(k uint64) *dbytes.Blk {
+	if x := b.find(k); x != nil {
+		return x.blk
+	}
+	return nil
+}
+
+// GetBytes returns a copy of the bytes at k, or nil.
+func (b *Buf) GetBytes(k uint64) *dbytes.Bytes {
+	if x := b.find(k); x != nil {
+		return &dbytes.Bytes{Data: slices.Clone(x.p)}
+	}
+	return nil
+}
+
+// GetBit returns the bit at k, if there is one.
+func (b *Buf) GetBit(k uint64) (found, v bool) {
+	if x := b.find(k); x != nil {
+		return true, x.bit
+	}
+	return false, false
+}
+
+// Sort puts the objects in ascending order of their keys, for KeyAt and the others.
+func (b *Buf) Sort() {
+	slices.SortFunc(b.objs, func(x, y object) int {
+		switch {
+		case x.key < y.key:
+			return -1
+		case x.key > y.key:
+			return 1
+		}
+		return 0
+	})
+	if len(b.objs) >= indexFrom {
+		b.reindex()
+	}
+}
+
+// KeyAt is the key of the i-th object.
+func (b *Buf) KeyAt(i uint64) uint64 { return b.objs[i].key }
+
+// BlkAt is the i-th object if it is a block, else nil.
+func (b *Buf) BlkAt(i uint64) *dbytes.Blk { return b.objs[i].blk }
+
+// BitAt is the i-th object if it is a bit.
+func (b *Buf) BitAt(i uint64) (is, v bool) {
+	x := &b.objs[i]
+	return x.blk == nil && x.p == nil, x.bit
+}
+
+// CopyAt copies the i-th object, of 256 bytes, to offset off of w.
+func (b *Buf) CopyAt(i uint64, w *dbytes.Bytes, off uint64) { copy(w.Data[off:off+256], b.objs[i].p) }

@@ -1,0 +1,224 @@
+// Package dlock is the Go behind verified/trusted/locks.s.dfy: the table of the
+// transactions' locks.
+//
+// Keys are hashed to buckets, and buckets grouped to shards with a mutex each. A
+// lock exists only while it is held or waited for. Per bucket the table keeps
+// the highest commit number noted for any of its keys; two keys in one bucket
+// only make somebody wait for a commit who need not.
+package dlock
+
+import (
+	"math/bits"
+	"sync"
+)
+
+const (
+	shards  = 64
+	buckets = 1024 // per shard
+)
+
+// Table is a lock table. It may be used concurrently.
+type Table struct{ shards [shards]shard }
+
+type shard struct {
+	mu      sync.Mutex
+	free    *lock // recycled locks
+	buckets [buckets]bucket
+	_       [64]byte // keep neighbours' mutexes off this cache line
+}
+
+type bucket struct {
+	locks *lock
+	last  uint64
+}
+
+// A lock is held by any number of shared holders or by one exclusive one, or
+// waited for.
+type lock struct {
+	key    uint64
+	shared int  // shared holders
+	excl   bool // held exclusively
+	queue  []*waiter
+	next   *lock // in the bucket
+}
+
+type waiter struct {
+	excl  bool
+	ready chan uint64 // gets the bucket's last commit when the lock is granted
+}
+
+// Owner holds locks. It belongs to one goroutine.
+type Owner struct {
+	held  []holding
+	index map[uint64]int // positions in held, when it is long
+	wait  waiter
+}
+
+type holding struct {
+	key  uint64
+	lock *lock
+	seen uint64 // last commit noted when it was locked; stays so while it is
+	excl bool
+}
+
+// indexFrom is the number of holdings from which on a map finds them.
+const indexFrom = 12
+
+// NewTable returns a table in which nothing is held.
+func NewTable() *Table { return &Table{} }
+
+// NewOwner returns an owner that holds nothing.
+func NewOwner() *Owner {
+	return &Owner{wait: waiter{ready: make(chan uint64, 1)}}
+}
+
+// Len is the number of locks held.
+func (o *Owner) Len() int { return len(o.held) }
+
+// find returns o's holding of key k, or nil.
+func (o *Owner) find(k uint64) *holding {
+	if len(o.held) < indexFrom {
+		for i := range o.held {
+			if o.held[i].key == k {
+				return &o.held[i]
+			}
+		}
+		return nil
+	}
+	if i, ok := o.index[k]; ok {
+		return &o.held[i]
+	}
+	return nil
+}
+
+func (o *Owner) add(h holding) {
+	o.held = append(o.held, h)
+	switch n := len(o.held); {
+	case n == indexFrom:
+		if o.index == nil {
+			o.index = make(map[uint64]int, 4*indexFrom)
+		}
+		for i := range o.held {
+			o.index[o.held[i].key] = i
+		}
+	case n > indexFrom:
+		o.index[h.key] = n - 1
+	}
+}
+
+// at returns the shard and bucket of key k. The objects of one block lie in
+// different buckets, those of one shard are spread over all blocks.
+func (t *Table) at(k uint64) (*shard, *bucket) {
+	hi, lo := bits.Mul64(k, 0x9e3779b97f4a7c15)
+	h := hi ^ lo>>20
+	s := &t.shards[h%shards]
+	return s, &s.buckets[h/shards%buckets]
+}
+
+// Lock gives o the lock k, shared or exclusively; an owner of the shared lock may
+// ask for the exclusive one. When the lock is not free it waits for its turn, or
+// returns ok = false if wait is false. seen is at least the number of the last
+// commit noted for k.
+//
+// To wait for a key that is not above all those held is an error in the caller,
+// and may block for ever.
+func (t *Table) Lock(o *Owner, k uint64, excl, wait bool) (ok bool, seen uint64) {
+	h := o.find(k)
+	if h != nil && (h.excl || !excl) {
+		return true, h.seen
+	}
+	s, b := t.at(k)
+	s.mu.Lock()
+	seen = b.last
+	l := b.locks
+	for l != nil && l.key != k {
+		l = l.next
+	}
+	switch {
+	case h != nil: // from shared to exclusive: only if alone
+		ok = l.shared == 1
+		if ok {
+			l.shared, l.excl = 0, true
+			h.excl = true
+		}
+		s.mu.Unlock()
+		return ok, seen
+	case l == nil:
+		if l = s.free; l != nil {
+			s.free = l.next
+		} else {
+			l = new(lock)
+		}
+		l.key, l.next = k, b.locks
+		b.locks = l
+		l.grant(excl)
+	case len(l.queue) == 0 && !l.excl && (!excl || l.shared == 0):
+		l.grant(excl)
+	case !wait:
+		s.mu.Unlock()
+		return false, seen
+	default:
+		o.wait.excl = excl
+		l.queue = append(l.queue, &o.wait)
+		s.mu.Unlock()
+		seen = <-o.wait.ready
+		o.add(holding{k, l, seen, excl})
+		return true, seen
+	}
+	s.mu.Unlock()
+	o.add(holding{k, l, seen, excl})
+	return true, seen
+}
+
+func (l *lock) grant(excl bool) {
+	if excl {
+		l.excl = true
+	} else {
+		l.shared++
+	}
+}
+
+// Release gives up all locks of o. If n is not 0, it is noted as the number of
+// the last commit of those held exclusively.
+func (t *Table) Release(o *Owner, n uint64) {
+	for i := range o.held {
+		h := &o.held[i]
+		s, b := t.at(h.key)
+		s.mu.Lock()
+		l := h.lock
+		if h.excl {
+			l.excl = false
+			b.last = max(b.last, n)
+		} else {
+			l.shared--
+		}
+		for len(l.queue) > 0 && !l.excl {
+			w := l.queue[0]
+			if w.excl && l.shared > 0 {
+				break
+			}
+			l.grant(w.excl)
+			l.queue[0] = nil
+			l.queue = l.queue[1:]
+			w.ready <- b.last
+		}
+		if !l.excl && l.shared == 0 { // then nobody waits either
+			p := &b.locks
+			for *p != l {
+				p = &(*p).next
+			}
+			*p = l.next
+			l.queue = nil
+			l.next, s.free = s.free, l
+		}
+		s.mu.Unlock()
+		h.lock = nil
+	}
+	if len(o.held) >= indexFrom {
+		clear(o.index)
+	}
+	if cap(o.held) > 4096 { // do not keep what one large transaction needed
+		o.held, o.index = nil, nil
+	}
+	o.held = o.held[:0]
+}

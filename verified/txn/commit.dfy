@@ -1,0 +1,332 @@
+// The end of a transaction.
+//
+// Commit has one commit point: the Append, under the journal's mutex. There the
+// objects written are spliced into the latest contents of their blocks, so
+// that neighbours in the same block, owned by others, keep what they have just
+// got. Then the locks go, and only then the disk is waited for.
+include "txn.dfy"
+
+module CommitM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened ObjectsM
+  import opened LockS
+  import opened LogSpec
+  import opened LogS
+  import opened JournalM
+  import opened JournalThreads
+  import opened BufS
+  import opened TxnSysM
+  import opened TxnM
+
+  type Vol = map<int, seq<byte>>
+  type Objs = map<uint64, Object>
+
+  // st1 is st0 with the objects of m replaced, those below lim at least
+  predicate Put(kinds: Kinds, st0: Vol, st1: Vol, m: Objs, lim: int) {
+    forall k: uint64 {:trigger Cell(st1, kinds, k)} :: OkKey(kinds, k) ==>
+      Cell(st1, kinds, k) == if k in m && k as int < lim then m[k] else Cell(st0, kinds, k)
+  }
+  function Lim(keys: seq<uint64>, i: int): int
+    requires 0 <= i <= |keys|
+  { if i < |keys| then keys[i] as int else 0x1_0000_0000_0000_0000 }
+  // between two neighbours of a sorted sequence there is nothing
+  lemma NextKey(b: Buf, i: int)
+    requires b.Sorted() && 0 <= i < |b.keys|
+    ensures b.keys[i] in b.m && Lim(b.keys, i) < Lim(b.keys, i + 1)
+    ensures forall k: uint64 {:trigger k in b.m} :: k in b.m ==> (k as int < Lim(b.keys, i + 1) <==> k as int < Lim(b.keys, i) || k == b.keys[i])
+  {
+    forall k: uint64 | k in b.m
+      ensures k as int < Lim(b.keys, i + 1) <==> k as int < Lim(b.keys, i) || k == b.keys[i]
+    {
+      assert k in b.keys;
+      var x :| 0 <= x < |b.keys| && b.keys[x] == k;
+      if x < i { assert b.keys[x] < b.keys[i]; }
+      if x > i + 1 { assert b.keys[i+1] < b.keys[x]; }
+      if x == i + 1 { assert b.keys[i] < b.keys[x]; }
+    }
+  }
+  // one block more: w has block a's objects of m from lo to hi
+  predicate BlockPut(kinds: Kinds, a: uint64, v: seq<byte>, w: seq<byte>, m: Objs, lo: int, hi: int)
+    requires a in kinds && a < 0x1_0000_0000_0000
+  {
+    |w| == 4096 &&
+    forall off: uint64 {:trigger Val(w, kinds[a], off)} :: OffOk(kinds[a], off) ==>
+      Val(w, kinds[a], off) == if Key(a, off) in m && lo <= Key(a, off) as int < hi then m[Key(a, off)] else Val(v, kinds[a], off)
+  }
+  lemma AddBlock(kinds: Kinds, st: Vol, y: BM, a: uint64, w: seq<byte>, m: Objs, lo: int, hi: int)
+    requires a in kinds && a < 0x1_0000_0000_0000 && a as int in st && a as int !in y
+    requires lo <= hi && Put(kinds, st, Over(st, y), m, lo)
+    requires BlockPut(kinds, a, st[a as int], w, m, lo, hi)
+    requires forall k: uint64 :: k in m && lo <= k as int < hi ==> KeyBlk(k) == a
+    requires forall k: uint64 :: k in m && KeyBlk(k) == a ==> lo <= k as int
+    ensures Put(kinds, st, Over(st, y[a as int := w]), m, hi)
+  {
+    var s0 := Over(st, y);
+    var s1 := Over(st, y[a as int := w]);
+    forall k: uint64 | OkKey(kinds, k)
+      ensures Cell(s1, kinds, k) == if k in m && k as int < hi then m[k] else Cell(st, kinds, k)
+    {
+      if KeyBlk(k) == a {
+        assert k == Key(a, KeyOff(k));
+        assert Cell(s1, kinds, k) == Val(w, kinds[a], KeyOff(k));
+      } else {
+        assert Cell(s1, kinds, k) == Cell(s0, kinds, k);
+      }
+    }
+  }
+
+  // lays the objects from i0 on that lie in block a over w; i = the first one beyond
+  method Splice1(t: Txn, i0: uint64, a: uint64, w: Bytes) returns (i: uint64)
+    requires t.Inv() && t.buf.Sorted() && i0 as int < |t.buf.keys| && KeyBlk(t.buf.keys[i0 as int]) == a
+    requires a in t.s.kinds && t.s.kinds[a] != KBlock && |w.data| == 4096
+    modifies w
+    ensures i0 < i && i as int <= |t.buf.keys|
+    ensures i as int < |t.buf.keys| ==> KeyBlk(t.buf.keys[i as int]) > a
+    ensures BlockPut(t.s.kinds, a, old(w.data), w.data, t.buf.m, Lim(t.buf.keys, i0 as int), Lim(t.buf.keys, i as int))
+    ensures forall k: uint64 :: k in t.buf.m && Lim(t.buf.keys, i0 as int) <= k as int < Lim(t.buf.keys, i as int) ==> KeyBlk(k) == a
+  {
+    ghost var kinds, m, keys := t.s.kinds, t.buf.m, t.buf.keys;
+    ghost var lo := Lim(keys, i0 as int);
+    var n := t.buf.Len();
+    LenKeys(t.buf);
+    i := i0;
+    var go := true;
+    while go
+      invariant i0 <= i && i as int <= |keys| && (go ==> i as int < |keys| && KeyBlk(keys[i as int]) == a) && (i == i0 ==> go)
+      invariant !go && i as int < |keys| ==> KeyBlk(keys[i as int]) > a
+      invariant BlockPut(kinds, a, old(w.data), w.data, m, lo, Lim(keys, i as int))
+      invariant forall k: uint64 :: k in m && lo <= k as int < Lim(keys, i as int) ==> KeyBlk(k) == a
+      decreases |keys| - i as int, go
+    {
+      var k := t.buf.KeyAt(i);
+      NextKey(t.buf, i as int);
+      assert OkKey(kinds, k);
+      var off := KeyOff(k);
+      assert k == Key(a, off);
+      ghost var w0 := w.data;
+      var is, v := t.buf.BitAt(i);
+      if is {
+        PutBit(w, off, v);
+      } else {
+        t.buf.CopyAt(i, w, off / 8);
+        PutBytes(w0, w.data, off, m[k].bs);
+      }
+      assert Replaced(w0, w.data, kinds[a], off, m[k]);
+      OneMore(kinds, a, old(w.data), w0, w.data, m, keys, i as int, lo, off, t.buf);
+      i := i + 1;
+      if i == n { go := false; }
+      else {
+        var k2 := t.buf.KeyAt(i);
+        assert k < k2;
+        go := KeyBlk(k2) == a;
+      }
+    }
+  }
+  lemma LenKeys(b: Buf)
+    requires b.Sorted()
+    ensures |b.keys| == |b.m|
+  {
+    var ks := set i | 0 <= i < |b.keys| :: b.keys[i];
+    Distinct(b.keys);
+    assert ks == b.m.Keys;
+    assert |b.m.Keys| == |b.m|;
+  }
+  lemma Distinct(s: seq<uint64>)
+    requires forall i, j :: 0 <= i < j < |s| ==> s[i] < s[j]
+    ensures |set i | 0 <= i < |s| :: s[i]| == |s|
+  {
+    var ks := set i | 0 <= i < |s| :: s[i];
+    if s == [] { assert ks == {}; }
+    else {
+      var s' := s[..|s|-1];
+      var ks' := set i | 0 <= i < |s'| :: s'[i];
+      Distinct(s');
+      assert forall i :: 0 <= i < |s'| ==> s'[i] == s[i];
+      assert s[|s|-1] !in ks';
+      assert ks == ks' + {s[|s|-1]};
+    }
+  }
+  lemma OneMore(kinds: Kinds, a: uint64, v: seq<byte>, w0: seq<byte>, w1: seq<byte>, m: Objs, keys: seq<uint64>, i: int, lo: int, off: uint64, b: Buf)
+    requires b.Sorted() && b.m == m && b.keys == keys && 0 <= i < |keys| && a in kinds && a < 0x1_0000_0000_0000 && OffOk(kinds[a], off)
+    requires keys[i] == Key(a, off) && lo <= Lim(keys, i)
+    requires BlockPut(kinds, a, v, w0, m, lo, Lim(keys, i))
+    requires Replaced(w0, w1, kinds[a], off, m[keys[i]])
+    ensures BlockPut(kinds, a, v, w1, m, lo, Lim(keys, i + 1))
+  {
+    NextKey(b, i);
+    forall x: uint64 | OffOk(kinds[a], x)
+      ensures Val(w1, kinds[a], x) == if Key(a, x) in m && lo <= Key(a, x) as int < Lim(keys, i + 1) then m[Key(a, x)] else Val(v, kinds[a], x)
+    {
+      if x != off { assert Val(w1, kinds[a], x) == Val(w0, kinds[a], x); }
+    }
+  }
+
+  // Under the mutex: tx becomes the blocks to append. Not ok: block miss is not in memory.
+  method Build(t: Txn, tx: BMap) returns (ok: bool, miss: uint64)
+    requires t.Inv() && t.s.j.mu.held && t.buf.Sorted() && tx !in t.s.j.repr
+    modifies tx
+    ensures tx.Ok()
+    ensures !ok ==> t.s.j.home <= miss < t.s.j.sz
+    ensures ok ==> forall a :: a in tx.m ==> t.s.j.home as int <= a < t.s.j.sz as int
+    ensures ok ==> Put(t.s.kinds, t.s.j.Cur(), Over(t.s.j.Cur(), tx.m), t.buf.m, 0x1_0000_0000_0000_0000)
+  {
+    ghost var kinds, m, keys, st := t.s.kinds, t.buf.m, t.buf.keys, t.s.j.Cur();
+    tx.Clear();
+    var n := t.buf.Len();
+    LenKeys(t.buf);
+    var i: uint64 := 0;
+    forall k: uint64 | k in m && k as int < Lim(keys, 0) ensures false {
+      assert k in keys;
+      var x :| 0 <= x < |keys| && keys[x] == k;
+      if x > 0 { assert keys[0] < keys[x]; }
+    }
+    assert Over(st, tx.m) == st;
+    miss := 0;
+    while i < n
+      invariant i <= n && tx.Ok() && miss == 0
+      invariant forall a :: a in tx.m ==> t.s.j.home as int <= a < t.s.j.sz as int && (i < n ==> a < KeyBlk(keys[i as int]) as int)
+      invariant Put(kinds, st, Over(st, tx.m), m, Lim(keys, i as int))
+      invariant i < n ==> forall x: uint64 {:trigger x in m} :: x in m && x as int < Lim(keys, i as int) ==> KeyBlk(x) < KeyBlk(keys[i as int])
+    {
+      var k := t.buf.KeyAt(i);
+      NextKey(t.buf, i as int);
+      assert OkKey(kinds, k);
+      var a := KeyBlk(k);
+      t.s.j.InCur(a);
+      ghost var lo := Lim(keys, i as int);
+      ghost var y := tx.m;
+      var b := t.buf.BlkAt(i);
+      if b != null {
+        assert kinds[a] == KBlock && k == Key(a, 0) && m[k] == ObjData(b.v);
+        tx.Put(a, b);
+        i := i + 1;
+        AddBlock(kinds, st, y, a, b.v, m, lo, Lim(keys, i as int));
+        if i < n { assert k < keys[i as int]; assert OkKey(kinds, keys[i as int]); }
+      } else {
+        var c, _ := t.s.j.Lookup(a);
+        if c == null { return false, a; }
+        var w := c.Thaw();
+        i := Splice1(t, i, a, w);
+        ghost var wd := w.data;
+        var f := Freeze(w);
+        tx.Put(a, f);
+        AddBlock(kinds, st, y, a, wd, m, lo, Lim(keys, i as int));
+      }
+    }
+    return true, 0;
+  }
+
+  // Ends the transaction without effect. Its locks go.
+  method Abort(t: Txn)
+    requires t.Inv()
+    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.buf
+    ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
+  {
+    TYield(t.s, t.own);
+    t.buf.Clear();
+    t.s.tbl.Release(t.own, 0);
+    t.top := 0; t.seen := 0;
+  }
+
+  // What the commit with number at did: it replaced exactly the objects written (w), and
+  // found every object that the transaction held as the transaction had seen it.
+  predicate Committed(kinds: Kinds, vs: seq<Vol>, at: int, w: Objs, held: iset<uint64>, st: Vol) {
+    0 < at < |vs| && Put(kinds, vs[at-1], vs[at], w, 0x1_0000_0000_0000_0000) &&
+    forall k :: k in held ==> Cell(vs[at-1], kinds, k) == Cell(st, kinds, k)
+  }
+
+  // The commit point. n is the number of the commit.
+  method AppendAll(t: Txn, ghost held: iset<uint64>) returns (st: uint32, n: uint64)
+    requires t.Inv() && !t.s.j.mu.held && t.buf.Sorted()
+    requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
+    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl
+    ensures t.s.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
+    ensures t.Inv() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
+    ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
+    ensures st == OK ==> |old(t.s.j.vs)| <= n as int
+    decreases *
+  {
+    var j := t.s.j;
+    var tx := NewBMap();
+    while true
+      invariant t.Inv() && t.Steady() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && tx !in j.repr && fresh(tx)
+      decreases *
+    {
+      j.mu.Lock(); TYield(t.s, t.own);
+      var ok, miss := Build(t, tx);
+      if ok {
+        ghost var v0 := j.vs;
+        assert t.Steady();
+        forall k | k in held ensures Cell(v0[|v0|-1], t.s.kinds, k) == Cell(old(j.Cur()), t.s.kinds, k) {
+          assert old(t.s.tbl.Holds(t.own, k));
+          assert t.s.Now(k) == old(t.s.Now(k));
+        }
+        st, n := j.Append(tx);
+        if st == AFull {
+          j.AskSpace();
+          j.mu.Wait(CSpace); TYield(t.s, t.own);
+          j.mu.Unlock();
+        } else {
+          j.mu.Unlock();
+          if st == AOk {
+            assert j.vs[n as int - 1] == v0[|v0|-1];
+            return OK, n;
+          }
+          if st == ATooLarge { return TOOLARGE, 0; }
+          return READONLY, 0;
+        }
+      } else {
+        j.mu.Unlock();
+        var b := Latest(t.s, t.own, miss);
+        if b == null { return IOERR, 0; }
+      }
+    }
+  }
+
+  // Ends the transaction: with st = OK all its writes took effect at one instant, at the
+  // commit numbered at; else none did. On return, everything stable that it has seen is
+  // durable, and if it is stable itself, its own effect too.
+  method Commit(t: Txn, stable: bool) returns (st: uint32, ghost at: int)
+    requires t.Inv() && !t.s.j.mu.held
+    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.buf
+    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
+    ensures st == OK && old(t.buf.m) != map[] ==>
+      |old(t.s.j.vs)| <= at &&
+      Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
+      (stable ==> at <= t.s.j.lb)
+    ensures st == OK && old(t.seen) > 0 ==> old(t.seen) as int <= t.s.j.lb
+    decreases *
+  {
+    var j := t.s.j;
+    var need := t.seen;
+    var w := t.buf.Len();
+    var n: uint64 := 0;
+    at := 0;
+    ghost var m := t.buf.m;
+    if w > 0 {
+      t.buf.Sort();
+      ghost var held := iset k | t.s.tbl.Holds(t.own, k);
+      st, n := AppendAll(t, held);
+      if st != OK { Abort(t); return; }
+      at := n as int;
+      if !stable { n := 0; }
+    } else {
+      assert m == map[];
+    }
+    ghost var v0 := j.vs;
+    TYield(t.s, t.own);
+    t.buf.Clear();
+    t.s.tbl.Release(t.own, n);
+    t.top := 0; t.seen := 0;
+    if n > need { need := n; }
+    st := OK;
+    if need > 0 {
+      ghost var v1 := j.vs;
+      var ok := WaitDurable(j, need);
+      if !ok { st := IOERR; }
+    }
+  }
+}

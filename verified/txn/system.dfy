@@ -1,0 +1,97 @@
+// The shared state of all transactions, and what each may rely on.
+//
+// Ownership: the lock table's ghost maps say which transaction owns which object.
+// While a transaction holds an object (shared or exclusively) no other changes
+// it. TYield stands wherever other threads may run: its contract is what they
+// may have done meanwhile (the rely). That they do no more is the guarantee: the
+// table's contract for locking and releasing, and Append in commit.dfy, which
+// changes only objects that the transaction owns exclusively (lemma Guarantee).
+include "objects.dfy"
+include "../trusted/locks.s.dfy"
+include "../journal/threads.dfy"
+
+module TxnSysM {
+  import opened Machine
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened ObjectsM
+  import opened LockS
+  import opened LogS
+  import opened JournalM
+
+  // the objects of a volume: each block holds objects of one kind
+  type Kinds = map<uint64, Kind>
+  predicate OkKey(kinds: Kinds, k: uint64) {
+    KeyBlk(k) in kinds && OffOk(kinds[KeyBlk(k)], KeyOff(k))
+  }
+  // the value of an object in a state of the volume
+  function Cell(st: map<int, seq<byte>>, kinds: Kinds, k: uint64): Object {
+    var a := KeyBlk(k);
+    if a in kinds && a as int in st then Val(st[a as int], kinds[a], KeyOff(k)) else ObjBit(false)
+  }
+
+  class Sys {
+    const j: Journal
+    const tbl: Table
+    ghost var kinds: Kinds       // never changes
+    constructor (j0: Journal, t: Table)
+      ensures j == j0 && tbl == t
+    { j := j0; tbl := t; }
+
+    predicate Inv() reads this, j, j.d, j.seal, j.cache, j.repr, tbl {
+      j.Inv() && |j.vs| > 0 && tbl.Valid() &&
+      forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000
+    }
+    function Now(k: uint64): Object requires |j.vs| > 0 reads this, j { Cell(j.Cur(), kinds, k) }
+    // what the other threads leave alone
+    twostate predicate Kept(o: Owner) reads this, j, tbl {
+      |old(j.vs)| > 0 && |j.vs| > 0 && kinds == old(kinds) &&
+      (forall k :: tbl.Holds(o, k) <==> old(tbl.Holds(o, k))) &&
+      (forall k :: tbl.Owns(o, k) <==> old(tbl.Owns(o, k))) &&
+      (forall k :: tbl.Holds(o, k) ==> Now(k) == old(Now(k))) &&
+      (forall k :: tbl.Holds(o, k) && k in tbl.last ==> k in old(tbl.last) && tbl.last[k] == old(tbl.last[k]))
+    }
+  }
+
+  // the other threads run
+  method TYield(s: Sys, o: Owner)
+    requires s.Inv()
+    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl
+    ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+  {}
+
+  // An object that another transaction holds is not owned by o; and o's commit changes
+  // only what o owns.
+  lemma Guarantee(t: Table, o: Owner, p: Owner, k: uint64)
+    requires t.Valid() && o != p && t.Holds(p, k)
+    ensures !t.Owns(o, k)
+  {}
+
+  // The latest value of block a, from memory or the device; null when the device failed.
+  method Latest(s: Sys, o: Owner, a: uint64) returns (b: Blk?)
+    requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
+    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+    ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+    decreases *
+  {
+    while true
+      invariant s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+      decreases *
+    {
+      s.j.mu.Lock(); TYield(s, o);
+      var x, t := s.j.Lookup(a);
+      s.j.mu.Unlock();
+      if x != null { return x; }
+      TYield(s, o);
+      var ok, c := s.j.ReadDisk(a, t);
+      if !ok { return null; }
+      TYield(s, o);
+      s.j.mu.Lock(); TYield(s, o);
+      var y := s.j.Lookup2(a, t, c);
+      s.j.mu.Unlock();
+      if y != null { return y; }
+      TYield(s, o);
+    }
+  }
+}

@@ -1,0 +1,187 @@
+// A transaction while it runs: reads and writes of objects.
+//
+// It locks an object before it touches it and keeps all locks to the end (two-phase
+// locking). Writes stay in a buffer. A lock is waited for only when it lies above all
+// those held; else it is tried, and CONFLICT tells the caller to abort and to run
+// again, after locking the object that was in its way (Lock) at the start.
+include "system.dfy"
+include "../trusted/buf.s.dfy"
+
+module TxnM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened ObjectsM
+  import opened LockS
+  import opened LogS
+  import opened JournalM
+  import opened BufS
+  import opened TxnSysM
+
+  // status
+  const OK: uint32 := 0
+  const CONFLICT: uint32 := 1   // run again
+  const IOERR: uint32 := 2      // the device failed
+  const TOOLARGE: uint32 := 3   // more than a group of the log can take
+  const READONLY: uint32 := 4   // the journal has failed before
+
+  class Txn {
+    const s: Sys
+    const own: Owner
+    const buf: Buf
+    var top: uint64     // no lock held lies above it
+    var seen: uint64    // all stable commits whose effects were read are numbered up to here
+
+    constructor (s0: Sys, o: Owner, b: Buf)
+      requires s0.Inv() && b.m == map[] && forall k :: !s0.tbl.Holds(o, k)
+      ensures s == s0 && own == o && buf == b && Inv() && Idle()
+    { s := s0; own := o; buf := b; top := 0; seen := 0; }
+
+    predicate Inv() reads this, s, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, buf {
+      s.Inv() &&
+      (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
+        OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
+      (forall k {:trigger k in buf.m} :: k in buf.m ==>
+        OkKey(s.kinds, k) && s.tbl.Owns(own, k) && ObjOk(s.kinds[KeyBlk(k)], buf.m[k]))
+    }
+    predicate Idle() reads this, s, s.tbl, buf {
+      buf.m == map[] && (forall k :: !s.tbl.Holds(own, k))
+    }
+    // the volume as this transaction sees it: what TxnS.Jrnl.data stands for
+    function View(k: uint64): Object requires |s.j.vs| > 0 reads this, s, s.j, buf {
+      if k in buf.m then buf.m[k] else s.Now(k)
+    }
+    // Progress of the transaction itself: it loses no lock, and what it holds keeps its value.
+    twostate predicate Steady() reads this, s, s.j, s.tbl {
+      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen &&
+      (forall k :: old(s.tbl.Holds(own, k)) ==> s.tbl.Holds(own, k) && s.Now(k) == old(s.Now(k))) &&
+      (forall k :: old(s.tbl.Owns(own, k)) ==> s.tbl.Owns(own, k))
+    }
+
+    // Locks an object, or says that it would have to wait out of order.
+    method Lock(k: uint64, excl: bool) returns (ok: bool)
+      requires Inv() && !s.j.mu.held && OkKey(s.kinds, k)
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl
+      ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
+      ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
+    {
+      TYield(s, own);
+      label L: var wait := k > top;
+      var n;
+      ok, n := s.tbl.Lock(own, k, excl, wait);
+      if ok {
+        if n > seen { seen := n; }
+        if wait { top := k; }
+        forall x | s.tbl.Holds(own, x)
+          ensures OkKey(s.kinds, x) && x <= top && (x in s.tbl.last ==> s.tbl.last[x] <= seen)
+        { if x != k { assert old@L(s.tbl.Holds(own, x)); } }
+      }
+      forall x | old(s.tbl.Holds(own, x))
+        ensures s.tbl.Holds(own, x) && s.Now(x) == old(s.Now(x))
+      { assert old@L(s.tbl.Holds(own, x)); }
+      forall x | old(s.tbl.Owns(own, x)) ensures s.tbl.Owns(own, x)
+      { assert old@L(s.tbl.Owns(own, x)); }
+    }
+
+    // a whole block; null unless st is OK
+    method ReadBlock(a: uint64, excl: bool) returns (st: uint32, b: Blk?)
+      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      ensures st == OK ==> b != null && |b.v| == 4096 && s.tbl.Holds(own, Key(a, 0)) && View(Key(a, 0)) == ObjData(b.v)
+      decreases *
+    {
+      var k := Key(a, 0);
+      var ok := Lock(k, excl);
+      if !ok { return CONFLICT, null; }
+      b := buf.GetBlk(k);
+      if b != null { return OK, b; }
+      b := Latest(s, own, a);
+      if b == null { return IOERR, null; }
+      return OK, b;
+    }
+
+    // an object of 256 bytes; null unless st is OK
+    method ReadInode(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: Bytes?)
+      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off)
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjData(b.data)
+      decreases *
+    {
+      var k := Key(a, off);
+      var ok := Lock(k, excl);
+      if !ok { return CONFLICT, null; }
+      b := buf.GetBytes(k);
+      if b != null { return OK, b; }
+      var v := Latest(s, own, a);
+      if v == null { return IOERR, null; }
+      var c := NewBytes(256);
+      c.CopyBlk(0, v, off / 8, 256);
+      assert c.data == v.v[off as int / 8 .. off as int / 8 + 256];
+      return OK, c;
+    }
+
+    method ReadBit(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: bool)
+      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      ensures st == OK ==> s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjBit(b)
+      decreases *
+    {
+      var k := Key(a, off);
+      var ok := Lock(k, excl);
+      if !ok { return CONFLICT, false; }
+      var found;
+      found, b := buf.GetBit(k);
+      if found { return OK, b; }
+      var v := Latest(s, own, a);
+      if v == null { return IOERR, false; }
+      var c := v.Get(off / 8);
+      return OK, BitOf(c, off % 8);
+    }
+
+    // takes b over unless it fails
+    method WriteBlock(a: uint64, b: Bytes) returns (st: uint32)
+      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock && |b.data| == 4096
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, buf, b
+      ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
+      ensures st == OK ==> buf.m == old(buf.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
+      ensures st != OK ==> buf.m == old(buf.m)
+    {
+      var k := Key(a, 0);
+      var ok := Lock(k, true);
+      if !ok { return CONFLICT; }
+      var v := Freeze(b);
+      buf.PutBlk(k, v);
+      return OK;
+    }
+    method WriteInode(a: uint64, off: uint64, b: Bytes) returns (st: uint32)
+      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off) && |b.data| == 256
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, buf
+      ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
+      ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjData(b.data)]
+      ensures st != OK ==> buf.m == old(buf.m)
+    {
+      var k := Key(a, off);
+      var ok := Lock(k, true);
+      if !ok { return CONFLICT; }
+      buf.PutBytes(k, b);
+      return OK;
+    }
+    method WriteBit(a: uint64, off: uint64, b: bool) returns (st: uint32)
+      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, buf
+      ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
+      ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjBit(b)]
+      ensures st != OK ==> buf.m == old(buf.m)
+    {
+      var k := Key(a, off);
+      var ok := Lock(k, true);
+      if !ok { return CONFLICT; }
+      buf.PutBit(k, b);
+      return OK;
+    }
+  }
+}
