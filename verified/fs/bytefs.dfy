@@ -442,6 +442,7 @@ module ByteM {
       requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 :: Parse(ip.data).blks[k] == 0
       ensures Valid() && ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
       ensures metas == old(metas)[ino := NewMeta(ty, gen)]
+      ensures ino in fs.fs.inodes && fs.fs.inodes == old(fs.fs.inodes)[ino := fs.fs.inodes[ino]]
     {
       ghost var i0 := fs.fs.inodes;
       var z := NewBytes(256);
