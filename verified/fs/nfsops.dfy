@@ -1,0 +1,6 @@
+include "attrs.dfy"
+include "fileio.dfy"
+include "lookup.dfy"
+include "create.dfy"
+include "rename.dfy"
+// All procedures of the file system.
