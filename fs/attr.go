@@ -1,0 +1,73 @@
+package fs
+
+import (
+	"encoding/binary"
+
+	"tansy/internal/gen/accessm"
+	"tansy/internal/gen/attropm"
+)
+
+// inodeSize is the size of a serialized inode; verified/fs/inode.dfy has the layout.
+const inodeSize = 256
+
+// decode returns the attributes in a serialized inode, nil for nil.
+func decode(ino uint64, ip *buf) *Attr {
+	if ip == nil || len(ip.Data) != inodeSize {
+		return nil
+	}
+	p := ip.Data
+	u32 := func(off int) uint32 { return binary.LittleEndian.Uint32(p[off:]) }
+	u64 := func(off int) uint64 { return binary.LittleEndian.Uint64(p[off:]) }
+	return &Attr{
+		Type: Type(u32(0)), Mode: u32(4) & 0o7777, Nlink: u32(8), UID: u32(12), GID: u32(16),
+		Major: u32(20), Minor: u32(24), Size: u64(32), Used: u64(40) * BlockSize, Ino: ino, Gen: u64(48),
+		Atime: Time{u64(56), u32(80)}, Mtime: Time{u64(64), u32(84)}, Ctime: Time{u64(72), u32(88)},
+	}
+}
+
+// wcc makes weak cache consistency data from snapshots. failed: nothing was
+// changed, so the attributes after are those before.
+func wcc(ino uint64, before, after *buf, failed bool) WCC {
+	w := WCC{Before: decode(ino, before)}
+	if failed || after == nil || before == after {
+		w.After = w.Before
+	} else {
+		w.After = decode(ino, after)
+	}
+	return w
+}
+
+// cred converts the caller.
+func cred(c *Cred) *vcred {
+	g := &buf{Data: make([]byte, 4*len(c.GIDs))}
+	for i, x := range c.GIDs {
+		binary.LittleEndian.PutUint32(g.Data[4*i:], x)
+	}
+	r := accessm.New_Cred_()
+	r.Make(c.UID, c.GID, g)
+	return r
+}
+
+// sattr converts the attributes to set.
+func sattr(s *SetAttr) *attropm.Sattr {
+	r := attropm.New_Sattr_()
+	r.Make()
+	if s == nil {
+		return r
+	}
+	if s.Mode != nil {
+		r.SetMode(*s.Mode)
+	}
+	if s.UID != nil {
+		r.SetUid(*s.UID)
+	}
+	if s.GID != nil {
+		r.SetGid(*s.GID)
+	}
+	if s.Size != nil {
+		r.SetSize(*s.Size)
+	}
+	r.SetAtime(uint32(s.AtimeHow), s.Atime.Sec, s.Atime.Nsec)
+	r.SetMtime(uint32(s.MtimeHow), s.Mtime.Sec, s.Mtime.Nsec)
+	return r
+}

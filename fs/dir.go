@@ -1,0 +1,192 @@
+package fs
+
+import (
+	"tansy/internal/extern/ddir"
+	"tansy/internal/gen/createopm"
+	"tansy/internal/gen/lookupopm"
+	"tansy/internal/gen/removeopm"
+	"tansy/internal/gen/renameopm"
+)
+
+// node makes the result of an operation that finds or makes a file.
+func node(ino uint64, ip *buf, dir Handle, before, after *buf, err error) (Node, error) {
+	if err != nil {
+		return Node{Dir: wcc(dir.Ino, before, nil, true)}, final(err)
+	}
+	a := decode(ino, ip)
+	return Node{Handle: Handle{ino, a.Gen}, Attr: *a, Dir: wcc(dir.Ino, before, after, false)}, nil
+}
+
+// Lookup implements FileSystem.
+func (v *FS) Lookup(c *Cred, dir Handle, name []byte) (Node, error) {
+	vc, vn := cred(c), bytesOf(name)
+	var ino uint64
+	var ip, dp *buf
+	err := v.run(false, true, func(t *txn) (st uint32) {
+		st, ino, ip, dp = lookupopm.Companion_Default___.Lookup(t, v.dirs, vc, dir.Ino, dir.Gen, vn)
+		return st
+	})
+	return node(ino, ip, dir, dp, dp, err)
+}
+
+// Create implements FileSystem.
+func (v *FS) Create(c *Cred, dir Handle, name []byte, how CreateHow, s *SetAttr, verf uint64) (Node, error) {
+	if how == Exclusive {
+		s = nil
+	}
+	vc, vn, a := cred(c), bytesOf(name), sattr(s)
+	sec, nsec := v.now()
+	var ino uint64
+	var ip, before, after *buf
+	var later bool
+	op := func() error {
+		return v.run(true, false, func(t *txn) (st uint32) {
+			st, ino, ip, before, after, later = createopm.Companion_Default___.Create(t, v.dirs, vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
+			return st
+		})
+	}
+	err := op()
+	for err == errShrinkFirst { // an existing file is truncated to a size it had not before
+		if err = v.shrink(ino); err == nil {
+			err = op()
+		}
+	}
+	if err == nil && later {
+		v.free.wake()
+	}
+	return node(ino, ip, dir, before, after, err)
+}
+
+// Mkdir implements FileSystem.
+func (v *FS) Mkdir(c *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
+	vc, vn, a := cred(c), bytesOf(name), sattr(withoutSize(s))
+	sec, nsec := v.now()
+	var ino uint64
+	var ip, before, after *buf
+	err := v.run(true, false, func(t *txn) (st uint32) {
+		st, ino, ip, before, after = createopm.Companion_Default___.Mkdir(t, v.dirs, vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
+		return st
+	})
+	return node(ino, ip, dir, before, after, err)
+}
+
+// Symlink implements FileSystem.
+func (v *FS) Symlink(c *Cred, dir Handle, name []byte, s *SetAttr, target []byte) (Node, error) {
+	s = withoutSize(s)
+	s.Mode = nil
+	vc, vn, a, vt := cred(c), bytesOf(name), sattr(s), bytesOf(target)
+	sec, nsec := v.now()
+	var ino uint64
+	var ip, before, after *buf
+	err := v.run(true, false, func(t *txn) (st uint32) {
+		st, ino, ip, before, after = createopm.Companion_Default___.Symlink(t, v.dirs, vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
+		return st
+	})
+	return node(ino, ip, dir, before, after, err)
+}
+
+// Mknod implements FileSystem.
+func (v *FS) Mknod(c *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major, minor uint32) (Node, error) {
+	vc, vn, a := cred(c), bytesOf(name), sattr(withoutSize(s))
+	sec, nsec := v.now()
+	var ino uint64
+	var ip, before, after *buf
+	err := v.run(true, false, func(t *txn) (st uint32) {
+		st, ino, ip, before, after = createopm.Companion_Default___.Mknod(t, v.dirs, vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
+		return st
+	})
+	return node(ino, ip, dir, before, after, err)
+}
+
+// withoutSize is a copy of s for objects that have no size to set.
+func withoutSize(s *SetAttr) *SetAttr {
+	if s == nil {
+		return &SetAttr{}
+	}
+	r := *s
+	r.Size = nil
+	return &r
+}
+
+// Remove implements FileSystem.
+func (v *FS) Remove(c *Cred, dir Handle, name []byte) (WCC, error) {
+	return v.remove(c, dir, name, false)
+}
+
+// Rmdir implements FileSystem.
+func (v *FS) Rmdir(c *Cred, dir Handle, name []byte) (WCC, error) {
+	return v.remove(c, dir, name, true)
+}
+
+func (v *FS) remove(c *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
+	vc, vn := cred(c), bytesOf(name)
+	sec, nsec := v.now()
+	var before, after *buf
+	var later bool
+	err := v.run(true, false, func(t *txn) (st uint32) {
+		st, before, after, later = removeopm.Companion_Default___.Remove(t, v.dirs, vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
+		return st
+	})
+	if err == nil && later {
+		v.free.wake()
+	}
+	return wcc(dir.Ino, before, after, err != nil), final(err)
+}
+
+// Rename implements FileSystem.
+func (v *FS) Rename(c *Cred, from Handle, fromName []byte, to Handle, toName []byte) (WCC, WCC, error) {
+	vc, fn, tn := cred(c), bytesOf(fromName), bytesOf(toName)
+	sec, nsec := v.now()
+	var fb, fa, tb, ta *buf
+	var later bool
+	err := v.run(true, false, func(t *txn) (st uint32) {
+		st, fb, fa, tb, ta, later = renameopm.Companion_Default___.Rename(t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
+		return st
+	})
+	if err == nil && later {
+		v.free.wake()
+	}
+	return wcc(from.Ino, fb, fa, err != nil), wcc(to.Ino, tb, ta, err != nil), final(err)
+}
+
+// Link implements FileSystem.
+func (v *FS) Link(c *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
+	vc, vn := cred(c), bytesOf(name)
+	sec, nsec := v.now()
+	var ip, before, after *buf
+	err := v.run(true, false, func(t *txn) (st uint32) {
+		st, ip, before, after = removeopm.Companion_Default___.Link(t, v.dirs, vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
+		return st
+	})
+	return decode(file.Ino, ip), wcc(dir.Ino, before, after, err != nil), final(err)
+}
+
+// Readdir implements FileSystem.
+func (v *FS) Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (Listing, error) {
+	vc := cred(c)
+	var l *ddir.List
+	var eof bool
+	var dp *buf
+	err := v.run(false, true, func(t *txn) (st uint32) {
+		l = ddir.New(maxBytes, size)
+		st, eof, dp = lookupopm.Companion_Default___.Readdir(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, plus, l)
+		return st
+	})
+	r := Listing{Dir: decode(dir.Ino, dp)}
+	if err != nil {
+		return r, final(err)
+	}
+	if len(l.Entries) == 0 && !eof {
+		return r, ErrTooSmall
+	}
+	r.EOF = eof
+	r.Entries = make([]Entry, len(l.Entries))
+	for i, e := range l.Entries {
+		r.Entries[i] = Entry{Ino: e.Ino, Name: e.Name, Cookie: e.Cookie}
+		if e.Attr != nil {
+			a := decode(e.Ino, bytesOf(e.Attr))
+			r.Entries[i].Attr, r.Entries[i].Handle = a, Handle{e.Ino, a.Gen}
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,163 @@
+package fs
+
+import (
+	"tansy/internal/gen/attropm"
+	"tansy/internal/gen/fileopm"
+)
+
+// Getattr implements FileSystem.
+func (v *FS) Getattr(h Handle) (Attr, error) {
+	var ip *buf
+	err := v.run(false, true, func(t *txn) (st uint32) {
+		st, ip = attropm.Companion_Default___.Getattr(t, v.dirs, h.Ino, h.Gen)
+		return st
+	})
+	if err != nil {
+		return Attr{}, err
+	}
+	return *decode(h.Ino, ip), nil
+}
+
+// Access implements FileSystem.
+func (v *FS) Access(c *Cred, h Handle, want uint32) (uint32, *Attr, error) {
+	vc := cred(c)
+	var bits uint32
+	var ip *buf
+	err := v.run(false, true, func(t *txn) (st uint32) {
+		st, bits, ip = attropm.Companion_Default___.Access(t, v.dirs, vc, h.Ino, h.Gen)
+		return st
+	})
+	return bits & want, decode(h.Ino, ip), err
+}
+
+// Setattr implements FileSystem.
+func (v *FS) Setattr(c *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) {
+	vc, a := cred(c), sattr(s)
+	var g Time
+	if guard != nil {
+		g = *guard
+	}
+	sec, nsec := v.now()
+	var before, after *buf
+	var later bool
+	err := v.growing(h.Ino, func() error {
+		return v.run(true, false, func(t *txn) (st uint32) {
+			st, before, after, later = attropm.Companion_Default___.Setattr(t, v.dirs, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
+			return st
+		})
+	})
+	if err == nil && later {
+		v.free.wake()
+	}
+	return wcc(h.Ino, before, after, err != nil), final(err)
+}
+
+// growing runs op, which may want blocks of file ino freed first.
+func (v *FS) growing(ino uint64, op func() error) error {
+	for {
+		err := op()
+		if err != errShrinkFirst {
+			return err
+		}
+		if err := v.shrink(ino); err != nil {
+			return err
+		}
+	}
+}
+
+// Readlink implements FileSystem.
+func (v *FS) Readlink(c *Cred, h Handle) ([]byte, *Attr, error) {
+	var target, ip *buf
+	err := v.run(false, true, func(t *txn) (st uint32) {
+		st, target, ip = fileopm.Companion_Default___.Readlink(t, v.dirs, h.Ino, h.Gen)
+		return st
+	})
+	if err != nil {
+		return nil, decode(h.Ino, ip), err
+	}
+	return target.Data, decode(h.Ino, ip), nil
+}
+
+// Read implements FileSystem. It returns at most MaxIO bytes.
+func (v *FS) Read(c *Cred, h Handle, off uint64, count uint32) ([]byte, bool, *Attr, error) {
+	vc := cred(c)
+	var data, ip *buf
+	var eof bool
+	err := v.run(false, true, func(t *txn) (st uint32) {
+		st, data, eof, ip = fileopm.Companion_Default___.Read(t, v.dirs, vc, h.Ino, h.Gen, off, min(uint64(count), MaxIO))
+		return st
+	})
+	if err != nil {
+		return nil, false, decode(h.Ino, ip), err
+	}
+	return data.Data, eof, decode(h.Ino, ip), nil
+}
+
+// Write implements FileSystem. It stores at most MaxIO bytes, and fewer when
+// they do not fit one transaction of the journal; data is copied once, into the
+// blocks that go to the device.
+func (v *FS) Write(c *Cred, h Handle, off uint64, data []byte, how Stability) (uint32, Stability, WCC, error) {
+	vc := cred(c)
+	n := min(uint64(len(data)), MaxIO)
+	src := bytesOf(data)
+	stable := how != Unstable
+	done := how
+	if stable {
+		done = FileSync
+	}
+	sec, nsec := v.now()
+	var before, after *buf
+	for {
+		err := v.growing(h.Ino, func() error {
+			return v.run(stable, false, func(t *txn) (st uint32) {
+				st, before, after = fileopm.Companion_Default___.Write(t, v.dirs, vc, h.Ino, h.Gen, off, src, 0, n, sec, nsec)
+				return st
+			})
+		})
+		if err == errTooLarge && n > BlockSize {
+			n = n / 2
+			continue
+		}
+		if err != nil {
+			return 0, done, wcc(h.Ino, before, nil, true), final(err)
+		}
+		return uint32(n), done, wcc(h.Ino, before, after, false), nil
+	}
+}
+
+// final is an error as the client may see it.
+func final(err error) error {
+	if err == errTooLarge || err == errShrinkFirst {
+		return ErrServerFault
+	}
+	return err
+}
+
+// Commit implements FileSystem. Everything written so far becomes durable, not
+// only the range named.
+func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
+	a, err := v.Getattr(h)
+	if err != nil {
+		return WCC{}, err
+	}
+	w := WCC{Before: &a, After: &a}
+	if err := v.sys.Flush(); err != nil {
+		v.log.Error("commit failed", "err", err)
+		return w, ErrIO
+	}
+	return w, nil
+}
+
+// Fsstat implements FileSystem. Blocks that wait in the background count as used.
+func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
+	a, err := v.Getattr(h)
+	if err != nil {
+		return Stat{}, nil, err
+	}
+	s, err := v.space()
+	if err != nil {
+		v.log.Error("the bitmaps cannot be read", "err", err)
+		return Stat{}, &a, ErrIO
+	}
+	return s, &a, nil
+}

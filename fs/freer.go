@@ -1,0 +1,124 @@
+package fs
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tansy/internal/gen/opm"
+)
+
+// Removing or cutting a large file is one small transaction that puts it on the
+// orphan list of the volume; the freer gives its blocks back in many others. The
+// list is on disk, so a crash in between loses nothing: the freer of the next
+// start goes on.
+type freer struct {
+	v       *FS
+	pending atomic.Bool // the list may hold something
+	kick    chan struct{}
+	quit    chan struct{}
+	done    chan struct{}
+	mu      sync.Mutex // one step at a time
+}
+
+// freeStep is the number of blocks freed in one transaction.
+const freeStep = 128
+
+func (v *FS) startFreer() *freer {
+	f := &freer{v: v, kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	if v.readOnly {
+		close(f.done)
+		return f
+	}
+	f.wake() // work off what the last start left
+	go f.loop()
+	return f
+}
+
+// wake tells the freer that there is work. It does not wait.
+func (f *freer) wake() {
+	f.pending.Store(true)
+	select {
+	case f.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (f *freer) loop() {
+	defer close(f.done)
+	for {
+		select {
+		case <-f.quit:
+			return
+		case <-f.kick:
+		}
+		for more := true; more; {
+			select {
+			case <-f.quit:
+				return
+			default:
+			}
+			more = f.step()
+		}
+	}
+}
+
+// step frees some blocks; more tells whether the list holds more.
+func (f *freer) step() (more bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.pending.Swap(false) {
+		return false
+	}
+	err := f.v.attempt(false, false, func(t *txn) uint32 {
+		var st uint32
+		st, more = opm.Companion_Default___.OrphanStep(t, f.v.dirs, freeStep)
+		return st
+	})
+	if err != nil {
+		f.v.log.Error("freeing the blocks of removed files stops", "err", err)
+		return false
+	}
+	if more {
+		f.pending.Store(true)
+	}
+	return more
+}
+
+// drain frees everything that waits, in the caller's time. freed is false when
+// there was nothing.
+func (f *freer) drain() (freed bool) {
+	for f.waiting() {
+		freed = true
+		f.step()
+	}
+	return freed
+}
+
+// waiting tells whether the list may hold something, after the step that is
+// running, if one is.
+func (f *freer) waiting() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pending.Load()
+}
+
+func (f *freer) close() {
+	if f.quit != nil {
+		close(f.quit)
+	}
+	<-f.done
+}
+
+// shrink frees the blocks cut off file ino earlier, so that it can grow again.
+func (v *FS) shrink(ino uint64) error {
+	for done := false; !done; {
+		err := v.attempt(false, false, func(t *txn) uint32 {
+			done = opm.Companion_Default___.Shrink(t, v.dirs, ino, freeStep)
+			return 0
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package fs
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/dtxn"
+	"tansy/internal/gen/accessm"
+	"tansy/internal/gen/dirfsm"
+	"tansy/internal/gen/geometrym"
+)
+
+// FS is a volume in use: the verified file system over a device. Its methods may
+// be called concurrently.
+//
+// Every method is one transaction of verified code (verified/fs). What is here
+// around it: arguments and results are converted, a transaction that conflicts
+// is run again, one that is too large is made smaller, and cut-off blocks are
+// freed in the background.
+type FS struct {
+	sys      *dtxn.System
+	dirs     *dirfsm.DirFs
+	geo      geometrym.Geo
+	ident    identity
+	clock    Clock
+	log      *slog.Logger
+	readOnly bool
+	root     Handle
+	verifier uint64
+	free     *freer
+	damaged  atomic.Bool // verified code met what cannot be on a sound volume
+	stop     func() error
+}
+
+var _ FileSystem = (*FS)(nil)
+
+// identity is what the superblock says about the volume as a whole.
+type identity struct {
+	volume    [16]byte
+	handleKey [16]byte
+}
+
+// Options say how to use a volume. The zero value is fine.
+type Options struct {
+	CacheBytes uint64 // of the block cache; 0: 64 MiB
+	ReadOnly   bool   // refuse every change, also those of recovery
+	Clock      Clock  // of the time stamps; nil: time.Now
+	Log        *slog.Logger
+}
+
+func newVerifier() uint64 {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic(err) // crypto/rand never fails on the systems we run on
+	}
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// VolumeID is the volume's UUID.
+func (v *FS) VolumeID() [16]byte { return v.ident.volume }
+
+// HandleKey is the key that file handles are authenticated with.
+func (v *FS) HandleKey() [16]byte { return v.ident.handleKey }
+
+// Root implements FileSystem.
+func (v *FS) Root() Handle { return v.root }
+
+// Verifier implements FileSystem: random, new at every Open.
+func (v *FS) Verifier() uint64 { return v.verifier }
+
+// Close waits for the background, makes everything durable, and stops. The
+// device stays open: it is the caller's. No operation may be running or follow.
+func (v *FS) Close() error {
+	v.free.close()
+	return v.stop()
+}
+
+// now is the time for the stamps of one operation.
+func (v *FS) now() (sec uint64, nsec uint32) {
+	t := v.clock()
+	return uint64(t.Unix()), uint32(t.Nanosecond())
+}
+
+// errDamaged is the panic of verified code, as an error.
+var errDamaged = errors.New("the volume is damaged")
+
+// run runs one transaction. op returns an NFS status; it may be called several
+// times, and what it did counts only when run returns nil.
+func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
+	if !readOnly && v.readOnly {
+		return ErrROFS
+	}
+	err := v.attempt(stable, readOnly, op)
+	if err == ErrNoSpc && v.free.drain() {
+		err = v.attempt(stable, readOnly, op) // what was waiting to be freed is free now
+	}
+	return err
+}
+
+func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
+	if v.damaged.Load() && !readOnly {
+		return ErrROFS
+	}
+	err := v.transact(stable, readOnly, op)
+	if err == nil {
+		return nil
+	}
+	var st Errno
+	switch {
+	case errors.As(err, &st):
+		if st == ErrServerFault {
+			v.log.Error("the volume contradicts itself; run tansy check", "err", err)
+		}
+		return st
+	case errors.Is(err, errTxnTooLarge):
+		return errTooLarge
+	case errors.Is(err, errTxnReadOnly):
+		return ErrROFS
+	}
+	v.log.Error("transaction failed", "err", err)
+	return ErrIO
+}
+
+// Statuses that do not go to the client.
+const (
+	errTooLarge    Errno = 20000 // the transaction does not fit the journal
+	errShrinkFirst Errno = 20001 // as in verified/fs/access.dfy
+)
+
+// transact turns a panic of verified code into an error. On a sound volume there
+// is none (that is proved), so one means that the volume is damaged: from then
+// on nothing is written to it.
+func (v *FS) transact(stable, readOnly bool, op func(t *dtxn.Txn) uint32) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.damaged.Store(true)
+			v.log.Error("verified code failed on this volume; it is read-only from now on, run tansy check", "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w: %v", errDamaged, p)
+		}
+	}()
+	return v.sys.Run(stable, readOnly, func(t *dtxn.Txn) error {
+		if st := op(t); st != 0 {
+			return Errno(st)
+		}
+		return nil
+	})
+}
+
+// Short names for what is called everywhere.
+type (
+	txn   = dtxn.Txn
+	buf   = dbytes.Bytes
+	vcred = accessm.Cred
+)
+
+func bytesOf(b []byte) *buf { return &buf{Data: b} }
+
+func timeOf(t time.Time) Time { return Time{uint64(t.Unix()), uint32(t.Nanosecond())} }
+
+var (
+	errTxnTooLarge = errors.New("transaction too large")
+	errTxnReadOnly = errors.New("read-only")
+)

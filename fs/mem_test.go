@@ -1,0 +1,87 @@
+package fs
+
+import (
+	"testing"
+	"time"
+
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/dtxn"
+	"tansy/internal/gen/geometrym"
+	"tansy/internal/gen/inodem"
+)
+
+// memFS is a volume on transactions in memory, without a journal.
+func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
+	bits := (blocks + 32767) / 32768
+	ibits := (inodes + 32767) / 32768
+	itab := 2 + ibits + bits
+	data0 := itab + (inodes+15)/16
+	g := geometrym.Companion_Geo_.Create_Geo_(2, 2+ibits, itab, data0, blocks-1, inodes)
+	sys := dtxn.NewMem(blocks, layout(g))
+	err := sys.Run(true, false, func(tx *dtxn.Txn) error {
+		for i := range uint64(3) {
+			tx.WriteBit(2, i, true)
+		}
+		m := inodem.Companion_Default___
+		ip := dbytes.NewBytes(inodeSize)
+		m.SetTy(ip, uint32(Directory))
+		m.SetMode(ip, 0o755)
+		m.SetNlink(ip, 2)
+		m.SetGen(ip, 1)
+		m.SetParent(ip, rootIno)
+		now := timeOf(time.Unix(1000, 0))
+		m.SetAtime(ip, now.Sec, now.Nsec)
+		m.SetMtime(ip, now.Sec, now.Nsec)
+		m.SetCtime(ip, now.Sec, now.Nsec)
+		tx.WriteInode(itab, 2048, ip)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := start(sys, g, identity{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return v
+}
+
+func TestSmoke(t *testing.T) {
+	v := memFS(t, 20000, 1000, Options{})
+	root := &Cred{}
+	n, err := v.Create(root, v.Root(), []byte("a"), Guarded, &SetAttr{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 100000)
+	for i := range data {
+		data[i] = byte(i * 7)
+	}
+	k, _, _, err := v.Write(root, n.Handle, 5, data, FileSync)
+	if err != nil || int(k) != len(data) {
+		t.Fatal(k, err)
+	}
+	got, eof, a, err := v.Read(root, n.Handle, 5, 200000)
+	if err != nil || !eof || string(got) != string(data) || a.Size != 100005 {
+		t.Fatal(err, eof, len(got), a)
+	}
+	l, err := v.Readdir(root, v.Root(), 0, 0, true, 10000, func(n int) int { return n + 20 })
+	if err != nil || len(l.Entries) != 3 || !l.EOF {
+		t.Fatal(l, err)
+	}
+	if _, err := v.Remove(root, v.Root(), []byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Getattr(n.Handle); err != ErrStale {
+		t.Fatal(err)
+	}
+	s, _, err := v.Fsstat(v.Root())
+	if err != nil || s.FreeFiles != s.TotalFiles || s.FreeBytes != s.TotalBytes-4096 {
+		t.Fatal(s, err)
+	}
+}

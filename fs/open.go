@@ -1,0 +1,76 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"tansy/internal/extern/dtxn"
+	"tansy/internal/gen/blockm"
+	"tansy/internal/gen/bytem"
+	"tansy/internal/gen/dirfsm"
+	"tansy/internal/gen/geometrym"
+	"tansy/internal/gen/indm"
+)
+
+// rootIno is the inode of the root directory.
+const rootIno = 1
+
+// layout says where the bitmaps of a volume are. Inodes 0 to 2 are never handed out.
+func layout(g geometrym.Geo) dtxn.Layout {
+	return dtxn.Layout{Maps: [2]dtxn.Bitmap{
+		dtxn.Blocks: {Start: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1()},
+		dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
+	}}
+}
+
+// start makes an FS of the transactions of a volume.
+func start(sys *dtxn.System, g geometrym.Geo, id identity, o Options) (*FS, error) {
+	v := &FS{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close}
+	if v.clock == nil {
+		v.clock = time.Now
+	}
+	if v.log == nil {
+		v.log = slog.New(slog.DiscardHandler)
+	}
+	j := &dtxn.Jrnl{}
+	b := blockm.New_BlockFs_()
+	b.Recover(g, j)
+	i := indm.New_IndFs_()
+	i.Recover(b)
+	f := bytem.New_ByteFs_()
+	f.Recover(i, g, j)
+	v.dirs = dirfsm.New_DirFs_()
+	v.dirs.Recover(f)
+
+	err := v.transact(false, true, func(t *txn) uint32 {
+		a := decode(rootIno, f.GetInode(t, rootIno, false))
+		if a.Type != Directory || a.Nlink < 2 {
+			return uint32(ErrServerFault)
+		}
+		v.root = Handle{rootIno, a.Gen}
+		return 0
+	})
+	if errors.Is(err, ErrServerFault) {
+		err = fmt.Errorf("inode %d is not a root directory", rootIno)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.free = v.startFreer()
+	return v, nil
+}
+
+// space counts what is free.
+func (v *FS) space() (s Stat, err error) {
+	s.TotalBytes = (v.geo.Dtor_data1() - v.geo.Dtor_data0()) * BlockSize
+	s.TotalFiles = v.geo.Dtor_ninode() - 3
+	b, err := v.sys.Free(dtxn.Blocks)
+	if err != nil {
+		return Stat{}, err
+	}
+	s.FreeBytes = b * BlockSize
+	s.FreeFiles, err = v.sys.Free(dtxn.Inodes)
+	return s, err
+}

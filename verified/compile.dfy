@@ -1,0 +1,4 @@
+// What is translated to Go: the top of every part, which includes the rest.
+include "fs/nfsops.dfy"
+include "fs/dirformat.dfy"
+include "fs/super.dfy"
