@@ -25,8 +25,9 @@ const maxFragments = 4096
 const peek = 256
 
 // recordReader cuts a stream into records. A record in one fragment is returned
-// where it was received. Memory grows as data comes: a record gets a chunk for
-// twice the bytes that have come, or for the largest record the peer ever sent.
+// where it was received. Memory grows as data comes: a record gets the next larger
+// chunk when one is full, or at once if the peer has sent a record of that size
+// before.
 type recordReader struct {
 	r          io.Reader
 	chunk      *chunk
@@ -163,8 +164,13 @@ func (rr *recordReader) room(n int) {
 	if have == 0 && mine {
 		rr.start, rr.end = 0, 0
 	}
-	size := min(n, max(smallChunk, 2*have, rr.largest))
-	switch fits := len(rr.chunk.b); {
+	fits := len(rr.chunk.b)
+	size := max(smallChunk, rr.largest, have+1)
+	if have == fits {
+		size = max(size, 2*have)
+	}
+	size = min(size, n)
+	switch {
 	case have == 0 && n <= smallChunk && fits > smallChunk:
 		// Fall through: idle connections hold a small chunk.
 	case rr.start+n <= fits:
