@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	_ "net/http/pprof" // served only with --debug-listen
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"tansy/disk"
+	tansyfs "tansy/fs"
+	"tansy/server"
+)
+
+// overhead is what the server needs besides its block cache: requests in
+// flight, blocks not yet written home, the Go run time (bytes).
+const overhead = 64 << 20
+
+// drain is how long a stopping server waits for the requests in flight.
+const drain = 10 * time.Second
+
+func serve(args []string) int {
+	f := newFlags("serve", "[flags]", `  tansy serve                                   export ./tansy.img (made if missing, 10G, sparse) on 127.0.0.1:2049
+  tansy serve --volume /dev/sdb --listen :2049  export a block device to everybody who can reach this machine
+  tansy serve --listen 127.0.0.1:0              on any free port; the mount command is printed
+`)
+	volume := f.String("volume", "tansy.img", "the volume: an image file or a block device")
+	size := byteSize(10 << 30)
+	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
+	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on")
+	cache := byteSize(64 << 20)
+	f.Var(&cache, "cache", "size of the block cache")
+	readOnly := f.Bool("read-only", false, "refuse changes")
+	rootSquash := f.Bool("root-squash", false, "treat user 0 of the clients as nobody")
+	logFormat := f.String("log", "text", "format of the log on standard error: text or json")
+	verbose := f.Bool("v", false, "log more")
+	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP (none by default; keep it on loopback)")
+	if _, code, done := parse(f, args, 0); done {
+		return code
+	}
+	log, err := newLogger(*logFormat, *verbose)
+	if err != nil {
+		return fail("serve", err)
+	}
+	debug.SetMemoryLimit(int64(cache) + overhead)
+
+	if _, err := os.Stat(*volume); errors.Is(err, fs.ErrNotExist) {
+		if *readOnly {
+			return fail("serve", err)
+		}
+		if err := makeImage(*volume, uint64(size), tansyfs.MkfsOptions{}); err != nil {
+			return fail("serve", err)
+		}
+		log.Info("made a new volume", "volume", *volume, "size", size.String())
+	}
+
+	// Listen first: a port in use should not cost a recovery.
+	l, err := net.Listen("tcp", *listen)
+	if err != nil {
+		return fail("serve", err)
+	}
+	defer l.Close()
+	d, err := disk.OpenFile(*volume, disk.FileOptions{ReadOnly: *readOnly})
+	if err != nil {
+		return fail("serve", err)
+	}
+	v, err := tansyfs.Open(d, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log})
+	if err != nil {
+		d.Close()
+		return fail("serve", fmt.Errorf("%s: %w", *volume, err))
+	}
+	if *debugListen != "" {
+		go func() { log.Error("profiler", "err", http.ListenAndServe(*debugListen, nil)) }()
+	}
+	id := v.VolumeID()
+	code := serveUntilSignal(l, server.Config{
+		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash,
+	})
+	if err := v.Close(); err != nil {
+		code = fail("serve", err)
+	}
+	if err := d.Close(); err != nil {
+		code = fail("serve", err)
+	}
+	return code
+}
+
+// serveUntilSignal serves on l until SIGINT or SIGTERM, then finishes what is in flight.
+func serveUntilSignal(l net.Listener, cfg server.Config) int {
+	s := server.New(cfg)
+	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	printMount(l.Addr())
+	select {
+	case err := <-served:
+		return fail("serve", err)
+	case <-stop.Done():
+	}
+	cfg.Log.Info("stopping")
+	ctx, done := context.WithTimeout(context.Background(), drain)
+	defer done()
+	if err := s.Shutdown(ctx); err != nil {
+		cfg.Log.Warn("requests in flight were cut off", "err", err)
+	}
+	<-served
+	return exitOK
+}
+
+// printMount tells on standard output how to mount the volume.
+func printMount(addr net.Addr) {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			host = "SERVER"
+		}
+	}
+	opts := fmt.Sprintf("vers=3,tcp,port=%s,mountport=%s", port, port)
+	fmt.Printf(`listening on %s
+
+Linux:  sudo mount -t nfs -o %s,nolock,hard %s:/ /mnt
+macOS:  sudo mount -t nfs -o %s,nolocks,hard,resvport %s:/ /private/mnt
+
+Stop with Ctrl-C or SIGTERM.
+`, addr, opts, host, opts, host)
+}
+
+func newLogger(format string, verbose bool) (*slog.Logger, error) {
+	o := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if verbose {
+		o.Level = slog.LevelDebug
+	}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(os.Stderr, o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(os.Stderr, o)), nil
+	}
+	return nil, fmt.Errorf("log format %q: give text or json", format)
+}
