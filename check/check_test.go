@@ -1,0 +1,469 @@
+package check
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"tansy/disk"
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/dtxn"
+	"tansy/internal/gen/dirformatm"
+	"tansy/internal/gen/dirfsm"
+	"tansy/internal/gen/geometrym"
+	"tansy/internal/gen/inodem"
+	"tansy/internal/gen/superm"
+)
+
+// builder makes a volume with the verified code, step by step, and without a log.
+type builder struct {
+	t   testing.TB
+	sys *dtxn.System
+	d   *dirfsm.DirFs
+	sb  superm.Super
+	geo geometrym.Geo
+}
+
+var inodes = inodem.Companion_Default___
+
+func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
+	const nd, nr = 4, 20
+	ok, geo := geometrym.Companion_Default___.Layout(blocks, 1+nd+nr, ninode)
+	if !ok {
+		t.Fatal("no layout")
+	}
+	b := &builder{t: t, geo: geo}
+	b.sb = superm.Companion_Super_.Create_Super_(blocks, nd, nr, geo, 1, 1000, 7, 0, 1, 2, 3, 4, 5, 6)
+	b.sys = dtxn.NewMem(blocks, dtxn.Layout{Maps: [2]dtxn.Bitmap{
+		{Start: geo.Dtor_bbm(), First: geo.Dtor_data0(), Limit: geo.Dtor_data1()},
+		{Start: geo.Dtor_ibm(), First: 3, Limit: geo.Dtor_ninode()},
+	}})
+	t.Cleanup(func() { b.sys.Close() })
+	b.do(func(tx *dtxn.Txn) bool {
+		b.d = dirformatm.Companion_Default___.Format(tx, geo, &dtxn.Jrnl{}, 0o755, 0, 0, 1000, 7)
+		return true
+	})
+	return b
+}
+
+func (b *builder) do(f func(tx *dtxn.Txn) bool) {
+	b.t.Helper()
+	if err := b.sys.Run(false, false, func(tx *dtxn.Txn) error {
+		if !f(tx) {
+			return fmt.Errorf("no success")
+		}
+		return nil
+	}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// change changes the attributes of an inode.
+func (b *builder) change(ino uint64, f func(ip *dbytes.Bytes)) {
+	b.do(func(tx *dtxn.Txn) bool {
+		ip := b.d.Fs.GetInode(tx, ino, true)
+		f(ip)
+		b.d.PutInode(tx, ino, ip)
+		return true
+	})
+}
+
+// make makes a file of type ty in directory dir.
+func (b *builder) make(dir uint64, name string, ty uint32) (ino uint64) {
+	b.do(func(tx *dtxn.Txn) (ok bool) {
+		if ok, ino = b.d.AllocInode(tx, dir, ty); !ok {
+			return false
+		}
+		ip := b.d.Fs.GetInode(tx, ino, true)
+		inodes.SetNlink(ip, 1)
+		if ty == typeDir {
+			inodes.SetNlink(ip, 2)
+			inodes.SetParent(ip, dir)
+		}
+		b.d.PutInode(tx, ino, ip)
+		return b.d.Insert(tx, dir, dname(name), ino)
+	})
+	if ty == typeDir {
+		b.change(dir, func(ip *dbytes.Bytes) { inodes.SetNlink(ip, inodes.GetNlink(ip)+1) })
+	}
+	return ino
+}
+
+func (b *builder) link(dir uint64, name string, ino uint64) {
+	b.do(func(tx *dtxn.Txn) bool { return b.d.Insert(tx, dir, dname(name), ino) })
+	b.change(ino, func(ip *dbytes.Bytes) { inodes.SetNlink(ip, inodes.GetNlink(ip)+1) })
+}
+
+func (b *builder) write(ino, off uint64, data []byte) {
+	b.do(func(tx *dtxn.Txn) bool {
+		return b.d.Write(tx, ino, off, &dbytes.Bytes{Data: bytes.Clone(data)}, 0, uint64(len(data)))
+	})
+}
+
+func (b *builder) cut(ino, size uint64) {
+	b.do(func(tx *dtxn.Txn) bool { return b.d.SetSize(tx, ino, size) })
+}
+
+// orphan puts a file at the head of the orphan list; unlink removes its only name too.
+func (b *builder) orphan(ino uint64) {
+	next := uint64(0)
+	b.change(orphansIno, func(ip *dbytes.Bytes) { next = inodes.GetNext(ip); inodes.SetNext(ip, ino) })
+	b.change(ino, func(ip *dbytes.Bytes) { inodes.SetNext(ip, next); inodes.SetFlags(ip, flagOrphan) })
+}
+
+func (b *builder) unlink(dir uint64, name string, ino uint64) {
+	b.do(func(tx *dtxn.Txn) bool { return b.d.Remove(tx, dir, dname(name)) })
+	b.change(ino, func(ip *dbytes.Bytes) { inodes.SetNlink(ip, 0) })
+	b.cut(ino, 0)
+	b.orphan(ino)
+}
+
+func dname(s string) *dbytes.Bytes { return &dbytes.Bytes{Data: []byte(s)} }
+
+// image is the volume on a device.
+func (b *builder) image() *disk.Mem {
+	size := b.sb.Dtor_size()
+	d := disk.NewMem(size)
+	b.do(func(tx *dtxn.Txn) bool {
+		for a := b.geo.Dtor_ibm(); a < size-1; a++ {
+			put(b.t, d, a, tx.ReadBlock(a, false).Data())
+		}
+		return true
+	})
+	s := superm.Companion_Default___.Encode(b.sb).Data
+	put(b.t, d, 0, s)
+	put(b.t, d, size-1, s)
+	return d
+}
+
+func put(t testing.TB, d disk.Disk, a uint64, b []byte) {
+	t.Helper()
+	if err := d.WriteAt(a, [][]byte{b}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t testing.TB, d disk.Disk, a uint64) []byte {
+	t.Helper()
+	b := make([]byte, disk.BlockSize)
+	if err := d.ReadAt(a, [][]byte{b}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// sample is a volume with something of everything.
+type sample struct {
+	*builder
+	dir, sub, file, holey, symlink, fifo, removed, shrunk uint64
+}
+
+func newSample(t testing.TB) *sample {
+	b := newBuilder(t, 3000, 600)
+	s := &sample{builder: b}
+	s.dir = b.make(rootIno, "dir", typeDir)
+	s.sub = b.make(s.dir, "sub", typeDir)
+	s.file = b.make(s.sub, "file", typeReg)
+	b.write(s.file, 0, bytes.Repeat([]byte("contents"), 10000)) // with an indirect block
+	b.write(s.file, 80000, []byte("tail"))
+	b.link(rootIno, "hard link", s.file)
+	b.link(s.sub, strings.Repeat("long", 50), s.file)
+	s.holey = b.make(s.dir, "holey", typeReg)
+	for _, k := range []uint64{3, 300, 1000, 300000} { // every depth of the block tree
+		b.write(s.holey, k*disk.BlockSize+5, []byte("x"))
+	}
+	s.symlink = b.make(s.dir, "symlink", typeLnk)
+	b.write(s.symlink, 0, []byte("../target"))
+	s.fifo = b.make(s.dir, "fifo", 7)
+	for i := range 300 {
+		b.make(s.dir, fmt.Sprintf("f%d", i), typeReg)
+	}
+	s.removed = b.make(s.dir, "removed", typeReg)
+	b.write(s.removed, 0, make([]byte, 200000))
+	b.unlink(s.dir, "removed", s.removed)
+	s.shrunk = b.make(s.dir, "shrunk", typeReg)
+	b.write(s.shrunk, 0, bytes.Repeat([]byte{1}, 100000))
+	b.cut(s.shrunk, 10)
+	b.orphan(s.shrunk)
+	return s
+}
+
+func mustClean(t *testing.T, d disk.Disk) Report {
+	t.Helper()
+	r, err := Volume(d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Problems {
+		t.Error(p)
+	}
+	return r
+}
+
+func TestClean(t *testing.T) {
+	mustClean(t, newBuilder(t, 200, 32).image())
+	r := mustClean(t, newSample(t).image())
+	want := Report{Inodes: 310, Directories: 3, Entries: 309, Orphans: 2, Blocks: r.Blocks, DataBlocks: r.DataBlocks}
+	if fmt.Sprint(r) != fmt.Sprint(want) {
+		t.Errorf("%+v, want %+v", r, want)
+	}
+}
+
+// inodeAt is the place of an inode.
+func (s *sample) inodeAt(ino uint64) (block uint64, off int) {
+	return s.geo.Dtor_itab() + ino/inodesBlock, int(ino % inodesBlock * inodeSize)
+}
+
+func (s *sample) parsed(d disk.Disk, ino uint64) inode {
+	a, off := s.inodeAt(ino)
+	return parseInode(get(s.t, d, a)[off:])
+}
+
+// Every kind of damage is found, and named.
+func TestDamage(t *testing.T) {
+	s := newSample(t)
+	size := s.sb.Dtor_size()
+	data0 := s.geo.Dtor_data0()
+	type edit func(d *disk.Mem)
+	// bytes xors bytes of a block
+	poke := func(a uint64, off int, xor ...byte) edit {
+		return func(d *disk.Mem) {
+			b := get(t, d, a)
+			for i, x := range xor {
+				b[off+i] ^= x
+			}
+			put(t, d, a, b)
+		}
+	}
+	field := func(ino uint64, off int, xor ...byte) edit {
+		a, o := s.inodeAt(ino)
+		return poke(a, o+off, xor...)
+	}
+	// dirBlock is the first block of a directory's file
+	dirBlock := func(ino uint64) uint64 { return s.parsed(s.image(), ino).blks[0] }
+	both := func(es ...edit) edit {
+		return func(d *disk.Mem) {
+			for _, e := range es {
+				e(d)
+			}
+		}
+	}
+	free := uint64(400) // an inode not in use
+	fileBlk := s.parsed(s.image(), s.file).blks
+	holeyBlk := s.parsed(s.image(), s.holey).blks
+	copyPtr := func(from [slots]uint64, k int, ino uint64, slot int) edit {
+		a, o := s.inodeAt(ino)
+		return func(d *disk.Mem) {
+			b := get(t, d, a)
+			for i := range 8 {
+				b[o+136+8*slot+i] = byte(from[k] >> (8 * i))
+			}
+			put(t, d, a, b)
+		}
+	}
+	bit := func(start, n uint64) edit {
+		return poke(start+n/pageBits, int(n%pageBits/8), 1<<(n%8))
+	}
+	for _, c := range []struct {
+		what string
+		edit edit
+		want string
+	}{
+		{"superblock", poke(0, 30, 1), "superblock: block 0: the superblock cannot be used: the checksum"},
+		{"superblock's copy", poke(size-1, 30, 1), fmt.Sprintf("superblock: block %d: the copy of the superblock cannot be used", size-1)},
+		{"both superblocks", both(poke(0, 30, 1), poke(size-1, 31, 1)), "nor can its copy"},
+		{"inode bit lost", bit(s.geo.Dtor_ibm(), s.fifo), fmt.Sprintf("inode %d: block %d: the inode is in use, but the inode bitmap says free", s.fifo, s.geo.Dtor_itab()+s.fifo/16)},
+		{"inode bit set", bit(s.geo.Dtor_ibm(), free), "the inode is free, but the inode bitmap says in use"},
+		{"free inode with a size", field(free, 33, 1), "a free inode is not blank"},
+		{"type", field(s.fifo, 0, 8), "type 15 does not exist"},
+		{"root type", field(rootIno, 0, 3), "the root has type 1"},
+		{"root generation", field(rootIno, 48, 2), "the root has generation 3"},
+		{"orphan head type", field(orphansIno, 0, 9), "the head of the orphan list has type 1"},
+		{"mode", field(s.file, 6, 1), "has bits beyond the permissions"},
+		{"flags", field(s.file, 28, 0x80), "flags 0x80 are unknown"},
+		{"nanoseconds", field(s.file, 83, 0xff), "atime has"},
+		{"padding", field(s.file, 92, 1), "unused bytes"},
+		{"huge size", field(s.file, 39, 0x10), "larger than a file can be"},
+		{"smaller size", field(s.file, 34, 1), "lies beyond its end"},
+		{"size within the block", field(s.file, 32, 4), "behind the file's end"},
+		{"symlink size", field(s.symlink, 33, 0x10), "of a symbolic link"},
+		{"fifo size", field(s.fifo, 32, 1), "which has no contents"},
+		{"directory size", field(s.sub, 32, 1), "is not whole blocks"},
+		{"shrink of a file not listed", field(s.file, 122, 0x02), "wait to be freed, but the file is not on the orphan list"},
+		{"entries in a file", field(s.file, 128, 1), "1 directory entries in a file"},
+		{"next of a file not listed", field(s.file, 112, 1), "next is 1"},
+		{"block count", field(s.file, 40, 1), "but its inode says"},
+		{"pointer out of bounds", field(s.file, 136+7, 0x10), "is no data block"},
+		{"pointer to metadata", copyPtr([slots]uint64{0}, 0, s.file, 0), "but its inode says"},
+		{"block used twice", copyPtr(fileBlk, 1, s.holey, 1), "is used more than once"},
+		{"block twice in one file", copyPtr(holeyBlk, 3, s.holey, 4), "is used more than once"},
+		{"indirect block as data", copyPtr(fileBlk, 12, s.symlink, 0), "is used more than once"},
+		{"indirect block in itself", func(d *disk.Mem) {
+			b := get(t, d, fileBlk[12])
+			copy(b[8:16], []byte{byte(fileBlk[12]), byte(fileBlk[12] >> 8), 0, 0, 0, 0, 0, 0})
+			put(t, d, fileBlk[12], b)
+		}, "is used more than once"},
+		{"entry count", field(s.dir, 128, 1), "but its inode says"},
+		{"entry's inode", poke(dirBlock(s.sub), entryOff(s, s.sub, "file")+1, 2), "which is free"},
+		{"entry's inode beyond the last", poke(dirBlock(s.sub), entryOff(s, s.sub, "file")+3, 2), "is not possible"},
+		{"entry's tag", poke(dirBlock(s.sub), entryOff(s, s.sub, "file")+7, 1), "the tag is"},
+		{"entry's name", poke(dirBlock(s.sub), entryOff(s, s.sub, "file")+8, 2), "the tag is"},
+		{"entry's length", poke(dirBlock(s.sub), entryOff(s, s.sub, "file")+6, 0x80), "the length of the name does not fit"},
+		{"slash in a name", poke(dirBlock(s.sub), entryOff(s, s.sub, "file")+8, 'f'^'/'), "the name is not allowed"},
+		{"bytes behind a name", poke(dirBlock(s.sub), entryOff(s, s.sub, "file")+40, 1), "are not zeros"},
+		{"bytes in a free slot", poke(dirBlock(s.sub), 63*64+30, 1), "offset 4032: bytes outside of any entry are not zeros"},
+		{"entry twice", func(d *disk.Mem) {
+			a := dirBlock(s.sub)
+			b := get(t, d, a)
+			off := entryOff(s, s.sub, "file")
+			copy(b[50*64:51*64], b[off:off+64])
+			put(t, d, a, b)
+		}, "the name \"file\" is there twice"},
+		{"entry in the wrong bucket", func(d *disk.Mem) {
+			a := dirBlock(s.dir) // its first block is full: the next level has entries
+			n := s.parsed(d, s.dir)
+			c := n.blks[2] // bucket 0 of level 1
+			if c == 0 {
+				c = n.blks[4]
+			}
+			b, e := get(t, d, a), get(t, d, c)
+			for off := 0; off < 4096; off += 64 {
+				if w := dbytes.XXH64(nameOf(b[off:])); u64(b, off) != 0 && !bucketOf(w, 1) && !bucketOf(w, 2) {
+					for to := 0; to < 4096; to += 64 {
+						if u64(e, to) == 0 {
+							copy(e[to:to+64], b[off:off+64])
+							clear(b[off : off+64])
+							put(t, d, a, b)
+							put(t, d, c, e)
+							return
+						}
+					}
+				}
+			}
+			t.Fatal("no entry to move")
+		}, "where its hash"},
+		{"link count", field(s.file, 8, 8), "but 3 entries name the file"},
+		{"link count of a directory", field(s.dir, 8, 8), "but a directory with 1 sub-directories has 3"},
+		{"parent", field(s.sub, 104, 2), "whose parent is"},
+		{"parent of the root", field(rootIno, 104, 2), "the parent of the root"},
+		{"unreachable", func(d *disk.Mem) {
+			a := dirBlock(s.sub)
+			b := get(t, d, a)
+			off := entryOff(s, s.sub, "file")
+			clear(b[off : off+64])
+			put(t, d, a, b)
+		}, "the link count is 3, but 2 entries name the file"},
+		{"orphan list goes nowhere", field(orphansIno, 113, 0xff), "the orphan list goes on to inode"},
+		{"orphan list in a circle", field(s.removed, 112, byte(s.shrunk), byte(s.shrunk>>8)), "it has no end"},
+		{"orphan list too short", field(orphansIno, 112, byte(s.shrunk), byte(s.shrunk>>8)), "is marked to be on the orphan list, but is not"},
+		{"orphan mark", field(s.shrunk, 28, 1), "is on the orphan list, but not marked so"},
+		{"block bit lost", bit(s.geo.Dtor_bbm(), fileBlk[0]), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked free, but files have them", fileBlk[0])},
+		{"block bits set", both(bit(s.geo.Dtor_bbm(), size-5), bit(s.geo.Dtor_bbm(), size-4)), fmt.Sprintf("blocks: block %d: 2 blocks from here on are marked in use, but no file has them", size-5)},
+		{"first data block's bit", bit(s.geo.Dtor_bbm(), data0), fmt.Sprintf("block %d: 1 blocks from here on are marked free", data0)},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			d := s.image()
+			c.edit(d)
+			r, err := Volume(d, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range r.Problems {
+				if strings.Contains(p.String(), c.want) {
+					return
+				}
+			}
+			t.Errorf("not found; want %q in %v", c.want, r.Problems)
+		})
+	}
+}
+
+func nameOf(slot []byte) []byte { return slot[8 : 8+min(slot[6], shortName)] }
+
+// entryOff is the offset of a short name in the first block of a directory.
+func entryOff(s *sample, dir uint64, name string) int {
+	d := s.image()
+	b := get(s.t, d, s.parsed(d, dir).blks[0])
+	for off := 0; off < len(b); off += shortSlot {
+		if u64(b, off) != 0 && string(nameOf(b[off:])) == name {
+			return off
+		}
+	}
+	s.t.Fatalf("%q not found", name)
+	return 0
+}
+
+func TestNotAVolume(t *testing.T) {
+	for _, size := range []uint64{0, 1, 7, 8, 100} {
+		if _, err := Volume(disk.NewMem(size), Options{}); err == nil {
+			t.Errorf("a device of %d zero blocks is a volume", size)
+		}
+	}
+}
+
+// Whatever is on the volume, the check ends, and without a panic.
+func TestRandomDamage(t *testing.T) {
+	seed := time.Now().UnixNano()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewSource(seed))
+	s := newSample(t)
+	clean := s.image()
+	size := s.sb.Dtor_size()
+	var used []uint64 // blocks that are not all zeros
+	for a := range size {
+		if !zeros(get(t, clean, a)) {
+			used = append(used, a)
+		}
+	}
+	found := 0
+	const rounds = 400
+	for range rounds {
+		d := s.image()
+		for range 1 + r.Intn(5) {
+			a := used[r.Intn(len(used))]
+			b := get(t, d, a)
+			switch r.Intn(5) {
+			case 0: // noise
+				r.Read(b)
+			case 1: // another block's contents
+				b = get(t, d, used[r.Intn(len(used))])
+			case 2: // a plausible number somewhere
+				x := used[r.Intn(len(used))]
+				off := r.Intn(512) * 8
+				for i := range 8 {
+					b[off+i] = byte(x >> (8 * i))
+				}
+			case 3:
+				b[r.Intn(len(b))] ^= 1 << r.Intn(8)
+			case 4:
+				clear(b[r.Intn(len(b)):])
+			}
+			put(t, d, a, b)
+		}
+		if r.Intn(4) == 0 { // superblocks that are sealed, but lie
+			b := get(t, d, 0)
+			x := r.Uint64() >> r.Intn(64)
+			off := 24 + r.Intn(9)*8
+			if r.Intn(2) == 0 {
+				x = u64(b, off) + uint64(r.Intn(5)) - 2
+			}
+			binary.LittleEndian.PutUint64(b[off:], x)
+			sum := sha256.Sum256(b[:superSum])
+			copy(b[superSum:], sum[:])
+			put(t, d, 0, b)
+			put(t, d, size-1, b)
+		}
+		rep, err := Volume(d, Options{MaxProblems: 20})
+		if err == nil && !rep.Clean() {
+			found++
+		}
+	}
+	if found < rounds/2 {
+		t.Errorf("damage found in %d of %d images only", found, rounds)
+	}
+}

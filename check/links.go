@@ -1,0 +1,192 @@
+package check
+
+import "tansy/disk"
+
+// links is the pass that compares link counts with the entries found, and looks
+// for what cannot be reached.
+func (c *checker) links() error {
+	if err := c.orphans(); err != nil {
+		return err
+	}
+	done := uint64(0)
+	return c.tab.each(func(ino uint64, r *record) error {
+		done++
+		c.progress(done, c.rep.Inodes)
+		if ino != orphansIno {
+			c.link(ino, r)
+		}
+		return nil
+	})
+}
+
+// orphans follows the orphan list.
+func (c *checker) orphans() error {
+	head, err := c.readInode(orphansIno)
+	if err != nil {
+		return err
+	}
+	before, at := uint64(orphansIno), head.next
+	for at != 0 {
+		r := c.tab.get(at)
+		if at <= orphansIno || r == nil {
+			c.problem(before, 0, "the orphan list goes on to inode %d, which is not in use", at)
+			return nil
+		}
+		if r.state&stateListed != 0 {
+			c.problem(before, 0, "the orphan list goes back to inode %d: it has no end", at)
+			return nil
+		}
+		r.state |= stateListed
+		c.rep.Orphans++
+		if r.flags&flagOrphan == 0 {
+			c.problem(at, 0, "the file is on the orphan list, but not marked so")
+		}
+		n, err := c.readInode(at)
+		if err != nil {
+			return err
+		}
+		before, at = at, n.next
+	}
+	return nil
+}
+
+// link checks the link count of an inode, and that it can be reached.
+func (c *checker) link(ino uint64, r *record) {
+	if r.flags&flagOrphan != 0 && r.state&stateListed == 0 {
+		c.problem(ino, 0, "the file is marked to be on the orphan list, but is not")
+	}
+	if r.refs == 0 && ino != rootIno && !(r.nlink == 0 && r.state&stateListed != 0) {
+		c.problem(ino, 0, "the file has link count %d, but no directory names it", r.nlink)
+		return
+	}
+	if r.ty != typeDir {
+		if r.nlink != r.refs {
+			c.problem(ino, 0, "the link count is %d, but %d entries name the file", r.nlink, r.refs)
+		}
+		return
+	}
+	entries := uint32(1)
+	if ino == rootIno {
+		entries = 0
+		if r.parent != rootIno {
+			c.problem(ino, 0, "the parent of the root is %d", r.parent)
+		}
+	}
+	if r.nlink == 0 { // removed, and on the orphan list
+		if r.refs != 0 || r.subdirs != 0 {
+			c.problem(ino, 0, "a removed directory is named by %d entries and has %d sub-directories", r.refs, r.subdirs)
+		}
+		return
+	}
+	if r.refs != entries {
+		c.problem(ino, 0, "%d entries name the directory", r.refs)
+	}
+	if want := uint64(r.subdirs) + 2; uint64(r.nlink) != want {
+		c.problem(ino, 0, "the link count is %d, but a directory with %d sub-directories has %d", r.nlink, r.subdirs, want)
+	}
+	c.climb(ino, r)
+}
+
+// climb goes from a directory up to the root, or to one known to lead there.
+func (c *checker) climb(ino uint64, r *record) {
+	var path []*record
+	at := ino
+	for at != rootIno && r != nil && r.ty == typeDir && r.state&(stateReached|stateClimbing) == 0 {
+		r.state |= stateClimbing
+		path = append(path, r)
+		at = r.parent
+		r = c.tab.get(at)
+	}
+	if at != rootIno && (r == nil || r.ty != typeDir) {
+		c.problem(ino, 0, "its parents lead to inode %d, which is no directory", at)
+	} else if at != rootIno && r.state&stateReached == 0 {
+		c.problem(ino, 0, "its parents lead to inode %d for the second time, not to the root", at)
+	}
+	for _, p := range path { // reached or reported, both once
+		p.state = p.state&^stateClimbing | stateReached
+	}
+}
+
+// blocks is the pass over the block bitmap; c.seen has the blocks found in use.
+func (c *checker) blocks() error {
+	c.rep.Blocks = c.seen.n
+	if c.dups.n > 0 {
+		if err := c.owners(); err != nil {
+			return err
+		}
+	}
+	g := &c.geo
+	lost, free := runs{c: c, text: "marked in use, but no file has them"}, runs{c: c, text: "marked free, but files have them"}
+	err := c.v.scan(g.bbm, g.bbm+(g.data1+pageBits-1)/pageBits, func(a uint64, buf []byte) error {
+		first := (a - g.bbm) * pageBits
+		c.progress(first, g.data1)
+		for w := range uint64(pageBits / 64) {
+			base := first + 64*w
+			marked, found := u64(buf, int(8*w)), c.seen.word(base)
+			if marked == found || base >= g.data1 {
+				continue
+			}
+			// The bits of blocks outside of the data region mean nothing.
+			mask := ^uint64(0)
+			if base < g.data0 {
+				if base+64 <= g.data0 {
+					continue
+				}
+				mask <<= g.data0 - base
+			}
+			if base+64 > g.data1 {
+				mask &= 1<<(g.data1-base) - 1
+			}
+			bitRuns(marked&^found&mask, base, lost.add)
+			bitRuns(found&^marked&mask, base, free.add)
+		}
+		return nil
+	})
+	lost.flush()
+	free.flush()
+	return err
+}
+
+// owners names the files that have the blocks found more than once.
+func (c *checker) owners() error {
+	var buf [disk.BlockSize]byte
+	return c.tab.each(func(ino uint64, r *record) error {
+		if err := c.v.read(c.geo.itab+ino/inodesBlock, buf[:]); err != nil {
+			return err
+		}
+		at := ino % inodesBlock * inodeSize
+		n := parseInode(buf[at : at+inodeSize])
+		return c.walk(&n, func(b uint64, level int, k uint64) (bool, error) {
+			if b < c.geo.data0 || b >= c.geo.data1 {
+				return false, nil
+			}
+			if c.dups.has(b) {
+				c.problem(ino, b, "block %d of the file (level %d) is used more than once", k, level)
+				return false, nil // below it all would be found again, from each of its owners
+			}
+			return true, nil
+		})
+	})
+}
+
+// runs joins neighbouring blocks with the same problem.
+type runs struct {
+	c        *checker
+	text     string
+	from, to uint64
+}
+
+func (r *runs) add(from, to uint64) {
+	if from != r.to {
+		r.flush()
+		r.from = from
+	}
+	r.to = to
+}
+
+func (r *runs) flush() {
+	if r.to > r.from {
+		r.c.problem(0, r.from, "%d blocks from here on are %s", r.to-r.from, r.text)
+	}
+	r.from, r.to = 0, 0
+}

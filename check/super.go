@@ -1,0 +1,146 @@
+package check
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"tansy/disk"
+)
+
+// The superblock; verified/fs/super.dfy has the table of its bytes.
+const (
+	superMagic   = 0x0053_4679_736e_6154 // "TansyFS\0"
+	superVersion = 1
+	superSum     = 4064 // bytes before the checksum
+	maxBlocks    = 1 << 52
+	maxInodes    = 1 << 48
+)
+
+// geometry is where the regions lie: [1, ibm) log, [ibm, bbm) inode bitmap,
+// [bbm, itab) block bitmap, [itab, data0) inodes, [data0, data1) data.
+type geometry struct{ ibm, bbm, itab, data0, data1, ninode uint64 }
+
+type superblock struct {
+	size         uint64 // blocks of the volume
+	lognd, lognr uint64 // blocks of the log: descriptor slots, ring
+	geometry
+	rootgen uint64
+	ctime   uint64
+	ctimens uint32
+	compat  uint32
+	uuid    [16]byte
+	key     [32]byte
+}
+
+// errNotVolume: the device holds something else, or nothing.
+var errNotVolume = errors.New("this is not a Tansy volume")
+
+// errForeign: a Tansy volume this program is too old for.
+type errForeign string
+
+func (e errForeign) Error() string { return string(e) }
+
+// parseSuper reads a superblock. The error says why it cannot be used.
+func parseSuper(b []byte) (*superblock, error) {
+	if u64(b, 0) != superMagic {
+		return nil, errNotVolume
+	}
+	if sum := sha256.Sum256(b[:superSum]); !bytes.Equal(sum[:], b[superSum:]) {
+		return nil, errors.New("the checksum is wrong")
+	}
+	if v := u32(b, 8); v != superVersion {
+		return nil, errForeign(fmt.Sprintf("the volume has format version %d, this program knows %d", v, superVersion))
+	}
+	if f := u32(b, 12); f != 0 {
+		return nil, errForeign(fmt.Sprintf("the volume uses features this program does not know (flags %#x)", f))
+	}
+	s := &superblock{
+		size: u64(b, 24), lognd: u64(b, 32), lognr: u64(b, 40),
+		geometry: geometry{u64(b, 48), u64(b, 56), u64(b, 64), u64(b, 72), u64(b, 80), u64(b, 88)},
+		rootgen:  u64(b, 96), ctime: u64(b, 104), ctimens: u32(b, 112), compat: u32(b, 116),
+	}
+	copy(s.uuid[:], b[120:])
+	copy(s.key[:], b[136:])
+	return s, s.consistent()
+}
+
+// consistent says whether the regions follow each other, hold what they must, and
+// fill the volume.
+func (s *superblock) consistent() error {
+	g := s.geometry
+	ends := []uint64{2, g.ibm, g.bbm, g.itab, g.data0, g.data1, maxBlocks}
+	for i := 1; i < len(ends); i++ {
+		if ends[i-1] > ends[i] || i > 1 && ends[i-1] == ends[i] {
+			return fmt.Errorf("the regions overlap: they end at %v", ends[1:])
+		}
+	}
+	switch {
+	case s.size != g.data1+1:
+		return fmt.Errorf("the volume has %d blocks, but its regions end at %d", s.size, g.data1)
+	case s.lognd < 1 || s.lognr < 1 || s.lognd > maxBlocks || s.lognr > maxBlocks || 2+s.lognd+s.lognr != g.ibm:
+		return fmt.Errorf("a log of %d and %d blocks does not end at block %d", s.lognd, s.lognr, g.ibm)
+	case g.ninode <= 16 || g.ninode >= maxInodes || g.ninode > pageBits*(g.bbm-g.ibm) || g.ninode > inodesBlock*(g.data0-g.itab):
+		return fmt.Errorf("%d inodes do not fit their regions", g.ninode)
+	case g.data1 > pageBits*(g.itab-g.bbm):
+		return fmt.Errorf("the block bitmap is too small for %d blocks", g.data1)
+	}
+	return nil
+}
+
+// readSupers reads both copies: block 0 and the last block.
+func readSupers(d disk.Disk) (raw [2][]byte, err error) {
+	if d.Size() < 8 {
+		return raw, errNotVolume
+	}
+	for i, a := range []uint64{0, d.Size() - 1} {
+		raw[i] = make([]byte, disk.BlockSize)
+		if err := d.ReadAt(a, [][]byte{raw[i]}); err != nil {
+			return raw, err
+		}
+	}
+	return raw, nil
+}
+
+// superblock is the first pass. nil: the check cannot go on.
+func (c *checker) superblock(d disk.Disk) (*superblock, error) {
+	raw, err := readSupers(d)
+	if err != nil {
+		return nil, err
+	}
+	first, err := parseSuper(raw[0])
+	if errors.As(err, new(errForeign)) {
+		return nil, err
+	}
+	if err != nil {
+		copied, err2 := parseSuper(raw[1])
+		if errors.As(err2, new(errForeign)) {
+			return nil, err2
+		}
+		if errors.Is(err, errNotVolume) && errors.Is(err2, errNotVolume) {
+			return nil, errNotVolume
+		}
+		c.problem(0, 0, "block 0: the superblock cannot be used: %v", err)
+		if err2 != nil {
+			c.problem(0, d.Size()-1, "nor can its copy: %v", err2)
+			return nil, nil
+		}
+		first = copied
+	}
+	if first.size > d.Size() {
+		c.problem(0, 0, "the volume has %d blocks, but the device only %d", first.size, d.Size())
+		return nil, nil
+	}
+	if err == nil { // the copy lies at the end of the volume, which may be smaller than the device
+		if err := d.ReadAt(first.size-1, [][]byte{raw[1]}); err != nil {
+			return nil, err
+		}
+		if _, err := parseSuper(raw[1]); err != nil {
+			c.problem(0, first.size-1, "the copy of the superblock cannot be used: %v", err)
+		} else if !bytes.Equal(raw[0], raw[1]) {
+			c.problem(0, first.size-1, "the superblock and its copy differ")
+		}
+	}
+	return first, nil
+}
