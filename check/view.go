@@ -1,6 +1,9 @@
 package check
 
 import (
+	"maps"
+	"slices"
+
 	"tansy/disk"
 )
 
@@ -44,4 +47,11 @@ func (v *view) scan(from, to uint64, f func(a uint64, buf []byte) error) error {
 		a += n
 	}
 	return nil
+}
+
+// eachLogged calls f for the blocks that come from the log, in order.
+func (v *view) eachLogged(f func(a uint64)) {
+	for _, a := range slices.Sorted(maps.Keys(v.log)) {
+		f(a)
+	}
 }

@@ -1,0 +1,207 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"tansy/disk"
+)
+
+// Dumper prints the structures of a volume for people. It prints what is there,
+// sound or not; Volume judges.
+type Dumper struct {
+	d disk.Disk
+	c *checker
+}
+
+// NewDumper reads the superblock and the log of the volume on d. It fails where
+// they are too damaged to find the rest.
+func NewDumper(d disk.Disk) (*Dumper, error) {
+	c := &checker{opt: Options{MaxProblems: 100}}
+	sb, err := c.superblock(d)
+	if err == nil && sb == nil {
+		err = errors.New(c.rep.Problems[len(c.rep.Problems)-1].String())
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.sb, c.geo = sb, sb.geometry
+	if c.v, err = c.openLog(d, sb); err == nil && c.v == nil {
+		err = errors.New(c.rep.Problems[len(c.rep.Problems)-1].String())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Dumper{d, c}, nil
+}
+
+// Super prints the superblock and the regions of the volume. The key is left out.
+func (p *Dumper) Super(w io.Writer) error {
+	s := p.c.sb
+	for _, x := range p.c.rep.Problems {
+		fmt.Fprintf(w, "problem     %s\n", x)
+	}
+	fmt.Fprintf(w, "uuid        %x-%x-%x-%x-%x\n", s.uuid[:4], s.uuid[4:6], s.uuid[6:8], s.uuid[8:10], s.uuid[10:])
+	fmt.Fprintf(w, "made        %s\n", stamp(s.ctime, s.ctimens))
+	fmt.Fprintf(w, "size        %d blocks of %d bytes\n", s.size, disk.BlockSize)
+	fmt.Fprintf(w, "inodes      %d\n", s.ninode)
+	fmt.Fprintf(w, "log         header, %d descriptors, ring of %d blocks\n\n", s.lognd, s.lognr)
+	for _, r := range []struct {
+		name     string
+		from, to uint64
+	}{
+		{"superblock", 0, 1}, {"log", 1, s.ibm}, {"inode bitmap", s.ibm, s.bbm}, {"block bitmap", s.bbm, s.itab},
+		{"inodes", s.itab, s.data0}, {"data", s.data0, s.data1}, {"superblock copy", s.data1, s.data1 + 1},
+	} {
+		fmt.Fprintf(w, "%-16s blocks %d to %d\n", r.name, r.from, r.to-1)
+	}
+	return nil
+}
+
+func stamp(sec uint64, nsec uint32) string {
+	if sec > 1<<40 {
+		return fmt.Sprintf("%d seconds", sec)
+	}
+	return time.Unix(int64(sec), int64(nsec)).UTC().Format(time.RFC3339Nano)
+}
+
+// Log prints what recovery would do.
+func (p *Dumper) Log(w io.Writer) error {
+	v := p.c.v
+	fmt.Fprintf(w, "%d blocks are newer in the log than at home\n", len(v.log))
+	v.eachLogged(func(a uint64) { fmt.Fprintf(w, "block %d: %s\n", a, p.region(a)) })
+	return nil
+}
+
+// region says what block a is for.
+func (p *Dumper) region(a uint64) string {
+	g := p.c.geo
+	switch {
+	case a < g.ibm:
+		return "superblock or log"
+	case a < g.bbm:
+		return fmt.Sprintf("bitmap of the inodes from %d on", (a-g.ibm)*pageBits)
+	case a < g.itab:
+		return fmt.Sprintf("bitmap of the blocks from %d on", (a-g.bbm)*pageBits)
+	case a < g.data0:
+		return fmt.Sprintf("inodes from %d on", (a-g.itab)*inodesBlock)
+	}
+	return "data"
+}
+
+var typeNames = [...]string{"free", "regular file", "directory", "block device", "character device", "symbolic link", "socket", "FIFO", "head of the orphan list"}
+
+// Inode prints an inode and its block tree.
+func (p *Dumper) Inode(w io.Writer, ino uint64) error {
+	if ino == 0 || ino >= p.c.geo.ninode {
+		return fmt.Errorf("there is no inode %d: they are 1 to %d", ino, p.c.geo.ninode-1)
+	}
+	n, err := p.c.readInode(ino)
+	if err != nil {
+		return err
+	}
+	ty := "unknown"
+	if n.ty < uint32(len(typeNames)) {
+		ty = typeNames[n.ty]
+	}
+	fmt.Fprintf(w, "inode       %d, in block %d at offset %d\n", ino, p.c.geo.itab+ino/inodesBlock, ino%inodesBlock*inodeSize)
+	fmt.Fprintf(w, "type        %d (%s)\n", n.ty, ty)
+	fmt.Fprintf(w, "mode        %#o  uid %d  gid %d\n", n.mode, n.uid, n.gid)
+	fmt.Fprintf(w, "links       %d\n", n.nlink)
+	fmt.Fprintf(w, "generation  %d\n", n.gen)
+	fmt.Fprintf(w, "size        %d bytes\n", n.size)
+	fmt.Fprintf(w, "used        %d blocks\n", n.used)
+	fmt.Fprintf(w, "atime       %s\nmtime       %s\nctime       %s\n", stamp(n.atime, n.atimens), stamp(n.mtime, n.mtimens), stamp(n.ctime, n.ctimens))
+	if n.major|n.minor != 0 {
+		fmt.Fprintf(w, "device      %d, %d\n", n.major, n.minor)
+	}
+	if n.ty == typeDir {
+		fmt.Fprintf(w, "parent      %d\nentries     %d\n", n.parent, n.nent)
+	}
+	if n.flags != 0 {
+		fmt.Fprintf(w, "flags       %#x\n", n.flags)
+	}
+	if n.verf != 0 {
+		fmt.Fprintf(w, "verifier    %#x (of an exclusive CREATE)\n", n.verf)
+	}
+	if n.next != 0 {
+		fmt.Fprintf(w, "next        %d (orphan list)\n", n.next)
+	}
+	if n.shrink != 0 {
+		fmt.Fprintf(w, "shrink      blocks up to byte %d wait to be freed\n", n.shrink)
+	}
+	return p.tree(w, &n)
+}
+
+// tree prints the blocks of a file as runs that are consecutive in the file and
+// on the volume.
+func (p *Dumper) tree(w io.Writer, n *inode) error {
+	var file, vol, count uint64 // the run so far
+	flush := func() {
+		if count > 0 {
+			fmt.Fprintf(w, "blocks      %d to %d of the file: %d to %d\n", file, file+count-1, vol, vol+count-1)
+		}
+		count = 0
+	}
+	visited := newBitset(p.c.geo.data1) // a damaged tree may have circles
+	err := p.c.walk(n, func(b uint64, level int, k uint64) (bool, error) {
+		if level > 0 || b < p.c.geo.data0 || b >= p.c.geo.data1 {
+			flush()
+			bad := ""
+			if b < p.c.geo.data0 || b >= p.c.geo.data1 {
+				bad = ": no data block!"
+			} else if !visited.add(b) {
+				bad = ": seen before!"
+			}
+			kind := "data block"
+			if level > 0 {
+				kind = fmt.Sprintf("indirect block of level %d", level)
+			}
+			fmt.Fprintf(w, "%s %d, for the blocks from %d on of the file%s\n", kind, b, k, bad)
+			return bad == "", nil
+		}
+		if count == 0 || k != file+count || b != vol+count {
+			flush()
+			file, vol = k, b
+		}
+		count++
+		return true, nil
+	})
+	flush()
+	return err
+}
+
+// Dir prints the entries of a directory in the order of their places.
+func (p *Dumper) Dir(w io.Writer, ino uint64) error {
+	if ino == 0 || ino >= p.c.geo.ninode {
+		return fmt.Errorf("there is no inode %d: they are 1 to %d", ino, p.c.geo.ninode-1)
+	}
+	n, err := p.c.readInode(ino)
+	if err != nil {
+		return err
+	}
+	if n.ty != typeDir {
+		return fmt.Errorf("inode %d is not a directory: its type is %d", ino, n.ty)
+	}
+	fmt.Fprintf(w, "%12s %12s %6s  %s\n", "inode", "block", "offset", "name")
+	visited := newBitset(p.c.geo.data1)
+	return p.c.walk(&n, func(b uint64, level int, k uint64) (bool, error) {
+		if b < p.c.geo.data0 || b >= p.c.geo.data1 || !visited.add(b) {
+			fmt.Fprintf(w, "block %d of the directory: %d is no data block, or seen before\n", k, b)
+			return false, nil
+		}
+		if level > 0 {
+			return true, nil
+		}
+		buf := make([]byte, disk.BlockSize)
+		if err := p.c.v.read(b, buf); err != nil {
+			return false, err
+		}
+		dirents(k, buf, func(e dirent) {
+			fmt.Fprintf(w, "%12d %12d %6d  %q\n", e.ino, b, e.off, e.name)
+		}, func(int) {})
+		return true, nil
+	})
+}

@@ -1,0 +1,93 @@
+package check
+
+import (
+	"bytes"
+	"io"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"tansy/disk"
+)
+
+func TestDump(t *testing.T) {
+	s := newSample(t)
+	p, err := NewDumper(s.image())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what string
+		show func(w io.Writer) error
+		want []string
+	}{
+		{"super", p.Super, []string{"3000 blocks", "inodes      600", "superblock copy  blocks 2999 to 2999"}},
+		{"log", p.Log, []string{"0 blocks are newer"}},
+		{"file", func(w io.Writer) error { return p.Inode(w, s.file) }, []string{"regular file", "links       3", "size        80004", "indirect block of level 1", "0 to 11 of the file"}},
+		{"holey file", func(w io.Writer) error { return p.Inode(w, s.holey) }, []string{"indirect block of level 3", "300000 to 300000 of the file"}},
+		{"shrunk file", func(w io.Writer) error { return p.Inode(w, s.shrunk) }, []string{"wait to be freed", "flags       0x1"}},
+		{"directory", func(w io.Writer) error { return p.Dir(w, s.dir) }, []string{`"f17"`, `"symlink"`}},
+	} {
+		var b bytes.Buffer
+		if err := c.show(&b); err != nil {
+			t.Error(err)
+		}
+		for _, x := range c.want {
+			if !strings.Contains(b.String(), x) {
+				t.Errorf("%s: %q is not in\n%s", c.what, x, b.String())
+			}
+		}
+	}
+	if p.Dir(io.Discard, s.file) == nil || p.Inode(io.Discard, 0) == nil || p.Inode(io.Discard, 600) == nil {
+		t.Error("no error for what is not there")
+	}
+}
+
+// No content makes a dump panic, or run for ever.
+func TestDumpRandomDamage(t *testing.T) {
+	seed := time.Now().UnixNano()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewSource(seed))
+	s := newSample(t)
+	clean := s.image()
+	var used []uint64
+	for a := s.geo.Dtor_itab(); a < s.geo.Dtor_data1(); a++ {
+		if !zeros(get(t, clean, a)) {
+			used = append(used, a)
+		}
+	}
+	for range 100 {
+		d := s.image()
+		for range 1 + r.Intn(5) {
+			b := get(t, d, used[r.Intn(len(used))])
+			for range r.Intn(20) { // pointers into the volume, mostly
+				off := r.Intn(512) * 8
+				clear(b[off : off+8])
+				b[off], b[off+1] = byte(r.Intn(256)), byte(r.Intn(12))
+			}
+			put(t, d, used[r.Intn(len(used))], b)
+		}
+		p, err := NewDumper(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Super(io.Discard)
+		for ino := range uint64(320) {
+			p.Inode(io.Discard, ino)
+			p.Dir(io.Discard, ino)
+		}
+	}
+}
+
+func TestDumpWithoutSuperblock(t *testing.T) {
+	if _, err := NewDumper(disk.NewMem(100)); err == nil {
+		t.Error("no error")
+	}
+	s := newSample(t)
+	d := s.image()
+	put(t, d, 0, make([]byte, disk.BlockSize))
+	if _, err := NewDumper(d); err != nil {
+		t.Error("the copy of the superblock was not used:", err)
+	}
+}

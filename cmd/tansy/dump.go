@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+
+	volcheck "tansy/check"
+	"tansy/disk"
+)
+
+func dump(args []string) int {
+	f := newFlags("dump", "VOLUME [super | log | inode N | dir N]", `  tansy dump data.img            the superblock and the regions
+  tansy dump data.img log        which blocks are newer in the log than at home
+  tansy dump data.img inode 17   an inode and where its blocks lie
+  tansy dump data.img dir 1      the entries of a directory (1 is the root)
+
+The volume is only read. What is printed is meant for people, and may change.
+`)
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		return exitUsage
+	}
+	pos := f.Args()
+	what, want := "super", 2
+	if len(pos) > 1 {
+		what = pos[1]
+	}
+	var show func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error
+	switch what {
+	case "super":
+		show = func(p *volcheck.Dumper, w *bufio.Writer, _ uint64) error { return p.Super(w) }
+	case "log":
+		show = func(p *volcheck.Dumper, w *bufio.Writer, _ uint64) error { return p.Log(w) }
+	case "inode":
+		want = 3
+		show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Inode(w, n) }
+	case "dir":
+		want = 3
+		show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Dir(w, n) }
+	}
+	var n uint64
+	var err error
+	if want == 3 && len(pos) == 3 {
+		n, err = strconv.ParseUint(pos[2], 0, 64)
+	}
+	if show == nil || err != nil || len(pos) != want && !(len(pos) == 1 && what == "super") {
+		f.Usage()
+		return exitUsage
+	}
+	d, err := disk.OpenFile(pos[0], disk.FileOptions{ReadOnly: true})
+	if err != nil {
+		fail("dump", err)
+		return exitUsage
+	}
+	defer d.Close()
+	p, err := volcheck.NewDumper(d)
+	if err != nil {
+		fail("dump", fmt.Errorf("%s: %w", pos[0], err))
+		return exitUsage
+	}
+	w := bufio.NewWriter(os.Stdout)
+	err = show(p, w, n)
+	if e := w.Flush(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fail("dump", err)
+	}
+	return exitOK
+}
