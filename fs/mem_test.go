@@ -2,12 +2,10 @@ package fs
 
 import (
 	"testing"
-	"time"
 
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dtxn"
+	"tansy/internal/gen/dirformatm"
 	"tansy/internal/gen/geometrym"
-	"tansy/internal/gen/inodem"
 )
 
 // memFS is a volume on transactions in memory, without a journal.
@@ -19,21 +17,7 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 	g := geometrym.Companion_Geo_.Create_Geo_(2, 2+ibits, itab, data0, blocks-1, inodes)
 	sys := dtxn.NewMem(blocks, layout(g))
 	err := sys.Run(true, false, func(tx *dtxn.Txn) error {
-		for i := range uint64(3) {
-			tx.WriteBit(2, i, true)
-		}
-		m := inodem.Companion_Default___
-		ip := dbytes.NewBytes(inodeSize)
-		m.SetTy(ip, uint32(Directory))
-		m.SetMode(ip, 0o755)
-		m.SetNlink(ip, 2)
-		m.SetGen(ip, 1)
-		m.SetParent(ip, rootIno)
-		now := timeOf(time.Unix(1000, 0))
-		m.SetAtime(ip, now.Sec, now.Nsec)
-		m.SetMtime(ip, now.Sec, now.Nsec)
-		m.SetCtime(ip, now.Sec, now.Nsec)
-		tx.WriteInode(itab, 2048, ip)
+		dirformatm.Companion_Default___.Format(tx, g, &dtxn.Jrnl{}, 0o755, 0, 0, 1000, 0)
 		return nil
 	})
 	if err != nil {
@@ -50,6 +34,8 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 	})
 	return v
 }
+
+func newFS(t testing.TB) *FS { return memFS(t, 20000, 1000, Options{}) }
 
 func TestSmoke(t *testing.T) {
 	v := memFS(t, 20000, 1000, Options{})
