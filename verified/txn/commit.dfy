@@ -15,6 +15,7 @@ module CommitM {
   import opened LockS
   import opened LogSpec
   import opened LogS
+  import opened LogModel
   import opened JournalM
   import opened JournalThreads
   import opened BufS
@@ -195,7 +196,7 @@ module CommitM {
       NextKey(t.buf, i as int);
       assert OkKey(kinds, k);
       var a := KeyBlk(k);
-      t.s.j.InCur(a);
+      InCur(t.s.j, a);
       ghost var lo := Lim(keys, i as int);
       ghost var y := tx.m;
       var b := t.buf.BlkAt(i);
@@ -242,7 +243,7 @@ module CommitM {
   method AppendAll(t: Txn, ghost held: iset<uint64>) returns (st: uint32, n: uint64)
     requires t.Inv() && !t.s.j.mu.held && t.buf.Sorted()
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
-    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl
+    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.tx
     ensures t.s.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures t.Inv() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
@@ -250,9 +251,9 @@ module CommitM {
     decreases *
   {
     var j := t.s.j;
-    var tx := NewBMap();
+    var tx := t.tx;
     while true
-      invariant t.Inv() && t.Steady() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && tx !in j.repr && fresh(tx)
+      invariant t.Inv() && t.Steady() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
       decreases *
     {
       j.mu.Lock(); TYield(t.s, t.own);
@@ -266,7 +267,7 @@ module CommitM {
         }
         st, n := j.Append(tx);
         if st == AFull {
-          j.AskSpace();
+          j.Nudge();
           j.mu.Wait(CSpace); TYield(t.s, t.own);
           j.mu.Unlock();
         } else {
@@ -287,24 +288,23 @@ module CommitM {
   }
 
   // Ends the transaction: with st = OK all its writes took effect at one instant, at the
-  // commit numbered at; else none did. On return, everything stable that it has seen is
-  // durable, and if it is stable itself, its own effect too.
-  method Commit(t: Txn, stable: bool) returns (st: uint32, ghost at: int)
+  // commit numbered at; else none did. All its locks go. No reply may be sent before
+  // commit `need` is durable.
+  method Finish(t: Txn, stable: bool) returns (st: uint32, need: uint64, ghost at: int)
     requires t.Inv() && !t.s.j.mu.held
-    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.buf
+    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>
       |old(t.s.j.vs)| <= at &&
       Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
-      (stable ==> at <= t.s.j.lb)
-    ensures st == OK && old(t.seen) > 0 ==> old(t.seen) as int <= t.s.j.lb
+      (stable ==> at <= need as int)
+    ensures st == OK ==> old(t.seen) <= need
     decreases *
   {
-    var j := t.s.j;
-    var need := t.seen;
+    need := t.seen;
+    at := 0;
     var w := t.buf.Len();
     var n: uint64 := 0;
-    at := 0;
     ghost var m := t.buf.m;
     if w > 0 {
       t.buf.Sort();
@@ -316,16 +316,32 @@ module CommitM {
     } else {
       assert m == map[];
     }
-    ghost var v0 := j.vs;
     TYield(t.s, t.own);
     t.buf.Clear();
+    t.tx.Clear();
     t.s.tbl.Release(t.own, n);
     t.top := 0; t.seen := 0;
     if n > need { need := n; }
     st := OK;
-    if need > 0 {
-      ghost var v1 := j.vs;
-      var ok := WaitDurable(j, need);
+  }
+  // The whole of it: on return with st = OK, everything stable that the transaction has seen is
+  // durable, and if it is stable itself, its own effect too. IOERR here may also mean
+  // that it took effect in memory, and never will on the disk.
+  method Commit(t: Txn, stable: bool) returns (st: uint32, ghost at: int)
+    requires t.Inv() && !t.s.j.mu.held
+    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.buf, t.tx
+    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
+    ensures st == OK && old(t.buf.m) != map[] ==>
+      |old(t.s.j.vs)| <= at &&
+      Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
+      (stable ==> at <= t.s.j.lb)
+    ensures st == OK && old(t.seen) > 0 ==> old(t.seen) as int <= t.s.j.lb
+    decreases *
+  {
+    var need;
+    st, need, at := Finish(t, stable);
+    if st == OK && need > 0 {
+      var ok := WaitDurable(t.s.j, need);
       if !ok { st := IOERR; }
     }
   }

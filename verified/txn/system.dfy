@@ -38,7 +38,7 @@ module TxnSysM {
       ensures j == j0 && tbl == t
     { j := j0; tbl := t; }
 
-    predicate Inv() reads this, j, j.d, j.seal, j.cache, j.repr, tbl {
+    predicate Inv() reads this, j, j.d, j.seal, j.cache, j.running, j.lgm, j.cgm, j.inm, tbl {
       j.Inv() && |j.vs| > 0 && tbl.Valid() &&
       forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000
     }
@@ -51,6 +51,14 @@ module TxnSysM {
       (forall k :: tbl.Holds(o, k) ==> Now(k) == old(Now(k))) &&
       (forall k :: tbl.Holds(o, k) && k in tbl.last ==> k in old(tbl.last) && tbl.last[k] == old(tbl.last[k]))
     }
+  }
+
+  // every home block has a value
+  lemma InCur(j: Journal, a: uint64)
+    requires j.Inv() && |j.vs| > 0 && j.home <= a < j.sz
+    ensures a as int in j.Cur()
+  {
+    reveal j.Inv();
   }
 
   // the other threads run

@@ -30,16 +30,17 @@ module TxnM {
     const s: Sys
     const own: Owner
     const buf: Buf
+    const tx: BMap      // for the commit
     var top: uint64     // no lock held lies above it
     var seen: uint64    // all stable commits whose effects were read are numbered up to here
 
-    constructor (s0: Sys, o: Owner, b: Buf)
-      requires s0.Inv() && b.m == map[] && forall k :: !s0.tbl.Holds(o, k)
-      ensures s == s0 && own == o && buf == b && Inv() && Idle()
-    { s := s0; own := o; buf := b; top := 0; seen := 0; }
+    constructor (s0: Sys, o: Owner, b: Buf, x: BMap)
+      requires s0.Inv() && b.m == map[] && x !in s0.j.repr && forall k :: !s0.tbl.Holds(o, k)
+      ensures s == s0 && own == o && buf == b && tx == x && Inv() && Idle()
+    { s := s0; own := o; buf := b; tx := x; top := 0; seen := 0; }
 
-    predicate Inv() reads this, s, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, buf {
-      s.Inv() &&
+    predicate Inv() reads this, s, s.j, s.j.d, s.j.seal, s.j.cache, s.j.running, s.j.lgm, s.j.cgm, s.j.inm, s.tbl, buf {
+      s.Inv() && tx !in s.j.repr &&
       (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
         OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
       (forall k {:trigger k in buf.m} :: k in buf.m ==>
@@ -67,7 +68,8 @@ module TxnM {
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
     {
       TYield(s, own);
-      label L: var wait := k > top;
+      var wait := k > top;
+      ghost var h, w := iset x | s.tbl.Holds(own, x), iset x | s.tbl.Owns(own, x);
       var n;
       ok, n := s.tbl.Lock(own, k, excl, wait);
       if ok {
@@ -75,13 +77,13 @@ module TxnM {
         if wait { top := k; }
         forall x | s.tbl.Holds(own, x)
           ensures OkKey(s.kinds, x) && x <= top && (x in s.tbl.last ==> s.tbl.last[x] <= seen)
-        { if x != k { assert old@L(s.tbl.Holds(own, x)); } }
+        { if x != k { assert x in h; } }
       }
       forall x | old(s.tbl.Holds(own, x))
         ensures s.tbl.Holds(own, x) && s.Now(x) == old(s.Now(x))
-      { assert old@L(s.tbl.Holds(own, x)); }
+      { assert x in h; }
       forall x | old(s.tbl.Owns(own, x)) ensures s.tbl.Owns(own, x)
-      { assert old@L(s.tbl.Owns(own, x)); }
+      { assert x in w; }
     }
 
     // a whole block; null unless st is OK
