@@ -48,6 +48,13 @@ module DirFsM {
     assert r[n := m[n]] == m;
   }
 
+  // the file of one directory changes, and its map with it
+  lemma DirsStep(geo: Geo, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs, ats: map<uint64, Places>, d: uint64, f: seq<byte>, x: Meta, m: Dir, at: Places)
+    requires TypesOk(geo, metas, dirs) && DirsOk(geo, files, metas, dirs, ats) && d in dirs
+    requires DirOk(f, m, at) && x.nent as int == |m| && x.ty == 2 && EntriesOk(geo, m)
+    ensures TypesOk(geo, metas[d := x], dirs[d := m]) && DirsOk(geo, files[d := f], metas[d := x], dirs[d := m], ats[d := at])
+  { }
+
   class DirFs {
     const fs: ByteFs
     ghost var dirs: Dirs
@@ -71,12 +78,14 @@ module DirFsM {
 
     // ---- search ----
 
-    // number of whole blocks of the file
-    method Blocks(txn: Txn, d: uint64, excl: bool) returns (n: uint64)
+    // the inode, and the number of blocks of the file
+    method Open(txn: Txn, d: uint64, excl: bool) returns (ip: Bytes, n: uint64)
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs
-      ensures d in fs.files && 4096 * n as int == |fs.files[d]| && n < 0x1000_0000
+      ensures fresh(ip) && fs.fs.IsInode(d, ip)
+      ensures d in fs.files && 4096 * n as int == |fs.files[d]| && n <= 0x800_0000
     {
-      var ip := fs.GetInode(txn, d, excl);
+      ip := fs.GetInode(txn, d, excl);
+      assert fs.fs.IsInode(d, ip);
       n := GetSize(ip);
       assert |fs.files[d]| % 4096 == 0 by { reveal DirOk(); }
       n := n / 4096;
@@ -93,7 +102,7 @@ module DirFsM {
       ghost var f := fs.files[d];
       ghost var m := dirs[d];
       ghost var at := ats[d];
-      var nb := Blocks(txn, d, excl);
+      var ip, nb := Open(txn, d, excl);
       var h := NameHash(name);
       var key := KeyFor(name, h);
       var kind: uint64 := 0;
@@ -102,14 +111,14 @@ module DirFsM {
       found, ino, cell, lev := false, 0, 0, 9;
       var n: uint64 := 0;
       while n < 9
-        invariant n <= 9 && lev <= 9
+        invariant n <= 9 && lev <= 9 && fs.fs.IsInode(d, ip)
         invariant forall k: int, c: int {:trigger OkSlot(f, c), Bucket(h as int, k)} | 0 <= k < n as int && OkSlot(f, c) && c / 64 == 2 * Bucket(h as int, k) + Class(name.data) && Word(f, c) != 0 :: Name(f, c) != name.data
         decreases 9 - n
       {
         var blk := BucketBlock(h, n, kind);
         var fr: uint64 := 0;
         if blk < nb {
-          var b := fs.ReadFileBlock(txn, d, blk, excl);
+          var b := fs.ReadBlockOf(txn, ip, d, blk, excl);
           var i, w;
           found, i, w, fr := Search(b, blk, name, key, f, m, at);
           if found {
@@ -152,31 +161,45 @@ module DirFsM {
 
     // ---- change ----
 
-    // bytes of d's file are replaced, and its entry count set
-    method Store(txn: Txn, d: uint64, off: uint64, s: Bytes, delta: uint64, down: bool, ghost m: Dir, ghost at: Places) returns (ok: bool)
+    // The entry count of d goes up or down by one. ok = false: it cannot go up.
+    method Count(txn: Txn, d: uint64, down: bool) returns (ok: bool)
+      modifies fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires fs.Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, d) && d in fs.metas && (down ==> 0 < fs.metas[d].nent)
+      ensures ok ==> fs.Valid() && fs.files == old(fs.files) && d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
+      ensures ok ==> fs.metas[d] == WithSizeNent(old(fs.metas)[d], old(fs.metas)[d].size, fs.metas[d].nent)
+      ensures ok ==> fs.metas[d].nent as int == old(fs.metas)[d].nent as int + (if down then -1 else 1)
+    {
+      var ip := fs.GetInode(txn, d, true);
+      var n := GetNent(ip);
+      if !down && n == 0xFFFF_FFFF_FFFF_FFFF { return false; }
+      if down { n := n - 1; } else { n := n + 1; }
+      SetNent(ip, n);
+      fs.PutInode(txn, d, ip);
+      ok := true;
+    }
+
+    // bytes of d's file are replaced; its map becomes m, which has one entry more or fewer if count is set
+    method Store(txn: Txn, d: uint64, off: uint64, s: Bytes, count: bool, down: bool, ghost m: Dir, ghost at: Places) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000 && delta <= 1
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000
       requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geo, m)
-      requires |m| == (if down then |dirs[d]| - delta as int else |dirs[d]| + delta as int)
+      requires |m| == |dirs[d]| + (if !count then 0 else if down then -1 else 1)
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d)
     {
       var len := s.Len();
       ghost var src := s.data;
+      ghost var g := WriteSpec(fs.files[d], off as int, src);
       assert src[0 .. len as int] == src;
+      assert OkIno(fs.geo, d);
       ok := fs.Write(txn, d, off, s, 0, len);
       if !ok { return; }
-      if delta != 0 {
-        var ip := fs.GetInode(txn, d, true);
-        var n := GetNent(ip);
-        if down { n := n - 1; } else {
-          if n == 0xFFFF_FFFF_FFFF_FFFF { return false; }
-          n := n + 1;
-        }
-        SetNent(ip, n);
-        fs.PutInode(txn, d, ip);
+      if count {
+        ok := Count(txn, d, down);
+        if !ok { return; }
       }
+      DirsStep(fs.geo, old(fs.files), old(fs.metas), dirs, ats, d, g, fs.metas[d], m, at);
+      assert fs.metas == old(fs.metas)[d := fs.metas[d]];
       dirs, ats := dirs[d := m], ats[d := at];
-      assert fs.files[d] == WriteSpec(old(fs.files[d]), off as int, src);
     }
 
     // ok = false in all that follow: no space, or d must be shrunk first; abort the transaction
@@ -198,7 +221,7 @@ module DirFsM {
       if !ok { return; }
       var s := MakeSlot(size, ino, name, key);
       ghost var m, at := InsertProof(fs.geo, fs.files[d], dirs[d], ats[d], cell as int, s.data, ino, name.data);
-      ok := Store(txn, d, 64 * cell, s, 1, false, m, at);
+      ok := Store(txn, d, 64 * cell, s, true, false, m, at);
     }
 
     // A free cell in the name's bucket of the first level that has one, from `from` on. size:
@@ -210,13 +233,14 @@ module DirFsM {
       ensures ok ==> if 64 * cell as int < |fs.files[d]| then size as int == Size(cell as int) && OkSlot(fs.files[d], cell as int) && Word(fs.files[d], cell as int) == 0
                      else cell % 64 == 0 && size == 4096
     {
-      var nb := Blocks(txn, d, true);
+      var ip, nb := Open(txn, d, true);
       var l := name.Len();
       var kind: uint64 := 0;
       size := 64;
       if l > 56 { kind, size := 1, 512; }
       var n := from;
       while n < 9
+        invariant fs.fs.IsInode(d, ip)
         decreases 9 - n as int
       {
         var blk := BucketBlock(h, n, kind);
@@ -224,7 +248,7 @@ module DirFsM {
         if blk >= nb {
           return true, 64 * blk, 4096;
         }
-        var b := fs.ReadFileBlock(txn, d, blk, true);
+        var b := fs.ReadBlockOf(txn, ip, d, blk, true);
         var i := SearchFree(b, blk, fs.files[d]);
         if i < 64 {
           return true, 64 * blk + i, size;
@@ -251,7 +275,7 @@ module DirFsM {
       assert g[64 * cell as int .. 64 * cell as int + |s.data|] == s.data;
       SlotLaid(g, cell as int, s.data, ino, name.data);
       DirReplace(f, g, dirs[d], ats[d], cell as int, ino, name.data);
-      ok := Store(txn, d, 64 * cell, s, 0, false, dirs[d][name.data := ino], ats[d]);
+      ok := Store(txn, d, 64 * cell, s, false, false, dirs[d][name.data := ino], ats[d]);
     }
 
     method Remove(txn: Txn, d: uint64, name: Bytes) returns (ok: bool)
@@ -269,7 +293,7 @@ module DirFsM {
       Dec64Zero();
       DirRemove(f, g, dirs[d], ats[d], cell as int, name.data);
       CardDel(dirs[d], name.data);
-      ok := Store(txn, d, 64 * cell, s, 1, true, DirDel(dirs[d], name.data), ats[d]);
+      ok := Store(txn, d, 64 * cell, s, true, true, DirDel(dirs[d], name.data), ats[d]);
     }
 
     // no search: the count is in the inode
@@ -291,10 +315,7 @@ module DirFsM {
     method List(txn: Txn, d: uint64, cookie: uint64, out: List) returns (eof: bool)
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs
     {
-      var ip := fs.GetInode(txn, d, false);
-      assert fs.fs.IsInode(d, ip);
-      var nb := GetSize(ip);
-      nb := nb / 4096;
+      var ip, nb := Open(txn, d, false);
       var c: uint64 := 0;
       if cookie >= 3 { c := cookie - 2; }
       var blk, i := c / 64, c % 64;
