@@ -1,0 +1,276 @@
+// The steps of the protocol, as pure mathematics: one lemma per kind of step says that
+// it keeps the invariant.
+include "model.dfy"
+
+module LogSteps {
+  import opened Machine
+  import opened DiskS
+  import opened LogSpec
+  import opened Ring
+  import opened LogModel
+
+  predicate {:opaque} Full(poss: Poss, g: G)
+    ensures Full(poss, g) ==>
+      GeoOk(g.p) && |poss| >= Home(g.p) && 0 <= g.hq && |g.ds| == |g.gs| && 0 <= g.k <= |g.gs| <= g.p.nd &&
+      g.im == Merge(g.gs[..g.k]) && 0 <= g.ip <= 3 && (g.ip == 0 ==> g.k == 0) &&
+      (forall a :: a in g.base <==> Home(g.p) <= a < |poss|) &&
+      0 <= g.lo <= g.ilo <= g.wp <= g.lo + g.p.nr
+  { DInv(poss, g) && PInv(g) }
+  lemma FullD(poss: Poss, g: G)
+    requires Full(poss, g)
+    ensures DInv(poss, g) && PInv(g)
+  { reveal Full(); }
+
+  // g changed to g2 in a way that says nothing new about logged groups and home blocks
+  lemma KeepHome(poss: Poss, g: G, g2: G)
+    requires DInv(poss, g) && g2.p == g.p && g2.base == g.base && g2.im == g.im && g2.ip == g.ip
+    ensures forall a :: Home(g.p) <= a < |poss| ==> HomePoss(poss[a], g2, a)
+  { forall a | Home(g.p) <= a < |poss| ensures HomePoss(poss[a], g2, a) { assert HomePoss(poss[a], g, a); } }
+
+  lemma BarrierPres(p: Poss, q: Poss, g: G)
+    requires SubPoss(p, q) && Full(q, g)
+    ensures Full(p, g)
+  {
+    reveal Full();
+    forall i | 0 <= i < |g.gs| ensures Logged(p, g, g.gs[i], g.ds[i], g.hq + i) {
+      assert Logged(q, g, g.gs[i], g.ds[i], g.hq + i);
+      LoggedSub(p, q, g, g.gs[i], g.ds[i], g.hq + i);
+    }
+    forall a | Home(g.p) <= a < |p| ensures HomePoss(p[a], g, a) { assert HomePoss(q[a], g, a); assert p[a] <= q[a]; }
+    forall x | x in p[g.p.at] ensures HdrOk(x, g) { assert x in q[g.p.at]; }
+  }
+  lemma LoggedSub(p: Poss, q: Poss, g: G, m: BM, d: Desc, sq: int)
+    requires SubPoss(p, q) && GeoOk(g.p) && |q| >= Home(g.p) && Logged(q, g, m, d, sq)
+    ensures Logged(p, g, m, d, sq)
+  {
+    forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] <= iset{m[d.addrs[j]]} {
+      assert p[LSlot(g.p, d.pos + j)] <= q[LSlot(g.p, d.pos + j)];
+    }
+    assert p[DSlot(g.p, sq)] <= q[DSlot(g.p, sq)];
+  }
+  // a logged group is still logged when other blocks change
+  lemma LoggedFrame(p: Poss, q: Poss, g: G, m: BM, d: Desc, sq: int)
+    requires GeoOk(g.p) && |p| == |q| >= Home(g.p) && Logged(q, g, m, d, sq)
+    requires p[DSlot(g.p, sq)] == q[DSlot(g.p, sq)]
+    requires forall j :: 0 <= j < |d.addrs| ==> p[LSlot(g.p, d.pos + j)] == q[LSlot(g.p, d.pos + j)]
+    ensures Logged(p, g, m, d, sq)
+  {
+    forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] <= iset{m[d.addrs[j]]} {
+      assert p[LSlot(g.p, d.pos + j)] == q[LSlot(g.p, d.pos + j)];
+    }
+  }
+  // position x is not among the n slots from position b on
+  lemma NotInRun(p: Geo, x: int, b: int, n: int)
+    requires GeoOk(p) && 0 <= n && Slot(b, p.nr) + n <= p.nr && x < b && b + n <= x + p.nr
+    ensures !(LSlot(p, b) <= LSlot(p, x) < LSlot(p, b) + n)
+  {
+    if LSlot(p, b) <= LSlot(p, x) < LSlot(p, b) + n {
+      var k := LSlot(p, x) - LSlot(p, b);
+      SlotRun(b, k, p.nr);
+      SlotDistinct(x, b + k, p.nr);
+    }
+  }
+  // n data blocks of the committing group, from the i-th on, are being written
+  lemma LogWritePres(poss: Poss, g: G, i: int, n: int)
+    requires Full(poss, g) && g.com && 0 <= i && 0 <= n && i + n <= |g.cd.addrs| && Slot(g.wp + i, g.p.nr) + n <= g.p.nr
+    ensures Full(Fuzzy(poss, LSlot(g.p, g.wp + i), n), g)
+  {
+    reveal Full();
+    var a := LSlot(g.p, g.wp + i);
+    var p := Fuzzy(poss, a, n);
+    assert p[g.p.at] == poss[g.p.at];
+    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
+      var d := g.ds[x];
+      forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] == poss[LSlot(g.p, d.pos + j)] {
+        assert g.lo <= d.pos && d.pos + |d.addrs| <= g.wp;
+        NotInRun(g.p, d.pos + j, g.wp + i, n);
+      }
+      LoggedFrame(p, poss, g, g.gs[x], d, g.hq + x);
+    }
+    forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert p[b] == poss[b]; assert HomePoss(poss[b], g, b); }
+  }
+  lemma DescWritePres(poss: Poss, g: G)
+    requires Full(poss, g) && g.com
+    ensures Full(Fuzzy(poss, DSlot(g.p, End(g)), 1), g)
+  {
+    reveal Full();
+    var a := DSlot(g.p, End(g));
+    var p := Fuzzy(poss, a, 1);
+    assert p[g.p.at] == poss[g.p.at];
+    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
+      SlotDistinct(g.hq + x, End(g), g.p.nd);
+      LoggedFrame(p, poss, g, g.gs[x], g.ds[x], g.hq + x);
+    }
+    forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert p[b] == poss[b]; assert HomePoss(poss[b], g, b); }
+  }
+  function Started(g: G, m: BM, d: Desc, b: BV, r: Rec): G { g.(com := true, cg := m, cd := d, cb := b, sg := g.sg + {r}) }
+  lemma LoggedSg(poss: Poss, g: G, g2: G, m: BM, d: Desc, sq: int)
+    requires GeoOk(g.p) && |poss| >= Home(g.p) && g2.p == g.p && g.sg <= g2.sg && Logged(poss, g, m, d, sq)
+    ensures Logged(poss, g2, m, d, sq)
+  {}
+  lemma StartPres(poss: Poss, g: G, m: BM, d: Desc, b: BV)
+    requires Full(poss, g) && !g.com
+    requires GroupWf(g.p, m, d, End(g), |poss|) && DecDesc(b) == SomeDesc(d) && d.pos == g.wp
+    requires |g.gs| < g.p.nd && g.wp + |d.addrs| <= g.lo + g.p.nr
+    ensures Full(poss, Started(g, m, d, b, Rec(b, BlksOf(m, d.addrs))))
+  {
+    reveal Full();
+    var rec := Rec(b, BlksOf(m, d.addrs));
+    var g' := Started(g, m, d, b, rec);
+    KeepHome(poss, g, g');
+    forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
+    forall x | 0 <= x < |g.gs| ensures Logged(poss, g', g.gs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
+      LoggedSg(poss, g, g', g.gs[x], g.ds[x], g.hq + x);
+    }
+    forall r | r in g'.sg ensures Below(r, End(g')) || IsCom(g', r) { if r in g.sg { assert Below(r, End(g)); } }
+    assert Sealed(g');
+  }
+  function Finished(g: G): G {
+    g.(com := false, cg := map[], gs := g.gs + [g.cg], ds := g.ds + [g.cd], wp := g.wp + |g.cd.addrs|)
+  }
+  lemma FinishPres(poss: Poss, g: G)
+    requires Full(poss, g) && g.com && Logged(poss, g, g.cg, g.cd, End(g))
+    requires End(g) < 0x1FFF_FFFF_FFFF_FFFF && g.wp < 0x1FFF_FFFF_FFFF_0000
+    ensures Full(poss, Finished(g)) && DurState(Finished(g)) == ComState(g)
+  {
+    reveal Full();
+    var g' := Finished(g);
+    assert g'.gs[..g'.k] == g.gs[..g.k];
+    KeepHome(poss, g, g');
+    forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
+    forall x | 0 <= x < |g'.gs| ensures Logged(poss, g', g'.gs[x], g'.ds[x], g.hq + x) {
+      if x < |g.gs| {
+        assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
+        LoggedSg(poss, g, g', g.gs[x], g.ds[x], g.hq + x);
+      } else { LoggedSg(poss, g, g', g.cg, g.cd, End(g)); }
+    }
+    forall r | r in g'.sg ensures Below(r, End(g')) {}
+    assert Sealed(g');
+    assert g'.gs[..|g'.gs|-1] == g.gs;
+    assert Merge(g'.gs) == Ov(Merge(g.gs), g.cg);
+    OverOv(g.base, Merge(g.gs), g.cg);
+  }
+  function IStarted(g: G): G { g.(k := |g.gs|, im := Merge(g.gs), ip := 1, ilo := g.wp) }
+  lemma IStartPres(poss: Poss, g: G)
+    requires Full(poss, g) && g.ip == 0
+    ensures Full(poss, IStarted(g))
+  {
+    reveal Full();
+    var g' := IStarted(g);
+    assert g.gs[..|g.gs|] == g.gs;
+    forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
+    forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g', b) { assert HomePoss(poss[b], g, b); }
+    forall x | 0 <= x < |g.gs| ensures Logged(poss, g', g.gs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
+      LoggedSg(poss, g, g', g.gs[x], g.ds[x], g.hq + x);
+    }
+    assert Sealed(g');
+  }
+  lemma InstWritePres(poss: Poss, g: G, a: int, n: int)
+    requires Full(poss, g) && g.ip == 1 && Home(g.p) <= a && 0 <= n && a + n <= |poss| && forall x :: a <= x < a + n ==> x in g.im
+    ensures Full(Fuzzy(poss, a, n), g)
+  {
+    reveal Full();
+    var p := Fuzzy(poss, a, n);
+    assert p[g.p.at] == poss[g.p.at];
+    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
+      LoggedFrame(p, poss, g, g.gs[x], g.ds[x], g.hq + x);
+    }
+    forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert HomePoss(poss[b], g, b); }
+  }
+  // the same state with another phase of the installer
+  lemma PhasePres(poss: Poss, poss2: Poss, g: G, ip: int)
+    requires Full(poss, g) && g.ip > 0 && ip > 0 && |poss2| == |poss|
+    requires forall a :: 0 <= a < |poss| && a != g.p.at ==> poss2[a] == poss[a]
+    requires forall x :: x in poss2[g.p.at] ==> HdrOk(x, g.(ip := ip))
+    requires forall b :: Home(g.p) <= b < |poss| ==> HomePoss(poss[b], g.(ip := ip), b)
+    requires ip <= 3
+    ensures Full(poss2, g.(ip := ip))
+  {
+    reveal Full();
+    var g' := g.(ip := ip);
+    forall x | 0 <= x < |g.gs| ensures Logged(poss2, g', g.gs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
+      LoggedFrame(poss2, poss, g, g.gs[x], g.ds[x], g.hq + x);
+      LoggedSg(poss2, g, g', g.gs[x], g.ds[x], g.hq + x);
+    }
+    assert Sealed(g');
+  }
+  lemma InstBarrierPres(poss: Poss, g: G)
+    requires Full(poss, g) && g.ip == 1
+    requires forall a :: a in g.im && Home(g.p) <= a < |poss| ==> poss[a] <= iset{g.im[a]}
+    ensures Full(poss, g.(ip := 2))
+  {
+    FullD(poss, g);
+    var g' := g.(ip := 2);
+    forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g', b) { assert HomePoss(poss[b], g, b); }
+    forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
+    PhasePres(poss, poss, g, 2);
+  }
+  function AddHdr(poss: Poss, g: G, v: BV): Poss requires 0 <= g.p.at < |poss| { poss[g.p.at := poss[g.p.at] + iset{v}] }
+  lemma HdrWritePres(poss: Poss, g: G, v: BV)
+    requires Full(poss, g) && g.ip == 2 && HdrTail(v) && DecHdr(g.p.key, v) == g.hq + g.k
+    ensures Full(AddHdr(poss, g, v), g.(ip := 3))
+    ensures forall x :: x in poss[g.p.at] ==> SameTail(x, v)
+  {
+    FullD(poss, g);
+    var g' := g.(ip := 3);
+    var p := AddHdr(poss, g, v);
+    forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g', b) { assert HomePoss(poss[b], g, b); }
+    forall x | x in p[g.p.at] ensures HdrOk(x, g') { if x in poss[g.p.at] { assert HdrOk(x, g); } }
+    forall x | x in poss[g.p.at] ensures SameTail(x, v) { assert HdrOk(x, g); }
+    PhasePres(poss, p, g, 3);
+  }
+  function IFinished(g: G): G
+    requires |g.ds| == |g.gs| && 0 <= g.k <= |g.gs|
+  {
+    g.(hq := g.hq + g.k, gs := g.gs[g.k..], ds := g.ds[g.k..], k := 0, base := Over(g.base, g.im), im := map[],
+       ip := 0, lo := g.ilo)
+  }
+  lemma IFinishHome(poss: Poss, g: G, b: int)
+    requires Full(poss, g) && g.ip == 3 && Home(g.p) <= b < |poss|
+    ensures b in IFinished(g).base && HomePoss(poss[b], IFinished(g), b)
+  { reveal Full(); assert HomePoss(poss[b], g, b); }
+  lemma IFinishLogged(poss: Poss, g: G, x: int)
+    requires Full(poss, g) && g.ip == 3 && 0 <= x < |g.gs| - g.k
+    ensures var g' := IFinished(g); GroupWf(g.p, g'.gs[x], g'.ds[x], g'.hq + x, |poss|) && Logged(poss, g', g'.gs[x], g'.ds[x], g'.hq + x)
+    ensures var g' := IFinished(g); g'.ds[x] == g.ds[g.k + x] && g.ilo <= g'.ds[x].pos && g'.ds[x].pos + |g'.ds[x].addrs| <= g.wp
+  {
+    reveal Full();
+    assert Logged(poss, g, g.gs[g.k + x], g.ds[g.k + x], g.hq + (g.k + x));
+    LoggedSg(poss, g, IFinished(g), g.gs[g.k + x], g.ds[g.k + x], g.hq + (g.k + x));
+  }
+  lemma IFinishStates(poss: Poss, g: G)
+    requires Full(poss, g) && g.ip == 3
+    ensures DurState(IFinished(g)) == DurState(g)
+    ensures Merge(g.gs) == Ov(g.im, Merge(g.gs[g.k..]))
+  {
+    reveal Full();
+    assert g.gs == g.gs[..g.k] + g.gs[g.k..];
+    MergeCat(g.gs[..g.k], g.gs[g.k..]);
+    OverOv(g.base, g.im, Merge(g.gs[g.k..]));
+  }
+  lemma IFinishPres(poss: Poss, g: G)
+    requires Full(poss, g) && g.ip == 3 && forall x :: x in poss[g.p.at] ==> DecHdr(g.p.key, x) == g.hq + g.k
+    ensures Full(poss, IFinished(g)) && DurState(IFinished(g)) == DurState(g) && ComState(IFinished(g)) == ComState(g)
+    ensures Merge(g.gs) == Ov(g.im, Merge(g.gs[g.k..]))
+  {
+    reveal Full();
+    var g' := IFinished(g);
+    forall b | Home(g.p) <= b < |poss| ensures b in g'.base && HomePoss(poss[b], g', b) { IFinishHome(poss, g, b); }
+    forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
+    forall x | 0 <= x < |g'.gs|
+      ensures GroupWf(g.p, g'.gs[x], g'.ds[x], g'.hq + x, |poss|) && Logged(poss, g', g'.gs[x], g'.ds[x], g'.hq + x)
+      ensures g.ilo <= g'.ds[x].pos && g'.ds[x].pos + |g'.ds[x].addrs| <= g.wp
+    { IFinishLogged(poss, g, x); }
+    IFinishStates(poss, g);
+    assert g'.gs[..0] == [];
+    assert Sealed(g');
+    assert GInv(g', |poss|);
+    assert PInv(g');
+  }
+}

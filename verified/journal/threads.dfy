@@ -1,0 +1,291 @@
+// The thread programs. A Yield does nothing at run time; its specification says what
+// the other threads may have done meanwhile (the rely). It is sound because every step of
+// theirs is verified to keep to it (the guarantee). A Yield stands wherever others may run:
+// after each Lock and Wait, and before each step that runs without the mutex.
+include "recover.dfy"
+
+module JournalThreads {
+  import opened Machine
+  import opened ByteSlice
+  import opened DiskS
+  import opened LogSpec
+  import opened LogS
+  import opened LogModel
+  import opened JournalM
+
+  method LYield(j: Journal)        // the logger's
+    requires j.Inv()
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.LKeep() && j.Mono() && fresh(j.repr - old(j.repr))
+  {}
+  method IYield(j: Journal)        // the installer's
+    requires j.Inv()
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.IKeep() && j.Mono() && fresh(j.repr - old(j.repr))
+  {}
+  method CYield(j: Journal)        // everybody's
+    requires j.Inv()
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
+  {}
+
+  // Writes the frozen group to the log. The caller is the logger and holds the mutex,
+  // at the beginning and at the end.
+  method LogGroup(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.lph == 1 && j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
+    ensures ok ==> j.lb >= old(j.cl)
+    decreases *
+  {
+    ghost var c := j.cl;
+    j.mu.Unlock(); LYield(j);
+    j.LogEnc();
+    var n := j.cgm.Len();
+    var i: uint64 := 0;
+    ok := true;
+    while ok && i < n
+      invariant i <= n && j.Inv() && j.Mono() && j.lph == 2 && n as int == |j.cgm.addrs| && fresh(j.repr - old(j.repr)) && !j.mu.held
+      invariant (ok ==> i as int == j.lwn) && j.cl == c
+      decreases *
+    {
+      LYield(j);
+      var m;
+      ok, m := j.LogWrite(i);
+      if ok { i := i + m; }
+    }
+    if ok { LYield(j); ok := j.LogWriteDesc(); }
+    if ok { LYield(j); ok := j.LogBarrier(); }
+    LYield(j);
+    j.mu.Lock(); LYield(j);
+    if ok { j.FinishCommit(); } else { j.Fail(); }
+  }
+  // The logger thread: commits what nobody waits for.
+  method Logger(j: Journal)
+    requires j.Inv() && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    decreases *
+  {
+    j.mu.Lock(); CYield(j);
+    while !j.stop && !j.failed
+      invariant j.Inv() && j.mu.held && fresh(j.repr - old(j.repr))
+      decreases *
+    {
+      var go := j.StartCommit();
+      if go { var ok := LogGroup(j); }
+      else { j.mu.Wait(CLogger); CYield(j); }
+    }
+    j.mu.Unlock();
+  }
+  // Installs the frozen groups. The caller is the installer and holds the mutex, at the
+  // beginning and at the end.
+  method Install(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.g.ip == 1 && j.ilist == null && j.iwn == 0 && j.icn == 0 && j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
+    ensures ok ==> j.g.ip == 0
+    decreases *
+  {
+    j.mu.Unlock(); IYield(j);
+    var l := j.InstSort();
+    var n := l.Len();
+    var i: uint64 := 0;
+    ok := true;
+    while ok && i < n
+      invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 1 && j.ilist == l && n as int == |l.addrs| == |l.blks| && fresh(j.repr - old(j.repr)) && !j.mu.held
+      invariant (ok ==> i as int == j.iwn) && j.icn == 0
+      decreases *
+    {
+      IYield(j);
+      var m;
+      ok, m := j.InstWrite(i);
+      if ok { i := i + m; }
+    }
+    if ok { IYield(j); ok := j.InstBarrier(); }
+    if ok { IYield(j); ok := j.HdrWrite(); }
+    if ok { IYield(j); ok := j.HdrBarrier(); }
+    IYield(j);
+    j.mu.Lock(); IYield(j);
+    if !ok { j.Fail(); return; }
+    i := 0;
+    while i < n              // in portions, so that nobody waits long for the mutex
+      invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 3 && j.hdur && j.ilist == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr)) && j.mu.held
+      invariant i as int == j.icn
+      decreases *
+    {
+      var m: uint64 := 128;
+      if n - i < m { m := n - i; }
+      j.CacheInst(i, m);
+      i := i + m;
+      j.mu.Unlock(); IYield(j);
+      j.mu.Lock(); IYield(j);
+    }
+    if j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; j.Fail(); return; }
+    j.FinishInstall();
+  }
+  // The installer thread.
+  method Installer(j: Journal)
+    requires j.Inv() && j.g.ip == 0 && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    decreases *
+  {
+    IYield(j);
+    j.mu.Lock(); IYield(j);
+    while !j.stop && !j.failed
+      invariant j.Inv() && j.g.ip == 0 && j.mu.held && fresh(j.repr - old(j.repr))
+      decreases *
+    {
+      var go := j.StartInstall();
+      if go {
+        var ok := Install(j);
+        if !ok { break; }
+      } else { j.mu.Wait(CInstaller); IYield(j); }
+    }
+    j.mu.Unlock();
+  }
+  // Waits until there may be room for another transaction. The mutex is held, before and after.
+  method WaitSpace(j: Journal)
+    requires j.Inv() && j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
+    decreases *
+  {
+    j.AskSpace();
+    j.mu.Wait(CSpace); CYield(j);
+  }
+  // Waits until commit n is durable; true = it is. It may write the log itself, for all that wait.
+  method WaitDurable(j: Journal, n: uint64) returns (ok: bool)
+    requires j.Inv() && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    ensures ok ==> n as int <= j.lb
+    decreases *
+  {
+    j.mu.Lock(); CYield(j);
+    ok := j.IsDurable(n);
+    while !ok && !j.failed
+      invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
+      invariant ok ==> n as int <= j.lb
+      decreases *
+    {
+      j.Want(n);
+      var go := j.StartCommit();
+      if go { var done := LogGroup(j); }
+      else {
+        var c := j.WaitOn(n);
+        j.mu.Wait(c); CYield(j);
+      }
+      ok := j.IsDurable(n);
+    }
+    j.mu.Unlock();
+  }
+  // Commits tx. On AOk it is in the history at n, and (if wait) durable. AFailed may also mean
+  // that the device failed while the commit was waited for.
+  method Commit(j: Journal, tx: BMap, wait: bool) returns (st: uint32, n: uint64)
+    requires j.Inv() && j.TxOk(tx) && tx !in j.repr && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    ensures st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
+    ensures st == AOk && wait ==> n as int <= j.lb
+    decreases *
+  {
+    j.mu.Lock(); CYield(j);
+    st, n := j.Append(tx);
+    while st == AFull
+      invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr)) && tx !in j.repr && j.TxOk(tx)
+      invariant tx.m == old(tx.m)
+      invariant st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
+      decreases *
+    {
+      WaitSpace(j);
+      st, n := j.Append(tx);
+    }
+    j.mu.Unlock();
+    if st == AOk && wait {
+      CYield(j);
+      var ok := WaitDurable(j, n);
+      if !ok { st := AFailed; }
+    }
+  }
+  // The latest contents of block a. false = the device cannot read it.
+  method Read(j: Journal, a: uint64) returns (ok: bool, b: Blk?)
+    requires j.Inv() && j.home <= a < j.sz && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    ensures ok ==> b != null && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096   // linearized at the last step
+    decreases *
+  {
+    while true
+      invariant j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+      decreases *
+    {
+      j.mu.Lock(); CYield(j);
+      var t;
+      b, t := j.Lookup(a);
+      j.mu.Unlock();
+      if b != null { return true, b; }
+      CYield(j);
+      var c;
+      ok, c := j.ReadDisk(a, t);
+      if !ok { return; }
+      CYield(j);
+      j.mu.Lock(); CYield(j);
+      b := j.Lookup2(a, t, c);
+      j.mu.Unlock();
+      if b != null { return; }
+      CYield(j);
+    }
+  }
+  // Makes everything appended so far durable. n: its index.
+  method Flush(j: Journal) returns (ok: bool, n: uint64)
+    requires j.Inv() && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    ensures ok ==> |old(j.vs)| - 1 <= n as int <= j.lb
+    decreases *
+  {
+    j.mu.Lock(); CYield(j);
+    n := j.Newest();
+    j.mu.Unlock(); CYield(j);
+    ok := WaitDurable(j, n);
+  }
+  // Asks the logger for what has been appended so far, without waiting.
+  method Tick(j: Journal)
+    requires j.Inv() && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+  {
+    j.mu.Lock(); CYield(j);
+    j.Nudge();
+    j.mu.Unlock();
+  }
+  // Waits until the log is empty (or the device failed).
+  method Drain(j: Journal)
+    requires j.Inv() && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    decreases *
+  {
+    j.mu.Lock(); CYield(j);
+    var e := j.Drained();
+    while !e && !j.failed
+      invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
+      decreases *
+    {
+      j.Nudge(); j.Urge();
+      j.mu.Wait(CSpace); CYield(j);
+      e := j.Drained();
+    }
+    j.mu.Unlock();
+  }
+  // Ends the threads of the background.
+  method Stop(j: Journal)
+    requires j.Inv() && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+  {
+    j.mu.Lock(); CYield(j);
+    j.SetStop();
+    j.mu.Unlock();
+  }
+}
