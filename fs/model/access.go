@@ -59,7 +59,7 @@ func mayUnlink(c *fs.Cred, d, n *inode) bool {
 func checkName(name []byte) error {
 	switch {
 	case len(name) == 0 || bytes.IndexByte(name, '/') >= 0 || bytes.IndexByte(name, 0) >= 0:
-		return fs.ErrInval
+		return fs.ErrAcces
 	case len(name) > fs.MaxName:
 		return fs.ErrNameTooLong
 	}
@@ -91,18 +91,20 @@ func (m *Model) Access(c *fs.Cred, h fs.Handle, want uint32) (uint32, *fs.Attr, 
 	if may(c, n, mayRead) {
 		granted |= accessRead
 	}
-	if may(c, n, mayWrite) {
-		granted |= accessModify | accessExtend
-	}
 	if n.attr.Type == fs.Directory {
-		if may(c, n, mayWrite) {
-			granted |= accessDelete
+		if may(c, n, mayWrite|mayExec) {
+			granted |= accessModify | accessExtend | accessDelete
 		}
 		if may(c, n, mayExec) {
 			granted |= accessLookup
 		}
-	} else if may(c, n, mayExec) {
-		granted |= accessExecute
+	} else {
+		if may(c, n, mayWrite) {
+			granted |= accessModify | accessExtend
+		}
+		if may(c, n, mayExec) {
+			granted |= accessExecute
+		}
 	}
 	return granted & want, n.snap(), nil
 }

@@ -13,7 +13,7 @@
 // permission (ACCES, PERM); what the directory holds (NOENT, EXIST, ISDIR, ...);
 // limits (MLINK, NOSPC). An operation that fails changes nothing.
 //
-// Names. Empty, or holding '/' or a zero byte: INVAL. Longer than 255 bytes:
+// Names. Empty, or holding '/' or a zero byte: ACCES. Longer than 255 bytes:
 // NAMETOOLONG. "." and "..": found by LOOKUP (".." of the root is the root);
 // CREATE, MKDIR, SYMLINK, MKNOD and LINK answer EXIST; REMOVE and RENAME answer
 // INVAL; RMDIR answers INVAL for "." and EXIST for "..".
@@ -25,9 +25,10 @@
 // needs read. The owner may always READ and WRITE data and set the size,
 // whatever the mode says, because the client checked when the file was opened;
 // READ is also allowed by execute permission (a program is read to be run).
-// ACCESS answers by the mode bits alone. GETATTR, READLINK, FSSTAT and COMMIT
-// need nothing. In a sticky directory (01000) only root, the directory's owner
-// and the file's owner may remove, rename or replace an entry (else ACCES).
+// ACCESS answers by the mode bits alone; to change a directory is to write and
+// search it. GETATTR, READLINK, FSSTAT and COMMIT need nothing. In a sticky
+// directory (01000) only root, the directory's owner and the file's owner may
+// remove, rename or replace an entry (else ACCES).
 //
 // SETATTR. The guard is compared with ctime first (NOT_SYNC). The mode is masked
 // with 07777 and may be set by owner or root (PERM). The owner may be changed by

@@ -172,9 +172,10 @@ module RenameOpM {
   {
     fbefore, fafter, tbefore, tafter, later := null, null, null, null, false;
     st, fbefore := OpenDirHandle(txn, d, fino, fgen, true);
+    var tst: uint32;
+    tst, tbefore := OpenDirHandle(txn, d, tino, tgen, true);
     if st != 0 { return; }
-    st, tbefore := OpenDirHandle(txn, d, tino, tgen, true);
-    if st != 0 { return; }
+    if tst != 0 { st := tst; return; }
     var fdots: uint32;
     var tdots: uint32;
     st, fdots := NameStatus(fname);

@@ -1,0 +1,82 @@
+package fs
+
+import (
+	"fmt"
+	"testing"
+)
+
+// The cost of the procedures themselves: transactions in memory, no journal.
+
+func BenchmarkGetattr(b *testing.B) {
+	v := newFS(b)
+	for b.Loop() {
+		if _, err := v.Getattr(v.Root()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	v := newFS(b)
+	for i := range 500 {
+		create(b, v, root, v.Root(), fmt.Sprint("f", i))
+	}
+	name := []byte("f250")
+	for b.Loop() {
+		if _, err := v.Lookup(alice, v.Root(), name); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCreateRemove(b *testing.B) {
+	v := newFS(b)
+	name := []byte("file")
+	for b.Loop() {
+		if _, err := v.Create(root, v.Root(), name, Unchecked, nil, 0); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := v.Remove(root, v.Root(), name); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchData(b *testing.B, n int, op func(v *FS, h Handle, off uint64, data []byte) error) {
+	v := newFS(b)
+	h := create(b, v, root, v.Root(), "f")
+	data := make([]byte, n)
+	for off := uint64(0); off < 8<<20; off += 1 << 20 {
+		write(b, v, h, off, string(make([]byte, 1<<20)))
+	}
+	b.SetBytes(int64(n))
+	off := uint64(0)
+	for b.Loop() {
+		if err := op(v, h, off, data); err != nil {
+			b.Fatal(err)
+		}
+		off = (off + uint64(n)) % (8 << 20)
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	for _, n := range []int{4096, 65536, 1 << 20} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			benchData(b, n, func(v *FS, h Handle, off uint64, data []byte) error {
+				_, _, _, err := v.Write(root, h, off, data, Unstable)
+				return err
+			})
+		})
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, n := range []int{4096, 65536, 1 << 20} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			benchData(b, n, func(v *FS, h Handle, off uint64, data []byte) error {
+				_, _, _, err := v.Read(root, h, off, uint32(len(data)))
+				return err
+			})
+		})
+	}
+}
