@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _204_n uint64
-	var _ = _204_n
-	_204_n = c.Gids.Len()
-	var _205_i uint64
-	var _ = _205_i
-	_205_i = uint64(0)
-	for _204_n-_205_i >= uint64(4) {
-		var _206_x uint32
-		var _ = _206_x
-		_206_x = c.Gids.U32(_205_i)
-		if _206_x == g {
+	var _205_n uint64
+	var _ = _205_n
+	_205_n = c.Gids.Len()
+	var _206_i uint64
+	var _ = _206_i
+	_206_i = uint64(0)
+	for _205_n-_206_i >= uint64(4) {
+		var _207_x uint32
+		var _ = _207_x
+		_207_x = c.Gids.U32(_206_i)
+		if _207_x == g {
 			r = true
 			return r
 		}
-		_205_i = _205_i + uint64(4)
+		_206_i = _206_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _207_mode uint32
-	var _ = _207_mode
-	var _out184 uint32
-	var _ = _out184
-	_out184 = inodem.Companion_Default___.GetMode(ip)
-	_207_mode = _out184
-	var _208_u uint32
-	var _ = _208_u
-	var _out185 uint32
-	var _ = _out185
-	_out185 = inodem.Companion_Default___.GetUid(ip)
-	_208_u = _out185
-	if c.Uid == _208_u {
-		p = _207_mode / uint32(64) % uint32(8)
+	var _208_mode uint32
+	var _ = _208_mode
+	var _out188 uint32
+	var _ = _out188
+	_out188 = inodem.Companion_Default___.GetMode(ip)
+	_208_mode = _out188
+	var _209_u uint32
+	var _ = _209_u
+	var _out189 uint32
+	var _ = _out189
+	_out189 = inodem.Companion_Default___.GetUid(ip)
+	_209_u = _out189
+	if c.Uid == _209_u {
+		p = _208_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _209_g uint32
-	var _ = _209_g
-	var _out186 uint32
-	var _ = _out186
-	_out186 = inodem.Companion_Default___.GetGid(ip)
-	_209_g = _out186
-	var _210_m bool
-	var _ = _210_m
-	var _out187 bool
-	var _ = _out187
-	_out187 = Companion_Default___.InGroup(c, _209_g)
-	_210_m = _out187
-	if _210_m {
-		p = _207_mode / uint32(8) % uint32(8)
+	var _210_g uint32
+	var _ = _210_g
+	var _out190 uint32
+	var _ = _out190
+	_out190 = inodem.Companion_Default___.GetGid(ip)
+	_210_g = _out190
+	var _211_m bool
+	var _ = _211_m
+	var _out191 bool
+	var _ = _out191
+	_out191 = Companion_Default___.InGroup(c, _210_g)
+	_211_m = _out191
+	if _211_m {
+		p = _208_mode / uint32(8) % uint32(8)
 	} else {
-		p = _207_mode % uint32(8)
+		p = _208_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _211_ty uint32
-		var _ = _211_ty
-		var _out188 uint32
-		var _ = _out188
-		_out188 = inodem.Companion_Default___.GetTy(ip)
-		_211_ty = _out188
-		var _212_mode uint32
-		var _ = _212_mode
-		var _out189 uint32
-		var _ = _out189
-		_out189 = inodem.Companion_Default___.GetMode(ip)
-		_212_mode = _out189
-		if _211_ty == Companion_Default___.DIR() || _212_mode%uint32(2) == uint32(1) || _212_mode/uint32(8)%uint32(2) == uint32(1) || _212_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _212_ty uint32
+		var _ = _212_ty
+		var _out192 uint32
+		var _ = _out192
+		_out192 = inodem.Companion_Default___.GetTy(ip)
+		_212_ty = _out192
+		var _213_mode uint32
+		var _ = _213_mode
+		var _out193 uint32
+		var _ = _out193
+		_out193 = inodem.Companion_Default___.GetMode(ip)
+		_213_mode = _out193
+		if _212_ty == Companion_Default___.DIR() || _213_mode%uint32(2) == uint32(1) || _213_mode/uint32(8)%uint32(2) == uint32(1) || _213_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out190 uint32
-	var _ = _out190
-	_out190 = Companion_Default___.ClassBits(c, ip)
-	p = _out190
+	var _out194 uint32
+	var _ = _out194
+	_out194 = Companion_Default___.ClassBits(c, ip)
+	p = _out194
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _213_p uint32
-	var _ = _213_p
-	var _out191 uint32
-	var _ = _out191
-	_out191 = Companion_Default___.Granted(c, ip)
-	_213_p = _out191
-	ok = (want%uint32(2) == uint32(0) || _213_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _213_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _213_p/uint32(4) == uint32(1))
+	var _214_p uint32
+	var _ = _214_p
+	var _out195 uint32
+	var _ = _out195
+	_out195 = Companion_Default___.Granted(c, ip)
+	_214_p = _out195
+	ok = (want%uint32(2) == uint32(0) || _214_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _214_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _214_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _214_u uint32
-	var _ = _214_u
-	var _out192 uint32
-	var _ = _out192
-	_out192 = inodem.Companion_Default___.GetUid(ip)
-	_214_u = _out192
-	if c.Uid == _214_u {
+	var _215_u uint32
+	var _ = _215_u
+	var _out196 uint32
+	var _ = _out196
+	_out196 = inodem.Companion_Default___.GetUid(ip)
+	_215_u = _out196
+	if c.Uid == _215_u {
 		ok = true
 		return ok
 	}
-	var _out193 bool
-	var _ = _out193
-	_out193 = Companion_Default___.May(c, ip, want)
-	ok = _out193
+	var _out197 bool
+	var _ = _out197
+	_out197 = Companion_Default___.May(c, ip, want)
+	ok = _out197
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _215_u uint32
-	var _ = _215_u
-	var _out194 uint32
-	var _ = _out194
-	_out194 = inodem.Companion_Default___.GetUid(ip)
-	_215_u = _out194
-	ok = c.Uid == uint32(0) || c.Uid == _215_u
+	var _216_u uint32
+	var _ = _216_u
+	var _out198 uint32
+	var _ = _out198
+	_out198 = inodem.Companion_Default___.GetUid(ip)
+	_216_u = _out198
+	ok = c.Uid == uint32(0) || c.Uid == _216_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _216_mode uint32
-	var _ = _216_mode
-	var _out195 uint32
-	var _ = _out195
-	_out195 = inodem.Companion_Default___.GetMode(dp)
-	_216_mode = _out195
-	if _216_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _217_mode uint32
+	var _ = _217_mode
+	var _out199 uint32
+	var _ = _out199
+	_out199 = inodem.Companion_Default___.GetMode(dp)
+	_217_mode = _out199
+	if _217_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _217_a bool
-	var _ = _217_a
-	var _out196 bool
-	var _ = _out196
-	_out196 = Companion_Default___.IsOwner(c, dp)
-	_217_a = _out196
-	var _218_b bool
-	var _ = _218_b
-	var _out197 bool
-	var _ = _out197
-	_out197 = Companion_Default___.IsOwner(c, ip)
-	_218_b = _out197
-	refuse = !_217_a && !_218_b
+	var _218_a bool
+	var _ = _218_a
+	var _out200 bool
+	var _ = _out200
+	_out200 = Companion_Default___.IsOwner(c, dp)
+	_218_a = _out200
+	var _219_b bool
+	var _ = _219_b
+	var _out201 bool
+	var _ = _out201
+	_out201 = Companion_Default___.IsOwner(c, ip)
+	_219_b = _out201
+	refuse = !_218_a && !_219_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _219_p uint32
-	var _ = _219_p
-	var _out198 uint32
-	var _ = _out198
-	_out198 = Companion_Default___.Granted(c, ip)
-	_219_p = _out198
-	var _220_ty uint32
-	var _ = _220_ty
-	var _out199 uint32
-	var _ = _out199
-	_out199 = inodem.Companion_Default___.GetTy(ip)
-	_220_ty = _out199
+	var _220_p uint32
+	var _ = _220_p
+	var _out202 uint32
+	var _ = _out202
+	_out202 = Companion_Default___.Granted(c, ip)
+	_220_p = _out202
+	var _221_ty uint32
+	var _ = _221_ty
+	var _out203 uint32
+	var _ = _out203
+	_out203 = inodem.Companion_Default___.GetTy(ip)
+	_221_ty = _out203
 	bits = uint32(0)
-	if _219_p/uint32(4) == uint32(1) {
+	if _220_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _220_ty == Companion_Default___.DIR() {
-		if _219_p%uint32(2) == uint32(1) {
+	if _221_ty == Companion_Default___.DIR() {
+		if _220_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _219_p%uint32(2) == uint32(1) && _219_p/uint32(2)%uint32(2) == uint32(1) {
+		if _220_p%uint32(2) == uint32(1) && _220_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _219_p/uint32(2)%uint32(2) == uint32(1) {
+		if _220_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _219_p%uint32(2) == uint32(1) {
+		if _220_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _221_a uint32 = func() uint32 {
+	var _222_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _221_a
+	var _ = _222_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _221_a - uint32(1024)
+		return _222_a - uint32(1024)
 	} else {
-		return _221_a
+		return _222_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _222_len uint64
-	var _ = _222_len
-	_222_len = n.Len()
-	if _222_len == uint64(0) {
+	var _223_len uint64
+	var _ = _223_len
+	_223_len = n.Len()
+	if _223_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _222_len > uint64(255) {
+	if _223_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _223_i uint64
-	var _ = _223_i
-	_223_i = uint64(0)
-	for _223_i < _222_len {
-		var _224_b uint8
-		var _ = _224_b
-		_224_b = n.Get(_223_i)
-		if _224_b == uint8(0) || _224_b == uint8(47) {
+	var _224_i uint64
+	var _ = _224_i
+	_224_i = uint64(0)
+	for _224_i < _223_len {
+		var _225_b uint8
+		var _ = _225_b
+		_225_b = n.Get(_224_i)
+		if _225_b == uint8(0) || _225_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_223_i = _223_i + uint64(1)
+		_224_i = _224_i + uint64(1)
 	}
 	st = uint32(0)
-	if _222_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _223_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _222_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _223_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

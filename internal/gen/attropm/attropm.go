@@ -166,17 +166,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _253_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _253_ip
-	var _out246 uint32
-	var _ = _out246
-	var _out247 *dbytes.Bytes
-	var _ = _out247
-	_out246, _out247 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out246
-	_253_ip = _out247
+	var _254_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _254_ip
+	var _out250 uint32
+	var _ = _out250
+	var _out251 *dbytes.Bytes
+	var _ = _out251
+	_out250, _out251 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out250
+	_254_ip = _out251
 	if st == uint32(0) {
-		after = _253_ip
+		after = _254_ip
 	}
 	return st, after
 }
@@ -188,23 +188,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _254_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _254_ip
-	var _out248 uint32
-	var _ = _out248
-	var _out249 *dbytes.Bytes
-	var _ = _out249
-	_out248, _out249 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out248
-	_254_ip = _out249
+	var _255_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _255_ip
+	var _out252 uint32
+	var _ = _out252
+	var _out253 *dbytes.Bytes
+	var _ = _out253
+	_out252, _out253 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out252
+	_255_ip = _out253
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _254_ip
-	var _out250 uint32
-	var _ = _out250
-	_out250 = accessm.Companion_Default___.AccessBits(c, _254_ip)
-	bits = _out250
+	after = _255_ip
+	var _out254 uint32
+	var _ = _out254
+	_out254 = accessm.Companion_Default___.AccessBits(c, _255_ip)
+	bits = _out254
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -224,58 +224,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _255_own bool
-	var _ = _255_own
-	var _out251 bool
-	var _ = _out251
-	_out251 = accessm.Companion_Default___.IsOwner(c, ip)
-	_255_own = _out251
-	if a.HasMode && !_255_own {
+	var _256_own bool
+	var _ = _256_own
+	var _out255 bool
+	var _ = _out255
+	_out255 = accessm.Companion_Default___.IsOwner(c, ip)
+	_256_own = _out255
+	if a.HasMode && !_256_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _256_u uint32
-		var _ = _256_u
-		var _out252 uint32
-		var _ = _out252
-		_out252 = inodem.Companion_Default___.GetUid(ip)
-		_256_u = _out252
-		if !_255_own || a.Uid != _256_u {
+		var _257_u uint32
+		var _ = _257_u
+		var _out256 uint32
+		var _ = _out256
+		_out256 = inodem.Companion_Default___.GetUid(ip)
+		_257_u = _out256
+		if !_256_own || a.Uid != _257_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _257_g uint32
-		var _ = _257_g
-		var _out253 uint32
-		var _ = _out253
-		_out253 = inodem.Companion_Default___.GetGid(ip)
-		_257_g = _out253
-		var _258_mine bool
-		var _ = _258_mine
-		var _out254 bool
-		var _ = _out254
-		_out254 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_258_mine = _out254
-		if !_255_own || a.Gid != _257_g && !_258_mine {
+		var _258_g uint32
+		var _ = _258_g
+		var _out257 uint32
+		var _ = _out257
+		_out257 = inodem.Companion_Default___.GetGid(ip)
+		_258_g = _out257
+		var _259_mine bool
+		var _ = _259_mine
+		var _out258 bool
+		var _ = _out258
+		_out258 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_259_mine = _out258
+		if !_256_own || a.Gid != _258_g && !_259_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_255_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_256_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow == uint32(1) || a.MtimeHow == uint32(1) {
-		var _259_w bool
-		var _ = _259_w
-		var _out255 bool
-		var _ = _out255
-		_out255 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_259_w = _out255
-		if !_259_w {
+		var _260_w bool
+		var _ = _260_w
+		var _out259 bool
+		var _ = _out259
+		_out259 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_260_w = _out259
+		if !_260_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
 	}
@@ -300,40 +300,40 @@ func (_this *CompanionStruct_Default___) Apply(c *accessm.Cred, ip *dbytes.Bytes
 	if a.HasGid {
 		inodem.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _260_mode uint32
-	var _ = _260_mode
-	var _out256 uint32
-	var _ = _out256
-	_out256 = inodem.Companion_Default___.GetMode(ip)
-	_260_mode = _out256
+	var _261_mode uint32
+	var _ = _261_mode
+	var _out260 uint32
+	var _ = _out260
+	_out260 = inodem.Companion_Default___.GetMode(ip)
+	_261_mode = _out260
 	if a.HasMode {
-		_260_mode = a.Mode
-		var _261_g uint32
-		var _ = _261_g
-		var _out257 uint32
-		var _ = _out257
-		_out257 = inodem.Companion_Default___.GetGid(ip)
-		_261_g = _out257
-		var _262_mine bool
-		var _ = _262_mine
-		var _out258 bool
-		var _ = _out258
-		_out258 = accessm.Companion_Default___.InGroup(c, _261_g)
-		_262_mine = _out258
-		if c.Uid != uint32(0) && !_262_mine {
-			_260_mode = accessm.Companion_Default___.DropSetgid(_260_mode)
+		_261_mode = a.Mode
+		var _262_g uint32
+		var _ = _262_g
+		var _out261 uint32
+		var _ = _out261
+		_out261 = inodem.Companion_Default___.GetGid(ip)
+		_262_g = _out261
+		var _263_mine bool
+		var _ = _263_mine
+		var _out262 bool
+		var _ = _out262
+		_out262 = accessm.Companion_Default___.InGroup(c, _262_g)
+		_263_mine = _out262
+		if c.Uid != uint32(0) && !_263_mine {
+			_261_mode = accessm.Companion_Default___.DropSetgid(_261_mode)
 		}
 	}
-	var _263_ty uint32
-	var _ = _263_ty
-	var _out259 uint32
-	var _ = _out259
-	_out259 = inodem.Companion_Default___.GetTy(ip)
-	_263_ty = _out259
-	if _263_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_260_mode = accessm.Companion_Default___.KillPriv(_260_mode)
+	var _264_ty uint32
+	var _ = _264_ty
+	var _out263 uint32
+	var _ = _out263
+	_out263 = inodem.Companion_Default___.GetTy(ip)
+	_264_ty = _out263
+	if _264_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_261_mode = accessm.Companion_Default___.KillPriv(_261_mode)
 	}
-	inodem.Companion_Default___.SetMode(ip, _260_mode)
+	inodem.Companion_Default___.SetMode(ip, _261_mode)
 	if a.HasSize {
 		inodem.Companion_Default___.SetMtime(ip, s, ns)
 	}
@@ -346,47 +346,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	later = false
-	var _264_ip *dbytes.Bytes
-	var _ = _264_ip
-	var _out260 *dbytes.Bytes
-	var _ = _out260
-	_out260 = d.Fs.GetInode(txn, ino, true)
-	_264_ip = _out260
-	var _265_was uint64
-	var _ = _265_was
-	var _out261 uint64
-	var _ = _out261
-	_out261 = inodem.Companion_Default___.GetSize(_264_ip)
-	_265_was = _out261
-	var _266_shrink uint64
-	var _ = _266_shrink
-	var _out262 uint64
-	var _ = _out262
-	_out262 = inodem.Companion_Default___.GetShrink(_264_ip)
-	_266_shrink = _out262
-	if size > _265_was && _266_shrink != uint64(0) {
+	var _265_ip *dbytes.Bytes
+	var _ = _265_ip
+	var _out264 *dbytes.Bytes
+	var _ = _out264
+	_out264 = d.Fs.GetInode(txn, ino, true)
+	_265_ip = _out264
+	var _266_was uint64
+	var _ = _266_was
+	var _out265 uint64
+	var _ = _out265
+	_out265 = inodem.Companion_Default___.GetSize(_265_ip)
+	_266_was = _out265
+	var _267_shrink uint64
+	var _ = _267_shrink
+	var _out266 uint64
+	var _ = _out266
+	_out266 = inodem.Companion_Default___.GetShrink(_265_ip)
+	_267_shrink = _out266
+	if size > _266_was && _267_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _267_ok bool
-	var _ = _267_ok
-	var _out263 bool
-	var _ = _out263
-	_out263 = d.SetSize(txn, ino, size)
-	_267_ok = _out263
-	if !_267_ok {
+	var _268_ok bool
+	var _ = _268_ok
+	var _out267 bool
+	var _ = _out267
+	_out267 = d.SetSize(txn, ino, size)
+	_268_ok = _out267
+	if !_268_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _265_was {
-		var _268_done bool
-		var _ = _268_done
-		var _out264 bool
-		var _ = _out264
-		_out264 = opm.Companion_Default___.Release(txn, d, ino, _265_was-size)
-		_268_done = _out264
-		later = !_268_done
+	if size < _266_was {
+		var _269_done bool
+		var _ = _269_done
+		var _out268 bool
+		var _ = _out268
+		_out268 = opm.Companion_Default___.Release(txn, d, ino, _266_was-size)
+		_269_done = _out268
+		later = !_269_done
 	}
 	return st, later
 }
@@ -400,116 +400,116 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	before, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _269_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _269_ip
-	var _out265 uint32
-	var _ = _out265
-	var _out266 *dbytes.Bytes
-	var _ = _out266
-	_out265, _out266 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out265
-	_269_ip = _out266
+	var _270_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _270_ip
+	var _out269 uint32
+	var _ = _out269
+	var _out270 *dbytes.Bytes
+	var _ = _out270
+	_out269, _out270 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out269
+	_270_ip = _out270
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	before = _269_ip
+	before = _270_ip
 	if guard {
-		var _270_cs uint64
-		var _ = _270_cs
-		var _271_cns uint32
-		var _ = _271_cns
-		var _out267 uint64
-		var _ = _out267
-		var _out268 uint32
-		var _ = _out268
-		_out267, _out268 = inodem.Companion_Default___.GetCtime(_269_ip)
-		_270_cs = _out267
-		_271_cns = _out268
-		if _270_cs != gs || _271_cns != gns {
+		var _271_cs uint64
+		var _ = _271_cs
+		var _272_cns uint32
+		var _ = _272_cns
+		var _out271 uint64
+		var _ = _out271
+		var _out272 uint32
+		var _ = _out272
+		_out271, _out272 = inodem.Companion_Default___.GetCtime(_270_ip)
+		_271_cs = _out271
+		_272_cns = _out272
+		if _271_cs != gs || _272_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, before, after, later
 		}
 	}
-	var _272_ty uint32
-	var _ = _272_ty
-	var _out269 uint32
-	var _ = _out269
-	_out269 = inodem.Companion_Default___.GetTy(_269_ip)
-	_272_ty = _out269
-	if a.HasSize && _272_ty != accessm.Companion_Default___.REG() {
+	var _273_ty uint32
+	var _ = _273_ty
+	var _out273 uint32
+	var _ = _out273
+	_out273 = inodem.Companion_Default___.GetTy(_270_ip)
+	_273_ty = _out273
+	if a.HasSize && _273_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after, later
 	}
-	var _out270 uint32
-	var _ = _out270
-	_out270 = Companion_Default___.ArgStatus(a)
-	st = _out270
+	var _out274 uint32
+	var _ = _out274
+	_out274 = Companion_Default___.ArgStatus(a)
+	st = _out274
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _out271 uint32
-	var _ = _out271
-	_out271 = Companion_Default___.MaySetattr(c, _269_ip, a)
-	st = _out271
+	var _out275 uint32
+	var _ = _out275
+	_out275 = Companion_Default___.MaySetattr(c, _270_ip, a)
+	st = _out275
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	if a.Empty() {
-		after = _269_ip
+		after = _270_ip
 		return st, before, after, later
 	}
 	if a.HasSize {
-		var _out272 uint32
-		var _ = _out272
-		var _out273 bool
-		var _ = _out273
-		_out272, _out273 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out272
-		later = _out273
+		var _out276 uint32
+		var _ = _out276
+		var _out277 bool
+		var _ = _out277
+		_out276, _out277 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out276
+		later = _out277
 		if st != uint32(0) {
 			return st, before, after, later
 		}
 	}
-	var _273_np *dbytes.Bytes
-	var _ = _273_np
-	var _out274 *dbytes.Bytes
-	var _ = _out274
-	_out274 = d.Fs.GetInode(txn, ino, true)
-	_273_np = _out274
-	Companion_Default___.Apply(c, _273_np, a, s, ns)
-	d.PutInode(txn, ino, _273_np)
-	after = _273_np
+	var _274_np *dbytes.Bytes
+	var _ = _274_np
+	var _out278 *dbytes.Bytes
+	var _ = _out278
+	_out278 = d.Fs.GetInode(txn, ino, true)
+	_274_np = _out278
+	Companion_Default___.Apply(c, _274_np, a, s, ns)
+	d.PutInode(txn, ino, _274_np)
+	after = _274_np
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _274_ty uint32
-	var _ = _274_ty
-	var _out275 uint32
-	var _ = _out275
-	_out275 = inodem.Companion_Default___.GetTy(ip)
-	_274_ty = _out275
-	var _275_dmode uint32
-	var _ = _275_dmode
-	var _out276 uint32
-	var _ = _out276
-	_out276 = inodem.Companion_Default___.GetMode(dp)
-	_275_dmode = _out276
-	var _276_dgid uint32
-	var _ = _276_dgid
-	var _out277 uint32
-	var _ = _out277
-	_out277 = inodem.Companion_Default___.GetGid(dp)
-	_276_dgid = _out277
+	var _275_ty uint32
+	var _ = _275_ty
+	var _out279 uint32
+	var _ = _out279
+	_out279 = inodem.Companion_Default___.GetTy(ip)
+	_275_ty = _out279
+	var _276_dmode uint32
+	var _ = _276_dmode
+	var _out280 uint32
+	var _ = _out280
+	_out280 = inodem.Companion_Default___.GetMode(dp)
+	_276_dmode = _out280
+	var _277_dgid uint32
+	var _ = _277_dgid
+	var _out281 uint32
+	var _ = _out281
+	_out281 = inodem.Companion_Default___.GetGid(dp)
+	_277_dgid = _out281
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
-		if _275_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _276_dgid
+		if _276_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _277_dgid
 		}
 		return c.Gid
 	}())
 	inodem.Companion_Default___.SetMode(ip, mode)
 	inodem.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _274_ty == accessm.Companion_Default___.DIR() {
+		if _275_ty == accessm.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -519,20 +519,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _277_dmode uint32
-	var _ = _277_dmode
-	var _out278 uint32
-	var _ = _out278
-	_out278 = inodem.Companion_Default___.GetMode(dp)
-	_277_dmode = _out278
-	var _278_m uint32
-	var _ = _278_m
-	var _out279 uint32
-	var _ = _out279
-	_out279 = inodem.Companion_Default___.GetMode(ip)
-	_278_m = _out279
-	if _277_dmode/uint32(1024)%uint32(2) == uint32(1) && _278_m/uint32(1024)%uint32(2) == uint32(0) && _278_m < uint32(4096) {
-		inodem.Companion_Default___.SetMode(ip, _278_m+uint32(1024))
+	var _278_dmode uint32
+	var _ = _278_dmode
+	var _out282 uint32
+	var _ = _out282
+	_out282 = inodem.Companion_Default___.GetMode(dp)
+	_278_dmode = _out282
+	var _279_m uint32
+	var _ = _279_m
+	var _out283 uint32
+	var _ = _out283
+	_out283 = inodem.Companion_Default___.GetMode(ip)
+	_279_m = _out283
+	if _278_dmode/uint32(1024)%uint32(2) == uint32(1) && _279_m/uint32(1024)%uint32(2) == uint32(0) && _279_m < uint32(4096) {
+		inodem.Companion_Default___.SetMode(ip, _279_m+uint32(1024))
 	}
 }
 

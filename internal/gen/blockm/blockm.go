@@ -134,10 +134,6 @@ func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
 func (_this *BlockFs) SetUsedBit(txn *dtxn.Txn, bn uint64, u bool) {
 	txn.WriteBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), u)
 }
-func (_this *BlockFs) FreeBlock(txn *dtxn.Txn, bn uint64) {
-	_this.SetUsedBit(txn, bn, false)
-	txn.FreeHint(uint64(0), bn)
-}
 func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (bool, uint64) {
 	var ok bool = false
 	var _ = ok

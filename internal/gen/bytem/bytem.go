@@ -189,8 +189,17 @@ func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl boo
 	_87_ip = _out77
 	var _out78 *dbytes.Blk
 	var _ = _out78
-	_out78 = _this.Fs.ReadData(txn, _87_ip, n, excl)
+	_out78 = _this.ReadBlockOf(txn, _87_ip, ino, n, excl)
 	b = _out78
+	return b
+}
+func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
+	var b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = b
+	var _out79 *dbytes.Blk
+	var _ = _out79
+	_out79 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out79
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -206,32 +215,32 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 	}
 	var _88_ip *dbytes.Bytes
 	var _ = _88_ip
-	var _out79 *dbytes.Bytes
-	var _ = _out79
-	_out79 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_88_ip = _out79
+	var _out80 *dbytes.Bytes
+	var _ = _out80
+	_out80 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_88_ip = _out80
 	var _89_size uint64
 	var _ = _89_size
-	var _out80 uint64
-	var _ = _out80
-	_out80 = inodem.Companion_Default___.GetSize(_88_ip)
-	_89_size = _out80
-	var _90_shrink uint64
-	var _ = _90_shrink
 	var _out81 uint64
 	var _ = _out81
-	_out81 = inodem.Companion_Default___.GetShrink(_88_ip)
-	_90_shrink = _out81
+	_out81 = inodem.Companion_Default___.GetSize(_88_ip)
+	_89_size = _out81
+	var _90_shrink uint64
+	var _ = _90_shrink
+	var _out82 uint64
+	var _ = _out82
+	_out82 = inodem.Companion_Default___.GetShrink(_88_ip)
+	_90_shrink = _out82
 	if _90_shrink != uint64(0) && off+len_ > _89_size {
 		ok = false
 		return ok
 	}
 	var _91_used uint64
 	var _ = _91_used
-	var _out82 uint64
-	var _ = _out82
-	_out82 = inodem.Companion_Default___.GetUsed(_88_ip)
-	_91_used = _out82
+	var _out83 uint64
+	var _ = _out83
+	_out83 = inodem.Companion_Default___.GetUsed(_88_ip)
+	_91_used = _out83
 	var _92_done uint64
 	var _ = _92_done
 	_92_done = uint64(0)
@@ -244,37 +253,37 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		_94_n = _93_pos / uint64(4096)
 		var _95_c uint64
 		var _ = _95_c
-		var _out83 uint64
-		var _ = _out83
-		_out83 = fillm.Companion_Default___.Min(uint64(4096)-_93_pos%uint64(4096), len_-_92_done)
-		_95_c = _out83
+		var _out84 uint64
+		var _ = _out84
+		_out84 = fillm.Companion_Default___.Min(uint64(4096)-_93_pos%uint64(4096), len_-_92_done)
+		_95_c = _out84
 		var _96_k uint64
 		var _ = _96_k
 		_96_k = posm.Companion_Default___.FlatK(_94_n)
 		var _97_bn uint64
 		var _ = _97_bn
-		var _out84 uint64
-		var _ = _out84
-		_out84 = _this.Fs.Resolve(txn, _88_ip, _96_k, posm.Companion_Default___.MaxLev(_96_k), posm.Companion_Default___.FlatJ(_94_n), true)
-		_97_bn = _out84
+		var _out85 uint64
+		var _ = _out85
+		_out85 = _this.Fs.Resolve(txn, _88_ip, _96_k, posm.Companion_Default___.MaxLev(_96_k), posm.Companion_Default___.FlatJ(_94_n), true)
+		_97_bn = _out85
 		if _97_bn != uint64(0) {
 			fillm.Companion_Default___.Overwrite(_this.Fs, txn, _97_bn, _93_pos, src, so+_92_done, _95_c)
 		} else if _96_k < uint64(12) {
-			var _out85 bool
-			var _ = _out85
-			_out85 = fillm.Companion_Default___.FillDirect(_this.Fs, txn, _88_ip, ino, _93_pos, src, so+_92_done, _95_c)
-			ok = _out85
+			var _out86 bool
+			var _ = _out86
+			_out86 = fillm.Companion_Default___.FillDirect(_this.Fs, txn, _88_ip, ino, _93_pos, src, so+_92_done, _95_c)
+			ok = _out86
 			if !ok {
 				return ok
 			}
 		} else {
-			var _out86 bool
-			var _ = _out86
-			var _out87 uint64
+			var _out87 bool
 			var _ = _out87
-			_out86, _out87 = fillm.Companion_Default___.FillRun(_this.Fs, txn, _88_ip, ino, _93_pos, src, so+_92_done, len_-_92_done)
-			ok = _out86
-			_95_c = _out87
+			var _out88 uint64
+			var _ = _out88
+			_out87, _out88 = fillm.Companion_Default___.FillRun(_this.Fs, txn, _88_ip, ino, _93_pos, src, so+_92_done, len_-_92_done)
+			ok = _out87
+			_95_c = _out88
 			if !ok {
 				return ok
 			}
@@ -284,10 +293,10 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 	ok = true
 	var _98_used_k uint64
 	var _ = _98_used_k
-	var _out88 uint64
-	var _ = _out88
-	_out88 = inodem.Companion_Default___.GetUsed(_88_ip)
-	_98_used_k = _out88
+	var _out89 uint64
+	var _ = _out89
+	_out89 = inodem.Companion_Default___.GetUsed(_88_ip)
+	_98_used_k = _out89
 	if off+len_ > _89_size {
 		inodem.Companion_Default___.SetFileSize(_88_ip, off+len_)
 	}
@@ -308,25 +317,25 @@ func (_this *ByteFs) ZeroTail(txn *dtxn.Txn, ip *dbytes.Bytes, sz uint64) {
 	_100_k = posm.Companion_Default___.FlatK(_99_n)
 	var _101_bn uint64
 	var _ = _101_bn
-	var _out89 uint64
-	var _ = _out89
-	_out89 = _this.Fs.Resolve(txn, ip, _100_k, posm.Companion_Default___.MaxLev(_100_k), posm.Companion_Default___.FlatJ(_99_n), true)
-	_101_bn = _out89
+	var _out90 uint64
+	var _ = _out90
+	_out90 = _this.Fs.Resolve(txn, ip, _100_k, posm.Companion_Default___.MaxLev(_100_k), posm.Companion_Default___.FlatJ(_99_n), true)
+	_101_bn = _out90
 	if _101_bn == uint64(0) {
 		return
 	}
 	var _102_blk *dbytes.Blk
 	var _ = _102_blk
-	var _out90 *dbytes.Blk
-	var _ = _out90
-	_out90 = _this.Fs.ReadAt(txn, _101_bn, true)
-	_102_blk = _out90
+	var _out91 *dbytes.Blk
+	var _ = _out91
+	_out91 = _this.Fs.ReadAt(txn, _101_bn, true)
+	_102_blk = _out91
 	var _103_b *dbytes.Bytes
 	var _ = _103_b
-	var _out91 *dbytes.Bytes
-	var _ = _out91
-	_out91 = dbytes.NewBytes(uint64(4096))
-	_103_b = _out91
+	var _out92 *dbytes.Bytes
+	var _ = _out92
+	_out92 = dbytes.NewBytes(uint64(4096))
+	_103_b = _out92
 	_103_b.CopyBlk(uint64(0), _102_blk, uint64(0), sz%uint64(4096))
 	_this.Fs.WriteData(txn, _101_bn, _103_b)
 }
@@ -339,22 +348,22 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	}
 	var _104_ip *dbytes.Bytes
 	var _ = _104_ip
-	var _out92 *dbytes.Bytes
-	var _ = _out92
-	_out92 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_104_ip = _out92
+	var _out93 *dbytes.Bytes
+	var _ = _out93
+	_out93 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_104_ip = _out93
 	var _105_size uint64
 	var _ = _105_size
-	var _out93 uint64
-	var _ = _out93
-	_out93 = inodem.Companion_Default___.GetSize(_104_ip)
-	_105_size = _out93
-	var _106_shrink uint64
-	var _ = _106_shrink
 	var _out94 uint64
 	var _ = _out94
-	_out94 = inodem.Companion_Default___.GetShrink(_104_ip)
-	_106_shrink = _out94
+	_out94 = inodem.Companion_Default___.GetSize(_104_ip)
+	_105_size = _out94
+	var _106_shrink uint64
+	var _ = _106_shrink
+	var _out95 uint64
+	var _ = _out95
+	_out95 = inodem.Companion_Default___.GetShrink(_104_ip)
+	_106_shrink = _out95
 	ok = true
 	if sz > _105_size {
 		if _106_shrink != uint64(0) {
@@ -382,22 +391,22 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var _ = done
 	var _108_ip *dbytes.Bytes
 	var _ = _108_ip
-	var _out95 *dbytes.Bytes
-	var _ = _out95
-	_out95 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_108_ip = _out95
+	var _out96 *dbytes.Bytes
+	var _ = _out96
+	_out96 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_108_ip = _out96
 	var _109_size uint64
 	var _ = _109_size
-	var _out96 uint64
-	var _ = _out96
-	_out96 = inodem.Companion_Default___.GetSize(_108_ip)
-	_109_size = _out96
-	var _110_shrink uint64
-	var _ = _110_shrink
 	var _out97 uint64
 	var _ = _out97
-	_out97 = inodem.Companion_Default___.GetShrink(_108_ip)
-	_110_shrink = _out97
+	_out97 = inodem.Companion_Default___.GetSize(_108_ip)
+	_109_size = _out97
+	var _110_shrink uint64
+	var _ = _110_shrink
+	var _out98 uint64
+	var _ = _out98
+	_out98 = inodem.Companion_Default___.GetShrink(_108_ip)
+	_110_shrink = _out98
 	if _110_shrink == uint64(0) {
 		done = true
 		return done
@@ -413,10 +422,10 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	}
 	var _113_m uint64
 	var _ = _113_m
-	var _out98 uint64
-	var _ = _out98
-	_out98 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _108_ip, ino, _112_n, _111_lo, max)
-	_113_m = _out98
+	var _out99 uint64
+	var _ = _out99
+	_out99 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _108_ip, ino, _112_n, _111_lo, max)
+	_113_m = _out99
 	var _114_shrink_k uint64
 	var _ = _114_shrink_k
 	_114_shrink_k = uint64(4096) * _113_m
@@ -433,46 +442,46 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out99 bool
-	var _ = _out99
-	var _out100 uint64
+	var _out100 bool
 	var _ = _out100
-	_out99, _out100 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out99
-	ino = _out100
+	var _out101 uint64
+	var _ = _out101
+	_out100, _out101 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out100
+	ino = _out101
 	if !ok {
 		return ok, ino
 	}
 	var _115_ip *dbytes.Bytes
 	var _ = _115_ip
-	var _out101 *dbytes.Bytes
-	var _ = _out101
-	_out101 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_115_ip = _out101
+	var _out102 *dbytes.Bytes
+	var _ = _out102
+	_out102 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_115_ip = _out102
 	var _116_size uint64
 	var _ = _116_size
-	var _out102 uint64
-	var _ = _out102
-	_out102 = inodem.Companion_Default___.GetSize(_115_ip)
-	_116_size = _out102
-	var _117_shrink uint64
-	var _ = _117_shrink
 	var _out103 uint64
 	var _ = _out103
-	_out103 = inodem.Companion_Default___.GetShrink(_115_ip)
-	_117_shrink = _out103
-	var _118_gen uint64
-	var _ = _118_gen
+	_out103 = inodem.Companion_Default___.GetSize(_115_ip)
+	_116_size = _out103
+	var _117_shrink uint64
+	var _ = _117_shrink
 	var _out104 uint64
 	var _ = _out104
-	_out104 = inodem.Companion_Default___.GetGen(_115_ip)
-	_118_gen = _out104
+	_out104 = inodem.Companion_Default___.GetShrink(_115_ip)
+	_117_shrink = _out104
+	var _118_gen uint64
+	var _ = _118_gen
+	var _out105 uint64
+	var _ = _out105
+	_out105 = inodem.Companion_Default___.GetGen(_115_ip)
+	_118_gen = _out105
 	var _119_bare bool
 	var _ = _119_bare
-	var _out105 bool
-	var _ = _out105
-	_out105 = inodem.Companion_Default___.NoSlots(_115_ip)
-	_119_bare = _out105
+	var _out106 bool
+	var _ = _out106
+	_out106 = inodem.Companion_Default___.NoSlots(_115_ip)
+	_119_bare = _out106
 	if _116_size != uint64(0) || _117_shrink != uint64(0) || !_119_bare || _118_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
@@ -485,50 +494,49 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var _ = ok
 	var _120_ip *dbytes.Bytes
 	var _ = _120_ip
-	var _out106 *dbytes.Bytes
-	var _ = _out106
-	_out106 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_120_ip = _out106
+	var _out107 *dbytes.Bytes
+	var _ = _out107
+	_out107 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_120_ip = _out107
 	var _121_size uint64
 	var _ = _121_size
-	var _out107 uint64
-	var _ = _out107
-	_out107 = inodem.Companion_Default___.GetSize(_120_ip)
-	_121_size = _out107
-	var _122_shrink uint64
-	var _ = _122_shrink
 	var _out108 uint64
 	var _ = _out108
-	_out108 = inodem.Companion_Default___.GetShrink(_120_ip)
-	_122_shrink = _out108
-	var _123_gen uint64
-	var _ = _123_gen
+	_out108 = inodem.Companion_Default___.GetSize(_120_ip)
+	_121_size = _out108
+	var _122_shrink uint64
+	var _ = _122_shrink
 	var _out109 uint64
 	var _ = _out109
-	_out109 = inodem.Companion_Default___.GetGen(_120_ip)
-	_123_gen = _out109
+	_out109 = inodem.Companion_Default___.GetShrink(_120_ip)
+	_122_shrink = _out109
+	var _123_gen uint64
+	var _ = _123_gen
+	var _out110 uint64
+	var _ = _out110
+	_out110 = inodem.Companion_Default___.GetGen(_120_ip)
+	_123_gen = _out110
 	var _124_bare bool
 	var _ = _124_bare
-	var _out110 bool
-	var _ = _out110
-	_out110 = inodem.Companion_Default___.NoSlots(_120_ip)
-	_124_bare = _out110
+	var _out111 bool
+	var _ = _out111
+	_out111 = inodem.Companion_Default___.NoSlots(_120_ip)
+	_124_bare = _out111
 	if _121_size != uint64(0) || _122_shrink != uint64(0) || !_124_bare {
 		ok = false
 		return ok
 	}
 	_this.Blank(txn, _120_ip, ino, uint32(0), _123_gen)
-	txn.FreeHint(uint64(1), ino)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
 	var _125_z *dbytes.Bytes
 	var _ = _125_z
-	var _out111 *dbytes.Bytes
-	var _ = _out111
-	_out111 = dbytes.NewBytes(uint64(256))
-	_125_z = _out111
+	var _out112 *dbytes.Bytes
+	var _ = _out112
+	_out112 = dbytes.NewBytes(uint64(256))
+	_125_z = _out112
 	inodem.Companion_Default___.SetTy(_125_z, ty)
 	inodem.Companion_Default___.SetGen(_125_z, gen)
 	_this.Fs.SetInode(txn, _125_z, ino, ty != uint32(0))

@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var ino uint64 = 0
 	var _ = ino
 	found, ino = false, uint64(0)
-	var _309_dots uint32 = 0
-	var _ = _309_dots
-	var _out324 uint32
-	var _ = _out324
-	var _out325 *dbytes.Bytes
-	var _ = _out325
-	var _out326 uint32
-	var _ = _out326
-	_out324, _out325, _out326 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out324
-	dir = _out325
-	_309_dots = _out326
+	var _310_dots uint32 = 0
+	var _ = _310_dots
+	var _out328 uint32
+	var _ = _out328
+	var _out329 *dbytes.Bytes
+	var _ = _out329
+	var _out330 uint32
+	var _ = _out330
+	_out328, _out329, _out330 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out328
+	dir = _out329
+	_310_dots = _out330
 	if st != uint32(0) {
 		return st, dir, found, ino
 	}
-	if _309_dots != uint32(0) {
+	if _310_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, dir, found, ino
 	}
@@ -103,40 +103,40 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		st = bad
 		return st, dir, found, ino
 	}
-	var _out327 uint32
-	var _ = _out327
-	_out327 = attropm.Companion_Default___.ArgStatus(a)
-	st = _out327
+	var _out331 uint32
+	var _ = _out331
+	_out331 = attropm.Companion_Default___.ArgStatus(a)
+	st = _out331
 	if st != uint32(0) {
 		return st, dir, found, ino
 	}
-	var _310_x bool
-	var _ = _310_x
-	var _out328 bool
-	var _ = _out328
-	_out328 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_310_x = _out328
-	if !_310_x {
+	var _311_x bool
+	var _ = _311_x
+	var _out332 bool
+	var _ = _out332
+	_out332 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_311_x = _out332
+	if !_311_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino
 	}
-	var _out329 bool
-	var _ = _out329
-	var _out330 uint64
-	var _ = _out330
-	_out329, _out330 = d.Lookup(txn, dino, name, true)
-	found = _out329
-	ino = _out330
+	var _out333 bool
+	var _ = _out333
+	var _out334 uint64
+	var _ = _out334
+	_out333, _out334 = d.Lookup(txn, dino, name, true)
+	found = _out333
+	ino = _out334
 	if found && keep {
 		return st, dir, found, ino
 	}
-	var _311_w bool
-	var _ = _311_w
-	var _out331 bool
-	var _ = _out331
-	_out331 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
-	_311_w = _out331
-	if !_311_w {
+	var _312_w bool
+	var _ = _312_w
+	var _out335 bool
+	var _ = _out335
+	_out335 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
+	_312_w = _out335
+	if !_312_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino
 	}
@@ -150,39 +150,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _312_ok bool = false
-	var _ = _312_ok
-	var _out332 bool
-	var _ = _out332
-	var _out333 uint64
-	var _ = _out333
-	_out332, _out333 = d.AllocInode(txn, dino, ty)
-	_312_ok = _out332
-	ino = _out333
-	if !_312_ok {
+	var _313_ok bool = false
+	var _ = _313_ok
+	var _out336 bool
+	var _ = _out336
+	var _out337 uint64
+	var _ = _out337
+	_out336, _out337 = d.AllocInode(txn, dino, ty)
+	_313_ok = _out336
+	ino = _out337
+	if !_313_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _313_ip *dbytes.Bytes
-	var _ = _313_ip
-	var _out334 *dbytes.Bytes
-	var _ = _out334
-	_out334 = d.Fs.GetInode(txn, ino, true)
-	_313_ip = _out334
-	attropm.Companion_Default___.InitAttr(c, dir, _313_ip, mode, s, ns)
-	var _out335 uint32
-	var _ = _out335
-	_out335 = attropm.Companion_Default___.MaySetattr(c, _313_ip, a)
-	st = _out335
+	var _314_ip *dbytes.Bytes
+	var _ = _314_ip
+	var _out338 *dbytes.Bytes
+	var _ = _out338
+	_out338 = d.Fs.GetInode(txn, ino, true)
+	_314_ip = _out338
+	attropm.Companion_Default___.InitAttr(c, dir, _314_ip, mode, s, ns)
+	var _out339 uint32
+	var _ = _out339
+	_out339 = attropm.Companion_Default___.MaySetattr(c, _314_ip, a)
+	st = _out339
 	if st != uint32(0) {
 		return st, ino
 	}
-	attropm.Companion_Default___.Apply(c, _313_ip, a, s, ns)
+	attropm.Companion_Default___.Apply(c, _314_ip, a, s, ns)
 	if ty == accessm.Companion_Default___.DIR() {
-		attropm.Companion_Default___.InheritSetgid(dir, _313_ip)
-		inodem.Companion_Default___.SetParent(_313_ip, dino)
+		attropm.Companion_Default___.InheritSetgid(dir, _314_ip)
+		inodem.Companion_Default___.SetParent(_314_ip, dino)
 	}
-	d.PutInode(txn, ino, _313_ip)
+	d.PutInode(txn, ino, _314_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -192,39 +192,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, d
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _314_ok bool
-	var _ = _314_ok
-	var _out336 bool
-	var _ = _out336
-	_out336 = d.Insert(txn, dino, name, ino)
-	_314_ok = _out336
-	var _out337 *dbytes.Bytes
-	var _ = _out337
-	_out337 = dbytes.NewBytes(uint64(0))
-	node = _out337
+	var _315_ok bool
+	var _ = _315_ok
+	var _out340 bool
+	var _ = _out340
+	_out340 = d.Insert(txn, dino, name, ino)
+	_315_ok = _out340
+	var _out341 *dbytes.Bytes
+	var _ = _out341
+	_out341 = dbytes.NewBytes(uint64(0))
+	node = _out341
 	after = node
-	if !_314_ok {
+	if !_315_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out338 uint32
-		var _ = _out338
-		_out338 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out338
+		var _out342 uint32
+		var _ = _out342
+		_out342 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out342
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out339 *dbytes.Bytes
-	var _ = _out339
-	_out339 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out339
-	var _out340 *dbytes.Bytes
-	var _ = _out340
-	_out340 = d.Fs.GetInode(txn, ino, false)
-	node = _out340
+	var _out343 *dbytes.Bytes
+	var _ = _out343
+	_out343 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out343
+	var _out344 *dbytes.Bytes
+	var _ = _out344
+	_out344 = d.Fs.GetInode(txn, ino, false)
+	node = _out344
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -241,93 +241,93 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _315_found bool = false
-	var _ = _315_found
-	var _out341 uint32
-	var _ = _out341
-	var _out342 *dbytes.Bytes
-	var _ = _out342
-	var _out343 bool
-	var _ = _out343
-	var _out344 uint64
-	var _ = _out344
-	_out341, _out342, _out343, _out344 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _316_found bool = false
+	var _ = _316_found
+	var _out345 uint32
+	var _ = _out345
+	var _out346 *dbytes.Bytes
+	var _ = _out346
+	var _out347 bool
+	var _ = _out347
+	var _out348 uint64
+	var _ = _out348
+	_out345, _out346, _out347, _out348 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out341
-	before = _out342
-	_315_found = _out343
-	ino = _out344
+	st = _out345
+	before = _out346
+	_316_found = _out347
+	ino = _out348
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _315_found {
-		var _316_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _316_p
-		var _out345 uint32
-		var _ = _out345
-		var _out346 *dbytes.Bytes
-		var _ = _out346
-		var _out347 bool
-		var _ = _out347
-		_out345, _out346, _out347 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out345
-		_316_p = _out346
-		later = _out347
+	if _316_found {
+		var _317_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _317_p
+		var _out349 uint32
+		var _ = _out349
+		var _out350 *dbytes.Bytes
+		var _ = _out350
+		var _out351 bool
+		var _ = _out351
+		_out349, _out350, _out351 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out349
+		_317_p = _out350
+		later = _out351
 		if st == uint32(0) {
-			node, after = _316_p, before
+			node, after = _317_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out348 uint32
-	var _ = _out348
-	var _out349 uint64
-	var _ = _out349
-	_out348, _out349 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.REG(), a, func() uint32 {
+	var _out352 uint32
+	var _ = _out352
+	var _out353 uint64
+	var _ = _out353
+	_out352, _out353 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.REG(), a, func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}(), s, ns)
-	st = _out348
-	ino = _out349
+	st = _out352
+	ino = _out353
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _317_ip *dbytes.Bytes
-		var _ = _317_ip
-		var _out350 *dbytes.Bytes
-		var _ = _out350
-		_out350 = d.Fs.GetInode(txn, ino, true)
-		_317_ip = _out350
-		inodem.Companion_Default___.SetVerf(_317_ip, verf)
-		d.PutInode(txn, ino, _317_ip)
+		var _318_ip *dbytes.Bytes
+		var _ = _318_ip
+		var _out354 *dbytes.Bytes
+		var _ = _out354
+		_out354 = d.Fs.GetInode(txn, ino, true)
+		_318_ip = _out354
+		inodem.Companion_Default___.SetVerf(_318_ip, verf)
+		d.PutInode(txn, ino, _318_ip)
 	} else if a.HasSize {
-		var _out351 uint32
-		var _ = _out351
-		var _out352 bool
-		var _ = _out352
-		_out351, _out352 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out351
-		later = _out352
+		var _out355 uint32
+		var _ = _out355
+		var _out356 bool
+		var _ = _out356
+		_out355, _out356 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out355
+		later = _out356
 		if st != uint32(0) {
 			return st, ino, node, before, after, later
 		}
 	}
-	var _out353 uint32
-	var _ = _out353
-	var _out354 *dbytes.Bytes
-	var _ = _out354
-	var _out355 *dbytes.Bytes
-	var _ = _out355
-	_out353, _out354, _out355 = Companion_Default___.Enter(txn, d, dino, name, ino, false, s, ns)
-	st = _out353
-	node = _out354
-	after = _out355
+	var _out357 uint32
+	var _ = _out357
+	var _out358 *dbytes.Bytes
+	var _ = _out358
+	var _out359 *dbytes.Bytes
+	var _ = _out359
+	_out357, _out358, _out359 = Companion_Default___.Enter(txn, d, dino, name, ino, false, s, ns)
+	st = _out357
+	node = _out358
+	after = _out359
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -338,34 +338,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	later = false
-	var _out356 uint32
-	var _ = _out356
-	var _out357 *dbytes.Bytes
-	var _ = _out357
-	_out356, _out357 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out356
-	node = _out357
+	var _out360 uint32
+	var _ = _out360
+	var _out361 *dbytes.Bytes
+	var _ = _out361
+	_out360, _out361 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out360
+	node = _out361
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _318_ty uint32
-	var _ = _318_ty
-	var _out358 uint32
-	var _ = _out358
-	_out358 = inodem.Companion_Default___.GetTy(node)
-	_318_ty = _out358
-	if _318_ty != accessm.Companion_Default___.REG() {
+	var _319_ty uint32
+	var _ = _319_ty
+	var _out362 uint32
+	var _ = _out362
+	_out362 = inodem.Companion_Default___.GetTy(node)
+	_319_ty = _out362
+	if _319_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _319_v uint64
-		var _ = _319_v
-		var _out359 uint64
-		var _ = _out359
-		_out359 = inodem.Companion_Default___.GetVerf(node)
-		_319_v = _out359
-		if _319_v != verf || _319_v == uint64(0) {
+		var _320_v uint64
+		var _ = _320_v
+		var _out363 uint64
+		var _ = _out363
+		_out363 = inodem.Companion_Default___.GetVerf(node)
+		_320_v = _out363
+		if _320_v != verf || _320_v == uint64(0) {
 			st = accessm.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -373,40 +373,40 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _320_w bool
-	var _ = _320_w
-	var _out360 bool
-	var _ = _out360
-	_out360 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
-	_320_w = _out360
-	if !_320_w {
+	var _321_w bool
+	var _ = _321_w
+	var _out364 bool
+	var _ = _out364
+	_out364 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
+	_321_w = _out364
+	if !_321_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out361 uint32
-	var _ = _out361
-	var _out362 bool
-	var _ = _out362
-	_out361, _out362 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out361
-	later = _out362
+	var _out365 uint32
+	var _ = _out365
+	var _out366 bool
+	var _ = _out366
+	_out365, _out366 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out365
+	later = _out366
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out363 *dbytes.Bytes
-	var _ = _out363
-	_out363 = d.Fs.GetInode(txn, ino, true)
-	node = _out363
+	var _out367 *dbytes.Bytes
+	var _ = _out367
+	_out367 = d.Fs.GetInode(txn, ino, true)
+	node = _out367
 	inodem.Companion_Default___.SetMtime(node, s, ns)
 	inodem.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
-		var _321_mode uint32
-		var _ = _321_mode
-		var _out364 uint32
-		var _ = _out364
-		_out364 = inodem.Companion_Default___.GetMode(node)
-		_321_mode = _out364
-		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_321_mode))
+		var _322_mode uint32
+		var _ = _322_mode
+		var _out368 uint32
+		var _ = _out368
+		_out368 = inodem.Companion_Default___.GetMode(node)
+		_322_mode = _out368
+		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_322_mode))
 	}
 	d.PutInode(txn, ino, node)
 	return st, node, later
@@ -423,46 +423,46 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _322_found bool = false
-	var _ = _322_found
-	var _323_x uint64 = 0
-	var _ = _323_x
-	var _out365 uint32
-	var _ = _out365
-	var _out366 *dbytes.Bytes
-	var _ = _out366
-	var _out367 bool
-	var _ = _out367
-	var _out368 uint64
-	var _ = _out368
-	_out365, _out366, _out367, _out368 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), a, false)
-	st = _out365
-	before = _out366
-	_322_found = _out367
-	_323_x = _out368
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
+	var _323_found bool = false
+	var _ = _323_found
+	var _324_x uint64 = 0
+	var _ = _324_x
 	var _out369 uint32
 	var _ = _out369
-	var _out370 uint64
+	var _out370 *dbytes.Bytes
 	var _ = _out370
-	_out369, _out370 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.DIR(), a, uint32(493), s, ns)
+	var _out371 bool
+	var _ = _out371
+	var _out372 uint64
+	var _ = _out372
+	_out369, _out370, _out371, _out372 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), a, false)
 	st = _out369
-	ino = _out370
+	before = _out370
+	_323_found = _out371
+	_324_x = _out372
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out371 uint32
-	var _ = _out371
-	var _out372 *dbytes.Bytes
-	var _ = _out372
-	var _out373 *dbytes.Bytes
+	var _out373 uint32
 	var _ = _out373
-	_out371, _out372, _out373 = Companion_Default___.Enter(txn, d, dino, name, ino, true, s, ns)
-	st = _out371
-	node = _out372
-	after = _out373
+	var _out374 uint64
+	var _ = _out374
+	_out373, _out374 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.DIR(), a, uint32(493), s, ns)
+	st = _out373
+	ino = _out374
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out375 uint32
+	var _ = _out375
+	var _out376 *dbytes.Bytes
+	var _ = _out376
+	var _out377 *dbytes.Bytes
+	var _ = _out377
+	_out375, _out376, _out377 = Companion_Default___.Enter(txn, d, dino, name, ino, true, s, ns)
+	st = _out375
+	node = _out376
+	after = _out377
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attropm.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -477,72 +477,72 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _324_found bool = false
-	var _ = _324_found
-	var _325_x uint64 = 0
-	var _ = _325_x
-	var _326_len uint64
-	var _ = _326_len
-	_326_len = target.Len()
-	var _327_bad uint32
-	var _ = _327_bad
-	_327_bad = func() uint32 {
-		if _326_len == uint64(0) {
+	var _325_found bool = false
+	var _ = _325_found
+	var _326_x uint64 = 0
+	var _ = _326_x
+	var _327_len uint64
+	var _ = _327_len
+	_327_len = target.Len()
+	var _328_bad uint32
+	var _ = _328_bad
+	_328_bad = func() uint32 {
+		if _327_len == uint64(0) {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _326_len > uint64(4095) {
+			if _327_len > uint64(4095) {
 				return accessm.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out374 uint32
-	var _ = _out374
-	var _out375 *dbytes.Bytes
-	var _ = _out375
-	var _out376 bool
-	var _ = _out376
-	var _out377 uint64
-	var _ = _out377
-	_out374, _out375, _out376, _out377 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _327_bad, a, false)
-	st = _out374
-	before = _out375
-	_324_found = _out376
-	_325_x = _out377
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
 	var _out378 uint32
 	var _ = _out378
-	var _out379 uint64
+	var _out379 *dbytes.Bytes
 	var _ = _out379
-	_out378, _out379 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.LNK(), a, uint32(511), s, ns)
+	var _out380 bool
+	var _ = _out380
+	var _out381 uint64
+	var _ = _out381
+	_out378, _out379, _out380, _out381 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _328_bad, a, false)
 	st = _out378
-	ino = _out379
+	before = _out379
+	_325_found = _out380
+	_326_x = _out381
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _328_ok bool
-	var _ = _328_ok
-	var _out380 bool
-	var _ = _out380
-	_out380 = d.Write(txn, ino, uint64(0), target, uint64(0), _326_len)
-	_328_ok = _out380
-	if !_328_ok {
+	var _out382 uint32
+	var _ = _out382
+	var _out383 uint64
+	var _ = _out383
+	_out382, _out383 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.LNK(), a, uint32(511), s, ns)
+	st = _out382
+	ino = _out383
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _329_ok bool
+	var _ = _329_ok
+	var _out384 bool
+	var _ = _out384
+	_out384 = d.Write(txn, ino, uint64(0), target, uint64(0), _327_len)
+	_329_ok = _out384
+	if !_329_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino, node, before, after
 	}
-	var _out381 uint32
-	var _ = _out381
-	var _out382 *dbytes.Bytes
-	var _ = _out382
-	var _out383 *dbytes.Bytes
-	var _ = _out383
-	_out381, _out382, _out383 = Companion_Default___.Enter(txn, d, dino, name, ino, false, s, ns)
-	st = _out381
-	node = _out382
-	after = _out383
+	var _out385 uint32
+	var _ = _out385
+	var _out386 *dbytes.Bytes
+	var _ = _out386
+	var _out387 *dbytes.Bytes
+	var _ = _out387
+	_out385, _out386, _out387 = Companion_Default___.Enter(txn, d, dino, name, ino, false, s, ns)
+	st = _out385
+	node = _out386
+	after = _out387
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attropm.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -557,72 +557,72 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _329_found bool = false
-	var _ = _329_found
-	var _330_x uint64 = 0
-	var _ = _330_x
-	var _331_dev bool
-	var _ = _331_dev
-	_331_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
-	var _332_bad uint32
-	var _ = _332_bad
-	_332_bad = func() uint32 {
-		if !_331_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
+	var _330_found bool = false
+	var _ = _330_found
+	var _331_x uint64 = 0
+	var _ = _331_x
+	var _332_dev bool
+	var _ = _332_dev
+	_332_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
+	var _333_bad uint32
+	var _ = _333_bad
+	_333_bad = func() uint32 {
+		if !_332_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
 			return accessm.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _331_dev && c.Uid != uint32(0) {
+			if _332_dev && c.Uid != uint32(0) {
 				return accessm.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out384 uint32
-	var _ = _out384
-	var _out385 *dbytes.Bytes
-	var _ = _out385
-	var _out386 bool
-	var _ = _out386
-	var _out387 uint64
-	var _ = _out387
-	_out384, _out385, _out386, _out387 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _332_bad, a, false)
-	st = _out384
-	before = _out385
-	_329_found = _out386
-	_330_x = _out387
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
 	var _out388 uint32
 	var _ = _out388
-	var _out389 uint64
+	var _out389 *dbytes.Bytes
 	var _ = _out389
-	_out388, _out389 = Companion_Default___.NewNode(txn, d, c, dino, before, ty, a, uint32(420), s, ns)
+	var _out390 bool
+	var _ = _out390
+	var _out391 uint64
+	var _ = _out391
+	_out388, _out389, _out390, _out391 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _333_bad, a, false)
 	st = _out388
-	ino = _out389
+	before = _out389
+	_330_found = _out390
+	_331_x = _out391
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	if _331_dev {
-		var _333_ip *dbytes.Bytes
-		var _ = _333_ip
-		var _out390 *dbytes.Bytes
-		var _ = _out390
-		_out390 = d.Fs.GetInode(txn, ino, true)
-		_333_ip = _out390
-		inodem.Companion_Default___.SetRdev(_333_ip, maj, min)
-		d.PutInode(txn, ino, _333_ip)
-	}
-	var _out391 uint32
-	var _ = _out391
-	var _out392 *dbytes.Bytes
+	var _out392 uint32
 	var _ = _out392
-	var _out393 *dbytes.Bytes
+	var _out393 uint64
 	var _ = _out393
-	_out391, _out392, _out393 = Companion_Default___.Enter(txn, d, dino, name, ino, false, s, ns)
-	st = _out391
-	node = _out392
-	after = _out393
+	_out392, _out393 = Companion_Default___.NewNode(txn, d, c, dino, before, ty, a, uint32(420), s, ns)
+	st = _out392
+	ino = _out393
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	if _332_dev {
+		var _334_ip *dbytes.Bytes
+		var _ = _334_ip
+		var _out394 *dbytes.Bytes
+		var _ = _out394
+		_out394 = d.Fs.GetInode(txn, ino, true)
+		_334_ip = _out394
+		inodem.Companion_Default___.SetRdev(_334_ip, maj, min)
+		d.PutInode(txn, ino, _334_ip)
+	}
+	var _out395 uint32
+	var _ = _out395
+	var _out396 *dbytes.Bytes
+	var _ = _out396
+	var _out397 *dbytes.Bytes
+	var _ = _out397
+	_out395, _out396, _out397 = Companion_Default___.Enter(txn, d, dino, name, ino, false, s, ns)
+	st = _out395
+	node = _out396
+	after = _out397
 	return st, ino, node, before, after
 }
 

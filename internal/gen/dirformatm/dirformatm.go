@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dirfsm.DirFs {
 	var d *dirfsm.DirFs = (*dirfsm.DirFs)(nil)
 	var _ = d
-	var _199_f *bytem.ByteFs
-	var _ = _199_f
-	var _out178 *bytem.ByteFs
-	var _ = _out178
-	_out178 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_199_f = _out178
+	var _200_f *bytem.ByteFs
+	var _ = _200_f
+	var _out182 *bytem.ByteFs
+	var _ = _out182
+	_out182 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_200_f = _out182
 	var _nw3 = dirfsm.New_DirFs_()
 	var _ = _nw3
-	_nw3.Recover(_199_f)
+	_nw3.Recover(_200_f)
 	d = _nw3
 	return d
 }

@@ -65,21 +65,21 @@ func (_this type_DirFs_) String() string {
 func (_this *DirFs) Recover(fs *bytem.ByteFs) {
 	_this.Fs = fs
 }
-func (_this *DirFs) Blocks(txn *dtxn.Txn, d uint64, excl bool) uint64 {
+func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uint64) {
+	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _132_ip *dbytes.Bytes
-	var _ = _132_ip
-	var _out114 *dbytes.Bytes
-	var _ = _out114
-	_out114 = _this.Fs.GetInode(txn, d, excl)
-	_132_ip = _out114
-	var _out115 uint64
+	var _out115 *dbytes.Bytes
 	var _ = _out115
-	_out115 = inodem.Companion_Default___.GetSize(_132_ip)
-	n = _out115
+	_out115 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out115
+	var _out116 uint64
+	var _ = _out116
+	_out116 = inodem.Companion_Default___.GetSize(ip)
+	n = _out116
 	n = n / uint64(4096)
-	return n
+	return ip, n
 }
 func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64, uint64) {
 	var found bool = false
@@ -90,21 +90,26 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
+	var _132_ip *dbytes.Bytes
+	var _ = _132_ip
 	var _133_nb uint64
 	var _ = _133_nb
-	var _out116 uint64
-	var _ = _out116
-	_out116 = _this.Blocks(txn, d, excl)
-	_133_nb = _out116
+	var _out117 *dbytes.Bytes
+	var _ = _out117
+	var _out118 uint64
+	var _ = _out118
+	_out117, _out118 = _this.Open(txn, d, excl)
+	_132_ip = _out117
+	_133_nb = _out118
 	var _134_h uint64
 	var _ = _134_h
 	_134_h = dbytes.NameHash(name)
 	var _135_key uint64
 	var _ = _135_key
-	var _out117 uint64
-	var _ = _out117
-	_out117 = dirm.Companion_Default___.KeyFor(name, _134_h)
-	_135_key = _out117
+	var _out119 uint64
+	var _ = _out119
+	_out119 = dirm.Companion_Default___.KeyFor(name, _134_h)
+	_135_key = _out119
 	var _136_kind uint64
 	var _ = _136_kind
 	_136_kind = uint64(0)
@@ -117,50 +122,50 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
 	var _138_n uint64
 	var _ = _138_n
-	_138_n = uint64(0)
-	for _138_n < uint64(9) {
+	_138_n = uint64(9)
+	for _138_n > uint64(0) {
+		_138_n = _138_n - uint64(1)
 		var _139_blk uint64
 		var _ = _139_blk
-		var _out118 uint64
-		var _ = _out118
-		_out118 = dirm.Companion_Default___.BucketBlock(_134_h, _138_n, _136_kind)
-		_139_blk = _out118
+		var _out120 uint64
+		var _ = _out120
+		_out120 = dirm.Companion_Default___.BucketBlock(_134_h, _138_n, _136_kind)
+		_139_blk = _out120
 		var _140_fr uint64
 		var _ = _140_fr
 		_140_fr = uint64(0)
 		if _139_blk < _133_nb {
 			var _141_b *dbytes.Blk
 			var _ = _141_b
-			var _out119 *dbytes.Blk
-			var _ = _out119
-			_out119 = _this.Fs.ReadFileBlock(txn, d, _139_blk, excl)
-			_141_b = _out119
+			var _out121 *dbytes.Blk
+			var _ = _out121
+			_out121 = _this.Fs.ReadBlockOf(txn, _132_ip, d, _139_blk, excl)
+			_141_b = _out121
 			var _142_i uint64 = 0
 			var _ = _142_i
 			var _143_w uint64 = 0
 			var _ = _143_w
-			var _out120 bool
-			var _ = _out120
-			var _out121 uint64
-			var _ = _out121
-			var _out122 uint64
+			var _out122 bool
 			var _ = _out122
 			var _out123 uint64
 			var _ = _out123
-			_out120, _out121, _out122, _out123 = dirm.Companion_Default___.Search(_141_b, _139_blk, name, _135_key)
-			found = _out120
-			_142_i = _out121
-			_143_w = _out122
-			_140_fr = _out123
+			var _out124 uint64
+			var _ = _out124
+			var _out125 uint64
+			var _ = _out125
+			_out122, _out123, _out124, _out125 = dirm.Companion_Default___.Search(_141_b, _139_blk, name, _135_key)
+			found = _out122
+			_142_i = _out123
+			_143_w = _out124
+			_140_fr = _out125
 			if found {
 				ino, cell = _143_w%uint64(281474976710656), uint64(64)*_139_blk+_142_i
 				return found, ino, cell, lev
 			}
 		}
-		if _140_fr < uint64(64) && lev == uint64(9) {
+		if _140_fr < uint64(64) {
 			lev = _138_n
 		}
-		_138_n = _138_n + uint64(1)
 	}
 	return found, ino, cell, lev
 }
@@ -173,19 +178,19 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = _144_cell
 	var _145_lev uint64 = 0
 	var _ = _145_lev
-	var _out124 bool
-	var _ = _out124
-	var _out125 uint64
-	var _ = _out125
-	var _out126 uint64
+	var _out126 bool
 	var _ = _out126
 	var _out127 uint64
 	var _ = _out127
-	_out124, _out125, _out126, _out127 = _this.Find(txn, d, name, excl)
-	found = _out124
-	ino = _out125
-	_144_cell = _out126
-	_145_lev = _out127
+	var _out128 uint64
+	var _ = _out128
+	var _out129 uint64
+	var _ = _out129
+	_out126, _out127, _out128, _out129 = _this.Find(txn, d, name, excl)
+	found = _out126
+	ino = _out127
+	_144_cell = _out128
+	_145_lev = _out129
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -197,68 +202,81 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = hint
 	var _146_cell uint64 = 0
 	var _ = _146_cell
-	var _out128 bool
-	var _ = _out128
-	var _out129 uint64
-	var _ = _out129
-	var _out130 uint64
+	var _out130 bool
 	var _ = _out130
 	var _out131 uint64
 	var _ = _out131
-	_out128, _out129, _out130, _out131 = _this.Find(txn, d, name, excl)
-	found = _out128
-	ino = _out129
-	_146_cell = _out130
-	hint = _out131
+	var _out132 uint64
+	var _ = _out132
+	var _out133 uint64
+	var _ = _out133
+	_out130, _out131, _out132, _out133 = _this.Find(txn, d, name, excl)
+	found = _out130
+	ino = _out131
+	_146_cell = _out132
+	hint = _out133
 	return found, ino, hint
 }
-func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, delta uint64, down bool) bool {
+func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _147_len uint64
-	var _ = _147_len
-	_147_len = s.Len()
-	var _out132 bool
-	var _ = _out132
-	_out132 = _this.Fs.Write(txn, d, off, s, uint64(0), _147_len)
-	ok = _out132
+	var _147_ip *dbytes.Bytes
+	var _ = _147_ip
+	var _out134 *dbytes.Bytes
+	var _ = _out134
+	_out134 = _this.Fs.GetInode(txn, d, true)
+	_147_ip = _out134
+	var _148_n uint64
+	var _ = _148_n
+	var _out135 uint64
+	var _ = _out135
+	_out135 = inodem.Companion_Default___.GetNent(_147_ip)
+	_148_n = _out135
+	if !down && _148_n == uint64(18446744073709551615) {
+		ok = false
+		return ok
+	}
+	if down {
+		_148_n = _148_n - uint64(1)
+	} else {
+		_148_n = _148_n + uint64(1)
+	}
+	inodem.Companion_Default___.SetNent(_147_ip, _148_n)
+	_this.Fs.PutInode(txn, d, _147_ip)
+	ok = true
+	return ok
+}
+func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
+	var ok bool = false
+	var _ = ok
+	var _149_len uint64
+	var _ = _149_len
+	_149_len = s.Len()
+	var _out136 bool
+	var _ = _out136
+	_out136 = _this.Fs.Write(txn, d, off, s, uint64(0), _149_len)
+	ok = _out136
 	if !ok {
 		return ok
 	}
-	if delta != uint64(0) {
-		var _148_ip *dbytes.Bytes
-		var _ = _148_ip
-		var _out133 *dbytes.Bytes
-		var _ = _out133
-		_out133 = _this.Fs.GetInode(txn, d, true)
-		_148_ip = _out133
-		var _149_n uint64
-		var _ = _149_n
-		var _out134 uint64
-		var _ = _out134
-		_out134 = inodem.Companion_Default___.GetNent(_148_ip)
-		_149_n = _out134
-		if down {
-			_149_n = _149_n - uint64(1)
-		} else {
-			if _149_n == uint64(18446744073709551615) {
-				ok = false
-				return ok
-			}
-			_149_n = _149_n + uint64(1)
+	if count {
+		var _out137 bool
+		var _ = _out137
+		_out137 = _this.Count(txn, d, down)
+		ok = _out137
+		if !ok {
+			return ok
 		}
-		inodem.Companion_Default___.SetNent(_148_ip, _149_n)
-		_this.Fs.PutInode(txn, d, _148_ip)
 	}
 	return ok
 }
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out135 bool
-	var _ = _out135
-	_out135 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out135
+	var _out138 bool
+	var _ = _out138
+	_out138 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out138
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
@@ -269,37 +287,37 @@ func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino ui
 	_150_h = dbytes.NameHash(name)
 	var _151_key uint64
 	var _ = _151_key
-	var _out136 uint64
-	var _ = _out136
-	_out136 = dirm.Companion_Default___.KeyFor(name, _150_h)
-	_151_key = _out136
+	var _out139 uint64
+	var _ = _out139
+	_out139 = dirm.Companion_Default___.KeyFor(name, _150_h)
+	_151_key = _out139
 	var _152_cell uint64 = 0
 	var _ = _152_cell
 	var _153_size uint64 = 0
 	var _ = _153_size
-	var _out137 bool
-	var _ = _out137
-	var _out138 uint64
-	var _ = _out138
-	var _out139 uint64
-	var _ = _out139
-	_out137, _out138, _out139 = _this.Room(txn, d, name, _150_h, hint)
-	ok = _out137
-	_152_cell = _out138
-	_153_size = _out139
+	var _out140 bool
+	var _ = _out140
+	var _out141 uint64
+	var _ = _out141
+	var _out142 uint64
+	var _ = _out142
+	_out140, _out141, _out142 = _this.Room(txn, d, name, _150_h, hint)
+	ok = _out140
+	_152_cell = _out141
+	_153_size = _out142
 	if !ok {
 		return ok
 	}
 	var _154_s *dbytes.Bytes
 	var _ = _154_s
-	var _out140 *dbytes.Bytes
-	var _ = _out140
-	_out140 = dirm.Companion_Default___.MakeSlot(_153_size, ino, name, _151_key)
-	_154_s = _out140
-	var _out141 bool
-	var _ = _out141
-	_out141 = _this.Store(txn, d, uint64(64)*_152_cell, _154_s, uint64(1), false)
-	ok = _out141
+	var _out143 *dbytes.Bytes
+	var _ = _out143
+	_out143 = dirm.Companion_Default___.MakeSlot(_153_size, ino, name, _151_key)
+	_154_s = _out143
+	var _out144 bool
+	var _ = _out144
+	_out144 = _this.Store(txn, d, uint64(64)*_152_cell, _154_s, true, false)
+	ok = _out144
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -309,53 +327,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _155_nb uint64
-	var _ = _155_nb
-	var _out142 uint64
-	var _ = _out142
-	_out142 = _this.Blocks(txn, d, true)
-	_155_nb = _out142
-	var _156_l uint64
-	var _ = _156_l
-	_156_l = name.Len()
-	var _157_kind uint64
-	var _ = _157_kind
-	_157_kind = uint64(0)
+	var _155_ip *dbytes.Bytes
+	var _ = _155_ip
+	var _156_nb uint64
+	var _ = _156_nb
+	var _out145 *dbytes.Bytes
+	var _ = _out145
+	var _out146 uint64
+	var _ = _out146
+	_out145, _out146 = _this.Open(txn, d, true)
+	_155_ip = _out145
+	_156_nb = _out146
+	var _157_l uint64
+	var _ = _157_l
+	_157_l = name.Len()
+	var _158_kind uint64
+	var _ = _158_kind
+	_158_kind = uint64(0)
 	size = uint64(64)
-	if _156_l > uint64(56) {
-		_157_kind, size = uint64(1), uint64(512)
+	if _157_l > uint64(56) {
+		_158_kind, size = uint64(1), uint64(512)
 	}
-	var _158_n uint64
-	var _ = _158_n
-	_158_n = from
-	for _158_n < uint64(9) {
-		var _159_blk uint64
-		var _ = _159_blk
-		var _out143 uint64
-		var _ = _out143
-		_out143 = dirm.Companion_Default___.BucketBlock(h, _158_n, _157_kind)
-		_159_blk = _out143
-		if _159_blk >= _155_nb {
-			ok, cell, size = true, uint64(64)*_159_blk, uint64(4096)
+	var _159_n uint64
+	var _ = _159_n
+	_159_n = from
+	for _159_n < uint64(9) {
+		var _160_blk uint64
+		var _ = _160_blk
+		var _out147 uint64
+		var _ = _out147
+		_out147 = dirm.Companion_Default___.BucketBlock(h, _159_n, _158_kind)
+		_160_blk = _out147
+		if _160_blk >= _156_nb {
+			ok, cell, size = true, uint64(64)*_160_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _160_b *dbytes.Blk
-		var _ = _160_b
-		var _out144 *dbytes.Blk
-		var _ = _out144
-		_out144 = _this.Fs.ReadFileBlock(txn, d, _159_blk, true)
-		_160_b = _out144
-		var _161_i uint64
-		var _ = _161_i
-		var _out145 uint64
-		var _ = _out145
-		_out145 = dirm.Companion_Default___.SearchFree(_160_b, _159_blk)
-		_161_i = _out145
-		if _161_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_159_blk+_161_i, size
+		var _161_b *dbytes.Blk
+		var _ = _161_b
+		var _out148 *dbytes.Blk
+		var _ = _out148
+		_out148 = _this.Fs.ReadBlockOf(txn, _155_ip, d, _160_blk, true)
+		_161_b = _out148
+		var _162_i uint64
+		var _ = _162_i
+		var _out149 uint64
+		var _ = _out149
+		_out149 = dirm.Companion_Default___.SearchFree(_161_b, _160_blk)
+		_162_i = _out149
+		if _162_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_160_blk+_162_i, size
 			return ok, cell, size
 		}
-		_158_n = _158_n + uint64(1)
+		_159_n = _159_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -363,168 +386,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _162_found bool
-	var _ = _162_found
-	var _163_ino0 uint64
-	var _ = _163_ino0
-	var _164_cell uint64
-	var _ = _164_cell
-	var _165_lev uint64
-	var _ = _165_lev
-	var _out146 bool
-	var _ = _out146
-	var _out147 uint64
-	var _ = _out147
-	var _out148 uint64
-	var _ = _out148
-	var _out149 uint64
-	var _ = _out149
-	_out146, _out147, _out148, _out149 = _this.Find(txn, d, name, true)
-	_162_found = _out146
-	_163_ino0 = _out147
-	_164_cell = _out148
-	_165_lev = _out149
-	var _166_h uint64
-	var _ = _166_h
-	_166_h = dbytes.NameHash(name)
-	var _167_key uint64
-	var _ = _167_key
-	var _out150 uint64
+	var _163_found bool
+	var _ = _163_found
+	var _164_ino0 uint64
+	var _ = _164_ino0
+	var _165_cell uint64
+	var _ = _165_cell
+	var _166_lev uint64
+	var _ = _166_lev
+	var _out150 bool
 	var _ = _out150
-	_out150 = dirm.Companion_Default___.KeyFor(name, _166_h)
-	_167_key = _out150
-	var _168_size uint64
-	var _ = _168_size
-	_168_size = uint64(64)
-	if _164_cell/uint64(64)%uint64(2) == uint64(1) {
-		_168_size = uint64(512)
-	}
-	var _169_s *dbytes.Bytes
-	var _ = _169_s
-	var _out151 *dbytes.Bytes
+	var _out151 uint64
 	var _ = _out151
-	_out151 = dirm.Companion_Default___.MakeSlot(_168_size, ino, name, _167_key)
-	_169_s = _out151
-	var _out152 bool
+	var _out152 uint64
 	var _ = _out152
-	_out152 = _this.Store(txn, d, uint64(64)*_164_cell, _169_s, uint64(0), false)
-	ok = _out152
+	var _out153 uint64
+	var _ = _out153
+	_out150, _out151, _out152, _out153 = _this.Find(txn, d, name, true)
+	_163_found = _out150
+	_164_ino0 = _out151
+	_165_cell = _out152
+	_166_lev = _out153
+	var _167_h uint64
+	var _ = _167_h
+	_167_h = dbytes.NameHash(name)
+	var _168_key uint64
+	var _ = _168_key
+	var _out154 uint64
+	var _ = _out154
+	_out154 = dirm.Companion_Default___.KeyFor(name, _167_h)
+	_168_key = _out154
+	var _169_size uint64
+	var _ = _169_size
+	_169_size = uint64(64)
+	if _165_cell/uint64(64)%uint64(2) == uint64(1) {
+		_169_size = uint64(512)
+	}
+	var _170_s *dbytes.Bytes
+	var _ = _170_s
+	var _out155 *dbytes.Bytes
+	var _ = _out155
+	_out155 = dirm.Companion_Default___.MakeSlot(_169_size, ino, name, _168_key)
+	_170_s = _out155
+	var _out156 bool
+	var _ = _out156
+	_out156 = _this.Store(txn, d, uint64(64)*_165_cell, _170_s, false, false)
+	ok = _out156
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _170_found bool
-	var _ = _170_found
-	var _171_ino0 uint64
-	var _ = _171_ino0
-	var _172_cell uint64
-	var _ = _172_cell
-	var _173_lev uint64
-	var _ = _173_lev
-	var _out153 bool
-	var _ = _out153
-	var _out154 uint64
-	var _ = _out154
-	var _out155 uint64
-	var _ = _out155
-	var _out156 uint64
-	var _ = _out156
-	_out153, _out154, _out155, _out156 = _this.Find(txn, d, name, true)
-	_170_found = _out153
-	_171_ino0 = _out154
-	_172_cell = _out155
-	_173_lev = _out156
-	var _174_size uint64
-	var _ = _174_size
-	_174_size = uint64(64)
-	if _172_cell/uint64(64)%uint64(2) == uint64(1) {
-		_174_size = uint64(512)
-	}
-	var _175_s *dbytes.Bytes
-	var _ = _175_s
-	var _out157 *dbytes.Bytes
+	var _171_found bool
+	var _ = _171_found
+	var _172_ino0 uint64
+	var _ = _172_ino0
+	var _173_cell uint64
+	var _ = _173_cell
+	var _174_lev uint64
+	var _ = _174_lev
+	var _out157 bool
 	var _ = _out157
-	_out157 = dbytes.NewBytes(_174_size)
-	_175_s = _out157
-	var _out158 bool
+	var _out158 uint64
 	var _ = _out158
-	_out158 = _this.Store(txn, d, uint64(64)*_172_cell, _175_s, uint64(1), true)
-	ok = _out158
+	var _out159 uint64
+	var _ = _out159
+	var _out160 uint64
+	var _ = _out160
+	_out157, _out158, _out159, _out160 = _this.Find(txn, d, name, true)
+	_171_found = _out157
+	_172_ino0 = _out158
+	_173_cell = _out159
+	_174_lev = _out160
+	var _175_size uint64
+	var _ = _175_size
+	_175_size = uint64(64)
+	if _173_cell/uint64(64)%uint64(2) == uint64(1) {
+		_175_size = uint64(512)
+	}
+	var _176_s *dbytes.Bytes
+	var _ = _176_s
+	var _out161 *dbytes.Bytes
+	var _ = _out161
+	_out161 = dbytes.NewBytes(_175_size)
+	_176_s = _out161
+	var _out162 bool
+	var _ = _out162
+	_out162 = _this.Store(txn, d, uint64(64)*_173_cell, _176_s, true, true)
+	ok = _out162
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _176_ip *dbytes.Bytes
-	var _ = _176_ip
-	var _out159 *dbytes.Bytes
-	var _ = _out159
-	_out159 = _this.Fs.GetInode(txn, d, false)
-	_176_ip = _out159
-	var _177_n uint64
-	var _ = _177_n
-	var _out160 uint64
-	var _ = _out160
-	_out160 = inodem.Companion_Default___.GetNent(_176_ip)
-	_177_n = _out160
-	e = _177_n == uint64(0)
+	var _177_ip *dbytes.Bytes
+	var _ = _177_ip
+	var _out163 *dbytes.Bytes
+	var _ = _out163
+	_out163 = _this.Fs.GetInode(txn, d, false)
+	_177_ip = _out163
+	var _178_n uint64
+	var _ = _178_n
+	var _out164 uint64
+	var _ = _out164
+	_out164 = inodem.Companion_Default___.GetNent(_177_ip)
+	_178_n = _out164
+	e = _178_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _178_ip *dbytes.Bytes
-	var _ = _178_ip
-	var _out161 *dbytes.Bytes
-	var _ = _out161
-	_out161 = _this.Fs.GetInode(txn, d, false)
-	_178_ip = _out161
-	var _179_nb uint64
-	var _ = _179_nb
-	var _out162 uint64
-	var _ = _out162
-	_out162 = inodem.Companion_Default___.GetSize(_178_ip)
-	_179_nb = _out162
-	_179_nb = _179_nb / uint64(4096)
-	var _180_c uint64
-	var _ = _180_c
-	_180_c = uint64(0)
+	var _179_ip *dbytes.Bytes
+	var _ = _179_ip
+	var _180_nb uint64
+	var _ = _180_nb
+	var _out165 *dbytes.Bytes
+	var _ = _out165
+	var _out166 uint64
+	var _ = _out166
+	_out165, _out166 = _this.Open(txn, d, false)
+	_179_ip = _out165
+	_180_nb = _out166
+	var _181_c uint64
+	var _ = _181_c
+	_181_c = uint64(0)
 	if cookie >= uint64(3) {
-		_180_c = cookie - uint64(2)
+		_181_c = cookie - uint64(2)
 	}
-	var _181_blk uint64
-	var _ = _181_blk
-	var _182_i uint64
-	var _ = _182_i
-	_181_blk, _182_i = _180_c/uint64(64), _180_c%uint64(64)
-	for _181_blk < _179_nb {
-		var _183_next uint64
-		var _ = _183_next
-		var _out163 uint64
-		var _ = _out163
-		_out163 = _this.SkipHoles(txn, _178_ip, d, _181_blk, _179_nb)
-		_183_next = _out163
-		if _183_next != _181_blk {
-			_181_blk, _182_i = _183_next, uint64(0)
+	var _182_blk uint64
+	var _ = _182_blk
+	var _183_i uint64
+	var _ = _183_i
+	_182_blk, _183_i = _181_c/uint64(64), _181_c%uint64(64)
+	for _182_blk < _180_nb {
+		var _184_next uint64
+		var _ = _184_next
+		var _out167 uint64
+		var _ = _out167
+		_out167 = _this.SkipHoles(txn, _179_ip, d, _182_blk, _180_nb)
+		_184_next = _out167
+		if _184_next != _182_blk {
+			_182_blk, _183_i = _184_next, uint64(0)
 		} else {
-			var _184_b *dbytes.Blk
-			var _ = _184_b
-			var _out164 *dbytes.Blk
-			var _ = _out164
-			_out164 = _this.Fs.Fs.ReadData(txn, _178_ip, _181_blk, false)
-			_184_b = _out164
-			var _185_fits bool
-			var _ = _185_fits
-			var _out165 bool
-			var _ = _out165
-			_out165 = Companion_Default___.ListBlock(_184_b, _181_blk, _182_i, out)
-			_185_fits = _out165
-			if !_185_fits {
+			var _185_b *dbytes.Blk
+			var _ = _185_b
+			var _out168 *dbytes.Blk
+			var _ = _out168
+			_out168 = _this.Fs.Fs.ReadData(txn, _179_ip, _182_blk, false)
+			_185_b = _out168
+			var _186_fits bool
+			var _ = _186_fits
+			var _out169 bool
+			var _ = _out169
+			_out169 = Companion_Default___.ListBlock(_185_b, _182_blk, _183_i, out)
+			_186_fits = _out169
+			if !_186_fits {
 				eof = false
 				return eof
 			}
-			_181_blk, _182_i = _181_blk+uint64(1), uint64(0)
+			_182_blk, _183_i = _182_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -534,29 +555,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _186_k uint64
-	var _ = _186_k
-	_186_k = posm.Companion_Default___.FlatK(n)
-	if _186_k < uint64(12) {
+	var _187_k uint64
+	var _ = _187_k
+	_187_k = posm.Companion_Default___.FlatK(n)
+	if _187_k < uint64(12) {
 		return m
 	}
-	var _187_pb *dbytes.Blk
-	var _ = _187_pb
-	var _out166 *dbytes.Blk
-	var _ = _out166
-	_out166 = _this.Fs.Fs.ReadParent(txn, ip, _186_k, posm.Companion_Default___.MaxLev(_186_k), posm.Companion_Default___.FlatJ(n), false)
-	_187_pb = _out166
-	var _188_i uint64
-	var _ = _188_i
-	_188_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _188_i < uint64(512) {
-		var _189_bn uint64
-		var _ = _189_bn
-		_189_bn = _187_pb.U64(uint64(8) * _188_i)
-		if _189_bn != uint64(0) {
+	var _188_pb *dbytes.Blk
+	var _ = _188_pb
+	var _out170 *dbytes.Blk
+	var _ = _out170
+	_out170 = _this.Fs.Fs.ReadParent(txn, ip, _187_k, posm.Companion_Default___.MaxLev(_187_k), posm.Companion_Default___.FlatJ(n), false)
+	_188_pb = _out170
+	var _189_i uint64
+	var _ = _189_i
+	_189_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _189_i < uint64(512) {
+		var _190_bn uint64
+		var _ = _190_bn
+		_190_bn = _188_pb.U64(uint64(8) * _189_i)
+		if _190_bn != uint64(0) {
 			return m
 		}
-		m, _188_i = m+uint64(1), _188_i+uint64(1)
+		m, _189_i = m+uint64(1), _189_i+uint64(1)
 	}
 	return m
 }
@@ -565,22 +586,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out167 bool
-	var _ = _out167
-	var _out168 uint64
-	var _ = _out168
-	_out167, _out168 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out167
-	ino = _out168
+	var _out171 bool
+	var _ = _out171
+	var _out172 uint64
+	var _ = _out172
+	_out171, _out172 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out171
+	ino = _out172
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out169 bool
-	var _ = _out169
-	_out169 = _this.Fs.FreeInode(txn, ino)
-	ok = _out169
+	var _out173 bool
+	var _ = _out173
+	_out173 = _this.Fs.FreeInode(txn, ino)
+	ok = _out173
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -589,28 +610,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out170 bool
-	var _ = _out170
-	_out170 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out170
+	var _out174 bool
+	var _ = _out174
+	_out174 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out174
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out171 bool
-	var _ = _out171
-	_out171 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out171
+	var _out175 bool
+	var _ = _out175
+	_out175 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out175
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out172 bool
-	var _ = _out172
-	_out172 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out172
+	var _out176 bool
+	var _ = _out176
+	_out176 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out176
 	return done
 }
 
@@ -662,38 +683,38 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _190_step uint64
-	var _ = _190_step
-	var _191_cap uint64
-	var _ = _191_cap
-	_190_step, _191_cap = uint64(1), uint64(56)
-	var _192_i uint64
-	var _ = _192_i
-	_192_i = from
+	var _191_step uint64
+	var _ = _191_step
+	var _192_cap uint64
+	var _ = _192_cap
+	_191_step, _192_cap = uint64(1), uint64(56)
+	var _193_i uint64
+	var _ = _193_i
+	_193_i = from
 	if blk%uint64(2) == uint64(1) {
-		_190_step, _191_cap = uint64(8), uint64(255)
-		_192_i = (_192_i + uint64(7)) / uint64(8) * uint64(8)
+		_191_step, _192_cap = uint64(8), uint64(255)
+		_193_i = (_193_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _192_i < uint64(64) {
-		var _193_w uint64
-		var _ = _193_w
-		_193_w = b.U64(uint64(64) * _192_i)
-		if _193_w != uint64(0) {
-			var _194_l uint64
-			var _ = _194_l
-			_194_l = _193_w / uint64(281474976710656) % uint64(256)
-			if _194_l > _191_cap {
-				_194_l = _191_cap
+	for _193_i < uint64(64) {
+		var _194_w uint64
+		var _ = _194_w
+		_194_w = b.U64(uint64(64) * _193_i)
+		if _194_w != uint64(0) {
+			var _195_l uint64
+			var _ = _195_l
+			_195_l = _194_w / uint64(281474976710656) % uint64(256)
+			if _195_l > _192_cap {
+				_195_l = _192_cap
 			}
-			var _out173 bool
-			var _ = _out173
-			_out173 = out.Offer(_193_w%uint64(281474976710656), b, uint64(64)*_192_i+uint64(8), _194_l, uint64(64)*blk+_192_i+uint64(3))
-			fits = _out173
+			var _out177 bool
+			var _ = _out177
+			_out177 = out.Offer(_194_w%uint64(281474976710656), b, uint64(64)*_193_i+uint64(8), _195_l, uint64(64)*blk+_193_i+uint64(3))
+			fits = _out177
 			if !fits {
 				return fits
 			}
 		}
-		_192_i = _192_i + _190_step
+		_193_i = _193_i + _191_step
 	}
 	fits = true
 	return fits

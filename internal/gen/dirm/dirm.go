@@ -110,10 +110,10 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out112 bool
-			var _ = _out112
-			_out112 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out112
+			var _out113 bool
+			var _ = _out113
+			_out113 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out113
 			if found {
 				return found, i, w, fr
 			}
@@ -149,10 +149,10 @@ func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) u
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out113 *dbytes.Bytes
-	var _ = _out113
-	_out113 = dbytes.NewBytes(size)
-	s = _out113
+	var _out114 *dbytes.Bytes
+	var _ = _out114
+	_out114 = dbytes.NewBytes(size)
+	s = _out114
 	var _131_l uint64
 	var _ = _131_l
 	_131_l = name.Len()

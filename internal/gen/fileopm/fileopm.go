@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _279_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _279_ip
-	var _out280 uint32
-	var _ = _out280
-	var _out281 *dbytes.Bytes
-	var _ = _out281
-	_out280, _out281 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out280
-	_279_ip = _out281
+	var _280_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _280_ip
+	var _out284 uint32
+	var _ = _out284
+	var _out285 *dbytes.Bytes
+	var _ = _out285
+	_out284, _out285 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out284
+	_280_ip = _out285
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _279_ip
-	var _280_ty uint32
-	var _ = _280_ty
-	var _out282 uint32
-	var _ = _out282
-	_out282 = inodem.Companion_Default___.GetTy(_279_ip)
-	_280_ty = _out282
-	if _280_ty != accessm.Companion_Default___.REG() {
+	after = _280_ip
+	var _281_ty uint32
+	var _ = _281_ty
+	var _out286 uint32
+	var _ = _out286
+	_out286 = inodem.Companion_Default___.GetTy(_280_ip)
+	_281_ty = _out286
+	if _281_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _281_r bool
-	var _ = _281_r
-	var _out283 bool
-	var _ = _out283
-	_out283 = accessm.Companion_Default___.MayData(c, _279_ip, accessm.Companion_Default___.MAYR())
-	_281_r = _out283
-	var _282_x bool
-	var _ = _282_x
-	var _out284 bool
-	var _ = _out284
-	_out284 = accessm.Companion_Default___.May(c, _279_ip, accessm.Companion_Default___.MAYX())
-	_282_x = _out284
-	if !_281_r && !_282_x {
+	var _282_r bool
+	var _ = _282_r
+	var _out287 bool
+	var _ = _out287
+	_out287 = accessm.Companion_Default___.MayData(c, _280_ip, accessm.Companion_Default___.MAYR())
+	_282_r = _out287
+	var _283_x bool
+	var _ = _283_x
+	var _out288 bool
+	var _ = _out288
+	_out288 = accessm.Companion_Default___.May(c, _280_ip, accessm.Companion_Default___.MAYX())
+	_283_x = _out288
+	if !_282_r && !_283_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _283_size uint64
-	var _ = _283_size
-	var _out285 uint64
-	var _ = _out285
-	_out285 = inodem.Companion_Default___.GetSize(_279_ip)
-	_283_size = _out285
-	eof = off >= _283_size || len_ >= _283_size-off
-	var _out286 *dbytes.Bytes
-	var _ = _out286
-	_out286 = d.Fs.Read(txn, ino, off, len_)
-	data = _out286
+	var _284_size uint64
+	var _ = _284_size
+	var _out289 uint64
+	var _ = _out289
+	_out289 = inodem.Companion_Default___.GetSize(_280_ip)
+	_284_size = _out289
+	eof = off >= _284_size || len_ >= _284_size-off
+	var _out290 *dbytes.Bytes
+	var _ = _out290
+	_out290 = d.Fs.Read(txn, ino, off, len_)
+	data = _out290
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _284_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _284_ip
-	var _out287 uint32
-	var _ = _out287
-	var _out288 *dbytes.Bytes
-	var _ = _out288
-	_out287, _out288 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out287
-	_284_ip = _out288
+	var _285_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _285_ip
+	var _out291 uint32
+	var _ = _out291
+	var _out292 *dbytes.Bytes
+	var _ = _out292
+	_out291, _out292 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out291
+	_285_ip = _out292
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _284_ip
-	var _285_ty uint32
-	var _ = _285_ty
-	var _out289 uint32
-	var _ = _out289
-	_out289 = inodem.Companion_Default___.GetTy(_284_ip)
-	_285_ty = _out289
-	if _285_ty != accessm.Companion_Default___.REG() {
+	before = _285_ip
+	var _286_ty uint32
+	var _ = _286_ty
+	var _out293 uint32
+	var _ = _out293
+	_out293 = inodem.Companion_Default___.GetTy(_285_ip)
+	_286_ty = _out293
+	if _286_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _286_w bool
-	var _ = _286_w
-	var _out290 bool
-	var _ = _out290
-	_out290 = accessm.Companion_Default___.MayData(c, _284_ip, accessm.Companion_Default___.MAYW())
-	_286_w = _out290
-	if !_286_w {
+	var _287_w bool
+	var _ = _287_w
+	var _out294 bool
+	var _ = _out294
+	_out294 = accessm.Companion_Default___.MayData(c, _285_ip, accessm.Companion_Default___.MAYW())
+	_287_w = _out294
+	if !_287_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _284_ip
+		after = _285_ip
 		return st, before, after
 	}
-	var _287_size uint64
-	var _ = _287_size
-	var _out291 uint64
-	var _ = _out291
-	_out291 = inodem.Companion_Default___.GetSize(_284_ip)
-	_287_size = _out291
-	var _288_shrink uint64
-	var _ = _288_shrink
-	var _out292 uint64
-	var _ = _out292
-	_out292 = inodem.Companion_Default___.GetShrink(_284_ip)
-	_288_shrink = _out292
-	if _288_shrink != uint64(0) && off+len_ > _287_size {
+	var _288_size uint64
+	var _ = _288_size
+	var _out295 uint64
+	var _ = _out295
+	_out295 = inodem.Companion_Default___.GetSize(_285_ip)
+	_288_size = _out295
+	var _289_shrink uint64
+	var _ = _289_shrink
+	var _out296 uint64
+	var _ = _out296
+	_out296 = inodem.Companion_Default___.GetShrink(_285_ip)
+	_289_shrink = _out296
+	if _289_shrink != uint64(0) && off+len_ > _288_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _289_ok bool
-	var _ = _289_ok
-	var _out293 bool
-	var _ = _out293
-	_out293 = d.Write(txn, ino, off, src, so, len_)
-	_289_ok = _out293
-	if !_289_ok {
+	var _290_ok bool
+	var _ = _290_ok
+	var _out297 bool
+	var _ = _out297
+	_out297 = d.Write(txn, ino, off, src, so, len_)
+	_290_ok = _out297
+	if !_290_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _290_np *dbytes.Bytes
-	var _ = _290_np
-	var _out294 *dbytes.Bytes
-	var _ = _out294
-	_out294 = d.Fs.GetInode(txn, ino, true)
-	_290_np = _out294
-	inodem.Companion_Default___.SetMtime(_290_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_290_np, s, ns)
+	var _291_np *dbytes.Bytes
+	var _ = _291_np
+	var _out298 *dbytes.Bytes
+	var _ = _out298
+	_out298 = d.Fs.GetInode(txn, ino, true)
+	_291_np = _out298
+	inodem.Companion_Default___.SetMtime(_291_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_291_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _291_mode uint32
-		var _ = _291_mode
-		var _out295 uint32
-		var _ = _out295
-		_out295 = inodem.Companion_Default___.GetMode(_290_np)
-		_291_mode = _out295
-		inodem.Companion_Default___.SetMode(_290_np, accessm.Companion_Default___.KillPriv(_291_mode))
+		var _292_mode uint32
+		var _ = _292_mode
+		var _out299 uint32
+		var _ = _out299
+		_out299 = inodem.Companion_Default___.GetMode(_291_np)
+		_292_mode = _out299
+		inodem.Companion_Default___.SetMode(_291_np, accessm.Companion_Default___.KillPriv(_292_mode))
 	}
-	d.PutInode(txn, ino, _290_np)
-	after = _290_np
+	d.PutInode(txn, ino, _291_np)
+	after = _291_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _292_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _292_ip
-	var _out296 uint32
-	var _ = _out296
-	var _out297 *dbytes.Bytes
-	var _ = _out297
-	_out296, _out297 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out296
-	_292_ip = _out297
+	var _293_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _293_ip
+	var _out300 uint32
+	var _ = _out300
+	var _out301 *dbytes.Bytes
+	var _ = _out301
+	_out300, _out301 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out300
+	_293_ip = _out301
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _292_ip
-	var _293_ty uint32
-	var _ = _293_ty
-	var _out298 uint32
-	var _ = _out298
-	_out298 = inodem.Companion_Default___.GetTy(_292_ip)
-	_293_ty = _out298
-	if _293_ty != accessm.Companion_Default___.LNK() {
+	after = _293_ip
+	var _294_ty uint32
+	var _ = _294_ty
+	var _out302 uint32
+	var _ = _out302
+	_out302 = inodem.Companion_Default___.GetTy(_293_ip)
+	_294_ty = _out302
+	if _294_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _294_size uint64
-	var _ = _294_size
-	var _out299 uint64
-	var _ = _out299
-	_out299 = inodem.Companion_Default___.GetSize(_292_ip)
-	_294_size = _out299
-	if _294_size > uint64(4096) {
+	var _295_size uint64
+	var _ = _295_size
+	var _out303 uint64
+	var _ = _out303
+	_out303 = inodem.Companion_Default___.GetSize(_293_ip)
+	_295_size = _out303
+	if _295_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out300 *dbytes.Bytes
-	var _ = _out300
-	_out300 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out300
+	var _out304 *dbytes.Bytes
+	var _ = _out304
+	_out304 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out304
 	return st, target, after
 }
 

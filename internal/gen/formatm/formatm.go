@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrnl) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _195_bf *blockm.BlockFs
-	var _ = _195_bf
+	var _196_bf *blockm.BlockFs
+	var _ = _196_bf
 	var _nw0 = blockm.New_BlockFs_()
 	var _ = _nw0
 	_nw0.Recover(geo, jrnl)
-	_195_bf = _nw0
-	var _196_xf *indm.IndFs
-	var _ = _196_xf
+	_196_bf = _nw0
+	var _197_xf *indm.IndFs
+	var _ = _197_xf
 	var _nw1 = indm.New_IndFs_()
 	var _ = _nw1
-	_nw1.Recover(_195_bf)
-	_196_xf = _nw1
+	_nw1.Recover(_196_bf)
+	_197_xf = _nw1
 	var _nw2 = bytem.New_ByteFs_()
 	var _ = _nw2
-	_nw2.Recover(_196_xf, geo, jrnl)
+	_nw2.Recover(_197_xf, geo, jrnl)
 	f = _nw2
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out174 *bytem.ByteFs
-	var _ = _out174
-	_out174 = Companion_Default___.Blank(geo, jrnl)
-	f = _out174
-	var _197_z *dbytes.Bytes
-	var _ = _197_z
-	var _out175 *dbytes.Bytes
-	var _ = _out175
-	_out175 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_197_z = _out175
-	f.Blank(txn, _197_z, uint64(2), uint32(8), uint64(1))
-	var _out176 *dbytes.Bytes
-	var _ = _out176
-	_out176 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_197_z = _out176
-	f.Blank(txn, _197_z, uint64(1), uint32(2), uint64(1))
-	var _198_ip *dbytes.Bytes
-	var _ = _198_ip
-	var _out177 *dbytes.Bytes
-	var _ = _out177
-	_out177 = f.GetInode(txn, uint64(1), true)
-	_198_ip = _out177
-	inodem.Companion_Default___.SetMode(_198_ip, mode)
-	inodem.Companion_Default___.SetNlink(_198_ip, uint32(2))
-	inodem.Companion_Default___.SetUid(_198_ip, uid)
-	inodem.Companion_Default___.SetGid(_198_ip, gid)
-	inodem.Companion_Default___.SetAtime(_198_ip, s, ns)
-	inodem.Companion_Default___.SetMtime(_198_ip, s, ns)
-	inodem.Companion_Default___.SetCtime(_198_ip, s, ns)
-	inodem.Companion_Default___.SetParent(_198_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _198_ip)
+	var _out178 *bytem.ByteFs
+	var _ = _out178
+	_out178 = Companion_Default___.Blank(geo, jrnl)
+	f = _out178
+	var _198_z *dbytes.Bytes
+	var _ = _198_z
+	var _out179 *dbytes.Bytes
+	var _ = _out179
+	_out179 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_198_z = _out179
+	f.Blank(txn, _198_z, uint64(2), uint32(8), uint64(1))
+	var _out180 *dbytes.Bytes
+	var _ = _out180
+	_out180 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_198_z = _out180
+	f.Blank(txn, _198_z, uint64(1), uint32(2), uint64(1))
+	var _199_ip *dbytes.Bytes
+	var _ = _199_ip
+	var _out181 *dbytes.Bytes
+	var _ = _out181
+	_out181 = f.GetInode(txn, uint64(1), true)
+	_199_ip = _out181
+	inodem.Companion_Default___.SetMode(_199_ip, mode)
+	inodem.Companion_Default___.SetNlink(_199_ip, uint32(2))
+	inodem.Companion_Default___.SetUid(_199_ip, uid)
+	inodem.Companion_Default___.SetGid(_199_ip, gid)
+	inodem.Companion_Default___.SetAtime(_199_ip, s, ns)
+	inodem.Companion_Default___.SetMtime(_199_ip, s, ns)
+	inodem.Companion_Default___.SetCtime(_199_ip, s, ns)
+	inodem.Companion_Default___.SetParent(_199_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _199_ip)
 	return f
 }
 

@@ -72,77 +72,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _295_dots uint32 = 0
-	var _ = _295_dots
-	var _out301 uint32
-	var _ = _out301
-	var _out302 *dbytes.Bytes
-	var _ = _out302
-	var _out303 uint32
-	var _ = _out303
-	_out301, _out302, _out303 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out301
-	dir = _out302
-	_295_dots = _out303
+	var _296_dots uint32 = 0
+	var _ = _296_dots
+	var _out305 uint32
+	var _ = _out305
+	var _out306 *dbytes.Bytes
+	var _ = _out306
+	var _out307 uint32
+	var _ = _out307
+	_out305, _out306, _out307 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out305
+	dir = _out306
+	_296_dots = _out307
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _296_ok bool
-	var _ = _296_ok
-	var _out304 bool
-	var _ = _out304
-	_out304 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_296_ok = _out304
-	if !_296_ok {
+	var _297_ok bool
+	var _ = _297_ok
+	var _out308 bool
+	var _ = _out308
+	_out308 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_297_ok = _out308
+	if !_297_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _297_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _297_ip
-	if _295_dots == uint32(1) {
+	var _298_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _298_ip
+	if _296_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _295_dots == uint32(2) {
-		var _out305 uint64
-		var _ = _out305
-		_out305 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out305
+	if _296_dots == uint32(2) {
+		var _out309 uint64
+		var _ = _out309
+		_out309 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out309
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out306 *dbytes.Bytes
-		var _ = _out306
-		_out306 = d.Fs.GetInode(txn, ino, false)
-		_297_ip = _out306
-		node = _297_ip
+		var _out310 *dbytes.Bytes
+		var _ = _out310
+		_out310 = d.Fs.GetInode(txn, ino, false)
+		_298_ip = _out310
+		node = _298_ip
 		return st, ino, node, dir
 	}
-	var _298_found bool = false
-	var _ = _298_found
-	var _out307 bool
-	var _ = _out307
-	var _out308 uint64
-	var _ = _out308
-	_out307, _out308 = d.Lookup(txn, dino, name, false)
-	_298_found = _out307
-	ino = _out308
-	if !_298_found {
+	var _299_found bool = false
+	var _ = _299_found
+	var _out311 bool
+	var _ = _out311
+	var _out312 uint64
+	var _ = _out312
+	_out311, _out312 = d.Lookup(txn, dino, name, false)
+	_299_found = _out311
+	ino = _out312
+	if !_299_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out309 uint32
-	var _ = _out309
-	var _out310 *dbytes.Bytes
-	var _ = _out310
-	_out309, _out310 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out309
-	_297_ip = _out310
+	var _out313 uint32
+	var _ = _out313
+	var _out314 *dbytes.Bytes
+	var _ = _out314
+	_out313, _out314 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out313
+	_298_ip = _out314
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _297_ip
+	node = _298_ip
 	return st, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, plus bool, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -153,23 +153,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	eof = false
-	var _out311 uint32
-	var _ = _out311
-	var _out312 *dbytes.Bytes
-	var _ = _out312
-	_out311, _out312 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out311
-	after = _out312
+	var _out315 uint32
+	var _ = _out315
+	var _out316 *dbytes.Bytes
+	var _ = _out316
+	_out315, _out316 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out315
+	after = _out316
 	if st != uint32(0) {
 		return st, eof, after
 	}
-	var _299_ok bool
-	var _ = _299_ok
-	var _out313 bool
-	var _ = _out313
-	_out313 = accessm.Companion_Default___.May(c, after, accessm.Companion_Default___.MAYR())
-	_299_ok = _out313
-	if !_299_ok {
+	var _300_ok bool
+	var _ = _300_ok
+	var _out317 bool
+	var _ = _out317
+	_out317 = accessm.Companion_Default___.May(c, after, accessm.Companion_Default___.MAYR())
+	_300_ok = _out317
+	if !_300_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, after
 	}
@@ -177,60 +177,60 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, after
 	}
-	var _300_k uint64
-	var _ = _300_k
-	_300_k = cookie
-	var _301_fits bool
-	var _ = _301_fits
-	_301_fits = true
+	var _301_k uint64
+	var _ = _301_k
+	_301_k = cookie
+	var _302_fits bool
+	var _ = _302_fits
+	_302_fits = true
 	if cookie < uint64(2) {
-		var _302_up uint64
-		var _ = _302_up
-		var _out314 uint64
-		var _ = _out314
-		_out314 = inodem.Companion_Default___.GetParent(after)
-		_302_up = _out314
-		var _303_b *dbytes.Bytes
-		var _ = _303_b
-		var _out315 *dbytes.Bytes
-		var _ = _out315
-		_out315 = dbytes.NewBytes(uint64(4096))
-		_303_b = _out315
-		_303_b.Set(uint64(0), uint8(46))
-		_303_b.Set(uint64(1), uint8(46))
-		var _304_dots *dbytes.Blk
-		var _ = _304_dots
-		var _out316 *dbytes.Blk
-		var _ = _out316
-		_out316 = dbytes.Freeze(_303_b)
-		_304_dots = _out316
-		if cookie == uint64(0) {
-			var _out317 bool
-			var _ = _out317
-			_out317 = out.Offer(ino, _304_dots, uint64(0), uint64(1), uint64(1))
-			_301_fits = _out317
-		}
-		if _301_fits {
-			var _out318 bool
-			var _ = _out318
-			_out318 = out.Offer(_302_up, _304_dots, uint64(0), uint64(2), uint64(2))
-			_301_fits = _out318
-		}
-		_300_k = uint64(0)
-	} else if cookie == uint64(2) {
-		_300_k = uint64(0)
-	}
-	if _301_fits {
-		var _out319 bool
+		var _303_up uint64
+		var _ = _303_up
+		var _out318 uint64
+		var _ = _out318
+		_out318 = inodem.Companion_Default___.GetParent(after)
+		_303_up = _out318
+		var _304_b *dbytes.Bytes
+		var _ = _304_b
+		var _out319 *dbytes.Bytes
 		var _ = _out319
-		_out319 = d.List(txn, ino, _300_k, out)
-		eof = _out319
+		_out319 = dbytes.NewBytes(uint64(4096))
+		_304_b = _out319
+		_304_b.Set(uint64(0), uint8(46))
+		_304_b.Set(uint64(1), uint8(46))
+		var _305_dots *dbytes.Blk
+		var _ = _305_dots
+		var _out320 *dbytes.Blk
+		var _ = _out320
+		_out320 = dbytes.Freeze(_304_b)
+		_305_dots = _out320
+		if cookie == uint64(0) {
+			var _out321 bool
+			var _ = _out321
+			_out321 = out.Offer(ino, _305_dots, uint64(0), uint64(1), uint64(1))
+			_302_fits = _out321
+		}
+		if _302_fits {
+			var _out322 bool
+			var _ = _out322
+			_out322 = out.Offer(_303_up, _305_dots, uint64(0), uint64(2), uint64(2))
+			_302_fits = _out322
+		}
+		_301_k = uint64(0)
+	} else if cookie == uint64(2) {
+		_301_k = uint64(0)
+	}
+	if _302_fits {
+		var _out323 bool
+		var _ = _out323
+		_out323 = d.List(txn, ino, _301_k, out)
+		eof = _out323
 	}
 	if plus {
-		var _out320 uint32
-		var _ = _out320
-		_out320 = Companion_Default___.ListAttrs(txn, d, out)
-		st = _out320
+		var _out324 uint32
+		var _ = _out324
+		_out324 = Companion_Default___.ListAttrs(txn, d, out)
+		st = _out324
 	}
 	return st, eof, after
 }
@@ -238,32 +238,32 @@ func (_this *CompanionStruct_Default___) ListAttrs(txn *dtxn.Txn, d *dirfsm.DirF
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _305_n uint64
-	var _ = _305_n
-	var _out321 uint64
-	var _ = _out321
-	_out321 = out.Len()
-	_305_n = _out321
-	var _306_i uint64
-	var _ = _306_i
-	_306_i = uint64(0)
-	for _306_i < _305_n {
-		var _307_x uint64
-		var _ = _307_x
-		var _out322 uint64
-		var _ = _out322
-		_out322 = out.InoAt(_306_i)
-		_307_x = _out322
-		if geometrym.Companion_Default___.OkIno(d.Fs.Geo, _307_x) {
-			var _308_p *dbytes.Bytes
-			var _ = _308_p
-			var _out323 *dbytes.Bytes
-			var _ = _out323
-			_out323 = d.Fs.GetInode(txn, _307_x, false)
-			_308_p = _out323
-			out.AttrAt(_306_i, _308_p)
+	var _306_n uint64
+	var _ = _306_n
+	var _out325 uint64
+	var _ = _out325
+	_out325 = out.Len()
+	_306_n = _out325
+	var _307_i uint64
+	var _ = _307_i
+	_307_i = uint64(0)
+	for _307_i < _306_n {
+		var _308_x uint64
+		var _ = _308_x
+		var _out326 uint64
+		var _ = _out326
+		_out326 = out.InoAt(_307_i)
+		_308_x = _out326
+		if geometrym.Companion_Default___.OkIno(d.Fs.Geo, _308_x) {
+			var _309_p *dbytes.Bytes
+			var _ = _309_p
+			var _out327 *dbytes.Bytes
+			var _ = _out327
+			_out327 = d.Fs.GetInode(txn, _308_x, false)
+			_309_p = _out327
+			out.AttrAt(_307_i, _309_p)
 		}
-		_306_i = _306_i + uint64(1)
+		_307_i = _307_i + uint64(1)
 	}
 	return st
 }

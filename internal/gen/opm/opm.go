@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = ip
 	st = accessm.Companion_Default___.STALE()
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out200 *dbytes.Bytes
-		var _ = _out200
-		_out200 = dbytes.NewBytes(uint64(256))
-		ip = _out200
+		var _out204 *dbytes.Bytes
+		var _ = _out204
+		_out204 = dbytes.NewBytes(uint64(256))
+		ip = _out204
 		return st, ip
 	}
-	var _out201 *dbytes.Bytes
-	var _ = _out201
-	_out201 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out201
-	var _225_ty uint32
-	var _ = _225_ty
-	var _out202 uint32
-	var _ = _out202
-	_out202 = inodem.Companion_Default___.GetTy(ip)
-	_225_ty = _out202
-	var _226_nl uint32
-	var _ = _226_nl
-	var _out203 uint32
-	var _ = _out203
-	_out203 = inodem.Companion_Default___.GetNlink(ip)
-	_226_nl = _out203
-	var _227_g uint64
-	var _ = _227_g
-	var _out204 uint64
-	var _ = _out204
-	_out204 = inodem.Companion_Default___.GetGen(ip)
-	_227_g = _out204
-	if _225_ty == uint32(0) || _226_nl == uint32(0) || _227_g != gen {
+	var _out205 *dbytes.Bytes
+	var _ = _out205
+	_out205 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out205
+	var _226_ty uint32
+	var _ = _226_ty
+	var _out206 uint32
+	var _ = _out206
+	_out206 = inodem.Companion_Default___.GetTy(ip)
+	_226_ty = _out206
+	var _227_nl uint32
+	var _ = _227_nl
+	var _out207 uint32
+	var _ = _out207
+	_out207 = inodem.Companion_Default___.GetNlink(ip)
+	_227_nl = _out207
+	var _228_g uint64
+	var _ = _228_g
+	var _out208 uint64
+	var _ = _out208
+	_out208 = inodem.Companion_Default___.GetGen(ip)
+	_228_g = _out208
+	if _226_ty == uint32(0) || _227_nl == uint32(0) || _228_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *dirfsm.DirF
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out205 *dbytes.Bytes
-	var _ = _out205
-	_out205 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out205
-	var _228_ty uint32
-	var _ = _228_ty
-	var _out206 uint32
-	var _ = _out206
-	_out206 = inodem.Companion_Default___.GetTy(ip)
-	_228_ty = _out206
-	var _229_nl uint32
-	var _ = _229_nl
-	var _out207 uint32
-	var _ = _out207
-	_out207 = inodem.Companion_Default___.GetNlink(ip)
-	_229_nl = _out207
+	var _out209 *dbytes.Bytes
+	var _ = _out209
+	_out209 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out209
+	var _229_ty uint32
+	var _ = _229_ty
+	var _out210 uint32
+	var _ = _out210
+	_out210 = inodem.Companion_Default___.GetTy(ip)
+	_229_ty = _out210
+	var _230_nl uint32
+	var _ = _230_nl
+	var _out211 uint32
+	var _ = _out211
+	_out211 = inodem.Companion_Default___.GetNlink(ip)
+	_230_nl = _out211
 	st = func() uint32 {
-		if _228_ty == uint32(0) || _229_nl == uint32(0) || ino <= uint64(2) {
+		if _229_ty == uint32(0) || _230_nl == uint32(0) || ino <= uint64(2) {
 			return accessm.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out208 uint32
-	var _ = _out208
-	var _out209 *dbytes.Bytes
-	var _ = _out209
-	_out208, _out209 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out208
-	ip = _out209
+	var _out212 uint32
+	var _ = _out212
+	var _out213 *dbytes.Bytes
+	var _ = _out213
+	_out212, _out213 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out212
+	ip = _out213
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out210 uint32
-	var _ = _out210
-	var _out211 uint32
-	var _ = _out211
-	_out210, _out211 = accessm.Companion_Default___.NameStatus(name)
-	st = _out210
-	dots = _out211
+	var _out214 uint32
+	var _ = _out214
+	var _out215 uint32
+	var _ = _out215
+	_out214, _out215 = accessm.Companion_Default___.NameStatus(name)
+	st = _out214
+	dots = _out215
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _230_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _230_p
-	var _out212 uint32
-	var _ = _out212
-	var _out213 *dbytes.Bytes
-	var _ = _out213
-	_out212, _out213 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out212
-	_230_p = _out213
+	var _231_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _231_p
+	var _out216 uint32
+	var _ = _out216
+	var _out217 *dbytes.Bytes
+	var _ = _out217
+	_out216, _out217 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out216
+	_231_p = _out217
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _230_p
-	var _231_ty uint32
-	var _ = _231_ty
-	var _out214 uint32
-	var _ = _out214
-	_out214 = inodem.Companion_Default___.GetTy(_230_p)
-	_231_ty = _out214
-	if _231_ty != accessm.Companion_Default___.DIR() {
+	ip = _231_p
+	var _232_ty uint32
+	var _ = _232_ty
+	var _out218 uint32
+	var _ = _out218
+	_out218 = inodem.Companion_Default___.GetTy(_231_p)
+	_232_ty = _out218
+	if _232_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out215 *dbytes.Bytes
-	var _ = _out215
-	_out215 = d.Fs.GetInode(txn, ino, true)
-	ip = _out215
+	var _out219 *dbytes.Bytes
+	var _ = _out219
+	_out219 = d.Fs.GetInode(txn, ino, true)
+	ip = _out219
 	inodem.Companion_Default___.SetMtime(ip, s, ns)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, i
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out216 *dbytes.Bytes
-	var _ = _out216
-	_out216 = d.Fs.GetInode(txn, ino, true)
-	ip = _out216
+	var _out220 *dbytes.Bytes
+	var _ = _out220
+	_out220 = d.Fs.GetInode(txn, ino, true)
+	ip = _out220
 	inodem.Companion_Default___.SetNlink(ip, nl)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _232_ip *dbytes.Bytes
-	var _ = _232_ip
-	var _out217 *dbytes.Bytes
-	var _ = _out217
-	_out217 = d.Fs.GetInode(txn, ino, true)
-	_232_ip = _out217
-	var _233_nl uint32
-	var _ = _233_nl
-	var _out218 uint32
-	var _ = _out218
-	_out218 = inodem.Companion_Default___.GetNlink(_232_ip)
-	_233_nl = _out218
-	if up && _233_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _233_ip *dbytes.Bytes
+	var _ = _233_ip
+	var _out221 *dbytes.Bytes
+	var _ = _out221
+	_out221 = d.Fs.GetInode(txn, ino, true)
+	_233_ip = _out221
+	var _234_nl uint32
+	var _ = _234_nl
+	var _out222 uint32
+	var _ = _out222
+	_out222 = inodem.Companion_Default___.GetNlink(_233_ip)
+	_234_nl = _out222
+	if up && _234_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _233_nl <= uint32(2) {
+	if !up && _234_nl <= uint32(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out219 *dbytes.Bytes
-	var _ = _out219
-	_out219 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out223 *dbytes.Bytes
+	var _ = _out223
+	_out223 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _233_nl + uint32(1)
+			return _234_nl + uint32(1)
 		}
-		return _233_nl - uint32(1)
+		return _234_nl - uint32(1)
 	}(), s, ns)
-	_232_ip = _out219
+	_233_ip = _out223
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64) {
-	var _234_ip *dbytes.Bytes
-	var _ = _234_ip
-	var _out220 *dbytes.Bytes
-	var _ = _out220
-	_out220 = d.Fs.GetInode(txn, ino, true)
-	_234_ip = _out220
-	var _235_fl uint32
-	var _ = _235_fl
-	var _out221 uint32
-	var _ = _out221
-	_out221 = inodem.Companion_Default___.GetFlags(_234_ip)
-	_235_fl = _out221
-	if _235_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
-		return
-	}
-	var _236_hp *dbytes.Bytes
-	var _ = _236_hp
-	var _out222 *dbytes.Bytes
-	var _ = _out222
-	_out222 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_236_hp = _out222
-	var _237_h uint64
-	var _ = _237_h
-	var _out223 uint64
-	var _ = _out223
-	_out223 = inodem.Companion_Default___.GetNext(_236_hp)
-	_237_h = _out223
-	inodem.Companion_Default___.SetNext(_234_ip, _237_h)
-	inodem.Companion_Default___.SetFlags(_234_ip, _235_fl+uint32(1))
-	d.PutInode(txn, ino, _234_ip)
+	var _235_ip *dbytes.Bytes
+	var _ = _235_ip
 	var _out224 *dbytes.Bytes
 	var _ = _out224
-	_out224 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_236_hp = _out224
-	inodem.Companion_Default___.SetNext(_236_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _236_hp)
+	_out224 = d.Fs.GetInode(txn, ino, true)
+	_235_ip = _out224
+	var _236_fl uint32
+	var _ = _236_fl
+	var _out225 uint32
+	var _ = _out225
+	_out225 = inodem.Companion_Default___.GetFlags(_235_ip)
+	_236_fl = _out225
+	if _236_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+		return
+	}
+	var _237_hp *dbytes.Bytes
+	var _ = _237_hp
+	var _out226 *dbytes.Bytes
+	var _ = _out226
+	_out226 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_237_hp = _out226
+	var _238_h uint64
+	var _ = _238_h
+	var _out227 uint64
+	var _ = _out227
+	_out227 = inodem.Companion_Default___.GetNext(_237_hp)
+	_238_h = _out227
+	inodem.Companion_Default___.SetNext(_235_ip, _238_h)
+	inodem.Companion_Default___.SetFlags(_235_ip, _236_fl+uint32(1))
+	d.PutInode(txn, ino, _235_ip)
+	var _out228 *dbytes.Bytes
+	var _ = _out228
+	_out228 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_237_hp = _out228
+	inodem.Companion_Default___.SetNext(_237_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _237_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out225 bool
-		var _ = _out225
-		_out225 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out225
+		var _out229 bool
+		var _ = _out229
+		_out229 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out229
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _238_ip *dbytes.Bytes
-	var _ = _238_ip
-	var _out226 *dbytes.Bytes
-	var _ = _out226
-	_out226 = d.Fs.GetInode(txn, ino, true)
-	_238_ip = _out226
-	var _239_nl uint32
-	var _ = _239_nl
-	var _out227 uint32
-	var _ = _out227
-	_out227 = inodem.Companion_Default___.GetNlink(_238_ip)
-	_239_nl = _out227
-	var _240_ty uint32
-	var _ = _240_ty
-	var _out228 uint32
-	var _ = _out228
-	_out228 = inodem.Companion_Default___.GetTy(_238_ip)
-	_240_ty = _out228
-	var _241_size uint64
-	var _ = _241_size
-	var _out229 uint64
-	var _ = _out229
-	_out229 = inodem.Companion_Default___.GetSize(_238_ip)
-	_241_size = _out229
-	var _242_fl uint32
-	var _ = _242_fl
-	var _out230 uint32
+	var _239_ip *dbytes.Bytes
+	var _ = _239_ip
+	var _out230 *dbytes.Bytes
 	var _ = _out230
-	_out230 = inodem.Companion_Default___.GetFlags(_238_ip)
-	_242_fl = _out230
-	if _239_nl == uint32(0) {
+	_out230 = d.Fs.GetInode(txn, ino, true)
+	_239_ip = _out230
+	var _240_nl uint32
+	var _ = _240_nl
+	var _out231 uint32
+	var _ = _out231
+	_out231 = inodem.Companion_Default___.GetNlink(_239_ip)
+	_240_nl = _out231
+	var _241_ty uint32
+	var _ = _241_ty
+	var _out232 uint32
+	var _ = _out232
+	_out232 = inodem.Companion_Default___.GetTy(_239_ip)
+	_241_ty = _out232
+	var _242_size uint64
+	var _ = _242_size
+	var _out233 uint64
+	var _ = _out233
+	_out233 = inodem.Companion_Default___.GetSize(_239_ip)
+	_242_size = _out233
+	var _243_fl uint32
+	var _ = _243_fl
+	var _out234 uint32
+	var _ = _out234
+	_out234 = inodem.Companion_Default___.GetFlags(_239_ip)
+	_243_fl = _out234
+	if _240_nl == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _240_ty != accessm.Companion_Default___.DIR() && _239_nl > uint32(1) {
-		var _out231 *dbytes.Bytes
-		var _ = _out231
-		_out231 = Companion_Default___.SetLinks(txn, d, ino, _239_nl-uint32(1), s, ns)
-		_238_ip = _out231
+	if _241_ty != accessm.Companion_Default___.DIR() && _240_nl > uint32(1) {
+		var _out235 *dbytes.Bytes
+		var _ = _out235
+		_out235 = Companion_Default___.SetLinks(txn, d, ino, _240_nl-uint32(1), s, ns)
+		_239_ip = _out235
 		return st, freed, later
 	}
-	var _out232 *dbytes.Bytes
-	var _ = _out232
-	_out232 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_238_ip = _out232
-	var _243_ok bool
-	var _ = _243_ok
-	var _out233 bool
-	var _ = _out233
-	_out233 = d.SetSize(txn, ino, uint64(0))
-	_243_ok = _out233
-	if !_243_ok {
+	var _out236 *dbytes.Bytes
+	var _ = _out236
+	_out236 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_239_ip = _out236
+	var _244_ok bool
+	var _ = _244_ok
+	var _out237 bool
+	var _ = _out237
+	_out237 = d.SetSize(txn, ino, uint64(0))
+	_244_ok = _out237
+	if !_244_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _242_fl%uint32(2) == uint32(1) {
+	if _243_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _244_done bool
-	var _ = _244_done
-	var _out234 bool
-	var _ = _out234
-	_out234 = Companion_Default___.Release(txn, d, ino, _241_size)
-	_244_done = _out234
-	if _244_done {
-		var _out235 bool
-		var _ = _out235
-		_out235 = d.FreeInode(txn, ino)
-		_243_ok = _out235
-		if !_243_ok {
+	var _245_done bool
+	var _ = _245_done
+	var _out238 bool
+	var _ = _out238
+	_out238 = Companion_Default___.Release(txn, d, ino, _242_size)
+	_245_done = _out238
+	if _245_done {
+		var _out239 bool
+		var _ = _out239
+		_out239 = d.FreeInode(txn, ino)
+		_244_ok = _out239
+		if !_244_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,86 +405,86 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _245_hp *dbytes.Bytes
-	var _ = _245_hp
-	var _out236 *dbytes.Bytes
-	var _ = _out236
-	_out236 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_245_hp = _out236
-	var _246_h uint64
-	var _ = _246_h
-	var _out237 uint64
-	var _ = _out237
-	_out237 = inodem.Companion_Default___.GetNext(_245_hp)
-	_246_h = _out237
+	var _246_hp *dbytes.Bytes
+	var _ = _246_hp
+	var _out240 *dbytes.Bytes
+	var _ = _out240
+	_out240 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_246_hp = _out240
+	var _247_h uint64
+	var _ = _247_h
+	var _out241 uint64
+	var _ = _out241
+	_out241 = inodem.Companion_Default___.GetNext(_246_hp)
+	_247_h = _out241
 	st, more = uint32(0), false
-	if _246_h == uint64(0) {
+	if _247_h == uint64(0) {
 		return st, more
 	}
-	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _246_h) || _246_h <= uint64(2) {
+	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _247_h) || _247_h <= uint64(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _247_done bool
-	var _ = _247_done
-	var _out238 bool
-	var _ = _out238
-	_out238 = d.FreeSome(txn, _246_h, max)
-	_247_done = _out238
-	if !_247_done {
+	var _248_done bool
+	var _ = _248_done
+	var _out242 bool
+	var _ = _out242
+	_out242 = d.FreeSome(txn, _247_h, max)
+	_248_done = _out242
+	if !_248_done {
 		return st, more
 	}
-	var _248_ip *dbytes.Bytes
-	var _ = _248_ip
-	var _out239 *dbytes.Bytes
-	var _ = _out239
-	_out239 = d.Fs.GetInode(txn, _246_h, true)
-	_248_ip = _out239
-	var _249_fl uint32
-	var _ = _249_fl
-	var _out240 uint32
-	var _ = _out240
-	_out240 = inodem.Companion_Default___.GetFlags(_248_ip)
-	_249_fl = _out240
-	var _250_nl uint32
-	var _ = _250_nl
-	var _out241 uint32
-	var _ = _out241
-	_out241 = inodem.Companion_Default___.GetNlink(_248_ip)
-	_250_nl = _out241
-	var _251_next uint64
-	var _ = _251_next
-	var _out242 uint64
-	var _ = _out242
-	_out242 = inodem.Companion_Default___.GetNext(_248_ip)
-	_251_next = _out242
-	if _249_fl%uint32(2) == uint32(0) {
+	var _249_ip *dbytes.Bytes
+	var _ = _249_ip
+	var _out243 *dbytes.Bytes
+	var _ = _out243
+	_out243 = d.Fs.GetInode(txn, _247_h, true)
+	_249_ip = _out243
+	var _250_fl uint32
+	var _ = _250_fl
+	var _out244 uint32
+	var _ = _out244
+	_out244 = inodem.Companion_Default___.GetFlags(_249_ip)
+	_250_fl = _out244
+	var _251_nl uint32
+	var _ = _251_nl
+	var _out245 uint32
+	var _ = _out245
+	_out245 = inodem.Companion_Default___.GetNlink(_249_ip)
+	_251_nl = _out245
+	var _252_next uint64
+	var _ = _252_next
+	var _out246 uint64
+	var _ = _out246
+	_out246 = inodem.Companion_Default___.GetNext(_249_ip)
+	_252_next = _out246
+	if _250_fl%uint32(2) == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodem.Companion_Default___.SetFlags(_248_ip, _249_fl-uint32(1))
-	inodem.Companion_Default___.SetNext(_248_ip, uint64(0))
-	d.PutInode(txn, _246_h, _248_ip)
-	var _out243 *dbytes.Bytes
-	var _ = _out243
-	_out243 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_245_hp = _out243
-	inodem.Companion_Default___.SetNext(_245_hp, _251_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _245_hp)
-	if _250_nl == uint32(0) {
-		var _252_ok bool
-		var _ = _252_ok
-		var _out244 bool
-		var _ = _out244
-		_out244 = d.FreeInode(txn, _246_h)
-		_252_ok = _out244
-		if !_252_ok {
+	inodem.Companion_Default___.SetFlags(_249_ip, _250_fl-uint32(1))
+	inodem.Companion_Default___.SetNext(_249_ip, uint64(0))
+	d.PutInode(txn, _247_h, _249_ip)
+	var _out247 *dbytes.Bytes
+	var _ = _out247
+	_out247 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_246_hp = _out247
+	inodem.Companion_Default___.SetNext(_246_hp, _252_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _246_hp)
+	if _251_nl == uint32(0) {
+		var _253_ok bool
+		var _ = _253_ok
+		var _out248 bool
+		var _ = _out248
+		_out248 = d.FreeInode(txn, _247_h)
+		_253_ok = _out248
+		if !_253_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _251_next != uint64(0) /* dircomp */
+	more = _252_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, max uint64) bool {
@@ -494,10 +494,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out245 bool
-	var _ = _out245
-	_out245 = d.FreeSome(txn, ino, max)
-	done = _out245
+	var _out249 bool
+	var _ = _out249
+	_out249 = d.FreeSome(txn, ino, max)
+	done = _out249
 	return done
 }
 

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _334_found bool = false
-	var _ = _334_found
-	var _out394 bool
-	var _ = _out394
-	var _out395 uint64
-	var _ = _out395
-	_out394, _out395 = d.Lookup(txn, dino, name, true)
-	_334_found = _out394
-	ino = _out395
-	if !_334_found {
+	var _335_found bool = false
+	var _ = _335_found
+	var _out398 bool
+	var _ = _out398
+	var _out399 uint64
+	var _ = _out399
+	_out398, _out399 = d.Lookup(txn, dino, name, true)
+	_335_found = _out398
+	ino = _out399
+	if !_335_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out396 *dbytes.Bytes
-		var _ = _out396
-		_out396 = dbytes.NewBytes(uint64(0))
-		ip = _out396
+		var _out400 *dbytes.Bytes
+		var _ = _out400
+		_out400 = dbytes.NewBytes(uint64(0))
+		ip = _out400
 		return st, ino, ip
 	}
-	var _out397 uint32
-	var _ = _out397
-	var _out398 *dbytes.Bytes
-	var _ = _out398
-	_out397, _out398 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out397
-	ip = _out398
+	var _out401 uint32
+	var _ = _out401
+	var _out402 *dbytes.Bytes
+	var _ = _out402
+	_out401, _out402 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out401
+	ip = _out402
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _335_no bool
-	var _ = _335_no
-	var _out399 bool
-	var _ = _out399
-	_out399 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_335_no = _out399
-	if _335_no {
+	var _336_no bool
+	var _ = _336_no
+	var _out403 bool
+	var _ = _out403
+	_out403 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_336_no = _out403
+	if _336_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,121 +115,121 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _336_dots uint32 = 0
-	var _ = _336_dots
-	var _out400 uint32
-	var _ = _out400
-	var _out401 *dbytes.Bytes
-	var _ = _out401
-	var _out402 uint32
-	var _ = _out402
-	_out400, _out401, _out402 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out400
-	before = _out401
-	_336_dots = _out402
+	var _337_dots uint32 = 0
+	var _ = _337_dots
+	var _out404 uint32
+	var _ = _out404
+	var _out405 *dbytes.Bytes
+	var _ = _out405
+	var _out406 uint32
+	var _ = _out406
+	_out404, _out405, _out406 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out404
+	before = _out405
+	_337_dots = _out406
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _336_dots != uint32(0) {
+	if _337_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _336_dots == uint32(2) {
+			if sub && _337_dots == uint32(2) {
 				return accessm.Companion_Default___.EXIST()
 			}
 			return accessm.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _337_w bool
-	var _ = _337_w
-	var _out403 bool
-	var _ = _out403
-	_out403 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_337_w = _out403
-	if !_337_w {
+	var _338_w bool
+	var _ = _338_w
+	var _out407 bool
+	var _ = _out407
+	_out407 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_338_w = _out407
+	if !_338_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _338_ino uint64 = 0
-	var _ = _338_ino
-	var _339_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _339_ip
-	var _out404 uint32
-	var _ = _out404
-	var _out405 uint64
-	var _ = _out405
-	var _out406 *dbytes.Bytes
-	var _ = _out406
-	_out404, _out405, _out406 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out404
-	_338_ino = _out405
-	_339_ip = _out406
+	var _339_ino uint64 = 0
+	var _ = _339_ino
+	var _340_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _340_ip
+	var _out408 uint32
+	var _ = _out408
+	var _out409 uint64
+	var _ = _out409
+	var _out410 *dbytes.Bytes
+	var _ = _out410
+	_out408, _out409, _out410 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out408
+	_339_ino = _out409
+	_340_ip = _out410
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _340_ty uint32
-	var _ = _340_ty
-	var _out407 uint32
-	var _ = _out407
-	_out407 = inodem.Companion_Default___.GetTy(_339_ip)
-	_340_ty = _out407
-	if _340_ty == accessm.Companion_Default___.DIR() && !sub {
+	var _341_ty uint32
+	var _ = _341_ty
+	var _out411 uint32
+	var _ = _out411
+	_out411 = inodem.Companion_Default___.GetTy(_340_ip)
+	_341_ty = _out411
+	if _341_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _340_ty != accessm.Companion_Default___.DIR() && sub {
+	if _341_ty != accessm.Companion_Default___.DIR() && sub {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _341_e bool
-		var _ = _341_e
-		var _out408 bool
-		var _ = _out408
-		_out408 = d.IsEmpty(txn, _338_ino)
-		_341_e = _out408
-		if !_341_e {
+		var _342_e bool
+		var _ = _342_e
+		var _out412 bool
+		var _ = _out412
+		_out412 = d.IsEmpty(txn, _339_ino)
+		_342_e = _out412
+		if !_342_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _342_ok bool
-	var _ = _342_ok
-	var _out409 bool
-	var _ = _out409
-	_out409 = d.Remove(txn, dino, name)
-	_342_ok = _out409
-	if !_342_ok {
+	var _343_ok bool
+	var _ = _343_ok
+	var _out413 bool
+	var _ = _out413
+	_out413 = d.Remove(txn, dino, name)
+	_343_ok = _out413
+	if !_343_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after, later
 	}
-	var _343_freed bool = false
-	var _ = _343_freed
-	var _out410 uint32
-	var _ = _out410
-	var _out411 bool
-	var _ = _out411
-	var _out412 bool
-	var _ = _out412
-	_out410, _out411, _out412 = opm.Companion_Default___.DropLink(txn, d, _338_ino, s, ns)
-	st = _out410
-	_343_freed = _out411
-	later = _out412
+	var _344_freed bool = false
+	var _ = _344_freed
+	var _out414 uint32
+	var _ = _out414
+	var _out415 bool
+	var _ = _out415
+	var _out416 bool
+	var _ = _out416
+	_out414, _out415, _out416 = opm.Companion_Default___.DropLink(txn, d, _339_ino, s, ns)
+	st = _out414
+	_344_freed = _out415
+	later = _out416
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	if sub {
-		var _out413 uint32
-		var _ = _out413
-		_out413 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out413
+		var _out417 uint32
+		var _ = _out417
+		_out417 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out417
 		if st != uint32(0) {
 			return st, before, after, later
 		}
 	}
-	var _out414 *dbytes.Bytes
-	var _ = _out414
-	_out414 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out414
+	var _out418 *dbytes.Bytes
+	var _ = _out418
+	_out418 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out418
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -242,101 +242,101 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _344_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _344_ip
-	var _out415 uint32
-	var _ = _out415
-	var _out416 *dbytes.Bytes
-	var _ = _out416
-	_out415, _out416 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out415
-	_344_ip = _out416
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _344_ip
-	var _345_ty uint32
-	var _ = _345_ty
-	var _out417 uint32
-	var _ = _out417
-	_out417 = inodem.Companion_Default___.GetTy(_344_ip)
-	_345_ty = _out417
-	var _346_dots uint32 = 0
-	var _ = _346_dots
-	var _out418 uint32
-	var _ = _out418
-	var _out419 *dbytes.Bytes
+	var _345_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _345_ip
+	var _out419 uint32
 	var _ = _out419
-	var _out420 uint32
+	var _out420 *dbytes.Bytes
 	var _ = _out420
-	_out418, _out419, _out420 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out418
-	before = _out419
-	_346_dots = _out420
+	_out419, _out420 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out419
+	_345_ip = _out420
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _346_dots != uint32(0) {
+	node = _345_ip
+	var _346_ty uint32
+	var _ = _346_ty
+	var _out421 uint32
+	var _ = _out421
+	_out421 = inodem.Companion_Default___.GetTy(_345_ip)
+	_346_ty = _out421
+	var _347_dots uint32 = 0
+	var _ = _347_dots
+	var _out422 uint32
+	var _ = _out422
+	var _out423 *dbytes.Bytes
+	var _ = _out423
+	var _out424 uint32
+	var _ = _out424
+	_out422, _out423, _out424 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out422
+	before = _out423
+	_347_dots = _out424
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _347_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _345_ty == accessm.Companion_Default___.DIR() {
+	if _346_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _347_w bool
-	var _ = _347_w
-	var _out421 bool
-	var _ = _out421
-	_out421 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_347_w = _out421
-	if !_347_w {
+	var _348_w bool
+	var _ = _348_w
+	var _out425 bool
+	var _ = _out425
+	_out425 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_348_w = _out425
+	if !_348_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _348_found bool
-	var _ = _348_found
-	var _349_x uint64
-	var _ = _349_x
-	var _out422 bool
-	var _ = _out422
-	var _out423 uint64
-	var _ = _out423
-	_out422, _out423 = d.Lookup(txn, dino, name, true)
-	_348_found = _out422
-	_349_x = _out423
-	if _348_found {
+	var _349_found bool
+	var _ = _349_found
+	var _350_x uint64
+	var _ = _350_x
+	var _out426 bool
+	var _ = _out426
+	var _out427 uint64
+	var _ = _out427
+	_out426, _out427 = d.Lookup(txn, dino, name, true)
+	_349_found = _out426
+	_350_x = _out427
+	if _349_found {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _350_nl uint32
-	var _ = _350_nl
-	var _out424 uint32
-	var _ = _out424
-	_out424 = inodem.Companion_Default___.GetNlink(_344_ip)
-	_350_nl = _out424
-	if _350_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _351_nl uint32
+	var _ = _351_nl
+	var _out428 uint32
+	var _ = _out428
+	_out428 = inodem.Companion_Default___.GetNlink(_345_ip)
+	_351_nl = _out428
+	if _351_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _351_ok bool
-	var _ = _351_ok
-	var _out425 bool
-	var _ = _out425
-	_out425 = d.Insert(txn, dino, name, ino)
-	_351_ok = _out425
-	if !_351_ok {
+	var _352_ok bool
+	var _ = _352_ok
+	var _out429 bool
+	var _ = _out429
+	_out429 = d.Insert(txn, dino, name, ino)
+	_352_ok = _out429
+	if !_352_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, before, after
 	}
-	var _out426 *dbytes.Bytes
-	var _ = _out426
-	_out426 = opm.Companion_Default___.SetLinks(txn, d, ino, _350_nl+uint32(1), s, ns)
-	node = _out426
-	var _out427 *dbytes.Bytes
-	var _ = _out427
-	_out427 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out427
+	var _out430 *dbytes.Bytes
+	var _ = _out430
+	_out430 = opm.Companion_Default___.SetLinks(txn, d, ino, _351_nl+uint32(1), s, ns)
+	node = _out430
+	var _out431 *dbytes.Bytes
+	var _ = _out431
+	_out431 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out431
 	return st, node, before, after
 }
 

@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _352_at uint64
-	var _ = _352_at
-	_352_at = x
-	var _353_n uint64
-	var _ = _353_n
-	_353_n = uint64(0)
-	for _353_n < Companion_Default___.MAXDEPTH() {
-		if _352_at == top {
+	var _353_at uint64
+	var _ = _353_at
+	_353_at = x
+	var _354_n uint64
+	var _ = _354_n
+	_354_n = uint64(0)
+	for _354_n < Companion_Default___.MAXDEPTH() {
+		if _353_at == top {
 			below = true
 			return st, below
 		}
-		if _352_at == opm.Companion_Default___.ROOT() {
+		if _353_at == opm.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _354_ip *dbytes.Bytes
-		var _ = _354_ip
-		var _out428 *dbytes.Bytes
-		var _ = _out428
-		_out428 = d.Fs.GetInode(txn, _352_at, false)
-		_354_ip = _out428
-		var _out429 uint64
-		var _ = _out429
-		_out429 = inodem.Companion_Default___.GetParent(_354_ip)
-		_352_at = _out429
-		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _352_at) {
+		var _355_ip *dbytes.Bytes
+		var _ = _355_ip
+		var _out432 *dbytes.Bytes
+		var _ = _out432
+		_out432 = d.Fs.GetInode(txn, _353_at, false)
+		_355_ip = _out432
+		var _out433 uint64
+		var _ = _out433
+		_out433 = inodem.Companion_Default___.GetParent(_355_ip)
+		_353_at = _out433
+		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _353_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_353_n = _353_n + uint64(1)
+		_354_n = _354_n + uint64(1)
 	}
 	st = accessm.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -112,29 +112,29 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !found {
 		return st, dty
 	}
-	var _355_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _355_ip
-	var _out430 uint32
-	var _ = _out430
-	var _out431 *dbytes.Bytes
-	var _ = _out431
-	_out430, _out431 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out430
-	_355_ip = _out431
+	var _356_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _356_ip
+	var _out434 uint32
+	var _ = _out434
+	var _out435 *dbytes.Bytes
+	var _ = _out435
+	_out434, _out435 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out434
+	_356_ip = _out435
 	if st != uint32(0) {
 		return st, dty
 	}
-	var _out432 uint32
-	var _ = _out432
-	_out432 = inodem.Companion_Default___.GetTy(_355_ip)
-	dty = _out432
-	var _356_no bool
-	var _ = _356_no
-	var _out433 bool
-	var _ = _out433
-	_out433 = accessm.Companion_Default___.Sticky(c, tdir, _355_ip)
-	_356_no = _out433
-	if _356_no {
+	var _out436 uint32
+	var _ = _out436
+	_out436 = inodem.Companion_Default___.GetTy(_356_ip)
+	dty = _out436
+	var _357_no bool
+	var _ = _357_no
+	var _out437 bool
+	var _ = _out437
+	_out437 = accessm.Companion_Default___.Sticky(c, tdir, _356_ip)
+	_357_no = _out437
+	if _357_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dty
 	}
@@ -147,13 +147,13 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		return st, dty
 	}
 	if dty == accessm.Companion_Default___.DIR() {
-		var _357_e bool
-		var _ = _357_e
-		var _out434 bool
-		var _ = _out434
-		_out434 = d.IsEmpty(txn, dst)
-		_357_e = _out434
-		if !_357_e {
+		var _358_e bool
+		var _ = _358_e
+		var _out438 bool
+		var _ = _out438
+		_out438 = d.IsEmpty(txn, dst)
+		_358_e = _out438
+		if !_358_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -167,68 +167,68 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _358_ok bool = false
-	var _ = _358_ok
+	var _359_ok bool = false
+	var _ = _359_ok
 	if found {
-		var _out435 bool
-		var _ = _out435
-		_out435 = d.Replace(txn, tino, tname, src)
-		_358_ok = _out435
+		var _out439 bool
+		var _ = _out439
+		_out439 = d.Replace(txn, tino, tname, src)
+		_359_ok = _out439
 	} else {
-		var _out436 bool
-		var _ = _out436
-		_out436 = d.Insert(txn, tino, tname, src)
-		_358_ok = _out436
+		var _out440 bool
+		var _ = _out440
+		_out440 = d.Insert(txn, tino, tname, src)
+		_359_ok = _out440
 	}
-	if !_358_ok {
+	if !_359_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out437 bool
-	var _ = _out437
-	_out437 = d.Remove(txn, fino, fname)
-	_358_ok = _out437
-	if !_358_ok {
+	var _out441 bool
+	var _ = _out441
+	_out441 = d.Remove(txn, fino, fname)
+	_359_ok = _out441
+	if !_359_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out438 uint32
-		var _ = _out438
-		var _out439 bool
-		var _ = _out439
-		var _out440 bool
-		var _ = _out440
-		_out438, _out439, _out440 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out438
-		freed = _out439
-		later = _out440
+		var _out442 uint32
+		var _ = _out442
+		var _out443 bool
+		var _ = _out443
+		var _out444 bool
+		var _ = _out444
+		_out442, _out443, _out444 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out442
+		freed = _out443
+		later = _out444
 	}
 	return st, freed, later
 }
 func (_this *CompanionStruct_Default___) Reparent(txn *dtxn.Txn, d *dirfsm.DirFs, src uint64, fino uint64, tino uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _359_ip *dbytes.Bytes
-	var _ = _359_ip
-	var _out441 *dbytes.Bytes
-	var _ = _out441
-	_out441 = d.Fs.GetInode(txn, src, true)
-	_359_ip = _out441
-	inodem.Companion_Default___.SetParent(_359_ip, tino)
-	d.PutInode(txn, src, _359_ip)
-	var _out442 uint32
-	var _ = _out442
-	_out442 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-	st = _out442
+	var _360_ip *dbytes.Bytes
+	var _ = _360_ip
+	var _out445 *dbytes.Bytes
+	var _ = _out445
+	_out445 = d.Fs.GetInode(txn, src, true)
+	_360_ip = _out445
+	inodem.Companion_Default___.SetParent(_360_ip, tino)
+	d.PutInode(txn, src, _360_ip)
+	var _out446 uint32
+	var _ = _out446
+	_out446 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+	st = _out446
 	if st != uint32(0) {
 		return st
 	}
-	var _out443 uint32
-	var _ = _out443
-	_out443 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-	st = _out443
+	var _out447 uint32
+	var _ = _out447
+	_out447 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+	st = _out447
 	return st
 }
 func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, fino uint64, fdir *dbytes.Bytes, fname *dbytes.Bytes, tino uint64, tdir *dbytes.Bytes, tname *dbytes.Bytes) (uint32, bool, uint64, uint32, bool, uint64, uint32) {
@@ -247,107 +247,107 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dty uint32 = 0
 	var _ = dty
 	done, src, ty, found, dst, dty = false, uint64(0), uint32(0), false, uint64(0), uint32(0)
-	var _360_wf bool
-	var _ = _360_wf
-	var _out444 bool
-	var _ = _out444
-	_out444 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_360_wf = _out444
-	var _361_wt bool
-	var _ = _361_wt
-	var _out445 bool
-	var _ = _out445
-	_out445 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_361_wt = _out445
-	if !_360_wf || !_361_wt {
+	var _361_wf bool
+	var _ = _361_wf
+	var _out448 bool
+	var _ = _out448
+	_out448 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_361_wf = _out448
+	var _362_wt bool
+	var _ = _362_wt
+	var _out449 bool
+	var _ = _out449
+	_out449 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_362_wt = _out449
+	if !_361_wf || !_362_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, ty, found, dst, dty
 	}
-	var _362_there bool = false
-	var _ = _362_there
-	var _out446 bool
-	var _ = _out446
-	var _out447 uint64
-	var _ = _out447
-	_out446, _out447 = d.Lookup(txn, fino, fname, true)
-	_362_there = _out446
-	src = _out447
-	if !_362_there {
+	var _363_there bool = false
+	var _ = _363_there
+	var _out450 bool
+	var _ = _out450
+	var _out451 uint64
+	var _ = _out451
+	_out450, _out451 = d.Lookup(txn, fino, fname, true)
+	_363_there = _out450
+	src = _out451
+	if !_363_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, ty, found, dst, dty
 	}
-	var _out448 bool
-	var _ = _out448
-	var _out449 uint64
-	var _ = _out449
-	_out448, _out449 = d.Lookup(txn, tino, tname, true)
-	found = _out448
-	dst = _out449
+	var _out452 bool
+	var _ = _out452
+	var _out453 uint64
+	var _ = _out453
+	_out452, _out453 = d.Lookup(txn, tino, tname, true)
+	found = _out452
+	dst = _out453
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, ty, found, dst, dty
 	}
-	var _363_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _363_ip
-	var _out450 uint32
-	var _ = _out450
-	var _out451 *dbytes.Bytes
-	var _ = _out451
-	_out450, _out451 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out450
-	_363_ip = _out451
+	var _364_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _364_ip
+	var _out454 uint32
+	var _ = _out454
+	var _out455 *dbytes.Bytes
+	var _ = _out455
+	_out454, _out455 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out454
+	_364_ip = _out455
 	if st != uint32(0) {
 		return st, done, src, ty, found, dst, dty
 	}
-	var _out452 uint32
-	var _ = _out452
-	_out452 = inodem.Companion_Default___.GetTy(_363_ip)
-	ty = _out452
-	var _364_no bool
-	var _ = _364_no
-	var _out453 bool
-	var _ = _out453
-	_out453 = accessm.Companion_Default___.Sticky(c, fdir, _363_ip)
-	_364_no = _out453
-	if _364_no {
+	var _out456 uint32
+	var _ = _out456
+	_out456 = inodem.Companion_Default___.GetTy(_364_ip)
+	ty = _out456
+	var _365_no bool
+	var _ = _365_no
+	var _out457 bool
+	var _ = _out457
+	_out457 = accessm.Companion_Default___.Sticky(c, fdir, _364_ip)
+	_365_no = _out457
+	if _365_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, ty, found, dst, dty
 	}
 	if ty == accessm.Companion_Default___.DIR() {
-		var _365_below bool = false
-		var _ = _365_below
-		var _out454 uint32
-		var _ = _out454
-		var _out455 bool
-		var _ = _out455
-		_out454, _out455 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out454
-		_365_below = _out455
+		var _366_below bool = false
+		var _ = _366_below
+		var _out458 uint32
+		var _ = _out458
+		var _out459 bool
+		var _ = _out459
+		_out458, _out459 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out458
+		_366_below = _out459
 		if st != uint32(0) {
 			return st, done, src, ty, found, dst, dty
 		}
-		if _365_below {
+		if _366_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, done, src, ty, found, dst, dty
 		}
-		var _366_w bool
-		var _ = _366_w
-		var _out456 bool
-		var _ = _out456
-		_out456 = accessm.Companion_Default___.May(c, _363_ip, accessm.Companion_Default___.MAYW())
-		_366_w = _out456
-		if fino != tino && !_366_w {
+		var _367_w bool
+		var _ = _367_w
+		var _out460 bool
+		var _ = _out460
+		_out460 = accessm.Companion_Default___.May(c, _364_ip, accessm.Companion_Default___.MAYW())
+		_367_w = _out460
+		if fino != tino && !_367_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, done, src, ty, found, dst, dty
 		}
 	}
-	var _out457 uint32
-	var _ = _out457
-	var _out458 uint32
-	var _ = _out458
-	_out457, _out458 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, ty, found, dst)
-	st = _out457
-	dty = _out458
+	var _out461 uint32
+	var _ = _out461
+	var _out462 uint32
+	var _ = _out462
+	_out461, _out462 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, ty, found, dst)
+	st = _out461
+	dty = _out462
 	return st, done, src, ty, found, dst, dty
 }
 func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -364,140 +364,143 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fbefore, fafter, tbefore, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out459 uint32
-	var _ = _out459
-	var _out460 *dbytes.Bytes
-	var _ = _out460
-	_out459, _out460 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out459
-	fbefore = _out460
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _out461 uint32
-	var _ = _out461
-	var _out462 *dbytes.Bytes
-	var _ = _out462
-	_out461, _out462 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	st = _out461
-	tbefore = _out462
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _367_fdots uint32 = 0
-	var _ = _367_fdots
-	var _368_tdots uint32 = 0
-	var _ = _368_tdots
 	var _out463 uint32
 	var _ = _out463
-	var _out464 uint32
+	var _out464 *dbytes.Bytes
 	var _ = _out464
-	_out463, _out464 = accessm.Companion_Default___.NameStatus(fname)
+	_out463, _out464 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
 	st = _out463
-	_367_fdots = _out464
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
+	fbefore = _out464
+	var _368_tst uint32 = 0
+	var _ = _368_tst
 	var _out465 uint32
 	var _ = _out465
-	var _out466 uint32
+	var _out466 *dbytes.Bytes
 	var _ = _out466
-	_out465, _out466 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out465
-	_368_tdots = _out466
+	_out465, _out466 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_368_tst = _out465
+	tbefore = _out466
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _367_fdots != uint32(0) || _368_tdots != uint32(0) {
-		st = accessm.Companion_Default___.INVAL()
+	if _368_tst != uint32(0) {
+		st = _368_tst
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _369_done bool = false
-	var _ = _369_done
-	var _370_found bool = false
-	var _ = _370_found
-	var _371_src uint64 = 0
-	var _ = _371_src
-	var _372_dst uint64 = 0
-	var _ = _372_dst
-	var _373_ty uint32 = 0
-	var _ = _373_ty
-	var _374_dty uint32 = 0
-	var _ = _374_dty
+	var _369_fdots uint32 = 0
+	var _ = _369_fdots
+	var _370_tdots uint32 = 0
+	var _ = _370_tdots
 	var _out467 uint32
 	var _ = _out467
-	var _out468 bool
+	var _out468 uint32
 	var _ = _out468
-	var _out469 uint64
+	_out467, _out468 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out467
+	_369_fdots = _out468
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out469 uint32
 	var _ = _out469
 	var _out470 uint32
 	var _ = _out470
-	var _out471 bool
-	var _ = _out471
-	var _out472 uint64
-	var _ = _out472
-	var _out473 uint32
-	var _ = _out473
-	_out467, _out468, _out469, _out470, _out471, _out472, _out473 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out467
-	_369_done = _out468
-	_371_src = _out469
-	_373_ty = _out470
-	_370_found = _out471
-	_372_dst = _out472
-	_374_dty = _out473
+	_out469, _out470 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out469
+	_370_tdots = _out470
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _369_done {
-		fafter, tafter = fbefore, tbefore
+	if _369_fdots != uint32(0) || _370_tdots != uint32(0) {
+		st = accessm.Companion_Default___.INVAL()
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _375_freed bool = false
-	var _ = _375_freed
+	var _371_done bool = false
+	var _ = _371_done
+	var _372_found bool = false
+	var _ = _372_found
+	var _373_src uint64 = 0
+	var _ = _373_src
+	var _374_dst uint64 = 0
+	var _ = _374_dst
+	var _375_ty uint32 = 0
+	var _ = _375_ty
+	var _376_dty uint32 = 0
+	var _ = _376_dty
+	var _out471 uint32
+	var _ = _out471
+	var _out472 bool
+	var _ = _out472
+	var _out473 uint64
+	var _ = _out473
 	var _out474 uint32
 	var _ = _out474
 	var _out475 bool
 	var _ = _out475
-	var _out476 bool
+	var _out476 uint64
 	var _ = _out476
-	_out474, _out475, _out476 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _371_src, _370_found, _372_dst, s, ns)
-	st = _out474
-	_375_freed = _out475
-	later = _out476
+	var _out477 uint32
+	var _ = _out477
+	_out471, _out472, _out473, _out474, _out475, _out476, _out477 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out471
+	_371_done = _out472
+	_373_src = _out473
+	_375_ty = _out474
+	_372_found = _out475
+	_374_dst = _out476
+	_376_dty = _out477
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _370_found && _374_dty == accessm.Companion_Default___.DIR() {
-		var _out477 uint32
-		var _ = _out477
-		_out477 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out477
-		if st != uint32(0) {
-			return st, fbefore, fafter, tbefore, tafter, later
-		}
+	if _371_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _373_ty == accessm.Companion_Default___.DIR() && fino != tino {
-		var _out478 uint32
-		var _ = _out478
-		_out478 = Companion_Default___.Reparent(txn, d, _371_src, fino, tino, s, ns)
-		st = _out478
-		if st != uint32(0) {
-			return st, fbefore, fafter, tbefore, tafter, later
-		}
-	}
-	var _out479 uint32
+	var _377_freed bool = false
+	var _ = _377_freed
+	var _out478 uint32
+	var _ = _out478
+	var _out479 bool
 	var _ = _out479
-	_out479 = Companion_Default___.Stamp(txn, d, _371_src, s, ns)
-	st = _out479
-	var _out480 *dbytes.Bytes
+	var _out480 bool
 	var _ = _out480
-	_out480 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out480
-	var _out481 *dbytes.Bytes
-	var _ = _out481
-	_out481 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out481
+	_out478, _out479, _out480 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _373_src, _372_found, _374_dst, s, ns)
+	st = _out478
+	_377_freed = _out479
+	later = _out480
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	if _372_found && _376_dty == accessm.Companion_Default___.DIR() {
+		var _out481 uint32
+		var _ = _out481
+		_out481 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out481
+		if st != uint32(0) {
+			return st, fbefore, fafter, tbefore, tafter, later
+		}
+	}
+	if _375_ty == accessm.Companion_Default___.DIR() && fino != tino {
+		var _out482 uint32
+		var _ = _out482
+		_out482 = Companion_Default___.Reparent(txn, d, _373_src, fino, tino, s, ns)
+		st = _out482
+		if st != uint32(0) {
+			return st, fbefore, fafter, tbefore, tafter, later
+		}
+	}
+	var _out483 uint32
+	var _ = _out483
+	_out483 = Companion_Default___.Stamp(txn, d, _373_src, s, ns)
+	st = _out483
+	var _out484 *dbytes.Bytes
+	var _ = _out484
+	_out484 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out484
+	var _out485 *dbytes.Bytes
+	var _ = _out485
+	_out485 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out485
 	if fino == tino {
 		fafter = tafter
 	}
@@ -507,14 +510,14 @@ func (_this *CompanionStruct_Default___) Stamp(txn *dtxn.Txn, d *dirfsm.DirFs, i
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _376_ip *dbytes.Bytes
-	var _ = _376_ip
-	var _out482 *dbytes.Bytes
-	var _ = _out482
-	_out482 = d.Fs.GetInode(txn, ino, true)
-	_376_ip = _out482
-	inodem.Companion_Default___.SetCtime(_376_ip, s, ns)
-	d.PutInode(txn, ino, _376_ip)
+	var _378_ip *dbytes.Bytes
+	var _ = _378_ip
+	var _out486 *dbytes.Bytes
+	var _ = _out486
+	_out486 = d.Fs.GetInode(txn, ino, true)
+	_378_ip = _out486
+	inodem.Companion_Default___.SetCtime(_378_ip, s, ns)
+	d.PutInode(txn, ino, _378_ip)
 	return st
 }
 

@@ -218,10 +218,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out179 *dbytes.Bytes
-	var _ = _out179
-	_out179 = dbytes.NewBytes(uint64(4096))
-	b = _out179
+	var _out183 *dbytes.Bytes
+	var _ = _out183
+	_out183 = dbytes.NewBytes(uint64(4096))
+	b = _out183
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -248,13 +248,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _200_sum *dbytes.Bytes
-	var _ = _200_sum
-	var _out180 *dbytes.Bytes
-	var _ = _out180
-	_out180 = dsum.Sum(b, uint64(4064))
-	_200_sum = _out180
-	b.CopyFrom(uint64(4064), _200_sum, uint64(0), uint64(32))
+	var _201_sum *dbytes.Bytes
+	var _ = _201_sum
+	var _out184 *dbytes.Bytes
+	var _ = _out184
+	_out184 = dsum.Sum(b, uint64(4064))
+	_201_sum = _out184
+	b.CopyFrom(uint64(4064), _201_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -266,19 +266,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _201_sum *dbytes.Bytes
-	var _ = _201_sum
-	var _out181 *dbytes.Bytes
-	var _ = _out181
-	_out181 = dsum.Sum(b, uint64(4064))
-	_201_sum = _out181
-	var _202_sealed bool
-	var _ = _202_sealed
-	var _out182 bool
-	var _ = _out182
-	_out182 = b.EqualAt(uint64(4064), _201_sum)
-	_202_sealed = _out182
-	if !_202_sealed {
+	var _202_sum *dbytes.Bytes
+	var _ = _202_sum
+	var _out185 *dbytes.Bytes
+	var _ = _out185
+	_out185 = dsum.Sum(b, uint64(4064))
+	_202_sum = _out185
+	var _203_sealed bool
+	var _ = _203_sealed
+	var _out186 bool
+	var _ = _out186
+	_out186 = b.EqualAt(uint64(4064), _202_sum)
+	_203_sealed = _out186
+	if !_203_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -290,13 +290,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _203_ok bool
-	var _ = _203_ok
-	var _out183 bool
-	var _ = _out183
-	_out183 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_203_ok = _out183
-	if !_203_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _204_ok bool
+	var _ = _204_ok
+	var _out187 bool
+	var _ = _out187
+	_out187 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_204_ok = _out187
+	if !_204_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}
