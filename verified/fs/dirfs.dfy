@@ -109,12 +109,14 @@ module DirFsM {
       var l := name.Len();
       if l > 56 { kind := 1; }
       found, ino, cell, lev := false, 0, 0, 9;
-      var n: uint64 := 0;
-      while n < 9
+      // deepest level first: most entries of a large directory are there
+      var n: uint64 := 9;
+      while n > 0
         invariant n <= 9 && lev <= 9 && fs.fs.IsInode(d, ip)
-        invariant forall k: int, c: int {:trigger OkSlot(f, c), Bucket(h as int, k)} | 0 <= k < n as int && OkSlot(f, c) && c / 64 == 2 * Bucket(h as int, k) + Class(name.data) && Word(f, c) != 0 :: Name(f, c) != name.data
-        decreases 9 - n
+        invariant forall k: int, c: int {:trigger OkSlot(f, c), Bucket(h as int, k)} | n as int <= k < 9 && OkSlot(f, c) && c / 64 == 2 * Bucket(h as int, k) + Class(name.data) && Word(f, c) != 0 :: Name(f, c) != name.data
+        decreases n
       {
+        n := n - 1;
         var blk := BucketBlock(h, n, kind);
         var fr: uint64 := 0;
         if blk < nb {
@@ -126,8 +128,7 @@ module DirFsM {
             return;
           }
         }
-        if fr < 64 && lev == 9 { lev := n; }
-        n := n + 1;
+        if fr < 64 { lev := n; }
       }
       if name.data in m {
         reveal DirOk();
