@@ -140,7 +140,7 @@ func (s *Server) open(nc net.Conn) {
 
 // Shutdown stops listening and reading, lets the calls in progress finish, sends
 // their replies and closes. When ctx ends first it closes all connections and
-// returns its error; procedures may still run then.
+// returns its error; procedures may still run then. It may be called again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closing {
@@ -215,6 +215,7 @@ func (s *Server) sweep(now int64) {
 type workers struct {
 	ch   chan *task
 	idle atomic.Int32
+	end  sync.Once
 }
 
 const maxIdleWorkers = 128
@@ -242,4 +243,4 @@ func (w *workers) loop(t *task) {
 }
 
 // close ends the workers. No task may be started after it.
-func (w *workers) close() { close(w.ch) }
+func (w *workers) close() { w.end.Do(func() { close(w.ch) }) }

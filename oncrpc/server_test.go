@@ -17,7 +17,7 @@ import (
 // echo is a program for the tests: procedure 0 NULL, 1 returns its opaque
 // inline, 2 on a goroutine and without copying it, 3 panics, 4 waits for gate, 5
 // returns as many zeros as asked for.
-func echo(gate chan struct{}) Program {
+func echo(g *gate) Program {
 	serve := func(c *Call) Accept {
 		b := c.Args.Opaque(1 << 20)
 		if !c.Args.Ok() {
@@ -38,7 +38,7 @@ func echo(gate chan struct{}) Program {
 			return Success
 		}},
 		{Name: "PANIC", Serve: func(c *Call) Accept { panic("as asked") }},
-		{Name: "WAIT", Serve: func(c *Call) Accept { return waitFor(gate, c) }},
+		{Name: "WAIT", Serve: func(c *Call) Accept { return waitFor(g, c) }},
 		{Name: "ZEROS", Serve: func(c *Call) Accept {
 			c.Reply.Data(make([]byte, c.Args.Uint32()))
 			return Success
@@ -46,9 +46,15 @@ func echo(gate chan struct{}) Program {
 	}}
 }
 
-func waitFor(gate chan struct{}, c *Call) Accept {
-	gate <- struct{}{} // it has started
-	<-gate
+// gate holds calls of procedure 4: each says that it started and waits until it
+// may finish.
+type gate struct{ started, finish chan struct{} }
+
+func newGate() *gate { return &gate{make(chan struct{}), make(chan struct{})} }
+
+func waitFor(g *gate, c *Call) Accept {
+	g.started <- struct{}{}
+	<-g.finish
 	// The arguments must still be what was sent.
 	c.Reply.Opaque(c.Args.Opaque(1 << 20))
 	return Success
@@ -56,9 +62,9 @@ func waitFor(gate chan struct{}, c *Call) Accept {
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-func serveEcho(t *testing.T, cfg Config, gate chan struct{}) (*Server, string) {
+func serveEcho(t *testing.T, cfg Config, g *gate) (*Server, string) {
 	t.Helper()
-	cfg.Programs, cfg.Log = []Program{echo(gate)}, quiet
+	cfg.Programs, cfg.Log = []Program{echo(g)}, quiet
 	s := NewServer(cfg)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -271,18 +277,18 @@ func TestPipelining(t *testing.T) {
 // TestArgumentsStay holds calls in progress while the connection receives much
 // more: their arguments must not change.
 func TestArgumentsStay(t *testing.T) {
-	gate := make(chan struct{})
-	_, addr := serveEcho(t, Config{}, gate)
+	g := newGate()
+	_, addr := serveEcho(t, Config{}, g)
 	p := connect(t, addr)
 	for xid, size := range []int{10, 3000, 10000, 100000, 1 << 20} {
 		arg := bytes.Repeat([]byte{byte(xid + 1)}, size)
 		p.send(mark(callBytes(uint32(xid), 4, arg)))
-		<-gate
+		<-g.started
 		for range 40 {
 			p.send(mark(callBytes(99, 1, make([]byte, size/8))))
 			p.receive()
 		}
-		gate <- struct{}{}
+		g.finish <- struct{}{}
 		if words, raw := p.receive(); words[0] != uint32(xid) || !bytes.Equal(raw[28:28+size], arg) {
 			t.Errorf("arguments of %d bytes were overwritten", size)
 		}
@@ -292,24 +298,24 @@ func TestArgumentsStay(t *testing.T) {
 // TestCallsInFlight checks that calls of one connection run at the same time, and
 // that the bound holds.
 func TestCallsInFlight(t *testing.T) {
-	gate := make(chan struct{})
-	_, addr := serveEcho(t, Config{MaxInFlight: 3}, gate)
+	g := newGate()
+	_, addr := serveEcho(t, Config{MaxInFlight: 3}, g)
 	p := connect(t, addr)
 	for xid := range uint32(5) {
 		p.send(mark(callBytes(xid, 4, nil)))
 	}
 	p.send(mark(callBytes(9, 1, nil)))
 	for range 3 {
-		<-gate
+		<-g.started
 	}
 	// The fourth waits for one of these three. Let all pass, one by one: each
-	// send to the gate ends a call, each receive is a start.
+	// send ends a call, each receive is a start.
 	starts, ends := 3, 0
 	for ends < 5 {
 		select {
-		case gate <- struct{}{}:
+		case g.finish <- struct{}{}:
 			ends++
-		case <-gate:
+		case <-g.started:
 			starts++
 		}
 		if starts-ends > 3 {
@@ -386,8 +392,8 @@ func TestHalfClose(t *testing.T) {
 
 // TestOverdue drives the janitor's clock by hand.
 func TestOverdue(t *testing.T) {
-	gate := make(chan struct{})
-	s, addr := serveEcho(t, Config{IdleTimeout: 500 * time.Second, RecordTimeout: 50 * time.Second}, gate)
+	g := newGate()
+	s, addr := serveEcho(t, Config{IdleTimeout: 500 * time.Second, RecordTimeout: 50 * time.Second}, g)
 	// settled waits until all n connections wait in Read.
 	settled := func(n int) {
 		for waiting := 0; waiting != n; {
@@ -409,7 +415,7 @@ func TestOverdue(t *testing.T) {
 	call := mark(callBytes(2, 1, nil))
 	partial.send(call[:10])
 	busy.send(mark(callBytes(1, 4, []byte("x"))))
-	<-gate
+	<-g.started
 	// Wait until the ten bytes arrived.
 	for since := int64(0); since == 0; {
 		s.mu.Lock()
@@ -430,7 +436,7 @@ func TestOverdue(t *testing.T) {
 	settled(2)
 	s.sweep(s.tick.Load() + 510)
 	idle.closed("idle")
-	gate <- struct{}{}
+	g.finish <- struct{}{}
 	if w, _ := busy.receive(); w[0] != 1 {
 		t.Error("a connection with a call in progress was closed")
 	}
@@ -438,11 +444,11 @@ func TestOverdue(t *testing.T) {
 
 // TestShutdown finishes what was started and nothing else.
 func TestShutdown(t *testing.T) {
-	gate := make(chan struct{})
-	s, addr := serveEcho(t, Config{}, gate)
+	g := newGate()
+	s, addr := serveEcho(t, Config{}, g)
 	p, q := connect(t, addr), connect(t, addr)
 	p.send(mark(callBytes(1, 4, []byte("keep me"))))
-	<-gate
+	<-g.started
 
 	// The context is over before the call is.
 	ctx, cancel := context.WithCancel(context.Background())
@@ -457,7 +463,7 @@ func TestShutdown(t *testing.T) {
 		t.Fatalf("shutdown did not wait: %v", err)
 	default:
 	}
-	gate <- struct{}{}
+	g.finish <- struct{}{}
 	if w, raw := p.receive(); w[0] != 1 || string(raw[28:35]) != "keep me" {
 		t.Errorf("the reply was lost: %v", w)
 	}
@@ -474,16 +480,16 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestShutdownDeadline(t *testing.T) {
-	gate := make(chan struct{})
-	s, addr := serveEcho(t, Config{}, gate)
+	g := newGate()
+	s, addr := serveEcho(t, Config{}, g)
 	p := connect(t, addr)
 	p.send(mark(callBytes(1, 4, nil)))
-	<-gate
+	<-g.started
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := s.Shutdown(ctx); err != context.Canceled {
 		t.Errorf("shutdown: %v", err)
 	}
 	p.closed("after the deadline")
-	gate <- struct{}{}
+	g.finish <- struct{}{}
 }
