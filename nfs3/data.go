@@ -61,13 +61,15 @@ func (s *Service) write(c *call) oncrpc.Accept {
 	if !c.Args.Ok() {
 		return oncrpc.GarbageArgs
 	}
-	if err == nil && (how > uint32(fs.FileSync) || int(count) != len(data)) {
-		err = fs.ErrInval
-	}
 	var n uint32
 	var committed fs.Stability
 	var w fs.WCC
-	if err == nil {
+	if err == nil && (how > uint32(fs.FileSync) || int(count) != len(data)) {
+		var a fs.Attr
+		if a, err = s.fs.Getattr(h); err == nil {
+			w.After, err = &a, fs.ErrInval
+		}
+	} else if err == nil {
 		n, committed, w, err = s.fs.Write(c.cred, h, off, data, fs.Stability(how))
 	}
 	c.Reply.Uint32(s.status(c, err))

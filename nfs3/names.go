@@ -101,21 +101,16 @@ func (s *Service) mknod(c *call) oncrpc.Accept {
 	t := fs.Type(c.Args.Uint32())
 	attrs := new(sattr)
 	var major, minor uint32
-	badType := false
 	switch t {
 	case fs.Char, fs.Block:
 		attrs = getSattr(&c.Args)
 		major, minor = c.Args.Uint32(), c.Args.Uint32()
 	case fs.Socket, fs.FIFO:
 		attrs = getSattr(&c.Args)
-	default:
-		badType = true
+	default: // nothing follows, and the file system answers BADTYPE
 	}
 	if !c.Args.Ok() {
 		return oncrpc.GarbageArgs
-	}
-	if err == nil && badType {
-		err = fs.ErrBadType
 	}
 	var n fs.Node
 	if err == nil {
