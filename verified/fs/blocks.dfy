@@ -211,17 +211,6 @@ module BlockM {
       assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
     }
 
-    // give a block back
-    method FreeBlock(txn: Txn, bn: uint64)
-      modifies this, jrnl
-      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn)
-      ensures Valid()
-      ensures inodes == old(inodes) && blocks == old(blocks) && used == old(used)[bn := false]
-    {
-      SetUsedBit(txn, bn, false);
-      txn.FreeHint(0, bn);
-    }
-
     // take a free block, close to `near` if that is possible (0 = anywhere), and
     // give it its first contents b (taken over); ok = false: none was found
     method AllocBlock(txn: Txn, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)

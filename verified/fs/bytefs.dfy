@@ -206,7 +206,15 @@ module ByteM {
       ensures b.v == files[ino][4096 * n as int .. 4096 * n as int + 4096]
     {
       var ip := fs.fs.ReadInode(txn, ino, excl);
-      assert fs.IsInode(ino, ip);
+      b := ReadBlockOf(txn, ip, ino, n, excl);
+    }
+
+    // the same for a caller that has the inode already
+    method ReadBlockOf(txn: Txn, ip: Bytes, ino: uint64, n: uint64, excl: bool) returns (b: Blk)
+      requires Valid() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && ino in files && 4096 * n as int + 4096 <= |files[ino]|
+      ensures b.v == files[ino][4096 * n as int .. 4096 * n as int + 4096]
+    {
+      assert OkIno(geo, ino);
       b := fs.ReadData(txn, ip, ino, n, excl);
       ghost var f := files[ino];
       ghost var o := 4096 * n as int;
@@ -430,7 +438,6 @@ module ByteM {
       var bare := NoSlots(ip);
       if size != 0 || shrink != 0 || !bare { return false; }
       Blank(txn, ip, ino, 0, gen);
-      txn.FreeHint(1, ino);
       assert files == old(files);
       ok := true;
     }

@@ -165,7 +165,7 @@ module IndFreeM {
     SetSlot(ip, k, 0);
     DecUsed(ip);
     x.fs.WriteInode(txn, ino, ip);
-    x.fs.FreeBlock(txn, bn);
+    x.fs.SetUsedBit(txn, bn, false);
     x.fs.Dom();
     FreeStep(x.fs.geo, old(x.bm), x.owner, old(x.fs.used), old(x.fs.blocks), x.fs.blocks, x.data, p);
     RootsStep(x.fs.geo, old(x.bm), old(x.fs.inodes), p, 0, x.fs.inodes[ino]);
@@ -190,7 +190,7 @@ module IndFreeM {
     x.fs.Dom();
     Put64(t, 8 * (j % 512), 0);
     DecUsed(ip);
-    x.fs.FreeBlock(txn, bn);
+    x.fs.SetUsedBit(txn, bn, false);
     x.fs.Dom();
     ghost var vb' := x.fs.blocks[pn := t.data];
     assert Linked(x.fs.geo, vb, vb', pn, j % 512, 0);
