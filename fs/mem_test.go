@@ -16,8 +16,12 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 	data0 := itab + (inodes+15)/16
 	g := geometrym.Companion_Geo_.Create_Geo_(2, 2+ibits, itab, data0, blocks-1, inodes)
 	sys := dtxn.NewMem(blocks, layout(g))
+	var now Time
+	if o.Clock != nil {
+		now = timeOf(o.Clock())
+	}
 	err := sys.Run(true, false, func(tx *dtxn.Txn) error {
-		dirformatm.Companion_Default___.Format(tx, g, &dtxn.Jrnl{}, 0o755, 0, 0, 1000, 0)
+		dirformatm.Companion_Default___.Format(tx, g, &dtxn.Jrnl{}, 0o755, 0, 0, now.Sec, now.Nsec)
 		return nil
 	})
 	if err != nil {
