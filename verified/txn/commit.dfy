@@ -196,7 +196,7 @@ module CommitM {
       NextKey(t.buf, i as int);
       assert OkKey(kinds, k);
       var a := KeyBlk(k);
-      InCur(t.s.j, a);
+      t.s.j.InCur(a);
       ghost var lo := Lim(keys, i as int);
       ghost var y := tx.m;
       var b := t.buf.BlkAt(i);
@@ -267,7 +267,7 @@ module CommitM {
         }
         st, n := j.Append(tx);
         if st == AFull {
-          j.Nudge();
+          j.AskSpace();
           j.mu.Wait(CSpace); TYield(t.s, t.own);
           j.mu.Unlock();
         } else {

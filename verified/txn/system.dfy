@@ -53,14 +53,6 @@ module TxnSysM {
     }
   }
 
-  // every home block has a value
-  lemma InCur(j: Journal, a: uint64)
-    requires j.Inv() && |j.vs| > 0 && j.home <= a < j.sz
-    ensures a as int in j.Cur()
-  {
-    reveal j.Inv();
-  }
-
   // the other threads run
   method TYield(s: Sys, o: Owner)
     requires s.Inv()
