@@ -185,6 +185,7 @@ module JournalM {
     var waiters: uint64    // threads that wait for the running group (at least)
     var urge: bool         // install now
     var stop: bool         // the threads of the background should end
+    var groups: uint64     // group commits so far, for statistics
 
     ghost var g: G
     ghost var vs: seq<St>  // abstract states: after 0, 1, 2, ... commits
@@ -302,7 +303,7 @@ module JournalM {
       running := m1; lgm := m2; cgm := m3; inm := m4;
       cbk := null; clist := null; ilist := null;
       hq := q; eq := q; ieq := q; lo := 0; ilo := 0; wp := 0; trims := 0; nvs := 0; ncl := 0; nlb := 0;
-      busy := false; failed := false; want := 0; parity := 2; waiters := 0; urge := false; stop := false;
+      busy := false; failed := false; want := 0; parity := 2; waiters := 0; urge := false; stop := false; groups := 0;
       ghost var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key);
       ghost var v := HomeOf(p, d0.cur);
       g := G0(p, seal0.signed, q as int, v); vs := [v]; lb := 0; cl := 0; rds := {};
@@ -466,7 +467,7 @@ module JournalM {
       reveal Inv();
       FullD(d.poss, g);
       forall r | r in seal.signed ensures DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < eq as int { assert Below(r, End(g)); }
-      var b := seal.Seal(eq, wp, cgm);
+      var b := seal.Sign(eq, wp, cgm);
       var l := cgm.List();
       ghost var dd := DecDesc(b.v).d;
       StartPres(d.poss, g, cgm.m, dd, b.v);
@@ -586,6 +587,7 @@ module JournalM {
       lb := cl; nlb := ncl;
       eq := eq + 1; wp := wp + n;
       lph := 0; busy := false;
+      if groups < 0xFFFF_FFFF_FFFF_FFFF { groups := groups + 1; }
     }
     // [L] the device failed: no commit is accepted or acknowledged any more
     method Fail()

@@ -105,11 +105,11 @@ module {:extern "dlog"} LogS {
   // random key. THE ASSUMPTION ABOUT IT: Check accepts what was sealed with this key,
   // in whatever life of the server, and nothing else. `signed` is what was sealed so
   // far; a crash does not change it. (The code is AES-GMAC of 128 bits, with the sequence
-  // number as its nonce: hence Seal's second precondition.)
+  // number as its nonce: hence Sign's second precondition.)
   class {:extern "Seal"} Seal {
     ghost const key: int
     ghost var signed: set<Rec>
-    method {:extern "Seal"} Seal(sq: uint64, pos: uint64, bm: BMap) returns (b: Blk)
+    method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap) returns (b: Blk)
       requires bm.Ok() && |bm.addrs| <= 500
       requires forall r :: r in signed ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < sq as int
       modifies this

@@ -1,0 +1,156 @@
+// Package ddisk is the Go behind verified/trusted/disk.s.dfy: the device as the
+// verified journal sees it.
+//
+// Errors become booleans here, and they stick: after the first write or barrier that
+// failed, all later ones fail without touching the device, because what a device says
+// after that cannot be trusted (the next barrier may well succeed although the writes
+// before the failed one are lost). Err tells what happened.
+package ddisk
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tansy/disk"
+	"tansy/internal/extern/dbytes"
+)
+
+// BList is an immutable list of blocks and, where it has them, their addresses.
+type BList struct {
+	Addrs []uint64
+	Blks  []*dbytes.Blk
+}
+
+// Len is the number of blocks.
+func (l *BList) Len() uint64 { return uint64(len(l.Blks)) }
+
+// AddrAt is the address of block i.
+func (l *BList) AddrAt(i uint64) uint64 { return l.Addrs[i] }
+
+// BlkAt is block i.
+func (l *BList) BlkAt(i uint64) *dbytes.Blk { return l.Blks[i] }
+
+// Counts are the operations of a Disk since it was made.
+type Counts struct {
+	Reads, ReadBlocks, Writes, WrittenBlocks, Barriers uint64
+}
+
+// Disk is a device.
+type Disk struct {
+	d       disk.Disk
+	bad     atomic.Bool
+	first   atomic.Pointer[error] // first failed write or barrier
+	read    atomic.Pointer[error] // last failed read
+	barrier sync.Mutex            // one barrier at a time, so that an error of one is seen by the next
+
+	reads, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
+}
+
+// New returns d as the verified code sees it.
+func New(d disk.Disk) *Disk { return &Disk{d: d} }
+
+// Err is the error of the first failed write or barrier, or nil.
+func (d *Disk) Err() error { return load(&d.first) }
+
+// ReadErr is the error of the last failed read, or nil.
+func (d *Disk) ReadErr() error { return load(&d.read) }
+
+func load(p *atomic.Pointer[error]) error {
+	if e := p.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// Counts returns the operations so far.
+func (d *Disk) Counts() Counts {
+	return Counts{d.reads.Load(), d.readBlocks.Load(), d.writes.Load(), d.writtenBlocks.Load(), d.barriers.Load()}
+}
+
+func (d *Disk) fail(err error) bool {
+	d.first.CompareAndSwap(nil, &err)
+	d.bad.Store(true)
+	return false
+}
+
+// Size is the number of blocks.
+func (d *Disk) Size() uint64 { return d.d.Size() }
+
+// Read reads block a.
+func (d *Disk) Read(a uint64) (bool, *dbytes.Blk) {
+	d.reads.Add(1)
+	d.readBlocks.Add(1)
+	buf := dbytes.NewBytes(dbytes.BlkSize)
+	if err := d.d.ReadAt(a, [][]byte{buf.Data}); err != nil {
+		d.read.Store(&err)
+		return false, dbytes.ZeroBlk()
+	}
+	return true, dbytes.Freeze(buf)
+}
+
+// ReadRun reads n blocks from a on.
+func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
+	l := &BList{Blks: make([]*dbytes.Blk, n)}
+	if n == 0 {
+		return true, l
+	}
+	d.reads.Add(1)
+	d.readBlocks.Add(n)
+	bufs := make([][]byte, n)
+	for i := range bufs {
+		bufs[i] = dbytes.NewBytes(dbytes.BlkSize).Data
+	}
+	if err := d.d.ReadAt(a, bufs); err != nil {
+		d.read.Store(&err)
+		return false, &BList{}
+	}
+	for i := range bufs {
+		l.Blks[i] = dbytes.BlkOf(bufs[i])
+	}
+	return true, l
+}
+
+// WriteRun writes blocks i to i+n-1 of l to the blocks from a on.
+func (d *Disk) WriteRun(a uint64, l *BList, i, n uint64) bool {
+	if n == 0 {
+		return !d.bad.Load()
+	}
+	bufs := make([][]byte, n)
+	for k := range bufs {
+		bufs[k] = l.Blks[i+uint64(k)].Data()
+	}
+	return d.write(a, bufs)
+}
+
+// Write writes b to block a.
+func (d *Disk) Write(a uint64, b *dbytes.Blk) bool { return d.write(a, [][]byte{b.Data()}) }
+
+// WriteSector is Write where block a and b differ only within their first sector, so
+// that the write is atomic.
+func (d *Disk) WriteSector(a uint64, b *dbytes.Blk) bool { return d.Write(a, b) }
+
+func (d *Disk) write(a uint64, bufs [][]byte) bool {
+	if d.bad.Load() {
+		return false
+	}
+	d.writes.Add(1)
+	d.writtenBlocks.Add(uint64(len(bufs)))
+	if err := d.d.WriteAt(a, bufs); err != nil {
+		return d.fail(err)
+	}
+	return true
+}
+
+// Barrier makes all writes that returned before durable.
+func (d *Disk) Barrier() bool {
+	d.barrier.Lock()
+	defer d.barrier.Unlock()
+	if d.bad.Load() {
+		return false
+	}
+	d.barriers.Add(1)
+	if err := d.d.Barrier(); err != nil {
+		return d.fail(err)
+	}
+	return !d.bad.Load()
+}

@@ -1,0 +1,131 @@
+// Package dlog is the Go behind verified/trusted/log.s.dfy: what the verified journal
+// keeps in memory (maps of blocks, a cache, a mutex), and the records of its log.
+package dlog
+
+import (
+	"slices"
+	"sync"
+
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/ddisk"
+)
+
+// linear is the size up to which a BMap needs no index.
+const linear = 8
+
+// BMap maps block addresses to blocks and remembers the order of insertion. Many
+// readers or one writer at a time.
+type BMap struct {
+	idx   map[uint64]int // nil while small
+	addrs []uint64
+	blks  []*dbytes.Blk
+}
+
+// NewBMap returns an empty map.
+func NewBMap() *BMap { return &BMap{} }
+
+func (m *BMap) find(a uint64) int {
+	if m.idx != nil {
+		if i, ok := m.idx[a]; ok {
+			return i
+		}
+		return -1
+	}
+	return slices.Index(m.addrs, a)
+}
+
+// Put maps a to b.
+func (m *BMap) Put(a uint64, b *dbytes.Blk) {
+	if i := m.find(a); i >= 0 {
+		m.blks[i] = b
+		return
+	}
+	if m.idx != nil {
+		m.idx[a] = len(m.addrs)
+	}
+	m.addrs = append(m.addrs, a)
+	m.blks = append(m.blks, b)
+	if m.idx == nil && len(m.addrs) > linear {
+		m.idx = make(map[uint64]int, 64)
+		for i, a := range m.addrs {
+			m.idx[a] = i
+		}
+	}
+}
+
+// Get returns the block of a, or nil.
+func (m *BMap) Get(a uint64) *dbytes.Blk {
+	if i := m.find(a); i >= 0 {
+		return m.blks[i]
+	}
+	return nil
+}
+
+// Len is the number of blocks.
+func (m *BMap) Len() uint64 { return uint64(len(m.addrs)) }
+
+// AddrAt is the address that was i-th to be put.
+func (m *BMap) AddrAt(i uint64) uint64 { return m.addrs[i] }
+
+// BlkAt is the block of the address that was i-th to be put.
+func (m *BMap) BlkAt(i uint64) *dbytes.Blk { return m.blks[i] }
+
+// Clear makes the map empty.
+func (m *BMap) Clear() {
+	clear(m.blks)
+	m.idx, m.addrs, m.blks = nil, m.addrs[:0], m.blks[:0]
+}
+
+// List returns the blocks in the order of insertion.
+func (m *BMap) List() *ddisk.BList {
+	return &ddisk.BList{Addrs: slices.Clone(m.addrs), Blks: slices.Clone(m.blks)}
+}
+
+// Sorted returns the blocks in the order of their addresses.
+func (m *BMap) Sorted() *ddisk.BList {
+	order := make([]int, len(m.addrs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		if m.addrs[i] < m.addrs[j] {
+			return -1
+		}
+		return 1
+	})
+	l := &ddisk.BList{Addrs: make([]uint64, len(order)), Blks: make([]*dbytes.Blk, len(order))}
+	for k, i := range order {
+		l.Addrs[k], l.Blks[k] = m.addrs[i], m.blks[i]
+	}
+	return l
+}
+
+// Mutex is a mutex with condition variables.
+type Mutex struct {
+	mu sync.Mutex
+	c  [5]sync.Cond
+}
+
+// NewMutex returns an unlocked mutex.
+func NewMutex() *Mutex {
+	m := &Mutex{}
+	for i := range m.c {
+		m.c[i].L = &m.mu
+	}
+	return m
+}
+
+// Lock takes the mutex.
+func (m *Mutex) Lock() { m.mu.Lock() }
+
+// Unlock gives it back.
+func (m *Mutex) Unlock() { m.mu.Unlock() }
+
+// Wait gives the mutex back, waits to be woken on c, and takes it again.
+func (m *Mutex) Wait(c uint32) { m.c[c].Wait() }
+
+// WakeOne wakes one that waits on c.
+func (m *Mutex) WakeOne(c uint32) { m.c[c].Signal() }
+
+// WakeAll wakes all that wait on c.
+func (m *Mutex) WakeAll(c uint32) { m.c[c].Broadcast() }

@@ -1,0 +1,367 @@
+// Package journal makes writes of several blocks atomic and durable on a disk.Disk.
+//
+// A Commit of some blocks happens as a whole or not at all, whatever crashes, and in
+// the order of the commits. A commit that was waited for is durable: the call returned
+// after the device's barrier did. Commits that come together share one barrier.
+//
+//	Format   makes an empty journal on a device
+//	Open     recovers the journal after a crash, or a clean end
+//	Inspect  reads what a crash left in the journal and changes nothing
+//
+// The journal keeps committed blocks in memory until they are home, and a bounded
+// cache of others. How it works, and the proof that it does, is in verified/journal;
+// this package starts its threads and turns its answers into Go errors.
+//
+// # On the device
+//
+// Block Start is the header, then come Descs descriptor blocks, then a ring of Ring
+// data blocks. Every block after these is a home block: an address for Read and Commit.
+// Blocks before Start are not touched. The records are described in internal/extern/dlog.
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tansy/disk"
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/ddisk"
+	"tansy/internal/extern/dlog"
+	"tansy/internal/gen/journalm"
+	"tansy/internal/gen/journalthreads"
+	"tansy/internal/gen/recoverm"
+)
+
+// Params say where the journal lies and with which key its records are sealed. They
+// never change in the life of a volume.
+type Params struct {
+	Start uint64   // block of the header
+	Descs uint64   // number of descriptor blocks: the number of groups in the log; at least 2
+	Ring  uint64   // number of data blocks; at least MinRing
+	Key   [32]byte // random, new for every Format
+	UUID  [16]byte // of the volume
+}
+
+// MinRing is the least number of data blocks of a journal.
+const MinRing = 1000
+
+// MaxBlocks is the number of blocks a commit can have.
+const MaxBlocks = dlog.GroupMax
+
+// Home is the first home block.
+func (p Params) Home() uint64 { return p.Start + 1 + p.Descs + p.Ring }
+
+// Limits on the memory for blocks that are committed, but not home yet.
+const (
+	maxPinned = 6000 // blocks logged and not being installed
+	installAt = 2048 // the installer starts at so many blocks
+)
+
+var (
+	// ErrTooLarge is the error of a commit of more than MaxBlocks blocks.
+	ErrTooLarge = errors.New("journal: too many blocks for one commit")
+	// ErrReadOnly is, or is wrapped by, the error of everything but Read after the device failed.
+	ErrReadOnly = errors.New("journal: read-only after a device error")
+	// ErrRange is the error for an address that is no home block.
+	ErrRange = errors.New("journal: not a home block")
+	// ErrClosed is the error after Close.
+	ErrClosed = errors.New("journal: closed")
+	// ErrParams is the error for a journal that does not fit its device.
+	ErrParams = errors.New("journal: bad parameters")
+	// ErrDamaged is the error for a device that does not hold the journal it should.
+	ErrDamaged = errors.New("journal: damaged header")
+)
+
+func (p Params) check(d disk.Disk) error {
+	const lim = 1 << 32
+	switch {
+	case p.Start >= lim || p.Descs < 2 || p.Descs >= lim || p.Ring < MinRing || p.Ring >= lim:
+		return fmt.Errorf("%w: header at block %d, %d descriptors, %d data blocks", ErrParams, p.Start, p.Descs, p.Ring)
+	case p.Home() > d.Size() || d.Size() >= 1<<51:
+		return fmt.Errorf("%w: the journal ends at block %d, the device at %d", ErrParams, p.Home(), d.Size())
+	}
+	return nil
+}
+
+// Format makes an empty journal on d. The home blocks stay what they are. p.Key must
+// not have been used before. A crash meanwhile leaves no journal.
+func Format(d disk.Disk, p Params) error {
+	if err := p.check(d); err != nil {
+		return err
+	}
+	// The zeros mean nothing to the journal. They make a file system below allocate
+	// the blocks now, so that later barriers have only data to write.
+	zeros := slices.Repeat([][]byte{make([]byte, disk.BlockSize)}, 256)
+	for a := p.Start; a < p.Home(); a += uint64(len(zeros)) {
+		if err := d.WriteAt(a, zeros[:min(uint64(len(zeros)), p.Home()-a)]); err != nil {
+			return err
+		}
+	}
+	if err := d.Barrier(); err != nil {
+		return err
+	}
+	dd := ddisk.New(d)
+	if !recoverm.Companion_Default___.Format(dd, dlog.NewSeal(p.Key, p.UUID), p.Start, p.Descs, p.Ring) {
+		return dd.Err()
+	}
+	return nil
+}
+
+// Options are for one opening of a journal.
+type Options struct {
+	CacheBytes uint64        // bound on the memory for clean blocks; 0 = 64 MiB
+	Log        *slog.Logger  // nil = slog.Default()
+	Linger     time.Duration // how long a commit that nobody waits for may stay in memory; 0 = 1 s
+}
+
+// Journal is an open journal. Its methods may be called concurrently.
+type Journal struct {
+	d      *ddisk.Disk
+	core   *journalm.Journal
+	home   uint64
+	size   uint64
+	log    *slog.Logger
+	quit   chan struct{}
+	end    sync.WaitGroup
+	closed atomic.Bool
+}
+
+// Open opens the journal on d: it writes home what is in the log, and starts the
+// background threads. Close ends them.
+func Open(d disk.Disk, p Params, o Options) (*Journal, error) {
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 64 << 20
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Linger == 0 {
+		o.Linger = time.Second
+	}
+	j, err := recoverJournal(d, p, o)
+	if err != nil {
+		return nil, err
+	}
+	j.quit = make(chan struct{})
+	j.end.Add(3)
+	go func() { defer j.end.Done(); journalthreads.Companion_Default___.Logger(j.core) }()
+	go func() { defer j.end.Done(); journalthreads.Companion_Default___.Installer(j.core) }()
+	go func() { defer j.end.Done(); j.tick(o.Linger) }()
+	return j, nil
+}
+
+func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
+	if err := p.check(d); err != nil {
+		return nil, err
+	}
+	dd := ddisk.New(d)
+	stop := reportProgress(dd, o.Log)
+	defer stop()
+	cache := dlog.NewCache(int(min(o.CacheBytes/disk.BlockSize, 1<<31)))
+	io, core := recoverm.Companion_Default___.Recover(dd, dlog.NewSeal(p.Key, p.UUID), dlog.NewMutex(), cache, p.Start, p.Descs, p.Ring, maxPinned, installAt)
+	switch {
+	case !io:
+		return nil, fmt.Errorf("journal: recovery: %w", errors.Join(dd.Err(), dd.ReadErr()))
+	case core == nil:
+		return nil, fmt.Errorf("%w at block %d", ErrDamaged, p.Start)
+	}
+	return &Journal{d: dd, core: core, home: p.Home(), size: d.Size(), log: o.Log}, nil
+}
+
+// reportProgress logs how far recovery is, every second until stop is called.
+func reportProgress(d *ddisk.Disk, log *slog.Logger) (stop func()) {
+	quit := make(chan struct{})
+	go func() {
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-t.C:
+				c := d.Counts()
+				log.Info("recovering the journal", "blocks_read", c.ReadBlocks, "blocks_written", c.WrittenBlocks)
+			}
+		}
+	}()
+	return func() { close(quit) }
+}
+
+// tick makes commits that nobody waits for durable before long.
+func (j *Journal) tick(every time.Duration) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-j.quit:
+			return
+		case <-t.C:
+			journalthreads.Companion_Default___.Tick(j.core)
+		}
+	}
+}
+
+// A Write is a block and its new contents.
+type Write struct {
+	Addr uint64
+	Data []byte // disk.BlockSize bytes
+}
+
+// Commit writes blocks, all or none of them. With wait it returns when they are
+// durable; without, they are soon, in the order of the commits. Later writes of one
+// address win. The data is copied.
+//
+// After an error from the device it is not known whether a commit that was waited for
+// is durable; the journal is read-only then.
+func (j *Journal) Commit(ws []Write, wait bool) error {
+	if j.closed.Load() {
+		return ErrClosed
+	}
+	m := dlog.NewBMap()
+	for _, w := range ws {
+		if w.Addr < j.home || w.Addr >= j.size {
+			return fmt.Errorf("%w: %d", ErrRange, w.Addr)
+		}
+		b := dbytes.NewBytes(dbytes.BlkSize)
+		if copy(b.Data, w.Data) != disk.BlockSize || len(w.Data) != disk.BlockSize {
+			return fmt.Errorf("journal: %d bytes for block %d", len(w.Data), w.Addr)
+		}
+		m.Put(w.Addr, dbytes.Freeze(b))
+	}
+	st, _ := journalthreads.Companion_Default___.Commit(j.core, m, wait)
+	return j.status(st)
+}
+
+func (j *Journal) status(st uint32) error {
+	switch st {
+	case 0:
+		return nil
+	case 2:
+		return ErrTooLarge
+	}
+	return j.Failure()
+}
+
+// Failure is the error of everything but Read, if the device failed (a wrapped
+// ErrReadOnly, with the cause).
+func (j *Journal) Failure() error {
+	if err := j.d.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	return ErrReadOnly
+}
+
+// Read copies the latest committed contents of block a to buf (disk.BlockSize bytes).
+func (j *Journal) Read(a uint64, buf []byte) error {
+	if j.closed.Load() {
+		return ErrClosed
+	}
+	if a < j.home || a >= j.size {
+		return fmt.Errorf("%w: %d", ErrRange, a)
+	}
+	ok, b := journalthreads.Companion_Default___.Read(j.core, a)
+	if !ok {
+		return fmt.Errorf("journal: block %d: %w", a, j.d.ReadErr())
+	}
+	copy(buf, b.Data())
+	return nil
+}
+
+// Flush makes everything committed so far durable.
+func (j *Journal) Flush() error {
+	if j.closed.Load() {
+		return ErrClosed
+	}
+	return j.flush()
+}
+
+func (j *Journal) flush() error {
+	if ok, _ := journalthreads.Companion_Default___.Flush(j.core); !ok {
+		return j.Failure()
+	}
+	return nil
+}
+
+// Close makes everything durable, empties the log, and ends the threads. No other
+// call may be under way. It does not close the device.
+func (j *Journal) Close() error {
+	if j.closed.Swap(true) {
+		return ErrClosed
+	}
+	err := j.flush()
+	if err == nil {
+		journalthreads.Companion_Default___.Drain(j.core)
+		if j.d.Err() != nil {
+			j.log.Warn("the journal is durable, but could not be emptied", "error", j.d.Err())
+		}
+	}
+	journalthreads.Companion_Default___.Stop(j.core)
+	close(j.quit)
+	j.end.Wait()
+	return err
+}
+
+// Stats are counts since Open.
+type Stats struct {
+	Commits  uint64 // commits accepted
+	Durable  uint64 // commits known to be durable
+	Groups   uint64 // group commits
+	Installs uint64 // times the log was emptied
+	Cached   int    // clean blocks in the cache
+	ddisk.Counts
+}
+
+// Stats returns the counts so far.
+func (j *Journal) Stats() Stats {
+	c := j.core
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return Stats{Commits: c.Nvs, Durable: c.Nlb, Groups: c.Groups, Installs: c.Trims, Cached: c.Cache.Len(), Counts: j.d.Counts()}
+}
+
+// Core is the verified journal, for the layer above.
+func (j *Journal) Core() *journalm.Journal { return j.core }
+
+// Inspect returns the newest contents of the blocks that are in the log and may not be
+// home yet: what Open would write. It changes nothing on d.
+func Inspect(d disk.Disk, p Params) (map[uint64][]byte, error) {
+	o := &overlay{Disk: d, m: map[uint64][]byte{}}
+	if _, err := recoverJournal(o, p, Options{CacheBytes: 1, Log: slog.New(slog.DiscardHandler)}); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(o.m, func(a uint64, _ []byte) bool { return a < p.Home() })
+	return o.m, nil
+}
+
+// overlay keeps writes in memory.
+type overlay struct {
+	disk.Disk
+	m map[uint64][]byte
+}
+
+func (o *overlay) ReadAt(a uint64, bufs [][]byte) error {
+	if err := o.Disk.ReadAt(a, bufs); err != nil {
+		return err
+	}
+	for i := range bufs {
+		if b, ok := o.m[a+uint64(i)]; ok {
+			copy(bufs[i], b)
+		}
+	}
+	return nil
+}
+
+func (o *overlay) WriteAt(a uint64, bufs [][]byte) error {
+	for i := range bufs {
+		o.m[a+uint64(i)] = slices.Clone(bufs[i])
+	}
+	return nil
+}
+
+func (o *overlay) Barrier() error { return nil }
