@@ -584,3 +584,36 @@ func TestDamage(t *testing.T) {
 		t.Fatal("not called damage")
 	}
 }
+
+// A directory that was large gives its blocks back, too.
+func TestLargeDirectoryIsFreed(t *testing.T) {
+	v := memFS(t, 20000, 6000, Options{})
+	mkdir(t, v, root, v.Root(), "d") // so that the root has its block
+	before, _, err := v.Fsstat(v.Root())
+	want(t, err, 0)
+	d := mkdir(t, v, root, v.Root(), "big")
+	const n = 4000
+	name := func(i int) []byte { return []byte(fmt.Sprintf("%0100d", i)) }
+	for i := range n {
+		create(t, v, root, d, string(name(i)))
+	}
+	a, err := v.Getattr(d)
+	want(t, err, 0)
+	if a.Size < n*100 {
+		t.Fatal(a.Size)
+	}
+	for i := range n {
+		_, err := v.Remove(root, d, name(i))
+		want(t, err, 0)
+	}
+	_, err = v.Rmdir(root, v.Root(), []byte("big"))
+	want(t, err, 0)
+	_, err = v.Create(root, d, []byte("x"), Guarded, nil, 0)
+	want(t, err, ErrStale)
+	v.free.drain()
+	after, _, err := v.Fsstat(v.Root())
+	want(t, err, 0)
+	if after != before {
+		t.Fatalf("%+v became %+v", before, after)
+	}
+}
