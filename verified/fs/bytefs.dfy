@@ -4,7 +4,7 @@
 // Every inode of the volume has attributes (metas) and bytes (files); those of a
 // free inode (type 0) mean nothing. Times and attributes other than size and
 // shrink are the callers' business. ok = false means: abort the transaction.
-include "bytemap.dfy"
+include "fetch.dfy"
 include "fill.dfy"
 include "shrink.dfy"
 module ByteM {
@@ -20,6 +20,7 @@ module ByteM {
   import opened IndSpec
   import opened IndM
   import opened ByteMap
+  import opened FetchM
   import opened FillM
   import opened IndFreeM
   import opened ShrinkM
@@ -61,11 +62,6 @@ module ByteM {
     requires shrink' == 4096 * m || (shrink' == 0 && 4096 * m == Up(|f|))
     ensures FileMatch(d, ino, f, shrink')
   { reveal FileMatch(); reveal Cut(); }
-
-  lemma DivMod(pos: int, i: int)
-    requires 0 <= pos && 0 <= pos % 4096 + i < 4096
-    ensures (pos + i) / 4096 == pos / 4096 && (pos + i) % 4096 == pos % 4096 + i
-  { }
 
   class ByteFs {
     const geo: Geo
@@ -132,72 +128,14 @@ module ByteM {
       var size := GetSize(ip);
       if off >= size { b := NewBytes(0); return; }
       var n := Min(len, size - off);
-      b := NewBytes(n);
-      var done: uint64 := 0;
-      // the indirect block at hand: node cj at the lowest level of slot ck (15 = none)
-      var ck: uint64, cj: uint64 := 15, 0;
-      var pb := ZeroBlk();
-      while done < n
-        invariant done <= n && |b.data| == n as int && fresh(b) && b != ip
-        invariant fs.IsInode(ino, ip)
-        invariant ck < 15 ==> 12 <= ck && OkPos(Pos(ino, ck, MaxLev(ck) - 1, cj)) && fs.IsNode(Pos(ino, ck, MaxLev(ck) - 1, cj), pb.v)
-        invariant forall i: int {:trigger b.data[i]} | 0 <= i < n as int :: b.data[i] == (if i < done as int then f[off as int + i] else 0)
-        decreases n - done
+      b := Fetch(fs, txn, ip, ino, off, n);
+      forall i: int | 0 <= i < n as int
+        ensures b.data[i] == f[off as int + i]
       {
-        var pos := off + done;
-        var bo := pos % 4096;
-        var c := Min(4096 - bo, n - done);
-        var k, j := FlatK(pos / 4096), FlatJ(pos / 4096);
-        ghost var p := PosOf(ino, pos / 4096);
-        PosOfOk(ino, pos / 4096);
-        var bn: uint64;
-        if k < 12 {
-          bn := fs.Resolve(txn, ip, ino, k, 0, 0, false);
-        } else {
-          if ck != k || cj != j / 512 {
-            pb := fs.ReadParent(txn, ip, ino, k, MaxLev(k), j, false);
-            ck, cj := k, j / 512;
-          }
-          ParentOk(p);
-          assert fs.IsParent(p, pb.v);
-          bn := pb.U64(8 * (j % 512));
-          fs.Child(p, pb.v);
-        }
-        ghost var b0 := b.data;
-        ghost var s := Zeros(4096);
-        if bn != 0 {
-          var blk := fs.ReadAt(txn, bn, p, false);
-          b.CopyBlk(done, blk, bo, c);
-          s := blk.v;
-        }
-        assert fs.data[p] == s by { reveal DataOk(); assert OkPos(p); }
-        forall i: int {:trigger b.data[i]} | 0 <= i < n as int
-          ensures b.data[i] == (if i < (done + c) as int then f[off as int + i] else 0)
-        { ReadByte(f, p, b0, b.data, s, ino, off, done, c, i, bn == 0); }
-        done := done + c;
-      }
-    }
-
-    // one byte of a chunk read
-    lemma ReadByte(f: seq<byte>, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int, hole: bool)
-      requires Valid() && OkIno(geo, ino) && f == files[ino]
-      requires off as int + done as int + c as int <= |f| && (off + done) % 4096 + c <= 4096 && done as int + c as int <= |b0| == |b1| && 0 <= i < |b0|
-      requires p == PosOf(ino, (off + done) / 4096) && p in fs.data && |s| == 4096 && fs.data[p] == s
-      requires b0[i] == (if i < done as int then f[off as int + i] else 0)
-      requires if hole then b1 == b0 && s == Zeros(4096) else
-        b1 == Splice(b0, done as int, s[((off + done) % 4096) as int .. ((off + done) % 4096) as int + c as int])
-      ensures b1[i] == (if i < (done + c) as int then f[off as int + i] else 0)
-    {
-      var pos := (off + done) as int;
-      if done as int <= i < (done + c) as int {
-        var x := i - done as int;
-        DivMod(pos, x);
-        BlockByte(fs.data, ino, pos + x);
         reveal FileMatch();
-        assert off as int + i == pos + x;
-        assert ByteAt(fs.data, ino, off as int + i) == f[off as int + i];
-        assert b1[i] == s[pos % 4096 + x];
+        assert b.data[i] == ByteAt(fs.data, ino, off as int + i);
       }
+      assert b.data == f[off as int .. off as int + n as int];
     }
 
     // block n of the file, without a copy; all of it must lie below the file's size
@@ -248,38 +186,8 @@ module ByteM {
       ghost var f := files[ino];
       ghost var d0 := fs.data;
       ghost var i0 := fs.fs.inodes;
-      var done: uint64 := 0;
-      WroteNone(d0, ino, off as int);
-      assert src.data[so as int .. so as int + done as int] == [];
-      assert src.Len() as int == |src.data|;
-      while done < len
-        invariant done <= len && fresh(ip) && files == old(files) && metas == old(metas)
-        invariant Below() && fs.IsInode(ino, ip)
-        invariant ino in i0 && fs.fs.inodes == i0[ino := fs.fs.inodes[ino]] && fs.fs.inodes[ino].meta == i0[ino].meta
-        invariant Wrote(d0, fs.data, ino, off as int, src.data[so as int .. so as int + done as int])
-        decreases len - done
-      {
-        var pos := off + done;
-        var n := pos / 4096;
-        var c := Min(4096 - pos % 4096, len - done);
-        var k := FlatK(n);
-        PosOfOk(ino, n);
-        assert OkPos(PosOf(ino, n));
-        ghost var d1 := fs.data;
-        var bn := fs.Resolve(txn, ip, ino, k, MaxLev(k), FlatJ(n), true);
-        if bn != 0 {
-          Overwrite(fs, txn, ino, bn, pos, src, so + done, c);
-        } else if k < 12 {
-          ok := FillDirect(fs, txn, ip, ino, pos, src, so + done, c);
-          if !ok { return; }
-        } else {
-          ok, c := FillRun(fs, txn, ip, ino, pos, src, so + done, len - done);
-          if !ok { return; }
-        }
-        WroteMore(d0, d1, fs.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
-        assert src.data[so as int .. so as int + done as int] + src.data[so as int + done as int .. so as int + done as int + c as int] == src.data[so as int .. so as int + done as int + c as int];
-        done := done + c;
-      }
+      ok := Store(fs, txn, ip, ino, off, src, so, len);
+      if !ok { return; }
       ok := true;
       var used' := GetUsed(ip);
       if off + len > size { SetFileSize(ip, off + len); }
@@ -290,38 +198,6 @@ module ByteM {
       metas := metas[ino := fs.fs.inodes[ino].meta];
       assert Others(d0, fs.data, ino) by { reveal Wrote(); }
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
-    }
-
-    // zero the rest of the block that holds byte sz (nothing if sz is a multiple of the block)
-    method ZeroTail(txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)
-      modifies fs, fs.fs, jrnl
-      requires Below() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && sz < 549755813888
-      ensures Below() && fs.IsInode(ino, ip) && fs.fs.inodes == old(fs.fs.inodes)
-      ensures Wrote(old(fs.data), fs.data, ino, sz as int, Zeros(Up(sz as int) - sz as int))
-    {
-      ghost var z := Zeros(Up(sz as int) - sz as int);
-      if sz % 4096 == 0 {
-        WroteNone(fs.data, ino, sz as int);
-        assert z == [];
-        return;
-      }
-      var n := sz / 4096;
-      var k := FlatK(n);
-      ghost var p := PosOf(ino, n);
-      PosOfOk(ino, n);
-      var bn := fs.Resolve(txn, ip, ino, k, MaxLev(k), FlatJ(n), true);
-      assert p in fs.data && (bn == 0 ==> fs.data[p] == Zeros(4096)) by { reveal DataOk(); assert IsData(p) && OkPos(p); }
-      assert |z| == 4096 - (sz % 4096) as int;
-      if bn == 0 {
-        WroteBlock(fs.data, ino, sz as int, z, Zeros(4096));
-        assert fs.data[p := Zeros(4096)] == fs.data;
-        return;
-      }
-      var blk := fs.ReadAt(txn, bn, p, true);
-      var b := NewBytes(4096);
-      b.CopyBlk(0, blk, 0, sz % 4096);
-      WroteBlock(fs.data, ino, sz as int, z, b.data);
-      fs.WriteData(txn, bn, b, p);
     }
 
     // set the size: cut, or extend with zeros (a hole). ok = false: too large, or must be shrunk first.
@@ -349,7 +225,7 @@ module ByteM {
         g := f + Zeros(sz as int - |f|);
         assert Others(d0, fs.data, ino);
       } else if sz < size {
-        ZeroTail(txn, ip, ino, sz);
+        ZeroTail(fs, txn, ip, ino, sz);
         var shrink' := shrink;
         if shrink < size && (shrink != 0 || (sz + 4095) / 4096 != (size + 4095) / 4096) { shrink' := size; }
         assert shrink <= 549755813888 by { reveal FileMatch(); }

@@ -33,6 +33,11 @@ module ByteMap {
     PosOfOk(ino, (i / 4096) as uint64);
   }
 
+  lemma DivMod(pos: int, i: int)
+    requires 0 <= pos && 0 <= pos % 4096 + i < 4096
+    ensures (pos + i) / 4096 == pos / 4096 && (pos + i) % 4096 == pos % 4096 + i
+  { }
+
   // the bytes of ino from off on became s, and nothing else changed
   predicate {:opaque} Wrote(d0: Data, d: Data, ino: uint64, off: int, s: seq<byte>) {
     && (forall i: int {:trigger ByteAt(d, ino, i)} | 0 <= i < 549755813888 ::

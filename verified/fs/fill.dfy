@@ -2,8 +2,7 @@
 //
 // A block overwritten as a whole is not read. The holes below one indirect block
 // are filled together, so that it is rewritten once for all of them.
-include "bytemap.dfy"
-include "indfs.dfy"
+include "fetch.dfy"
 module FillM {
   import opened Machine
   import opened ByteSpec
@@ -17,12 +16,7 @@ module FillM {
   import opened IndSpec
   import opened IndM
   import opened ByteMap
-
-  method Min(a: uint64, b: uint64) returns (c: uint64)
-    ensures c <= a && c <= b && (c == a || c == b)
-  { if a < b { c := a; } else { c := b; } }
-
-  predicate Ok(x: IndFs) reads x, x.fs, x.fs.jrnl { x.Valid() && DataDom(x.data) }
+  import opened FetchM
 
   // overwrite c bytes within one block that is there (number bn)
   method Overwrite(x: IndFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
@@ -33,6 +27,7 @@ module FillM {
     requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == bn
     ensures Ok(x) && x.bm == old(x.bm) && x.fs.inodes == old(x.fs.inodes)
     ensures Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
+    ensures forall q: Pos, v: seq<byte> {:trigger x.IsNode(q, v)} | OkPos(q) && !IsData(q) && q in x.bm && old(x.IsNode(q, v)) :: x.IsNode(q, v)
   {
     var bo := pos % 4096;
     ghost var p := PosOf(ino, pos / 4096);
@@ -47,6 +42,9 @@ module FillM {
     b.CopyFrom(bo, src, so, c);
     WroteBlock(x.data, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
     x.WriteData(txn, bn, b, p);
+    forall q: Pos | OkPos(q) && !IsData(q) && x.bm[q] != 0
+      ensures x.bm[q] != bn
+    { reveal OwnerOk(); assert OkPos(p); }
   }
 
   // the first contents of a block that was a hole: c bytes of src, zeros around them
@@ -159,5 +157,84 @@ module FillM {
     }
     x.CloseParent(txn, pn, t);
     if m == 0 { ok := false; }     // the block was not there before
+  }
+
+  // put src[so..so+len] at off
+  method Store(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
+    requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
+    ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures ok ==> Wrote(old(x.data), x.data, ino, off as int, src.data[so as int .. so as int + len as int])
+  {
+    ghost var d0 := x.data;
+    ghost var i0 := x.fs.inodes;
+    var done: uint64 := 0;
+    var ck: uint64, cj: uint64 := 15, 0;
+    var pb := ZeroBlk();
+    WroteNone(d0, ino, off as int);
+    assert src.data[so as int .. so as int + done as int] == [];
+    assert src.Len() as int == |src.data|;
+    while done < len
+      invariant done <= len
+      invariant Ok(x) && x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
+      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
+      invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
+      decreases len - done
+    {
+      var pos := off + done;
+      var n := pos / 4096;
+      var c := Min(4096 - pos % 4096, len - done);
+      ghost var d1 := x.data;
+      var bn: uint64;
+      bn, ck, cj, pb := Find(x, txn, ip, ino, n, true, ck, cj, pb);
+      if bn != 0 {
+        Overwrite(x, txn, ino, bn, pos, src, so + done, c);
+      } else if n < 12 {
+        ck := 15;
+        ok := FillDirect(x, txn, ip, ino, pos, src, so + done, c);
+        if !ok { return; }
+      } else {
+        ck := 15;
+        ok, c := FillRun(x, txn, ip, ino, pos, src, so + done, len - done);
+        if !ok { return; }
+      }
+      WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
+      assert src.data[so as int .. so as int + done as int] + src.data[so as int + done as int .. so as int + done as int + c as int] == src.data[so as int .. so as int + done as int + c as int];
+      done := done + c;
+    }
+    ok := true;
+  }
+
+  // zero the rest of the block that holds byte sz (nothing if sz is a multiple of the block)
+  method ZeroTail(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)
+    modifies x, x.fs, x.fs.jrnl
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && sz < 549755813888
+    ensures Ok(x) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes)
+    ensures Wrote(old(x.data), x.data, ino, sz as int, Zeros(Up(sz as int) - sz as int))
+  {
+    ghost var z := Zeros(Up(sz as int) - sz as int);
+    if sz % 4096 == 0 {
+      WroteNone(x.data, ino, sz as int);
+      assert z == [];
+      return;
+    }
+    var n := sz / 4096;
+    var k := FlatK(n);
+    ghost var p := PosOf(ino, n);
+    PosOfOk(ino, n);
+    var bn := x.Resolve(txn, ip, ino, k, MaxLev(k), FlatJ(n), true);
+    assert p in x.data && (bn == 0 ==> x.data[p] == Zeros(4096)) by { reveal DataOk(); assert IsData(p) && OkPos(p); }
+    assert |z| == 4096 - (sz % 4096) as int;
+    if bn == 0 {
+      WroteBlock(x.data, ino, sz as int, z, Zeros(4096));
+      assert x.data[p := Zeros(4096)] == x.data;
+      return;
+    }
+    var blk := x.ReadAt(txn, bn, p, true);
+    var b := NewBytes(4096);
+    b.CopyBlk(0, blk, 0, sz % 4096);
+    WroteBlock(x.data, ino, sz as int, z, b.data);
+    x.WriteData(txn, bn, b, p);
   }
 }

@@ -253,6 +253,7 @@ module IndM {
       modifies this, fs, fs.jrnl, b
       requires Valid() && txn.jrnl == fs.jrnl && IsData(p) && p in bm && bn == bm[p] && bn != 0 && OkBlk(fs.geo, bn) && |b.data| == 4096
       ensures Valid() && data == old(data)[p := old(b.data)] && fs.inodes == old(fs.inodes) && bm == old(bm)
+      ensures fs.blocks == old(fs.blocks)[bn := old(b.data)]
     {
       WriteOne(fs.geo, bm, owner, fs.used, fs.blocks, data, p, b.data);
       data := data[p := b.data];
