@@ -119,10 +119,12 @@ func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 			v.log.Error("the volume contradicts itself; run tansy check", "err", err)
 		}
 		return st
-	case errors.Is(err, errTxnTooLarge):
+	case errors.Is(err, dtxn.ErrTooLarge):
 		return errTooLarge
-	case errors.Is(err, errTxnReadOnly):
+	case errors.Is(err, dtxn.ErrReadOnly):
 		return ErrROFS
+	case errors.Is(err, dtxn.ErrConflict):
+		return ErrJukebox // others were in the way too often: the client tries again
 	}
 	v.log.Error("transaction failed", "err", err)
 	return ErrIO
@@ -163,8 +165,3 @@ type (
 func bytesOf(b []byte) *buf { return &buf{Data: b} }
 
 func timeOf(t time.Time) Time { return Time{uint64(t.Unix()), uint32(t.Nanosecond())} }
-
-var (
-	errTxnTooLarge = errors.New("transaction too large")
-	errTxnReadOnly = errors.New("read-only")
-)

@@ -11,50 +11,56 @@ import (
 	"tansy/internal/gen/superm"
 )
 
-// ErrNotVolume is what Open returns for a device that holds no Tansy volume, or
-// one of which both superblocks are damaged.
+// ErrNotVolume is what Open returns, wrapped, for a device that holds no Tansy
+// volume this version can use.
 var ErrNotVolume = errors.New("not a Tansy volume")
+
+const badSum = 2
 
 // why a superblock is refused, as verified/fs/super.dfy numbers it
 var refusals = map[uint32]string{
-	1: "it has no superblock",
-	2: "its superblock is damaged (checksum)",
-	3: "it was made by another version of Tansy",
-	4: "it uses features this version does not know",
-	5: "its superblock contradicts itself",
+	1:      "it has no superblock",
+	badSum: "its superblock is damaged (checksum)",
+	3:      "it was made by another version of Tansy",
+	4:      "it uses features this version does not know",
+	5:      "its superblock contradicts itself",
 }
 
-// readSuper returns the superblock of a volume: that in block 0, or, when it is
-// unreadable, its copy in the last block.
-func readSuper(d disk.Disk) (superm.Super, error) {
+// readSuper returns the superblock of a volume. When that in block 0 is there but
+// damaged, the copy in the last block serves, and damaged is true. When block 0
+// holds something else, so may the rest of the device: the copy is not looked at.
+func readSuper(d disk.Disk) (s superm.Super, damaged bool, err error) {
 	if d.Size() < 2 {
-		return superm.Super{}, fmt.Errorf("%w: %d blocks", ErrNotVolume, d.Size())
+		return s, false, fmt.Errorf("%w: the device has %d blocks", ErrNotVolume, d.Size())
 	}
-	s, err := decodeSuper(d, 0)
-	if err != nil {
-		if c, cerr := decodeSuper(d, d.Size()-1); cerr == nil {
-			s, err = c, nil
+	why, s, err := decodeSuper(d, 0)
+	if err == nil && why != 0 && why != badSum {
+		return s, false, fmt.Errorf("%w: %s", ErrNotVolume, refusals[why])
+	}
+	if err != nil || why == badSum {
+		cwhy, c, cerr := decodeSuper(d, d.Size()-1)
+		switch {
+		case cerr == nil && cwhy == 0:
+			s, damaged = c, true
+		case err != nil:
+			return s, false, err
+		default:
+			return s, false, fmt.Errorf("%w: %s, and so is the copy in block %d", ErrNotVolume, refusals[why], d.Size()-1)
 		}
 	}
-	if err != nil {
-		return s, err
-	}
 	if s.Dtor_size() > d.Size() {
-		return s, fmt.Errorf("the volume has %d blocks, but the device only %d", s.Dtor_size(), d.Size())
+		return s, damaged, fmt.Errorf("the volume has %d blocks, but the device only %d", s.Dtor_size(), d.Size())
 	}
-	return s, nil
+	return s, damaged, nil
 }
 
-func decodeSuper(d disk.Disk, a uint64) (superm.Super, error) {
+func decodeSuper(d disk.Disk, a uint64) (why uint32, s superm.Super, err error) {
 	b := make([]byte, BlockSize)
 	if err := d.ReadAt(a, [][]byte{b}); err != nil {
-		return superm.Super{}, err
+		return 0, s, err
 	}
-	why, s := superm.Companion_Default___.Decode(bytesOf(b))
-	if why != 0 {
-		return s, fmt.Errorf("%w: block %d: %s", ErrNotVolume, a, refusals[why])
-	}
-	return s, nil
+	why, s = superm.Companion_Default___.Decode(bytesOf(b))
+	return why, s, nil
 }
 
 // writeSuper writes the copy first: a volume is one only when block 0 says so.

@@ -1,17 +1,24 @@
 package fs_test
 
 import (
+	"errors"
 	"flag"
+	"log/slog"
 	"math/rand"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 
+	"tansy/disk"
 	"tansy/fs"
+	"tansy/fs/fstest"
+	"tansy/fs/model"
 )
 
 var (
 	seedFlag = flag.Int64("seed", 0, "replay the random tests with this seed")
-	opsFlag  = flag.Int("ops", 20000, "operations of a random test")
+	opsFlag  = flag.Int("ops", 10000, "operations of a random test")
 )
 
 func seed(t testing.TB) int64 {
@@ -25,4 +32,193 @@ func seed(t testing.TB) int64 {
 
 func random(t testing.TB) *rand.Rand { return rand.New(rand.NewSource(seed(t))) }
 
-func newVolume(t testing.TB, o fs.Options) *fs.FS { return fs.MemFS(t, 200000, 4000, o) }
+func mkfs(t testing.TB, d disk.Disk, o fs.MkfsOptions) {
+	t.Helper()
+	if err := fs.Mkfs(d, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t testing.TB, d disk.Disk, o fs.Options) *fs.FS {
+	t.Helper()
+	v, err := fs.Open(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func closeFS(t testing.TB, v *fs.FS) {
+	t.Helper()
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newVolume is a volume in memory, which is closed and checked at the end of the test.
+func newVolume(t testing.TB, o fs.Options) *fs.FS {
+	d := disk.NewMem(100000)
+	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 5000, Clock: o.Clock})
+	v := open(t, d, o)
+	t.Cleanup(func() {
+		closeFS(t, v)
+		mustCheck(t, d)
+	})
+	return v
+}
+
+// Random operations do to the verified file system what they do to the model,
+// also when the volume is closed and opened in between.
+func TestModel(t *testing.T) {
+	clock := fstest.NewClock()
+	s := seed(t)
+	d := disk.NewMem(100000)
+	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 5000, Clock: clock.Now})
+	v := &reopened{FS: open(t, d, fs.Options{Clock: clock.Now})}
+	m := model.New(model.Options{Clock: clock.Now})
+	c := fstest.New(m, v, fstest.Options{Seed: s, Clock: clock, Far: true})
+	for range 5 {
+		if err := c.Run(*opsFlag / 5); err != nil {
+			t.Fatal(err)
+		}
+		closeFS(t, v.FS)
+		mustCheck(t, d)
+		was := v.FS.Verifier()
+		v.FS = open(t, d, fs.Options{Clock: clock.Now})
+		if v.FS.Verifier() == was {
+			t.Fatal("the write verifier did not change")
+		}
+		if err := c.CompareTrees(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeFS(t, v.FS)
+}
+
+// reopened is a file system that is sometimes replaced by itself after a restart.
+type reopened struct{ *fs.FS }
+
+// A read-only volume is read, also what only the journal has, and the device stays as it is.
+func TestReadOnly(t *testing.T) {
+	sim := disk.NewSim(6000)
+	mkfs(t, sim, fs.MkfsOptions{Zeroed: true, Inodes: 256})
+	v := open(t, sim, fs.Options{})
+	n, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := v.Write(root, n.Handle, 0, []byte("hello"), fs.FileSync); err != nil {
+		t.Fatal(err)
+	}
+	image := sim.Crash(disk.KeepAll)
+	closeFS(t, v)
+	ops := image.Ops()
+	v = open(t, image, fs.Options{ReadOnly: true})
+	b, _, _, err := v.Read(root, n.Handle, 0, 100)
+	if err != nil || string(b) != "hello" {
+		t.Fatalf("%q %v", b, err)
+	}
+	if _, err := v.Remove(root, v.Root(), []byte("f")); err != fs.ErrROFS {
+		t.Fatal(err)
+	}
+	closeFS(t, v)
+	if image.Ops() != ops {
+		t.Fatal("the device was written to")
+	}
+}
+
+// What is no volume is refused; a damaged superblock is replaced by its copy.
+func TestSuperblock(t *testing.T) {
+	d := disk.NewMem(6000)
+	if _, err := fs.Open(d, fs.Options{}); !errors.Is(err, fs.ErrNotVolume) {
+		t.Fatal(err)
+	}
+	mkfs(t, d, fs.MkfsOptions{Inodes: 256})
+	id := func() [16]byte {
+		v := open(t, d, fs.Options{})
+		defer closeFS(t, v)
+		return v.VolumeID()
+	}
+	want := id()
+	b := make([]byte, fs.BlockSize)
+	if err := d.ReadAt(0, [][]byte{b}); err != nil {
+		t.Fatal(err)
+	}
+	b[100] ^= 1
+	if err := d.WriteAt(0, [][]byte{b}); err != nil {
+		t.Fatal(err)
+	}
+	if id() != want {
+		t.Fatal("another volume")
+	}
+	mustCheck(t, d)
+	clear(b) // something else was written over the volume, but not to its end
+	if err := d.WriteAt(0, [][]byte{b}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fs.Open(d, fs.Options{}); !errors.Is(err, fs.ErrNotVolume) {
+		t.Fatal(err)
+	}
+	if err := fs.Mkfs(disk.NewMem(100), fs.MkfsOptions{}); err == nil {
+		t.Fatal("a volume of 100 blocks")
+	}
+}
+
+// The device fails at some point and for good: every later change is refused,
+// and after a restart there is what was acknowledged, and perhaps the operation
+// that failed.
+func TestDeviceErrors(t *testing.T) {
+	r := random(t)
+	ops := workload("")
+	// run does the operations until one fails: done is how many succeeded, stable
+	// the number of those up to the last stable one.
+	run := func(v *fs.FS, after func()) (done, stable int, err error) {
+		for i, o := range ops {
+			if err = o.do(v); err != nil {
+				return i, stable, err
+			}
+			after()
+			if o.stable {
+				stable = i + 1
+			}
+		}
+		return len(ops), stable, nil
+	}
+	newDisk := func() disk.Disk {
+		d := disk.NewMem(6000)
+		mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256, Clock: fixed})
+		return d
+	}
+	good := open(t, newDisk(), fs.Options{Clock: fixed})
+	states := []string{tree(t, good, "")}
+	if _, _, err := run(good, func() { states = append(states, tree(t, good, "")) }); err != nil {
+		t.Fatal(err)
+	}
+	closeFS(t, good)
+
+	for range 40 {
+		d := newDisk()
+		f := disk.NewFault(d, r.Uint64(), nil)
+		quiet := slog.New(slog.DiscardHandler)
+		v := open(t, f, fs.Options{Clock: fixed, Log: quiet})
+		at := f.Ops() + uint64(r.Intn(120))
+		f.SetPlan(disk.FailFrom(at, syscall.EIO, disk.Write, disk.Barrier))
+		done, stable, err := run(v, func() {})
+		if err != nil {
+			if err != fs.ErrIO && err != fs.ErrROFS {
+				t.Fatalf("%s: %v", ops[done].what, err)
+			}
+			if _, err := v.Create(root, v.Root(), []byte("more"), fs.Guarded, nil, 0); err != fs.ErrIO && err != fs.ErrROFS {
+				t.Fatal("after an error:", err)
+			}
+		}
+		v.Close() // it may fail, too
+		v = open(t, d, fs.Options{Clock: fixed})
+		got := tree(t, v, "")
+		closeFS(t, v)
+		mustCheck(t, d)
+		if !slices.Contains(states[stable:min(done+2, len(states))], got) {
+			t.Fatalf("device operation %d failed, %d operations were done, of these %d durable; after a restart there is\n%s", at, done, stable, got)
+		}
+	}
+}

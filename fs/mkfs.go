@@ -1,0 +1,142 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tansy/disk"
+	"tansy/internal/extern/dtxn"
+	"tansy/internal/gen/dirformatm"
+	"tansy/internal/gen/geometrym"
+	"tansy/internal/gen/superm"
+	"tansy/journal"
+)
+
+// MkfsOptions say how to make a volume. The zero value is fine.
+type MkfsOptions struct {
+	LogBytes uint64                   // of the journal; 0: 64 MiB, less on a small device
+	Inodes   uint64                   // 0: one for every 16 KiB
+	Zeroed   bool                     // the device reads as zeros: a new image file
+	RootMode uint32                   // permission bits of the root directory; 0: 0755
+	RootUID  uint32                   // its owner
+	RootGID  uint32                   // its group
+	Clock    Clock                    // nil: time.Now
+	Progress func(done, total uint64) // called now and then with bytes written; may be nil
+}
+
+// The journal's size, in blocks: the default, and the least that is useful.
+const (
+	logDefault = 64 << 20 / BlockSize
+	logLeast   = 5 << 20 / BlockSize
+)
+
+// zeroChunk is the number of blocks zeroed in one write.
+const zeroChunk = 256
+
+// Mkfs makes a volume on d; what d held is lost. A crash in the middle leaves a
+// device that Open refuses.
+func Mkfs(d disk.Disk, o MkfsOptions) error {
+	s, err := plan(d.Size(), o)
+	if err != nil {
+		return err
+	}
+	// no superblock while the rest is not in place
+	blank := [][]byte{make([]byte, BlockSize)}
+	for _, a := range []uint64{0, s.Dtor_size() - 1} {
+		if err := d.WriteAt(a, blank); err != nil {
+			return err
+		}
+	}
+	if err := d.Barrier(); err != nil {
+		return err
+	}
+	g := s.Dtor_geo()
+	end := g.Dtor_data0()
+	if o.Zeroed {
+		end = g.Dtor_ibm() // the log's space is written in any case, so that a barrier never has to allocate it
+	}
+	if err := zero(d, 1, end, o.Progress); err != nil {
+		return err
+	}
+	p := journalParams(s)
+	if err := journal.Format(d, p); err != nil {
+		return err
+	}
+	if err := makeRoot(d, s, o); err != nil {
+		return err
+	}
+	return writeSuper(d, s)
+}
+
+// plan lays a volume of size blocks out.
+func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
+	log := o.LogBytes / BlockSize
+	if log == 0 {
+		log = min(logDefault, max(logLeast, size/16))
+	}
+	if log < logLeast {
+		return s, fmt.Errorf("a journal of %d bytes is too small: at least %d", o.LogBytes, logLeast*BlockSize)
+	}
+	n := o.Inodes
+	if n == 0 {
+		n = geometrym.Companion_Default___.DefaultInodes(size)
+	}
+	ok, g := geometrym.Companion_Default___.Layout(size, log, n)
+	if !ok {
+		return s, fmt.Errorf("a device of %d blocks of %d bytes cannot hold a journal of %d blocks, %d inodes and any data", size, BlockSize, log, n)
+	}
+	uuid, key, err := newSecrets()
+	if err != nil {
+		return s, err
+	}
+	descs := log / 8
+	sec, nsec := stamp(o.Clock)
+	return superm.Companion_Super_.Create_Super_(size, descs, log-1-descs, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3]), nil
+}
+
+func stamp(c Clock) (uint64, uint32) {
+	t := time.Now()
+	if c != nil {
+		t = c()
+	}
+	return uint64(t.Unix()), uint32(t.Nanosecond())
+}
+
+// zero writes zeros to the blocks [a, end).
+func zero(d disk.Disk, a, end uint64, progress func(done, total uint64)) error {
+	bufs := make([][]byte, zeroChunk)
+	one := make([]byte, BlockSize)
+	for i := range bufs {
+		bufs[i] = one
+	}
+	first := a
+	for a < end {
+		n := min(zeroChunk, end-a)
+		if err := d.WriteAt(a, bufs[:n]); err != nil {
+			return err
+		}
+		a += n
+		if progress != nil {
+			progress((a-first)*BlockSize, (end-first)*BlockSize)
+		}
+	}
+	return d.Barrier()
+}
+
+// makeRoot makes the root directory and the reserved inode, in a transaction.
+func makeRoot(d disk.Disk, s superm.Super, o MkfsOptions) (err error) {
+	sys, stop, err := openSystem(d, s, Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	mode := o.RootMode & 0o7777
+	if o.RootMode == 0 {
+		mode = 0o755
+	}
+	return sys.Run(true, false, func(t *dtxn.Txn) error {
+		dirformatm.Companion_Default___.Format(t, s.Dtor_geo(), &dtxn.Jrnl{}, mode, o.RootUID, o.RootGID, s.Dtor_ctime(), s.Dtor_ctimens())
+		return nil
+	})
+}

@@ -1,0 +1,42 @@
+package fs
+
+import (
+	"sync"
+
+	"tansy/disk"
+)
+
+// overlay is a device whose writes stay in memory: a volume that must not be
+// changed is recovered there. It holds the blocks of the log at most.
+type overlay struct {
+	disk.Disk
+	mu     sync.RWMutex
+	blocks map[uint64][]byte
+}
+
+func newOverlay(d disk.Disk) *overlay { return &overlay{Disk: d, blocks: map[uint64][]byte{}} }
+
+func (o *overlay) ReadAt(a uint64, bufs [][]byte) error {
+	if err := o.Disk.ReadAt(a, bufs); err != nil {
+		return err
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	for i, b := range bufs {
+		if p := o.blocks[a+uint64(i)]; p != nil {
+			copy(b, p)
+		}
+	}
+	return nil
+}
+
+func (o *overlay) WriteAt(a uint64, bufs [][]byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, b := range bufs {
+		o.blocks[a+uint64(i)] = append([]byte(nil), b...)
+	}
+	return nil
+}
+
+func (o *overlay) Barrier() error { return nil }

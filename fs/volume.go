@@ -1,0 +1,65 @@
+package fs
+
+import (
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+
+	"tansy/disk"
+	"tansy/internal/extern/dtxn"
+	"tansy/internal/gen/superm"
+	"tansy/journal"
+)
+
+// Open opens the volume on d: it recovers the journal and goes on freeing what
+// was removed. With Options.ReadOnly nothing is written to d.
+func Open(d disk.Disk, o Options) (*FS, error) {
+	s, damaged, err := readSuper(d)
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.ReadOnly {
+		d = newOverlay(d)
+	}
+	if damaged {
+		o.Log.Warn("the superblock in block 0 is damaged; it is restored from its copy")
+		if err := writeSuper(d, s); err != nil {
+			return nil, err
+		}
+	}
+	sys, stop, err := openSystem(d, s, o)
+	if err != nil {
+		return nil, err
+	}
+	key := subkey(s, "file handles")
+	v, err := start(sys, s.Dtor_geo(), identity{volume: superUUID(s), handleKey: [16]byte(key[:16])}, o)
+	if err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	v.stop = stop
+	return v, nil
+}
+
+// openSystem recovers the journal of a volume and starts transactions on it.
+func openSystem(d disk.Disk, s superm.Super, o Options) (sys *dtxn.System, stop func() error, err error) {
+	j, err := journal.Open(d, journalParams(s), journal.Options{CacheBytes: o.CacheBytes, Log: o.Log})
+	if err != nil {
+		return nil, nil, err
+	}
+	sys = dtxn.New(j, layout(s.Dtor_geo()))
+	return sys, func() error { return errors.Join(sys.Close(), j.Close()) }, nil
+}
+
+// journalParams says where the journal of a volume lies.
+func journalParams(s superm.Super) journal.Params {
+	return journal.Params{Start: 1, Descs: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s)}
+}
+
+// subkey derives a key for one purpose from the volume's.
+func subkey(s superm.Super, purpose string) [32]byte {
+	key := superKey(s)
+	return sha256.Sum256(append(key[:], purpose...))
+}
