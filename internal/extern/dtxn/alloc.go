@@ -70,11 +70,10 @@ func (a *alloc) load(w uint64) (*window, error) {
 		return nil, err
 	}
 	if len(a.win) >= maxWindows {
-		var old uint64
-		best := ^uint64(0)
+		old, oldest := ^uint64(0), ^uint64(0)
 		for i, x := range a.win {
-			if x.out == 0 && x.used < best {
-				old, best = i, x.used
+			if x.out == 0 && x.used < oldest {
+				old, oldest = i, x.used
 			}
 		}
 		delete(a.win, old)
@@ -83,13 +82,9 @@ func (a *alloc) load(w uint64) (*window, error) {
 	for i, c := range p {
 		x.bits[i/8] |= uint64(c) << (i % 8 * 8)
 	}
-	n := 0
-	lo, hi := a.within(w)
-	for i := lo; i < hi; i++ {
-		n += int(^x.bits[i/64] >> (i % 64) & 1)
-	}
 	a.win[w] = x
 	if a.free[w] < 0 {
+		n := x.clear(a.within(w))
 		a.free[w] = int32(n)
 		a.total += uint64(n)
 		a.todo--
@@ -103,6 +98,18 @@ func (a *alloc) within(w uint64) (lo, hi uint64) {
 		lo = min(a.first-b, windowBits)
 	}
 	return lo, max(lo, min(windowBits, a.limit-w*windowBits))
+}
+
+// clear counts the clear bits in [lo, hi).
+func (x *window) clear(lo, hi uint64) (n int) {
+	for i := lo; i < hi; i = i&^63 + 64 {
+		v := ^x.bits[i/64] >> (i % 64)
+		if k := hi - i; k < 64 {
+			v &= 1<<k - 1
+		}
+		n += bits.OnesCount64(v)
+	}
+	return n
 }
 
 // find takes the first clear bit of window x in [lo, hi).
@@ -181,6 +188,13 @@ func (a *alloc) reload(w uint64) (*window, error) {
 type bitWrite struct {
 	x        uint64
 	old, new bool
+}
+
+// drop forgets that bit x was handed out: it has turned out to be in use.
+func (a *alloc) drop(x uint64) {
+	a.mu.Lock()
+	a.win[x/windowBits].out--
+	a.mu.Unlock()
 }
 
 // done reports the end of a transaction: it had been handed out the bits took,

@@ -1,12 +1,65 @@
 // Package dtxn is the Go behind verified/trusted/txn.s.dfy: transactions over
-// the objects of a volume, as the verified file system sees them.
+// the objects of a volume, as the verified file system sees them. It is a thin
+// cover of the code generated from verified/txn, to which it adds what needs no
+// proof: unwinding, running again, recycling, and allocation hints (alloc.go).
 package dtxn
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 
+	"tansy/internal/extern/dbuf"
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/dlock"
+	"tansy/internal/extern/dlog"
+	"tansy/internal/gen/commitm"
+	"tansy/internal/gen/journalthreads"
+	"tansy/internal/gen/objectsm"
+	"tansy/internal/gen/txnm"
+	"tansy/internal/gen/txnsysm"
+	"tansy/journal"
 )
+
+// The errors of transactions.
+var (
+	// ErrConflict: a lock would have to be waited for out of order. The
+	// transaction has to be aborted, and may be run again. Run does so itself.
+	ErrConflict = errors.New("transaction conflicts with another")
+	// ErrIO: the device failed. A commit that returns it may have taken effect in
+	// memory, but will never do so on the device.
+	ErrIO = errors.New("device error")
+	// ErrTooLarge: more blocks are written than one transaction can.
+	ErrTooLarge = errors.New("transaction too large")
+	// ErrReadOnly: nothing is written any more since the device failed, or the
+	// transaction was begun as a read-only one.
+	ErrReadOnly = errors.New("read-only")
+)
+
+// status returns the error for a result of the verified code.
+func (s *System) status(st uint32) error {
+	switch st {
+	case 0:
+		return nil
+	case 1:
+		return ErrConflict
+	case 3:
+		return ErrTooLarge
+	case 4:
+		return fmt.Errorf("%w: %w", ErrReadOnly, s.j.Failure())
+	}
+	return ErrIO
+}
+
+// MaxBlocks is the number of blocks that one transaction can write.
+const MaxBlocks = 500
+
+// maxConflicts bounds how often Run tries. Each conflict adds a lock to those
+// taken first, so that a function that wants the same objects every time
+// runs at most once more than it has objects.
+const maxConflicts = 10000
 
 // Which bitmap a hint is about.
 const (
@@ -25,173 +78,291 @@ type Layout struct{ Maps [2]Bitmap }
 // Jrnl is the ghost state of a volume; nothing at run time.
 type Jrnl struct{}
 
-// System is the transactions of one volume.
+// System is the transactions of one volume. It may be used concurrently.
 type System struct {
-	alloc  [2]*alloc
-	mu     sync.Mutex
-	blocks map[uint64]*dbytes.Blk
+	j         *journal.Journal
+	sys       *txnsysm.Sys
+	base      uint64 // where block 0 of the volume lies; not 0 only in tests
+	alloc     [2]*alloc
+	pool      sync.Pool // of *Txn, idle
+	commits   atomic.Uint64
+	conflicts atomic.Uint64
+	close     func() error
 }
 
-// NewMem returns a system on an empty volume in memory, for tests.
-func NewMem(size uint64, l Layout) *System {
-	s := &System{blocks: map[uint64]*dbytes.Blk{}}
+// New returns the transactions over j. All changes of j must go through it.
+func New(j *journal.Journal, l Layout) *System {
+	s := &System{j: j, sys: txnsysm.New_Sys_(), close: func() error { return nil }}
+	s.sys.Ctor__(j.Core(), dlock.NewTable())
 	for i := range s.alloc {
-		s.alloc[i] = newAlloc(l.Maps[i], func(b uint64) ([]byte, error) { return s.block(b).Data(), nil })
+		s.alloc[i] = newAlloc(l.Maps[i], s.committed)
+	}
+	s.pool.New = func() any {
+		t := &Txn{s: s, t: txnm.New_Txn_()}
+		t.t.Ctor__(s.sys, dlock.NewOwner(), dbuf.NewBuf(), dlog.NewBMap())
+		return t
 	}
 	return s
 }
 
-// Close stops the system.
-func (s *System) Close() error { return nil }
-
-func (s *System) block(b uint64) *dbytes.Blk {
-	if p := s.blocks[b]; p != nil {
-		return p
+// committed reads a block as last committed.
+func (s *System) committed(b uint64) ([]byte, error) {
+	v := txnsysm.Companion_Default___.Latest(s.sys, nil, s.base+b)
+	if v == nil {
+		return nil, ErrIO
 	}
-	return dbytes.ZeroBlk()
+	return v.Data(), nil
 }
 
-// Free returns how many clear bits the bitmap has: free blocks or inodes.
+// Free returns the number of clear bits that may be handed out (free blocks or
+// inodes), as committed.
 func (s *System) Free(which uint64) (uint64, error) { return s.alloc[which].count() }
 
 // Flush makes everything committed so far durable.
-func (s *System) Flush() error { return nil }
+func (s *System) Flush() error {
+	if ok, _ := journalthreads.Companion_Default___.Flush(s.j.Core()); !ok {
+		return fmt.Errorf("%w: %w", ErrIO, s.j.Failure())
+	}
+	return nil
+}
+
+// await waits until commit n is durable.
+func (s *System) await(n uint64) error {
+	if n > 0 && !journalthreads.Companion_Default___.WaitDurable(s.j.Core(), n) {
+		return fmt.Errorf("%w: %w", ErrIO, s.j.Failure())
+	}
+	return nil
+}
+
+// Stats are numbers of transactions since the start.
+type Stats struct {
+	Commits   uint64 // with writes
+	Conflicts uint64 // aborted because of others, and run again
+}
+
+// Stats returns the counters.
+func (s *System) Stats() Stats { return Stats{s.commits.Load(), s.conflicts.Load()} }
 
 // Txn is a transaction. It belongs to one goroutine.
+//
+// When a method cannot do what it promises, it unwinds to Run by a panic with a
+// value of a private type. (The methods of check.go return errors instead.)
 type Txn struct {
-	s    *System
-	buf  map[uint64][]byte
-	bit  map[uint64]bool
-	took [2][]uint64
-	bits [2][]bitWrite
+	s        *System
+	t        *txnm.Txn
+	readOnly bool
+	failed   error         // why the transaction can only be aborted
+	first    []want        // locks to take first: those met in conflicts
+	took     [2][]uint64   // hints taken
+	bits     [2][]bitWrite // bits written in the bitmaps, in this order
+	lastKey  uint64        // the bit read last, and its value;
+	lastBit  bool
+	lastOK   bool // if there is one
+}
+
+// A want is a lock that was in the way.
+type want struct {
+	key  uint64
+	excl bool
+}
+
+// unwind is what the methods of Txn panic with; the reason is in Txn.failed.
+type unwind struct{ t *Txn }
+
+// key is the key of the object at bit offset off of blkno.
+func (s *System) key(blkno, off uint64) uint64 {
+	return objectsm.Companion_Default___.Key(s.base+blkno, off)
 }
 
 // Begin starts a transaction, to be ended by Commit or Abort.
-func (s *System) Begin() *Txn {
-	s.mu.Lock()
-	return &Txn{s: s, buf: map[uint64][]byte{}, bit: map[uint64]bool{}}
-}
+func (s *System) Begin() *Txn { return s.pool.Get().(*Txn) }
 
 // Run runs f in a transaction, again and again while it conflicts with others,
 // so f must have no other effect than on the transaction. When f returns nil the
 // transaction is committed, else aborted, and Run returns f's error. A stable
-// transaction is durable when Run returns nil.
+// transaction is durable when Run returns nil. In a read-only one, a write is an
+// error. What a transaction has seen of stable ones is durable when Run returns nil.
 func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	t := s.Begin()
+	t.readOnly = readOnly
+	for try := 0; ; try++ {
+		err := t.attempt(stable, f)
+		if err != ErrConflict || try == maxConflicts {
+			t.first, t.readOnly = t.first[:0], false
+			s.pool.Put(t)
+			return err
+		}
+		s.conflicts.Add(1)
+	}
+}
+
+func (t *Txn) attempt(stable bool, f func(*Txn) error) (err error) {
+	ended := false
 	defer func() {
-		if t.s != nil {
-			t.Abort()
+		if ended {
+			return
+		}
+		r := recover()
+		err = t.failed
+		t.Abort()
+		if u, ok := r.(unwind); r != nil && (!ok || u.t != t) {
+			panic(r) // not ours
 		}
 	}()
-	if err := f(t); err != nil {
+	for _, w := range t.first { // ascending, so these are waited for
+		t.check(t.lock(w.key, w.excl))
+	}
+	err = f(t)
+	ended = true
+	if t.failed != nil { // f has ignored it
+		err = t.failed
+	}
+	if err != nil {
+		t.Abort()
 		return err
 	}
 	return t.Commit(stable)
 }
 
-// Abort ends the transaction without effect.
-func (t *Txn) Abort() {
-	for i := range t.took {
-		t.s.alloc[i].done(t.took[i], nil)
+func (t *Txn) lock(k uint64, excl bool) error {
+	if !t.t.Lock(k, excl) {
+		return t.fail(1, k, excl)
 	}
-	t.s.mu.Unlock()
-	t.s = nil
+	return nil
 }
 
-// Commit ends the transaction: all its writes take effect at once.
-func (t *Txn) Commit(stable bool) error {
-	for a := range t.s.alloc {
-		t.s.alloc[a].gate.RLock()
+// fail notes that the transaction cannot go on.
+func (t *Txn) fail(st uint32, k uint64, excl bool) error {
+	if st == 0 {
+		return nil
 	}
-	for k, p := range t.buf {
-		b, off := k>>15, k&32767
-		n := t.s.block(b).Thaw()
-		copy(n.Data[off/8:], p)
-		t.s.blocks[b] = dbytes.Freeze(n)
-	}
-	for k, v := range t.bit {
-		b, off := k>>15, k&32767
-		n := t.s.block(b).Thaw()
-		old := n.Data[off/8]>>(off%8)&1 == 1
-		n.Data[off/8] &^= 1 << (off % 8)
-		if v {
-			n.Data[off/8] |= 1 << (off % 8)
-		}
-		t.s.blocks[b] = dbytes.Freeze(n)
-		for i, a := range t.s.alloc {
-			if a.has(b) {
-				t.bits[i] = append(t.bits[i], bitWrite{(b-a.start)*windowBits + off, old, v})
+	t.failed = t.s.status(st)
+	if t.failed == ErrConflict {
+		i, found := slices.BinarySearchFunc(t.first, k, func(w want, k uint64) int {
+			if w.key < k {
+				return -1
+			} else if w.key > k {
+				return 1
 			}
+			return 0
+		})
+		if found {
+			t.first[i].excl = t.first[i].excl || excl
+		} else {
+			t.first = slices.Insert(t.first, i, want{k, excl})
 		}
 	}
-	for i := range t.took {
-		t.s.alloc[i].done(t.took[i], t.bits[i])
-		t.s.alloc[i].gate.RUnlock()
+	return t.failed
+}
+
+// check unwinds on an error.
+func (t *Txn) check(err error) {
+	if err != nil {
+		t.failed = err
+		panic(unwind{t})
 	}
-	t.s.mu.Unlock()
-	t.s = nil
-	return nil
+}
+
+// end gives back what the transaction had. wrote: it was committed.
+func (t *Txn) end(wrote bool) {
+	for i, a := range t.s.alloc {
+		if !wrote {
+			t.bits[i] = t.bits[i][:0]
+		}
+		a.done(t.took[i], t.bits[i])
+		t.took[i], t.bits[i] = t.took[i][:0], t.bits[i][:0]
+	}
+	t.lastOK = false
+	t.failed = nil
+}
+
+// Abort ends the transaction without effect.
+func (t *Txn) Abort() {
+	commitm.Companion_Default___.Abort(t.t)
+	t.end(false)
+}
+
+// Commit ends the transaction: all its writes take effect at once, or none when it
+// returns an error, with the exception of ErrIO. If stable, it returns when they are durable.
+func (t *Txn) Commit(stable bool) error {
+	if t.failed != nil {
+		err := t.failed
+		t.Abort()
+		return err
+	}
+	wrote := t.t.Buf.Len() > 0
+	gated := [2]bool{len(t.bits[0]) > 0, len(t.bits[1]) > 0}
+	for i, g := range gated {
+		if g {
+			t.s.alloc[i].gate.RLock()
+		}
+	}
+	st, need := commitm.Companion_Default___.Finish(t.t, stable)
+	t.end(st == 0)
+	for i, g := range gated {
+		if g {
+			t.s.alloc[i].gate.RUnlock()
+		}
+	}
+	if st != 0 {
+		return t.s.status(st)
+	}
+	if wrote {
+		t.s.commits.Add(1)
+	}
+	return t.s.await(need)
 }
 
 // ReadInode returns a copy of the 256-byte object at bit offset off of blkno.
 func (t *Txn) ReadInode(blkno, off uint64, excl bool) *dbytes.Bytes {
-	b := dbytes.NewBytes(256)
-	if p, ok := t.buf[blkno<<15|off]; ok {
-		copy(b.Data, p)
-	} else {
-		copy(b.Data, t.s.block(blkno).Data()[off/8:])
-	}
+	b, err := t.TryReadInode(blkno, off, excl)
+	t.check(err)
 	return b
 }
 
 // ReadBlock returns block blkno.
 func (t *Txn) ReadBlock(blkno uint64, excl bool) *dbytes.Blk {
-	if p, ok := t.buf[blkno<<15]; ok {
-		return dbytes.BlkOf(p)
-	}
-	return t.s.block(blkno)
+	b, err := t.TryReadBlock(blkno, excl)
+	t.check(err)
+	return b
 }
 
 // ReadBit returns bit off of blkno.
 func (t *Txn) ReadBit(blkno, off uint64, excl bool) bool {
-	if v, ok := t.bit[blkno<<15|off]; ok {
-		return v
-	}
-	return t.s.block(blkno).Get(off/8)>>(off%8)&1 == 1
+	b, err := t.TryReadBit(blkno, off, excl)
+	t.check(err)
+	return b
 }
 
 // WriteInode writes a copy of b to the 256-byte object.
 func (t *Txn) WriteInode(blkno, off uint64, b *dbytes.Bytes) {
-	t.buf[blkno<<15|off] = append([]byte(nil), b.Data...)
+	t.check(t.TryWriteInode(blkno, off, b))
 }
 
 // WriteBlock writes block blkno and takes b over: it is empty afterwards.
-func (t *Txn) WriteBlock(blkno uint64, b *dbytes.Bytes) {
-	t.buf[blkno<<15] = b.Data
-	b.Data = nil
-}
+func (t *Txn) WriteBlock(blkno uint64, b *dbytes.Bytes) { t.check(t.TryWriteBlock(blkno, b)) }
 
 // WriteBit sets bit off of blkno to b.
-func (t *Txn) WriteBit(blkno, off uint64, b bool) { t.bit[blkno<<15|off] = b }
+func (t *Txn) WriteBit(blkno, off uint64, b bool) { t.check(t.TryWriteBit(blkno, off, b)) }
 
-// AllocHint proposes a block or inode that is free, near the given one.
-func (t *Txn) AllocHint(which, near uint64) (bool, uint64) {
-	x, ok, _ := t.s.alloc[which].take(near)
-	if ok {
-		t.took[which] = append(t.took[which], x)
-	}
+// AllocHint proposes a block or inode that is free, near the given one (0 = no wish).
+func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
+	x, ok, err := t.TryAllocHint(which, near)
+	t.check(err)
 	return ok, x
 }
 
-// FreeHint gives a proposal back.
+// FreeHint gives a proposal back. (The end of the transaction does so too.)
 func (t *Txn) FreeHint(which, x uint64) {
-	for i, y := range t.took[which] {
-		if x == y {
-			n := len(t.took[which]) - 1
-			t.took[which][i] = t.took[which][n]
-			t.took[which] = t.took[which][:n]
-			t.s.alloc[which].done([]uint64{x}, nil)
-			return
+	took := t.took[which]
+	if i := slices.Index(took, x); i >= 0 {
+		took[i] = took[len(took)-1]
+		t.took[which] = took[:len(took)-1]
+		a := t.s.alloc[which]
+		if t.lastOK && t.lastBit && t.lastKey == t.s.key(a.start+x/windowBits, x%windowBits) {
+			a.drop(x) // no wonder: it is in use
+		} else {
+			a.done([]uint64{x}, nil)
 		}
 	}
 }

@@ -1,0 +1,46 @@
+package dtxn
+
+import (
+	"log/slog"
+
+	"tansy/disk"
+	"tansy/journal"
+)
+
+// memLog is the number of blocks before those of the volume that NewMem makes.
+const memLog = 2048
+
+var memParams = journal.Params{Start: 0, Descs: 64, Ring: memLog - 65}
+
+// NewMem returns the transactions of a volume of size zero blocks in memory,
+// with a journal outside of it, for tests.
+func NewMem(size uint64, l Layout) *System {
+	s, err := newOn(disk.NewMem(memLog+size), l)
+	if err != nil {
+		panic(err) // memory does not fail
+	}
+	return s
+}
+
+// newOn is NewMem on a device of zeros.
+func newOn(d disk.Disk, l Layout) (*System, error) {
+	if err := journal.Format(d, memParams); err != nil {
+		return nil, err
+	}
+	return reopen(d, l)
+}
+
+// reopen opens what newOn has made.
+func reopen(d disk.Disk, l Layout) (*System, error) {
+	j, err := journal.Open(d, memParams, journal.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	s := New(j, l)
+	s.base = memLog
+	s.close = j.Close
+	return s, nil
+}
+
+// Close closes the journal, if it came with the system.
+func (s *System) Close() error { return s.close() }
