@@ -34,7 +34,7 @@ var chunkPools = func() (p [len(chunkSizes)]sync.Pool) {
 	return
 }()
 
-// newChunk returns a chunk of at least n bytes, n <= maxRecord+4, held once.
+// newChunk returns a chunk of at least n bytes, held once.
 func newChunk(n int) *chunk {
 	for i, size := range chunkSizes {
 		if n <= size {
@@ -44,7 +44,10 @@ func newChunk(n int) *chunk {
 			return c
 		}
 	}
-	panic("oncrpc: chunk larger than a record")
+	// A record of several fragments with more behind it.
+	c := &chunk{b: make([]byte, n)}
+	c.refs.Store(1)
+	return c
 }
 
 func (c *chunk) hold() { c.refs.Add(1) }

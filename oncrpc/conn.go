@@ -20,6 +20,13 @@ type conn struct {
 	call  Call         // of inline procedures
 	batch *replyBuffer // their replies, not yet sent
 
+	// An inline procedure that does wait, say for a lock, keeps the calls behind
+	// it waiting. When that shows, the connection is shy for a while and runs
+	// inline procedures like all others.
+	woke time.Time // when the calls at hand came
+	ran  bool      // an inline procedure since then
+	shy  int       // calls left of this
+
 	// For the janitor: ticks, 0 for not now.
 	lastRead    atomic.Int64 // something came
 	waiting     atomic.Bool  // in Read
@@ -57,6 +64,11 @@ const (
 	maxQueued      = 256 << 10 // replies of inline calls waiting for a writer
 )
 
+const (
+	slowInline = 200 * time.Microsecond // for all calls that came together
+	shyCalls   = 256
+)
+
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{s: s, nc: nc}
 	c.rr = newRecordReader(c)
@@ -75,6 +87,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.nc.Read(p)
 	c.waiting.Store(false)
 	c.lastRead.Store(c.s.tick.Load())
+	c.woke, c.ran = time.Now(), false
 	return n, err
 }
 
@@ -154,13 +167,15 @@ func (c *conn) serve(rec []byte) bool {
 		cred, stat := c.creds.get(h.flavor, h.cred)
 		if stat == AuthOK {
 			proc, accept, versions := target(c.s.cfg.Programs, &h)
-			if accept == Success && !proc.Inline {
+			if accept == Success && (!proc.Inline || c.shy > 0) {
+				c.shy = max(0, c.shy-1)
 				c.start(&h, proc, cred, d, len(rec))
 				return true
 			}
 			e := c.reply()
 			if accept == Success {
 				c.call.Args, c.call.Cred = d, cred
+				c.ran = true
 				execute(c.s, proc, &c.call, h.xid)
 				c.keep(c.call.Reply)
 				return true
@@ -221,6 +236,9 @@ func (c *conn) flush() {
 	if c.batch == nil || len(c.batch.b) == 0 {
 		return
 	}
+	if c.ran && time.Since(c.woke) > slowInline {
+		c.shy = shyCalls
+	}
 	c.send(outgoing{buf: c.batch})
 	c.batch = nil
 	// A peer that does not read its replies is not served any further.
@@ -229,6 +247,7 @@ func (c *conn) flush() {
 		c.changed.Wait()
 	}
 	c.mu.Unlock()
+	c.ran = false
 }
 
 // start runs a call on another goroutine as soon as the limits allow it.
@@ -247,12 +266,14 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) 
 		for c.inFlight >= c.s.cfg.MaxInFlight {
 			c.changed.Wait()
 		}
+		c.woke = time.Now()
 	}
 	c.inFlight++
 	c.mu.Unlock()
 	if !c.s.budget.try(size) {
 		c.flush()
 		c.s.budget.take(size)
+		c.woke = time.Now()
 	}
 	t := tasks.Get().(*task)
 	t.c, t.proc, t.xid, t.bytes = c, proc, h.xid, size

@@ -124,8 +124,7 @@ func (rr *recordReader) assemble(n int) ([]byte, error) {
 		}
 	}
 	// The caller expects a record in rr.chunk: hand over one that is.
-	own := &chunk{b: make([]byte, max(smallChunk, len(rec)+rr.end-rr.start))}
-	own.refs.Store(1)
+	own := newChunk(len(rec) + rr.end - rr.start)
 	k := copy(own.b, rec)
 	rr.end = k + copy(own.b[k:], rr.chunk.b[rr.start:rr.end])
 	rr.start = k

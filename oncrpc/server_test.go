@@ -493,3 +493,27 @@ func TestShutdownDeadline(t *testing.T) {
 	p.closed("after the deadline")
 	g.finish <- struct{}{}
 }
+
+// TestInlineThatWaits: an inline procedure that waits for another call must not
+// keep that call from being read for ever after: the connection learns.
+func TestInlineThatWaits(t *testing.T) {
+	wait := make(chan struct{})
+	s := NewServer(Config{Log: quiet, Programs: []Program{{Number: 77, Version: 1, Procs: []Proc{
+		NullProc,
+		{Name: "SLEEP", Inline: true, Serve: func(*Call) Accept { time.Sleep(2 * slowInline); return Success }},
+		{Name: "WAIT", Inline: true, Serve: func(*Call) Accept { <-wait; return Success }},
+		{Name: "GO", Inline: true, Serve: func(*Call) Accept { wait <- struct{}{}; return Success }},
+	}}}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Serve(l)
+	defer s.Shutdown(context.Background())
+	p := connect(t, l.Addr().String())
+	p.send(mark(callBytes(1, 1, nil)))
+	p.receive()
+	p.send(append(mark(callBytes(2, 2, nil)), mark(callBytes(3, 3, nil))...))
+	p.receive()
+	p.receive()
+}

@@ -3,6 +3,8 @@ package server_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"net"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ var root = &fs.Cred{}
 // startServer serves fsys on a port of its own until the test ends.
 func startServer(t testing.TB, cfg server.Config) (string, *server.Server) {
 	t.Helper()
+	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	cfg.VolumeID, cfg.Key = [8]byte{1, 2, 3}, [16]byte{4, 5, 6}
 	s := server.New(cfg)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
