@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"expvar" // with the profiler, served only with --debug-listen
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -72,7 +73,9 @@ func serve(args []string) int {
 	if err != nil {
 		return fail("serve", err)
 	}
-	v, err := tansyfs.Open(d, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log})
+	stats := disk.NewStats(d)
+	expvar.Publish("disk", expvar.Func(func() any { return stats.Counts() }))
+	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log})
 	if err != nil {
 		d.Close()
 		return fail("serve", fmt.Errorf("%s: %w", *volume, err))
