@@ -4,8 +4,7 @@
 // Names are 1..255 bytes, any bytes: ".", ".." and '/' are the caller's business.
 // dir.dfy says how a directory lies in its file.
 include "bytefs.dfy"
-include "../trusted/dirlist.s.dfy"
-include "dir.dfy"
+include "dirlist.dfy"
 module DirFsM {
   import opened Machine
   import opened ByteSpec
@@ -15,10 +14,14 @@ module DirFsM {
   import opened GeometryM
   import opened InodeM
   import opened PosM
+  import opened IndSpec
   import opened IndM
+  import opened ByteMap
   import opened ByteM
   import opened DirM
+  import opened DirListSpec
   import opened DirListS
+  import opened DirPageM
 
   type Dir = map<seq<byte>, uint64>
   type Dirs = map<uint64, Dir>
@@ -75,6 +78,12 @@ module DirFsM {
     { d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]] &&
       fs.metas[d] == WithSizeNent(old(fs.metas[d]), fs.metas[d].size, fs.metas[d].nent) &&
       d in old(fs.files) && d in fs.files && fs.files == old(fs.files)[d := fs.files[d]] }
+
+    // entries never move (so that their places can be cookies)
+    twostate predicate StayPut(d: uint64)
+      reads this
+    { d in old(dirs) && d in dirs && d in old(ats) && d in ats &&
+      forall n: seq<byte> {:trigger n in dirs[d]} | n in dirs[d] && n in old(dirs[d]) && n in old(ats[d]) :: n in ats[d] && ats[d][n] == old(ats[d])[n] }
 
     // ---- search ----
 
@@ -185,7 +194,7 @@ module DirFsM {
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000
       requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geo, m)
       requires |m| == |dirs[d]| + (if !count then 0 else if down then -1 else 1)
-      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d)
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d) && ats == old(ats)[d := at]
     {
       var len := s.Len();
       ghost var src := s.data;
@@ -207,13 +216,13 @@ module DirFsM {
     method Insert(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data !in dirs[d]
-      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d)
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
     { ok := InsertAt(txn, d, name, ino, 0); }
 
     method InsertAt(txn: Txn, d: uint64, name: Bytes, ino: uint64, hint: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data !in dirs[d]
-      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d)
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
     {
       var h := NameHash(name);
       var key := KeyFor(name, h);
@@ -262,7 +271,7 @@ module DirFsM {
     method Replace(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data in dirs[d]
-      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d)
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
     {
       var found, ino0, cell, lev := Find(txn, d, name, true);
       var h := NameHash(name);
@@ -282,7 +291,7 @@ module DirFsM {
     method Remove(txn: Txn, d: uint64, name: Bytes) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && name.data in dirs[d]
-      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] && OnlyDir(d)
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] && OnlyDir(d) && StayPut(d)
     {
       var found, ino0, cell, lev := Find(txn, d, name, true);
       var size: uint64 := 64;
@@ -309,39 +318,62 @@ module DirFsM {
 
     // ---- listing ----
 
-    // Offer the entries after cookie (0 = from the start; cookies 1 and 2 belong to "."
-    // and "..", which are the caller's) in the order of their places until one does not
-    // fit. eof: none is left. An entry never moves, so that one which exists throughout
-    // a scan of several calls is offered exactly once. (Tested, not proved.)
+    // Offer the entries after cookie (below 3: all; cookies 1 and 2 belong to "." and "..",
+    // which are the caller's) in the order of their places until one does not fit.
+    // eof: none is left.
     method List(txn: Txn, d: uint64, cookie: uint64, out: List) returns (eof: bool)
+      modifies out
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs
+      ensures |old(out.got)| <= |out.got| && out.got[..|old(out.got)|] == old(out.got) && d in ats
+      ensures PageOk(dirs[d], ats[d], if cookie < 2 then 2 else cookie as int, eof, out.got[|old(out.got)|..])
     {
+      ghost var f, m, at := fs.files[d], dirs[d], ats[d];
+      ghost var got := out.got;
+      ghost var after := if cookie < 2 then 2 else cookie as int;
+      ghost var page: seq<Ent> := [];
       var ip, nb := Open(txn, d, false);
       var c: uint64 := 0;
       if cookie >= 3 { c := cookie - 2; }
       var blk, i := c / 64, c % 64;
+      ghost var end := c as int;
+      PlaceOf(f, m, at);
+      UptoStart(m, at, after, end);
+      assert out.got == got + page;
       while blk < nb
-        invariant i < 64 && fs.fs.IsInode(d, ip)
+        invariant i < 64 && fs.fs.IsInode(d, ip) && end == 64 * blk as int + i as int
+        invariant out.got == got + page && Upto(m, at, after, end, page) && after < Cookie(end)
         decreases nb as int - blk as int
       {
         var next := SkipHoles(txn, ip, d, blk, nb);
         if next != blk {
-          blk, i := next, 0;
+          assert f == fs.files[d];
+          Hole(f, m, at, after, blk as int, next as int, end, page);
+          blk, i, end := next, 0, 64 * next as int;
         } else {
-          var b := fs.fs.ReadData(txn, ip, d, blk, false);
-          var fits := ListBlock(b, blk, i, out);
-          if !fits { return false; }
-          blk, i := blk + 1, 0;
+          var b := fs.ReadBlockOf(txn, ip, d, blk, false);
+          var fits; ghost var e, more;
+          fits, e, more := ListBlock(b, blk, i, out, f, m, at, after, page);
+          assert got + page + more == got + (page + more);
+          page := page + more;
+          if !fits {
+            UptoPage(f, m, at, after, e, false, page);
+            assert out.got[|got|..] == page && out.got[..|got|] == got;
+            return false;
+          }
+          blk, i, end := blk + 1, 0, e;
         }
       }
+      UptoPage(f, m, at, after, end, true, page);
+      assert out.got[|got|..] == page && out.got[..|got|] == got;
       eof := true;
     }
 
     // The blocks from n on and before m, of the nb blocks of the file, are holes. Looks no
-    // further than the indirect block of n, so that the caller sees it cheaply 512 at a time.
+    // further than the indirect block of n, which says so of 512 blocks at once.
     method SkipHoles(txn: Txn, ip: Bytes, d: uint64, n: uint64, nb: uint64) returns (m: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && fs.fs.IsInode(d, ip) && n < nb <= 0x1000_0000 && n < 134480396
+      requires Valid() && txn.jrnl == fs.jrnl && fs.fs.IsInode(d, ip) && d in fs.files && n < nb <= 0x800_0000 && 4096 * nb as int <= |fs.files[d]|
       ensures n <= m <= nb
+      ensures forall x: int | 4096 * n as int <= x < 4096 * m as int :: fs.files[d][x] == 0
     {
       m := n;
       var k := FlatK(n);
@@ -349,13 +381,42 @@ module DirFsM {
       PosOfOk(d, n);
       var pb := fs.fs.ReadParent(txn, ip, d, k, MaxLev(k), FlatJ(n), false);
       var i := FlatJ(n) % 512;
+      ghost var i0 := i;
       while m < nb && i < 512
-        invariant n <= m <= nb && i <= 512
+        invariant n <= m <= nb && i <= 512 && i as int == i0 as int + m as int - n as int
+        invariant forall x: int | 4096 * n as int <= x < 4096 * m as int :: fs.files[d][x] == 0
         decreases nb - m
       {
         var bn := pb.U64(8 * i);
         if bn != 0 { return; }
+        HoleBlock(d, n, m, pb.v);
         m, i := m + 1, i + 1;
+      }
+    }
+
+    // v is the indirect block above block n of the file, and has no block for block y
+    lemma HoleBlock(d: uint64, n: uint64, y: uint64, v: seq<byte>)
+      requires Valid() && OkIno(fs.geo, d) && d in fs.files && 12 <= FlatK(n) && n <= y < 0x800_0000 && 4096 * y as int + 4096 <= |fs.files[d]|
+      requires OkPos(PosOf(d, n)) && PosOf(d, n).lev > 0 && OkPos(Parent(PosOf(d, n))) && fs.fs.IsParent(PosOf(d, n), v)
+      requires var i := FlatJ(n) as int % 512 + y as int - n as int; i < 512 && U64At(v, 8 * i) == 0
+      ensures forall x: int | 4096 * y as int <= x < 4096 * y as int + 4096 :: fs.files[d][x] == 0
+    {
+      PosOfOk(d, n);
+      PosOfOk(d, y);
+      var p := PosOf(d, y);
+      assert FlatK(y) == FlatK(n) && FlatJ(y) as int == FlatJ(n) as int + y as int - n as int;
+      assert FlatJ(y) / 512 == FlatJ(n) / 512;
+      assert Parent(p) == Parent(PosOf(d, n));
+      fs.fs.Child(p, v);
+      assert IsData(p);
+      assert fs.fs.data[p] == Zeros(4096) by { reveal DataOk(); }
+      forall x: int | 4096 * y as int <= x < 4096 * y as int + 4096
+        ensures fs.files[d][x] == 0
+      {
+        DivMod(4096 * y as int, x - 4096 * y as int);
+        BlockByte(fs.fs.data, d, x);
+        reveal FileMatch();
+        assert ByteAt(fs.fs.data, d, x) == fs.files[d][x];
       }
     }
 
@@ -438,7 +499,7 @@ module DirFsM {
     requires GeoOk(geo) && DirOk(f, m, at) && EntriesOk(geo, m) && OkName(n) && OkIno(geo, ino) && n !in m
     requires 0 <= c && c / 64 % 2 == Class(n) && Placed(c / 64, n) && IsSlot(s, ino, n)
     requires if 64 * c < |f| then |s| == Size(c) && OkSlot(f, c) && Word(f, c) == 0 else c % 64 == 0 && |s| == 4096
-    ensures m' == m[n := ino] && |m'| == |m| + 1 && EntriesOk(geo, m') && DirOk(WriteSpec(f, 64 * c, s), m', at')
+    ensures m' == m[n := ino] && at' == at[n := c] && |m'| == |m| + 1 && EntriesOk(geo, m') && DirOk(WriteSpec(f, 64 * c, s), m', at')
   {
     m', at' := m[n := ino], at[n := c];
     var g := WriteSpec(f, 64 * c, s);
@@ -456,29 +517,24 @@ module DirFsM {
     }
   }
 
-  // offer the entries of a block from cell i on; false: one did not fit
-  method ListBlock(b: Blk, blk: uint64, from: uint64, out: List) returns (fits: bool)
-    requires |b.v| == 4096 && blk < 0x1000_0000 && from < 64
+  // places are cells
+  lemma PlaceOf(f: seq<byte>, m: Dir, at: Places)
+    requires DirOk(f, m, at)
+    ensures forall n: seq<byte> | n in m && n in at :: 0 <= at[n]
   {
-    var step: uint64, cap: uint64 := 1, 56;
-    var i := from;
-    if blk % 2 == 1 {
-      step, cap := 8, 255;
-      i := (i + 7) / 8 * 8;
-    }
-    while i < 64
-      invariant i <= 64 && (step == 8 ==> i % 8 == 0)
-      decreases 64 - i
-    {
-      var w := b.U64(64 * i);
-      if w != 0 {
-        var l := w / 0x1_0000_0000_0000 % 256;
-        if l > cap { l := cap; }
-        fits := out.Offer(w % 0x1_0000_0000_0000, b, 64 * i + 8, l, 64 * blk + i + 3);
-        if !fits { return; }
-      }
-      i := i + step;
-    }
-    fits := true;
+    reveal DirOk();
+    forall n: seq<byte> | n in m && n in at ensures 0 <= at[n] { assert OkSlot(f, at[n]); }
+  }
+
+  // a hole has no entries
+  lemma Hole(f: seq<byte>, m: Dir, at: Places, cookie: int, blk: int, next: int, end: int, page: seq<Ent>)
+    requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && 0 <= 64 * blk <= end <= 64 * next && 4096 * next <= |f|
+    requires forall x: int | 4096 * blk <= x < 4096 * next :: f[x] == 0
+    ensures Upto(m, at, cookie, 64 * next, page)
+  {
+    forall c: int | OkSlot(f, c) && end <= c < 64 * next
+      ensures Word(f, c) == 0
+    { assert f[64*c .. 64*c+8] == [0,0,0,0,0,0,0,0]; Dec64Zero(); }
+    UptoSkip(f, m, at, cookie, end, 64 * next, page);
   }
 }

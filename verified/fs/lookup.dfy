@@ -47,6 +47,7 @@ module LookupOpM {
   // and the verifier is always 0.
   method Readdir(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, cookie: uint64, verf: uint64, plus: bool, out: List)
     returns (st: uint32, eof: bool, after: Bytes?)
+    modifies out
     requires d.Valid() && txn.jrnl == d.fs.jrnl
   {
     eof := false;

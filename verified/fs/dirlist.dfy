@@ -1,0 +1,155 @@
+// What a page of a directory's listing holds: every entry between the cookie it
+// starts after and the place it stops at, once, in the order of their places.
+// Entries never move (dirfs.dfy), so that pages which continue each other return an
+// entry that exists throughout exactly once, whatever else happens in between.
+include "../trusted/dirlist.s.dfy"
+include "dir.dfy"
+module DirPageM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened DirListSpec
+  import opened DirListS
+  import opened DirM
+
+  predicate Has(page: seq<Ent>, n: seq<byte>) { exists i: int {:trigger page[i]} :: 0 <= i < |page| && page[i].name == n }
+  function Cookie(cell: int): int { cell + 3 }
+
+  // the entries of the page are entries of the directory, after the cookie, and in order
+  predicate {:opaque} Sound(m: Entries, at: Places, cookie: int, page: seq<Ent>) {
+    && (forall i: int {:trigger page[i]} | 0 <= i < |page| ::
+          var e := page[i]; e.name in m && m[e.name] == e.ino && e.name in at && e.cookie as int == Cookie(at[e.name]) && cookie < e.cookie as int)
+    && (forall i: int, j: int {:trigger page[i], page[j]} | 0 <= i < j < |page| :: page[i].cookie < page[j].cookie)
+  }
+  // no entry after the cookie and before the cell `end` is left out
+  predicate {:opaque} Complete(m: Entries, at: Places, cookie: int, end: int, page: seq<Ent>) {
+    forall n: seq<byte> {:trigger n in m} | n in m && n in at && cookie < Cookie(at[n]) && at[n] < end :: Has(page, n)
+  }
+  predicate PageOk(m: Entries, at: Places, cookie: int, eof: bool, page: seq<Ent>) {
+    Sound(m, at, cookie, page) &&
+    forall end: int | eof || (page != [] && Cookie(end - 1) <= page[|page| - 1].cookie as int) :: Complete(m, at, cookie, end, page)
+  }
+
+  // the page after all cells before `end` were looked at
+  predicate Upto(m: Entries, at: Places, cookie: int, end: int, page: seq<Ent>) {
+    Sound(m, at, cookie, page) && Complete(m, at, cookie, end, page) &&
+    (page != [] ==> page[|page| - 1].cookie as int < Cookie(end))
+  }
+
+  lemma UptoStart(m: Entries, at: Places, cookie: int, end: int)
+    requires Cookie(end - 1) <= cookie || end <= 0
+    requires forall n: seq<byte> | n in m && n in at :: 0 <= at[n]
+    ensures Upto(m, at, cookie, end, [])
+  { reveal Sound(); reveal Complete(); }
+
+  // cells without entries
+  lemma UptoSkip(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, to: int, page: seq<Ent>)
+    requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && end <= to
+    requires forall c: int {:trigger OkSlot(f, c)} | OkSlot(f, c) && end <= c < to :: Word(f, c) == 0
+    ensures Upto(m, at, cookie, to, page)
+  {
+    reveal Complete(); reveal DirOk();
+    forall n: seq<byte> | n in m && n in at && cookie < Cookie(at[n]) && at[n] < to
+      ensures Has(page, n)
+    { assert OkSlot(f, at[n]); }
+  }
+
+  // the entry at cell `end`
+  lemma UptoAdd(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, to: int, page: seq<Ent>, e: Ent)
+    requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && end < to && cookie < Cookie(end)
+    requires OkSlot(f, end) && Word(f, end) != 0 && Name(f, end) == e.name && e.name in m && m[e.name] == e.ino && e.cookie as int == Cookie(end)
+    requires forall c: int {:trigger OkSlot(f, c)} | OkSlot(f, c) && end < c < to :: false
+    ensures Upto(m, at, cookie, to, page + [e])
+  {
+    reveal Sound(); reveal Complete(); reveal DirOk();
+    var q := page + [e];
+    assert Good(f, end, m, at);
+    assert q[|page|] == e;
+    assert Has(q, e.name);
+    forall n: seq<byte> | n in m && n in at && cookie < Cookie(at[n]) && at[n] < to
+      ensures Has(q, n)
+    {
+      assert OkSlot(f, at[n]);
+      if at[n] < end {
+        var i :| 0 <= i < |page| && page[i].name == n;
+        assert q[i].name == n;
+      }
+    }
+    forall i: int, j: int | 0 <= i < j < |q|
+      ensures q[i].cookie < q[j].cookie
+    {
+      if j == |page| {
+        assert q[i] == page[i];
+        if i < |page| - 1 { assert page[i].cookie < page[|page| - 1].cookie; }
+      } else { assert q[i] == page[i] && q[j] == page[j]; }
+    }
+  }
+
+  lemma UptoPage(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, eof: bool, page: seq<Ent>)
+    requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && (eof ==> |f| <= 64 * end)
+    ensures PageOk(m, at, cookie, eof, page)
+  {
+    forall e: int | eof || (page != [] && Cookie(e - 1) <= page[|page| - 1].cookie as int)
+      ensures Complete(m, at, cookie, e, page)
+    {
+      reveal Complete(); reveal DirOk();
+      forall n: seq<byte> | n in m && n in at && cookie < Cookie(at[n]) && at[n] < e
+        ensures Has(page, n)
+      { assert OkSlot(f, at[n]); }
+    }
+  }
+
+  // Offer the entries of block blk, from cell i on. fits = false: one did not fit, and the page ends at cell `end`.
+  method ListBlock(b: Blk, blk: uint64, from: uint64, out: List, ghost f: seq<byte>, ghost m: Entries, ghost at: Places, ghost cookie: int, ghost page: seq<Ent>)
+    returns (fits: bool, ghost end: int, ghost more: seq<Ent>)
+    modifies out
+    requires DirOk(f, m, at) && IsBlock(f, blk as int, b.v) && blk < 0x1000_0000 && from < 64
+    requires Upto(m, at, cookie, 64 * blk as int + from as int, page) && cookie < Cookie(64 * blk as int + from as int)
+    ensures out.got == old(out.got) + more && Upto(m, at, cookie, end, page + more)
+    ensures fits ==> end == 64 * blk as int + 64
+  {
+    var step: uint64, cap: uint64 := 1, 56;
+    var i := from;
+    more := [];
+    assert page + more == page;
+    if blk % 2 == 1 {
+      step, cap := 8, 255;
+      i := (i + 7) / 8 * 8;
+      UptoSkip(f, m, at, cookie, 64 * blk as int + from as int, 64 * blk as int + i as int, page);
+    }
+    ghost var start := i;
+    while i < 64
+      invariant start <= i <= 64 && (step == 8 ==> i % 8 == 0)
+      invariant out.got == old(out.got) + more
+      invariant Upto(m, at, cookie, 64 * blk as int + i as int, page + more)
+      decreases 64 - i
+    {
+      ghost var c := 64 * blk as int + i as int;
+      BlockSlot(f, blk as int, b.v, i as int);
+      var w := b.U64(64 * i);
+      if w != 0 {
+        SlotWord(f, m, at, c);
+        var l := w / 0x1_0000_0000_0000 % 256;
+        if l > cap { l := cap; }
+        fits := out.Offer(w % 0x1_0000_0000_0000, b, 64 * i + 8, l, 64 * blk + i + 3);
+        if !fits { end := c; return; }
+        ghost var e := Ent(w % 0x1_0000_0000_0000, Name(f, c), 64 * blk + i + 3);
+        UptoAdd(f, m, at, cookie, c, c + step as int, page + more, e);
+        assert page + more + [e] == page + (more + [e]);
+        more := more + [e];
+      } else {
+        UptoSkip(f, m, at, cookie, c, c + step as int, page + more);
+      }
+      i := i + step;
+    }
+    fits, end := true, 64 * blk as int + 64;
+  }
+
+  lemma SlotWord(f: seq<byte>, m: Entries, at: Places, c: int)
+    requires DirOk(f, m, at) && OkSlot(f, c) && Word(f, c) != 0
+    ensures Name(f, c) in m && m[Name(f, c)] as int == Word(f, c) as int % 0x1_0000_0000_0000
+  {
+    reveal DirOk();
+    assert Good(f, c, m, at);
+  }
+}
