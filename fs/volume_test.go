@@ -222,3 +222,53 @@ func TestDeviceErrors(t *testing.T) {
 		}
 	}
 }
+
+// A stable operation of a single client costs one barrier; reading and unstable writing cost none.
+func TestBarriers(t *testing.T) {
+	d := disk.NewStats(disk.NewMem(20000))
+	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 500})
+	v := open(t, d, fs.Options{})
+	defer closeFS(t, v)
+	n, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(what string, want uint64, op func() error) {
+		t.Helper()
+		before := d.Counts().Barriers
+		for range 20 {
+			if err := op(); err != nil {
+				t.Fatal(what, err)
+			}
+		}
+		if got := d.Counts().Barriers - before; got > 20*want {
+			t.Errorf("%s: %d barriers for 20 operations", what, got)
+		}
+	}
+	write := func(how fs.Stability) func() error {
+		return func() error {
+			_, _, _, err := v.Write(root, n.Handle, 0, []byte("hello"), how)
+			return err
+		}
+	}
+	i := 0
+	count("write", 1, write(fs.FileSync))
+	count("create", 1, func() error {
+		i++
+		_, err := v.Create(root, v.Root(), []byte{'a', byte(i)}, fs.Guarded, nil, 0)
+		return err
+	})
+	count("remove", 1, func() error {
+		_, err := v.Remove(root, v.Root(), []byte{'a', byte(i)})
+		i--
+		return err
+	})
+	count("lookup", 0, func() error {
+		_, err := v.Lookup(root, v.Root(), []byte("f"))
+		return err
+	})
+	count("read", 0, func() error {
+		_, _, _, err := v.Read(root, n.Handle, 0, 10)
+		return err
+	})
+}
