@@ -477,3 +477,14 @@ func (c *Client) Commit(h fs.Handle, off uint64, count uint32) (fs.WCC, error) {
 	}
 	return w, c.end(d, err)
 }
+
+// Learn takes over the handles that another client knows.
+func (c *Client) Learn(from *Client) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for h, raw := range from.raw {
+		c.raw[h] = raw
+	}
+}
