@@ -18,6 +18,7 @@ import (
 	"tansy/internal/gen/geometrym"
 	"tansy/internal/gen/inodem"
 	"tansy/internal/gen/superm"
+	"tansy/journal"
 )
 
 // builder makes a volume with the verified code, step by step, and without a log.
@@ -27,12 +28,14 @@ type builder struct {
 	d   *dirfsm.DirFs
 	sb  superm.Super
 	geo geometrym.Geo
+
+	blocks map[uint64][]byte // of the first image: those that are not zeros
 }
 
 var inodes = inodem.Companion_Default___
 
 func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
-	const nd, nr = 4, 20
+	const nd, nr = 4, journal.MinRing
 	ok, geo := geometrym.Companion_Default___.Layout(blocks, 1+nd+nr, ninode)
 	if !ok {
 		t.Fatal("no layout")
@@ -125,10 +128,16 @@ func (b *builder) unlink(dir uint64, name string, ino uint64) {
 
 func dname(s string) *dbytes.Bytes { return &dbytes.Bytes{Data: []byte(s)} }
 
-// image is the volume on a device.
+// image is the volume on a device, as it was at the first call.
 func (b *builder) image() *disk.Mem {
 	size := b.sb.Dtor_size()
 	d := disk.NewMem(size)
+	if b.blocks != nil {
+		for a, s := range b.blocks {
+			put(b.t, d, a, s)
+		}
+		return d
+	}
 	b.do(func(tx *dtxn.Txn) bool {
 		for a := b.geo.Dtor_ibm(); a < size-1; a++ {
 			put(b.t, d, a, tx.ReadBlock(a, false).Data())
@@ -138,6 +147,19 @@ func (b *builder) image() *disk.Mem {
 	s := superm.Companion_Default___.Encode(b.sb).Data
 	put(b.t, d, 0, s)
 	put(b.t, d, size-1, s)
+	sb, err := parseSuper(s)
+	if err == nil {
+		err = journal.Format(d, sb.journal())
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.blocks = map[uint64][]byte{}
+	for a := range size {
+		if s := get(b.t, d, a); !zeros(s) {
+			b.blocks[a] = s
+		}
+	}
 	return d
 }
 
@@ -164,7 +186,7 @@ type sample struct {
 }
 
 func newSample(t testing.TB) *sample {
-	b := newBuilder(t, 3000, 600)
+	b := newBuilder(t, 5000, 600)
 	s := &sample{builder: b}
 	s.dir = b.make(rootIno, "dir", typeDir)
 	s.sub = b.make(s.dir, "sub", typeDir)
@@ -206,7 +228,7 @@ func mustClean(t *testing.T, d disk.Disk) Report {
 }
 
 func TestClean(t *testing.T) {
-	mustClean(t, newBuilder(t, 200, 32).image())
+	mustClean(t, newBuilder(t, 1100, 32).image())
 	r := mustClean(t, newSample(t).image())
 	want := Report{Inodes: 310, Directories: 3, Entries: 309, Orphans: 2, Blocks: r.Blocks, DataBlocks: r.DataBlocks}
 	if fmt.Sprint(r) != fmt.Sprint(want) {

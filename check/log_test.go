@@ -1,0 +1,110 @@
+package check
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+	"time"
+
+	"tansy/disk"
+	"tansy/fs"
+)
+
+// busyVolume is a volume whose server is still running: much of it is in the log only.
+func busyVolume(t *testing.T) (d *disk.Mem) {
+	d = disk.NewMem(20000)
+	if err := fs.Mkfs(d, fs.MkfsOptions{LogBytes: 8 << 20, Zeroed: true}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := fs.Open(d, fs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { v.Close() })
+	c := &fs.Cred{}
+	dir, err := v.Mkdir(c, v.Root(), []byte("d"), &fs.SetAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		n, err := v.Create(c, dir.Handle, fmt.Appendf(nil, "f%d", i), fs.Unchecked, &fs.SetAttr{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := v.Write(c, n.Handle, 0, make([]byte, 5000), fs.FileSync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func TestLog(t *testing.T) {
+	d := busyVolume(t)
+	r := mustClean(t, d)
+	if r.Replayed == 0 || r.Entries != 101 || r.Inodes != 103 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A log of any content is judged without a panic.
+func TestRandomDamageInLog(t *testing.T) {
+	seed := time.Now().UnixNano()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewSource(seed))
+	d := busyVolume(t)
+	raw, err := readSupers(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sb, err := parseSuper(raw[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var used []uint64
+	for a := uint64(1); a < sb.ibm; a++ {
+		if !zeros(get(t, d, a)) {
+			used = append(used, a)
+		}
+	}
+	for range 50 {
+		o := &overlay{d, map[uint64][]byte{}}
+		for range 1 + r.Intn(3) {
+			a := used[r.Intn(len(used))]
+			b := get(t, o, a)
+			if r.Intn(2) == 0 {
+				r.Read(b[r.Intn(len(b)):])
+			} else {
+				b[r.Intn(len(b))] ^= 1 << r.Intn(8)
+			}
+			put(t, o, a, b)
+		}
+		if _, err := Volume(o, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// overlay is a device with some blocks changed.
+type overlay struct {
+	disk.Disk
+	m map[uint64][]byte
+}
+
+func (o *overlay) ReadAt(a uint64, bufs [][]byte) error {
+	if err := o.Disk.ReadAt(a, bufs); err != nil {
+		return err
+	}
+	for i := range bufs {
+		if b, ok := o.m[a+uint64(i)]; ok {
+			copy(bufs[i], b)
+		}
+	}
+	return nil
+}
+
+func (o *overlay) WriteAt(a uint64, bufs [][]byte) error {
+	for i := range bufs {
+		o.m[a+uint64(i)] = append([]byte{}, bufs[i]...)
+	}
+	return nil
+}

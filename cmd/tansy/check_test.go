@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// mkfs, check and dump on an image, by their exit codes.
+func TestCheckAndDump(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	exit := func(want int, args ...string) {
+		t.Helper()
+		if got := run(args); got != want {
+			t.Errorf("tansy %v: exit code %d, want %d", args, got, want)
+		}
+	}
+	exit(exitOK, "mkfs", img, "--size", "64M", "--log-size", "8M")
+	exit(exitOK, "check", img)
+	exit(exitOK, "check", "-q", img)
+	exit(exitOK, "dump", img)
+	exit(exitOK, "dump", img, "log")
+	exit(exitOK, "dump", img, "inode", "1")
+	exit(exitOK, "dump", img, "dir", "1")
+	exit(exitFailure, "dump", img, "dir", "3")
+	exit(exitUsage, "dump", img, "dir")
+	exit(exitUsage, "dump", img, "inode", "x")
+	exit(exitUsage, "dump", img, "inode", "1", "2")
+	exit(exitUsage, "dump", img, "everything")
+	exit(exitUsage, "dump")
+	exit(exitOK, "dump", "-h")
+	exit(exitUsage, "check")
+	exit(exitUsage, "check", img+".none")
+
+	f, err := os.OpenFile(img, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte("damage"), 200); err != nil { // the superblock in block 0
+		t.Fatal(err)
+	}
+	exit(exitFailure, "check", img)
+	exit(exitOK, "dump", img) // by the copy
+	if err := f.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	exit(exitUsage, "check", img)
+	exit(exitUsage, "dump", img)
+}
