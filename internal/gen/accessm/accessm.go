@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _354_n uint64
-	var _ = _354_n
-	_354_n = c.Gids.Len()
-	var _355_i uint64
-	var _ = _355_i
-	_355_i = uint64(0)
-	for _354_n-_355_i >= uint64(4) {
-		var _356_x uint32
-		var _ = _356_x
-		_356_x = c.Gids.U32(_355_i)
-		if _356_x == g {
+	var _376_n uint64
+	var _ = _376_n
+	_376_n = c.Gids.Len()
+	var _377_i uint64
+	var _ = _377_i
+	_377_i = uint64(0)
+	for _376_n-_377_i >= uint64(4) {
+		var _378_x uint32
+		var _ = _378_x
+		_378_x = c.Gids.U32(_377_i)
+		if _378_x == g {
 			r = true
 			return r
 		}
-		_355_i = _355_i + uint64(4)
+		_377_i = _377_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _357_mode uint32
-	var _ = _357_mode
-	var _out385 uint32
-	var _ = _out385
-	_out385 = inodem.Companion_Default___.GetMode(ip)
-	_357_mode = _out385
-	var _358_u uint32
-	var _ = _358_u
-	var _out386 uint32
-	var _ = _out386
-	_out386 = inodem.Companion_Default___.GetUid(ip)
-	_358_u = _out386
-	if c.Uid == _358_u {
-		p = _357_mode / uint32(64) % uint32(8)
+	var _379_mode uint32
+	var _ = _379_mode
+	var _out411 uint32
+	var _ = _out411
+	_out411 = inodem.Companion_Default___.GetMode(ip)
+	_379_mode = _out411
+	var _380_u uint32
+	var _ = _380_u
+	var _out412 uint32
+	var _ = _out412
+	_out412 = inodem.Companion_Default___.GetUid(ip)
+	_380_u = _out412
+	if c.Uid == _380_u {
+		p = _379_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _359_g uint32
-	var _ = _359_g
-	var _out387 uint32
-	var _ = _out387
-	_out387 = inodem.Companion_Default___.GetGid(ip)
-	_359_g = _out387
-	var _360_m bool
-	var _ = _360_m
-	var _out388 bool
-	var _ = _out388
-	_out388 = Companion_Default___.InGroup(c, _359_g)
-	_360_m = _out388
-	if _360_m {
-		p = _357_mode / uint32(8) % uint32(8)
+	var _381_g uint32
+	var _ = _381_g
+	var _out413 uint32
+	var _ = _out413
+	_out413 = inodem.Companion_Default___.GetGid(ip)
+	_381_g = _out413
+	var _382_m bool
+	var _ = _382_m
+	var _out414 bool
+	var _ = _out414
+	_out414 = Companion_Default___.InGroup(c, _381_g)
+	_382_m = _out414
+	if _382_m {
+		p = _379_mode / uint32(8) % uint32(8)
 	} else {
-		p = _357_mode % uint32(8)
+		p = _379_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _361_ty uint32
-		var _ = _361_ty
-		var _out389 uint32
-		var _ = _out389
-		_out389 = inodem.Companion_Default___.GetTy(ip)
-		_361_ty = _out389
-		var _362_mode uint32
-		var _ = _362_mode
-		var _out390 uint32
-		var _ = _out390
-		_out390 = inodem.Companion_Default___.GetMode(ip)
-		_362_mode = _out390
-		if _361_ty == Companion_Default___.DIR() || _362_mode%uint32(2) == uint32(1) || _362_mode/uint32(8)%uint32(2) == uint32(1) || _362_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _383_ty uint32
+		var _ = _383_ty
+		var _out415 uint32
+		var _ = _out415
+		_out415 = inodem.Companion_Default___.GetTy(ip)
+		_383_ty = _out415
+		var _384_mode uint32
+		var _ = _384_mode
+		var _out416 uint32
+		var _ = _out416
+		_out416 = inodem.Companion_Default___.GetMode(ip)
+		_384_mode = _out416
+		if _383_ty == Companion_Default___.DIR() || _384_mode%uint32(2) == uint32(1) || _384_mode/uint32(8)%uint32(2) == uint32(1) || _384_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out391 uint32
-	var _ = _out391
-	_out391 = Companion_Default___.ClassBits(c, ip)
-	p = _out391
+	var _out417 uint32
+	var _ = _out417
+	_out417 = Companion_Default___.ClassBits(c, ip)
+	p = _out417
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _363_p uint32
-	var _ = _363_p
-	var _out392 uint32
-	var _ = _out392
-	_out392 = Companion_Default___.Granted(c, ip)
-	_363_p = _out392
-	ok = (want%uint32(2) == uint32(0) || _363_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _363_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _363_p/uint32(4) == uint32(1))
+	var _385_p uint32
+	var _ = _385_p
+	var _out418 uint32
+	var _ = _out418
+	_out418 = Companion_Default___.Granted(c, ip)
+	_385_p = _out418
+	ok = (want%uint32(2) == uint32(0) || _385_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _385_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _385_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _364_u uint32
-	var _ = _364_u
-	var _out393 uint32
-	var _ = _out393
-	_out393 = inodem.Companion_Default___.GetUid(ip)
-	_364_u = _out393
-	if c.Uid == _364_u {
+	var _386_u uint32
+	var _ = _386_u
+	var _out419 uint32
+	var _ = _out419
+	_out419 = inodem.Companion_Default___.GetUid(ip)
+	_386_u = _out419
+	if c.Uid == _386_u {
 		ok = true
 		return ok
 	}
-	var _out394 bool
-	var _ = _out394
-	_out394 = Companion_Default___.May(c, ip, want)
-	ok = _out394
+	var _out420 bool
+	var _ = _out420
+	_out420 = Companion_Default___.May(c, ip, want)
+	ok = _out420
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _365_u uint32
-	var _ = _365_u
-	var _out395 uint32
-	var _ = _out395
-	_out395 = inodem.Companion_Default___.GetUid(ip)
-	_365_u = _out395
-	ok = c.Uid == uint32(0) || c.Uid == _365_u
+	var _387_u uint32
+	var _ = _387_u
+	var _out421 uint32
+	var _ = _out421
+	_out421 = inodem.Companion_Default___.GetUid(ip)
+	_387_u = _out421
+	ok = c.Uid == uint32(0) || c.Uid == _387_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _366_mode uint32
-	var _ = _366_mode
-	var _out396 uint32
-	var _ = _out396
-	_out396 = inodem.Companion_Default___.GetMode(dp)
-	_366_mode = _out396
-	if _366_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _388_mode uint32
+	var _ = _388_mode
+	var _out422 uint32
+	var _ = _out422
+	_out422 = inodem.Companion_Default___.GetMode(dp)
+	_388_mode = _out422
+	if _388_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _367_a bool
-	var _ = _367_a
-	var _out397 bool
-	var _ = _out397
-	_out397 = Companion_Default___.IsOwner(c, dp)
-	_367_a = _out397
-	var _368_b bool
-	var _ = _368_b
-	var _out398 bool
-	var _ = _out398
-	_out398 = Companion_Default___.IsOwner(c, ip)
-	_368_b = _out398
-	refuse = !_367_a && !_368_b
+	var _389_a bool
+	var _ = _389_a
+	var _out423 bool
+	var _ = _out423
+	_out423 = Companion_Default___.IsOwner(c, dp)
+	_389_a = _out423
+	var _390_b bool
+	var _ = _390_b
+	var _out424 bool
+	var _ = _out424
+	_out424 = Companion_Default___.IsOwner(c, ip)
+	_390_b = _out424
+	refuse = !_389_a && !_390_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _369_p uint32
-	var _ = _369_p
-	var _out399 uint32
-	var _ = _out399
-	_out399 = Companion_Default___.Granted(c, ip)
-	_369_p = _out399
-	var _370_ty uint32
-	var _ = _370_ty
-	var _out400 uint32
-	var _ = _out400
-	_out400 = inodem.Companion_Default___.GetTy(ip)
-	_370_ty = _out400
+	var _391_p uint32
+	var _ = _391_p
+	var _out425 uint32
+	var _ = _out425
+	_out425 = Companion_Default___.Granted(c, ip)
+	_391_p = _out425
+	var _392_ty uint32
+	var _ = _392_ty
+	var _out426 uint32
+	var _ = _out426
+	_out426 = inodem.Companion_Default___.GetTy(ip)
+	_392_ty = _out426
 	bits = uint32(0)
-	if _369_p/uint32(4) == uint32(1) {
+	if _391_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _370_ty == Companion_Default___.DIR() {
-		if _369_p%uint32(2) == uint32(1) {
+	if _392_ty == Companion_Default___.DIR() {
+		if _391_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _369_p%uint32(2) == uint32(1) && _369_p/uint32(2)%uint32(2) == uint32(1) {
+		if _391_p%uint32(2) == uint32(1) && _391_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _369_p/uint32(2)%uint32(2) == uint32(1) {
+		if _391_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _369_p%uint32(2) == uint32(1) {
+		if _391_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _371_a uint32 = func() uint32 {
+	var _393_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _371_a
+	var _ = _393_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _371_a - uint32(1024)
+		return _393_a - uint32(1024)
 	} else {
-		return _371_a
+		return _393_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _372_len uint64
-	var _ = _372_len
-	_372_len = n.Len()
-	if _372_len == uint64(0) {
+	var _394_len uint64
+	var _ = _394_len
+	_394_len = n.Len()
+	if _394_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _372_len > uint64(255) {
+	if _394_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _373_i uint64
-	var _ = _373_i
-	_373_i = uint64(0)
-	for _373_i < _372_len {
-		var _374_b uint8
-		var _ = _374_b
-		_374_b = n.Get(_373_i)
-		if _374_b == uint8(0) || _374_b == uint8(47) {
+	var _395_i uint64
+	var _ = _395_i
+	_395_i = uint64(0)
+	for _395_i < _394_len {
+		var _396_b uint8
+		var _ = _396_b
+		_396_b = n.Get(_395_i)
+		if _396_b == uint8(0) || _396_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_373_i = _373_i + uint64(1)
+		_395_i = _395_i + uint64(1)
 	}
 	st = uint32(0)
-	if _372_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _394_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _372_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _394_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

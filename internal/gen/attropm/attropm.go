@@ -166,17 +166,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _403_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _403_ip
-	var _out447 uint32
-	var _ = _out447
-	var _out448 *dbytes.Bytes
-	var _ = _out448
-	_out447, _out448 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out447
-	_403_ip = _out448
+	var _425_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _425_ip
+	var _out473 uint32
+	var _ = _out473
+	var _out474 *dbytes.Bytes
+	var _ = _out474
+	_out473, _out474 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out473
+	_425_ip = _out474
 	if st == uint32(0) {
-		after = _403_ip
+		after = _425_ip
 	}
 	return st, after
 }
@@ -188,23 +188,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _404_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _404_ip
-	var _out449 uint32
-	var _ = _out449
-	var _out450 *dbytes.Bytes
-	var _ = _out450
-	_out449, _out450 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out449
-	_404_ip = _out450
+	var _426_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _426_ip
+	var _out475 uint32
+	var _ = _out475
+	var _out476 *dbytes.Bytes
+	var _ = _out476
+	_out475, _out476 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out475
+	_426_ip = _out476
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _404_ip
-	var _out451 uint32
-	var _ = _out451
-	_out451 = accessm.Companion_Default___.AccessBits(c, _404_ip)
-	bits = _out451
+	after = _426_ip
+	var _out477 uint32
+	var _ = _out477
+	_out477 = accessm.Companion_Default___.AccessBits(c, _426_ip)
+	bits = _out477
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -224,58 +224,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _405_own bool
-	var _ = _405_own
-	var _out452 bool
-	var _ = _out452
-	_out452 = accessm.Companion_Default___.IsOwner(c, ip)
-	_405_own = _out452
-	if a.HasMode && !_405_own {
+	var _427_own bool
+	var _ = _427_own
+	var _out478 bool
+	var _ = _out478
+	_out478 = accessm.Companion_Default___.IsOwner(c, ip)
+	_427_own = _out478
+	if a.HasMode && !_427_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _406_u uint32
-		var _ = _406_u
-		var _out453 uint32
-		var _ = _out453
-		_out453 = inodem.Companion_Default___.GetUid(ip)
-		_406_u = _out453
-		if !_405_own || a.Uid != _406_u {
+		var _428_u uint32
+		var _ = _428_u
+		var _out479 uint32
+		var _ = _out479
+		_out479 = inodem.Companion_Default___.GetUid(ip)
+		_428_u = _out479
+		if !_427_own || a.Uid != _428_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _407_g uint32
-		var _ = _407_g
-		var _out454 uint32
-		var _ = _out454
-		_out454 = inodem.Companion_Default___.GetGid(ip)
-		_407_g = _out454
-		var _408_mine bool
-		var _ = _408_mine
-		var _out455 bool
-		var _ = _out455
-		_out455 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_408_mine = _out455
-		if !_405_own || a.Gid != _407_g && !_408_mine {
+		var _429_g uint32
+		var _ = _429_g
+		var _out480 uint32
+		var _ = _out480
+		_out480 = inodem.Companion_Default___.GetGid(ip)
+		_429_g = _out480
+		var _430_mine bool
+		var _ = _430_mine
+		var _out481 bool
+		var _ = _out481
+		_out481 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_430_mine = _out481
+		if !_427_own || a.Gid != _429_g && !_430_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_405_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_427_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow == uint32(1) || a.MtimeHow == uint32(1) {
-		var _409_w bool
-		var _ = _409_w
-		var _out456 bool
-		var _ = _out456
-		_out456 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_409_w = _out456
-		if !_409_w {
+		var _431_w bool
+		var _ = _431_w
+		var _out482 bool
+		var _ = _out482
+		_out482 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_431_w = _out482
+		if !_431_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
 	}
@@ -300,40 +300,40 @@ func (_this *CompanionStruct_Default___) Apply(c *accessm.Cred, ip *dbytes.Bytes
 	if a.HasGid {
 		inodem.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _410_mode uint32
-	var _ = _410_mode
-	var _out457 uint32
-	var _ = _out457
-	_out457 = inodem.Companion_Default___.GetMode(ip)
-	_410_mode = _out457
+	var _432_mode uint32
+	var _ = _432_mode
+	var _out483 uint32
+	var _ = _out483
+	_out483 = inodem.Companion_Default___.GetMode(ip)
+	_432_mode = _out483
 	if a.HasMode {
-		_410_mode = a.Mode
-		var _411_g uint32
-		var _ = _411_g
-		var _out458 uint32
-		var _ = _out458
-		_out458 = inodem.Companion_Default___.GetGid(ip)
-		_411_g = _out458
-		var _412_mine bool
-		var _ = _412_mine
-		var _out459 bool
-		var _ = _out459
-		_out459 = accessm.Companion_Default___.InGroup(c, _411_g)
-		_412_mine = _out459
-		if c.Uid != uint32(0) && !_412_mine {
-			_410_mode = accessm.Companion_Default___.DropSetgid(_410_mode)
+		_432_mode = a.Mode
+		var _433_g uint32
+		var _ = _433_g
+		var _out484 uint32
+		var _ = _out484
+		_out484 = inodem.Companion_Default___.GetGid(ip)
+		_433_g = _out484
+		var _434_mine bool
+		var _ = _434_mine
+		var _out485 bool
+		var _ = _out485
+		_out485 = accessm.Companion_Default___.InGroup(c, _433_g)
+		_434_mine = _out485
+		if c.Uid != uint32(0) && !_434_mine {
+			_432_mode = accessm.Companion_Default___.DropSetgid(_432_mode)
 		}
 	}
-	var _413_ty uint32
-	var _ = _413_ty
-	var _out460 uint32
-	var _ = _out460
-	_out460 = inodem.Companion_Default___.GetTy(ip)
-	_413_ty = _out460
-	if _413_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_410_mode = accessm.Companion_Default___.KillPriv(_410_mode)
+	var _435_ty uint32
+	var _ = _435_ty
+	var _out486 uint32
+	var _ = _out486
+	_out486 = inodem.Companion_Default___.GetTy(ip)
+	_435_ty = _out486
+	if _435_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_432_mode = accessm.Companion_Default___.KillPriv(_432_mode)
 	}
-	inodem.Companion_Default___.SetMode(ip, _410_mode)
+	inodem.Companion_Default___.SetMode(ip, _432_mode)
 	if a.HasSize {
 		inodem.Companion_Default___.SetMtime(ip, s, ns)
 	}
@@ -346,47 +346,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	later = false
-	var _414_ip *dbytes.Bytes
-	var _ = _414_ip
-	var _out461 *dbytes.Bytes
-	var _ = _out461
-	_out461 = d.Fs.GetInode(txn, ino, true)
-	_414_ip = _out461
-	var _415_was uint64
-	var _ = _415_was
-	var _out462 uint64
-	var _ = _out462
-	_out462 = inodem.Companion_Default___.GetSize(_414_ip)
-	_415_was = _out462
-	var _416_shrink uint64
-	var _ = _416_shrink
-	var _out463 uint64
-	var _ = _out463
-	_out463 = inodem.Companion_Default___.GetShrink(_414_ip)
-	_416_shrink = _out463
-	if size > _415_was && _416_shrink != uint64(0) {
+	var _436_ip *dbytes.Bytes
+	var _ = _436_ip
+	var _out487 *dbytes.Bytes
+	var _ = _out487
+	_out487 = d.Fs.GetInode(txn, ino, true)
+	_436_ip = _out487
+	var _437_was uint64
+	var _ = _437_was
+	var _out488 uint64
+	var _ = _out488
+	_out488 = inodem.Companion_Default___.GetSize(_436_ip)
+	_437_was = _out488
+	var _438_shrink uint64
+	var _ = _438_shrink
+	var _out489 uint64
+	var _ = _out489
+	_out489 = inodem.Companion_Default___.GetShrink(_436_ip)
+	_438_shrink = _out489
+	if size > _437_was && _438_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _417_ok bool
-	var _ = _417_ok
-	var _out464 bool
-	var _ = _out464
-	_out464 = d.SetSize(txn, ino, size)
-	_417_ok = _out464
-	if !_417_ok {
+	var _439_ok bool
+	var _ = _439_ok
+	var _out490 bool
+	var _ = _out490
+	_out490 = d.SetSize(txn, ino, size)
+	_439_ok = _out490
+	if !_439_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _415_was {
-		var _418_done bool
-		var _ = _418_done
-		var _out465 bool
-		var _ = _out465
-		_out465 = opm.Companion_Default___.Release(txn, d, ino, _415_was-size)
-		_418_done = _out465
-		later = !_418_done
+	if size < _437_was {
+		var _440_done bool
+		var _ = _440_done
+		var _out491 bool
+		var _ = _out491
+		_out491 = opm.Companion_Default___.Release(txn, d, ino, _437_was-size)
+		_440_done = _out491
+		later = !_440_done
 	}
 	return st, later
 }
@@ -400,116 +400,116 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	before, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _419_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _419_ip
-	var _out466 uint32
-	var _ = _out466
-	var _out467 *dbytes.Bytes
-	var _ = _out467
-	_out466, _out467 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out466
-	_419_ip = _out467
+	var _441_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _441_ip
+	var _out492 uint32
+	var _ = _out492
+	var _out493 *dbytes.Bytes
+	var _ = _out493
+	_out492, _out493 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out492
+	_441_ip = _out493
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	before = _419_ip
+	before = _441_ip
 	if guard {
-		var _420_cs uint64
-		var _ = _420_cs
-		var _421_cns uint32
-		var _ = _421_cns
-		var _out468 uint64
-		var _ = _out468
-		var _out469 uint32
-		var _ = _out469
-		_out468, _out469 = inodem.Companion_Default___.GetCtime(_419_ip)
-		_420_cs = _out468
-		_421_cns = _out469
-		if _420_cs != gs || _421_cns != gns {
+		var _442_cs uint64
+		var _ = _442_cs
+		var _443_cns uint32
+		var _ = _443_cns
+		var _out494 uint64
+		var _ = _out494
+		var _out495 uint32
+		var _ = _out495
+		_out494, _out495 = inodem.Companion_Default___.GetCtime(_441_ip)
+		_442_cs = _out494
+		_443_cns = _out495
+		if _442_cs != gs || _443_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, before, after, later
 		}
 	}
-	var _422_ty uint32
-	var _ = _422_ty
-	var _out470 uint32
-	var _ = _out470
-	_out470 = inodem.Companion_Default___.GetTy(_419_ip)
-	_422_ty = _out470
-	if a.HasSize && _422_ty != accessm.Companion_Default___.REG() {
+	var _444_ty uint32
+	var _ = _444_ty
+	var _out496 uint32
+	var _ = _out496
+	_out496 = inodem.Companion_Default___.GetTy(_441_ip)
+	_444_ty = _out496
+	if a.HasSize && _444_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after, later
 	}
-	var _out471 uint32
-	var _ = _out471
-	_out471 = Companion_Default___.ArgStatus(a)
-	st = _out471
+	var _out497 uint32
+	var _ = _out497
+	_out497 = Companion_Default___.ArgStatus(a)
+	st = _out497
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _out472 uint32
-	var _ = _out472
-	_out472 = Companion_Default___.MaySetattr(c, _419_ip, a)
-	st = _out472
+	var _out498 uint32
+	var _ = _out498
+	_out498 = Companion_Default___.MaySetattr(c, _441_ip, a)
+	st = _out498
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	if a.Empty() {
-		after = _419_ip
+		after = _441_ip
 		return st, before, after, later
 	}
 	if a.HasSize {
-		var _out473 uint32
-		var _ = _out473
-		var _out474 bool
-		var _ = _out474
-		_out473, _out474 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out473
-		later = _out474
+		var _out499 uint32
+		var _ = _out499
+		var _out500 bool
+		var _ = _out500
+		_out499, _out500 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out499
+		later = _out500
 		if st != uint32(0) {
 			return st, before, after, later
 		}
 	}
-	var _423_np *dbytes.Bytes
-	var _ = _423_np
-	var _out475 *dbytes.Bytes
-	var _ = _out475
-	_out475 = d.Fs.GetInode(txn, ino, true)
-	_423_np = _out475
-	Companion_Default___.Apply(c, _423_np, a, s, ns)
-	d.PutInode(txn, ino, _423_np)
-	after = _423_np
+	var _445_np *dbytes.Bytes
+	var _ = _445_np
+	var _out501 *dbytes.Bytes
+	var _ = _out501
+	_out501 = d.Fs.GetInode(txn, ino, true)
+	_445_np = _out501
+	Companion_Default___.Apply(c, _445_np, a, s, ns)
+	d.PutInode(txn, ino, _445_np)
+	after = _445_np
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _424_ty uint32
-	var _ = _424_ty
-	var _out476 uint32
-	var _ = _out476
-	_out476 = inodem.Companion_Default___.GetTy(ip)
-	_424_ty = _out476
-	var _425_dmode uint32
-	var _ = _425_dmode
-	var _out477 uint32
-	var _ = _out477
-	_out477 = inodem.Companion_Default___.GetMode(dp)
-	_425_dmode = _out477
-	var _426_dgid uint32
-	var _ = _426_dgid
-	var _out478 uint32
-	var _ = _out478
-	_out478 = inodem.Companion_Default___.GetGid(dp)
-	_426_dgid = _out478
+	var _446_ty uint32
+	var _ = _446_ty
+	var _out502 uint32
+	var _ = _out502
+	_out502 = inodem.Companion_Default___.GetTy(ip)
+	_446_ty = _out502
+	var _447_dmode uint32
+	var _ = _447_dmode
+	var _out503 uint32
+	var _ = _out503
+	_out503 = inodem.Companion_Default___.GetMode(dp)
+	_447_dmode = _out503
+	var _448_dgid uint32
+	var _ = _448_dgid
+	var _out504 uint32
+	var _ = _out504
+	_out504 = inodem.Companion_Default___.GetGid(dp)
+	_448_dgid = _out504
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
-		if _425_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _426_dgid
+		if _447_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _448_dgid
 		}
 		return c.Gid
 	}())
 	inodem.Companion_Default___.SetMode(ip, mode)
 	inodem.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _424_ty == accessm.Companion_Default___.DIR() {
+		if _446_ty == accessm.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -519,20 +519,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _427_dmode uint32
-	var _ = _427_dmode
-	var _out479 uint32
-	var _ = _out479
-	_out479 = inodem.Companion_Default___.GetMode(dp)
-	_427_dmode = _out479
-	var _428_m uint32
-	var _ = _428_m
-	var _out480 uint32
-	var _ = _out480
-	_out480 = inodem.Companion_Default___.GetMode(ip)
-	_428_m = _out480
-	if _427_dmode/uint32(1024)%uint32(2) == uint32(1) && _428_m/uint32(1024)%uint32(2) == uint32(0) && _428_m < uint32(4096) {
-		inodem.Companion_Default___.SetMode(ip, _428_m+uint32(1024))
+	var _449_dmode uint32
+	var _ = _449_dmode
+	var _out505 uint32
+	var _ = _out505
+	_out505 = inodem.Companion_Default___.GetMode(dp)
+	_449_dmode = _out505
+	var _450_m uint32
+	var _ = _450_m
+	var _out506 uint32
+	var _ = _out506
+	_out506 = inodem.Companion_Default___.GetMode(ip)
+	_450_m = _out506
+	if _449_dmode/uint32(1024)%uint32(2) == uint32(1) && _450_m/uint32(1024)%uint32(2) == uint32(0) && _450_m < uint32(4096) {
+		inodem.Companion_Default___.SetMode(ip, _450_m+uint32(1024))
 	}
 }
 

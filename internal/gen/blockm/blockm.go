@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo geometrym.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out141 *dbytes.Bytes
-	var _ = _out141
-	_out141 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out141
+	var _out167 *dbytes.Bytes
+	var _ = _out167
+	_out167 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out167
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _125_tries uint64
-	var _ = _125_tries
-	_125_tries = uint64(0)
-	for _125_tries < uint64(16) {
-		var _126_got bool = false
-		var _ = _126_got
-		var _out142 bool
-		var _ = _out142
-		var _out143 uint64
-		var _ = _out143
-		_out142, _out143 = txn.AllocHint(uint64(1), near)
-		_126_got = _out142
-		ino = _out143
-		if !_126_got {
+	var _147_tries uint64
+	var _ = _147_tries
+	_147_tries = uint64(0)
+	for _147_tries < uint64(16) {
+		var _148_got bool = false
+		var _ = _148_got
+		var _out168 bool
+		var _ = _out168
+		var _out169 uint64
+		var _ = _out169
+		_out168, _out169 = txn.AllocHint(uint64(1), near)
+		_148_got = _out168
+		ino = _out169
+		if !_148_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && geometrym.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _127_u bool
-			var _ = _127_u
-			var _out144 bool
-			var _ = _out144
-			_out144 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_127_u = _out144
-			if !_127_u {
+			var _149_u bool
+			var _ = _149_u
+			var _out170 bool
+			var _ = _out170
+			_out170 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_149_u = _out170
+			if !_149_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_125_tries = _125_tries + uint64(1)
+		_147_tries = _147_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out145 *dbytes.Blk
-	var _ = _out145
-	_out145 = txn.ReadBlock(bn, excl)
-	b = _out145
+	var _out171 *dbytes.Blk
+	var _ = _out171
+	_out171 = txn.ReadBlock(bn, excl)
+	b = _out171
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _128_tries uint64
-	var _ = _128_tries
-	_128_tries = uint64(0)
-	for _128_tries < uint64(16) {
-		var _129_got bool = false
-		var _ = _129_got
-		var _out146 bool
-		var _ = _out146
-		var _out147 uint64
-		var _ = _out147
-		_out146, _out147 = txn.AllocHint(uint64(0), near)
-		_129_got = _out146
-		bn = _out147
-		if !_129_got {
+	var _150_tries uint64
+	var _ = _150_tries
+	_150_tries = uint64(0)
+	for _150_tries < uint64(16) {
+		var _151_got bool = false
+		var _ = _151_got
+		var _out172 bool
+		var _ = _out172
+		var _out173 uint64
+		var _ = _out173
+		_out172, _out173 = txn.AllocHint(uint64(0), near)
+		_151_got = _out172
+		bn = _out173
+		if !_151_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if geometrym.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _130_u bool
-			var _ = _130_u
-			var _out148 bool
-			var _ = _out148
-			_out148 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_130_u = _out148
-			if !_130_u {
+			var _152_u bool
+			var _ = _152_u
+			var _out174 bool
+			var _ = _out174
+			_out174 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_152_u = _out174
+			if !_152_u {
 				ok = true
 				goto L2
 			}
 		}
-		_128_tries = _128_tries + uint64(1)
+		_150_tries = _150_tries + uint64(1)
 	}
 L2:
 	if ok {

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *indm.IndFs, geo geometrym.Geo, jrnl *dtxn.Jrnl)
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out226 *dbytes.Bytes
-	var _ = _out226
-	_out226 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out226
+	var _out252 *dbytes.Bytes
+	var _ = _out252
+	_out252 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out252
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,59 +87,59 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _211_ip *dbytes.Bytes
-	var _ = _211_ip
-	var _out227 *dbytes.Bytes
-	var _ = _out227
-	_out227 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_211_ip = _out227
-	var _212_size uint64
-	var _ = _212_size
-	var _out228 uint64
-	var _ = _out228
-	_out228 = inodem.Companion_Default___.GetSize(_211_ip)
-	_212_size = _out228
-	if off >= _212_size {
-		var _out229 *dbytes.Bytes
-		var _ = _out229
-		_out229 = dbytes.NewBytes(uint64(0))
-		b = _out229
+	var _233_ip *dbytes.Bytes
+	var _ = _233_ip
+	var _out253 *dbytes.Bytes
+	var _ = _out253
+	_out253 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_233_ip = _out253
+	var _234_size uint64
+	var _ = _234_size
+	var _out254 uint64
+	var _ = _out254
+	_out254 = inodem.Companion_Default___.GetSize(_233_ip)
+	_234_size = _out254
+	if off >= _234_size {
+		var _out255 *dbytes.Bytes
+		var _ = _out255
+		_out255 = dbytes.NewBytes(uint64(0))
+		b = _out255
 		return b
 	}
-	var _213_n uint64
-	var _ = _213_n
-	var _out230 uint64
-	var _ = _out230
-	_out230 = fetchm.Companion_Default___.Min(len_, _212_size-off)
-	_213_n = _out230
-	var _out231 *dbytes.Bytes
-	var _ = _out231
-	_out231 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _211_ip, off, _213_n)
-	b = _out231
+	var _235_n uint64
+	var _ = _235_n
+	var _out256 uint64
+	var _ = _out256
+	_out256 = fetchm.Companion_Default___.Min(len_, _234_size-off)
+	_235_n = _out256
+	var _out257 *dbytes.Bytes
+	var _ = _out257
+	_out257 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _233_ip, off, _235_n)
+	b = _out257
 	return b
 }
 func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _214_ip *dbytes.Bytes
-	var _ = _214_ip
-	var _out232 *dbytes.Bytes
-	var _ = _out232
-	_out232 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_214_ip = _out232
-	var _out233 *dbytes.Blk
-	var _ = _out233
-	_out233 = _this.ReadBlockOf(txn, _214_ip, ino, n, excl)
-	b = _out233
+	var _236_ip *dbytes.Bytes
+	var _ = _236_ip
+	var _out258 *dbytes.Bytes
+	var _ = _out258
+	_out258 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_236_ip = _out258
+	var _out259 *dbytes.Blk
+	var _ = _out259
+	_out259 = _this.ReadBlockOf(txn, _236_ip, ino, n, excl)
+	b = _out259
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out234 *dbytes.Blk
-	var _ = _out234
-	_out234 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out234
+	var _out260 *dbytes.Blk
+	var _ = _out260
+	_out260 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out260
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -153,53 +153,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _215_ip *dbytes.Bytes
-	var _ = _215_ip
-	var _out235 *dbytes.Bytes
-	var _ = _out235
-	_out235 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_215_ip = _out235
-	var _216_size uint64
-	var _ = _216_size
-	var _out236 uint64
-	var _ = _out236
-	_out236 = inodem.Companion_Default___.GetSize(_215_ip)
-	_216_size = _out236
-	var _217_shrink uint64
-	var _ = _217_shrink
-	var _out237 uint64
-	var _ = _out237
-	_out237 = inodem.Companion_Default___.GetShrink(_215_ip)
-	_217_shrink = _out237
-	if _217_shrink != uint64(0) && off+len_ > _216_size {
+	var _237_ip *dbytes.Bytes
+	var _ = _237_ip
+	var _out261 *dbytes.Bytes
+	var _ = _out261
+	_out261 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_237_ip = _out261
+	var _238_size uint64
+	var _ = _238_size
+	var _out262 uint64
+	var _ = _out262
+	_out262 = inodem.Companion_Default___.GetSize(_237_ip)
+	_238_size = _out262
+	var _239_shrink uint64
+	var _ = _239_shrink
+	var _out263 uint64
+	var _ = _out263
+	_out263 = inodem.Companion_Default___.GetShrink(_237_ip)
+	_239_shrink = _out263
+	if _239_shrink != uint64(0) && off+len_ > _238_size {
 		ok = false
 		return ok
 	}
-	var _218_used uint64
-	var _ = _218_used
-	var _out238 uint64
-	var _ = _out238
-	_out238 = inodem.Companion_Default___.GetUsed(_215_ip)
-	_218_used = _out238
-	var _out239 bool
-	var _ = _out239
-	_out239 = fillm.Companion_Default___.Store(_this.Fs, txn, _215_ip, ino, off, src, so, len_)
-	ok = _out239
+	var _240_used uint64
+	var _ = _240_used
+	var _out264 uint64
+	var _ = _out264
+	_out264 = inodem.Companion_Default___.GetUsed(_237_ip)
+	_240_used = _out264
+	var _out265 bool
+	var _ = _out265
+	_out265 = fillm.Companion_Default___.Store(_this.Fs, txn, _237_ip, ino, off, src, so, len_)
+	ok = _out265
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _219_used_k uint64
-	var _ = _219_used_k
-	var _out240 uint64
-	var _ = _out240
-	_out240 = inodem.Companion_Default___.GetUsed(_215_ip)
-	_219_used_k = _out240
-	if off+len_ > _216_size {
-		inodem.Companion_Default___.SetFileSize(_215_ip, off+len_)
+	var _241_used_k uint64
+	var _ = _241_used_k
+	var _out266 uint64
+	var _ = _out266
+	_out266 = inodem.Companion_Default___.GetUsed(_237_ip)
+	_241_used_k = _out266
+	if off+len_ > _238_size {
+		inodem.Companion_Default___.SetFileSize(_237_ip, off+len_)
 	}
-	if off+len_ > _216_size || _219_used_k != _218_used {
-		_this.Fs.SetMeta(txn, _215_ip, ino)
+	if off+len_ > _238_size || _241_used_k != _240_used {
+		_this.Fs.SetMeta(txn, _237_ip, ino)
 	}
 	return ok
 }
@@ -210,95 +210,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _220_ip *dbytes.Bytes
-	var _ = _220_ip
-	var _out241 *dbytes.Bytes
-	var _ = _out241
-	_out241 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_220_ip = _out241
-	var _221_size uint64
-	var _ = _221_size
-	var _out242 uint64
-	var _ = _out242
-	_out242 = inodem.Companion_Default___.GetSize(_220_ip)
-	_221_size = _out242
-	var _222_shrink uint64
-	var _ = _222_shrink
-	var _out243 uint64
-	var _ = _out243
-	_out243 = inodem.Companion_Default___.GetShrink(_220_ip)
-	_222_shrink = _out243
+	var _242_ip *dbytes.Bytes
+	var _ = _242_ip
+	var _out267 *dbytes.Bytes
+	var _ = _out267
+	_out267 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_242_ip = _out267
+	var _243_size uint64
+	var _ = _243_size
+	var _out268 uint64
+	var _ = _out268
+	_out268 = inodem.Companion_Default___.GetSize(_242_ip)
+	_243_size = _out268
+	var _244_shrink uint64
+	var _ = _244_shrink
+	var _out269 uint64
+	var _ = _out269
+	_out269 = inodem.Companion_Default___.GetShrink(_242_ip)
+	_244_shrink = _out269
 	ok = true
-	if sz > _221_size {
-		if _222_shrink != uint64(0) {
+	if sz > _243_size {
+		if _244_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _221_size {
-		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _220_ip, sz)
-		var _223_shrink_k uint64
-		var _ = _223_shrink_k
-		_223_shrink_k = _222_shrink
-		if _222_shrink < _221_size && (_222_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_221_size+uint64(4095))/uint64(4096)) {
-			_223_shrink_k = _221_size
+	} else if sz < _243_size {
+		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _242_ip, sz)
+		var _245_shrink_k uint64
+		var _ = _245_shrink_k
+		_245_shrink_k = _244_shrink
+		if _244_shrink < _243_size && (_244_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_243_size+uint64(4095))/uint64(4096)) {
+			_245_shrink_k = _243_size
 		}
-		inodem.Companion_Default___.SetShrink(_220_ip, _223_shrink_k)
+		inodem.Companion_Default___.SetShrink(_242_ip, _245_shrink_k)
 	} else {
 		return ok
 	}
-	inodem.Companion_Default___.SetFileSize(_220_ip, sz)
-	_this.Fs.SetMeta(txn, _220_ip, ino)
+	inodem.Companion_Default___.SetFileSize(_242_ip, sz)
+	_this.Fs.SetMeta(txn, _242_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _224_ip *dbytes.Bytes
-	var _ = _224_ip
-	var _out244 *dbytes.Bytes
-	var _ = _out244
-	_out244 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_224_ip = _out244
-	var _225_size uint64
-	var _ = _225_size
-	var _out245 uint64
-	var _ = _out245
-	_out245 = inodem.Companion_Default___.GetSize(_224_ip)
-	_225_size = _out245
-	var _226_shrink uint64
-	var _ = _226_shrink
-	var _out246 uint64
-	var _ = _out246
-	_out246 = inodem.Companion_Default___.GetShrink(_224_ip)
-	_226_shrink = _out246
-	if _226_shrink == uint64(0) {
+	var _246_ip *dbytes.Bytes
+	var _ = _246_ip
+	var _out270 *dbytes.Bytes
+	var _ = _out270
+	_out270 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_246_ip = _out270
+	var _247_size uint64
+	var _ = _247_size
+	var _out271 uint64
+	var _ = _out271
+	_out271 = inodem.Companion_Default___.GetSize(_246_ip)
+	_247_size = _out271
+	var _248_shrink uint64
+	var _ = _248_shrink
+	var _out272 uint64
+	var _ = _out272
+	_out272 = inodem.Companion_Default___.GetShrink(_246_ip)
+	_248_shrink = _out272
+	if _248_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _227_lo uint64
-	var _ = _227_lo
-	_227_lo = (_225_size + uint64(4095)) / uint64(4096)
-	var _228_n uint64
-	var _ = _228_n
-	_228_n = (_226_shrink + uint64(4095)) / uint64(4096)
-	if _228_n < _227_lo {
-		_228_n = _227_lo
+	var _249_lo uint64
+	var _ = _249_lo
+	_249_lo = (_247_size + uint64(4095)) / uint64(4096)
+	var _250_n uint64
+	var _ = _250_n
+	_250_n = (_248_shrink + uint64(4095)) / uint64(4096)
+	if _250_n < _249_lo {
+		_250_n = _249_lo
 	}
-	var _229_m uint64
-	var _ = _229_m
-	var _out247 uint64
-	var _ = _out247
-	_out247 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _224_ip, ino, _228_n, _227_lo, max)
-	_229_m = _out247
-	var _230_shrink_k uint64
-	var _ = _230_shrink_k
-	_230_shrink_k = uint64(4096) * _229_m
-	if _229_m == _227_lo {
-		_230_shrink_k = uint64(0)
+	var _251_m uint64
+	var _ = _251_m
+	var _out273 uint64
+	var _ = _out273
+	_out273 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _246_ip, ino, _250_n, _249_lo, max)
+	_251_m = _out273
+	var _252_shrink_k uint64
+	var _ = _252_shrink_k
+	_252_shrink_k = uint64(4096) * _251_m
+	if _251_m == _249_lo {
+		_252_shrink_k = uint64(0)
 	}
-	done = _230_shrink_k == uint64(0)
-	inodem.Companion_Default___.SetShrink(_224_ip, _230_shrink_k)
-	_this.Fs.SetMeta(txn, _224_ip, ino)
+	done = _252_shrink_k == uint64(0)
+	inodem.Companion_Default___.SetShrink(_246_ip, _252_shrink_k)
+	_this.Fs.SetMeta(txn, _246_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -306,104 +306,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out248 bool
-	var _ = _out248
-	var _out249 uint64
-	var _ = _out249
-	_out248, _out249 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out248
-	ino = _out249
+	var _out274 bool
+	var _ = _out274
+	var _out275 uint64
+	var _ = _out275
+	_out274, _out275 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out274
+	ino = _out275
 	if !ok {
 		return ok, ino
 	}
-	var _231_ip *dbytes.Bytes
-	var _ = _231_ip
-	var _out250 *dbytes.Bytes
-	var _ = _out250
-	_out250 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_231_ip = _out250
-	var _232_size uint64
-	var _ = _232_size
-	var _out251 uint64
-	var _ = _out251
-	_out251 = inodem.Companion_Default___.GetSize(_231_ip)
-	_232_size = _out251
-	var _233_shrink uint64
-	var _ = _233_shrink
-	var _out252 uint64
-	var _ = _out252
-	_out252 = inodem.Companion_Default___.GetShrink(_231_ip)
-	_233_shrink = _out252
-	var _234_gen uint64
-	var _ = _234_gen
-	var _out253 uint64
-	var _ = _out253
-	_out253 = inodem.Companion_Default___.GetGen(_231_ip)
-	_234_gen = _out253
-	var _235_bare bool
-	var _ = _235_bare
-	var _out254 bool
-	var _ = _out254
-	_out254 = inodem.Companion_Default___.NoSlots(_231_ip)
-	_235_bare = _out254
-	if _232_size != uint64(0) || _233_shrink != uint64(0) || !_235_bare || _234_gen == uint64(18446744073709551615) {
+	var _253_ip *dbytes.Bytes
+	var _ = _253_ip
+	var _out276 *dbytes.Bytes
+	var _ = _out276
+	_out276 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_253_ip = _out276
+	var _254_size uint64
+	var _ = _254_size
+	var _out277 uint64
+	var _ = _out277
+	_out277 = inodem.Companion_Default___.GetSize(_253_ip)
+	_254_size = _out277
+	var _255_shrink uint64
+	var _ = _255_shrink
+	var _out278 uint64
+	var _ = _out278
+	_out278 = inodem.Companion_Default___.GetShrink(_253_ip)
+	_255_shrink = _out278
+	var _256_gen uint64
+	var _ = _256_gen
+	var _out279 uint64
+	var _ = _out279
+	_out279 = inodem.Companion_Default___.GetGen(_253_ip)
+	_256_gen = _out279
+	var _257_bare bool
+	var _ = _257_bare
+	var _out280 bool
+	var _ = _out280
+	_out280 = inodem.Companion_Default___.NoSlots(_253_ip)
+	_257_bare = _out280
+	if _254_size != uint64(0) || _255_shrink != uint64(0) || !_257_bare || _256_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _231_ip, ino, ty, _234_gen+uint64(1))
+	_this.Blank(txn, _253_ip, ino, ty, _256_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _236_ip *dbytes.Bytes
-	var _ = _236_ip
-	var _out255 *dbytes.Bytes
-	var _ = _out255
-	_out255 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_236_ip = _out255
-	var _237_size uint64
-	var _ = _237_size
-	var _out256 uint64
-	var _ = _out256
-	_out256 = inodem.Companion_Default___.GetSize(_236_ip)
-	_237_size = _out256
-	var _238_shrink uint64
-	var _ = _238_shrink
-	var _out257 uint64
-	var _ = _out257
-	_out257 = inodem.Companion_Default___.GetShrink(_236_ip)
-	_238_shrink = _out257
-	var _239_gen uint64
-	var _ = _239_gen
-	var _out258 uint64
-	var _ = _out258
-	_out258 = inodem.Companion_Default___.GetGen(_236_ip)
-	_239_gen = _out258
-	var _240_bare bool
-	var _ = _240_bare
-	var _out259 bool
-	var _ = _out259
-	_out259 = inodem.Companion_Default___.NoSlots(_236_ip)
-	_240_bare = _out259
-	if _237_size != uint64(0) || _238_shrink != uint64(0) || !_240_bare {
+	var _258_ip *dbytes.Bytes
+	var _ = _258_ip
+	var _out281 *dbytes.Bytes
+	var _ = _out281
+	_out281 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_258_ip = _out281
+	var _259_size uint64
+	var _ = _259_size
+	var _out282 uint64
+	var _ = _out282
+	_out282 = inodem.Companion_Default___.GetSize(_258_ip)
+	_259_size = _out282
+	var _260_shrink uint64
+	var _ = _260_shrink
+	var _out283 uint64
+	var _ = _out283
+	_out283 = inodem.Companion_Default___.GetShrink(_258_ip)
+	_260_shrink = _out283
+	var _261_gen uint64
+	var _ = _261_gen
+	var _out284 uint64
+	var _ = _out284
+	_out284 = inodem.Companion_Default___.GetGen(_258_ip)
+	_261_gen = _out284
+	var _262_bare bool
+	var _ = _262_bare
+	var _out285 bool
+	var _ = _out285
+	_out285 = inodem.Companion_Default___.NoSlots(_258_ip)
+	_262_bare = _out285
+	if _259_size != uint64(0) || _260_shrink != uint64(0) || !_262_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _236_ip, ino, uint32(0), _239_gen)
+	_this.Blank(txn, _258_ip, ino, uint32(0), _261_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _241_z *dbytes.Bytes
-	var _ = _241_z
-	var _out260 *dbytes.Bytes
-	var _ = _out260
-	_out260 = dbytes.NewBytes(uint64(256))
-	_241_z = _out260
-	inodem.Companion_Default___.SetTy(_241_z, ty)
-	inodem.Companion_Default___.SetGen(_241_z, gen)
-	_this.Fs.SetInode(txn, _241_z, ino, ty != uint32(0))
+	var _263_z *dbytes.Bytes
+	var _ = _263_z
+	var _out286 *dbytes.Bytes
+	var _ = _out286
+	_out286 = dbytes.NewBytes(uint64(256))
+	_263_z = _out286
+	inodem.Companion_Default___.SetTy(_263_z, ty)
+	inodem.Companion_Default___.SetGen(_263_z, gen)
+	_this.Fs.SetInode(txn, _263_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

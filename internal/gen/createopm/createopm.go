@@ -70,7 +70,7 @@ func (_this *CompanionStruct_Default___) GUARDED() uint32 {
 func (_this *CompanionStruct_Default___) EXCLUSIVE() uint32 {
 	return uint32(2)
 }
-func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, bad uint32, a *attropm.Sattr, keep bool) (uint32, *dbytes.Bytes, bool, uint64) {
+func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, bad uint32, a *attropm.Sattr, keep bool) (uint32, *dbytes.Bytes, bool, uint64, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
@@ -79,152 +79,157 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	found, ino = false, uint64(0)
-	var _459_dots uint32 = 0
-	var _ = _459_dots
-	var _out525 uint32
-	var _ = _out525
-	var _out526 *dbytes.Bytes
-	var _ = _out526
-	var _out527 uint32
-	var _ = _out527
-	_out525, _out526, _out527 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out525
-	dir = _out526
-	_459_dots = _out527
+	var hint uint64 = 0
+	var _ = hint
+	found, ino, hint = false, uint64(0), uint64(0)
+	var _481_dots uint32 = 0
+	var _ = _481_dots
+	var _out551 uint32
+	var _ = _out551
+	var _out552 *dbytes.Bytes
+	var _ = _out552
+	var _out553 uint32
+	var _ = _out553
+	_out551, _out552, _out553 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out551
+	dir = _out552
+	_481_dots = _out553
 	if st != uint32(0) {
-		return st, dir, found, ino
+		return st, dir, found, ino, hint
 	}
-	if _459_dots != uint32(0) {
+	if _481_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
-		return st, dir, found, ino
+		return st, dir, found, ino, hint
 	}
 	if bad != uint32(0) {
 		st = bad
-		return st, dir, found, ino
+		return st, dir, found, ino, hint
 	}
-	var _out528 uint32
-	var _ = _out528
-	_out528 = attropm.Companion_Default___.ArgStatus(a)
-	st = _out528
+	var _out554 uint32
+	var _ = _out554
+	_out554 = attropm.Companion_Default___.ArgStatus(a)
+	st = _out554
 	if st != uint32(0) {
-		return st, dir, found, ino
+		return st, dir, found, ino, hint
 	}
-	var _460_x bool
-	var _ = _460_x
-	var _out529 bool
-	var _ = _out529
-	_out529 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_460_x = _out529
-	if !_460_x {
+	var _482_x bool
+	var _ = _482_x
+	var _out555 bool
+	var _ = _out555
+	_out555 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_482_x = _out555
+	if !_482_x {
 		st = accessm.Companion_Default___.ACCES()
-		return st, dir, found, ino
+		return st, dir, found, ino, hint
 	}
-	var _out530 bool
-	var _ = _out530
-	var _out531 uint64
-	var _ = _out531
-	_out530, _out531 = d.Lookup(txn, dino, name, true)
-	found = _out530
-	ino = _out531
+	var _out556 bool
+	var _ = _out556
+	var _out557 uint64
+	var _ = _out557
+	var _out558 uint64
+	var _ = _out558
+	_out556, _out557, _out558 = d.LookupHint(txn, dino, name, true)
+	found = _out556
+	ino = _out557
+	hint = _out558
 	if found && keep {
-		return st, dir, found, ino
+		return st, dir, found, ino, hint
 	}
-	var _461_w bool
-	var _ = _461_w
-	var _out532 bool
-	var _ = _out532
-	_out532 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
-	_461_w = _out532
-	if !_461_w {
+	var _483_w bool
+	var _ = _483_w
+	var _out559 bool
+	var _ = _out559
+	_out559 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
+	_483_w = _out559
+	if !_483_w {
 		st = accessm.Companion_Default___.ACCES()
-		return st, dir, found, ino
+		return st, dir, found, ino, hint
 	}
 	if found {
 		st = accessm.Companion_Default___.EXIST()
 	}
-	return st, dir, found, ino
+	return st, dir, found, ino, hint
 }
 func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dir *dbytes.Bytes, ty uint32, a *attropm.Sattr, mode uint32, s uint64, ns uint32) (uint32, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _462_ok bool = false
-	var _ = _462_ok
-	var _out533 bool
-	var _ = _out533
-	var _out534 uint64
-	var _ = _out534
-	_out533, _out534 = d.AllocInode(txn, dino, ty)
-	_462_ok = _out533
-	ino = _out534
-	if !_462_ok {
+	var _484_ok bool = false
+	var _ = _484_ok
+	var _out560 bool
+	var _ = _out560
+	var _out561 uint64
+	var _ = _out561
+	_out560, _out561 = d.AllocInode(txn, dino, ty)
+	_484_ok = _out560
+	ino = _out561
+	if !_484_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _463_ip *dbytes.Bytes
-	var _ = _463_ip
-	var _out535 *dbytes.Bytes
-	var _ = _out535
-	_out535 = d.Fs.GetInode(txn, ino, true)
-	_463_ip = _out535
-	attropm.Companion_Default___.InitAttr(c, dir, _463_ip, mode, s, ns)
-	var _out536 uint32
-	var _ = _out536
-	_out536 = attropm.Companion_Default___.MaySetattr(c, _463_ip, a)
-	st = _out536
+	var _485_ip *dbytes.Bytes
+	var _ = _485_ip
+	var _out562 *dbytes.Bytes
+	var _ = _out562
+	_out562 = d.Fs.GetInode(txn, ino, true)
+	_485_ip = _out562
+	attropm.Companion_Default___.InitAttr(c, dir, _485_ip, mode, s, ns)
+	var _out563 uint32
+	var _ = _out563
+	_out563 = attropm.Companion_Default___.MaySetattr(c, _485_ip, a)
+	st = _out563
 	if st != uint32(0) {
 		return st, ino
 	}
-	attropm.Companion_Default___.Apply(c, _463_ip, a, s, ns)
+	attropm.Companion_Default___.Apply(c, _485_ip, a, s, ns)
 	if ty == accessm.Companion_Default___.DIR() {
-		attropm.Companion_Default___.InheritSetgid(dir, _463_ip)
-		inodem.Companion_Default___.SetParent(_463_ip, dino)
+		attropm.Companion_Default___.InheritSetgid(dir, _485_ip)
+		inodem.Companion_Default___.SetParent(_485_ip, dino)
 	}
-	d.PutInode(txn, ino, _463_ip)
+	d.PutInode(txn, ino, _485_ip)
 	return st, ino
 }
-func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
+func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _464_ok bool
-	var _ = _464_ok
-	var _out537 bool
-	var _ = _out537
-	_out537 = d.Insert(txn, dino, name, ino)
-	_464_ok = _out537
-	var _out538 *dbytes.Bytes
-	var _ = _out538
-	_out538 = dbytes.NewBytes(uint64(0))
-	node = _out538
+	var _486_ok bool
+	var _ = _486_ok
+	var _out564 bool
+	var _ = _out564
+	_out564 = d.InsertAt(txn, dino, name, ino, hint)
+	_486_ok = _out564
+	var _out565 *dbytes.Bytes
+	var _ = _out565
+	_out565 = dbytes.NewBytes(uint64(0))
+	node = _out565
 	after = node
-	if !_464_ok {
+	if !_486_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out539 uint32
-		var _ = _out539
-		_out539 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out539
+		var _out566 uint32
+		var _ = _out566
+		_out566 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out566
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out540 *dbytes.Bytes
-	var _ = _out540
-	_out540 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out540
-	var _out541 *dbytes.Bytes
-	var _ = _out541
-	_out541 = d.Fs.GetInode(txn, ino, false)
-	node = _out541
+	var _out567 *dbytes.Bytes
+	var _ = _out567
+	_out567 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out567
+	var _out568 *dbytes.Bytes
+	var _ = _out568
+	_out568 = d.Fs.GetInode(txn, ino, false)
+	node = _out568
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -241,93 +246,98 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _465_found bool = false
-	var _ = _465_found
-	var _out542 uint32
-	var _ = _out542
-	var _out543 *dbytes.Bytes
-	var _ = _out543
-	var _out544 bool
-	var _ = _out544
-	var _out545 uint64
-	var _ = _out545
-	_out542, _out543, _out544, _out545 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _487_found bool = false
+	var _ = _487_found
+	var _488_hint uint64 = 0
+	var _ = _488_hint
+	var _out569 uint32
+	var _ = _out569
+	var _out570 *dbytes.Bytes
+	var _ = _out570
+	var _out571 bool
+	var _ = _out571
+	var _out572 uint64
+	var _ = _out572
+	var _out573 uint64
+	var _ = _out573
+	_out569, _out570, _out571, _out572, _out573 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out542
-	before = _out543
-	_465_found = _out544
-	ino = _out545
+	st = _out569
+	before = _out570
+	_487_found = _out571
+	ino = _out572
+	_488_hint = _out573
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _465_found {
-		var _466_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _466_p
-		var _out546 uint32
-		var _ = _out546
-		var _out547 *dbytes.Bytes
-		var _ = _out547
-		var _out548 bool
-		var _ = _out548
-		_out546, _out547, _out548 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out546
-		_466_p = _out547
-		later = _out548
+	if _487_found {
+		var _489_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _489_p
+		var _out574 uint32
+		var _ = _out574
+		var _out575 *dbytes.Bytes
+		var _ = _out575
+		var _out576 bool
+		var _ = _out576
+		_out574, _out575, _out576 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out574
+		_489_p = _out575
+		later = _out576
 		if st == uint32(0) {
-			node, after = _466_p, before
+			node, after = _489_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out549 uint32
-	var _ = _out549
-	var _out550 uint64
-	var _ = _out550
-	_out549, _out550 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.REG(), a, func() uint32 {
+	var _out577 uint32
+	var _ = _out577
+	var _out578 uint64
+	var _ = _out578
+	_out577, _out578 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.REG(), a, func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}(), s, ns)
-	st = _out549
-	ino = _out550
+	st = _out577
+	ino = _out578
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _467_ip *dbytes.Bytes
-		var _ = _467_ip
-		var _out551 *dbytes.Bytes
-		var _ = _out551
-		_out551 = d.Fs.GetInode(txn, ino, true)
-		_467_ip = _out551
-		inodem.Companion_Default___.SetVerf(_467_ip, verf)
-		d.PutInode(txn, ino, _467_ip)
+		var _490_ip *dbytes.Bytes
+		var _ = _490_ip
+		var _out579 *dbytes.Bytes
+		var _ = _out579
+		_out579 = d.Fs.GetInode(txn, ino, true)
+		_490_ip = _out579
+		inodem.Companion_Default___.SetVerf(_490_ip, verf)
+		d.PutInode(txn, ino, _490_ip)
 	} else if a.HasSize {
-		var _out552 uint32
-		var _ = _out552
-		var _out553 bool
-		var _ = _out553
-		_out552, _out553 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out552
-		later = _out553
+		var _out580 uint32
+		var _ = _out580
+		var _out581 bool
+		var _ = _out581
+		_out580, _out581 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out580
+		later = _out581
 		if st != uint32(0) {
 			return st, ino, node, before, after, later
 		}
 	}
-	var _out554 uint32
-	var _ = _out554
-	var _out555 *dbytes.Bytes
-	var _ = _out555
-	var _out556 *dbytes.Bytes
-	var _ = _out556
-	_out554, _out555, _out556 = Companion_Default___.Enter(txn, d, dino, name, ino, false, s, ns)
-	st = _out554
-	node = _out555
-	after = _out556
+	var _out582 uint32
+	var _ = _out582
+	var _out583 *dbytes.Bytes
+	var _ = _out583
+	var _out584 *dbytes.Bytes
+	var _ = _out584
+	_out582, _out583, _out584 = Companion_Default___.Enter(txn, d, dino, name, _488_hint, ino, false, s, ns)
+	st = _out582
+	node = _out583
+	after = _out584
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -338,34 +348,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	later = false
-	var _out557 uint32
-	var _ = _out557
-	var _out558 *dbytes.Bytes
-	var _ = _out558
-	_out557, _out558 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out557
-	node = _out558
+	var _out585 uint32
+	var _ = _out585
+	var _out586 *dbytes.Bytes
+	var _ = _out586
+	_out585, _out586 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out585
+	node = _out586
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _468_ty uint32
-	var _ = _468_ty
-	var _out559 uint32
-	var _ = _out559
-	_out559 = inodem.Companion_Default___.GetTy(node)
-	_468_ty = _out559
-	if _468_ty != accessm.Companion_Default___.REG() {
+	var _491_ty uint32
+	var _ = _491_ty
+	var _out587 uint32
+	var _ = _out587
+	_out587 = inodem.Companion_Default___.GetTy(node)
+	_491_ty = _out587
+	if _491_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _469_v uint64
-		var _ = _469_v
-		var _out560 uint64
-		var _ = _out560
-		_out560 = inodem.Companion_Default___.GetVerf(node)
-		_469_v = _out560
-		if _469_v != verf || _469_v == uint64(0) {
+		var _492_v uint64
+		var _ = _492_v
+		var _out588 uint64
+		var _ = _out588
+		_out588 = inodem.Companion_Default___.GetVerf(node)
+		_492_v = _out588
+		if _492_v != verf || _492_v == uint64(0) {
 			st = accessm.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -373,40 +383,40 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _470_w bool
-	var _ = _470_w
-	var _out561 bool
-	var _ = _out561
-	_out561 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
-	_470_w = _out561
-	if !_470_w {
+	var _493_w bool
+	var _ = _493_w
+	var _out589 bool
+	var _ = _out589
+	_out589 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
+	_493_w = _out589
+	if !_493_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out562 uint32
-	var _ = _out562
-	var _out563 bool
-	var _ = _out563
-	_out562, _out563 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out562
-	later = _out563
+	var _out590 uint32
+	var _ = _out590
+	var _out591 bool
+	var _ = _out591
+	_out590, _out591 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out590
+	later = _out591
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out564 *dbytes.Bytes
-	var _ = _out564
-	_out564 = d.Fs.GetInode(txn, ino, true)
-	node = _out564
+	var _out592 *dbytes.Bytes
+	var _ = _out592
+	_out592 = d.Fs.GetInode(txn, ino, true)
+	node = _out592
 	inodem.Companion_Default___.SetMtime(node, s, ns)
 	inodem.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
-		var _471_mode uint32
-		var _ = _471_mode
-		var _out565 uint32
-		var _ = _out565
-		_out565 = inodem.Companion_Default___.GetMode(node)
-		_471_mode = _out565
-		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_471_mode))
+		var _494_mode uint32
+		var _ = _494_mode
+		var _out593 uint32
+		var _ = _out593
+		_out593 = inodem.Companion_Default___.GetMode(node)
+		_494_mode = _out593
+		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_494_mode))
 	}
 	d.PutInode(txn, ino, node)
 	return st, node, later
@@ -423,46 +433,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _472_found bool = false
-	var _ = _472_found
-	var _473_x uint64 = 0
-	var _ = _473_x
-	var _out566 uint32
-	var _ = _out566
-	var _out567 *dbytes.Bytes
-	var _ = _out567
-	var _out568 bool
-	var _ = _out568
-	var _out569 uint64
-	var _ = _out569
-	_out566, _out567, _out568, _out569 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), a, false)
-	st = _out566
-	before = _out567
-	_472_found = _out568
-	_473_x = _out569
+	var _495_found bool = false
+	var _ = _495_found
+	var _496_x uint64 = 0
+	var _ = _496_x
+	var _497_hint uint64 = 0
+	var _ = _497_hint
+	var _out594 uint32
+	var _ = _out594
+	var _out595 *dbytes.Bytes
+	var _ = _out595
+	var _out596 bool
+	var _ = _out596
+	var _out597 uint64
+	var _ = _out597
+	var _out598 uint64
+	var _ = _out598
+	_out594, _out595, _out596, _out597, _out598 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), a, false)
+	st = _out594
+	before = _out595
+	_495_found = _out596
+	_496_x = _out597
+	_497_hint = _out598
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out570 uint32
-	var _ = _out570
-	var _out571 uint64
-	var _ = _out571
-	_out570, _out571 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.DIR(), a, uint32(493), s, ns)
-	st = _out570
-	ino = _out571
+	var _out599 uint32
+	var _ = _out599
+	var _out600 uint64
+	var _ = _out600
+	_out599, _out600 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.DIR(), a, uint32(493), s, ns)
+	st = _out599
+	ino = _out600
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out572 uint32
-	var _ = _out572
-	var _out573 *dbytes.Bytes
-	var _ = _out573
-	var _out574 *dbytes.Bytes
-	var _ = _out574
-	_out572, _out573, _out574 = Companion_Default___.Enter(txn, d, dino, name, ino, true, s, ns)
-	st = _out572
-	node = _out573
-	after = _out574
+	var _out601 uint32
+	var _ = _out601
+	var _out602 *dbytes.Bytes
+	var _ = _out602
+	var _out603 *dbytes.Bytes
+	var _ = _out603
+	_out601, _out602, _out603 = Companion_Default___.Enter(txn, d, dino, name, _497_hint, ino, true, s, ns)
+	st = _out601
+	node = _out602
+	after = _out603
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attropm.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -477,72 +492,77 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _474_found bool = false
-	var _ = _474_found
-	var _475_x uint64 = 0
-	var _ = _475_x
-	var _476_len uint64
-	var _ = _476_len
-	_476_len = target.Len()
-	var _477_bad uint32
-	var _ = _477_bad
-	_477_bad = func() uint32 {
-		if _476_len == uint64(0) {
+	var _498_found bool = false
+	var _ = _498_found
+	var _499_x uint64 = 0
+	var _ = _499_x
+	var _500_hint uint64 = 0
+	var _ = _500_hint
+	var _501_len uint64
+	var _ = _501_len
+	_501_len = target.Len()
+	var _502_bad uint32
+	var _ = _502_bad
+	_502_bad = func() uint32 {
+		if _501_len == uint64(0) {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _476_len > uint64(4095) {
+			if _501_len > uint64(4095) {
 				return accessm.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out575 uint32
-	var _ = _out575
-	var _out576 *dbytes.Bytes
-	var _ = _out576
-	var _out577 bool
-	var _ = _out577
-	var _out578 uint64
-	var _ = _out578
-	_out575, _out576, _out577, _out578 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _477_bad, a, false)
-	st = _out575
-	before = _out576
-	_474_found = _out577
-	_475_x = _out578
+	var _out604 uint32
+	var _ = _out604
+	var _out605 *dbytes.Bytes
+	var _ = _out605
+	var _out606 bool
+	var _ = _out606
+	var _out607 uint64
+	var _ = _out607
+	var _out608 uint64
+	var _ = _out608
+	_out604, _out605, _out606, _out607, _out608 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _502_bad, a, false)
+	st = _out604
+	before = _out605
+	_498_found = _out606
+	_499_x = _out607
+	_500_hint = _out608
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out579 uint32
-	var _ = _out579
-	var _out580 uint64
-	var _ = _out580
-	_out579, _out580 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.LNK(), a, uint32(511), s, ns)
-	st = _out579
-	ino = _out580
+	var _out609 uint32
+	var _ = _out609
+	var _out610 uint64
+	var _ = _out610
+	_out609, _out610 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.LNK(), a, uint32(511), s, ns)
+	st = _out609
+	ino = _out610
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _478_ok bool
-	var _ = _478_ok
-	var _out581 bool
-	var _ = _out581
-	_out581 = d.Write(txn, ino, uint64(0), target, uint64(0), _476_len)
-	_478_ok = _out581
-	if !_478_ok {
+	var _503_ok bool
+	var _ = _503_ok
+	var _out611 bool
+	var _ = _out611
+	_out611 = d.Write(txn, ino, uint64(0), target, uint64(0), _501_len)
+	_503_ok = _out611
+	if !_503_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino, node, before, after
 	}
-	var _out582 uint32
-	var _ = _out582
-	var _out583 *dbytes.Bytes
-	var _ = _out583
-	var _out584 *dbytes.Bytes
-	var _ = _out584
-	_out582, _out583, _out584 = Companion_Default___.Enter(txn, d, dino, name, ino, false, s, ns)
-	st = _out582
-	node = _out583
-	after = _out584
+	var _out612 uint32
+	var _ = _out612
+	var _out613 *dbytes.Bytes
+	var _ = _out613
+	var _out614 *dbytes.Bytes
+	var _ = _out614
+	_out612, _out613, _out614 = Companion_Default___.Enter(txn, d, dino, name, _500_hint, ino, false, s, ns)
+	st = _out612
+	node = _out613
+	after = _out614
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attropm.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -557,72 +577,77 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _479_found bool = false
-	var _ = _479_found
-	var _480_x uint64 = 0
-	var _ = _480_x
-	var _481_dev bool
-	var _ = _481_dev
-	_481_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
-	var _482_bad uint32
-	var _ = _482_bad
-	_482_bad = func() uint32 {
-		if !_481_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
+	var _504_found bool = false
+	var _ = _504_found
+	var _505_x uint64 = 0
+	var _ = _505_x
+	var _506_hint uint64 = 0
+	var _ = _506_hint
+	var _507_dev bool
+	var _ = _507_dev
+	_507_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
+	var _508_bad uint32
+	var _ = _508_bad
+	_508_bad = func() uint32 {
+		if !_507_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
 			return accessm.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _481_dev && c.Uid != uint32(0) {
+			if _507_dev && c.Uid != uint32(0) {
 				return accessm.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out585 uint32
-	var _ = _out585
-	var _out586 *dbytes.Bytes
-	var _ = _out586
-	var _out587 bool
-	var _ = _out587
-	var _out588 uint64
-	var _ = _out588
-	_out585, _out586, _out587, _out588 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _482_bad, a, false)
-	st = _out585
-	before = _out586
-	_479_found = _out587
-	_480_x = _out588
+	var _out615 uint32
+	var _ = _out615
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	var _out617 bool
+	var _ = _out617
+	var _out618 uint64
+	var _ = _out618
+	var _out619 uint64
+	var _ = _out619
+	_out615, _out616, _out617, _out618, _out619 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _508_bad, a, false)
+	st = _out615
+	before = _out616
+	_504_found = _out617
+	_505_x = _out618
+	_506_hint = _out619
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out589 uint32
-	var _ = _out589
-	var _out590 uint64
-	var _ = _out590
-	_out589, _out590 = Companion_Default___.NewNode(txn, d, c, dino, before, ty, a, uint32(420), s, ns)
-	st = _out589
-	ino = _out590
+	var _out620 uint32
+	var _ = _out620
+	var _out621 uint64
+	var _ = _out621
+	_out620, _out621 = Companion_Default___.NewNode(txn, d, c, dino, before, ty, a, uint32(420), s, ns)
+	st = _out620
+	ino = _out621
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	if _481_dev {
-		var _483_ip *dbytes.Bytes
-		var _ = _483_ip
-		var _out591 *dbytes.Bytes
-		var _ = _out591
-		_out591 = d.Fs.GetInode(txn, ino, true)
-		_483_ip = _out591
-		inodem.Companion_Default___.SetRdev(_483_ip, maj, min)
-		d.PutInode(txn, ino, _483_ip)
+	if _507_dev {
+		var _509_ip *dbytes.Bytes
+		var _ = _509_ip
+		var _out622 *dbytes.Bytes
+		var _ = _out622
+		_out622 = d.Fs.GetInode(txn, ino, true)
+		_509_ip = _out622
+		inodem.Companion_Default___.SetRdev(_509_ip, maj, min)
+		d.PutInode(txn, ino, _509_ip)
 	}
-	var _out592 uint32
-	var _ = _out592
-	var _out593 *dbytes.Bytes
-	var _ = _out593
-	var _out594 *dbytes.Bytes
-	var _ = _out594
-	_out592, _out593, _out594 = Companion_Default___.Enter(txn, d, dino, name, ino, false, s, ns)
-	st = _out592
-	node = _out593
-	after = _out594
+	var _out623 uint32
+	var _ = _out623
+	var _out624 *dbytes.Bytes
+	var _ = _out624
+	var _out625 *dbytes.Bytes
+	var _ = _out625
+	_out623, _out624, _out625 = Companion_Default___.Enter(txn, d, dino, name, _506_hint, ino, false, s, ns)
+	st = _out623
+	node = _out624
+	after = _out625
 	return st, ino, node, before, after
 }
 

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out264 *dbytes.Bytes
-	var _ = _out264
-	_out264 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out264
-	var _out265 uint64
-	var _ = _out265
-	_out265 = inodem.Companion_Default___.GetSize(ip)
-	n = _out265
+	var _out290 *dbytes.Bytes
+	var _ = _out290
+	_out290 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out290
+	var _out291 uint64
+	var _ = _out291
+	_out291 = inodem.Companion_Default___.GetSize(ip)
+	n = _out291
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _253_ip *dbytes.Bytes
-	var _ = _253_ip
-	var _254_nb uint64
-	var _ = _254_nb
-	var _out266 *dbytes.Bytes
-	var _ = _out266
-	var _out267 uint64
-	var _ = _out267
-	_out266, _out267 = _this.Open(txn, d, excl)
-	_253_ip = _out266
-	_254_nb = _out267
-	var _255_h uint64
-	var _ = _255_h
-	_255_h = dbytes.NameHash(name)
-	var _256_key uint64
-	var _ = _256_key
-	var _out268 uint64
-	var _ = _out268
-	_out268 = dirm.Companion_Default___.KeyFor(name, _255_h)
-	_256_key = _out268
-	var _257_kind uint64
-	var _ = _257_kind
-	_257_kind = uint64(0)
-	var _258_l uint64
-	var _ = _258_l
-	_258_l = name.Len()
-	if _258_l > uint64(56) {
-		_257_kind = uint64(1)
+	var _275_ip *dbytes.Bytes
+	var _ = _275_ip
+	var _276_nb uint64
+	var _ = _276_nb
+	var _out292 *dbytes.Bytes
+	var _ = _out292
+	var _out293 uint64
+	var _ = _out293
+	_out292, _out293 = _this.Open(txn, d, excl)
+	_275_ip = _out292
+	_276_nb = _out293
+	var _277_h uint64
+	var _ = _277_h
+	_277_h = dbytes.NameHash(name)
+	var _278_key uint64
+	var _ = _278_key
+	var _out294 uint64
+	var _ = _out294
+	_out294 = dirm.Companion_Default___.KeyFor(name, _277_h)
+	_278_key = _out294
+	var _279_kind uint64
+	var _ = _279_kind
+	_279_kind = uint64(0)
+	var _280_l uint64
+	var _ = _280_l
+	_280_l = name.Len()
+	if _280_l > uint64(56) {
+		_279_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _259_n uint64
-	var _ = _259_n
-	_259_n = uint64(9)
-	for _259_n > uint64(0) {
-		_259_n = _259_n - uint64(1)
-		var _260_blk uint64
-		var _ = _260_blk
-		var _out269 uint64
-		var _ = _out269
-		_out269 = dirm.Companion_Default___.BucketBlock(_255_h, _259_n, _257_kind)
-		_260_blk = _out269
-		var _261_fr uint64
-		var _ = _261_fr
-		_261_fr = uint64(0)
-		if _260_blk < _254_nb {
-			var _262_b *dbytes.Blk
-			var _ = _262_b
-			var _out270 *dbytes.Blk
-			var _ = _out270
-			_out270 = _this.Fs.ReadBlockOf(txn, _253_ip, d, _260_blk, excl)
-			_262_b = _out270
-			var _263_i uint64 = 0
-			var _ = _263_i
-			var _264_w uint64 = 0
-			var _ = _264_w
-			var _out271 bool
-			var _ = _out271
-			var _out272 uint64
-			var _ = _out272
-			var _out273 uint64
-			var _ = _out273
-			var _out274 uint64
-			var _ = _out274
-			_out271, _out272, _out273, _out274 = dirm.Companion_Default___.Search(_262_b, _260_blk, name, _256_key)
-			found = _out271
-			_263_i = _out272
-			_264_w = _out273
-			_261_fr = _out274
+	var _281_n uint64
+	var _ = _281_n
+	_281_n = uint64(9)
+	for _281_n > uint64(0) {
+		_281_n = _281_n - uint64(1)
+		var _282_blk uint64
+		var _ = _282_blk
+		var _out295 uint64
+		var _ = _out295
+		_out295 = dirm.Companion_Default___.BucketBlock(_277_h, _281_n, _279_kind)
+		_282_blk = _out295
+		var _283_fr uint64
+		var _ = _283_fr
+		_283_fr = uint64(0)
+		if _282_blk < _276_nb {
+			var _284_b *dbytes.Blk
+			var _ = _284_b
+			var _out296 *dbytes.Blk
+			var _ = _out296
+			_out296 = _this.Fs.ReadBlockOf(txn, _275_ip, d, _282_blk, excl)
+			_284_b = _out296
+			var _285_i uint64 = 0
+			var _ = _285_i
+			var _286_w uint64 = 0
+			var _ = _286_w
+			var _out297 bool
+			var _ = _out297
+			var _out298 uint64
+			var _ = _out298
+			var _out299 uint64
+			var _ = _out299
+			var _out300 uint64
+			var _ = _out300
+			_out297, _out298, _out299, _out300 = dirm.Companion_Default___.Search(_284_b, _282_blk, name, _278_key)
+			found = _out297
+			_285_i = _out298
+			_286_w = _out299
+			_283_fr = _out300
 			if found {
-				ino, cell = _264_w%uint64(281474976710656), uint64(64)*_260_blk+_263_i
+				ino, cell = _286_w%uint64(281474976710656), uint64(64)*_282_blk+_285_i
 				return found, ino, cell, lev
 			}
 		}
-		if _261_fr < uint64(64) {
-			lev = _259_n
+		if _283_fr < uint64(64) {
+			lev = _281_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _265_cell uint64 = 0
-	var _ = _265_cell
-	var _266_lev uint64 = 0
-	var _ = _266_lev
-	var _out275 bool
-	var _ = _out275
-	var _out276 uint64
-	var _ = _out276
-	var _out277 uint64
-	var _ = _out277
-	var _out278 uint64
-	var _ = _out278
-	_out275, _out276, _out277, _out278 = _this.Find(txn, d, name, excl)
-	found = _out275
-	ino = _out276
-	_265_cell = _out277
-	_266_lev = _out278
+	var _287_cell uint64 = 0
+	var _ = _287_cell
+	var _288_lev uint64 = 0
+	var _ = _288_lev
+	var _out301 bool
+	var _ = _out301
+	var _out302 uint64
+	var _ = _out302
+	var _out303 uint64
+	var _ = _out303
+	var _out304 uint64
+	var _ = _out304
+	_out301, _out302, _out303, _out304 = _this.Find(txn, d, name, excl)
+	found = _out301
+	ino = _out302
+	_287_cell = _out303
+	_288_lev = _out304
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _267_cell uint64 = 0
-	var _ = _267_cell
-	var _out279 bool
-	var _ = _out279
-	var _out280 uint64
-	var _ = _out280
-	var _out281 uint64
-	var _ = _out281
-	var _out282 uint64
-	var _ = _out282
-	_out279, _out280, _out281, _out282 = _this.Find(txn, d, name, excl)
-	found = _out279
-	ino = _out280
-	_267_cell = _out281
-	hint = _out282
+	var _289_cell uint64 = 0
+	var _ = _289_cell
+	var _out305 bool
+	var _ = _out305
+	var _out306 uint64
+	var _ = _out306
+	var _out307 uint64
+	var _ = _out307
+	var _out308 uint64
+	var _ = _out308
+	_out305, _out306, _out307, _out308 = _this.Find(txn, d, name, excl)
+	found = _out305
+	ino = _out306
+	_289_cell = _out307
+	hint = _out308
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _268_ip *dbytes.Bytes
-	var _ = _268_ip
-	var _out283 *dbytes.Bytes
-	var _ = _out283
-	_out283 = _this.Fs.GetInode(txn, d, true)
-	_268_ip = _out283
-	var _269_n uint64
-	var _ = _269_n
-	var _out284 uint64
-	var _ = _out284
-	_out284 = inodem.Companion_Default___.GetNent(_268_ip)
-	_269_n = _out284
-	if !down && _269_n == uint64(18446744073709551615) {
+	var _290_ip *dbytes.Bytes
+	var _ = _290_ip
+	var _out309 *dbytes.Bytes
+	var _ = _out309
+	_out309 = _this.Fs.GetInode(txn, d, true)
+	_290_ip = _out309
+	var _291_n uint64
+	var _ = _291_n
+	var _out310 uint64
+	var _ = _out310
+	_out310 = inodem.Companion_Default___.GetNent(_290_ip)
+	_291_n = _out310
+	if !down && _291_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_269_n = _269_n - uint64(1)
+		_291_n = _291_n - uint64(1)
 	} else {
-		_269_n = _269_n + uint64(1)
+		_291_n = _291_n + uint64(1)
 	}
-	inodem.Companion_Default___.SetNent(_268_ip, _269_n)
-	_this.Fs.PutInode(txn, d, _268_ip)
+	inodem.Companion_Default___.SetNent(_290_ip, _291_n)
+	_this.Fs.PutInode(txn, d, _290_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _270_len uint64
-	var _ = _270_len
-	_270_len = s.Len()
-	var _out285 bool
-	var _ = _out285
-	_out285 = _this.Fs.Write(txn, d, off, s, uint64(0), _270_len)
-	ok = _out285
+	var _292_len uint64
+	var _ = _292_len
+	_292_len = s.Len()
+	var _out311 bool
+	var _ = _out311
+	_out311 = _this.Fs.Write(txn, d, off, s, uint64(0), _292_len)
+	ok = _out311
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out286 bool
-		var _ = _out286
-		_out286 = _this.Count(txn, d, down)
-		ok = _out286
+		var _out312 bool
+		var _ = _out312
+		_out312 = _this.Count(txn, d, down)
+		ok = _out312
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out287 bool
-	var _ = _out287
-	_out287 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out287
+	var _out313 bool
+	var _ = _out313
+	_out313 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out313
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _271_h uint64
-	var _ = _271_h
-	_271_h = dbytes.NameHash(name)
-	var _272_key uint64
-	var _ = _272_key
-	var _out288 uint64
-	var _ = _out288
-	_out288 = dirm.Companion_Default___.KeyFor(name, _271_h)
-	_272_key = _out288
-	var _273_cell uint64 = 0
-	var _ = _273_cell
-	var _274_size uint64 = 0
-	var _ = _274_size
-	var _out289 bool
-	var _ = _out289
-	var _out290 uint64
-	var _ = _out290
-	var _out291 uint64
-	var _ = _out291
-	_out289, _out290, _out291 = _this.Room(txn, d, name, _271_h, hint)
-	ok = _out289
-	_273_cell = _out290
-	_274_size = _out291
+	var _293_h uint64
+	var _ = _293_h
+	_293_h = dbytes.NameHash(name)
+	var _294_key uint64
+	var _ = _294_key
+	var _out314 uint64
+	var _ = _out314
+	_out314 = dirm.Companion_Default___.KeyFor(name, _293_h)
+	_294_key = _out314
+	var _295_cell uint64 = 0
+	var _ = _295_cell
+	var _296_size uint64 = 0
+	var _ = _296_size
+	var _out315 bool
+	var _ = _out315
+	var _out316 uint64
+	var _ = _out316
+	var _out317 uint64
+	var _ = _out317
+	_out315, _out316, _out317 = _this.Room(txn, d, name, _293_h, hint)
+	ok = _out315
+	_295_cell = _out316
+	_296_size = _out317
 	if !ok {
 		return ok
 	}
-	var _275_s *dbytes.Bytes
-	var _ = _275_s
-	var _out292 *dbytes.Bytes
-	var _ = _out292
-	_out292 = dirm.Companion_Default___.MakeSlot(_274_size, ino, name, _272_key)
-	_275_s = _out292
-	var _out293 bool
-	var _ = _out293
-	_out293 = _this.Store(txn, d, uint64(64)*_273_cell, _275_s, true, false)
-	ok = _out293
+	var _297_s *dbytes.Bytes
+	var _ = _297_s
+	var _out318 *dbytes.Bytes
+	var _ = _out318
+	_out318 = dirm.Companion_Default___.MakeSlot(_296_size, ino, name, _294_key)
+	_297_s = _out318
+	var _out319 bool
+	var _ = _out319
+	_out319 = _this.Store(txn, d, uint64(64)*_295_cell, _297_s, true, false)
+	ok = _out319
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _276_ip *dbytes.Bytes
-	var _ = _276_ip
-	var _277_nb uint64
-	var _ = _277_nb
-	var _out294 *dbytes.Bytes
-	var _ = _out294
-	var _out295 uint64
-	var _ = _out295
-	_out294, _out295 = _this.Open(txn, d, true)
-	_276_ip = _out294
-	_277_nb = _out295
-	var _278_l uint64
-	var _ = _278_l
-	_278_l = name.Len()
-	var _279_kind uint64
-	var _ = _279_kind
-	_279_kind = uint64(0)
+	var _298_ip *dbytes.Bytes
+	var _ = _298_ip
+	var _299_nb uint64
+	var _ = _299_nb
+	var _out320 *dbytes.Bytes
+	var _ = _out320
+	var _out321 uint64
+	var _ = _out321
+	_out320, _out321 = _this.Open(txn, d, true)
+	_298_ip = _out320
+	_299_nb = _out321
+	var _300_l uint64
+	var _ = _300_l
+	_300_l = name.Len()
+	var _301_kind uint64
+	var _ = _301_kind
+	_301_kind = uint64(0)
 	size = uint64(64)
-	if _278_l > uint64(56) {
-		_279_kind, size = uint64(1), uint64(512)
+	if _300_l > uint64(56) {
+		_301_kind, size = uint64(1), uint64(512)
 	}
-	var _280_n uint64
-	var _ = _280_n
-	_280_n = from
-	for _280_n < uint64(9) {
-		var _281_blk uint64
-		var _ = _281_blk
-		var _out296 uint64
-		var _ = _out296
-		_out296 = dirm.Companion_Default___.BucketBlock(h, _280_n, _279_kind)
-		_281_blk = _out296
-		if _281_blk >= _277_nb {
-			ok, cell, size = true, uint64(64)*_281_blk, uint64(4096)
+	var _302_n uint64
+	var _ = _302_n
+	_302_n = from
+	for _302_n < uint64(9) {
+		var _303_blk uint64
+		var _ = _303_blk
+		var _out322 uint64
+		var _ = _out322
+		_out322 = dirm.Companion_Default___.BucketBlock(h, _302_n, _301_kind)
+		_303_blk = _out322
+		if _303_blk >= _299_nb {
+			ok, cell, size = true, uint64(64)*_303_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _282_b *dbytes.Blk
-		var _ = _282_b
-		var _out297 *dbytes.Blk
-		var _ = _out297
-		_out297 = _this.Fs.ReadBlockOf(txn, _276_ip, d, _281_blk, true)
-		_282_b = _out297
-		var _283_i uint64
-		var _ = _283_i
-		var _out298 uint64
-		var _ = _out298
-		_out298 = dirm.Companion_Default___.SearchFree(_282_b, _281_blk)
-		_283_i = _out298
-		if _283_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_281_blk+_283_i, size
+		var _304_b *dbytes.Blk
+		var _ = _304_b
+		var _out323 *dbytes.Blk
+		var _ = _out323
+		_out323 = _this.Fs.ReadBlockOf(txn, _298_ip, d, _303_blk, true)
+		_304_b = _out323
+		var _305_i uint64
+		var _ = _305_i
+		var _out324 uint64
+		var _ = _out324
+		_out324 = dirm.Companion_Default___.SearchFree(_304_b, _303_blk)
+		_305_i = _out324
+		if _305_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_303_blk+_305_i, size
 			return ok, cell, size
 		}
-		_280_n = _280_n + uint64(1)
+		_302_n = _302_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _284_found bool
-	var _ = _284_found
-	var _285_ino0 uint64
-	var _ = _285_ino0
-	var _286_cell uint64
-	var _ = _286_cell
-	var _287_lev uint64
-	var _ = _287_lev
-	var _out299 bool
-	var _ = _out299
-	var _out300 uint64
-	var _ = _out300
-	var _out301 uint64
-	var _ = _out301
-	var _out302 uint64
-	var _ = _out302
-	_out299, _out300, _out301, _out302 = _this.Find(txn, d, name, true)
-	_284_found = _out299
-	_285_ino0 = _out300
-	_286_cell = _out301
-	_287_lev = _out302
-	var _288_h uint64
-	var _ = _288_h
-	_288_h = dbytes.NameHash(name)
-	var _289_key uint64
-	var _ = _289_key
-	var _out303 uint64
-	var _ = _out303
-	_out303 = dirm.Companion_Default___.KeyFor(name, _288_h)
-	_289_key = _out303
-	var _290_size uint64
-	var _ = _290_size
-	_290_size = uint64(64)
-	if _286_cell/uint64(64)%uint64(2) == uint64(1) {
-		_290_size = uint64(512)
+	var _306_found bool
+	var _ = _306_found
+	var _307_ino0 uint64
+	var _ = _307_ino0
+	var _308_cell uint64
+	var _ = _308_cell
+	var _309_lev uint64
+	var _ = _309_lev
+	var _out325 bool
+	var _ = _out325
+	var _out326 uint64
+	var _ = _out326
+	var _out327 uint64
+	var _ = _out327
+	var _out328 uint64
+	var _ = _out328
+	_out325, _out326, _out327, _out328 = _this.Find(txn, d, name, true)
+	_306_found = _out325
+	_307_ino0 = _out326
+	_308_cell = _out327
+	_309_lev = _out328
+	var _310_h uint64
+	var _ = _310_h
+	_310_h = dbytes.NameHash(name)
+	var _311_key uint64
+	var _ = _311_key
+	var _out329 uint64
+	var _ = _out329
+	_out329 = dirm.Companion_Default___.KeyFor(name, _310_h)
+	_311_key = _out329
+	var _312_size uint64
+	var _ = _312_size
+	_312_size = uint64(64)
+	if _308_cell/uint64(64)%uint64(2) == uint64(1) {
+		_312_size = uint64(512)
 	}
-	var _291_s *dbytes.Bytes
-	var _ = _291_s
-	var _out304 *dbytes.Bytes
-	var _ = _out304
-	_out304 = dirm.Companion_Default___.MakeSlot(_290_size, ino, name, _289_key)
-	_291_s = _out304
-	var _out305 bool
-	var _ = _out305
-	_out305 = _this.Store(txn, d, uint64(64)*_286_cell, _291_s, false, false)
-	ok = _out305
+	var _313_s *dbytes.Bytes
+	var _ = _313_s
+	var _out330 *dbytes.Bytes
+	var _ = _out330
+	_out330 = dirm.Companion_Default___.MakeSlot(_312_size, ino, name, _311_key)
+	_313_s = _out330
+	var _out331 bool
+	var _ = _out331
+	_out331 = _this.Store(txn, d, uint64(64)*_308_cell, _313_s, false, false)
+	ok = _out331
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _292_found bool
-	var _ = _292_found
-	var _293_ino0 uint64
-	var _ = _293_ino0
-	var _294_cell uint64
-	var _ = _294_cell
-	var _295_lev uint64
-	var _ = _295_lev
-	var _out306 bool
-	var _ = _out306
-	var _out307 uint64
-	var _ = _out307
-	var _out308 uint64
-	var _ = _out308
-	var _out309 uint64
-	var _ = _out309
-	_out306, _out307, _out308, _out309 = _this.Find(txn, d, name, true)
-	_292_found = _out306
-	_293_ino0 = _out307
-	_294_cell = _out308
-	_295_lev = _out309
-	var _296_size uint64
-	var _ = _296_size
-	_296_size = uint64(64)
-	if _294_cell/uint64(64)%uint64(2) == uint64(1) {
-		_296_size = uint64(512)
+	var _314_found bool
+	var _ = _314_found
+	var _315_ino0 uint64
+	var _ = _315_ino0
+	var _316_cell uint64
+	var _ = _316_cell
+	var _317_lev uint64
+	var _ = _317_lev
+	var _out332 bool
+	var _ = _out332
+	var _out333 uint64
+	var _ = _out333
+	var _out334 uint64
+	var _ = _out334
+	var _out335 uint64
+	var _ = _out335
+	_out332, _out333, _out334, _out335 = _this.Find(txn, d, name, true)
+	_314_found = _out332
+	_315_ino0 = _out333
+	_316_cell = _out334
+	_317_lev = _out335
+	var _318_size uint64
+	var _ = _318_size
+	_318_size = uint64(64)
+	if _316_cell/uint64(64)%uint64(2) == uint64(1) {
+		_318_size = uint64(512)
 	}
-	var _297_s *dbytes.Bytes
-	var _ = _297_s
-	var _out310 *dbytes.Bytes
-	var _ = _out310
-	_out310 = dbytes.NewBytes(_296_size)
-	_297_s = _out310
-	var _out311 bool
-	var _ = _out311
-	_out311 = _this.Store(txn, d, uint64(64)*_294_cell, _297_s, true, true)
-	ok = _out311
+	var _319_s *dbytes.Bytes
+	var _ = _319_s
+	var _out336 *dbytes.Bytes
+	var _ = _out336
+	_out336 = dbytes.NewBytes(_318_size)
+	_319_s = _out336
+	var _out337 bool
+	var _ = _out337
+	_out337 = _this.Store(txn, d, uint64(64)*_316_cell, _319_s, true, true)
+	ok = _out337
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _298_ip *dbytes.Bytes
-	var _ = _298_ip
-	var _out312 *dbytes.Bytes
-	var _ = _out312
-	_out312 = _this.Fs.GetInode(txn, d, false)
-	_298_ip = _out312
-	var _299_n uint64
-	var _ = _299_n
-	var _out313 uint64
-	var _ = _out313
-	_out313 = inodem.Companion_Default___.GetNent(_298_ip)
-	_299_n = _out313
-	e = _299_n == uint64(0)
+	var _320_ip *dbytes.Bytes
+	var _ = _320_ip
+	var _out338 *dbytes.Bytes
+	var _ = _out338
+	_out338 = _this.Fs.GetInode(txn, d, false)
+	_320_ip = _out338
+	var _321_n uint64
+	var _ = _321_n
+	var _out339 uint64
+	var _ = _out339
+	_out339 = inodem.Companion_Default___.GetNent(_320_ip)
+	_321_n = _out339
+	e = _321_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _300_ip *dbytes.Bytes
-	var _ = _300_ip
-	var _301_nb uint64
-	var _ = _301_nb
-	var _out314 *dbytes.Bytes
-	var _ = _out314
-	var _out315 uint64
-	var _ = _out315
-	_out314, _out315 = _this.Open(txn, d, false)
-	_300_ip = _out314
-	_301_nb = _out315
-	var _302_c uint64
-	var _ = _302_c
-	_302_c = uint64(0)
+	var _322_ip *dbytes.Bytes
+	var _ = _322_ip
+	var _323_nb uint64
+	var _ = _323_nb
+	var _out340 *dbytes.Bytes
+	var _ = _out340
+	var _out341 uint64
+	var _ = _out341
+	_out340, _out341 = _this.Open(txn, d, false)
+	_322_ip = _out340
+	_323_nb = _out341
+	var _324_c uint64
+	var _ = _324_c
+	_324_c = uint64(0)
 	if cookie >= uint64(3) {
-		_302_c = cookie - uint64(2)
+		_324_c = cookie - uint64(2)
 	}
-	var _303_blk uint64
-	var _ = _303_blk
-	var _304_i uint64
-	var _ = _304_i
-	_303_blk, _304_i = _302_c/uint64(64), _302_c%uint64(64)
-	for _303_blk < _301_nb {
-		var _305_next uint64
-		var _ = _305_next
-		var _out316 uint64
-		var _ = _out316
-		_out316 = _this.SkipHoles(txn, _300_ip, d, _303_blk, _301_nb)
-		_305_next = _out316
-		if _305_next != _303_blk {
-			_303_blk, _304_i = _305_next, uint64(0)
+	var _325_blk uint64
+	var _ = _325_blk
+	var _326_i uint64
+	var _ = _326_i
+	_325_blk, _326_i = _324_c/uint64(64), _324_c%uint64(64)
+	for _325_blk < _323_nb {
+		var _327_next uint64
+		var _ = _327_next
+		var _out342 uint64
+		var _ = _out342
+		_out342 = _this.SkipHoles(txn, _322_ip, d, _325_blk, _323_nb)
+		_327_next = _out342
+		if _327_next != _325_blk {
+			_325_blk, _326_i = _327_next, uint64(0)
 		} else {
-			var _306_b *dbytes.Blk
-			var _ = _306_b
-			var _out317 *dbytes.Blk
-			var _ = _out317
-			_out317 = _this.Fs.ReadBlockOf(txn, _300_ip, d, _303_blk, false)
-			_306_b = _out317
-			var _307_fits bool = false
-			var _ = _307_fits
-			var _out318 bool
-			var _ = _out318
-			_out318 = dirpagem.Companion_Default___.ListBlock(_306_b, _303_blk, _304_i, out)
-			_307_fits = _out318
-			if !_307_fits {
+			var _328_b *dbytes.Blk
+			var _ = _328_b
+			var _out343 *dbytes.Blk
+			var _ = _out343
+			_out343 = _this.Fs.ReadBlockOf(txn, _322_ip, d, _325_blk, false)
+			_328_b = _out343
+			var _329_fits bool = false
+			var _ = _329_fits
+			var _out344 bool
+			var _ = _out344
+			_out344 = dirpagem.Companion_Default___.ListBlock(_328_b, _325_blk, _326_i, out)
+			_329_fits = _out344
+			if !_329_fits {
 				eof = false
 				return eof
 			}
-			_303_blk, _304_i = _303_blk+uint64(1), uint64(0)
+			_325_blk, _326_i = _325_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _308_k uint64
-	var _ = _308_k
-	_308_k = posm.Companion_Default___.FlatK(n)
-	if _308_k < uint64(12) {
+	var _330_k uint64
+	var _ = _330_k
+	_330_k = posm.Companion_Default___.FlatK(n)
+	if _330_k < uint64(12) {
 		return m
 	}
-	var _309_pb *dbytes.Blk
-	var _ = _309_pb
-	var _out319 *dbytes.Blk
-	var _ = _out319
-	_out319 = _this.Fs.Fs.ReadParent(txn, ip, _308_k, posm.Companion_Default___.MaxLev(_308_k), posm.Companion_Default___.FlatJ(n), false)
-	_309_pb = _out319
-	var _310_i uint64
-	var _ = _310_i
-	_310_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _310_i < uint64(512) {
-		var _311_bn uint64
-		var _ = _311_bn
-		_311_bn = _309_pb.U64(uint64(8) * _310_i)
-		if _311_bn != uint64(0) {
+	var _331_pb *dbytes.Blk
+	var _ = _331_pb
+	var _out345 *dbytes.Blk
+	var _ = _out345
+	_out345 = _this.Fs.Fs.ReadParent(txn, ip, _330_k, posm.Companion_Default___.MaxLev(_330_k), posm.Companion_Default___.FlatJ(n), false)
+	_331_pb = _out345
+	var _332_i uint64
+	var _ = _332_i
+	_332_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _332_i < uint64(512) {
+		var _333_bn uint64
+		var _ = _333_bn
+		_333_bn = _331_pb.U64(uint64(8) * _332_i)
+		if _333_bn != uint64(0) {
 			return m
 		}
-		m, _310_i = m+uint64(1), _310_i+uint64(1)
+		m, _332_i = m+uint64(1), _332_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out320 bool
-	var _ = _out320
-	var _out321 uint64
-	var _ = _out321
-	_out320, _out321 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out320
-	ino = _out321
+	var _out346 bool
+	var _ = _out346
+	var _out347 uint64
+	var _ = _out347
+	_out346, _out347 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out346
+	ino = _out347
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out322 bool
-	var _ = _out322
-	_out322 = _this.Fs.FreeInode(txn, ino)
-	ok = _out322
+	var _out348 bool
+	var _ = _out348
+	_out348 = _this.Fs.FreeInode(txn, ino)
+	ok = _out348
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out323 bool
-	var _ = _out323
-	_out323 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out323
+	var _out349 bool
+	var _ = _out349
+	_out349 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out349
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out324 bool
-	var _ = _out324
-	_out324 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out324
+	var _out350 bool
+	var _ = _out350
+	_out350 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out350
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out325 bool
-	var _ = _out325
-	_out325 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out325
+	var _out351 bool
+	var _ = _out351
+	_out351 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out351
 	return done
 }
 

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _248_step uint64
-	var _ = _248_step
-	var _249_cap uint64
-	var _ = _249_cap
-	_248_step, _249_cap = uint64(1), uint64(56)
-	var _250_i uint64
-	var _ = _250_i
-	_250_i = from
+	var _270_step uint64
+	var _ = _270_step
+	var _271_cap uint64
+	var _ = _271_cap
+	_270_step, _271_cap = uint64(1), uint64(56)
+	var _272_i uint64
+	var _ = _272_i
+	_272_i = from
 	if blk%uint64(2) == uint64(1) {
-		_248_step, _249_cap = uint64(8), uint64(255)
-		_250_i = (_250_i + uint64(7)) / uint64(8) * uint64(8)
+		_270_step, _271_cap = uint64(8), uint64(255)
+		_272_i = (_272_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _250_i < uint64(64) {
-		var _251_w uint64
-		var _ = _251_w
-		_251_w = b.U64(uint64(64) * _250_i)
-		if _251_w != uint64(0) {
-			var _252_l uint64
-			var _ = _252_l
-			_252_l = _251_w / uint64(281474976710656) % uint64(256)
-			if _252_l > _249_cap {
-				_252_l = _249_cap
+	for _272_i < uint64(64) {
+		var _273_w uint64
+		var _ = _273_w
+		_273_w = b.U64(uint64(64) * _272_i)
+		if _273_w != uint64(0) {
+			var _274_l uint64
+			var _ = _274_l
+			_274_l = _273_w / uint64(281474976710656) % uint64(256)
+			if _274_l > _271_cap {
+				_274_l = _271_cap
 			}
-			var _out263 bool
-			var _ = _out263
-			_out263 = out.Offer(_251_w%uint64(281474976710656), b, uint64(64)*_250_i+uint64(8), _252_l, uint64(64)*blk+_250_i+uint64(3))
-			fits = _out263
+			var _out289 bool
+			var _ = _out289
+			_out289 = out.Offer(_273_w%uint64(281474976710656), b, uint64(64)*_272_i+uint64(8), _274_l, uint64(64)*blk+_272_i+uint64(3))
+			fits = _out289
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_250_i = _250_i + _248_step
+		_272_i = _272_i + _270_step
 	}
 	fits = true
 	return fits

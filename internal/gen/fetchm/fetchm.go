@@ -77,88 +77,88 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _141_k uint64
-	var _ = _141_k
-	var _142_j uint64
-	var _ = _142_j
-	_141_k, _142_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
+	var _163_k uint64
+	var _ = _163_k
+	var _164_j uint64
+	var _ = _164_j
+	_163_k, _164_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _141_k < uint64(12) {
-		var _out174 uint64
-		var _ = _out174
-		_out174 = x.Resolve(txn, ip, _141_k, uint64(0), uint64(0), excl)
-		bn = _out174
+	if _163_k < uint64(12) {
+		var _out200 uint64
+		var _ = _out200
+		_out200 = x.Resolve(txn, ip, _163_k, uint64(0), uint64(0), excl)
+		bn = _out200
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _141_k || cj != _142_j/uint64(512) {
-		var _out175 *dbytes.Blk
-		var _ = _out175
-		_out175 = x.ReadParent(txn, ip, _141_k, posm.Companion_Default___.MaxLev(_141_k), _142_j, excl)
-		pb_k = _out175
-		ck_k, cj_k = _141_k, _142_j/uint64(512)
+	if ck != _163_k || cj != _164_j/uint64(512) {
+		var _out201 *dbytes.Blk
+		var _ = _out201
+		_out201 = x.ReadParent(txn, ip, _163_k, posm.Companion_Default___.MaxLev(_163_k), _164_j, excl)
+		pb_k = _out201
+		ck_k, cj_k = _163_k, _164_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_142_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_164_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out176 *dbytes.Bytes
-	var _ = _out176
-	_out176 = dbytes.NewBytes(n)
-	b = _out176
-	var _143_done uint64
-	var _ = _143_done
-	_143_done = uint64(0)
-	var _144_ck uint64
-	var _ = _144_ck
-	var _145_cj uint64
-	var _ = _145_cj
-	_144_ck, _145_cj = uint64(15), uint64(0)
-	var _146_pb *dbytes.Blk
-	var _ = _146_pb
-	var _out177 *dbytes.Blk
-	var _ = _out177
-	_out177 = dbytes.ZeroBlk()
-	_146_pb = _out177
-	for _143_done < n {
-		var _147_pos uint64
-		var _ = _147_pos
-		_147_pos = off + _143_done
-		var _148_bo uint64
-		var _ = _148_bo
-		_148_bo = _147_pos % uint64(4096)
-		var _149_c uint64
-		var _ = _149_c
-		var _out178 uint64
-		var _ = _out178
-		_out178 = Companion_Default___.Min(uint64(4096)-_148_bo, n-_143_done)
-		_149_c = _out178
-		var _150_bn uint64 = 0
-		var _ = _150_bn
-		var _out179 uint64
-		var _ = _out179
-		var _out180 uint64
-		var _ = _out180
-		var _out181 uint64
-		var _ = _out181
-		var _out182 *dbytes.Blk
-		var _ = _out182
-		_out179, _out180, _out181, _out182 = Companion_Default___.Find(x, txn, ip, _147_pos/uint64(4096), false, _144_ck, _145_cj, _146_pb)
-		_150_bn = _out179
-		_144_ck = _out180
-		_145_cj = _out181
-		_146_pb = _out182
-		if _150_bn != uint64(0) {
-			var _151_blk *dbytes.Blk
-			var _ = _151_blk
-			var _out183 *dbytes.Blk
-			var _ = _out183
-			_out183 = x.ReadAt(txn, _150_bn, false)
-			_151_blk = _out183
-			b.CopyBlk(_143_done, _151_blk, _148_bo, _149_c)
+	var _out202 *dbytes.Bytes
+	var _ = _out202
+	_out202 = dbytes.NewBytes(n)
+	b = _out202
+	var _165_done uint64
+	var _ = _165_done
+	_165_done = uint64(0)
+	var _166_ck uint64
+	var _ = _166_ck
+	var _167_cj uint64
+	var _ = _167_cj
+	_166_ck, _167_cj = uint64(15), uint64(0)
+	var _168_pb *dbytes.Blk
+	var _ = _168_pb
+	var _out203 *dbytes.Blk
+	var _ = _out203
+	_out203 = dbytes.ZeroBlk()
+	_168_pb = _out203
+	for _165_done < n {
+		var _169_pos uint64
+		var _ = _169_pos
+		_169_pos = off + _165_done
+		var _170_bo uint64
+		var _ = _170_bo
+		_170_bo = _169_pos % uint64(4096)
+		var _171_c uint64
+		var _ = _171_c
+		var _out204 uint64
+		var _ = _out204
+		_out204 = Companion_Default___.Min(uint64(4096)-_170_bo, n-_165_done)
+		_171_c = _out204
+		var _172_bn uint64 = 0
+		var _ = _172_bn
+		var _out205 uint64
+		var _ = _out205
+		var _out206 uint64
+		var _ = _out206
+		var _out207 uint64
+		var _ = _out207
+		var _out208 *dbytes.Blk
+		var _ = _out208
+		_out205, _out206, _out207, _out208 = Companion_Default___.Find(x, txn, ip, _169_pos/uint64(4096), false, _166_ck, _167_cj, _168_pb)
+		_172_bn = _out205
+		_166_ck = _out206
+		_167_cj = _out207
+		_168_pb = _out208
+		if _172_bn != uint64(0) {
+			var _173_blk *dbytes.Blk
+			var _ = _173_blk
+			var _out209 *dbytes.Blk
+			var _ = _out209
+			_out209 = x.ReadAt(txn, _172_bn, false)
+			_173_blk = _out209
+			b.CopyBlk(_165_done, _173_blk, _170_bo, _171_c)
 		}
-		_143_done = _143_done + _149_c
+		_165_done = _165_done + _171_c
 	}
 	return b
 }

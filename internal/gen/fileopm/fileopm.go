@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _429_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _429_ip
-	var _out481 uint32
-	var _ = _out481
-	var _out482 *dbytes.Bytes
-	var _ = _out482
-	_out481, _out482 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out481
-	_429_ip = _out482
+	var _451_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _451_ip
+	var _out507 uint32
+	var _ = _out507
+	var _out508 *dbytes.Bytes
+	var _ = _out508
+	_out507, _out508 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out507
+	_451_ip = _out508
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _429_ip
-	var _430_ty uint32
-	var _ = _430_ty
-	var _out483 uint32
-	var _ = _out483
-	_out483 = inodem.Companion_Default___.GetTy(_429_ip)
-	_430_ty = _out483
-	if _430_ty != accessm.Companion_Default___.REG() {
+	after = _451_ip
+	var _452_ty uint32
+	var _ = _452_ty
+	var _out509 uint32
+	var _ = _out509
+	_out509 = inodem.Companion_Default___.GetTy(_451_ip)
+	_452_ty = _out509
+	if _452_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _431_r bool
-	var _ = _431_r
-	var _out484 bool
-	var _ = _out484
-	_out484 = accessm.Companion_Default___.MayData(c, _429_ip, accessm.Companion_Default___.MAYR())
-	_431_r = _out484
-	var _432_x bool
-	var _ = _432_x
-	var _out485 bool
-	var _ = _out485
-	_out485 = accessm.Companion_Default___.May(c, _429_ip, accessm.Companion_Default___.MAYX())
-	_432_x = _out485
-	if !_431_r && !_432_x {
+	var _453_r bool
+	var _ = _453_r
+	var _out510 bool
+	var _ = _out510
+	_out510 = accessm.Companion_Default___.MayData(c, _451_ip, accessm.Companion_Default___.MAYR())
+	_453_r = _out510
+	var _454_x bool
+	var _ = _454_x
+	var _out511 bool
+	var _ = _out511
+	_out511 = accessm.Companion_Default___.May(c, _451_ip, accessm.Companion_Default___.MAYX())
+	_454_x = _out511
+	if !_453_r && !_454_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _433_size uint64
-	var _ = _433_size
-	var _out486 uint64
-	var _ = _out486
-	_out486 = inodem.Companion_Default___.GetSize(_429_ip)
-	_433_size = _out486
-	eof = off >= _433_size || len_ >= _433_size-off
-	var _out487 *dbytes.Bytes
-	var _ = _out487
-	_out487 = d.Fs.Read(txn, ino, off, len_)
-	data = _out487
+	var _455_size uint64
+	var _ = _455_size
+	var _out512 uint64
+	var _ = _out512
+	_out512 = inodem.Companion_Default___.GetSize(_451_ip)
+	_455_size = _out512
+	eof = off >= _455_size || len_ >= _455_size-off
+	var _out513 *dbytes.Bytes
+	var _ = _out513
+	_out513 = d.Fs.Read(txn, ino, off, len_)
+	data = _out513
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _434_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _434_ip
-	var _out488 uint32
-	var _ = _out488
-	var _out489 *dbytes.Bytes
-	var _ = _out489
-	_out488, _out489 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out488
-	_434_ip = _out489
+	var _456_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _456_ip
+	var _out514 uint32
+	var _ = _out514
+	var _out515 *dbytes.Bytes
+	var _ = _out515
+	_out514, _out515 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out514
+	_456_ip = _out515
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _434_ip
-	var _435_ty uint32
-	var _ = _435_ty
-	var _out490 uint32
-	var _ = _out490
-	_out490 = inodem.Companion_Default___.GetTy(_434_ip)
-	_435_ty = _out490
-	if _435_ty != accessm.Companion_Default___.REG() {
+	before = _456_ip
+	var _457_ty uint32
+	var _ = _457_ty
+	var _out516 uint32
+	var _ = _out516
+	_out516 = inodem.Companion_Default___.GetTy(_456_ip)
+	_457_ty = _out516
+	if _457_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _436_w bool
-	var _ = _436_w
-	var _out491 bool
-	var _ = _out491
-	_out491 = accessm.Companion_Default___.MayData(c, _434_ip, accessm.Companion_Default___.MAYW())
-	_436_w = _out491
-	if !_436_w {
+	var _458_w bool
+	var _ = _458_w
+	var _out517 bool
+	var _ = _out517
+	_out517 = accessm.Companion_Default___.MayData(c, _456_ip, accessm.Companion_Default___.MAYW())
+	_458_w = _out517
+	if !_458_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _434_ip
+		after = _456_ip
 		return st, before, after
 	}
-	var _437_size uint64
-	var _ = _437_size
-	var _out492 uint64
-	var _ = _out492
-	_out492 = inodem.Companion_Default___.GetSize(_434_ip)
-	_437_size = _out492
-	var _438_shrink uint64
-	var _ = _438_shrink
-	var _out493 uint64
-	var _ = _out493
-	_out493 = inodem.Companion_Default___.GetShrink(_434_ip)
-	_438_shrink = _out493
-	if _438_shrink != uint64(0) && off+len_ > _437_size {
+	var _459_size uint64
+	var _ = _459_size
+	var _out518 uint64
+	var _ = _out518
+	_out518 = inodem.Companion_Default___.GetSize(_456_ip)
+	_459_size = _out518
+	var _460_shrink uint64
+	var _ = _460_shrink
+	var _out519 uint64
+	var _ = _out519
+	_out519 = inodem.Companion_Default___.GetShrink(_456_ip)
+	_460_shrink = _out519
+	if _460_shrink != uint64(0) && off+len_ > _459_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _439_ok bool
-	var _ = _439_ok
-	var _out494 bool
-	var _ = _out494
-	_out494 = d.Write(txn, ino, off, src, so, len_)
-	_439_ok = _out494
-	if !_439_ok {
+	var _461_ok bool
+	var _ = _461_ok
+	var _out520 bool
+	var _ = _out520
+	_out520 = d.Write(txn, ino, off, src, so, len_)
+	_461_ok = _out520
+	if !_461_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _440_np *dbytes.Bytes
-	var _ = _440_np
-	var _out495 *dbytes.Bytes
-	var _ = _out495
-	_out495 = d.Fs.GetInode(txn, ino, true)
-	_440_np = _out495
-	inodem.Companion_Default___.SetMtime(_440_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_440_np, s, ns)
+	var _462_np *dbytes.Bytes
+	var _ = _462_np
+	var _out521 *dbytes.Bytes
+	var _ = _out521
+	_out521 = d.Fs.GetInode(txn, ino, true)
+	_462_np = _out521
+	inodem.Companion_Default___.SetMtime(_462_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_462_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _441_mode uint32
-		var _ = _441_mode
-		var _out496 uint32
-		var _ = _out496
-		_out496 = inodem.Companion_Default___.GetMode(_440_np)
-		_441_mode = _out496
-		inodem.Companion_Default___.SetMode(_440_np, accessm.Companion_Default___.KillPriv(_441_mode))
+		var _463_mode uint32
+		var _ = _463_mode
+		var _out522 uint32
+		var _ = _out522
+		_out522 = inodem.Companion_Default___.GetMode(_462_np)
+		_463_mode = _out522
+		inodem.Companion_Default___.SetMode(_462_np, accessm.Companion_Default___.KillPriv(_463_mode))
 	}
-	d.PutInode(txn, ino, _440_np)
-	after = _440_np
+	d.PutInode(txn, ino, _462_np)
+	after = _462_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _442_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _442_ip
-	var _out497 uint32
-	var _ = _out497
-	var _out498 *dbytes.Bytes
-	var _ = _out498
-	_out497, _out498 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out497
-	_442_ip = _out498
+	var _464_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _464_ip
+	var _out523 uint32
+	var _ = _out523
+	var _out524 *dbytes.Bytes
+	var _ = _out524
+	_out523, _out524 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out523
+	_464_ip = _out524
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _442_ip
-	var _443_ty uint32
-	var _ = _443_ty
-	var _out499 uint32
-	var _ = _out499
-	_out499 = inodem.Companion_Default___.GetTy(_442_ip)
-	_443_ty = _out499
-	if _443_ty != accessm.Companion_Default___.LNK() {
+	after = _464_ip
+	var _465_ty uint32
+	var _ = _465_ty
+	var _out525 uint32
+	var _ = _out525
+	_out525 = inodem.Companion_Default___.GetTy(_464_ip)
+	_465_ty = _out525
+	if _465_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _444_size uint64
-	var _ = _444_size
-	var _out500 uint64
-	var _ = _out500
-	_out500 = inodem.Companion_Default___.GetSize(_442_ip)
-	_444_size = _out500
-	if _444_size > uint64(4096) {
+	var _466_size uint64
+	var _ = _466_size
+	var _out526 uint64
+	var _ = _out526
+	_out526 = inodem.Companion_Default___.GetSize(_464_ip)
+	_466_size = _out526
+	if _466_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out501 *dbytes.Bytes
-	var _ = _out501
-	_out501 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out501
+	var _out527 *dbytes.Bytes
+	var _ = _out527
+	_out527 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out527
 	return st, target, after
 }
 

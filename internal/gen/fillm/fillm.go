@@ -61,71 +61,71 @@ func (_this type_Default___) String() string {
 	return "fillm.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _152_bo uint64
-	var _ = _152_bo
-	_152_bo = pos % uint64(4096)
-	var _153_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _153_b
+	var _174_bo uint64
+	var _ = _174_bo
+	_174_bo = pos % uint64(4096)
+	var _175_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _175_b
 	if c == uint64(4096) {
-		var _out184 *dbytes.Bytes
-		var _ = _out184
-		_out184 = dbytes.NewBytes(uint64(4096))
-		_153_b = _out184
+		var _out210 *dbytes.Bytes
+		var _ = _out210
+		_out210 = dbytes.NewBytes(uint64(4096))
+		_175_b = _out210
 	} else {
-		var _154_blk *dbytes.Blk
-		var _ = _154_blk
-		var _out185 *dbytes.Blk
-		var _ = _out185
-		_out185 = x.ReadAt(txn, bn, true)
-		_154_blk = _out185
-		var _out186 *dbytes.Bytes
-		var _ = _out186
-		_out186 = _154_blk.Thaw()
-		_153_b = _out186
+		var _176_blk *dbytes.Blk
+		var _ = _176_blk
+		var _out211 *dbytes.Blk
+		var _ = _out211
+		_out211 = x.ReadAt(txn, bn, true)
+		_176_blk = _out211
+		var _out212 *dbytes.Bytes
+		var _ = _out212
+		_out212 = _176_blk.Thaw()
+		_175_b = _out212
 	}
-	_153_b.CopyFrom(_152_bo, src, so, c)
-	x.WriteData(txn, bn, _153_b)
+	_175_b.CopyFrom(_174_bo, src, so, c)
+	x.WriteData(txn, bn, _175_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out187 *dbytes.Bytes
-	var _ = _out187
-	_out187 = dbytes.NewBytes(uint64(4096))
-	b = _out187
+	var _out213 *dbytes.Bytes
+	var _ = _out213
+	_out213 = dbytes.NewBytes(uint64(4096))
+	b = _out213
 	b.CopyFrom(pos%uint64(4096), src, so, c)
 	return b
 }
 func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _155_k uint64
-	var _ = _155_k
-	_155_k = pos / uint64(4096)
-	var _156_b *dbytes.Bytes
-	var _ = _156_b
-	var _out188 *dbytes.Bytes
-	var _ = _out188
-	_out188 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_156_b = _out188
-	var _157_near uint64
-	var _ = _157_near
-	_157_near = uint64(0)
-	if uint64(0) < _155_k {
-		var _out189 uint64
-		var _ = _out189
-		_out189 = inodem.Companion_Default___.GetSlot(ip, _155_k-uint64(1))
-		_157_near = _out189
+	var _177_k uint64
+	var _ = _177_k
+	_177_k = pos / uint64(4096)
+	var _178_b *dbytes.Bytes
+	var _ = _178_b
+	var _out214 *dbytes.Bytes
+	var _ = _out214
+	_out214 = Companion_Default___.FirstBlock(pos, src, so, c)
+	_178_b = _out214
+	var _179_near uint64
+	var _ = _179_near
+	_179_near = uint64(0)
+	if uint64(0) < _177_k {
+		var _out215 uint64
+		var _ = _out215
+		_out215 = inodem.Companion_Default___.GetSlot(ip, _177_k-uint64(1))
+		_179_near = _out215
 	}
-	var _158_bn uint64 = 0
-	var _ = _158_bn
-	var _out190 bool
-	var _ = _out190
-	var _out191 uint64
-	var _ = _out191
-	_out190, _out191 = x.AllocRoot(txn, ip, ino, _155_k, _157_near, _156_b)
-	ok = _out190
-	_158_bn = _out191
+	var _180_bn uint64 = 0
+	var _ = _180_bn
+	var _out216 bool
+	var _ = _out216
+	var _out217 uint64
+	var _ = _out217
+	_out216, _out217 = x.AllocRoot(txn, ip, ino, _177_k, _179_near, _178_b)
+	ok = _out216
+	_180_bn = _out217
 	return ok
 }
 func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) (bool, uint64) {
@@ -133,97 +133,97 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _159_k uint64
-	var _ = _159_k
-	_159_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
-	var _160_lev uint64
-	var _ = _160_lev
-	_160_lev = posm.Companion_Default___.MaxLev(_159_k)
-	var _161_jp uint64
-	var _ = _161_jp
-	_161_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _181_k uint64
+	var _ = _181_k
+	_181_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
+	var _182_lev uint64
+	var _ = _182_lev
+	_182_lev = posm.Companion_Default___.MaxLev(_181_k)
+	var _183_jp uint64
+	var _ = _183_jp
+	_183_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _162_pn uint64 = 0
-	var _ = _162_pn
-	var _out192 bool
-	var _ = _out192
-	var _out193 uint64
-	var _ = _out193
-	_out192, _out193 = x.ResolveAlloc(txn, ip, ino, _159_k, _160_lev-uint64(1), _161_jp)
-	ok = _out192
-	_162_pn = _out193
+	var _184_pn uint64 = 0
+	var _ = _184_pn
+	var _out218 bool
+	var _ = _out218
+	var _out219 uint64
+	var _ = _out219
+	_out218, _out219 = x.ResolveAlloc(txn, ip, ino, _181_k, _182_lev-uint64(1), _183_jp)
+	ok = _out218
+	_184_pn = _out219
 	if !ok {
 		return ok, m
 	}
-	var _163_blk *dbytes.Blk
-	var _ = _163_blk
-	var _out194 *dbytes.Blk
-	var _ = _out194
-	_out194 = x.Fs.ReadBlock(txn, _162_pn, true)
-	_163_blk = _out194
-	var _164_t *dbytes.Bytes
-	var _ = _164_t
-	var _out195 *dbytes.Bytes
-	var _ = _out195
-	_out195 = _163_blk.Thaw()
-	_164_t = _out195
-	var _165_near uint64
-	var _ = _165_near
-	_165_near = _162_pn
+	var _185_blk *dbytes.Blk
+	var _ = _185_blk
+	var _out220 *dbytes.Blk
+	var _ = _out220
+	_out220 = x.Fs.ReadBlock(txn, _184_pn, true)
+	_185_blk = _out220
+	var _186_t *dbytes.Bytes
+	var _ = _186_t
+	var _out221 *dbytes.Bytes
+	var _ = _out221
+	_out221 = _185_blk.Thaw()
+	_186_t = _out221
+	var _187_near uint64
+	var _ = _187_near
+	_187_near = _184_pn
 	for m < len_ {
-		var _166_at uint64
-		var _ = _166_at
-		_166_at = pos + m
-		var _167_n uint64
-		var _ = _167_n
-		_167_n = _166_at / uint64(4096)
-		if posm.Companion_Default___.FlatK(_167_n) != _159_k || posm.Companion_Default___.FlatJ(_167_n)/uint64(512) != _161_jp {
+		var _188_at uint64
+		var _ = _188_at
+		_188_at = pos + m
+		var _189_n uint64
+		var _ = _189_n
+		_189_n = _188_at / uint64(4096)
+		if posm.Companion_Default___.FlatK(_189_n) != _181_k || posm.Companion_Default___.FlatJ(_189_n)/uint64(512) != _183_jp {
 			goto L3
 		}
-		var _168_j uint64
-		var _ = _168_j
-		_168_j = posm.Companion_Default___.FlatJ(_167_n)
-		var _169_bn uint64
-		var _ = _169_bn
-		_169_bn = _164_t.U64(uint64(8) * (_168_j % uint64(512)))
-		if _169_bn != uint64(0) {
+		var _190_j uint64
+		var _ = _190_j
+		_190_j = posm.Companion_Default___.FlatJ(_189_n)
+		var _191_bn uint64
+		var _ = _191_bn
+		_191_bn = _186_t.U64(uint64(8) * (_190_j % uint64(512)))
+		if _191_bn != uint64(0) {
 			goto L3
 		}
-		var _170_c uint64
-		var _ = _170_c
-		var _out196 uint64
-		var _ = _out196
-		_out196 = fetchm.Companion_Default___.Min(uint64(4096)-_166_at%uint64(4096), len_-m)
-		_170_c = _out196
-		var _171_b *dbytes.Bytes
-		var _ = _171_b
-		var _out197 *dbytes.Bytes
-		var _ = _out197
-		_out197 = Companion_Default___.FirstBlock(_166_at, src, so+m, _170_c)
-		_171_b = _out197
-		if _168_j%uint64(512) != uint64(0) {
-			var _172_left uint64
-			var _ = _172_left
-			_172_left = _164_t.U64(uint64(8) * (_168_j%uint64(512) - uint64(1)))
-			if _172_left != uint64(0) {
-				_165_near = _172_left
+		var _192_c uint64
+		var _ = _192_c
+		var _out222 uint64
+		var _ = _out222
+		_out222 = fetchm.Companion_Default___.Min(uint64(4096)-_188_at%uint64(4096), len_-m)
+		_192_c = _out222
+		var _193_b *dbytes.Bytes
+		var _ = _193_b
+		var _out223 *dbytes.Bytes
+		var _ = _out223
+		_out223 = Companion_Default___.FirstBlock(_188_at, src, so+m, _192_c)
+		_193_b = _out223
+		if _190_j%uint64(512) != uint64(0) {
+			var _194_left uint64
+			var _ = _194_left
+			_194_left = _186_t.U64(uint64(8) * (_190_j%uint64(512) - uint64(1)))
+			if _194_left != uint64(0) {
+				_187_near = _194_left
 			}
 		}
-		var _out198 bool
-		var _ = _out198
-		var _out199 uint64
-		var _ = _out199
-		_out198, _out199 = x.AddChild(txn, ip, _164_t, _162_pn, _168_j, _165_near, _171_b)
-		ok = _out198
-		_169_bn = _out199
+		var _out224 bool
+		var _ = _out224
+		var _out225 uint64
+		var _ = _out225
+		_out224, _out225 = x.AddChild(txn, ip, _186_t, _184_pn, _190_j, _187_near, _193_b)
+		ok = _out224
+		_191_bn = _out225
 		if !ok {
 			return ok, m
 		}
-		_165_near = _169_bn
-		m = m + _170_c
+		_187_near = _191_bn
+		m = m + _192_c
 	}
 L3:
-	x.CloseParent(txn, _162_pn, _164_t)
+	x.CloseParent(txn, _184_pn, _186_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -232,73 +232,73 @@ L3:
 func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _173_done uint64
-	var _ = _173_done
-	_173_done = uint64(0)
-	var _174_ck uint64
-	var _ = _174_ck
-	var _175_cj uint64
-	var _ = _175_cj
-	_174_ck, _175_cj = uint64(15), uint64(0)
-	var _176_pb *dbytes.Blk
-	var _ = _176_pb
-	var _out200 *dbytes.Blk
-	var _ = _out200
-	_out200 = dbytes.ZeroBlk()
-	_176_pb = _out200
-	for _173_done < len_ {
-		var _177_pos uint64
-		var _ = _177_pos
-		_177_pos = off + _173_done
-		var _178_n uint64
-		var _ = _178_n
-		_178_n = _177_pos / uint64(4096)
-		var _179_c uint64
-		var _ = _179_c
-		var _out201 uint64
-		var _ = _out201
-		_out201 = fetchm.Companion_Default___.Min(uint64(4096)-_177_pos%uint64(4096), len_-_173_done)
-		_179_c = _out201
-		var _180_bn uint64 = 0
-		var _ = _180_bn
-		var _out202 uint64
-		var _ = _out202
-		var _out203 uint64
-		var _ = _out203
-		var _out204 uint64
-		var _ = _out204
-		var _out205 *dbytes.Blk
-		var _ = _out205
-		_out202, _out203, _out204, _out205 = fetchm.Companion_Default___.Find(x, txn, ip, _178_n, true, _174_ck, _175_cj, _176_pb)
-		_180_bn = _out202
-		_174_ck = _out203
-		_175_cj = _out204
-		_176_pb = _out205
-		if _180_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _180_bn, _177_pos, src, so+_173_done, _179_c)
-		} else if _178_n < uint64(12) {
-			_174_ck = uint64(15)
-			var _out206 bool
-			var _ = _out206
-			_out206 = Companion_Default___.FillDirect(x, txn, ip, ino, _177_pos, src, so+_173_done, _179_c)
-			ok = _out206
+	var _195_done uint64
+	var _ = _195_done
+	_195_done = uint64(0)
+	var _196_ck uint64
+	var _ = _196_ck
+	var _197_cj uint64
+	var _ = _197_cj
+	_196_ck, _197_cj = uint64(15), uint64(0)
+	var _198_pb *dbytes.Blk
+	var _ = _198_pb
+	var _out226 *dbytes.Blk
+	var _ = _out226
+	_out226 = dbytes.ZeroBlk()
+	_198_pb = _out226
+	for _195_done < len_ {
+		var _199_pos uint64
+		var _ = _199_pos
+		_199_pos = off + _195_done
+		var _200_n uint64
+		var _ = _200_n
+		_200_n = _199_pos / uint64(4096)
+		var _201_c uint64
+		var _ = _201_c
+		var _out227 uint64
+		var _ = _out227
+		_out227 = fetchm.Companion_Default___.Min(uint64(4096)-_199_pos%uint64(4096), len_-_195_done)
+		_201_c = _out227
+		var _202_bn uint64 = 0
+		var _ = _202_bn
+		var _out228 uint64
+		var _ = _out228
+		var _out229 uint64
+		var _ = _out229
+		var _out230 uint64
+		var _ = _out230
+		var _out231 *dbytes.Blk
+		var _ = _out231
+		_out228, _out229, _out230, _out231 = fetchm.Companion_Default___.Find(x, txn, ip, _200_n, true, _196_ck, _197_cj, _198_pb)
+		_202_bn = _out228
+		_196_ck = _out229
+		_197_cj = _out230
+		_198_pb = _out231
+		if _202_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _202_bn, _199_pos, src, so+_195_done, _201_c)
+		} else if _200_n < uint64(12) {
+			_196_ck = uint64(15)
+			var _out232 bool
+			var _ = _out232
+			_out232 = Companion_Default___.FillDirect(x, txn, ip, ino, _199_pos, src, so+_195_done, _201_c)
+			ok = _out232
 			if !ok {
 				return ok
 			}
 		} else {
-			_174_ck = uint64(15)
-			var _out207 bool
-			var _ = _out207
-			var _out208 uint64
-			var _ = _out208
-			_out207, _out208 = Companion_Default___.FillRun(x, txn, ip, ino, _177_pos, src, so+_173_done, len_-_173_done)
-			ok = _out207
-			_179_c = _out208
+			_196_ck = uint64(15)
+			var _out233 bool
+			var _ = _out233
+			var _out234 uint64
+			var _ = _out234
+			_out233, _out234 = Companion_Default___.FillRun(x, txn, ip, ino, _199_pos, src, so+_195_done, len_-_195_done)
+			ok = _out233
+			_201_c = _out234
 			if !ok {
 				return ok
 			}
 		}
-		_173_done = _173_done + _179_c
+		_195_done = _195_done + _201_c
 	}
 	ok = true
 	return ok
@@ -307,35 +307,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _181_n uint64
-	var _ = _181_n
-	_181_n = sz / uint64(4096)
-	var _182_k uint64
-	var _ = _182_k
-	_182_k = posm.Companion_Default___.FlatK(_181_n)
-	var _183_bn uint64
-	var _ = _183_bn
-	var _out209 uint64
-	var _ = _out209
-	_out209 = x.Resolve(txn, ip, _182_k, posm.Companion_Default___.MaxLev(_182_k), posm.Companion_Default___.FlatJ(_181_n), true)
-	_183_bn = _out209
-	if _183_bn == uint64(0) {
+	var _203_n uint64
+	var _ = _203_n
+	_203_n = sz / uint64(4096)
+	var _204_k uint64
+	var _ = _204_k
+	_204_k = posm.Companion_Default___.FlatK(_203_n)
+	var _205_bn uint64
+	var _ = _205_bn
+	var _out235 uint64
+	var _ = _out235
+	_out235 = x.Resolve(txn, ip, _204_k, posm.Companion_Default___.MaxLev(_204_k), posm.Companion_Default___.FlatJ(_203_n), true)
+	_205_bn = _out235
+	if _205_bn == uint64(0) {
 		return
 	}
-	var _184_blk *dbytes.Blk
-	var _ = _184_blk
-	var _out210 *dbytes.Blk
-	var _ = _out210
-	_out210 = x.ReadAt(txn, _183_bn, true)
-	_184_blk = _out210
-	var _185_b *dbytes.Bytes
-	var _ = _185_b
-	var _out211 *dbytes.Bytes
-	var _ = _out211
-	_out211 = dbytes.NewBytes(uint64(4096))
-	_185_b = _out211
-	_185_b.CopyBlk(uint64(0), _184_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _183_bn, _185_b)
+	var _206_blk *dbytes.Blk
+	var _ = _206_blk
+	var _out236 *dbytes.Blk
+	var _ = _out236
+	_out236 = x.ReadAt(txn, _205_bn, true)
+	_206_blk = _out236
+	var _207_b *dbytes.Bytes
+	var _ = _207_b
+	var _out237 *dbytes.Bytes
+	var _ = _out237
+	_out237 = dbytes.NewBytes(uint64(4096))
+	_207_b = _out237
+	_207_b.CopyBlk(uint64(0), _206_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _205_bn, _207_b)
 }
 
 // End of class Default__

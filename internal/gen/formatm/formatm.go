@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrnl) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _312_bf *blockm.BlockFs
-	var _ = _312_bf
+	var _334_bf *blockm.BlockFs
+	var _ = _334_bf
 	var _nw0 = blockm.New_BlockFs_()
 	var _ = _nw0
 	_nw0.Recover(geo, jrnl)
-	_312_bf = _nw0
-	var _313_xf *indm.IndFs
-	var _ = _313_xf
+	_334_bf = _nw0
+	var _335_xf *indm.IndFs
+	var _ = _335_xf
 	var _nw1 = indm.New_IndFs_()
 	var _ = _nw1
-	_nw1.Recover(_312_bf)
-	_313_xf = _nw1
+	_nw1.Recover(_334_bf)
+	_335_xf = _nw1
 	var _nw2 = bytem.New_ByteFs_()
 	var _ = _nw2
-	_nw2.Recover(_313_xf, geo, jrnl)
+	_nw2.Recover(_335_xf, geo, jrnl)
 	f = _nw2
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out326 *bytem.ByteFs
-	var _ = _out326
-	_out326 = Companion_Default___.Blank(geo, jrnl)
-	f = _out326
-	var _314_z *dbytes.Bytes
-	var _ = _314_z
-	var _out327 *dbytes.Bytes
-	var _ = _out327
-	_out327 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_314_z = _out327
-	f.Blank(txn, _314_z, uint64(2), uint32(8), uint64(1))
-	var _out328 *dbytes.Bytes
-	var _ = _out328
-	_out328 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_314_z = _out328
-	f.Blank(txn, _314_z, uint64(1), uint32(2), uint64(1))
-	var _315_ip *dbytes.Bytes
-	var _ = _315_ip
-	var _out329 *dbytes.Bytes
-	var _ = _out329
-	_out329 = f.GetInode(txn, uint64(1), true)
-	_315_ip = _out329
-	inodem.Companion_Default___.SetMode(_315_ip, mode)
-	inodem.Companion_Default___.SetNlink(_315_ip, uint32(2))
-	inodem.Companion_Default___.SetUid(_315_ip, uid)
-	inodem.Companion_Default___.SetGid(_315_ip, gid)
-	inodem.Companion_Default___.SetAtime(_315_ip, s, ns)
-	inodem.Companion_Default___.SetMtime(_315_ip, s, ns)
-	inodem.Companion_Default___.SetCtime(_315_ip, s, ns)
-	inodem.Companion_Default___.SetParent(_315_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _315_ip)
+	var _out352 *bytem.ByteFs
+	var _ = _out352
+	_out352 = Companion_Default___.Blank(geo, jrnl)
+	f = _out352
+	var _336_z *dbytes.Bytes
+	var _ = _336_z
+	var _out353 *dbytes.Bytes
+	var _ = _out353
+	_out353 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_336_z = _out353
+	f.Blank(txn, _336_z, uint64(2), uint32(8), uint64(1))
+	var _out354 *dbytes.Bytes
+	var _ = _out354
+	_out354 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_336_z = _out354
+	f.Blank(txn, _336_z, uint64(1), uint32(2), uint64(1))
+	var _337_ip *dbytes.Bytes
+	var _ = _337_ip
+	var _out355 *dbytes.Bytes
+	var _ = _out355
+	_out355 = f.GetInode(txn, uint64(1), true)
+	_337_ip = _out355
+	inodem.Companion_Default___.SetMode(_337_ip, mode)
+	inodem.Companion_Default___.SetNlink(_337_ip, uint32(2))
+	inodem.Companion_Default___.SetUid(_337_ip, uid)
+	inodem.Companion_Default___.SetGid(_337_ip, gid)
+	inodem.Companion_Default___.SetAtime(_337_ip, s, ns)
+	inodem.Companion_Default___.SetMtime(_337_ip, s, ns)
+	inodem.Companion_Default___.SetCtime(_337_ip, s, ns)
+	inodem.Companion_Default___.SetParent(_337_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _337_ip)
 	return f
 }
 

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(t *dbytes.Bytes) bool {
 	var e bool = false
 	var _ = e
-	var _186_i uint64
-	var _ = _186_i
-	_186_i = uint64(0)
-	for _186_i < uint64(512) {
-		if t.U64(uint64(8)*_186_i) != uint64(0) {
+	var _208_i uint64
+	var _ = _208_i
+	_208_i = uint64(0)
+	for _208_i < uint64(512) {
+		if t.U64(uint64(8)*_208_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_186_i = _186_i + uint64(1)
+		_208_i = _208_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _187_bn uint64
-	var _ = _187_bn
-	var _out212 uint64
-	var _ = _out212
-	_out212 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_187_bn = _out212
+	var _209_bn uint64
+	var _ = _209_bn
+	var _out238 uint64
+	var _ = _out238
+	_out238 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_209_bn = _out238
 	inodem.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodem.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _187_bn, false)
+	x.Fs.SetUsedBit(txn, _209_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,36 +97,36 @@ func (_this *CompanionStruct_Default___) FreeNode(x *indm.IndFs, txn *dtxn.Txn, 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _188_pn uint64
-	var _ = _188_pn
-	var _out213 uint64
-	var _ = _out213
-	_out213 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_188_pn = _out213
-	var _189_pb *dbytes.Blk
-	var _ = _189_pb
-	var _out214 *dbytes.Blk
-	var _ = _out214
-	_out214 = x.Fs.ReadBlock(txn, _188_pn, true)
-	_189_pb = _out214
-	var _190_bn uint64
-	var _ = _190_bn
-	_190_bn = _189_pb.U64(uint64(8) * (j % uint64(512)))
-	var _191_t *dbytes.Bytes
-	var _ = _191_t
-	var _out215 *dbytes.Bytes
-	var _ = _out215
-	_out215 = _189_pb.Thaw()
-	_191_t = _out215
-	Companion_Default___.CutChild(x, txn, ip, _191_t, _188_pn, _190_bn, j)
-	var _192_e bool
-	var _ = _192_e
-	var _out216 bool
-	var _ = _out216
-	_out216 = Companion_Default___.NoEntries(_191_t)
-	_192_e = _out216
-	x.CloseParent(txn, _188_pn, _191_t)
-	if _192_e {
+	var _210_pn uint64
+	var _ = _210_pn
+	var _out239 uint64
+	var _ = _out239
+	_out239 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_210_pn = _out239
+	var _211_pb *dbytes.Blk
+	var _ = _211_pb
+	var _out240 *dbytes.Blk
+	var _ = _out240
+	_out240 = x.Fs.ReadBlock(txn, _210_pn, true)
+	_211_pb = _out240
+	var _212_bn uint64
+	var _ = _212_bn
+	_212_bn = _211_pb.U64(uint64(8) * (j % uint64(512)))
+	var _213_t *dbytes.Bytes
+	var _ = _213_t
+	var _out241 *dbytes.Bytes
+	var _ = _out241
+	_out241 = _211_pb.Thaw()
+	_213_t = _out241
+	Companion_Default___.CutChild(x, txn, ip, _213_t, _210_pn, _212_bn, j)
+	var _214_e bool
+	var _ = _214_e
+	var _out242 bool
+	var _ = _out242
+	_out242 = Companion_Default___.NoEntries(_213_t)
+	_214_e = _out242
+	x.CloseParent(txn, _210_pn, _213_t)
+	if _214_e {
 		Companion_Default___.FreeNode(x, txn, ip, ino, k, lev-uint64(1), j/uint64(512))
 	}
 }

@@ -68,40 +68,40 @@ func (_this *IndFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint6
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out149 uint64
-		var _ = _out149
-		_out149 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out149
+		var _out175 uint64
+		var _ = _out175
+		_out175 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out175
 		return bn
 	}
-	var _131_pb *dbytes.Blk
-	var _ = _131_pb
-	var _out150 *dbytes.Blk
-	var _ = _out150
-	_out150 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_131_pb = _out150
-	bn = _131_pb.U64(uint64(8) * (j % uint64(512)))
+	var _153_pb *dbytes.Blk
+	var _ = _153_pb
+	var _out176 *dbytes.Blk
+	var _ = _out176
+	_out176 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_153_pb = _out176
+	bn = _153_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *IndFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _132_pn uint64
-	var _ = _132_pn
-	var _out151 uint64
-	var _ = _out151
-	_out151 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_132_pn = _out151
-	if _132_pn == uint64(0) {
-		var _out152 *dbytes.Blk
-		var _ = _out152
-		_out152 = dbytes.ZeroBlk()
-		pb = _out152
+	var _154_pn uint64
+	var _ = _154_pn
+	var _out177 uint64
+	var _ = _out177
+	_out177 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_154_pn = _out177
+	if _154_pn == uint64(0) {
+		var _out178 *dbytes.Blk
+		var _ = _out178
+		_out178 = dbytes.ZeroBlk()
+		pb = _out178
 	} else {
-		var _out153 *dbytes.Blk
-		var _ = _out153
-		_out153 = _this.Fs.ReadBlock(txn, _132_pn, excl)
-		pb = _out153
+		var _out179 *dbytes.Blk
+		var _ = _out179
+		_out179 = _this.Fs.ReadBlock(txn, _154_pn, excl)
+		pb = _out179
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *IndFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uin
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out154 bool
-	var _ = _out154
-	var _out155 uint64
-	var _ = _out155
-	_out154, _out155 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out154
-	bn = _out155
+	var _out180 bool
+	var _ = _out180
+	var _out181 uint64
+	var _ = _out181
+	_out180, _out181 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out180
+	bn = _out181
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *IndFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, p
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out156 bool
-	var _ = _out156
-	var _out157 uint64
-	var _ = _out157
-	_out156, _out157 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out156
-	bn = _out157
+	var _out182 bool
+	var _ = _out182
+	var _out183 uint64
+	var _ = _out183
+	_out182, _out183 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out182
+	bn = _out183
 	if !ok {
 		return ok, bn
 	}
@@ -154,74 +154,74 @@ func (_this *IndFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k 
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out158 uint64
-		var _ = _out158
-		_out158 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out158
+		var _out184 uint64
+		var _ = _out184
+		_out184 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out184
 		if bn == uint64(0) {
-			var _133_near uint64
-			var _ = _133_near
-			var _out159 uint64
-			var _ = _out159
-			_out159 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_133_near = _out159
-			var _134_z *dbytes.Bytes
-			var _ = _134_z
-			var _out160 *dbytes.Bytes
-			var _ = _out160
-			_out160 = dbytes.NewBytes(uint64(4096))
-			_134_z = _out160
-			var _out161 bool
-			var _ = _out161
-			var _out162 uint64
-			var _ = _out162
-			_out161, _out162 = _this.AllocRoot(txn, ip, ino, k, _133_near, _134_z)
-			ok = _out161
-			bn = _out162
+			var _155_near uint64
+			var _ = _155_near
+			var _out185 uint64
+			var _ = _out185
+			_out185 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_155_near = _out185
+			var _156_z *dbytes.Bytes
+			var _ = _156_z
+			var _out186 *dbytes.Bytes
+			var _ = _out186
+			_out186 = dbytes.NewBytes(uint64(4096))
+			_156_z = _out186
+			var _out187 bool
+			var _ = _out187
+			var _out188 uint64
+			var _ = _out188
+			_out187, _out188 = _this.AllocRoot(txn, ip, ino, k, _155_near, _156_z)
+			ok = _out187
+			bn = _out188
 		}
 		return ok, bn
 	}
-	var _135_pn uint64 = 0
-	var _ = _135_pn
-	var _out163 bool
-	var _ = _out163
-	var _out164 uint64
-	var _ = _out164
-	_out163, _out164 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out163
-	_135_pn = _out164
+	var _157_pn uint64 = 0
+	var _ = _157_pn
+	var _out189 bool
+	var _ = _out189
+	var _out190 uint64
+	var _ = _out190
+	_out189, _out190 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out189
+	_157_pn = _out190
 	if !ok {
 		return ok, bn
 	}
-	var _136_pb *dbytes.Blk
-	var _ = _136_pb
-	var _out165 *dbytes.Blk
-	var _ = _out165
-	_out165 = _this.Fs.ReadBlock(txn, _135_pn, true)
-	_136_pb = _out165
-	bn = _136_pb.U64(uint64(8) * (j % uint64(512)))
+	var _158_pb *dbytes.Blk
+	var _ = _158_pb
+	var _out191 *dbytes.Blk
+	var _ = _out191
+	_out191 = _this.Fs.ReadBlock(txn, _157_pn, true)
+	_158_pb = _out191
+	bn = _158_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _137_t *dbytes.Bytes
-		var _ = _137_t
-		var _out166 *dbytes.Bytes
-		var _ = _out166
-		_out166 = _136_pb.Thaw()
-		_137_t = _out166
-		var _138_z *dbytes.Bytes
-		var _ = _138_z
-		var _out167 *dbytes.Bytes
-		var _ = _out167
-		_out167 = dbytes.NewBytes(uint64(4096))
-		_138_z = _out167
-		var _out168 bool
-		var _ = _out168
-		var _out169 uint64
-		var _ = _out169
-		_out168, _out169 = _this.AddChild(txn, ip, _137_t, _135_pn, j, _135_pn, _138_z)
-		ok = _out168
-		bn = _out169
+		var _159_t *dbytes.Bytes
+		var _ = _159_t
+		var _out192 *dbytes.Bytes
+		var _ = _out192
+		_out192 = _158_pb.Thaw()
+		_159_t = _out192
+		var _160_z *dbytes.Bytes
+		var _ = _160_z
+		var _out193 *dbytes.Bytes
+		var _ = _out193
+		_out193 = dbytes.NewBytes(uint64(4096))
+		_160_z = _out193
+		var _out194 bool
+		var _ = _out194
+		var _out195 uint64
+		var _ = _out195
+		_out194, _out195 = _this.AddChild(txn, ip, _159_t, _157_pn, j, _157_pn, _160_z)
+		ok = _out194
+		bn = _out195
 		if ok {
-			_this.CloseParent(txn, _135_pn, _137_t)
+			_this.CloseParent(txn, _157_pn, _159_t)
 		}
 	}
 	return ok, bn
@@ -239,34 +239,34 @@ func (_this *IndFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out170 *dbytes.Blk
-		var _ = _out170
-		_out170 = dbytes.ZeroBlk()
-		b = _out170
+		var _out196 *dbytes.Blk
+		var _ = _out196
+		_out196 = dbytes.ZeroBlk()
+		b = _out196
 	} else {
-		var _out171 *dbytes.Blk
-		var _ = _out171
-		_out171 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out171
+		var _out197 *dbytes.Blk
+		var _ = _out197
+		_out197 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out197
 	}
 	return b
 }
 func (_this *IndFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _139_k uint64
-	var _ = _139_k
-	_139_k = posm.Companion_Default___.FlatK(n)
-	var _140_bn uint64
-	var _ = _140_bn
-	var _out172 uint64
-	var _ = _out172
-	_out172 = _this.Resolve(txn, ip, _139_k, posm.Companion_Default___.MaxLev(_139_k), posm.Companion_Default___.FlatJ(n), excl)
-	_140_bn = _out172
-	var _out173 *dbytes.Blk
-	var _ = _out173
-	_out173 = _this.ReadAt(txn, _140_bn, excl)
-	b = _out173
+	var _161_k uint64
+	var _ = _161_k
+	_161_k = posm.Companion_Default___.FlatK(n)
+	var _162_bn uint64
+	var _ = _162_bn
+	var _out198 uint64
+	var _ = _out198
+	_out198 = _this.Resolve(txn, ip, _161_k, posm.Companion_Default___.MaxLev(_161_k), posm.Companion_Default___.FlatJ(n), excl)
+	_162_bn = _out198
+	var _out199 *dbytes.Blk
+	var _ = _out199
+	_out199 = _this.ReadAt(txn, _162_bn, excl)
+	b = _out199
 	return b
 }
 

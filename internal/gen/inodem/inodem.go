@@ -462,21 +462,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _121_k uint64
-	var _ = _121_k
-	_121_k = uint64(0)
-	for _121_k < uint64(15) {
-		var _122_x uint64
-		var _ = _122_x
-		var _out138 uint64
-		var _ = _out138
-		_out138 = Companion_Default___.GetSlot(b, _121_k)
-		_122_x = _out138
-		if _122_x != uint64(0) {
+	var _143_k uint64
+	var _ = _143_k
+	_143_k = uint64(0)
+	for _143_k < uint64(15) {
+		var _144_x uint64
+		var _ = _144_x
+		var _out164 uint64
+		var _ = _out164
+		_out164 = Companion_Default___.GetSlot(b, _143_k)
+		_144_x = _out164
+		if _144_x != uint64(0) {
 			r = false
 			return r
 		}
-		_121_k = _121_k + uint64(1)
+		_143_k = _143_k + uint64(1)
 	}
 	r = true
 	return r
@@ -540,25 +540,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _123_u uint64
-	var _ = _123_u
-	var _out139 uint64
-	var _ = _out139
-	_out139 = Companion_Default___.GetUsed(b)
-	_123_u = _out139
-	if _123_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _123_u+uint64(1))
+	var _145_u uint64
+	var _ = _145_u
+	var _out165 uint64
+	var _ = _out165
+	_out165 = Companion_Default___.GetUsed(b)
+	_145_u = _out165
+	if _145_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _145_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _124_u uint64
-	var _ = _124_u
-	var _out140 uint64
-	var _ = _out140
-	_out140 = Companion_Default___.GetUsed(b)
-	_124_u = _out140
-	if uint64(0) < _124_u {
-		Companion_Default___.SetUsed(b, _124_u-uint64(1))
+	var _146_u uint64
+	var _ = _146_u
+	var _out166 uint64
+	var _ = _out166
+	_out166 = Companion_Default___.GetUsed(b)
+	_146_u = _out166
+	if uint64(0) < _146_u {
+		Companion_Default___.SetUsed(b, _146_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

@@ -72,77 +72,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _445_dots uint32 = 0
-	var _ = _445_dots
-	var _out502 uint32
-	var _ = _out502
-	var _out503 *dbytes.Bytes
-	var _ = _out503
-	var _out504 uint32
-	var _ = _out504
-	_out502, _out503, _out504 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out502
-	dir = _out503
-	_445_dots = _out504
+	var _467_dots uint32 = 0
+	var _ = _467_dots
+	var _out528 uint32
+	var _ = _out528
+	var _out529 *dbytes.Bytes
+	var _ = _out529
+	var _out530 uint32
+	var _ = _out530
+	_out528, _out529, _out530 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out528
+	dir = _out529
+	_467_dots = _out530
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _446_ok bool
-	var _ = _446_ok
-	var _out505 bool
-	var _ = _out505
-	_out505 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_446_ok = _out505
-	if !_446_ok {
+	var _468_ok bool
+	var _ = _468_ok
+	var _out531 bool
+	var _ = _out531
+	_out531 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_468_ok = _out531
+	if !_468_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _447_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _447_ip
-	if _445_dots == uint32(1) {
+	var _469_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _469_ip
+	if _467_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _445_dots == uint32(2) {
-		var _out506 uint64
-		var _ = _out506
-		_out506 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out506
+	if _467_dots == uint32(2) {
+		var _out532 uint64
+		var _ = _out532
+		_out532 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out532
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out507 *dbytes.Bytes
-		var _ = _out507
-		_out507 = d.Fs.GetInode(txn, ino, false)
-		_447_ip = _out507
-		node = _447_ip
+		var _out533 *dbytes.Bytes
+		var _ = _out533
+		_out533 = d.Fs.GetInode(txn, ino, false)
+		_469_ip = _out533
+		node = _469_ip
 		return st, ino, node, dir
 	}
-	var _448_found bool = false
-	var _ = _448_found
-	var _out508 bool
-	var _ = _out508
-	var _out509 uint64
-	var _ = _out509
-	_out508, _out509 = d.Lookup(txn, dino, name, false)
-	_448_found = _out508
-	ino = _out509
-	if !_448_found {
+	var _470_found bool = false
+	var _ = _470_found
+	var _out534 bool
+	var _ = _out534
+	var _out535 uint64
+	var _ = _out535
+	_out534, _out535 = d.Lookup(txn, dino, name, false)
+	_470_found = _out534
+	ino = _out535
+	if !_470_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out510 uint32
-	var _ = _out510
-	var _out511 *dbytes.Bytes
-	var _ = _out511
-	_out510, _out511 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out510
-	_447_ip = _out511
+	var _out536 uint32
+	var _ = _out536
+	var _out537 *dbytes.Bytes
+	var _ = _out537
+	_out536, _out537 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out536
+	_469_ip = _out537
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _447_ip
+	node = _469_ip
 	return st, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, plus bool, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -153,23 +153,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	eof = false
-	var _out512 uint32
-	var _ = _out512
-	var _out513 *dbytes.Bytes
-	var _ = _out513
-	_out512, _out513 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out512
-	after = _out513
+	var _out538 uint32
+	var _ = _out538
+	var _out539 *dbytes.Bytes
+	var _ = _out539
+	_out538, _out539 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out538
+	after = _out539
 	if st != uint32(0) {
 		return st, eof, after
 	}
-	var _449_ok bool
-	var _ = _449_ok
-	var _out514 bool
-	var _ = _out514
-	_out514 = accessm.Companion_Default___.May(c, after, accessm.Companion_Default___.MAYR())
-	_449_ok = _out514
-	if !_449_ok {
+	var _471_ok bool
+	var _ = _471_ok
+	var _out540 bool
+	var _ = _out540
+	_out540 = accessm.Companion_Default___.May(c, after, accessm.Companion_Default___.MAYR())
+	_471_ok = _out540
+	if !_471_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, after
 	}
@@ -177,60 +177,60 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, after
 	}
-	var _450_k uint64
-	var _ = _450_k
-	_450_k = cookie
-	var _451_fits bool
-	var _ = _451_fits
-	_451_fits = true
+	var _472_k uint64
+	var _ = _472_k
+	_472_k = cookie
+	var _473_fits bool
+	var _ = _473_fits
+	_473_fits = true
 	if cookie < uint64(2) {
-		var _452_up uint64
-		var _ = _452_up
-		var _out515 uint64
-		var _ = _out515
-		_out515 = inodem.Companion_Default___.GetParent(after)
-		_452_up = _out515
-		var _453_b *dbytes.Bytes
-		var _ = _453_b
-		var _out516 *dbytes.Bytes
-		var _ = _out516
-		_out516 = dbytes.NewBytes(uint64(4096))
-		_453_b = _out516
-		_453_b.Set(uint64(0), uint8(46))
-		_453_b.Set(uint64(1), uint8(46))
-		var _454_dots *dbytes.Blk
-		var _ = _454_dots
-		var _out517 *dbytes.Blk
-		var _ = _out517
-		_out517 = dbytes.Freeze(_453_b)
-		_454_dots = _out517
+		var _474_up uint64
+		var _ = _474_up
+		var _out541 uint64
+		var _ = _out541
+		_out541 = inodem.Companion_Default___.GetParent(after)
+		_474_up = _out541
+		var _475_b *dbytes.Bytes
+		var _ = _475_b
+		var _out542 *dbytes.Bytes
+		var _ = _out542
+		_out542 = dbytes.NewBytes(uint64(4096))
+		_475_b = _out542
+		_475_b.Set(uint64(0), uint8(46))
+		_475_b.Set(uint64(1), uint8(46))
+		var _476_dots *dbytes.Blk
+		var _ = _476_dots
+		var _out543 *dbytes.Blk
+		var _ = _out543
+		_out543 = dbytes.Freeze(_475_b)
+		_476_dots = _out543
 		if cookie == uint64(0) {
-			var _out518 bool
-			var _ = _out518
-			_out518 = out.Offer(ino, _454_dots, uint64(0), uint64(1), uint64(1))
-			_451_fits = _out518
+			var _out544 bool
+			var _ = _out544
+			_out544 = out.Offer(ino, _476_dots, uint64(0), uint64(1), uint64(1))
+			_473_fits = _out544
 		}
-		if _451_fits {
-			var _out519 bool
-			var _ = _out519
-			_out519 = out.Offer(_452_up, _454_dots, uint64(0), uint64(2), uint64(2))
-			_451_fits = _out519
+		if _473_fits {
+			var _out545 bool
+			var _ = _out545
+			_out545 = out.Offer(_474_up, _476_dots, uint64(0), uint64(2), uint64(2))
+			_473_fits = _out545
 		}
-		_450_k = uint64(0)
+		_472_k = uint64(0)
 	} else if cookie == uint64(2) {
-		_450_k = uint64(0)
+		_472_k = uint64(0)
 	}
-	if _451_fits {
-		var _out520 bool
-		var _ = _out520
-		_out520 = d.List(txn, ino, _450_k, out)
-		eof = _out520
+	if _473_fits {
+		var _out546 bool
+		var _ = _out546
+		_out546 = d.List(txn, ino, _472_k, out)
+		eof = _out546
 	}
 	if plus {
-		var _out521 uint32
-		var _ = _out521
-		_out521 = Companion_Default___.ListAttrs(txn, d, out)
-		st = _out521
+		var _out547 uint32
+		var _ = _out547
+		_out547 = Companion_Default___.ListAttrs(txn, d, out)
+		st = _out547
 	}
 	return st, eof, after
 }
@@ -238,32 +238,32 @@ func (_this *CompanionStruct_Default___) ListAttrs(txn *dtxn.Txn, d *dirfsm.DirF
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _455_n uint64
-	var _ = _455_n
-	var _out522 uint64
-	var _ = _out522
-	_out522 = out.Len()
-	_455_n = _out522
-	var _456_i uint64
-	var _ = _456_i
-	_456_i = uint64(0)
-	for _456_i < _455_n {
-		var _457_x uint64
-		var _ = _457_x
-		var _out523 uint64
-		var _ = _out523
-		_out523 = out.InoAt(_456_i)
-		_457_x = _out523
-		if geometrym.Companion_Default___.OkIno(d.Fs.Geo, _457_x) {
-			var _458_p *dbytes.Bytes
-			var _ = _458_p
-			var _out524 *dbytes.Bytes
-			var _ = _out524
-			_out524 = d.Fs.GetInode(txn, _457_x, false)
-			_458_p = _out524
-			out.AttrAt(_456_i, _458_p)
+	var _477_n uint64
+	var _ = _477_n
+	var _out548 uint64
+	var _ = _out548
+	_out548 = out.Len()
+	_477_n = _out548
+	var _478_i uint64
+	var _ = _478_i
+	_478_i = uint64(0)
+	for _478_i < _477_n {
+		var _479_x uint64
+		var _ = _479_x
+		var _out549 uint64
+		var _ = _out549
+		_out549 = out.InoAt(_478_i)
+		_479_x = _out549
+		if geometrym.Companion_Default___.OkIno(d.Fs.Geo, _479_x) {
+			var _480_p *dbytes.Bytes
+			var _ = _480_p
+			var _out550 *dbytes.Bytes
+			var _ = _out550
+			_out550 = d.Fs.GetInode(txn, _479_x, false)
+			_480_p = _out550
+			out.AttrAt(_478_i, _480_p)
 		}
-		_456_i = _456_i + uint64(1)
+		_478_i = _478_i + uint64(1)
 	}
 	return st
 }

@@ -79,24 +79,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _60_b uint8
-	var _ = _60_b
-	_60_b = w.Get(off / uint64(8))
-	var _61_i uint64
-	var _ = _61_i
-	_61_i = off % uint64(8)
-	var _62_is bool
-	var _ = _62_is
-	_62_is = Companion_Default___.BitOf(_60_b, _61_i)
-	if _62_is != v {
-		var _63_c uint8 = 0
-		var _ = _63_c
+	var _82_b uint8
+	var _ = _82_b
+	_82_b = w.Get(off / uint64(8))
+	var _83_i uint64
+	var _ = _83_i
+	_83_i = off % uint64(8)
+	var _84_is bool
+	var _ = _84_is
+	_84_is = Companion_Default___.BitOf(_82_b, _83_i)
+	if _84_is != v {
+		var _85_c uint8 = 0
+		var _ = _85_c
 		if v {
-			_63_c = _60_b + Companion_Default___.Pow2(_61_i)
+			_85_c = _82_b + Companion_Default___.Pow2(_83_i)
 		} else {
-			_63_c = _60_b - Companion_Default___.Pow2(_61_i)
+			_85_c = _82_b - Companion_Default___.Pow2(_83_i)
 		}
-		w.Set(off/uint64(8), _63_c)
+		w.Set(off/uint64(8), _85_c)
 	}
 }
 

@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = ip
 	st = accessm.Companion_Default___.STALE()
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out401 *dbytes.Bytes
-		var _ = _out401
-		_out401 = dbytes.NewBytes(uint64(256))
-		ip = _out401
+		var _out427 *dbytes.Bytes
+		var _ = _out427
+		_out427 = dbytes.NewBytes(uint64(256))
+		ip = _out427
 		return st, ip
 	}
-	var _out402 *dbytes.Bytes
-	var _ = _out402
-	_out402 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out402
-	var _375_ty uint32
-	var _ = _375_ty
-	var _out403 uint32
-	var _ = _out403
-	_out403 = inodem.Companion_Default___.GetTy(ip)
-	_375_ty = _out403
-	var _376_nl uint32
-	var _ = _376_nl
-	var _out404 uint32
-	var _ = _out404
-	_out404 = inodem.Companion_Default___.GetNlink(ip)
-	_376_nl = _out404
-	var _377_g uint64
-	var _ = _377_g
-	var _out405 uint64
-	var _ = _out405
-	_out405 = inodem.Companion_Default___.GetGen(ip)
-	_377_g = _out405
-	if _375_ty == uint32(0) || _376_nl == uint32(0) || _377_g != gen {
+	var _out428 *dbytes.Bytes
+	var _ = _out428
+	_out428 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out428
+	var _397_ty uint32
+	var _ = _397_ty
+	var _out429 uint32
+	var _ = _out429
+	_out429 = inodem.Companion_Default___.GetTy(ip)
+	_397_ty = _out429
+	var _398_nl uint32
+	var _ = _398_nl
+	var _out430 uint32
+	var _ = _out430
+	_out430 = inodem.Companion_Default___.GetNlink(ip)
+	_398_nl = _out430
+	var _399_g uint64
+	var _ = _399_g
+	var _out431 uint64
+	var _ = _out431
+	_out431 = inodem.Companion_Default___.GetGen(ip)
+	_399_g = _out431
+	if _397_ty == uint32(0) || _398_nl == uint32(0) || _399_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *dirfsm.DirF
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out406 *dbytes.Bytes
-	var _ = _out406
-	_out406 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out406
-	var _378_ty uint32
-	var _ = _378_ty
-	var _out407 uint32
-	var _ = _out407
-	_out407 = inodem.Companion_Default___.GetTy(ip)
-	_378_ty = _out407
-	var _379_nl uint32
-	var _ = _379_nl
-	var _out408 uint32
-	var _ = _out408
-	_out408 = inodem.Companion_Default___.GetNlink(ip)
-	_379_nl = _out408
+	var _out432 *dbytes.Bytes
+	var _ = _out432
+	_out432 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out432
+	var _400_ty uint32
+	var _ = _400_ty
+	var _out433 uint32
+	var _ = _out433
+	_out433 = inodem.Companion_Default___.GetTy(ip)
+	_400_ty = _out433
+	var _401_nl uint32
+	var _ = _401_nl
+	var _out434 uint32
+	var _ = _out434
+	_out434 = inodem.Companion_Default___.GetNlink(ip)
+	_401_nl = _out434
 	st = func() uint32 {
-		if _378_ty == uint32(0) || _379_nl == uint32(0) || ino <= uint64(2) {
+		if _400_ty == uint32(0) || _401_nl == uint32(0) || ino <= uint64(2) {
 			return accessm.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out409 uint32
-	var _ = _out409
-	var _out410 *dbytes.Bytes
-	var _ = _out410
-	_out409, _out410 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out409
-	ip = _out410
+	var _out435 uint32
+	var _ = _out435
+	var _out436 *dbytes.Bytes
+	var _ = _out436
+	_out435, _out436 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out435
+	ip = _out436
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out411 uint32
-	var _ = _out411
-	var _out412 uint32
-	var _ = _out412
-	_out411, _out412 = accessm.Companion_Default___.NameStatus(name)
-	st = _out411
-	dots = _out412
+	var _out437 uint32
+	var _ = _out437
+	var _out438 uint32
+	var _ = _out438
+	_out437, _out438 = accessm.Companion_Default___.NameStatus(name)
+	st = _out437
+	dots = _out438
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _380_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _380_p
-	var _out413 uint32
-	var _ = _out413
-	var _out414 *dbytes.Bytes
-	var _ = _out414
-	_out413, _out414 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out413
-	_380_p = _out414
+	var _402_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _402_p
+	var _out439 uint32
+	var _ = _out439
+	var _out440 *dbytes.Bytes
+	var _ = _out440
+	_out439, _out440 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out439
+	_402_p = _out440
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _380_p
-	var _381_ty uint32
-	var _ = _381_ty
-	var _out415 uint32
-	var _ = _out415
-	_out415 = inodem.Companion_Default___.GetTy(_380_p)
-	_381_ty = _out415
-	if _381_ty != accessm.Companion_Default___.DIR() {
+	ip = _402_p
+	var _403_ty uint32
+	var _ = _403_ty
+	var _out441 uint32
+	var _ = _out441
+	_out441 = inodem.Companion_Default___.GetTy(_402_p)
+	_403_ty = _out441
+	if _403_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out416 *dbytes.Bytes
-	var _ = _out416
-	_out416 = d.Fs.GetInode(txn, ino, true)
-	ip = _out416
+	var _out442 *dbytes.Bytes
+	var _ = _out442
+	_out442 = d.Fs.GetInode(txn, ino, true)
+	ip = _out442
 	inodem.Companion_Default___.SetMtime(ip, s, ns)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, i
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out417 *dbytes.Bytes
-	var _ = _out417
-	_out417 = d.Fs.GetInode(txn, ino, true)
-	ip = _out417
+	var _out443 *dbytes.Bytes
+	var _ = _out443
+	_out443 = d.Fs.GetInode(txn, ino, true)
+	ip = _out443
 	inodem.Companion_Default___.SetNlink(ip, nl)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _382_ip *dbytes.Bytes
-	var _ = _382_ip
-	var _out418 *dbytes.Bytes
-	var _ = _out418
-	_out418 = d.Fs.GetInode(txn, ino, true)
-	_382_ip = _out418
-	var _383_nl uint32
-	var _ = _383_nl
-	var _out419 uint32
-	var _ = _out419
-	_out419 = inodem.Companion_Default___.GetNlink(_382_ip)
-	_383_nl = _out419
-	if up && _383_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _404_ip *dbytes.Bytes
+	var _ = _404_ip
+	var _out444 *dbytes.Bytes
+	var _ = _out444
+	_out444 = d.Fs.GetInode(txn, ino, true)
+	_404_ip = _out444
+	var _405_nl uint32
+	var _ = _405_nl
+	var _out445 uint32
+	var _ = _out445
+	_out445 = inodem.Companion_Default___.GetNlink(_404_ip)
+	_405_nl = _out445
+	if up && _405_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _383_nl <= uint32(2) {
+	if !up && _405_nl <= uint32(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out420 *dbytes.Bytes
-	var _ = _out420
-	_out420 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out446 *dbytes.Bytes
+	var _ = _out446
+	_out446 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _383_nl + uint32(1)
+			return _405_nl + uint32(1)
 		}
-		return _383_nl - uint32(1)
+		return _405_nl - uint32(1)
 	}(), s, ns)
-	_382_ip = _out420
+	_404_ip = _out446
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64) {
-	var _384_ip *dbytes.Bytes
-	var _ = _384_ip
-	var _out421 *dbytes.Bytes
-	var _ = _out421
-	_out421 = d.Fs.GetInode(txn, ino, true)
-	_384_ip = _out421
-	var _385_fl uint32
-	var _ = _385_fl
-	var _out422 uint32
-	var _ = _out422
-	_out422 = inodem.Companion_Default___.GetFlags(_384_ip)
-	_385_fl = _out422
-	if _385_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _406_ip *dbytes.Bytes
+	var _ = _406_ip
+	var _out447 *dbytes.Bytes
+	var _ = _out447
+	_out447 = d.Fs.GetInode(txn, ino, true)
+	_406_ip = _out447
+	var _407_fl uint32
+	var _ = _407_fl
+	var _out448 uint32
+	var _ = _out448
+	_out448 = inodem.Companion_Default___.GetFlags(_406_ip)
+	_407_fl = _out448
+	if _407_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _386_hp *dbytes.Bytes
-	var _ = _386_hp
-	var _out423 *dbytes.Bytes
-	var _ = _out423
-	_out423 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_386_hp = _out423
-	var _387_h uint64
-	var _ = _387_h
-	var _out424 uint64
-	var _ = _out424
-	_out424 = inodem.Companion_Default___.GetNext(_386_hp)
-	_387_h = _out424
-	inodem.Companion_Default___.SetNext(_384_ip, _387_h)
-	inodem.Companion_Default___.SetFlags(_384_ip, _385_fl+uint32(1))
-	d.PutInode(txn, ino, _384_ip)
-	var _out425 *dbytes.Bytes
-	var _ = _out425
-	_out425 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_386_hp = _out425
-	inodem.Companion_Default___.SetNext(_386_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _386_hp)
+	var _408_hp *dbytes.Bytes
+	var _ = _408_hp
+	var _out449 *dbytes.Bytes
+	var _ = _out449
+	_out449 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_408_hp = _out449
+	var _409_h uint64
+	var _ = _409_h
+	var _out450 uint64
+	var _ = _out450
+	_out450 = inodem.Companion_Default___.GetNext(_408_hp)
+	_409_h = _out450
+	inodem.Companion_Default___.SetNext(_406_ip, _409_h)
+	inodem.Companion_Default___.SetFlags(_406_ip, _407_fl+uint32(1))
+	d.PutInode(txn, ino, _406_ip)
+	var _out451 *dbytes.Bytes
+	var _ = _out451
+	_out451 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_408_hp = _out451
+	inodem.Companion_Default___.SetNext(_408_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _408_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out426 bool
-		var _ = _out426
-		_out426 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out426
+		var _out452 bool
+		var _ = _out452
+		_out452 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out452
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _388_ip *dbytes.Bytes
-	var _ = _388_ip
-	var _out427 *dbytes.Bytes
-	var _ = _out427
-	_out427 = d.Fs.GetInode(txn, ino, true)
-	_388_ip = _out427
-	var _389_nl uint32
-	var _ = _389_nl
-	var _out428 uint32
-	var _ = _out428
-	_out428 = inodem.Companion_Default___.GetNlink(_388_ip)
-	_389_nl = _out428
-	var _390_ty uint32
-	var _ = _390_ty
-	var _out429 uint32
-	var _ = _out429
-	_out429 = inodem.Companion_Default___.GetTy(_388_ip)
-	_390_ty = _out429
-	var _391_size uint64
-	var _ = _391_size
-	var _out430 uint64
-	var _ = _out430
-	_out430 = inodem.Companion_Default___.GetSize(_388_ip)
-	_391_size = _out430
-	var _392_fl uint32
-	var _ = _392_fl
-	var _out431 uint32
-	var _ = _out431
-	_out431 = inodem.Companion_Default___.GetFlags(_388_ip)
-	_392_fl = _out431
-	if _389_nl == uint32(0) {
+	var _410_ip *dbytes.Bytes
+	var _ = _410_ip
+	var _out453 *dbytes.Bytes
+	var _ = _out453
+	_out453 = d.Fs.GetInode(txn, ino, true)
+	_410_ip = _out453
+	var _411_nl uint32
+	var _ = _411_nl
+	var _out454 uint32
+	var _ = _out454
+	_out454 = inodem.Companion_Default___.GetNlink(_410_ip)
+	_411_nl = _out454
+	var _412_ty uint32
+	var _ = _412_ty
+	var _out455 uint32
+	var _ = _out455
+	_out455 = inodem.Companion_Default___.GetTy(_410_ip)
+	_412_ty = _out455
+	var _413_size uint64
+	var _ = _413_size
+	var _out456 uint64
+	var _ = _out456
+	_out456 = inodem.Companion_Default___.GetSize(_410_ip)
+	_413_size = _out456
+	var _414_fl uint32
+	var _ = _414_fl
+	var _out457 uint32
+	var _ = _out457
+	_out457 = inodem.Companion_Default___.GetFlags(_410_ip)
+	_414_fl = _out457
+	if _411_nl == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _390_ty != accessm.Companion_Default___.DIR() && _389_nl > uint32(1) {
-		var _out432 *dbytes.Bytes
-		var _ = _out432
-		_out432 = Companion_Default___.SetLinks(txn, d, ino, _389_nl-uint32(1), s, ns)
-		_388_ip = _out432
+	if _412_ty != accessm.Companion_Default___.DIR() && _411_nl > uint32(1) {
+		var _out458 *dbytes.Bytes
+		var _ = _out458
+		_out458 = Companion_Default___.SetLinks(txn, d, ino, _411_nl-uint32(1), s, ns)
+		_410_ip = _out458
 		return st, freed, later
 	}
-	var _out433 *dbytes.Bytes
-	var _ = _out433
-	_out433 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_388_ip = _out433
-	var _393_ok bool
-	var _ = _393_ok
-	var _out434 bool
-	var _ = _out434
-	_out434 = d.SetSize(txn, ino, uint64(0))
-	_393_ok = _out434
-	if !_393_ok {
+	var _out459 *dbytes.Bytes
+	var _ = _out459
+	_out459 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_410_ip = _out459
+	var _415_ok bool
+	var _ = _415_ok
+	var _out460 bool
+	var _ = _out460
+	_out460 = d.SetSize(txn, ino, uint64(0))
+	_415_ok = _out460
+	if !_415_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _392_fl%uint32(2) == uint32(1) {
+	if _414_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _394_done bool
-	var _ = _394_done
-	var _out435 bool
-	var _ = _out435
-	_out435 = Companion_Default___.Release(txn, d, ino, _391_size)
-	_394_done = _out435
-	if _394_done {
-		var _out436 bool
-		var _ = _out436
-		_out436 = d.FreeInode(txn, ino)
-		_393_ok = _out436
-		if !_393_ok {
+	var _416_done bool
+	var _ = _416_done
+	var _out461 bool
+	var _ = _out461
+	_out461 = Companion_Default___.Release(txn, d, ino, _413_size)
+	_416_done = _out461
+	if _416_done {
+		var _out462 bool
+		var _ = _out462
+		_out462 = d.FreeInode(txn, ino)
+		_415_ok = _out462
+		if !_415_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,86 +405,86 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _395_hp *dbytes.Bytes
-	var _ = _395_hp
-	var _out437 *dbytes.Bytes
-	var _ = _out437
-	_out437 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_395_hp = _out437
-	var _396_h uint64
-	var _ = _396_h
-	var _out438 uint64
-	var _ = _out438
-	_out438 = inodem.Companion_Default___.GetNext(_395_hp)
-	_396_h = _out438
+	var _417_hp *dbytes.Bytes
+	var _ = _417_hp
+	var _out463 *dbytes.Bytes
+	var _ = _out463
+	_out463 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_417_hp = _out463
+	var _418_h uint64
+	var _ = _418_h
+	var _out464 uint64
+	var _ = _out464
+	_out464 = inodem.Companion_Default___.GetNext(_417_hp)
+	_418_h = _out464
 	st, more = uint32(0), false
-	if _396_h == uint64(0) {
+	if _418_h == uint64(0) {
 		return st, more
 	}
-	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _396_h) || _396_h <= uint64(2) {
+	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _418_h) || _418_h <= uint64(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _397_done bool
-	var _ = _397_done
-	var _out439 bool
-	var _ = _out439
-	_out439 = d.FreeSome(txn, _396_h, max)
-	_397_done = _out439
-	if !_397_done {
+	var _419_done bool
+	var _ = _419_done
+	var _out465 bool
+	var _ = _out465
+	_out465 = d.FreeSome(txn, _418_h, max)
+	_419_done = _out465
+	if !_419_done {
 		return st, more
 	}
-	var _398_ip *dbytes.Bytes
-	var _ = _398_ip
-	var _out440 *dbytes.Bytes
-	var _ = _out440
-	_out440 = d.Fs.GetInode(txn, _396_h, true)
-	_398_ip = _out440
-	var _399_fl uint32
-	var _ = _399_fl
-	var _out441 uint32
-	var _ = _out441
-	_out441 = inodem.Companion_Default___.GetFlags(_398_ip)
-	_399_fl = _out441
-	var _400_nl uint32
-	var _ = _400_nl
-	var _out442 uint32
-	var _ = _out442
-	_out442 = inodem.Companion_Default___.GetNlink(_398_ip)
-	_400_nl = _out442
-	var _401_next uint64
-	var _ = _401_next
-	var _out443 uint64
-	var _ = _out443
-	_out443 = inodem.Companion_Default___.GetNext(_398_ip)
-	_401_next = _out443
-	if _399_fl%uint32(2) == uint32(0) {
+	var _420_ip *dbytes.Bytes
+	var _ = _420_ip
+	var _out466 *dbytes.Bytes
+	var _ = _out466
+	_out466 = d.Fs.GetInode(txn, _418_h, true)
+	_420_ip = _out466
+	var _421_fl uint32
+	var _ = _421_fl
+	var _out467 uint32
+	var _ = _out467
+	_out467 = inodem.Companion_Default___.GetFlags(_420_ip)
+	_421_fl = _out467
+	var _422_nl uint32
+	var _ = _422_nl
+	var _out468 uint32
+	var _ = _out468
+	_out468 = inodem.Companion_Default___.GetNlink(_420_ip)
+	_422_nl = _out468
+	var _423_next uint64
+	var _ = _423_next
+	var _out469 uint64
+	var _ = _out469
+	_out469 = inodem.Companion_Default___.GetNext(_420_ip)
+	_423_next = _out469
+	if _421_fl%uint32(2) == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodem.Companion_Default___.SetFlags(_398_ip, _399_fl-uint32(1))
-	inodem.Companion_Default___.SetNext(_398_ip, uint64(0))
-	d.PutInode(txn, _396_h, _398_ip)
-	var _out444 *dbytes.Bytes
-	var _ = _out444
-	_out444 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_395_hp = _out444
-	inodem.Companion_Default___.SetNext(_395_hp, _401_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _395_hp)
-	if _400_nl == uint32(0) {
-		var _402_ok bool
-		var _ = _402_ok
-		var _out445 bool
-		var _ = _out445
-		_out445 = d.FreeInode(txn, _396_h)
-		_402_ok = _out445
-		if !_402_ok {
+	inodem.Companion_Default___.SetFlags(_420_ip, _421_fl-uint32(1))
+	inodem.Companion_Default___.SetNext(_420_ip, uint64(0))
+	d.PutInode(txn, _418_h, _420_ip)
+	var _out470 *dbytes.Bytes
+	var _ = _out470
+	_out470 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_417_hp = _out470
+	inodem.Companion_Default___.SetNext(_417_hp, _423_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _417_hp)
+	if _422_nl == uint32(0) {
+		var _424_ok bool
+		var _ = _424_ok
+		var _out471 bool
+		var _ = _out471
+		_out471 = d.FreeInode(txn, _418_h)
+		_424_ok = _out471
+		if !_424_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _401_next != uint64(0) /* dircomp */
+	more = _423_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, max uint64) bool {
@@ -494,10 +494,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out446 bool
-	var _ = _out446
-	_out446 = d.FreeSome(txn, ino, max)
-	done = _out446
+	var _out472 bool
+	var _ = _out472
+	_out472 = d.FreeSome(txn, ino, max)
+	done = _out472
 	return done
 }
 

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _484_found bool = false
-	var _ = _484_found
-	var _out595 bool
-	var _ = _out595
-	var _out596 uint64
-	var _ = _out596
-	_out595, _out596 = d.Lookup(txn, dino, name, true)
-	_484_found = _out595
-	ino = _out596
-	if !_484_found {
+	var _510_found bool = false
+	var _ = _510_found
+	var _out626 bool
+	var _ = _out626
+	var _out627 uint64
+	var _ = _out627
+	_out626, _out627 = d.Lookup(txn, dino, name, true)
+	_510_found = _out626
+	ino = _out627
+	if !_510_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out597 *dbytes.Bytes
-		var _ = _out597
-		_out597 = dbytes.NewBytes(uint64(0))
-		ip = _out597
+		var _out628 *dbytes.Bytes
+		var _ = _out628
+		_out628 = dbytes.NewBytes(uint64(0))
+		ip = _out628
 		return st, ino, ip
 	}
-	var _out598 uint32
-	var _ = _out598
-	var _out599 *dbytes.Bytes
-	var _ = _out599
-	_out598, _out599 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out598
-	ip = _out599
+	var _out629 uint32
+	var _ = _out629
+	var _out630 *dbytes.Bytes
+	var _ = _out630
+	_out629, _out630 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out629
+	ip = _out630
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _485_no bool
-	var _ = _485_no
-	var _out600 bool
-	var _ = _out600
-	_out600 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_485_no = _out600
-	if _485_no {
+	var _511_no bool
+	var _ = _511_no
+	var _out631 bool
+	var _ = _out631
+	_out631 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_511_no = _out631
+	if _511_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,121 +115,121 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _486_dots uint32 = 0
-	var _ = _486_dots
-	var _out601 uint32
-	var _ = _out601
-	var _out602 *dbytes.Bytes
-	var _ = _out602
-	var _out603 uint32
-	var _ = _out603
-	_out601, _out602, _out603 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out601
-	before = _out602
-	_486_dots = _out603
+	var _512_dots uint32 = 0
+	var _ = _512_dots
+	var _out632 uint32
+	var _ = _out632
+	var _out633 *dbytes.Bytes
+	var _ = _out633
+	var _out634 uint32
+	var _ = _out634
+	_out632, _out633, _out634 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out632
+	before = _out633
+	_512_dots = _out634
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _486_dots != uint32(0) {
+	if _512_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _486_dots == uint32(2) {
+			if sub && _512_dots == uint32(2) {
 				return accessm.Companion_Default___.EXIST()
 			}
 			return accessm.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _487_w bool
-	var _ = _487_w
-	var _out604 bool
-	var _ = _out604
-	_out604 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_487_w = _out604
-	if !_487_w {
+	var _513_w bool
+	var _ = _513_w
+	var _out635 bool
+	var _ = _out635
+	_out635 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_513_w = _out635
+	if !_513_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _488_ino uint64 = 0
-	var _ = _488_ino
-	var _489_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _489_ip
-	var _out605 uint32
-	var _ = _out605
-	var _out606 uint64
-	var _ = _out606
-	var _out607 *dbytes.Bytes
-	var _ = _out607
-	_out605, _out606, _out607 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out605
-	_488_ino = _out606
-	_489_ip = _out607
+	var _514_ino uint64 = 0
+	var _ = _514_ino
+	var _515_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _515_ip
+	var _out636 uint32
+	var _ = _out636
+	var _out637 uint64
+	var _ = _out637
+	var _out638 *dbytes.Bytes
+	var _ = _out638
+	_out636, _out637, _out638 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out636
+	_514_ino = _out637
+	_515_ip = _out638
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _490_ty uint32
-	var _ = _490_ty
-	var _out608 uint32
-	var _ = _out608
-	_out608 = inodem.Companion_Default___.GetTy(_489_ip)
-	_490_ty = _out608
-	if _490_ty == accessm.Companion_Default___.DIR() && !sub {
+	var _516_ty uint32
+	var _ = _516_ty
+	var _out639 uint32
+	var _ = _out639
+	_out639 = inodem.Companion_Default___.GetTy(_515_ip)
+	_516_ty = _out639
+	if _516_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _490_ty != accessm.Companion_Default___.DIR() && sub {
+	if _516_ty != accessm.Companion_Default___.DIR() && sub {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _491_e bool
-		var _ = _491_e
-		var _out609 bool
-		var _ = _out609
-		_out609 = d.IsEmpty(txn, _488_ino)
-		_491_e = _out609
-		if !_491_e {
+		var _517_e bool
+		var _ = _517_e
+		var _out640 bool
+		var _ = _out640
+		_out640 = d.IsEmpty(txn, _514_ino)
+		_517_e = _out640
+		if !_517_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _492_ok bool
-	var _ = _492_ok
-	var _out610 bool
-	var _ = _out610
-	_out610 = d.Remove(txn, dino, name)
-	_492_ok = _out610
-	if !_492_ok {
+	var _518_ok bool
+	var _ = _518_ok
+	var _out641 bool
+	var _ = _out641
+	_out641 = d.Remove(txn, dino, name)
+	_518_ok = _out641
+	if !_518_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after, later
 	}
-	var _493_freed bool = false
-	var _ = _493_freed
-	var _out611 uint32
-	var _ = _out611
-	var _out612 bool
-	var _ = _out612
-	var _out613 bool
-	var _ = _out613
-	_out611, _out612, _out613 = opm.Companion_Default___.DropLink(txn, d, _488_ino, s, ns)
-	st = _out611
-	_493_freed = _out612
-	later = _out613
+	var _519_freed bool = false
+	var _ = _519_freed
+	var _out642 uint32
+	var _ = _out642
+	var _out643 bool
+	var _ = _out643
+	var _out644 bool
+	var _ = _out644
+	_out642, _out643, _out644 = opm.Companion_Default___.DropLink(txn, d, _514_ino, s, ns)
+	st = _out642
+	_519_freed = _out643
+	later = _out644
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	if sub {
-		var _out614 uint32
-		var _ = _out614
-		_out614 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out614
+		var _out645 uint32
+		var _ = _out645
+		_out645 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out645
 		if st != uint32(0) {
 			return st, before, after, later
 		}
 	}
-	var _out615 *dbytes.Bytes
-	var _ = _out615
-	_out615 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out615
+	var _out646 *dbytes.Bytes
+	var _ = _out646
+	_out646 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out646
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -242,101 +242,106 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _494_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _494_ip
-	var _out616 uint32
-	var _ = _out616
-	var _out617 *dbytes.Bytes
-	var _ = _out617
-	_out616, _out617 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out616
-	_494_ip = _out617
+	var _520_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _520_ip
+	var _out647 uint32
+	var _ = _out647
+	var _out648 *dbytes.Bytes
+	var _ = _out648
+	_out647, _out648 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out647
+	_520_ip = _out648
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _494_ip
-	var _495_ty uint32
-	var _ = _495_ty
-	var _out618 uint32
-	var _ = _out618
-	_out618 = inodem.Companion_Default___.GetTy(_494_ip)
-	_495_ty = _out618
-	var _496_dots uint32 = 0
-	var _ = _496_dots
-	var _out619 uint32
-	var _ = _out619
-	var _out620 *dbytes.Bytes
-	var _ = _out620
-	var _out621 uint32
-	var _ = _out621
-	_out619, _out620, _out621 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out619
-	before = _out620
-	_496_dots = _out621
+	node = _520_ip
+	var _521_ty uint32
+	var _ = _521_ty
+	var _out649 uint32
+	var _ = _out649
+	_out649 = inodem.Companion_Default___.GetTy(_520_ip)
+	_521_ty = _out649
+	var _522_dots uint32 = 0
+	var _ = _522_dots
+	var _out650 uint32
+	var _ = _out650
+	var _out651 *dbytes.Bytes
+	var _ = _out651
+	var _out652 uint32
+	var _ = _out652
+	_out650, _out651, _out652 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out650
+	before = _out651
+	_522_dots = _out652
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _496_dots != uint32(0) {
+	if _522_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _495_ty == accessm.Companion_Default___.DIR() {
+	if _521_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _497_w bool
-	var _ = _497_w
-	var _out622 bool
-	var _ = _out622
-	_out622 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_497_w = _out622
-	if !_497_w {
+	var _523_w bool
+	var _ = _523_w
+	var _out653 bool
+	var _ = _out653
+	_out653 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_523_w = _out653
+	if !_523_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _498_found bool
-	var _ = _498_found
-	var _499_x uint64
-	var _ = _499_x
-	var _out623 bool
-	var _ = _out623
-	var _out624 uint64
-	var _ = _out624
-	_out623, _out624 = d.Lookup(txn, dino, name, true)
-	_498_found = _out623
-	_499_x = _out624
-	if _498_found {
+	var _524_found bool
+	var _ = _524_found
+	var _525_x uint64
+	var _ = _525_x
+	var _526_hint uint64
+	var _ = _526_hint
+	var _out654 bool
+	var _ = _out654
+	var _out655 uint64
+	var _ = _out655
+	var _out656 uint64
+	var _ = _out656
+	_out654, _out655, _out656 = d.LookupHint(txn, dino, name, true)
+	_524_found = _out654
+	_525_x = _out655
+	_526_hint = _out656
+	if _524_found {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _500_nl uint32
-	var _ = _500_nl
-	var _out625 uint32
-	var _ = _out625
-	_out625 = inodem.Companion_Default___.GetNlink(_494_ip)
-	_500_nl = _out625
-	if _500_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _527_nl uint32
+	var _ = _527_nl
+	var _out657 uint32
+	var _ = _out657
+	_out657 = inodem.Companion_Default___.GetNlink(_520_ip)
+	_527_nl = _out657
+	if _527_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _501_ok bool
-	var _ = _501_ok
-	var _out626 bool
-	var _ = _out626
-	_out626 = d.Insert(txn, dino, name, ino)
-	_501_ok = _out626
-	if !_501_ok {
+	var _528_ok bool
+	var _ = _528_ok
+	var _out658 bool
+	var _ = _out658
+	_out658 = d.InsertAt(txn, dino, name, ino, _526_hint)
+	_528_ok = _out658
+	if !_528_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, before, after
 	}
-	var _out627 *dbytes.Bytes
-	var _ = _out627
-	_out627 = opm.Companion_Default___.SetLinks(txn, d, ino, _500_nl+uint32(1), s, ns)
-	node = _out627
-	var _out628 *dbytes.Bytes
-	var _ = _out628
-	_out628 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out628
+	var _out659 *dbytes.Bytes
+	var _ = _out659
+	_out659 = opm.Companion_Default___.SetLinks(txn, d, ino, _527_nl+uint32(1), s, ns)
+	node = _out659
+	var _out660 *dbytes.Bytes
+	var _ = _out660
+	_out660 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out660
 	return st, node, before, after
 }
 

@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _502_at uint64
-	var _ = _502_at
-	_502_at = x
-	var _503_n uint64
-	var _ = _503_n
-	_503_n = uint64(0)
-	for _503_n < Companion_Default___.MAXDEPTH() {
-		if _502_at == top {
+	var _529_at uint64
+	var _ = _529_at
+	_529_at = x
+	var _530_n uint64
+	var _ = _530_n
+	_530_n = uint64(0)
+	for _530_n < Companion_Default___.MAXDEPTH() {
+		if _529_at == top {
 			below = true
 			return st, below
 		}
-		if _502_at == opm.Companion_Default___.ROOT() {
+		if _529_at == opm.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _504_ip *dbytes.Bytes
-		var _ = _504_ip
-		var _out629 *dbytes.Bytes
-		var _ = _out629
-		_out629 = d.Fs.GetInode(txn, _502_at, false)
-		_504_ip = _out629
-		var _out630 uint64
-		var _ = _out630
-		_out630 = inodem.Companion_Default___.GetParent(_504_ip)
-		_502_at = _out630
-		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _502_at) {
+		var _531_ip *dbytes.Bytes
+		var _ = _531_ip
+		var _out661 *dbytes.Bytes
+		var _ = _out661
+		_out661 = d.Fs.GetInode(txn, _529_at, false)
+		_531_ip = _out661
+		var _out662 uint64
+		var _ = _out662
+		_out662 = inodem.Companion_Default___.GetParent(_531_ip)
+		_529_at = _out662
+		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _529_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_503_n = _503_n + uint64(1)
+		_530_n = _530_n + uint64(1)
 	}
 	st = accessm.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -112,29 +112,29 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !found {
 		return st, dty
 	}
-	var _505_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _505_ip
-	var _out631 uint32
-	var _ = _out631
-	var _out632 *dbytes.Bytes
-	var _ = _out632
-	_out631, _out632 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out631
-	_505_ip = _out632
+	var _532_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _532_ip
+	var _out663 uint32
+	var _ = _out663
+	var _out664 *dbytes.Bytes
+	var _ = _out664
+	_out663, _out664 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out663
+	_532_ip = _out664
 	if st != uint32(0) {
 		return st, dty
 	}
-	var _out633 uint32
-	var _ = _out633
-	_out633 = inodem.Companion_Default___.GetTy(_505_ip)
-	dty = _out633
-	var _506_no bool
-	var _ = _506_no
-	var _out634 bool
-	var _ = _out634
-	_out634 = accessm.Companion_Default___.Sticky(c, tdir, _505_ip)
-	_506_no = _out634
-	if _506_no {
+	var _out665 uint32
+	var _ = _out665
+	_out665 = inodem.Companion_Default___.GetTy(_532_ip)
+	dty = _out665
+	var _533_no bool
+	var _ = _533_no
+	var _out666 bool
+	var _ = _out666
+	_out666 = accessm.Companion_Default___.Sticky(c, tdir, _532_ip)
+	_533_no = _out666
+	if _533_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dty
 	}
@@ -147,13 +147,13 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		return st, dty
 	}
 	if dty == accessm.Companion_Default___.DIR() {
-		var _507_e bool
-		var _ = _507_e
-		var _out635 bool
-		var _ = _out635
-		_out635 = d.IsEmpty(txn, dst)
-		_507_e = _out635
-		if !_507_e {
+		var _534_e bool
+		var _ = _534_e
+		var _out667 bool
+		var _ = _out667
+		_out667 = d.IsEmpty(txn, dst)
+		_534_e = _out667
+		if !_534_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -167,68 +167,68 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _508_ok bool = false
-	var _ = _508_ok
+	var _535_ok bool = false
+	var _ = _535_ok
 	if found {
-		var _out636 bool
-		var _ = _out636
-		_out636 = d.Replace(txn, tino, tname, src)
-		_508_ok = _out636
+		var _out668 bool
+		var _ = _out668
+		_out668 = d.Replace(txn, tino, tname, src)
+		_535_ok = _out668
 	} else {
-		var _out637 bool
-		var _ = _out637
-		_out637 = d.Insert(txn, tino, tname, src)
-		_508_ok = _out637
+		var _out669 bool
+		var _ = _out669
+		_out669 = d.Insert(txn, tino, tname, src)
+		_535_ok = _out669
 	}
-	if !_508_ok {
+	if !_535_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out638 bool
-	var _ = _out638
-	_out638 = d.Remove(txn, fino, fname)
-	_508_ok = _out638
-	if !_508_ok {
+	var _out670 bool
+	var _ = _out670
+	_out670 = d.Remove(txn, fino, fname)
+	_535_ok = _out670
+	if !_535_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out639 uint32
-		var _ = _out639
-		var _out640 bool
-		var _ = _out640
-		var _out641 bool
-		var _ = _out641
-		_out639, _out640, _out641 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out639
-		freed = _out640
-		later = _out641
+		var _out671 uint32
+		var _ = _out671
+		var _out672 bool
+		var _ = _out672
+		var _out673 bool
+		var _ = _out673
+		_out671, _out672, _out673 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out671
+		freed = _out672
+		later = _out673
 	}
 	return st, freed, later
 }
 func (_this *CompanionStruct_Default___) Reparent(txn *dtxn.Txn, d *dirfsm.DirFs, src uint64, fino uint64, tino uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _509_ip *dbytes.Bytes
-	var _ = _509_ip
-	var _out642 *dbytes.Bytes
-	var _ = _out642
-	_out642 = d.Fs.GetInode(txn, src, true)
-	_509_ip = _out642
-	inodem.Companion_Default___.SetParent(_509_ip, tino)
-	d.PutInode(txn, src, _509_ip)
-	var _out643 uint32
-	var _ = _out643
-	_out643 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-	st = _out643
+	var _536_ip *dbytes.Bytes
+	var _ = _536_ip
+	var _out674 *dbytes.Bytes
+	var _ = _out674
+	_out674 = d.Fs.GetInode(txn, src, true)
+	_536_ip = _out674
+	inodem.Companion_Default___.SetParent(_536_ip, tino)
+	d.PutInode(txn, src, _536_ip)
+	var _out675 uint32
+	var _ = _out675
+	_out675 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+	st = _out675
 	if st != uint32(0) {
 		return st
 	}
-	var _out644 uint32
-	var _ = _out644
-	_out644 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-	st = _out644
+	var _out676 uint32
+	var _ = _out676
+	_out676 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+	st = _out676
 	return st
 }
 func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, fino uint64, fdir *dbytes.Bytes, fname *dbytes.Bytes, tino uint64, tdir *dbytes.Bytes, tname *dbytes.Bytes) (uint32, bool, uint64, uint32, bool, uint64, uint32) {
@@ -247,107 +247,107 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dty uint32 = 0
 	var _ = dty
 	done, src, ty, found, dst, dty = false, uint64(0), uint32(0), false, uint64(0), uint32(0)
-	var _510_wf bool
-	var _ = _510_wf
-	var _out645 bool
-	var _ = _out645
-	_out645 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_510_wf = _out645
-	var _511_wt bool
-	var _ = _511_wt
-	var _out646 bool
-	var _ = _out646
-	_out646 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_511_wt = _out646
-	if !_510_wf || !_511_wt {
+	var _537_wf bool
+	var _ = _537_wf
+	var _out677 bool
+	var _ = _out677
+	_out677 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_537_wf = _out677
+	var _538_wt bool
+	var _ = _538_wt
+	var _out678 bool
+	var _ = _out678
+	_out678 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_538_wt = _out678
+	if !_537_wf || !_538_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, ty, found, dst, dty
 	}
-	var _512_there bool = false
-	var _ = _512_there
-	var _out647 bool
-	var _ = _out647
-	var _out648 uint64
-	var _ = _out648
-	_out647, _out648 = d.Lookup(txn, fino, fname, true)
-	_512_there = _out647
-	src = _out648
-	if !_512_there {
+	var _539_there bool = false
+	var _ = _539_there
+	var _out679 bool
+	var _ = _out679
+	var _out680 uint64
+	var _ = _out680
+	_out679, _out680 = d.Lookup(txn, fino, fname, true)
+	_539_there = _out679
+	src = _out680
+	if !_539_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, ty, found, dst, dty
 	}
-	var _out649 bool
-	var _ = _out649
-	var _out650 uint64
-	var _ = _out650
-	_out649, _out650 = d.Lookup(txn, tino, tname, true)
-	found = _out649
-	dst = _out650
+	var _out681 bool
+	var _ = _out681
+	var _out682 uint64
+	var _ = _out682
+	_out681, _out682 = d.Lookup(txn, tino, tname, true)
+	found = _out681
+	dst = _out682
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, ty, found, dst, dty
 	}
-	var _513_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _513_ip
-	var _out651 uint32
-	var _ = _out651
-	var _out652 *dbytes.Bytes
-	var _ = _out652
-	_out651, _out652 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out651
-	_513_ip = _out652
+	var _540_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _540_ip
+	var _out683 uint32
+	var _ = _out683
+	var _out684 *dbytes.Bytes
+	var _ = _out684
+	_out683, _out684 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out683
+	_540_ip = _out684
 	if st != uint32(0) {
 		return st, done, src, ty, found, dst, dty
 	}
-	var _out653 uint32
-	var _ = _out653
-	_out653 = inodem.Companion_Default___.GetTy(_513_ip)
-	ty = _out653
-	var _514_no bool
-	var _ = _514_no
-	var _out654 bool
-	var _ = _out654
-	_out654 = accessm.Companion_Default___.Sticky(c, fdir, _513_ip)
-	_514_no = _out654
-	if _514_no {
+	var _out685 uint32
+	var _ = _out685
+	_out685 = inodem.Companion_Default___.GetTy(_540_ip)
+	ty = _out685
+	var _541_no bool
+	var _ = _541_no
+	var _out686 bool
+	var _ = _out686
+	_out686 = accessm.Companion_Default___.Sticky(c, fdir, _540_ip)
+	_541_no = _out686
+	if _541_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, ty, found, dst, dty
 	}
 	if ty == accessm.Companion_Default___.DIR() {
-		var _515_below bool = false
-		var _ = _515_below
-		var _out655 uint32
-		var _ = _out655
-		var _out656 bool
-		var _ = _out656
-		_out655, _out656 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out655
-		_515_below = _out656
+		var _542_below bool = false
+		var _ = _542_below
+		var _out687 uint32
+		var _ = _out687
+		var _out688 bool
+		var _ = _out688
+		_out687, _out688 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out687
+		_542_below = _out688
 		if st != uint32(0) {
 			return st, done, src, ty, found, dst, dty
 		}
-		if _515_below {
+		if _542_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, done, src, ty, found, dst, dty
 		}
-		var _516_w bool
-		var _ = _516_w
-		var _out657 bool
-		var _ = _out657
-		_out657 = accessm.Companion_Default___.May(c, _513_ip, accessm.Companion_Default___.MAYW())
-		_516_w = _out657
-		if fino != tino && !_516_w {
+		var _543_w bool
+		var _ = _543_w
+		var _out689 bool
+		var _ = _out689
+		_out689 = accessm.Companion_Default___.May(c, _540_ip, accessm.Companion_Default___.MAYW())
+		_543_w = _out689
+		if fino != tino && !_543_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, done, src, ty, found, dst, dty
 		}
 	}
-	var _out658 uint32
-	var _ = _out658
-	var _out659 uint32
-	var _ = _out659
-	_out658, _out659 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, ty, found, dst)
-	st = _out658
-	dty = _out659
+	var _out690 uint32
+	var _ = _out690
+	var _out691 uint32
+	var _ = _out691
+	_out690, _out691 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, ty, found, dst)
+	st = _out690
+	dty = _out691
 	return st, done, src, ty, found, dst, dty
 }
 func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -364,143 +364,143 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fbefore, fafter, tbefore, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out660 uint32
-	var _ = _out660
-	var _out661 *dbytes.Bytes
-	var _ = _out661
-	_out660, _out661 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out660
-	fbefore = _out661
-	var _517_tst uint32 = 0
-	var _ = _517_tst
-	var _out662 uint32
-	var _ = _out662
-	var _out663 *dbytes.Bytes
-	var _ = _out663
-	_out662, _out663 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_517_tst = _out662
-	tbefore = _out663
+	var _out692 uint32
+	var _ = _out692
+	var _out693 *dbytes.Bytes
+	var _ = _out693
+	_out692, _out693 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out692
+	fbefore = _out693
+	var _544_tst uint32 = 0
+	var _ = _544_tst
+	var _out694 uint32
+	var _ = _out694
+	var _out695 *dbytes.Bytes
+	var _ = _out695
+	_out694, _out695 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_544_tst = _out694
+	tbefore = _out695
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _517_tst != uint32(0) {
-		st = _517_tst
+	if _544_tst != uint32(0) {
+		st = _544_tst
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _518_fdots uint32 = 0
-	var _ = _518_fdots
-	var _519_tdots uint32 = 0
-	var _ = _519_tdots
-	var _out664 uint32
-	var _ = _out664
-	var _out665 uint32
-	var _ = _out665
-	_out664, _out665 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out664
-	_518_fdots = _out665
+	var _545_fdots uint32 = 0
+	var _ = _545_fdots
+	var _546_tdots uint32 = 0
+	var _ = _546_tdots
+	var _out696 uint32
+	var _ = _out696
+	var _out697 uint32
+	var _ = _out697
+	_out696, _out697 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out696
+	_545_fdots = _out697
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out666 uint32
-	var _ = _out666
-	var _out667 uint32
-	var _ = _out667
-	_out666, _out667 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out666
-	_519_tdots = _out667
+	var _out698 uint32
+	var _ = _out698
+	var _out699 uint32
+	var _ = _out699
+	_out698, _out699 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out698
+	_546_tdots = _out699
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _518_fdots != uint32(0) || _519_tdots != uint32(0) {
+	if _545_fdots != uint32(0) || _546_tdots != uint32(0) {
 		st = accessm.Companion_Default___.INVAL()
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _520_done bool = false
-	var _ = _520_done
-	var _521_found bool = false
-	var _ = _521_found
-	var _522_src uint64 = 0
-	var _ = _522_src
-	var _523_dst uint64 = 0
-	var _ = _523_dst
-	var _524_ty uint32 = 0
-	var _ = _524_ty
-	var _525_dty uint32 = 0
-	var _ = _525_dty
-	var _out668 uint32
-	var _ = _out668
-	var _out669 bool
-	var _ = _out669
-	var _out670 uint64
-	var _ = _out670
-	var _out671 uint32
-	var _ = _out671
-	var _out672 bool
-	var _ = _out672
-	var _out673 uint64
-	var _ = _out673
-	var _out674 uint32
-	var _ = _out674
-	_out668, _out669, _out670, _out671, _out672, _out673, _out674 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out668
-	_520_done = _out669
-	_522_src = _out670
-	_524_ty = _out671
-	_521_found = _out672
-	_523_dst = _out673
-	_525_dty = _out674
+	var _547_done bool = false
+	var _ = _547_done
+	var _548_found bool = false
+	var _ = _548_found
+	var _549_src uint64 = 0
+	var _ = _549_src
+	var _550_dst uint64 = 0
+	var _ = _550_dst
+	var _551_ty uint32 = 0
+	var _ = _551_ty
+	var _552_dty uint32 = 0
+	var _ = _552_dty
+	var _out700 uint32
+	var _ = _out700
+	var _out701 bool
+	var _ = _out701
+	var _out702 uint64
+	var _ = _out702
+	var _out703 uint32
+	var _ = _out703
+	var _out704 bool
+	var _ = _out704
+	var _out705 uint64
+	var _ = _out705
+	var _out706 uint32
+	var _ = _out706
+	_out700, _out701, _out702, _out703, _out704, _out705, _out706 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out700
+	_547_done = _out701
+	_549_src = _out702
+	_551_ty = _out703
+	_548_found = _out704
+	_550_dst = _out705
+	_552_dty = _out706
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _520_done {
+	if _547_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _526_freed bool = false
-	var _ = _526_freed
-	var _out675 uint32
-	var _ = _out675
-	var _out676 bool
-	var _ = _out676
-	var _out677 bool
-	var _ = _out677
-	_out675, _out676, _out677 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _522_src, _521_found, _523_dst, s, ns)
-	st = _out675
-	_526_freed = _out676
-	later = _out677
+	var _553_freed bool = false
+	var _ = _553_freed
+	var _out707 uint32
+	var _ = _out707
+	var _out708 bool
+	var _ = _out708
+	var _out709 bool
+	var _ = _out709
+	_out707, _out708, _out709 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _549_src, _548_found, _550_dst, s, ns)
+	st = _out707
+	_553_freed = _out708
+	later = _out709
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _521_found && _525_dty == accessm.Companion_Default___.DIR() {
-		var _out678 uint32
-		var _ = _out678
-		_out678 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out678
+	if _548_found && _552_dty == accessm.Companion_Default___.DIR() {
+		var _out710 uint32
+		var _ = _out710
+		_out710 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out710
 		if st != uint32(0) {
 			return st, fbefore, fafter, tbefore, tafter, later
 		}
 	}
-	if _524_ty == accessm.Companion_Default___.DIR() && fino != tino {
-		var _out679 uint32
-		var _ = _out679
-		_out679 = Companion_Default___.Reparent(txn, d, _522_src, fino, tino, s, ns)
-		st = _out679
+	if _551_ty == accessm.Companion_Default___.DIR() && fino != tino {
+		var _out711 uint32
+		var _ = _out711
+		_out711 = Companion_Default___.Reparent(txn, d, _549_src, fino, tino, s, ns)
+		st = _out711
 		if st != uint32(0) {
 			return st, fbefore, fafter, tbefore, tafter, later
 		}
 	}
-	var _out680 uint32
-	var _ = _out680
-	_out680 = Companion_Default___.Stamp(txn, d, _522_src, s, ns)
-	st = _out680
-	var _out681 *dbytes.Bytes
-	var _ = _out681
-	_out681 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out681
-	var _out682 *dbytes.Bytes
-	var _ = _out682
-	_out682 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out682
+	var _out712 uint32
+	var _ = _out712
+	_out712 = Companion_Default___.Stamp(txn, d, _549_src, s, ns)
+	st = _out712
+	var _out713 *dbytes.Bytes
+	var _ = _out713
+	_out713 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out713
+	var _out714 *dbytes.Bytes
+	var _ = _out714
+	_out714 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out714
 	if fino == tino {
 		fafter = tafter
 	}
@@ -510,14 +510,14 @@ func (_this *CompanionStruct_Default___) Stamp(txn *dtxn.Txn, d *dirfsm.DirFs, i
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _527_ip *dbytes.Bytes
-	var _ = _527_ip
-	var _out683 *dbytes.Bytes
-	var _ = _out683
-	_out683 = d.Fs.GetInode(txn, ino, true)
-	_527_ip = _out683
-	inodem.Companion_Default___.SetCtime(_527_ip, s, ns)
-	d.PutInode(txn, ino, _527_ip)
+	var _554_ip *dbytes.Bytes
+	var _ = _554_ip
+	var _out715 *dbytes.Bytes
+	var _ = _out715
+	_out715 = d.Fs.GetInode(txn, ino, true)
+	_554_ip = _out715
+	inodem.Companion_Default___.SetCtime(_554_ip, s, ns)
+	d.PutInode(txn, ino, _554_ip)
 	return st
 }
 

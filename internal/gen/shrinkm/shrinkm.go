@@ -110,13 +110,13 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = d
 	d = posm.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _193_bn uint64
-		var _ = _193_bn
-		var _out217 uint64
-		var _ = _out217
-		_out217 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, Companion_Default___.Up512(j, d), true)
-		_193_bn = _out217
-		if _193_bn == uint64(0) {
+		var _215_bn uint64
+		var _ = _215_bn
+		var _out243 uint64
+		var _ = _out243
+		_out243 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, Companion_Default___.Up512(j, d), true)
+		_215_bn = _out243
+		if _215_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -128,61 +128,61 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _194_k uint64
-	var _ = _194_k
-	_194_k = posm.Companion_Default___.FlatK(n - uint64(1))
-	var _195_lev uint64
-	var _ = _195_lev
-	_195_lev = posm.Companion_Default___.MaxLev(_194_k)
-	var _196_jp uint64
-	var _ = _196_jp
-	_196_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _197_pb *dbytes.Blk
-	var _ = _197_pb
-	var _out218 *dbytes.Blk
-	var _ = _out218
-	_out218 = x.Fs.ReadBlock(txn, pn, true)
-	_197_pb = _out218
-	var _198_t *dbytes.Bytes
-	var _ = _198_t
-	var _out219 *dbytes.Bytes
-	var _ = _out219
-	_out219 = _197_pb.Thaw()
-	_198_t = _out219
+	var _216_k uint64
+	var _ = _216_k
+	_216_k = posm.Companion_Default___.FlatK(n - uint64(1))
+	var _217_lev uint64
+	var _ = _217_lev
+	_217_lev = posm.Companion_Default___.MaxLev(_216_k)
+	var _218_jp uint64
+	var _ = _218_jp
+	_218_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _219_pb *dbytes.Blk
+	var _ = _219_pb
+	var _out244 *dbytes.Blk
+	var _ = _out244
+	_out244 = x.Fs.ReadBlock(txn, pn, true)
+	_219_pb = _out244
+	var _220_t *dbytes.Bytes
+	var _ = _220_t
+	var _out245 *dbytes.Bytes
+	var _ = _out245
+	_out245 = _219_pb.Thaw()
+	_220_t = _out245
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _199_l uint64
-		var _ = _199_l
-		_199_l = m - uint64(1)
-		if posm.Companion_Default___.FlatK(_199_l) != _194_k || posm.Companion_Default___.FlatJ(_199_l)/uint64(512) != _196_jp {
+		var _221_l uint64
+		var _ = _221_l
+		_221_l = m - uint64(1)
+		if posm.Companion_Default___.FlatK(_221_l) != _216_k || posm.Companion_Default___.FlatJ(_221_l)/uint64(512) != _218_jp {
 			goto L4
 		}
-		var _200_j uint64
-		var _ = _200_j
-		_200_j = posm.Companion_Default___.FlatJ(_199_l)
-		var _201_bn uint64
-		var _ = _201_bn
-		_201_bn = _198_t.U64(uint64(8) * (_200_j % uint64(512)))
-		if _201_bn == uint64(0) {
+		var _222_j uint64
+		var _ = _222_j
+		_222_j = posm.Companion_Default___.FlatJ(_221_l)
+		var _223_bn uint64
+		var _ = _223_bn
+		_223_bn = _220_t.U64(uint64(8) * (_222_j % uint64(512)))
+		if _223_bn == uint64(0) {
 		} else {
-			indfreem.Companion_Default___.CutChild(x, txn, ip, _198_t, pn, _201_bn, _200_j)
+			indfreem.Companion_Default___.CutChild(x, txn, ip, _220_t, pn, _223_bn, _222_j)
 			freed = freed + uint64(1)
 		}
-		m = _199_l
+		m = _221_l
 	}
 L4:
 	if freed == uint64(0) {
 		return m, freed
 	}
-	var _202_e bool
-	var _ = _202_e
-	var _out220 bool
-	var _ = _out220
-	_out220 = indfreem.Companion_Default___.NoEntries(_198_t)
-	_202_e = _out220
-	x.CloseParent(txn, pn, _198_t)
-	if _202_e {
-		indfreem.Companion_Default___.FreeNode(x, txn, ip, ino, _194_k, _195_lev-uint64(1), _196_jp)
+	var _224_e bool
+	var _ = _224_e
+	var _out246 bool
+	var _ = _out246
+	_out246 = indfreem.Companion_Default___.NoEntries(_220_t)
+	_224_e = _out246
+	x.CloseParent(txn, pn, _220_t)
+	if _224_e {
+		indfreem.Companion_Default___.FreeNode(x, txn, ip, ino, _216_k, _217_lev-uint64(1), _218_jp)
 	}
 	return m, freed
 }
@@ -190,64 +190,64 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _203_left uint64
-	var _ = _203_left
-	_203_left = max
-	for lo < m && uint64(0) < _203_left {
-		var _204_k uint64
-		var _ = _204_k
-		var _205_j uint64
-		var _ = _205_j
-		_204_k, _205_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
-		var _206_l uint64 = 0
-		var _ = _206_l
-		var _207_d uint64
-		var _ = _207_d
-		var _out221 uint64
-		var _ = _out221
-		_out221 = Companion_Default___.Missing(x, txn, ip, _204_k, _205_j)
-		_207_d = _out221
-		if _207_d > uint64(0) {
-			_206_l = Companion_Default___.BaseOf(_204_k) + Companion_Default___.First512(_205_j, _207_d)
-			if _206_l < lo {
-				_206_l = lo
+	var _225_left uint64
+	var _ = _225_left
+	_225_left = max
+	for lo < m && uint64(0) < _225_left {
+		var _226_k uint64
+		var _ = _226_k
+		var _227_j uint64
+		var _ = _227_j
+		_226_k, _227_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
+		var _228_l uint64 = 0
+		var _ = _228_l
+		var _229_d uint64
+		var _ = _229_d
+		var _out247 uint64
+		var _ = _out247
+		_out247 = Companion_Default___.Missing(x, txn, ip, _226_k, _227_j)
+		_229_d = _out247
+		if _229_d > uint64(0) {
+			_228_l = Companion_Default___.BaseOf(_226_k) + Companion_Default___.First512(_227_j, _229_d)
+			if _228_l < lo {
+				_228_l = lo
 			}
-			_203_left = _203_left - uint64(1)
-		} else if _204_k < uint64(12) {
-			_206_l = m - uint64(1)
-			var _208_bn uint64
-			var _ = _208_bn
-			var _out222 uint64
-			var _ = _out222
-			_out222 = inodem.Companion_Default___.GetSlot(ip, _204_k)
-			_208_bn = _out222
-			if _208_bn != uint64(0) {
-				indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, _204_k)
+			_225_left = _225_left - uint64(1)
+		} else if _226_k < uint64(12) {
+			_228_l = m - uint64(1)
+			var _230_bn uint64
+			var _ = _230_bn
+			var _out248 uint64
+			var _ = _out248
+			_out248 = inodem.Companion_Default___.GetSlot(ip, _226_k)
+			_230_bn = _out248
+			if _230_bn != uint64(0) {
+				indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, _226_k)
 			} else {
 			}
-			_203_left = _203_left - uint64(1)
+			_225_left = _225_left - uint64(1)
 		} else {
-			var _209_pn uint64
-			var _ = _209_pn
-			var _out223 uint64
-			var _ = _out223
-			_out223 = x.Resolve(txn, ip, _204_k, posm.Companion_Default___.MaxLev(_204_k)-uint64(1), _205_j/uint64(512), true)
-			_209_pn = _out223
-			var _210_freed uint64 = 0
-			var _ = _210_freed
-			var _out224 uint64
-			var _ = _out224
-			var _out225 uint64
-			var _ = _out225
-			_out224, _out225 = Companion_Default___.CutRun(x, txn, ip, _209_pn, ino, m, lo, _203_left)
-			_206_l = _out224
-			_210_freed = _out225
-			if _210_freed == uint64(0) {
-				_210_freed = uint64(1)
+			var _231_pn uint64
+			var _ = _231_pn
+			var _out249 uint64
+			var _ = _out249
+			_out249 = x.Resolve(txn, ip, _226_k, posm.Companion_Default___.MaxLev(_226_k)-uint64(1), _227_j/uint64(512), true)
+			_231_pn = _out249
+			var _232_freed uint64 = 0
+			var _ = _232_freed
+			var _out250 uint64
+			var _ = _out250
+			var _out251 uint64
+			var _ = _out251
+			_out250, _out251 = Companion_Default___.CutRun(x, txn, ip, _231_pn, ino, m, lo, _225_left)
+			_228_l = _out250
+			_232_freed = _out251
+			if _232_freed == uint64(0) {
+				_232_freed = uint64(1)
 			}
-			_203_left = _203_left - _210_freed
+			_225_left = _225_left - _232_freed
 		}
-		m = _206_l
+		m = _228_l
 	}
 	return m
 }

@@ -218,10 +218,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out331 *dbytes.Bytes
-	var _ = _out331
-	_out331 = dbytes.NewBytes(uint64(4096))
-	b = _out331
+	var _out357 *dbytes.Bytes
+	var _ = _out357
+	_out357 = dbytes.NewBytes(uint64(4096))
+	b = _out357
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -248,13 +248,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _317_sum *dbytes.Bytes
-	var _ = _317_sum
-	var _out332 *dbytes.Bytes
-	var _ = _out332
-	_out332 = dsum.Sum(b, uint64(4064))
-	_317_sum = _out332
-	b.CopyFrom(uint64(4064), _317_sum, uint64(0), uint64(32))
+	var _339_sum *dbytes.Bytes
+	var _ = _339_sum
+	var _out358 *dbytes.Bytes
+	var _ = _out358
+	_out358 = dsum.Sum(b, uint64(4064))
+	_339_sum = _out358
+	b.CopyFrom(uint64(4064), _339_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -266,19 +266,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _318_sum *dbytes.Bytes
-	var _ = _318_sum
-	var _out333 *dbytes.Bytes
-	var _ = _out333
-	_out333 = dsum.Sum(b, uint64(4064))
-	_318_sum = _out333
-	var _319_sealed bool
-	var _ = _319_sealed
-	var _out334 bool
-	var _ = _out334
-	_out334 = b.EqualAt(uint64(4064), _318_sum)
-	_319_sealed = _out334
-	if !_319_sealed {
+	var _340_sum *dbytes.Bytes
+	var _ = _340_sum
+	var _out359 *dbytes.Bytes
+	var _ = _out359
+	_out359 = dsum.Sum(b, uint64(4064))
+	_340_sum = _out359
+	var _341_sealed bool
+	var _ = _341_sealed
+	var _out360 bool
+	var _ = _out360
+	_out360 = b.EqualAt(uint64(4064), _340_sum)
+	_341_sealed = _out360
+	if !_341_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -290,13 +290,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _320_ok bool
-	var _ = _320_ok
-	var _out335 bool
-	var _ = _out335
-	_out335 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_320_ok = _out335
-	if !_320_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _342_ok bool
+	var _ = _342_ok
+	var _out361 bool
+	var _ = _out361
+	_out361 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_342_ok = _out361
+	if !_342_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}
