@@ -3,6 +3,7 @@
 package dbuf
 
 import (
+	"cmp"
 	"slices"
 
 	"tansy/internal/extern/dbytes"
@@ -12,6 +13,12 @@ import (
 type Buf struct {
 	objs  []object
 	index map[uint64]int // positions in objs, when it is long
+	order []entry        // objs by key, after Sort
+}
+
+type entry struct {
+	key uint64
+	pos int
 }
 
 type object struct {
@@ -33,7 +40,7 @@ func (b *Buf) Clear() {
 		clear(b.index)
 	}
 	if cap(b.objs) > 4096 { // do not keep what one large transaction needed
-		b.objs, b.index = nil, nil
+		b.objs, b.index, b.order = nil, nil, nil
 	}
 	clear(b.objs)
 	b.objs = b.objs[:0]
@@ -119,31 +126,26 @@ func (b *Buf) GetBit(k uint64) (found, v bool) {
 
 // Sort puts the objects in ascending order of their keys, for KeyAt and the others.
 func (b *Buf) Sort() {
-	slices.SortFunc(b.objs, func(x, y object) int {
-		switch {
-		case x.key < y.key:
-			return -1
-		case x.key > y.key:
-			return 1
-		}
-		return 0
-	})
-	if len(b.objs) >= indexFrom {
-		b.reindex()
+	b.order = b.order[:0]
+	for i := range b.objs {
+		b.order = append(b.order, entry{b.objs[i].key, i})
 	}
+	slices.SortFunc(b.order, func(x, y entry) int { return cmp.Compare(x.key, y.key) })
 }
 
+func (b *Buf) at(i uint64) *object { return &b.objs[b.order[i].pos] }
+
 // KeyAt is the key of the i-th object.
-func (b *Buf) KeyAt(i uint64) uint64 { return b.objs[i].key }
+func (b *Buf) KeyAt(i uint64) uint64 { return b.order[i].key }
 
 // BlkAt is the i-th object if it is a block, else nil.
-func (b *Buf) BlkAt(i uint64) *dbytes.Blk { return b.objs[i].blk }
+func (b *Buf) BlkAt(i uint64) *dbytes.Blk { return b.at(i).blk }
 
 // BitAt is the i-th object if it is a bit.
 func (b *Buf) BitAt(i uint64) (is, v bool) {
-	x := &b.objs[i]
+	x := b.at(i)
 	return x.blk == nil && x.p == nil, x.bit
 }
 
 // CopyAt copies the i-th object, of 256 bytes, to offset off of w.
-func (b *Buf) CopyAt(i uint64, w *dbytes.Bytes, off uint64) { copy(w.Data[off:off+256], b.objs[i].p) }
+func (b *Buf) CopyAt(i uint64, w *dbytes.Bytes, off uint64) { copy(w.Data[off:off+256], b.at(i).p) }

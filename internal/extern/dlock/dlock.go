@@ -1,16 +1,13 @@
 // Package dlock is the Go behind verified/trusted/locks.s.dfy: the table of the
 // transactions' locks.
 //
-// Keys are hashed to buckets, and buckets grouped to shards with a mutex each. A
+// A key belongs to a bucket, a bucket to a shard, which has a mutex. A
 // lock exists only while it is held or waited for. Per bucket the table keeps
 // the highest commit number noted for any of its keys; two keys in one bucket
 // only make somebody wait for a commit who need not.
 package dlock
 
-import (
-	"math/bits"
-	"sync"
-)
+import "sync"
 
 const (
 	shards  = 64
@@ -106,13 +103,14 @@ func (o *Owner) add(h holding) {
 	}
 }
 
-// at returns the shard and bucket of key k. The objects of one block lie in
-// different buckets, those of one shard are spread over all blocks.
+// at returns the shard and bucket of key k. A transaction that locks neighbours
+// (blocks or bits in a row) walks along the buckets, which spares it most cache
+// misses. The objects in one block of 16 lie far from each other.
 func (t *Table) at(k uint64) (*shard, *bucket) {
-	hi, lo := bits.Mul64(k, 0x9e3779b97f4a7c15)
-	h := hi ^ lo>>20
-	s := &t.shards[h%shards]
-	return s, &s.buckets[h/shards%buckets]
+	blkno, off := k>>15, k&(1<<15-1)
+	i := blkno + off + off>>11
+	s := &t.shards[i/buckets%shards]
+	return s, &s.buckets[i%buckets]
 }
 
 // Lock gives o the lock k, shared or exclusively; an owner of the shared lock may
@@ -181,10 +179,17 @@ func (l *lock) grant(excl bool) {
 // Release gives up all locks of o. If n is not 0, it is noted as the number of
 // the last commit of those held exclusively.
 func (t *Table) Release(o *Owner, n uint64) {
+	var locked *shard // neighbours in the order of locking often share one
 	for i := range o.held {
 		h := &o.held[i]
 		s, b := t.at(h.key)
-		s.mu.Lock()
+		if s != locked {
+			if locked != nil {
+				locked.mu.Unlock()
+			}
+			s.mu.Lock()
+			locked = s
+		}
 		l := h.lock
 		if h.excl {
 			l.excl = false
@@ -211,8 +216,10 @@ func (t *Table) Release(o *Owner, n uint64) {
 			l.queue = nil
 			l.next, s.free = s.free, l
 		}
-		s.mu.Unlock()
 		h.lock = nil
+	}
+	if locked != nil {
+		locked.mu.Unlock()
 	}
 	if len(o.held) >= indexFrom {
 		clear(o.index)
