@@ -64,53 +64,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _111_n uint64
-	var _ = _111_n
-	var _out140 uint64
-	var _ = _out140
-	_out140 = t.Buf.Len()
-	_111_n = _out140
+	var _89_n uint64
+	var _ = _89_n
+	var _out114 uint64
+	var _ = _out114
+	_out114 = t.Buf.Len()
+	_89_n = _out114
 	i = i0
-	var _112_go bool
-	var _ = _112_go
-	_112_go = true
-	for _112_go {
-		var _113_k uint64
-		var _ = _113_k
-		var _out141 uint64
-		var _ = _out141
-		_out141 = t.Buf.KeyAt(i)
-		_113_k = _out141
-		var _114_off uint64
-		var _ = _114_off
-		_114_off = objectsm.Companion_Default___.KeyOff(_113_k)
-		var _115_is bool
-		var _ = _115_is
-		var _116_v bool
-		var _ = _116_v
-		var _out142 bool
-		var _ = _out142
-		var _out143 bool
-		var _ = _out143
-		_out142, _out143 = t.Buf.BitAt(i)
-		_115_is = _out142
-		_116_v = _out143
-		if _115_is {
-			objectsm.Companion_Default___.PutBit(w, _114_off, _116_v)
+	var _90_go bool
+	var _ = _90_go
+	_90_go = true
+	for _90_go {
+		var _91_k uint64
+		var _ = _91_k
+		var _out115 uint64
+		var _ = _out115
+		_out115 = t.Buf.KeyAt(i)
+		_91_k = _out115
+		var _92_off uint64
+		var _ = _92_off
+		_92_off = objectsm.Companion_Default___.KeyOff(_91_k)
+		var _93_is bool
+		var _ = _93_is
+		var _94_v bool
+		var _ = _94_v
+		var _out116 bool
+		var _ = _out116
+		var _out117 bool
+		var _ = _out117
+		_out116, _out117 = t.Buf.BitAt(i)
+		_93_is = _out116
+		_94_v = _out117
+		if _93_is {
+			objectsm.Companion_Default___.PutBit(w, _92_off, _94_v)
 		} else {
-			t.Buf.CopyAt(i, w, _114_off/uint64(8))
+			t.Buf.CopyAt(i, w, _92_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _111_n {
-			_112_go = false
+		if i == _89_n {
+			_90_go = false
 		} else {
-			var _117_k2 uint64
-			var _ = _117_k2
-			var _out144 uint64
-			var _ = _out144
-			_out144 = t.Buf.KeyAt(i)
-			_117_k2 = _out144
-			_112_go = objectsm.Companion_Default___.KeyBlk(_117_k2) == a
+			var _95_k2 uint64
+			var _ = _95_k2
+			var _out118 uint64
+			var _ = _out118
+			_out118 = t.Buf.KeyAt(i)
+			_95_k2 = _out118
+			_90_go = objectsm.Companion_Default___.KeyBlk(_95_k2) == a
 		}
 	}
 	return i
@@ -121,68 +121,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _118_n uint64
-	var _ = _118_n
-	var _out145 uint64
-	var _ = _out145
-	_out145 = t.Buf.Len()
-	_118_n = _out145
-	var _119_i uint64
-	var _ = _119_i
-	_119_i = uint64(0)
+	var _96_n uint64
+	var _ = _96_n
+	var _out119 uint64
+	var _ = _out119
+	_out119 = t.Buf.Len()
+	_96_n = _out119
+	var _97_i uint64
+	var _ = _97_i
+	_97_i = uint64(0)
 	miss = uint64(0)
-	for _119_i < _118_n {
-		var _120_k uint64
-		var _ = _120_k
-		var _out146 uint64
-		var _ = _out146
-		_out146 = t.Buf.KeyAt(_119_i)
-		_120_k = _out146
-		var _121_a uint64
-		var _ = _121_a
-		_121_a = objectsm.Companion_Default___.KeyBlk(_120_k)
-		var _122_b *dbytes.Blk
-		var _ = _122_b
-		var _out147 *dbytes.Blk
-		var _ = _out147
-		_out147 = t.Buf.BlkAt(_119_i)
-		_122_b = _out147
-		if _122_b != (*dbytes.Blk)(nil) {
-			tx.Put(_121_a, _122_b)
-			_119_i = _119_i + uint64(1)
+	for _97_i < _96_n {
+		var _98_k uint64
+		var _ = _98_k
+		var _out120 uint64
+		var _ = _out120
+		_out120 = t.Buf.KeyAt(_97_i)
+		_98_k = _out120
+		var _99_a uint64
+		var _ = _99_a
+		_99_a = objectsm.Companion_Default___.KeyBlk(_98_k)
+		var _100_b *dbytes.Blk
+		var _ = _100_b
+		var _out121 *dbytes.Blk
+		var _ = _out121
+		_out121 = t.Buf.BlkAt(_97_i)
+		_100_b = _out121
+		if _100_b != (*dbytes.Blk)(nil) {
+			tx.Put(_99_a, _100_b)
+			_97_i = _97_i + uint64(1)
 		} else {
-			var _123_c *dbytes.Blk
-			var _ = _123_c
-			var _124___v0 uint64
-			var _ = _124___v0
-			var _out148 *dbytes.Blk
-			var _ = _out148
-			var _out149 uint64
-			var _ = _out149
-			_out148, _out149 = t.S.J.Lookup(_121_a)
-			_123_c = _out148
-			_124___v0 = _out149
-			if _123_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _121_a
+			var _101_c *dbytes.Blk
+			var _ = _101_c
+			var _102___v0 uint64
+			var _ = _102___v0
+			var _out122 *dbytes.Blk
+			var _ = _out122
+			var _out123 uint64
+			var _ = _out123
+			_out122, _out123 = t.S.J.Lookup(_99_a)
+			_101_c = _out122
+			_102___v0 = _out123
+			if _101_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _99_a
 				return ok, miss
 			}
-			var _125_w *dbytes.Bytes
-			var _ = _125_w
-			var _out150 *dbytes.Bytes
-			var _ = _out150
-			_out150 = _123_c.Thaw()
-			_125_w = _out150
-			var _out151 uint64
-			var _ = _out151
-			_out151 = Companion_Default___.Splice1(t, _119_i, _121_a, _125_w)
-			_119_i = _out151
-			var _126_f *dbytes.Blk
-			var _ = _126_f
-			var _out152 *dbytes.Blk
-			var _ = _out152
-			_out152 = dbytes.Freeze(_125_w)
-			_126_f = _out152
-			tx.Put(_121_a, _126_f)
+			var _103_w *dbytes.Bytes
+			var _ = _103_w
+			var _out124 *dbytes.Bytes
+			var _ = _out124
+			_out124 = _101_c.Thaw()
+			_103_w = _out124
+			var _out125 uint64
+			var _ = _out125
+			_out125 = Companion_Default___.Splice1(t, _97_i, _99_a, _103_w)
+			_97_i = _out125
+			var _104_f *dbytes.Blk
+			var _ = _104_f
+			var _out126 *dbytes.Blk
+			var _ = _out126
+			_out126 = dbytes.Freeze(_103_w)
+			_104_f = _out126
+			tx.Put(_99_a, _104_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -201,41 +201,41 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _127_j *journalm.Journal
-	var _ = _127_j
-	_127_j = t.S.J
-	var _128_tx *dlog.BMap
-	var _ = _128_tx
-	_128_tx = t.Tx
+	var _105_j *journalm.Journal
+	var _ = _105_j
+	_105_j = t.S.J
+	var _106_tx *dlog.BMap
+	var _ = _106_tx
+	_106_tx = t.Tx
 	for true {
-		_127_j.Mu.Lock()
+		_105_j.Mu.Lock()
 		txnsysm.Companion_Default___.TYield(t.S, t.Own)
-		var _129_ok bool
-		var _ = _129_ok
-		var _130_miss uint64
-		var _ = _130_miss
-		var _out153 bool
-		var _ = _out153
-		var _out154 uint64
-		var _ = _out154
-		_out153, _out154 = Companion_Default___.Build(t, _128_tx)
-		_129_ok = _out153
-		_130_miss = _out154
-		if _129_ok {
-			var _out155 uint32
-			var _ = _out155
-			var _out156 uint64
-			var _ = _out156
-			_out155, _out156 = _127_j.Append(_128_tx)
-			st = _out155
-			n = _out156
+		var _107_ok bool
+		var _ = _107_ok
+		var _108_miss uint64
+		var _ = _108_miss
+		var _out127 bool
+		var _ = _out127
+		var _out128 uint64
+		var _ = _out128
+		_out127, _out128 = Companion_Default___.Build(t, _106_tx)
+		_107_ok = _out127
+		_108_miss = _out128
+		if _107_ok {
+			var _out129 uint32
+			var _ = _out129
+			var _out130 uint64
+			var _ = _out130
+			_out129, _out130 = _105_j.Append(_106_tx)
+			st = _out129
+			n = _out130
 			if st == journalm.Companion_Default___.AFull() {
-				_127_j.AskSpace()
-				_127_j.Mu.Wait(journalm.Companion_Default___.CSpace())
+				_105_j.AskSpace()
+				_105_j.Mu.Wait(journalm.Companion_Default___.CSpace())
 				txnsysm.Companion_Default___.TYield(t.S, t.Own)
-				_127_j.Mu.Unlock()
+				_105_j.Mu.Unlock()
 			} else {
-				_127_j.Mu.Unlock()
+				_105_j.Mu.Unlock()
 				if st == journalm.Companion_Default___.AOk() {
 					st, n = txnm.Companion_Default___.OK(), n
 					return st, n
@@ -248,14 +248,14 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 				return st, n
 			}
 		} else {
-			_127_j.Mu.Unlock()
-			var _131_b *dbytes.Blk
-			var _ = _131_b
-			var _out157 *dbytes.Blk
-			var _ = _out157
-			_out157 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _130_miss)
-			_131_b = _out157
-			if _131_b == (*dbytes.Blk)(nil) {
+			_105_j.Mu.Unlock()
+			var _109_b *dbytes.Blk
+			var _ = _109_b
+			var _out131 *dbytes.Blk
+			var _ = _out131
+			_out131 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _108_miss)
+			_109_b = _out131
+			if _109_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -269,41 +269,41 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _132_w uint64
-	var _ = _132_w
-	var _out158 uint64
-	var _ = _out158
-	_out158 = t.Buf.Len()
-	_132_w = _out158
-	var _133_n uint64
-	var _ = _133_n
-	_133_n = uint64(0)
-	if _132_w > uint64(0) {
+	var _110_w uint64
+	var _ = _110_w
+	var _out132 uint64
+	var _ = _out132
+	_out132 = t.Buf.Len()
+	_110_w = _out132
+	var _111_n uint64
+	var _ = _111_n
+	_111_n = uint64(0)
+	if _110_w > uint64(0) {
 		t.Buf.Sort()
-		var _out159 uint32
-		var _ = _out159
-		var _out160 uint64
-		var _ = _out160
-		_out159, _out160 = Companion_Default___.AppendAll(t)
-		st = _out159
-		_133_n = _out160
+		var _out133 uint32
+		var _ = _out133
+		var _out134 uint64
+		var _ = _out134
+		_out133, _out134 = Companion_Default___.AppendAll(t)
+		st = _out133
+		_111_n = _out134
 		if st != txnm.Companion_Default___.OK() {
 			Companion_Default___.Abort(t)
 			return st, need
 		}
 		if !stable {
-			_133_n = uint64(0)
+			_111_n = uint64(0)
 		}
 	} else {
 	}
 	txnsysm.Companion_Default___.TYield(t.S, t.Own)
 	t.Buf.Clear()
 	t.Tx.Clear()
-	t.S.Tbl.Release(t.Own, _133_n)
+	t.S.Tbl.Release(t.Own, _111_n)
 	t.Top = uint64(0)
 	t.Seen = uint64(0)
-	if _133_n > need {
-		need = _133_n
+	if _111_n > need {
+		need = _111_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -311,23 +311,23 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _134_need uint64 = 0
-	var _ = _134_need
-	var _out161 uint32
-	var _ = _out161
-	var _out162 uint64
-	var _ = _out162
-	_out161, _out162 = Companion_Default___.Finish(t, stable)
-	st = _out161
-	_134_need = _out162
-	if st == txnm.Companion_Default___.OK() && _134_need > uint64(0) {
-		var _135_ok bool
-		var _ = _135_ok
-		var _out163 bool
-		var _ = _out163
-		_out163 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _134_need)
-		_135_ok = _out163
-		if !_135_ok {
+	var _112_need uint64 = 0
+	var _ = _112_need
+	var _out135 uint32
+	var _ = _out135
+	var _out136 uint64
+	var _ = _out136
+	_out135, _out136 = Companion_Default___.Finish(t, stable)
+	st = _out135
+	_112_need = _out136
+	if st == txnm.Companion_Default___.OK() && _112_need > uint64(0) {
+		var _113_ok bool
+		var _ = _113_ok
+		var _out137 bool
+		var _ = _out137
+		_out137 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _112_need)
+		_113_ok = _out137
+		if !_113_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

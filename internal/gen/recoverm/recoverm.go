@@ -66,36 +66,36 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _343_s uint64
-	var _ = _343_s
-	var _out362 uint64
-	var _ = _out362
-	_out362 = ring.Companion_Default___.SlotOf(pos, nr)
-	_343_s = _out362
-	var _344_k uint64
-	var _ = _344_k
-	_344_k = n
-	if _344_k > nr-_343_s {
-		_344_k = nr - _343_s
+	var _321_s uint64
+	var _ = _321_s
+	var _out336 uint64
+	var _ = _out336
+	_out336 = ring.Companion_Default___.SlotOf(pos, nr)
+	_321_s = _out336
+	var _322_k uint64
+	var _ = _322_k
+	_322_k = n
+	if _322_k > nr-_321_s {
+		_322_k = nr - _321_s
 	}
-	var _out363 bool
-	var _ = _out363
-	var _out364 *ddisk.BList
-	var _ = _out364
-	_out363, _out364 = d.ReadRun(at+uint64(1)+nd+_343_s, _344_k)
-	io = _out363
-	x = _out364
+	var _out337 bool
+	var _ = _out337
+	var _out338 *ddisk.BList
+	var _ = _out338
+	_out337, _out338 = d.ReadRun(at+uint64(1)+nd+_321_s, _322_k)
+	io = _out337
+	x = _out338
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out365 bool
-	var _ = _out365
-	var _out366 *ddisk.BList
-	var _ = _out366
-	_out365, _out366 = d.ReadRun(at+uint64(1)+nd, n-_344_k)
-	io = _out365
-	y = _out366
+	var _out339 bool
+	var _ = _out339
+	var _out340 *ddisk.BList
+	var _ = _out340
+	_out339, _out340 = d.ReadRun(at+uint64(1)+nd, n-_322_k)
+	io = _out339
+	y = _out340
 	if !io {
 		return io, x, y
 	}
@@ -107,113 +107,113 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _345_s uint64
-	var _ = _345_s
-	var _out367 uint64
-	var _ = _out367
-	_out367 = ring.Companion_Default___.SlotOf(q, nd)
-	_345_s = _out367
-	var _346_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _346_b
-	var _out368 bool
-	var _ = _out368
-	var _out369 *dbytes.Blk
-	var _ = _out369
-	_out368, _out369 = d.Read(at + uint64(1) + _345_s)
-	io = _out368
-	_346_b = _out369
+	var _323_s uint64
+	var _ = _323_s
+	var _out341 uint64
+	var _ = _out341
+	_out341 = ring.Companion_Default___.SlotOf(q, nd)
+	_323_s = _out341
+	var _324_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _324_b
+	var _out342 bool
+	var _ = _out342
+	var _out343 *dbytes.Blk
+	var _ = _out343
+	_out342, _out343 = d.Read(at + uint64(1) + _323_s)
+	io = _out342
+	_324_b = _out343
 	if !io {
 		return io, gm
 	}
-	var _347_r *dlog.DescR
-	var _ = _347_r
-	var _out370 *dlog.DescR
-	var _ = _out370
-	_out370 = dlog.Parse(_346_b)
-	_347_r = _out370
-	if _347_r == (*dlog.DescR)(nil) {
+	var _325_r *dlog.DescR
+	var _ = _325_r
+	var _out344 *dlog.DescR
+	var _ = _out344
+	_out344 = dlog.Parse(_324_b)
+	_325_r = _out344
+	if _325_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _348_q2 uint64
-	var _ = _348_q2
-	var _out371 uint64
-	var _ = _out371
-	_out371 = _347_r.Sq()
-	_348_q2 = _out371
-	var _349_pos uint64
-	var _ = _349_pos
-	var _out372 uint64
-	var _ = _out372
-	_out372 = _347_r.Pos()
-	_349_pos = _out372
-	var _350_n uint64
-	var _ = _350_n
-	var _out373 uint64
-	var _ = _out373
-	_out373 = _347_r.N()
-	_350_n = _out373
-	if _348_q2 != q || _349_pos >= uint64(2305843009213693952) || _350_n > uint64(500) {
+	var _326_q2 uint64
+	var _ = _326_q2
+	var _out345 uint64
+	var _ = _out345
+	_out345 = _325_r.Sq()
+	_326_q2 = _out345
+	var _327_pos uint64
+	var _ = _327_pos
+	var _out346 uint64
+	var _ = _out346
+	_out346 = _325_r.Pos()
+	_327_pos = _out346
+	var _328_n uint64
+	var _ = _328_n
+	var _out347 uint64
+	var _ = _out347
+	_out347 = _325_r.N()
+	_328_n = _out347
+	if _326_q2 != q || _327_pos >= uint64(2305843009213693952) || _328_n > uint64(500) {
 		return io, gm
 	}
-	var _351_inside bool
-	var _ = _351_inside
-	var _out374 bool
-	var _ = _out374
-	_out374 = Companion_Default___.AddrsIn(_347_r, _350_n, at+uint64(1)+nd+nr, sz)
-	_351_inside = _out374
-	if !_351_inside {
+	var _329_inside bool
+	var _ = _329_inside
+	var _out348 bool
+	var _ = _out348
+	_out348 = Companion_Default___.AddrsIn(_325_r, _328_n, at+uint64(1)+nd+nr, sz)
+	_329_inside = _out348
+	if !_329_inside {
 		return io, gm
 	}
-	var _352_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _352_x
-	var _353_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _353_y
-	var _out375 bool
-	var _ = _out375
-	var _out376 *ddisk.BList
-	var _ = _out376
-	var _out377 *ddisk.BList
-	var _ = _out377
-	_out375, _out376, _out377 = Companion_Default___.ReadGroup(d, at, nd, nr, _349_pos, _350_n)
-	io = _out375
-	_352_x = _out376
-	_353_y = _out377
+	var _330_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _330_x
+	var _331_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _331_y
+	var _out349 bool
+	var _ = _out349
+	var _out350 *ddisk.BList
+	var _ = _out350
+	var _out351 *ddisk.BList
+	var _ = _out351
+	_out349, _out350, _out351 = Companion_Default___.ReadGroup(d, at, nd, nr, _327_pos, _328_n)
+	io = _out349
+	_330_x = _out350
+	_331_y = _out351
 	if !io {
 		return io, gm
 	}
-	var _354_ok bool
-	var _ = _354_ok
-	var _out378 bool
-	var _ = _out378
-	_out378 = seal.Check(_347_r, _352_x, _353_y)
-	_354_ok = _out378
-	if !_354_ok {
+	var _332_ok bool
+	var _ = _332_ok
+	var _out352 bool
+	var _ = _out352
+	_out352 = seal.Check(_325_r, _330_x, _331_y)
+	_332_ok = _out352
+	if !_332_ok {
 		return io, gm
 	}
-	var _out379 *dlog.BMap
-	var _ = _out379
-	_out379 = Companion_Default___.GroupMap(_347_r, _350_n, _352_x, _353_y)
-	gm = _out379
+	var _out353 *dlog.BMap
+	var _ = _out353
+	_out353 = Companion_Default___.GroupMap(_325_r, _328_n, _330_x, _331_y)
+	gm = _out353
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _355_i uint64
-	var _ = _355_i
-	_355_i = uint64(0)
-	for _355_i < n {
-		var _356_a uint64
-		var _ = _356_a
-		var _out380 uint64
-		var _ = _out380
-		_out380 = r.Addr(_355_i)
-		_356_a = _out380
-		if _356_a < lo || _356_a >= hi {
+	var _333_i uint64
+	var _ = _333_i
+	_333_i = uint64(0)
+	for _333_i < n {
+		var _334_a uint64
+		var _ = _334_a
+		var _out354 uint64
+		var _ = _out354
+		_out354 = r.Addr(_333_i)
+		_334_a = _out354
+		if _334_a < lo || _334_a >= hi {
 			ok = false
 			return ok
 		}
-		_355_i = _355_i + uint64(1)
+		_333_i = _333_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -222,41 +222,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, lo uin
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out381 *dlog.BMap
-	var _ = _out381
-	_out381 = dlog.NewBMap()
-	gm = _out381
-	var _357_k uint64
-	var _ = _357_k
-	var _out382 uint64
-	var _ = _out382
-	_out382 = x.Len()
-	_357_k = _out382
-	var _358_i uint64
-	var _ = _358_i
-	_358_i = uint64(0)
-	for _358_i < n {
-		var _359_a uint64
-		var _ = _359_a
-		var _out383 uint64
-		var _ = _out383
-		_out383 = r.Addr(_358_i)
-		_359_a = _out383
-		var _360_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _360_b
-		if _358_i < _357_k {
-			var _out384 *dbytes.Blk
-			var _ = _out384
-			_out384 = x.BlkAt(_358_i)
-			_360_b = _out384
+	var _out355 *dlog.BMap
+	var _ = _out355
+	_out355 = dlog.NewBMap()
+	gm = _out355
+	var _335_k uint64
+	var _ = _335_k
+	var _out356 uint64
+	var _ = _out356
+	_out356 = x.Len()
+	_335_k = _out356
+	var _336_i uint64
+	var _ = _336_i
+	_336_i = uint64(0)
+	for _336_i < n {
+		var _337_a uint64
+		var _ = _337_a
+		var _out357 uint64
+		var _ = _out357
+		_out357 = r.Addr(_336_i)
+		_337_a = _out357
+		var _338_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _338_b
+		if _336_i < _335_k {
+			var _out358 *dbytes.Blk
+			var _ = _out358
+			_out358 = x.BlkAt(_336_i)
+			_338_b = _out358
 		} else {
-			var _out385 *dbytes.Blk
-			var _ = _out385
-			_out385 = y.BlkAt(_358_i - _357_k)
-			_360_b = _out385
+			var _out359 *dbytes.Blk
+			var _ = _out359
+			_out359 = y.BlkAt(_336_i - _335_k)
+			_338_b = _out359
 		}
-		gm.Put(_359_a, _360_b)
-		_358_i = _358_i + uint64(1)
+		gm.Put(_337_a, _338_b)
+		_336_i = _336_i + uint64(1)
 	}
 	return gm
 }
@@ -267,36 +267,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out386 *dlog.BMap
-	var _ = _out386
-	_out386 = dlog.NewBMap()
-	mm = _out386
+	var _out360 *dlog.BMap
+	var _ = _out360
+	_out360 = dlog.NewBMap()
+	mm = _out360
 	i = uint64(0)
 	io = true
-	var _361_done bool
-	var _ = _361_done
-	_361_done = false
-	for !_361_done {
+	var _339_done bool
+	var _ = _339_done
+	_339_done = false
+	for !_339_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _362_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _362_gm
-		var _out387 bool
-		var _ = _out387
-		var _out388 *dlog.BMap
-		var _ = _out388
-		_out387, _out388 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out387
-		_362_gm = _out388
+		var _340_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _340_gm
+		var _out361 bool
+		var _ = _out361
+		var _out362 *dlog.BMap
+		var _ = _out362
+		_out361, _out362 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out361
+		_340_gm = _out362
 		if !io {
 			return io, mm, i
 		}
-		if _362_gm == (*dlog.BMap)(nil) {
-			_361_done = true
+		if _340_gm == (*dlog.BMap)(nil) {
+			_339_done = true
 		} else {
-			journalm.Companion_Default___.MergeInto(mm, _362_gm)
+			journalm.Companion_Default___.MergeInto(mm, _340_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -305,46 +305,46 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _363_l *ddisk.BList
-	var _ = _363_l
-	var _out389 *ddisk.BList
-	var _ = _out389
-	_out389 = mm.Sorted()
-	_363_l = _out389
-	var _364_n uint64
-	var _ = _364_n
-	var _out390 uint64
-	var _ = _out390
-	_out390 = _363_l.Len()
-	_364_n = _out390
-	var _365_k uint64
-	var _ = _365_k
-	_365_k = uint64(0)
-	for _365_k < _364_n {
-		var _366_a uint64
-		var _ = _366_a
-		var _367_m uint64
-		var _ = _367_m
-		var _out391 uint64
-		var _ = _out391
-		var _out392 uint64
-		var _ = _out392
-		_out391, _out392 = journalm.Companion_Default___.Adjacent(_363_l, _365_k)
-		_366_a = _out391
-		_367_m = _out392
-		var _out393 bool
-		var _ = _out393
-		_out393 = d.WriteRun(_366_a, _363_l, _365_k, _367_m)
-		io = _out393
+	var _341_l *ddisk.BList
+	var _ = _341_l
+	var _out363 *ddisk.BList
+	var _ = _out363
+	_out363 = mm.Sorted()
+	_341_l = _out363
+	var _342_n uint64
+	var _ = _342_n
+	var _out364 uint64
+	var _ = _out364
+	_out364 = _341_l.Len()
+	_342_n = _out364
+	var _343_k uint64
+	var _ = _343_k
+	_343_k = uint64(0)
+	for _343_k < _342_n {
+		var _344_a uint64
+		var _ = _344_a
+		var _345_m uint64
+		var _ = _345_m
+		var _out365 uint64
+		var _ = _out365
+		var _out366 uint64
+		var _ = _out366
+		_out365, _out366 = journalm.Companion_Default___.Adjacent(_341_l, _343_k)
+		_344_a = _out365
+		_345_m = _out366
+		var _out367 bool
+		var _ = _out367
+		_out367 = d.WriteRun(_344_a, _341_l, _343_k, _345_m)
+		io = _out367
 		if !io {
 			return io
 		}
-		_365_k = _365_k + _367_m
+		_343_k = _343_k + _345_m
 	}
-	var _out394 bool
-	var _ = _out394
-	_out394 = d.Barrier()
-	io = _out394
+	var _out368 bool
+	var _ = _out368
+	_out368 = d.Barrier()
+	io = _out368
 	if !io {
 		return io
 	}
@@ -353,23 +353,23 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal, at uint64, q uint64) bool {
 	var io bool = false
 	var _ = io
-	var _368_nb *dbytes.Blk
-	var _ = _368_nb
-	var _out395 *dbytes.Blk
-	var _ = _out395
-	_out395 = seal.EncHdr(q)
-	_368_nb = _out395
-	var _out396 bool
-	var _ = _out396
-	_out396 = d.WriteSector(at, _368_nb)
-	io = _out396
+	var _346_nb *dbytes.Blk
+	var _ = _346_nb
+	var _out369 *dbytes.Blk
+	var _ = _out369
+	_out369 = seal.EncHdr(q)
+	_346_nb = _out369
+	var _out370 bool
+	var _ = _out370
+	_out370 = d.WriteSector(at, _346_nb)
+	io = _out370
 	if !io {
 		return io
 	}
-	var _out397 bool
-	var _ = _out397
-	_out397 = d.Barrier()
-	io = _out397
+	var _out371 bool
+	var _ = _out371
+	_out371 = d.Barrier()
+	io = _out371
 	if !io {
 		return io
 	}
@@ -381,95 +381,95 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _369_sz uint64
-	var _ = _369_sz
-	var _out398 uint64
-	var _ = _out398
-	_out398 = d.Size()
-	_369_sz = _out398
-	var _370_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _370_hb
-	var _out399 bool
-	var _ = _out399
-	var _out400 *dbytes.Blk
-	var _ = _out400
-	_out399, _out400 = d.Read(at)
-	io = _out399
-	_370_hb = _out400
+	var _347_sz uint64
+	var _ = _347_sz
+	var _out372 uint64
+	var _ = _out372
+	_out372 = d.Size()
+	_347_sz = _out372
+	var _348_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _348_hb
+	var _out373 bool
+	var _ = _out373
+	var _out374 *dbytes.Blk
+	var _ = _out374
+	_out373, _out374 = d.Read(at)
+	io = _out373
+	_348_hb = _out374
 	if !io {
 		return io, j
 	}
-	var _371_hok bool
-	var _ = _371_hok
-	var _372_h uint64
-	var _ = _372_h
-	var _out401 bool
-	var _ = _out401
-	var _out402 uint64
-	var _ = _out402
-	_out401, _out402 = seal.DecHdr(_370_hb)
-	_371_hok = _out401
-	_372_h = _out402
-	if !_371_hok || _372_h >= uint64(1152921504606846976) {
+	var _349_hok bool
+	var _ = _349_hok
+	var _350_h uint64
+	var _ = _350_h
+	var _out375 bool
+	var _ = _out375
+	var _out376 uint64
+	var _ = _out376
+	_out375, _out376 = seal.DecHdr(_348_hb)
+	_349_hok = _out375
+	_350_h = _out376
+	if !_349_hok || _350_h >= uint64(1152921504606846976) {
 		return io, j
 	}
-	var _373_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _373_mm
-	var _374_i uint64 = 0
-	var _ = _374_i
-	var _out403 bool
-	var _ = _out403
-	var _out404 *dlog.BMap
-	var _ = _out404
-	var _out405 uint64
-	var _ = _out405
-	_out403, _out404, _out405 = Companion_Default___.Scan(d, seal, _372_h, at, nd, nr, _369_sz)
-	io = _out403
-	_373_mm = _out404
-	_374_i = _out405
+	var _351_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _351_mm
+	var _352_i uint64 = 0
+	var _ = _352_i
+	var _out377 bool
+	var _ = _out377
+	var _out378 *dlog.BMap
+	var _ = _out378
+	var _out379 uint64
+	var _ = _out379
+	_out377, _out378, _out379 = Companion_Default___.Scan(d, seal, _350_h, at, nd, nr, _347_sz)
+	io = _out377
+	_351_mm = _out378
+	_352_i = _out379
 	if !io {
 		return io, j
 	}
-	var _out406 bool
-	var _ = _out406
-	_out406 = Companion_Default___.InstallAll(d, _373_mm)
-	io = _out406
+	var _out380 bool
+	var _ = _out380
+	_out380 = Companion_Default___.InstallAll(d, _351_mm)
+	io = _out380
 	if !io {
 		return io, j
 	}
-	var _out407 bool
-	var _ = _out407
-	_out407 = Companion_Default___.WriteHdr(d, seal, at, _372_h+_374_i+uint64(1))
-	io = _out407
+	var _out381 bool
+	var _ = _out381
+	_out381 = Companion_Default___.WriteHdr(d, seal, at, _350_h+_352_i+uint64(1))
+	io = _out381
 	if !io {
 		return io, j
 	}
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, _369_sz, at, nd, nr, _372_h+_374_i+uint64(1), maxPin, instAt)
+	_nw4.Ctor__(d, seal, mu, cache, _347_sz, at, nd, nr, _350_h+_352_i+uint64(1), maxPin, instAt)
 	j = _nw4
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _375_nb *dbytes.Blk
-	var _ = _375_nb
-	var _out408 *dbytes.Blk
-	var _ = _out408
-	_out408 = seal.EncHdr(uint64(1))
-	_375_nb = _out408
-	var _out409 bool
-	var _ = _out409
-	_out409 = d.Write(at, _375_nb)
-	io = _out409
+	var _353_nb *dbytes.Blk
+	var _ = _353_nb
+	var _out382 *dbytes.Blk
+	var _ = _out382
+	_out382 = seal.EncHdr(uint64(1))
+	_353_nb = _out382
+	var _out383 bool
+	var _ = _out383
+	_out383 = d.Write(at, _353_nb)
+	io = _out383
 	if !io {
 		return io
 	}
-	var _out410 bool
-	var _ = _out410
-	_out410 = d.Barrier()
-	io = _out410
+	var _out384 bool
+	var _ = _out384
+	_out384 = d.Barrier()
+	io = _out384
 	if !io {
 		return io
 	}

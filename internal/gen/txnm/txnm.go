@@ -83,23 +83,23 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S, _this.Own)
-	var _91_wait bool
-	var _ = _91_wait
-	_91_wait = k > _this.Top
-	var _92_n uint64 = 0
-	var _ = _92_n
-	var _out123 bool
-	var _ = _out123
-	var _out124 uint64
-	var _ = _out124
-	_out123, _out124 = _this.S.Tbl.Lock(_this.Own, k, excl, _91_wait)
-	ok = _out123
-	_92_n = _out124
+	var _69_wait bool
+	var _ = _69_wait
+	_69_wait = k > _this.Top
+	var _70_n uint64 = 0
+	var _ = _70_n
+	var _out97 bool
+	var _ = _out97
+	var _out98 uint64
+	var _ = _out98
+	_out97, _out98 = _this.S.Tbl.Lock(_this.Own, k, excl, _69_wait)
+	ok = _out97
+	_70_n = _out98
 	if ok {
-		if _92_n > _this.Seen {
-			_this.Seen = _92_n
+		if _70_n > _this.Seen {
+			_this.Seen = _70_n
 		}
-		if _91_wait {
+		if _69_wait {
 			_this.Top = k
 		}
 	}
@@ -110,31 +110,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _93_k uint64
-	var _ = _93_k
-	_93_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _94_ok bool
-	var _ = _94_ok
-	var _out125 bool
-	var _ = _out125
-	_out125 = _this.Lock(_93_k, excl)
-	_94_ok = _out125
-	if !_94_ok {
+	var _71_k uint64
+	var _ = _71_k
+	_71_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _72_ok bool
+	var _ = _72_ok
+	var _out99 bool
+	var _ = _out99
+	_out99 = _this.Lock(_71_k, excl)
+	_72_ok = _out99
+	if !_72_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out126 *dbytes.Blk
-	var _ = _out126
-	_out126 = _this.Buf.GetBlk(_93_k)
-	b = _out126
+	var _out100 *dbytes.Blk
+	var _ = _out100
+	_out100 = _this.Buf.GetBlk(_71_k)
+	b = _out100
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out127 *dbytes.Blk
-	var _ = _out127
-	_out127 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	b = _out127
+	var _out101 *dbytes.Blk
+	var _ = _out101
+	_out101 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	b = _out101
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -148,45 +148,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _95_k uint64
-	var _ = _95_k
-	_95_k = objectsm.Companion_Default___.Key(a, off)
-	var _96_ok bool
-	var _ = _96_ok
-	var _out128 bool
-	var _ = _out128
-	_out128 = _this.Lock(_95_k, excl)
-	_96_ok = _out128
-	if !_96_ok {
+	var _73_k uint64
+	var _ = _73_k
+	_73_k = objectsm.Companion_Default___.Key(a, off)
+	var _74_ok bool
+	var _ = _74_ok
+	var _out102 bool
+	var _ = _out102
+	_out102 = _this.Lock(_73_k, excl)
+	_74_ok = _out102
+	if !_74_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out129 *dbytes.Bytes
-	var _ = _out129
-	_out129 = _this.Buf.GetBytes(_95_k)
-	b = _out129
+	var _out103 *dbytes.Bytes
+	var _ = _out103
+	_out103 = _this.Buf.GetBytes(_73_k)
+	b = _out103
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _97_v *dbytes.Blk
-	var _ = _97_v
-	var _out130 *dbytes.Blk
-	var _ = _out130
-	_out130 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_97_v = _out130
-	if _97_v == (*dbytes.Blk)(nil) {
+	var _75_v *dbytes.Blk
+	var _ = _75_v
+	var _out104 *dbytes.Blk
+	var _ = _out104
+	_out104 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_75_v = _out104
+	if _75_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _98_c *dbytes.Bytes
-	var _ = _98_c
-	var _out131 *dbytes.Bytes
-	var _ = _out131
-	_out131 = dbytes.NewBytes(uint64(256))
-	_98_c = _out131
-	_98_c.CopyBlk(uint64(0), _97_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _98_c
+	var _76_c *dbytes.Bytes
+	var _ = _76_c
+	var _out105 *dbytes.Bytes
+	var _ = _out105
+	_out105 = dbytes.NewBytes(uint64(256))
+	_76_c = _out105
+	_76_c.CopyBlk(uint64(0), _75_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _76_c
 	return st, b
 	return st, b
 }
@@ -195,72 +195,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _99_k uint64
-	var _ = _99_k
-	_99_k = objectsm.Companion_Default___.Key(a, off)
-	var _100_ok bool
-	var _ = _100_ok
-	var _out132 bool
-	var _ = _out132
-	_out132 = _this.Lock(_99_k, excl)
-	_100_ok = _out132
-	if !_100_ok {
+	var _77_k uint64
+	var _ = _77_k
+	_77_k = objectsm.Companion_Default___.Key(a, off)
+	var _78_ok bool
+	var _ = _78_ok
+	var _out106 bool
+	var _ = _out106
+	_out106 = _this.Lock(_77_k, excl)
+	_78_ok = _out106
+	if !_78_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _101_found bool = false
-	var _ = _101_found
-	var _out133 bool
-	var _ = _out133
-	var _out134 bool
-	var _ = _out134
-	_out133, _out134 = _this.Buf.GetBit(_99_k)
-	_101_found = _out133
-	b = _out134
-	if _101_found {
+	var _79_found bool = false
+	var _ = _79_found
+	var _out107 bool
+	var _ = _out107
+	var _out108 bool
+	var _ = _out108
+	_out107, _out108 = _this.Buf.GetBit(_77_k)
+	_79_found = _out107
+	b = _out108
+	if _79_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _102_v *dbytes.Blk
-	var _ = _102_v
-	var _out135 *dbytes.Blk
-	var _ = _out135
-	_out135 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_102_v = _out135
-	if _102_v == (*dbytes.Blk)(nil) {
+	var _80_v *dbytes.Blk
+	var _ = _80_v
+	var _out109 *dbytes.Blk
+	var _ = _out109
+	_out109 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_80_v = _out109
+	if _80_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _103_c uint8
-	var _ = _103_c
-	_103_c = _102_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), objectsm.Companion_Default___.BitOf(_103_c, off%uint64(8))
+	var _81_c uint8
+	var _ = _81_c
+	_81_c = _80_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), objectsm.Companion_Default___.BitOf(_81_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _104_k uint64
-	var _ = _104_k
-	_104_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _105_ok bool
-	var _ = _105_ok
-	var _out136 bool
-	var _ = _out136
-	_out136 = _this.Lock(_104_k, true)
-	_105_ok = _out136
-	if !_105_ok {
+	var _82_k uint64
+	var _ = _82_k
+	_82_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _83_ok bool
+	var _ = _83_ok
+	var _out110 bool
+	var _ = _out110
+	_out110 = _this.Lock(_82_k, true)
+	_83_ok = _out110
+	if !_83_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _106_v *dbytes.Blk
-	var _ = _106_v
-	var _out137 *dbytes.Blk
-	var _ = _out137
-	_out137 = dbytes.Freeze(b)
-	_106_v = _out137
-	_this.Buf.PutBlk(_104_k, _106_v)
+	var _84_v *dbytes.Blk
+	var _ = _84_v
+	var _out111 *dbytes.Blk
+	var _ = _out111
+	_out111 = dbytes.Freeze(b)
+	_84_v = _out111
+	_this.Buf.PutBlk(_82_k, _84_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -268,20 +268,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _107_k uint64
-	var _ = _107_k
-	_107_k = objectsm.Companion_Default___.Key(a, off)
-	var _108_ok bool
-	var _ = _108_ok
-	var _out138 bool
-	var _ = _out138
-	_out138 = _this.Lock(_107_k, true)
-	_108_ok = _out138
-	if !_108_ok {
+	var _85_k uint64
+	var _ = _85_k
+	_85_k = objectsm.Companion_Default___.Key(a, off)
+	var _86_ok bool
+	var _ = _86_ok
+	var _out112 bool
+	var _ = _out112
+	_out112 = _this.Lock(_85_k, true)
+	_86_ok = _out112
+	if !_86_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_107_k, b)
+	_this.Buf.PutBytes(_85_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -289,20 +289,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _109_k uint64
-	var _ = _109_k
-	_109_k = objectsm.Companion_Default___.Key(a, off)
-	var _110_ok bool
-	var _ = _110_ok
-	var _out139 bool
-	var _ = _out139
-	_out139 = _this.Lock(_109_k, true)
-	_110_ok = _out139
-	if !_110_ok {
+	var _87_k uint64
+	var _ = _87_k
+	_87_k = objectsm.Companion_Default___.Key(a, off)
+	var _88_ok bool
+	var _ = _88_ok
+	var _out113 bool
+	var _ = _out113
+	_out113 = _this.Lock(_87_k, true)
+	_88_ok = _out113
+	if !_88_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_109_k, b)
+	_this.Buf.PutBit(_87_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

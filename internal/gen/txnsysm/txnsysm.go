@@ -118,50 +118,50 @@ func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64
 	for true {
 		s.J.Mu.Lock()
 		Companion_Default___.TYield(s, o)
-		var _86_x *dbytes.Blk
-		var _ = _86_x
-		var _87_t uint64
-		var _ = _87_t
-		var _out118 *dbytes.Blk
-		var _ = _out118
-		var _out119 uint64
-		var _ = _out119
-		_out118, _out119 = s.J.Lookup(a)
-		_86_x = _out118
-		_87_t = _out119
+		var _64_x *dbytes.Blk
+		var _ = _64_x
+		var _65_t uint64
+		var _ = _65_t
+		var _out92 *dbytes.Blk
+		var _ = _out92
+		var _out93 uint64
+		var _ = _out93
+		_out92, _out93 = s.J.Lookup(a)
+		_64_x = _out92
+		_65_t = _out93
 		s.J.Mu.Unlock()
-		if _86_x != (*dbytes.Blk)(nil) {
-			b = _86_x
+		if _64_x != (*dbytes.Blk)(nil) {
+			b = _64_x
 			return b
 		}
 		Companion_Default___.TYield(s, o)
-		var _88_ok bool
-		var _ = _88_ok
-		var _89_c *dbytes.Blk
-		var _ = _89_c
-		var _out120 bool
-		var _ = _out120
-		var _out121 *dbytes.Blk
-		var _ = _out121
-		_out120, _out121 = s.J.ReadDisk(a, _87_t)
-		_88_ok = _out120
-		_89_c = _out121
-		if !_88_ok {
+		var _66_ok bool
+		var _ = _66_ok
+		var _67_c *dbytes.Blk
+		var _ = _67_c
+		var _out94 bool
+		var _ = _out94
+		var _out95 *dbytes.Blk
+		var _ = _out95
+		_out94, _out95 = s.J.ReadDisk(a, _65_t)
+		_66_ok = _out94
+		_67_c = _out95
+		if !_66_ok {
 			b = (*dbytes.Blk)(nil)
 			return b
 		}
 		Companion_Default___.TYield(s, o)
 		s.J.Mu.Lock()
 		Companion_Default___.TYield(s, o)
-		var _90_y *dbytes.Blk
-		var _ = _90_y
-		var _out122 *dbytes.Blk
-		var _ = _out122
-		_out122 = s.J.Lookup2(a, _87_t, _89_c)
-		_90_y = _out122
+		var _68_y *dbytes.Blk
+		var _ = _68_y
+		var _out96 *dbytes.Blk
+		var _ = _out96
+		_out96 = s.J.Lookup2(a, _65_t, _67_c)
+		_68_y = _out96
 		s.J.Mu.Unlock()
-		if _90_y != (*dbytes.Blk)(nil) {
-			b = _90_y
+		if _68_y != (*dbytes.Blk)(nil) {
+			b = _68_y
 			return b
 		}
 		Companion_Default___.TYield(s, o)
