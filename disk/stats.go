@@ -1,11 +1,15 @@
 package disk
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
-// Stats wraps a Disk and counts what passes through.
+// Stats wraps a Disk, and counts and times what passes through.
 type Stats struct {
 	Disk
 	reads, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
+	readTime, writeTime, barrierTime                   atomic.Int64 // nanoseconds
 }
 
 // Counts are the numbers of a Stats since it was made. Failed operations count.
@@ -13,6 +17,9 @@ type Counts struct {
 	Reads, ReadBlocks     uint64 // calls of ReadAt, and the blocks they asked for
 	Writes, WrittenBlocks uint64 // calls of WriteAt, and the blocks they gave
 	Barriers              uint64
+
+	// Time spent within the calls; that of calls side by side adds up.
+	ReadTime, WriteTime, BarrierTime time.Duration
 }
 
 // NewStats returns d with counters.
@@ -24,11 +31,14 @@ func (s *Stats) Counts() Counts {
 		Reads: s.reads.Load(), ReadBlocks: s.readBlocks.Load(),
 		Writes: s.writes.Load(), WrittenBlocks: s.writtenBlocks.Load(),
 		Barriers: s.barriers.Load(),
+		ReadTime: time.Duration(s.readTime.Load()), WriteTime: time.Duration(s.writeTime.Load()),
+		BarrierTime: time.Duration(s.barrierTime.Load()),
 	}
 }
 
 // ReadAt implements Disk.
 func (s *Stats) ReadAt(a uint64, bufs [][]byte) error {
+	defer timed(&s.readTime, time.Now())
 	s.reads.Add(1)
 	s.readBlocks.Add(uint64(len(bufs)))
 	return s.Disk.ReadAt(a, bufs)
@@ -36,6 +46,7 @@ func (s *Stats) ReadAt(a uint64, bufs [][]byte) error {
 
 // WriteAt implements Disk.
 func (s *Stats) WriteAt(a uint64, bufs [][]byte) error {
+	defer timed(&s.writeTime, time.Now())
 	s.writes.Add(1)
 	s.writtenBlocks.Add(uint64(len(bufs)))
 	return s.Disk.WriteAt(a, bufs)
@@ -43,6 +54,9 @@ func (s *Stats) WriteAt(a uint64, bufs [][]byte) error {
 
 // Barrier implements Disk.
 func (s *Stats) Barrier() error {
+	defer timed(&s.barrierTime, time.Now())
 	s.barriers.Add(1)
 	return s.Disk.Barrier()
 }
+
+func timed(total *atomic.Int64, begin time.Time) { total.Add(int64(time.Since(begin))) }
