@@ -37,6 +37,7 @@ type conn struct {
 	mu       sync.Mutex
 	changed  sync.Cond // inFlight or queued went down
 	inFlight int       // calls on other goroutines whose reply is not written
+	held     int       // bytes of the budget they took
 	queue    []outgoing
 	spare    []outgoing // an empty queue, for next time
 	queued   int        // bytes in queue
@@ -259,16 +260,17 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) 
 		size += proc.Weight(args)
 	}
 	c.mu.Lock()
-	if c.inFlight >= c.s.cfg.MaxInFlight {
+	if c.full(size) {
 		c.mu.Unlock()
 		c.flush()
 		c.mu.Lock()
-		for c.inFlight >= c.s.cfg.MaxInFlight {
+		for c.full(size) {
 			c.changed.Wait()
 		}
 		c.woke = time.Now()
 	}
 	c.inFlight++
+	c.held += size
 	c.mu.Unlock()
 	if !c.s.budget.try(size) {
 		c.flush()
@@ -281,6 +283,13 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) 
 	t.chunk.hold()
 	t.call.Args, t.call.Cred, t.call.Peer = args, cred, c.call.Peer
 	c.s.work.start(t)
+}
+
+// full tells if a call that holds size bytes has to wait for others of this
+// connection. One connection gets a quarter of the budget, so that a peer that
+// does not take its replies does not stop the others.
+func (c *conn) full(size int) bool {
+	return c.inFlight >= c.s.cfg.MaxInFlight || c.inFlight > 0 && c.held+size > c.s.cfg.MaxBytes/4
 }
 
 // task is a call on its way to, or on, another goroutine.
@@ -355,6 +364,7 @@ func (c *conn) send(o outgoing) {
 		}
 		for i, o := range batch {
 			c.inFlight -= o.calls
+			c.held -= o.bytes
 			if o.bytes > 0 {
 				c.s.budget.give(o.bytes)
 			}

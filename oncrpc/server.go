@@ -17,7 +17,7 @@ type Config struct {
 
 	MaxConns    int // connections at a time, default 1024; more are closed at once
 	MaxInFlight int // calls in progress per connection, default 64
-	MaxBytes    int // held by calls in progress, over all connections, default 48 MiB
+	MaxBytes    int // held by calls in progress, over all connections, default 16 MiB
 
 	IdleTimeout   time.Duration // without a call, default 10 minutes
 	RecordTimeout time.Duration // from a record's first byte to its last, default 1 minute
@@ -52,7 +52,7 @@ func NewServer(cfg Config) *Server {
 	}
 	setDefault(&cfg.MaxConns, 1024)
 	setDefault(&cfg.MaxInFlight, 64)
-	setDefault(&cfg.MaxBytes, 48<<20)
+	setDefault(&cfg.MaxBytes, 16<<20)
 	setDefault(&cfg.IdleTimeout, 10*time.Minute)
 	setDefault(&cfg.RecordTimeout, time.Minute)
 	setDefault(&cfg.WriteTimeout, time.Minute)
