@@ -18,8 +18,9 @@ module CreateOpM {
 
   // Can name be made in directory dino? found: it is there already (ino), and keep
   // wants to use what is there; else that is EXIST. bad is an error in the arguments.
+  // hint is for Enter.
   method Vacant(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, bad: uint32, a: Sattr, keep: bool)
-    returns (st: uint32, dir: Bytes?, found: bool, ino: uint64)
+    returns (st: uint32, dir: Bytes?, found: bool, ino: uint64, hint: uint64)
     requires d.Valid() && txn.jrnl == d.fs.jrnl
     ensures dir != null ==> fresh(dir)
     ensures st == 0 ==> OkIno(d.fs.geo, dino) && dino in d.dirs && OkName(name.data) && bad == 0
@@ -27,7 +28,7 @@ module CreateOpM {
     ensures st == 0 && found ==> keep && d.dirs[dino][name.data] == ino && OkIno(d.fs.geo, ino)
     ensures st == 0 && a.hasSize ==> a.size as int <= MAXFILE as int
   {
-    found, ino := false, 0;
+    found, ino, hint := false, 0, 0;
     var dots: uint32;
     st, dir, dots := OpenDir(txn, d, dino, dgen, name, true);
     if st != 0 { return; }
@@ -37,7 +38,7 @@ module CreateOpM {
     if st != 0 { return; }
     var x := May(c, dir, MAYX);
     if !x { st := ACCES; return; }
-    found, ino := d.Lookup(txn, dino, name, true);
+    found, ino, hint := d.LookupHint(txn, dino, name, true);
     if found && keep { return; }
     var w := May(c, dir, MAYW);
     if !w { st := ACCES; return; }
@@ -70,7 +71,7 @@ module CreateOpM {
   }
 
   // Enter a new inode into its directory, and read both back for the reply.
-  method Enter(txn: Txn, d: DirFs, dino: uint64, name: Bytes, ino: uint64, sub: bool, s: uint64, ns: uint32)
+  method Enter(txn: Txn, d: DirFs, dino: uint64, name: Bytes, hint: uint64, ino: uint64, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes, after: Bytes)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && OkIno(d.fs.geo, ino)
@@ -81,7 +82,7 @@ module CreateOpM {
     ensures st == 0 ==> |node.data| == 256 && ino in d.fs.metas && M(node.data) == d.fs.metas[ino]
     ensures st == 0 ==> |after.data| == 256 && dino in d.fs.metas && M(after.data) == d.fs.metas[dino]
   {
-    var ok := d.Insert(txn, dino, name, ino);
+    var ok := d.InsertAt(txn, dino, name, ino, hint);
     node := NewBytes(0);
     after := node;
     if !ok { st := NOSPC; return; }
@@ -106,7 +107,8 @@ module CreateOpM {
   {
     node, after, later := null, null, false;
     var found: bool;
-    st, before, found, ino := Vacant(txn, d, c, dino, dgen, name, if how > EXCLUSIVE then INVAL else 0, a, how != GUARDED);
+    var hint: uint64;
+    st, before, found, ino, hint := Vacant(txn, d, c, dino, dgen, name, if how > EXCLUSIVE then INVAL else 0, a, how != GUARDED);
     if st != 0 { return; }
     if found {
       var p: Bytes;
@@ -124,7 +126,7 @@ module CreateOpM {
       st, later := Resize(txn, d, ino, a.size);
       if st != 0 { return; }
     }
-    st, node, after := Enter(txn, d, dino, name, ino, false, s, ns);
+    st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
   }
 
   // CREATE of a name that is there
@@ -171,11 +173,12 @@ module CreateOpM {
     node, after, ino := null, null, 0;
     var found: bool;
     var x: uint64;
-    st, before, found, x := Vacant(txn, d, c, dino, dgen, name, 0, a, false);
+    var hint: uint64;
+    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, 0, a, false);
     if st != 0 { return; }
     st, ino := NewNode(txn, d, c, dino, before, DIR, a, 493, s, ns);
     if st != 0 { return; }
-    st, node, after := Enter(txn, d, dino, name, ino, true, s, ns);
+    st, node, after := Enter(txn, d, dino, name, hint, ino, true, s, ns);
   }
 
   // the target is stored as the link's data, 1 to 4095 bytes; a has no mode (links have 0777) and no size
@@ -190,16 +193,17 @@ module CreateOpM {
     node, after, ino := null, null, 0;
     var found: bool;
     var x: uint64;
+    var hint: uint64;
     var len: uint64 := target.Len();
     var bad: uint32 := if len == 0 then INVAL else if len > 4095 then NAMETOOLONG else 0;
-    st, before, found, x := Vacant(txn, d, c, dino, dgen, name, bad, a, false);
+    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, a, false);
     if st != 0 { return; }
     st, ino := NewNode(txn, d, c, dino, before, LNK, a, 511, s, ns);
     if st != 0 { return; }
     var ok := d.Write(txn, ino, 0, target, 0, len);
     if !ok { st := NOSPC; return; }
     assert d.fs.files[ino] == target.data;
-    st, node, after := Enter(txn, d, dino, name, ino, false, s, ns);
+    st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
   }
 
   // devices (root only), FIFOs and sockets; a has no size, here and in Mkdir
@@ -213,9 +217,10 @@ module CreateOpM {
     node, after, ino := null, null, 0;
     var found: bool;
     var x: uint64;
+    var hint: uint64;
     var dev := ty == BLK || ty == CHR;
     var bad: uint32 := if !dev && ty != SOCK && ty != FIFO then BADTYPE else if dev && c.uid != 0 then PERM else 0;
-    st, before, found, x := Vacant(txn, d, c, dino, dgen, name, bad, a, false);
+    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, a, false);
     if st != 0 { return; }
     st, ino := NewNode(txn, d, c, dino, before, ty, a, 420, s, ns);
     if st != 0 { return; }
@@ -224,6 +229,6 @@ module CreateOpM {
       SetRdev(ip, maj, min);
       d.PutInode(txn, ino, ip);
     }
-    st, node, after := Enter(txn, d, dino, name, ino, false, s, ns);
+    st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
   }
 }

@@ -96,11 +96,11 @@ module RemoveOpM {
     if ty == DIR { st := INVAL; return; }
     var w := May(c, before, MAYW + MAYX);
     if !w { st := ACCES; return; }
-    var found, x := d.Lookup(txn, dino, name, true);
+    var found, x, hint := d.LookupHint(txn, dino, name, true);
     if found { st := EXIST; return; }
     var nl := GetNlink(ip);
     if nl >= MAXLINK { st := MLINK; return; }
-    var ok := d.Insert(txn, dino, name, ino);
+    var ok := d.InsertAt(txn, dino, name, ino, hint);
     if !ok { st := NOSPC; return; }
     node := SetLinks(txn, d, ino, nl + 1, s, ns);
     after := Touch(txn, d, dino, s, ns);

@@ -25,6 +25,23 @@ module RenameOpM {
     a[fd := DirDel(a[fd], fn)]
   }
 
+  // What a rename makes of the directories a: nothing when both names are of one
+  // file; else the entry moves, and what it replaced (an empty directory, if it is
+  // a directory) loses its name and, perhaps, its inode.
+  predicate Renamed(a: Dirs, b: Dirs, fd: uint64, fn: seq<byte>, td: uint64, tn: seq<byte>)
+  {
+    fd in a && td in a && fn in a[fd] &&
+    if tn !in a[td] then b == Moved(a, fd, fn, td, tn)
+    else if a[fd][fn] == a[td][tn] then b == a
+    else Replaced(a, b, fd, fn, td, tn, a[fd][fn], a[td][tn])
+  }
+  predicate Replaced(a: Dirs, b: Dirs, fd: uint64, fn: seq<byte>, td: uint64, tn: seq<byte>, src: uint64, dst: uint64)
+    requires fd in a && td in a && fn in a[fd]
+  {
+    (src in a <==> dst in a) && (dst in a ==> a[dst] == map[]) &&
+    (b == Without(Moved(a, fd, fn, td, tn), dst, false) || b == Without(Moved(a, fd, fn, td, tn), dst, true))
+  }
+
   // Is directory x the directory top or below it? st != 0: the parents do not lead to the root.
   method Below(txn: Txn, d: DirFs, x: uint64, top: uint64) returns (st: uint32, below: bool)
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, x)
@@ -104,20 +121,6 @@ module RenameOpM {
     }
   }
 
-  // A directory has a new parent: its "..", and the link counts of both parents.
-  method Reparent(txn: Txn, d: DirFs, src: uint64, fino: uint64, tino: uint64, s: uint64, ns: uint32) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino)
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.fs.files == old(d.fs.files)
-  {
-    var ip := d.fs.GetInode(txn, src, true);
-    SetParent(ip, tino);
-    d.PutInode(txn, src, ip);
-    st := AddLink(txn, d, fino, false, s, ns);
-    if st != 0 { return; }
-    st := AddLink(txn, d, tino, true, s, ns);
-  }
-
   // Both names are of one file (done), or the rename may be made: src (a
   // directory if ty is DIR) takes the place of dst, if found.
   method Check(txn: Txn, d: DirFs, c: Cred, fino: uint64, fdir: Bytes, fname: Bytes, tino: uint64, tdir: Bytes, tname: Bytes)
@@ -156,24 +159,56 @@ module RenameOpM {
     st, dty := Target(txn, d, c, tino, tdir, tname, ty, found, dst);
   }
 
-  method Rename(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
-    returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
+  // A directory has a new parent: its "..", and the link counts of both parents.
+  method Reparent(txn: Txn, d: DirFs, src: uint64, fino: uint64, tino: uint64, s: uint64, ns: uint32) returns (st: uint32)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> d.Valid() && fino in old(d.dirs) && tino in old(d.dirs) && fname.data in old(d.dirs)[fino]
-    ensures st == 0 ==> var src := old(d.dirs)[fino][fname.data];
-      if tname.data in old(d.dirs)[tino] && old(d.dirs)[tino][tname.data] == src then d.dirs == old(d.dirs)
-      else if tname.data in old(d.dirs)[tino] then
-        var dst := old(d.dirs)[tino][tname.data];
-        (src in old(d.dirs) <==> dst in old(d.dirs)) && (dst in old(d.dirs) ==> old(d.dirs)[dst] == map[]) &&
-        (d.dirs == Without(Moved(old(d.dirs), fino, fname.data, tino, tname.data), dst, false) ||
-         d.dirs == Without(Moved(old(d.dirs), fino, fname.data, tino, tname.data), dst, true))
-      else d.dirs == Moved(old(d.dirs), fino, fname.data, tino, tname.data)
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino)
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.fs.files == old(d.fs.files)
   {
-    fbefore, fafter, tbefore, tafter, later := null, null, null, null, false;
-    st, fbefore := OpenDirHandle(txn, d, fino, fgen, true);
+    var ip := d.fs.GetInode(txn, src, true);
+    SetParent(ip, tino);
+    d.PutInode(txn, src, ip);
+    st := AddLink(txn, d, fino, false, s, ns);
+    if st != 0 { return; }
+    st := AddLink(txn, d, tino, true, s, ns);
+  }
+
+  // The link counts, "..", and time stamps that go with a rename. sub: the entry
+  // that was replaced was a directory.
+  method Finish(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool, s: uint64, ns: uint32)
+    returns (st: uint32, fafter: Bytes, tafter: Bytes)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino)
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.fs.files == old(d.fs.files)
+  {
+    st := 0;
+    fafter := NewBytes(0);
+    tafter := fafter;
+    if sub {
+      st := AddLink(txn, d, tino, false, s, ns);
+      if st != 0 { return; }
+    }
+    if dir && fino != tino {
+      st := Reparent(txn, d, src, fino, tino, s, ns);
+      if st != 0 { return; }
+    }
+    Stamp(txn, d, src, s, ns);
+    fafter := Touch(txn, d, fino, s, ns);
+    tafter := Touch(txn, d, tino, s, ns);
+    if fino == tino { fafter := tafter; }
+  }
+
+  // both handles and both names
+  method OpenBoth(txn: Txn, d: DirFs, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes)
+    returns (st: uint32, fdir: Bytes?, tdir: Bytes?)
+    requires d.Valid() && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && fino in d.dirs && tino in d.dirs
+    ensures st == 0 ==> OkName(fname.data) && OkName(tname.data)
+    ensures st == 0 ==> fdir != null && tdir != null && |fdir.data| == 256 && |tdir.data| == 256
+  {
+    st, fdir := OpenDirHandle(txn, d, fino, fgen, true);
     var tst: uint32;
-    tst, tbefore := OpenDirHandle(txn, d, tino, tgen, true);
+    tst, tdir := OpenDirHandle(txn, d, tino, tgen, true);
     if st != 0 { return; }
     if tst != 0 { st := tst; return; }
     var fdots: uint32;
@@ -181,40 +216,39 @@ module RenameOpM {
     st, fdots := NameStatus(fname);
     if st != 0 { return; }
     st, tdots := NameStatus(tname);
+    if st == 0 && (fdots != 0 || tdots != 0) { st := INVAL; }
+  }
+
+  // later: the background has work
+  method Rename(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> d.Valid() && Renamed(old(d.dirs), d.dirs, fino, fname.data, tino, tname.data)
+  {
+    fafter, tafter, later := null, null, false;
+    st, fbefore, tbefore := OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname);
     if st != 0 { return; }
-    if fdots != 0 || tdots != 0 { st := INVAL; return; }
     var done: bool; var found: bool;
     var src: uint64; var dst: uint64;
     var ty: uint32; var dty: uint32;
     st, done, src, ty, found, dst, dty := Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname);
     if st != 0 { return; }
     if done { fafter, tafter := fbefore, tbefore; return; }
+    ghost var a := d.dirs;
     var freed: bool;
     st, freed, later := Move(txn, d, fino, fname, tino, tname, src, found, dst, s, ns);
     if st != 0 { return; }
-    ghost var after := d.dirs;
-    if found && dty == DIR {
-      st := AddLink(txn, d, tino, false, s, ns);
-      if st != 0 { return; }
-    }
-    if ty == DIR && fino != tino {
-      st := Reparent(txn, d, src, fino, tino, s, ns);
-      if st != 0 { return; }
-    }
-    st := Stamp(txn, d, src, s, ns);
-    fafter := Touch(txn, d, fino, s, ns);
-    tafter := Touch(txn, d, tino, s, ns);
-    if fino == tino { fafter := tafter; }
-    assert d.dirs == after;
+    assert Renamed(a, d.dirs, fino, fname.data, tino, tname.data);
+    st, fafter, tafter := Finish(txn, d, fino, tino, src, ty == DIR, found && dty == DIR, s, ns);
   }
 
   // ctime of an inode
-  method Stamp(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (st: uint32)
+  method Stamp(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
-    ensures st == 0 && d.Valid() && d.dirs == old(d.dirs) && d.fs.files == old(d.fs.files)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.fs.files == old(d.fs.files)
   {
-    st := 0;
     var ip := d.fs.GetInode(txn, ino, true);
     SetCtime(ip, s, ns);
     d.PutInode(txn, ino, ip);

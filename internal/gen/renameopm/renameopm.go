@@ -207,30 +207,6 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	}
 	return st, freed, later
 }
-func (_this *CompanionStruct_Default___) Reparent(txn *dtxn.Txn, d *dirfsm.DirFs, src uint64, fino uint64, tino uint64, s uint64, ns uint32) uint32 {
-	var st uint32 = 0
-	var _ = st
-	var _536_ip *dbytes.Bytes
-	var _ = _536_ip
-	var _out674 *dbytes.Bytes
-	var _ = _out674
-	_out674 = d.Fs.GetInode(txn, src, true)
-	_536_ip = _out674
-	inodem.Companion_Default___.SetParent(_536_ip, tino)
-	d.PutInode(txn, src, _536_ip)
-	var _out675 uint32
-	var _ = _out675
-	_out675 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-	st = _out675
-	if st != uint32(0) {
-		return st
-	}
-	var _out676 uint32
-	var _ = _out676
-	_out676 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-	st = _out676
-	return st
-}
 func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, fino uint64, fdir *dbytes.Bytes, fname *dbytes.Bytes, tino uint64, tdir *dbytes.Bytes, tname *dbytes.Bytes) (uint32, bool, uint64, uint32, bool, uint64, uint32) {
 	var st uint32 = 0
 	var _ = st
@@ -247,108 +223,233 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dty uint32 = 0
 	var _ = dty
 	done, src, ty, found, dst, dty = false, uint64(0), uint32(0), false, uint64(0), uint32(0)
-	var _537_wf bool
-	var _ = _537_wf
-	var _out677 bool
-	var _ = _out677
-	_out677 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_537_wf = _out677
-	var _538_wt bool
-	var _ = _538_wt
-	var _out678 bool
-	var _ = _out678
-	_out678 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_538_wt = _out678
-	if !_537_wf || !_538_wt {
+	var _536_wf bool
+	var _ = _536_wf
+	var _out674 bool
+	var _ = _out674
+	_out674 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_536_wf = _out674
+	var _537_wt bool
+	var _ = _537_wt
+	var _out675 bool
+	var _ = _out675
+	_out675 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_537_wt = _out675
+	if !_536_wf || !_537_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, ty, found, dst, dty
 	}
-	var _539_there bool = false
-	var _ = _539_there
-	var _out679 bool
-	var _ = _out679
-	var _out680 uint64
-	var _ = _out680
-	_out679, _out680 = d.Lookup(txn, fino, fname, true)
-	_539_there = _out679
-	src = _out680
-	if !_539_there {
+	var _538_there bool = false
+	var _ = _538_there
+	var _out676 bool
+	var _ = _out676
+	var _out677 uint64
+	var _ = _out677
+	_out676, _out677 = d.Lookup(txn, fino, fname, true)
+	_538_there = _out676
+	src = _out677
+	if !_538_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, ty, found, dst, dty
 	}
-	var _out681 bool
-	var _ = _out681
-	var _out682 uint64
-	var _ = _out682
-	_out681, _out682 = d.Lookup(txn, tino, tname, true)
-	found = _out681
-	dst = _out682
+	var _out678 bool
+	var _ = _out678
+	var _out679 uint64
+	var _ = _out679
+	_out678, _out679 = d.Lookup(txn, tino, tname, true)
+	found = _out678
+	dst = _out679
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, ty, found, dst, dty
 	}
-	var _540_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _540_ip
-	var _out683 uint32
-	var _ = _out683
-	var _out684 *dbytes.Bytes
-	var _ = _out684
-	_out683, _out684 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out683
-	_540_ip = _out684
+	var _539_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _539_ip
+	var _out680 uint32
+	var _ = _out680
+	var _out681 *dbytes.Bytes
+	var _ = _out681
+	_out680, _out681 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out680
+	_539_ip = _out681
 	if st != uint32(0) {
 		return st, done, src, ty, found, dst, dty
 	}
-	var _out685 uint32
-	var _ = _out685
-	_out685 = inodem.Companion_Default___.GetTy(_540_ip)
-	ty = _out685
-	var _541_no bool
-	var _ = _541_no
-	var _out686 bool
-	var _ = _out686
-	_out686 = accessm.Companion_Default___.Sticky(c, fdir, _540_ip)
-	_541_no = _out686
-	if _541_no {
+	var _out682 uint32
+	var _ = _out682
+	_out682 = inodem.Companion_Default___.GetTy(_539_ip)
+	ty = _out682
+	var _540_no bool
+	var _ = _540_no
+	var _out683 bool
+	var _ = _out683
+	_out683 = accessm.Companion_Default___.Sticky(c, fdir, _539_ip)
+	_540_no = _out683
+	if _540_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, ty, found, dst, dty
 	}
 	if ty == accessm.Companion_Default___.DIR() {
-		var _542_below bool = false
-		var _ = _542_below
-		var _out687 uint32
-		var _ = _out687
-		var _out688 bool
-		var _ = _out688
-		_out687, _out688 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out687
-		_542_below = _out688
+		var _541_below bool = false
+		var _ = _541_below
+		var _out684 uint32
+		var _ = _out684
+		var _out685 bool
+		var _ = _out685
+		_out684, _out685 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out684
+		_541_below = _out685
 		if st != uint32(0) {
 			return st, done, src, ty, found, dst, dty
 		}
-		if _542_below {
+		if _541_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, done, src, ty, found, dst, dty
 		}
-		var _543_w bool
-		var _ = _543_w
-		var _out689 bool
-		var _ = _out689
-		_out689 = accessm.Companion_Default___.May(c, _540_ip, accessm.Companion_Default___.MAYW())
-		_543_w = _out689
-		if fino != tino && !_543_w {
+		var _542_w bool
+		var _ = _542_w
+		var _out686 bool
+		var _ = _out686
+		_out686 = accessm.Companion_Default___.May(c, _539_ip, accessm.Companion_Default___.MAYW())
+		_542_w = _out686
+		if fino != tino && !_542_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, done, src, ty, found, dst, dty
 		}
 	}
+	var _out687 uint32
+	var _ = _out687
+	var _out688 uint32
+	var _ = _out688
+	_out687, _out688 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, ty, found, dst)
+	st = _out687
+	dty = _out688
+	return st, done, src, ty, found, dst, dty
+}
+func (_this *CompanionStruct_Default___) Reparent(txn *dtxn.Txn, d *dirfsm.DirFs, src uint64, fino uint64, tino uint64, s uint64, ns uint32) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var _543_ip *dbytes.Bytes
+	var _ = _543_ip
+	var _out689 *dbytes.Bytes
+	var _ = _out689
+	_out689 = d.Fs.GetInode(txn, src, true)
+	_543_ip = _out689
+	inodem.Companion_Default___.SetParent(_543_ip, tino)
+	d.PutInode(txn, src, _543_ip)
 	var _out690 uint32
 	var _ = _out690
+	_out690 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+	st = _out690
+	if st != uint32(0) {
+		return st
+	}
 	var _out691 uint32
 	var _ = _out691
-	_out690, _out691 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, ty, found, dst)
-	st = _out690
-	dty = _out691
-	return st, done, src, ty, found, dst, dty
+	_out691 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+	st = _out691
+	return st
+}
+func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
+	var st uint32 = 0
+	var _ = st
+	var fafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = fafter
+	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = tafter
+	st = uint32(0)
+	var _out692 *dbytes.Bytes
+	var _ = _out692
+	_out692 = dbytes.NewBytes(uint64(0))
+	fafter = _out692
+	tafter = fafter
+	if sub {
+		var _out693 uint32
+		var _ = _out693
+		_out693 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out693
+		if st != uint32(0) {
+			return st, fafter, tafter
+		}
+	}
+	if dir && fino != tino {
+		var _out694 uint32
+		var _ = _out694
+		_out694 = Companion_Default___.Reparent(txn, d, src, fino, tino, s, ns)
+		st = _out694
+		if st != uint32(0) {
+			return st, fafter, tafter
+		}
+	}
+	Companion_Default___.Stamp(txn, d, src, s, ns)
+	var _out695 *dbytes.Bytes
+	var _ = _out695
+	_out695 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out695
+	var _out696 *dbytes.Bytes
+	var _ = _out696
+	_out696 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out696
+	if fino == tino {
+		fafter = tafter
+	}
+	return st, fafter, tafter
+}
+func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
+	var st uint32 = 0
+	var _ = st
+	var fdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = fdir
+	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = tdir
+	var _out697 uint32
+	var _ = _out697
+	var _out698 *dbytes.Bytes
+	var _ = _out698
+	_out697, _out698 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out697
+	fdir = _out698
+	var _544_tst uint32 = 0
+	var _ = _544_tst
+	var _out699 uint32
+	var _ = _out699
+	var _out700 *dbytes.Bytes
+	var _ = _out700
+	_out699, _out700 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_544_tst = _out699
+	tdir = _out700
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	if _544_tst != uint32(0) {
+		st = _544_tst
+		return st, fdir, tdir
+	}
+	var _545_fdots uint32 = 0
+	var _ = _545_fdots
+	var _546_tdots uint32 = 0
+	var _ = _546_tdots
+	var _out701 uint32
+	var _ = _out701
+	var _out702 uint32
+	var _ = _out702
+	_out701, _out702 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out701
+	_545_fdots = _out702
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out703 uint32
+	var _ = _out703
+	var _out704 uint32
+	var _ = _out704
+	_out703, _out704 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out703
+	_546_tdots = _out704
+	if st == uint32(0) && (_545_fdots != uint32(0) || _546_tdots != uint32(0)) {
+		st = accessm.Companion_Default___.INVAL()
+	}
+	return st, fdir, tdir
 }
 func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -363,56 +464,18 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = tafter
 	var later bool = false
 	var _ = later
-	fbefore, fafter, tbefore, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out692 uint32
-	var _ = _out692
-	var _out693 *dbytes.Bytes
-	var _ = _out693
-	_out692, _out693 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out692
-	fbefore = _out693
-	var _544_tst uint32 = 0
-	var _ = _544_tst
-	var _out694 uint32
-	var _ = _out694
-	var _out695 *dbytes.Bytes
-	var _ = _out695
-	_out694, _out695 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_544_tst = _out694
-	tbefore = _out695
+	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
+	var _out705 uint32
+	var _ = _out705
+	var _out706 *dbytes.Bytes
+	var _ = _out706
+	var _out707 *dbytes.Bytes
+	var _ = _out707
+	_out705, _out706, _out707 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out705
+	fbefore = _out706
+	tbefore = _out707
 	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _544_tst != uint32(0) {
-		st = _544_tst
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _545_fdots uint32 = 0
-	var _ = _545_fdots
-	var _546_tdots uint32 = 0
-	var _ = _546_tdots
-	var _out696 uint32
-	var _ = _out696
-	var _out697 uint32
-	var _ = _out697
-	_out696, _out697 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out696
-	_545_fdots = _out697
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _out698 uint32
-	var _ = _out698
-	var _out699 uint32
-	var _ = _out699
-	_out698, _out699 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out698
-	_546_tdots = _out699
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _545_fdots != uint32(0) || _546_tdots != uint32(0) {
-		st = accessm.Companion_Default___.INVAL()
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
 	var _547_done bool = false
@@ -427,28 +490,28 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = _551_ty
 	var _552_dty uint32 = 0
 	var _ = _552_dty
-	var _out700 uint32
-	var _ = _out700
-	var _out701 bool
-	var _ = _out701
-	var _out702 uint64
-	var _ = _out702
-	var _out703 uint32
-	var _ = _out703
-	var _out704 bool
-	var _ = _out704
-	var _out705 uint64
-	var _ = _out705
-	var _out706 uint32
-	var _ = _out706
-	_out700, _out701, _out702, _out703, _out704, _out705, _out706 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out700
-	_547_done = _out701
-	_549_src = _out702
-	_551_ty = _out703
-	_548_found = _out704
-	_550_dst = _out705
-	_552_dty = _out706
+	var _out708 uint32
+	var _ = _out708
+	var _out709 bool
+	var _ = _out709
+	var _out710 uint64
+	var _ = _out710
+	var _out711 uint32
+	var _ = _out711
+	var _out712 bool
+	var _ = _out712
+	var _out713 uint64
+	var _ = _out713
+	var _out714 uint32
+	var _ = _out714
+	_out708, _out709, _out710, _out711, _out712, _out713, _out714 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out708
+	_547_done = _out709
+	_549_src = _out710
+	_551_ty = _out711
+	_548_found = _out712
+	_550_dst = _out713
+	_552_dty = _out714
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -458,67 +521,40 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	}
 	var _553_freed bool = false
 	var _ = _553_freed
-	var _out707 uint32
-	var _ = _out707
-	var _out708 bool
-	var _ = _out708
-	var _out709 bool
-	var _ = _out709
-	_out707, _out708, _out709 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _549_src, _548_found, _550_dst, s, ns)
-	st = _out707
-	_553_freed = _out708
-	later = _out709
+	var _out715 uint32
+	var _ = _out715
+	var _out716 bool
+	var _ = _out716
+	var _out717 bool
+	var _ = _out717
+	_out715, _out716, _out717 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _549_src, _548_found, _550_dst, s, ns)
+	st = _out715
+	_553_freed = _out716
+	later = _out717
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _548_found && _552_dty == accessm.Companion_Default___.DIR() {
-		var _out710 uint32
-		var _ = _out710
-		_out710 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out710
-		if st != uint32(0) {
-			return st, fbefore, fafter, tbefore, tafter, later
-		}
-	}
-	if _551_ty == accessm.Companion_Default___.DIR() && fino != tino {
-		var _out711 uint32
-		var _ = _out711
-		_out711 = Companion_Default___.Reparent(txn, d, _549_src, fino, tino, s, ns)
-		st = _out711
-		if st != uint32(0) {
-			return st, fbefore, fafter, tbefore, tafter, later
-		}
-	}
-	var _out712 uint32
-	var _ = _out712
-	_out712 = Companion_Default___.Stamp(txn, d, _549_src, s, ns)
-	st = _out712
-	var _out713 *dbytes.Bytes
-	var _ = _out713
-	_out713 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out713
-	var _out714 *dbytes.Bytes
-	var _ = _out714
-	_out714 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out714
-	if fino == tino {
-		fafter = tafter
-	}
+	var _out718 uint32
+	var _ = _out718
+	var _out719 *dbytes.Bytes
+	var _ = _out719
+	var _out720 *dbytes.Bytes
+	var _ = _out720
+	_out718, _out719, _out720 = Companion_Default___.Finish(txn, d, fino, tino, _549_src, _551_ty == accessm.Companion_Default___.DIR(), _548_found && _552_dty == accessm.Companion_Default___.DIR(), s, ns)
+	st = _out718
+	fafter = _out719
+	tafter = _out720
 	return st, fbefore, fafter, tbefore, tafter, later
 }
-func (_this *CompanionStruct_Default___) Stamp(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) uint32 {
-	var st uint32 = 0
-	var _ = st
-	st = uint32(0)
+func (_this *CompanionStruct_Default___) Stamp(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) {
 	var _554_ip *dbytes.Bytes
 	var _ = _554_ip
-	var _out715 *dbytes.Bytes
-	var _ = _out715
-	_out715 = d.Fs.GetInode(txn, ino, true)
-	_554_ip = _out715
+	var _out721 *dbytes.Bytes
+	var _ = _out721
+	_out721 = d.Fs.GetInode(txn, ino, true)
+	_554_ip = _out721
 	inodem.Companion_Default___.SetCtime(_554_ip, s, ns)
 	d.PutInode(txn, ino, _554_ip)
-	return st
 }
 
 // End of class Default__
