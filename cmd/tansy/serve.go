@@ -25,6 +25,11 @@ import (
 // flight, blocks not yet written home, the Go run time (bytes).
 const overhead = 64 << 20
 
+// slack is the part of overhead that Go's memory limit does not see or may
+// overshoot: the program itself, and what is allocated while the garbage
+// collector runs (bytes).
+const slack = 20 << 20
+
 // drain is how long a stopping server waits for the requests in flight.
 const drain = 10 * time.Second
 
@@ -51,7 +56,7 @@ func serve(args []string) int {
 	if err != nil {
 		return fail("serve", err)
 	}
-	debug.SetMemoryLimit(int64(cache) + overhead)
+	debug.SetMemoryLimit(int64(cache) + overhead - slack)
 
 	if _, err := os.Stat(*volume); errors.Is(err, fs.ErrNotExist) {
 		if *readOnly {
