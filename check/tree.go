@@ -1,6 +1,10 @@
 package check
 
-import "tansy/disk"
+import (
+	"bytes"
+
+	"tansy/disk"
+)
 
 const (
 	fanout    = disk.BlockSize / 8 // block numbers in an indirect block
@@ -100,11 +104,7 @@ func (c *checker) tree(ino uint64, n *inode) (ok bool, err error) {
 	return ok, nil
 }
 
-func zeros(b []byte) bool {
-	for _, x := range b {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
-}
+var zeroBlock [disk.BlockSize]byte
+
+// zeros says whether b, at most a block, is all zeros.
+func zeros(b []byte) bool { return bytes.Equal(b, zeroBlock[:len(b)]) }
