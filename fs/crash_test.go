@@ -259,6 +259,7 @@ func workload(dir string) []op {
 		opRename(p("d/f"), p("e/g")), opWrite(p("hard"), 50, 5000, fs.Unstable), opRemove(p("hard")), opSize(p("big"), 1000),
 		opWrite(p("big"), 70000, 3000, fs.FileSync), opCreate(p("x")), opRename(p("big"), p("x")), opMkdir(p("empty")), opRename(p("e"), p("empty")),
 		opRemove(p("x")), opRemove(p("d/l")), opRmdir(p("d")), opSize(p("empty/g"), 0), opRemove(p("empty/g")), opRmdir(p("empty")), opCreate(p("last")),
+		opWrite(p("last"), 1<<20, 300000, fs.FileSync), opRemove(p("last")), // freed in the background
 	}
 }
 
