@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
-// batch is the number of operations in one measurement of a directory.
-const batch = 1000
+// Numbers of operations in one measurement of a directory.
+const (
+	creates = 1000
+	lookups = 20_000
+)
 
 // directory measures CREATE and LOOKUP in directories of three sizes: their
 // cost must not grow with the directory.
@@ -88,23 +91,25 @@ func (d *bigDir) remove(from, to int) error {
 	return d.pipelined(to-from, func(i int) { d.c.startRemove(procRemove, d.dir, entryName(from+i)) })
 }
 
-// micros is the cost of one of a batch of operations.
-func micros(begin time.Time) float64 { return float64(time.Since(begin).Microseconds()) / batch }
+// micros is the cost of one of n operations since begin.
+func micros(n int, begin time.Time) float64 {
+	return float64(time.Since(begin).Microseconds()) / float64(n)
+}
 
 func (d *bigDir) measureCreate(time.Duration) (float64, error) {
 	begin := time.Now()
-	if err := d.create(d.size, d.size+batch); err != nil {
+	if err := d.create(d.size, d.size+creates); err != nil {
 		return 0, err
 	}
-	cost := micros(begin)
-	return cost, d.remove(d.size, d.size+batch)
+	cost := micros(creates, begin)
+	return cost, d.remove(d.size, d.size+creates)
 }
 
 // measureLookup looks up names at random, one in eight of which does not exist.
 func (d *bigDir) measureLookup(time.Duration) (float64, error) {
 	r := rand.New(rand.NewPCG(1, uint64(d.size)))
 	begin := time.Now()
-	err := d.pipelined(batch, func(i int) {
+	err := d.pipelined(lookups, func(i int) {
 		k := r.IntN(d.size)
 		if i%8 == 0 {
 			k += d.size
@@ -116,5 +121,5 @@ func (d *bigDir) measureLookup(time.Duration) (float64, error) {
 			return nil
 		})
 	})
-	return micros(begin), err
+	return micros(lookups, begin), err
 }
