@@ -67,15 +67,41 @@ module JournalThreads {
     decreases *
   {
     j.mu.Lock(); CYield(j);
-    while !j.stop && !j.failed
+    var alive := j.Alive();
+    while alive
       invariant j.Inv() && j.mu.held && fresh(j.repr - old(j.repr))
       decreases *
     {
       var go := j.StartCommit();
       if go { var ok := LogGroup(j); }
       else { j.mu.Wait(CLogger); CYield(j); }
+      alive := j.Alive();
     }
     j.mu.Unlock();
+  }
+  // Puts the installed blocks into the cache, in portions, so that nobody waits long for
+  // the mutex (it is held at the beginning and at the end).
+  method CacheAll(j: Journal, l: BList, n: uint64) returns (ok: bool)
+    requires j.Inv() && j.g.ip == 3 && j.hdur && j.ilist == l && n as int == |l.addrs| && j.icn == 0 && j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr)) && ok
+    ensures j.g.ip == 3 && j.hdur && j.ilist == l && j.icn == |l.addrs|
+    decreases *
+  {
+    var i: uint64 := 0;
+    while i < n
+      invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 3 && j.hdur && j.ilist == l && fresh(j.repr - old(j.repr)) && j.mu.held
+      invariant i as int == j.icn
+      decreases *
+    {
+      j.CacheInst();
+      i := i + 1;
+      if i % 128 == 0 {
+        j.mu.Unlock(); IYield(j);
+        j.mu.Lock(); IYield(j);
+      }
+    }
+    ok := true;
   }
   // Installs the frozen groups. The caller is the installer and holds the mutex, at the
   // beginning and at the end.
@@ -107,19 +133,7 @@ module JournalThreads {
     IYield(j);
     j.mu.Lock(); IYield(j);
     if !ok { j.Fail(); return; }
-    i := 0;
-    while i < n              // in portions, so that nobody waits long for the mutex
-      invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 3 && j.hdur && j.ilist == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr)) && j.mu.held
-      invariant i as int == j.icn
-      decreases *
-    {
-      var m: uint64 := 128;
-      if n - i < m { m := n - i; }
-      j.CacheInst(i, m);
-      i := i + m;
-      j.mu.Unlock(); IYield(j);
-      j.mu.Lock(); IYield(j);
-    }
+    ok := CacheAll(j, l, n);
     if j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; j.Fail(); return; }
     j.FinishInstall();
   }
@@ -131,7 +145,8 @@ module JournalThreads {
   {
     IYield(j);
     j.mu.Lock(); IYield(j);
-    while !j.stop && !j.failed
+    var alive := j.Alive();
+    while alive
       invariant j.Inv() && j.g.ip == 0 && j.mu.held && fresh(j.repr - old(j.repr))
       decreases *
     {
@@ -140,6 +155,7 @@ module JournalThreads {
         var ok := Install(j);
         if !ok { break; }
       } else { j.mu.Wait(CInstaller); IYield(j); }
+      alive := j.Alive();
     }
     j.mu.Unlock();
   }
@@ -163,7 +179,8 @@ module JournalThreads {
   {
     j.mu.Lock(); CYield(j);
     ok := j.IsDurable(n);
-    while !ok && !j.failed
+    var failed := j.Failed();
+    while !ok && !failed
       invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
       invariant ok ==> n as int <= j.lb
       decreases *
@@ -176,6 +193,7 @@ module JournalThreads {
         j.mu.Wait(c); CYield(j);
       }
       ok := j.IsDurable(n);
+      failed := j.Failed();
     }
     j.mu.Unlock();
   }
@@ -268,13 +286,15 @@ module JournalThreads {
   {
     j.mu.Lock(); CYield(j);
     var e := j.Drained();
-    while !e && !j.failed
+    var failed := j.Failed();
+    while !e && !failed
       invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
       decreases *
     {
       j.Nudge(); j.Urge();
       j.mu.Wait(CSpace); CYield(j);
       e := j.Drained();
+      failed := j.Failed();
     }
     j.mu.Unlock();
   }

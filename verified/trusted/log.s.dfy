@@ -101,6 +101,13 @@ module {:extern "dlog"} LogS {
     method {:extern "WakeAll"} WakeAll(c: uint32) requires c < 5
   }
 
+  // Numbers 0..7 that steer when things are done, not what is done: Get promises nothing.
+  class {:extern "Notes"} Notes {
+    method {:extern "Get"} Get(i: uint32) returns (x: uint64) requires i < 8
+    method {:extern "Set"} Set(i: uint32, x: uint64) requires i < 8
+  }
+  method {:extern "NewNotes"} NewNotes() returns (n: Notes)
+
   // The seal of a volume's records: a message authentication code under the volume's
   // random key. THE ASSUMPTION ABOUT IT: Check accepts what was sealed with this key,
   // in whatever life of the server, and nothing else. `signed` is what was sealed so

@@ -129,3 +129,15 @@ func (m *Mutex) WakeOne(c uint32) { m.c[c].Signal() }
 
 // WakeAll wakes all that wait on c.
 func (m *Mutex) WakeAll(c uint32) { m.c[c].Broadcast() }
+
+// Notes are eight numbers.
+type Notes struct{ x [8]uint64 }
+
+// NewNotes returns notes that are all 0.
+func NewNotes() *Notes { return &Notes{} }
+
+// Get returns number i.
+func (n *Notes) Get(i uint32) uint64 { return n.x[i] }
+
+// Set changes number i.
+func (n *Notes) Set(i uint32, x uint64) { n.x[i] = x }

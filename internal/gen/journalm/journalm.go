@@ -113,42 +113,37 @@ func (_this type_Rd_) String() string {
 
 // Definition of class Journal
 type Journal struct {
-	D        *ddisk.Disk
-	Seal     *dlog.Seal
-	Mu       *dlog.Mutex
-	Cache    *dlog.Cache
-	Sz       uint64
-	At       uint64
-	Nd       uint64
-	Nr       uint64
-	Home     uint64
-	MaxPin   uint64
-	InstAt   uint64
-	Running  *dlog.BMap
-	Cgm      *dlog.BMap
-	Cbk      *dbytes.Blk
-	Clist    *ddisk.BList
-	Lgm      *dlog.BMap
-	Inm      *dlog.BMap
-	Ilist    *ddisk.BList
-	Hq       uint64
-	Eq       uint64
-	Ieq      uint64
-	Lo       uint64
-	Ilo      uint64
-	Wp       uint64
-	Trims    uint64
-	Nvs      uint64
-	Ncl      uint64
-	Nlb      uint64
-	Busy     bool
-	Failed   bool
-	Go__want uint64
-	Parity   uint32
-	Waiters  uint64
-	Go__urge bool
-	Stop     bool
-	Groups   uint64
+	D       *ddisk.Disk
+	Seal    *dlog.Seal
+	Mu      *dlog.Mutex
+	Cache   *dlog.Cache
+	Notes   *dlog.Notes
+	Sz      uint64
+	At      uint64
+	Nd      uint64
+	Nr      uint64
+	Home    uint64
+	MaxPin  uint64
+	InstAt  uint64
+	Running *dlog.BMap
+	Cgm     *dlog.BMap
+	Cbk     *dbytes.Blk
+	Clist   *ddisk.BList
+	Lgm     *dlog.BMap
+	Inm     *dlog.BMap
+	Ilist   *ddisk.BList
+	Icnr    uint64
+	Hq      uint64
+	Eq      uint64
+	Ieq     uint64
+	Lo      uint64
+	Ilo     uint64
+	Wp      uint64
+	Trims   uint64
+	Nvs     uint64
+	Ncl     uint64
+	Nlb     uint64
+	Busy    bool
 }
 
 func New_Journal_() *Journal {
@@ -158,6 +153,7 @@ func New_Journal_() *Journal {
 	_this.Seal = (*dlog.Seal)(nil)
 	_this.Mu = (*dlog.Mutex)(nil)
 	_this.Cache = (*dlog.Cache)(nil)
+	_this.Notes = (*dlog.Notes)(nil)
 	_this.Sz = 0
 	_this.At = 0
 	_this.Nd = 0
@@ -172,6 +168,7 @@ func New_Journal_() *Journal {
 	_this.Lgm = (*dlog.BMap)(nil)
 	_this.Inm = (*dlog.BMap)(nil)
 	_this.Ilist = (*ddisk.BList)(nil)
+	_this.Icnr = 0
 	_this.Hq = 0
 	_this.Eq = 0
 	_this.Ieq = 0
@@ -183,13 +180,6 @@ func New_Journal_() *Journal {
 	_this.Ncl = 0
 	_this.Nlb = 0
 	_this.Busy = false
-	_this.Failed = false
-	_this.Go__want = 0
-	_this.Parity = 0
-	_this.Waiters = 0
-	_this.Go__urge = false
-	_this.Stop = false
-	_this.Groups = 0
 	return &_this
 }
 
@@ -226,6 +216,13 @@ func (_this type_Journal_) String() string {
 	return "journalm.Journal"
 }
 func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, cache0 *dlog.Cache, n uint64, at0 uint64, nd0 uint64, nr0 uint64, q uint64, maxPin0 uint64, instAt0 uint64) {
+	var _0_nt *dlog.Notes
+	var _ = _0_nt
+	var _out0 *dlog.Notes
+	var _ = _out0
+	_out0 = dlog.NewNotes()
+	_0_nt = _out0
+	_this.Notes = _0_nt
 	_this.D = d0
 	_this.Seal = seal0
 	_this.Mu = mu0
@@ -237,37 +234,38 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	_this.Home = at0 + uint64(1) + nd0 + nr0
 	_this.MaxPin = maxPin0
 	_this.InstAt = instAt0
-	var _0_m1 *dlog.BMap
-	var _ = _0_m1
-	var _out0 *dlog.BMap
-	var _ = _out0
-	_out0 = dlog.NewBMap()
-	_0_m1 = _out0
-	var _1_m2 *dlog.BMap
-	var _ = _1_m2
+	var _1_m1 *dlog.BMap
+	var _ = _1_m1
 	var _out1 *dlog.BMap
 	var _ = _out1
 	_out1 = dlog.NewBMap()
-	_1_m2 = _out1
-	var _2_m3 *dlog.BMap
-	var _ = _2_m3
+	_1_m1 = _out1
+	var _2_m2 *dlog.BMap
+	var _ = _2_m2
 	var _out2 *dlog.BMap
 	var _ = _out2
 	_out2 = dlog.NewBMap()
-	_2_m3 = _out2
-	var _3_m4 *dlog.BMap
-	var _ = _3_m4
+	_2_m2 = _out2
+	var _3_m3 *dlog.BMap
+	var _ = _3_m3
 	var _out3 *dlog.BMap
 	var _ = _out3
 	_out3 = dlog.NewBMap()
-	_3_m4 = _out3
-	_this.Running = _0_m1
-	_this.Lgm = _1_m2
-	_this.Cgm = _2_m3
-	_this.Inm = _3_m4
+	_3_m3 = _out3
+	var _4_m4 *dlog.BMap
+	var _ = _4_m4
+	var _out4 *dlog.BMap
+	var _ = _out4
+	_out4 = dlog.NewBMap()
+	_4_m4 = _out4
+	_this.Running = _1_m1
+	_this.Lgm = _2_m2
+	_this.Cgm = _3_m3
+	_this.Inm = _4_m4
 	_this.Cbk = (*dbytes.Blk)(nil)
 	_this.Clist = (*ddisk.BList)(nil)
 	_this.Ilist = (*ddisk.BList)(nil)
+	_this.Icnr = uint64(0)
 	_this.Hq = q
 	_this.Eq = q
 	_this.Ieq = q
@@ -279,46 +277,46 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	_this.Ncl = uint64(0)
 	_this.Nlb = uint64(0)
 	_this.Busy = false
-	_this.Failed = false
-	_this.Go__want = uint64(0)
-	_this.Parity = uint32(2)
-	_this.Waiters = uint64(0)
-	_this.Go__urge = false
-	_this.Stop = false
-	_this.Groups = uint64(0)
+	_this.Icnr = uint64(0)
 }
 func (_this *Journal) Append(tx *dlog.BMap) (uint32, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _4_k uint64
-	var _ = _4_k
-	var _out4 uint64
-	var _ = _out4
-	_out4 = _this.Running.Len()
-	_4_k = _out4
-	var _5_l uint64
-	var _ = _5_l
+	var _5_k uint64
+	var _ = _5_k
 	var _out5 uint64
 	var _ = _out5
-	_out5 = tx.Len()
-	_5_l = _out5
-	if _this.Failed || _this.Nvs >= uint64(4611686018427322368) {
+	_out5 = _this.Running.Len()
+	_5_k = _out5
+	var _6_l uint64
+	var _ = _6_l
+	var _out6 uint64
+	var _ = _out6
+	_out6 = tx.Len()
+	_6_l = _out6
+	var _7_failed uint64
+	var _ = _7_failed
+	var _out7 uint64
+	var _ = _out7
+	_out7 = _this.Notes.Get(Companion_Default___.NFailed())
+	_7_failed = _out7
+	if _7_failed != uint64(0) || _this.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
 	}
-	if _5_l > uint64(500) {
+	if _6_l > uint64(500) {
 		st, n = Companion_Default___.ATooLarge(), uint64(0)
 		return st, n
 	}
-	if _4_k+_5_l > uint64(500) {
+	if _5_k+_6_l > uint64(500) {
 		st, n = Companion_Default___.AFull(), uint64(0)
 		return st, n
 	}
 	Companion_Default___.MergeInto(_this.Running, tx)
 	_this.Nvs = _this.Nvs + uint64(1)
-	if _4_k < uint64(250) && _4_k+_5_l >= uint64(250) && !_this.Busy {
+	if _5_k < uint64(250) && _5_k+_6_l >= uint64(250) && !_this.Busy {
 		_this.Mu.WakeOne(Companion_Default___.CLogger())
 	}
 	st, n = Companion_Default___.AOk(), _this.Nvs
@@ -346,22 +344,40 @@ func (_this *Journal) Durable() uint64 {
 func (_this *Journal) WantCommit() bool {
 	var b bool = false
 	var _ = b
-	var _6_k uint64
-	var _ = _6_k
-	var _out6 uint64
-	var _ = _out6
-	_out6 = _this.Running.Len()
-	_6_k = _out6
-	b = _6_k > uint64(0) && (_this.Go__want > _this.Ncl || _6_k >= uint64(250) || _this.Stop)
+	var _8_k uint64
+	var _ = _8_k
+	var _out8 uint64
+	var _ = _out8
+	_out8 = _this.Running.Len()
+	_8_k = _out8
+	var _9_want uint64
+	var _ = _9_want
+	var _out9 uint64
+	var _ = _out9
+	_out9 = _this.Notes.Get(Companion_Default___.NWant())
+	_9_want = _out9
+	var _10_stop uint64
+	var _ = _10_stop
+	var _out10 uint64
+	var _ = _out10
+	_out10 = _this.Notes.Get(Companion_Default___.NStop())
+	_10_stop = _out10
+	b = _8_k > uint64(0) && (_9_want > _this.Ncl || _8_k >= uint64(250) || _10_stop != uint64(0))
 	return b
 }
 func (_this *Journal) Want(n uint64) {
-	if _this.Go__want < n {
-		_this.Go__want = n
+	var _11_want uint64
+	var _ = _11_want
+	var _out11 uint64
+	var _ = _out11
+	_out11 = _this.Notes.Get(Companion_Default___.NWant())
+	_11_want = _out11
+	if _11_want < n {
+		_this.Notes.Set(Companion_Default___.NWant(), n)
 	}
 }
 func (_this *Journal) Nudge() {
-	_this.Go__want = _this.Nvs
+	_this.Notes.Set(Companion_Default___.NWant(), _this.Nvs)
 	if !_this.Busy {
 		_this.Mu.WakeOne(Companion_Default___.CLogger())
 	}
@@ -370,220 +386,321 @@ func (_this *Journal) AskSpace() {
 	_this.Nudge()
 }
 func (_this *Journal) Urge() {
-	_this.Go__urge = true
+	_this.Notes.Set(Companion_Default___.NUrge(), uint64(1))
 	_this.Mu.WakeOne(Companion_Default___.CInstaller())
 }
 func (_this *Journal) SetStop() {
-	_this.Stop = true
+	_this.Notes.Set(Companion_Default___.NStop(), uint64(1))
 	_this.Mu.WakeAll(Companion_Default___.CLogger())
 	_this.Mu.WakeAll(Companion_Default___.CInstaller())
+}
+func (_this *Journal) Alive() bool {
+	var b bool = false
+	var _ = b
+	var _12_stop uint64
+	var _ = _12_stop
+	var _out12 uint64
+	var _ = _out12
+	_out12 = _this.Notes.Get(Companion_Default___.NStop())
+	_12_stop = _out12
+	var _13_failed uint64
+	var _ = _13_failed
+	var _out13 uint64
+	var _ = _out13
+	_out13 = _this.Notes.Get(Companion_Default___.NFailed())
+	_13_failed = _out13
+	b = _12_stop == uint64(0) && _13_failed == uint64(0)
+	return b
+}
+func (_this *Journal) Failed() bool {
+	var b bool = false
+	var _ = b
+	var _14_failed uint64
+	var _ = _14_failed
+	var _out14 uint64
+	var _ = _out14
+	_out14 = _this.Notes.Get(Companion_Default___.NFailed())
+	_14_failed = _out14
+	b = _14_failed != uint64(0) /* dircomp */
+	return b
+}
+func (_this *Journal) Fail() {
+	_this.Notes.Set(Companion_Default___.NFailed(), uint64(1))
+	_this.Mu.WakeAll(Companion_Default___.CLogger())
+	_this.Mu.WakeAll(Companion_Default___.CInstaller())
+	_this.Mu.WakeAll(uint32(2))
+	_this.Mu.WakeAll(uint32(3))
+	_this.Mu.WakeAll(Companion_Default___.CSpace())
 }
 func (_this *Journal) WaitOn(n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c
-	c = _this.Parity
+	var _15_parity uint64
+	var _ = _15_parity
+	var _out15 uint64
+	var _ = _out15
+	_out15 = _this.Notes.Get(Companion_Default___.NParity())
+	_15_parity = _out15
 	if n <= _this.Ncl {
-		c = uint32(5) - _this.Parity
-	} else if _this.Waiters < uint64(4294967296) {
-		_this.Waiters = _this.Waiters + uint64(1)
+		_15_parity = uint64(1) - _15_parity%uint64(2)
+	} else {
+		var _16_w uint64
+		var _ = _16_w
+		var _out16 uint64
+		var _ = _out16
+		_out16 = _this.Notes.Get(Companion_Default___.NWaiters())
+		_16_w = _out16
+		if _16_w < uint64(4294967296) {
+			_this.Notes.Set(Companion_Default___.NWaiters(), _16_w+uint64(1))
+		}
 	}
+	c = func() uint32 {
+		if _15_parity%uint64(2) == uint64(0) {
+			return uint32(2)
+		}
+		return uint32(3)
+	}()
 	return c
+}
+func (_this *Journal) NoteStart() {
+	var _17_parity uint64
+	var _ = _17_parity
+	var _out17 uint64
+	var _ = _out17
+	_out17 = _this.Notes.Get(Companion_Default___.NParity())
+	_17_parity = _out17
+	_this.Notes.Set(Companion_Default___.NParity(), uint64(1)-_17_parity%uint64(2))
+	_this.Notes.Set(Companion_Default___.NWaiters(), uint64(0))
+	_this.Mu.WakeAll(Companion_Default___.CSpace())
+}
+func (_this *Journal) NoteFinish() {
+	var _18_parity uint64
+	var _ = _18_parity
+	var _out18 uint64
+	var _ = _out18
+	_out18 = _this.Notes.Get(Companion_Default___.NParity())
+	_18_parity = _out18
+	var _19_w uint64
+	var _ = _19_w
+	var _out19 uint64
+	var _ = _out19
+	_out19 = _this.Notes.Get(Companion_Default___.NWaiters())
+	_19_w = _out19
+	var _20_groups uint64
+	var _ = _20_groups
+	var _out20 uint64
+	var _ = _out20
+	_out20 = _this.Notes.Get(Companion_Default___.NGroups())
+	_20_groups = _out20
+	if _20_groups < uint64(18446744073709551615) {
+		_this.Notes.Set(Companion_Default___.NGroups(), _20_groups+uint64(1))
+	}
+	var _21_even bool
+	var _ = _21_even
+	_21_even = _18_parity%uint64(2) == uint64(0)
+	if _21_even {
+		_this.Mu.WakeAll(uint32(3))
+	} else {
+		_this.Mu.WakeAll(uint32(2))
+	}
+	var _22_k uint64
+	var _ = _22_k
+	var _out21 uint64
+	var _ = _out21
+	_out21 = _this.Lgm.Len()
+	_22_k = _out21
+	if _22_k >= _this.InstAt {
+		_this.Mu.WakeOne(Companion_Default___.CInstaller())
+	}
+	var _23_more bool
+	var _ = _23_more
+	var _out22 bool
+	var _ = _out22
+	_out22 = _this.WantCommit()
+	_23_more = _out22
+	if _23_more {
+		if _19_w == uint64(0) {
+			_this.Mu.WakeOne(Companion_Default___.CLogger())
+		} else if _21_even {
+			_this.Mu.WakeOne(uint32(2))
+		} else {
+			_this.Mu.WakeOne(uint32(3))
+		}
+	}
 }
 func (_this *Journal) Drained() bool {
 	var b bool = false
 	var _ = b
-	var _7_r uint64
-	var _ = _7_r
-	var _out7 uint64
-	var _ = _out7
-	_out7 = _this.Running.Len()
-	_7_r = _out7
-	var _8_c uint64
-	var _ = _8_c
-	var _out8 uint64
-	var _ = _out8
-	_out8 = _this.Cgm.Len()
-	_8_c = _out8
-	var _9_l uint64
-	var _ = _9_l
-	var _out9 uint64
-	var _ = _out9
-	_out9 = _this.Lgm.Len()
-	_9_l = _out9
-	var _10_i uint64
-	var _ = _10_i
-	var _out10 uint64
-	var _ = _out10
-	_out10 = _this.Inm.Len()
-	_10_i = _out10
-	b = _7_r == uint64(0) && _8_c == uint64(0) && _9_l == uint64(0) && _10_i == uint64(0)
+	var _24_r uint64
+	var _ = _24_r
+	var _out23 uint64
+	var _ = _out23
+	_out23 = _this.Running.Len()
+	_24_r = _out23
+	var _25_c uint64
+	var _ = _25_c
+	var _out24 uint64
+	var _ = _out24
+	_out24 = _this.Cgm.Len()
+	_25_c = _out24
+	var _26_l uint64
+	var _ = _26_l
+	var _out25 uint64
+	var _ = _out25
+	_out25 = _this.Lgm.Len()
+	_26_l = _out25
+	var _27_i uint64
+	var _ = _27_i
+	var _out26 uint64
+	var _ = _out26
+	_out26 = _this.Inm.Len()
+	_27_i = _out26
+	b = _24_r == uint64(0) && _25_c == uint64(0) && _26_l == uint64(0) && _27_i == uint64(0)
 	return b
 }
 func (_this *Journal) StartCommit() bool {
 	var ok bool = false
 	var _ = ok
-	var _11_w bool
-	var _ = _11_w
-	var _out11 bool
-	var _ = _out11
-	_out11 = _this.WantCommit()
-	_11_w = _out11
-	if _this.Busy || _this.Failed || !_11_w {
+	var _28_w bool
+	var _ = _28_w
+	var _out27 bool
+	var _ = _out27
+	_out27 = _this.WantCommit()
+	_28_w = _out27
+	var _29_failed uint64
+	var _ = _29_failed
+	var _out28 uint64
+	var _ = _out28
+	_out28 = _this.Notes.Get(Companion_Default___.NFailed())
+	_29_failed = _out28
+	if _this.Busy || _29_failed != uint64(0) || !_28_w {
 		ok = false
 		return ok
 	}
-	var _12_k uint64
-	var _ = _12_k
-	var _out12 uint64
-	var _ = _out12
-	_out12 = _this.Running.Len()
-	_12_k = _out12
-	var _13_pinned uint64
-	var _ = _13_pinned
-	var _out13 uint64
-	var _ = _out13
-	_out13 = _this.Lgm.Len()
-	_13_pinned = _out13
-	if _this.Eq >= uint64(2305843009213628416) || _this.Wp >= uint64(2305843009213628416) || _this.Eq-_this.Hq >= _this.Nd || _this.Wp+_12_k > _this.Lo+_this.Nr || _13_pinned+_12_k > _this.MaxPin {
-		_this.Go__urge = true
-		_this.Mu.WakeOne(Companion_Default___.CInstaller())
+	var _30_k uint64
+	var _ = _30_k
+	var _out29 uint64
+	var _ = _out29
+	_out29 = _this.Running.Len()
+	_30_k = _out29
+	var _31_pinned uint64
+	var _ = _31_pinned
+	var _out30 uint64
+	var _ = _out30
+	_out30 = _this.Lgm.Len()
+	_31_pinned = _out30
+	if _this.Eq >= uint64(2305843009213628416) || _this.Wp >= uint64(2305843009213628416) || _this.Eq-_this.Hq >= _this.Nd || _this.Wp+_30_k > _this.Lo+_this.Nr || _31_pinned+_30_k > _this.MaxPin {
+		_this.Urge()
 		ok = false
 		return ok
 	}
-	var _14_r *dlog.BMap
-	var _ = _14_r
-	var _out14 *dlog.BMap
-	var _ = _out14
-	_out14 = dlog.NewBMap()
-	_14_r = _out14
-	_this.Cgm = _this.Running
-	_this.Running = _14_r
-	_this.Busy = true
-	_this.Ncl = _this.Nvs
-	_this.Parity = uint32(5) - _this.Parity
-	_this.Waiters = uint64(0)
-	_this.Mu.WakeAll(Companion_Default___.CSpace())
+	var _32_r *dlog.BMap
+	var _ = _32_r
+	var _out31 *dlog.BMap
+	var _ = _out31
+	_out31 = dlog.NewBMap()
+	_32_r = _out31
+	_this.StartFields(_32_r)
+	_this.NoteStart()
 	ok = true
 	return ok
 	return ok
 }
+func (_this *Journal) StartFields(r *dlog.BMap) {
+	_this.Cgm = _this.Running
+	_this.Running = r
+	_this.Busy = true
+	_this.Ncl = _this.Nvs
+}
 func (_this *Journal) LogEnc() {
-	var _15_b *dbytes.Blk
-	var _ = _15_b
-	var _out15 *dbytes.Blk
-	var _ = _out15
-	_out15 = _this.Seal.Sign(_this.Eq, _this.Wp, _this.Cgm)
-	_15_b = _out15
-	var _16_l *ddisk.BList
-	var _ = _16_l
-	var _out16 *ddisk.BList
-	var _ = _out16
-	_out16 = _this.Cgm.List()
-	_16_l = _out16
-	_this.Cbk = _15_b
-	_this.Clist = _16_l
+	var _33_b *dbytes.Blk
+	var _ = _33_b
+	var _out32 *dbytes.Blk
+	var _ = _out32
+	_out32 = _this.Seal.Sign(_this.Eq, _this.Wp, _this.Cgm)
+	_33_b = _out32
+	var _34_l *ddisk.BList
+	var _ = _34_l
+	var _out33 *ddisk.BList
+	var _ = _out33
+	_out33 = _this.Cgm.List()
+	_34_l = _out33
+	_this.Cbk = _33_b
+	_this.Clist = _34_l
 }
 func (_this *Journal) LogWrite(i uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _17_len uint64
-	var _ = _17_len
-	var _out17 uint64
-	var _ = _out17
-	_out17 = _this.Clist.Len()
-	_17_len = _out17
-	var _18_p uint64
-	var _ = _18_p
-	_18_p = _this.Wp + i
-	var _19_s uint64
-	var _ = _19_s
-	var _out18 uint64
-	var _ = _out18
-	_out18 = ring.Companion_Default___.SlotOf(_18_p, _this.Nr)
-	_19_s = _out18
-	n = _17_len - i
-	if n > _this.Nr-_19_s {
-		n = _this.Nr - _19_s
+	var _35_len uint64
+	var _ = _35_len
+	var _out34 uint64
+	var _ = _out34
+	_out34 = _this.Clist.Len()
+	_35_len = _out34
+	var _36_p uint64
+	var _ = _36_p
+	_36_p = _this.Wp + i
+	var _37_s uint64
+	var _ = _37_s
+	var _out35 uint64
+	var _ = _out35
+	_out35 = ring.Companion_Default___.SlotOf(_36_p, _this.Nr)
+	_37_s = _out35
+	n = _35_len - i
+	if n > _this.Nr-_37_s {
+		n = _this.Nr - _37_s
 	}
-	var _out19 bool
-	var _ = _out19
-	_out19 = _this.D.WriteRun(_this.At+uint64(1)+_this.Nd+_19_s, _this.Clist, i, n)
-	ok = _out19
-	if !ok {
-		return ok, n
-	}
+	var _out36 bool
+	var _ = _out36
+	_out36 = _this.D.WriteRun(_this.At+uint64(1)+_this.Nd+_37_s, _this.Clist, i, n)
+	ok = _out36
 	return ok, n
 }
 func (_this *Journal) LogWriteDesc() bool {
 	var ok bool = false
 	var _ = ok
-	var _20_s uint64
-	var _ = _20_s
-	var _out20 uint64
-	var _ = _out20
-	_out20 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
-	_20_s = _out20
-	var _out21 bool
-	var _ = _out21
-	_out21 = _this.D.Write(_this.At+uint64(1)+_20_s, _this.Cbk)
-	ok = _out21
+	var _38_s uint64
+	var _ = _38_s
+	var _out37 uint64
+	var _ = _out37
+	_out37 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
+	_38_s = _out37
+	var _out38 bool
+	var _ = _out38
+	_out38 = _this.D.Write(_this.At+uint64(1)+_38_s, _this.Cbk)
+	ok = _out38
 	return ok
 }
 func (_this *Journal) LogBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out22 bool
-	var _ = _out22
-	_out22 = _this.D.Barrier()
-	ok = _out22
-	if !ok {
-		return ok
-	}
+	var _out39 bool
+	var _ = _out39
+	_out39 = _this.D.Barrier()
+	ok = _out39
 	return ok
 }
 func (_this *Journal) FinishCommit() {
-	var _21_n uint64
-	var _ = _21_n
-	var _out23 uint64
-	var _ = _out23
-	_out23 = _this.Cgm.Len()
-	_21_n = _out23
-	var _22_e *dlog.BMap
-	var _ = _22_e
-	var _out24 *dlog.BMap
-	var _ = _out24
-	_out24 = dlog.NewBMap()
-	_22_e = _out24
-	var _out25 *dlog.BMap
-	var _ = _out25
-	_out25 = Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
-	_this.Lgm = _out25
-	_this.FinishFields(_22_e, _21_n)
-	_this.Mu.WakeAll(uint32(5) - _this.Parity)
-	var _23_k uint64
-	var _ = _23_k
-	var _out26 uint64
-	var _ = _out26
-	_out26 = _this.Lgm.Len()
-	_23_k = _out26
-	if _23_k >= _this.InstAt {
-		_this.Mu.WakeOne(Companion_Default___.CInstaller())
-	}
-	var _24_w bool
-	var _ = _24_w
-	var _out27 bool
-	var _ = _out27
-	_out27 = _this.WantCommit()
-	_24_w = _out27
-	if _24_w {
-		if _this.Waiters > uint64(0) {
-			_this.Mu.WakeOne(_this.Parity)
-		} else {
-			_this.Mu.WakeOne(Companion_Default___.CLogger())
-		}
-	}
+	var _39_n uint64
+	var _ = _39_n
+	var _out40 uint64
+	var _ = _out40
+	_out40 = _this.Cgm.Len()
+	_39_n = _out40
+	var _40_e *dlog.BMap
+	var _ = _40_e
+	var _out41 *dlog.BMap
+	var _ = _out41
+	_out41 = dlog.NewBMap()
+	_40_e = _out41
+	var _out42 *dlog.BMap
+	var _ = _out42
+	_out42 = Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
+	_this.Lgm = _out42
+	_this.FinishFields(_40_e, _39_n)
+	_this.NoteFinish()
 }
 func (_this *Journal) FinishFields(e *dlog.BMap, n uint64) {
 	_this.Cgm = e
@@ -593,43 +710,45 @@ func (_this *Journal) FinishFields(e *dlog.BMap, n uint64) {
 	_this.Eq = _this.Eq + uint64(1)
 	_this.Wp = _this.Wp + n
 	_this.Busy = false
-	if _this.Groups < uint64(18446744073709551615) {
-		_this.Groups = _this.Groups + uint64(1)
-	}
-}
-func (_this *Journal) Fail() {
-	_this.Failed = true
-	_this.Mu.WakeAll(Companion_Default___.CLogger())
-	_this.Mu.WakeAll(Companion_Default___.CInstaller())
-	_this.Mu.WakeAll(uint32(2))
-	_this.Mu.WakeAll(uint32(3))
-	_this.Mu.WakeAll(Companion_Default___.CSpace())
 }
 func (_this *Journal) StartInstall() bool {
 	var ok bool = false
 	var _ = ok
-	var _25_k uint64
-	var _ = _25_k
-	var _out28 uint64
-	var _ = _out28
-	_out28 = _this.Lgm.Len()
-	_25_k = _out28
-	if _25_k == uint64(0) || _this.Failed || !_this.Go__urge && _25_k < _this.InstAt && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
+	var _41_k uint64
+	var _ = _41_k
+	var _out43 uint64
+	var _ = _out43
+	_out43 = _this.Lgm.Len()
+	_41_k = _out43
+	var _42_urge uint64
+	var _ = _42_urge
+	var _out44 uint64
+	var _ = _out44
+	_out44 = _this.Notes.Get(Companion_Default___.NUrge())
+	_42_urge = _out44
+	var _43_failed uint64
+	var _ = _43_failed
+	var _out45 uint64
+	var _ = _out45
+	_out45 = _this.Notes.Get(Companion_Default___.NFailed())
+	_43_failed = _out45
+	if _41_k == uint64(0) || _43_failed != uint64(0) || _42_urge == uint64(0) && _41_k < _this.InstAt && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
 		ok = false
 		return ok
 	}
-	var _26_r *dlog.BMap
-	var _ = _26_r
-	var _out29 *dlog.BMap
-	var _ = _out29
-	_out29 = dlog.NewBMap()
-	_26_r = _out29
+	_this.Notes.Set(Companion_Default___.NUrge(), uint64(0))
+	var _44_r *dlog.BMap
+	var _ = _44_r
+	var _out46 *dlog.BMap
+	var _ = _out46
+	_out46 = dlog.NewBMap()
+	_44_r = _out46
 	_this.Inm = _this.Lgm
-	_this.Lgm = _26_r
+	_this.Lgm = _44_r
 	_this.Ilo = _this.Wp
 	_this.Ieq = _this.Eq
 	_this.Ilist = (*ddisk.BList)(nil)
-	_this.Go__urge = false
+	_this.Icnr = uint64(0)
 	ok = true
 	return ok
 	return ok
@@ -637,10 +756,10 @@ func (_this *Journal) StartInstall() bool {
 func (_this *Journal) InstSort() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out30 *ddisk.BList
-	var _ = _out30
-	_out30 = _this.Inm.Sorted()
-	l = _out30
+	var _out47 *ddisk.BList
+	var _ = _out47
+	_out47 = _this.Inm.Sorted()
+	l = _out47
 	_this.Ilist = l
 	return l
 }
@@ -649,92 +768,85 @@ func (_this *Journal) InstWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _27_a uint64 = 0
-	var _ = _27_a
-	var _out31 uint64
-	var _ = _out31
-	var _out32 uint64
-	var _ = _out32
-	_out31, _out32 = Companion_Default___.Adjacent(_this.Ilist, i)
-	_27_a = _out31
-	n = _out32
-	var _out33 bool
-	var _ = _out33
-	_out33 = _this.D.WriteRun(_27_a, _this.Ilist, i, n)
-	ok = _out33
-	if !ok {
-		return ok, n
-	}
+	var _45_a uint64 = 0
+	var _ = _45_a
+	var _out48 uint64
+	var _ = _out48
+	var _out49 uint64
+	var _ = _out49
+	_out48, _out49 = Companion_Default___.Adjacent(_this.Ilist, i)
+	_45_a = _out48
+	n = _out49
+	var _out50 bool
+	var _ = _out50
+	_out50 = _this.D.WriteRun(_45_a, _this.Ilist, i, n)
+	ok = _out50
 	return ok, n
 }
 func (_this *Journal) InstBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out34 bool
-	var _ = _out34
-	_out34 = _this.D.Barrier()
-	ok = _out34
-	if !ok {
-		return ok
-	}
+	var _out51 bool
+	var _ = _out51
+	_out51 = _this.D.Barrier()
+	ok = _out51
 	return ok
 }
 func (_this *Journal) HdrWrite() bool {
 	var ok bool = false
 	var _ = ok
-	var _28_b *dbytes.Blk
-	var _ = _28_b
-	var _out35 *dbytes.Blk
-	var _ = _out35
-	_out35 = _this.Seal.EncHdr(_this.Ieq)
-	_28_b = _out35
-	var _out36 bool
-	var _ = _out36
-	_out36 = _this.D.WriteSector(_this.At, _28_b)
-	ok = _out36
+	var _46_b *dbytes.Blk
+	var _ = _46_b
+	var _out52 *dbytes.Blk
+	var _ = _out52
+	_out52 = _this.Seal.EncHdr(_this.Ieq)
+	_46_b = _out52
+	var _out53 bool
+	var _ = _out53
+	_out53 = _this.D.WriteSector(_this.At, _46_b)
+	ok = _out53
 	return ok
 }
 func (_this *Journal) HdrBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out37 bool
-	var _ = _out37
-	_out37 = _this.D.Barrier()
-	ok = _out37
+	var _out54 bool
+	var _ = _out54
+	_out54 = _this.D.Barrier()
+	ok = _out54
 	return ok
 }
-func (_this *Journal) CacheInst(i uint64, n uint64) {
-	var _29_k uint64
-	var _ = _29_k
-	_29_k = uint64(0)
-	for _29_k < n {
-		var _30_a uint64
-		var _ = _30_a
-		var _out38 uint64
-		var _ = _out38
-		_out38 = _this.Ilist.AddrAt(i + _29_k)
-		_30_a = _out38
-		var _31_b *dbytes.Blk
-		var _ = _31_b
-		var _out39 *dbytes.Blk
-		var _ = _out39
-		_out39 = _this.Ilist.BlkAt(i + _29_k)
-		_31_b = _out39
-		_this.Cache.Put(_30_a, _31_b)
-		_29_k = _29_k + uint64(1)
-	}
+func (_this *Journal) CacheInst() {
+	var _47_i uint64
+	var _ = _47_i
+	_47_i = _this.Icnr
+	var _48_a uint64
+	var _ = _48_a
+	var _out55 uint64
+	var _ = _out55
+	_out55 = _this.Ilist.AddrAt(_47_i)
+	_48_a = _out55
+	var _49_b *dbytes.Blk
+	var _ = _49_b
+	var _out56 *dbytes.Blk
+	var _ = _out56
+	_out56 = _this.Ilist.BlkAt(_47_i)
+	_49_b = _out56
+	_this.Cache.Put(_48_a, _49_b)
+	_this.Icnr = _this.Icnr + uint64(1)
 }
 func (_this *Journal) FinishInstall() {
-	var _32_e *dlog.BMap
-	var _ = _32_e
-	var _out40 *dlog.BMap
-	var _ = _out40
-	_out40 = dlog.NewBMap()
-	_32_e = _out40
-	_this.Inm = _32_e
+	var _50_e *dlog.BMap
+	var _ = _50_e
+	var _out57 *dlog.BMap
+	var _ = _out57
+	_out57 = dlog.NewBMap()
+	_50_e = _out57
+	_this.Inm = _50_e
 	_this.Hq = _this.Ieq
 	_this.Lo = _this.Ilo
 	_this.Ilist = (*ddisk.BList)(nil)
+	_this.Icnr = uint64(0)
 	_this.Trims = _this.Trims + uint64(1)
 	_this.Mu.WakeAll(Companion_Default___.CSpace())
 	_this.Mu.WakeOne(Companion_Default___.CLogger())
@@ -745,33 +857,33 @@ func (_this *Journal) Lookup(a uint64) (*dbytes.Blk, uint64) {
 	var t uint64 = 0
 	var _ = t
 	t = _this.Trims
-	var _out41 *dbytes.Blk
-	var _ = _out41
-	_out41 = _this.Running.Get(a)
-	b = _out41
+	var _out58 *dbytes.Blk
+	var _ = _out58
+	_out58 = _this.Running.Get(a)
+	b = _out58
 	if b == (*dbytes.Blk)(nil) {
-		var _out42 *dbytes.Blk
-		var _ = _out42
-		_out42 = _this.Cgm.Get(a)
-		b = _out42
+		var _out59 *dbytes.Blk
+		var _ = _out59
+		_out59 = _this.Cgm.Get(a)
+		b = _out59
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out43 *dbytes.Blk
-		var _ = _out43
-		_out43 = _this.Lgm.Get(a)
-		b = _out43
+		var _out60 *dbytes.Blk
+		var _ = _out60
+		_out60 = _this.Lgm.Get(a)
+		b = _out60
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out44 *dbytes.Blk
-		var _ = _out44
-		_out44 = _this.Inm.Get(a)
-		b = _out44
+		var _out61 *dbytes.Blk
+		var _ = _out61
+		_out61 = _this.Inm.Get(a)
+		b = _out61
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out45 *dbytes.Blk
-		var _ = _out45
-		_out45 = _this.Cache.Get(a)
-		b = _out45
+		var _out62 *dbytes.Blk
+		var _ = _out62
+		_out62 = _this.Cache.Get(a)
+		b = _out62
 	}
 	return b, t
 }
@@ -780,13 +892,13 @@ func (_this *Journal) ReadDisk(a uint64, t uint64) (bool, *dbytes.Blk) {
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out46 bool
-	var _ = _out46
-	var _out47 *dbytes.Blk
-	var _ = _out47
-	_out46, _out47 = _this.D.Read(a)
-	ok = _out46
-	b = _out47
+	var _out63 bool
+	var _ = _out63
+	var _out64 *dbytes.Blk
+	var _ = _out64
+	_out63, _out64 = _this.D.Read(a)
+	ok = _out63
+	b = _out64
 	if !ok {
 		return ok, b
 	}
@@ -795,16 +907,16 @@ func (_this *Journal) ReadDisk(a uint64, t uint64) (bool, *dbytes.Blk) {
 func (_this *Journal) Lookup2(a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _33_t2 uint64 = 0
-	var _ = _33_t2
-	var _out48 *dbytes.Blk
-	var _ = _out48
-	var _out49 uint64
-	var _ = _out49
-	_out48, _out49 = _this.Lookup(a)
-	b = _out48
-	_33_t2 = _out49
-	if b == (*dbytes.Blk)(nil) && t == _33_t2 {
+	var _51_t2 uint64 = 0
+	var _ = _51_t2
+	var _out65 *dbytes.Blk
+	var _ = _out65
+	var _out66 uint64
+	var _ = _out66
+	_out65, _out66 = _this.Lookup(a)
+	b = _out65
+	_51_t2 = _out66
+	if b == (*dbytes.Blk)(nil) && t == _51_t2 {
 		b = c
 		_this.Cache.Put(a, c)
 	}
@@ -877,46 +989,64 @@ func (_this *CompanionStruct_Default___) ATooLarge() uint32 {
 func (_this *CompanionStruct_Default___) AFailed() uint32 {
 	return uint32(3)
 }
-func (_this *CompanionStruct_Default___) GroupMax() uint64 {
-	return uint64(500)
+func (_this *CompanionStruct_Default___) NWant() uint32 {
+	return uint32(0)
+}
+func (_this *CompanionStruct_Default___) NWaiters() uint32 {
+	return uint32(1)
+}
+func (_this *CompanionStruct_Default___) NParity() uint32 {
+	return uint32(2)
+}
+func (_this *CompanionStruct_Default___) NUrge() uint32 {
+	return uint32(3)
+}
+func (_this *CompanionStruct_Default___) NStop() uint32 {
+	return uint32(4)
+}
+func (_this *CompanionStruct_Default___) NFailed() uint32 {
+	return uint32(5)
+}
+func (_this *CompanionStruct_Default___) NGroups() uint32 {
+	return uint32(6)
 }
 func (_this *CompanionStruct_Default___) MergeInto(dst *dlog.BMap, src *dlog.BMap) {
-	var _34_n uint64
-	var _ = _34_n
-	var _out50 uint64
-	var _ = _out50
-	_out50 = src.Len()
-	_34_n = _out50
-	var _35_i uint64
-	var _ = _35_i
-	_35_i = uint64(0)
-	for _35_i < _34_n {
-		var _36_a uint64
-		var _ = _36_a
-		var _out51 uint64
-		var _ = _out51
-		_out51 = src.AddrAt(_35_i)
-		_36_a = _out51
-		var _37_b *dbytes.Blk
-		var _ = _37_b
-		var _out52 *dbytes.Blk
-		var _ = _out52
-		_out52 = src.BlkAt(_35_i)
-		_37_b = _out52
-		dst.Put(_36_a, _37_b)
-		_35_i = _35_i + uint64(1)
+	var _52_n uint64
+	var _ = _52_n
+	var _out67 uint64
+	var _ = _out67
+	_out67 = src.Len()
+	_52_n = _out67
+	var _53_i uint64
+	var _ = _53_i
+	_53_i = uint64(0)
+	for _53_i < _52_n {
+		var _54_a uint64
+		var _ = _54_a
+		var _out68 uint64
+		var _ = _out68
+		_out68 = src.AddrAt(_53_i)
+		_54_a = _out68
+		var _55_b *dbytes.Blk
+		var _ = _55_b
+		var _out69 *dbytes.Blk
+		var _ = _out69
+		_out69 = src.BlkAt(_53_i)
+		_55_b = _out69
+		dst.Put(_54_a, _55_b)
+		_53_i = _53_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) MergeOrSwap(dst *dlog.BMap, src *dlog.BMap) *dlog.BMap {
 	var r *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = r
-	var _38_l uint64
-	var _ = _38_l
-	var _out53 uint64
-	var _ = _out53
-	_out53 = dst.Len()
-	_38_l = _out53
-	if _38_l == uint64(0) {
+	var _56_l uint64
+	var _ = _56_l
+	var _out70 uint64
+	var _ = _out70
+	_out70 = dst.Len()
+	_56_l = _out70
+	if _56_l == uint64(0) {
 		r = src
 	} else {
 		Companion_Default___.MergeInto(dst, src)
@@ -929,25 +1059,25 @@ func (_this *CompanionStruct_Default___) Adjacent(l *ddisk.BList, i uint64) (uin
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _39_len uint64
-	var _ = _39_len
-	var _out54 uint64
-	var _ = _out54
-	_out54 = l.Len()
-	_39_len = _out54
-	var _out55 uint64
-	var _ = _out55
-	_out55 = l.AddrAt(i)
-	a = _out55
+	var _57_len uint64
+	var _ = _57_len
+	var _out71 uint64
+	var _ = _out71
+	_out71 = l.Len()
+	_57_len = _out71
+	var _out72 uint64
+	var _ = _out72
+	_out72 = l.AddrAt(i)
+	a = _out72
 	n = uint64(1)
-	for i+n < _39_len && n < uint64(512) {
-		var _40_b uint64
-		var _ = _40_b
-		var _out56 uint64
-		var _ = _out56
-		_out56 = l.AddrAt(i + n)
-		_40_b = _out56
-		if _40_b != a+n {
+	for i+n < _57_len && n < uint64(512) {
+		var _58_b uint64
+		var _ = _58_b
+		var _out73 uint64
+		var _ = _out73
+		_out73 = l.AddrAt(i + n)
+		_58_b = _out73
+		if _58_b != a+n {
 			goto L0
 		}
 		n = n + uint64(1)

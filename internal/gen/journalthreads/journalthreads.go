@@ -70,44 +70,44 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
 	j.LogEnc()
-	var _41_n uint64
-	var _ = _41_n
-	var _out57 uint64
-	var _ = _out57
-	_out57 = j.Cgm.Len()
-	_41_n = _out57
-	var _42_i uint64
-	var _ = _42_i
-	_42_i = uint64(0)
+	var _59_n uint64
+	var _ = _59_n
+	var _out74 uint64
+	var _ = _out74
+	_out74 = j.Cgm.Len()
+	_59_n = _out74
+	var _60_i uint64
+	var _ = _60_i
+	_60_i = uint64(0)
 	ok = true
-	for ok && _42_i < _41_n {
+	for ok && _60_i < _59_n {
 		Companion_Default___.LYield(j)
-		var _43_m uint64 = 0
-		var _ = _43_m
-		var _out58 bool
-		var _ = _out58
-		var _out59 uint64
-		var _ = _out59
-		_out58, _out59 = j.LogWrite(_42_i)
-		ok = _out58
-		_43_m = _out59
+		var _61_m uint64 = 0
+		var _ = _61_m
+		var _out75 bool
+		var _ = _out75
+		var _out76 uint64
+		var _ = _out76
+		_out75, _out76 = j.LogWrite(_60_i)
+		ok = _out75
+		_61_m = _out76
 		if ok {
-			_42_i = _42_i + _43_m
+			_60_i = _60_i + _61_m
 		}
 	}
 	if ok {
 		Companion_Default___.LYield(j)
-		var _out60 bool
-		var _ = _out60
-		_out60 = j.LogWriteDesc()
-		ok = _out60
+		var _out77 bool
+		var _ = _out77
+		_out77 = j.LogWriteDesc()
+		ok = _out77
 	}
 	if ok {
 		Companion_Default___.LYield(j)
-		var _out61 bool
-		var _ = _out61
-		_out61 = j.LogBarrier()
-		ok = _out61
+		var _out78 bool
+		var _ = _out78
+		_out78 = j.LogBarrier()
+		ok = _out78
 	}
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
@@ -122,83 +122,112 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	for !j.Stop && !j.Failed {
-		var _44_go bool
-		var _ = _44_go
-		var _out62 bool
-		var _ = _out62
-		_out62 = j.StartCommit()
-		_44_go = _out62
-		if _44_go {
-			var _45_ok bool
-			var _ = _45_ok
-			var _out63 bool
-			var _ = _out63
-			_out63 = Companion_Default___.LogGroup(j)
-			_45_ok = _out63
+	var _62_alive bool
+	var _ = _62_alive
+	var _out79 bool
+	var _ = _out79
+	_out79 = j.Alive()
+	_62_alive = _out79
+	for _62_alive {
+		var _63_go bool
+		var _ = _63_go
+		var _out80 bool
+		var _ = _out80
+		_out80 = j.StartCommit()
+		_63_go = _out80
+		if _63_go {
+			var _64_ok bool
+			var _ = _64_ok
+			var _out81 bool
+			var _ = _out81
+			_out81 = Companion_Default___.LogGroup(j)
+			_64_ok = _out81
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
+		var _out82 bool
+		var _ = _out82
+		_out82 = j.Alive()
+		_62_alive = _out82
 	}
 	j.Mu.Unlock()
+}
+func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
+	var ok bool = false
+	var _ = ok
+	var _65_i uint64
+	var _ = _65_i
+	_65_i = uint64(0)
+	for _65_i < n {
+		j.CacheInst()
+		_65_i = _65_i + uint64(1)
+		if _65_i%uint64(128) == uint64(0) {
+			j.Mu.Unlock()
+			Companion_Default___.IYield(j)
+			j.Mu.Lock()
+			Companion_Default___.IYield(j)
+		}
+	}
+	ok = true
+	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
 	Companion_Default___.IYield(j)
-	var _46_l *ddisk.BList
-	var _ = _46_l
-	var _out64 *ddisk.BList
-	var _ = _out64
-	_out64 = j.InstSort()
-	_46_l = _out64
-	var _47_n uint64
-	var _ = _47_n
-	var _out65 uint64
-	var _ = _out65
-	_out65 = _46_l.Len()
-	_47_n = _out65
-	var _48_i uint64
-	var _ = _48_i
-	_48_i = uint64(0)
+	var _66_l *ddisk.BList
+	var _ = _66_l
+	var _out83 *ddisk.BList
+	var _ = _out83
+	_out83 = j.InstSort()
+	_66_l = _out83
+	var _67_n uint64
+	var _ = _67_n
+	var _out84 uint64
+	var _ = _out84
+	_out84 = _66_l.Len()
+	_67_n = _out84
+	var _68_i uint64
+	var _ = _68_i
+	_68_i = uint64(0)
 	ok = true
-	for ok && _48_i < _47_n {
+	for ok && _68_i < _67_n {
 		Companion_Default___.IYield(j)
-		var _49_m uint64 = 0
-		var _ = _49_m
-		var _out66 bool
-		var _ = _out66
-		var _out67 uint64
-		var _ = _out67
-		_out66, _out67 = j.InstWrite(_48_i)
-		ok = _out66
-		_49_m = _out67
+		var _69_m uint64 = 0
+		var _ = _69_m
+		var _out85 bool
+		var _ = _out85
+		var _out86 uint64
+		var _ = _out86
+		_out85, _out86 = j.InstWrite(_68_i)
+		ok = _out85
+		_69_m = _out86
 		if ok {
-			_48_i = _48_i + _49_m
+			_68_i = _68_i + _69_m
 		}
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out68 bool
-		var _ = _out68
-		_out68 = j.InstBarrier()
-		ok = _out68
+		var _out87 bool
+		var _ = _out87
+		_out87 = j.InstBarrier()
+		ok = _out87
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out69 bool
-		var _ = _out69
-		_out69 = j.HdrWrite()
-		ok = _out69
+		var _out88 bool
+		var _ = _out88
+		_out88 = j.HdrWrite()
+		ok = _out88
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out70 bool
-		var _ = _out70
-		_out70 = j.HdrBarrier()
-		ok = _out70
+		var _out89 bool
+		var _ = _out89
+		_out89 = j.HdrBarrier()
+		ok = _out89
 	}
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
@@ -207,21 +236,10 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		j.Fail()
 		return ok
 	}
-	_48_i = uint64(0)
-	for _48_i < _47_n {
-		var _50_m uint64
-		var _ = _50_m
-		_50_m = uint64(128)
-		if _47_n-_48_i < _50_m {
-			_50_m = _47_n - _48_i
-		}
-		j.CacheInst(_48_i, _50_m)
-		_48_i = _48_i + _50_m
-		j.Mu.Unlock()
-		Companion_Default___.IYield(j)
-		j.Mu.Lock()
-		Companion_Default___.IYield(j)
-	}
+	var _out90 bool
+	var _ = _out90
+	_out90 = Companion_Default___.CacheAll(j, _66_l, _67_n)
+	ok = _out90
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		j.Fail()
@@ -234,27 +252,37 @@ func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	for !j.Stop && !j.Failed {
-		var _51_go bool
-		var _ = _51_go
-		var _out71 bool
-		var _ = _out71
-		_out71 = j.StartInstall()
-		_51_go = _out71
-		if _51_go {
-			var _52_ok bool
-			var _ = _52_ok
-			var _out72 bool
-			var _ = _out72
-			_out72 = Companion_Default___.Install(j)
-			_52_ok = _out72
-			if !_52_ok {
+	var _70_alive bool
+	var _ = _70_alive
+	var _out91 bool
+	var _ = _out91
+	_out91 = j.Alive()
+	_70_alive = _out91
+	for _70_alive {
+		var _71_go bool
+		var _ = _71_go
+		var _out92 bool
+		var _ = _out92
+		_out92 = j.StartInstall()
+		_71_go = _out92
+		if _71_go {
+			var _72_ok bool
+			var _ = _72_ok
+			var _out93 bool
+			var _ = _out93
+			_out93 = Companion_Default___.Install(j)
+			_72_ok = _out93
+			if !_72_ok {
 				goto L1
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
+		var _out94 bool
+		var _ = _out94
+		_out94 = j.Alive()
+		_70_alive = _out94
 	}
 L1:
 	j.Mu.Unlock()
@@ -269,39 +297,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out73 bool
-	var _ = _out73
-	_out73 = j.IsDurable(n)
-	ok = _out73
-	for !ok && !j.Failed {
+	var _out95 bool
+	var _ = _out95
+	_out95 = j.IsDurable(n)
+	ok = _out95
+	var _73_failed bool
+	var _ = _73_failed
+	var _out96 bool
+	var _ = _out96
+	_out96 = j.Failed()
+	_73_failed = _out96
+	for !ok && !_73_failed {
 		j.Want(n)
-		var _53_go bool
-		var _ = _53_go
-		var _out74 bool
-		var _ = _out74
-		_out74 = j.StartCommit()
-		_53_go = _out74
-		if _53_go {
-			var _54_done bool
-			var _ = _54_done
-			var _out75 bool
-			var _ = _out75
-			_out75 = Companion_Default___.LogGroup(j)
-			_54_done = _out75
+		var _74_go bool
+		var _ = _74_go
+		var _out97 bool
+		var _ = _out97
+		_out97 = j.StartCommit()
+		_74_go = _out97
+		if _74_go {
+			var _75_done bool
+			var _ = _75_done
+			var _out98 bool
+			var _ = _out98
+			_out98 = Companion_Default___.LogGroup(j)
+			_75_done = _out98
 		} else {
-			var _55_c uint32
-			var _ = _55_c
-			var _out76 uint32
-			var _ = _out76
-			_out76 = j.WaitOn(n)
-			_55_c = _out76
-			j.Mu.Wait(_55_c)
+			var _76_c uint32
+			var _ = _76_c
+			var _out99 uint32
+			var _ = _out99
+			_out99 = j.WaitOn(n)
+			_76_c = _out99
+			j.Mu.Wait(_76_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out77 bool
-		var _ = _out77
-		_out77 = j.IsDurable(n)
-		ok = _out77
+		var _out100 bool
+		var _ = _out100
+		_out100 = j.IsDurable(n)
+		ok = _out100
+		var _out101 bool
+		var _ = _out101
+		_out101 = j.Failed()
+		_73_failed = _out101
 	}
 	j.Mu.Unlock()
 	return ok
@@ -313,33 +351,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out78 uint32
-	var _ = _out78
-	var _out79 uint64
-	var _ = _out79
-	_out78, _out79 = j.Append(tx)
-	st = _out78
-	n = _out79
+	var _out102 uint32
+	var _ = _out102
+	var _out103 uint64
+	var _ = _out103
+	_out102, _out103 = j.Append(tx)
+	st = _out102
+	n = _out103
 	for st == journalm.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out80 uint32
-		var _ = _out80
-		var _out81 uint64
-		var _ = _out81
-		_out80, _out81 = j.Append(tx)
-		st = _out80
-		n = _out81
+		var _out104 uint32
+		var _ = _out104
+		var _out105 uint64
+		var _ = _out105
+		_out104, _out105 = j.Append(tx)
+		st = _out104
+		n = _out105
 	}
 	j.Mu.Unlock()
 	if st == journalm.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _56_ok bool
-		var _ = _56_ok
-		var _out82 bool
-		var _ = _out82
-		_out82 = Companion_Default___.WaitDurable(j, n)
-		_56_ok = _out82
-		if !_56_ok {
+		var _77_ok bool
+		var _ = _77_ok
+		var _out106 bool
+		var _ = _out106
+		_out106 = Companion_Default___.WaitDurable(j, n)
+		_77_ok = _out106
+		if !_77_ok {
 			st = journalm.Companion_Default___.AFailed()
 		}
 	}
@@ -353,40 +391,40 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	for true {
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _57_t uint64 = 0
-		var _ = _57_t
-		var _out83 *dbytes.Blk
-		var _ = _out83
-		var _out84 uint64
-		var _ = _out84
-		_out83, _out84 = j.Lookup(a)
-		b = _out83
-		_57_t = _out84
+		var _78_t uint64 = 0
+		var _ = _78_t
+		var _out107 *dbytes.Blk
+		var _ = _out107
+		var _out108 uint64
+		var _ = _out108
+		_out107, _out108 = j.Lookup(a)
+		b = _out107
+		_78_t = _out108
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _58_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _58_c
-		var _out85 bool
-		var _ = _out85
-		var _out86 *dbytes.Blk
-		var _ = _out86
-		_out85, _out86 = j.ReadDisk(a, _57_t)
-		ok = _out85
-		_58_c = _out86
+		var _79_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _79_c
+		var _out109 bool
+		var _ = _out109
+		var _out110 *dbytes.Blk
+		var _ = _out110
+		_out109, _out110 = j.ReadDisk(a, _78_t)
+		ok = _out109
+		_79_c = _out110
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _out87 *dbytes.Blk
-		var _ = _out87
-		_out87 = j.Lookup2(a, _57_t, _58_c)
-		b = _out87
+		var _out111 *dbytes.Blk
+		var _ = _out111
+		_out111 = j.Lookup2(a, _78_t, _79_c)
+		b = _out111
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			return ok, b
@@ -402,16 +440,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out88 uint64
-	var _ = _out88
-	_out88 = j.Newest()
-	n = _out88
+	var _out112 uint64
+	var _ = _out112
+	_out112 = j.Newest()
+	n = _out112
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out89 bool
-	var _ = _out89
-	_out89 = Companion_Default___.WaitDurable(j, n)
-	ok = _out89
+	var _out113 bool
+	var _ = _out113
+	_out113 = Companion_Default___.WaitDurable(j, n)
+	ok = _out113
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -423,21 +461,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _59_e bool
-	var _ = _59_e
-	var _out90 bool
-	var _ = _out90
-	_out90 = j.Drained()
-	_59_e = _out90
-	for !_59_e && !j.Failed {
+	var _80_e bool
+	var _ = _80_e
+	var _out114 bool
+	var _ = _out114
+	_out114 = j.Drained()
+	_80_e = _out114
+	var _81_failed bool
+	var _ = _81_failed
+	var _out115 bool
+	var _ = _out115
+	_out115 = j.Failed()
+	_81_failed = _out115
+	for !_80_e && !_81_failed {
 		j.Nudge()
 		j.Urge()
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out91 bool
-		var _ = _out91
-		_out91 = j.Drained()
-		_59_e = _out91
+		var _out116 bool
+		var _ = _out116
+		_out116 = j.Drained()
+		_80_e = _out116
+		var _out117 bool
+		var _ = _out117
+		_out117 = j.Failed()
+		_81_failed = _out117
 	}
 	j.Mu.Unlock()
 }

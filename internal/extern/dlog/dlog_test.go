@@ -1,0 +1,284 @@
+package dlog
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/ddisk"
+)
+
+func block(v byte) *dbytes.Blk {
+	return dbytes.BlkOf(bytes.Repeat([]byte{v}, dbytes.BlkSize))
+}
+
+// BMap against a Go map and a slice: Put, Get, Len, AddrAt, BlkAt, Clear, List, Sorted.
+func TestBMap(t *testing.T) {
+	for seed := uint64(1); seed <= 200; seed++ {
+		r := rand.New(rand.NewPCG(seed, 0))
+		m := NewBMap()
+		want := map[uint64]*dbytes.Blk{}
+		var order []uint64
+		for n := r.IntN(60); n > 0; n-- {
+			a := r.Uint64N(40)
+			if r.IntN(50) == 0 {
+				m.Clear()
+				want, order = map[uint64]*dbytes.Blk{}, nil
+			}
+			b := block(byte(n))
+			if _, ok := want[a]; !ok {
+				order = append(order, a)
+			}
+			want[a] = b
+			m.Put(a, b)
+		}
+		if m.Len() != uint64(len(order)) {
+			t.Fatalf("seed %d: %d entries, want %d", seed, m.Len(), len(order))
+		}
+		for a := uint64(0); a < 40; a++ {
+			if m.Get(a) != want[a] {
+				t.Fatalf("seed %d: Get(%d)", seed, a)
+			}
+		}
+		sorted := slices.Sorted(slices.Values(order))
+		for name, c := range map[string]struct {
+			l    *ddisk.BList
+			want []uint64
+		}{"List": {m.List(), order}, "Sorted": {m.Sorted(), sorted}} {
+			if !slices.Equal(c.l.Addrs, c.want) || len(c.l.Blks) != len(c.want) {
+				t.Fatalf("seed %d: %s: %v, want %v", seed, name, c.l.Addrs, c.want)
+			}
+			for i, a := range c.want {
+				if c.l.BlkAt(uint64(i)) != want[a] {
+					t.Fatalf("seed %d: %s: block %d", seed, name, a)
+				}
+			}
+		}
+		l := m.List()
+		for i, a := range order {
+			if m.AddrAt(uint64(i)) != a || m.BlkAt(uint64(i)) != want[a] {
+				t.Fatalf("seed %d: entry %d", seed, i)
+			}
+		}
+		if m.Put(order0(order), block(255)); len(order) > 0 && l.BlkAt(0) != want[order[0]] {
+			t.Fatalf("seed %d: a list changed", seed)
+		}
+	}
+}
+
+func order0(o []uint64) uint64 {
+	if len(o) == 0 {
+		return 0
+	}
+	return o[0]
+}
+
+// A Cache gives back nothing else than what was put there last, is bounded, and keeps
+// what is used.
+func TestCache(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	c := NewCache(100)
+	last := map[uint64]*dbytes.Blk{}
+	hits := 0
+	for i := 0; i < 100_000; i++ {
+		a := r.Uint64N(300)
+		if r.IntN(3) == 0 {
+			b := new(dbytes.Blk)
+			c.Put(a, b)
+			last[a] = b
+		} else if b := c.Get(a); b != nil {
+			hits++
+			if b != last[a] {
+				t.Fatalf("block %d: an old or a foreign block", a)
+			}
+		}
+		if c.Len() > 100 || len(c.at) != c.Len() {
+			t.Fatal(c.Len(), len(c.at))
+		}
+	}
+	if hits < 15_000 {
+		t.Errorf("%d hits", hits)
+	}
+	for i := uint64(1000); i < 2000; i++ {
+		c.Put(i, new(dbytes.Blk))
+		if i > 1000 && c.Get(1000) == nil {
+			t.Fatal("a block in constant use was forgotten")
+		}
+	}
+}
+
+// The mutex excludes; a wake-up reaches one waiter, or all of its condition variable.
+func TestMutex(t *testing.T) {
+	m := NewMutex()
+	var wg sync.WaitGroup
+	n := 0
+	for i := 0; i < 8; i++ {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for k := 0; k < 1000; k++ {
+				m.Lock()
+				n++
+				m.Unlock()
+			}
+		}()
+	}
+	wg.Wait()
+	if n != 8000 {
+		t.Fatal(n)
+	}
+	var turn, seen [5]int
+	for c := uint32(0); c < 5; c++ {
+		for i := 0; i < 3; i++ {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				m.Lock()
+				for turn[c] == 0 {
+					m.Wait(c)
+				}
+				seen[c]++
+				m.WakeOne(c) // the next one, if there is any
+				m.Unlock()
+			}()
+		}
+	}
+	for c := uint32(0); c < 5; c++ {
+		m.Lock()
+		turn[c] = 1
+		if c%2 == 0 {
+			m.WakeOne(c)
+		} else {
+			m.WakeAll(c)
+		}
+		m.Unlock()
+	}
+	wg.Wait()
+	if seen != [5]int{3, 3, 3, 3, 3} {
+		t.Fatal(seen)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	n := NewNotes()
+	for i := uint32(0); i < 8; i++ {
+		n.Set(i, uint64(i)+5)
+	}
+	for i := uint32(0); i < 8; i++ {
+		if n.Get(i) != uint64(i)+5 {
+			t.Error(i)
+		}
+	}
+}
+
+func group(r *rand.Rand, n int) *BMap {
+	m := NewBMap()
+	for i := 0; i < n; i++ {
+		b := new(dbytes.Blk)
+		d := dbytes.Bytes{Data: make([]byte, dbytes.BlkSize)}
+		for k := 0; k < 64; k++ {
+			d.Data[r.IntN(len(d.Data))] = byte(r.Uint32())
+		}
+		b = dbytes.Freeze(&d)
+		m.Put(r.Uint64(), b)
+	}
+	return m
+}
+
+func flip(b *dbytes.Blk, bit int) *dbytes.Blk {
+	d := b.Thaw()
+	d.Data[bit/8] ^= 1 << (bit % 8)
+	return dbytes.Freeze(d)
+}
+
+// What was sealed is parsed as it was, and accepted with its data in any two parts.
+// Anything else is not: another bit anywhere, other data, another order, another key.
+func TestSeal(t *testing.T) {
+	for seed := uint64(1); seed <= 60; seed++ {
+		r := rand.New(rand.NewPCG(seed, 0))
+		s := NewSeal([32]byte{byte(seed)}, [16]byte{1})
+		n := []int{0, 1, 2, 17, GroupMax}[r.IntN(5)]
+		m := group(r, n)
+		sq, pos := r.Uint64(), r.Uint64()
+		b := s.Sign(sq, pos, m)
+		d := Parse(b)
+		if d == nil || d.Sq() != sq || d.Pos() != pos || d.N() != uint64(n) {
+			t.Fatalf("seed %d: %+v", seed, d)
+		}
+		for i := range m.addrs {
+			if d.Addr(uint64(i)) != m.addrs[i] {
+				t.Fatalf("seed %d: address %d", seed, i)
+			}
+		}
+		k := r.IntN(n + 1)
+		x, y := &ddisk.BList{Blks: m.blks[:k]}, &ddisk.BList{Blks: m.blks[k:]}
+		if !s.Check(d, x, y) {
+			t.Fatalf("seed %d: a sealed record is refused", seed)
+		}
+		if NewSeal([32]byte{byte(seed), 1}, [16]byte{1}).Check(d, x, y) {
+			t.Fatalf("seed %d: another key's record is accepted", seed)
+		}
+		for i := 0; i < 40; i++ {
+			bit := r.IntN(8 * dbytes.BlkSize)
+			if i < 20 {
+				bit = r.IntN(8 * 80)
+			}
+			if e := Parse(flip(b, bit)); e != nil && s.Check(e, x, y) {
+				t.Fatalf("seed %d: bit %d of the descriptor does not matter", seed, bit)
+			}
+			if n > 0 {
+				o := slices.Clone(m.blks)
+				v := r.IntN(n)
+				o[v] = flip(o[v], bit)
+				if s.Check(d, &ddisk.BList{Blks: o}, &ddisk.BList{}) {
+					t.Fatalf("seed %d: bit %d of block %d does not matter", seed, bit, v)
+				}
+			}
+		}
+		if n > 1 {
+			o := slices.Clone(m.blks)
+			o[0], o[1] = o[1], o[0]
+			if *o[0] != *o[1] && s.Check(d, &ddisk.BList{Blks: o}, &ddisk.BList{}) {
+				t.Fatalf("seed %d: the order of the data does not matter", seed)
+			}
+			if s.Check(d, &ddisk.BList{Blks: m.blks[1:]}, &ddisk.BList{}) {
+				t.Fatalf("seed %d: a block less is accepted", seed)
+			}
+		}
+	}
+	if Parse(dbytes.ZeroBlk()) != nil {
+		t.Error("zeros are a descriptor")
+	}
+}
+
+// A header says what was put there, differs from another only within the first sector, and
+// is refused when a bit of it or the key is another.
+func TestHeader(t *testing.T) {
+	s := NewSeal([32]byte{1}, [16]byte{1})
+	r := rand.New(rand.NewPCG(1, 0))
+	for i := 0; i < 200; i++ {
+		q := r.Uint64N(1 << 62)
+		b := s.EncHdr(q)
+		if ok, got := s.DecHdr(b); !ok || got != q {
+			t.Fatal(ok, got, q)
+		}
+		if !bytes.Equal(b.Data()[512:], make([]byte, 3584)) {
+			t.Fatal("not within the first sector")
+		}
+		if ok, _ := s.DecHdr(flip(b, r.IntN(8*48))); ok {
+			t.Fatal("a flipped bit does not matter")
+		}
+		if ok, _ := NewSeal([32]byte{2}, [16]byte{1}).DecHdr(b); ok {
+			t.Fatal("another key's header is accepted")
+		}
+	}
+	if ok, _ := s.DecHdr(s.EncHdr(1 << 62)); ok {
+		t.Error("a header beyond the range is accepted")
+	}
+	if ok, _ := s.DecHdr(dbytes.ZeroBlk()); ok {
+		t.Error("zeros are a header")
+	}
+}
