@@ -181,7 +181,8 @@ func (s *System) Begin() *Txn { return s.pool.Get().(*Txn) }
 // so f must have no other effect than on the transaction. When f returns nil the
 // transaction is committed, else aborted, and Run returns f's error. A stable
 // transaction is durable when Run returns nil. In a read-only one, a write is an
-// error. What a transaction has seen of stable ones is durable when Run returns nil.
+// error. What f has seen of stable ones is durable when Run returns nil or f's error,
+// which may tell of it.
 func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	t := s.Begin()
 	t.readOnly = readOnly
@@ -217,11 +218,18 @@ func (t *Txn) attempt(stable bool, f func(*Txn) error) (err error) {
 	if t.failed != nil { // f has ignored it
 		err = t.failed
 	}
-	if err != nil {
-		t.Abort()
-		return err
+	if err == nil {
+		return t.Commit(stable)
 	}
-	return t.Commit(stable)
+	seen := t.t.Seen
+	if t.failed != nil {
+		seen = 0 // the error is ours, and tells nothing about the objects
+	}
+	t.Abort()
+	if lost := t.s.await(seen); lost != nil {
+		return lost
+	}
+	return err
 }
 
 func (t *Txn) lock(k uint64, excl bool) error {

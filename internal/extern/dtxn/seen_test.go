@@ -1,0 +1,69 @@
+package dtxn
+
+import (
+	"errors"
+	"testing"
+
+	"tansy/disk"
+	"tansy/internal/extern/dbytes"
+)
+
+// lostBarrier is a device whose barriers, once armed, wait for go and then fail.
+type lostBarrier struct {
+	disk.Disk
+	entered, leave chan struct{} // nil: not armed
+}
+
+func (d *lostBarrier) Barrier() error {
+	if d.entered == nil {
+		return d.Disk.Barrier()
+	}
+	d.entered <- struct{}{}
+	<-d.leave
+	return errors.New("no power")
+}
+
+// A transaction that ends in an error tells about what it saw, too: that a name
+// is gone, say. So Run waits for what it saw, and does not tell when that is lost.
+func TestErrorsWaitForWhatWasSeen(t *testing.T) {
+	d := &lostBarrier{Disk: disk.NewMem(memLog + size)}
+	s, err := newOn(d, layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.entered, d.leave = make(chan struct{}, 100), make(chan struct{})
+	wrote := make(chan error)
+	go func() {
+		wrote <- s.Run(true, false, func(x *Txn) error {
+			x.WriteBlock(data, dbytes.NewBytes(4096))
+			return nil
+		})
+	}()
+	<-d.entered // committed in memory, and not durable
+	gone := errors.New("it is gone")
+	err = s.Run(false, true, func(x *Txn) error {
+		x.ReadBlock(data, false)
+		close(d.leave)
+		return gone
+	})
+	if !errors.Is(err, ErrIO) {
+		t.Errorf("what was seen is lost, but the result is %v", err)
+	}
+	if err := <-wrote; !errors.Is(err, ErrIO) {
+		t.Errorf("a write that is lost: %v", err)
+	}
+	if s.held() != 0 {
+		t.Error("locks are left")
+	}
+	// What was not written by others is told without waiting.
+	err = s.Run(false, true, func(x *Txn) error {
+		x.ReadBlock(data+1, false)
+		return gone
+	})
+	if err != gone {
+		t.Error(err)
+	}
+	if err := s.Close(); err == nil {
+		t.Error("closed without an error")
+	}
+}
