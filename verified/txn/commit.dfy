@@ -220,17 +220,24 @@ module CommitM {
     return true, 0;
   }
 
-  // Ends the transaction without effect. Its locks go.
-  method Abort(t: Txn)
+  // Gives up all locks of a transaction that has ended; those held exclusively note commit n.
+  method Drop(t: Txn, n: uint64)
     requires t.Inv()
-    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.buf
+    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
   {
     TYield(t.s, t.own);
     t.buf.Clear();
-    t.s.tbl.Release(t.own, 0);
+    t.tx.Clear();
+    t.s.tbl.Release(t.own, n);
     t.top := 0; t.seen := 0;
   }
+  // Ends the transaction without effect.
+  method Abort(t: Txn)
+    requires t.Inv()
+    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.buf, t.tx
+    ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
+  { Drop(t, 0); }
 
   // What the commit with number at did: it replaced exactly the objects written (w), and
   // found every object that the transaction held as the transaction had seen it.
@@ -239,52 +246,67 @@ module CommitM {
     forall k :: k in held ==> Cell(vs[at-1], kinds, k) == Cell(st, kinds, k)
   }
 
-  // The commit point. n is the number of the commit.
+  // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
+  // block is not in memory, st = AFull and get is set, and the block is miss.
+  method TryAppend(t: Txn) returns (st: uint32, n: uint64, get: bool, miss: uint64)
+    requires t.Inv() && !t.s.j.mu.held && t.buf.Sorted()
+    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.tx
+    ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
+    ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
+    ensures st != AOk ==> t.s.Kept(t.own)
+    ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
+    ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| &&
+      Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000) &&
+      forall k :: old(t.s.tbl.Holds(t.own, k)) ==> Cell(t.s.j.vs[n-1], t.s.kinds, k) == old(t.s.Now(k))
+  {
+    var j := t.s.j;
+    n := 0; miss := 0;
+    j.mu.Lock(); TYield(t.s, t.own);
+    var ok;
+    ok, miss := Build(t, t.tx);
+    get := !ok;
+    if ok {
+      ghost var v := j.vs;
+      forall k | old(t.s.tbl.Holds(t.own, k))
+        ensures Cell(v[|v|-1], t.s.kinds, k) == old(t.s.Now(k))
+      { assert t.s.tbl.Holds(t.own, k); assert t.s.Now(k) == old(t.s.Now(k)); }
+      st, n := j.Append(t.tx);
+      if st == AFull { j.AskSpace(); j.mu.Wait(CSpace); TYield(t.s, t.own); }
+      j.mu.Unlock();
+    } else {
+      st := AFull;
+      j.mu.Unlock();
+    }
+  }
+  // The same, waiting for room and fetching blocks.
   method AppendAll(t: Txn, ghost held: iset<uint64>) returns (st: uint32, n: uint64)
     requires t.Inv() && !t.s.j.mu.held && t.buf.Sorted()
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
     modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.tx
-    ensures t.s.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
-    ensures t.Inv() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
+    ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
     ensures st == OK ==> |old(t.s.j.vs)| <= n as int
     decreases *
   {
     var j := t.s.j;
-    var tx := t.tx;
-    while true
-      invariant t.Inv() && t.Steady() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    ghost var st0 := j.Cur();
+    var get, miss;
+    st := AFull; n := 0;
+    while st == AFull
+      invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+      invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
+      invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int
       decreases *
     {
-      j.mu.Lock(); TYield(t.s, t.own);
-      var ok, miss := Build(t, tx);
-      if ok {
-        ghost var v0 := j.vs;
-        assert t.Steady();
-        forall k | k in held ensures Cell(v0[|v0|-1], t.s.kinds, k) == Cell(old(j.Cur()), t.s.kinds, k) {
-          assert old(t.s.tbl.Holds(t.own, k));
-          assert t.s.Now(k) == old(t.s.Now(k));
-        }
-        st, n := j.Append(tx);
-        if st == AFull {
-          j.AskSpace();
-          j.mu.Wait(CSpace); TYield(t.s, t.own);
-          j.mu.Unlock();
-        } else {
-          j.mu.Unlock();
-          if st == AOk {
-            assert j.vs[n as int - 1] == v0[|v0|-1];
-            return OK, n;
-          }
-          if st == ATooLarge { return TOOLARGE, 0; }
-          return READONLY, 0;
-        }
-      } else {
-        j.mu.Unlock();
+      st, n, get, miss := TryAppend(t);
+      if get {
         var b := Latest(t.s, t.own, miss);
         if b == null { return IOERR, 0; }
       }
     }
+    if st == AOk { return OK, n; }
+    if st == ATooLarge { return TOOLARGE, 0; }
+    return READONLY, 0;
   }
 
   // Ends the transaction: with st = OK all its writes took effect at one instant, at the
@@ -316,11 +338,7 @@ module CommitM {
     } else {
       assert m == map[];
     }
-    TYield(t.s, t.own);
-    t.buf.Clear();
-    t.tx.Clear();
-    t.s.tbl.Release(t.own, n);
-    t.top := 0; t.seen := 0;
+    Drop(t, n);
     if n > need { need := n; }
     st := OK;
   }

@@ -67,6 +67,33 @@ module TxnSysM {
     ensures !t.Owns(o, k)
   {}
 
+  // The latest value of block a if it is in memory, else a ticket for Fetch.
+  method Peek(s: Sys, o: Owner, a: uint64) returns (b: Blk?, t: uint64)
+    requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
+    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+    ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+    ensures t <= s.j.trims
+  {
+    s.j.mu.Lock(); TYield(s, o);
+    b, t := s.j.Lookup(a);
+    s.j.mu.Unlock();
+  }
+  // The same from the device; null, although the device did not fail: try again.
+  method Fetch(s: Sys, o: Owner, a: uint64, t: uint64) returns (ok: bool, b: Blk?)
+    requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz && t <= s.j.trims
+    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+    ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+  {
+    TYield(s, o);
+    var c;
+    ok, c := s.j.ReadDisk(a, t);
+    if !ok { return false, null; }
+    s.j.mu.Lock(); TYield(s, o);
+    b := s.j.Lookup2(a, t, c);
+    s.j.mu.Unlock();
+  }
   // The latest value of block a, from memory or the device; null when the device failed.
   method Latest(s: Sys, o: Owner, a: uint64) returns (b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
@@ -75,23 +102,16 @@ module TxnSysM {
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     decreases *
   {
-    while true
-      invariant s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    var t;
+    b, t := Peek(s, o, a);
+    var ok := true;
+    while b == null && ok
+      invariant s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o) && t <= s.j.trims
+      invariant b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
       decreases *
     {
-      s.j.mu.Lock(); TYield(s, o);
-      var x, t := s.j.Lookup(a);
-      s.j.mu.Unlock();
-      if x != null { return x; }
-      TYield(s, o);
-      var ok, c := s.j.ReadDisk(a, t);
-      if !ok { return null; }
-      TYield(s, o);
-      s.j.mu.Lock(); TYield(s, o);
-      var y := s.j.Lookup2(a, t, c);
-      s.j.mu.Unlock();
-      if y != null { return y; }
-      TYield(s, o);
+      ok, b := Fetch(s, o, a, t);
+      if ok && b == null { b, t := Peek(s, o, a); }
     }
   }
 }

@@ -68,22 +68,34 @@ module TxnM {
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
     {
       TYield(s, own);
-      var wait := k > top;
       ghost var h, w := iset x | s.tbl.Holds(own, x), iset x | s.tbl.Owns(own, x);
-      var n;
-      ok, n := s.tbl.Lock(own, k, excl, wait);
-      if ok {
-        if n > seen { seen := n; }
-        if wait { top := k; }
-        forall x | s.tbl.Holds(own, x)
-          ensures OkKey(s.kinds, x) && x <= top && (x in s.tbl.last ==> s.tbl.last[x] <= seen)
-        { if x != k { assert x in h; } }
-      }
+      ok := Grab(k, excl);
       forall x | old(s.tbl.Holds(own, x))
         ensures s.tbl.Holds(own, x) && s.Now(x) == old(s.Now(x))
       { assert x in h; }
       forall x | old(s.tbl.Owns(own, x)) ensures s.tbl.Owns(own, x)
       { assert x in w; }
+    }
+    // the step itself
+    method Grab(k: uint64, excl: bool) returns (ok: bool)
+      requires Inv() && OkKey(s.kinds, k)
+      modifies this, s.tbl
+      ensures Inv() && old(seen) <= seen
+      ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
+      ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
+      ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
+    {
+      var wait := k > top;
+      ghost var h := iset x | s.tbl.Holds(own, x);
+      var n;
+      ok, n := s.tbl.Lock(own, k, excl, wait);
+      if ok {
+        if n > seen { seen := n; }
+        if wait { top := k; }
+      }
+      forall x | s.tbl.Holds(own, x)
+        ensures OkKey(s.kinds, x) && x <= top && (x in s.tbl.last ==> s.tbl.last[x] <= seen)
+      { if !(ok && x == k) { assert x in h; } }
     }
 
     // a whole block; null unless st is OK

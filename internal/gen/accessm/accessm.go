@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _376_n uint64
-	var _ = _376_n
-	_376_n = c.Gids.Len()
-	var _377_i uint64
-	var _ = _377_i
-	_377_i = uint64(0)
-	for _376_n-_377_i >= uint64(4) {
-		var _378_x uint32
-		var _ = _378_x
-		_378_x = c.Gids.U32(_377_i)
-		if _378_x == g {
+	var _375_n uint64
+	var _ = _375_n
+	_375_n = c.Gids.Len()
+	var _376_i uint64
+	var _ = _376_i
+	_376_i = uint64(0)
+	for _375_n-_376_i >= uint64(4) {
+		var _377_x uint32
+		var _ = _377_x
+		_377_x = c.Gids.U32(_376_i)
+		if _377_x == g {
 			r = true
 			return r
 		}
-		_377_i = _377_i + uint64(4)
+		_376_i = _376_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _379_mode uint32
-	var _ = _379_mode
-	var _out411 uint32
-	var _ = _out411
-	_out411 = inodem.Companion_Default___.GetMode(ip)
-	_379_mode = _out411
-	var _380_u uint32
-	var _ = _380_u
-	var _out412 uint32
-	var _ = _out412
-	_out412 = inodem.Companion_Default___.GetUid(ip)
-	_380_u = _out412
-	if c.Uid == _380_u {
-		p = _379_mode / uint32(64) % uint32(8)
+	var _378_mode uint32
+	var _ = _378_mode
+	var _out422 uint32
+	var _ = _out422
+	_out422 = inodem.Companion_Default___.GetMode(ip)
+	_378_mode = _out422
+	var _379_u uint32
+	var _ = _379_u
+	var _out423 uint32
+	var _ = _out423
+	_out423 = inodem.Companion_Default___.GetUid(ip)
+	_379_u = _out423
+	if c.Uid == _379_u {
+		p = _378_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _381_g uint32
-	var _ = _381_g
-	var _out413 uint32
-	var _ = _out413
-	_out413 = inodem.Companion_Default___.GetGid(ip)
-	_381_g = _out413
-	var _382_m bool
-	var _ = _382_m
-	var _out414 bool
-	var _ = _out414
-	_out414 = Companion_Default___.InGroup(c, _381_g)
-	_382_m = _out414
-	if _382_m {
-		p = _379_mode / uint32(8) % uint32(8)
+	var _380_g uint32
+	var _ = _380_g
+	var _out424 uint32
+	var _ = _out424
+	_out424 = inodem.Companion_Default___.GetGid(ip)
+	_380_g = _out424
+	var _381_m bool
+	var _ = _381_m
+	var _out425 bool
+	var _ = _out425
+	_out425 = Companion_Default___.InGroup(c, _380_g)
+	_381_m = _out425
+	if _381_m {
+		p = _378_mode / uint32(8) % uint32(8)
 	} else {
-		p = _379_mode % uint32(8)
+		p = _378_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _383_ty uint32
-		var _ = _383_ty
-		var _out415 uint32
-		var _ = _out415
-		_out415 = inodem.Companion_Default___.GetTy(ip)
-		_383_ty = _out415
-		var _384_mode uint32
-		var _ = _384_mode
-		var _out416 uint32
-		var _ = _out416
-		_out416 = inodem.Companion_Default___.GetMode(ip)
-		_384_mode = _out416
-		if _383_ty == Companion_Default___.DIR() || _384_mode%uint32(2) == uint32(1) || _384_mode/uint32(8)%uint32(2) == uint32(1) || _384_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _382_ty uint32
+		var _ = _382_ty
+		var _out426 uint32
+		var _ = _out426
+		_out426 = inodem.Companion_Default___.GetTy(ip)
+		_382_ty = _out426
+		var _383_mode uint32
+		var _ = _383_mode
+		var _out427 uint32
+		var _ = _out427
+		_out427 = inodem.Companion_Default___.GetMode(ip)
+		_383_mode = _out427
+		if _382_ty == Companion_Default___.DIR() || _383_mode%uint32(2) == uint32(1) || _383_mode/uint32(8)%uint32(2) == uint32(1) || _383_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out417 uint32
-	var _ = _out417
-	_out417 = Companion_Default___.ClassBits(c, ip)
-	p = _out417
+	var _out428 uint32
+	var _ = _out428
+	_out428 = Companion_Default___.ClassBits(c, ip)
+	p = _out428
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _385_p uint32
-	var _ = _385_p
-	var _out418 uint32
-	var _ = _out418
-	_out418 = Companion_Default___.Granted(c, ip)
-	_385_p = _out418
-	ok = (want%uint32(2) == uint32(0) || _385_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _385_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _385_p/uint32(4) == uint32(1))
+	var _384_p uint32
+	var _ = _384_p
+	var _out429 uint32
+	var _ = _out429
+	_out429 = Companion_Default___.Granted(c, ip)
+	_384_p = _out429
+	ok = (want%uint32(2) == uint32(0) || _384_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _384_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _384_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _386_u uint32
-	var _ = _386_u
-	var _out419 uint32
-	var _ = _out419
-	_out419 = inodem.Companion_Default___.GetUid(ip)
-	_386_u = _out419
-	if c.Uid == _386_u {
+	var _385_u uint32
+	var _ = _385_u
+	var _out430 uint32
+	var _ = _out430
+	_out430 = inodem.Companion_Default___.GetUid(ip)
+	_385_u = _out430
+	if c.Uid == _385_u {
 		ok = true
 		return ok
 	}
-	var _out420 bool
-	var _ = _out420
-	_out420 = Companion_Default___.May(c, ip, want)
-	ok = _out420
+	var _out431 bool
+	var _ = _out431
+	_out431 = Companion_Default___.May(c, ip, want)
+	ok = _out431
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _387_u uint32
-	var _ = _387_u
-	var _out421 uint32
-	var _ = _out421
-	_out421 = inodem.Companion_Default___.GetUid(ip)
-	_387_u = _out421
-	ok = c.Uid == uint32(0) || c.Uid == _387_u
+	var _386_u uint32
+	var _ = _386_u
+	var _out432 uint32
+	var _ = _out432
+	_out432 = inodem.Companion_Default___.GetUid(ip)
+	_386_u = _out432
+	ok = c.Uid == uint32(0) || c.Uid == _386_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _388_mode uint32
-	var _ = _388_mode
-	var _out422 uint32
-	var _ = _out422
-	_out422 = inodem.Companion_Default___.GetMode(dp)
-	_388_mode = _out422
-	if _388_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _387_mode uint32
+	var _ = _387_mode
+	var _out433 uint32
+	var _ = _out433
+	_out433 = inodem.Companion_Default___.GetMode(dp)
+	_387_mode = _out433
+	if _387_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _389_a bool
-	var _ = _389_a
-	var _out423 bool
-	var _ = _out423
-	_out423 = Companion_Default___.IsOwner(c, dp)
-	_389_a = _out423
-	var _390_b bool
-	var _ = _390_b
-	var _out424 bool
-	var _ = _out424
-	_out424 = Companion_Default___.IsOwner(c, ip)
-	_390_b = _out424
-	refuse = !_389_a && !_390_b
+	var _388_a bool
+	var _ = _388_a
+	var _out434 bool
+	var _ = _out434
+	_out434 = Companion_Default___.IsOwner(c, dp)
+	_388_a = _out434
+	var _389_b bool
+	var _ = _389_b
+	var _out435 bool
+	var _ = _out435
+	_out435 = Companion_Default___.IsOwner(c, ip)
+	_389_b = _out435
+	refuse = !_388_a && !_389_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _391_p uint32
-	var _ = _391_p
-	var _out425 uint32
-	var _ = _out425
-	_out425 = Companion_Default___.Granted(c, ip)
-	_391_p = _out425
-	var _392_ty uint32
-	var _ = _392_ty
-	var _out426 uint32
-	var _ = _out426
-	_out426 = inodem.Companion_Default___.GetTy(ip)
-	_392_ty = _out426
+	var _390_p uint32
+	var _ = _390_p
+	var _out436 uint32
+	var _ = _out436
+	_out436 = Companion_Default___.Granted(c, ip)
+	_390_p = _out436
+	var _391_ty uint32
+	var _ = _391_ty
+	var _out437 uint32
+	var _ = _out437
+	_out437 = inodem.Companion_Default___.GetTy(ip)
+	_391_ty = _out437
 	bits = uint32(0)
-	if _391_p/uint32(4) == uint32(1) {
+	if _390_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _392_ty == Companion_Default___.DIR() {
-		if _391_p%uint32(2) == uint32(1) {
+	if _391_ty == Companion_Default___.DIR() {
+		if _390_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _391_p%uint32(2) == uint32(1) && _391_p/uint32(2)%uint32(2) == uint32(1) {
+		if _390_p%uint32(2) == uint32(1) && _390_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _391_p/uint32(2)%uint32(2) == uint32(1) {
+		if _390_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _391_p%uint32(2) == uint32(1) {
+		if _390_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _393_a uint32 = func() uint32 {
+	var _392_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _393_a
+	var _ = _392_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _393_a - uint32(1024)
+		return _392_a - uint32(1024)
 	} else {
-		return _393_a
+		return _392_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _394_len uint64
-	var _ = _394_len
-	_394_len = n.Len()
-	if _394_len == uint64(0) {
+	var _393_len uint64
+	var _ = _393_len
+	_393_len = n.Len()
+	if _393_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _394_len > uint64(255) {
+	if _393_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _395_i uint64
-	var _ = _395_i
-	_395_i = uint64(0)
-	for _395_i < _394_len {
-		var _396_b uint8
-		var _ = _396_b
-		_396_b = n.Get(_395_i)
-		if _396_b == uint8(0) || _396_b == uint8(47) {
+	var _394_i uint64
+	var _ = _394_i
+	_394_i = uint64(0)
+	for _394_i < _393_len {
+		var _395_b uint8
+		var _ = _395_b
+		_395_b = n.Get(_394_i)
+		if _395_b == uint8(0) || _395_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_395_i = _395_i + uint64(1)
+		_394_i = _394_i + uint64(1)
 	}
 	st = uint32(0)
-	if _394_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _393_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _394_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _393_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

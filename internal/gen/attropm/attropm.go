@@ -166,17 +166,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _425_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _425_ip
-	var _out473 uint32
-	var _ = _out473
-	var _out474 *dbytes.Bytes
-	var _ = _out474
-	_out473, _out474 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out473
-	_425_ip = _out474
+	var _424_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _424_ip
+	var _out484 uint32
+	var _ = _out484
+	var _out485 *dbytes.Bytes
+	var _ = _out485
+	_out484, _out485 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out484
+	_424_ip = _out485
 	if st == uint32(0) {
-		after = _425_ip
+		after = _424_ip
 	}
 	return st, after
 }
@@ -188,23 +188,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _426_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _426_ip
-	var _out475 uint32
-	var _ = _out475
-	var _out476 *dbytes.Bytes
-	var _ = _out476
-	_out475, _out476 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out475
-	_426_ip = _out476
+	var _425_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _425_ip
+	var _out486 uint32
+	var _ = _out486
+	var _out487 *dbytes.Bytes
+	var _ = _out487
+	_out486, _out487 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out486
+	_425_ip = _out487
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _426_ip
-	var _out477 uint32
-	var _ = _out477
-	_out477 = accessm.Companion_Default___.AccessBits(c, _426_ip)
-	bits = _out477
+	after = _425_ip
+	var _out488 uint32
+	var _ = _out488
+	_out488 = accessm.Companion_Default___.AccessBits(c, _425_ip)
+	bits = _out488
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -224,58 +224,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _427_own bool
-	var _ = _427_own
-	var _out478 bool
-	var _ = _out478
-	_out478 = accessm.Companion_Default___.IsOwner(c, ip)
-	_427_own = _out478
-	if a.HasMode && !_427_own {
+	var _426_own bool
+	var _ = _426_own
+	var _out489 bool
+	var _ = _out489
+	_out489 = accessm.Companion_Default___.IsOwner(c, ip)
+	_426_own = _out489
+	if a.HasMode && !_426_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _428_u uint32
-		var _ = _428_u
-		var _out479 uint32
-		var _ = _out479
-		_out479 = inodem.Companion_Default___.GetUid(ip)
-		_428_u = _out479
-		if !_427_own || a.Uid != _428_u {
+		var _427_u uint32
+		var _ = _427_u
+		var _out490 uint32
+		var _ = _out490
+		_out490 = inodem.Companion_Default___.GetUid(ip)
+		_427_u = _out490
+		if !_426_own || a.Uid != _427_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _429_g uint32
-		var _ = _429_g
-		var _out480 uint32
-		var _ = _out480
-		_out480 = inodem.Companion_Default___.GetGid(ip)
-		_429_g = _out480
-		var _430_mine bool
-		var _ = _430_mine
-		var _out481 bool
-		var _ = _out481
-		_out481 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_430_mine = _out481
-		if !_427_own || a.Gid != _429_g && !_430_mine {
+		var _428_g uint32
+		var _ = _428_g
+		var _out491 uint32
+		var _ = _out491
+		_out491 = inodem.Companion_Default___.GetGid(ip)
+		_428_g = _out491
+		var _429_mine bool
+		var _ = _429_mine
+		var _out492 bool
+		var _ = _out492
+		_out492 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_429_mine = _out492
+		if !_426_own || a.Gid != _428_g && !_429_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_427_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_426_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow == uint32(1) || a.MtimeHow == uint32(1) {
-		var _431_w bool
-		var _ = _431_w
-		var _out482 bool
-		var _ = _out482
-		_out482 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_431_w = _out482
-		if !_431_w {
+		var _430_w bool
+		var _ = _430_w
+		var _out493 bool
+		var _ = _out493
+		_out493 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_430_w = _out493
+		if !_430_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
 	}
@@ -300,40 +300,40 @@ func (_this *CompanionStruct_Default___) Apply(c *accessm.Cred, ip *dbytes.Bytes
 	if a.HasGid {
 		inodem.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _432_mode uint32
-	var _ = _432_mode
-	var _out483 uint32
-	var _ = _out483
-	_out483 = inodem.Companion_Default___.GetMode(ip)
-	_432_mode = _out483
+	var _431_mode uint32
+	var _ = _431_mode
+	var _out494 uint32
+	var _ = _out494
+	_out494 = inodem.Companion_Default___.GetMode(ip)
+	_431_mode = _out494
 	if a.HasMode {
-		_432_mode = a.Mode
-		var _433_g uint32
-		var _ = _433_g
-		var _out484 uint32
-		var _ = _out484
-		_out484 = inodem.Companion_Default___.GetGid(ip)
-		_433_g = _out484
-		var _434_mine bool
-		var _ = _434_mine
-		var _out485 bool
-		var _ = _out485
-		_out485 = accessm.Companion_Default___.InGroup(c, _433_g)
-		_434_mine = _out485
-		if c.Uid != uint32(0) && !_434_mine {
-			_432_mode = accessm.Companion_Default___.DropSetgid(_432_mode)
+		_431_mode = a.Mode
+		var _432_g uint32
+		var _ = _432_g
+		var _out495 uint32
+		var _ = _out495
+		_out495 = inodem.Companion_Default___.GetGid(ip)
+		_432_g = _out495
+		var _433_mine bool
+		var _ = _433_mine
+		var _out496 bool
+		var _ = _out496
+		_out496 = accessm.Companion_Default___.InGroup(c, _432_g)
+		_433_mine = _out496
+		if c.Uid != uint32(0) && !_433_mine {
+			_431_mode = accessm.Companion_Default___.DropSetgid(_431_mode)
 		}
 	}
-	var _435_ty uint32
-	var _ = _435_ty
-	var _out486 uint32
-	var _ = _out486
-	_out486 = inodem.Companion_Default___.GetTy(ip)
-	_435_ty = _out486
-	if _435_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_432_mode = accessm.Companion_Default___.KillPriv(_432_mode)
+	var _434_ty uint32
+	var _ = _434_ty
+	var _out497 uint32
+	var _ = _out497
+	_out497 = inodem.Companion_Default___.GetTy(ip)
+	_434_ty = _out497
+	if _434_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_431_mode = accessm.Companion_Default___.KillPriv(_431_mode)
 	}
-	inodem.Companion_Default___.SetMode(ip, _432_mode)
+	inodem.Companion_Default___.SetMode(ip, _431_mode)
 	if a.HasSize {
 		inodem.Companion_Default___.SetMtime(ip, s, ns)
 	}
@@ -346,47 +346,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	later = false
-	var _436_ip *dbytes.Bytes
-	var _ = _436_ip
-	var _out487 *dbytes.Bytes
-	var _ = _out487
-	_out487 = d.Fs.GetInode(txn, ino, true)
-	_436_ip = _out487
-	var _437_was uint64
-	var _ = _437_was
-	var _out488 uint64
-	var _ = _out488
-	_out488 = inodem.Companion_Default___.GetSize(_436_ip)
-	_437_was = _out488
-	var _438_shrink uint64
-	var _ = _438_shrink
-	var _out489 uint64
-	var _ = _out489
-	_out489 = inodem.Companion_Default___.GetShrink(_436_ip)
-	_438_shrink = _out489
-	if size > _437_was && _438_shrink != uint64(0) {
+	var _435_ip *dbytes.Bytes
+	var _ = _435_ip
+	var _out498 *dbytes.Bytes
+	var _ = _out498
+	_out498 = d.Fs.GetInode(txn, ino, true)
+	_435_ip = _out498
+	var _436_was uint64
+	var _ = _436_was
+	var _out499 uint64
+	var _ = _out499
+	_out499 = inodem.Companion_Default___.GetSize(_435_ip)
+	_436_was = _out499
+	var _437_shrink uint64
+	var _ = _437_shrink
+	var _out500 uint64
+	var _ = _out500
+	_out500 = inodem.Companion_Default___.GetShrink(_435_ip)
+	_437_shrink = _out500
+	if size > _436_was && _437_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _439_ok bool
-	var _ = _439_ok
-	var _out490 bool
-	var _ = _out490
-	_out490 = d.SetSize(txn, ino, size)
-	_439_ok = _out490
-	if !_439_ok {
+	var _438_ok bool
+	var _ = _438_ok
+	var _out501 bool
+	var _ = _out501
+	_out501 = d.SetSize(txn, ino, size)
+	_438_ok = _out501
+	if !_438_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _437_was {
-		var _440_done bool
-		var _ = _440_done
-		var _out491 bool
-		var _ = _out491
-		_out491 = opm.Companion_Default___.Release(txn, d, ino, _437_was-size)
-		_440_done = _out491
-		later = !_440_done
+	if size < _436_was {
+		var _439_done bool
+		var _ = _439_done
+		var _out502 bool
+		var _ = _out502
+		_out502 = opm.Companion_Default___.Release(txn, d, ino, _436_was-size)
+		_439_done = _out502
+		later = !_439_done
 	}
 	return st, later
 }
@@ -400,116 +400,116 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	before, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _441_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _441_ip
-	var _out492 uint32
-	var _ = _out492
-	var _out493 *dbytes.Bytes
-	var _ = _out493
-	_out492, _out493 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out492
-	_441_ip = _out493
+	var _440_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _440_ip
+	var _out503 uint32
+	var _ = _out503
+	var _out504 *dbytes.Bytes
+	var _ = _out504
+	_out503, _out504 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out503
+	_440_ip = _out504
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	before = _441_ip
+	before = _440_ip
 	if guard {
-		var _442_cs uint64
-		var _ = _442_cs
-		var _443_cns uint32
-		var _ = _443_cns
-		var _out494 uint64
-		var _ = _out494
-		var _out495 uint32
-		var _ = _out495
-		_out494, _out495 = inodem.Companion_Default___.GetCtime(_441_ip)
-		_442_cs = _out494
-		_443_cns = _out495
-		if _442_cs != gs || _443_cns != gns {
+		var _441_cs uint64
+		var _ = _441_cs
+		var _442_cns uint32
+		var _ = _442_cns
+		var _out505 uint64
+		var _ = _out505
+		var _out506 uint32
+		var _ = _out506
+		_out505, _out506 = inodem.Companion_Default___.GetCtime(_440_ip)
+		_441_cs = _out505
+		_442_cns = _out506
+		if _441_cs != gs || _442_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, before, after, later
 		}
 	}
-	var _444_ty uint32
-	var _ = _444_ty
-	var _out496 uint32
-	var _ = _out496
-	_out496 = inodem.Companion_Default___.GetTy(_441_ip)
-	_444_ty = _out496
-	if a.HasSize && _444_ty != accessm.Companion_Default___.REG() {
+	var _443_ty uint32
+	var _ = _443_ty
+	var _out507 uint32
+	var _ = _out507
+	_out507 = inodem.Companion_Default___.GetTy(_440_ip)
+	_443_ty = _out507
+	if a.HasSize && _443_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after, later
 	}
-	var _out497 uint32
-	var _ = _out497
-	_out497 = Companion_Default___.ArgStatus(a)
-	st = _out497
+	var _out508 uint32
+	var _ = _out508
+	_out508 = Companion_Default___.ArgStatus(a)
+	st = _out508
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _out498 uint32
-	var _ = _out498
-	_out498 = Companion_Default___.MaySetattr(c, _441_ip, a)
-	st = _out498
+	var _out509 uint32
+	var _ = _out509
+	_out509 = Companion_Default___.MaySetattr(c, _440_ip, a)
+	st = _out509
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	if a.Empty() {
-		after = _441_ip
+		after = _440_ip
 		return st, before, after, later
 	}
 	if a.HasSize {
-		var _out499 uint32
-		var _ = _out499
-		var _out500 bool
-		var _ = _out500
-		_out499, _out500 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out499
-		later = _out500
+		var _out510 uint32
+		var _ = _out510
+		var _out511 bool
+		var _ = _out511
+		_out510, _out511 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out510
+		later = _out511
 		if st != uint32(0) {
 			return st, before, after, later
 		}
 	}
-	var _445_np *dbytes.Bytes
-	var _ = _445_np
-	var _out501 *dbytes.Bytes
-	var _ = _out501
-	_out501 = d.Fs.GetInode(txn, ino, true)
-	_445_np = _out501
-	Companion_Default___.Apply(c, _445_np, a, s, ns)
-	d.PutInode(txn, ino, _445_np)
-	after = _445_np
+	var _444_np *dbytes.Bytes
+	var _ = _444_np
+	var _out512 *dbytes.Bytes
+	var _ = _out512
+	_out512 = d.Fs.GetInode(txn, ino, true)
+	_444_np = _out512
+	Companion_Default___.Apply(c, _444_np, a, s, ns)
+	d.PutInode(txn, ino, _444_np)
+	after = _444_np
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _446_ty uint32
-	var _ = _446_ty
-	var _out502 uint32
-	var _ = _out502
-	_out502 = inodem.Companion_Default___.GetTy(ip)
-	_446_ty = _out502
-	var _447_dmode uint32
-	var _ = _447_dmode
-	var _out503 uint32
-	var _ = _out503
-	_out503 = inodem.Companion_Default___.GetMode(dp)
-	_447_dmode = _out503
-	var _448_dgid uint32
-	var _ = _448_dgid
-	var _out504 uint32
-	var _ = _out504
-	_out504 = inodem.Companion_Default___.GetGid(dp)
-	_448_dgid = _out504
+	var _445_ty uint32
+	var _ = _445_ty
+	var _out513 uint32
+	var _ = _out513
+	_out513 = inodem.Companion_Default___.GetTy(ip)
+	_445_ty = _out513
+	var _446_dmode uint32
+	var _ = _446_dmode
+	var _out514 uint32
+	var _ = _out514
+	_out514 = inodem.Companion_Default___.GetMode(dp)
+	_446_dmode = _out514
+	var _447_dgid uint32
+	var _ = _447_dgid
+	var _out515 uint32
+	var _ = _out515
+	_out515 = inodem.Companion_Default___.GetGid(dp)
+	_447_dgid = _out515
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
-		if _447_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _448_dgid
+		if _446_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _447_dgid
 		}
 		return c.Gid
 	}())
 	inodem.Companion_Default___.SetMode(ip, mode)
 	inodem.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _446_ty == accessm.Companion_Default___.DIR() {
+		if _445_ty == accessm.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -519,20 +519,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _449_dmode uint32
-	var _ = _449_dmode
-	var _out505 uint32
-	var _ = _out505
-	_out505 = inodem.Companion_Default___.GetMode(dp)
-	_449_dmode = _out505
-	var _450_m uint32
-	var _ = _450_m
-	var _out506 uint32
-	var _ = _out506
-	_out506 = inodem.Companion_Default___.GetMode(ip)
-	_450_m = _out506
-	if _449_dmode/uint32(1024)%uint32(2) == uint32(1) && _450_m/uint32(1024)%uint32(2) == uint32(0) && _450_m < uint32(4096) {
-		inodem.Companion_Default___.SetMode(ip, _450_m+uint32(1024))
+	var _448_dmode uint32
+	var _ = _448_dmode
+	var _out516 uint32
+	var _ = _out516
+	_out516 = inodem.Companion_Default___.GetMode(dp)
+	_448_dmode = _out516
+	var _449_m uint32
+	var _ = _449_m
+	var _out517 uint32
+	var _ = _out517
+	_out517 = inodem.Companion_Default___.GetMode(ip)
+	_449_m = _out517
+	if _448_dmode/uint32(1024)%uint32(2) == uint32(1) && _449_m/uint32(1024)%uint32(2) == uint32(0) && _449_m < uint32(4096) {
+		inodem.Companion_Default___.SetMode(ip, _449_m+uint32(1024))
 	}
 }
 

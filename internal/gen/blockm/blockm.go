@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo geometrym.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out167 *dbytes.Bytes
-	var _ = _out167
-	_out167 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out167
+	var _out178 *dbytes.Bytes
+	var _ = _out178
+	_out178 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out178
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _147_tries uint64
-	var _ = _147_tries
-	_147_tries = uint64(0)
-	for _147_tries < uint64(16) {
-		var _148_got bool = false
-		var _ = _148_got
-		var _out168 bool
-		var _ = _out168
-		var _out169 uint64
-		var _ = _out169
-		_out168, _out169 = txn.AllocHint(uint64(1), near)
-		_148_got = _out168
-		ino = _out169
-		if !_148_got {
+	var _146_tries uint64
+	var _ = _146_tries
+	_146_tries = uint64(0)
+	for _146_tries < uint64(16) {
+		var _147_got bool = false
+		var _ = _147_got
+		var _out179 bool
+		var _ = _out179
+		var _out180 uint64
+		var _ = _out180
+		_out179, _out180 = txn.AllocHint(uint64(1), near)
+		_147_got = _out179
+		ino = _out180
+		if !_147_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && geometrym.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _149_u bool
-			var _ = _149_u
-			var _out170 bool
-			var _ = _out170
-			_out170 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_149_u = _out170
-			if !_149_u {
+			var _148_u bool
+			var _ = _148_u
+			var _out181 bool
+			var _ = _out181
+			_out181 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_148_u = _out181
+			if !_148_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_147_tries = _147_tries + uint64(1)
+		_146_tries = _146_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out171 *dbytes.Blk
-	var _ = _out171
-	_out171 = txn.ReadBlock(bn, excl)
-	b = _out171
+	var _out182 *dbytes.Blk
+	var _ = _out182
+	_out182 = txn.ReadBlock(bn, excl)
+	b = _out182
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _150_tries uint64
-	var _ = _150_tries
-	_150_tries = uint64(0)
-	for _150_tries < uint64(16) {
-		var _151_got bool = false
-		var _ = _151_got
-		var _out172 bool
-		var _ = _out172
-		var _out173 uint64
-		var _ = _out173
-		_out172, _out173 = txn.AllocHint(uint64(0), near)
-		_151_got = _out172
-		bn = _out173
-		if !_151_got {
+	var _149_tries uint64
+	var _ = _149_tries
+	_149_tries = uint64(0)
+	for _149_tries < uint64(16) {
+		var _150_got bool = false
+		var _ = _150_got
+		var _out183 bool
+		var _ = _out183
+		var _out184 uint64
+		var _ = _out184
+		_out183, _out184 = txn.AllocHint(uint64(0), near)
+		_150_got = _out183
+		bn = _out184
+		if !_150_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if geometrym.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _152_u bool
-			var _ = _152_u
-			var _out174 bool
-			var _ = _out174
-			_out174 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_152_u = _out174
-			if !_152_u {
+			var _151_u bool
+			var _ = _151_u
+			var _out185 bool
+			var _ = _out185
+			_out185 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_151_u = _out185
+			if !_151_u {
 				ok = true
 				goto L2
 			}
 		}
-		_150_tries = _150_tries + uint64(1)
+		_149_tries = _149_tries + uint64(1)
 	}
 L2:
 	if ok {

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *indm.IndFs, geo geometrym.Geo, jrnl *dtxn.Jrnl)
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out252 *dbytes.Bytes
-	var _ = _out252
-	_out252 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out252
+	var _out263 *dbytes.Bytes
+	var _ = _out263
+	_out263 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out263
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,59 +87,59 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _233_ip *dbytes.Bytes
-	var _ = _233_ip
-	var _out253 *dbytes.Bytes
-	var _ = _out253
-	_out253 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_233_ip = _out253
-	var _234_size uint64
-	var _ = _234_size
-	var _out254 uint64
-	var _ = _out254
-	_out254 = inodem.Companion_Default___.GetSize(_233_ip)
-	_234_size = _out254
-	if off >= _234_size {
-		var _out255 *dbytes.Bytes
-		var _ = _out255
-		_out255 = dbytes.NewBytes(uint64(0))
-		b = _out255
+	var _232_ip *dbytes.Bytes
+	var _ = _232_ip
+	var _out264 *dbytes.Bytes
+	var _ = _out264
+	_out264 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_232_ip = _out264
+	var _233_size uint64
+	var _ = _233_size
+	var _out265 uint64
+	var _ = _out265
+	_out265 = inodem.Companion_Default___.GetSize(_232_ip)
+	_233_size = _out265
+	if off >= _233_size {
+		var _out266 *dbytes.Bytes
+		var _ = _out266
+		_out266 = dbytes.NewBytes(uint64(0))
+		b = _out266
 		return b
 	}
-	var _235_n uint64
-	var _ = _235_n
-	var _out256 uint64
-	var _ = _out256
-	_out256 = fetchm.Companion_Default___.Min(len_, _234_size-off)
-	_235_n = _out256
-	var _out257 *dbytes.Bytes
-	var _ = _out257
-	_out257 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _233_ip, off, _235_n)
-	b = _out257
+	var _234_n uint64
+	var _ = _234_n
+	var _out267 uint64
+	var _ = _out267
+	_out267 = fetchm.Companion_Default___.Min(len_, _233_size-off)
+	_234_n = _out267
+	var _out268 *dbytes.Bytes
+	var _ = _out268
+	_out268 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _232_ip, off, _234_n)
+	b = _out268
 	return b
 }
 func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _236_ip *dbytes.Bytes
-	var _ = _236_ip
-	var _out258 *dbytes.Bytes
-	var _ = _out258
-	_out258 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_236_ip = _out258
-	var _out259 *dbytes.Blk
-	var _ = _out259
-	_out259 = _this.ReadBlockOf(txn, _236_ip, ino, n, excl)
-	b = _out259
+	var _235_ip *dbytes.Bytes
+	var _ = _235_ip
+	var _out269 *dbytes.Bytes
+	var _ = _out269
+	_out269 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_235_ip = _out269
+	var _out270 *dbytes.Blk
+	var _ = _out270
+	_out270 = _this.ReadBlockOf(txn, _235_ip, ino, n, excl)
+	b = _out270
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out260 *dbytes.Blk
-	var _ = _out260
-	_out260 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out260
+	var _out271 *dbytes.Blk
+	var _ = _out271
+	_out271 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out271
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -153,53 +153,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _237_ip *dbytes.Bytes
-	var _ = _237_ip
-	var _out261 *dbytes.Bytes
-	var _ = _out261
-	_out261 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_237_ip = _out261
-	var _238_size uint64
-	var _ = _238_size
-	var _out262 uint64
-	var _ = _out262
-	_out262 = inodem.Companion_Default___.GetSize(_237_ip)
-	_238_size = _out262
-	var _239_shrink uint64
-	var _ = _239_shrink
-	var _out263 uint64
-	var _ = _out263
-	_out263 = inodem.Companion_Default___.GetShrink(_237_ip)
-	_239_shrink = _out263
-	if _239_shrink != uint64(0) && off+len_ > _238_size {
+	var _236_ip *dbytes.Bytes
+	var _ = _236_ip
+	var _out272 *dbytes.Bytes
+	var _ = _out272
+	_out272 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_236_ip = _out272
+	var _237_size uint64
+	var _ = _237_size
+	var _out273 uint64
+	var _ = _out273
+	_out273 = inodem.Companion_Default___.GetSize(_236_ip)
+	_237_size = _out273
+	var _238_shrink uint64
+	var _ = _238_shrink
+	var _out274 uint64
+	var _ = _out274
+	_out274 = inodem.Companion_Default___.GetShrink(_236_ip)
+	_238_shrink = _out274
+	if _238_shrink != uint64(0) && off+len_ > _237_size {
 		ok = false
 		return ok
 	}
-	var _240_used uint64
-	var _ = _240_used
-	var _out264 uint64
-	var _ = _out264
-	_out264 = inodem.Companion_Default___.GetUsed(_237_ip)
-	_240_used = _out264
-	var _out265 bool
-	var _ = _out265
-	_out265 = fillm.Companion_Default___.Store(_this.Fs, txn, _237_ip, ino, off, src, so, len_)
-	ok = _out265
+	var _239_used uint64
+	var _ = _239_used
+	var _out275 uint64
+	var _ = _out275
+	_out275 = inodem.Companion_Default___.GetUsed(_236_ip)
+	_239_used = _out275
+	var _out276 bool
+	var _ = _out276
+	_out276 = fillm.Companion_Default___.Store(_this.Fs, txn, _236_ip, ino, off, src, so, len_)
+	ok = _out276
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _241_used_k uint64
-	var _ = _241_used_k
-	var _out266 uint64
-	var _ = _out266
-	_out266 = inodem.Companion_Default___.GetUsed(_237_ip)
-	_241_used_k = _out266
-	if off+len_ > _238_size {
-		inodem.Companion_Default___.SetFileSize(_237_ip, off+len_)
+	var _240_used_k uint64
+	var _ = _240_used_k
+	var _out277 uint64
+	var _ = _out277
+	_out277 = inodem.Companion_Default___.GetUsed(_236_ip)
+	_240_used_k = _out277
+	if off+len_ > _237_size {
+		inodem.Companion_Default___.SetFileSize(_236_ip, off+len_)
 	}
-	if off+len_ > _238_size || _241_used_k != _240_used {
-		_this.Fs.SetMeta(txn, _237_ip, ino)
+	if off+len_ > _237_size || _240_used_k != _239_used {
+		_this.Fs.SetMeta(txn, _236_ip, ino)
 	}
 	return ok
 }
@@ -210,95 +210,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _242_ip *dbytes.Bytes
-	var _ = _242_ip
-	var _out267 *dbytes.Bytes
-	var _ = _out267
-	_out267 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_242_ip = _out267
-	var _243_size uint64
-	var _ = _243_size
-	var _out268 uint64
-	var _ = _out268
-	_out268 = inodem.Companion_Default___.GetSize(_242_ip)
-	_243_size = _out268
-	var _244_shrink uint64
-	var _ = _244_shrink
-	var _out269 uint64
-	var _ = _out269
-	_out269 = inodem.Companion_Default___.GetShrink(_242_ip)
-	_244_shrink = _out269
+	var _241_ip *dbytes.Bytes
+	var _ = _241_ip
+	var _out278 *dbytes.Bytes
+	var _ = _out278
+	_out278 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_241_ip = _out278
+	var _242_size uint64
+	var _ = _242_size
+	var _out279 uint64
+	var _ = _out279
+	_out279 = inodem.Companion_Default___.GetSize(_241_ip)
+	_242_size = _out279
+	var _243_shrink uint64
+	var _ = _243_shrink
+	var _out280 uint64
+	var _ = _out280
+	_out280 = inodem.Companion_Default___.GetShrink(_241_ip)
+	_243_shrink = _out280
 	ok = true
-	if sz > _243_size {
-		if _244_shrink != uint64(0) {
+	if sz > _242_size {
+		if _243_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _243_size {
-		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _242_ip, sz)
-		var _245_shrink_k uint64
-		var _ = _245_shrink_k
-		_245_shrink_k = _244_shrink
-		if _244_shrink < _243_size && (_244_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_243_size+uint64(4095))/uint64(4096)) {
-			_245_shrink_k = _243_size
+	} else if sz < _242_size {
+		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _241_ip, sz)
+		var _244_shrink_k uint64
+		var _ = _244_shrink_k
+		_244_shrink_k = _243_shrink
+		if _243_shrink < _242_size && (_243_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_242_size+uint64(4095))/uint64(4096)) {
+			_244_shrink_k = _242_size
 		}
-		inodem.Companion_Default___.SetShrink(_242_ip, _245_shrink_k)
+		inodem.Companion_Default___.SetShrink(_241_ip, _244_shrink_k)
 	} else {
 		return ok
 	}
-	inodem.Companion_Default___.SetFileSize(_242_ip, sz)
-	_this.Fs.SetMeta(txn, _242_ip, ino)
+	inodem.Companion_Default___.SetFileSize(_241_ip, sz)
+	_this.Fs.SetMeta(txn, _241_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _246_ip *dbytes.Bytes
-	var _ = _246_ip
-	var _out270 *dbytes.Bytes
-	var _ = _out270
-	_out270 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_246_ip = _out270
-	var _247_size uint64
-	var _ = _247_size
-	var _out271 uint64
-	var _ = _out271
-	_out271 = inodem.Companion_Default___.GetSize(_246_ip)
-	_247_size = _out271
-	var _248_shrink uint64
-	var _ = _248_shrink
-	var _out272 uint64
-	var _ = _out272
-	_out272 = inodem.Companion_Default___.GetShrink(_246_ip)
-	_248_shrink = _out272
-	if _248_shrink == uint64(0) {
+	var _245_ip *dbytes.Bytes
+	var _ = _245_ip
+	var _out281 *dbytes.Bytes
+	var _ = _out281
+	_out281 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_245_ip = _out281
+	var _246_size uint64
+	var _ = _246_size
+	var _out282 uint64
+	var _ = _out282
+	_out282 = inodem.Companion_Default___.GetSize(_245_ip)
+	_246_size = _out282
+	var _247_shrink uint64
+	var _ = _247_shrink
+	var _out283 uint64
+	var _ = _out283
+	_out283 = inodem.Companion_Default___.GetShrink(_245_ip)
+	_247_shrink = _out283
+	if _247_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _249_lo uint64
-	var _ = _249_lo
-	_249_lo = (_247_size + uint64(4095)) / uint64(4096)
-	var _250_n uint64
-	var _ = _250_n
-	_250_n = (_248_shrink + uint64(4095)) / uint64(4096)
-	if _250_n < _249_lo {
-		_250_n = _249_lo
+	var _248_lo uint64
+	var _ = _248_lo
+	_248_lo = (_246_size + uint64(4095)) / uint64(4096)
+	var _249_n uint64
+	var _ = _249_n
+	_249_n = (_247_shrink + uint64(4095)) / uint64(4096)
+	if _249_n < _248_lo {
+		_249_n = _248_lo
 	}
-	var _251_m uint64
-	var _ = _251_m
-	var _out273 uint64
-	var _ = _out273
-	_out273 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _246_ip, ino, _250_n, _249_lo, max)
-	_251_m = _out273
-	var _252_shrink_k uint64
-	var _ = _252_shrink_k
-	_252_shrink_k = uint64(4096) * _251_m
-	if _251_m == _249_lo {
-		_252_shrink_k = uint64(0)
+	var _250_m uint64
+	var _ = _250_m
+	var _out284 uint64
+	var _ = _out284
+	_out284 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _245_ip, ino, _249_n, _248_lo, max)
+	_250_m = _out284
+	var _251_shrink_k uint64
+	var _ = _251_shrink_k
+	_251_shrink_k = uint64(4096) * _250_m
+	if _250_m == _248_lo {
+		_251_shrink_k = uint64(0)
 	}
-	done = _252_shrink_k == uint64(0)
-	inodem.Companion_Default___.SetShrink(_246_ip, _252_shrink_k)
-	_this.Fs.SetMeta(txn, _246_ip, ino)
+	done = _251_shrink_k == uint64(0)
+	inodem.Companion_Default___.SetShrink(_245_ip, _251_shrink_k)
+	_this.Fs.SetMeta(txn, _245_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -306,104 +306,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out274 bool
-	var _ = _out274
-	var _out275 uint64
-	var _ = _out275
-	_out274, _out275 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out274
-	ino = _out275
+	var _out285 bool
+	var _ = _out285
+	var _out286 uint64
+	var _ = _out286
+	_out285, _out286 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out285
+	ino = _out286
 	if !ok {
 		return ok, ino
 	}
-	var _253_ip *dbytes.Bytes
-	var _ = _253_ip
-	var _out276 *dbytes.Bytes
-	var _ = _out276
-	_out276 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_253_ip = _out276
-	var _254_size uint64
-	var _ = _254_size
-	var _out277 uint64
-	var _ = _out277
-	_out277 = inodem.Companion_Default___.GetSize(_253_ip)
-	_254_size = _out277
-	var _255_shrink uint64
-	var _ = _255_shrink
-	var _out278 uint64
-	var _ = _out278
-	_out278 = inodem.Companion_Default___.GetShrink(_253_ip)
-	_255_shrink = _out278
-	var _256_gen uint64
-	var _ = _256_gen
-	var _out279 uint64
-	var _ = _out279
-	_out279 = inodem.Companion_Default___.GetGen(_253_ip)
-	_256_gen = _out279
-	var _257_bare bool
-	var _ = _257_bare
-	var _out280 bool
-	var _ = _out280
-	_out280 = inodem.Companion_Default___.NoSlots(_253_ip)
-	_257_bare = _out280
-	if _254_size != uint64(0) || _255_shrink != uint64(0) || !_257_bare || _256_gen == uint64(18446744073709551615) {
+	var _252_ip *dbytes.Bytes
+	var _ = _252_ip
+	var _out287 *dbytes.Bytes
+	var _ = _out287
+	_out287 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_252_ip = _out287
+	var _253_size uint64
+	var _ = _253_size
+	var _out288 uint64
+	var _ = _out288
+	_out288 = inodem.Companion_Default___.GetSize(_252_ip)
+	_253_size = _out288
+	var _254_shrink uint64
+	var _ = _254_shrink
+	var _out289 uint64
+	var _ = _out289
+	_out289 = inodem.Companion_Default___.GetShrink(_252_ip)
+	_254_shrink = _out289
+	var _255_gen uint64
+	var _ = _255_gen
+	var _out290 uint64
+	var _ = _out290
+	_out290 = inodem.Companion_Default___.GetGen(_252_ip)
+	_255_gen = _out290
+	var _256_bare bool
+	var _ = _256_bare
+	var _out291 bool
+	var _ = _out291
+	_out291 = inodem.Companion_Default___.NoSlots(_252_ip)
+	_256_bare = _out291
+	if _253_size != uint64(0) || _254_shrink != uint64(0) || !_256_bare || _255_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _253_ip, ino, ty, _256_gen+uint64(1))
+	_this.Blank(txn, _252_ip, ino, ty, _255_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _258_ip *dbytes.Bytes
-	var _ = _258_ip
-	var _out281 *dbytes.Bytes
-	var _ = _out281
-	_out281 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_258_ip = _out281
-	var _259_size uint64
-	var _ = _259_size
-	var _out282 uint64
-	var _ = _out282
-	_out282 = inodem.Companion_Default___.GetSize(_258_ip)
-	_259_size = _out282
-	var _260_shrink uint64
-	var _ = _260_shrink
-	var _out283 uint64
-	var _ = _out283
-	_out283 = inodem.Companion_Default___.GetShrink(_258_ip)
-	_260_shrink = _out283
-	var _261_gen uint64
-	var _ = _261_gen
-	var _out284 uint64
-	var _ = _out284
-	_out284 = inodem.Companion_Default___.GetGen(_258_ip)
-	_261_gen = _out284
-	var _262_bare bool
-	var _ = _262_bare
-	var _out285 bool
-	var _ = _out285
-	_out285 = inodem.Companion_Default___.NoSlots(_258_ip)
-	_262_bare = _out285
-	if _259_size != uint64(0) || _260_shrink != uint64(0) || !_262_bare {
+	var _257_ip *dbytes.Bytes
+	var _ = _257_ip
+	var _out292 *dbytes.Bytes
+	var _ = _out292
+	_out292 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_257_ip = _out292
+	var _258_size uint64
+	var _ = _258_size
+	var _out293 uint64
+	var _ = _out293
+	_out293 = inodem.Companion_Default___.GetSize(_257_ip)
+	_258_size = _out293
+	var _259_shrink uint64
+	var _ = _259_shrink
+	var _out294 uint64
+	var _ = _out294
+	_out294 = inodem.Companion_Default___.GetShrink(_257_ip)
+	_259_shrink = _out294
+	var _260_gen uint64
+	var _ = _260_gen
+	var _out295 uint64
+	var _ = _out295
+	_out295 = inodem.Companion_Default___.GetGen(_257_ip)
+	_260_gen = _out295
+	var _261_bare bool
+	var _ = _261_bare
+	var _out296 bool
+	var _ = _out296
+	_out296 = inodem.Companion_Default___.NoSlots(_257_ip)
+	_261_bare = _out296
+	if _258_size != uint64(0) || _259_shrink != uint64(0) || !_261_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _258_ip, ino, uint32(0), _261_gen)
+	_this.Blank(txn, _257_ip, ino, uint32(0), _260_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _263_z *dbytes.Bytes
-	var _ = _263_z
-	var _out286 *dbytes.Bytes
-	var _ = _out286
-	_out286 = dbytes.NewBytes(uint64(256))
-	_263_z = _out286
-	inodem.Companion_Default___.SetTy(_263_z, ty)
-	inodem.Companion_Default___.SetGen(_263_z, gen)
-	_this.Fs.SetInode(txn, _263_z, ino, ty != uint32(0))
+	var _262_z *dbytes.Bytes
+	var _ = _262_z
+	var _out297 *dbytes.Bytes
+	var _ = _out297
+	_out297 = dbytes.NewBytes(uint64(256))
+	_262_z = _out297
+	inodem.Companion_Default___.SetTy(_262_z, ty)
+	inodem.Companion_Default___.SetGen(_262_z, gen)
+	_this.Fs.SetInode(txn, _262_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

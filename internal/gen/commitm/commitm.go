@@ -64,53 +64,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _89_n uint64
-	var _ = _89_n
-	var _out114 uint64
-	var _ = _out114
-	_out114 = t.Buf.Len()
-	_89_n = _out114
+	var _109_n uint64
+	var _ = _109_n
+	var _out147 uint64
+	var _ = _out147
+	_out147 = t.Buf.Len()
+	_109_n = _out147
 	i = i0
-	var _90_go bool
-	var _ = _90_go
-	_90_go = true
-	for _90_go {
-		var _91_k uint64
-		var _ = _91_k
-		var _out115 uint64
-		var _ = _out115
-		_out115 = t.Buf.KeyAt(i)
-		_91_k = _out115
-		var _92_off uint64
-		var _ = _92_off
-		_92_off = objectsm.Companion_Default___.KeyOff(_91_k)
-		var _93_is bool
-		var _ = _93_is
-		var _94_v bool
-		var _ = _94_v
-		var _out116 bool
-		var _ = _out116
-		var _out117 bool
-		var _ = _out117
-		_out116, _out117 = t.Buf.BitAt(i)
-		_93_is = _out116
-		_94_v = _out117
-		if _93_is {
-			objectsm.Companion_Default___.PutBit(w, _92_off, _94_v)
+	var _110_go bool
+	var _ = _110_go
+	_110_go = true
+	for _110_go {
+		var _111_k uint64
+		var _ = _111_k
+		var _out148 uint64
+		var _ = _out148
+		_out148 = t.Buf.KeyAt(i)
+		_111_k = _out148
+		var _112_off uint64
+		var _ = _112_off
+		_112_off = objectsm.Companion_Default___.KeyOff(_111_k)
+		var _113_is bool
+		var _ = _113_is
+		var _114_v bool
+		var _ = _114_v
+		var _out149 bool
+		var _ = _out149
+		var _out150 bool
+		var _ = _out150
+		_out149, _out150 = t.Buf.BitAt(i)
+		_113_is = _out149
+		_114_v = _out150
+		if _113_is {
+			objectsm.Companion_Default___.PutBit(w, _112_off, _114_v)
 		} else {
-			t.Buf.CopyAt(i, w, _92_off/uint64(8))
+			t.Buf.CopyAt(i, w, _112_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _89_n {
-			_90_go = false
+		if i == _109_n {
+			_110_go = false
 		} else {
-			var _95_k2 uint64
-			var _ = _95_k2
-			var _out118 uint64
-			var _ = _out118
-			_out118 = t.Buf.KeyAt(i)
-			_95_k2 = _out118
-			_90_go = objectsm.Companion_Default___.KeyBlk(_95_k2) == a
+			var _115_k2 uint64
+			var _ = _115_k2
+			var _out151 uint64
+			var _ = _out151
+			_out151 = t.Buf.KeyAt(i)
+			_115_k2 = _out151
+			_110_go = objectsm.Companion_Default___.KeyBlk(_115_k2) == a
 		}
 	}
 	return i
@@ -121,146 +121,182 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _96_n uint64
-	var _ = _96_n
-	var _out119 uint64
-	var _ = _out119
-	_out119 = t.Buf.Len()
-	_96_n = _out119
-	var _97_i uint64
-	var _ = _97_i
-	_97_i = uint64(0)
+	var _116_n uint64
+	var _ = _116_n
+	var _out152 uint64
+	var _ = _out152
+	_out152 = t.Buf.Len()
+	_116_n = _out152
+	var _117_i uint64
+	var _ = _117_i
+	_117_i = uint64(0)
 	miss = uint64(0)
-	for _97_i < _96_n {
-		var _98_k uint64
-		var _ = _98_k
-		var _out120 uint64
-		var _ = _out120
-		_out120 = t.Buf.KeyAt(_97_i)
-		_98_k = _out120
-		var _99_a uint64
-		var _ = _99_a
-		_99_a = objectsm.Companion_Default___.KeyBlk(_98_k)
-		var _100_b *dbytes.Blk
-		var _ = _100_b
-		var _out121 *dbytes.Blk
-		var _ = _out121
-		_out121 = t.Buf.BlkAt(_97_i)
-		_100_b = _out121
-		if _100_b != (*dbytes.Blk)(nil) {
-			tx.Put(_99_a, _100_b)
-			_97_i = _97_i + uint64(1)
+	for _117_i < _116_n {
+		var _118_k uint64
+		var _ = _118_k
+		var _out153 uint64
+		var _ = _out153
+		_out153 = t.Buf.KeyAt(_117_i)
+		_118_k = _out153
+		var _119_a uint64
+		var _ = _119_a
+		_119_a = objectsm.Companion_Default___.KeyBlk(_118_k)
+		var _120_b *dbytes.Blk
+		var _ = _120_b
+		var _out154 *dbytes.Blk
+		var _ = _out154
+		_out154 = t.Buf.BlkAt(_117_i)
+		_120_b = _out154
+		if _120_b != (*dbytes.Blk)(nil) {
+			tx.Put(_119_a, _120_b)
+			_117_i = _117_i + uint64(1)
 		} else {
-			var _101_c *dbytes.Blk
-			var _ = _101_c
-			var _102___v0 uint64
-			var _ = _102___v0
-			var _out122 *dbytes.Blk
-			var _ = _out122
-			var _out123 uint64
-			var _ = _out123
-			_out122, _out123 = t.S.J.Lookup(_99_a)
-			_101_c = _out122
-			_102___v0 = _out123
-			if _101_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _99_a
+			var _121_c *dbytes.Blk
+			var _ = _121_c
+			var _122___v0 uint64
+			var _ = _122___v0
+			var _out155 *dbytes.Blk
+			var _ = _out155
+			var _out156 uint64
+			var _ = _out156
+			_out155, _out156 = t.S.J.Lookup(_119_a)
+			_121_c = _out155
+			_122___v0 = _out156
+			if _121_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _119_a
 				return ok, miss
 			}
-			var _103_w *dbytes.Bytes
-			var _ = _103_w
-			var _out124 *dbytes.Bytes
-			var _ = _out124
-			_out124 = _101_c.Thaw()
-			_103_w = _out124
-			var _out125 uint64
-			var _ = _out125
-			_out125 = Companion_Default___.Splice1(t, _97_i, _99_a, _103_w)
-			_97_i = _out125
-			var _104_f *dbytes.Blk
-			var _ = _104_f
-			var _out126 *dbytes.Blk
-			var _ = _out126
-			_out126 = dbytes.Freeze(_103_w)
-			_104_f = _out126
-			tx.Put(_99_a, _104_f)
+			var _123_w *dbytes.Bytes
+			var _ = _123_w
+			var _out157 *dbytes.Bytes
+			var _ = _out157
+			_out157 = _121_c.Thaw()
+			_123_w = _out157
+			var _out158 uint64
+			var _ = _out158
+			_out158 = Companion_Default___.Splice1(t, _117_i, _119_a, _123_w)
+			_117_i = _out158
+			var _124_f *dbytes.Blk
+			var _ = _124_f
+			var _out159 *dbytes.Blk
+			var _ = _out159
+			_out159 = dbytes.Freeze(_123_w)
+			_124_f = _out159
+			tx.Put(_119_a, _124_f)
 		}
 	}
 	ok, miss = true, uint64(0)
 	return ok, miss
 	return ok, miss
 }
-func (_this *CompanionStruct_Default___) Abort(t *txnm.Txn) {
+func (_this *CompanionStruct_Default___) Drop(t *txnm.Txn, n uint64) {
 	txnsysm.Companion_Default___.TYield(t.S, t.Own)
 	t.Buf.Clear()
-	t.S.Tbl.Release(t.Own, uint64(0))
+	t.Tx.Clear()
+	t.S.Tbl.Release(t.Own, n)
 	t.Top = uint64(0)
 	t.Seen = uint64(0)
+}
+func (_this *CompanionStruct_Default___) Abort(t *txnm.Txn) {
+	Companion_Default___.Drop(t, uint64(0))
+}
+func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64, bool, uint64) {
+	var st uint32 = 0
+	var _ = st
+	var n uint64 = 0
+	var _ = n
+	var get bool = false
+	var _ = get
+	var miss uint64 = 0
+	var _ = miss
+	var _125_j *journalm.Journal
+	var _ = _125_j
+	_125_j = t.S.J
+	n = uint64(0)
+	miss = uint64(0)
+	_125_j.Mu.Lock()
+	txnsysm.Companion_Default___.TYield(t.S, t.Own)
+	var _126_ok bool = false
+	var _ = _126_ok
+	var _out160 bool
+	var _ = _out160
+	var _out161 uint64
+	var _ = _out161
+	_out160, _out161 = Companion_Default___.Build(t, t.Tx)
+	_126_ok = _out160
+	miss = _out161
+	get = !_126_ok
+	if _126_ok {
+		var _out162 uint32
+		var _ = _out162
+		var _out163 uint64
+		var _ = _out163
+		_out162, _out163 = _125_j.Append(t.Tx)
+		st = _out162
+		n = _out163
+		if st == journalm.Companion_Default___.AFull() {
+			_125_j.AskSpace()
+			_125_j.Mu.Wait(journalm.Companion_Default___.CSpace())
+			txnsysm.Companion_Default___.TYield(t.S, t.Own)
+		}
+		_125_j.Mu.Unlock()
+	} else {
+		st = journalm.Companion_Default___.AFull()
+		_125_j.Mu.Unlock()
+	}
+	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _105_j *journalm.Journal
-	var _ = _105_j
-	_105_j = t.S.J
-	var _106_tx *dlog.BMap
-	var _ = _106_tx
-	_106_tx = t.Tx
-	for true {
-		_105_j.Mu.Lock()
-		txnsysm.Companion_Default___.TYield(t.S, t.Own)
-		var _107_ok bool
-		var _ = _107_ok
-		var _108_miss uint64
-		var _ = _108_miss
-		var _out127 bool
-		var _ = _out127
-		var _out128 uint64
-		var _ = _out128
-		_out127, _out128 = Companion_Default___.Build(t, _106_tx)
-		_107_ok = _out127
-		_108_miss = _out128
-		if _107_ok {
-			var _out129 uint32
-			var _ = _out129
-			var _out130 uint64
-			var _ = _out130
-			_out129, _out130 = _105_j.Append(_106_tx)
-			st = _out129
-			n = _out130
-			if st == journalm.Companion_Default___.AFull() {
-				_105_j.AskSpace()
-				_105_j.Mu.Wait(journalm.Companion_Default___.CSpace())
-				txnsysm.Companion_Default___.TYield(t.S, t.Own)
-				_105_j.Mu.Unlock()
-			} else {
-				_105_j.Mu.Unlock()
-				if st == journalm.Companion_Default___.AOk() {
-					st, n = txnm.Companion_Default___.OK(), n
-					return st, n
-				}
-				if st == journalm.Companion_Default___.ATooLarge() {
-					st, n = txnm.Companion_Default___.TOOLARGE(), uint64(0)
-					return st, n
-				}
-				st, n = txnm.Companion_Default___.READONLY(), uint64(0)
-				return st, n
-			}
-		} else {
-			_105_j.Mu.Unlock()
-			var _109_b *dbytes.Blk
-			var _ = _109_b
-			var _out131 *dbytes.Blk
-			var _ = _out131
-			_out131 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _108_miss)
-			_109_b = _out131
-			if _109_b == (*dbytes.Blk)(nil) {
+	var _127_j *journalm.Journal
+	var _ = _127_j
+	_127_j = t.S.J
+	var _128_get bool = false
+	var _ = _128_get
+	var _129_miss uint64 = 0
+	var _ = _129_miss
+	st = journalm.Companion_Default___.AFull()
+	n = uint64(0)
+	for st == journalm.Companion_Default___.AFull() {
+		var _out164 uint32
+		var _ = _out164
+		var _out165 uint64
+		var _ = _out165
+		var _out166 bool
+		var _ = _out166
+		var _out167 uint64
+		var _ = _out167
+		_out164, _out165, _out166, _out167 = Companion_Default___.TryAppend(t)
+		st = _out164
+		n = _out165
+		_128_get = _out166
+		_129_miss = _out167
+		if _128_get {
+			var _130_b *dbytes.Blk
+			var _ = _130_b
+			var _out168 *dbytes.Blk
+			var _ = _out168
+			_out168 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _129_miss)
+			_130_b = _out168
+			if _130_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
 		}
 	}
+	if st == journalm.Companion_Default___.AOk() {
+		st, n = txnm.Companion_Default___.OK(), n
+		return st, n
+	}
+	if st == journalm.Companion_Default___.ATooLarge() {
+		st, n = txnm.Companion_Default___.TOOLARGE(), uint64(0)
+		return st, n
+	}
+	st, n = txnm.Companion_Default___.READONLY(), uint64(0)
+	return st, n
 	return st, n
 }
 func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint32, uint64) {
@@ -269,41 +305,36 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _110_w uint64
-	var _ = _110_w
-	var _out132 uint64
-	var _ = _out132
-	_out132 = t.Buf.Len()
-	_110_w = _out132
-	var _111_n uint64
-	var _ = _111_n
-	_111_n = uint64(0)
-	if _110_w > uint64(0) {
+	var _131_w uint64
+	var _ = _131_w
+	var _out169 uint64
+	var _ = _out169
+	_out169 = t.Buf.Len()
+	_131_w = _out169
+	var _132_n uint64
+	var _ = _132_n
+	_132_n = uint64(0)
+	if _131_w > uint64(0) {
 		t.Buf.Sort()
-		var _out133 uint32
-		var _ = _out133
-		var _out134 uint64
-		var _ = _out134
-		_out133, _out134 = Companion_Default___.AppendAll(t)
-		st = _out133
-		_111_n = _out134
+		var _out170 uint32
+		var _ = _out170
+		var _out171 uint64
+		var _ = _out171
+		_out170, _out171 = Companion_Default___.AppendAll(t)
+		st = _out170
+		_132_n = _out171
 		if st != txnm.Companion_Default___.OK() {
 			Companion_Default___.Abort(t)
 			return st, need
 		}
 		if !stable {
-			_111_n = uint64(0)
+			_132_n = uint64(0)
 		}
 	} else {
 	}
-	txnsysm.Companion_Default___.TYield(t.S, t.Own)
-	t.Buf.Clear()
-	t.Tx.Clear()
-	t.S.Tbl.Release(t.Own, _111_n)
-	t.Top = uint64(0)
-	t.Seen = uint64(0)
-	if _111_n > need {
-		need = _111_n
+	Companion_Default___.Drop(t, _132_n)
+	if _132_n > need {
+		need = _132_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -311,23 +342,23 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _112_need uint64 = 0
-	var _ = _112_need
-	var _out135 uint32
-	var _ = _out135
-	var _out136 uint64
-	var _ = _out136
-	_out135, _out136 = Companion_Default___.Finish(t, stable)
-	st = _out135
-	_112_need = _out136
-	if st == txnm.Companion_Default___.OK() && _112_need > uint64(0) {
-		var _113_ok bool
-		var _ = _113_ok
-		var _out137 bool
-		var _ = _out137
-		_out137 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _112_need)
-		_113_ok = _out137
-		if !_113_ok {
+	var _133_need uint64 = 0
+	var _ = _133_need
+	var _out172 uint32
+	var _ = _out172
+	var _out173 uint64
+	var _ = _out173
+	_out172, _out173 = Companion_Default___.Finish(t, stable)
+	st = _out172
+	_133_need = _out173
+	if st == txnm.Companion_Default___.OK() && _133_need > uint64(0) {
+		var _134_ok bool
+		var _ = _134_ok
+		var _out174 bool
+		var _ = _out174
+		_out174 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _133_need)
+		_134_ok = _out174
+		if !_134_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

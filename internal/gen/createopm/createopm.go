@@ -82,22 +82,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _481_dots uint32 = 0
-	var _ = _481_dots
-	var _out551 uint32
-	var _ = _out551
-	var _out552 *dbytes.Bytes
-	var _ = _out552
-	var _out553 uint32
-	var _ = _out553
-	_out551, _out552, _out553 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out551
-	dir = _out552
-	_481_dots = _out553
+	var _480_dots uint32 = 0
+	var _ = _480_dots
+	var _out562 uint32
+	var _ = _out562
+	var _out563 *dbytes.Bytes
+	var _ = _out563
+	var _out564 uint32
+	var _ = _out564
+	_out562, _out563, _out564 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out562
+	dir = _out563
+	_480_dots = _out564
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _481_dots != uint32(0) {
+	if _480_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -105,43 +105,43 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out554 uint32
-	var _ = _out554
-	_out554 = attropm.Companion_Default___.ArgStatus(a)
-	st = _out554
+	var _out565 uint32
+	var _ = _out565
+	_out565 = attropm.Companion_Default___.ArgStatus(a)
+	st = _out565
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _482_x bool
-	var _ = _482_x
-	var _out555 bool
-	var _ = _out555
-	_out555 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_482_x = _out555
-	if !_482_x {
+	var _481_x bool
+	var _ = _481_x
+	var _out566 bool
+	var _ = _out566
+	_out566 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_481_x = _out566
+	if !_481_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out556 bool
-	var _ = _out556
-	var _out557 uint64
-	var _ = _out557
-	var _out558 uint64
-	var _ = _out558
-	_out556, _out557, _out558 = d.LookupHint(txn, dino, name, true)
-	found = _out556
-	ino = _out557
-	hint = _out558
+	var _out567 bool
+	var _ = _out567
+	var _out568 uint64
+	var _ = _out568
+	var _out569 uint64
+	var _ = _out569
+	_out567, _out568, _out569 = d.LookupHint(txn, dino, name, true)
+	found = _out567
+	ino = _out568
+	hint = _out569
 	if found && keep {
 		return st, dir, found, ino, hint
 	}
-	var _483_w bool
-	var _ = _483_w
-	var _out559 bool
-	var _ = _out559
-	_out559 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
-	_483_w = _out559
-	if !_483_w {
+	var _482_w bool
+	var _ = _482_w
+	var _out570 bool
+	var _ = _out570
+	_out570 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
+	_482_w = _out570
+	if !_482_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
@@ -155,39 +155,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _484_ok bool = false
-	var _ = _484_ok
-	var _out560 bool
-	var _ = _out560
-	var _out561 uint64
-	var _ = _out561
-	_out560, _out561 = d.AllocInode(txn, dino, ty)
-	_484_ok = _out560
-	ino = _out561
-	if !_484_ok {
+	var _483_ok bool = false
+	var _ = _483_ok
+	var _out571 bool
+	var _ = _out571
+	var _out572 uint64
+	var _ = _out572
+	_out571, _out572 = d.AllocInode(txn, dino, ty)
+	_483_ok = _out571
+	ino = _out572
+	if !_483_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _485_ip *dbytes.Bytes
-	var _ = _485_ip
-	var _out562 *dbytes.Bytes
-	var _ = _out562
-	_out562 = d.Fs.GetInode(txn, ino, true)
-	_485_ip = _out562
-	attropm.Companion_Default___.InitAttr(c, dir, _485_ip, mode, s, ns)
-	var _out563 uint32
-	var _ = _out563
-	_out563 = attropm.Companion_Default___.MaySetattr(c, _485_ip, a)
-	st = _out563
+	var _484_ip *dbytes.Bytes
+	var _ = _484_ip
+	var _out573 *dbytes.Bytes
+	var _ = _out573
+	_out573 = d.Fs.GetInode(txn, ino, true)
+	_484_ip = _out573
+	attropm.Companion_Default___.InitAttr(c, dir, _484_ip, mode, s, ns)
+	var _out574 uint32
+	var _ = _out574
+	_out574 = attropm.Companion_Default___.MaySetattr(c, _484_ip, a)
+	st = _out574
 	if st != uint32(0) {
 		return st, ino
 	}
-	attropm.Companion_Default___.Apply(c, _485_ip, a, s, ns)
+	attropm.Companion_Default___.Apply(c, _484_ip, a, s, ns)
 	if ty == accessm.Companion_Default___.DIR() {
-		attropm.Companion_Default___.InheritSetgid(dir, _485_ip)
-		inodem.Companion_Default___.SetParent(_485_ip, dino)
+		attropm.Companion_Default___.InheritSetgid(dir, _484_ip)
+		inodem.Companion_Default___.SetParent(_484_ip, dino)
 	}
-	d.PutInode(txn, ino, _485_ip)
+	d.PutInode(txn, ino, _484_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -197,39 +197,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, d
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _486_ok bool
-	var _ = _486_ok
-	var _out564 bool
-	var _ = _out564
-	_out564 = d.InsertAt(txn, dino, name, ino, hint)
-	_486_ok = _out564
-	var _out565 *dbytes.Bytes
-	var _ = _out565
-	_out565 = dbytes.NewBytes(uint64(0))
-	node = _out565
+	var _485_ok bool
+	var _ = _485_ok
+	var _out575 bool
+	var _ = _out575
+	_out575 = d.InsertAt(txn, dino, name, ino, hint)
+	_485_ok = _out575
+	var _out576 *dbytes.Bytes
+	var _ = _out576
+	_out576 = dbytes.NewBytes(uint64(0))
+	node = _out576
 	after = node
-	if !_486_ok {
+	if !_485_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out566 uint32
-		var _ = _out566
-		_out566 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out566
+		var _out577 uint32
+		var _ = _out577
+		_out577 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out577
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out567 *dbytes.Bytes
-	var _ = _out567
-	_out567 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out567
-	var _out568 *dbytes.Bytes
-	var _ = _out568
-	_out568 = d.Fs.GetInode(txn, ino, false)
-	node = _out568
+	var _out578 *dbytes.Bytes
+	var _ = _out578
+	_out578 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out578
+	var _out579 *dbytes.Bytes
+	var _ = _out579
+	_out579 = d.Fs.GetInode(txn, ino, false)
+	node = _out579
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,98 +246,98 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _487_found bool = false
-	var _ = _487_found
-	var _488_hint uint64 = 0
-	var _ = _488_hint
-	var _out569 uint32
-	var _ = _out569
-	var _out570 *dbytes.Bytes
-	var _ = _out570
-	var _out571 bool
-	var _ = _out571
-	var _out572 uint64
-	var _ = _out572
-	var _out573 uint64
-	var _ = _out573
-	_out569, _out570, _out571, _out572, _out573 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _486_found bool = false
+	var _ = _486_found
+	var _487_hint uint64 = 0
+	var _ = _487_hint
+	var _out580 uint32
+	var _ = _out580
+	var _out581 *dbytes.Bytes
+	var _ = _out581
+	var _out582 bool
+	var _ = _out582
+	var _out583 uint64
+	var _ = _out583
+	var _out584 uint64
+	var _ = _out584
+	_out580, _out581, _out582, _out583, _out584 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out569
-	before = _out570
-	_487_found = _out571
-	ino = _out572
-	_488_hint = _out573
+	st = _out580
+	before = _out581
+	_486_found = _out582
+	ino = _out583
+	_487_hint = _out584
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _487_found {
-		var _489_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _489_p
-		var _out574 uint32
-		var _ = _out574
-		var _out575 *dbytes.Bytes
-		var _ = _out575
-		var _out576 bool
-		var _ = _out576
-		_out574, _out575, _out576 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out574
-		_489_p = _out575
-		later = _out576
+	if _486_found {
+		var _488_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _488_p
+		var _out585 uint32
+		var _ = _out585
+		var _out586 *dbytes.Bytes
+		var _ = _out586
+		var _out587 bool
+		var _ = _out587
+		_out585, _out586, _out587 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out585
+		_488_p = _out586
+		later = _out587
 		if st == uint32(0) {
-			node, after = _489_p, before
+			node, after = _488_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out577 uint32
-	var _ = _out577
-	var _out578 uint64
-	var _ = _out578
-	_out577, _out578 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.REG(), a, func() uint32 {
+	var _out588 uint32
+	var _ = _out588
+	var _out589 uint64
+	var _ = _out589
+	_out588, _out589 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.REG(), a, func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}(), s, ns)
-	st = _out577
-	ino = _out578
+	st = _out588
+	ino = _out589
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _490_ip *dbytes.Bytes
-		var _ = _490_ip
-		var _out579 *dbytes.Bytes
-		var _ = _out579
-		_out579 = d.Fs.GetInode(txn, ino, true)
-		_490_ip = _out579
-		inodem.Companion_Default___.SetVerf(_490_ip, verf)
-		d.PutInode(txn, ino, _490_ip)
+		var _489_ip *dbytes.Bytes
+		var _ = _489_ip
+		var _out590 *dbytes.Bytes
+		var _ = _out590
+		_out590 = d.Fs.GetInode(txn, ino, true)
+		_489_ip = _out590
+		inodem.Companion_Default___.SetVerf(_489_ip, verf)
+		d.PutInode(txn, ino, _489_ip)
 	} else if a.HasSize {
-		var _out580 uint32
-		var _ = _out580
-		var _out581 bool
-		var _ = _out581
-		_out580, _out581 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out580
-		later = _out581
+		var _out591 uint32
+		var _ = _out591
+		var _out592 bool
+		var _ = _out592
+		_out591, _out592 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out591
+		later = _out592
 		if st != uint32(0) {
 			return st, ino, node, before, after, later
 		}
 	}
-	var _out582 uint32
-	var _ = _out582
-	var _out583 *dbytes.Bytes
-	var _ = _out583
-	var _out584 *dbytes.Bytes
-	var _ = _out584
-	_out582, _out583, _out584 = Companion_Default___.Enter(txn, d, dino, name, _488_hint, ino, false, s, ns)
-	st = _out582
-	node = _out583
-	after = _out584
+	var _out593 uint32
+	var _ = _out593
+	var _out594 *dbytes.Bytes
+	var _ = _out594
+	var _out595 *dbytes.Bytes
+	var _ = _out595
+	_out593, _out594, _out595 = Companion_Default___.Enter(txn, d, dino, name, _487_hint, ino, false, s, ns)
+	st = _out593
+	node = _out594
+	after = _out595
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -348,34 +348,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	later = false
-	var _out585 uint32
-	var _ = _out585
-	var _out586 *dbytes.Bytes
-	var _ = _out586
-	_out585, _out586 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out585
-	node = _out586
+	var _out596 uint32
+	var _ = _out596
+	var _out597 *dbytes.Bytes
+	var _ = _out597
+	_out596, _out597 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out596
+	node = _out597
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _491_ty uint32
-	var _ = _491_ty
-	var _out587 uint32
-	var _ = _out587
-	_out587 = inodem.Companion_Default___.GetTy(node)
-	_491_ty = _out587
-	if _491_ty != accessm.Companion_Default___.REG() {
+	var _490_ty uint32
+	var _ = _490_ty
+	var _out598 uint32
+	var _ = _out598
+	_out598 = inodem.Companion_Default___.GetTy(node)
+	_490_ty = _out598
+	if _490_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _492_v uint64
-		var _ = _492_v
-		var _out588 uint64
-		var _ = _out588
-		_out588 = inodem.Companion_Default___.GetVerf(node)
-		_492_v = _out588
-		if _492_v != verf || _492_v == uint64(0) {
+		var _491_v uint64
+		var _ = _491_v
+		var _out599 uint64
+		var _ = _out599
+		_out599 = inodem.Companion_Default___.GetVerf(node)
+		_491_v = _out599
+		if _491_v != verf || _491_v == uint64(0) {
 			st = accessm.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -383,40 +383,40 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _493_w bool
-	var _ = _493_w
-	var _out589 bool
-	var _ = _out589
-	_out589 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
-	_493_w = _out589
-	if !_493_w {
+	var _492_w bool
+	var _ = _492_w
+	var _out600 bool
+	var _ = _out600
+	_out600 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
+	_492_w = _out600
+	if !_492_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out590 uint32
-	var _ = _out590
-	var _out591 bool
-	var _ = _out591
-	_out590, _out591 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out590
-	later = _out591
+	var _out601 uint32
+	var _ = _out601
+	var _out602 bool
+	var _ = _out602
+	_out601, _out602 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out601
+	later = _out602
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out592 *dbytes.Bytes
-	var _ = _out592
-	_out592 = d.Fs.GetInode(txn, ino, true)
-	node = _out592
+	var _out603 *dbytes.Bytes
+	var _ = _out603
+	_out603 = d.Fs.GetInode(txn, ino, true)
+	node = _out603
 	inodem.Companion_Default___.SetMtime(node, s, ns)
 	inodem.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
-		var _494_mode uint32
-		var _ = _494_mode
-		var _out593 uint32
-		var _ = _out593
-		_out593 = inodem.Companion_Default___.GetMode(node)
-		_494_mode = _out593
-		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_494_mode))
+		var _493_mode uint32
+		var _ = _493_mode
+		var _out604 uint32
+		var _ = _out604
+		_out604 = inodem.Companion_Default___.GetMode(node)
+		_493_mode = _out604
+		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_493_mode))
 	}
 	d.PutInode(txn, ino, node)
 	return st, node, later
@@ -433,51 +433,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _495_found bool = false
-	var _ = _495_found
-	var _496_x uint64 = 0
-	var _ = _496_x
-	var _497_hint uint64 = 0
-	var _ = _497_hint
-	var _out594 uint32
-	var _ = _out594
-	var _out595 *dbytes.Bytes
-	var _ = _out595
-	var _out596 bool
-	var _ = _out596
-	var _out597 uint64
-	var _ = _out597
-	var _out598 uint64
-	var _ = _out598
-	_out594, _out595, _out596, _out597, _out598 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), a, false)
-	st = _out594
-	before = _out595
-	_495_found = _out596
-	_496_x = _out597
-	_497_hint = _out598
+	var _494_found bool = false
+	var _ = _494_found
+	var _495_x uint64 = 0
+	var _ = _495_x
+	var _496_hint uint64 = 0
+	var _ = _496_hint
+	var _out605 uint32
+	var _ = _out605
+	var _out606 *dbytes.Bytes
+	var _ = _out606
+	var _out607 bool
+	var _ = _out607
+	var _out608 uint64
+	var _ = _out608
+	var _out609 uint64
+	var _ = _out609
+	_out605, _out606, _out607, _out608, _out609 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), a, false)
+	st = _out605
+	before = _out606
+	_494_found = _out607
+	_495_x = _out608
+	_496_hint = _out609
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out599 uint32
-	var _ = _out599
-	var _out600 uint64
-	var _ = _out600
-	_out599, _out600 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.DIR(), a, uint32(493), s, ns)
-	st = _out599
-	ino = _out600
+	var _out610 uint32
+	var _ = _out610
+	var _out611 uint64
+	var _ = _out611
+	_out610, _out611 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.DIR(), a, uint32(493), s, ns)
+	st = _out610
+	ino = _out611
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out601 uint32
-	var _ = _out601
-	var _out602 *dbytes.Bytes
-	var _ = _out602
-	var _out603 *dbytes.Bytes
-	var _ = _out603
-	_out601, _out602, _out603 = Companion_Default___.Enter(txn, d, dino, name, _497_hint, ino, true, s, ns)
-	st = _out601
-	node = _out602
-	after = _out603
+	var _out612 uint32
+	var _ = _out612
+	var _out613 *dbytes.Bytes
+	var _ = _out613
+	var _out614 *dbytes.Bytes
+	var _ = _out614
+	_out612, _out613, _out614 = Companion_Default___.Enter(txn, d, dino, name, _496_hint, ino, true, s, ns)
+	st = _out612
+	node = _out613
+	after = _out614
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attropm.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -492,109 +492,24 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _498_found bool = false
-	var _ = _498_found
-	var _499_x uint64 = 0
-	var _ = _499_x
-	var _500_hint uint64 = 0
-	var _ = _500_hint
-	var _501_len uint64
-	var _ = _501_len
-	_501_len = target.Len()
-	var _502_bad uint32
-	var _ = _502_bad
-	_502_bad = func() uint32 {
-		if _501_len == uint64(0) {
+	var _497_found bool = false
+	var _ = _497_found
+	var _498_x uint64 = 0
+	var _ = _498_x
+	var _499_hint uint64 = 0
+	var _ = _499_hint
+	var _500_len uint64
+	var _ = _500_len
+	_500_len = target.Len()
+	var _501_bad uint32
+	var _ = _501_bad
+	_501_bad = func() uint32 {
+		if _500_len == uint64(0) {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _501_len > uint64(4095) {
+			if _500_len > uint64(4095) {
 				return accessm.Companion_Default___.NAMETOOLONG()
-			}
-			return uint32(0)
-		}()
-	}()
-	var _out604 uint32
-	var _ = _out604
-	var _out605 *dbytes.Bytes
-	var _ = _out605
-	var _out606 bool
-	var _ = _out606
-	var _out607 uint64
-	var _ = _out607
-	var _out608 uint64
-	var _ = _out608
-	_out604, _out605, _out606, _out607, _out608 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _502_bad, a, false)
-	st = _out604
-	before = _out605
-	_498_found = _out606
-	_499_x = _out607
-	_500_hint = _out608
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out609 uint32
-	var _ = _out609
-	var _out610 uint64
-	var _ = _out610
-	_out609, _out610 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.LNK(), a, uint32(511), s, ns)
-	st = _out609
-	ino = _out610
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _503_ok bool
-	var _ = _503_ok
-	var _out611 bool
-	var _ = _out611
-	_out611 = d.Write(txn, ino, uint64(0), target, uint64(0), _501_len)
-	_503_ok = _out611
-	if !_503_ok {
-		st = accessm.Companion_Default___.NOSPC()
-		return st, ino, node, before, after
-	}
-	var _out612 uint32
-	var _ = _out612
-	var _out613 *dbytes.Bytes
-	var _ = _out613
-	var _out614 *dbytes.Bytes
-	var _ = _out614
-	_out612, _out613, _out614 = Companion_Default___.Enter(txn, d, dino, name, _500_hint, ino, false, s, ns)
-	st = _out612
-	node = _out613
-	after = _out614
-	return st, ino, node, before, after
-}
-func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attropm.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
-	var st uint32 = 0
-	var _ = st
-	var ino uint64 = 0
-	var _ = ino
-	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = node
-	var before *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = before
-	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = after
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _504_found bool = false
-	var _ = _504_found
-	var _505_x uint64 = 0
-	var _ = _505_x
-	var _506_hint uint64 = 0
-	var _ = _506_hint
-	var _507_dev bool
-	var _ = _507_dev
-	_507_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
-	var _508_bad uint32
-	var _ = _508_bad
-	_508_bad = func() uint32 {
-		if !_507_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
-			return accessm.Companion_Default___.BADTYPE()
-		}
-		return func() uint32 {
-			if _507_dev && c.Uid != uint32(0) {
-				return accessm.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
@@ -609,12 +524,12 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = _out618
 	var _out619 uint64
 	var _ = _out619
-	_out615, _out616, _out617, _out618, _out619 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _508_bad, a, false)
+	_out615, _out616, _out617, _out618, _out619 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _501_bad, a, false)
 	st = _out615
 	before = _out616
-	_504_found = _out617
-	_505_x = _out618
-	_506_hint = _out619
+	_497_found = _out617
+	_498_x = _out618
+	_499_hint = _out619
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -622,21 +537,21 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = _out620
 	var _out621 uint64
 	var _ = _out621
-	_out620, _out621 = Companion_Default___.NewNode(txn, d, c, dino, before, ty, a, uint32(420), s, ns)
+	_out620, _out621 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.LNK(), a, uint32(511), s, ns)
 	st = _out620
 	ino = _out621
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	if _507_dev {
-		var _509_ip *dbytes.Bytes
-		var _ = _509_ip
-		var _out622 *dbytes.Bytes
-		var _ = _out622
-		_out622 = d.Fs.GetInode(txn, ino, true)
-		_509_ip = _out622
-		inodem.Companion_Default___.SetRdev(_509_ip, maj, min)
-		d.PutInode(txn, ino, _509_ip)
+	var _502_ok bool
+	var _ = _502_ok
+	var _out622 bool
+	var _ = _out622
+	_out622 = d.Write(txn, ino, uint64(0), target, uint64(0), _500_len)
+	_502_ok = _out622
+	if !_502_ok {
+		st = accessm.Companion_Default___.NOSPC()
+		return st, ino, node, before, after
 	}
 	var _out623 uint32
 	var _ = _out623
@@ -644,10 +559,95 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = _out624
 	var _out625 *dbytes.Bytes
 	var _ = _out625
-	_out623, _out624, _out625 = Companion_Default___.Enter(txn, d, dino, name, _506_hint, ino, false, s, ns)
+	_out623, _out624, _out625 = Companion_Default___.Enter(txn, d, dino, name, _499_hint, ino, false, s, ns)
 	st = _out623
 	node = _out624
 	after = _out625
+	return st, ino, node, before, after
+}
+func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attropm.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
+	var st uint32 = 0
+	var _ = st
+	var ino uint64 = 0
+	var _ = ino
+	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = node
+	var before *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = before
+	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = after
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _503_found bool = false
+	var _ = _503_found
+	var _504_x uint64 = 0
+	var _ = _504_x
+	var _505_hint uint64 = 0
+	var _ = _505_hint
+	var _506_dev bool
+	var _ = _506_dev
+	_506_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
+	var _507_bad uint32
+	var _ = _507_bad
+	_507_bad = func() uint32 {
+		if !_506_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
+			return accessm.Companion_Default___.BADTYPE()
+		}
+		return func() uint32 {
+			if _506_dev && c.Uid != uint32(0) {
+				return accessm.Companion_Default___.PERM()
+			}
+			return uint32(0)
+		}()
+	}()
+	var _out626 uint32
+	var _ = _out626
+	var _out627 *dbytes.Bytes
+	var _ = _out627
+	var _out628 bool
+	var _ = _out628
+	var _out629 uint64
+	var _ = _out629
+	var _out630 uint64
+	var _ = _out630
+	_out626, _out627, _out628, _out629, _out630 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _507_bad, a, false)
+	st = _out626
+	before = _out627
+	_503_found = _out628
+	_504_x = _out629
+	_505_hint = _out630
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out631 uint32
+	var _ = _out631
+	var _out632 uint64
+	var _ = _out632
+	_out631, _out632 = Companion_Default___.NewNode(txn, d, c, dino, before, ty, a, uint32(420), s, ns)
+	st = _out631
+	ino = _out632
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	if _506_dev {
+		var _508_ip *dbytes.Bytes
+		var _ = _508_ip
+		var _out633 *dbytes.Bytes
+		var _ = _out633
+		_out633 = d.Fs.GetInode(txn, ino, true)
+		_508_ip = _out633
+		inodem.Companion_Default___.SetRdev(_508_ip, maj, min)
+		d.PutInode(txn, ino, _508_ip)
+	}
+	var _out634 uint32
+	var _ = _out634
+	var _out635 *dbytes.Bytes
+	var _ = _out635
+	var _out636 *dbytes.Bytes
+	var _ = _out636
+	_out634, _out635, _out636 = Companion_Default___.Enter(txn, d, dino, name, _505_hint, ino, false, s, ns)
+	st = _out634
+	node = _out635
+	after = _out636
 	return st, ino, node, before, after
 }
 

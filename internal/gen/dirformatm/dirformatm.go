@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dirfsm.DirFs {
 	var d *dirfsm.DirFs = (*dirfsm.DirFs)(nil)
 	var _ = d
-	var _338_f *bytem.ByteFs
-	var _ = _338_f
-	var _out356 *bytem.ByteFs
-	var _ = _out356
-	_out356 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_338_f = _out356
+	var _337_f *bytem.ByteFs
+	var _ = _337_f
+	var _out367 *bytem.ByteFs
+	var _ = _out367
+	_out367 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_337_f = _out367
 	var _nw3 = dirfsm.New_DirFs_()
 	var _ = _nw3
-	_nw3.Recover(_338_f)
+	_nw3.Recover(_337_f)
 	d = _nw3
 	return d
 }

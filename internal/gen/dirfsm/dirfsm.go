@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out290 *dbytes.Bytes
-	var _ = _out290
-	_out290 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out290
-	var _out291 uint64
-	var _ = _out291
-	_out291 = inodem.Companion_Default___.GetSize(ip)
-	n = _out291
+	var _out301 *dbytes.Bytes
+	var _ = _out301
+	_out301 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out301
+	var _out302 uint64
+	var _ = _out302
+	_out302 = inodem.Companion_Default___.GetSize(ip)
+	n = _out302
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _275_ip *dbytes.Bytes
-	var _ = _275_ip
-	var _276_nb uint64
-	var _ = _276_nb
-	var _out292 *dbytes.Bytes
-	var _ = _out292
-	var _out293 uint64
-	var _ = _out293
-	_out292, _out293 = _this.Open(txn, d, excl)
-	_275_ip = _out292
-	_276_nb = _out293
-	var _277_h uint64
-	var _ = _277_h
-	_277_h = dbytes.NameHash(name)
-	var _278_key uint64
-	var _ = _278_key
-	var _out294 uint64
-	var _ = _out294
-	_out294 = dirm.Companion_Default___.KeyFor(name, _277_h)
-	_278_key = _out294
-	var _279_kind uint64
-	var _ = _279_kind
-	_279_kind = uint64(0)
-	var _280_l uint64
-	var _ = _280_l
-	_280_l = name.Len()
-	if _280_l > uint64(56) {
-		_279_kind = uint64(1)
+	var _274_ip *dbytes.Bytes
+	var _ = _274_ip
+	var _275_nb uint64
+	var _ = _275_nb
+	var _out303 *dbytes.Bytes
+	var _ = _out303
+	var _out304 uint64
+	var _ = _out304
+	_out303, _out304 = _this.Open(txn, d, excl)
+	_274_ip = _out303
+	_275_nb = _out304
+	var _276_h uint64
+	var _ = _276_h
+	_276_h = dbytes.NameHash(name)
+	var _277_key uint64
+	var _ = _277_key
+	var _out305 uint64
+	var _ = _out305
+	_out305 = dirm.Companion_Default___.KeyFor(name, _276_h)
+	_277_key = _out305
+	var _278_kind uint64
+	var _ = _278_kind
+	_278_kind = uint64(0)
+	var _279_l uint64
+	var _ = _279_l
+	_279_l = name.Len()
+	if _279_l > uint64(56) {
+		_278_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _281_n uint64
-	var _ = _281_n
-	_281_n = uint64(9)
-	for _281_n > uint64(0) {
-		_281_n = _281_n - uint64(1)
-		var _282_blk uint64
-		var _ = _282_blk
-		var _out295 uint64
-		var _ = _out295
-		_out295 = dirm.Companion_Default___.BucketBlock(_277_h, _281_n, _279_kind)
-		_282_blk = _out295
-		var _283_fr uint64
-		var _ = _283_fr
-		_283_fr = uint64(0)
-		if _282_blk < _276_nb {
-			var _284_b *dbytes.Blk
-			var _ = _284_b
-			var _out296 *dbytes.Blk
-			var _ = _out296
-			_out296 = _this.Fs.ReadBlockOf(txn, _275_ip, d, _282_blk, excl)
-			_284_b = _out296
-			var _285_i uint64 = 0
-			var _ = _285_i
-			var _286_w uint64 = 0
-			var _ = _286_w
-			var _out297 bool
-			var _ = _out297
-			var _out298 uint64
-			var _ = _out298
-			var _out299 uint64
-			var _ = _out299
-			var _out300 uint64
-			var _ = _out300
-			_out297, _out298, _out299, _out300 = dirm.Companion_Default___.Search(_284_b, _282_blk, name, _278_key)
-			found = _out297
-			_285_i = _out298
-			_286_w = _out299
-			_283_fr = _out300
+	var _280_n uint64
+	var _ = _280_n
+	_280_n = uint64(9)
+	for _280_n > uint64(0) {
+		_280_n = _280_n - uint64(1)
+		var _281_blk uint64
+		var _ = _281_blk
+		var _out306 uint64
+		var _ = _out306
+		_out306 = dirm.Companion_Default___.BucketBlock(_276_h, _280_n, _278_kind)
+		_281_blk = _out306
+		var _282_fr uint64
+		var _ = _282_fr
+		_282_fr = uint64(0)
+		if _281_blk < _275_nb {
+			var _283_b *dbytes.Blk
+			var _ = _283_b
+			var _out307 *dbytes.Blk
+			var _ = _out307
+			_out307 = _this.Fs.ReadBlockOf(txn, _274_ip, d, _281_blk, excl)
+			_283_b = _out307
+			var _284_i uint64 = 0
+			var _ = _284_i
+			var _285_w uint64 = 0
+			var _ = _285_w
+			var _out308 bool
+			var _ = _out308
+			var _out309 uint64
+			var _ = _out309
+			var _out310 uint64
+			var _ = _out310
+			var _out311 uint64
+			var _ = _out311
+			_out308, _out309, _out310, _out311 = dirm.Companion_Default___.Search(_283_b, _281_blk, name, _277_key)
+			found = _out308
+			_284_i = _out309
+			_285_w = _out310
+			_282_fr = _out311
 			if found {
-				ino, cell = _286_w%uint64(281474976710656), uint64(64)*_282_blk+_285_i
+				ino, cell = _285_w%uint64(281474976710656), uint64(64)*_281_blk+_284_i
 				return found, ino, cell, lev
 			}
 		}
-		if _283_fr < uint64(64) {
-			lev = _281_n
+		if _282_fr < uint64(64) {
+			lev = _280_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _287_cell uint64 = 0
-	var _ = _287_cell
-	var _288_lev uint64 = 0
-	var _ = _288_lev
-	var _out301 bool
-	var _ = _out301
-	var _out302 uint64
-	var _ = _out302
-	var _out303 uint64
-	var _ = _out303
-	var _out304 uint64
-	var _ = _out304
-	_out301, _out302, _out303, _out304 = _this.Find(txn, d, name, excl)
-	found = _out301
-	ino = _out302
-	_287_cell = _out303
-	_288_lev = _out304
+	var _286_cell uint64 = 0
+	var _ = _286_cell
+	var _287_lev uint64 = 0
+	var _ = _287_lev
+	var _out312 bool
+	var _ = _out312
+	var _out313 uint64
+	var _ = _out313
+	var _out314 uint64
+	var _ = _out314
+	var _out315 uint64
+	var _ = _out315
+	_out312, _out313, _out314, _out315 = _this.Find(txn, d, name, excl)
+	found = _out312
+	ino = _out313
+	_286_cell = _out314
+	_287_lev = _out315
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _289_cell uint64 = 0
-	var _ = _289_cell
-	var _out305 bool
-	var _ = _out305
-	var _out306 uint64
-	var _ = _out306
-	var _out307 uint64
-	var _ = _out307
-	var _out308 uint64
-	var _ = _out308
-	_out305, _out306, _out307, _out308 = _this.Find(txn, d, name, excl)
-	found = _out305
-	ino = _out306
-	_289_cell = _out307
-	hint = _out308
+	var _288_cell uint64 = 0
+	var _ = _288_cell
+	var _out316 bool
+	var _ = _out316
+	var _out317 uint64
+	var _ = _out317
+	var _out318 uint64
+	var _ = _out318
+	var _out319 uint64
+	var _ = _out319
+	_out316, _out317, _out318, _out319 = _this.Find(txn, d, name, excl)
+	found = _out316
+	ino = _out317
+	_288_cell = _out318
+	hint = _out319
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _290_ip *dbytes.Bytes
-	var _ = _290_ip
-	var _out309 *dbytes.Bytes
-	var _ = _out309
-	_out309 = _this.Fs.GetInode(txn, d, true)
-	_290_ip = _out309
-	var _291_n uint64
-	var _ = _291_n
-	var _out310 uint64
-	var _ = _out310
-	_out310 = inodem.Companion_Default___.GetNent(_290_ip)
-	_291_n = _out310
-	if !down && _291_n == uint64(18446744073709551615) {
+	var _289_ip *dbytes.Bytes
+	var _ = _289_ip
+	var _out320 *dbytes.Bytes
+	var _ = _out320
+	_out320 = _this.Fs.GetInode(txn, d, true)
+	_289_ip = _out320
+	var _290_n uint64
+	var _ = _290_n
+	var _out321 uint64
+	var _ = _out321
+	_out321 = inodem.Companion_Default___.GetNent(_289_ip)
+	_290_n = _out321
+	if !down && _290_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_291_n = _291_n - uint64(1)
+		_290_n = _290_n - uint64(1)
 	} else {
-		_291_n = _291_n + uint64(1)
+		_290_n = _290_n + uint64(1)
 	}
-	inodem.Companion_Default___.SetNent(_290_ip, _291_n)
-	_this.Fs.PutInode(txn, d, _290_ip)
+	inodem.Companion_Default___.SetNent(_289_ip, _290_n)
+	_this.Fs.PutInode(txn, d, _289_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _292_len uint64
-	var _ = _292_len
-	_292_len = s.Len()
-	var _out311 bool
-	var _ = _out311
-	_out311 = _this.Fs.Write(txn, d, off, s, uint64(0), _292_len)
-	ok = _out311
+	var _291_len uint64
+	var _ = _291_len
+	_291_len = s.Len()
+	var _out322 bool
+	var _ = _out322
+	_out322 = _this.Fs.Write(txn, d, off, s, uint64(0), _291_len)
+	ok = _out322
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out312 bool
-		var _ = _out312
-		_out312 = _this.Count(txn, d, down)
-		ok = _out312
+		var _out323 bool
+		var _ = _out323
+		_out323 = _this.Count(txn, d, down)
+		ok = _out323
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out313 bool
-	var _ = _out313
-	_out313 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out313
+	var _out324 bool
+	var _ = _out324
+	_out324 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out324
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _293_h uint64
-	var _ = _293_h
-	_293_h = dbytes.NameHash(name)
-	var _294_key uint64
-	var _ = _294_key
-	var _out314 uint64
-	var _ = _out314
-	_out314 = dirm.Companion_Default___.KeyFor(name, _293_h)
-	_294_key = _out314
-	var _295_cell uint64 = 0
-	var _ = _295_cell
-	var _296_size uint64 = 0
-	var _ = _296_size
-	var _out315 bool
-	var _ = _out315
-	var _out316 uint64
-	var _ = _out316
-	var _out317 uint64
-	var _ = _out317
-	_out315, _out316, _out317 = _this.Room(txn, d, name, _293_h, hint)
-	ok = _out315
-	_295_cell = _out316
-	_296_size = _out317
+	var _292_h uint64
+	var _ = _292_h
+	_292_h = dbytes.NameHash(name)
+	var _293_key uint64
+	var _ = _293_key
+	var _out325 uint64
+	var _ = _out325
+	_out325 = dirm.Companion_Default___.KeyFor(name, _292_h)
+	_293_key = _out325
+	var _294_cell uint64 = 0
+	var _ = _294_cell
+	var _295_size uint64 = 0
+	var _ = _295_size
+	var _out326 bool
+	var _ = _out326
+	var _out327 uint64
+	var _ = _out327
+	var _out328 uint64
+	var _ = _out328
+	_out326, _out327, _out328 = _this.Room(txn, d, name, _292_h, hint)
+	ok = _out326
+	_294_cell = _out327
+	_295_size = _out328
 	if !ok {
 		return ok
 	}
-	var _297_s *dbytes.Bytes
-	var _ = _297_s
-	var _out318 *dbytes.Bytes
-	var _ = _out318
-	_out318 = dirm.Companion_Default___.MakeSlot(_296_size, ino, name, _294_key)
-	_297_s = _out318
-	var _out319 bool
-	var _ = _out319
-	_out319 = _this.Store(txn, d, uint64(64)*_295_cell, _297_s, true, false)
-	ok = _out319
+	var _296_s *dbytes.Bytes
+	var _ = _296_s
+	var _out329 *dbytes.Bytes
+	var _ = _out329
+	_out329 = dirm.Companion_Default___.MakeSlot(_295_size, ino, name, _293_key)
+	_296_s = _out329
+	var _out330 bool
+	var _ = _out330
+	_out330 = _this.Store(txn, d, uint64(64)*_294_cell, _296_s, true, false)
+	ok = _out330
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _298_ip *dbytes.Bytes
-	var _ = _298_ip
-	var _299_nb uint64
-	var _ = _299_nb
-	var _out320 *dbytes.Bytes
-	var _ = _out320
-	var _out321 uint64
-	var _ = _out321
-	_out320, _out321 = _this.Open(txn, d, true)
-	_298_ip = _out320
-	_299_nb = _out321
-	var _300_l uint64
-	var _ = _300_l
-	_300_l = name.Len()
-	var _301_kind uint64
-	var _ = _301_kind
-	_301_kind = uint64(0)
+	var _297_ip *dbytes.Bytes
+	var _ = _297_ip
+	var _298_nb uint64
+	var _ = _298_nb
+	var _out331 *dbytes.Bytes
+	var _ = _out331
+	var _out332 uint64
+	var _ = _out332
+	_out331, _out332 = _this.Open(txn, d, true)
+	_297_ip = _out331
+	_298_nb = _out332
+	var _299_l uint64
+	var _ = _299_l
+	_299_l = name.Len()
+	var _300_kind uint64
+	var _ = _300_kind
+	_300_kind = uint64(0)
 	size = uint64(64)
-	if _300_l > uint64(56) {
-		_301_kind, size = uint64(1), uint64(512)
+	if _299_l > uint64(56) {
+		_300_kind, size = uint64(1), uint64(512)
 	}
-	var _302_n uint64
-	var _ = _302_n
-	_302_n = from
-	for _302_n < uint64(9) {
-		var _303_blk uint64
-		var _ = _303_blk
-		var _out322 uint64
-		var _ = _out322
-		_out322 = dirm.Companion_Default___.BucketBlock(h, _302_n, _301_kind)
-		_303_blk = _out322
-		if _303_blk >= _299_nb {
-			ok, cell, size = true, uint64(64)*_303_blk, uint64(4096)
+	var _301_n uint64
+	var _ = _301_n
+	_301_n = from
+	for _301_n < uint64(9) {
+		var _302_blk uint64
+		var _ = _302_blk
+		var _out333 uint64
+		var _ = _out333
+		_out333 = dirm.Companion_Default___.BucketBlock(h, _301_n, _300_kind)
+		_302_blk = _out333
+		if _302_blk >= _298_nb {
+			ok, cell, size = true, uint64(64)*_302_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _304_b *dbytes.Blk
-		var _ = _304_b
-		var _out323 *dbytes.Blk
-		var _ = _out323
-		_out323 = _this.Fs.ReadBlockOf(txn, _298_ip, d, _303_blk, true)
-		_304_b = _out323
-		var _305_i uint64
-		var _ = _305_i
-		var _out324 uint64
-		var _ = _out324
-		_out324 = dirm.Companion_Default___.SearchFree(_304_b, _303_blk)
-		_305_i = _out324
-		if _305_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_303_blk+_305_i, size
+		var _303_b *dbytes.Blk
+		var _ = _303_b
+		var _out334 *dbytes.Blk
+		var _ = _out334
+		_out334 = _this.Fs.ReadBlockOf(txn, _297_ip, d, _302_blk, true)
+		_303_b = _out334
+		var _304_i uint64
+		var _ = _304_i
+		var _out335 uint64
+		var _ = _out335
+		_out335 = dirm.Companion_Default___.SearchFree(_303_b, _302_blk)
+		_304_i = _out335
+		if _304_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_302_blk+_304_i, size
 			return ok, cell, size
 		}
-		_302_n = _302_n + uint64(1)
+		_301_n = _301_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _306_found bool
-	var _ = _306_found
-	var _307_ino0 uint64
-	var _ = _307_ino0
-	var _308_cell uint64
-	var _ = _308_cell
-	var _309_lev uint64
-	var _ = _309_lev
-	var _out325 bool
-	var _ = _out325
-	var _out326 uint64
-	var _ = _out326
-	var _out327 uint64
-	var _ = _out327
-	var _out328 uint64
-	var _ = _out328
-	_out325, _out326, _out327, _out328 = _this.Find(txn, d, name, true)
-	_306_found = _out325
-	_307_ino0 = _out326
-	_308_cell = _out327
-	_309_lev = _out328
-	var _310_h uint64
-	var _ = _310_h
-	_310_h = dbytes.NameHash(name)
-	var _311_key uint64
-	var _ = _311_key
-	var _out329 uint64
-	var _ = _out329
-	_out329 = dirm.Companion_Default___.KeyFor(name, _310_h)
-	_311_key = _out329
-	var _312_size uint64
-	var _ = _312_size
-	_312_size = uint64(64)
-	if _308_cell/uint64(64)%uint64(2) == uint64(1) {
-		_312_size = uint64(512)
+	var _305_found bool
+	var _ = _305_found
+	var _306_ino0 uint64
+	var _ = _306_ino0
+	var _307_cell uint64
+	var _ = _307_cell
+	var _308_lev uint64
+	var _ = _308_lev
+	var _out336 bool
+	var _ = _out336
+	var _out337 uint64
+	var _ = _out337
+	var _out338 uint64
+	var _ = _out338
+	var _out339 uint64
+	var _ = _out339
+	_out336, _out337, _out338, _out339 = _this.Find(txn, d, name, true)
+	_305_found = _out336
+	_306_ino0 = _out337
+	_307_cell = _out338
+	_308_lev = _out339
+	var _309_h uint64
+	var _ = _309_h
+	_309_h = dbytes.NameHash(name)
+	var _310_key uint64
+	var _ = _310_key
+	var _out340 uint64
+	var _ = _out340
+	_out340 = dirm.Companion_Default___.KeyFor(name, _309_h)
+	_310_key = _out340
+	var _311_size uint64
+	var _ = _311_size
+	_311_size = uint64(64)
+	if _307_cell/uint64(64)%uint64(2) == uint64(1) {
+		_311_size = uint64(512)
 	}
-	var _313_s *dbytes.Bytes
-	var _ = _313_s
-	var _out330 *dbytes.Bytes
-	var _ = _out330
-	_out330 = dirm.Companion_Default___.MakeSlot(_312_size, ino, name, _311_key)
-	_313_s = _out330
-	var _out331 bool
-	var _ = _out331
-	_out331 = _this.Store(txn, d, uint64(64)*_308_cell, _313_s, false, false)
-	ok = _out331
+	var _312_s *dbytes.Bytes
+	var _ = _312_s
+	var _out341 *dbytes.Bytes
+	var _ = _out341
+	_out341 = dirm.Companion_Default___.MakeSlot(_311_size, ino, name, _310_key)
+	_312_s = _out341
+	var _out342 bool
+	var _ = _out342
+	_out342 = _this.Store(txn, d, uint64(64)*_307_cell, _312_s, false, false)
+	ok = _out342
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _314_found bool
-	var _ = _314_found
-	var _315_ino0 uint64
-	var _ = _315_ino0
-	var _316_cell uint64
-	var _ = _316_cell
-	var _317_lev uint64
-	var _ = _317_lev
-	var _out332 bool
-	var _ = _out332
-	var _out333 uint64
-	var _ = _out333
-	var _out334 uint64
-	var _ = _out334
-	var _out335 uint64
-	var _ = _out335
-	_out332, _out333, _out334, _out335 = _this.Find(txn, d, name, true)
-	_314_found = _out332
-	_315_ino0 = _out333
-	_316_cell = _out334
-	_317_lev = _out335
-	var _318_size uint64
-	var _ = _318_size
-	_318_size = uint64(64)
-	if _316_cell/uint64(64)%uint64(2) == uint64(1) {
-		_318_size = uint64(512)
+	var _313_found bool
+	var _ = _313_found
+	var _314_ino0 uint64
+	var _ = _314_ino0
+	var _315_cell uint64
+	var _ = _315_cell
+	var _316_lev uint64
+	var _ = _316_lev
+	var _out343 bool
+	var _ = _out343
+	var _out344 uint64
+	var _ = _out344
+	var _out345 uint64
+	var _ = _out345
+	var _out346 uint64
+	var _ = _out346
+	_out343, _out344, _out345, _out346 = _this.Find(txn, d, name, true)
+	_313_found = _out343
+	_314_ino0 = _out344
+	_315_cell = _out345
+	_316_lev = _out346
+	var _317_size uint64
+	var _ = _317_size
+	_317_size = uint64(64)
+	if _315_cell/uint64(64)%uint64(2) == uint64(1) {
+		_317_size = uint64(512)
 	}
-	var _319_s *dbytes.Bytes
-	var _ = _319_s
-	var _out336 *dbytes.Bytes
-	var _ = _out336
-	_out336 = dbytes.NewBytes(_318_size)
-	_319_s = _out336
-	var _out337 bool
-	var _ = _out337
-	_out337 = _this.Store(txn, d, uint64(64)*_316_cell, _319_s, true, true)
-	ok = _out337
+	var _318_s *dbytes.Bytes
+	var _ = _318_s
+	var _out347 *dbytes.Bytes
+	var _ = _out347
+	_out347 = dbytes.NewBytes(_317_size)
+	_318_s = _out347
+	var _out348 bool
+	var _ = _out348
+	_out348 = _this.Store(txn, d, uint64(64)*_315_cell, _318_s, true, true)
+	ok = _out348
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _320_ip *dbytes.Bytes
-	var _ = _320_ip
-	var _out338 *dbytes.Bytes
-	var _ = _out338
-	_out338 = _this.Fs.GetInode(txn, d, false)
-	_320_ip = _out338
-	var _321_n uint64
-	var _ = _321_n
-	var _out339 uint64
-	var _ = _out339
-	_out339 = inodem.Companion_Default___.GetNent(_320_ip)
-	_321_n = _out339
-	e = _321_n == uint64(0)
+	var _319_ip *dbytes.Bytes
+	var _ = _319_ip
+	var _out349 *dbytes.Bytes
+	var _ = _out349
+	_out349 = _this.Fs.GetInode(txn, d, false)
+	_319_ip = _out349
+	var _320_n uint64
+	var _ = _320_n
+	var _out350 uint64
+	var _ = _out350
+	_out350 = inodem.Companion_Default___.GetNent(_319_ip)
+	_320_n = _out350
+	e = _320_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _322_ip *dbytes.Bytes
-	var _ = _322_ip
-	var _323_nb uint64
-	var _ = _323_nb
-	var _out340 *dbytes.Bytes
-	var _ = _out340
-	var _out341 uint64
-	var _ = _out341
-	_out340, _out341 = _this.Open(txn, d, false)
-	_322_ip = _out340
-	_323_nb = _out341
-	var _324_c uint64
-	var _ = _324_c
-	_324_c = uint64(0)
+	var _321_ip *dbytes.Bytes
+	var _ = _321_ip
+	var _322_nb uint64
+	var _ = _322_nb
+	var _out351 *dbytes.Bytes
+	var _ = _out351
+	var _out352 uint64
+	var _ = _out352
+	_out351, _out352 = _this.Open(txn, d, false)
+	_321_ip = _out351
+	_322_nb = _out352
+	var _323_c uint64
+	var _ = _323_c
+	_323_c = uint64(0)
 	if cookie >= uint64(3) {
-		_324_c = cookie - uint64(2)
+		_323_c = cookie - uint64(2)
 	}
-	var _325_blk uint64
-	var _ = _325_blk
-	var _326_i uint64
-	var _ = _326_i
-	_325_blk, _326_i = _324_c/uint64(64), _324_c%uint64(64)
-	for _325_blk < _323_nb {
-		var _327_next uint64
-		var _ = _327_next
-		var _out342 uint64
-		var _ = _out342
-		_out342 = _this.SkipHoles(txn, _322_ip, d, _325_blk, _323_nb)
-		_327_next = _out342
-		if _327_next != _325_blk {
-			_325_blk, _326_i = _327_next, uint64(0)
+	var _324_blk uint64
+	var _ = _324_blk
+	var _325_i uint64
+	var _ = _325_i
+	_324_blk, _325_i = _323_c/uint64(64), _323_c%uint64(64)
+	for _324_blk < _322_nb {
+		var _326_next uint64
+		var _ = _326_next
+		var _out353 uint64
+		var _ = _out353
+		_out353 = _this.SkipHoles(txn, _321_ip, d, _324_blk, _322_nb)
+		_326_next = _out353
+		if _326_next != _324_blk {
+			_324_blk, _325_i = _326_next, uint64(0)
 		} else {
-			var _328_b *dbytes.Blk
-			var _ = _328_b
-			var _out343 *dbytes.Blk
-			var _ = _out343
-			_out343 = _this.Fs.ReadBlockOf(txn, _322_ip, d, _325_blk, false)
-			_328_b = _out343
-			var _329_fits bool = false
-			var _ = _329_fits
-			var _out344 bool
-			var _ = _out344
-			_out344 = dirpagem.Companion_Default___.ListBlock(_328_b, _325_blk, _326_i, out)
-			_329_fits = _out344
-			if !_329_fits {
+			var _327_b *dbytes.Blk
+			var _ = _327_b
+			var _out354 *dbytes.Blk
+			var _ = _out354
+			_out354 = _this.Fs.ReadBlockOf(txn, _321_ip, d, _324_blk, false)
+			_327_b = _out354
+			var _328_fits bool = false
+			var _ = _328_fits
+			var _out355 bool
+			var _ = _out355
+			_out355 = dirpagem.Companion_Default___.ListBlock(_327_b, _324_blk, _325_i, out)
+			_328_fits = _out355
+			if !_328_fits {
 				eof = false
 				return eof
 			}
-			_325_blk, _326_i = _325_blk+uint64(1), uint64(0)
+			_324_blk, _325_i = _324_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _330_k uint64
-	var _ = _330_k
-	_330_k = posm.Companion_Default___.FlatK(n)
-	if _330_k < uint64(12) {
+	var _329_k uint64
+	var _ = _329_k
+	_329_k = posm.Companion_Default___.FlatK(n)
+	if _329_k < uint64(12) {
 		return m
 	}
-	var _331_pb *dbytes.Blk
-	var _ = _331_pb
-	var _out345 *dbytes.Blk
-	var _ = _out345
-	_out345 = _this.Fs.Fs.ReadParent(txn, ip, _330_k, posm.Companion_Default___.MaxLev(_330_k), posm.Companion_Default___.FlatJ(n), false)
-	_331_pb = _out345
-	var _332_i uint64
-	var _ = _332_i
-	_332_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _332_i < uint64(512) {
-		var _333_bn uint64
-		var _ = _333_bn
-		_333_bn = _331_pb.U64(uint64(8) * _332_i)
-		if _333_bn != uint64(0) {
+	var _330_pb *dbytes.Blk
+	var _ = _330_pb
+	var _out356 *dbytes.Blk
+	var _ = _out356
+	_out356 = _this.Fs.Fs.ReadParent(txn, ip, _329_k, posm.Companion_Default___.MaxLev(_329_k), posm.Companion_Default___.FlatJ(n), false)
+	_330_pb = _out356
+	var _331_i uint64
+	var _ = _331_i
+	_331_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _331_i < uint64(512) {
+		var _332_bn uint64
+		var _ = _332_bn
+		_332_bn = _330_pb.U64(uint64(8) * _331_i)
+		if _332_bn != uint64(0) {
 			return m
 		}
-		m, _332_i = m+uint64(1), _332_i+uint64(1)
+		m, _331_i = m+uint64(1), _331_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out346 bool
-	var _ = _out346
-	var _out347 uint64
-	var _ = _out347
-	_out346, _out347 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out346
-	ino = _out347
+	var _out357 bool
+	var _ = _out357
+	var _out358 uint64
+	var _ = _out358
+	_out357, _out358 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out357
+	ino = _out358
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out348 bool
-	var _ = _out348
-	_out348 = _this.Fs.FreeInode(txn, ino)
-	ok = _out348
+	var _out359 bool
+	var _ = _out359
+	_out359 = _this.Fs.FreeInode(txn, ino)
+	ok = _out359
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out349 bool
-	var _ = _out349
-	_out349 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out349
+	var _out360 bool
+	var _ = _out360
+	_out360 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out360
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out350 bool
-	var _ = _out350
-	_out350 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out350
+	var _out361 bool
+	var _ = _out361
+	_out361 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out361
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out351 bool
-	var _ = _out351
-	_out351 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out351
+	var _out362 bool
+	var _ = _out362
+	_out362 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out362
 	return done
 }
 

@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _264_b uint64 = 0
-	var _ = _264_b
+	var _263_b uint64 = 0
+	var _ = _263_b
 	if lev == uint64(0) {
-		_264_b = uint64(0)
+		_263_b = uint64(0)
 	} else if lev == uint64(1) {
-		_264_b = uint64(1) + h%uint64(8)
+		_263_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_264_b = uint64(9) + h%uint64(64)
+		_263_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_264_b = uint64(73) + h%uint64(512)
+		_263_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_264_b = uint64(585) + h%uint64(4096)
+		_263_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_264_b = uint64(4681) + h%uint64(32768)
+		_263_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_264_b = uint64(37449) + h%uint64(262144)
+		_263_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_264_b = uint64(299593) + h%uint64(2097152)
+		_263_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_264_b = uint64(2396745) + h%uint64(16777216)
+		_263_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_264_b + kind
+	blk = uint64(2)*_263_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _265_l uint64
-	var _ = _265_l
-	_265_l = name.Len()
-	key = _265_l + uint64(256)*(h/uint64(72057594037927936))
+	var _264_l uint64
+	var _ = _264_l
+	_264_l = name.Len()
+	key = _264_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _266_step uint64
-	var _ = _266_step
-	_266_step = uint64(1)
+	var _265_step uint64
+	var _ = _265_step
+	_265_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_266_step = uint64(8)
+		_265_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out287 bool
-			var _ = _out287
-			_out287 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out287
+			var _out298 bool
+			var _ = _out298
+			_out298 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out298
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _266_step
+		i = i + _265_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _267_step uint64
-	var _ = _267_step
-	_267_step = uint64(1)
+	var _266_step uint64
+	var _ = _266_step
+	_266_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_267_step = uint64(8)
+		_266_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _268_w uint64
-		var _ = _268_w
-		_268_w = b.U64(uint64(64) * i)
-		if _268_w == uint64(0) {
+		var _267_w uint64
+		var _ = _267_w
+		_267_w = b.U64(uint64(64) * i)
+		if _267_w == uint64(0) {
 			return i
 		}
-		i = i + _267_step
+		i = i + _266_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out288 *dbytes.Bytes
-	var _ = _out288
-	_out288 = dbytes.NewBytes(size)
-	s = _out288
-	var _269_l uint64
-	var _ = _269_l
-	_269_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _269_l)
+	var _out299 *dbytes.Bytes
+	var _ = _out299
+	_out299 = dbytes.NewBytes(size)
+	s = _out299
+	var _268_l uint64
+	var _ = _268_l
+	_268_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _268_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _270_step uint64
-	var _ = _270_step
-	var _271_cap uint64
-	var _ = _271_cap
-	_270_step, _271_cap = uint64(1), uint64(56)
-	var _272_i uint64
-	var _ = _272_i
-	_272_i = from
+	var _269_step uint64
+	var _ = _269_step
+	var _270_cap uint64
+	var _ = _270_cap
+	_269_step, _270_cap = uint64(1), uint64(56)
+	var _271_i uint64
+	var _ = _271_i
+	_271_i = from
 	if blk%uint64(2) == uint64(1) {
-		_270_step, _271_cap = uint64(8), uint64(255)
-		_272_i = (_272_i + uint64(7)) / uint64(8) * uint64(8)
+		_269_step, _270_cap = uint64(8), uint64(255)
+		_271_i = (_271_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _272_i < uint64(64) {
-		var _273_w uint64
-		var _ = _273_w
-		_273_w = b.U64(uint64(64) * _272_i)
-		if _273_w != uint64(0) {
-			var _274_l uint64
-			var _ = _274_l
-			_274_l = _273_w / uint64(281474976710656) % uint64(256)
-			if _274_l > _271_cap {
-				_274_l = _271_cap
+	for _271_i < uint64(64) {
+		var _272_w uint64
+		var _ = _272_w
+		_272_w = b.U64(uint64(64) * _271_i)
+		if _272_w != uint64(0) {
+			var _273_l uint64
+			var _ = _273_l
+			_273_l = _272_w / uint64(281474976710656) % uint64(256)
+			if _273_l > _270_cap {
+				_273_l = _270_cap
 			}
-			var _out289 bool
-			var _ = _out289
-			_out289 = out.Offer(_273_w%uint64(281474976710656), b, uint64(64)*_272_i+uint64(8), _274_l, uint64(64)*blk+_272_i+uint64(3))
-			fits = _out289
+			var _out300 bool
+			var _ = _out300
+			_out300 = out.Offer(_272_w%uint64(281474976710656), b, uint64(64)*_271_i+uint64(8), _273_l, uint64(64)*blk+_271_i+uint64(3))
+			fits = _out300
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_272_i = _272_i + _270_step
+		_271_i = _271_i + _269_step
 	}
 	fits = true
 	return fits

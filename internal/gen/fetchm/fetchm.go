@@ -77,88 +77,88 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _163_k uint64
-	var _ = _163_k
-	var _164_j uint64
-	var _ = _164_j
-	_163_k, _164_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
+	var _162_k uint64
+	var _ = _162_k
+	var _163_j uint64
+	var _ = _163_j
+	_162_k, _163_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _163_k < uint64(12) {
-		var _out200 uint64
-		var _ = _out200
-		_out200 = x.Resolve(txn, ip, _163_k, uint64(0), uint64(0), excl)
-		bn = _out200
+	if _162_k < uint64(12) {
+		var _out211 uint64
+		var _ = _out211
+		_out211 = x.Resolve(txn, ip, _162_k, uint64(0), uint64(0), excl)
+		bn = _out211
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _163_k || cj != _164_j/uint64(512) {
-		var _out201 *dbytes.Blk
-		var _ = _out201
-		_out201 = x.ReadParent(txn, ip, _163_k, posm.Companion_Default___.MaxLev(_163_k), _164_j, excl)
-		pb_k = _out201
-		ck_k, cj_k = _163_k, _164_j/uint64(512)
+	if ck != _162_k || cj != _163_j/uint64(512) {
+		var _out212 *dbytes.Blk
+		var _ = _out212
+		_out212 = x.ReadParent(txn, ip, _162_k, posm.Companion_Default___.MaxLev(_162_k), _163_j, excl)
+		pb_k = _out212
+		ck_k, cj_k = _162_k, _163_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_164_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_163_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out202 *dbytes.Bytes
-	var _ = _out202
-	_out202 = dbytes.NewBytes(n)
-	b = _out202
-	var _165_done uint64
-	var _ = _165_done
-	_165_done = uint64(0)
-	var _166_ck uint64
-	var _ = _166_ck
-	var _167_cj uint64
-	var _ = _167_cj
-	_166_ck, _167_cj = uint64(15), uint64(0)
-	var _168_pb *dbytes.Blk
-	var _ = _168_pb
-	var _out203 *dbytes.Blk
-	var _ = _out203
-	_out203 = dbytes.ZeroBlk()
-	_168_pb = _out203
-	for _165_done < n {
-		var _169_pos uint64
-		var _ = _169_pos
-		_169_pos = off + _165_done
-		var _170_bo uint64
-		var _ = _170_bo
-		_170_bo = _169_pos % uint64(4096)
-		var _171_c uint64
-		var _ = _171_c
-		var _out204 uint64
-		var _ = _out204
-		_out204 = Companion_Default___.Min(uint64(4096)-_170_bo, n-_165_done)
-		_171_c = _out204
-		var _172_bn uint64 = 0
-		var _ = _172_bn
-		var _out205 uint64
-		var _ = _out205
-		var _out206 uint64
-		var _ = _out206
-		var _out207 uint64
-		var _ = _out207
-		var _out208 *dbytes.Blk
-		var _ = _out208
-		_out205, _out206, _out207, _out208 = Companion_Default___.Find(x, txn, ip, _169_pos/uint64(4096), false, _166_ck, _167_cj, _168_pb)
-		_172_bn = _out205
-		_166_ck = _out206
-		_167_cj = _out207
-		_168_pb = _out208
-		if _172_bn != uint64(0) {
-			var _173_blk *dbytes.Blk
-			var _ = _173_blk
-			var _out209 *dbytes.Blk
-			var _ = _out209
-			_out209 = x.ReadAt(txn, _172_bn, false)
-			_173_blk = _out209
-			b.CopyBlk(_165_done, _173_blk, _170_bo, _171_c)
+	var _out213 *dbytes.Bytes
+	var _ = _out213
+	_out213 = dbytes.NewBytes(n)
+	b = _out213
+	var _164_done uint64
+	var _ = _164_done
+	_164_done = uint64(0)
+	var _165_ck uint64
+	var _ = _165_ck
+	var _166_cj uint64
+	var _ = _166_cj
+	_165_ck, _166_cj = uint64(15), uint64(0)
+	var _167_pb *dbytes.Blk
+	var _ = _167_pb
+	var _out214 *dbytes.Blk
+	var _ = _out214
+	_out214 = dbytes.ZeroBlk()
+	_167_pb = _out214
+	for _164_done < n {
+		var _168_pos uint64
+		var _ = _168_pos
+		_168_pos = off + _164_done
+		var _169_bo uint64
+		var _ = _169_bo
+		_169_bo = _168_pos % uint64(4096)
+		var _170_c uint64
+		var _ = _170_c
+		var _out215 uint64
+		var _ = _out215
+		_out215 = Companion_Default___.Min(uint64(4096)-_169_bo, n-_164_done)
+		_170_c = _out215
+		var _171_bn uint64 = 0
+		var _ = _171_bn
+		var _out216 uint64
+		var _ = _out216
+		var _out217 uint64
+		var _ = _out217
+		var _out218 uint64
+		var _ = _out218
+		var _out219 *dbytes.Blk
+		var _ = _out219
+		_out216, _out217, _out218, _out219 = Companion_Default___.Find(x, txn, ip, _168_pos/uint64(4096), false, _165_ck, _166_cj, _167_pb)
+		_171_bn = _out216
+		_165_ck = _out217
+		_166_cj = _out218
+		_167_pb = _out219
+		if _171_bn != uint64(0) {
+			var _172_blk *dbytes.Blk
+			var _ = _172_blk
+			var _out220 *dbytes.Blk
+			var _ = _out220
+			_out220 = x.ReadAt(txn, _171_bn, false)
+			_172_blk = _out220
+			b.CopyBlk(_164_done, _172_blk, _169_bo, _170_c)
 		}
-		_165_done = _165_done + _171_c
+		_164_done = _164_done + _170_c
 	}
 	return b
 }

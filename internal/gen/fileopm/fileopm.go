@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _451_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _451_ip
-	var _out507 uint32
-	var _ = _out507
-	var _out508 *dbytes.Bytes
-	var _ = _out508
-	_out507, _out508 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out507
-	_451_ip = _out508
+	var _450_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _450_ip
+	var _out518 uint32
+	var _ = _out518
+	var _out519 *dbytes.Bytes
+	var _ = _out519
+	_out518, _out519 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out518
+	_450_ip = _out519
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _451_ip
-	var _452_ty uint32
-	var _ = _452_ty
-	var _out509 uint32
-	var _ = _out509
-	_out509 = inodem.Companion_Default___.GetTy(_451_ip)
-	_452_ty = _out509
-	if _452_ty != accessm.Companion_Default___.REG() {
+	after = _450_ip
+	var _451_ty uint32
+	var _ = _451_ty
+	var _out520 uint32
+	var _ = _out520
+	_out520 = inodem.Companion_Default___.GetTy(_450_ip)
+	_451_ty = _out520
+	if _451_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _453_r bool
-	var _ = _453_r
-	var _out510 bool
-	var _ = _out510
-	_out510 = accessm.Companion_Default___.MayData(c, _451_ip, accessm.Companion_Default___.MAYR())
-	_453_r = _out510
-	var _454_x bool
-	var _ = _454_x
-	var _out511 bool
-	var _ = _out511
-	_out511 = accessm.Companion_Default___.May(c, _451_ip, accessm.Companion_Default___.MAYX())
-	_454_x = _out511
-	if !_453_r && !_454_x {
+	var _452_r bool
+	var _ = _452_r
+	var _out521 bool
+	var _ = _out521
+	_out521 = accessm.Companion_Default___.MayData(c, _450_ip, accessm.Companion_Default___.MAYR())
+	_452_r = _out521
+	var _453_x bool
+	var _ = _453_x
+	var _out522 bool
+	var _ = _out522
+	_out522 = accessm.Companion_Default___.May(c, _450_ip, accessm.Companion_Default___.MAYX())
+	_453_x = _out522
+	if !_452_r && !_453_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _455_size uint64
-	var _ = _455_size
-	var _out512 uint64
-	var _ = _out512
-	_out512 = inodem.Companion_Default___.GetSize(_451_ip)
-	_455_size = _out512
-	eof = off >= _455_size || len_ >= _455_size-off
-	var _out513 *dbytes.Bytes
-	var _ = _out513
-	_out513 = d.Fs.Read(txn, ino, off, len_)
-	data = _out513
+	var _454_size uint64
+	var _ = _454_size
+	var _out523 uint64
+	var _ = _out523
+	_out523 = inodem.Companion_Default___.GetSize(_450_ip)
+	_454_size = _out523
+	eof = off >= _454_size || len_ >= _454_size-off
+	var _out524 *dbytes.Bytes
+	var _ = _out524
+	_out524 = d.Fs.Read(txn, ino, off, len_)
+	data = _out524
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _456_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _456_ip
-	var _out514 uint32
-	var _ = _out514
-	var _out515 *dbytes.Bytes
-	var _ = _out515
-	_out514, _out515 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out514
-	_456_ip = _out515
+	var _455_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _455_ip
+	var _out525 uint32
+	var _ = _out525
+	var _out526 *dbytes.Bytes
+	var _ = _out526
+	_out525, _out526 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out525
+	_455_ip = _out526
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _456_ip
-	var _457_ty uint32
-	var _ = _457_ty
-	var _out516 uint32
-	var _ = _out516
-	_out516 = inodem.Companion_Default___.GetTy(_456_ip)
-	_457_ty = _out516
-	if _457_ty != accessm.Companion_Default___.REG() {
+	before = _455_ip
+	var _456_ty uint32
+	var _ = _456_ty
+	var _out527 uint32
+	var _ = _out527
+	_out527 = inodem.Companion_Default___.GetTy(_455_ip)
+	_456_ty = _out527
+	if _456_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _458_w bool
-	var _ = _458_w
-	var _out517 bool
-	var _ = _out517
-	_out517 = accessm.Companion_Default___.MayData(c, _456_ip, accessm.Companion_Default___.MAYW())
-	_458_w = _out517
-	if !_458_w {
+	var _457_w bool
+	var _ = _457_w
+	var _out528 bool
+	var _ = _out528
+	_out528 = accessm.Companion_Default___.MayData(c, _455_ip, accessm.Companion_Default___.MAYW())
+	_457_w = _out528
+	if !_457_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _456_ip
+		after = _455_ip
 		return st, before, after
 	}
-	var _459_size uint64
-	var _ = _459_size
-	var _out518 uint64
-	var _ = _out518
-	_out518 = inodem.Companion_Default___.GetSize(_456_ip)
-	_459_size = _out518
-	var _460_shrink uint64
-	var _ = _460_shrink
-	var _out519 uint64
-	var _ = _out519
-	_out519 = inodem.Companion_Default___.GetShrink(_456_ip)
-	_460_shrink = _out519
-	if _460_shrink != uint64(0) && off+len_ > _459_size {
+	var _458_size uint64
+	var _ = _458_size
+	var _out529 uint64
+	var _ = _out529
+	_out529 = inodem.Companion_Default___.GetSize(_455_ip)
+	_458_size = _out529
+	var _459_shrink uint64
+	var _ = _459_shrink
+	var _out530 uint64
+	var _ = _out530
+	_out530 = inodem.Companion_Default___.GetShrink(_455_ip)
+	_459_shrink = _out530
+	if _459_shrink != uint64(0) && off+len_ > _458_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _461_ok bool
-	var _ = _461_ok
-	var _out520 bool
-	var _ = _out520
-	_out520 = d.Write(txn, ino, off, src, so, len_)
-	_461_ok = _out520
-	if !_461_ok {
+	var _460_ok bool
+	var _ = _460_ok
+	var _out531 bool
+	var _ = _out531
+	_out531 = d.Write(txn, ino, off, src, so, len_)
+	_460_ok = _out531
+	if !_460_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _462_np *dbytes.Bytes
-	var _ = _462_np
-	var _out521 *dbytes.Bytes
-	var _ = _out521
-	_out521 = d.Fs.GetInode(txn, ino, true)
-	_462_np = _out521
-	inodem.Companion_Default___.SetMtime(_462_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_462_np, s, ns)
+	var _461_np *dbytes.Bytes
+	var _ = _461_np
+	var _out532 *dbytes.Bytes
+	var _ = _out532
+	_out532 = d.Fs.GetInode(txn, ino, true)
+	_461_np = _out532
+	inodem.Companion_Default___.SetMtime(_461_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_461_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _463_mode uint32
-		var _ = _463_mode
-		var _out522 uint32
-		var _ = _out522
-		_out522 = inodem.Companion_Default___.GetMode(_462_np)
-		_463_mode = _out522
-		inodem.Companion_Default___.SetMode(_462_np, accessm.Companion_Default___.KillPriv(_463_mode))
+		var _462_mode uint32
+		var _ = _462_mode
+		var _out533 uint32
+		var _ = _out533
+		_out533 = inodem.Companion_Default___.GetMode(_461_np)
+		_462_mode = _out533
+		inodem.Companion_Default___.SetMode(_461_np, accessm.Companion_Default___.KillPriv(_462_mode))
 	}
-	d.PutInode(txn, ino, _462_np)
-	after = _462_np
+	d.PutInode(txn, ino, _461_np)
+	after = _461_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _464_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _464_ip
-	var _out523 uint32
-	var _ = _out523
-	var _out524 *dbytes.Bytes
-	var _ = _out524
-	_out523, _out524 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out523
-	_464_ip = _out524
+	var _463_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _463_ip
+	var _out534 uint32
+	var _ = _out534
+	var _out535 *dbytes.Bytes
+	var _ = _out535
+	_out534, _out535 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out534
+	_463_ip = _out535
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _464_ip
-	var _465_ty uint32
-	var _ = _465_ty
-	var _out525 uint32
-	var _ = _out525
-	_out525 = inodem.Companion_Default___.GetTy(_464_ip)
-	_465_ty = _out525
-	if _465_ty != accessm.Companion_Default___.LNK() {
+	after = _463_ip
+	var _464_ty uint32
+	var _ = _464_ty
+	var _out536 uint32
+	var _ = _out536
+	_out536 = inodem.Companion_Default___.GetTy(_463_ip)
+	_464_ty = _out536
+	if _464_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _466_size uint64
-	var _ = _466_size
-	var _out526 uint64
-	var _ = _out526
-	_out526 = inodem.Companion_Default___.GetSize(_464_ip)
-	_466_size = _out526
-	if _466_size > uint64(4096) {
+	var _465_size uint64
+	var _ = _465_size
+	var _out537 uint64
+	var _ = _out537
+	_out537 = inodem.Companion_Default___.GetSize(_463_ip)
+	_465_size = _out537
+	if _465_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out527 *dbytes.Bytes
-	var _ = _out527
-	_out527 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out527
+	var _out538 *dbytes.Bytes
+	var _ = _out538
+	_out538 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out538
 	return st, target, after
 }
 

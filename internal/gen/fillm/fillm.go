@@ -61,71 +61,71 @@ func (_this type_Default___) String() string {
 	return "fillm.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _174_bo uint64
-	var _ = _174_bo
-	_174_bo = pos % uint64(4096)
-	var _175_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _175_b
+	var _173_bo uint64
+	var _ = _173_bo
+	_173_bo = pos % uint64(4096)
+	var _174_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _174_b
 	if c == uint64(4096) {
-		var _out210 *dbytes.Bytes
-		var _ = _out210
-		_out210 = dbytes.NewBytes(uint64(4096))
-		_175_b = _out210
+		var _out221 *dbytes.Bytes
+		var _ = _out221
+		_out221 = dbytes.NewBytes(uint64(4096))
+		_174_b = _out221
 	} else {
-		var _176_blk *dbytes.Blk
-		var _ = _176_blk
-		var _out211 *dbytes.Blk
-		var _ = _out211
-		_out211 = x.ReadAt(txn, bn, true)
-		_176_blk = _out211
-		var _out212 *dbytes.Bytes
-		var _ = _out212
-		_out212 = _176_blk.Thaw()
-		_175_b = _out212
+		var _175_blk *dbytes.Blk
+		var _ = _175_blk
+		var _out222 *dbytes.Blk
+		var _ = _out222
+		_out222 = x.ReadAt(txn, bn, true)
+		_175_blk = _out222
+		var _out223 *dbytes.Bytes
+		var _ = _out223
+		_out223 = _175_blk.Thaw()
+		_174_b = _out223
 	}
-	_175_b.CopyFrom(_174_bo, src, so, c)
-	x.WriteData(txn, bn, _175_b)
+	_174_b.CopyFrom(_173_bo, src, so, c)
+	x.WriteData(txn, bn, _174_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out213 *dbytes.Bytes
-	var _ = _out213
-	_out213 = dbytes.NewBytes(uint64(4096))
-	b = _out213
+	var _out224 *dbytes.Bytes
+	var _ = _out224
+	_out224 = dbytes.NewBytes(uint64(4096))
+	b = _out224
 	b.CopyFrom(pos%uint64(4096), src, so, c)
 	return b
 }
 func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _177_k uint64
-	var _ = _177_k
-	_177_k = pos / uint64(4096)
-	var _178_b *dbytes.Bytes
-	var _ = _178_b
-	var _out214 *dbytes.Bytes
-	var _ = _out214
-	_out214 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_178_b = _out214
-	var _179_near uint64
-	var _ = _179_near
-	_179_near = uint64(0)
-	if uint64(0) < _177_k {
-		var _out215 uint64
-		var _ = _out215
-		_out215 = inodem.Companion_Default___.GetSlot(ip, _177_k-uint64(1))
-		_179_near = _out215
+	var _176_k uint64
+	var _ = _176_k
+	_176_k = pos / uint64(4096)
+	var _177_b *dbytes.Bytes
+	var _ = _177_b
+	var _out225 *dbytes.Bytes
+	var _ = _out225
+	_out225 = Companion_Default___.FirstBlock(pos, src, so, c)
+	_177_b = _out225
+	var _178_near uint64
+	var _ = _178_near
+	_178_near = uint64(0)
+	if uint64(0) < _176_k {
+		var _out226 uint64
+		var _ = _out226
+		_out226 = inodem.Companion_Default___.GetSlot(ip, _176_k-uint64(1))
+		_178_near = _out226
 	}
-	var _180_bn uint64 = 0
-	var _ = _180_bn
-	var _out216 bool
-	var _ = _out216
-	var _out217 uint64
-	var _ = _out217
-	_out216, _out217 = x.AllocRoot(txn, ip, ino, _177_k, _179_near, _178_b)
-	ok = _out216
-	_180_bn = _out217
+	var _179_bn uint64 = 0
+	var _ = _179_bn
+	var _out227 bool
+	var _ = _out227
+	var _out228 uint64
+	var _ = _out228
+	_out227, _out228 = x.AllocRoot(txn, ip, ino, _176_k, _178_near, _177_b)
+	ok = _out227
+	_179_bn = _out228
 	return ok
 }
 func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) (bool, uint64) {
@@ -133,97 +133,97 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _181_k uint64
-	var _ = _181_k
-	_181_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
-	var _182_lev uint64
-	var _ = _182_lev
-	_182_lev = posm.Companion_Default___.MaxLev(_181_k)
-	var _183_jp uint64
-	var _ = _183_jp
-	_183_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _180_k uint64
+	var _ = _180_k
+	_180_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
+	var _181_lev uint64
+	var _ = _181_lev
+	_181_lev = posm.Companion_Default___.MaxLev(_180_k)
+	var _182_jp uint64
+	var _ = _182_jp
+	_182_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _184_pn uint64 = 0
-	var _ = _184_pn
-	var _out218 bool
-	var _ = _out218
-	var _out219 uint64
-	var _ = _out219
-	_out218, _out219 = x.ResolveAlloc(txn, ip, ino, _181_k, _182_lev-uint64(1), _183_jp)
-	ok = _out218
-	_184_pn = _out219
+	var _183_pn uint64 = 0
+	var _ = _183_pn
+	var _out229 bool
+	var _ = _out229
+	var _out230 uint64
+	var _ = _out230
+	_out229, _out230 = x.ResolveAlloc(txn, ip, ino, _180_k, _181_lev-uint64(1), _182_jp)
+	ok = _out229
+	_183_pn = _out230
 	if !ok {
 		return ok, m
 	}
-	var _185_blk *dbytes.Blk
-	var _ = _185_blk
-	var _out220 *dbytes.Blk
-	var _ = _out220
-	_out220 = x.Fs.ReadBlock(txn, _184_pn, true)
-	_185_blk = _out220
-	var _186_t *dbytes.Bytes
-	var _ = _186_t
-	var _out221 *dbytes.Bytes
-	var _ = _out221
-	_out221 = _185_blk.Thaw()
-	_186_t = _out221
-	var _187_near uint64
-	var _ = _187_near
-	_187_near = _184_pn
+	var _184_blk *dbytes.Blk
+	var _ = _184_blk
+	var _out231 *dbytes.Blk
+	var _ = _out231
+	_out231 = x.Fs.ReadBlock(txn, _183_pn, true)
+	_184_blk = _out231
+	var _185_t *dbytes.Bytes
+	var _ = _185_t
+	var _out232 *dbytes.Bytes
+	var _ = _out232
+	_out232 = _184_blk.Thaw()
+	_185_t = _out232
+	var _186_near uint64
+	var _ = _186_near
+	_186_near = _183_pn
 	for m < len_ {
-		var _188_at uint64
-		var _ = _188_at
-		_188_at = pos + m
-		var _189_n uint64
-		var _ = _189_n
-		_189_n = _188_at / uint64(4096)
-		if posm.Companion_Default___.FlatK(_189_n) != _181_k || posm.Companion_Default___.FlatJ(_189_n)/uint64(512) != _183_jp {
+		var _187_at uint64
+		var _ = _187_at
+		_187_at = pos + m
+		var _188_n uint64
+		var _ = _188_n
+		_188_n = _187_at / uint64(4096)
+		if posm.Companion_Default___.FlatK(_188_n) != _180_k || posm.Companion_Default___.FlatJ(_188_n)/uint64(512) != _182_jp {
 			goto L3
 		}
-		var _190_j uint64
-		var _ = _190_j
-		_190_j = posm.Companion_Default___.FlatJ(_189_n)
-		var _191_bn uint64
-		var _ = _191_bn
-		_191_bn = _186_t.U64(uint64(8) * (_190_j % uint64(512)))
-		if _191_bn != uint64(0) {
+		var _189_j uint64
+		var _ = _189_j
+		_189_j = posm.Companion_Default___.FlatJ(_188_n)
+		var _190_bn uint64
+		var _ = _190_bn
+		_190_bn = _185_t.U64(uint64(8) * (_189_j % uint64(512)))
+		if _190_bn != uint64(0) {
 			goto L3
 		}
-		var _192_c uint64
-		var _ = _192_c
-		var _out222 uint64
-		var _ = _out222
-		_out222 = fetchm.Companion_Default___.Min(uint64(4096)-_188_at%uint64(4096), len_-m)
-		_192_c = _out222
-		var _193_b *dbytes.Bytes
-		var _ = _193_b
-		var _out223 *dbytes.Bytes
-		var _ = _out223
-		_out223 = Companion_Default___.FirstBlock(_188_at, src, so+m, _192_c)
-		_193_b = _out223
-		if _190_j%uint64(512) != uint64(0) {
-			var _194_left uint64
-			var _ = _194_left
-			_194_left = _186_t.U64(uint64(8) * (_190_j%uint64(512) - uint64(1)))
-			if _194_left != uint64(0) {
-				_187_near = _194_left
+		var _191_c uint64
+		var _ = _191_c
+		var _out233 uint64
+		var _ = _out233
+		_out233 = fetchm.Companion_Default___.Min(uint64(4096)-_187_at%uint64(4096), len_-m)
+		_191_c = _out233
+		var _192_b *dbytes.Bytes
+		var _ = _192_b
+		var _out234 *dbytes.Bytes
+		var _ = _out234
+		_out234 = Companion_Default___.FirstBlock(_187_at, src, so+m, _191_c)
+		_192_b = _out234
+		if _189_j%uint64(512) != uint64(0) {
+			var _193_left uint64
+			var _ = _193_left
+			_193_left = _185_t.U64(uint64(8) * (_189_j%uint64(512) - uint64(1)))
+			if _193_left != uint64(0) {
+				_186_near = _193_left
 			}
 		}
-		var _out224 bool
-		var _ = _out224
-		var _out225 uint64
-		var _ = _out225
-		_out224, _out225 = x.AddChild(txn, ip, _186_t, _184_pn, _190_j, _187_near, _193_b)
-		ok = _out224
-		_191_bn = _out225
+		var _out235 bool
+		var _ = _out235
+		var _out236 uint64
+		var _ = _out236
+		_out235, _out236 = x.AddChild(txn, ip, _185_t, _183_pn, _189_j, _186_near, _192_b)
+		ok = _out235
+		_190_bn = _out236
 		if !ok {
 			return ok, m
 		}
-		_187_near = _191_bn
-		m = m + _192_c
+		_186_near = _190_bn
+		m = m + _191_c
 	}
 L3:
-	x.CloseParent(txn, _184_pn, _186_t)
+	x.CloseParent(txn, _183_pn, _185_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -232,73 +232,73 @@ L3:
 func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _195_done uint64
-	var _ = _195_done
-	_195_done = uint64(0)
-	var _196_ck uint64
-	var _ = _196_ck
-	var _197_cj uint64
-	var _ = _197_cj
-	_196_ck, _197_cj = uint64(15), uint64(0)
-	var _198_pb *dbytes.Blk
-	var _ = _198_pb
-	var _out226 *dbytes.Blk
-	var _ = _out226
-	_out226 = dbytes.ZeroBlk()
-	_198_pb = _out226
-	for _195_done < len_ {
-		var _199_pos uint64
-		var _ = _199_pos
-		_199_pos = off + _195_done
-		var _200_n uint64
-		var _ = _200_n
-		_200_n = _199_pos / uint64(4096)
-		var _201_c uint64
-		var _ = _201_c
-		var _out227 uint64
-		var _ = _out227
-		_out227 = fetchm.Companion_Default___.Min(uint64(4096)-_199_pos%uint64(4096), len_-_195_done)
-		_201_c = _out227
-		var _202_bn uint64 = 0
-		var _ = _202_bn
-		var _out228 uint64
-		var _ = _out228
-		var _out229 uint64
-		var _ = _out229
-		var _out230 uint64
-		var _ = _out230
-		var _out231 *dbytes.Blk
-		var _ = _out231
-		_out228, _out229, _out230, _out231 = fetchm.Companion_Default___.Find(x, txn, ip, _200_n, true, _196_ck, _197_cj, _198_pb)
-		_202_bn = _out228
-		_196_ck = _out229
-		_197_cj = _out230
-		_198_pb = _out231
-		if _202_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _202_bn, _199_pos, src, so+_195_done, _201_c)
-		} else if _200_n < uint64(12) {
-			_196_ck = uint64(15)
-			var _out232 bool
-			var _ = _out232
-			_out232 = Companion_Default___.FillDirect(x, txn, ip, ino, _199_pos, src, so+_195_done, _201_c)
-			ok = _out232
+	var _194_done uint64
+	var _ = _194_done
+	_194_done = uint64(0)
+	var _195_ck uint64
+	var _ = _195_ck
+	var _196_cj uint64
+	var _ = _196_cj
+	_195_ck, _196_cj = uint64(15), uint64(0)
+	var _197_pb *dbytes.Blk
+	var _ = _197_pb
+	var _out237 *dbytes.Blk
+	var _ = _out237
+	_out237 = dbytes.ZeroBlk()
+	_197_pb = _out237
+	for _194_done < len_ {
+		var _198_pos uint64
+		var _ = _198_pos
+		_198_pos = off + _194_done
+		var _199_n uint64
+		var _ = _199_n
+		_199_n = _198_pos / uint64(4096)
+		var _200_c uint64
+		var _ = _200_c
+		var _out238 uint64
+		var _ = _out238
+		_out238 = fetchm.Companion_Default___.Min(uint64(4096)-_198_pos%uint64(4096), len_-_194_done)
+		_200_c = _out238
+		var _201_bn uint64 = 0
+		var _ = _201_bn
+		var _out239 uint64
+		var _ = _out239
+		var _out240 uint64
+		var _ = _out240
+		var _out241 uint64
+		var _ = _out241
+		var _out242 *dbytes.Blk
+		var _ = _out242
+		_out239, _out240, _out241, _out242 = fetchm.Companion_Default___.Find(x, txn, ip, _199_n, true, _195_ck, _196_cj, _197_pb)
+		_201_bn = _out239
+		_195_ck = _out240
+		_196_cj = _out241
+		_197_pb = _out242
+		if _201_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _201_bn, _198_pos, src, so+_194_done, _200_c)
+		} else if _199_n < uint64(12) {
+			_195_ck = uint64(15)
+			var _out243 bool
+			var _ = _out243
+			_out243 = Companion_Default___.FillDirect(x, txn, ip, ino, _198_pos, src, so+_194_done, _200_c)
+			ok = _out243
 			if !ok {
 				return ok
 			}
 		} else {
-			_196_ck = uint64(15)
-			var _out233 bool
-			var _ = _out233
-			var _out234 uint64
-			var _ = _out234
-			_out233, _out234 = Companion_Default___.FillRun(x, txn, ip, ino, _199_pos, src, so+_195_done, len_-_195_done)
-			ok = _out233
-			_201_c = _out234
+			_195_ck = uint64(15)
+			var _out244 bool
+			var _ = _out244
+			var _out245 uint64
+			var _ = _out245
+			_out244, _out245 = Companion_Default___.FillRun(x, txn, ip, ino, _198_pos, src, so+_194_done, len_-_194_done)
+			ok = _out244
+			_200_c = _out245
 			if !ok {
 				return ok
 			}
 		}
-		_195_done = _195_done + _201_c
+		_194_done = _194_done + _200_c
 	}
 	ok = true
 	return ok
@@ -307,35 +307,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _203_n uint64
-	var _ = _203_n
-	_203_n = sz / uint64(4096)
-	var _204_k uint64
-	var _ = _204_k
-	_204_k = posm.Companion_Default___.FlatK(_203_n)
-	var _205_bn uint64
-	var _ = _205_bn
-	var _out235 uint64
-	var _ = _out235
-	_out235 = x.Resolve(txn, ip, _204_k, posm.Companion_Default___.MaxLev(_204_k), posm.Companion_Default___.FlatJ(_203_n), true)
-	_205_bn = _out235
-	if _205_bn == uint64(0) {
+	var _202_n uint64
+	var _ = _202_n
+	_202_n = sz / uint64(4096)
+	var _203_k uint64
+	var _ = _203_k
+	_203_k = posm.Companion_Default___.FlatK(_202_n)
+	var _204_bn uint64
+	var _ = _204_bn
+	var _out246 uint64
+	var _ = _out246
+	_out246 = x.Resolve(txn, ip, _203_k, posm.Companion_Default___.MaxLev(_203_k), posm.Companion_Default___.FlatJ(_202_n), true)
+	_204_bn = _out246
+	if _204_bn == uint64(0) {
 		return
 	}
-	var _206_blk *dbytes.Blk
-	var _ = _206_blk
-	var _out236 *dbytes.Blk
-	var _ = _out236
-	_out236 = x.ReadAt(txn, _205_bn, true)
-	_206_blk = _out236
-	var _207_b *dbytes.Bytes
-	var _ = _207_b
-	var _out237 *dbytes.Bytes
-	var _ = _out237
-	_out237 = dbytes.NewBytes(uint64(4096))
-	_207_b = _out237
-	_207_b.CopyBlk(uint64(0), _206_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _205_bn, _207_b)
+	var _205_blk *dbytes.Blk
+	var _ = _205_blk
+	var _out247 *dbytes.Blk
+	var _ = _out247
+	_out247 = x.ReadAt(txn, _204_bn, true)
+	_205_blk = _out247
+	var _206_b *dbytes.Bytes
+	var _ = _206_b
+	var _out248 *dbytes.Bytes
+	var _ = _out248
+	_out248 = dbytes.NewBytes(uint64(4096))
+	_206_b = _out248
+	_206_b.CopyBlk(uint64(0), _205_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _204_bn, _206_b)
 }
 
 // End of class Default__

@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrnl) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _334_bf *blockm.BlockFs
-	var _ = _334_bf
+	var _333_bf *blockm.BlockFs
+	var _ = _333_bf
 	var _nw0 = blockm.New_BlockFs_()
 	var _ = _nw0
 	_nw0.Recover(geo, jrnl)
-	_334_bf = _nw0
-	var _335_xf *indm.IndFs
-	var _ = _335_xf
+	_333_bf = _nw0
+	var _334_xf *indm.IndFs
+	var _ = _334_xf
 	var _nw1 = indm.New_IndFs_()
 	var _ = _nw1
-	_nw1.Recover(_334_bf)
-	_335_xf = _nw1
+	_nw1.Recover(_333_bf)
+	_334_xf = _nw1
 	var _nw2 = bytem.New_ByteFs_()
 	var _ = _nw2
-	_nw2.Recover(_335_xf, geo, jrnl)
+	_nw2.Recover(_334_xf, geo, jrnl)
 	f = _nw2
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out352 *bytem.ByteFs
-	var _ = _out352
-	_out352 = Companion_Default___.Blank(geo, jrnl)
-	f = _out352
-	var _336_z *dbytes.Bytes
-	var _ = _336_z
-	var _out353 *dbytes.Bytes
-	var _ = _out353
-	_out353 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_336_z = _out353
-	f.Blank(txn, _336_z, uint64(2), uint32(8), uint64(1))
-	var _out354 *dbytes.Bytes
-	var _ = _out354
-	_out354 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_336_z = _out354
-	f.Blank(txn, _336_z, uint64(1), uint32(2), uint64(1))
-	var _337_ip *dbytes.Bytes
-	var _ = _337_ip
-	var _out355 *dbytes.Bytes
-	var _ = _out355
-	_out355 = f.GetInode(txn, uint64(1), true)
-	_337_ip = _out355
-	inodem.Companion_Default___.SetMode(_337_ip, mode)
-	inodem.Companion_Default___.SetNlink(_337_ip, uint32(2))
-	inodem.Companion_Default___.SetUid(_337_ip, uid)
-	inodem.Companion_Default___.SetGid(_337_ip, gid)
-	inodem.Companion_Default___.SetAtime(_337_ip, s, ns)
-	inodem.Companion_Default___.SetMtime(_337_ip, s, ns)
-	inodem.Companion_Default___.SetCtime(_337_ip, s, ns)
-	inodem.Companion_Default___.SetParent(_337_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _337_ip)
+	var _out363 *bytem.ByteFs
+	var _ = _out363
+	_out363 = Companion_Default___.Blank(geo, jrnl)
+	f = _out363
+	var _335_z *dbytes.Bytes
+	var _ = _335_z
+	var _out364 *dbytes.Bytes
+	var _ = _out364
+	_out364 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_335_z = _out364
+	f.Blank(txn, _335_z, uint64(2), uint32(8), uint64(1))
+	var _out365 *dbytes.Bytes
+	var _ = _out365
+	_out365 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_335_z = _out365
+	f.Blank(txn, _335_z, uint64(1), uint32(2), uint64(1))
+	var _336_ip *dbytes.Bytes
+	var _ = _336_ip
+	var _out366 *dbytes.Bytes
+	var _ = _out366
+	_out366 = f.GetInode(txn, uint64(1), true)
+	_336_ip = _out366
+	inodem.Companion_Default___.SetMode(_336_ip, mode)
+	inodem.Companion_Default___.SetNlink(_336_ip, uint32(2))
+	inodem.Companion_Default___.SetUid(_336_ip, uid)
+	inodem.Companion_Default___.SetGid(_336_ip, gid)
+	inodem.Companion_Default___.SetAtime(_336_ip, s, ns)
+	inodem.Companion_Default___.SetMtime(_336_ip, s, ns)
+	inodem.Companion_Default___.SetCtime(_336_ip, s, ns)
+	inodem.Companion_Default___.SetParent(_336_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _336_ip)
 	return f
 }
 

@@ -182,24 +182,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _136_ib uint64
-	var _ = _136_ib
-	_136_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _137_bb uint64
-	var _ = _137_bb
-	_137_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _138_it uint64
-	var _ = _138_it
-	_138_it = g.Dtor_data0() - g.Dtor_itab()
-	if _136_ib < uint64(281474976710656) && uint64(32768)*_136_ib < g.Dtor_ninode() {
+	var _135_ib uint64
+	var _ = _135_ib
+	_135_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _136_bb uint64
+	var _ = _136_bb
+	_136_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _137_it uint64
+	var _ = _137_it
+	_137_it = g.Dtor_data0() - g.Dtor_itab()
+	if _135_ib < uint64(281474976710656) && uint64(32768)*_135_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _137_bb < uint64(281474976710656) && uint64(32768)*_137_bb < g.Dtor_data1() {
+	if _136_bb < uint64(281474976710656) && uint64(32768)*_136_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_138_it < g.Dtor_ninode() {
+	if uint64(16)*_137_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -216,22 +216,22 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _139_ibm uint64
-	var _ = _139_ibm
-	_139_ibm = uint64(1) + log
-	var _140_bbm uint64
-	var _ = _140_bbm
-	_140_bbm = _139_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _141_itab uint64
-	var _ = _141_itab
-	_141_itab = _140_bbm + (size+uint64(32767))/uint64(32768)
-	var _142_data0 uint64
-	var _ = _142_data0
-	_142_data0 = _141_itab + (ninode+uint64(15))/uint64(16)
-	if _142_data0 >= size-uint64(1) {
+	var _138_ibm uint64
+	var _ = _138_ibm
+	_138_ibm = uint64(1) + log
+	var _139_bbm uint64
+	var _ = _139_bbm
+	_139_bbm = _138_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _140_itab uint64
+	var _ = _140_itab
+	_140_itab = _139_bbm + (size+uint64(32767))/uint64(32768)
+	var _141_data0 uint64
+	var _ = _141_data0
+	_141_data0 = _140_itab + (ninode+uint64(15))/uint64(16)
+	if _141_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_139_ibm, _140_bbm, _141_itab, _142_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_138_ibm, _139_bbm, _140_itab, _141_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

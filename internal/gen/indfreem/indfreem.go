@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(t *dbytes.Bytes) bool {
 	var e bool = false
 	var _ = e
-	var _208_i uint64
-	var _ = _208_i
-	_208_i = uint64(0)
-	for _208_i < uint64(512) {
-		if t.U64(uint64(8)*_208_i) != uint64(0) {
+	var _207_i uint64
+	var _ = _207_i
+	_207_i = uint64(0)
+	for _207_i < uint64(512) {
+		if t.U64(uint64(8)*_207_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_208_i = _208_i + uint64(1)
+		_207_i = _207_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _209_bn uint64
-	var _ = _209_bn
-	var _out238 uint64
-	var _ = _out238
-	_out238 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_209_bn = _out238
+	var _208_bn uint64
+	var _ = _208_bn
+	var _out249 uint64
+	var _ = _out249
+	_out249 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_208_bn = _out249
 	inodem.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodem.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _209_bn, false)
+	x.Fs.SetUsedBit(txn, _208_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,36 +97,36 @@ func (_this *CompanionStruct_Default___) FreeNode(x *indm.IndFs, txn *dtxn.Txn, 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _210_pn uint64
-	var _ = _210_pn
-	var _out239 uint64
-	var _ = _out239
-	_out239 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_210_pn = _out239
-	var _211_pb *dbytes.Blk
-	var _ = _211_pb
-	var _out240 *dbytes.Blk
-	var _ = _out240
-	_out240 = x.Fs.ReadBlock(txn, _210_pn, true)
-	_211_pb = _out240
-	var _212_bn uint64
-	var _ = _212_bn
-	_212_bn = _211_pb.U64(uint64(8) * (j % uint64(512)))
-	var _213_t *dbytes.Bytes
-	var _ = _213_t
-	var _out241 *dbytes.Bytes
-	var _ = _out241
-	_out241 = _211_pb.Thaw()
-	_213_t = _out241
-	Companion_Default___.CutChild(x, txn, ip, _213_t, _210_pn, _212_bn, j)
-	var _214_e bool
-	var _ = _214_e
-	var _out242 bool
-	var _ = _out242
-	_out242 = Companion_Default___.NoEntries(_213_t)
-	_214_e = _out242
-	x.CloseParent(txn, _210_pn, _213_t)
-	if _214_e {
+	var _209_pn uint64
+	var _ = _209_pn
+	var _out250 uint64
+	var _ = _out250
+	_out250 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_209_pn = _out250
+	var _210_pb *dbytes.Blk
+	var _ = _210_pb
+	var _out251 *dbytes.Blk
+	var _ = _out251
+	_out251 = x.Fs.ReadBlock(txn, _209_pn, true)
+	_210_pb = _out251
+	var _211_bn uint64
+	var _ = _211_bn
+	_211_bn = _210_pb.U64(uint64(8) * (j % uint64(512)))
+	var _212_t *dbytes.Bytes
+	var _ = _212_t
+	var _out252 *dbytes.Bytes
+	var _ = _out252
+	_out252 = _210_pb.Thaw()
+	_212_t = _out252
+	Companion_Default___.CutChild(x, txn, ip, _212_t, _209_pn, _211_bn, j)
+	var _213_e bool
+	var _ = _213_e
+	var _out253 bool
+	var _ = _out253
+	_out253 = Companion_Default___.NoEntries(_212_t)
+	_213_e = _out253
+	x.CloseParent(txn, _209_pn, _212_t)
+	if _213_e {
 		Companion_Default___.FreeNode(x, txn, ip, ino, k, lev-uint64(1), j/uint64(512))
 	}
 }

@@ -462,21 +462,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _143_k uint64
-	var _ = _143_k
-	_143_k = uint64(0)
-	for _143_k < uint64(15) {
-		var _144_x uint64
-		var _ = _144_x
-		var _out164 uint64
-		var _ = _out164
-		_out164 = Companion_Default___.GetSlot(b, _143_k)
-		_144_x = _out164
-		if _144_x != uint64(0) {
+	var _142_k uint64
+	var _ = _142_k
+	_142_k = uint64(0)
+	for _142_k < uint64(15) {
+		var _143_x uint64
+		var _ = _143_x
+		var _out175 uint64
+		var _ = _out175
+		_out175 = Companion_Default___.GetSlot(b, _142_k)
+		_143_x = _out175
+		if _143_x != uint64(0) {
 			r = false
 			return r
 		}
-		_143_k = _143_k + uint64(1)
+		_142_k = _142_k + uint64(1)
 	}
 	r = true
 	return r
@@ -540,25 +540,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _145_u uint64
-	var _ = _145_u
-	var _out165 uint64
-	var _ = _out165
-	_out165 = Companion_Default___.GetUsed(b)
-	_145_u = _out165
-	if _145_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _145_u+uint64(1))
+	var _144_u uint64
+	var _ = _144_u
+	var _out176 uint64
+	var _ = _out176
+	_out176 = Companion_Default___.GetUsed(b)
+	_144_u = _out176
+	if _144_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _144_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _146_u uint64
-	var _ = _146_u
-	var _out166 uint64
-	var _ = _out166
-	_out166 = Companion_Default___.GetUsed(b)
-	_146_u = _out166
-	if uint64(0) < _146_u {
-		Companion_Default___.SetUsed(b, _146_u-uint64(1))
+	var _145_u uint64
+	var _ = _145_u
+	var _out177 uint64
+	var _ = _out177
+	_out177 = Companion_Default___.GetUsed(b)
+	_145_u = _out177
+	if uint64(0) < _145_u {
+		Companion_Default___.SetUsed(b, _145_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

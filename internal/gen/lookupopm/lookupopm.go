@@ -72,77 +72,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _467_dots uint32 = 0
-	var _ = _467_dots
-	var _out528 uint32
-	var _ = _out528
-	var _out529 *dbytes.Bytes
-	var _ = _out529
-	var _out530 uint32
-	var _ = _out530
-	_out528, _out529, _out530 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out528
-	dir = _out529
-	_467_dots = _out530
+	var _466_dots uint32 = 0
+	var _ = _466_dots
+	var _out539 uint32
+	var _ = _out539
+	var _out540 *dbytes.Bytes
+	var _ = _out540
+	var _out541 uint32
+	var _ = _out541
+	_out539, _out540, _out541 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out539
+	dir = _out540
+	_466_dots = _out541
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _468_ok bool
-	var _ = _468_ok
-	var _out531 bool
-	var _ = _out531
-	_out531 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_468_ok = _out531
-	if !_468_ok {
+	var _467_ok bool
+	var _ = _467_ok
+	var _out542 bool
+	var _ = _out542
+	_out542 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_467_ok = _out542
+	if !_467_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _469_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _469_ip
-	if _467_dots == uint32(1) {
+	var _468_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _468_ip
+	if _466_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _467_dots == uint32(2) {
-		var _out532 uint64
-		var _ = _out532
-		_out532 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out532
+	if _466_dots == uint32(2) {
+		var _out543 uint64
+		var _ = _out543
+		_out543 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out543
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out533 *dbytes.Bytes
-		var _ = _out533
-		_out533 = d.Fs.GetInode(txn, ino, false)
-		_469_ip = _out533
-		node = _469_ip
+		var _out544 *dbytes.Bytes
+		var _ = _out544
+		_out544 = d.Fs.GetInode(txn, ino, false)
+		_468_ip = _out544
+		node = _468_ip
 		return st, ino, node, dir
 	}
-	var _470_found bool = false
-	var _ = _470_found
-	var _out534 bool
-	var _ = _out534
-	var _out535 uint64
-	var _ = _out535
-	_out534, _out535 = d.Lookup(txn, dino, name, false)
-	_470_found = _out534
-	ino = _out535
-	if !_470_found {
+	var _469_found bool = false
+	var _ = _469_found
+	var _out545 bool
+	var _ = _out545
+	var _out546 uint64
+	var _ = _out546
+	_out545, _out546 = d.Lookup(txn, dino, name, false)
+	_469_found = _out545
+	ino = _out546
+	if !_469_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out536 uint32
-	var _ = _out536
-	var _out537 *dbytes.Bytes
-	var _ = _out537
-	_out536, _out537 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out536
-	_469_ip = _out537
+	var _out547 uint32
+	var _ = _out547
+	var _out548 *dbytes.Bytes
+	var _ = _out548
+	_out547, _out548 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out547
+	_468_ip = _out548
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _469_ip
+	node = _468_ip
 	return st, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, plus bool, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -153,23 +153,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	eof = false
-	var _out538 uint32
-	var _ = _out538
-	var _out539 *dbytes.Bytes
-	var _ = _out539
-	_out538, _out539 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out538
-	after = _out539
+	var _out549 uint32
+	var _ = _out549
+	var _out550 *dbytes.Bytes
+	var _ = _out550
+	_out549, _out550 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out549
+	after = _out550
 	if st != uint32(0) {
 		return st, eof, after
 	}
-	var _471_ok bool
-	var _ = _471_ok
-	var _out540 bool
-	var _ = _out540
-	_out540 = accessm.Companion_Default___.May(c, after, accessm.Companion_Default___.MAYR())
-	_471_ok = _out540
-	if !_471_ok {
+	var _470_ok bool
+	var _ = _470_ok
+	var _out551 bool
+	var _ = _out551
+	_out551 = accessm.Companion_Default___.May(c, after, accessm.Companion_Default___.MAYR())
+	_470_ok = _out551
+	if !_470_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, after
 	}
@@ -177,60 +177,60 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, after
 	}
-	var _472_k uint64
-	var _ = _472_k
-	_472_k = cookie
-	var _473_fits bool
-	var _ = _473_fits
-	_473_fits = true
+	var _471_k uint64
+	var _ = _471_k
+	_471_k = cookie
+	var _472_fits bool
+	var _ = _472_fits
+	_472_fits = true
 	if cookie < uint64(2) {
-		var _474_up uint64
-		var _ = _474_up
-		var _out541 uint64
-		var _ = _out541
-		_out541 = inodem.Companion_Default___.GetParent(after)
-		_474_up = _out541
-		var _475_b *dbytes.Bytes
-		var _ = _475_b
-		var _out542 *dbytes.Bytes
-		var _ = _out542
-		_out542 = dbytes.NewBytes(uint64(4096))
-		_475_b = _out542
-		_475_b.Set(uint64(0), uint8(46))
-		_475_b.Set(uint64(1), uint8(46))
-		var _476_dots *dbytes.Blk
-		var _ = _476_dots
-		var _out543 *dbytes.Blk
-		var _ = _out543
-		_out543 = dbytes.Freeze(_475_b)
-		_476_dots = _out543
+		var _473_up uint64
+		var _ = _473_up
+		var _out552 uint64
+		var _ = _out552
+		_out552 = inodem.Companion_Default___.GetParent(after)
+		_473_up = _out552
+		var _474_b *dbytes.Bytes
+		var _ = _474_b
+		var _out553 *dbytes.Bytes
+		var _ = _out553
+		_out553 = dbytes.NewBytes(uint64(4096))
+		_474_b = _out553
+		_474_b.Set(uint64(0), uint8(46))
+		_474_b.Set(uint64(1), uint8(46))
+		var _475_dots *dbytes.Blk
+		var _ = _475_dots
+		var _out554 *dbytes.Blk
+		var _ = _out554
+		_out554 = dbytes.Freeze(_474_b)
+		_475_dots = _out554
 		if cookie == uint64(0) {
-			var _out544 bool
-			var _ = _out544
-			_out544 = out.Offer(ino, _476_dots, uint64(0), uint64(1), uint64(1))
-			_473_fits = _out544
+			var _out555 bool
+			var _ = _out555
+			_out555 = out.Offer(ino, _475_dots, uint64(0), uint64(1), uint64(1))
+			_472_fits = _out555
 		}
-		if _473_fits {
-			var _out545 bool
-			var _ = _out545
-			_out545 = out.Offer(_474_up, _476_dots, uint64(0), uint64(2), uint64(2))
-			_473_fits = _out545
+		if _472_fits {
+			var _out556 bool
+			var _ = _out556
+			_out556 = out.Offer(_473_up, _475_dots, uint64(0), uint64(2), uint64(2))
+			_472_fits = _out556
 		}
-		_472_k = uint64(0)
+		_471_k = uint64(0)
 	} else if cookie == uint64(2) {
-		_472_k = uint64(0)
+		_471_k = uint64(0)
 	}
-	if _473_fits {
-		var _out546 bool
-		var _ = _out546
-		_out546 = d.List(txn, ino, _472_k, out)
-		eof = _out546
+	if _472_fits {
+		var _out557 bool
+		var _ = _out557
+		_out557 = d.List(txn, ino, _471_k, out)
+		eof = _out557
 	}
 	if plus {
-		var _out547 uint32
-		var _ = _out547
-		_out547 = Companion_Default___.ListAttrs(txn, d, out)
-		st = _out547
+		var _out558 uint32
+		var _ = _out558
+		_out558 = Companion_Default___.ListAttrs(txn, d, out)
+		st = _out558
 	}
 	return st, eof, after
 }
@@ -238,32 +238,32 @@ func (_this *CompanionStruct_Default___) ListAttrs(txn *dtxn.Txn, d *dirfsm.DirF
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _477_n uint64
-	var _ = _477_n
-	var _out548 uint64
-	var _ = _out548
-	_out548 = out.Len()
-	_477_n = _out548
-	var _478_i uint64
-	var _ = _478_i
-	_478_i = uint64(0)
-	for _478_i < _477_n {
-		var _479_x uint64
-		var _ = _479_x
-		var _out549 uint64
-		var _ = _out549
-		_out549 = out.InoAt(_478_i)
-		_479_x = _out549
-		if geometrym.Companion_Default___.OkIno(d.Fs.Geo, _479_x) {
-			var _480_p *dbytes.Bytes
-			var _ = _480_p
-			var _out550 *dbytes.Bytes
-			var _ = _out550
-			_out550 = d.Fs.GetInode(txn, _479_x, false)
-			_480_p = _out550
-			out.AttrAt(_478_i, _480_p)
+	var _476_n uint64
+	var _ = _476_n
+	var _out559 uint64
+	var _ = _out559
+	_out559 = out.Len()
+	_476_n = _out559
+	var _477_i uint64
+	var _ = _477_i
+	_477_i = uint64(0)
+	for _477_i < _476_n {
+		var _478_x uint64
+		var _ = _478_x
+		var _out560 uint64
+		var _ = _out560
+		_out560 = out.InoAt(_477_i)
+		_478_x = _out560
+		if geometrym.Companion_Default___.OkIno(d.Fs.Geo, _478_x) {
+			var _479_p *dbytes.Bytes
+			var _ = _479_p
+			var _out561 *dbytes.Bytes
+			var _ = _out561
+			_out561 = d.Fs.GetInode(txn, _478_x, false)
+			_479_p = _out561
+			out.AttrAt(_477_i, _479_p)
 		}
-		_478_i = _478_i + uint64(1)
+		_477_i = _477_i + uint64(1)
 	}
 	return st
 }

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _510_found bool = false
-	var _ = _510_found
-	var _out626 bool
-	var _ = _out626
-	var _out627 uint64
-	var _ = _out627
-	_out626, _out627 = d.Lookup(txn, dino, name, true)
-	_510_found = _out626
-	ino = _out627
-	if !_510_found {
+	var _509_found bool = false
+	var _ = _509_found
+	var _out637 bool
+	var _ = _out637
+	var _out638 uint64
+	var _ = _out638
+	_out637, _out638 = d.Lookup(txn, dino, name, true)
+	_509_found = _out637
+	ino = _out638
+	if !_509_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out628 *dbytes.Bytes
-		var _ = _out628
-		_out628 = dbytes.NewBytes(uint64(0))
-		ip = _out628
+		var _out639 *dbytes.Bytes
+		var _ = _out639
+		_out639 = dbytes.NewBytes(uint64(0))
+		ip = _out639
 		return st, ino, ip
 	}
-	var _out629 uint32
-	var _ = _out629
-	var _out630 *dbytes.Bytes
-	var _ = _out630
-	_out629, _out630 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out629
-	ip = _out630
+	var _out640 uint32
+	var _ = _out640
+	var _out641 *dbytes.Bytes
+	var _ = _out641
+	_out640, _out641 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out640
+	ip = _out641
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _511_no bool
-	var _ = _511_no
-	var _out631 bool
-	var _ = _out631
-	_out631 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_511_no = _out631
-	if _511_no {
+	var _510_no bool
+	var _ = _510_no
+	var _out642 bool
+	var _ = _out642
+	_out642 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_510_no = _out642
+	if _510_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,121 +115,121 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _512_dots uint32 = 0
-	var _ = _512_dots
-	var _out632 uint32
-	var _ = _out632
-	var _out633 *dbytes.Bytes
-	var _ = _out633
-	var _out634 uint32
-	var _ = _out634
-	_out632, _out633, _out634 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out632
-	before = _out633
-	_512_dots = _out634
+	var _511_dots uint32 = 0
+	var _ = _511_dots
+	var _out643 uint32
+	var _ = _out643
+	var _out644 *dbytes.Bytes
+	var _ = _out644
+	var _out645 uint32
+	var _ = _out645
+	_out643, _out644, _out645 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out643
+	before = _out644
+	_511_dots = _out645
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _512_dots != uint32(0) {
+	if _511_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _512_dots == uint32(2) {
+			if sub && _511_dots == uint32(2) {
 				return accessm.Companion_Default___.EXIST()
 			}
 			return accessm.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _513_w bool
-	var _ = _513_w
-	var _out635 bool
-	var _ = _out635
-	_out635 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_513_w = _out635
-	if !_513_w {
+	var _512_w bool
+	var _ = _512_w
+	var _out646 bool
+	var _ = _out646
+	_out646 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_512_w = _out646
+	if !_512_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _514_ino uint64 = 0
-	var _ = _514_ino
-	var _515_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _515_ip
-	var _out636 uint32
-	var _ = _out636
-	var _out637 uint64
-	var _ = _out637
-	var _out638 *dbytes.Bytes
-	var _ = _out638
-	_out636, _out637, _out638 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out636
-	_514_ino = _out637
-	_515_ip = _out638
+	var _513_ino uint64 = 0
+	var _ = _513_ino
+	var _514_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _514_ip
+	var _out647 uint32
+	var _ = _out647
+	var _out648 uint64
+	var _ = _out648
+	var _out649 *dbytes.Bytes
+	var _ = _out649
+	_out647, _out648, _out649 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out647
+	_513_ino = _out648
+	_514_ip = _out649
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _516_ty uint32
-	var _ = _516_ty
-	var _out639 uint32
-	var _ = _out639
-	_out639 = inodem.Companion_Default___.GetTy(_515_ip)
-	_516_ty = _out639
-	if _516_ty == accessm.Companion_Default___.DIR() && !sub {
+	var _515_ty uint32
+	var _ = _515_ty
+	var _out650 uint32
+	var _ = _out650
+	_out650 = inodem.Companion_Default___.GetTy(_514_ip)
+	_515_ty = _out650
+	if _515_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _516_ty != accessm.Companion_Default___.DIR() && sub {
+	if _515_ty != accessm.Companion_Default___.DIR() && sub {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _517_e bool
-		var _ = _517_e
-		var _out640 bool
-		var _ = _out640
-		_out640 = d.IsEmpty(txn, _514_ino)
-		_517_e = _out640
-		if !_517_e {
+		var _516_e bool
+		var _ = _516_e
+		var _out651 bool
+		var _ = _out651
+		_out651 = d.IsEmpty(txn, _513_ino)
+		_516_e = _out651
+		if !_516_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _518_ok bool
-	var _ = _518_ok
-	var _out641 bool
-	var _ = _out641
-	_out641 = d.Remove(txn, dino, name)
-	_518_ok = _out641
-	if !_518_ok {
+	var _517_ok bool
+	var _ = _517_ok
+	var _out652 bool
+	var _ = _out652
+	_out652 = d.Remove(txn, dino, name)
+	_517_ok = _out652
+	if !_517_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after, later
 	}
-	var _519_freed bool = false
-	var _ = _519_freed
-	var _out642 uint32
-	var _ = _out642
-	var _out643 bool
-	var _ = _out643
-	var _out644 bool
-	var _ = _out644
-	_out642, _out643, _out644 = opm.Companion_Default___.DropLink(txn, d, _514_ino, s, ns)
-	st = _out642
-	_519_freed = _out643
-	later = _out644
+	var _518_freed bool = false
+	var _ = _518_freed
+	var _out653 uint32
+	var _ = _out653
+	var _out654 bool
+	var _ = _out654
+	var _out655 bool
+	var _ = _out655
+	_out653, _out654, _out655 = opm.Companion_Default___.DropLink(txn, d, _513_ino, s, ns)
+	st = _out653
+	_518_freed = _out654
+	later = _out655
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	if sub {
-		var _out645 uint32
-		var _ = _out645
-		_out645 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out645
+		var _out656 uint32
+		var _ = _out656
+		_out656 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out656
 		if st != uint32(0) {
 			return st, before, after, later
 		}
 	}
-	var _out646 *dbytes.Bytes
-	var _ = _out646
-	_out646 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out646
+	var _out657 *dbytes.Bytes
+	var _ = _out657
+	_out657 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out657
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -242,106 +242,106 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _520_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _520_ip
-	var _out647 uint32
-	var _ = _out647
-	var _out648 *dbytes.Bytes
-	var _ = _out648
-	_out647, _out648 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out647
-	_520_ip = _out648
+	var _519_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _519_ip
+	var _out658 uint32
+	var _ = _out658
+	var _out659 *dbytes.Bytes
+	var _ = _out659
+	_out658, _out659 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out658
+	_519_ip = _out659
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _520_ip
-	var _521_ty uint32
-	var _ = _521_ty
-	var _out649 uint32
-	var _ = _out649
-	_out649 = inodem.Companion_Default___.GetTy(_520_ip)
-	_521_ty = _out649
-	var _522_dots uint32 = 0
-	var _ = _522_dots
-	var _out650 uint32
-	var _ = _out650
-	var _out651 *dbytes.Bytes
-	var _ = _out651
-	var _out652 uint32
-	var _ = _out652
-	_out650, _out651, _out652 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out650
-	before = _out651
-	_522_dots = _out652
+	node = _519_ip
+	var _520_ty uint32
+	var _ = _520_ty
+	var _out660 uint32
+	var _ = _out660
+	_out660 = inodem.Companion_Default___.GetTy(_519_ip)
+	_520_ty = _out660
+	var _521_dots uint32 = 0
+	var _ = _521_dots
+	var _out661 uint32
+	var _ = _out661
+	var _out662 *dbytes.Bytes
+	var _ = _out662
+	var _out663 uint32
+	var _ = _out663
+	_out661, _out662, _out663 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out661
+	before = _out662
+	_521_dots = _out663
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _522_dots != uint32(0) {
+	if _521_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _521_ty == accessm.Companion_Default___.DIR() {
+	if _520_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _523_w bool
-	var _ = _523_w
-	var _out653 bool
-	var _ = _out653
-	_out653 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_523_w = _out653
-	if !_523_w {
+	var _522_w bool
+	var _ = _522_w
+	var _out664 bool
+	var _ = _out664
+	_out664 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_522_w = _out664
+	if !_522_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _524_found bool
-	var _ = _524_found
-	var _525_x uint64
-	var _ = _525_x
-	var _526_hint uint64
-	var _ = _526_hint
-	var _out654 bool
-	var _ = _out654
-	var _out655 uint64
-	var _ = _out655
-	var _out656 uint64
-	var _ = _out656
-	_out654, _out655, _out656 = d.LookupHint(txn, dino, name, true)
-	_524_found = _out654
-	_525_x = _out655
-	_526_hint = _out656
-	if _524_found {
+	var _523_found bool
+	var _ = _523_found
+	var _524_x uint64
+	var _ = _524_x
+	var _525_hint uint64
+	var _ = _525_hint
+	var _out665 bool
+	var _ = _out665
+	var _out666 uint64
+	var _ = _out666
+	var _out667 uint64
+	var _ = _out667
+	_out665, _out666, _out667 = d.LookupHint(txn, dino, name, true)
+	_523_found = _out665
+	_524_x = _out666
+	_525_hint = _out667
+	if _523_found {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _527_nl uint32
-	var _ = _527_nl
-	var _out657 uint32
-	var _ = _out657
-	_out657 = inodem.Companion_Default___.GetNlink(_520_ip)
-	_527_nl = _out657
-	if _527_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _526_nl uint32
+	var _ = _526_nl
+	var _out668 uint32
+	var _ = _out668
+	_out668 = inodem.Companion_Default___.GetNlink(_519_ip)
+	_526_nl = _out668
+	if _526_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _528_ok bool
-	var _ = _528_ok
-	var _out658 bool
-	var _ = _out658
-	_out658 = d.InsertAt(txn, dino, name, ino, _526_hint)
-	_528_ok = _out658
-	if !_528_ok {
+	var _527_ok bool
+	var _ = _527_ok
+	var _out669 bool
+	var _ = _out669
+	_out669 = d.InsertAt(txn, dino, name, ino, _525_hint)
+	_527_ok = _out669
+	if !_527_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, before, after
 	}
-	var _out659 *dbytes.Bytes
-	var _ = _out659
-	_out659 = opm.Companion_Default___.SetLinks(txn, d, ino, _527_nl+uint32(1), s, ns)
-	node = _out659
-	var _out660 *dbytes.Bytes
-	var _ = _out660
-	_out660 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out660
+	var _out670 *dbytes.Bytes
+	var _ = _out670
+	_out670 = opm.Companion_Default___.SetLinks(txn, d, ino, _526_nl+uint32(1), s, ns)
+	node = _out670
+	var _out671 *dbytes.Bytes
+	var _ = _out671
+	_out671 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out671
 	return st, node, before, after
 }
 

@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _529_at uint64
-	var _ = _529_at
-	_529_at = x
-	var _530_n uint64
-	var _ = _530_n
-	_530_n = uint64(0)
-	for _530_n < Companion_Default___.MAXDEPTH() {
-		if _529_at == top {
+	var _528_at uint64
+	var _ = _528_at
+	_528_at = x
+	var _529_n uint64
+	var _ = _529_n
+	_529_n = uint64(0)
+	for _529_n < Companion_Default___.MAXDEPTH() {
+		if _528_at == top {
 			below = true
 			return st, below
 		}
-		if _529_at == opm.Companion_Default___.ROOT() {
+		if _528_at == opm.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _531_ip *dbytes.Bytes
-		var _ = _531_ip
-		var _out661 *dbytes.Bytes
-		var _ = _out661
-		_out661 = d.Fs.GetInode(txn, _529_at, false)
-		_531_ip = _out661
-		var _out662 uint64
-		var _ = _out662
-		_out662 = inodem.Companion_Default___.GetParent(_531_ip)
-		_529_at = _out662
-		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _529_at) {
+		var _530_ip *dbytes.Bytes
+		var _ = _530_ip
+		var _out672 *dbytes.Bytes
+		var _ = _out672
+		_out672 = d.Fs.GetInode(txn, _528_at, false)
+		_530_ip = _out672
+		var _out673 uint64
+		var _ = _out673
+		_out673 = inodem.Companion_Default___.GetParent(_530_ip)
+		_528_at = _out673
+		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _528_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_530_n = _530_n + uint64(1)
+		_529_n = _529_n + uint64(1)
 	}
 	st = accessm.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -112,29 +112,29 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !found {
 		return st, dty
 	}
-	var _532_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _532_ip
-	var _out663 uint32
-	var _ = _out663
-	var _out664 *dbytes.Bytes
-	var _ = _out664
-	_out663, _out664 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out663
-	_532_ip = _out664
+	var _531_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _531_ip
+	var _out674 uint32
+	var _ = _out674
+	var _out675 *dbytes.Bytes
+	var _ = _out675
+	_out674, _out675 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out674
+	_531_ip = _out675
 	if st != uint32(0) {
 		return st, dty
 	}
-	var _out665 uint32
-	var _ = _out665
-	_out665 = inodem.Companion_Default___.GetTy(_532_ip)
-	dty = _out665
-	var _533_no bool
-	var _ = _533_no
-	var _out666 bool
-	var _ = _out666
-	_out666 = accessm.Companion_Default___.Sticky(c, tdir, _532_ip)
-	_533_no = _out666
-	if _533_no {
+	var _out676 uint32
+	var _ = _out676
+	_out676 = inodem.Companion_Default___.GetTy(_531_ip)
+	dty = _out676
+	var _532_no bool
+	var _ = _532_no
+	var _out677 bool
+	var _ = _out677
+	_out677 = accessm.Companion_Default___.Sticky(c, tdir, _531_ip)
+	_532_no = _out677
+	if _532_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dty
 	}
@@ -147,13 +147,13 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		return st, dty
 	}
 	if dty == accessm.Companion_Default___.DIR() {
-		var _534_e bool
-		var _ = _534_e
-		var _out667 bool
-		var _ = _out667
-		_out667 = d.IsEmpty(txn, dst)
-		_534_e = _out667
-		if !_534_e {
+		var _533_e bool
+		var _ = _533_e
+		var _out678 bool
+		var _ = _out678
+		_out678 = d.IsEmpty(txn, dst)
+		_533_e = _out678
+		if !_533_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -167,43 +167,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _535_ok bool = false
-	var _ = _535_ok
+	var _534_ok bool = false
+	var _ = _534_ok
 	if found {
-		var _out668 bool
-		var _ = _out668
-		_out668 = d.Replace(txn, tino, tname, src)
-		_535_ok = _out668
+		var _out679 bool
+		var _ = _out679
+		_out679 = d.Replace(txn, tino, tname, src)
+		_534_ok = _out679
 	} else {
-		var _out669 bool
-		var _ = _out669
-		_out669 = d.Insert(txn, tino, tname, src)
-		_535_ok = _out669
+		var _out680 bool
+		var _ = _out680
+		_out680 = d.Insert(txn, tino, tname, src)
+		_534_ok = _out680
 	}
-	if !_535_ok {
+	if !_534_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out670 bool
-	var _ = _out670
-	_out670 = d.Remove(txn, fino, fname)
-	_535_ok = _out670
-	if !_535_ok {
+	var _out681 bool
+	var _ = _out681
+	_out681 = d.Remove(txn, fino, fname)
+	_534_ok = _out681
+	if !_534_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out671 uint32
-		var _ = _out671
-		var _out672 bool
-		var _ = _out672
-		var _out673 bool
-		var _ = _out673
-		_out671, _out672, _out673 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out671
-		freed = _out672
-		later = _out673
+		var _out682 uint32
+		var _ = _out682
+		var _out683 bool
+		var _ = _out683
+		var _out684 bool
+		var _ = _out684
+		_out682, _out683, _out684 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out682
+		freed = _out683
+		later = _out684
 	}
 	return st, freed, later
 }
@@ -223,131 +223,131 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dty uint32 = 0
 	var _ = dty
 	done, src, ty, found, dst, dty = false, uint64(0), uint32(0), false, uint64(0), uint32(0)
-	var _536_wf bool
-	var _ = _536_wf
-	var _out674 bool
-	var _ = _out674
-	_out674 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_536_wf = _out674
-	var _537_wt bool
-	var _ = _537_wt
-	var _out675 bool
-	var _ = _out675
-	_out675 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_537_wt = _out675
-	if !_536_wf || !_537_wt {
+	var _535_wf bool
+	var _ = _535_wf
+	var _out685 bool
+	var _ = _out685
+	_out685 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_535_wf = _out685
+	var _536_wt bool
+	var _ = _536_wt
+	var _out686 bool
+	var _ = _out686
+	_out686 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_536_wt = _out686
+	if !_535_wf || !_536_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, ty, found, dst, dty
 	}
-	var _538_there bool = false
-	var _ = _538_there
-	var _out676 bool
-	var _ = _out676
-	var _out677 uint64
-	var _ = _out677
-	_out676, _out677 = d.Lookup(txn, fino, fname, true)
-	_538_there = _out676
-	src = _out677
-	if !_538_there {
+	var _537_there bool = false
+	var _ = _537_there
+	var _out687 bool
+	var _ = _out687
+	var _out688 uint64
+	var _ = _out688
+	_out687, _out688 = d.Lookup(txn, fino, fname, true)
+	_537_there = _out687
+	src = _out688
+	if !_537_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, ty, found, dst, dty
 	}
-	var _out678 bool
-	var _ = _out678
-	var _out679 uint64
-	var _ = _out679
-	_out678, _out679 = d.Lookup(txn, tino, tname, true)
-	found = _out678
-	dst = _out679
+	var _out689 bool
+	var _ = _out689
+	var _out690 uint64
+	var _ = _out690
+	_out689, _out690 = d.Lookup(txn, tino, tname, true)
+	found = _out689
+	dst = _out690
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, ty, found, dst, dty
 	}
-	var _539_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _539_ip
-	var _out680 uint32
-	var _ = _out680
-	var _out681 *dbytes.Bytes
-	var _ = _out681
-	_out680, _out681 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out680
-	_539_ip = _out681
+	var _538_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _538_ip
+	var _out691 uint32
+	var _ = _out691
+	var _out692 *dbytes.Bytes
+	var _ = _out692
+	_out691, _out692 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out691
+	_538_ip = _out692
 	if st != uint32(0) {
 		return st, done, src, ty, found, dst, dty
 	}
-	var _out682 uint32
-	var _ = _out682
-	_out682 = inodem.Companion_Default___.GetTy(_539_ip)
-	ty = _out682
-	var _540_no bool
-	var _ = _540_no
-	var _out683 bool
-	var _ = _out683
-	_out683 = accessm.Companion_Default___.Sticky(c, fdir, _539_ip)
-	_540_no = _out683
-	if _540_no {
+	var _out693 uint32
+	var _ = _out693
+	_out693 = inodem.Companion_Default___.GetTy(_538_ip)
+	ty = _out693
+	var _539_no bool
+	var _ = _539_no
+	var _out694 bool
+	var _ = _out694
+	_out694 = accessm.Companion_Default___.Sticky(c, fdir, _538_ip)
+	_539_no = _out694
+	if _539_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, ty, found, dst, dty
 	}
 	if ty == accessm.Companion_Default___.DIR() {
-		var _541_below bool = false
-		var _ = _541_below
-		var _out684 uint32
-		var _ = _out684
-		var _out685 bool
-		var _ = _out685
-		_out684, _out685 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out684
-		_541_below = _out685
+		var _540_below bool = false
+		var _ = _540_below
+		var _out695 uint32
+		var _ = _out695
+		var _out696 bool
+		var _ = _out696
+		_out695, _out696 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out695
+		_540_below = _out696
 		if st != uint32(0) {
 			return st, done, src, ty, found, dst, dty
 		}
-		if _541_below {
+		if _540_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, done, src, ty, found, dst, dty
 		}
-		var _542_w bool
-		var _ = _542_w
-		var _out686 bool
-		var _ = _out686
-		_out686 = accessm.Companion_Default___.May(c, _539_ip, accessm.Companion_Default___.MAYW())
-		_542_w = _out686
-		if fino != tino && !_542_w {
+		var _541_w bool
+		var _ = _541_w
+		var _out697 bool
+		var _ = _out697
+		_out697 = accessm.Companion_Default___.May(c, _538_ip, accessm.Companion_Default___.MAYW())
+		_541_w = _out697
+		if fino != tino && !_541_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, done, src, ty, found, dst, dty
 		}
 	}
-	var _out687 uint32
-	var _ = _out687
-	var _out688 uint32
-	var _ = _out688
-	_out687, _out688 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, ty, found, dst)
-	st = _out687
-	dty = _out688
+	var _out698 uint32
+	var _ = _out698
+	var _out699 uint32
+	var _ = _out699
+	_out698, _out699 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, ty, found, dst)
+	st = _out698
+	dty = _out699
 	return st, done, src, ty, found, dst, dty
 }
 func (_this *CompanionStruct_Default___) Reparent(txn *dtxn.Txn, d *dirfsm.DirFs, src uint64, fino uint64, tino uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _543_ip *dbytes.Bytes
-	var _ = _543_ip
-	var _out689 *dbytes.Bytes
-	var _ = _out689
-	_out689 = d.Fs.GetInode(txn, src, true)
-	_543_ip = _out689
-	inodem.Companion_Default___.SetParent(_543_ip, tino)
-	d.PutInode(txn, src, _543_ip)
-	var _out690 uint32
-	var _ = _out690
-	_out690 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-	st = _out690
+	var _542_ip *dbytes.Bytes
+	var _ = _542_ip
+	var _out700 *dbytes.Bytes
+	var _ = _out700
+	_out700 = d.Fs.GetInode(txn, src, true)
+	_542_ip = _out700
+	inodem.Companion_Default___.SetParent(_542_ip, tino)
+	d.PutInode(txn, src, _542_ip)
+	var _out701 uint32
+	var _ = _out701
+	_out701 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+	st = _out701
 	if st != uint32(0) {
 		return st
 	}
-	var _out691 uint32
-	var _ = _out691
-	_out691 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-	st = _out691
+	var _out702 uint32
+	var _ = _out702
+	_out702 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+	st = _out702
 	return st
 }
 func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -358,38 +358,38 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out692 *dbytes.Bytes
-	var _ = _out692
-	_out692 = dbytes.NewBytes(uint64(0))
-	fafter = _out692
+	var _out703 *dbytes.Bytes
+	var _ = _out703
+	_out703 = dbytes.NewBytes(uint64(0))
+	fafter = _out703
 	tafter = fafter
 	if sub {
-		var _out693 uint32
-		var _ = _out693
-		_out693 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out693
+		var _out704 uint32
+		var _ = _out704
+		_out704 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out704
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _out694 uint32
-		var _ = _out694
-		_out694 = Companion_Default___.Reparent(txn, d, src, fino, tino, s, ns)
-		st = _out694
+		var _out705 uint32
+		var _ = _out705
+		_out705 = Companion_Default___.Reparent(txn, d, src, fino, tino, s, ns)
+		st = _out705
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	Companion_Default___.Stamp(txn, d, src, s, ns)
-	var _out695 *dbytes.Bytes
-	var _ = _out695
-	_out695 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out695
-	var _out696 *dbytes.Bytes
-	var _ = _out696
-	_out696 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out696
+	var _out706 *dbytes.Bytes
+	var _ = _out706
+	_out706 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out706
+	var _out707 *dbytes.Bytes
+	var _ = _out707
+	_out707 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out707
 	if fino == tino {
 		fafter = tafter
 	}
@@ -402,51 +402,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out697 uint32
-	var _ = _out697
-	var _out698 *dbytes.Bytes
-	var _ = _out698
-	_out697, _out698 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out697
-	fdir = _out698
-	var _544_tst uint32 = 0
-	var _ = _544_tst
-	var _out699 uint32
-	var _ = _out699
-	var _out700 *dbytes.Bytes
-	var _ = _out700
-	_out699, _out700 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_544_tst = _out699
-	tdir = _out700
+	var _out708 uint32
+	var _ = _out708
+	var _out709 *dbytes.Bytes
+	var _ = _out709
+	_out708, _out709 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out708
+	fdir = _out709
+	var _543_tst uint32 = 0
+	var _ = _543_tst
+	var _out710 uint32
+	var _ = _out710
+	var _out711 *dbytes.Bytes
+	var _ = _out711
+	_out710, _out711 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_543_tst = _out710
+	tdir = _out711
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _544_tst != uint32(0) {
-		st = _544_tst
+	if _543_tst != uint32(0) {
+		st = _543_tst
 		return st, fdir, tdir
 	}
-	var _545_fdots uint32 = 0
-	var _ = _545_fdots
-	var _546_tdots uint32 = 0
-	var _ = _546_tdots
-	var _out701 uint32
-	var _ = _out701
-	var _out702 uint32
-	var _ = _out702
-	_out701, _out702 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out701
-	_545_fdots = _out702
+	var _544_fdots uint32 = 0
+	var _ = _544_fdots
+	var _545_tdots uint32 = 0
+	var _ = _545_tdots
+	var _out712 uint32
+	var _ = _out712
+	var _out713 uint32
+	var _ = _out713
+	_out712, _out713 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out712
+	_544_fdots = _out713
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out703 uint32
-	var _ = _out703
-	var _out704 uint32
-	var _ = _out704
-	_out703, _out704 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out703
-	_546_tdots = _out704
-	if st == uint32(0) && (_545_fdots != uint32(0) || _546_tdots != uint32(0)) {
+	var _out714 uint32
+	var _ = _out714
+	var _out715 uint32
+	var _ = _out715
+	_out714, _out715 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out714
+	_545_tdots = _out715
+	if st == uint32(0) && (_544_fdots != uint32(0) || _545_tdots != uint32(0)) {
 		st = accessm.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -465,96 +465,96 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out705 uint32
-	var _ = _out705
-	var _out706 *dbytes.Bytes
-	var _ = _out706
-	var _out707 *dbytes.Bytes
-	var _ = _out707
-	_out705, _out706, _out707 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out705
-	fbefore = _out706
-	tbefore = _out707
+	var _out716 uint32
+	var _ = _out716
+	var _out717 *dbytes.Bytes
+	var _ = _out717
+	var _out718 *dbytes.Bytes
+	var _ = _out718
+	_out716, _out717, _out718 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out716
+	fbefore = _out717
+	tbefore = _out718
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _547_done bool = false
-	var _ = _547_done
-	var _548_found bool = false
-	var _ = _548_found
-	var _549_src uint64 = 0
-	var _ = _549_src
-	var _550_dst uint64 = 0
-	var _ = _550_dst
-	var _551_ty uint32 = 0
-	var _ = _551_ty
-	var _552_dty uint32 = 0
-	var _ = _552_dty
-	var _out708 uint32
-	var _ = _out708
-	var _out709 bool
-	var _ = _out709
-	var _out710 uint64
-	var _ = _out710
-	var _out711 uint32
-	var _ = _out711
-	var _out712 bool
-	var _ = _out712
-	var _out713 uint64
-	var _ = _out713
-	var _out714 uint32
-	var _ = _out714
-	_out708, _out709, _out710, _out711, _out712, _out713, _out714 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out708
-	_547_done = _out709
-	_549_src = _out710
-	_551_ty = _out711
-	_548_found = _out712
-	_550_dst = _out713
-	_552_dty = _out714
+	var _546_done bool = false
+	var _ = _546_done
+	var _547_found bool = false
+	var _ = _547_found
+	var _548_src uint64 = 0
+	var _ = _548_src
+	var _549_dst uint64 = 0
+	var _ = _549_dst
+	var _550_ty uint32 = 0
+	var _ = _550_ty
+	var _551_dty uint32 = 0
+	var _ = _551_dty
+	var _out719 uint32
+	var _ = _out719
+	var _out720 bool
+	var _ = _out720
+	var _out721 uint64
+	var _ = _out721
+	var _out722 uint32
+	var _ = _out722
+	var _out723 bool
+	var _ = _out723
+	var _out724 uint64
+	var _ = _out724
+	var _out725 uint32
+	var _ = _out725
+	_out719, _out720, _out721, _out722, _out723, _out724, _out725 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out719
+	_546_done = _out720
+	_548_src = _out721
+	_550_ty = _out722
+	_547_found = _out723
+	_549_dst = _out724
+	_551_dty = _out725
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _547_done {
+	if _546_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _553_freed bool = false
-	var _ = _553_freed
-	var _out715 uint32
-	var _ = _out715
-	var _out716 bool
-	var _ = _out716
-	var _out717 bool
-	var _ = _out717
-	_out715, _out716, _out717 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _549_src, _548_found, _550_dst, s, ns)
-	st = _out715
-	_553_freed = _out716
-	later = _out717
+	var _552_freed bool = false
+	var _ = _552_freed
+	var _out726 uint32
+	var _ = _out726
+	var _out727 bool
+	var _ = _out727
+	var _out728 bool
+	var _ = _out728
+	_out726, _out727, _out728 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _548_src, _547_found, _549_dst, s, ns)
+	st = _out726
+	_552_freed = _out727
+	later = _out728
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out718 uint32
-	var _ = _out718
-	var _out719 *dbytes.Bytes
-	var _ = _out719
-	var _out720 *dbytes.Bytes
-	var _ = _out720
-	_out718, _out719, _out720 = Companion_Default___.Finish(txn, d, fino, tino, _549_src, _551_ty == accessm.Companion_Default___.DIR(), _548_found && _552_dty == accessm.Companion_Default___.DIR(), s, ns)
-	st = _out718
-	fafter = _out719
-	tafter = _out720
+	var _out729 uint32
+	var _ = _out729
+	var _out730 *dbytes.Bytes
+	var _ = _out730
+	var _out731 *dbytes.Bytes
+	var _ = _out731
+	_out729, _out730, _out731 = Companion_Default___.Finish(txn, d, fino, tino, _548_src, _550_ty == accessm.Companion_Default___.DIR(), _547_found && _551_dty == accessm.Companion_Default___.DIR(), s, ns)
+	st = _out729
+	fafter = _out730
+	tafter = _out731
 	return st, fbefore, fafter, tbefore, tafter, later
 }
 func (_this *CompanionStruct_Default___) Stamp(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) {
-	var _554_ip *dbytes.Bytes
-	var _ = _554_ip
-	var _out721 *dbytes.Bytes
-	var _ = _out721
-	_out721 = d.Fs.GetInode(txn, ino, true)
-	_554_ip = _out721
-	inodem.Companion_Default___.SetCtime(_554_ip, s, ns)
-	d.PutInode(txn, ino, _554_ip)
+	var _553_ip *dbytes.Bytes
+	var _ = _553_ip
+	var _out732 *dbytes.Bytes
+	var _ = _out732
+	_out732 = d.Fs.GetInode(txn, ino, true)
+	_553_ip = _out732
+	inodem.Companion_Default___.SetCtime(_553_ip, s, ns)
+	d.PutInode(txn, ino, _553_ip)
 }
 
 // End of class Default__

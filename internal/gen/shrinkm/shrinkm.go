@@ -110,13 +110,13 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = d
 	d = posm.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _215_bn uint64
-		var _ = _215_bn
-		var _out243 uint64
-		var _ = _out243
-		_out243 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, Companion_Default___.Up512(j, d), true)
-		_215_bn = _out243
-		if _215_bn == uint64(0) {
+		var _214_bn uint64
+		var _ = _214_bn
+		var _out254 uint64
+		var _ = _out254
+		_out254 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, Companion_Default___.Up512(j, d), true)
+		_214_bn = _out254
+		if _214_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -128,61 +128,61 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _216_k uint64
-	var _ = _216_k
-	_216_k = posm.Companion_Default___.FlatK(n - uint64(1))
-	var _217_lev uint64
-	var _ = _217_lev
-	_217_lev = posm.Companion_Default___.MaxLev(_216_k)
-	var _218_jp uint64
-	var _ = _218_jp
-	_218_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _219_pb *dbytes.Blk
-	var _ = _219_pb
-	var _out244 *dbytes.Blk
-	var _ = _out244
-	_out244 = x.Fs.ReadBlock(txn, pn, true)
-	_219_pb = _out244
-	var _220_t *dbytes.Bytes
-	var _ = _220_t
-	var _out245 *dbytes.Bytes
-	var _ = _out245
-	_out245 = _219_pb.Thaw()
-	_220_t = _out245
+	var _215_k uint64
+	var _ = _215_k
+	_215_k = posm.Companion_Default___.FlatK(n - uint64(1))
+	var _216_lev uint64
+	var _ = _216_lev
+	_216_lev = posm.Companion_Default___.MaxLev(_215_k)
+	var _217_jp uint64
+	var _ = _217_jp
+	_217_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _218_pb *dbytes.Blk
+	var _ = _218_pb
+	var _out255 *dbytes.Blk
+	var _ = _out255
+	_out255 = x.Fs.ReadBlock(txn, pn, true)
+	_218_pb = _out255
+	var _219_t *dbytes.Bytes
+	var _ = _219_t
+	var _out256 *dbytes.Bytes
+	var _ = _out256
+	_out256 = _218_pb.Thaw()
+	_219_t = _out256
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _221_l uint64
-		var _ = _221_l
-		_221_l = m - uint64(1)
-		if posm.Companion_Default___.FlatK(_221_l) != _216_k || posm.Companion_Default___.FlatJ(_221_l)/uint64(512) != _218_jp {
+		var _220_l uint64
+		var _ = _220_l
+		_220_l = m - uint64(1)
+		if posm.Companion_Default___.FlatK(_220_l) != _215_k || posm.Companion_Default___.FlatJ(_220_l)/uint64(512) != _217_jp {
 			goto L4
 		}
-		var _222_j uint64
-		var _ = _222_j
-		_222_j = posm.Companion_Default___.FlatJ(_221_l)
-		var _223_bn uint64
-		var _ = _223_bn
-		_223_bn = _220_t.U64(uint64(8) * (_222_j % uint64(512)))
-		if _223_bn == uint64(0) {
+		var _221_j uint64
+		var _ = _221_j
+		_221_j = posm.Companion_Default___.FlatJ(_220_l)
+		var _222_bn uint64
+		var _ = _222_bn
+		_222_bn = _219_t.U64(uint64(8) * (_221_j % uint64(512)))
+		if _222_bn == uint64(0) {
 		} else {
-			indfreem.Companion_Default___.CutChild(x, txn, ip, _220_t, pn, _223_bn, _222_j)
+			indfreem.Companion_Default___.CutChild(x, txn, ip, _219_t, pn, _222_bn, _221_j)
 			freed = freed + uint64(1)
 		}
-		m = _221_l
+		m = _220_l
 	}
 L4:
 	if freed == uint64(0) {
 		return m, freed
 	}
-	var _224_e bool
-	var _ = _224_e
-	var _out246 bool
-	var _ = _out246
-	_out246 = indfreem.Companion_Default___.NoEntries(_220_t)
-	_224_e = _out246
-	x.CloseParent(txn, pn, _220_t)
-	if _224_e {
-		indfreem.Companion_Default___.FreeNode(x, txn, ip, ino, _216_k, _217_lev-uint64(1), _218_jp)
+	var _223_e bool
+	var _ = _223_e
+	var _out257 bool
+	var _ = _out257
+	_out257 = indfreem.Companion_Default___.NoEntries(_219_t)
+	_223_e = _out257
+	x.CloseParent(txn, pn, _219_t)
+	if _223_e {
+		indfreem.Companion_Default___.FreeNode(x, txn, ip, ino, _215_k, _216_lev-uint64(1), _217_jp)
 	}
 	return m, freed
 }
@@ -190,64 +190,64 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _225_left uint64
-	var _ = _225_left
-	_225_left = max
-	for lo < m && uint64(0) < _225_left {
-		var _226_k uint64
-		var _ = _226_k
-		var _227_j uint64
-		var _ = _227_j
-		_226_k, _227_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
-		var _228_l uint64 = 0
-		var _ = _228_l
-		var _229_d uint64
-		var _ = _229_d
-		var _out247 uint64
-		var _ = _out247
-		_out247 = Companion_Default___.Missing(x, txn, ip, _226_k, _227_j)
-		_229_d = _out247
-		if _229_d > uint64(0) {
-			_228_l = Companion_Default___.BaseOf(_226_k) + Companion_Default___.First512(_227_j, _229_d)
-			if _228_l < lo {
-				_228_l = lo
+	var _224_left uint64
+	var _ = _224_left
+	_224_left = max
+	for lo < m && uint64(0) < _224_left {
+		var _225_k uint64
+		var _ = _225_k
+		var _226_j uint64
+		var _ = _226_j
+		_225_k, _226_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
+		var _227_l uint64 = 0
+		var _ = _227_l
+		var _228_d uint64
+		var _ = _228_d
+		var _out258 uint64
+		var _ = _out258
+		_out258 = Companion_Default___.Missing(x, txn, ip, _225_k, _226_j)
+		_228_d = _out258
+		if _228_d > uint64(0) {
+			_227_l = Companion_Default___.BaseOf(_225_k) + Companion_Default___.First512(_226_j, _228_d)
+			if _227_l < lo {
+				_227_l = lo
 			}
-			_225_left = _225_left - uint64(1)
-		} else if _226_k < uint64(12) {
-			_228_l = m - uint64(1)
-			var _230_bn uint64
-			var _ = _230_bn
-			var _out248 uint64
-			var _ = _out248
-			_out248 = inodem.Companion_Default___.GetSlot(ip, _226_k)
-			_230_bn = _out248
-			if _230_bn != uint64(0) {
-				indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, _226_k)
+			_224_left = _224_left - uint64(1)
+		} else if _225_k < uint64(12) {
+			_227_l = m - uint64(1)
+			var _229_bn uint64
+			var _ = _229_bn
+			var _out259 uint64
+			var _ = _out259
+			_out259 = inodem.Companion_Default___.GetSlot(ip, _225_k)
+			_229_bn = _out259
+			if _229_bn != uint64(0) {
+				indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, _225_k)
 			} else {
 			}
-			_225_left = _225_left - uint64(1)
+			_224_left = _224_left - uint64(1)
 		} else {
-			var _231_pn uint64
-			var _ = _231_pn
-			var _out249 uint64
-			var _ = _out249
-			_out249 = x.Resolve(txn, ip, _226_k, posm.Companion_Default___.MaxLev(_226_k)-uint64(1), _227_j/uint64(512), true)
-			_231_pn = _out249
-			var _232_freed uint64 = 0
-			var _ = _232_freed
-			var _out250 uint64
-			var _ = _out250
-			var _out251 uint64
-			var _ = _out251
-			_out250, _out251 = Companion_Default___.CutRun(x, txn, ip, _231_pn, ino, m, lo, _225_left)
-			_228_l = _out250
-			_232_freed = _out251
-			if _232_freed == uint64(0) {
-				_232_freed = uint64(1)
+			var _230_pn uint64
+			var _ = _230_pn
+			var _out260 uint64
+			var _ = _out260
+			_out260 = x.Resolve(txn, ip, _225_k, posm.Companion_Default___.MaxLev(_225_k)-uint64(1), _226_j/uint64(512), true)
+			_230_pn = _out260
+			var _231_freed uint64 = 0
+			var _ = _231_freed
+			var _out261 uint64
+			var _ = _out261
+			var _out262 uint64
+			var _ = _out262
+			_out261, _out262 = Companion_Default___.CutRun(x, txn, ip, _230_pn, ino, m, lo, _224_left)
+			_227_l = _out261
+			_231_freed = _out262
+			if _231_freed == uint64(0) {
+				_231_freed = uint64(1)
 			}
-			_225_left = _225_left - _232_freed
+			_224_left = _224_left - _231_freed
 		}
-		m = _228_l
+		m = _227_l
 	}
 	return m
 }

@@ -218,10 +218,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out357 *dbytes.Bytes
-	var _ = _out357
-	_out357 = dbytes.NewBytes(uint64(4096))
-	b = _out357
+	var _out368 *dbytes.Bytes
+	var _ = _out368
+	_out368 = dbytes.NewBytes(uint64(4096))
+	b = _out368
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -248,13 +248,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _339_sum *dbytes.Bytes
-	var _ = _339_sum
-	var _out358 *dbytes.Bytes
-	var _ = _out358
-	_out358 = dsum.Sum(b, uint64(4064))
-	_339_sum = _out358
-	b.CopyFrom(uint64(4064), _339_sum, uint64(0), uint64(32))
+	var _338_sum *dbytes.Bytes
+	var _ = _338_sum
+	var _out369 *dbytes.Bytes
+	var _ = _out369
+	_out369 = dsum.Sum(b, uint64(4064))
+	_338_sum = _out369
+	b.CopyFrom(uint64(4064), _338_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -266,19 +266,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _340_sum *dbytes.Bytes
-	var _ = _340_sum
-	var _out359 *dbytes.Bytes
-	var _ = _out359
-	_out359 = dsum.Sum(b, uint64(4064))
-	_340_sum = _out359
-	var _341_sealed bool
-	var _ = _341_sealed
-	var _out360 bool
-	var _ = _out360
-	_out360 = b.EqualAt(uint64(4064), _340_sum)
-	_341_sealed = _out360
-	if !_341_sealed {
+	var _339_sum *dbytes.Bytes
+	var _ = _339_sum
+	var _out370 *dbytes.Bytes
+	var _ = _out370
+	_out370 = dsum.Sum(b, uint64(4064))
+	_339_sum = _out370
+	var _340_sealed bool
+	var _ = _340_sealed
+	var _out371 bool
+	var _ = _out371
+	_out371 = b.EqualAt(uint64(4064), _339_sum)
+	_340_sealed = _out371
+	if !_340_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -290,13 +290,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _342_ok bool
-	var _ = _342_ok
-	var _out361 bool
-	var _ = _out361
-	_out361 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_342_ok = _out361
-	if !_342_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _341_ok bool
+	var _ = _341_ok
+	var _out372 bool
+	var _ = _out372
+	_out372 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_341_ok = _out372
+	if !_341_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

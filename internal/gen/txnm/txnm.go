@@ -83,23 +83,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S, _this.Own)
-	var _69_wait bool
-	var _ = _69_wait
-	_69_wait = k > _this.Top
-	var _70_n uint64 = 0
-	var _ = _70_n
-	var _out97 bool
-	var _ = _out97
-	var _out98 uint64
-	var _ = _out98
-	_out97, _out98 = _this.S.Tbl.Lock(_this.Own, k, excl, _69_wait)
-	ok = _out97
-	_70_n = _out98
+	var _out129 bool
+	var _ = _out129
+	_out129 = _this.Grab(k, excl)
+	ok = _out129
+	return ok
+}
+func (_this *Txn) Grab(k uint64, excl bool) bool {
+	var ok bool = false
+	var _ = ok
+	var _89_wait bool
+	var _ = _89_wait
+	_89_wait = k > _this.Top
+	var _90_n uint64 = 0
+	var _ = _90_n
+	var _out130 bool
+	var _ = _out130
+	var _out131 uint64
+	var _ = _out131
+	_out130, _out131 = _this.S.Tbl.Lock(_this.Own, k, excl, _89_wait)
+	ok = _out130
+	_90_n = _out131
 	if ok {
-		if _70_n > _this.Seen {
-			_this.Seen = _70_n
+		if _90_n > _this.Seen {
+			_this.Seen = _90_n
 		}
-		if _69_wait {
+		if _89_wait {
 			_this.Top = k
 		}
 	}
@@ -110,31 +119,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _71_k uint64
-	var _ = _71_k
-	_71_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _72_ok bool
-	var _ = _72_ok
-	var _out99 bool
-	var _ = _out99
-	_out99 = _this.Lock(_71_k, excl)
-	_72_ok = _out99
-	if !_72_ok {
+	var _91_k uint64
+	var _ = _91_k
+	_91_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _92_ok bool
+	var _ = _92_ok
+	var _out132 bool
+	var _ = _out132
+	_out132 = _this.Lock(_91_k, excl)
+	_92_ok = _out132
+	if !_92_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out100 *dbytes.Blk
-	var _ = _out100
-	_out100 = _this.Buf.GetBlk(_71_k)
-	b = _out100
+	var _out133 *dbytes.Blk
+	var _ = _out133
+	_out133 = _this.Buf.GetBlk(_91_k)
+	b = _out133
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out101 *dbytes.Blk
-	var _ = _out101
-	_out101 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	b = _out101
+	var _out134 *dbytes.Blk
+	var _ = _out134
+	_out134 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	b = _out134
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -148,45 +157,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _73_k uint64
-	var _ = _73_k
-	_73_k = objectsm.Companion_Default___.Key(a, off)
-	var _74_ok bool
-	var _ = _74_ok
-	var _out102 bool
-	var _ = _out102
-	_out102 = _this.Lock(_73_k, excl)
-	_74_ok = _out102
-	if !_74_ok {
+	var _93_k uint64
+	var _ = _93_k
+	_93_k = objectsm.Companion_Default___.Key(a, off)
+	var _94_ok bool
+	var _ = _94_ok
+	var _out135 bool
+	var _ = _out135
+	_out135 = _this.Lock(_93_k, excl)
+	_94_ok = _out135
+	if !_94_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out103 *dbytes.Bytes
-	var _ = _out103
-	_out103 = _this.Buf.GetBytes(_73_k)
-	b = _out103
+	var _out136 *dbytes.Bytes
+	var _ = _out136
+	_out136 = _this.Buf.GetBytes(_93_k)
+	b = _out136
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _75_v *dbytes.Blk
-	var _ = _75_v
-	var _out104 *dbytes.Blk
-	var _ = _out104
-	_out104 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_75_v = _out104
-	if _75_v == (*dbytes.Blk)(nil) {
+	var _95_v *dbytes.Blk
+	var _ = _95_v
+	var _out137 *dbytes.Blk
+	var _ = _out137
+	_out137 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_95_v = _out137
+	if _95_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _76_c *dbytes.Bytes
-	var _ = _76_c
-	var _out105 *dbytes.Bytes
-	var _ = _out105
-	_out105 = dbytes.NewBytes(uint64(256))
-	_76_c = _out105
-	_76_c.CopyBlk(uint64(0), _75_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _76_c
+	var _96_c *dbytes.Bytes
+	var _ = _96_c
+	var _out138 *dbytes.Bytes
+	var _ = _out138
+	_out138 = dbytes.NewBytes(uint64(256))
+	_96_c = _out138
+	_96_c.CopyBlk(uint64(0), _95_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _96_c
 	return st, b
 	return st, b
 }
@@ -195,72 +204,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _77_k uint64
-	var _ = _77_k
-	_77_k = objectsm.Companion_Default___.Key(a, off)
-	var _78_ok bool
-	var _ = _78_ok
-	var _out106 bool
-	var _ = _out106
-	_out106 = _this.Lock(_77_k, excl)
-	_78_ok = _out106
-	if !_78_ok {
+	var _97_k uint64
+	var _ = _97_k
+	_97_k = objectsm.Companion_Default___.Key(a, off)
+	var _98_ok bool
+	var _ = _98_ok
+	var _out139 bool
+	var _ = _out139
+	_out139 = _this.Lock(_97_k, excl)
+	_98_ok = _out139
+	if !_98_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _79_found bool = false
-	var _ = _79_found
-	var _out107 bool
-	var _ = _out107
-	var _out108 bool
-	var _ = _out108
-	_out107, _out108 = _this.Buf.GetBit(_77_k)
-	_79_found = _out107
-	b = _out108
-	if _79_found {
+	var _99_found bool = false
+	var _ = _99_found
+	var _out140 bool
+	var _ = _out140
+	var _out141 bool
+	var _ = _out141
+	_out140, _out141 = _this.Buf.GetBit(_97_k)
+	_99_found = _out140
+	b = _out141
+	if _99_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _80_v *dbytes.Blk
-	var _ = _80_v
-	var _out109 *dbytes.Blk
-	var _ = _out109
-	_out109 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_80_v = _out109
-	if _80_v == (*dbytes.Blk)(nil) {
+	var _100_v *dbytes.Blk
+	var _ = _100_v
+	var _out142 *dbytes.Blk
+	var _ = _out142
+	_out142 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_100_v = _out142
+	if _100_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _81_c uint8
-	var _ = _81_c
-	_81_c = _80_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), objectsm.Companion_Default___.BitOf(_81_c, off%uint64(8))
+	var _101_c uint8
+	var _ = _101_c
+	_101_c = _100_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), objectsm.Companion_Default___.BitOf(_101_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _82_k uint64
-	var _ = _82_k
-	_82_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _83_ok bool
-	var _ = _83_ok
-	var _out110 bool
-	var _ = _out110
-	_out110 = _this.Lock(_82_k, true)
-	_83_ok = _out110
-	if !_83_ok {
+	var _102_k uint64
+	var _ = _102_k
+	_102_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _103_ok bool
+	var _ = _103_ok
+	var _out143 bool
+	var _ = _out143
+	_out143 = _this.Lock(_102_k, true)
+	_103_ok = _out143
+	if !_103_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _84_v *dbytes.Blk
-	var _ = _84_v
-	var _out111 *dbytes.Blk
-	var _ = _out111
-	_out111 = dbytes.Freeze(b)
-	_84_v = _out111
-	_this.Buf.PutBlk(_82_k, _84_v)
+	var _104_v *dbytes.Blk
+	var _ = _104_v
+	var _out144 *dbytes.Blk
+	var _ = _out144
+	_out144 = dbytes.Freeze(b)
+	_104_v = _out144
+	_this.Buf.PutBlk(_102_k, _104_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -268,20 +277,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _85_k uint64
-	var _ = _85_k
-	_85_k = objectsm.Companion_Default___.Key(a, off)
-	var _86_ok bool
-	var _ = _86_ok
-	var _out112 bool
-	var _ = _out112
-	_out112 = _this.Lock(_85_k, true)
-	_86_ok = _out112
-	if !_86_ok {
+	var _105_k uint64
+	var _ = _105_k
+	_105_k = objectsm.Companion_Default___.Key(a, off)
+	var _106_ok bool
+	var _ = _106_ok
+	var _out145 bool
+	var _ = _out145
+	_out145 = _this.Lock(_105_k, true)
+	_106_ok = _out145
+	if !_106_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_85_k, b)
+	_this.Buf.PutBytes(_105_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -289,20 +298,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _87_k uint64
-	var _ = _87_k
-	_87_k = objectsm.Companion_Default___.Key(a, off)
-	var _88_ok bool
-	var _ = _88_ok
-	var _out113 bool
-	var _ = _out113
-	_out113 = _this.Lock(_87_k, true)
-	_88_ok = _out113
-	if !_88_ok {
+	var _107_k uint64
+	var _ = _107_k
+	_107_k = objectsm.Companion_Default___.Key(a, off)
+	var _108_ok bool
+	var _ = _108_ok
+	var _out146 bool
+	var _ = _out146
+	_out146 = _this.Lock(_107_k, true)
+	_108_ok = _out146
+	if !_108_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_87_k, b)
+	_this.Buf.PutBit(_107_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -112,59 +112,83 @@ func (_this type_Default___) String() string {
 }
 func (_this *CompanionStruct_Default___) TYield(s *Sys, o *dlock.Owner) {
 }
+func (_this *CompanionStruct_Default___) Peek(s *Sys, o *dlock.Owner, a uint64) (*dbytes.Blk, uint64) {
+	var b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = b
+	var t uint64 = 0
+	var _ = t
+	s.J.Mu.Lock()
+	Companion_Default___.TYield(s, o)
+	var _out118 *dbytes.Blk
+	var _ = _out118
+	var _out119 uint64
+	var _ = _out119
+	_out118, _out119 = s.J.Lookup(a)
+	b = _out118
+	t = _out119
+	s.J.Mu.Unlock()
+	return b, t
+}
+func (_this *CompanionStruct_Default___) Fetch(s *Sys, o *dlock.Owner, a uint64, t uint64) (bool, *dbytes.Blk) {
+	var ok bool = false
+	var _ = ok
+	var b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = b
+	Companion_Default___.TYield(s, o)
+	var _86_c *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _86_c
+	var _out120 bool
+	var _ = _out120
+	var _out121 *dbytes.Blk
+	var _ = _out121
+	_out120, _out121 = s.J.ReadDisk(a, t)
+	ok = _out120
+	_86_c = _out121
+	if !ok {
+		ok, b = false, (*dbytes.Blk)(nil)
+		return ok, b
+	}
+	s.J.Mu.Lock()
+	Companion_Default___.TYield(s, o)
+	var _out122 *dbytes.Blk
+	var _ = _out122
+	_out122 = s.J.Lookup2(a, t, _86_c)
+	b = _out122
+	s.J.Mu.Unlock()
+	return ok, b
+}
 func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	for true {
-		s.J.Mu.Lock()
-		Companion_Default___.TYield(s, o)
-		var _64_x *dbytes.Blk
-		var _ = _64_x
-		var _65_t uint64
-		var _ = _65_t
-		var _out92 *dbytes.Blk
-		var _ = _out92
-		var _out93 uint64
-		var _ = _out93
-		_out92, _out93 = s.J.Lookup(a)
-		_64_x = _out92
-		_65_t = _out93
-		s.J.Mu.Unlock()
-		if _64_x != (*dbytes.Blk)(nil) {
-			b = _64_x
-			return b
+	var _87_t uint64 = 0
+	var _ = _87_t
+	var _out123 *dbytes.Blk
+	var _ = _out123
+	var _out124 uint64
+	var _ = _out124
+	_out123, _out124 = Companion_Default___.Peek(s, o, a)
+	b = _out123
+	_87_t = _out124
+	var _88_ok bool
+	var _ = _88_ok
+	_88_ok = true
+	for b == (*dbytes.Blk)(nil) && _88_ok {
+		var _out125 bool
+		var _ = _out125
+		var _out126 *dbytes.Blk
+		var _ = _out126
+		_out125, _out126 = Companion_Default___.Fetch(s, o, a, _87_t)
+		_88_ok = _out125
+		b = _out126
+		if _88_ok && b == (*dbytes.Blk)(nil) {
+			var _out127 *dbytes.Blk
+			var _ = _out127
+			var _out128 uint64
+			var _ = _out128
+			_out127, _out128 = Companion_Default___.Peek(s, o, a)
+			b = _out127
+			_87_t = _out128
 		}
-		Companion_Default___.TYield(s, o)
-		var _66_ok bool
-		var _ = _66_ok
-		var _67_c *dbytes.Blk
-		var _ = _67_c
-		var _out94 bool
-		var _ = _out94
-		var _out95 *dbytes.Blk
-		var _ = _out95
-		_out94, _out95 = s.J.ReadDisk(a, _65_t)
-		_66_ok = _out94
-		_67_c = _out95
-		if !_66_ok {
-			b = (*dbytes.Blk)(nil)
-			return b
-		}
-		Companion_Default___.TYield(s, o)
-		s.J.Mu.Lock()
-		Companion_Default___.TYield(s, o)
-		var _68_y *dbytes.Blk
-		var _ = _68_y
-		var _out96 *dbytes.Blk
-		var _ = _out96
-		_out96 = s.J.Lookup2(a, _65_t, _67_c)
-		_68_y = _out96
-		s.J.Mu.Unlock()
-		if _68_y != (*dbytes.Blk)(nil) {
-			b = _68_y
-			return b
-		}
-		Companion_Default___.TYield(s, o)
 	}
 	return b
 }
