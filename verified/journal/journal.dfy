@@ -351,6 +351,33 @@ module JournalM {
       requires forall a :: old(Pending(a)) ==> Pending(a)
       ensures RdI()
     { reveal RdI(); }
+    // the end of an installation
+    lemma HdrFacts()
+      requires InsI() && hdur
+      ensures g.ip == 3 && GeoOk(g.p) && |d.poss| >= Home(g.p)
+      ensures forall x :: x in d.poss[g.p.at] ==> DecHdr(g.p.key, x) == g.hq + g.k
+    { reveal InsI(); }
+    lemma InsIdle()
+      requires g.ip == 0 && ilist == null && icn == 0 && iwn == 0 && !hdur && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
+      ensures InsI()
+    { reveal InsI(); }
+    twostate lemma CacheDone()
+      requires old(CacheI()) && old(InsI()) && cache.m == old(cache.m) && |old(g).gs| == |old(g).ds| && 0 <= old(g).k <= |old(g).gs| && g == IFinished(old(g))
+      requires old(ilist) != null && old(g).ip == 3 && old(icn) == |old(ilist).addrs|
+      ensures CacheI()
+    {
+      reveal CacheI(); reveal InsI();
+      forall a | a in cache.m ensures a in g.base && cache.m[a] == g.base[a] {
+        if a in old(g).im {
+          assert a in old(ilist).addrs;
+          var i :| 0 <= i < |old(ilist).addrs| && old(ilist).addrs[i] == a;
+        }
+      }
+    }
+    twostate lemma RdNext()
+      requires old(RdI()) && rds == old(rds) && trims == old(trims) + 1 && forall a :: a in old(g).base ==> a in g.base
+      ensures RdI()
+    { reveal RdI(); }
     // what a step must not change about the logger / the installer / the history
     twostate predicate LKeep() reads this, cgm {
       lph == old(lph) && lwn == old(lwn) && lwd == old(lwd) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs) &&
@@ -889,23 +916,18 @@ module JournalM {
       ensures Inv() && LKeep() && Mono() && vs == old(vs) && lb == old(lb) && g.ip == 0
       ensures fresh(repr - old(repr))
     {
-      reveal Inv(); reveal InsI(); reveal CacheI(); reveal RdI();
+      reveal Inv();
+      HdrFacts();
       var e := NewBMap();
       ghost var g1 := IFinished(g);
       IFinishPres(d.poss, g);
       assert g1.gs[g1.k..] == g.gs[g.k..];
-      forall a | a in cache.m ensures a in g1.base && cache.m[a] == g1.base[a] {
-        if a in g.im {
-          assert a in ilist.addrs;
-          var i :| 0 <= i < |ilist.addrs| && ilist.addrs[i] == a;
-        }
-      }
       inm := e; repr := repr + {e};
       hq := ieq; lo := ilo; ilist := null; iwn := 0; icn := 0; icnr := 0;
       trims := trims + 1;
       hdur := false;
       g := g1;
-      LogFrame();
+      LogFrame(); InsIdle(); CacheDone(); RdNext();
       mu.WakeAll(CSpace);
       mu.WakeOne(CLogger);
     }
