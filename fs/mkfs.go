@@ -84,7 +84,7 @@ func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
 	}
 	ok, g := geometrym.Companion_Default___.Layout(size, log, n)
 	if !ok {
-		return s, fmt.Errorf("a device of %d blocks of %d bytes cannot hold a journal of %d blocks, %d inodes and any data", size, BlockSize, log, n)
+		return s, fmt.Errorf("%d bytes are too few for a journal of %d bytes, %d inodes, and data", size*BlockSize, log*BlockSize, n)
 	}
 	uuid, key, err := newSecrets()
 	if err != nil {

@@ -17,7 +17,7 @@ The volume is only read, and must not be in use by a server.
 `)
 	quiet := f.Bool("q", false, "print nothing but problems")
 	limit := f.Int("max-problems", 1000, "print at most so many problems")
-	pos, code, done := parse(f, args, 1)
+	pos, code, done := parse(f, args, 1, 1)
 	if done {
 		return code
 	}

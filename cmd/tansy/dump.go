@@ -2,11 +2,10 @@ package main
 
 import (
 	"bufio"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	volcheck "tansy/check"
 	"tansy/disk"
@@ -20,13 +19,10 @@ func dump(args []string) int {
 
 The volume is only read. What is printed is meant for people, and may change.
 `)
-	switch err := f.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err != nil:
-		return exitUsage
+	pos, code, done := parse(f, args, 1, 3)
+	if done {
+		return code
 	}
-	pos := f.Args()
 	what, want := "super", 2
 	if len(pos) > 1 {
 		what = pos[1]
@@ -44,14 +40,18 @@ The volume is only read. What is printed is meant for people, and may change.
 		want = 3
 		show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Dir(w, n) }
 	}
-	var n uint64
-	var err error
-	if want == 3 && len(pos) == 3 {
-		n, err = strconv.ParseUint(pos[2], 0, 64)
+	if show == nil || len(pos) > want {
+		return misused(f, fmt.Sprintf("there is no %q to print", strings.Join(pos[1:], " ")))
 	}
-	if show == nil || err != nil || len(pos) != want && !(len(pos) == 1 && what == "super") {
-		f.Usage()
-		return exitUsage
+	var n uint64
+	if want == 3 {
+		var err error
+		if len(pos) == 3 {
+			n, err = strconv.ParseUint(pos[2], 0, 64)
+		}
+		if len(pos) < 3 || err != nil {
+			return misused(f, what+" needs a number")
+		}
 	}
 	d, err := disk.OpenFile(pos[0], disk.FileOptions{ReadOnly: true})
 	if err != nil {

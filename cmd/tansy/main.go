@@ -63,24 +63,34 @@ func usage(w io.Writer) {
 // newFlags makes the flag set of a sub-command; synopsis and examples frame the list of flags.
 func newFlags(name, synopsis, examples string) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.SetOutput(io.Discard) // parse says what is wrong, and how to get help
 	f.Usage = func() {
-		fmt.Fprintf(f.Output(), "usage: tansy %s %s\n\nflags:\n", name, synopsis)
-		f.PrintDefaults()
-		fmt.Fprintf(f.Output(), "\nexamples:\n%s", examples)
+		f.SetOutput(os.Stdout)
+		fmt.Printf("usage: tansy %s %s\n", name, synopsis)
+		flags := false
+		f.VisitAll(func(*flag.Flag) { flags = true })
+		if flags {
+			fmt.Print("\nflags:\n")
+			f.PrintDefaults()
+		}
+		fmt.Printf("\nexamples:\n%s", examples)
 	}
 	return f
 }
 
-// parse parses args, flags before or after the positional ones. done means that
-// the command ends now, with that exit code.
-func parse(f *flag.FlagSet, args []string, positional int) (pos []string, code int, done bool) {
+// parse parses args, flags before or after the positional ones, of which there
+// are low to high. done means that the command ends now, with that exit code.
+func parse(f *flag.FlagSet, args []string, low, high int) (pos []string, code int, done bool) {
+	usage := f.Usage
+	f.Usage = func() {} // Parse calls it on every error
 	for {
 		err := f.Parse(args)
 		if errors.Is(err, flag.ErrHelp) {
+			usage()
 			return nil, exitOK, true
 		}
 		if err != nil {
-			return nil, exitUsage, true
+			return nil, misused(f, err.Error()), true
 		}
 		args = f.Args()
 		if len(args) == 0 {
@@ -88,12 +98,19 @@ func parse(f *flag.FlagSet, args []string, positional int) (pos []string, code i
 		}
 		pos, args = append(pos, args[0]), args[1:]
 	}
-	if len(pos) != positional {
-		fmt.Fprintf(f.Output(), "tansy %s: %d arguments expected, %d given\n\n", f.Name(), positional, len(pos))
-		f.Usage()
-		return nil, exitUsage, true
+	switch {
+	case len(pos) < low:
+		return nil, misused(f, "an argument is missing"), true
+	case len(pos) > high:
+		return nil, misused(f, fmt.Sprintf("%q is one argument too many", pos[high])), true
 	}
 	return pos, exitOK, false
+}
+
+// misused tells what is wrong with the arguments of a sub-command.
+func misused(f *flag.FlagSet, what string) int {
+	fmt.Fprintf(os.Stderr, "tansy %s: %s\n`tansy %s --help` explains the command and shows examples.\n", f.Name(), what, f.Name())
+	return exitUsage
 }
 
 // fail prints the error of a sub-command and returns its exit code.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"time"
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
@@ -15,15 +18,19 @@ func mkfs(args []string) int {
 `)
 	var size byteSize
 	f.Var(&size, "size", "size of a new image file (required for one; a device's size is its own)")
-	log := byteSize(64 << 20)
-	f.Var(&log, "log-size", "size of the journal")
+	var log byteSize
+	f.Var(&log, "log-size", "size of the journal (default 64M, less on a small volume)")
 	inodes := f.Uint64("inodes", 0, "number of inodes (default: one for every 16 KiB)")
 	force := f.Bool("force", false, "make the volume even where something exists already")
-	pos, code, done := parse(f, args, 1)
+	pos, code, done := parse(f, args, 1, 1)
 	if done {
 		return code
 	}
 	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes}
+	if show := progress(time.Second); show != nil {
+		o.Progress = func(done, total uint64) { show("mkfs", done, total) }
+		defer fmt.Fprint(os.Stderr, clearLine)
+	}
 	if err := makeVolume(pos[0], uint64(size), *force, o); err != nil {
 		return fail("mkfs", err)
 	}
@@ -57,8 +64,11 @@ func makeVolume(path string, size uint64, force bool, o tansyfs.MkfsOptions) err
 func makeImage(path string, size uint64, o tansyfs.MkfsOptions) error {
 	tmp := path + ".new"
 	d, err := disk.CreateFile(tmp, size)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists: another run is making this volume, or was interrupted; in the latter case, remove it", tmp)
+	}
 	if err != nil {
-		return fmt.Errorf("%w (left by an interrupted run? remove it)", err)
+		return err
 	}
 	o.Zeroed = true
 	err = tansyfs.Mkfs(d, o)

@@ -30,6 +30,9 @@ const overhead = 64 << 20
 // collector runs (bytes).
 const slack = 20 << 20
 
+// minCache is the least block cache that is of any use.
+var minCache = byteSize(1 << 20)
+
 // drain is how long a stopping server waits for the requests in flight.
 const drain = 10 * time.Second
 
@@ -49,14 +52,24 @@ func serve(args []string) int {
 	logFormat := f.String("log", "text", "format of the log on standard error: text or json")
 	verbose := f.Bool("v", false, "log more")
 	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP (none by default; keep it on loopback)")
-	if _, code, done := parse(f, args, 0); done {
+	if _, code, done := parse(f, args, 0, 0); done {
 		return code
 	}
 	log, err := newLogger(*logFormat, *verbose)
 	if err != nil {
-		return fail("serve", err)
+		return misused(f, err.Error())
+	}
+	if cache < minCache {
+		return misused(f, "a cache of less than "+minCache.String()+" is too small")
 	}
 	debug.SetMemoryLimit(int64(cache) + overhead - slack)
+
+	// Listen first: a port in use should not cost a new volume, or a recovery.
+	l, err := net.Listen("tcp", *listen)
+	if err != nil {
+		return fail("serve", err)
+	}
+	defer l.Close()
 
 	if _, err := os.Stat(*volume); errors.Is(err, fs.ErrNotExist) {
 		if *readOnly {
@@ -67,13 +80,6 @@ func serve(args []string) int {
 		}
 		log.Info("made a new volume", "volume", *volume, "size", size.String())
 	}
-
-	// Listen first: a port in use should not cost a recovery.
-	l, err := net.Listen("tcp", *listen)
-	if err != nil {
-		return fail("serve", err)
-	}
-	defer l.Close()
 	d, err := disk.OpenFile(*volume, disk.FileOptions{ReadOnly: *readOnly})
 	if err != nil {
 		return fail("serve", err)
