@@ -194,7 +194,8 @@ func (t *Txn) Commit(stable bool) error {
 	return d.Commit(stable)
 }
 
-// Abort ends the transaction without effect. After the end it does nothing.
+// Abort ends the transaction without effect. What it has read may still be lost in a
+// crash. After the end it does nothing.
 func (t *Txn) Abort() {
 	if t.t != nil {
 		t.t.Abort()

@@ -232,12 +232,17 @@ module CommitM {
     t.s.tbl.Release(t.own, n);
     t.top := 0; t.seen := 0;
   }
-  // Ends the transaction without effect.
-  method Abort(t: Txn)
+  // Ends the transaction without effect. A reply that tells what it has read, if only that
+  // something is not there, may be sent when commit `need` is durable.
+  method Abort(t: Txn) returns (need: uint64)
     requires t.Inv()
     modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
-  { Drop(t, 0); }
+    ensures need == old(t.seen)
+  {
+    need := t.seen;
+    Drop(t, 0);
+  }
 
   // What the commit with number at did: it replaced exactly the objects written (w), and
   // found every object that the transaction held as the transaction had seen it.
@@ -332,7 +337,7 @@ module CommitM {
       t.buf.Sort();
       ghost var held := iset k | t.s.tbl.Holds(t.own, k);
       st, n := AppendAll(t, held);
-      if st != OK { Abort(t); return; }
+      if st != OK { need := Abort(t); return; }
       at := n as int;
       if !stable { n := 0; }
     } else {

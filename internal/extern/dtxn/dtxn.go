@@ -115,8 +115,14 @@ func (s *System) committed(b uint64) ([]byte, error) {
 }
 
 // Free returns the number of clear bits that may be handed out (free blocks or
-// inodes), as committed.
-func (s *System) Free(which uint64) (uint64, error) { return s.alloc[which].count() }
+// inodes), as committed and durable.
+func (s *System) Free(which uint64) (uint64, error) {
+	n, err := s.alloc[which].count()
+	if err == nil {
+		err = s.Flush()
+	}
+	return n, err
+}
 
 // Flush makes everything committed so far durable.
 func (s *System) Flush() error {
@@ -221,11 +227,11 @@ func (t *Txn) attempt(stable bool, f func(*Txn) error) (err error) {
 	if err == nil {
 		return t.Commit(stable)
 	}
-	seen := t.t.Seen
-	if t.failed != nil {
-		seen = 0 // the error is ours, and tells nothing about the objects
+	ours := t.failed != nil // then it tells nothing about the objects
+	seen := t.abort()
+	if ours {
+		return err
 	}
-	t.Abort()
 	if lost := t.s.await(seen); lost != nil {
 		return lost
 	}
@@ -284,10 +290,15 @@ func (t *Txn) end(wrote bool) {
 	t.failed = nil
 }
 
-// Abort ends the transaction without effect.
-func (t *Txn) Abort() {
-	commitm.Companion_Default___.Abort(t.t)
+// Abort ends the transaction without effect. It does not wait for what was read to
+// be durable.
+func (t *Txn) Abort() { t.abort() }
+
+// abort returns the commit that has to be durable before anybody is told what was read.
+func (t *Txn) abort() (need uint64) {
+	need = commitm.Companion_Default___.Abort(t.t)
 	t.end(false)
+	return need
 }
 
 // Commit ends the transaction: all its writes take effect at once, or none when it

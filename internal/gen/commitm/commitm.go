@@ -197,8 +197,12 @@ func (_this *CompanionStruct_Default___) Drop(t *txnm.Txn, n uint64) {
 	t.Top = uint64(0)
 	t.Seen = uint64(0)
 }
-func (_this *CompanionStruct_Default___) Abort(t *txnm.Txn) {
+func (_this *CompanionStruct_Default___) Abort(t *txnm.Txn) uint64 {
+	var need uint64 = 0
+	var _ = need
+	need = t.Seen
 	Companion_Default___.Drop(t, uint64(0))
+	return need
 }
 func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64, bool, uint64) {
 	var st uint32 = 0
@@ -324,7 +328,10 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 		st = _out170
 		_132_n = _out171
 		if st != txnm.Companion_Default___.OK() {
-			Companion_Default___.Abort(t)
+			var _out172 uint64
+			var _ = _out172
+			_out172 = Companion_Default___.Abort(t)
+			need = _out172
 			return st, need
 		}
 		if !stable {
@@ -344,20 +351,20 @@ func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32
 	var _ = st
 	var _133_need uint64 = 0
 	var _ = _133_need
-	var _out172 uint32
-	var _ = _out172
-	var _out173 uint64
+	var _out173 uint32
 	var _ = _out173
-	_out172, _out173 = Companion_Default___.Finish(t, stable)
-	st = _out172
-	_133_need = _out173
+	var _out174 uint64
+	var _ = _out174
+	_out173, _out174 = Companion_Default___.Finish(t, stable)
+	st = _out173
+	_133_need = _out174
 	if st == txnm.Companion_Default___.OK() && _133_need > uint64(0) {
 		var _134_ok bool
 		var _ = _134_ok
-		var _out174 bool
-		var _ = _out174
-		_out174 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _133_need)
-		_134_ok = _out174
+		var _out175 bool
+		var _ = _out175
+		_out175 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _133_need)
+		_134_ok = _out175
 		if !_134_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}

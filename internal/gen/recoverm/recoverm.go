@@ -68,34 +68,34 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = y
 	var _342_s uint64
 	var _ = _342_s
-	var _out373 uint64
-	var _ = _out373
-	_out373 = ring.Companion_Default___.SlotOf(pos, nr)
-	_342_s = _out373
+	var _out374 uint64
+	var _ = _out374
+	_out374 = ring.Companion_Default___.SlotOf(pos, nr)
+	_342_s = _out374
 	var _343_k uint64
 	var _ = _343_k
 	_343_k = n
 	if _343_k > nr-_342_s {
 		_343_k = nr - _342_s
 	}
-	var _out374 bool
-	var _ = _out374
-	var _out375 *ddisk.BList
+	var _out375 bool
 	var _ = _out375
-	_out374, _out375 = d.ReadRun(at+uint64(1)+nd+_342_s, _343_k)
-	io = _out374
-	x = _out375
+	var _out376 *ddisk.BList
+	var _ = _out376
+	_out375, _out376 = d.ReadRun(at+uint64(1)+nd+_342_s, _343_k)
+	io = _out375
+	x = _out376
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out376 bool
-	var _ = _out376
-	var _out377 *ddisk.BList
+	var _out377 bool
 	var _ = _out377
-	_out376, _out377 = d.ReadRun(at+uint64(1)+nd, n-_343_k)
-	io = _out376
-	y = _out377
+	var _out378 *ddisk.BList
+	var _ = _out378
+	_out377, _out378 = d.ReadRun(at+uint64(1)+nd, n-_343_k)
+	io = _out377
+	y = _out378
 	if !io {
 		return io, x, y
 	}
@@ -109,58 +109,58 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	gm = (*dlog.BMap)(nil)
 	var _344_s uint64
 	var _ = _344_s
-	var _out378 uint64
-	var _ = _out378
-	_out378 = ring.Companion_Default___.SlotOf(q, nd)
-	_344_s = _out378
+	var _out379 uint64
+	var _ = _out379
+	_out379 = ring.Companion_Default___.SlotOf(q, nd)
+	_344_s = _out379
 	var _345_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _345_b
-	var _out379 bool
-	var _ = _out379
-	var _out380 *dbytes.Blk
+	var _out380 bool
 	var _ = _out380
-	_out379, _out380 = d.Read(at + uint64(1) + _344_s)
-	io = _out379
-	_345_b = _out380
+	var _out381 *dbytes.Blk
+	var _ = _out381
+	_out380, _out381 = d.Read(at + uint64(1) + _344_s)
+	io = _out380
+	_345_b = _out381
 	if !io {
 		return io, gm
 	}
 	var _346_r *dlog.DescR
 	var _ = _346_r
-	var _out381 *dlog.DescR
-	var _ = _out381
-	_out381 = dlog.Parse(_345_b)
-	_346_r = _out381
+	var _out382 *dlog.DescR
+	var _ = _out382
+	_out382 = dlog.Parse(_345_b)
+	_346_r = _out382
 	if _346_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
 	var _347_q2 uint64
 	var _ = _347_q2
-	var _out382 uint64
-	var _ = _out382
-	_out382 = _346_r.Sq()
-	_347_q2 = _out382
-	var _348_pos uint64
-	var _ = _348_pos
 	var _out383 uint64
 	var _ = _out383
-	_out383 = _346_r.Pos()
-	_348_pos = _out383
-	var _349_n uint64
-	var _ = _349_n
+	_out383 = _346_r.Sq()
+	_347_q2 = _out383
+	var _348_pos uint64
+	var _ = _348_pos
 	var _out384 uint64
 	var _ = _out384
-	_out384 = _346_r.N()
-	_349_n = _out384
+	_out384 = _346_r.Pos()
+	_348_pos = _out384
+	var _349_n uint64
+	var _ = _349_n
+	var _out385 uint64
+	var _ = _out385
+	_out385 = _346_r.N()
+	_349_n = _out385
 	if _347_q2 != q || _348_pos >= uint64(2305843009213693952) || _349_n > uint64(500) {
 		return io, gm
 	}
 	var _350_inside bool
 	var _ = _350_inside
-	var _out385 bool
-	var _ = _out385
-	_out385 = Companion_Default___.AddrsIn(_346_r, _349_n, at+uint64(1)+nd+nr, sz)
-	_350_inside = _out385
+	var _out386 bool
+	var _ = _out386
+	_out386 = Companion_Default___.AddrsIn(_346_r, _349_n, at+uint64(1)+nd+nr, sz)
+	_350_inside = _out386
 	if !_350_inside {
 		return io, gm
 	}
@@ -168,32 +168,32 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _351_x
 	var _352_y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _352_y
-	var _out386 bool
-	var _ = _out386
-	var _out387 *ddisk.BList
+	var _out387 bool
 	var _ = _out387
 	var _out388 *ddisk.BList
 	var _ = _out388
-	_out386, _out387, _out388 = Companion_Default___.ReadGroup(d, at, nd, nr, _348_pos, _349_n)
-	io = _out386
-	_351_x = _out387
-	_352_y = _out388
+	var _out389 *ddisk.BList
+	var _ = _out389
+	_out387, _out388, _out389 = Companion_Default___.ReadGroup(d, at, nd, nr, _348_pos, _349_n)
+	io = _out387
+	_351_x = _out388
+	_352_y = _out389
 	if !io {
 		return io, gm
 	}
 	var _353_ok bool
 	var _ = _353_ok
-	var _out389 bool
-	var _ = _out389
-	_out389 = seal.Check(_346_r, _351_x, _352_y)
-	_353_ok = _out389
+	var _out390 bool
+	var _ = _out390
+	_out390 = seal.Check(_346_r, _351_x, _352_y)
+	_353_ok = _out390
 	if !_353_ok {
 		return io, gm
 	}
-	var _out390 *dlog.BMap
-	var _ = _out390
-	_out390 = Companion_Default___.GroupMap(_346_r, _349_n, _351_x, _352_y)
-	gm = _out390
+	var _out391 *dlog.BMap
+	var _ = _out391
+	_out391 = Companion_Default___.GroupMap(_346_r, _349_n, _351_x, _352_y)
+	gm = _out391
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, lo uint64, hi uint64) bool {
@@ -205,10 +205,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, lo uin
 	for _354_i < n {
 		var _355_a uint64
 		var _ = _355_a
-		var _out391 uint64
-		var _ = _out391
-		_out391 = r.Addr(_354_i)
-		_355_a = _out391
+		var _out392 uint64
+		var _ = _out392
+		_out392 = r.Addr(_354_i)
+		_355_a = _out392
 		if _355_a < lo || _355_a >= hi {
 			ok = false
 			return ok
@@ -222,38 +222,38 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, lo uin
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out392 *dlog.BMap
-	var _ = _out392
-	_out392 = dlog.NewBMap()
-	gm = _out392
+	var _out393 *dlog.BMap
+	var _ = _out393
+	_out393 = dlog.NewBMap()
+	gm = _out393
 	var _356_k uint64
 	var _ = _356_k
-	var _out393 uint64
-	var _ = _out393
-	_out393 = x.Len()
-	_356_k = _out393
+	var _out394 uint64
+	var _ = _out394
+	_out394 = x.Len()
+	_356_k = _out394
 	var _357_i uint64
 	var _ = _357_i
 	_357_i = uint64(0)
 	for _357_i < n {
 		var _358_a uint64
 		var _ = _358_a
-		var _out394 uint64
-		var _ = _out394
-		_out394 = r.Addr(_357_i)
-		_358_a = _out394
+		var _out395 uint64
+		var _ = _out395
+		_out395 = r.Addr(_357_i)
+		_358_a = _out395
 		var _359_b *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _359_b
 		if _357_i < _356_k {
-			var _out395 *dbytes.Blk
-			var _ = _out395
-			_out395 = x.BlkAt(_357_i)
-			_359_b = _out395
-		} else {
 			var _out396 *dbytes.Blk
 			var _ = _out396
-			_out396 = y.BlkAt(_357_i - _356_k)
+			_out396 = x.BlkAt(_357_i)
 			_359_b = _out396
+		} else {
+			var _out397 *dbytes.Blk
+			var _ = _out397
+			_out397 = y.BlkAt(_357_i - _356_k)
+			_359_b = _out397
 		}
 		gm.Put(_358_a, _359_b)
 		_357_i = _357_i + uint64(1)
@@ -267,10 +267,10 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out397 *dlog.BMap
-	var _ = _out397
-	_out397 = dlog.NewBMap()
-	mm = _out397
+	var _out398 *dlog.BMap
+	var _ = _out398
+	_out398 = dlog.NewBMap()
+	mm = _out398
 	i = uint64(0)
 	io = true
 	var _360_done bool
@@ -283,13 +283,13 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 		}
 		var _361_gm *dlog.BMap = (*dlog.BMap)(nil)
 		var _ = _361_gm
-		var _out398 bool
-		var _ = _out398
-		var _out399 *dlog.BMap
+		var _out399 bool
 		var _ = _out399
-		_out398, _out399 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out398
-		_361_gm = _out399
+		var _out400 *dlog.BMap
+		var _ = _out400
+		_out399, _out400 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out399
+		_361_gm = _out400
 		if !io {
 			return io, mm, i
 		}
@@ -307,16 +307,16 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 	var _ = io
 	var _362_l *ddisk.BList
 	var _ = _362_l
-	var _out400 *ddisk.BList
-	var _ = _out400
-	_out400 = mm.Sorted()
-	_362_l = _out400
+	var _out401 *ddisk.BList
+	var _ = _out401
+	_out401 = mm.Sorted()
+	_362_l = _out401
 	var _363_n uint64
 	var _ = _363_n
-	var _out401 uint64
-	var _ = _out401
-	_out401 = _362_l.Len()
-	_363_n = _out401
+	var _out402 uint64
+	var _ = _out402
+	_out402 = _362_l.Len()
+	_363_n = _out402
 	var _364_k uint64
 	var _ = _364_k
 	_364_k = uint64(0)
@@ -325,26 +325,26 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 		var _ = _365_a
 		var _366_m uint64
 		var _ = _366_m
-		var _out402 uint64
-		var _ = _out402
 		var _out403 uint64
 		var _ = _out403
-		_out402, _out403 = journalm.Companion_Default___.Adjacent(_362_l, _364_k)
-		_365_a = _out402
-		_366_m = _out403
-		var _out404 bool
+		var _out404 uint64
 		var _ = _out404
-		_out404 = d.WriteRun(_365_a, _362_l, _364_k, _366_m)
-		io = _out404
+		_out403, _out404 = journalm.Companion_Default___.Adjacent(_362_l, _364_k)
+		_365_a = _out403
+		_366_m = _out404
+		var _out405 bool
+		var _ = _out405
+		_out405 = d.WriteRun(_365_a, _362_l, _364_k, _366_m)
+		io = _out405
 		if !io {
 			return io
 		}
 		_364_k = _364_k + _366_m
 	}
-	var _out405 bool
-	var _ = _out405
-	_out405 = d.Barrier()
-	io = _out405
+	var _out406 bool
+	var _ = _out406
+	_out406 = d.Barrier()
+	io = _out406
 	if !io {
 		return io
 	}
@@ -355,21 +355,21 @@ func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal
 	var _ = io
 	var _367_nb *dbytes.Blk
 	var _ = _367_nb
-	var _out406 *dbytes.Blk
-	var _ = _out406
-	_out406 = seal.EncHdr(q)
-	_367_nb = _out406
-	var _out407 bool
+	var _out407 *dbytes.Blk
 	var _ = _out407
-	_out407 = d.WriteSector(at, _367_nb)
-	io = _out407
+	_out407 = seal.EncHdr(q)
+	_367_nb = _out407
+	var _out408 bool
+	var _ = _out408
+	_out408 = d.WriteSector(at, _367_nb)
+	io = _out408
 	if !io {
 		return io
 	}
-	var _out408 bool
-	var _ = _out408
-	_out408 = d.Barrier()
-	io = _out408
+	var _out409 bool
+	var _ = _out409
+	_out409 = d.Barrier()
+	io = _out409
 	if !io {
 		return io
 	}
@@ -383,19 +383,19 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	j = (*journalm.Journal)(nil)
 	var _368_sz uint64
 	var _ = _368_sz
-	var _out409 uint64
-	var _ = _out409
-	_out409 = d.Size()
-	_368_sz = _out409
+	var _out410 uint64
+	var _ = _out410
+	_out410 = d.Size()
+	_368_sz = _out410
 	var _369_hb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _369_hb
-	var _out410 bool
-	var _ = _out410
-	var _out411 *dbytes.Blk
+	var _out411 bool
 	var _ = _out411
-	_out410, _out411 = d.Read(at)
-	io = _out410
-	_369_hb = _out411
+	var _out412 *dbytes.Blk
+	var _ = _out412
+	_out411, _out412 = d.Read(at)
+	io = _out411
+	_369_hb = _out412
 	if !io {
 		return io, j
 	}
@@ -403,13 +403,13 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _370_hok
 	var _371_h uint64
 	var _ = _371_h
-	var _out412 bool
-	var _ = _out412
-	var _out413 uint64
+	var _out413 bool
 	var _ = _out413
-	_out412, _out413 = seal.DecHdr(_369_hb)
-	_370_hok = _out412
-	_371_h = _out413
+	var _out414 uint64
+	var _ = _out414
+	_out413, _out414 = seal.DecHdr(_369_hb)
+	_370_hok = _out413
+	_371_h = _out414
 	if !_370_hok || _371_h >= uint64(1152921504606846976) {
 		return io, j
 	}
@@ -417,30 +417,30 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _372_mm
 	var _373_i uint64 = 0
 	var _ = _373_i
-	var _out414 bool
-	var _ = _out414
-	var _out415 *dlog.BMap
+	var _out415 bool
 	var _ = _out415
-	var _out416 uint64
+	var _out416 *dlog.BMap
 	var _ = _out416
-	_out414, _out415, _out416 = Companion_Default___.Scan(d, seal, _371_h, at, nd, nr, _368_sz)
-	io = _out414
-	_372_mm = _out415
-	_373_i = _out416
-	if !io {
-		return io, j
-	}
-	var _out417 bool
+	var _out417 uint64
 	var _ = _out417
-	_out417 = Companion_Default___.InstallAll(d, _372_mm)
-	io = _out417
+	_out415, _out416, _out417 = Companion_Default___.Scan(d, seal, _371_h, at, nd, nr, _368_sz)
+	io = _out415
+	_372_mm = _out416
+	_373_i = _out417
 	if !io {
 		return io, j
 	}
 	var _out418 bool
 	var _ = _out418
-	_out418 = Companion_Default___.WriteHdr(d, seal, at, _371_h+_373_i+uint64(1))
+	_out418 = Companion_Default___.InstallAll(d, _372_mm)
 	io = _out418
+	if !io {
+		return io, j
+	}
+	var _out419 bool
+	var _ = _out419
+	_out419 = Companion_Default___.WriteHdr(d, seal, at, _371_h+_373_i+uint64(1))
+	io = _out419
 	if !io {
 		return io, j
 	}
@@ -455,21 +455,21 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var _374_nb *dbytes.Blk
 	var _ = _374_nb
-	var _out419 *dbytes.Blk
-	var _ = _out419
-	_out419 = seal.EncHdr(uint64(1))
-	_374_nb = _out419
-	var _out420 bool
+	var _out420 *dbytes.Blk
 	var _ = _out420
-	_out420 = d.Write(at, _374_nb)
-	io = _out420
+	_out420 = seal.EncHdr(uint64(1))
+	_374_nb = _out420
+	var _out421 bool
+	var _ = _out421
+	_out421 = d.Write(at, _374_nb)
+	io = _out421
 	if !io {
 		return io
 	}
-	var _out421 bool
-	var _ = _out421
-	_out421 = d.Barrier()
-	io = _out421
+	var _out422 bool
+	var _ = _out422
+	_out422 = d.Barrier()
+	io = _out422
 	if !io {
 		return io
 	}
