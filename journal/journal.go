@@ -160,12 +160,6 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
 	}
-	// A process that died may have left writes that can be read, but are not durable.
-	// Recovery assumes that there are none: what it finds in the log must still be
-	// there if it is cut short with half of it written home.
-	if err := d.Barrier(); err != nil {
-		return nil, fmt.Errorf("journal: recovery: %w", err)
-	}
 	dd := ddisk.New(d)
 	stop := reportProgress(dd, o.Log)
 	defer stop()

@@ -263,8 +263,47 @@ module RecoverM {
     assert HomeOf(p, d.cur) == HomeOf(p, c2);
     InitFull(p, d.poss, d.cur, q as int, v, seal.signed);
   }
-  // Opens the volume. d.cur recovers to v; null = a device error, or a log header that is none.
-  method Recover(d: Disk, seal: Seal, mu: Mutex, cache: Cache, at: uint64, nd: uint64, nr: uint64, maxPin: uint64, instAt: uint64, ghost v: St) returns (io: bool, j: Journal?)
+  // Opens the volume: any state of the device that a crash may leave, also of the process
+  // alone, which may leave writes that can be read and are not durable: hence the barrier,
+  // without which a crash of the machine might take away in the middle of the replay what
+  // the replay has found. The volume recovers to one of the states vs0[lb0..]. !io = a
+  // device error, null = a log header that is none.
+  method Recover(d: Disk, seal: Seal, mu: Mutex, cache: Cache, at: uint64, nd: uint64, nr: uint64, maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int) returns (io: bool, j: Journal?)
+    requires at < 0x1_0000_0000 && 2 <= nd < 0x1_0000_0000 && 1000 <= nr < 0x1_0000_0000 && maxPin < 0x1_0000_0000
+    requires var p := Geo(at as int, nd as int, nr as int, seal.key); d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
+    requires cache.m == map[]
+    modifies d
+    ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lph == 0 && j.g.ip == 0
+    ensures j != null ==> exists n :: lb0 <= n < |vs0| && j.vs == [vs0[n]]
+    ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr
+    ensures j != null ==> fresh(j) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.inm) && fresh(j.repr)
+    ensures d.Valid()
+  {
+    ghost var p := Geo(at as int, nd as int, nr as int, seal.key);
+    j := null;
+    io := d.Barrier(set a | 0 <= a < |d.cur|);
+    if !io { return; }
+    assert CrashImg(d.poss, d.cur);
+    ghost var n := Recovers(p, d.cur, vs0, lb0, seal.signed);
+    ghost var v := vs0[n];
+    forall s | CrashImg(d.poss, s) ensures s in OkSet(p, [v], 0, seal.signed) {
+      forall a | 0 <= a < |s| ensures s[a] == d.cur[a] { assert s[a] in d.poss[a]; }
+      assert s == d.cur;
+      reveal OkSet();
+      assert RecOK(p, s, [v][0], seal.signed);
+    }
+    d.SetOk(OkSet(p, [v], 0, seal.signed));
+    io, j := Replay(d, seal, mu, cache, at, nd, nr, maxPin, instAt, v);
+  }
+  ghost method Recovers(p: Geo, s: Img, vs: seq<St>, lb: int, sg: set<Rec>) returns (n: int)
+    requires 0 <= lb && s in OkSet(p, vs, lb, sg)
+    ensures lb <= n < |vs| && RecOK(p, s, vs[n], sg)
+  {
+    reveal OkSet();
+    n :| lb <= n < |vs| && RecOK(p, s, vs[n], sg);
+  }
+  // Recovery of a device that is at rest. d.cur recovers to v.
+  method Replay(d: Disk, seal: Seal, mu: Mutex, cache: Cache, at: uint64, nd: uint64, nr: uint64, maxPin: uint64, instAt: uint64, ghost v: St) returns (io: bool, j: Journal?)
     requires at < 0x1_0000_0000 && 2 <= nd < 0x1_0000_0000 && 1000 <= nr < 0x1_0000_0000 && maxPin < 0x1_0000_0000
     requires var p := Geo(at as int, nd as int, nr as int, seal.key); Fit(d, p) && RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed)
     requires cache.m == map[]

@@ -35,9 +35,10 @@ MUTANTS = [
     ("journal", "acknowledged: commits after the group", "lb := cl; nlb := ncl;", "lb := cl; nlb := nvs;", "*Journal.FinishFields"),
     ("recover", "recovery: seal not checked", "    if !ok { return; }\n    gm :=", "    gm :=", "*ReadAt"),
     ("recover", "recovery: addresses not checked", "    if !inside { return; }\n", "", "*ReadAt"),
-    ("recover", "recovery: a torn group's number is used again", "io := WriteHdr(d, seal, at, h + i + 1,", "io := WriteHdr(d, seal, at, h + i,", "*Recover"),
+    ("recover", "recovery: a torn group's number is used again", "io := WriteHdr(d, seal, at, h + i + 1,", "io := WriteHdr(d, seal, at, h + i,", "*Replay"),
     ("recover", "recovery: no barrier before the header", "    io := d.Barrier(set a | 0 <= a < |d.cur|);\n    if !io { return; }\n    forall a | Home(p)", "    forall a | Home(p)", "*InstallAll"),
     ("recover", "recovery: no barrier after the header", "    if !io { return; }\n    io := d.Barrier(set a | 0 <= a < |d.cur|);\n    if !io { return; }\n    assert HomeOf(p, d.cur) == HomeOf(p, c2);", "    if !io { return; }\n    assert HomeOf(p, d.cur) == HomeOf(p, c2);", "*WriteHdr"),
+    ("recover", "recovery: no barrier before the scan", "    io := d.Barrier(set a | 0 <= a < |d.cur|);\n    if !io { return; }\n    assert CrashImg", "    io := true;\n    assert CrashImg", "*.Recover"),
     ("recover", "mkfs: no barrier", "    io := d.Barrier({at as int});\n", "", "*Format"),
     ("threads", "acknowledged without waiting", "      ok := j.IsDurable(n);\n      failed", "      ok := true;\n      failed", "*WaitDurable"),
     ("threads", "descriptor not written", "    if ok { LYield(j); ok := j.LogWriteDesc(); }\n", "", "*LogGroup"),
@@ -47,7 +48,7 @@ MUTANTS = [
     # the contracts must not contradict themselves: false must not follow
     ("journal", "vacuity: append", "      return AOk, nvs;", "      assert false; return AOk, nvs;", "*Journal.Append"),
     ("journal", "vacuity: log write", "      LogWroteI(i as int, n as int, ok);\n", "      LogWroteI(i as int, n as int, ok); assert ok ==> false;\n", "*Journal.LogWrite"),
-    ("recover", "vacuity: recovery", "    j := new Journal", "    assert false; j := new Journal", "*Recover"),
+    ("recover", "vacuity: recovery", "    j := new Journal", "    assert false; j := new Journal", "*Replay"),
     ("threads", "vacuity: logger", "if ok { j.FinishCommit(); }", "if ok { j.FinishCommit(); assert false; }", "*LogGroup"),
     ("threads", "vacuity: installer", "    j.FinishInstall();\n", "    j.FinishInstall(); assert false;\n", "*.Install"),
 ]

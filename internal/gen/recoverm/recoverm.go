@@ -381,21 +381,43 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _368_sz uint64
-	var _ = _368_sz
-	var _out410 uint64
+	var _out410 bool
 	var _ = _out410
-	_out410 = d.Size()
-	_368_sz = _out410
-	var _369_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _369_hb
+	_out410 = d.Barrier()
+	io = _out410
+	if !io {
+		return io, j
+	}
 	var _out411 bool
 	var _ = _out411
-	var _out412 *dbytes.Blk
+	var _out412 *journalm.Journal
 	var _ = _out412
-	_out411, _out412 = d.Read(at)
+	_out411, _out412 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, maxPin, instAt)
 	io = _out411
-	_369_hb = _out412
+	j = _out412
+	return io, j
+}
+func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
+	var io bool = false
+	var _ = io
+	var j *journalm.Journal = (*journalm.Journal)(nil)
+	var _ = j
+	j = (*journalm.Journal)(nil)
+	var _368_sz uint64
+	var _ = _368_sz
+	var _out413 uint64
+	var _ = _out413
+	_out413 = d.Size()
+	_368_sz = _out413
+	var _369_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _369_hb
+	var _out414 bool
+	var _ = _out414
+	var _out415 *dbytes.Blk
+	var _ = _out415
+	_out414, _out415 = d.Read(at)
+	io = _out414
+	_369_hb = _out415
 	if !io {
 		return io, j
 	}
@@ -403,13 +425,13 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _370_hok
 	var _371_h uint64
 	var _ = _371_h
-	var _out413 bool
-	var _ = _out413
-	var _out414 uint64
-	var _ = _out414
-	_out413, _out414 = seal.DecHdr(_369_hb)
-	_370_hok = _out413
-	_371_h = _out414
+	var _out416 bool
+	var _ = _out416
+	var _out417 uint64
+	var _ = _out417
+	_out416, _out417 = seal.DecHdr(_369_hb)
+	_370_hok = _out416
+	_371_h = _out417
 	if !_370_hok || _371_h >= uint64(1152921504606846976) {
 		return io, j
 	}
@@ -417,30 +439,30 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _372_mm
 	var _373_i uint64 = 0
 	var _ = _373_i
-	var _out415 bool
-	var _ = _out415
-	var _out416 *dlog.BMap
-	var _ = _out416
-	var _out417 uint64
-	var _ = _out417
-	_out415, _out416, _out417 = Companion_Default___.Scan(d, seal, _371_h, at, nd, nr, _368_sz)
-	io = _out415
-	_372_mm = _out416
-	_373_i = _out417
-	if !io {
-		return io, j
-	}
 	var _out418 bool
 	var _ = _out418
-	_out418 = Companion_Default___.InstallAll(d, _372_mm)
+	var _out419 *dlog.BMap
+	var _ = _out419
+	var _out420 uint64
+	var _ = _out420
+	_out418, _out419, _out420 = Companion_Default___.Scan(d, seal, _371_h, at, nd, nr, _368_sz)
 	io = _out418
+	_372_mm = _out419
+	_373_i = _out420
 	if !io {
 		return io, j
 	}
-	var _out419 bool
-	var _ = _out419
-	_out419 = Companion_Default___.WriteHdr(d, seal, at, _371_h+_373_i+uint64(1))
-	io = _out419
+	var _out421 bool
+	var _ = _out421
+	_out421 = Companion_Default___.InstallAll(d, _372_mm)
+	io = _out421
+	if !io {
+		return io, j
+	}
+	var _out422 bool
+	var _ = _out422
+	_out422 = Companion_Default___.WriteHdr(d, seal, at, _371_h+_373_i+uint64(1))
+	io = _out422
 	if !io {
 		return io, j
 	}
@@ -455,21 +477,21 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var _374_nb *dbytes.Blk
 	var _ = _374_nb
-	var _out420 *dbytes.Blk
-	var _ = _out420
-	_out420 = seal.EncHdr(uint64(1))
-	_374_nb = _out420
-	var _out421 bool
-	var _ = _out421
-	_out421 = d.Write(at, _374_nb)
-	io = _out421
+	var _out423 *dbytes.Blk
+	var _ = _out423
+	_out423 = seal.EncHdr(uint64(1))
+	_374_nb = _out423
+	var _out424 bool
+	var _ = _out424
+	_out424 = d.Write(at, _374_nb)
+	io = _out424
 	if !io {
 		return io
 	}
-	var _out422 bool
-	var _ = _out422
-	_out422 = d.Barrier()
-	io = _out422
+	var _out425 bool
+	var _ = _out425
+	_out425 = d.Barrier()
+	io = _out425
 	if !io {
 		return io
 	}
