@@ -117,7 +117,7 @@ func recovered(t *testing.T, d disk.Disk, p Params) [homeBlocks]uint64 {
 // Every crash leaves a prefix of the history with all that was acknowledged; so does
 // a crash within the recovery, and the same prefix.
 func TestCrash(t *testing.T) {
-	for seed := int64(1); seed <= 6; seed++ {
+	for seed := int64(1); seed <= 8/few; seed++ {
 		testCrash(t, seed)
 	}
 }
@@ -156,14 +156,14 @@ func testCrash(t *testing.T, seed int64) {
 				lo = a.n
 			}
 		}
-		for img := range d.At(n).Crashes(4, uint64(seed)+n, true) {
+		for img := range d.At(n).Crashes(3, uint64(seed)+n, true) {
 			img.Record()
 			s := recovered(t, img, small)
 			got := h.prefix(s, lo)
 			if got < 0 {
 				t.Fatalf("seed %d: crash after operation %d: recovered %v, which is no prefix from %d commits on", seed, n, s, lo)
 			}
-			again := img.At(r.Uint64N(img.Ops()+1)).Crash(disk.RandomChoice(r, true))
+			again := img.At(r.Uint64N(img.Ops() + 1)).Crash(disk.RandomChoice(r, true))
 			if s2 := recovered(t, again, small); s2 != s {
 				t.Fatalf("seed %d: crash after operation %d: %v after a recovery that crashed, %v without", seed, n, s2, s)
 			}
@@ -175,7 +175,7 @@ func testCrash(t *testing.T, seed int64) {
 // writing one number to its own blocks, which always agree.
 func TestCrashLives(t *testing.T) {
 	const clients, per = 4, 5
-	for seed := int64(1); seed <= 12; seed++ {
+	for seed := int64(1); seed <= 12/few; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 0))
 		var d disk.Disk = formatted(t, small)
 		var last [clients]uint64
@@ -235,7 +235,7 @@ func TestCrashLives(t *testing.T) {
 // not there afterwards, and reads go on.
 func TestDeviceErrors(t *testing.T) {
 	boom := errors.New("boom")
-	for n := uint64(0); n < 120; n++ {
+	for n := uint64(0); n < 120; n += few {
 		r := rand.New(rand.NewPCG(uint64(int64(n)), 0))
 		h := newHistory(r, 25)
 		sim := formatted(t, small)

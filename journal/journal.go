@@ -59,7 +59,7 @@ func (p Params) Home() uint64 { return p.Start + 1 + p.Descs + p.Ring }
 
 // Limits on the memory for blocks that are committed, but not home yet.
 const (
-	maxPinned = 6000 // blocks logged and not being installed
+	maxPinned = 4096 // blocks logged and not being installed; as many again may be installing
 	installAt = 2048 // the installer starts at so many blocks
 )
 
