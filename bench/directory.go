@@ -41,7 +41,7 @@ func directory(b *bench) error {
 		grown = append(grown, d)
 		ms = append(ms, d.measureCreate, d.measureLookup)
 	}
-	v, err := b.inTurns(ms...)
+	v, err := b.inTurns(true, ms...)
 	if err != nil {
 		return err
 	}

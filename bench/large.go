@@ -54,7 +54,7 @@ func (l *largeFile) write() error {
 		}
 	}
 	// A local fsync for every piece takes long; a part of the file will do.
-	v, err := l.inTurns(l.writeLocal(l.chunks, l.chunks), counted(unstable), counted(fileSync), l.writeLocal(max(1, l.chunks/16), 1))
+	v, err := l.inTurns(false, l.writeLocal(l.chunks, l.chunks), counted(unstable), counted(fileSync), l.writeLocal(max(1, l.chunks/16), 1))
 	if err != nil {
 		return fmt.Errorf("write: %w", err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"runtime"
@@ -16,7 +15,11 @@ type table struct {
 }
 
 func (t *table) header(o options) {
-	fmt.Fprintf(t.out, "%d CPUs, median of %d rounds of %v\n\n", runtime.NumCPU(), o.rounds, o.duration)
+	pick := "median"
+	if o.best {
+		pick = "best"
+	}
+	fmt.Fprintf(t.out, "%d CPUs, %s of %d rounds of %v\n\n", runtime.NumCPU(), pick, o.rounds, o.duration)
 	fmt.Fprintf(t.out, "%-42s %14s %14s %7s %7s\n", "", "tansy", "floor", "ratio", "goal")
 }
 
@@ -76,8 +79,9 @@ func number(v float64) string {
 type measurement func(time.Duration) (float64, error)
 
 // inTurns repeats the measurements one after the other, so that a change of the
-// machine's mood hits all of them alike, and returns the median of each.
-func (b *bench) inTurns(ms ...measurement) ([]float64, error) {
+// machine's mood hits all of them alike, and returns the median of each or,
+// with -best, the best.
+func (b *bench) inTurns(lowerIsBetter bool, ms ...measurement) ([]float64, error) {
 	samples := make([][]float64, len(ms))
 	for range b.rounds {
 		for i, m := range ms {
@@ -88,22 +92,24 @@ func (b *bench) inTurns(ms ...measurement) ([]float64, error) {
 			samples[i] = append(samples[i], v)
 		}
 	}
-	medians := make([]float64, len(ms))
-	for i := range samples {
-		medians[i] = median(samples[i])
+	results := make([]float64, len(ms))
+	for i, s := range samples {
+		slices.Sort(s)
+		switch {
+		case !b.best:
+			results[i] = s[len(s)/2]
+		case lowerIsBetter:
+			results[i] = s[0]
+		default:
+			results[i] = s[len(s)-1]
+		}
 	}
-	return medians, nil
-}
-
-func median[T cmp.Ordered](v []T) T {
-	v = slices.Clone(v)
-	slices.Sort(v)
-	return v[len(v)/2]
+	return results, nil
 }
 
 // compare measures ours and floor in turns and prints the row.
 func (b *bench) compare(name, unit string, goal float64, ours, floor measurement) error {
-	v, err := b.inTurns(floor, ours)
+	v, err := b.inTurns(false, floor, ours)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
