@@ -16,6 +16,7 @@ type freer struct {
 	pending atomic.Bool // the list may hold something
 	kick    chan struct{}
 	quit    chan struct{}
+	end     sync.Once // closes quit
 	done    chan struct{}
 	mu      sync.Mutex // one step at a time
 }
@@ -74,7 +75,11 @@ func (f *freer) step() (more bool) {
 		st, more = opm.Companion_Default___.OrphanStep(t, f.v.dirs, freeStep)
 		return st
 	})
-	if err != nil {
+	switch {
+	case err == ErrJukebox: // others are in the way all the time: later
+		f.wake()
+		return false
+	case err != nil:
 		f.v.log.Error("freeing the blocks of removed files stops", "err", err)
 		return false
 	}
@@ -84,12 +89,12 @@ func (f *freer) step() (more bool) {
 	return more
 }
 
-// drain frees everything that waits, in the caller's time. freed is false when
-// there was nothing.
-func (f *freer) drain() (freed bool) {
-	for f.waiting() {
+// help frees some of what waits, in the caller's time: steps steps, if there is so
+// much. freed is false when there was nothing.
+func (f *freer) help(steps int) (freed bool) {
+	for more := true; more && steps > 0 && f.waiting(); steps-- {
 		freed = true
-		f.step()
+		more = f.step()
 	}
 	return freed
 }
@@ -102,10 +107,9 @@ func (f *freer) waiting() bool {
 	return f.pending.Load()
 }
 
+// close ends the background. It may be called again.
 func (f *freer) close() {
-	if f.quit != nil {
-		close(f.quit)
-	}
+	f.end.Do(func() { close(f.quit) })
 	<-f.done
 }
 

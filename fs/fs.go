@@ -36,6 +36,7 @@ type FS struct {
 	verifier uint64
 	free     *freer
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
+	failed   atomic.Bool // it was logged that the device failed
 	stop     func() error
 }
 
@@ -98,8 +99,9 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 		return ErrROFS
 	}
 	err := v.attempt(stable, readOnly, op)
-	if err == ErrNoSpc && v.free.drain() {
-		err = v.attempt(stable, readOnly, op) // what was waiting to be freed is free now
+	// What waits to be freed is space, too. Free more of it each time.
+	for steps := 8; err == ErrNoSpc && v.free.help(steps); steps *= 2 {
+		err = v.attempt(stable, readOnly, op)
 	}
 	return err
 }
@@ -122,6 +124,9 @@ func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 	case errors.Is(err, dtxn.ErrTooLarge):
 		return errTooLarge
 	case errors.Is(err, dtxn.ErrReadOnly):
+		if !v.failed.Swap(true) {
+			v.log.Error("the volume is read-only until it is served again", "err", err)
+		}
 		return ErrROFS
 	case errors.Is(err, dtxn.ErrConflict):
 		return ErrJukebox // others were in the way too often: the client tries again

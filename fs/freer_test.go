@@ -1,0 +1,45 @@
+package fs
+
+import "testing"
+
+// An operation that finds the volume full waits for as much space as it needs to be
+// freed, not for all that the freer has to do.
+func TestFullVolumeFreesWhatItNeeds(t *testing.T) {
+	v := newFS(t)
+	root := &Cred{}
+	make := func(name string) Handle {
+		t.Helper()
+		n, err := v.Create(root, v.Root(), []byte(name), Guarded, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.Handle
+	}
+	v.free.close() // from now on nothing is freed in the background
+	large := make("large")
+	data := [MaxIO]byte{}
+	for off := uint64(0); ; off += MaxIO {
+		_, _, _, err := v.Write(root, large, off, data[:], Unstable)
+		if err == ErrNoSpc {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := v.Remove(root, v.Root(), []byte("large")); err != nil {
+		t.Fatal(err)
+	}
+	small := make("small")
+	if n, _, _, err := v.Write(root, small, 0, data[:], Unstable); err != nil || n != MaxIO {
+		t.Fatalf("%d bytes written: %v", n, err)
+	}
+	if !v.free.waiting() {
+		t.Error("one write had to wait until all was freed")
+	}
+	for off := uint64(0); off < 70*MaxIO; off += MaxIO { // nearly all there is
+		if _, _, _, err := v.Write(root, small, off, data[:], Unstable); err != nil {
+			t.Fatalf("at %d: %v", off, err)
+		}
+	}
+}
