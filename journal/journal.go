@@ -257,6 +257,9 @@ func (j *Journal) Failure() error {
 	return ErrReadOnly
 }
 
+// ReadFailure is the error of the last read of the device that failed, or nil.
+func (j *Journal) ReadFailure() error { return j.d.ReadErr() }
+
 // Read copies the latest committed contents of block a to buf (disk.BlockSize bytes).
 func (j *Journal) Read(a uint64, buf []byte) error {
 	if j.closed.Load() {

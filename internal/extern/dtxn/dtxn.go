@@ -50,8 +50,14 @@ func (s *System) status(st uint32) error {
 	case 4:
 		return fmt.Errorf("%w: %w", ErrReadOnly, s.j.Failure())
 	}
+	if err := s.j.ReadFailure(); err != nil { // of this read, or of another one lately
+		return fmt.Errorf("%w: %w", ErrIO, err)
+	}
 	return ErrIO
 }
+
+// ioError is the status of a transaction that could not read the device.
+const ioError = 2
 
 // MaxBlocks is the number of blocks that one transaction can write.
 const MaxBlocks = 500
@@ -109,7 +115,7 @@ func New(j *journal.Journal, l Layout) *System {
 func (s *System) committed(b uint64) ([]byte, error) {
 	v := txnsysm.Companion_Default___.Latest(s.sys, nil, s.base+b)
 	if v == nil {
-		return nil, ErrIO
+		return nil, s.status(ioError)
 	}
 	return v.Data(), nil
 }
