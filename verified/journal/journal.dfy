@@ -375,7 +375,7 @@ module JournalM {
       }
     }
     twostate lemma RdNext()
-      requires old(RdI()) && rds == old(rds) && trims == old(trims) + 1 && forall a :: a in old(g).base ==> a in g.base
+      requires old(RdI()) && rds == old(rds) && trims as int == old(trims) as int + 1 && forall a :: a in old(g).base ==> a in g.base
       ensures RdI()
     { reveal RdI(); }
     // what a step must not change about the logger / the installer / the history
