@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Break the verified journal on purpose, one change at a time, and see that it no
+"""Break the verified journal and transactions on purpose, one change at a time, and see that it no
 longer verifies: a dropped barrier, a wrong order, a missing check. A proof that
 survives its mutants proves too little.
 usage: mutants.py [-j N] [WORD...]     only mutants whose name contains a WORD
@@ -51,15 +51,41 @@ MUTANTS = [
     ("recover", "vacuity: recovery", "    j := new Journal", "    assert false; j := new Journal", "*Replay"),
     ("threads", "vacuity: logger", "if ok { j.FinishCommit(); }", "if ok { j.FinishCommit(); assert false; }", "*LogGroup"),
     ("threads", "vacuity: installer", "    j.FinishInstall();\n", "    j.FinishInstall(); assert false;\n", "*.Install"),
+    # the transactions
+    ("txn/txn", "locks: always wait", "var wait := k > top;", "var wait := true;", "*Txn.Grab"),
+    ("txn/txn", "locks: top not raised", "if wait { top := k; }", "", "*Txn.Grab"),
+    ("txn/txn", "locks: what was seen is forgotten", "if n > seen { seen := n; }", "", "*Txn.Grab"),
+    ("txn/txn", "write: shared lock", "var ok := Lock(k, true);\n      if !ok { return CONFLICT; }\n      buf.PutBit", "var ok := Lock(k, false);\n      if !ok { return CONFLICT; }\n      buf.PutBit", "*Txn.WriteBit"),
+    ("txn/txn", "write: without the lock", "if !ok { return CONFLICT; }\n      buf.PutBytes", "buf.PutBytes", "*Txn.WriteInode"),
+    ("txn/txn", "read: without the lock", "if !ok { return CONFLICT, null; }\n      b := buf.GetBlk", "b := buf.GetBlk", "*Txn.ReadBlock"),
+    ("txn/txn", "read: own write not seen", "if found { return OK, b; }", "", "*Txn.ReadBit"),
+    ("txn/system", "read: device without validation", "b := s.j.Lookup2(a, t, c);", "b := c;", "*Fetch"),
+    ("txn/commit", "splice: into zeros", "var w := c.Thaw();", "var w := NewBytes(4096);", "*Build"),
+    ("txn/commit", "splice: a wrong place", "t.buf.CopyAt(i, w, off / 8);", "t.buf.CopyAt(i, w, 0);", "*Splice1"),
+    ("txn/commit", "splice: only one object of a block", "go := KeyBlk(k2) == a;", "go := false;", "*Splice1"),
+    ("txn/commit", "splice: objects of the next block too", "go := KeyBlk(k2) == a;", "go := true;", "*Splice1"),
+    ("txn/commit", "commit: not sorted", "    t.buf.Sort();\n", "", "*Finish"),
+    ("txn/commit", "commit: without the mutex", "j.mu.Lock(); TYield(t.s, t.own);\n    var ok;", "TYield(t.s, t.own);\n    var ok;", "*TryAppend"),
+    ("txn/commit", "commit: mutex let go between splice and append", "ghost var v := j.vs;", "j.mu.Unlock(); TYield(t.s, t.own); j.mu.Lock(); TYield(t.s, t.own); ghost var v := j.vs;", "*TryAppend"),
+    ("txn/commit", "commit: locks released before the append", "st, n := AppendAll(t, held);", "t.s.tbl.Release(t.own, 0); st, n := AppendAll(t, held);", "*Finish"),
+    ("txn/commit", "end: locks kept", "    t.s.tbl.Release(t.own, n);\n", "", "*Drop"),
+    ("txn/commit", "end: buffer kept", "    t.buf.Clear();\n", "", "*Drop"),
+    ("txn/commit", "reply: own commit not waited for", "    if n > need { need := n; }\n", "", "*Finish"),
+    ("txn/commit", "reply: what was seen not waited for", "need := t.seen;\n    at := 0;", "need := 0;\n    at := 0;", "*Finish"),
+    ("txn/commit", "reply: not waited at all", "var ok := WaitDurable(t.s.j, need);", "var ok := true;", "*Commit"),
+    ("txn/objects", "bit: a wrong one", "c := b + Pow2(i);", "c := b + 1;", "*PutBit"),
+    ("txn/commit", "vacuity: append", "      st, n := j.Append(t.tx);", "      st, n := j.Append(t.tx); assert false;", "*TryAppend"),
+    ("txn/commit", "vacuity: end", "    t.top := 0; t.seen := 0;", "    assert false; t.top := 0; t.seen := 0;", "*Drop"),
+    ("txn/txn", "vacuity: lock", "if n > seen { seen := n; }", "assert false; if n > seen { seen := n; }", "*Txn.Grab"),
 ]
 
 def run(m):
     f, name, a, b, proc = m
     tmp = tempfile.mkdtemp()
     try:
-        for d in ("lib", "trusted", "journal"):
+        for d in ("lib", "trusted", "journal", "txn"):
             shutil.copytree(os.path.join(root, d), os.path.join(tmp, d))
-        path = os.path.join(tmp, "journal", f + ".dfy")
+        path = os.path.join(tmp, f if "/" in f else "journal/" + f) + ".dfy"
         text = open(path).read()
         if a not in text:
             return name, "NOT APPLICABLE"

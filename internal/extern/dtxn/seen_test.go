@@ -2,6 +2,7 @@ package dtxn
 
 import (
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"tansy/disk"
@@ -66,4 +67,38 @@ func TestErrorsWaitForWhatWasSeen(t *testing.T) {
 	if err := s.Close(); err == nil {
 		t.Error("closed without an error")
 	}
+}
+
+// A block that cannot be read is an error that names it, and no more: the others
+// can still be read and written.
+func TestReadError(t *testing.T) {
+	f := disk.NewFault(disk.NewMem(memLog+size), 1, nil)
+	s, err := newOn(f, layout)
+	must(t, err)
+	bad := errors.New("bad block")
+	f.SetPlan(func(op disk.Op, _ *rand.Rand) (h disk.Harm) {
+		if op.Kind == disk.Read && op.Addr == memLog+data {
+			h.Err = bad
+		}
+		return h
+	})
+	err = s.Run(true, false, func(x *Txn) error {
+		x.WriteBit(blockMap, 7, true)
+		x.ReadBlock(data, false)
+		return nil
+	})
+	if !errors.Is(err, ErrIO) || !errors.Is(err, bad) {
+		t.Errorf("a block that cannot be read: %v", err)
+	}
+	must(t, s.Run(true, false, func(x *Txn) error {
+		if x.ReadBit(blockMap, 7, true) {
+			t.Error("the aborted write is there")
+		}
+		x.WriteBlock(data+1, dbytes.NewBytes(4096))
+		return nil
+	}))
+	if s.held() != 0 {
+		t.Error("locks are left")
+	}
+	must(t, s.Close())
 }
