@@ -13,7 +13,8 @@ import (
 // start goes on.
 type freer struct {
 	v       *FS
-	pending atomic.Bool // the list may hold something
+	pending atomic.Bool   // the list may hold something
+	steps   atomic.Uint64 // done
 	kick    chan struct{}
 	quit    chan struct{}
 	end     sync.Once // closes quit
@@ -23,6 +24,10 @@ type freer struct {
 
 // freeStep is the number of blocks freed in one transaction.
 const freeStep = 128
+
+// maxHelp bounds the steps that an operation helps with at a time, all blocks there
+// are: then others have taken what was freed, and it gives up.
+const maxHelp = 1 << 40
 
 func (v *FS) startFreer() *freer {
 	f := &freer{v: v, kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
@@ -83,6 +88,7 @@ func (f *freer) step() (more bool) {
 		f.v.log.Error("freeing the blocks of removed files stops", "err", err)
 		return false
 	}
+	f.steps.Add(1)
 	if more {
 		f.pending.Store(true)
 	}
@@ -90,13 +96,11 @@ func (f *freer) step() (more bool) {
 }
 
 // help frees some of what waits, in the caller's time: steps steps, if there is so
-// much. freed is false when there was nothing.
-func (f *freer) help(steps int) (freed bool) {
+// much.
+func (f *freer) help(steps int) {
 	for more := true; more && steps > 0 && f.waiting(); steps-- {
-		freed = true
 		more = f.step()
 	}
-	return freed
 }
 
 // waiting tells whether the list may hold something, after the step that is

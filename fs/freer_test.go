@@ -43,3 +43,25 @@ func TestFullVolumeFreesWhatItNeeds(t *testing.T) {
 		}
 	}
 }
+
+// An operation that found the volume full tries again when the freer was through
+// with its work in the meantime.
+func TestFreedWhileFull(t *testing.T) {
+	v := newFS(t)
+	v.free.close()
+	v.free.wake()
+	tries := 0
+	err := v.run(false, false, func(*txn) uint32 {
+		if tries++; tries == 1 {
+			v.free.help(1) // as the background would, a moment before the end of this try
+			return uint32(ErrNoSpc)
+		}
+		return 0
+	})
+	if err != nil || tries != 2 {
+		t.Error(tries, err)
+	}
+	if err := v.run(false, false, func(*txn) uint32 { return uint32(ErrNoSpc) }); err != ErrNoSpc {
+		t.Error(err)
+	}
+}

@@ -98,12 +98,18 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 	if !readOnly && v.readOnly {
 		return ErrROFS
 	}
-	err := v.attempt(stable, readOnly, op)
 	// What waits to be freed is space, too. Free more of it each time.
-	for steps := 8; err == ErrNoSpc && v.free.help(steps); steps *= 2 {
-		err = v.attempt(stable, readOnly, op)
+	for steps := 8; ; steps *= 2 {
+		before := v.free.steps.Load()
+		err := v.attempt(stable, readOnly, op)
+		if err != ErrNoSpc || steps > maxHelp {
+			return err
+		}
+		v.free.help(steps)
+		if v.free.steps.Load() == before {
+			return err // nothing was freed, here or in the background
+		}
 	}
-	return err
 }
 
 func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
