@@ -52,12 +52,10 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 		return err
 	}
 	g := s.Dtor_geo()
-	end := g.Dtor_data0()
-	if o.Zeroed {
-		end = g.Dtor_ibm() // the log's space is written in any case, so that a barrier never has to allocate it
-	}
-	if err := zero(d, 1, end, o.Progress); err != nil {
-		return err
+	if !o.Zeroed {
+		if err := zero(d, g.Dtor_ibm(), g.Dtor_data0(), o.Progress); err != nil {
+			return err
+		}
 	}
 	p := journalParams(s)
 	if err := journal.Format(d, p); err != nil {
