@@ -34,6 +34,7 @@ type recordReader struct {
 	start, end int // received, not yet returned
 	largest    int // bytes in the largest record so far, mark included
 	large      bool
+	assembling bool // a record of several fragments
 }
 
 func newRecordReader(r io.Reader) *recordReader {
@@ -55,7 +56,7 @@ func (rr *recordReader) buffered() bool {
 }
 
 // partial tells if the peer owes the rest of a record.
-func (rr *recordReader) partial() bool { return rr.end > rr.start }
+func (rr *recordReader) partial() bool { return rr.end > rr.start || rr.assembling }
 
 // next returns the next record, which lies in rr.chunk: it stays valid until the
 // next call of next, or for as long as the caller holds that chunk. The error
@@ -91,6 +92,8 @@ func (rr *recordReader) took(n int) {
 // bytes and was not the last. The record is moved to the front of a chunk of its
 // own size step by step, as it comes.
 func (rr *recordReader) assemble(n int) ([]byte, error) {
+	rr.assembling = true
+	defer func() { rr.assembling = false }()
 	var rec []byte
 	for fragments := 1; ; fragments++ {
 		if fragments > maxFragments {

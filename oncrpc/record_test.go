@@ -202,3 +202,28 @@ func FuzzRecord(f *testing.F) {
 		}
 	})
 }
+
+// readerFunc is an io.Reader.
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// Between the fragments of a record the peer owes the rest, so the janitor's clock
+// runs, however the fragments fall on reads.
+func TestPartialBetweenFragments(t *testing.T) {
+	var rr *recordReader
+	reads := 0
+	rr = newRecordReader(readerFunc(func(p []byte) (int, error) {
+		if partial := rr.partial(); partial != (reads > 0) {
+			t.Errorf("read %d: partial is %v", reads, partial)
+		}
+		if reads++; reads > 3 {
+			return 0, io.EOF
+		}
+		return copy(p, []byte{0, 0, 0, 4, 1, 2, 3, 4}), nil // a fragment, not the last
+	}))
+	if _, err := rr.next(); err != io.ErrUnexpectedEOF {
+		t.Error(err)
+	}
+	rr.close()
+}
