@@ -2,12 +2,13 @@ package oncrpc
 
 import "sync"
 
-// budget bounds the bytes that calls in progress hold, over all connections.
+// budget bounds the bytes held by something over all connections.
 type budget struct {
-	mu   sync.Mutex
-	cond sync.Cond
-	left int
-	all  int
+	mu      sync.Mutex
+	cond    sync.Cond
+	left    int
+	all     int
+	waiting int // in take
 }
 
 func newBudget(bytes int) *budget {
@@ -34,10 +35,19 @@ func (b *budget) take(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n = min(n, b.all)
+	b.waiting++
 	for b.left < n {
 		b.cond.Wait()
 	}
+	b.waiting--
 	b.left -= n
+}
+
+// crowded tells if somebody waits.
+func (b *budget) crowded() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiting > 0
 }
 
 func (b *budget) give(n int) {

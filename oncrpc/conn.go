@@ -65,6 +65,9 @@ const (
 	maxQueued      = 256 << 10 // replies of inline calls waiting for a writer
 )
 
+// crowdedTimeout takes the place of RecordTimeout when others wait to send a record.
+const crowdedTimeout = 10 * time.Second
+
 const (
 	slowInline = 200 * time.Microsecond // for all calls that came together
 	shyCalls   = 256
@@ -73,6 +76,7 @@ const (
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{s: s, nc: nc}
 	c.rr = newRecordReader(c)
+	c.rr.limit, c.rr.wait = s.receiving, c.waitToReceive
 	c.changed.L = &c.mu
 	c.call.Peer = nc.RemoteAddr()
 	c.lastRead.Store(s.tick.Load())
@@ -92,6 +96,15 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// waitToReceive takes the n bytes of the next record when there is room for it. The
+// peer is not to blame for this time.
+func (c *conn) waitToReceive(n int) {
+	c.flush()
+	c.s.receiving.take(n)
+	c.recordSince.Store(0)
+	c.woke = time.Now()
+}
+
 // overdue tells the janitor why to close the connection, if it should.
 func (c *conn) overdue(now int64) string {
 	late := func(since int64, limit time.Duration) bool {
@@ -104,6 +117,8 @@ func (c *conn) overdue(now int64) string {
 		return ""
 	case late(c.recordSince.Load(), c.s.cfg.RecordTimeout):
 		return "the peer does not finish its record"
+	case late(c.recordSince.Load(), crowdedTimeout) && c.s.receiving.crowded():
+		return "the peer is slow with its record, and others wait"
 	case late(c.lastRead.Load(), c.s.cfg.IdleTimeout):
 		c.mu.Lock()
 		defer c.mu.Unlock()

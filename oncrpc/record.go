@@ -35,6 +35,12 @@ type recordReader struct {
 	largest    int // bytes in the largest record so far, mark included
 	large      bool
 	assembling bool // a record of several fragments
+
+	// The bytes of a record larger than smallChunk are taken from limit, if that
+	// is not nil, before it is received; by wait if they are not there.
+	limit    *budget
+	wait     func(n int)
+	reserved int // bytes of limit
 }
 
 func newRecordReader(r io.Reader) *recordReader {
@@ -42,7 +48,25 @@ func newRecordReader(r io.Reader) *recordReader {
 }
 
 // close lets go of the chunk.
-func (rr *recordReader) close() { rr.chunk.release() }
+func (rr *recordReader) close() {
+	rr.chunk.release()
+	rr.reserve(0)
+}
+
+// reserve gives back what was reserved, and takes n bytes instead. A record is
+// reserved at once, not as it comes, so that nobody holds a part and waits for more.
+func (rr *recordReader) reserve(n int) {
+	if rr.reserved > 0 {
+		rr.limit.give(rr.reserved)
+		rr.reserved = 0
+	}
+	if n > 0 && rr.limit != nil {
+		if !rr.limit.try(n) {
+			rr.wait(n)
+		}
+		rr.reserved = n
+	}
+}
 
 // buffered tells if next returns without waiting for the peer. It may say no
 // for a record in several fragments.
@@ -62,6 +86,7 @@ func (rr *recordReader) partial() bool { return rr.end > rr.start || rr.assembli
 // next call of next, or for as long as the caller holds that chunk. The error
 // is io.EOF only between records.
 func (rr *recordReader) next() ([]byte, error) {
+	rr.reserve(0) // the last record is a call now, and counts as such
 	if err := rr.need(4); err != nil {
 		return nil, err
 	}
@@ -72,6 +97,9 @@ func (rr *recordReader) next() ([]byte, error) {
 	}
 	if mark&lastFragment == 0 {
 		return rr.assemble(n)
+	}
+	if n > smallChunk {
+		rr.reserve(n)
 	}
 	if err := rr.need(4 + n); err != nil {
 		return nil, noEOF(err)
@@ -111,6 +139,9 @@ func (rr *recordReader) assemble(n int) ([]byte, error) {
 		}
 		if n > maxRecord-len(rec) {
 			return nil, errRecordSize
+		}
+		if len(rec)+n > smallChunk && rr.reserved == 0 {
+			rr.reserve(maxRecord)
 		}
 		rr.start += 4
 		for n > 0 {

@@ -17,7 +17,7 @@ type Config struct {
 
 	MaxConns    int // connections at a time, default 1024; more are closed at once
 	MaxInFlight int // calls in progress per connection, default 64
-	MaxBytes    int // held by calls in progress, over all connections, default 16 MiB
+	MaxBytes    int // held by calls in progress, over all connections, default 16 MiB; half as much by large records being received
 
 	IdleTimeout   time.Duration // without a call, default 10 minutes
 	RecordTimeout time.Duration // from a record's first byte to its last, default 1 minute
@@ -30,8 +30,10 @@ var ErrClosed = errors.New("oncrpc: server closed")
 // Server answers calls on any number of listeners.
 type Server struct {
 	cfg    Config
-	budget *budget
+	budget *budget // of calls in progress
 	work   workers
+
+	receiving *budget // of records larger than smallChunk that are not calls yet
 
 	// tick counts seconds, so that connections can note the time for nothing.
 	tick atomic.Int64
@@ -57,7 +59,7 @@ func NewServer(cfg Config) *Server {
 	setDefault(&cfg.RecordTimeout, time.Minute)
 	setDefault(&cfg.WriteTimeout, time.Minute)
 	s := &Server{
-		cfg: cfg, budget: newBudget(cfg.MaxBytes),
+		cfg: cfg, budget: newBudget(cfg.MaxBytes), receiving: newBudget(cfg.MaxBytes / 2),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, stop: make(chan struct{}),
 	}
 	s.tick.Store(1)

@@ -442,6 +442,57 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
+// TestReceivingIsBounded: records being received take no more memory than they
+// may; who is slow with his makes way for the others, who have lost nothing.
+func TestReceivingIsBounded(t *testing.T) {
+	s, addr := serveEcho(t, Config{MaxBytes: 4 << 20}, nil)
+	// until waits for a state of the budget for receiving.
+	until := func(waiting, left int) {
+		for {
+			s.receiving.mu.Lock()
+			ok := s.receiving.waiting == waiting && s.receiving.left == left
+			s.receiving.mu.Unlock()
+			if ok {
+				return
+			}
+		}
+	}
+	data := make([]byte, 1<<20)
+	call := mark(callBytes(7, 2, data))
+	n := len(call) - 4
+	slow, next := []peer{connect(t, addr)}, []peer{connect(t, addr), connect(t, addr)}
+	slow[0].send(call[:20000])
+	until(0, 2<<20-n)
+	for i, p := range next {
+		p.send(call[:10000])
+		until(i+1, 2<<20-n)
+	}
+	other := connect(t, addr)
+	other.send(mark(callBytes(1, 1, nil)))
+	other.receive()
+	// Wait until the slow one waits for more of its record.
+	for since := int64(0); since == 0; {
+		s.mu.Lock()
+		for c := range s.conns {
+			if c.waiting.Load() {
+				since += c.recordSince.Load()
+			}
+		}
+		s.mu.Unlock()
+	}
+	s.sweep(s.tick.Add(11))
+	slow[0].closed("others wait")
+	for _, p := range next {
+		p.send(call[10000:])
+	}
+	for _, p := range next {
+		if _, raw := p.receive(); len(raw) != 24+4+len(data) {
+			t.Errorf("a reply of %d bytes", len(raw))
+		}
+	}
+	until(0, 2<<20)
+}
+
 // TestShutdown finishes what was started and nothing else.
 func TestShutdown(t *testing.T) {
 	g := newGate()
