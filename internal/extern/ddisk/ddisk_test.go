@@ -114,6 +114,9 @@ func TestErrorsStick(t *testing.T) {
 				t.Errorf("%s after a failed %s succeeds", later, name)
 			}
 		}
+		if d.WriteRun(1, &BList{}, 0, 0) {
+			t.Errorf("writing nothing after a failed %s succeeds", name)
+		}
 		if f.Ops() != n {
 			t.Errorf("after a failed %s the device is still written", name)
 		}

@@ -1,0 +1,38 @@
+package dbuf
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestLarge: a buffer beyond the size that Clear keeps, and what comes after it.
+func TestLarge(t *testing.T) {
+	b := NewBuf()
+	for _, n := range []int{10000, 5, 20, 5000, 0, 13} {
+		b.Clear()
+		if b.Len() != 0 {
+			t.Fatal("Clear")
+		}
+		keys := rand.Perm(n)
+		for _, k := range keys {
+			if found, _ := b.GetBit(uint64(k)); found {
+				t.Fatalf("%d: key %d is there before it is put", n, k)
+			}
+			b.PutBit(uint64(k), k%3 == 0)
+		}
+		for _, k := range keys {
+			if found, v := b.GetBit(uint64(k)); !found || v != (k%3 == 0) {
+				t.Fatalf("%d: key %d: %v %v", n, k, found, v)
+			}
+		}
+		if found, _ := b.GetBit(uint64(n)); found || b.Len() != uint64(n) {
+			t.Fatalf("%d: length %d", n, b.Len())
+		}
+		b.Sort()
+		for i := range uint64(n) {
+			if is, v := b.BitAt(i); b.KeyAt(i) != i || !is || v != (i%3 == 0) {
+				t.Fatalf("%d: object %d", n, i)
+			}
+		}
+	}
+}
