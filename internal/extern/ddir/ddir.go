@@ -47,13 +47,6 @@ func (l *List) Offer(ino uint64, blk *dbytes.Blk, off, n, cookie uint64) bool {
 	return true
 }
 
-// Attr gives the entry offered last its attributes. ip is copied.
-func (l *List) Attr(ip *dbytes.Bytes) {
-	if n := len(l.Entries); n > 0 {
-		l.AttrAt(uint64(n-1), ip)
-	}
-}
-
 // Len is the number of entries.
 func (l *List) Len() uint64 { return uint64(len(l.Entries)) }
 

@@ -40,7 +40,7 @@ func TestList(t *testing.T) {
 				ip := &dbytes.Bytes{Data: make([]byte, 256)}
 				r.Read(ip.Data)
 				e.Attr = append([]byte{}, ip.Data...)
-				l.Attr(ip)
+				l.AttrAt(l.Len()-1, ip)
 				ip.Set(0, ^ip.Get(0)) // the list has its own copy
 			}
 			want = append(want, e)
@@ -61,5 +61,5 @@ func TestList(t *testing.T) {
 		}
 		l.AttrAt(l.Len(), &dbytes.Bytes{Data: make([]byte, 256)})
 	}
-	New(0, func(int) int { return 1 }).Attr(&dbytes.Bytes{Data: make([]byte, 256)})
+	New(0, func(int) int { return 1 }).AttrAt(0, &dbytes.Bytes{Data: make([]byte, 256)})
 }

@@ -190,13 +190,6 @@ type bitWrite struct {
 	old, new bool
 }
 
-// drop forgets that bit x was handed out: it has turned out to be in use.
-func (a *alloc) drop(x uint64) {
-	a.mu.Lock()
-	a.win[x/windowBits].out--
-	a.mu.Unlock()
-}
-
 // done reports the end of a transaction: it had been handed out the bits took,
 // and, if it committed, has changed the bits wrote.
 func (a *alloc) done(took []uint64, wrote []bitWrite) {

@@ -376,18 +376,3 @@ func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
 	t.check(err)
 	return ok, x
 }
-
-// FreeHint gives a proposal back. (The end of the transaction does so too.)
-func (t *Txn) FreeHint(which, x uint64) {
-	took := t.took[which]
-	if i := slices.Index(took, x); i >= 0 {
-		took[i] = took[len(took)-1]
-		t.took[which] = took[:len(took)-1]
-		a := t.s.alloc[which]
-		if t.lastOK && t.lastBit && t.lastKey == t.s.key(a.start+x/windowBits, x%windowBits) {
-			a.drop(x) // no wonder: it is in use
-		} else {
-			a.done([]uint64{x}, nil)
-		}
-	}
-}
