@@ -175,9 +175,6 @@ func (k *credCache) get(flavor uint32, body []byte) (*Cred, AuthStat) {
 // lastFragment marks the last fragment of a record in its length word.
 const lastFragment = 1 << 31
 
-// replyHead is the length of what beginReply encodes, record mark included.
-const replyHead = 28
-
 // beginReply appends the record mark, to be filled in by endReply, and the
 // header of an accepted reply.
 func beginReply(e *Encoder, xid uint32, stat Accept) {
