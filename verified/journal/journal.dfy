@@ -351,7 +351,15 @@ module JournalM {
       requires forall a :: old(Pending(a)) ==> Pending(a)
       ensures RdI()
     { reveal RdI(); }
-    // the end of an installation
+    // the beginning and the end of an installation
+    lemma InsBegun()
+      requires g.ip == 1 && ilist == null && icn == 0 && iwn == 0 && !hdur && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
+      ensures InsI()
+    { reveal InsI(); }
+    twostate lemma CacheBegun()
+      requires old(CacheI()) && cache.m == old(cache.m) && old(g).im == map[] && g.base == old(g).base && icn == 0
+      ensures CacheI()
+    { reveal CacheI(); }
     lemma HdrFacts()
       requires InsI() && hdur
       ensures g.ip == 3 && GeoOk(g.p) && |d.poss| >= Home(g.p)
@@ -782,9 +790,7 @@ module JournalM {
       ilo := wp; ieq := eq; ilist := null;
       iwn := 0; icn := 0; icnr := 0; hdur := false;
       g := g1;
-      LogFrame(); RdFrame();
-      reveal InsI(); reveal CacheI();
-      assert InsI() && CacheI();
+      LogFrame(); RdFrame(); InsBegun(); CacheBegun();
       return true;
     }
     // [F] sort the frozen map by address

@@ -103,22 +103,21 @@ module JournalThreads {
     }
     ok := true;
   }
-  // Installs the frozen groups. The caller is the installer and holds the mutex, at the
-  // beginning and at the end.
-  method Install(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.g.ip == 1 && j.ilist == null && j.iwn == 0 && j.icn == 0 && j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
-    ensures ok ==> j.g.ip == 0
+  // Writes the frozen groups home, durably; l lists them.
+  method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64)
+    requires j.Inv() && j.g.ip == 1 && j.ilist == null && j.iwn == 0 && j.icn == 0 && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
+    ensures ok ==> j.g.ip == 2 && j.ilist == l && j.icn == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
-    j.mu.Unlock(); IYield(j);
-    var l := j.InstSort();
-    var n := l.Len();
+    IYield(j);
+    l := j.InstSort();
+    n := l.Len();
     var i: uint64 := 0;
     ok := true;
     while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 1 && j.ilist == l && n as int == |l.addrs| == |l.blks| && fresh(j.repr - old(j.repr)) && !j.mu.held
+      invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 1 && j.ilist == l && n as int == |l.addrs| == |l.blks| && fresh(j.repr - old(j.repr))
       invariant (ok ==> i as int == j.iwn) && j.icn == 0
       decreases *
     {
@@ -128,6 +127,19 @@ module JournalThreads {
       if ok { i := i + m; }
     }
     if ok { IYield(j); ok := j.InstBarrier(); }
+  }
+  // Installs the frozen groups. The caller is the installer and holds the mutex, at the
+  // beginning and at the end.
+  method Install(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.g.ip == 1 && j.ilist == null && j.iwn == 0 && j.icn == 0 && j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
+    ensures ok ==> j.g.ip == 0
+    decreases *
+  {
+    j.mu.Unlock();
+    var l, n;
+    ok, l, n := WriteHome(j);
     if ok { IYield(j); ok := j.HdrWrite(); }
     if ok { IYield(j); ok := j.HdrBarrier(); }
     IYield(j);

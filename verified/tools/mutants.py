@@ -42,7 +42,7 @@ MUTANTS = [
     ("recover", "mkfs: no barrier", "    io := d.Barrier({at as int});\n", "", "*Format"),
     ("threads", "acknowledged without waiting", "      ok := j.IsDurable(n);\n      failed", "      ok := true;\n      failed", "*WaitDurable"),
     ("threads", "descriptor not written", "    if ok { LYield(j); ok := j.LogWriteDesc(); }\n", "", "*LogGroup"),
-    ("threads", "home barrier left out", "    if ok { IYield(j); ok := j.InstBarrier(); }\n", "", "*.Install"),
+    ("threads", "home barrier left out", "    if ok { IYield(j); ok := j.InstBarrier(); }\n", "", "*WriteHome"),
     ("threads", "append without the mutex", "    j.mu.Lock(); CYield(j);\n    st, n := j.Append(tx);", "    CYield(j);\n    st, n := j.Append(tx);", "*.Commit"),
     ("threads", "mutex kept", "    j.mu.Unlock();\n    if st == AOk && wait {", "    if st == AOk && wait {", "*.Commit"),
     # the contracts must not contradict themselves: false must not follow

@@ -231,32 +231,32 @@ func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) ui
 	var _ = p
 	var _378_mode uint32
 	var _ = _378_mode
-	var _out426 uint32
-	var _ = _out426
-	_out426 = inodem.Companion_Default___.GetMode(ip)
-	_378_mode = _out426
+	var _out429 uint32
+	var _ = _out429
+	_out429 = inodem.Companion_Default___.GetMode(ip)
+	_378_mode = _out429
 	var _379_u uint32
 	var _ = _379_u
-	var _out427 uint32
-	var _ = _out427
-	_out427 = inodem.Companion_Default___.GetUid(ip)
-	_379_u = _out427
+	var _out430 uint32
+	var _ = _out430
+	_out430 = inodem.Companion_Default___.GetUid(ip)
+	_379_u = _out430
 	if c.Uid == _379_u {
 		p = _378_mode / uint32(64) % uint32(8)
 		return p
 	}
 	var _380_g uint32
 	var _ = _380_g
-	var _out428 uint32
-	var _ = _out428
-	_out428 = inodem.Companion_Default___.GetGid(ip)
-	_380_g = _out428
+	var _out431 uint32
+	var _ = _out431
+	_out431 = inodem.Companion_Default___.GetGid(ip)
+	_380_g = _out431
 	var _381_m bool
 	var _ = _381_m
-	var _out429 bool
-	var _ = _out429
-	_out429 = Companion_Default___.InGroup(c, _380_g)
-	_381_m = _out429
+	var _out432 bool
+	var _ = _out432
+	_out432 = Companion_Default___.InGroup(c, _380_g)
+	_381_m = _out432
 	if _381_m {
 		p = _378_mode / uint32(8) % uint32(8)
 	} else {
@@ -270,16 +270,16 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	if c.Uid == uint32(0) {
 		var _382_ty uint32
 		var _ = _382_ty
-		var _out430 uint32
-		var _ = _out430
-		_out430 = inodem.Companion_Default___.GetTy(ip)
-		_382_ty = _out430
+		var _out433 uint32
+		var _ = _out433
+		_out433 = inodem.Companion_Default___.GetTy(ip)
+		_382_ty = _out433
 		var _383_mode uint32
 		var _ = _383_mode
-		var _out431 uint32
-		var _ = _out431
-		_out431 = inodem.Companion_Default___.GetMode(ip)
-		_383_mode = _out431
+		var _out434 uint32
+		var _ = _out434
+		_out434 = inodem.Companion_Default___.GetMode(ip)
+		_383_mode = _out434
 		if _382_ty == Companion_Default___.DIR() || _383_mode%uint32(2) == uint32(1) || _383_mode/uint32(8)%uint32(2) == uint32(1) || _383_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
@@ -287,10 +287,10 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 		}
 		return p
 	}
-	var _out432 uint32
-	var _ = _out432
-	_out432 = Companion_Default___.ClassBits(c, ip)
-	p = _out432
+	var _out435 uint32
+	var _ = _out435
+	_out435 = Companion_Default___.ClassBits(c, ip)
+	p = _out435
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
@@ -298,10 +298,10 @@ func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uin
 	var _ = ok
 	var _384_p uint32
 	var _ = _384_p
-	var _out433 uint32
-	var _ = _out433
-	_out433 = Companion_Default___.Granted(c, ip)
-	_384_p = _out433
+	var _out436 uint32
+	var _ = _out436
+	_out436 = Companion_Default___.Granted(c, ip)
+	_384_p = _out436
 	ok = (want%uint32(2) == uint32(0) || _384_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _384_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _384_p/uint32(4) == uint32(1))
 	return ok
 }
@@ -310,18 +310,18 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 	var _ = ok
 	var _385_u uint32
 	var _ = _385_u
-	var _out434 uint32
-	var _ = _out434
-	_out434 = inodem.Companion_Default___.GetUid(ip)
-	_385_u = _out434
+	var _out437 uint32
+	var _ = _out437
+	_out437 = inodem.Companion_Default___.GetUid(ip)
+	_385_u = _out437
 	if c.Uid == _385_u {
 		ok = true
 		return ok
 	}
-	var _out435 bool
-	var _ = _out435
-	_out435 = Companion_Default___.May(c, ip, want)
-	ok = _out435
+	var _out438 bool
+	var _ = _out438
+	_out438 = Companion_Default___.May(c, ip, want)
+	ok = _out438
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
@@ -329,10 +329,10 @@ func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool
 	var _ = ok
 	var _386_u uint32
 	var _ = _386_u
-	var _out436 uint32
-	var _ = _out436
-	_out436 = inodem.Companion_Default___.GetUid(ip)
-	_386_u = _out436
+	var _out439 uint32
+	var _ = _out439
+	_out439 = inodem.Companion_Default___.GetUid(ip)
+	_386_u = _out439
 	ok = c.Uid == uint32(0) || c.Uid == _386_u
 	return ok
 }
@@ -341,26 +341,26 @@ func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *d
 	var _ = refuse
 	var _387_mode uint32
 	var _ = _387_mode
-	var _out437 uint32
-	var _ = _out437
-	_out437 = inodem.Companion_Default___.GetMode(dp)
-	_387_mode = _out437
+	var _out440 uint32
+	var _ = _out440
+	_out440 = inodem.Companion_Default___.GetMode(dp)
+	_387_mode = _out440
 	if _387_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
 	var _388_a bool
 	var _ = _388_a
-	var _out438 bool
-	var _ = _out438
-	_out438 = Companion_Default___.IsOwner(c, dp)
-	_388_a = _out438
+	var _out441 bool
+	var _ = _out441
+	_out441 = Companion_Default___.IsOwner(c, dp)
+	_388_a = _out441
 	var _389_b bool
 	var _ = _389_b
-	var _out439 bool
-	var _ = _out439
-	_out439 = Companion_Default___.IsOwner(c, ip)
-	_389_b = _out439
+	var _out442 bool
+	var _ = _out442
+	_out442 = Companion_Default___.IsOwner(c, ip)
+	_389_b = _out442
 	refuse = !_388_a && !_389_b
 	return refuse
 }
@@ -369,16 +369,16 @@ func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) u
 	var _ = bits
 	var _390_p uint32
 	var _ = _390_p
-	var _out440 uint32
-	var _ = _out440
-	_out440 = Companion_Default___.Granted(c, ip)
-	_390_p = _out440
+	var _out443 uint32
+	var _ = _out443
+	_out443 = Companion_Default___.Granted(c, ip)
+	_390_p = _out443
 	var _391_ty uint32
 	var _ = _391_ty
-	var _out441 uint32
-	var _ = _out441
-	_out441 = inodem.Companion_Default___.GetTy(ip)
-	_391_ty = _out441
+	var _out444 uint32
+	var _ = _out444
+	_out444 = inodem.Companion_Default___.GetTy(ip)
+	_391_ty = _out444
 	bits = uint32(0)
 	if _390_p/uint32(4) == uint32(1) {
 		bits = uint32(1)

@@ -168,13 +168,13 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	after = (*dbytes.Bytes)(nil)
 	var _424_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _424_ip
-	var _out488 uint32
-	var _ = _out488
-	var _out489 *dbytes.Bytes
-	var _ = _out489
-	_out488, _out489 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out488
-	_424_ip = _out489
+	var _out491 uint32
+	var _ = _out491
+	var _out492 *dbytes.Bytes
+	var _ = _out492
+	_out491, _out492 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out491
+	_424_ip = _out492
 	if st == uint32(0) {
 		after = _424_ip
 	}
@@ -190,21 +190,21 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
 	var _425_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _425_ip
-	var _out490 uint32
-	var _ = _out490
-	var _out491 *dbytes.Bytes
-	var _ = _out491
-	_out490, _out491 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out490
-	_425_ip = _out491
+	var _out493 uint32
+	var _ = _out493
+	var _out494 *dbytes.Bytes
+	var _ = _out494
+	_out493, _out494 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out493
+	_425_ip = _out494
 	if st != uint32(0) {
 		return st, bits, after
 	}
 	after = _425_ip
-	var _out492 uint32
-	var _ = _out492
-	_out492 = accessm.Companion_Default___.AccessBits(c, _425_ip)
-	bits = _out492
+	var _out495 uint32
+	var _ = _out495
+	_out495 = accessm.Companion_Default___.AccessBits(c, _425_ip)
+	bits = _out495
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -226,10 +226,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	st = uint32(0)
 	var _426_own bool
 	var _ = _426_own
-	var _out493 bool
-	var _ = _out493
-	_out493 = accessm.Companion_Default___.IsOwner(c, ip)
-	_426_own = _out493
+	var _out496 bool
+	var _ = _out496
+	_out496 = accessm.Companion_Default___.IsOwner(c, ip)
+	_426_own = _out496
 	if a.HasMode && !_426_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
@@ -237,10 +237,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	if a.HasUid && c.Uid != uint32(0) {
 		var _427_u uint32
 		var _ = _427_u
-		var _out494 uint32
-		var _ = _out494
-		_out494 = inodem.Companion_Default___.GetUid(ip)
-		_427_u = _out494
+		var _out497 uint32
+		var _ = _out497
+		_out497 = inodem.Companion_Default___.GetUid(ip)
+		_427_u = _out497
 		if !_426_own || a.Uid != _427_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
@@ -249,16 +249,16 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	if a.HasGid && c.Uid != uint32(0) {
 		var _428_g uint32
 		var _ = _428_g
-		var _out495 uint32
-		var _ = _out495
-		_out495 = inodem.Companion_Default___.GetGid(ip)
-		_428_g = _out495
+		var _out498 uint32
+		var _ = _out498
+		_out498 = inodem.Companion_Default___.GetGid(ip)
+		_428_g = _out498
 		var _429_mine bool
 		var _ = _429_mine
-		var _out496 bool
-		var _ = _out496
-		_out496 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_429_mine = _out496
+		var _out499 bool
+		var _ = _out499
+		_out499 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_429_mine = _out499
 		if !_426_own || a.Gid != _428_g && !_429_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
@@ -271,10 +271,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	if a.HasSize || a.AtimeHow == uint32(1) || a.MtimeHow == uint32(1) {
 		var _430_w bool
 		var _ = _430_w
-		var _out497 bool
-		var _ = _out497
-		_out497 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_430_w = _out497
+		var _out500 bool
+		var _ = _out500
+		_out500 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_430_w = _out500
 		if !_430_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
@@ -302,34 +302,34 @@ func (_this *CompanionStruct_Default___) Apply(c *accessm.Cred, ip *dbytes.Bytes
 	}
 	var _431_mode uint32
 	var _ = _431_mode
-	var _out498 uint32
-	var _ = _out498
-	_out498 = inodem.Companion_Default___.GetMode(ip)
-	_431_mode = _out498
+	var _out501 uint32
+	var _ = _out501
+	_out501 = inodem.Companion_Default___.GetMode(ip)
+	_431_mode = _out501
 	if a.HasMode {
 		_431_mode = a.Mode
 		var _432_g uint32
 		var _ = _432_g
-		var _out499 uint32
-		var _ = _out499
-		_out499 = inodem.Companion_Default___.GetGid(ip)
-		_432_g = _out499
+		var _out502 uint32
+		var _ = _out502
+		_out502 = inodem.Companion_Default___.GetGid(ip)
+		_432_g = _out502
 		var _433_mine bool
 		var _ = _433_mine
-		var _out500 bool
-		var _ = _out500
-		_out500 = accessm.Companion_Default___.InGroup(c, _432_g)
-		_433_mine = _out500
+		var _out503 bool
+		var _ = _out503
+		_out503 = accessm.Companion_Default___.InGroup(c, _432_g)
+		_433_mine = _out503
 		if c.Uid != uint32(0) && !_433_mine {
 			_431_mode = accessm.Companion_Default___.DropSetgid(_431_mode)
 		}
 	}
 	var _434_ty uint32
 	var _ = _434_ty
-	var _out501 uint32
-	var _ = _out501
-	_out501 = inodem.Companion_Default___.GetTy(ip)
-	_434_ty = _out501
+	var _out504 uint32
+	var _ = _out504
+	_out504 = inodem.Companion_Default___.GetTy(ip)
+	_434_ty = _out504
 	if _434_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
 		_431_mode = accessm.Companion_Default___.KillPriv(_431_mode)
 	}
@@ -348,32 +348,32 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	later = false
 	var _435_ip *dbytes.Bytes
 	var _ = _435_ip
-	var _out502 *dbytes.Bytes
-	var _ = _out502
-	_out502 = d.Fs.GetInode(txn, ino, true)
-	_435_ip = _out502
+	var _out505 *dbytes.Bytes
+	var _ = _out505
+	_out505 = d.Fs.GetInode(txn, ino, true)
+	_435_ip = _out505
 	var _436_was uint64
 	var _ = _436_was
-	var _out503 uint64
-	var _ = _out503
-	_out503 = inodem.Companion_Default___.GetSize(_435_ip)
-	_436_was = _out503
+	var _out506 uint64
+	var _ = _out506
+	_out506 = inodem.Companion_Default___.GetSize(_435_ip)
+	_436_was = _out506
 	var _437_shrink uint64
 	var _ = _437_shrink
-	var _out504 uint64
-	var _ = _out504
-	_out504 = inodem.Companion_Default___.GetShrink(_435_ip)
-	_437_shrink = _out504
+	var _out507 uint64
+	var _ = _out507
+	_out507 = inodem.Companion_Default___.GetShrink(_435_ip)
+	_437_shrink = _out507
 	if size > _436_was && _437_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
 	var _438_ok bool
 	var _ = _438_ok
-	var _out505 bool
-	var _ = _out505
-	_out505 = d.SetSize(txn, ino, size)
-	_438_ok = _out505
+	var _out508 bool
+	var _ = _out508
+	_out508 = d.SetSize(txn, ino, size)
+	_438_ok = _out508
 	if !_438_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
@@ -382,10 +382,10 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if size < _436_was {
 		var _439_done bool
 		var _ = _439_done
-		var _out506 bool
-		var _ = _out506
-		_out506 = opm.Companion_Default___.Release(txn, d, ino, _436_was-size)
-		_439_done = _out506
+		var _out509 bool
+		var _ = _out509
+		_out509 = opm.Companion_Default___.Release(txn, d, ino, _436_was-size)
+		_439_done = _out509
 		later = !_439_done
 	}
 	return st, later
@@ -402,13 +402,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	before, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	var _440_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _440_ip
-	var _out507 uint32
-	var _ = _out507
-	var _out508 *dbytes.Bytes
-	var _ = _out508
-	_out507, _out508 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out507
-	_440_ip = _out508
+	var _out510 uint32
+	var _ = _out510
+	var _out511 *dbytes.Bytes
+	var _ = _out511
+	_out510, _out511 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out510
+	_440_ip = _out511
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -418,13 +418,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 		var _ = _441_cs
 		var _442_cns uint32
 		var _ = _442_cns
-		var _out509 uint64
-		var _ = _out509
-		var _out510 uint32
-		var _ = _out510
-		_out509, _out510 = inodem.Companion_Default___.GetCtime(_440_ip)
-		_441_cs = _out509
-		_442_cns = _out510
+		var _out512 uint64
+		var _ = _out512
+		var _out513 uint32
+		var _ = _out513
+		_out512, _out513 = inodem.Companion_Default___.GetCtime(_440_ip)
+		_441_cs = _out512
+		_442_cns = _out513
 		if _441_cs != gs || _442_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, before, after, later
@@ -432,25 +432,25 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	}
 	var _443_ty uint32
 	var _ = _443_ty
-	var _out511 uint32
-	var _ = _out511
-	_out511 = inodem.Companion_Default___.GetTy(_440_ip)
-	_443_ty = _out511
+	var _out514 uint32
+	var _ = _out514
+	_out514 = inodem.Companion_Default___.GetTy(_440_ip)
+	_443_ty = _out514
 	if a.HasSize && _443_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after, later
 	}
-	var _out512 uint32
-	var _ = _out512
-	_out512 = Companion_Default___.ArgStatus(a)
-	st = _out512
+	var _out515 uint32
+	var _ = _out515
+	_out515 = Companion_Default___.ArgStatus(a)
+	st = _out515
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _out513 uint32
-	var _ = _out513
-	_out513 = Companion_Default___.MaySetattr(c, _440_ip, a)
-	st = _out513
+	var _out516 uint32
+	var _ = _out516
+	_out516 = Companion_Default___.MaySetattr(c, _440_ip, a)
+	st = _out516
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -459,23 +459,23 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 		return st, before, after, later
 	}
 	if a.HasSize {
-		var _out514 uint32
-		var _ = _out514
-		var _out515 bool
-		var _ = _out515
-		_out514, _out515 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out514
-		later = _out515
+		var _out517 uint32
+		var _ = _out517
+		var _out518 bool
+		var _ = _out518
+		_out517, _out518 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out517
+		later = _out518
 		if st != uint32(0) {
 			return st, before, after, later
 		}
 	}
 	var _444_np *dbytes.Bytes
 	var _ = _444_np
-	var _out516 *dbytes.Bytes
-	var _ = _out516
-	_out516 = d.Fs.GetInode(txn, ino, true)
-	_444_np = _out516
+	var _out519 *dbytes.Bytes
+	var _ = _out519
+	_out519 = d.Fs.GetInode(txn, ino, true)
+	_444_np = _out519
 	Companion_Default___.Apply(c, _444_np, a, s, ns)
 	d.PutInode(txn, ino, _444_np)
 	after = _444_np
@@ -484,22 +484,22 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
 	var _445_ty uint32
 	var _ = _445_ty
-	var _out517 uint32
-	var _ = _out517
-	_out517 = inodem.Companion_Default___.GetTy(ip)
-	_445_ty = _out517
+	var _out520 uint32
+	var _ = _out520
+	_out520 = inodem.Companion_Default___.GetTy(ip)
+	_445_ty = _out520
 	var _446_dmode uint32
 	var _ = _446_dmode
-	var _out518 uint32
-	var _ = _out518
-	_out518 = inodem.Companion_Default___.GetMode(dp)
-	_446_dmode = _out518
+	var _out521 uint32
+	var _ = _out521
+	_out521 = inodem.Companion_Default___.GetMode(dp)
+	_446_dmode = _out521
 	var _447_dgid uint32
 	var _ = _447_dgid
-	var _out519 uint32
-	var _ = _out519
-	_out519 = inodem.Companion_Default___.GetGid(dp)
-	_447_dgid = _out519
+	var _out522 uint32
+	var _ = _out522
+	_out522 = inodem.Companion_Default___.GetGid(dp)
+	_447_dgid = _out522
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
 		if _446_dmode/uint32(1024)%uint32(2) == uint32(1) {
@@ -521,16 +521,16 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
 	var _448_dmode uint32
 	var _ = _448_dmode
-	var _out520 uint32
-	var _ = _out520
-	_out520 = inodem.Companion_Default___.GetMode(dp)
-	_448_dmode = _out520
+	var _out523 uint32
+	var _ = _out523
+	_out523 = inodem.Companion_Default___.GetMode(dp)
+	_448_dmode = _out523
 	var _449_m uint32
 	var _ = _449_m
-	var _out521 uint32
-	var _ = _out521
-	_out521 = inodem.Companion_Default___.GetMode(ip)
-	_449_m = _out521
+	var _out524 uint32
+	var _ = _out524
+	_out524 = inodem.Companion_Default___.GetMode(ip)
+	_449_m = _out524
 	if _448_dmode/uint32(1024)%uint32(2) == uint32(1) && _449_m/uint32(1024)%uint32(2) == uint32(0) && _449_m < uint32(4096) {
 		inodem.Companion_Default___.SetMode(ip, _449_m+uint32(1024))
 	}

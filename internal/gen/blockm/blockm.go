@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo geometrym.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out179 *dbytes.Bytes
-	var _ = _out179
-	_out179 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out179
+	var _out182 *dbytes.Bytes
+	var _ = _out182
+	_out182 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out182
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -92,13 +92,13 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	for _146_tries < uint64(16) {
 		var _147_got bool = false
 		var _ = _147_got
-		var _out180 bool
-		var _ = _out180
-		var _out181 uint64
-		var _ = _out181
-		_out180, _out181 = txn.AllocHint(uint64(1), near)
-		_147_got = _out180
-		ino = _out181
+		var _out183 bool
+		var _ = _out183
+		var _out184 uint64
+		var _ = _out184
+		_out183, _out184 = txn.AllocHint(uint64(1), near)
+		_147_got = _out183
+		ino = _out184
 		if !_147_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
@@ -106,10 +106,10 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 		if uint64(2) < ino && geometrym.Companion_Default___.OkIno(_this.Geo, ino) {
 			var _148_u bool
 			var _ = _148_u
-			var _out182 bool
-			var _ = _out182
-			_out182 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_148_u = _out182
+			var _out185 bool
+			var _ = _out185
+			_out185 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_148_u = _out185
 			if !_148_u {
 				ok, ino = true, ino
 				return ok, ino
@@ -122,10 +122,10 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out183 *dbytes.Blk
-	var _ = _out183
-	_out183 = txn.ReadBlock(bn, excl)
-	b = _out183
+	var _out186 *dbytes.Blk
+	var _ = _out186
+	_out186 = txn.ReadBlock(bn, excl)
+	b = _out186
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -146,13 +146,13 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	for _149_tries < uint64(16) {
 		var _150_got bool = false
 		var _ = _150_got
-		var _out184 bool
-		var _ = _out184
-		var _out185 uint64
-		var _ = _out185
-		_out184, _out185 = txn.AllocHint(uint64(0), near)
-		_150_got = _out184
-		bn = _out185
+		var _out187 bool
+		var _ = _out187
+		var _out188 uint64
+		var _ = _out188
+		_out187, _out188 = txn.AllocHint(uint64(0), near)
+		_150_got = _out187
+		bn = _out188
 		if !_150_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
@@ -160,10 +160,10 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 		if geometrym.Companion_Default___.OkBlk(_this.Geo, bn) {
 			var _151_u bool
 			var _ = _151_u
-			var _out186 bool
-			var _ = _out186
-			_out186 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_151_u = _out186
+			var _out189 bool
+			var _ = _out189
+			_out189 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_151_u = _out189
 			if !_151_u {
 				ok = true
 				goto L2

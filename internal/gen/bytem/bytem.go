@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *indm.IndFs, geo geometrym.Geo, jrnl *dtxn.Jrnl)
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out264 *dbytes.Bytes
-	var _ = _out264
-	_out264 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out264
+	var _out267 *dbytes.Bytes
+	var _ = _out267
+	_out267 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out267
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,33 +89,33 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	var _ = b
 	var _232_ip *dbytes.Bytes
 	var _ = _232_ip
-	var _out265 *dbytes.Bytes
-	var _ = _out265
-	_out265 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_232_ip = _out265
+	var _out268 *dbytes.Bytes
+	var _ = _out268
+	_out268 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_232_ip = _out268
 	var _233_size uint64
 	var _ = _233_size
-	var _out266 uint64
-	var _ = _out266
-	_out266 = inodem.Companion_Default___.GetSize(_232_ip)
-	_233_size = _out266
+	var _out269 uint64
+	var _ = _out269
+	_out269 = inodem.Companion_Default___.GetSize(_232_ip)
+	_233_size = _out269
 	if off >= _233_size {
-		var _out267 *dbytes.Bytes
-		var _ = _out267
-		_out267 = dbytes.NewBytes(uint64(0))
-		b = _out267
+		var _out270 *dbytes.Bytes
+		var _ = _out270
+		_out270 = dbytes.NewBytes(uint64(0))
+		b = _out270
 		return b
 	}
 	var _234_n uint64
 	var _ = _234_n
-	var _out268 uint64
-	var _ = _out268
-	_out268 = fetchm.Companion_Default___.Min(len_, _233_size-off)
-	_234_n = _out268
-	var _out269 *dbytes.Bytes
-	var _ = _out269
-	_out269 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _232_ip, off, _234_n)
-	b = _out269
+	var _out271 uint64
+	var _ = _out271
+	_out271 = fetchm.Companion_Default___.Min(len_, _233_size-off)
+	_234_n = _out271
+	var _out272 *dbytes.Bytes
+	var _ = _out272
+	_out272 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _232_ip, off, _234_n)
+	b = _out272
 	return b
 }
 func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
@@ -123,23 +123,23 @@ func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl boo
 	var _ = b
 	var _235_ip *dbytes.Bytes
 	var _ = _235_ip
-	var _out270 *dbytes.Bytes
-	var _ = _out270
-	_out270 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_235_ip = _out270
-	var _out271 *dbytes.Blk
-	var _ = _out271
-	_out271 = _this.ReadBlockOf(txn, _235_ip, ino, n, excl)
-	b = _out271
+	var _out273 *dbytes.Bytes
+	var _ = _out273
+	_out273 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_235_ip = _out273
+	var _out274 *dbytes.Blk
+	var _ = _out274
+	_out274 = _this.ReadBlockOf(txn, _235_ip, ino, n, excl)
+	b = _out274
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out272 *dbytes.Blk
-	var _ = _out272
-	_out272 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out272
+	var _out275 *dbytes.Blk
+	var _ = _out275
+	_out275 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out275
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -155,46 +155,46 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 	}
 	var _236_ip *dbytes.Bytes
 	var _ = _236_ip
-	var _out273 *dbytes.Bytes
-	var _ = _out273
-	_out273 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_236_ip = _out273
+	var _out276 *dbytes.Bytes
+	var _ = _out276
+	_out276 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_236_ip = _out276
 	var _237_size uint64
 	var _ = _237_size
-	var _out274 uint64
-	var _ = _out274
-	_out274 = inodem.Companion_Default___.GetSize(_236_ip)
-	_237_size = _out274
+	var _out277 uint64
+	var _ = _out277
+	_out277 = inodem.Companion_Default___.GetSize(_236_ip)
+	_237_size = _out277
 	var _238_shrink uint64
 	var _ = _238_shrink
-	var _out275 uint64
-	var _ = _out275
-	_out275 = inodem.Companion_Default___.GetShrink(_236_ip)
-	_238_shrink = _out275
+	var _out278 uint64
+	var _ = _out278
+	_out278 = inodem.Companion_Default___.GetShrink(_236_ip)
+	_238_shrink = _out278
 	if _238_shrink != uint64(0) && off+len_ > _237_size {
 		ok = false
 		return ok
 	}
 	var _239_used uint64
 	var _ = _239_used
-	var _out276 uint64
-	var _ = _out276
-	_out276 = inodem.Companion_Default___.GetUsed(_236_ip)
-	_239_used = _out276
-	var _out277 bool
-	var _ = _out277
-	_out277 = fillm.Companion_Default___.Store(_this.Fs, txn, _236_ip, ino, off, src, so, len_)
-	ok = _out277
+	var _out279 uint64
+	var _ = _out279
+	_out279 = inodem.Companion_Default___.GetUsed(_236_ip)
+	_239_used = _out279
+	var _out280 bool
+	var _ = _out280
+	_out280 = fillm.Companion_Default___.Store(_this.Fs, txn, _236_ip, ino, off, src, so, len_)
+	ok = _out280
 	if !ok {
 		return ok
 	}
 	ok = true
 	var _240_used_k uint64
 	var _ = _240_used_k
-	var _out278 uint64
-	var _ = _out278
-	_out278 = inodem.Companion_Default___.GetUsed(_236_ip)
-	_240_used_k = _out278
+	var _out281 uint64
+	var _ = _out281
+	_out281 = inodem.Companion_Default___.GetUsed(_236_ip)
+	_240_used_k = _out281
 	if off+len_ > _237_size {
 		inodem.Companion_Default___.SetFileSize(_236_ip, off+len_)
 	}
@@ -212,22 +212,22 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	}
 	var _241_ip *dbytes.Bytes
 	var _ = _241_ip
-	var _out279 *dbytes.Bytes
-	var _ = _out279
-	_out279 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_241_ip = _out279
+	var _out282 *dbytes.Bytes
+	var _ = _out282
+	_out282 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_241_ip = _out282
 	var _242_size uint64
 	var _ = _242_size
-	var _out280 uint64
-	var _ = _out280
-	_out280 = inodem.Companion_Default___.GetSize(_241_ip)
-	_242_size = _out280
+	var _out283 uint64
+	var _ = _out283
+	_out283 = inodem.Companion_Default___.GetSize(_241_ip)
+	_242_size = _out283
 	var _243_shrink uint64
 	var _ = _243_shrink
-	var _out281 uint64
-	var _ = _out281
-	_out281 = inodem.Companion_Default___.GetShrink(_241_ip)
-	_243_shrink = _out281
+	var _out284 uint64
+	var _ = _out284
+	_out284 = inodem.Companion_Default___.GetShrink(_241_ip)
+	_243_shrink = _out284
 	ok = true
 	if sz > _242_size {
 		if _243_shrink != uint64(0) {
@@ -255,22 +255,22 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var _ = done
 	var _245_ip *dbytes.Bytes
 	var _ = _245_ip
-	var _out282 *dbytes.Bytes
-	var _ = _out282
-	_out282 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_245_ip = _out282
+	var _out285 *dbytes.Bytes
+	var _ = _out285
+	_out285 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_245_ip = _out285
 	var _246_size uint64
 	var _ = _246_size
-	var _out283 uint64
-	var _ = _out283
-	_out283 = inodem.Companion_Default___.GetSize(_245_ip)
-	_246_size = _out283
+	var _out286 uint64
+	var _ = _out286
+	_out286 = inodem.Companion_Default___.GetSize(_245_ip)
+	_246_size = _out286
 	var _247_shrink uint64
 	var _ = _247_shrink
-	var _out284 uint64
-	var _ = _out284
-	_out284 = inodem.Companion_Default___.GetShrink(_245_ip)
-	_247_shrink = _out284
+	var _out287 uint64
+	var _ = _out287
+	_out287 = inodem.Companion_Default___.GetShrink(_245_ip)
+	_247_shrink = _out287
 	if _247_shrink == uint64(0) {
 		done = true
 		return done
@@ -286,10 +286,10 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	}
 	var _250_m uint64
 	var _ = _250_m
-	var _out285 uint64
-	var _ = _out285
-	_out285 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _245_ip, ino, _249_n, _248_lo, max)
-	_250_m = _out285
+	var _out288 uint64
+	var _ = _out288
+	_out288 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _245_ip, ino, _249_n, _248_lo, max)
+	_250_m = _out288
 	var _251_shrink_k uint64
 	var _ = _251_shrink_k
 	_251_shrink_k = uint64(4096) * _250_m
@@ -306,46 +306,46 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out286 bool
-	var _ = _out286
-	var _out287 uint64
-	var _ = _out287
-	_out286, _out287 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out286
-	ino = _out287
+	var _out289 bool
+	var _ = _out289
+	var _out290 uint64
+	var _ = _out290
+	_out289, _out290 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out289
+	ino = _out290
 	if !ok {
 		return ok, ino
 	}
 	var _252_ip *dbytes.Bytes
 	var _ = _252_ip
-	var _out288 *dbytes.Bytes
-	var _ = _out288
-	_out288 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_252_ip = _out288
+	var _out291 *dbytes.Bytes
+	var _ = _out291
+	_out291 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_252_ip = _out291
 	var _253_size uint64
 	var _ = _253_size
-	var _out289 uint64
-	var _ = _out289
-	_out289 = inodem.Companion_Default___.GetSize(_252_ip)
-	_253_size = _out289
+	var _out292 uint64
+	var _ = _out292
+	_out292 = inodem.Companion_Default___.GetSize(_252_ip)
+	_253_size = _out292
 	var _254_shrink uint64
 	var _ = _254_shrink
-	var _out290 uint64
-	var _ = _out290
-	_out290 = inodem.Companion_Default___.GetShrink(_252_ip)
-	_254_shrink = _out290
+	var _out293 uint64
+	var _ = _out293
+	_out293 = inodem.Companion_Default___.GetShrink(_252_ip)
+	_254_shrink = _out293
 	var _255_gen uint64
 	var _ = _255_gen
-	var _out291 uint64
-	var _ = _out291
-	_out291 = inodem.Companion_Default___.GetGen(_252_ip)
-	_255_gen = _out291
+	var _out294 uint64
+	var _ = _out294
+	_out294 = inodem.Companion_Default___.GetGen(_252_ip)
+	_255_gen = _out294
 	var _256_bare bool
 	var _ = _256_bare
-	var _out292 bool
-	var _ = _out292
-	_out292 = inodem.Companion_Default___.NoSlots(_252_ip)
-	_256_bare = _out292
+	var _out295 bool
+	var _ = _out295
+	_out295 = inodem.Companion_Default___.NoSlots(_252_ip)
+	_256_bare = _out295
 	if _253_size != uint64(0) || _254_shrink != uint64(0) || !_256_bare || _255_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
@@ -358,34 +358,34 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var _ = ok
 	var _257_ip *dbytes.Bytes
 	var _ = _257_ip
-	var _out293 *dbytes.Bytes
-	var _ = _out293
-	_out293 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_257_ip = _out293
+	var _out296 *dbytes.Bytes
+	var _ = _out296
+	_out296 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_257_ip = _out296
 	var _258_size uint64
 	var _ = _258_size
-	var _out294 uint64
-	var _ = _out294
-	_out294 = inodem.Companion_Default___.GetSize(_257_ip)
-	_258_size = _out294
+	var _out297 uint64
+	var _ = _out297
+	_out297 = inodem.Companion_Default___.GetSize(_257_ip)
+	_258_size = _out297
 	var _259_shrink uint64
 	var _ = _259_shrink
-	var _out295 uint64
-	var _ = _out295
-	_out295 = inodem.Companion_Default___.GetShrink(_257_ip)
-	_259_shrink = _out295
+	var _out298 uint64
+	var _ = _out298
+	_out298 = inodem.Companion_Default___.GetShrink(_257_ip)
+	_259_shrink = _out298
 	var _260_gen uint64
 	var _ = _260_gen
-	var _out296 uint64
-	var _ = _out296
-	_out296 = inodem.Companion_Default___.GetGen(_257_ip)
-	_260_gen = _out296
+	var _out299 uint64
+	var _ = _out299
+	_out299 = inodem.Companion_Default___.GetGen(_257_ip)
+	_260_gen = _out299
 	var _261_bare bool
 	var _ = _261_bare
-	var _out297 bool
-	var _ = _out297
-	_out297 = inodem.Companion_Default___.NoSlots(_257_ip)
-	_261_bare = _out297
+	var _out300 bool
+	var _ = _out300
+	_out300 = inodem.Companion_Default___.NoSlots(_257_ip)
+	_261_bare = _out300
 	if _258_size != uint64(0) || _259_shrink != uint64(0) || !_261_bare {
 		ok = false
 		return ok
@@ -397,10 +397,10 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
 	var _262_z *dbytes.Bytes
 	var _ = _262_z
-	var _out298 *dbytes.Bytes
-	var _ = _out298
-	_out298 = dbytes.NewBytes(uint64(256))
-	_262_z = _out298
+	var _out301 *dbytes.Bytes
+	var _ = _out301
+	_out301 = dbytes.NewBytes(uint64(256))
+	_262_z = _out301
 	inodem.Companion_Default___.SetTy(_262_z, ty)
 	inodem.Companion_Default___.SetGen(_262_z, gen)
 	_this.Fs.SetInode(txn, _262_z, ino, ty != uint32(0))

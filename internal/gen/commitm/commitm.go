@@ -66,10 +66,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 	var _ = i
 	var _109_n uint64
 	var _ = _109_n
-	var _out147 uint64
-	var _ = _out147
-	_out147 = t.Buf.Len()
-	_109_n = _out147
+	var _out150 uint64
+	var _ = _out150
+	_out150 = t.Buf.Len()
+	_109_n = _out150
 	i = i0
 	var _110_go bool
 	var _ = _110_go
@@ -77,10 +77,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 	for _110_go {
 		var _111_k uint64
 		var _ = _111_k
-		var _out148 uint64
-		var _ = _out148
-		_out148 = t.Buf.KeyAt(i)
-		_111_k = _out148
+		var _out151 uint64
+		var _ = _out151
+		_out151 = t.Buf.KeyAt(i)
+		_111_k = _out151
 		var _112_off uint64
 		var _ = _112_off
 		_112_off = objectsm.Companion_Default___.KeyOff(_111_k)
@@ -88,13 +88,13 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 		var _ = _113_is
 		var _114_v bool
 		var _ = _114_v
-		var _out149 bool
-		var _ = _out149
-		var _out150 bool
-		var _ = _out150
-		_out149, _out150 = t.Buf.BitAt(i)
-		_113_is = _out149
-		_114_v = _out150
+		var _out152 bool
+		var _ = _out152
+		var _out153 bool
+		var _ = _out153
+		_out152, _out153 = t.Buf.BitAt(i)
+		_113_is = _out152
+		_114_v = _out153
 		if _113_is {
 			objectsm.Companion_Default___.PutBit(w, _112_off, _114_v)
 		} else {
@@ -106,10 +106,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 		} else {
 			var _115_k2 uint64
 			var _ = _115_k2
-			var _out151 uint64
-			var _ = _out151
-			_out151 = t.Buf.KeyAt(i)
-			_115_k2 = _out151
+			var _out154 uint64
+			var _ = _out154
+			_out154 = t.Buf.KeyAt(i)
+			_115_k2 = _out154
 			_110_go = objectsm.Companion_Default___.KeyBlk(_115_k2) == a
 		}
 	}
@@ -123,10 +123,10 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	tx.Clear()
 	var _116_n uint64
 	var _ = _116_n
-	var _out152 uint64
-	var _ = _out152
-	_out152 = t.Buf.Len()
-	_116_n = _out152
+	var _out155 uint64
+	var _ = _out155
+	_out155 = t.Buf.Len()
+	_116_n = _out155
 	var _117_i uint64
 	var _ = _117_i
 	_117_i = uint64(0)
@@ -134,19 +134,19 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	for _117_i < _116_n {
 		var _118_k uint64
 		var _ = _118_k
-		var _out153 uint64
-		var _ = _out153
-		_out153 = t.Buf.KeyAt(_117_i)
-		_118_k = _out153
+		var _out156 uint64
+		var _ = _out156
+		_out156 = t.Buf.KeyAt(_117_i)
+		_118_k = _out156
 		var _119_a uint64
 		var _ = _119_a
 		_119_a = objectsm.Companion_Default___.KeyBlk(_118_k)
 		var _120_b *dbytes.Blk
 		var _ = _120_b
-		var _out154 *dbytes.Blk
-		var _ = _out154
-		_out154 = t.Buf.BlkAt(_117_i)
-		_120_b = _out154
+		var _out157 *dbytes.Blk
+		var _ = _out157
+		_out157 = t.Buf.BlkAt(_117_i)
+		_120_b = _out157
 		if _120_b != (*dbytes.Blk)(nil) {
 			tx.Put(_119_a, _120_b)
 			_117_i = _117_i + uint64(1)
@@ -155,33 +155,33 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 			var _ = _121_c
 			var _122___v0 uint64
 			var _ = _122___v0
-			var _out155 *dbytes.Blk
-			var _ = _out155
-			var _out156 uint64
-			var _ = _out156
-			_out155, _out156 = t.S.J.Lookup(_119_a)
-			_121_c = _out155
-			_122___v0 = _out156
+			var _out158 *dbytes.Blk
+			var _ = _out158
+			var _out159 uint64
+			var _ = _out159
+			_out158, _out159 = t.S.J.Lookup(_119_a)
+			_121_c = _out158
+			_122___v0 = _out159
 			if _121_c == (*dbytes.Blk)(nil) {
 				ok, miss = false, _119_a
 				return ok, miss
 			}
 			var _123_w *dbytes.Bytes
 			var _ = _123_w
-			var _out157 *dbytes.Bytes
-			var _ = _out157
-			_out157 = _121_c.Thaw()
-			_123_w = _out157
-			var _out158 uint64
-			var _ = _out158
-			_out158 = Companion_Default___.Splice1(t, _117_i, _119_a, _123_w)
-			_117_i = _out158
+			var _out160 *dbytes.Bytes
+			var _ = _out160
+			_out160 = _121_c.Thaw()
+			_123_w = _out160
+			var _out161 uint64
+			var _ = _out161
+			_out161 = Companion_Default___.Splice1(t, _117_i, _119_a, _123_w)
+			_117_i = _out161
 			var _124_f *dbytes.Blk
 			var _ = _124_f
-			var _out159 *dbytes.Blk
-			var _ = _out159
-			_out159 = dbytes.Freeze(_123_w)
-			_124_f = _out159
+			var _out162 *dbytes.Blk
+			var _ = _out162
+			_out162 = dbytes.Freeze(_123_w)
+			_124_f = _out162
 			tx.Put(_119_a, _124_f)
 		}
 	}
@@ -222,22 +222,22 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	txnsysm.Companion_Default___.TYield(t.S, t.Own)
 	var _126_ok bool = false
 	var _ = _126_ok
-	var _out160 bool
-	var _ = _out160
-	var _out161 uint64
-	var _ = _out161
-	_out160, _out161 = Companion_Default___.Build(t, t.Tx)
-	_126_ok = _out160
-	miss = _out161
+	var _out163 bool
+	var _ = _out163
+	var _out164 uint64
+	var _ = _out164
+	_out163, _out164 = Companion_Default___.Build(t, t.Tx)
+	_126_ok = _out163
+	miss = _out164
 	get = !_126_ok
 	if _126_ok {
-		var _out162 uint32
-		var _ = _out162
-		var _out163 uint64
-		var _ = _out163
-		_out162, _out163 = _125_j.Append(t.Tx)
-		st = _out162
-		n = _out163
+		var _out165 uint32
+		var _ = _out165
+		var _out166 uint64
+		var _ = _out166
+		_out165, _out166 = _125_j.Append(t.Tx)
+		st = _out165
+		n = _out166
 		if st == journalm.Companion_Default___.AFull() {
 			_125_j.AskSpace()
 			_125_j.Mu.Wait(journalm.Companion_Default___.CSpace())
@@ -265,26 +265,26 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	st = journalm.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalm.Companion_Default___.AFull() {
-		var _out164 uint32
-		var _ = _out164
-		var _out165 uint64
-		var _ = _out165
-		var _out166 bool
-		var _ = _out166
-		var _out167 uint64
+		var _out167 uint32
 		var _ = _out167
-		_out164, _out165, _out166, _out167 = Companion_Default___.TryAppend(t)
-		st = _out164
-		n = _out165
-		_128_get = _out166
-		_129_miss = _out167
+		var _out168 uint64
+		var _ = _out168
+		var _out169 bool
+		var _ = _out169
+		var _out170 uint64
+		var _ = _out170
+		_out167, _out168, _out169, _out170 = Companion_Default___.TryAppend(t)
+		st = _out167
+		n = _out168
+		_128_get = _out169
+		_129_miss = _out170
 		if _128_get {
 			var _130_b *dbytes.Blk
 			var _ = _130_b
-			var _out168 *dbytes.Blk
-			var _ = _out168
-			_out168 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _129_miss)
-			_130_b = _out168
+			var _out171 *dbytes.Blk
+			var _ = _out171
+			_out171 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _129_miss)
+			_130_b = _out171
 			if _130_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
@@ -311,27 +311,27 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	need = t.Seen
 	var _131_w uint64
 	var _ = _131_w
-	var _out169 uint64
-	var _ = _out169
-	_out169 = t.Buf.Len()
-	_131_w = _out169
+	var _out172 uint64
+	var _ = _out172
+	_out172 = t.Buf.Len()
+	_131_w = _out172
 	var _132_n uint64
 	var _ = _132_n
 	_132_n = uint64(0)
 	if _131_w > uint64(0) {
 		t.Buf.Sort()
-		var _out170 uint32
-		var _ = _out170
-		var _out171 uint64
-		var _ = _out171
-		_out170, _out171 = Companion_Default___.AppendAll(t)
-		st = _out170
-		_132_n = _out171
+		var _out173 uint32
+		var _ = _out173
+		var _out174 uint64
+		var _ = _out174
+		_out173, _out174 = Companion_Default___.AppendAll(t)
+		st = _out173
+		_132_n = _out174
 		if st != txnm.Companion_Default___.OK() {
-			var _out172 uint64
-			var _ = _out172
-			_out172 = Companion_Default___.Abort(t)
-			need = _out172
+			var _out175 uint64
+			var _ = _out175
+			_out175 = Companion_Default___.Abort(t)
+			need = _out175
 			return st, need
 		}
 		if !stable {
@@ -351,20 +351,20 @@ func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32
 	var _ = st
 	var _133_need uint64 = 0
 	var _ = _133_need
-	var _out173 uint32
-	var _ = _out173
-	var _out174 uint64
-	var _ = _out174
-	_out173, _out174 = Companion_Default___.Finish(t, stable)
-	st = _out173
-	_133_need = _out174
+	var _out176 uint32
+	var _ = _out176
+	var _out177 uint64
+	var _ = _out177
+	_out176, _out177 = Companion_Default___.Finish(t, stable)
+	st = _out176
+	_133_need = _out177
 	if st == txnm.Companion_Default___.OK() && _133_need > uint64(0) {
 		var _134_ok bool
 		var _ = _134_ok
-		var _out175 bool
-		var _ = _out175
-		_out175 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _133_need)
-		_134_ok = _out175
+		var _out178 bool
+		var _ = _out178
+		_out178 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _133_need)
+		_134_ok = _out178
 		if !_134_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}

@@ -84,16 +84,16 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	found, ino, hint = false, uint64(0), uint64(0)
 	var _480_dots uint32 = 0
 	var _ = _480_dots
-	var _out566 uint32
-	var _ = _out566
-	var _out567 *dbytes.Bytes
-	var _ = _out567
-	var _out568 uint32
-	var _ = _out568
-	_out566, _out567, _out568 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out566
-	dir = _out567
-	_480_dots = _out568
+	var _out569 uint32
+	var _ = _out569
+	var _out570 *dbytes.Bytes
+	var _ = _out570
+	var _out571 uint32
+	var _ = _out571
+	_out569, _out570, _out571 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out569
+	dir = _out570
+	_480_dots = _out571
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
@@ -105,42 +105,42 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out569 uint32
-	var _ = _out569
-	_out569 = attropm.Companion_Default___.ArgStatus(a)
-	st = _out569
+	var _out572 uint32
+	var _ = _out572
+	_out572 = attropm.Companion_Default___.ArgStatus(a)
+	st = _out572
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
 	var _481_x bool
 	var _ = _481_x
-	var _out570 bool
-	var _ = _out570
-	_out570 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_481_x = _out570
+	var _out573 bool
+	var _ = _out573
+	_out573 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_481_x = _out573
 	if !_481_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out571 bool
-	var _ = _out571
-	var _out572 uint64
-	var _ = _out572
-	var _out573 uint64
-	var _ = _out573
-	_out571, _out572, _out573 = d.LookupHint(txn, dino, name, true)
-	found = _out571
-	ino = _out572
-	hint = _out573
+	var _out574 bool
+	var _ = _out574
+	var _out575 uint64
+	var _ = _out575
+	var _out576 uint64
+	var _ = _out576
+	_out574, _out575, _out576 = d.LookupHint(txn, dino, name, true)
+	found = _out574
+	ino = _out575
+	hint = _out576
 	if found && keep {
 		return st, dir, found, ino, hint
 	}
 	var _482_w bool
 	var _ = _482_w
-	var _out574 bool
-	var _ = _out574
-	_out574 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
-	_482_w = _out574
+	var _out577 bool
+	var _ = _out577
+	_out577 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
+	_482_w = _out577
 	if !_482_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
@@ -157,28 +157,28 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = ino
 	var _483_ok bool = false
 	var _ = _483_ok
-	var _out575 bool
-	var _ = _out575
-	var _out576 uint64
-	var _ = _out576
-	_out575, _out576 = d.AllocInode(txn, dino, ty)
-	_483_ok = _out575
-	ino = _out576
+	var _out578 bool
+	var _ = _out578
+	var _out579 uint64
+	var _ = _out579
+	_out578, _out579 = d.AllocInode(txn, dino, ty)
+	_483_ok = _out578
+	ino = _out579
 	if !_483_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino
 	}
 	var _484_ip *dbytes.Bytes
 	var _ = _484_ip
-	var _out577 *dbytes.Bytes
-	var _ = _out577
-	_out577 = d.Fs.GetInode(txn, ino, true)
-	_484_ip = _out577
+	var _out580 *dbytes.Bytes
+	var _ = _out580
+	_out580 = d.Fs.GetInode(txn, ino, true)
+	_484_ip = _out580
 	attropm.Companion_Default___.InitAttr(c, dir, _484_ip, mode, s, ns)
-	var _out578 uint32
-	var _ = _out578
-	_out578 = attropm.Companion_Default___.MaySetattr(c, _484_ip, a)
-	st = _out578
+	var _out581 uint32
+	var _ = _out581
+	_out581 = attropm.Companion_Default___.MaySetattr(c, _484_ip, a)
+	st = _out581
 	if st != uint32(0) {
 		return st, ino
 	}
@@ -199,14 +199,14 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, d
 	var _ = after
 	var _485_ok bool
 	var _ = _485_ok
-	var _out579 bool
-	var _ = _out579
-	_out579 = d.InsertAt(txn, dino, name, ino, hint)
-	_485_ok = _out579
-	var _out580 *dbytes.Bytes
-	var _ = _out580
-	_out580 = dbytes.NewBytes(uint64(0))
-	node = _out580
+	var _out582 bool
+	var _ = _out582
+	_out582 = d.InsertAt(txn, dino, name, ino, hint)
+	_485_ok = _out582
+	var _out583 *dbytes.Bytes
+	var _ = _out583
+	_out583 = dbytes.NewBytes(uint64(0))
+	node = _out583
 	after = node
 	if !_485_ok {
 		st = accessm.Companion_Default___.NOSPC()
@@ -214,22 +214,22 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, d
 	}
 	st = uint32(0)
 	if sub {
-		var _out581 uint32
-		var _ = _out581
-		_out581 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out581
+		var _out584 uint32
+		var _ = _out584
+		_out584 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out584
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out582 *dbytes.Bytes
-	var _ = _out582
-	_out582 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out582
-	var _out583 *dbytes.Bytes
-	var _ = _out583
-	_out583 = d.Fs.GetInode(txn, ino, false)
-	node = _out583
+	var _out585 *dbytes.Bytes
+	var _ = _out585
+	_out585 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out585
+	var _out586 *dbytes.Bytes
+	var _ = _out586
+	_out586 = d.Fs.GetInode(txn, ino, false)
+	node = _out586
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -250,94 +250,94 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = _486_found
 	var _487_hint uint64 = 0
 	var _ = _487_hint
-	var _out584 uint32
-	var _ = _out584
-	var _out585 *dbytes.Bytes
-	var _ = _out585
-	var _out586 bool
-	var _ = _out586
-	var _out587 uint64
+	var _out587 uint32
 	var _ = _out587
-	var _out588 uint64
+	var _out588 *dbytes.Bytes
 	var _ = _out588
-	_out584, _out585, _out586, _out587, _out588 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out589 bool
+	var _ = _out589
+	var _out590 uint64
+	var _ = _out590
+	var _out591 uint64
+	var _ = _out591
+	_out587, _out588, _out589, _out590, _out591 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out584
-	before = _out585
-	_486_found = _out586
-	ino = _out587
-	_487_hint = _out588
+	st = _out587
+	before = _out588
+	_486_found = _out589
+	ino = _out590
+	_487_hint = _out591
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if _486_found {
 		var _488_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 		var _ = _488_p
-		var _out589 uint32
-		var _ = _out589
-		var _out590 *dbytes.Bytes
-		var _ = _out590
-		var _out591 bool
-		var _ = _out591
-		_out589, _out590, _out591 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out589
-		_488_p = _out590
-		later = _out591
+		var _out592 uint32
+		var _ = _out592
+		var _out593 *dbytes.Bytes
+		var _ = _out593
+		var _out594 bool
+		var _ = _out594
+		_out592, _out593, _out594 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out592
+		_488_p = _out593
+		later = _out594
 		if st == uint32(0) {
 			node, after = _488_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out592 uint32
-	var _ = _out592
-	var _out593 uint64
-	var _ = _out593
-	_out592, _out593 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.REG(), a, func() uint32 {
+	var _out595 uint32
+	var _ = _out595
+	var _out596 uint64
+	var _ = _out596
+	_out595, _out596 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.REG(), a, func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}(), s, ns)
-	st = _out592
-	ino = _out593
+	st = _out595
+	ino = _out596
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _489_ip *dbytes.Bytes
 		var _ = _489_ip
-		var _out594 *dbytes.Bytes
-		var _ = _out594
-		_out594 = d.Fs.GetInode(txn, ino, true)
-		_489_ip = _out594
+		var _out597 *dbytes.Bytes
+		var _ = _out597
+		_out597 = d.Fs.GetInode(txn, ino, true)
+		_489_ip = _out597
 		inodem.Companion_Default___.SetVerf(_489_ip, verf)
 		d.PutInode(txn, ino, _489_ip)
 	} else if a.HasSize {
-		var _out595 uint32
-		var _ = _out595
-		var _out596 bool
-		var _ = _out596
-		_out595, _out596 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out595
-		later = _out596
+		var _out598 uint32
+		var _ = _out598
+		var _out599 bool
+		var _ = _out599
+		_out598, _out599 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out598
+		later = _out599
 		if st != uint32(0) {
 			return st, ino, node, before, after, later
 		}
 	}
-	var _out597 uint32
-	var _ = _out597
-	var _out598 *dbytes.Bytes
-	var _ = _out598
-	var _out599 *dbytes.Bytes
-	var _ = _out599
-	_out597, _out598, _out599 = Companion_Default___.Enter(txn, d, dino, name, _487_hint, ino, false, s, ns)
-	st = _out597
-	node = _out598
-	after = _out599
+	var _out600 uint32
+	var _ = _out600
+	var _out601 *dbytes.Bytes
+	var _ = _out601
+	var _out602 *dbytes.Bytes
+	var _ = _out602
+	_out600, _out601, _out602 = Companion_Default___.Enter(txn, d, dino, name, _487_hint, ino, false, s, ns)
+	st = _out600
+	node = _out601
+	after = _out602
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -348,22 +348,22 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	later = false
-	var _out600 uint32
-	var _ = _out600
-	var _out601 *dbytes.Bytes
-	var _ = _out601
-	_out600, _out601 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out600
-	node = _out601
+	var _out603 uint32
+	var _ = _out603
+	var _out604 *dbytes.Bytes
+	var _ = _out604
+	_out603, _out604 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out603
+	node = _out604
 	if st != uint32(0) {
 		return st, node, later
 	}
 	var _490_ty uint32
 	var _ = _490_ty
-	var _out602 uint32
-	var _ = _out602
-	_out602 = inodem.Companion_Default___.GetTy(node)
-	_490_ty = _out602
+	var _out605 uint32
+	var _ = _out605
+	_out605 = inodem.Companion_Default___.GetTy(node)
+	_490_ty = _out605
 	if _490_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, later
@@ -371,10 +371,10 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _491_v uint64
 		var _ = _491_v
-		var _out603 uint64
-		var _ = _out603
-		_out603 = inodem.Companion_Default___.GetVerf(node)
-		_491_v = _out603
+		var _out606 uint64
+		var _ = _out606
+		_out606 = inodem.Companion_Default___.GetVerf(node)
+		_491_v = _out606
 		if _491_v != verf || _491_v == uint64(0) {
 			st = accessm.Companion_Default___.EXIST()
 		}
@@ -385,37 +385,37 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	}
 	var _492_w bool
 	var _ = _492_w
-	var _out604 bool
-	var _ = _out604
-	_out604 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
-	_492_w = _out604
+	var _out607 bool
+	var _ = _out607
+	_out607 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
+	_492_w = _out607
 	if !_492_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out605 uint32
-	var _ = _out605
-	var _out606 bool
-	var _ = _out606
-	_out605, _out606 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out605
-	later = _out606
+	var _out608 uint32
+	var _ = _out608
+	var _out609 bool
+	var _ = _out609
+	_out608, _out609 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out608
+	later = _out609
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out607 *dbytes.Bytes
-	var _ = _out607
-	_out607 = d.Fs.GetInode(txn, ino, true)
-	node = _out607
+	var _out610 *dbytes.Bytes
+	var _ = _out610
+	_out610 = d.Fs.GetInode(txn, ino, true)
+	node = _out610
 	inodem.Companion_Default___.SetMtime(node, s, ns)
 	inodem.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
 		var _493_mode uint32
 		var _ = _493_mode
-		var _out608 uint32
-		var _ = _out608
-		_out608 = inodem.Companion_Default___.GetMode(node)
-		_493_mode = _out608
+		var _out611 uint32
+		var _ = _out611
+		_out611 = inodem.Companion_Default___.GetMode(node)
+		_493_mode = _out611
 		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_493_mode))
 	}
 	d.PutInode(txn, ino, node)
@@ -439,45 +439,45 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = _495_x
 	var _496_hint uint64 = 0
 	var _ = _496_hint
-	var _out609 uint32
-	var _ = _out609
-	var _out610 *dbytes.Bytes
-	var _ = _out610
-	var _out611 bool
-	var _ = _out611
-	var _out612 uint64
+	var _out612 uint32
 	var _ = _out612
-	var _out613 uint64
+	var _out613 *dbytes.Bytes
 	var _ = _out613
-	_out609, _out610, _out611, _out612, _out613 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), a, false)
-	st = _out609
-	before = _out610
-	_494_found = _out611
-	_495_x = _out612
-	_496_hint = _out613
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out614 uint32
+	var _out614 bool
 	var _ = _out614
 	var _out615 uint64
 	var _ = _out615
-	_out614, _out615 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.DIR(), a, uint32(493), s, ns)
-	st = _out614
-	ino = _out615
+	var _out616 uint64
+	var _ = _out616
+	_out612, _out613, _out614, _out615, _out616 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), a, false)
+	st = _out612
+	before = _out613
+	_494_found = _out614
+	_495_x = _out615
+	_496_hint = _out616
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out616 uint32
-	var _ = _out616
-	var _out617 *dbytes.Bytes
+	var _out617 uint32
 	var _ = _out617
-	var _out618 *dbytes.Bytes
+	var _out618 uint64
 	var _ = _out618
-	_out616, _out617, _out618 = Companion_Default___.Enter(txn, d, dino, name, _496_hint, ino, true, s, ns)
-	st = _out616
-	node = _out617
-	after = _out618
+	_out617, _out618 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.DIR(), a, uint32(493), s, ns)
+	st = _out617
+	ino = _out618
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out619 uint32
+	var _ = _out619
+	var _out620 *dbytes.Bytes
+	var _ = _out620
+	var _out621 *dbytes.Bytes
+	var _ = _out621
+	_out619, _out620, _out621 = Companion_Default___.Enter(txn, d, dino, name, _496_hint, ino, true, s, ns)
+	st = _out619
+	node = _out620
+	after = _out621
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attropm.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -514,55 +514,55 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs,
 			return uint32(0)
 		}()
 	}()
-	var _out619 uint32
-	var _ = _out619
-	var _out620 *dbytes.Bytes
-	var _ = _out620
-	var _out621 bool
-	var _ = _out621
-	var _out622 uint64
+	var _out622 uint32
 	var _ = _out622
-	var _out623 uint64
+	var _out623 *dbytes.Bytes
 	var _ = _out623
-	_out619, _out620, _out621, _out622, _out623 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _501_bad, a, false)
-	st = _out619
-	before = _out620
-	_497_found = _out621
-	_498_x = _out622
-	_499_hint = _out623
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out624 uint32
+	var _out624 bool
 	var _ = _out624
 	var _out625 uint64
 	var _ = _out625
-	_out624, _out625 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.LNK(), a, uint32(511), s, ns)
-	st = _out624
-	ino = _out625
+	var _out626 uint64
+	var _ = _out626
+	_out622, _out623, _out624, _out625, _out626 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _501_bad, a, false)
+	st = _out622
+	before = _out623
+	_497_found = _out624
+	_498_x = _out625
+	_499_hint = _out626
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out627 uint32
+	var _ = _out627
+	var _out628 uint64
+	var _ = _out628
+	_out627, _out628 = Companion_Default___.NewNode(txn, d, c, dino, before, accessm.Companion_Default___.LNK(), a, uint32(511), s, ns)
+	st = _out627
+	ino = _out628
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
 	var _502_ok bool
 	var _ = _502_ok
-	var _out626 bool
-	var _ = _out626
-	_out626 = d.Write(txn, ino, uint64(0), target, uint64(0), _500_len)
-	_502_ok = _out626
+	var _out629 bool
+	var _ = _out629
+	_out629 = d.Write(txn, ino, uint64(0), target, uint64(0), _500_len)
+	_502_ok = _out629
 	if !_502_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino, node, before, after
 	}
-	var _out627 uint32
-	var _ = _out627
-	var _out628 *dbytes.Bytes
-	var _ = _out628
-	var _out629 *dbytes.Bytes
-	var _ = _out629
-	_out627, _out628, _out629 = Companion_Default___.Enter(txn, d, dino, name, _499_hint, ino, false, s, ns)
-	st = _out627
-	node = _out628
-	after = _out629
+	var _out630 uint32
+	var _ = _out630
+	var _out631 *dbytes.Bytes
+	var _ = _out631
+	var _out632 *dbytes.Bytes
+	var _ = _out632
+	_out630, _out631, _out632 = Companion_Default___.Enter(txn, d, dino, name, _499_hint, ino, false, s, ns)
+	st = _out630
+	node = _out631
+	after = _out632
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attropm.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -599,55 +599,55 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 			return uint32(0)
 		}()
 	}()
-	var _out630 uint32
-	var _ = _out630
-	var _out631 *dbytes.Bytes
-	var _ = _out631
-	var _out632 bool
-	var _ = _out632
-	var _out633 uint64
+	var _out633 uint32
 	var _ = _out633
-	var _out634 uint64
+	var _out634 *dbytes.Bytes
 	var _ = _out634
-	_out630, _out631, _out632, _out633, _out634 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _507_bad, a, false)
-	st = _out630
-	before = _out631
-	_503_found = _out632
-	_504_x = _out633
-	_505_hint = _out634
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out635 uint32
+	var _out635 bool
 	var _ = _out635
 	var _out636 uint64
 	var _ = _out636
-	_out635, _out636 = Companion_Default___.NewNode(txn, d, c, dino, before, ty, a, uint32(420), s, ns)
-	st = _out635
-	ino = _out636
+	var _out637 uint64
+	var _ = _out637
+	_out633, _out634, _out635, _out636, _out637 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _507_bad, a, false)
+	st = _out633
+	before = _out634
+	_503_found = _out635
+	_504_x = _out636
+	_505_hint = _out637
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out638 uint32
+	var _ = _out638
+	var _out639 uint64
+	var _ = _out639
+	_out638, _out639 = Companion_Default___.NewNode(txn, d, c, dino, before, ty, a, uint32(420), s, ns)
+	st = _out638
+	ino = _out639
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
 	if _506_dev {
 		var _508_ip *dbytes.Bytes
 		var _ = _508_ip
-		var _out637 *dbytes.Bytes
-		var _ = _out637
-		_out637 = d.Fs.GetInode(txn, ino, true)
-		_508_ip = _out637
+		var _out640 *dbytes.Bytes
+		var _ = _out640
+		_out640 = d.Fs.GetInode(txn, ino, true)
+		_508_ip = _out640
 		inodem.Companion_Default___.SetRdev(_508_ip, maj, min)
 		d.PutInode(txn, ino, _508_ip)
 	}
-	var _out638 uint32
-	var _ = _out638
-	var _out639 *dbytes.Bytes
-	var _ = _out639
-	var _out640 *dbytes.Bytes
-	var _ = _out640
-	_out638, _out639, _out640 = Companion_Default___.Enter(txn, d, dino, name, _505_hint, ino, false, s, ns)
-	st = _out638
-	node = _out639
-	after = _out640
+	var _out641 uint32
+	var _ = _out641
+	var _out642 *dbytes.Bytes
+	var _ = _out642
+	var _out643 *dbytes.Bytes
+	var _ = _out643
+	_out641, _out642, _out643 = Companion_Default___.Enter(txn, d, dino, name, _505_hint, ino, false, s, ns)
+	st = _out641
+	node = _out642
+	after = _out643
 	return st, ino, node, before, after
 }
 

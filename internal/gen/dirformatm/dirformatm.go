@@ -64,10 +64,10 @@ func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo
 	var _ = d
 	var _337_f *bytem.ByteFs
 	var _ = _337_f
-	var _out368 *bytem.ByteFs
-	var _ = _out368
-	_out368 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_337_f = _out368
+	var _out371 *bytem.ByteFs
+	var _ = _out371
+	_out371 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_337_f = _out371
 	var _nw3 = dirfsm.New_DirFs_()
 	var _ = _nw3
 	_nw3.Recover(_337_f)

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out302 *dbytes.Bytes
-	var _ = _out302
-	_out302 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out302
-	var _out303 uint64
-	var _ = _out303
-	_out303 = inodem.Companion_Default___.GetSize(ip)
-	n = _out303
+	var _out305 *dbytes.Bytes
+	var _ = _out305
+	_out305 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out305
+	var _out306 uint64
+	var _ = _out306
+	_out306 = inodem.Companion_Default___.GetSize(ip)
+	n = _out306
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -95,22 +95,22 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = _274_ip
 	var _275_nb uint64
 	var _ = _275_nb
-	var _out304 *dbytes.Bytes
-	var _ = _out304
-	var _out305 uint64
-	var _ = _out305
-	_out304, _out305 = _this.Open(txn, d, excl)
-	_274_ip = _out304
-	_275_nb = _out305
+	var _out307 *dbytes.Bytes
+	var _ = _out307
+	var _out308 uint64
+	var _ = _out308
+	_out307, _out308 = _this.Open(txn, d, excl)
+	_274_ip = _out307
+	_275_nb = _out308
 	var _276_h uint64
 	var _ = _276_h
 	_276_h = dbytes.NameHash(name)
 	var _277_key uint64
 	var _ = _277_key
-	var _out306 uint64
-	var _ = _out306
-	_out306 = dirm.Companion_Default___.KeyFor(name, _276_h)
-	_277_key = _out306
+	var _out309 uint64
+	var _ = _out309
+	_out309 = dirm.Companion_Default___.KeyFor(name, _276_h)
+	_277_key = _out309
 	var _278_kind uint64
 	var _ = _278_kind
 	_278_kind = uint64(0)
@@ -128,37 +128,37 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 		_280_n = _280_n - uint64(1)
 		var _281_blk uint64
 		var _ = _281_blk
-		var _out307 uint64
-		var _ = _out307
-		_out307 = dirm.Companion_Default___.BucketBlock(_276_h, _280_n, _278_kind)
-		_281_blk = _out307
+		var _out310 uint64
+		var _ = _out310
+		_out310 = dirm.Companion_Default___.BucketBlock(_276_h, _280_n, _278_kind)
+		_281_blk = _out310
 		var _282_fr uint64
 		var _ = _282_fr
 		_282_fr = uint64(0)
 		if _281_blk < _275_nb {
 			var _283_b *dbytes.Blk
 			var _ = _283_b
-			var _out308 *dbytes.Blk
-			var _ = _out308
-			_out308 = _this.Fs.ReadBlockOf(txn, _274_ip, d, _281_blk, excl)
-			_283_b = _out308
+			var _out311 *dbytes.Blk
+			var _ = _out311
+			_out311 = _this.Fs.ReadBlockOf(txn, _274_ip, d, _281_blk, excl)
+			_283_b = _out311
 			var _284_i uint64 = 0
 			var _ = _284_i
 			var _285_w uint64 = 0
 			var _ = _285_w
-			var _out309 bool
-			var _ = _out309
-			var _out310 uint64
-			var _ = _out310
-			var _out311 uint64
-			var _ = _out311
-			var _out312 uint64
+			var _out312 bool
 			var _ = _out312
-			_out309, _out310, _out311, _out312 = dirm.Companion_Default___.Search(_283_b, _281_blk, name, _277_key)
-			found = _out309
-			_284_i = _out310
-			_285_w = _out311
-			_282_fr = _out312
+			var _out313 uint64
+			var _ = _out313
+			var _out314 uint64
+			var _ = _out314
+			var _out315 uint64
+			var _ = _out315
+			_out312, _out313, _out314, _out315 = dirm.Companion_Default___.Search(_283_b, _281_blk, name, _277_key)
+			found = _out312
+			_284_i = _out313
+			_285_w = _out314
+			_282_fr = _out315
 			if found {
 				ino, cell = _285_w%uint64(281474976710656), uint64(64)*_281_blk+_284_i
 				return found, ino, cell, lev
@@ -179,19 +179,19 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = _286_cell
 	var _287_lev uint64 = 0
 	var _ = _287_lev
-	var _out313 bool
-	var _ = _out313
-	var _out314 uint64
-	var _ = _out314
-	var _out315 uint64
-	var _ = _out315
-	var _out316 uint64
+	var _out316 bool
 	var _ = _out316
-	_out313, _out314, _out315, _out316 = _this.Find(txn, d, name, excl)
-	found = _out313
-	ino = _out314
-	_286_cell = _out315
-	_287_lev = _out316
+	var _out317 uint64
+	var _ = _out317
+	var _out318 uint64
+	var _ = _out318
+	var _out319 uint64
+	var _ = _out319
+	_out316, _out317, _out318, _out319 = _this.Find(txn, d, name, excl)
+	found = _out316
+	ino = _out317
+	_286_cell = _out318
+	_287_lev = _out319
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -203,19 +203,19 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = hint
 	var _288_cell uint64 = 0
 	var _ = _288_cell
-	var _out317 bool
-	var _ = _out317
-	var _out318 uint64
-	var _ = _out318
-	var _out319 uint64
-	var _ = _out319
-	var _out320 uint64
+	var _out320 bool
 	var _ = _out320
-	_out317, _out318, _out319, _out320 = _this.Find(txn, d, name, excl)
-	found = _out317
-	ino = _out318
-	_288_cell = _out319
-	hint = _out320
+	var _out321 uint64
+	var _ = _out321
+	var _out322 uint64
+	var _ = _out322
+	var _out323 uint64
+	var _ = _out323
+	_out320, _out321, _out322, _out323 = _this.Find(txn, d, name, excl)
+	found = _out320
+	ino = _out321
+	_288_cell = _out322
+	hint = _out323
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
@@ -223,16 +223,16 @@ func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var _ = ok
 	var _289_ip *dbytes.Bytes
 	var _ = _289_ip
-	var _out321 *dbytes.Bytes
-	var _ = _out321
-	_out321 = _this.Fs.GetInode(txn, d, true)
-	_289_ip = _out321
+	var _out324 *dbytes.Bytes
+	var _ = _out324
+	_out324 = _this.Fs.GetInode(txn, d, true)
+	_289_ip = _out324
 	var _290_n uint64
 	var _ = _290_n
-	var _out322 uint64
-	var _ = _out322
-	_out322 = inodem.Companion_Default___.GetNent(_289_ip)
-	_290_n = _out322
+	var _out325 uint64
+	var _ = _out325
+	_out325 = inodem.Companion_Default___.GetNent(_289_ip)
+	_290_n = _out325
 	if !down && _290_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
@@ -253,18 +253,18 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 	var _291_len uint64
 	var _ = _291_len
 	_291_len = s.Len()
-	var _out323 bool
-	var _ = _out323
-	_out323 = _this.Fs.Write(txn, d, off, s, uint64(0), _291_len)
-	ok = _out323
+	var _out326 bool
+	var _ = _out326
+	_out326 = _this.Fs.Write(txn, d, off, s, uint64(0), _291_len)
+	ok = _out326
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out324 bool
-		var _ = _out324
-		_out324 = _this.Count(txn, d, down)
-		ok = _out324
+		var _out327 bool
+		var _ = _out327
+		_out327 = _this.Count(txn, d, down)
+		ok = _out327
 		if !ok {
 			return ok
 		}
@@ -274,10 +274,10 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out325 bool
-	var _ = _out325
-	_out325 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out325
+	var _out328 bool
+	var _ = _out328
+	_out328 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out328
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
@@ -288,37 +288,37 @@ func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino ui
 	_292_h = dbytes.NameHash(name)
 	var _293_key uint64
 	var _ = _293_key
-	var _out326 uint64
-	var _ = _out326
-	_out326 = dirm.Companion_Default___.KeyFor(name, _292_h)
-	_293_key = _out326
+	var _out329 uint64
+	var _ = _out329
+	_out329 = dirm.Companion_Default___.KeyFor(name, _292_h)
+	_293_key = _out329
 	var _294_cell uint64 = 0
 	var _ = _294_cell
 	var _295_size uint64 = 0
 	var _ = _295_size
-	var _out327 bool
-	var _ = _out327
-	var _out328 uint64
-	var _ = _out328
-	var _out329 uint64
-	var _ = _out329
-	_out327, _out328, _out329 = _this.Room(txn, d, name, _292_h, hint)
-	ok = _out327
-	_294_cell = _out328
-	_295_size = _out329
+	var _out330 bool
+	var _ = _out330
+	var _out331 uint64
+	var _ = _out331
+	var _out332 uint64
+	var _ = _out332
+	_out330, _out331, _out332 = _this.Room(txn, d, name, _292_h, hint)
+	ok = _out330
+	_294_cell = _out331
+	_295_size = _out332
 	if !ok {
 		return ok
 	}
 	var _296_s *dbytes.Bytes
 	var _ = _296_s
-	var _out330 *dbytes.Bytes
-	var _ = _out330
-	_out330 = dirm.Companion_Default___.MakeSlot(_295_size, ino, name, _293_key)
-	_296_s = _out330
-	var _out331 bool
-	var _ = _out331
-	_out331 = _this.Store(txn, d, uint64(64)*_294_cell, _296_s, true, false)
-	ok = _out331
+	var _out333 *dbytes.Bytes
+	var _ = _out333
+	_out333 = dirm.Companion_Default___.MakeSlot(_295_size, ino, name, _293_key)
+	_296_s = _out333
+	var _out334 bool
+	var _ = _out334
+	_out334 = _this.Store(txn, d, uint64(64)*_294_cell, _296_s, true, false)
+	ok = _out334
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -332,13 +332,13 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = _297_ip
 	var _298_nb uint64
 	var _ = _298_nb
-	var _out332 *dbytes.Bytes
-	var _ = _out332
-	var _out333 uint64
-	var _ = _out333
-	_out332, _out333 = _this.Open(txn, d, true)
-	_297_ip = _out332
-	_298_nb = _out333
+	var _out335 *dbytes.Bytes
+	var _ = _out335
+	var _out336 uint64
+	var _ = _out336
+	_out335, _out336 = _this.Open(txn, d, true)
+	_297_ip = _out335
+	_298_nb = _out336
 	var _299_l uint64
 	var _ = _299_l
 	_299_l = name.Len()
@@ -355,26 +355,26 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	for _301_n < uint64(9) {
 		var _302_blk uint64
 		var _ = _302_blk
-		var _out334 uint64
-		var _ = _out334
-		_out334 = dirm.Companion_Default___.BucketBlock(h, _301_n, _300_kind)
-		_302_blk = _out334
+		var _out337 uint64
+		var _ = _out337
+		_out337 = dirm.Companion_Default___.BucketBlock(h, _301_n, _300_kind)
+		_302_blk = _out337
 		if _302_blk >= _298_nb {
 			ok, cell, size = true, uint64(64)*_302_blk, uint64(4096)
 			return ok, cell, size
 		}
 		var _303_b *dbytes.Blk
 		var _ = _303_b
-		var _out335 *dbytes.Blk
-		var _ = _out335
-		_out335 = _this.Fs.ReadBlockOf(txn, _297_ip, d, _302_blk, true)
-		_303_b = _out335
+		var _out338 *dbytes.Blk
+		var _ = _out338
+		_out338 = _this.Fs.ReadBlockOf(txn, _297_ip, d, _302_blk, true)
+		_303_b = _out338
 		var _304_i uint64
 		var _ = _304_i
-		var _out336 uint64
-		var _ = _out336
-		_out336 = dirm.Companion_Default___.SearchFree(_303_b, _302_blk)
-		_304_i = _out336
+		var _out339 uint64
+		var _ = _out339
+		_out339 = dirm.Companion_Default___.SearchFree(_303_b, _302_blk)
+		_304_i = _out339
 		if _304_i < uint64(64) {
 			ok, cell, size = true, uint64(64)*_302_blk+_304_i, size
 			return ok, cell, size
@@ -395,28 +395,28 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	var _ = _307_cell
 	var _308_lev uint64
 	var _ = _308_lev
-	var _out337 bool
-	var _ = _out337
-	var _out338 uint64
-	var _ = _out338
-	var _out339 uint64
-	var _ = _out339
-	var _out340 uint64
+	var _out340 bool
 	var _ = _out340
-	_out337, _out338, _out339, _out340 = _this.Find(txn, d, name, true)
-	_305_found = _out337
-	_306_ino0 = _out338
-	_307_cell = _out339
-	_308_lev = _out340
+	var _out341 uint64
+	var _ = _out341
+	var _out342 uint64
+	var _ = _out342
+	var _out343 uint64
+	var _ = _out343
+	_out340, _out341, _out342, _out343 = _this.Find(txn, d, name, true)
+	_305_found = _out340
+	_306_ino0 = _out341
+	_307_cell = _out342
+	_308_lev = _out343
 	var _309_h uint64
 	var _ = _309_h
 	_309_h = dbytes.NameHash(name)
 	var _310_key uint64
 	var _ = _310_key
-	var _out341 uint64
-	var _ = _out341
-	_out341 = dirm.Companion_Default___.KeyFor(name, _309_h)
-	_310_key = _out341
+	var _out344 uint64
+	var _ = _out344
+	_out344 = dirm.Companion_Default___.KeyFor(name, _309_h)
+	_310_key = _out344
 	var _311_size uint64
 	var _ = _311_size
 	_311_size = uint64(64)
@@ -425,14 +425,14 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	}
 	var _312_s *dbytes.Bytes
 	var _ = _312_s
-	var _out342 *dbytes.Bytes
-	var _ = _out342
-	_out342 = dirm.Companion_Default___.MakeSlot(_311_size, ino, name, _310_key)
-	_312_s = _out342
-	var _out343 bool
-	var _ = _out343
-	_out343 = _this.Store(txn, d, uint64(64)*_307_cell, _312_s, false, false)
-	ok = _out343
+	var _out345 *dbytes.Bytes
+	var _ = _out345
+	_out345 = dirm.Companion_Default___.MakeSlot(_311_size, ino, name, _310_key)
+	_312_s = _out345
+	var _out346 bool
+	var _ = _out346
+	_out346 = _this.Store(txn, d, uint64(64)*_307_cell, _312_s, false, false)
+	ok = _out346
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
@@ -446,19 +446,19 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _ = _315_cell
 	var _316_lev uint64
 	var _ = _316_lev
-	var _out344 bool
-	var _ = _out344
-	var _out345 uint64
-	var _ = _out345
-	var _out346 uint64
-	var _ = _out346
-	var _out347 uint64
+	var _out347 bool
 	var _ = _out347
-	_out344, _out345, _out346, _out347 = _this.Find(txn, d, name, true)
-	_313_found = _out344
-	_314_ino0 = _out345
-	_315_cell = _out346
-	_316_lev = _out347
+	var _out348 uint64
+	var _ = _out348
+	var _out349 uint64
+	var _ = _out349
+	var _out350 uint64
+	var _ = _out350
+	_out347, _out348, _out349, _out350 = _this.Find(txn, d, name, true)
+	_313_found = _out347
+	_314_ino0 = _out348
+	_315_cell = _out349
+	_316_lev = _out350
 	var _317_size uint64
 	var _ = _317_size
 	_317_size = uint64(64)
@@ -467,14 +467,14 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	}
 	var _318_s *dbytes.Bytes
 	var _ = _318_s
-	var _out348 *dbytes.Bytes
-	var _ = _out348
-	_out348 = dbytes.NewBytes(_317_size)
-	_318_s = _out348
-	var _out349 bool
-	var _ = _out349
-	_out349 = _this.Store(txn, d, uint64(64)*_315_cell, _318_s, true, true)
-	ok = _out349
+	var _out351 *dbytes.Bytes
+	var _ = _out351
+	_out351 = dbytes.NewBytes(_317_size)
+	_318_s = _out351
+	var _out352 bool
+	var _ = _out352
+	_out352 = _this.Store(txn, d, uint64(64)*_315_cell, _318_s, true, true)
+	ok = _out352
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
@@ -482,16 +482,16 @@ func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var _ = e
 	var _319_ip *dbytes.Bytes
 	var _ = _319_ip
-	var _out350 *dbytes.Bytes
-	var _ = _out350
-	_out350 = _this.Fs.GetInode(txn, d, false)
-	_319_ip = _out350
+	var _out353 *dbytes.Bytes
+	var _ = _out353
+	_out353 = _this.Fs.GetInode(txn, d, false)
+	_319_ip = _out353
 	var _320_n uint64
 	var _ = _320_n
-	var _out351 uint64
-	var _ = _out351
-	_out351 = inodem.Companion_Default___.GetNent(_319_ip)
-	_320_n = _out351
+	var _out354 uint64
+	var _ = _out354
+	_out354 = inodem.Companion_Default___.GetNent(_319_ip)
+	_320_n = _out354
 	e = _320_n == uint64(0)
 	return e
 }
@@ -502,13 +502,13 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	var _ = _321_ip
 	var _322_nb uint64
 	var _ = _322_nb
-	var _out352 *dbytes.Bytes
-	var _ = _out352
-	var _out353 uint64
-	var _ = _out353
-	_out352, _out353 = _this.Open(txn, d, false)
-	_321_ip = _out352
-	_322_nb = _out353
+	var _out355 *dbytes.Bytes
+	var _ = _out355
+	var _out356 uint64
+	var _ = _out356
+	_out355, _out356 = _this.Open(txn, d, false)
+	_321_ip = _out355
+	_322_nb = _out356
 	var _323_c uint64
 	var _ = _323_c
 	_323_c = uint64(0)
@@ -523,25 +523,25 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	for _324_blk < _322_nb {
 		var _326_next uint64
 		var _ = _326_next
-		var _out354 uint64
-		var _ = _out354
-		_out354 = _this.SkipHoles(txn, _321_ip, d, _324_blk, _322_nb)
-		_326_next = _out354
+		var _out357 uint64
+		var _ = _out357
+		_out357 = _this.SkipHoles(txn, _321_ip, d, _324_blk, _322_nb)
+		_326_next = _out357
 		if _326_next != _324_blk {
 			_324_blk, _325_i = _326_next, uint64(0)
 		} else {
 			var _327_b *dbytes.Blk
 			var _ = _327_b
-			var _out355 *dbytes.Blk
-			var _ = _out355
-			_out355 = _this.Fs.ReadBlockOf(txn, _321_ip, d, _324_blk, false)
-			_327_b = _out355
+			var _out358 *dbytes.Blk
+			var _ = _out358
+			_out358 = _this.Fs.ReadBlockOf(txn, _321_ip, d, _324_blk, false)
+			_327_b = _out358
 			var _328_fits bool = false
 			var _ = _328_fits
-			var _out356 bool
-			var _ = _out356
-			_out356 = dirpagem.Companion_Default___.ListBlock(_327_b, _324_blk, _325_i, out)
-			_328_fits = _out356
+			var _out359 bool
+			var _ = _out359
+			_out359 = dirpagem.Companion_Default___.ListBlock(_327_b, _324_blk, _325_i, out)
+			_328_fits = _out359
 			if !_328_fits {
 				eof = false
 				return eof
@@ -564,10 +564,10 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	}
 	var _330_pb *dbytes.Blk
 	var _ = _330_pb
-	var _out357 *dbytes.Blk
-	var _ = _out357
-	_out357 = _this.Fs.Fs.ReadParent(txn, ip, _329_k, posm.Companion_Default___.MaxLev(_329_k), posm.Companion_Default___.FlatJ(n), false)
-	_330_pb = _out357
+	var _out360 *dbytes.Blk
+	var _ = _out360
+	_out360 = _this.Fs.Fs.ReadParent(txn, ip, _329_k, posm.Companion_Default___.MaxLev(_329_k), posm.Companion_Default___.FlatJ(n), false)
+	_330_pb = _out360
 	var _331_i uint64
 	var _ = _331_i
 	_331_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out358 bool
-	var _ = _out358
-	var _out359 uint64
-	var _ = _out359
-	_out358, _out359 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out358
-	ino = _out359
+	var _out361 bool
+	var _ = _out361
+	var _out362 uint64
+	var _ = _out362
+	_out361, _out362 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out361
+	ino = _out362
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out360 bool
-	var _ = _out360
-	_out360 = _this.Fs.FreeInode(txn, ino)
-	ok = _out360
+	var _out363 bool
+	var _ = _out363
+	_out363 = _this.Fs.FreeInode(txn, ino)
+	ok = _out363
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out361 bool
-	var _ = _out361
-	_out361 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out361
+	var _out364 bool
+	var _ = _out364
+	_out364 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out364
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out362 bool
-	var _ = _out362
-	_out362 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out362
+	var _out365 bool
+	var _ = _out365
+	_out365 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out365
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out363 bool
-	var _ = _out363
-	_out363 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out363
+	var _out366 bool
+	var _ = _out366
+	_out366 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out366
 	return done
 }
 

@@ -110,10 +110,10 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out299 bool
-			var _ = _out299
-			_out299 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out299
+			var _out302 bool
+			var _ = _out302
+			_out302 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out302
 			if found {
 				return found, i, w, fr
 			}
@@ -149,10 +149,10 @@ func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) u
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out300 *dbytes.Bytes
-	var _ = _out300
-	_out300 = dbytes.NewBytes(size)
-	s = _out300
+	var _out303 *dbytes.Bytes
+	var _ = _out303
+	_out303 = dbytes.NewBytes(size)
+	s = _out303
 	var _268_l uint64
 	var _ = _268_l
 	_268_l = name.Len()

@@ -82,10 +82,10 @@ func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, fr
 			if _273_l > _270_cap {
 				_273_l = _270_cap
 			}
-			var _out301 bool
-			var _ = _out301
-			_out301 = out.Offer(_272_w%uint64(281474976710656), b, uint64(64)*_271_i+uint64(8), _273_l, uint64(64)*blk+_271_i+uint64(3))
-			fits = _out301
+			var _out304 bool
+			var _ = _out304
+			_out304 = out.Offer(_272_w%uint64(281474976710656), b, uint64(64)*_271_i+uint64(8), _273_l, uint64(64)*blk+_271_i+uint64(3))
+			fits = _out304
 			if !fits {
 				return fits
 			}

@@ -84,17 +84,17 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 	_162_k, _163_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
 	if _162_k < uint64(12) {
-		var _out212 uint64
-		var _ = _out212
-		_out212 = x.Resolve(txn, ip, _162_k, uint64(0), uint64(0), excl)
-		bn = _out212
+		var _out215 uint64
+		var _ = _out215
+		_out215 = x.Resolve(txn, ip, _162_k, uint64(0), uint64(0), excl)
+		bn = _out215
 		return bn, ck_k, cj_k, pb_k
 	}
 	if ck != _162_k || cj != _163_j/uint64(512) {
-		var _out213 *dbytes.Blk
-		var _ = _out213
-		_out213 = x.ReadParent(txn, ip, _162_k, posm.Companion_Default___.MaxLev(_162_k), _163_j, excl)
-		pb_k = _out213
+		var _out216 *dbytes.Blk
+		var _ = _out216
+		_out216 = x.ReadParent(txn, ip, _162_k, posm.Companion_Default___.MaxLev(_162_k), _163_j, excl)
+		pb_k = _out216
 		ck_k, cj_k = _162_k, _163_j/uint64(512)
 	}
 	bn = pb_k.U64(uint64(8) * (_163_j % uint64(512)))
@@ -103,10 +103,10 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out214 *dbytes.Bytes
-	var _ = _out214
-	_out214 = dbytes.NewBytes(n)
-	b = _out214
+	var _out217 *dbytes.Bytes
+	var _ = _out217
+	_out217 = dbytes.NewBytes(n)
+	b = _out217
 	var _164_done uint64
 	var _ = _164_done
 	_164_done = uint64(0)
@@ -117,10 +117,10 @@ func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip 
 	_165_ck, _166_cj = uint64(15), uint64(0)
 	var _167_pb *dbytes.Blk
 	var _ = _167_pb
-	var _out215 *dbytes.Blk
-	var _ = _out215
-	_out215 = dbytes.ZeroBlk()
-	_167_pb = _out215
+	var _out218 *dbytes.Blk
+	var _ = _out218
+	_out218 = dbytes.ZeroBlk()
+	_167_pb = _out218
 	for _164_done < n {
 		var _168_pos uint64
 		var _ = _168_pos
@@ -130,32 +130,32 @@ func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip 
 		_169_bo = _168_pos % uint64(4096)
 		var _170_c uint64
 		var _ = _170_c
-		var _out216 uint64
-		var _ = _out216
-		_out216 = Companion_Default___.Min(uint64(4096)-_169_bo, n-_164_done)
-		_170_c = _out216
-		var _171_bn uint64 = 0
-		var _ = _171_bn
-		var _out217 uint64
-		var _ = _out217
-		var _out218 uint64
-		var _ = _out218
 		var _out219 uint64
 		var _ = _out219
-		var _out220 *dbytes.Blk
+		_out219 = Companion_Default___.Min(uint64(4096)-_169_bo, n-_164_done)
+		_170_c = _out219
+		var _171_bn uint64 = 0
+		var _ = _171_bn
+		var _out220 uint64
 		var _ = _out220
-		_out217, _out218, _out219, _out220 = Companion_Default___.Find(x, txn, ip, _168_pos/uint64(4096), false, _165_ck, _166_cj, _167_pb)
-		_171_bn = _out217
-		_165_ck = _out218
-		_166_cj = _out219
-		_167_pb = _out220
+		var _out221 uint64
+		var _ = _out221
+		var _out222 uint64
+		var _ = _out222
+		var _out223 *dbytes.Blk
+		var _ = _out223
+		_out220, _out221, _out222, _out223 = Companion_Default___.Find(x, txn, ip, _168_pos/uint64(4096), false, _165_ck, _166_cj, _167_pb)
+		_171_bn = _out220
+		_165_ck = _out221
+		_166_cj = _out222
+		_167_pb = _out223
 		if _171_bn != uint64(0) {
 			var _172_blk *dbytes.Blk
 			var _ = _172_blk
-			var _out221 *dbytes.Blk
-			var _ = _out221
-			_out221 = x.ReadAt(txn, _171_bn, false)
-			_172_blk = _out221
+			var _out224 *dbytes.Blk
+			var _ = _out224
+			_out224 = x.ReadAt(txn, _171_bn, false)
+			_172_blk = _out224
 			b.CopyBlk(_164_done, _172_blk, _169_bo, _170_c)
 		}
 		_164_done = _164_done + _170_c

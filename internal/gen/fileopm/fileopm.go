@@ -72,54 +72,54 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
 	var _450_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _450_ip
-	var _out522 uint32
-	var _ = _out522
-	var _out523 *dbytes.Bytes
-	var _ = _out523
-	_out522, _out523 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out522
-	_450_ip = _out523
+	var _out525 uint32
+	var _ = _out525
+	var _out526 *dbytes.Bytes
+	var _ = _out526
+	_out525, _out526 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out525
+	_450_ip = _out526
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
 	after = _450_ip
 	var _451_ty uint32
 	var _ = _451_ty
-	var _out524 uint32
-	var _ = _out524
-	_out524 = inodem.Companion_Default___.GetTy(_450_ip)
-	_451_ty = _out524
+	var _out527 uint32
+	var _ = _out527
+	_out527 = inodem.Companion_Default___.GetTy(_450_ip)
+	_451_ty = _out527
 	if _451_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
 	var _452_r bool
 	var _ = _452_r
-	var _out525 bool
-	var _ = _out525
-	_out525 = accessm.Companion_Default___.MayData(c, _450_ip, accessm.Companion_Default___.MAYR())
-	_452_r = _out525
+	var _out528 bool
+	var _ = _out528
+	_out528 = accessm.Companion_Default___.MayData(c, _450_ip, accessm.Companion_Default___.MAYR())
+	_452_r = _out528
 	var _453_x bool
 	var _ = _453_x
-	var _out526 bool
-	var _ = _out526
-	_out526 = accessm.Companion_Default___.May(c, _450_ip, accessm.Companion_Default___.MAYX())
-	_453_x = _out526
+	var _out529 bool
+	var _ = _out529
+	_out529 = accessm.Companion_Default___.May(c, _450_ip, accessm.Companion_Default___.MAYX())
+	_453_x = _out529
 	if !_452_r && !_453_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
 	var _454_size uint64
 	var _ = _454_size
-	var _out527 uint64
-	var _ = _out527
-	_out527 = inodem.Companion_Default___.GetSize(_450_ip)
-	_454_size = _out527
+	var _out530 uint64
+	var _ = _out530
+	_out530 = inodem.Companion_Default___.GetSize(_450_ip)
+	_454_size = _out530
 	eof = off >= _454_size || len_ >= _454_size-off
-	var _out528 *dbytes.Bytes
-	var _ = _out528
-	_out528 = d.Fs.Read(txn, ino, off, len_)
-	data = _out528
+	var _out531 *dbytes.Bytes
+	var _ = _out531
+	_out531 = d.Fs.Read(txn, ino, off, len_)
+	data = _out531
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -132,23 +132,23 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _455_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _455_ip
-	var _out529 uint32
-	var _ = _out529
-	var _out530 *dbytes.Bytes
-	var _ = _out530
-	_out529, _out530 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out529
-	_455_ip = _out530
+	var _out532 uint32
+	var _ = _out532
+	var _out533 *dbytes.Bytes
+	var _ = _out533
+	_out532, _out533 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out532
+	_455_ip = _out533
 	if st != uint32(0) {
 		return st, before, after
 	}
 	before = _455_ip
 	var _456_ty uint32
 	var _ = _456_ty
-	var _out531 uint32
-	var _ = _out531
-	_out531 = inodem.Companion_Default___.GetTy(_455_ip)
-	_456_ty = _out531
+	var _out534 uint32
+	var _ = _out534
+	_out534 = inodem.Companion_Default___.GetTy(_455_ip)
+	_456_ty = _out534
 	if _456_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
@@ -159,10 +159,10 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	}
 	var _457_w bool
 	var _ = _457_w
-	var _out532 bool
-	var _ = _out532
-	_out532 = accessm.Companion_Default___.MayData(c, _455_ip, accessm.Companion_Default___.MAYW())
-	_457_w = _out532
+	var _out535 bool
+	var _ = _out535
+	_out535 = accessm.Companion_Default___.MayData(c, _455_ip, accessm.Companion_Default___.MAYW())
+	_457_w = _out535
 	if !_457_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
@@ -173,45 +173,45 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	}
 	var _458_size uint64
 	var _ = _458_size
-	var _out533 uint64
-	var _ = _out533
-	_out533 = inodem.Companion_Default___.GetSize(_455_ip)
-	_458_size = _out533
+	var _out536 uint64
+	var _ = _out536
+	_out536 = inodem.Companion_Default___.GetSize(_455_ip)
+	_458_size = _out536
 	var _459_shrink uint64
 	var _ = _459_shrink
-	var _out534 uint64
-	var _ = _out534
-	_out534 = inodem.Companion_Default___.GetShrink(_455_ip)
-	_459_shrink = _out534
+	var _out537 uint64
+	var _ = _out537
+	_out537 = inodem.Companion_Default___.GetShrink(_455_ip)
+	_459_shrink = _out537
 	if _459_shrink != uint64(0) && off+len_ > _458_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
 	var _460_ok bool
 	var _ = _460_ok
-	var _out535 bool
-	var _ = _out535
-	_out535 = d.Write(txn, ino, off, src, so, len_)
-	_460_ok = _out535
+	var _out538 bool
+	var _ = _out538
+	_out538 = d.Write(txn, ino, off, src, so, len_)
+	_460_ok = _out538
 	if !_460_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
 	var _461_np *dbytes.Bytes
 	var _ = _461_np
-	var _out536 *dbytes.Bytes
-	var _ = _out536
-	_out536 = d.Fs.GetInode(txn, ino, true)
-	_461_np = _out536
+	var _out539 *dbytes.Bytes
+	var _ = _out539
+	_out539 = d.Fs.GetInode(txn, ino, true)
+	_461_np = _out539
 	inodem.Companion_Default___.SetMtime(_461_np, s, ns)
 	inodem.Companion_Default___.SetCtime(_461_np, s, ns)
 	if c.Uid != uint32(0) {
 		var _462_mode uint32
 		var _ = _462_mode
-		var _out537 uint32
-		var _ = _out537
-		_out537 = inodem.Companion_Default___.GetMode(_461_np)
-		_462_mode = _out537
+		var _out540 uint32
+		var _ = _out540
+		_out540 = inodem.Companion_Default___.GetMode(_461_np)
+		_462_mode = _out540
 		inodem.Companion_Default___.SetMode(_461_np, accessm.Companion_Default___.KillPriv(_462_mode))
 	}
 	d.PutInode(txn, ino, _461_np)
@@ -228,41 +228,41 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _463_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _463_ip
-	var _out538 uint32
-	var _ = _out538
-	var _out539 *dbytes.Bytes
-	var _ = _out539
-	_out538, _out539 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out538
-	_463_ip = _out539
+	var _out541 uint32
+	var _ = _out541
+	var _out542 *dbytes.Bytes
+	var _ = _out542
+	_out541, _out542 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out541
+	_463_ip = _out542
 	if st != uint32(0) {
 		return st, target, after
 	}
 	after = _463_ip
 	var _464_ty uint32
 	var _ = _464_ty
-	var _out540 uint32
-	var _ = _out540
-	_out540 = inodem.Companion_Default___.GetTy(_463_ip)
-	_464_ty = _out540
+	var _out543 uint32
+	var _ = _out543
+	_out543 = inodem.Companion_Default___.GetTy(_463_ip)
+	_464_ty = _out543
 	if _464_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
 	var _465_size uint64
 	var _ = _465_size
-	var _out541 uint64
-	var _ = _out541
-	_out541 = inodem.Companion_Default___.GetSize(_463_ip)
-	_465_size = _out541
+	var _out544 uint64
+	var _ = _out544
+	_out544 = inodem.Companion_Default___.GetSize(_463_ip)
+	_465_size = _out544
 	if _465_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out542 *dbytes.Bytes
-	var _ = _out542
-	_out542 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out542
+	var _out545 *dbytes.Bytes
+	var _ = _out545
+	_out545 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out545
 	return st, target, after
 }
 

@@ -67,21 +67,21 @@ func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn,
 	var _174_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _174_b
 	if c == uint64(4096) {
-		var _out222 *dbytes.Bytes
-		var _ = _out222
-		_out222 = dbytes.NewBytes(uint64(4096))
-		_174_b = _out222
+		var _out225 *dbytes.Bytes
+		var _ = _out225
+		_out225 = dbytes.NewBytes(uint64(4096))
+		_174_b = _out225
 	} else {
 		var _175_blk *dbytes.Blk
 		var _ = _175_blk
-		var _out223 *dbytes.Blk
-		var _ = _out223
-		_out223 = x.ReadAt(txn, bn, true)
-		_175_blk = _out223
-		var _out224 *dbytes.Bytes
-		var _ = _out224
-		_out224 = _175_blk.Thaw()
-		_174_b = _out224
+		var _out226 *dbytes.Blk
+		var _ = _out226
+		_out226 = x.ReadAt(txn, bn, true)
+		_175_blk = _out226
+		var _out227 *dbytes.Bytes
+		var _ = _out227
+		_out227 = _175_blk.Thaw()
+		_174_b = _out227
 	}
 	_174_b.CopyFrom(_173_bo, src, so, c)
 	x.WriteData(txn, bn, _174_b)
@@ -89,10 +89,10 @@ func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn,
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out225 *dbytes.Bytes
-	var _ = _out225
-	_out225 = dbytes.NewBytes(uint64(4096))
-	b = _out225
+	var _out228 *dbytes.Bytes
+	var _ = _out228
+	_out228 = dbytes.NewBytes(uint64(4096))
+	b = _out228
 	b.CopyFrom(pos%uint64(4096), src, so, c)
 	return b
 }
@@ -104,28 +104,28 @@ func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn
 	_176_k = pos / uint64(4096)
 	var _177_b *dbytes.Bytes
 	var _ = _177_b
-	var _out226 *dbytes.Bytes
-	var _ = _out226
-	_out226 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_177_b = _out226
+	var _out229 *dbytes.Bytes
+	var _ = _out229
+	_out229 = Companion_Default___.FirstBlock(pos, src, so, c)
+	_177_b = _out229
 	var _178_near uint64
 	var _ = _178_near
 	_178_near = uint64(0)
 	if uint64(0) < _176_k {
-		var _out227 uint64
-		var _ = _out227
-		_out227 = inodem.Companion_Default___.GetSlot(ip, _176_k-uint64(1))
-		_178_near = _out227
+		var _out230 uint64
+		var _ = _out230
+		_out230 = inodem.Companion_Default___.GetSlot(ip, _176_k-uint64(1))
+		_178_near = _out230
 	}
 	var _179_bn uint64 = 0
 	var _ = _179_bn
-	var _out228 bool
-	var _ = _out228
-	var _out229 uint64
-	var _ = _out229
-	_out228, _out229 = x.AllocRoot(txn, ip, ino, _176_k, _178_near, _177_b)
-	ok = _out228
-	_179_bn = _out229
+	var _out231 bool
+	var _ = _out231
+	var _out232 uint64
+	var _ = _out232
+	_out231, _out232 = x.AllocRoot(txn, ip, ino, _176_k, _178_near, _177_b)
+	ok = _out231
+	_179_bn = _out232
 	return ok
 }
 func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) (bool, uint64) {
@@ -145,28 +145,28 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	m = uint64(0)
 	var _183_pn uint64 = 0
 	var _ = _183_pn
-	var _out230 bool
-	var _ = _out230
-	var _out231 uint64
-	var _ = _out231
-	_out230, _out231 = x.ResolveAlloc(txn, ip, ino, _180_k, _181_lev-uint64(1), _182_jp)
-	ok = _out230
-	_183_pn = _out231
+	var _out233 bool
+	var _ = _out233
+	var _out234 uint64
+	var _ = _out234
+	_out233, _out234 = x.ResolveAlloc(txn, ip, ino, _180_k, _181_lev-uint64(1), _182_jp)
+	ok = _out233
+	_183_pn = _out234
 	if !ok {
 		return ok, m
 	}
 	var _184_blk *dbytes.Blk
 	var _ = _184_blk
-	var _out232 *dbytes.Blk
-	var _ = _out232
-	_out232 = x.Fs.ReadBlock(txn, _183_pn, true)
-	_184_blk = _out232
+	var _out235 *dbytes.Blk
+	var _ = _out235
+	_out235 = x.Fs.ReadBlock(txn, _183_pn, true)
+	_184_blk = _out235
 	var _185_t *dbytes.Bytes
 	var _ = _185_t
-	var _out233 *dbytes.Bytes
-	var _ = _out233
-	_out233 = _184_blk.Thaw()
-	_185_t = _out233
+	var _out236 *dbytes.Bytes
+	var _ = _out236
+	_out236 = _184_blk.Thaw()
+	_185_t = _out236
 	var _186_near uint64
 	var _ = _186_near
 	_186_near = _183_pn
@@ -191,16 +191,16 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 		}
 		var _191_c uint64
 		var _ = _191_c
-		var _out234 uint64
-		var _ = _out234
-		_out234 = fetchm.Companion_Default___.Min(uint64(4096)-_187_at%uint64(4096), len_-m)
-		_191_c = _out234
+		var _out237 uint64
+		var _ = _out237
+		_out237 = fetchm.Companion_Default___.Min(uint64(4096)-_187_at%uint64(4096), len_-m)
+		_191_c = _out237
 		var _192_b *dbytes.Bytes
 		var _ = _192_b
-		var _out235 *dbytes.Bytes
-		var _ = _out235
-		_out235 = Companion_Default___.FirstBlock(_187_at, src, so+m, _191_c)
-		_192_b = _out235
+		var _out238 *dbytes.Bytes
+		var _ = _out238
+		_out238 = Companion_Default___.FirstBlock(_187_at, src, so+m, _191_c)
+		_192_b = _out238
 		if _189_j%uint64(512) != uint64(0) {
 			var _193_left uint64
 			var _ = _193_left
@@ -209,13 +209,13 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 				_186_near = _193_left
 			}
 		}
-		var _out236 bool
-		var _ = _out236
-		var _out237 uint64
-		var _ = _out237
-		_out236, _out237 = x.AddChild(txn, ip, _185_t, _183_pn, _189_j, _186_near, _192_b)
-		ok = _out236
-		_190_bn = _out237
+		var _out239 bool
+		var _ = _out239
+		var _out240 uint64
+		var _ = _out240
+		_out239, _out240 = x.AddChild(txn, ip, _185_t, _183_pn, _189_j, _186_near, _192_b)
+		ok = _out239
+		_190_bn = _out240
 		if !ok {
 			return ok, m
 		}
@@ -242,10 +242,10 @@ func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip 
 	_195_ck, _196_cj = uint64(15), uint64(0)
 	var _197_pb *dbytes.Blk
 	var _ = _197_pb
-	var _out238 *dbytes.Blk
-	var _ = _out238
-	_out238 = dbytes.ZeroBlk()
-	_197_pb = _out238
+	var _out241 *dbytes.Blk
+	var _ = _out241
+	_out241 = dbytes.ZeroBlk()
+	_197_pb = _out241
 	for _194_done < len_ {
 		var _198_pos uint64
 		var _ = _198_pos
@@ -255,45 +255,45 @@ func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip 
 		_199_n = _198_pos / uint64(4096)
 		var _200_c uint64
 		var _ = _200_c
-		var _out239 uint64
-		var _ = _out239
-		_out239 = fetchm.Companion_Default___.Min(uint64(4096)-_198_pos%uint64(4096), len_-_194_done)
-		_200_c = _out239
-		var _201_bn uint64 = 0
-		var _ = _201_bn
-		var _out240 uint64
-		var _ = _out240
-		var _out241 uint64
-		var _ = _out241
 		var _out242 uint64
 		var _ = _out242
-		var _out243 *dbytes.Blk
+		_out242 = fetchm.Companion_Default___.Min(uint64(4096)-_198_pos%uint64(4096), len_-_194_done)
+		_200_c = _out242
+		var _201_bn uint64 = 0
+		var _ = _201_bn
+		var _out243 uint64
 		var _ = _out243
-		_out240, _out241, _out242, _out243 = fetchm.Companion_Default___.Find(x, txn, ip, _199_n, true, _195_ck, _196_cj, _197_pb)
-		_201_bn = _out240
-		_195_ck = _out241
-		_196_cj = _out242
-		_197_pb = _out243
+		var _out244 uint64
+		var _ = _out244
+		var _out245 uint64
+		var _ = _out245
+		var _out246 *dbytes.Blk
+		var _ = _out246
+		_out243, _out244, _out245, _out246 = fetchm.Companion_Default___.Find(x, txn, ip, _199_n, true, _195_ck, _196_cj, _197_pb)
+		_201_bn = _out243
+		_195_ck = _out244
+		_196_cj = _out245
+		_197_pb = _out246
 		if _201_bn != uint64(0) {
 			Companion_Default___.Overwrite(x, txn, _201_bn, _198_pos, src, so+_194_done, _200_c)
 		} else if _199_n < uint64(12) {
 			_195_ck = uint64(15)
-			var _out244 bool
-			var _ = _out244
-			_out244 = Companion_Default___.FillDirect(x, txn, ip, ino, _198_pos, src, so+_194_done, _200_c)
-			ok = _out244
+			var _out247 bool
+			var _ = _out247
+			_out247 = Companion_Default___.FillDirect(x, txn, ip, ino, _198_pos, src, so+_194_done, _200_c)
+			ok = _out247
 			if !ok {
 				return ok
 			}
 		} else {
 			_195_ck = uint64(15)
-			var _out245 bool
-			var _ = _out245
-			var _out246 uint64
-			var _ = _out246
-			_out245, _out246 = Companion_Default___.FillRun(x, txn, ip, ino, _198_pos, src, so+_194_done, len_-_194_done)
-			ok = _out245
-			_200_c = _out246
+			var _out248 bool
+			var _ = _out248
+			var _out249 uint64
+			var _ = _out249
+			_out248, _out249 = Companion_Default___.FillRun(x, txn, ip, ino, _198_pos, src, so+_194_done, len_-_194_done)
+			ok = _out248
+			_200_c = _out249
 			if !ok {
 				return ok
 			}
@@ -315,25 +315,25 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	_203_k = posm.Companion_Default___.FlatK(_202_n)
 	var _204_bn uint64
 	var _ = _204_bn
-	var _out247 uint64
-	var _ = _out247
-	_out247 = x.Resolve(txn, ip, _203_k, posm.Companion_Default___.MaxLev(_203_k), posm.Companion_Default___.FlatJ(_202_n), true)
-	_204_bn = _out247
+	var _out250 uint64
+	var _ = _out250
+	_out250 = x.Resolve(txn, ip, _203_k, posm.Companion_Default___.MaxLev(_203_k), posm.Companion_Default___.FlatJ(_202_n), true)
+	_204_bn = _out250
 	if _204_bn == uint64(0) {
 		return
 	}
 	var _205_blk *dbytes.Blk
 	var _ = _205_blk
-	var _out248 *dbytes.Blk
-	var _ = _out248
-	_out248 = x.ReadAt(txn, _204_bn, true)
-	_205_blk = _out248
+	var _out251 *dbytes.Blk
+	var _ = _out251
+	_out251 = x.ReadAt(txn, _204_bn, true)
+	_205_blk = _out251
 	var _206_b *dbytes.Bytes
 	var _ = _206_b
-	var _out249 *dbytes.Bytes
-	var _ = _out249
-	_out249 = dbytes.NewBytes(uint64(4096))
-	_206_b = _out249
+	var _out252 *dbytes.Bytes
+	var _ = _out252
+	_out252 = dbytes.NewBytes(uint64(4096))
+	_206_b = _out252
 	_206_b.CopyBlk(uint64(0), _205_blk, uint64(0), sz%uint64(4096))
 	x.WriteData(txn, _204_bn, _206_b)
 }

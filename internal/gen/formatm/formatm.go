@@ -85,28 +85,28 @@ func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrn
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out364 *bytem.ByteFs
-	var _ = _out364
-	_out364 = Companion_Default___.Blank(geo, jrnl)
-	f = _out364
+	var _out367 *bytem.ByteFs
+	var _ = _out367
+	_out367 = Companion_Default___.Blank(geo, jrnl)
+	f = _out367
 	var _335_z *dbytes.Bytes
 	var _ = _335_z
-	var _out365 *dbytes.Bytes
-	var _ = _out365
-	_out365 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_335_z = _out365
+	var _out368 *dbytes.Bytes
+	var _ = _out368
+	_out368 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_335_z = _out368
 	f.Blank(txn, _335_z, uint64(2), uint32(8), uint64(1))
-	var _out366 *dbytes.Bytes
-	var _ = _out366
-	_out366 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_335_z = _out366
+	var _out369 *dbytes.Bytes
+	var _ = _out369
+	_out369 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_335_z = _out369
 	f.Blank(txn, _335_z, uint64(1), uint32(2), uint64(1))
 	var _336_ip *dbytes.Bytes
 	var _ = _336_ip
-	var _out367 *dbytes.Bytes
-	var _ = _out367
-	_out367 = f.GetInode(txn, uint64(1), true)
-	_336_ip = _out367
+	var _out370 *dbytes.Bytes
+	var _ = _out370
+	_out370 = f.GetInode(txn, uint64(1), true)
+	_336_ip = _out370
 	inodem.Companion_Default___.SetMode(_336_ip, mode)
 	inodem.Companion_Default___.SetNlink(_336_ip, uint32(2))
 	inodem.Companion_Default___.SetUid(_336_ip, uid)

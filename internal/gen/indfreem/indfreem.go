@@ -78,10 +78,10 @@ func (_this *CompanionStruct_Default___) NoEntries(t *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) FreeRoot(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
 	var _208_bn uint64
 	var _ = _208_bn
-	var _out250 uint64
-	var _ = _out250
-	_out250 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_208_bn = _out250
+	var _out253 uint64
+	var _ = _out253
+	_out253 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_208_bn = _out253
 	inodem.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodem.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
@@ -99,32 +99,32 @@ func (_this *CompanionStruct_Default___) FreeNode(x *indm.IndFs, txn *dtxn.Txn, 
 	}
 	var _209_pn uint64
 	var _ = _209_pn
-	var _out251 uint64
-	var _ = _out251
-	_out251 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_209_pn = _out251
+	var _out254 uint64
+	var _ = _out254
+	_out254 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_209_pn = _out254
 	var _210_pb *dbytes.Blk
 	var _ = _210_pb
-	var _out252 *dbytes.Blk
-	var _ = _out252
-	_out252 = x.Fs.ReadBlock(txn, _209_pn, true)
-	_210_pb = _out252
+	var _out255 *dbytes.Blk
+	var _ = _out255
+	_out255 = x.Fs.ReadBlock(txn, _209_pn, true)
+	_210_pb = _out255
 	var _211_bn uint64
 	var _ = _211_bn
 	_211_bn = _210_pb.U64(uint64(8) * (j % uint64(512)))
 	var _212_t *dbytes.Bytes
 	var _ = _212_t
-	var _out253 *dbytes.Bytes
-	var _ = _out253
-	_out253 = _210_pb.Thaw()
-	_212_t = _out253
+	var _out256 *dbytes.Bytes
+	var _ = _out256
+	_out256 = _210_pb.Thaw()
+	_212_t = _out256
 	Companion_Default___.CutChild(x, txn, ip, _212_t, _209_pn, _211_bn, j)
 	var _213_e bool
 	var _ = _213_e
-	var _out254 bool
-	var _ = _out254
-	_out254 = Companion_Default___.NoEntries(_212_t)
-	_213_e = _out254
+	var _out257 bool
+	var _ = _out257
+	_out257 = Companion_Default___.NoEntries(_212_t)
+	_213_e = _out257
 	x.CloseParent(txn, _209_pn, _212_t)
 	if _213_e {
 		Companion_Default___.FreeNode(x, txn, ip, ino, k, lev-uint64(1), j/uint64(512))

@@ -68,18 +68,18 @@ func (_this *IndFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint6
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out187 uint64
-		var _ = _out187
-		_out187 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out187
+		var _out190 uint64
+		var _ = _out190
+		_out190 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out190
 		return bn
 	}
 	var _152_pb *dbytes.Blk
 	var _ = _152_pb
-	var _out188 *dbytes.Blk
-	var _ = _out188
-	_out188 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_152_pb = _out188
+	var _out191 *dbytes.Blk
+	var _ = _out191
+	_out191 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_152_pb = _out191
 	bn = _152_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
@@ -88,20 +88,20 @@ func (_this *IndFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev ui
 	var _ = pb
 	var _153_pn uint64
 	var _ = _153_pn
-	var _out189 uint64
-	var _ = _out189
-	_out189 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_153_pn = _out189
+	var _out192 uint64
+	var _ = _out192
+	_out192 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_153_pn = _out192
 	if _153_pn == uint64(0) {
-		var _out190 *dbytes.Blk
-		var _ = _out190
-		_out190 = dbytes.ZeroBlk()
-		pb = _out190
+		var _out193 *dbytes.Blk
+		var _ = _out193
+		_out193 = dbytes.ZeroBlk()
+		pb = _out193
 	} else {
-		var _out191 *dbytes.Blk
-		var _ = _out191
-		_out191 = _this.Fs.ReadBlock(txn, _153_pn, excl)
-		pb = _out191
+		var _out194 *dbytes.Blk
+		var _ = _out194
+		_out194 = _this.Fs.ReadBlock(txn, _153_pn, excl)
+		pb = _out194
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *IndFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uin
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out192 bool
-	var _ = _out192
-	var _out193 uint64
-	var _ = _out193
-	_out192, _out193 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out192
-	bn = _out193
+	var _out195 bool
+	var _ = _out195
+	var _out196 uint64
+	var _ = _out196
+	_out195, _out196 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out195
+	bn = _out196
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *IndFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, p
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out194 bool
-	var _ = _out194
-	var _out195 uint64
-	var _ = _out195
-	_out194, _out195 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out194
-	bn = _out195
+	var _out197 bool
+	var _ = _out197
+	var _out198 uint64
+	var _ = _out198
+	_out197, _out198 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out197
+	bn = _out198
 	if !ok {
 		return ok, bn
 	}
@@ -154,72 +154,72 @@ func (_this *IndFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k 
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out196 uint64
-		var _ = _out196
-		_out196 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out196
+		var _out199 uint64
+		var _ = _out199
+		_out199 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out199
 		if bn == uint64(0) {
 			var _154_near uint64
 			var _ = _154_near
-			var _out197 uint64
-			var _ = _out197
-			_out197 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_154_near = _out197
-			var _155_z *dbytes.Bytes
-			var _ = _155_z
-			var _out198 *dbytes.Bytes
-			var _ = _out198
-			_out198 = dbytes.NewBytes(uint64(4096))
-			_155_z = _out198
-			var _out199 bool
-			var _ = _out199
 			var _out200 uint64
 			var _ = _out200
-			_out199, _out200 = _this.AllocRoot(txn, ip, ino, k, _154_near, _155_z)
-			ok = _out199
-			bn = _out200
+			_out200 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_154_near = _out200
+			var _155_z *dbytes.Bytes
+			var _ = _155_z
+			var _out201 *dbytes.Bytes
+			var _ = _out201
+			_out201 = dbytes.NewBytes(uint64(4096))
+			_155_z = _out201
+			var _out202 bool
+			var _ = _out202
+			var _out203 uint64
+			var _ = _out203
+			_out202, _out203 = _this.AllocRoot(txn, ip, ino, k, _154_near, _155_z)
+			ok = _out202
+			bn = _out203
 		}
 		return ok, bn
 	}
 	var _156_pn uint64 = 0
 	var _ = _156_pn
-	var _out201 bool
-	var _ = _out201
-	var _out202 uint64
-	var _ = _out202
-	_out201, _out202 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out201
-	_156_pn = _out202
+	var _out204 bool
+	var _ = _out204
+	var _out205 uint64
+	var _ = _out205
+	_out204, _out205 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out204
+	_156_pn = _out205
 	if !ok {
 		return ok, bn
 	}
 	var _157_pb *dbytes.Blk
 	var _ = _157_pb
-	var _out203 *dbytes.Blk
-	var _ = _out203
-	_out203 = _this.Fs.ReadBlock(txn, _156_pn, true)
-	_157_pb = _out203
+	var _out206 *dbytes.Blk
+	var _ = _out206
+	_out206 = _this.Fs.ReadBlock(txn, _156_pn, true)
+	_157_pb = _out206
 	bn = _157_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
 		var _158_t *dbytes.Bytes
 		var _ = _158_t
-		var _out204 *dbytes.Bytes
-		var _ = _out204
-		_out204 = _157_pb.Thaw()
-		_158_t = _out204
+		var _out207 *dbytes.Bytes
+		var _ = _out207
+		_out207 = _157_pb.Thaw()
+		_158_t = _out207
 		var _159_z *dbytes.Bytes
 		var _ = _159_z
-		var _out205 *dbytes.Bytes
-		var _ = _out205
-		_out205 = dbytes.NewBytes(uint64(4096))
-		_159_z = _out205
-		var _out206 bool
-		var _ = _out206
-		var _out207 uint64
-		var _ = _out207
-		_out206, _out207 = _this.AddChild(txn, ip, _158_t, _156_pn, j, _156_pn, _159_z)
-		ok = _out206
-		bn = _out207
+		var _out208 *dbytes.Bytes
+		var _ = _out208
+		_out208 = dbytes.NewBytes(uint64(4096))
+		_159_z = _out208
+		var _out209 bool
+		var _ = _out209
+		var _out210 uint64
+		var _ = _out210
+		_out209, _out210 = _this.AddChild(txn, ip, _158_t, _156_pn, j, _156_pn, _159_z)
+		ok = _out209
+		bn = _out210
 		if ok {
 			_this.CloseParent(txn, _156_pn, _158_t)
 		}
@@ -239,15 +239,15 @@ func (_this *IndFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out208 *dbytes.Blk
-		var _ = _out208
-		_out208 = dbytes.ZeroBlk()
-		b = _out208
+		var _out211 *dbytes.Blk
+		var _ = _out211
+		_out211 = dbytes.ZeroBlk()
+		b = _out211
 	} else {
-		var _out209 *dbytes.Blk
-		var _ = _out209
-		_out209 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out209
+		var _out212 *dbytes.Blk
+		var _ = _out212
+		_out212 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out212
 	}
 	return b
 }
@@ -259,14 +259,14 @@ func (_this *IndFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl boo
 	_160_k = posm.Companion_Default___.FlatK(n)
 	var _161_bn uint64
 	var _ = _161_bn
-	var _out210 uint64
-	var _ = _out210
-	_out210 = _this.Resolve(txn, ip, _160_k, posm.Companion_Default___.MaxLev(_160_k), posm.Companion_Default___.FlatJ(n), excl)
-	_161_bn = _out210
-	var _out211 *dbytes.Blk
-	var _ = _out211
-	_out211 = _this.ReadAt(txn, _161_bn, excl)
-	b = _out211
+	var _out213 uint64
+	var _ = _out213
+	_out213 = _this.Resolve(txn, ip, _160_k, posm.Companion_Default___.MaxLev(_160_k), posm.Companion_Default___.FlatJ(n), excl)
+	_161_bn = _out213
+	var _out214 *dbytes.Blk
+	var _ = _out214
+	_out214 = _this.ReadAt(txn, _161_bn, excl)
+	b = _out214
 	return b
 }
 

@@ -468,10 +468,10 @@ func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	for _142_k < uint64(15) {
 		var _143_x uint64
 		var _ = _143_x
-		var _out176 uint64
-		var _ = _out176
-		_out176 = Companion_Default___.GetSlot(b, _142_k)
-		_143_x = _out176
+		var _out179 uint64
+		var _ = _out179
+		_out179 = Companion_Default___.GetSlot(b, _142_k)
+		_143_x = _out179
 		if _143_x != uint64(0) {
 			r = false
 			return r
@@ -542,10 +542,10 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
 	var _144_u uint64
 	var _ = _144_u
-	var _out177 uint64
-	var _ = _out177
-	_out177 = Companion_Default___.GetUsed(b)
-	_144_u = _out177
+	var _out180 uint64
+	var _ = _out180
+	_out180 = Companion_Default___.GetUsed(b)
+	_144_u = _out180
 	if _144_u < uint64(18446744073709551615) {
 		Companion_Default___.SetUsed(b, _144_u+uint64(1))
 	}
@@ -553,10 +553,10 @@ func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
 	var _145_u uint64
 	var _ = _145_u
-	var _out178 uint64
-	var _ = _out178
-	_out178 = Companion_Default___.GetUsed(b)
-	_145_u = _out178
+	var _out181 uint64
+	var _ = _out181
+	_out181 = Companion_Default___.GetUsed(b)
+	_145_u = _out181
 	if uint64(0) < _145_u {
 		Companion_Default___.SetUsed(b, _145_u-uint64(1))
 	}

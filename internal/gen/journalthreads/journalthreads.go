@@ -172,40 +172,39 @@ func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.
 	ok = true
 	return ok
 }
-func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
+func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *ddisk.BList, uint64) {
 	var ok bool = false
 	var _ = ok
-	j.Mu.Unlock()
+	var l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = l
+	var n uint64 = 0
+	var _ = n
 	Companion_Default___.IYield(j)
-	var _66_l *ddisk.BList
-	var _ = _66_l
 	var _out83 *ddisk.BList
 	var _ = _out83
 	_out83 = j.InstSort()
-	_66_l = _out83
-	var _67_n uint64
-	var _ = _67_n
+	l = _out83
 	var _out84 uint64
 	var _ = _out84
-	_out84 = _66_l.Len()
-	_67_n = _out84
-	var _68_i uint64
-	var _ = _68_i
-	_68_i = uint64(0)
+	_out84 = l.Len()
+	n = _out84
+	var _66_i uint64
+	var _ = _66_i
+	_66_i = uint64(0)
 	ok = true
-	for ok && _68_i < _67_n {
+	for ok && _66_i < n {
 		Companion_Default___.IYield(j)
-		var _69_m uint64 = 0
-		var _ = _69_m
+		var _67_m uint64 = 0
+		var _ = _67_m
 		var _out85 bool
 		var _ = _out85
 		var _out86 uint64
 		var _ = _out86
-		_out85, _out86 = j.InstWrite(_68_i)
+		_out85, _out86 = j.InstWrite(_66_i)
 		ok = _out85
-		_69_m = _out86
+		_67_m = _out86
 		if ok {
-			_68_i = _68_i + _69_m
+			_66_i = _66_i + _67_m
 		}
 	}
 	if ok {
@@ -215,19 +214,39 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		_out87 = j.InstBarrier()
 		ok = _out87
 	}
+	return ok, l, n
+}
+func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
+	var ok bool = false
+	var _ = ok
+	j.Mu.Unlock()
+	var _68_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _68_l
+	var _69_n uint64 = 0
+	var _ = _69_n
+	var _out88 bool
+	var _ = _out88
+	var _out89 *ddisk.BList
+	var _ = _out89
+	var _out90 uint64
+	var _ = _out90
+	_out88, _out89, _out90 = Companion_Default___.WriteHome(j)
+	ok = _out88
+	_68_l = _out89
+	_69_n = _out90
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out88 bool
-		var _ = _out88
-		_out88 = j.HdrWrite()
-		ok = _out88
+		var _out91 bool
+		var _ = _out91
+		_out91 = j.HdrWrite()
+		ok = _out91
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out89 bool
-		var _ = _out89
-		_out89 = j.HdrBarrier()
-		ok = _out89
+		var _out92 bool
+		var _ = _out92
+		_out92 = j.HdrBarrier()
+		ok = _out92
 	}
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
@@ -236,10 +255,10 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		j.Fail()
 		return ok
 	}
-	var _out90 bool
-	var _ = _out90
-	_out90 = Companion_Default___.CacheAll(j, _66_l, _67_n)
-	ok = _out90
+	var _out93 bool
+	var _ = _out93
+	_out93 = Companion_Default___.CacheAll(j, _68_l, _69_n)
+	ok = _out93
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		j.Fail()
@@ -254,24 +273,24 @@ func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	var _70_alive bool
 	var _ = _70_alive
-	var _out91 bool
-	var _ = _out91
-	_out91 = j.Alive()
-	_70_alive = _out91
+	var _out94 bool
+	var _ = _out94
+	_out94 = j.Alive()
+	_70_alive = _out94
 	for _70_alive {
 		var _71_go bool
 		var _ = _71_go
-		var _out92 bool
-		var _ = _out92
-		_out92 = j.StartInstall()
-		_71_go = _out92
+		var _out95 bool
+		var _ = _out95
+		_out95 = j.StartInstall()
+		_71_go = _out95
 		if _71_go {
 			var _72_ok bool
 			var _ = _72_ok
-			var _out93 bool
-			var _ = _out93
-			_out93 = Companion_Default___.Install(j)
-			_72_ok = _out93
+			var _out96 bool
+			var _ = _out96
+			_out96 = Companion_Default___.Install(j)
+			_72_ok = _out96
 			if !_72_ok {
 				goto L1
 			}
@@ -279,10 +298,10 @@ func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out94 bool
-		var _ = _out94
-		_out94 = j.Alive()
-		_70_alive = _out94
+		var _out97 bool
+		var _ = _out97
+		_out97 = j.Alive()
+		_70_alive = _out97
 	}
 L1:
 	j.Mu.Unlock()
@@ -297,49 +316,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out95 bool
-	var _ = _out95
-	_out95 = j.IsDurable(n)
-	ok = _out95
+	var _out98 bool
+	var _ = _out98
+	_out98 = j.IsDurable(n)
+	ok = _out98
 	var _73_failed bool
 	var _ = _73_failed
-	var _out96 bool
-	var _ = _out96
-	_out96 = j.Failed()
-	_73_failed = _out96
+	var _out99 bool
+	var _ = _out99
+	_out99 = j.Failed()
+	_73_failed = _out99
 	for !ok && !_73_failed {
 		j.Want(n)
 		var _74_go bool
 		var _ = _74_go
-		var _out97 bool
-		var _ = _out97
-		_out97 = j.StartCommit()
-		_74_go = _out97
+		var _out100 bool
+		var _ = _out100
+		_out100 = j.StartCommit()
+		_74_go = _out100
 		if _74_go {
 			var _75_done bool
 			var _ = _75_done
-			var _out98 bool
-			var _ = _out98
-			_out98 = Companion_Default___.LogGroup(j)
-			_75_done = _out98
+			var _out101 bool
+			var _ = _out101
+			_out101 = Companion_Default___.LogGroup(j)
+			_75_done = _out101
 		} else {
 			var _76_c uint32
 			var _ = _76_c
-			var _out99 uint32
-			var _ = _out99
-			_out99 = j.WaitOn(n)
-			_76_c = _out99
+			var _out102 uint32
+			var _ = _out102
+			_out102 = j.WaitOn(n)
+			_76_c = _out102
 			j.Mu.Wait(_76_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out100 bool
-		var _ = _out100
-		_out100 = j.IsDurable(n)
-		ok = _out100
-		var _out101 bool
-		var _ = _out101
-		_out101 = j.Failed()
-		_73_failed = _out101
+		var _out103 bool
+		var _ = _out103
+		_out103 = j.IsDurable(n)
+		ok = _out103
+		var _out104 bool
+		var _ = _out104
+		_out104 = j.Failed()
+		_73_failed = _out104
 	}
 	j.Mu.Unlock()
 	return ok
@@ -351,32 +370,32 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out102 uint32
-	var _ = _out102
-	var _out103 uint64
-	var _ = _out103
-	_out102, _out103 = j.Append(tx)
-	st = _out102
-	n = _out103
+	var _out105 uint32
+	var _ = _out105
+	var _out106 uint64
+	var _ = _out106
+	_out105, _out106 = j.Append(tx)
+	st = _out105
+	n = _out106
 	for st == journalm.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out104 uint32
-		var _ = _out104
-		var _out105 uint64
-		var _ = _out105
-		_out104, _out105 = j.Append(tx)
-		st = _out104
-		n = _out105
+		var _out107 uint32
+		var _ = _out107
+		var _out108 uint64
+		var _ = _out108
+		_out107, _out108 = j.Append(tx)
+		st = _out107
+		n = _out108
 	}
 	j.Mu.Unlock()
 	if st == journalm.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
 		var _77_ok bool
 		var _ = _77_ok
-		var _out106 bool
-		var _ = _out106
-		_out106 = Companion_Default___.WaitDurable(j, n)
-		_77_ok = _out106
+		var _out109 bool
+		var _ = _out109
+		_out109 = Companion_Default___.WaitDurable(j, n)
+		_77_ok = _out109
 		if !_77_ok {
 			st = journalm.Companion_Default___.AFailed()
 		}
@@ -393,13 +412,13 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 		Companion_Default___.CYield(j)
 		var _78_t uint64 = 0
 		var _ = _78_t
-		var _out107 *dbytes.Blk
-		var _ = _out107
-		var _out108 uint64
-		var _ = _out108
-		_out107, _out108 = j.Lookup(a)
-		b = _out107
-		_78_t = _out108
+		var _out110 *dbytes.Blk
+		var _ = _out110
+		var _out111 uint64
+		var _ = _out111
+		_out110, _out111 = j.Lookup(a)
+		b = _out110
+		_78_t = _out111
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
@@ -408,23 +427,23 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 		Companion_Default___.CYield(j)
 		var _79_c *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _79_c
-		var _out109 bool
-		var _ = _out109
-		var _out110 *dbytes.Blk
-		var _ = _out110
-		_out109, _out110 = j.ReadDisk(a, _78_t)
-		ok = _out109
-		_79_c = _out110
+		var _out112 bool
+		var _ = _out112
+		var _out113 *dbytes.Blk
+		var _ = _out113
+		_out112, _out113 = j.ReadDisk(a, _78_t)
+		ok = _out112
+		_79_c = _out113
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _out111 *dbytes.Blk
-		var _ = _out111
-		_out111 = j.Lookup2(a, _78_t, _79_c)
-		b = _out111
+		var _out114 *dbytes.Blk
+		var _ = _out114
+		_out114 = j.Lookup2(a, _78_t, _79_c)
+		b = _out114
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			return ok, b
@@ -440,16 +459,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out112 uint64
-	var _ = _out112
-	_out112 = j.Newest()
-	n = _out112
+	var _out115 uint64
+	var _ = _out115
+	_out115 = j.Newest()
+	n = _out115
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out113 bool
-	var _ = _out113
-	_out113 = Companion_Default___.WaitDurable(j, n)
-	ok = _out113
+	var _out116 bool
+	var _ = _out116
+	_out116 = Companion_Default___.WaitDurable(j, n)
+	ok = _out116
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -463,29 +482,29 @@ func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	Companion_Default___.CYield(j)
 	var _80_e bool
 	var _ = _80_e
-	var _out114 bool
-	var _ = _out114
-	_out114 = j.Drained()
-	_80_e = _out114
+	var _out117 bool
+	var _ = _out117
+	_out117 = j.Drained()
+	_80_e = _out117
 	var _81_failed bool
 	var _ = _81_failed
-	var _out115 bool
-	var _ = _out115
-	_out115 = j.Failed()
-	_81_failed = _out115
+	var _out118 bool
+	var _ = _out118
+	_out118 = j.Failed()
+	_81_failed = _out118
 	for !_80_e && !_81_failed {
 		j.Nudge()
 		j.Urge()
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out116 bool
-		var _ = _out116
-		_out116 = j.Drained()
-		_80_e = _out116
-		var _out117 bool
-		var _ = _out117
-		_out117 = j.Failed()
-		_81_failed = _out117
+		var _out119 bool
+		var _ = _out119
+		_out119 = j.Drained()
+		_80_e = _out119
+		var _out120 bool
+		var _ = _out120
+		_out120 = j.Failed()
+		_81_failed = _out120
 	}
 	j.Mu.Unlock()
 }

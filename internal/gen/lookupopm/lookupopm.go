@@ -74,25 +74,25 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
 	var _466_dots uint32 = 0
 	var _ = _466_dots
-	var _out543 uint32
-	var _ = _out543
-	var _out544 *dbytes.Bytes
-	var _ = _out544
-	var _out545 uint32
-	var _ = _out545
-	_out543, _out544, _out545 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out543
-	dir = _out544
-	_466_dots = _out545
+	var _out546 uint32
+	var _ = _out546
+	var _out547 *dbytes.Bytes
+	var _ = _out547
+	var _out548 uint32
+	var _ = _out548
+	_out546, _out547, _out548 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out546
+	dir = _out547
+	_466_dots = _out548
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
 	var _467_ok bool
 	var _ = _467_ok
-	var _out546 bool
-	var _ = _out546
-	_out546 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_467_ok = _out546
+	var _out549 bool
+	var _ = _out549
+	_out549 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_467_ok = _out549
 	if !_467_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
@@ -104,41 +104,41 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		return st, ino, node, dir
 	}
 	if _466_dots == uint32(2) {
-		var _out547 uint64
-		var _ = _out547
-		_out547 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out547
+		var _out550 uint64
+		var _ = _out550
+		_out550 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out550
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out548 *dbytes.Bytes
-		var _ = _out548
-		_out548 = d.Fs.GetInode(txn, ino, false)
-		_468_ip = _out548
+		var _out551 *dbytes.Bytes
+		var _ = _out551
+		_out551 = d.Fs.GetInode(txn, ino, false)
+		_468_ip = _out551
 		node = _468_ip
 		return st, ino, node, dir
 	}
 	var _469_found bool = false
 	var _ = _469_found
-	var _out549 bool
-	var _ = _out549
-	var _out550 uint64
-	var _ = _out550
-	_out549, _out550 = d.Lookup(txn, dino, name, false)
-	_469_found = _out549
-	ino = _out550
+	var _out552 bool
+	var _ = _out552
+	var _out553 uint64
+	var _ = _out553
+	_out552, _out553 = d.Lookup(txn, dino, name, false)
+	_469_found = _out552
+	ino = _out553
 	if !_469_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out551 uint32
-	var _ = _out551
-	var _out552 *dbytes.Bytes
-	var _ = _out552
-	_out551, _out552 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out551
-	_468_ip = _out552
+	var _out554 uint32
+	var _ = _out554
+	var _out555 *dbytes.Bytes
+	var _ = _out555
+	_out554, _out555 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out554
+	_468_ip = _out555
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
@@ -153,22 +153,22 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	eof = false
-	var _out553 uint32
-	var _ = _out553
-	var _out554 *dbytes.Bytes
-	var _ = _out554
-	_out553, _out554 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out553
-	after = _out554
+	var _out556 uint32
+	var _ = _out556
+	var _out557 *dbytes.Bytes
+	var _ = _out557
+	_out556, _out557 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out556
+	after = _out557
 	if st != uint32(0) {
 		return st, eof, after
 	}
 	var _470_ok bool
 	var _ = _470_ok
-	var _out555 bool
-	var _ = _out555
-	_out555 = accessm.Companion_Default___.May(c, after, accessm.Companion_Default___.MAYR())
-	_470_ok = _out555
+	var _out558 bool
+	var _ = _out558
+	_out558 = accessm.Companion_Default___.May(c, after, accessm.Companion_Default___.MAYR())
+	_470_ok = _out558
 	if !_470_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, after
@@ -186,51 +186,51 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	if cookie < uint64(2) {
 		var _473_up uint64
 		var _ = _473_up
-		var _out556 uint64
-		var _ = _out556
-		_out556 = inodem.Companion_Default___.GetParent(after)
-		_473_up = _out556
+		var _out559 uint64
+		var _ = _out559
+		_out559 = inodem.Companion_Default___.GetParent(after)
+		_473_up = _out559
 		var _474_b *dbytes.Bytes
 		var _ = _474_b
-		var _out557 *dbytes.Bytes
-		var _ = _out557
-		_out557 = dbytes.NewBytes(uint64(4096))
-		_474_b = _out557
+		var _out560 *dbytes.Bytes
+		var _ = _out560
+		_out560 = dbytes.NewBytes(uint64(4096))
+		_474_b = _out560
 		_474_b.Set(uint64(0), uint8(46))
 		_474_b.Set(uint64(1), uint8(46))
 		var _475_dots *dbytes.Blk
 		var _ = _475_dots
-		var _out558 *dbytes.Blk
-		var _ = _out558
-		_out558 = dbytes.Freeze(_474_b)
-		_475_dots = _out558
+		var _out561 *dbytes.Blk
+		var _ = _out561
+		_out561 = dbytes.Freeze(_474_b)
+		_475_dots = _out561
 		if cookie == uint64(0) {
-			var _out559 bool
-			var _ = _out559
-			_out559 = out.Offer(ino, _475_dots, uint64(0), uint64(1), uint64(1))
-			_472_fits = _out559
+			var _out562 bool
+			var _ = _out562
+			_out562 = out.Offer(ino, _475_dots, uint64(0), uint64(1), uint64(1))
+			_472_fits = _out562
 		}
 		if _472_fits {
-			var _out560 bool
-			var _ = _out560
-			_out560 = out.Offer(_473_up, _475_dots, uint64(0), uint64(2), uint64(2))
-			_472_fits = _out560
+			var _out563 bool
+			var _ = _out563
+			_out563 = out.Offer(_473_up, _475_dots, uint64(0), uint64(2), uint64(2))
+			_472_fits = _out563
 		}
 		_471_k = uint64(0)
 	} else if cookie == uint64(2) {
 		_471_k = uint64(0)
 	}
 	if _472_fits {
-		var _out561 bool
-		var _ = _out561
-		_out561 = d.List(txn, ino, _471_k, out)
-		eof = _out561
+		var _out564 bool
+		var _ = _out564
+		_out564 = d.List(txn, ino, _471_k, out)
+		eof = _out564
 	}
 	if plus {
-		var _out562 uint32
-		var _ = _out562
-		_out562 = Companion_Default___.ListAttrs(txn, d, out)
-		st = _out562
+		var _out565 uint32
+		var _ = _out565
+		_out565 = Companion_Default___.ListAttrs(txn, d, out)
+		st = _out565
 	}
 	return st, eof, after
 }
@@ -240,27 +240,27 @@ func (_this *CompanionStruct_Default___) ListAttrs(txn *dtxn.Txn, d *dirfsm.DirF
 	st = uint32(0)
 	var _476_n uint64
 	var _ = _476_n
-	var _out563 uint64
-	var _ = _out563
-	_out563 = out.Len()
-	_476_n = _out563
+	var _out566 uint64
+	var _ = _out566
+	_out566 = out.Len()
+	_476_n = _out566
 	var _477_i uint64
 	var _ = _477_i
 	_477_i = uint64(0)
 	for _477_i < _476_n {
 		var _478_x uint64
 		var _ = _478_x
-		var _out564 uint64
-		var _ = _out564
-		_out564 = out.InoAt(_477_i)
-		_478_x = _out564
+		var _out567 uint64
+		var _ = _out567
+		_out567 = out.InoAt(_477_i)
+		_478_x = _out567
 		if geometrym.Companion_Default___.OkIno(d.Fs.Geo, _478_x) {
 			var _479_p *dbytes.Bytes
 			var _ = _479_p
-			var _out565 *dbytes.Bytes
-			var _ = _out565
-			_out565 = d.Fs.GetInode(txn, _478_x, false)
-			_479_p = _out565
+			var _out568 *dbytes.Bytes
+			var _ = _out568
+			_out568 = d.Fs.GetInode(txn, _478_x, false)
+			_479_p = _out568
 			out.AttrAt(_477_i, _479_p)
 		}
 		_477_i = _477_i + uint64(1)

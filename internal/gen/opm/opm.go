@@ -79,34 +79,34 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = ip
 	st = accessm.Companion_Default___.STALE()
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out442 *dbytes.Bytes
-		var _ = _out442
-		_out442 = dbytes.NewBytes(uint64(256))
-		ip = _out442
+		var _out445 *dbytes.Bytes
+		var _ = _out445
+		_out445 = dbytes.NewBytes(uint64(256))
+		ip = _out445
 		return st, ip
 	}
-	var _out443 *dbytes.Bytes
-	var _ = _out443
-	_out443 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out443
+	var _out446 *dbytes.Bytes
+	var _ = _out446
+	_out446 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out446
 	var _396_ty uint32
 	var _ = _396_ty
-	var _out444 uint32
-	var _ = _out444
-	_out444 = inodem.Companion_Default___.GetTy(ip)
-	_396_ty = _out444
+	var _out447 uint32
+	var _ = _out447
+	_out447 = inodem.Companion_Default___.GetTy(ip)
+	_396_ty = _out447
 	var _397_nl uint32
 	var _ = _397_nl
-	var _out445 uint32
-	var _ = _out445
-	_out445 = inodem.Companion_Default___.GetNlink(ip)
-	_397_nl = _out445
+	var _out448 uint32
+	var _ = _out448
+	_out448 = inodem.Companion_Default___.GetNlink(ip)
+	_397_nl = _out448
 	var _398_g uint64
 	var _ = _398_g
-	var _out446 uint64
-	var _ = _out446
-	_out446 = inodem.Companion_Default___.GetGen(ip)
-	_398_g = _out446
+	var _out449 uint64
+	var _ = _out449
+	_out449 = inodem.Companion_Default___.GetGen(ip)
+	_398_g = _out449
 	if _396_ty == uint32(0) || _397_nl == uint32(0) || _398_g != gen {
 		return st, ip
 	}
@@ -118,22 +118,22 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *dirfsm.DirF
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out447 *dbytes.Bytes
-	var _ = _out447
-	_out447 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out447
+	var _out450 *dbytes.Bytes
+	var _ = _out450
+	_out450 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out450
 	var _399_ty uint32
 	var _ = _399_ty
-	var _out448 uint32
-	var _ = _out448
-	_out448 = inodem.Companion_Default___.GetTy(ip)
-	_399_ty = _out448
+	var _out451 uint32
+	var _ = _out451
+	_out451 = inodem.Companion_Default___.GetTy(ip)
+	_399_ty = _out451
 	var _400_nl uint32
 	var _ = _400_nl
-	var _out449 uint32
-	var _ = _out449
-	_out449 = inodem.Companion_Default___.GetNlink(ip)
-	_400_nl = _out449
+	var _out452 uint32
+	var _ = _out452
+	_out452 = inodem.Companion_Default___.GetNlink(ip)
+	_400_nl = _out452
 	st = func() uint32 {
 		if _399_ty == uint32(0) || _400_nl == uint32(0) || ino <= uint64(2) {
 			return accessm.Companion_Default___.SERVERFAULT()
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out450 uint32
-	var _ = _out450
-	var _out451 *dbytes.Bytes
-	var _ = _out451
-	_out450, _out451 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out450
-	ip = _out451
+	var _out453 uint32
+	var _ = _out453
+	var _out454 *dbytes.Bytes
+	var _ = _out454
+	_out453, _out454 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out453
+	ip = _out454
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out452 uint32
-	var _ = _out452
-	var _out453 uint32
-	var _ = _out453
-	_out452, _out453 = accessm.Companion_Default___.NameStatus(name)
-	st = _out452
-	dots = _out453
+	var _out455 uint32
+	var _ = _out455
+	var _out456 uint32
+	var _ = _out456
+	_out455, _out456 = accessm.Companion_Default___.NameStatus(name)
+	st = _out455
+	dots = _out456
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -177,23 +177,23 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 	ip = (*dbytes.Bytes)(nil)
 	var _401_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _401_p
-	var _out454 uint32
-	var _ = _out454
-	var _out455 *dbytes.Bytes
-	var _ = _out455
-	_out454, _out455 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out454
-	_401_p = _out455
+	var _out457 uint32
+	var _ = _out457
+	var _out458 *dbytes.Bytes
+	var _ = _out458
+	_out457, _out458 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out457
+	_401_p = _out458
 	if st != uint32(0) {
 		return st, ip
 	}
 	ip = _401_p
 	var _402_ty uint32
 	var _ = _402_ty
-	var _out456 uint32
-	var _ = _out456
-	_out456 = inodem.Companion_Default___.GetTy(_401_p)
-	_402_ty = _out456
+	var _out459 uint32
+	var _ = _out459
+	_out459 = inodem.Companion_Default___.GetTy(_401_p)
+	_402_ty = _out459
 	if _402_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 	}
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out457 *dbytes.Bytes
-	var _ = _out457
-	_out457 = d.Fs.GetInode(txn, ino, true)
-	ip = _out457
+	var _out460 *dbytes.Bytes
+	var _ = _out460
+	_out460 = d.Fs.GetInode(txn, ino, true)
+	ip = _out460
 	inodem.Companion_Default___.SetMtime(ip, s, ns)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, i
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out458 *dbytes.Bytes
-	var _ = _out458
-	_out458 = d.Fs.GetInode(txn, ino, true)
-	ip = _out458
+	var _out461 *dbytes.Bytes
+	var _ = _out461
+	_out461 = d.Fs.GetInode(txn, ino, true)
+	ip = _out461
 	inodem.Companion_Default___.SetNlink(ip, nl)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -228,16 +228,16 @@ func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = st
 	var _403_ip *dbytes.Bytes
 	var _ = _403_ip
-	var _out459 *dbytes.Bytes
-	var _ = _out459
-	_out459 = d.Fs.GetInode(txn, ino, true)
-	_403_ip = _out459
+	var _out462 *dbytes.Bytes
+	var _ = _out462
+	_out462 = d.Fs.GetInode(txn, ino, true)
+	_403_ip = _out462
 	var _404_nl uint32
 	var _ = _404_nl
-	var _out460 uint32
-	var _ = _out460
-	_out460 = inodem.Companion_Default___.GetNlink(_403_ip)
-	_404_nl = _out460
+	var _out463 uint32
+	var _ = _out463
+	_out463 = inodem.Companion_Default___.GetNlink(_403_ip)
+	_404_nl = _out463
 	if up && _404_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st
@@ -247,52 +247,52 @@ func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs,
 		return st
 	}
 	st = uint32(0)
-	var _out461 *dbytes.Bytes
-	var _ = _out461
-	_out461 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out464 *dbytes.Bytes
+	var _ = _out464
+	_out464 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
 			return _404_nl + uint32(1)
 		}
 		return _404_nl - uint32(1)
 	}(), s, ns)
-	_403_ip = _out461
+	_403_ip = _out464
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64) {
 	var _405_ip *dbytes.Bytes
 	var _ = _405_ip
-	var _out462 *dbytes.Bytes
-	var _ = _out462
-	_out462 = d.Fs.GetInode(txn, ino, true)
-	_405_ip = _out462
+	var _out465 *dbytes.Bytes
+	var _ = _out465
+	_out465 = d.Fs.GetInode(txn, ino, true)
+	_405_ip = _out465
 	var _406_fl uint32
 	var _ = _406_fl
-	var _out463 uint32
-	var _ = _out463
-	_out463 = inodem.Companion_Default___.GetFlags(_405_ip)
-	_406_fl = _out463
+	var _out466 uint32
+	var _ = _out466
+	_out466 = inodem.Companion_Default___.GetFlags(_405_ip)
+	_406_fl = _out466
 	if _406_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
 	var _407_hp *dbytes.Bytes
 	var _ = _407_hp
-	var _out464 *dbytes.Bytes
-	var _ = _out464
-	_out464 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_407_hp = _out464
+	var _out467 *dbytes.Bytes
+	var _ = _out467
+	_out467 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_407_hp = _out467
 	var _408_h uint64
 	var _ = _408_h
-	var _out465 uint64
-	var _ = _out465
-	_out465 = inodem.Companion_Default___.GetNext(_407_hp)
-	_408_h = _out465
+	var _out468 uint64
+	var _ = _out468
+	_out468 = inodem.Companion_Default___.GetNext(_407_hp)
+	_408_h = _out468
 	inodem.Companion_Default___.SetNext(_405_ip, _408_h)
 	inodem.Companion_Default___.SetFlags(_405_ip, _406_fl+uint32(1))
 	d.PutInode(txn, ino, _405_ip)
-	var _out466 *dbytes.Bytes
-	var _ = _out466
-	_out466 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_407_hp = _out466
+	var _out469 *dbytes.Bytes
+	var _ = _out469
+	_out469 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_407_hp = _out469
 	inodem.Companion_Default___.SetNext(_407_hp, ino)
 	d.PutInode(txn, Companion_Default___.ORPHANS(), _407_hp)
 }
@@ -301,10 +301,10 @@ func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out467 bool
-		var _ = _out467
-		_out467 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out467
+		var _out470 bool
+		var _ = _out470
+		_out470 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out470
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -321,56 +321,56 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	freed, later = false, false
 	var _409_ip *dbytes.Bytes
 	var _ = _409_ip
-	var _out468 *dbytes.Bytes
-	var _ = _out468
-	_out468 = d.Fs.GetInode(txn, ino, true)
-	_409_ip = _out468
+	var _out471 *dbytes.Bytes
+	var _ = _out471
+	_out471 = d.Fs.GetInode(txn, ino, true)
+	_409_ip = _out471
 	var _410_nl uint32
 	var _ = _410_nl
-	var _out469 uint32
-	var _ = _out469
-	_out469 = inodem.Companion_Default___.GetNlink(_409_ip)
-	_410_nl = _out469
-	var _411_ty uint32
-	var _ = _411_ty
-	var _out470 uint32
-	var _ = _out470
-	_out470 = inodem.Companion_Default___.GetTy(_409_ip)
-	_411_ty = _out470
-	var _412_size uint64
-	var _ = _412_size
-	var _out471 uint64
-	var _ = _out471
-	_out471 = inodem.Companion_Default___.GetSize(_409_ip)
-	_412_size = _out471
-	var _413_fl uint32
-	var _ = _413_fl
 	var _out472 uint32
 	var _ = _out472
-	_out472 = inodem.Companion_Default___.GetFlags(_409_ip)
-	_413_fl = _out472
+	_out472 = inodem.Companion_Default___.GetNlink(_409_ip)
+	_410_nl = _out472
+	var _411_ty uint32
+	var _ = _411_ty
+	var _out473 uint32
+	var _ = _out473
+	_out473 = inodem.Companion_Default___.GetTy(_409_ip)
+	_411_ty = _out473
+	var _412_size uint64
+	var _ = _412_size
+	var _out474 uint64
+	var _ = _out474
+	_out474 = inodem.Companion_Default___.GetSize(_409_ip)
+	_412_size = _out474
+	var _413_fl uint32
+	var _ = _413_fl
+	var _out475 uint32
+	var _ = _out475
+	_out475 = inodem.Companion_Default___.GetFlags(_409_ip)
+	_413_fl = _out475
 	if _410_nl == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if _411_ty != accessm.Companion_Default___.DIR() && _410_nl > uint32(1) {
-		var _out473 *dbytes.Bytes
-		var _ = _out473
-		_out473 = Companion_Default___.SetLinks(txn, d, ino, _410_nl-uint32(1), s, ns)
-		_409_ip = _out473
+		var _out476 *dbytes.Bytes
+		var _ = _out476
+		_out476 = Companion_Default___.SetLinks(txn, d, ino, _410_nl-uint32(1), s, ns)
+		_409_ip = _out476
 		return st, freed, later
 	}
-	var _out474 *dbytes.Bytes
-	var _ = _out474
-	_out474 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_409_ip = _out474
+	var _out477 *dbytes.Bytes
+	var _ = _out477
+	_out477 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_409_ip = _out477
 	var _414_ok bool
 	var _ = _414_ok
-	var _out475 bool
-	var _ = _out475
-	_out475 = d.SetSize(txn, ino, uint64(0))
-	_414_ok = _out475
+	var _out478 bool
+	var _ = _out478
+	_out478 = d.SetSize(txn, ino, uint64(0))
+	_414_ok = _out478
 	if !_414_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
@@ -381,15 +381,15 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	}
 	var _415_done bool
 	var _ = _415_done
-	var _out476 bool
-	var _ = _out476
-	_out476 = Companion_Default___.Release(txn, d, ino, _412_size)
-	_415_done = _out476
+	var _out479 bool
+	var _ = _out479
+	_out479 = Companion_Default___.Release(txn, d, ino, _412_size)
+	_415_done = _out479
 	if _415_done {
-		var _out477 bool
-		var _ = _out477
-		_out477 = d.FreeInode(txn, ino)
-		_414_ok = _out477
+		var _out480 bool
+		var _ = _out480
+		_out480 = d.FreeInode(txn, ino)
+		_414_ok = _out480
 		if !_414_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, freed, later
@@ -407,16 +407,16 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = more
 	var _416_hp *dbytes.Bytes
 	var _ = _416_hp
-	var _out478 *dbytes.Bytes
-	var _ = _out478
-	_out478 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_416_hp = _out478
+	var _out481 *dbytes.Bytes
+	var _ = _out481
+	_out481 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_416_hp = _out481
 	var _417_h uint64
 	var _ = _417_h
-	var _out479 uint64
-	var _ = _out479
-	_out479 = inodem.Companion_Default___.GetNext(_416_hp)
-	_417_h = _out479
+	var _out482 uint64
+	var _ = _out482
+	_out482 = inodem.Companion_Default___.GetNext(_416_hp)
+	_417_h = _out482
 	st, more = uint32(0), false
 	if _417_h == uint64(0) {
 		return st, more
@@ -428,37 +428,37 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	more = true
 	var _418_done bool
 	var _ = _418_done
-	var _out480 bool
-	var _ = _out480
-	_out480 = d.FreeSome(txn, _417_h, max)
-	_418_done = _out480
+	var _out483 bool
+	var _ = _out483
+	_out483 = d.FreeSome(txn, _417_h, max)
+	_418_done = _out483
 	if !_418_done {
 		return st, more
 	}
 	var _419_ip *dbytes.Bytes
 	var _ = _419_ip
-	var _out481 *dbytes.Bytes
-	var _ = _out481
-	_out481 = d.Fs.GetInode(txn, _417_h, true)
-	_419_ip = _out481
+	var _out484 *dbytes.Bytes
+	var _ = _out484
+	_out484 = d.Fs.GetInode(txn, _417_h, true)
+	_419_ip = _out484
 	var _420_fl uint32
 	var _ = _420_fl
-	var _out482 uint32
-	var _ = _out482
-	_out482 = inodem.Companion_Default___.GetFlags(_419_ip)
-	_420_fl = _out482
+	var _out485 uint32
+	var _ = _out485
+	_out485 = inodem.Companion_Default___.GetFlags(_419_ip)
+	_420_fl = _out485
 	var _421_nl uint32
 	var _ = _421_nl
-	var _out483 uint32
-	var _ = _out483
-	_out483 = inodem.Companion_Default___.GetNlink(_419_ip)
-	_421_nl = _out483
+	var _out486 uint32
+	var _ = _out486
+	_out486 = inodem.Companion_Default___.GetNlink(_419_ip)
+	_421_nl = _out486
 	var _422_next uint64
 	var _ = _422_next
-	var _out484 uint64
-	var _ = _out484
-	_out484 = inodem.Companion_Default___.GetNext(_419_ip)
-	_422_next = _out484
+	var _out487 uint64
+	var _ = _out487
+	_out487 = inodem.Companion_Default___.GetNext(_419_ip)
+	_422_next = _out487
 	if _420_fl%uint32(2) == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
@@ -466,19 +466,19 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	inodem.Companion_Default___.SetFlags(_419_ip, _420_fl-uint32(1))
 	inodem.Companion_Default___.SetNext(_419_ip, uint64(0))
 	d.PutInode(txn, _417_h, _419_ip)
-	var _out485 *dbytes.Bytes
-	var _ = _out485
-	_out485 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_416_hp = _out485
+	var _out488 *dbytes.Bytes
+	var _ = _out488
+	_out488 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_416_hp = _out488
 	inodem.Companion_Default___.SetNext(_416_hp, _422_next)
 	d.PutInode(txn, Companion_Default___.ORPHANS(), _416_hp)
 	if _421_nl == uint32(0) {
 		var _423_ok bool
 		var _ = _423_ok
-		var _out486 bool
-		var _ = _out486
-		_out486 = d.FreeInode(txn, _417_h)
-		_423_ok = _out486
+		var _out489 bool
+		var _ = _out489
+		_out489 = d.FreeInode(txn, _417_h)
+		_423_ok = _out489
 		if !_423_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, more
@@ -494,10 +494,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out487 bool
-	var _ = _out487
-	_out487 = d.FreeSome(txn, ino, max)
-	done = _out487
+	var _out490 bool
+	var _ = _out490
+	_out490 = d.FreeSome(txn, ino, max)
+	done = _out490
 	return done
 }
 

@@ -68,34 +68,34 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = y
 	var _342_s uint64
 	var _ = _342_s
-	var _out374 uint64
-	var _ = _out374
-	_out374 = ring.Companion_Default___.SlotOf(pos, nr)
-	_342_s = _out374
+	var _out377 uint64
+	var _ = _out377
+	_out377 = ring.Companion_Default___.SlotOf(pos, nr)
+	_342_s = _out377
 	var _343_k uint64
 	var _ = _343_k
 	_343_k = n
 	if _343_k > nr-_342_s {
 		_343_k = nr - _342_s
 	}
-	var _out375 bool
-	var _ = _out375
-	var _out376 *ddisk.BList
-	var _ = _out376
-	_out375, _out376 = d.ReadRun(at+uint64(1)+nd+_342_s, _343_k)
-	io = _out375
-	x = _out376
+	var _out378 bool
+	var _ = _out378
+	var _out379 *ddisk.BList
+	var _ = _out379
+	_out378, _out379 = d.ReadRun(at+uint64(1)+nd+_342_s, _343_k)
+	io = _out378
+	x = _out379
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out377 bool
-	var _ = _out377
-	var _out378 *ddisk.BList
-	var _ = _out378
-	_out377, _out378 = d.ReadRun(at+uint64(1)+nd, n-_343_k)
-	io = _out377
-	y = _out378
+	var _out380 bool
+	var _ = _out380
+	var _out381 *ddisk.BList
+	var _ = _out381
+	_out380, _out381 = d.ReadRun(at+uint64(1)+nd, n-_343_k)
+	io = _out380
+	y = _out381
 	if !io {
 		return io, x, y
 	}
@@ -109,58 +109,58 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	gm = (*dlog.BMap)(nil)
 	var _344_s uint64
 	var _ = _344_s
-	var _out379 uint64
-	var _ = _out379
-	_out379 = ring.Companion_Default___.SlotOf(q, nd)
-	_344_s = _out379
+	var _out382 uint64
+	var _ = _out382
+	_out382 = ring.Companion_Default___.SlotOf(q, nd)
+	_344_s = _out382
 	var _345_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _345_b
-	var _out380 bool
-	var _ = _out380
-	var _out381 *dbytes.Blk
-	var _ = _out381
-	_out380, _out381 = d.Read(at + uint64(1) + _344_s)
-	io = _out380
-	_345_b = _out381
+	var _out383 bool
+	var _ = _out383
+	var _out384 *dbytes.Blk
+	var _ = _out384
+	_out383, _out384 = d.Read(at + uint64(1) + _344_s)
+	io = _out383
+	_345_b = _out384
 	if !io {
 		return io, gm
 	}
 	var _346_r *dlog.DescR
 	var _ = _346_r
-	var _out382 *dlog.DescR
-	var _ = _out382
-	_out382 = dlog.Parse(_345_b)
-	_346_r = _out382
+	var _out385 *dlog.DescR
+	var _ = _out385
+	_out385 = dlog.Parse(_345_b)
+	_346_r = _out385
 	if _346_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
 	var _347_q2 uint64
 	var _ = _347_q2
-	var _out383 uint64
-	var _ = _out383
-	_out383 = _346_r.Sq()
-	_347_q2 = _out383
+	var _out386 uint64
+	var _ = _out386
+	_out386 = _346_r.Sq()
+	_347_q2 = _out386
 	var _348_pos uint64
 	var _ = _348_pos
-	var _out384 uint64
-	var _ = _out384
-	_out384 = _346_r.Pos()
-	_348_pos = _out384
+	var _out387 uint64
+	var _ = _out387
+	_out387 = _346_r.Pos()
+	_348_pos = _out387
 	var _349_n uint64
 	var _ = _349_n
-	var _out385 uint64
-	var _ = _out385
-	_out385 = _346_r.N()
-	_349_n = _out385
+	var _out388 uint64
+	var _ = _out388
+	_out388 = _346_r.N()
+	_349_n = _out388
 	if _347_q2 != q || _348_pos >= uint64(2305843009213693952) || _349_n > uint64(500) {
 		return io, gm
 	}
 	var _350_inside bool
 	var _ = _350_inside
-	var _out386 bool
-	var _ = _out386
-	_out386 = Companion_Default___.AddrsIn(_346_r, _349_n, at+uint64(1)+nd+nr, sz)
-	_350_inside = _out386
+	var _out389 bool
+	var _ = _out389
+	_out389 = Companion_Default___.AddrsIn(_346_r, _349_n, at+uint64(1)+nd+nr, sz)
+	_350_inside = _out389
 	if !_350_inside {
 		return io, gm
 	}
@@ -168,32 +168,32 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _351_x
 	var _352_y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _352_y
-	var _out387 bool
-	var _ = _out387
-	var _out388 *ddisk.BList
-	var _ = _out388
-	var _out389 *ddisk.BList
-	var _ = _out389
-	_out387, _out388, _out389 = Companion_Default___.ReadGroup(d, at, nd, nr, _348_pos, _349_n)
-	io = _out387
-	_351_x = _out388
-	_352_y = _out389
+	var _out390 bool
+	var _ = _out390
+	var _out391 *ddisk.BList
+	var _ = _out391
+	var _out392 *ddisk.BList
+	var _ = _out392
+	_out390, _out391, _out392 = Companion_Default___.ReadGroup(d, at, nd, nr, _348_pos, _349_n)
+	io = _out390
+	_351_x = _out391
+	_352_y = _out392
 	if !io {
 		return io, gm
 	}
 	var _353_ok bool
 	var _ = _353_ok
-	var _out390 bool
-	var _ = _out390
-	_out390 = seal.Check(_346_r, _351_x, _352_y)
-	_353_ok = _out390
+	var _out393 bool
+	var _ = _out393
+	_out393 = seal.Check(_346_r, _351_x, _352_y)
+	_353_ok = _out393
 	if !_353_ok {
 		return io, gm
 	}
-	var _out391 *dlog.BMap
-	var _ = _out391
-	_out391 = Companion_Default___.GroupMap(_346_r, _349_n, _351_x, _352_y)
-	gm = _out391
+	var _out394 *dlog.BMap
+	var _ = _out394
+	_out394 = Companion_Default___.GroupMap(_346_r, _349_n, _351_x, _352_y)
+	gm = _out394
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, lo uint64, hi uint64) bool {
@@ -205,10 +205,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, lo uin
 	for _354_i < n {
 		var _355_a uint64
 		var _ = _355_a
-		var _out392 uint64
-		var _ = _out392
-		_out392 = r.Addr(_354_i)
-		_355_a = _out392
+		var _out395 uint64
+		var _ = _out395
+		_out395 = r.Addr(_354_i)
+		_355_a = _out395
 		if _355_a < lo || _355_a >= hi {
 			ok = false
 			return ok
@@ -222,38 +222,38 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, lo uin
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out393 *dlog.BMap
-	var _ = _out393
-	_out393 = dlog.NewBMap()
-	gm = _out393
+	var _out396 *dlog.BMap
+	var _ = _out396
+	_out396 = dlog.NewBMap()
+	gm = _out396
 	var _356_k uint64
 	var _ = _356_k
-	var _out394 uint64
-	var _ = _out394
-	_out394 = x.Len()
-	_356_k = _out394
+	var _out397 uint64
+	var _ = _out397
+	_out397 = x.Len()
+	_356_k = _out397
 	var _357_i uint64
 	var _ = _357_i
 	_357_i = uint64(0)
 	for _357_i < n {
 		var _358_a uint64
 		var _ = _358_a
-		var _out395 uint64
-		var _ = _out395
-		_out395 = r.Addr(_357_i)
-		_358_a = _out395
+		var _out398 uint64
+		var _ = _out398
+		_out398 = r.Addr(_357_i)
+		_358_a = _out398
 		var _359_b *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _359_b
 		if _357_i < _356_k {
-			var _out396 *dbytes.Blk
-			var _ = _out396
-			_out396 = x.BlkAt(_357_i)
-			_359_b = _out396
+			var _out399 *dbytes.Blk
+			var _ = _out399
+			_out399 = x.BlkAt(_357_i)
+			_359_b = _out399
 		} else {
-			var _out397 *dbytes.Blk
-			var _ = _out397
-			_out397 = y.BlkAt(_357_i - _356_k)
-			_359_b = _out397
+			var _out400 *dbytes.Blk
+			var _ = _out400
+			_out400 = y.BlkAt(_357_i - _356_k)
+			_359_b = _out400
 		}
 		gm.Put(_358_a, _359_b)
 		_357_i = _357_i + uint64(1)
@@ -267,10 +267,10 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out398 *dlog.BMap
-	var _ = _out398
-	_out398 = dlog.NewBMap()
-	mm = _out398
+	var _out401 *dlog.BMap
+	var _ = _out401
+	_out401 = dlog.NewBMap()
+	mm = _out401
 	i = uint64(0)
 	io = true
 	var _360_done bool
@@ -283,13 +283,13 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 		}
 		var _361_gm *dlog.BMap = (*dlog.BMap)(nil)
 		var _ = _361_gm
-		var _out399 bool
-		var _ = _out399
-		var _out400 *dlog.BMap
-		var _ = _out400
-		_out399, _out400 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out399
-		_361_gm = _out400
+		var _out402 bool
+		var _ = _out402
+		var _out403 *dlog.BMap
+		var _ = _out403
+		_out402, _out403 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out402
+		_361_gm = _out403
 		if !io {
 			return io, mm, i
 		}
@@ -307,16 +307,16 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 	var _ = io
 	var _362_l *ddisk.BList
 	var _ = _362_l
-	var _out401 *ddisk.BList
-	var _ = _out401
-	_out401 = mm.Sorted()
-	_362_l = _out401
+	var _out404 *ddisk.BList
+	var _ = _out404
+	_out404 = mm.Sorted()
+	_362_l = _out404
 	var _363_n uint64
 	var _ = _363_n
-	var _out402 uint64
-	var _ = _out402
-	_out402 = _362_l.Len()
-	_363_n = _out402
+	var _out405 uint64
+	var _ = _out405
+	_out405 = _362_l.Len()
+	_363_n = _out405
 	var _364_k uint64
 	var _ = _364_k
 	_364_k = uint64(0)
@@ -325,26 +325,26 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 		var _ = _365_a
 		var _366_m uint64
 		var _ = _366_m
-		var _out403 uint64
-		var _ = _out403
-		var _out404 uint64
-		var _ = _out404
-		_out403, _out404 = journalm.Companion_Default___.Adjacent(_362_l, _364_k)
-		_365_a = _out403
-		_366_m = _out404
-		var _out405 bool
-		var _ = _out405
-		_out405 = d.WriteRun(_365_a, _362_l, _364_k, _366_m)
-		io = _out405
+		var _out406 uint64
+		var _ = _out406
+		var _out407 uint64
+		var _ = _out407
+		_out406, _out407 = journalm.Companion_Default___.Adjacent(_362_l, _364_k)
+		_365_a = _out406
+		_366_m = _out407
+		var _out408 bool
+		var _ = _out408
+		_out408 = d.WriteRun(_365_a, _362_l, _364_k, _366_m)
+		io = _out408
 		if !io {
 			return io
 		}
 		_364_k = _364_k + _366_m
 	}
-	var _out406 bool
-	var _ = _out406
-	_out406 = d.Barrier()
-	io = _out406
+	var _out409 bool
+	var _ = _out409
+	_out409 = d.Barrier()
+	io = _out409
 	if !io {
 		return io
 	}
@@ -355,21 +355,21 @@ func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal
 	var _ = io
 	var _367_nb *dbytes.Blk
 	var _ = _367_nb
-	var _out407 *dbytes.Blk
-	var _ = _out407
-	_out407 = seal.EncHdr(q)
-	_367_nb = _out407
-	var _out408 bool
-	var _ = _out408
-	_out408 = d.WriteSector(at, _367_nb)
-	io = _out408
+	var _out410 *dbytes.Blk
+	var _ = _out410
+	_out410 = seal.EncHdr(q)
+	_367_nb = _out410
+	var _out411 bool
+	var _ = _out411
+	_out411 = d.WriteSector(at, _367_nb)
+	io = _out411
 	if !io {
 		return io
 	}
-	var _out409 bool
-	var _ = _out409
-	_out409 = d.Barrier()
-	io = _out409
+	var _out412 bool
+	var _ = _out412
+	_out412 = d.Barrier()
+	io = _out412
 	if !io {
 		return io
 	}
@@ -381,20 +381,20 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out410 bool
-	var _ = _out410
-	_out410 = d.Barrier()
-	io = _out410
+	var _out413 bool
+	var _ = _out413
+	_out413 = d.Barrier()
+	io = _out413
 	if !io {
 		return io, j
 	}
-	var _out411 bool
-	var _ = _out411
-	var _out412 *journalm.Journal
-	var _ = _out412
-	_out411, _out412 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, maxPin, instAt)
-	io = _out411
-	j = _out412
+	var _out414 bool
+	var _ = _out414
+	var _out415 *journalm.Journal
+	var _ = _out415
+	_out414, _out415 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, maxPin, instAt)
+	io = _out414
+	j = _out415
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -405,19 +405,19 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	j = (*journalm.Journal)(nil)
 	var _368_sz uint64
 	var _ = _368_sz
-	var _out413 uint64
-	var _ = _out413
-	_out413 = d.Size()
-	_368_sz = _out413
+	var _out416 uint64
+	var _ = _out416
+	_out416 = d.Size()
+	_368_sz = _out416
 	var _369_hb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _369_hb
-	var _out414 bool
-	var _ = _out414
-	var _out415 *dbytes.Blk
-	var _ = _out415
-	_out414, _out415 = d.Read(at)
-	io = _out414
-	_369_hb = _out415
+	var _out417 bool
+	var _ = _out417
+	var _out418 *dbytes.Blk
+	var _ = _out418
+	_out417, _out418 = d.Read(at)
+	io = _out417
+	_369_hb = _out418
 	if !io {
 		return io, j
 	}
@@ -425,13 +425,13 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _370_hok
 	var _371_h uint64
 	var _ = _371_h
-	var _out416 bool
-	var _ = _out416
-	var _out417 uint64
-	var _ = _out417
-	_out416, _out417 = seal.DecHdr(_369_hb)
-	_370_hok = _out416
-	_371_h = _out417
+	var _out419 bool
+	var _ = _out419
+	var _out420 uint64
+	var _ = _out420
+	_out419, _out420 = seal.DecHdr(_369_hb)
+	_370_hok = _out419
+	_371_h = _out420
 	if !_370_hok || _371_h >= uint64(1152921504606846976) {
 		return io, j
 	}
@@ -439,30 +439,30 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _372_mm
 	var _373_i uint64 = 0
 	var _ = _373_i
-	var _out418 bool
-	var _ = _out418
-	var _out419 *dlog.BMap
-	var _ = _out419
-	var _out420 uint64
-	var _ = _out420
-	_out418, _out419, _out420 = Companion_Default___.Scan(d, seal, _371_h, at, nd, nr, _368_sz)
-	io = _out418
-	_372_mm = _out419
-	_373_i = _out420
-	if !io {
-		return io, j
-	}
 	var _out421 bool
 	var _ = _out421
-	_out421 = Companion_Default___.InstallAll(d, _372_mm)
+	var _out422 *dlog.BMap
+	var _ = _out422
+	var _out423 uint64
+	var _ = _out423
+	_out421, _out422, _out423 = Companion_Default___.Scan(d, seal, _371_h, at, nd, nr, _368_sz)
 	io = _out421
+	_372_mm = _out422
+	_373_i = _out423
 	if !io {
 		return io, j
 	}
-	var _out422 bool
-	var _ = _out422
-	_out422 = Companion_Default___.WriteHdr(d, seal, at, _371_h+_373_i+uint64(1))
-	io = _out422
+	var _out424 bool
+	var _ = _out424
+	_out424 = Companion_Default___.InstallAll(d, _372_mm)
+	io = _out424
+	if !io {
+		return io, j
+	}
+	var _out425 bool
+	var _ = _out425
+	_out425 = Companion_Default___.WriteHdr(d, seal, at, _371_h+_373_i+uint64(1))
+	io = _out425
 	if !io {
 		return io, j
 	}
@@ -477,21 +477,21 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var _374_nb *dbytes.Blk
 	var _ = _374_nb
-	var _out423 *dbytes.Blk
-	var _ = _out423
-	_out423 = seal.EncHdr(uint64(1))
-	_374_nb = _out423
-	var _out424 bool
-	var _ = _out424
-	_out424 = d.Write(at, _374_nb)
-	io = _out424
+	var _out426 *dbytes.Blk
+	var _ = _out426
+	_out426 = seal.EncHdr(uint64(1))
+	_374_nb = _out426
+	var _out427 bool
+	var _ = _out427
+	_out427 = d.Write(at, _374_nb)
+	io = _out427
 	if !io {
 		return io
 	}
-	var _out425 bool
-	var _ = _out425
-	_out425 = d.Barrier()
-	io = _out425
+	var _out428 bool
+	var _ = _out428
+	_out428 = d.Barrier()
+	io = _out428
 	if !io {
 		return io
 	}

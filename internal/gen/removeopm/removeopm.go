@@ -69,37 +69,37 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ip
 	var _509_found bool = false
 	var _ = _509_found
-	var _out641 bool
-	var _ = _out641
-	var _out642 uint64
-	var _ = _out642
-	_out641, _out642 = d.Lookup(txn, dino, name, true)
-	_509_found = _out641
-	ino = _out642
+	var _out644 bool
+	var _ = _out644
+	var _out645 uint64
+	var _ = _out645
+	_out644, _out645 = d.Lookup(txn, dino, name, true)
+	_509_found = _out644
+	ino = _out645
 	if !_509_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out643 *dbytes.Bytes
-		var _ = _out643
-		_out643 = dbytes.NewBytes(uint64(0))
-		ip = _out643
+		var _out646 *dbytes.Bytes
+		var _ = _out646
+		_out646 = dbytes.NewBytes(uint64(0))
+		ip = _out646
 		return st, ino, ip
 	}
-	var _out644 uint32
-	var _ = _out644
-	var _out645 *dbytes.Bytes
-	var _ = _out645
-	_out644, _out645 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out644
-	ip = _out645
+	var _out647 uint32
+	var _ = _out647
+	var _out648 *dbytes.Bytes
+	var _ = _out648
+	_out647, _out648 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out647
+	ip = _out648
 	if st != uint32(0) {
 		return st, ino, ip
 	}
 	var _510_no bool
 	var _ = _510_no
-	var _out646 bool
-	var _ = _out646
-	_out646 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_510_no = _out646
+	var _out649 bool
+	var _ = _out649
+	_out649 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_510_no = _out649
 	if _510_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
@@ -117,16 +117,16 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	after, later = (*dbytes.Bytes)(nil), false
 	var _511_dots uint32 = 0
 	var _ = _511_dots
-	var _out647 uint32
-	var _ = _out647
-	var _out648 *dbytes.Bytes
-	var _ = _out648
-	var _out649 uint32
-	var _ = _out649
-	_out647, _out648, _out649 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out647
-	before = _out648
-	_511_dots = _out649
+	var _out650 uint32
+	var _ = _out650
+	var _out651 *dbytes.Bytes
+	var _ = _out651
+	var _out652 uint32
+	var _ = _out652
+	_out650, _out651, _out652 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out650
+	before = _out651
+	_511_dots = _out652
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -141,10 +141,10 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	}
 	var _512_w bool
 	var _ = _512_w
-	var _out650 bool
-	var _ = _out650
-	_out650 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_512_w = _out650
+	var _out653 bool
+	var _ = _out653
+	_out653 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_512_w = _out653
 	if !_512_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
@@ -153,25 +153,25 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = _513_ino
 	var _514_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _514_ip
-	var _out651 uint32
-	var _ = _out651
-	var _out652 uint64
-	var _ = _out652
-	var _out653 *dbytes.Bytes
-	var _ = _out653
-	_out651, _out652, _out653 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out651
-	_513_ino = _out652
-	_514_ip = _out653
+	var _out654 uint32
+	var _ = _out654
+	var _out655 uint64
+	var _ = _out655
+	var _out656 *dbytes.Bytes
+	var _ = _out656
+	_out654, _out655, _out656 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out654
+	_513_ino = _out655
+	_514_ip = _out656
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	var _515_ty uint32
 	var _ = _515_ty
-	var _out654 uint32
-	var _ = _out654
-	_out654 = inodem.Companion_Default___.GetTy(_514_ip)
-	_515_ty = _out654
+	var _out657 uint32
+	var _ = _out657
+	_out657 = inodem.Companion_Default___.GetTy(_514_ip)
+	_515_ty = _out657
 	if _515_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
@@ -183,10 +183,10 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if sub {
 		var _516_e bool
 		var _ = _516_e
-		var _out655 bool
-		var _ = _out655
-		_out655 = d.IsEmpty(txn, _513_ino)
-		_516_e = _out655
+		var _out658 bool
+		var _ = _out658
+		_out658 = d.IsEmpty(txn, _513_ino)
+		_516_e = _out658
 		if !_516_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
@@ -194,42 +194,42 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	}
 	var _517_ok bool
 	var _ = _517_ok
-	var _out656 bool
-	var _ = _out656
-	_out656 = d.Remove(txn, dino, name)
-	_517_ok = _out656
+	var _out659 bool
+	var _ = _out659
+	_out659 = d.Remove(txn, dino, name)
+	_517_ok = _out659
 	if !_517_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after, later
 	}
 	var _518_freed bool = false
 	var _ = _518_freed
-	var _out657 uint32
-	var _ = _out657
-	var _out658 bool
-	var _ = _out658
-	var _out659 bool
-	var _ = _out659
-	_out657, _out658, _out659 = opm.Companion_Default___.DropLink(txn, d, _513_ino, s, ns)
-	st = _out657
-	_518_freed = _out658
-	later = _out659
+	var _out660 uint32
+	var _ = _out660
+	var _out661 bool
+	var _ = _out661
+	var _out662 bool
+	var _ = _out662
+	_out660, _out661, _out662 = opm.Companion_Default___.DropLink(txn, d, _513_ino, s, ns)
+	st = _out660
+	_518_freed = _out661
+	later = _out662
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	if sub {
-		var _out660 uint32
-		var _ = _out660
-		_out660 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out660
+		var _out663 uint32
+		var _ = _out663
+		_out663 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out663
 		if st != uint32(0) {
 			return st, before, after, later
 		}
 	}
-	var _out661 *dbytes.Bytes
-	var _ = _out661
-	_out661 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out661
+	var _out664 *dbytes.Bytes
+	var _ = _out664
+	_out664 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out664
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -244,35 +244,35 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _519_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _519_ip
-	var _out662 uint32
-	var _ = _out662
-	var _out663 *dbytes.Bytes
-	var _ = _out663
-	_out662, _out663 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out662
-	_519_ip = _out663
+	var _out665 uint32
+	var _ = _out665
+	var _out666 *dbytes.Bytes
+	var _ = _out666
+	_out665, _out666 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out665
+	_519_ip = _out666
 	if st != uint32(0) {
 		return st, node, before, after
 	}
 	node = _519_ip
 	var _520_ty uint32
 	var _ = _520_ty
-	var _out664 uint32
-	var _ = _out664
-	_out664 = inodem.Companion_Default___.GetTy(_519_ip)
-	_520_ty = _out664
-	var _521_dots uint32 = 0
-	var _ = _521_dots
-	var _out665 uint32
-	var _ = _out665
-	var _out666 *dbytes.Bytes
-	var _ = _out666
 	var _out667 uint32
 	var _ = _out667
-	_out665, _out666, _out667 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out665
-	before = _out666
-	_521_dots = _out667
+	_out667 = inodem.Companion_Default___.GetTy(_519_ip)
+	_520_ty = _out667
+	var _521_dots uint32 = 0
+	var _ = _521_dots
+	var _out668 uint32
+	var _ = _out668
+	var _out669 *dbytes.Bytes
+	var _ = _out669
+	var _out670 uint32
+	var _ = _out670
+	_out668, _out669, _out670 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out668
+	before = _out669
+	_521_dots = _out670
 	if st != uint32(0) {
 		return st, node, before, after
 	}
@@ -286,10 +286,10 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	}
 	var _522_w bool
 	var _ = _522_w
-	var _out668 bool
-	var _ = _out668
-	_out668 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_522_w = _out668
+	var _out671 bool
+	var _ = _out671
+	_out671 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_522_w = _out671
 	if !_522_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, before, after
@@ -300,48 +300,48 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var _ = _524_x
 	var _525_hint uint64
 	var _ = _525_hint
-	var _out669 bool
-	var _ = _out669
-	var _out670 uint64
-	var _ = _out670
-	var _out671 uint64
-	var _ = _out671
-	_out669, _out670, _out671 = d.LookupHint(txn, dino, name, true)
-	_523_found = _out669
-	_524_x = _out670
-	_525_hint = _out671
+	var _out672 bool
+	var _ = _out672
+	var _out673 uint64
+	var _ = _out673
+	var _out674 uint64
+	var _ = _out674
+	_out672, _out673, _out674 = d.LookupHint(txn, dino, name, true)
+	_523_found = _out672
+	_524_x = _out673
+	_525_hint = _out674
 	if _523_found {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
 	var _526_nl uint32
 	var _ = _526_nl
-	var _out672 uint32
-	var _ = _out672
-	_out672 = inodem.Companion_Default___.GetNlink(_519_ip)
-	_526_nl = _out672
+	var _out675 uint32
+	var _ = _out675
+	_out675 = inodem.Companion_Default___.GetNlink(_519_ip)
+	_526_nl = _out675
 	if _526_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
 	var _527_ok bool
 	var _ = _527_ok
-	var _out673 bool
-	var _ = _out673
-	_out673 = d.InsertAt(txn, dino, name, ino, _525_hint)
-	_527_ok = _out673
+	var _out676 bool
+	var _ = _out676
+	_out676 = d.InsertAt(txn, dino, name, ino, _525_hint)
+	_527_ok = _out676
 	if !_527_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, before, after
 	}
-	var _out674 *dbytes.Bytes
-	var _ = _out674
-	_out674 = opm.Companion_Default___.SetLinks(txn, d, ino, _526_nl+uint32(1), s, ns)
-	node = _out674
-	var _out675 *dbytes.Bytes
-	var _ = _out675
-	_out675 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out675
+	var _out677 *dbytes.Bytes
+	var _ = _out677
+	_out677 = opm.Companion_Default___.SetLinks(txn, d, ino, _526_nl+uint32(1), s, ns)
+	node = _out677
+	var _out678 *dbytes.Bytes
+	var _ = _out678
+	_out678 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out678
 	return st, node, before, after
 }
 

@@ -86,14 +86,14 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 		}
 		var _530_ip *dbytes.Bytes
 		var _ = _530_ip
-		var _out676 *dbytes.Bytes
-		var _ = _out676
-		_out676 = d.Fs.GetInode(txn, _528_at, false)
-		_530_ip = _out676
-		var _out677 uint64
-		var _ = _out677
-		_out677 = inodem.Companion_Default___.GetParent(_530_ip)
-		_528_at = _out677
+		var _out679 *dbytes.Bytes
+		var _ = _out679
+		_out679 = d.Fs.GetInode(txn, _528_at, false)
+		_530_ip = _out679
+		var _out680 uint64
+		var _ = _out680
+		_out680 = inodem.Companion_Default___.GetParent(_530_ip)
+		_528_at = _out680
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _528_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
@@ -114,26 +114,26 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	}
 	var _531_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _531_ip
-	var _out678 uint32
-	var _ = _out678
-	var _out679 *dbytes.Bytes
-	var _ = _out679
-	_out678, _out679 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out678
-	_531_ip = _out679
+	var _out681 uint32
+	var _ = _out681
+	var _out682 *dbytes.Bytes
+	var _ = _out682
+	_out681, _out682 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out681
+	_531_ip = _out682
 	if st != uint32(0) {
 		return st, dty
 	}
-	var _out680 uint32
-	var _ = _out680
-	_out680 = inodem.Companion_Default___.GetTy(_531_ip)
-	dty = _out680
+	var _out683 uint32
+	var _ = _out683
+	_out683 = inodem.Companion_Default___.GetTy(_531_ip)
+	dty = _out683
 	var _532_no bool
 	var _ = _532_no
-	var _out681 bool
-	var _ = _out681
-	_out681 = accessm.Companion_Default___.Sticky(c, tdir, _531_ip)
-	_532_no = _out681
+	var _out684 bool
+	var _ = _out684
+	_out684 = accessm.Companion_Default___.Sticky(c, tdir, _531_ip)
+	_532_no = _out684
 	if _532_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dty
@@ -149,10 +149,10 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if dty == accessm.Companion_Default___.DIR() {
 		var _533_e bool
 		var _ = _533_e
-		var _out682 bool
-		var _ = _out682
-		_out682 = d.IsEmpty(txn, dst)
-		_533_e = _out682
+		var _out685 bool
+		var _ = _out685
+		_out685 = d.IsEmpty(txn, dst)
+		_533_e = _out685
 		if !_533_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
@@ -170,40 +170,40 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var _534_ok bool = false
 	var _ = _534_ok
 	if found {
-		var _out683 bool
-		var _ = _out683
-		_out683 = d.Replace(txn, tino, tname, src)
-		_534_ok = _out683
+		var _out686 bool
+		var _ = _out686
+		_out686 = d.Replace(txn, tino, tname, src)
+		_534_ok = _out686
 	} else {
-		var _out684 bool
-		var _ = _out684
-		_out684 = d.Insert(txn, tino, tname, src)
-		_534_ok = _out684
+		var _out687 bool
+		var _ = _out687
+		_out687 = d.Insert(txn, tino, tname, src)
+		_534_ok = _out687
 	}
 	if !_534_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out685 bool
-	var _ = _out685
-	_out685 = d.Remove(txn, fino, fname)
-	_534_ok = _out685
+	var _out688 bool
+	var _ = _out688
+	_out688 = d.Remove(txn, fino, fname)
+	_534_ok = _out688
 	if !_534_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out686 uint32
-		var _ = _out686
-		var _out687 bool
-		var _ = _out687
-		var _out688 bool
-		var _ = _out688
-		_out686, _out687, _out688 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out686
-		freed = _out687
-		later = _out688
+		var _out689 uint32
+		var _ = _out689
+		var _out690 bool
+		var _ = _out690
+		var _out691 bool
+		var _ = _out691
+		_out689, _out690, _out691 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out689
+		freed = _out690
+		later = _out691
 	}
 	return st, freed, later
 }
@@ -225,66 +225,66 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	done, src, ty, found, dst, dty = false, uint64(0), uint32(0), false, uint64(0), uint32(0)
 	var _535_wf bool
 	var _ = _535_wf
-	var _out689 bool
-	var _ = _out689
-	_out689 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_535_wf = _out689
+	var _out692 bool
+	var _ = _out692
+	_out692 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_535_wf = _out692
 	var _536_wt bool
 	var _ = _536_wt
-	var _out690 bool
-	var _ = _out690
-	_out690 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_536_wt = _out690
+	var _out693 bool
+	var _ = _out693
+	_out693 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_536_wt = _out693
 	if !_535_wf || !_536_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, ty, found, dst, dty
 	}
 	var _537_there bool = false
 	var _ = _537_there
-	var _out691 bool
-	var _ = _out691
-	var _out692 uint64
-	var _ = _out692
-	_out691, _out692 = d.Lookup(txn, fino, fname, true)
-	_537_there = _out691
-	src = _out692
+	var _out694 bool
+	var _ = _out694
+	var _out695 uint64
+	var _ = _out695
+	_out694, _out695 = d.Lookup(txn, fino, fname, true)
+	_537_there = _out694
+	src = _out695
 	if !_537_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, ty, found, dst, dty
 	}
-	var _out693 bool
-	var _ = _out693
-	var _out694 uint64
-	var _ = _out694
-	_out693, _out694 = d.Lookup(txn, tino, tname, true)
-	found = _out693
-	dst = _out694
+	var _out696 bool
+	var _ = _out696
+	var _out697 uint64
+	var _ = _out697
+	_out696, _out697 = d.Lookup(txn, tino, tname, true)
+	found = _out696
+	dst = _out697
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, ty, found, dst, dty
 	}
 	var _538_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _538_ip
-	var _out695 uint32
-	var _ = _out695
-	var _out696 *dbytes.Bytes
-	var _ = _out696
-	_out695, _out696 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out695
-	_538_ip = _out696
+	var _out698 uint32
+	var _ = _out698
+	var _out699 *dbytes.Bytes
+	var _ = _out699
+	_out698, _out699 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out698
+	_538_ip = _out699
 	if st != uint32(0) {
 		return st, done, src, ty, found, dst, dty
 	}
-	var _out697 uint32
-	var _ = _out697
-	_out697 = inodem.Companion_Default___.GetTy(_538_ip)
-	ty = _out697
+	var _out700 uint32
+	var _ = _out700
+	_out700 = inodem.Companion_Default___.GetTy(_538_ip)
+	ty = _out700
 	var _539_no bool
 	var _ = _539_no
-	var _out698 bool
-	var _ = _out698
-	_out698 = accessm.Companion_Default___.Sticky(c, fdir, _538_ip)
-	_539_no = _out698
+	var _out701 bool
+	var _ = _out701
+	_out701 = accessm.Companion_Default___.Sticky(c, fdir, _538_ip)
+	_539_no = _out701
 	if _539_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, ty, found, dst, dty
@@ -292,13 +292,13 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	if ty == accessm.Companion_Default___.DIR() {
 		var _540_below bool = false
 		var _ = _540_below
-		var _out699 uint32
-		var _ = _out699
-		var _out700 bool
-		var _ = _out700
-		_out699, _out700 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out699
-		_540_below = _out700
+		var _out702 uint32
+		var _ = _out702
+		var _out703 bool
+		var _ = _out703
+		_out702, _out703 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out702
+		_540_below = _out703
 		if st != uint32(0) {
 			return st, done, src, ty, found, dst, dty
 		}
@@ -308,22 +308,22 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		}
 		var _541_w bool
 		var _ = _541_w
-		var _out701 bool
-		var _ = _out701
-		_out701 = accessm.Companion_Default___.May(c, _538_ip, accessm.Companion_Default___.MAYW())
-		_541_w = _out701
+		var _out704 bool
+		var _ = _out704
+		_out704 = accessm.Companion_Default___.May(c, _538_ip, accessm.Companion_Default___.MAYW())
+		_541_w = _out704
 		if fino != tino && !_541_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, done, src, ty, found, dst, dty
 		}
 	}
-	var _out702 uint32
-	var _ = _out702
-	var _out703 uint32
-	var _ = _out703
-	_out702, _out703 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, ty, found, dst)
-	st = _out702
-	dty = _out703
+	var _out705 uint32
+	var _ = _out705
+	var _out706 uint32
+	var _ = _out706
+	_out705, _out706 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, ty, found, dst)
+	st = _out705
+	dty = _out706
 	return st, done, src, ty, found, dst, dty
 }
 func (_this *CompanionStruct_Default___) Reparent(txn *dtxn.Txn, d *dirfsm.DirFs, src uint64, fino uint64, tino uint64, s uint64, ns uint32) uint32 {
@@ -331,23 +331,23 @@ func (_this *CompanionStruct_Default___) Reparent(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = st
 	var _542_ip *dbytes.Bytes
 	var _ = _542_ip
-	var _out704 *dbytes.Bytes
-	var _ = _out704
-	_out704 = d.Fs.GetInode(txn, src, true)
-	_542_ip = _out704
+	var _out707 *dbytes.Bytes
+	var _ = _out707
+	_out707 = d.Fs.GetInode(txn, src, true)
+	_542_ip = _out707
 	inodem.Companion_Default___.SetParent(_542_ip, tino)
 	d.PutInode(txn, src, _542_ip)
-	var _out705 uint32
-	var _ = _out705
-	_out705 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-	st = _out705
+	var _out708 uint32
+	var _ = _out708
+	_out708 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+	st = _out708
 	if st != uint32(0) {
 		return st
 	}
-	var _out706 uint32
-	var _ = _out706
-	_out706 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-	st = _out706
+	var _out709 uint32
+	var _ = _out709
+	_out709 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+	st = _out709
 	return st
 }
 func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -358,38 +358,38 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out707 *dbytes.Bytes
-	var _ = _out707
-	_out707 = dbytes.NewBytes(uint64(0))
-	fafter = _out707
+	var _out710 *dbytes.Bytes
+	var _ = _out710
+	_out710 = dbytes.NewBytes(uint64(0))
+	fafter = _out710
 	tafter = fafter
 	if sub {
-		var _out708 uint32
-		var _ = _out708
-		_out708 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out708
+		var _out711 uint32
+		var _ = _out711
+		_out711 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out711
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _out709 uint32
-		var _ = _out709
-		_out709 = Companion_Default___.Reparent(txn, d, src, fino, tino, s, ns)
-		st = _out709
+		var _out712 uint32
+		var _ = _out712
+		_out712 = Companion_Default___.Reparent(txn, d, src, fino, tino, s, ns)
+		st = _out712
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	Companion_Default___.Stamp(txn, d, src, s, ns)
-	var _out710 *dbytes.Bytes
-	var _ = _out710
-	_out710 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out710
-	var _out711 *dbytes.Bytes
-	var _ = _out711
-	_out711 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out711
+	var _out713 *dbytes.Bytes
+	var _ = _out713
+	_out713 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out713
+	var _out714 *dbytes.Bytes
+	var _ = _out714
+	_out714 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out714
 	if fino == tino {
 		fafter = tafter
 	}
@@ -402,22 +402,22 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out712 uint32
-	var _ = _out712
-	var _out713 *dbytes.Bytes
-	var _ = _out713
-	_out712, _out713 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out712
-	fdir = _out713
+	var _out715 uint32
+	var _ = _out715
+	var _out716 *dbytes.Bytes
+	var _ = _out716
+	_out715, _out716 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out715
+	fdir = _out716
 	var _543_tst uint32 = 0
 	var _ = _543_tst
-	var _out714 uint32
-	var _ = _out714
-	var _out715 *dbytes.Bytes
-	var _ = _out715
-	_out714, _out715 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_543_tst = _out714
-	tdir = _out715
+	var _out717 uint32
+	var _ = _out717
+	var _out718 *dbytes.Bytes
+	var _ = _out718
+	_out717, _out718 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_543_tst = _out717
+	tdir = _out718
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
@@ -429,23 +429,23 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = _544_fdots
 	var _545_tdots uint32 = 0
 	var _ = _545_tdots
-	var _out716 uint32
-	var _ = _out716
-	var _out717 uint32
-	var _ = _out717
-	_out716, _out717 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out716
-	_544_fdots = _out717
+	var _out719 uint32
+	var _ = _out719
+	var _out720 uint32
+	var _ = _out720
+	_out719, _out720 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out719
+	_544_fdots = _out720
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out718 uint32
-	var _ = _out718
-	var _out719 uint32
-	var _ = _out719
-	_out718, _out719 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out718
-	_545_tdots = _out719
+	var _out721 uint32
+	var _ = _out721
+	var _out722 uint32
+	var _ = _out722
+	_out721, _out722 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out721
+	_545_tdots = _out722
 	if st == uint32(0) && (_544_fdots != uint32(0) || _545_tdots != uint32(0)) {
 		st = accessm.Companion_Default___.INVAL()
 	}
@@ -465,16 +465,16 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out720 uint32
-	var _ = _out720
-	var _out721 *dbytes.Bytes
-	var _ = _out721
-	var _out722 *dbytes.Bytes
-	var _ = _out722
-	_out720, _out721, _out722 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out720
-	fbefore = _out721
-	tbefore = _out722
+	var _out723 uint32
+	var _ = _out723
+	var _out724 *dbytes.Bytes
+	var _ = _out724
+	var _out725 *dbytes.Bytes
+	var _ = _out725
+	_out723, _out724, _out725 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out723
+	fbefore = _out724
+	tbefore = _out725
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -490,12 +490,6 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = _550_ty
 	var _551_dty uint32 = 0
 	var _ = _551_dty
-	var _out723 uint32
-	var _ = _out723
-	var _out724 bool
-	var _ = _out724
-	var _out725 uint64
-	var _ = _out725
 	var _out726 uint32
 	var _ = _out726
 	var _out727 bool
@@ -504,14 +498,20 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = _out728
 	var _out729 uint32
 	var _ = _out729
-	_out723, _out724, _out725, _out726, _out727, _out728, _out729 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out723
-	_546_done = _out724
-	_548_src = _out725
-	_550_ty = _out726
-	_547_found = _out727
-	_549_dst = _out728
-	_551_dty = _out729
+	var _out730 bool
+	var _ = _out730
+	var _out731 uint64
+	var _ = _out731
+	var _out732 uint32
+	var _ = _out732
+	_out726, _out727, _out728, _out729, _out730, _out731, _out732 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out726
+	_546_done = _out727
+	_548_src = _out728
+	_550_ty = _out729
+	_547_found = _out730
+	_549_dst = _out731
+	_551_dty = _out732
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -521,38 +521,38 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	}
 	var _552_freed bool = false
 	var _ = _552_freed
-	var _out730 uint32
-	var _ = _out730
-	var _out731 bool
-	var _ = _out731
-	var _out732 bool
-	var _ = _out732
-	_out730, _out731, _out732 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _548_src, _547_found, _549_dst, s, ns)
-	st = _out730
-	_552_freed = _out731
-	later = _out732
+	var _out733 uint32
+	var _ = _out733
+	var _out734 bool
+	var _ = _out734
+	var _out735 bool
+	var _ = _out735
+	_out733, _out734, _out735 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _548_src, _547_found, _549_dst, s, ns)
+	st = _out733
+	_552_freed = _out734
+	later = _out735
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out733 uint32
-	var _ = _out733
-	var _out734 *dbytes.Bytes
-	var _ = _out734
-	var _out735 *dbytes.Bytes
-	var _ = _out735
-	_out733, _out734, _out735 = Companion_Default___.Finish(txn, d, fino, tino, _548_src, _550_ty == accessm.Companion_Default___.DIR(), _547_found && _551_dty == accessm.Companion_Default___.DIR(), s, ns)
-	st = _out733
-	fafter = _out734
-	tafter = _out735
+	var _out736 uint32
+	var _ = _out736
+	var _out737 *dbytes.Bytes
+	var _ = _out737
+	var _out738 *dbytes.Bytes
+	var _ = _out738
+	_out736, _out737, _out738 = Companion_Default___.Finish(txn, d, fino, tino, _548_src, _550_ty == accessm.Companion_Default___.DIR(), _547_found && _551_dty == accessm.Companion_Default___.DIR(), s, ns)
+	st = _out736
+	fafter = _out737
+	tafter = _out738
 	return st, fbefore, fafter, tbefore, tafter, later
 }
 func (_this *CompanionStruct_Default___) Stamp(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) {
 	var _553_ip *dbytes.Bytes
 	var _ = _553_ip
-	var _out736 *dbytes.Bytes
-	var _ = _out736
-	_out736 = d.Fs.GetInode(txn, ino, true)
-	_553_ip = _out736
+	var _out739 *dbytes.Bytes
+	var _ = _out739
+	_out739 = d.Fs.GetInode(txn, ino, true)
+	_553_ip = _out739
 	inodem.Companion_Default___.SetCtime(_553_ip, s, ns)
 	d.PutInode(txn, ino, _553_ip)
 }

@@ -112,10 +112,10 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	for uint64(0) < d {
 		var _214_bn uint64
 		var _ = _214_bn
-		var _out255 uint64
-		var _ = _out255
-		_out255 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, Companion_Default___.Up512(j, d), true)
-		_214_bn = _out255
+		var _out258 uint64
+		var _ = _out258
+		_out258 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, Companion_Default___.Up512(j, d), true)
+		_214_bn = _out258
 		if _214_bn == uint64(0) {
 			return d
 		}
@@ -139,16 +139,16 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	_217_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
 	var _218_pb *dbytes.Blk
 	var _ = _218_pb
-	var _out256 *dbytes.Blk
-	var _ = _out256
-	_out256 = x.Fs.ReadBlock(txn, pn, true)
-	_218_pb = _out256
+	var _out259 *dbytes.Blk
+	var _ = _out259
+	_out259 = x.Fs.ReadBlock(txn, pn, true)
+	_218_pb = _out259
 	var _219_t *dbytes.Bytes
 	var _ = _219_t
-	var _out257 *dbytes.Bytes
-	var _ = _out257
-	_out257 = _218_pb.Thaw()
-	_219_t = _out257
+	var _out260 *dbytes.Bytes
+	var _ = _out260
+	_out260 = _218_pb.Thaw()
+	_219_t = _out260
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
 		var _220_l uint64
@@ -176,10 +176,10 @@ L4:
 	}
 	var _223_e bool
 	var _ = _223_e
-	var _out258 bool
-	var _ = _out258
-	_out258 = indfreem.Companion_Default___.NoEntries(_219_t)
-	_223_e = _out258
+	var _out261 bool
+	var _ = _out261
+	_out261 = indfreem.Companion_Default___.NoEntries(_219_t)
+	_223_e = _out261
 	x.CloseParent(txn, pn, _219_t)
 	if _223_e {
 		indfreem.Companion_Default___.FreeNode(x, txn, ip, ino, _215_k, _216_lev-uint64(1), _217_jp)
@@ -203,10 +203,10 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 		var _ = _227_l
 		var _228_d uint64
 		var _ = _228_d
-		var _out259 uint64
-		var _ = _out259
-		_out259 = Companion_Default___.Missing(x, txn, ip, _225_k, _226_j)
-		_228_d = _out259
+		var _out262 uint64
+		var _ = _out262
+		_out262 = Companion_Default___.Missing(x, txn, ip, _225_k, _226_j)
+		_228_d = _out262
 		if _228_d > uint64(0) {
 			_227_l = Companion_Default___.BaseOf(_225_k) + Companion_Default___.First512(_226_j, _228_d)
 			if _227_l < lo {
@@ -217,10 +217,10 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 			_227_l = m - uint64(1)
 			var _229_bn uint64
 			var _ = _229_bn
-			var _out260 uint64
-			var _ = _out260
-			_out260 = inodem.Companion_Default___.GetSlot(ip, _225_k)
-			_229_bn = _out260
+			var _out263 uint64
+			var _ = _out263
+			_out263 = inodem.Companion_Default___.GetSlot(ip, _225_k)
+			_229_bn = _out263
 			if _229_bn != uint64(0) {
 				indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, _225_k)
 			} else {
@@ -229,19 +229,19 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 		} else {
 			var _230_pn uint64
 			var _ = _230_pn
-			var _out261 uint64
-			var _ = _out261
-			_out261 = x.Resolve(txn, ip, _225_k, posm.Companion_Default___.MaxLev(_225_k)-uint64(1), _226_j/uint64(512), true)
-			_230_pn = _out261
+			var _out264 uint64
+			var _ = _out264
+			_out264 = x.Resolve(txn, ip, _225_k, posm.Companion_Default___.MaxLev(_225_k)-uint64(1), _226_j/uint64(512), true)
+			_230_pn = _out264
 			var _231_freed uint64 = 0
 			var _ = _231_freed
-			var _out262 uint64
-			var _ = _out262
-			var _out263 uint64
-			var _ = _out263
-			_out262, _out263 = Companion_Default___.CutRun(x, txn, ip, _230_pn, ino, m, lo, _224_left)
-			_227_l = _out262
-			_231_freed = _out263
+			var _out265 uint64
+			var _ = _out265
+			var _out266 uint64
+			var _ = _out266
+			_out265, _out266 = Companion_Default___.CutRun(x, txn, ip, _230_pn, ino, m, lo, _224_left)
+			_227_l = _out265
+			_231_freed = _out266
 			if _231_freed == uint64(0) {
 				_231_freed = uint64(1)
 			}

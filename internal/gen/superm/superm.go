@@ -218,10 +218,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out369 *dbytes.Bytes
-	var _ = _out369
-	_out369 = dbytes.NewBytes(uint64(4096))
-	b = _out369
+	var _out372 *dbytes.Bytes
+	var _ = _out372
+	_out372 = dbytes.NewBytes(uint64(4096))
+	b = _out372
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -250,10 +250,10 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
 	var _338_sum *dbytes.Bytes
 	var _ = _338_sum
-	var _out370 *dbytes.Bytes
-	var _ = _out370
-	_out370 = dsum.Sum(b, uint64(4064))
-	_338_sum = _out370
+	var _out373 *dbytes.Bytes
+	var _ = _out373
+	_out373 = dsum.Sum(b, uint64(4064))
+	_338_sum = _out373
 	b.CopyFrom(uint64(4064), _338_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
@@ -268,16 +268,16 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 	}
 	var _339_sum *dbytes.Bytes
 	var _ = _339_sum
-	var _out371 *dbytes.Bytes
-	var _ = _out371
-	_out371 = dsum.Sum(b, uint64(4064))
-	_339_sum = _out371
+	var _out374 *dbytes.Bytes
+	var _ = _out374
+	_out374 = dsum.Sum(b, uint64(4064))
+	_339_sum = _out374
 	var _340_sealed bool
 	var _ = _340_sealed
-	var _out372 bool
-	var _ = _out372
-	_out372 = b.EqualAt(uint64(4064), _339_sum)
-	_340_sealed = _out372
+	var _out375 bool
+	var _ = _out375
+	_out375 = b.EqualAt(uint64(4064), _339_sum)
+	_340_sealed = _out375
 	if !_340_sealed {
 		why, s = uint32(2), s
 		return why, s
@@ -292,10 +292,10 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 	}
 	var _341_ok bool
 	var _ = _341_ok
-	var _out373 bool
-	var _ = _out373
-	_out373 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_341_ok = _out373
+	var _out376 bool
+	var _ = _out376
+	_out376 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_341_ok = _out376
 	if !_341_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s

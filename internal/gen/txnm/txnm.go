@@ -83,10 +83,10 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S, _this.Own)
-	var _out129 bool
-	var _ = _out129
-	_out129 = _this.Grab(k, excl)
-	ok = _out129
+	var _out132 bool
+	var _ = _out132
+	_out132 = _this.Grab(k, excl)
+	ok = _out132
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
@@ -97,13 +97,13 @@ func (_this *Txn) Grab(k uint64, excl bool) bool {
 	_89_wait = k > _this.Top
 	var _90_n uint64 = 0
 	var _ = _90_n
-	var _out130 bool
-	var _ = _out130
-	var _out131 uint64
-	var _ = _out131
-	_out130, _out131 = _this.S.Tbl.Lock(_this.Own, k, excl, _89_wait)
-	ok = _out130
-	_90_n = _out131
+	var _out133 bool
+	var _ = _out133
+	var _out134 uint64
+	var _ = _out134
+	_out133, _out134 = _this.S.Tbl.Lock(_this.Own, k, excl, _89_wait)
+	ok = _out133
+	_90_n = _out134
 	if ok {
 		if _90_n > _this.Seen {
 			_this.Seen = _90_n
@@ -124,26 +124,26 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	_91_k = objectsm.Companion_Default___.Key(a, uint64(0))
 	var _92_ok bool
 	var _ = _92_ok
-	var _out132 bool
-	var _ = _out132
-	_out132 = _this.Lock(_91_k, excl)
-	_92_ok = _out132
+	var _out135 bool
+	var _ = _out135
+	_out135 = _this.Lock(_91_k, excl)
+	_92_ok = _out135
 	if !_92_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out133 *dbytes.Blk
-	var _ = _out133
-	_out133 = _this.Buf.GetBlk(_91_k)
-	b = _out133
+	var _out136 *dbytes.Blk
+	var _ = _out136
+	_out136 = _this.Buf.GetBlk(_91_k)
+	b = _out136
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out134 *dbytes.Blk
-	var _ = _out134
-	_out134 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	b = _out134
+	var _out137 *dbytes.Blk
+	var _ = _out137
+	_out137 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	b = _out137
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -162,38 +162,38 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	_93_k = objectsm.Companion_Default___.Key(a, off)
 	var _94_ok bool
 	var _ = _94_ok
-	var _out135 bool
-	var _ = _out135
-	_out135 = _this.Lock(_93_k, excl)
-	_94_ok = _out135
+	var _out138 bool
+	var _ = _out138
+	_out138 = _this.Lock(_93_k, excl)
+	_94_ok = _out138
 	if !_94_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out136 *dbytes.Bytes
-	var _ = _out136
-	_out136 = _this.Buf.GetBytes(_93_k)
-	b = _out136
+	var _out139 *dbytes.Bytes
+	var _ = _out139
+	_out139 = _this.Buf.GetBytes(_93_k)
+	b = _out139
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
 	var _95_v *dbytes.Blk
 	var _ = _95_v
-	var _out137 *dbytes.Blk
-	var _ = _out137
-	_out137 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_95_v = _out137
+	var _out140 *dbytes.Blk
+	var _ = _out140
+	_out140 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_95_v = _out140
 	if _95_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
 	var _96_c *dbytes.Bytes
 	var _ = _96_c
-	var _out138 *dbytes.Bytes
-	var _ = _out138
-	_out138 = dbytes.NewBytes(uint64(256))
-	_96_c = _out138
+	var _out141 *dbytes.Bytes
+	var _ = _out141
+	_out141 = dbytes.NewBytes(uint64(256))
+	_96_c = _out141
 	_96_c.CopyBlk(uint64(0), _95_v, off/uint64(8), uint64(256))
 	st, b = Companion_Default___.OK(), _96_c
 	return st, b
@@ -209,33 +209,33 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	_97_k = objectsm.Companion_Default___.Key(a, off)
 	var _98_ok bool
 	var _ = _98_ok
-	var _out139 bool
-	var _ = _out139
-	_out139 = _this.Lock(_97_k, excl)
-	_98_ok = _out139
+	var _out142 bool
+	var _ = _out142
+	_out142 = _this.Lock(_97_k, excl)
+	_98_ok = _out142
 	if !_98_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
 	var _99_found bool = false
 	var _ = _99_found
-	var _out140 bool
-	var _ = _out140
-	var _out141 bool
-	var _ = _out141
-	_out140, _out141 = _this.Buf.GetBit(_97_k)
-	_99_found = _out140
-	b = _out141
+	var _out143 bool
+	var _ = _out143
+	var _out144 bool
+	var _ = _out144
+	_out143, _out144 = _this.Buf.GetBit(_97_k)
+	_99_found = _out143
+	b = _out144
 	if _99_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
 	var _100_v *dbytes.Blk
 	var _ = _100_v
-	var _out142 *dbytes.Blk
-	var _ = _out142
-	_out142 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_100_v = _out142
+	var _out145 *dbytes.Blk
+	var _ = _out145
+	_out145 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_100_v = _out145
 	if _100_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
@@ -255,20 +255,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	_102_k = objectsm.Companion_Default___.Key(a, uint64(0))
 	var _103_ok bool
 	var _ = _103_ok
-	var _out143 bool
-	var _ = _out143
-	_out143 = _this.Lock(_102_k, true)
-	_103_ok = _out143
+	var _out146 bool
+	var _ = _out146
+	_out146 = _this.Lock(_102_k, true)
+	_103_ok = _out146
 	if !_103_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
 	var _104_v *dbytes.Blk
 	var _ = _104_v
-	var _out144 *dbytes.Blk
-	var _ = _out144
-	_out144 = dbytes.Freeze(b)
-	_104_v = _out144
+	var _out147 *dbytes.Blk
+	var _ = _out147
+	_out147 = dbytes.Freeze(b)
+	_104_v = _out147
 	_this.Buf.PutBlk(_102_k, _104_v)
 	st = Companion_Default___.OK()
 	return st
@@ -282,10 +282,10 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	_105_k = objectsm.Companion_Default___.Key(a, off)
 	var _106_ok bool
 	var _ = _106_ok
-	var _out145 bool
-	var _ = _out145
-	_out145 = _this.Lock(_105_k, true)
-	_106_ok = _out145
+	var _out148 bool
+	var _ = _out148
+	_out148 = _this.Lock(_105_k, true)
+	_106_ok = _out148
 	if !_106_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
@@ -303,10 +303,10 @@ func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	_107_k = objectsm.Companion_Default___.Key(a, off)
 	var _108_ok bool
 	var _ = _108_ok
-	var _out146 bool
-	var _ = _out146
-	_out146 = _this.Lock(_107_k, true)
-	_108_ok = _out146
+	var _out149 bool
+	var _ = _out149
+	_out149 = _this.Lock(_107_k, true)
+	_108_ok = _out149
 	if !_108_ok {
 		st = Companion_Default___.CONFLICT()
 		return st

@@ -119,13 +119,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, o *dlock.Owner, a uint64) 
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s, o)
-	var _out118 *dbytes.Blk
-	var _ = _out118
-	var _out119 uint64
-	var _ = _out119
-	_out118, _out119 = s.J.Lookup(a)
-	b = _out118
-	t = _out119
+	var _out121 *dbytes.Blk
+	var _ = _out121
+	var _out122 uint64
+	var _ = _out122
+	_out121, _out122 = s.J.Lookup(a)
+	b = _out121
+	t = _out122
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -137,23 +137,23 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, o *dlock.Owner, a uint64,
 	Companion_Default___.TYield(s, o)
 	var _86_c *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _86_c
-	var _out120 bool
-	var _ = _out120
-	var _out121 *dbytes.Blk
-	var _ = _out121
-	_out120, _out121 = s.J.ReadDisk(a, t)
-	ok = _out120
-	_86_c = _out121
+	var _out123 bool
+	var _ = _out123
+	var _out124 *dbytes.Blk
+	var _ = _out124
+	_out123, _out124 = s.J.ReadDisk(a, t)
+	ok = _out123
+	_86_c = _out124
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s, o)
-	var _out122 *dbytes.Blk
-	var _ = _out122
-	_out122 = s.J.Lookup2(a, t, _86_c)
-	b = _out122
+	var _out125 *dbytes.Blk
+	var _ = _out125
+	_out125 = s.J.Lookup2(a, t, _86_c)
+	b = _out125
 	s.J.Mu.Unlock()
 	return ok, b
 }
@@ -162,32 +162,32 @@ func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64
 	var _ = b
 	var _87_t uint64 = 0
 	var _ = _87_t
-	var _out123 *dbytes.Blk
-	var _ = _out123
-	var _out124 uint64
-	var _ = _out124
-	_out123, _out124 = Companion_Default___.Peek(s, o, a)
-	b = _out123
-	_87_t = _out124
+	var _out126 *dbytes.Blk
+	var _ = _out126
+	var _out127 uint64
+	var _ = _out127
+	_out126, _out127 = Companion_Default___.Peek(s, o, a)
+	b = _out126
+	_87_t = _out127
 	var _88_ok bool
 	var _ = _88_ok
 	_88_ok = true
 	for b == (*dbytes.Blk)(nil) && _88_ok {
-		var _out125 bool
-		var _ = _out125
-		var _out126 *dbytes.Blk
-		var _ = _out126
-		_out125, _out126 = Companion_Default___.Fetch(s, o, a, _87_t)
-		_88_ok = _out125
-		b = _out126
+		var _out128 bool
+		var _ = _out128
+		var _out129 *dbytes.Blk
+		var _ = _out129
+		_out128, _out129 = Companion_Default___.Fetch(s, o, a, _87_t)
+		_88_ok = _out128
+		b = _out129
 		if _88_ok && b == (*dbytes.Blk)(nil) {
-			var _out127 *dbytes.Blk
-			var _ = _out127
-			var _out128 uint64
-			var _ = _out128
-			_out127, _out128 = Companion_Default___.Peek(s, o, a)
-			b = _out127
-			_87_t = _out128
+			var _out130 *dbytes.Blk
+			var _ = _out130
+			var _out131 uint64
+			var _ = _out131
+			_out130, _out131 = Companion_Default___.Peek(s, o, a)
+			b = _out130
+			_87_t = _out131
 		}
 	}
 	return b
