@@ -127,6 +127,10 @@ func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 			v.log.Error("the volume contradicts itself; run tansy check", "err", err)
 		}
 		return st
+	case errors.Is(err, dtxn.ErrDamaged):
+		v.damaged.Store(true)
+		v.log.Error("the volume is damaged, and read-only from now on; run tansy check", "err", err)
+		return ErrIO
 	case errors.Is(err, dtxn.ErrTooLarge):
 		return errTooLarge
 	case errors.Is(err, dtxn.ErrReadOnly):

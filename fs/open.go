@@ -17,12 +17,17 @@ import (
 // rootIno is the inode of the root directory.
 const rootIno = 1
 
-// layout says where the bitmaps of a volume are. Inodes 0 to 2 are never handed out.
+// layout says where what is on a volume. Inodes 0 to 2 are never handed out.
 func layout(g geometrym.Geo) dtxn.Layout {
-	return dtxn.Layout{Maps: [2]dtxn.Bitmap{
-		dtxn.Blocks: {Start: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1()},
-		dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
-	}}
+	return dtxn.Layout{
+		Maps: [2]dtxn.Bitmap{
+			dtxn.Blocks: {Start: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1()},
+			dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
+		},
+		Bits:  dtxn.Region{Start: g.Dtor_ibm(), End: g.Dtor_itab()},
+		Small: dtxn.Region{Start: g.Dtor_itab(), End: g.Dtor_data0()},
+		Whole: dtxn.Region{Start: g.Dtor_data0(), End: g.Dtor_data1()},
+	}
 }
 
 // start makes an FS of the transactions of a volume.

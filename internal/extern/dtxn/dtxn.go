@@ -36,6 +36,8 @@ var (
 	// ErrReadOnly: nothing is written any more since the device failed, or the
 	// transaction was begun as a read-only one.
 	ErrReadOnly = errors.New("read-only")
+	// ErrDamaged: the volume refers to a block where there can be nothing of the kind.
+	ErrDamaged = errors.New("wild pointer")
 )
 
 // status returns the error for a result of the verified code.
@@ -77,9 +79,16 @@ const (
 // handed out: [First, Limit). Bit i is bit i%32768 of block Start+i/32768.
 type Bitmap struct{ Start, First, Limit uint64 }
 
+// A Region is the blocks from Start up to End, which is not among them.
+type Region struct{ Start, End uint64 }
+
 // Layout tells the transaction system about the volume: its allocation bitmaps,
-// indexed by Blocks and Inodes.
-type Layout struct{ Maps [2]Bitmap }
+// indexed by Blocks and Inodes, and where the objects of each size lie. The zero
+// Region is everywhere.
+type Layout struct {
+	Maps               [2]Bitmap
+	Bits, Small, Whole Region
+}
 
 // Jrnl is the ghost state of a volume; nothing at run time.
 type Jrnl struct{}
@@ -89,6 +98,7 @@ type System struct {
 	j         *journal.Journal
 	sys       *txnsysm.Sys
 	base      uint64 // where block 0 of the volume lies; not 0 only in tests
+	layout    Layout
 	alloc     [2]*alloc
 	pool      sync.Pool // of *Txn, idle
 	commits   atomic.Uint64
@@ -98,7 +108,7 @@ type System struct {
 
 // New returns the transactions over j. All changes of j must go through it.
 func New(j *journal.Journal, l Layout) *System {
-	s := &System{j: j, sys: txnsysm.New_Sys_(), close: func() error { return nil }}
+	s := &System{j: j, layout: l, sys: txnsysm.New_Sys_(), close: func() error { return nil }}
 	s.sys.Ctor__(j.Core(), dlock.NewTable())
 	for i := range s.alloc {
 		s.alloc[i] = newAlloc(l.Maps[i], s.committed)
