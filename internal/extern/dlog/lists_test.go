@@ -23,6 +23,9 @@ func TestBMapLists(t *testing.T) {
 		for i, l := range lists {
 			addrs[i], blks[i] = slices.Clone(l.Addrs), slices.Clone(l.Blks)
 		}
+		if !slices.IsSorted(lists[1].Addrs) {
+			t.Fatalf("seed %d: Sorted is not", seed)
+		}
 		m.Put(m.AddrAt(0), block(1))
 		m.Put(r.Uint64(), block(2))
 		m.Clear()

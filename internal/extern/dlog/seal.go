@@ -112,11 +112,12 @@ func (s *Seal) recordTag(sq uint64, b []byte, x, y []*dbytes.Blk) [tagSize]byte 
 	return tag
 }
 
-// Check says whether d with the data blocks x, then y, was sealed with this key.
+// Check says whether d with the data blocks x, then y, was sealed with this key for
+// this volume.
 func (s *Seal) Check(d *DescR, x, y *ddisk.BList) bool {
 	b := d.b.Data()
 	tag := s.recordTag(d.Sq(), b, x.Blks, y.Blks)
-	return string(tag[:]) == string(b[descTag:descTag+tagSize])
+	return string(b[8:24]) == string(s.uuid[:]) && string(tag[:]) == string(b[descTag:descTag+tagSize])
 }
 
 // EncHdr returns the header block for the first sequence number q.
