@@ -21,6 +21,7 @@ module DirM {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
+  import opened Numbers
   import opened Marshal
 
   type Entries = map<seq<byte>, uint64>

@@ -9,6 +9,7 @@ module DirFsM {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
+  import opened Numbers
   import opened TxnSpec
   import opened TxnS
   import opened GeometryM

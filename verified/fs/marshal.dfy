@@ -4,6 +4,7 @@ module Marshal {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
+  import opened Numbers
 
   lemma U64AtZeros(n: nat, off: int)
     requires 0 <= off && off + 8 <= n

@@ -9,7 +9,7 @@ module {:extern "dbuf"} BufS {
   import opened ByteSlice
   import opened TxnSpec
 
-  class {:extern "Buf"} Buf {
+  class {:extern "Buf"} Buf {             // tested: dbuf.TestDeclarations, TestLarge
     ghost var m: map<uint64, Object>
     ghost var keys: seq<uint64>          // in ascending order, after Sort
 
@@ -73,6 +73,6 @@ module {:extern "dbuf"} BufS {
       modifies w
       ensures w.data == Splice(old(w.data), off as int, m[keys[i as int]].bs)
   }
-  method {:extern "NewBuf"} NewBuf() returns (b: Buf)
+  method {:extern "NewBuf"} NewBuf() returns (b: Buf)       // tested: dbuf.TestDeclarations
     ensures fresh(b) && b.m == map[]
 }

@@ -2,25 +2,17 @@
 //
 // Bytes is a mutable buffer, Blk an immutable block of 4096 bytes (as it lies
 // in the cache and on the device). Numbers in them are little-endian.
-include "../lib/machine.dfy"
-
-module ByteSpec {
-  import opened Machine
-
-  function Zeros(n: nat): (s: seq<byte>)
-    ensures |s| == n && forall i | 0 <= i < n :: s[i] == 0
-  { if n == 0 then [] else Zeros(n-1) + [0] }
-
-  // dst with src laid over it at off
-  function Splice(dst: seq<byte>, off: int, src: seq<byte>): (r: seq<byte>)
-    requires 0 <= off && off + |src| <= |dst|
-    ensures |r| == |dst|
-  { dst[..off] + src + dst[off+|src|..] }
-}
+//
+// In all trusted files: `tested:` names the Go test of a declaration, or of all those
+// of a class. Nobody else may assign the ghost fields. That a length fits its counter
+// (Len) holds because memory is finite.
+include "../lib/numbers.dfy"
+include "../lib/bytespec.dfy"
 
 module {:extern "dbytes"} ByteSlice {
   import opened Machine
   import opened ByteSpec
+  import opened Numbers
 
   // the 8- or 4-byte number at an offset
   function U64At(s: seq<byte>, off: int): uint64
@@ -30,14 +22,7 @@ module {:extern "dbytes"} ByteSlice {
     requires 0 <= off && off + 4 <= |s|
   { Dec32(s[off..off+4]) }
 
-  function {:axiom} Dec64(s: seq<byte>): uint64 requires |s| == 8
-  function {:axiom} Enc64(x: uint64): (s: seq<byte>) ensures |s| == 8 && Dec64(s) == x
-  function {:axiom} Dec32(s: seq<byte>): uint32 requires |s| == 4
-  function {:axiom} Enc32(x: uint32): (s: seq<byte>) ensures |s| == 4 && Dec32(s) == x
-  lemma {:axiom} Dec64Zero() ensures Dec64([0,0,0,0,0,0,0,0]) == 0
-  lemma {:axiom} Dec32Zero() ensures Dec32([0,0,0,0]) == 0
-
-  class {:extern "Bytes"} Bytes {
+  class {:extern "Bytes"} Bytes {         // tested: dbytes.TestBytesReads, TestBytesWrites
     ghost var data: seq<byte>
 
     function method {:extern "Len"} Len(): (n: uint64)
@@ -87,11 +72,11 @@ module {:extern "dbytes"} ByteSlice {
       ensures data == Splice(old(data), dst as int, src.v[so as int..so as int + len as int])
   }
 
-  method {:extern "NewBytes"} NewBytes(n: uint64) returns (b: Bytes)
+  method {:extern "NewBytes"} NewBytes(n: uint64) returns (b: Bytes)         // tested: dbytes.TestNewBytes
     ensures fresh(b) && b.data == Zeros(n as int)
 
   // An immutable block.
-  class {:extern "Blk"} Blk {
+  class {:extern "Blk"} Blk {             // tested: dbytes.TestBlk
     ghost const v: seq<byte>
 
     function method {:extern "Get"} Get(i: uint64): (b: byte)
@@ -111,16 +96,16 @@ module {:extern "dbytes"} ByteSlice {
     method {:extern "Thaw"} Thaw() returns (b: Bytes)
       ensures fresh(b) && b.data == v
   }
-  // the block of zeros
+  // the block of zeros; tested: dbytes.TestBlk
   method {:extern "ZeroBlk"} ZeroBlk() returns (b: Blk)
     ensures b.v == Zeros(4096)
-  // b becomes immutable; the caller's view of it becomes empty (no copy)
+  // b becomes immutable; the caller's view of it becomes empty (no copy); tested: dbytes.TestBlk
   method {:extern "Freeze"} Freeze(b: Bytes) returns (r: Blk)
     requires |b.data| == 4096
     modifies b
     ensures r.v == old(b.data) && b.data == []
 
-  // A hash of directory-entry names: any fixed function will do.
+  // A hash of directory-entry names: any fixed function will do. Tested: dbytes.TestNameHash.
   function method {:extern "NameHash"} NameHash(name: Bytes): (h: uint64)
     reads name
     ensures h == HashOf(name.data)

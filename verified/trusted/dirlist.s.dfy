@@ -14,7 +14,7 @@ module {:extern "ddir"} DirListS {
   import opened ByteSlice
   import opened DirListSpec
 
-  class {:extern "List"} List {
+  class {:extern "List"} List {           // tested: ddir.TestList
     // the entries that fitted, in the order offered
     ghost var got: seq<Ent>
 
@@ -23,14 +23,12 @@ module {:extern "ddir"} DirListS {
       modifies this
       requires off as int + len as int <= |blk.v|
       ensures got == if fits then old(got) + [Ent(ino, blk.v[off as int .. off as int + len as int], cookie)] else old(got)
-    // READDIRPLUS: the attributes (serialized inode) of the entry offered last
-    method {:extern "Attr"} Attr(ip: Bytes)
-      requires |ip.data| == 256
     // number of entries, and the inode number of entry i
     method {:extern "Len"} Len() returns (n: uint64)
       ensures n as int == |got|
     method {:extern "InoAt"} InoAt(i: uint64) returns (ino: uint64)
       ensures i as int < |got| ==> ino == got[i].ino
+    // READDIRPLUS: the attributes (serialized inode) of entry i, if there is one
     method {:extern "AttrAt"} AttrAt(i: uint64, ip: Bytes)
       requires |ip.data| == 256
   }

@@ -39,7 +39,7 @@ module {:extern "ddisk"} DiskS {
   predicate SameTail(x: BV, y: BV) { |x| == |y| == 4096 && x[512..] == y[512..] }
 
   // An immutable list of blocks and their addresses.
-  class {:extern "BList"} BList {
+  class {:extern "BList"} BList {         // tested: ddisk.TestContents
     ghost const addrs: seq<int>
     ghost const blks: seq<BV>
     method {:extern "Len"} Len() returns (n: uint64)
@@ -50,7 +50,7 @@ module {:extern "ddisk"} DiskS {
       requires i as int < |blks| ensures b.v == blks[i as int]
   }
 
-  class {:extern "Disk"} Disk {
+  class {:extern "Disk"} Disk {           // tested: ddisk.TestContents, TestErrorsStick; Barrier: TestBarrierIsADeviceBarrier
     ghost var poss: Poss
     ghost var cur: Img
     ghost var bad: bool

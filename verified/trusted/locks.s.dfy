@@ -17,7 +17,7 @@ module {:extern "dlock"} LockS {
   class {:extern "Owner"} Owner {}
   datatype Share = Share(k: uint64, o: Owner)
 
-  class {:extern "Table"} Table {
+  class {:extern "Table"} Table {         // tested: dlock.TestDeclarations, TestExclusion, TestFair, TestWaiters
     ghost var ex: map<uint64, Owner>       // held exclusively
     ghost var sh: set<Share>               // held shared
     ghost var last: map<uint64, uint64>    // the last commit noted
@@ -35,7 +35,7 @@ module {:extern "dlock"} LockS {
       ensures Valid() && last == old(last)
       ensures wait ==> ok
       ensures !ok || old(Owns(o, k)) ==> ex == old(ex) && sh == old(sh)
-      ensures ok && !old(Owns(o, k)) && excl ==> ex == old(ex)[k := o] && sh == old(sh) - {Share(k, o)}
+      ensures ok && !old(Owns(o, k)) && excl ==> k !in old(ex) && ex == old(ex)[k := o] && sh == old(sh) - {Share(k, o)}
       ensures ok && !old(Owns(o, k)) && !excl ==> ex == old(ex) && sh == old(sh) + {Share(k, o)}
       ensures ok && k in last ==> last[k] <= seen
 
@@ -52,8 +52,8 @@ module {:extern "dlock"} LockS {
       ensures forall k :: k in last && n > 0 && k in old(ex) && old(ex)[k] == o ==>
                 last[k] == if k in old(last) && old(last)[k] > n then old(last)[k] else n
   }
-  method {:extern "NewTable"} NewTable() returns (t: Table)
+  method {:extern "NewTable"} NewTable() returns (t: Table)       // tested: dlock.TestDeclarations
     ensures fresh(t) && t.Valid() && t.ex == map[] && t.sh == {} && t.last == map[]
-  method {:extern "NewOwner"} NewOwner() returns (o: Owner)
+  method {:extern "NewOwner"} NewOwner() returns (o: Owner)       // tested: dlock.TestDeclarations
     ensures fresh(o)
 }

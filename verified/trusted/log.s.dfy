@@ -32,7 +32,7 @@ module {:extern "dlog"} LogS {
   import opened LogSpec
 
   // A map from block addresses to blocks that remembers the order of insertion.
-  class {:extern "BMap"} BMap {
+  class {:extern "BMap"} BMap {           // tested: dlog.TestBMap, TestBMapLists
     ghost var m: BM
     ghost var addrs: seq<int>
     predicate Ok() reads this {
@@ -73,11 +73,11 @@ module {:extern "dlog"} LogS {
       ensures forall a :: a in m ==> a in l.addrs
       ensures forall i, j :: 0 <= i < j < |l.addrs| ==> l.addrs[i] < l.addrs[j]
   }
-  method {:extern "NewBMap"} NewBMap() returns (b: BMap)
+  method {:extern "NewBMap"} NewBMap() returns (b: BMap)         // tested: dlog.TestBMap
     ensures fresh(b) && b.Ok() && b.m == map[] && b.addrs == []
 
   // A bounded cache: it may forget at any time, and remembers nothing else than what was put there.
-  class {:extern "Cache"} Cache {
+  class {:extern "Cache"} Cache {         // tested: dlog.TestCache
     ghost var m: BM
     method {:extern "Get"} Get(a: uint64) returns (b: Blk?)
       ensures b != null ==> a as int in m && b.v == m[a as int] && |b.v| == 4096
@@ -88,7 +88,7 @@ module {:extern "dlog"} LogS {
   }
 
   // A mutex with condition variables 0..4. `held`: by the calling thread.
-  class {:extern "Mutex"} Mutex {
+  class {:extern "Mutex"} Mutex {         // tested: dlog.TestMutex
     ghost var held: bool
     method {:extern "Lock"} Lock()
       requires !held modifies this ensures held
@@ -102,18 +102,18 @@ module {:extern "dlog"} LogS {
   }
 
   // Numbers 0..7 that steer when things are done, not what is done: Get promises nothing.
-  class {:extern "Notes"} Notes {
+  class {:extern "Notes"} Notes {         // tested: dlog.TestNotes
     method {:extern "Get"} Get(i: uint32) returns (x: uint64) requires i < 8
     method {:extern "Set"} Set(i: uint32, x: uint64) requires i < 8
   }
-  method {:extern "NewNotes"} NewNotes() returns (n: Notes)
+  method {:extern "NewNotes"} NewNotes() returns (n: Notes)       // tested: dlog.TestNotes
 
   // The seal of a volume's records: a message authentication code under the volume's
   // random key. THE ASSUMPTION ABOUT IT: Check accepts what was sealed with this key,
   // in whatever life of the server, and nothing else. `signed` is what was sealed so
   // far; a crash does not change it. (The code is AES-GMAC of 128 bits, with the sequence
   // number as its nonce: hence Sign's second precondition.)
-  class {:extern "Seal"} Seal {
+  class {:extern "Seal"} Seal {           // tested: dlog.TestSeal; headers: TestHeader
     ghost const key: int
     ghost var signed: set<Rec>
     method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap) returns (b: Blk)
@@ -133,7 +133,7 @@ module {:extern "dlog"} LogS {
   }
 
   // A parsed descriptor (not checked yet)
-  class {:extern "DescR"} DescR {
+  class {:extern "DescR"} DescR {         // tested: dlog.TestSeal
     ghost const b: BV
     ghost const d: Desc
     method {:extern "Sq"} Sq() returns (q: uint64) ensures q as int == d.sq
@@ -142,7 +142,7 @@ module {:extern "dlog"} LogS {
     method {:extern "Addr"} Addr(i: uint64) returns (a: uint64)
       requires i as int < |d.addrs| ensures a as int == d.addrs[i as int]
   }
-  method {:extern "Parse"} Parse(b: Blk) returns (r: DescR?)
+  method {:extern "Parse"} Parse(b: Blk) returns (r: DescR?)     // tested: dlog.TestSeal, TestParse
     ensures (r == null) == (DecDesc(b.v) == NoDesc)
     ensures r != null ==> DecDesc(b.v) == SomeDesc(r.d) && r.b == b.v
 }

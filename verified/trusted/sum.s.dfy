@@ -10,7 +10,7 @@ module {:extern "dsum"} SumS {
 
   function {:axiom} SumOf(s: seq<byte>): (r: seq<byte>) ensures |r| == 32
 
-  // the checksum of the first n bytes
+  // the checksum of the first n bytes; tested: dsum.TestSum
   method {:extern "Sum"} Sum(b: Bytes, n: uint64) returns (r: Bytes)
     requires n as int <= |b.data|
     ensures fresh(r) && r.data == SumOf(b.data[..n])

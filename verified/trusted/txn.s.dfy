@@ -49,7 +49,7 @@ module {:extern "dtxn"} TxnS {
     }
   }
 
-  class {:extern "Txn"} Txn {
+  class {:extern "Txn"} Txn {             // tested: dtxn.TestDeclarations, TestErrors, TestBank
     ghost const jrnl: Jrnl
 
     // Objects. `excl` says that the object will be written too, so that its lock
@@ -86,8 +86,8 @@ module {:extern "dtxn"} TxnS {
 
     // Allocation hints: which = 0 blocks, 1 inodes. They promise nothing; the
     // bitmap is the truth. near: a wish (0 = none). ok = false: nothing free is known.
-    // What an aborted transaction took, or a committed one freed, goes back by itself.
+    // What was not taken, or a committed transaction freed, goes back by itself. Tested: dtxn.TestHints, TestNear.
     method {:extern "AllocHint"} AllocHint(which: uint64, near: uint64) returns (ok: bool, x: uint64)
-    method {:extern "FreeHint"} FreeHint(which: uint64, x: uint64)
+      requires which < 2
   }
 }
