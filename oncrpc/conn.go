@@ -65,6 +65,9 @@ const (
 	maxQueued      = 256 << 10 // replies of inline calls waiting for a writer
 )
 
+// lingerTime is how long a stopping server waits for its peers to hang up.
+const lingerTime = time.Second
+
 // crowdedTimeout takes the place of RecordTimeout when others wait to send a record.
 const crowdedTimeout = 10 * time.Second
 
@@ -147,7 +150,11 @@ func (c *conn) run() {
 		for c.inFlight > 0 {
 			c.changed.Wait()
 		}
+		dead := c.dead
 		c.mu.Unlock()
+		if c.draining.Load() && !dead {
+			c.linger()
+		}
 		c.nc.Close()
 		c.rr.close()
 	}()
@@ -170,6 +177,17 @@ func (c *conn) run() {
 			return
 		}
 	}
+}
+
+// linger ends a connection without losing the replies on their way: to close it
+// while there is something unread would reset it. It waits for the peer's end, but not long.
+func (c *conn) linger() {
+	half, ok := c.nc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	c.nc.SetReadDeadline(time.Now().Add(lingerTime))
+	io.Copy(io.Discard, c.nc)
 }
 
 // serve answers or starts one call. It returns false if the record is not a call.

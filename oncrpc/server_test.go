@@ -530,6 +530,45 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// TestShutdownDelivers: what the peer has sent and nobody will read does not cost it
+// the replies on their way: it sees them, and then the end, not a reset.
+func TestShutdownDelivers(t *testing.T) {
+	g := newGate()
+	s, addr := serveEcho(t, Config{MaxInFlight: 1}, g)
+	p := connect(t, addr)
+	p.send(mark(callBytes(1, 4, nil)))
+	<-g.started
+	for i := range 20 {
+		p.send(mark(callBytes(uint32(2+i), 2, make([]byte, 4000)))) // these wait, most of them unread
+	}
+	down := make(chan error)
+	go func() { down <- s.Shutdown(context.Background()) }()
+	<-s.stop
+	g.finish <- struct{}{}
+	var got []uint32
+	for {
+		var m [4]byte
+		if _, err := io.ReadFull(p, m[:]); err != nil {
+			if err != io.EOF {
+				t.Errorf("after the replies %d: %v", got, err)
+			}
+			break
+		}
+		raw := make([]byte, binary.BigEndian.Uint32(m[:])&^lastFragment)
+		if _, err := io.ReadFull(p, raw); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, binary.BigEndian.Uint32(raw))
+	}
+	if len(got) == 0 || got[0] != 1 {
+		t.Errorf("replies %d", got)
+	}
+	p.Close()
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestShutdownDeadline(t *testing.T) {
 	g := newGate()
 	s, addr := serveEcho(t, Config{}, g)
