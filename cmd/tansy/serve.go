@@ -89,6 +89,9 @@ func serve(args []string) int {
 	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log})
 	if err != nil {
 		d.Close()
+		if errors.Is(err, tansyfs.ErrNotVolume) {
+			err = fmt.Errorf("%w (tansy mkfs makes one)", err)
+		}
 		return fail("serve", fmt.Errorf("%s: %w", *volume, err))
 	}
 	if *debugListen != "" {
