@@ -19,7 +19,7 @@ type Dumper struct {
 // NewDumper reads the superblock and the log of the volume on d. It fails where
 // they are too damaged to find the rest.
 func NewDumper(d disk.Disk) (*Dumper, error) {
-	c := &checker{opt: Options{MaxProblems: 100}}
+	c := &checker{opt: Options{MaxProblems: 100}, pass: "superblock"}
 	sb, err := c.superblock(d)
 	if err == nil && sb == nil {
 		err = errors.New(c.rep.Problems[len(c.rep.Problems)-1].String())
@@ -28,6 +28,7 @@ func NewDumper(d disk.Disk) (*Dumper, error) {
 		return nil, err
 	}
 	c.sb, c.geo = sb, sb.geometry
+	c.pass = "log"
 	if c.v, err = c.openLog(d, sb); err == nil && c.v == nil {
 		err = errors.New(c.rep.Problems[len(c.rep.Problems)-1].String())
 	}

@@ -91,3 +91,16 @@ func TestDumpWithoutSuperblock(t *testing.T) {
 		t.Error("the copy of the superblock was not used:", err)
 	}
 }
+
+// short is a device that has lost its end.
+type short struct{ disk.Disk }
+
+func (short) Size() uint64 { return 4000 }
+
+// What keeps a volume from being dumped is told as a check tells it.
+func TestDumpTellsWhy(t *testing.T) {
+	_, err := NewDumper(short{newSample(t).image()})
+	if want := "superblock: the volume has 5000 blocks, but the device only 4000"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
