@@ -7,13 +7,14 @@ import (
 
 // TestLarge: a buffer beyond the size that Clear keeps, and what comes after it.
 func TestLarge(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
 	b := NewBuf()
 	for _, n := range []int{10000, 5, 20, 5000, 0, 13} {
 		b.Clear()
 		if b.Len() != 0 {
 			t.Fatal("Clear")
 		}
-		keys := rand.Perm(n)
+		keys := r.Perm(n)
 		for _, k := range keys {
 			if found, _ := b.GetBit(uint64(k)); found {
 				t.Fatalf("%d: key %d is there before it is put", n, k)

@@ -3,6 +3,7 @@
 package dlog
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -87,12 +88,7 @@ func (m *BMap) Sorted() *ddisk.BList {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		if m.addrs[i] < m.addrs[j] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(m.addrs[i], m.addrs[j]) })
 	l := &ddisk.BList{Addrs: make([]uint64, len(order)), Blks: make([]*dbytes.Blk, len(order))}
 	for k, i := range order {
 		l.Addrs[k], l.Blks[k] = m.addrs[i], m.blks[i]
