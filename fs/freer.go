@@ -117,16 +117,23 @@ func (f *freer) close() {
 	<-f.done
 }
 
-// shrink frees the blocks cut off file ino earlier, so that it can grow again.
+// shrinkSteps is how many transactions an operation waits for until its file may grow.
+const shrinkSteps = 1000
+
+// shrink frees the blocks cut off file ino earlier, so that it can grow again. When
+// there are very many the background does it, and ErrJukebox tells the client to
+// come again.
 func (v *FS) shrink(ino uint64) error {
-	for done := false; !done; {
+	for n := 0; n < v.shrinkSteps; n++ {
+		done := false
 		err := v.attempt(false, false, func(t *txn) uint32 {
 			done = opm.Companion_Default___.Shrink(t, v.dirs, ino, freeStep)
 			return 0
 		})
-		if err != nil {
+		if err != nil || done {
 			return err
 		}
 	}
-	return nil
+	v.free.wake()
+	return ErrJukebox
 }

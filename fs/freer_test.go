@@ -65,3 +65,31 @@ func TestFreedWhileFull(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file that was cut by very much does not keep the operation that lets it grow
+// again: the client is told to come again, and gets on.
+func TestGrowingAgainDoesNotWaitLong(t *testing.T) {
+	v := newFS(t)
+	v.free.close()
+	v.shrinkSteps = 2
+	h := create(t, v, root, v.Root(), "f")
+	data := [MaxIO]byte{}
+	for off := uint64(0); off < 8*MaxIO; off += MaxIO {
+		_, _, _, err := v.Write(root, h, off, data[:], Unstable)
+		want(t, err, 0)
+	}
+	_, err := v.Setattr(root, h, &SetAttr{Size: new(uint64)}, nil)
+	want(t, err, 0)
+	tries := 1
+	for {
+		_, _, _, err = v.Write(root, h, 0, data[:10], Unstable)
+		if err != ErrJukebox {
+			break
+		}
+		tries++
+	}
+	want(t, err, 0)
+	if most := 8 * MaxIO / BlockSize / freeStep; tries < most/4 || tries > most {
+		t.Errorf("%d tries", tries)
+	}
+}

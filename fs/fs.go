@@ -38,6 +38,8 @@ type FS struct {
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
 	failed   atomic.Bool // it was logged that the device failed
 	stop     func() error
+
+	shrinkSteps int // the constant, less in tests
 }
 
 var _ FileSystem = (*FS)(nil)

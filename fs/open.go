@@ -32,7 +32,7 @@ func layout(g geometrym.Geo) dtxn.Layout {
 
 // start makes an FS of the transactions of a volume.
 func start(sys *dtxn.System, g geometrym.Geo, id identity, o Options) (*FS, error) {
-	v := &FS{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close}
+	v := &FS{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close, shrinkSteps: shrinkSteps}
 	if v.clock == nil {
 		v.clock = time.Now
 	}
