@@ -27,11 +27,14 @@ func mkfs(args []string) int {
 		return code
 	}
 	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes}
+	clear := ""
 	if show := progress(time.Second); show != nil {
 		o.Progress = func(done, total uint64) { show("mkfs", done, total) }
-		defer fmt.Fprint(os.Stderr, clearLine)
+		clear = clearLine
 	}
-	if err := makeVolume(pos[0], uint64(size), *force, o); err != nil {
+	err := makeVolume(pos[0], uint64(size), *force, o)
+	fmt.Fprint(os.Stderr, clear)
+	if err != nil {
 		return fail("mkfs", err)
 	}
 	fmt.Printf("%s: made a volume\n", pos[0])
