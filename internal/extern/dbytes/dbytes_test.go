@@ -25,7 +25,7 @@ func random(r *rand.Rand, n int) []byte {
 	return s
 }
 
-// dec and enc are the axioms Dec and Enc, spelled out.
+// dec and enc are Dec and Enc of verified/lib/numbers.dfy, written in another way.
 func dec(s []byte) (x uint64) {
 	for i := len(s) - 1; i >= 0; i-- {
 		x = x<<8 | uint64(s[i])
