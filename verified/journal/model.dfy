@@ -41,7 +41,7 @@ module LogModel {
       assert Merge(x + y) == Ov(Merge(x + y'), l);
     }
   }
-  function HomeOf(p: Geo, s: Img): St { map a | Home(p) <= a < |s| :: s[a] }
+  function HomeOf(p: Geo, s: Img): St { map a | 0 <= a < |s| && Home(p) <= a :: s[a] }
 
   // ---- what an image recovers to ----
   function ReadBlks(p: Geo, s: Img, pos: int, n: int): (r: seq<BV>)
