@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,9 @@ func layout(g geometrym.Geo) dtxn.Layout {
 		Bits:  dtxn.Region{Start: g.Dtor_ibm(), End: g.Dtor_itab()},
 		Small: dtxn.Region{Start: g.Dtor_itab(), End: g.Dtor_data0()},
 		Whole: dtxn.Region{Start: g.Dtor_data0(), End: g.Dtor_data1()},
+		SmallOK: func(inode []byte) bool { // an impossible size would be walked through
+			return binary.LittleEndian.Uint64(inode[32:]) <= MaxSize && binary.LittleEndian.Uint64(inode[120:]) <= MaxSize+BlockSize
+		},
 	}
 }
 

@@ -88,6 +88,10 @@ type Region struct{ Start, End uint64 }
 type Layout struct {
 	Maps               [2]Bitmap
 	Bits, Small, Whole Region
+
+	// SmallOK, if not nil, tells whether a 256-byte object that was read can be
+	// one; if not, the volume is damaged and the read fails like a wild pointer.
+	SmallOK func(data []byte) bool
 }
 
 // Jrnl is the ghost state of a volume; nothing at run time.
@@ -352,6 +356,10 @@ func (t *Txn) Commit(stable bool) error {
 func (t *Txn) ReadInode(blkno, off uint64, excl bool) *dbytes.Bytes {
 	b, err := t.TryReadInode(blkno, off, excl)
 	t.check(err)
+	if ok := t.s.layout.SmallOK; ok != nil && !ok(b.Data) {
+		t.failed = fmt.Errorf("%w: the object at byte %d of block %d cannot be", ErrDamaged, off/8, blkno)
+		t.check(t.failed)
+	}
 	return b
 }
 
