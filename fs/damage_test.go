@@ -213,3 +213,32 @@ func exercise(r *rand.Rand, v *fs.FS) {
 	v.Fsstat(v.Root())
 	v.Commit(v.Root(), 0, 0)
 }
+
+// A directory of an impossible size is refused, not walked through.
+func TestImpossibleSize(t *testing.T) {
+	d := disk.NewMem(6000)
+	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
+	v := open(t, d, fs.Options{})
+	n, err := v.Mkdir(root, v.Root(), []byte("d"), &fs.SetAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeFS(t, v)
+	b := make([]byte, fs.BlockSize)
+	if err := d.ReadAt(0, [][]byte{b}); err != nil {
+		t.Fatal(err)
+	}
+	a := binary.LittleEndian.Uint64(b[64:]) + n.Handle.Ino/16
+	if err := d.ReadAt(a, [][]byte{b}); err != nil {
+		t.Fatal(err)
+	}
+	binary.LittleEndian.PutUint64(b[n.Handle.Ino%16*256+32:], 1<<63)
+	if err := d.WriteAt(a, [][]byte{b}); err != nil {
+		t.Fatal(err)
+	}
+	v = open(t, d, fs.Options{Log: slog.New(slog.DiscardHandler)})
+	if _, err := v.Readdir(root, n.Handle, 0, 0, false, 4096, func(n int) int { return n + 24 }); err != fs.ErrIO {
+		t.Errorf("listing it: %v", err)
+	}
+	v.Close() // it is read-only now, and may say so
+}
