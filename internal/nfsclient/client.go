@@ -18,9 +18,13 @@ import (
 // and zero, except in Node.
 type Client struct {
 	*Conn
-	root fs.Handle
-	verf atomic.Uint64
+	root  fs.Handle
+	verf  atomic.Uint64
+	known *handles
+}
 
+// handles are those seen, by one client or by several.
+type handles struct {
 	mu  sync.Mutex
 	raw map[fs.Handle][]byte
 }
@@ -31,11 +35,19 @@ var errReply = errors.New("nfsclient: malformed result")
 
 // Mount connects to a server and mounts its root.
 func Mount(addr string) (*Client, error) {
+	return mount(addr, &handles{raw: map[fs.Handle][]byte{}})
+}
+
+// Sibling mounts as Mount does, another server of the same volume perhaps. The two
+// clients share what they know of handles, now and later.
+func (c *Client) Sibling(addr string) (*Client, error) { return mount(addr, c.known) }
+
+func mount(addr string, known *handles) (*Client, error) {
 	conn, err := Dial(addr)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{Conn: conn, raw: map[fs.Handle][]byte{}}
+	c := &Client{Conn: conn, known: known}
 	d, err := conn.Call(mount3.Program, mount3.Version, mount3.ProcMnt, &fs.Cred{}, func(e *oncrpc.Encoder) { e.Opaque([]byte("/")) })
 	if err == nil {
 		if stat := d.Uint32(); stat != 0 {
@@ -54,9 +66,9 @@ func Mount(addr string) (*Client, error) {
 
 // Raw is the handle as it is on the wire.
 func (c *Client) Raw(h fs.Handle) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if b := c.raw[h]; b != nil {
+	c.known.mu.Lock()
+	defer c.known.mu.Unlock()
+	if b := c.known.raw[h]; b != nil {
 		return b
 	}
 	return make([]byte, nfs3.HandleSize) // no server takes that
@@ -69,9 +81,9 @@ func (c *Client) getHandle(d *oncrpc.Decoder) (h fs.Handle) {
 		return h
 	}
 	h.Ino, h.Gen = binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])
-	c.mu.Lock()
-	c.raw[h] = append([]byte(nil), b...)
-	c.mu.Unlock()
+	c.known.mu.Lock()
+	c.known.raw[h] = append([]byte(nil), b...)
+	c.known.mu.Unlock()
 	return h
 }
 
@@ -480,11 +492,11 @@ func (c *Client) Commit(h fs.Handle, off uint64, count uint32) (fs.WCC, error) {
 
 // Learn takes over the handles that another client knows.
 func (c *Client) Learn(from *Client) {
-	from.mu.Lock()
-	defer from.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for h, raw := range from.raw {
-		c.raw[h] = raw
+	from.known.mu.Lock()
+	defer from.known.mu.Unlock()
+	c.known.mu.Lock()
+	defer c.known.mu.Unlock()
+	for h, raw := range from.known.raw {
+		c.known.raw[h] = raw
 	}
 }
