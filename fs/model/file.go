@@ -95,7 +95,9 @@ func (m *Model) resize(n *inode, size uint64) {
 			delete(n.pages, i)
 			m.pages--
 		} else if start+fs.BlockSize > size {
-			clear(p[size-start:])
+			cut := *p
+			clear(cut[size-start:])
+			n.pages[i] = &cut
 		}
 	}
 	n.attr.Size = size
@@ -203,12 +205,13 @@ func (m *Model) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.S
 	for done := 0; done < len(data); {
 		at := off + uint64(done)
 		in := at % fs.BlockSize
-		p := n.pages[at/fs.BlockSize]
-		if p == nil {
-			p = new(page)
-			n.pages[at/fs.BlockSize] = p
+		p := new(page)
+		if old := n.pages[at/fs.BlockSize]; old != nil {
+			*p = *old
+		} else {
 			m.pages++
 		}
+		n.pages[at/fs.BlockSize] = p
 		done += copy(p[in:], data[done:])
 	}
 	n.attr.Size = max(n.attr.Size, off+size)

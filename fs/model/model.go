@@ -17,6 +17,10 @@ type Options struct {
 	MaxFiles uint64   // default 1e6
 	Verifier uint64   // write verifier, default from the clock
 	RootMode uint32   // mode of the root directory, default 0755
+
+	// NewHandle names a new file, the root first. The default counts inode
+	// numbers from 1, uses those of removed files again, and counts generations.
+	NewHandle func() fs.Handle
 }
 
 // Model is a file system in memory. Its methods may be called concurrently.
@@ -34,6 +38,8 @@ type Model struct {
 
 var _ fs.FileSystem = (*Model)(nil)
 
+// page is a block of a file. It never changes once it is in a file, so that forks
+// share it.
 type page [fs.BlockSize]byte
 
 // inode is a file of any type. attr.Size and attr.Used of a directory are made
@@ -91,18 +97,27 @@ func (m *Model) now() fs.Time {
 	return fs.Time{Sec: uint64(t.Unix()), Nsec: uint32(t.Nanosecond())}
 }
 
-// alloc makes an inode with a number that may have been used before and a
-// generation that was not.
-func (m *Model) alloc(t fs.Type) *inode {
+// newHandle is the default of Options.NewHandle: a number that may have been used
+// before and a generation that was not.
+func (m *Model) newHandle() fs.Handle {
+	if m.opt.NewHandle != nil {
+		return m.opt.NewHandle()
+	}
 	var ino uint64
 	if n := len(m.free); n > 0 {
 		ino, m.free = m.free[n-1], m.free[:n-1]
 	} else {
 		ino, m.nextIno = m.nextIno, m.nextIno+1
 	}
-	now := m.now()
-	n := &inode{attr: fs.Attr{Type: t, Ino: ino, Gen: m.nextGen, Atime: now, Mtime: now, Ctime: now}}
 	m.nextGen++
+	return fs.Handle{Ino: ino, Gen: m.nextGen - 1}
+}
+
+// alloc makes an inode.
+func (m *Model) alloc(t fs.Type) *inode {
+	h := m.newHandle()
+	now := m.now()
+	n := &inode{attr: fs.Attr{Type: t, Ino: h.Ino, Gen: h.Gen, Atime: now, Mtime: now, Ctime: now}}
 	switch t {
 	case fs.Directory:
 		n.names = map[string]*entry{}
@@ -110,7 +125,7 @@ func (m *Model) alloc(t fs.Type) *inode {
 	case fs.Regular:
 		n.pages = map[uint64]*page{}
 	}
-	m.inodes[ino] = n
+	m.inodes[h.Ino] = n
 	return n
 }
 

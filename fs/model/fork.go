@@ -1,0 +1,133 @@
+package model
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"maps"
+	"slices"
+
+	"tansy/fs"
+)
+
+// What a checker of histories needs: a Model as a value. It tries an operation on a
+// Fork, asks if two models are the same by their Sum, and fills in what an
+// implementation is free to choose (time stamps, the handles of new files) when a
+// reply tells it: by Fork's arguments before the operation, or, where no reply
+// did, by a stand-in that Rehandle and Restamp replace later.
+
+// Fork returns a copy that changes on its own. Its operations take the time from
+// clock and the handles of new files from newHandle; nil stands for those of m.
+func (m *Model) Fork(clock fs.Clock, newHandle func() fs.Handle) *Model {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &Model{
+		opt: m.opt, inodes: make(map[uint64]*inode, len(m.inodes)+1), free: slices.Clone(m.free),
+		nextIno: m.nextIno, nextGen: m.nextGen, pages: m.pages,
+	}
+	if clock != nil {
+		c.opt.Clock = clock
+	}
+	if newHandle != nil {
+		c.opt.NewHandle = newHandle
+	}
+	for ino, n := range m.inodes {
+		x := *n
+		x.pages = maps.Clone(n.pages)
+		c.inodes[ino] = &x
+	}
+	for _, x := range c.inodes {
+		if x.names == nil {
+			continue
+		}
+		x.parent = c.inodes[x.parent.attr.Ino]
+		x.names = make(map[string]*entry, len(x.names)+1)
+		list := make([]*entry, len(x.list), len(x.list)+1)
+		for i, e := range x.list {
+			list[i] = &entry{e.name, c.inodes[e.node.attr.Ino], e.cookie}
+			x.names[e.name] = list[i]
+		}
+		x.list = list
+	}
+	c.root = c.inodes[m.root.attr.Ino]
+	return c
+}
+
+// Rehandle gives the file with handle old another handle. It tells if there is
+// such a file and no file with the inode number of the new handle.
+func (m *Model) Rehandle(old, h fs.Handle) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.get(old)
+	if err != nil || m.inodes[h.Ino] != nil {
+		return false
+	}
+	delete(m.inodes, old.Ino)
+	n.attr.Ino, n.attr.Gen = h.Ino, h.Gen
+	m.inodes[h.Ino] = n
+	return true
+}
+
+// Restamp replaces one time stamp by another in the attributes of all files.
+func (m *Model) Restamp(old, t fs.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.inodes {
+		for _, p := range []*fs.Time{&n.attr.Atime, &n.attr.Mtime, &n.attr.Ctime} {
+			if *p == old {
+				*p = t
+			}
+		}
+	}
+}
+
+// Live tells if inode number ino is in use.
+func (m *Model) Live(ino uint64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.inodes[ino] != nil
+}
+
+// Sum is a hash of all that can be observed, and of the verifiers of exclusive
+// creates. Models with the same content have the same sum, whatever the order
+// of the operations that made it; others have different ones, but for chance.
+func (m *Model) Sum(seed maphash.Seed) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var h maphash.Hash
+	h.SetSeed(seed)
+	var b [8]byte
+	put := func(values ...uint64) {
+		for _, v := range values {
+			binary.LittleEndian.PutUint64(b[:], v)
+			h.Write(b[:])
+		}
+	}
+	str := func(s string) {
+		put(uint64(len(s)))
+		h.WriteString(s)
+	}
+	for _, ino := range slices.Sorted(maps.Keys(m.inodes)) {
+		n := m.inodes[ino]
+		a := &n.attr
+		put(ino, a.Gen, uint64(a.Type), uint64(a.Mode), uint64(a.Nlink), uint64(a.UID), uint64(a.GID), a.Size, uint64(a.Major), uint64(a.Minor), n.verf)
+		for _, t := range []fs.Time{a.Atime, a.Mtime, a.Ctime} {
+			put(t.Sec, uint64(t.Nsec))
+		}
+		str(string(n.target))
+		var zero page
+		for _, i := range slices.Sorted(maps.Keys(n.pages)) {
+			if p := n.pages[i]; *p != zero { // a hole reads the same
+				put(i)
+				h.Write(p[:])
+			}
+		}
+		if n.names != nil {
+			put(n.parent.attr.Ino, uint64(len(n.names)))
+			for _, name := range slices.Sorted(maps.Keys(n.names)) {
+				str(name)
+				put(n.names[name].node.attr.Ino)
+			}
+		}
+	}
+	return h.Sum64()
+}

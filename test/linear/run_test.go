@@ -1,0 +1,335 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"tansy/disk"
+	"tansy/fs"
+	"tansy/internal/nfsclient"
+	"tansy/nfs3"
+	"tansy/server"
+)
+
+// clockBase is the second in which the clock of the tests stands. Its nanoseconds
+// count: every operation that asks gets a stamp of its own, by which the checker
+// knows it again.
+const clockBase = 1_000_000_000
+
+type clock struct{ n atomic.Uint64 }
+
+func (c *clock) now() time.Time { return time.Unix(clockBase, int64(c.n.Add(1))) }
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// served is a volume being served.
+type served struct {
+	fs   *fs.FS
+	addr string
+	srv  *server.Server
+}
+
+// serve opens the volume on d and serves it, with the fault if there is one.
+func serve(t testing.TB, d disk.Disk, k *clock, bug fault) *served {
+	t.Helper()
+	v, err := fs.Open(d, fs.Options{CacheBytes: 4 << 20, Clock: k.now, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f fs.FileSystem = v
+	if bug != nil {
+		f = bug(v)
+	}
+	id := v.VolumeID()
+	s := server.New(server.Config{FS: f, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: quiet})
+	go s.Serve(l)
+	return &served{v, l.Addr().String(), s}
+}
+
+// stop ends the server. Errors do not matter: the device may be dead.
+func (s *served) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	s.srv.Shutdown(ctx)
+	s.fs.Close()
+}
+
+// slow is a device whose barriers take a moment, as those of real ones do: the
+// operations of many clients then overlap.
+type slow struct {
+	disk.Disk
+	max time.Duration
+}
+
+func (s slow) Barrier() error {
+	time.Sleep(rand.N(s.max)) // load, not synchronisation
+	return s.Disk.Barrier()
+}
+
+// history collects what several clients did below one directory.
+type history struct {
+	seed    uint64
+	clock   *clock
+	started time.Time
+	top     fs.Node
+	pool    *pool
+
+	mu    sync.Mutex
+	calls []*call
+	ops   []porcupine.Operation
+	lost  []int // operations without an answer since the last crash
+	// verifiers are those of unstable writes and COMMITs, by incarnation of the
+	// server.
+	verifiers []map[uint64]bool
+}
+
+// begin makes the directory that the history works in.
+func begin(c *nfsclient.Client, k *clock, seed uint64, name string) (*history, error) {
+	n, err := c.Mkdir(root, c.Root(), []byte(name), &fs.SetAttr{Mode: u32(0o777)})
+	if err != nil {
+		return nil, err
+	}
+	n.Attr.Gen = n.Handle.Gen
+	return &history{
+		seed: seed, clock: k, started: time.Now(), top: n, pool: &pool{top: n.Handle, all: []fs.Handle{n.Handle}},
+		verifiers: []map[uint64]bool{{}},
+	}, nil
+}
+
+// open adds a call to the history, which is not yet made.
+func (h *history) open(c *call) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.id = len(h.calls)
+	c.begun = h.clock.n.Load()
+	c.ended = ^uint64(0)
+	h.calls = append(h.calls, c)
+	h.ops = append(h.ops, porcupine.Operation{Input: c, Call: int64(time.Since(h.started))})
+}
+
+// close adds what the call returned.
+func (h *history) close(client int, c *call, r *reply) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	op := &h.ops[c.id]
+	op.ClientId, op.Output, op.Return = client, r, int64(time.Since(h.started))
+	if r.lost {
+		h.lost = append(h.lost, c.id)
+		return
+	}
+	c.ended = h.clock.n.Load()
+	if r.err == nil && (c.proc == nfs3.ProcWrite || c.proc == nfs3.ProcCommit) {
+		h.verifiers[len(h.verifiers)-1][r.verf] = true
+	}
+}
+
+// crashed adds a crash, before which all that got no answer happened or did not.
+func (h *history) crashed() {
+	c := &call{proc: crash}
+	h.mu.Lock()
+	end := int64(time.Since(h.started))
+	for _, id := range h.lost {
+		h.ops[id].Return = end
+		h.calls[id].ended = h.clock.n.Load()
+	}
+	h.lost = nil
+	h.verifiers = append(h.verifiers, map[uint64]bool{})
+	h.mu.Unlock()
+	h.open(c)
+	h.ops[c.id].Call = end + 1
+	h.close(0, c, &reply{})
+}
+
+// do makes one call and records it. It tells if there was an answer.
+func (h *history) do(client int, f fs.FileSystem, c *call) (*reply, bool) {
+	h.open(c)
+	r := c.do(f)
+	switch r.err.(type) {
+	case nil:
+	case fs.Errno:
+		// The device is dead: what was asked for may be on it or not.
+		r.lost = r.err == fs.ErrIO || r.err == fs.ErrROFS || r.err == fs.ErrServerFault
+	default:
+		r.lost = true
+	}
+	h.close(client, c, &r)
+	if r.lost {
+		return &r, false
+	}
+	if r.err == nil && r.node.Handle != (fs.Handle{}) {
+		h.pool.add(r.node.Handle)
+	}
+	for _, e := range r.list {
+		if e.Attr != nil && string(e.Name) != ".." {
+			h.pool.add(e.Handle)
+		}
+	}
+	return &r, true
+}
+
+// work makes n random calls, one after the other, until one gets no answer.
+func (h *history) work(client int, f fs.FileSystem, n int) {
+	r := rand.New(rand.NewPCG(h.seed, uint64(client)))
+	var last reply // of a READDIR of a page
+	var page call
+	for i := range n {
+		c := choose(r, h.pool, client*1000+i)
+		if len(last.list) > 0 && r.IntN(2) == 0 {
+			next := page
+			next.cookie = last.list[len(last.list)-1].Cookie
+			c = &next
+		}
+		if r.IntN(6) == 0 && c.proc == nfs3.ProcSetattr {
+			if got, ok := h.do(client, f, &call{proc: nfs3.ProcGetattr, h: c.h}); !ok {
+				return
+			} else if got.attr != nil {
+				c.guard = &got.attr.Ctime
+			}
+		}
+		got, ok := h.do(client, f, c)
+		if !ok {
+			return
+		}
+		last = reply{}
+		if c.page && got.err == nil && !got.eof {
+			last, page = *got, *c
+		}
+	}
+}
+
+// audit looks at everything that is left, from one client.
+func (h *history) audit(f fs.FileSystem) bool {
+	seen := map[fs.Handle]bool{}
+	var visit func(n fs.Handle, a fs.Type) bool
+	visit = func(n fs.Handle, typ fs.Type) bool {
+		if seen[n] {
+			return true
+		}
+		seen[n] = true
+		switch typ {
+		case fs.Directory:
+			r, ok := h.do(0, f, &call{proc: nfs3.ProcReaddir, cred: root, h: n, plus: true, count: 16 << 10})
+			for _, e := range r.list {
+				if ok && string(e.Name) != ".." {
+					ok = visit(e.Handle, e.Attr.Type)
+				}
+			}
+			return ok
+		case fs.Regular:
+			_, ok := h.do(0, f, &call{proc: nfs3.ProcRead, cred: root, h: n, count: 16 << 10})
+			return ok
+		case fs.Symlink:
+			_, ok := h.do(0, f, &call{proc: nfs3.ProcReadlink, cred: root, h: n})
+			return ok
+		}
+		return true
+	}
+	return visit(h.top.Handle, fs.Directory)
+}
+
+// verdict checks the history. An error tells why it is not allowed.
+func (h *history) verdict(limit time.Duration) (porcupine.CheckResult, error) {
+	if err := h.facts(); err != nil {
+		return porcupine.Illegal, err
+	}
+	k := &checker{calls: h.calls, top: h.top}
+	m := k.model()
+	ops := h.ops
+	result := porcupine.CheckOperationsTimeout(m, ops, limit)
+	if result != porcupine.Illegal {
+		return result, nil
+	}
+	_, info := porcupine.CheckOperationsVerbose(m, ops, limit)
+	var longest []int
+	for _, p := range info.PartialLinearizations() {
+		for _, l := range p {
+			if len(l) > len(longest) {
+				longest = l
+			}
+		}
+	}
+	return result, h.explain(k, longest)
+}
+
+// facts checks what needs no order: within one life of the server the write
+// verifier stays, over a crash it changes; and every new file has a new handle.
+func (h *history) facts() error {
+	seen := map[uint64]bool{}
+	for life, all := range h.verifiers {
+		if len(all) > 1 {
+			return fmt.Errorf("write verifiers %v in one life of the server", all)
+		}
+		for v := range all {
+			if seen[v] {
+				return fmt.Errorf("the write verifier %x after crash %d was there before", v, life)
+			}
+			seen[v] = true
+		}
+	}
+	made := map[fs.Handle]int{}
+	for i, op := range h.ops {
+		c, r := h.calls[i], op.Output.(*reply)
+		switch c.proc {
+		case nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcSymlink, nfs3.ProcMknod:
+			if c.proc == nfs3.ProcCreate && c.how != fs.Guarded || r.lost || r.err != nil {
+				continue
+			}
+			if first, again := made[r.node.Handle]; again {
+				return fmt.Errorf("operations %d and %d made files with one handle %s", first, i, handleName(r.node.Handle))
+			}
+			made[r.node.Handle] = i
+		}
+	}
+	return nil
+}
+
+// explain shows the longest order of operations that the model allows, and why
+// none of the others can follow.
+func (h *history) explain(k *checker, order []int) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "no order of the operations explains their results; the longest that explains %d of %d:\n", len(order), len(h.ops))
+	state := []*world{k.start()}
+	show := func(i int) string {
+		op := h.ops[i]
+		return fmt.Sprintf("%3d client %d [%d, %d] %v: %v", i, op.ClientId, op.Call/1000, op.Return/1000, h.calls[i], op.Output)
+	}
+	done := map[int]bool{}
+	for _, i := range order {
+		fmt.Fprintf(&b, "  %s\n", show(i))
+		state, _ = k.step(state, h.calls[i], h.ops[i].Output.(*reply))
+		done[i] = true
+	}
+	var rest []int
+	first := int64(1) << 62 // return of the first that is left
+	for i, op := range h.ops {
+		if !done[i] {
+			rest = append(rest, i)
+			first = min(first, op.Return)
+		}
+	}
+	slices.SortFunc(rest, func(i, j int) int { return int(h.ops[i].Call - h.ops[j].Call) })
+	fmt.Fprintf(&b, "then none of these can follow:\n")
+	for _, i := range rest {
+		if h.ops[i].Call <= first {
+			_, why := k.step(state, h.calls[i], h.ops[i].Output.(*reply))
+			fmt.Fprintf(&b, "  %s\n      model: %v\n", show(i), why)
+		}
+	}
+	return fmt.Errorf("%s", b.String())
+}
