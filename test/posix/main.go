@@ -1,0 +1,142 @@
+//go:build linux
+
+// Command posix checks what POSIX says about files, on whatever file system a
+// directory is on: it is run in the directory of a mounted Tansy server, of the
+// kernel's own NFS server, and of a local file system, and tells where they
+// differ.
+//
+// The checks are scripts (checks/*.txt, and tables in matrix.go that write
+// scripts); README.md describes their language. Each runs in a new directory,
+// as root and as five other users. It must be started as root.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+)
+
+func main() {
+	on := flag.String("on", "local", "what the directory is on: local, tansy, or knfsd (the kernel's NFS server)")
+	only := flag.String("only", "", "run only the checks whose \"group/name\" matches this regular expression")
+	list := flag.Bool("list", false, "list the checks instead of running them")
+	deviations := flag.Bool("deviations", false, "list the checks that expect something else over NFS, and why")
+	verbose := flag.Bool("v", false, "print a line for every check")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: posix [flags] DIRECTORY")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	os.Exit(run(*on, *only, *list, *deviations, *verbose, flag.Args()))
+}
+
+func run(on, only string, list, deviations, verbose bool, args []string) int {
+	checks, err := allChecks()
+	if err != nil {
+		return misused(err)
+	}
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return misused(err)
+	}
+	tags, ok := flavours[on]
+	if !ok {
+		return misused(fmt.Errorf("-on %s: give local, tansy or knfsd", on))
+	}
+	var chosen []*check
+	for _, c := range checks {
+		if pattern.MatchString(c.String()) {
+			chosen = append(chosen, c)
+		}
+	}
+	switch {
+	case list:
+		for _, c := range chosen {
+			fmt.Println(c)
+		}
+		return 0
+	case deviations:
+		for _, c := range chosen {
+			if c.why != "" {
+				fmt.Printf("%s: %s\n", c, c.why)
+			}
+		}
+		return 0
+	case len(args) != 1:
+		return misused(fmt.Errorf("name one directory"))
+	case os.Getuid() != 0:
+		return misused(fmt.Errorf("only root can change users"))
+	}
+	r, err := newRunner(args[0], tags)
+	if err != nil {
+		return misused(err)
+	}
+	defer r.stop()
+	var t tally
+	group := ""
+	for _, c := range chosen {
+		if c.group != group {
+			if group != "" {
+				t.report(group)
+			}
+			group = c.group
+		}
+		problems, ran := r.run(c)
+		t.count(len(problems), ran)
+		if !ran && verbose {
+			fmt.Printf("skip %s: %s\n", c, c.why)
+		} else if len(problems) == 0 && verbose {
+			fmt.Printf("ok %s\n", c)
+		} else if len(problems) > 0 {
+			fmt.Printf("not ok %s (%s)\n#   %s\n", c, c.where(), strings.Join(problems, "\n#   "))
+		}
+	}
+	if group != "" {
+		t.report(group)
+	}
+	fmt.Printf("POSIX: %d checks on %s: %d passed, %d failed, %d not applicable\n",
+		len(chosen), on, t.passed, t.failed, t.skipped)
+	if t.failed > 0 || t.passed == 0 {
+		return 1
+	}
+	return 0
+}
+
+// flavours are the tags that lines of a script can be conditioned on.
+var flavours = map[string]map[string]bool{
+	"local": {"local": true},
+	"tansy": {"nfs": true, "tansy": true},
+	"knfsd": {"nfs": true, "knfsd": true},
+}
+
+// tally counts checks, in all and (the fields with in) of the group under way.
+type tally struct {
+	passed, failed, skipped int
+	inPassed, inAll         int
+}
+
+func (t *tally) count(problems int, ran bool) {
+	switch {
+	case problems > 0:
+		t.failed++
+	case ran:
+		t.passed++
+		t.inPassed++
+	default:
+		t.skipped++
+		return
+	}
+	t.inAll++
+}
+
+func (t *tally) report(group string) {
+	fmt.Printf("# %-12s %d of %d\n", group, t.inPassed, t.inAll)
+	t.inPassed, t.inAll = 0, 0
+}
+
+func misused(err error) int {
+	fmt.Fprintln(os.Stderr, "posix:", err)
+	return 2
+}

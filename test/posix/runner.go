@@ -1,0 +1,164 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// runner runs checks, one after the other, each in a directory of its own.
+type runner struct {
+	base   string // where the checks' directories are made; removed at the end
+	tags   map[string]bool
+	actors map[string]*actor
+	checks int // run so far
+
+	// of the check under way
+	dir     string // its directory
+	dirFD   int
+	handles map[string]int   // open files
+	marks   map[string]times // time stamps noted
+}
+
+func newRunner(dir string, tags map[string]bool) (*runner, error) {
+	base, err := os.MkdirTemp(dir, "posix-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(base, 0o755); err != nil {
+		return nil, err
+	}
+	r := &runner{base: base, tags: tags, actors: map[string]*actor{}}
+	for _, u := range users {
+		a, err := newActor(u)
+		if err != nil {
+			return nil, err
+		}
+		r.actors[u.name] = a
+	}
+	return r, os.WriteFile(r.clock(), nil, 0o600)
+}
+
+func (r *runner) stop() {
+	for _, a := range r.actors {
+		a.stop()
+	}
+	if err := os.RemoveAll(r.base); err != nil {
+		fmt.Println("# left behind:", err)
+	}
+}
+
+// clock is the file whose time stamps tell the server's time.
+func (r *runner) clock() string { return filepath.Join(r.base, "clock") }
+
+// mismatch is an operation that succeeded and delivered something else than expected.
+type mismatch struct{ want, got string }
+
+func (m *mismatch) Error() string { return "expected " + m.want + ", got " + m.got }
+
+// run runs the lines of c that are for this file system, and describes the
+// ones that failed. ran is false if there are none.
+func (r *runner) run(c *check) (problems []string, ran bool) {
+	if err := r.enter(); err != nil {
+		return []string{err.Error()}, true
+	}
+	for _, l := range c.lines {
+		if l.tag != "" && !r.tags[l.tag] {
+			continue
+		}
+		if l.op == "skip" {
+			ran = false
+			problems = nil
+			break
+		}
+		ran = true
+		if p := r.step(l); p != "" {
+			problems = append(problems, fmt.Sprintf("line %d: %s: %s", l.number, abridge(l.text), p))
+		}
+	}
+	if err := r.leave(); err != nil {
+		problems = append(problems, err.Error())
+	}
+	return problems, ran
+}
+
+// step does a line and says what is wrong with the outcome, if anything.
+func (r *runner) step(l line) string {
+	a := r.actors[l.user]
+	var err error
+	a.do(func() {
+		if a.check != r.checks {
+			if err = unix.Fchdir(r.dirFD); err != nil {
+				return
+			}
+			a.check = r.checks
+		}
+		err = operations[l.op].do(r, a, l.args)
+	})
+	got := "ok"
+	var e unix.Errno
+	var m *mismatch
+	switch {
+	case err == nil:
+	case errors.As(err, &e):
+		got = errnoName(e)
+	case errors.As(err, &m) && slices.Equal(l.want, []string{"ok"}):
+		return m.Error()
+	default:
+		got = err.Error()
+	}
+	if slices.Contains(l.want, got) {
+		return ""
+	}
+	return "expected " + strings.Join(l.want, " or ") + ", got " + got
+}
+
+// enter makes the directory of the next check, writable for everybody.
+func (r *runner) enter() error {
+	r.checks++
+	r.dir = filepath.Join(r.base, strconv.Itoa(r.checks))
+	r.handles, r.marks = map[string]int{}, map[string]times{}
+	if err := os.Mkdir(r.dir, 0o777); err != nil {
+		return err
+	}
+	if err := os.Chmod(r.dir, 0o777); err != nil {
+		return err
+	}
+	fd, err := unix.Open(r.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	r.dirFD = fd
+	return os.NewSyscallError("open", err)
+}
+
+// leave closes and removes everything the check left.
+func (r *runner) leave() error {
+	for _, fd := range r.handles {
+		unix.Close(fd)
+	}
+	for _, a := range r.actors {
+		if a.umask {
+			a.do(func() { unix.Umask(0) })
+			a.umask = false
+		}
+	}
+	unix.Close(r.dirFD)
+	if err := os.RemoveAll(r.dir); err != nil {
+		return fmt.Errorf("cleaning up: %w", err)
+	}
+	return nil
+}
+
+// abridge shortens a line with long names in it.
+func abridge(s string) string {
+	if len(s) > 120 {
+		return s[:100] + "..." + s[len(s)-15:]
+	}
+	return s
+}

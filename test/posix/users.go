@@ -1,0 +1,118 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The users of the scripts. Linux keeps credentials per thread, so each user
+// is a goroutine locked to a thread of its own, which has changed its user and
+// groups with raw system calls (those of the Go library change all threads).
+
+// Groups.
+const (
+	staff  = 3001
+	guests = 3002
+	extra  = 3003 // nobody's primary group
+)
+
+// user is who a script line is done as.
+type user struct {
+	name   string
+	uid    int
+	gid    int
+	groups []int // supplementary
+}
+
+var users = []user{
+	{"root", 0, 0, nil},
+	{"alice", 2001, staff, []int{extra}},
+	{"bob", 2002, guests, nil},
+	{"carol", 2003, staff, nil},
+	{"dave", 2004, guests, []int{staff}},
+	// AUTH_SYS carries 16 supplementary groups; staff is the last of these 20
+	{"erin", 2005, guests, append(series(1000, 19), staff)},
+}
+
+func series(first, n int) []int {
+	s := make([]int, n)
+	for i := range s {
+		s[i] = first + i
+	}
+	return s
+}
+
+// ids are the numbers for the names that chown and stat understand.
+var ids = map[string]int{
+	"-": -1, "root": 0, "alice": 2001, "bob": 2002, "carol": 2003, "dave": 2004, "erin": 2005,
+	"staff": staff, "guests": guests, "extra": extra,
+}
+
+// actor is a thread that runs as a user.
+type actor struct {
+	jobs  chan func()
+	done  chan struct{}
+	check int // number of the check whose directory the thread is in
+	umask bool
+}
+
+// newActor starts the thread of u, with an umask of 0.
+func newActor(u user) (*actor, error) {
+	a := &actor{jobs: make(chan func()), done: make(chan struct{}), check: -1}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		err := become(u)
+		started <- err
+		if err != nil {
+			return
+		}
+		for f := range a.jobs {
+			f()
+			a.done <- struct{}{}
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("becoming %s: %w", u.name, err)
+	}
+	return a, nil
+}
+
+// do runs f on the actor's thread and waits for it.
+func (a *actor) do(f func()) {
+	a.jobs <- f
+	<-a.done
+}
+
+func (a *actor) stop() { close(a.jobs) }
+
+// become gives the calling thread, and no other, a directory and umask of its
+// own and u's identity.
+func become(u user) error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return os.NewSyscallError("unshare", err)
+	}
+	unix.Umask(0)
+	list := make([]uint32, len(u.groups)+1) // one more so that its address exists
+	for i, g := range u.groups {
+		list[i] = uint32(g)
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(u.groups)), uintptr(unsafe.Pointer(&list[0])), 0); e != 0 {
+		return os.NewSyscallError("setgroups", e)
+	}
+	id := uintptr(u.gid)
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESGID, id, id, id); e != 0 {
+		return os.NewSyscallError("setresgid", e)
+	}
+	id = uintptr(u.uid)
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, id, id, id); e != 0 {
+		return os.NewSyscallError("setresuid", e)
+	}
+	return nil
+}
