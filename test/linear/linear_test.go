@@ -191,8 +191,7 @@ func runLinear(clients []*nfsclient.Client, k *clock, seed uint64, name string) 
 	}
 	h.together(clients, shapeOf(rand.New(rand.NewPCG(seed, 1<<40))), 0)
 	if !h.audit(clients[0]) || len(h.lost) > 0 {
-		id := h.lost[0]
-		return h, porcupine.Unknown, fmt.Errorf("operation %d, %v, failed: %v", id, h.calls[id], h.ops[id].Output.(*reply).err)
+		return h, porcupine.Unknown, h.firstLost("without a crash")
 	}
 	result, err := h.verdict(limit)
 	return h, result, err
