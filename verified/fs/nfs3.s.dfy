@@ -1,7 +1,7 @@
 // THE SPECIFICATION: what the 22 procedures of NFS version 3 (RFC 1813) do.
 //
 // It is written for people who know file systems and not Dafny. A volume is a
-// mathematical value (FS, section 1). A procedure is described by two predicates:
+// mathematical value (FS, in section 1). A procedure is described by two predicates:
 //
 //   XOk(before, after, who calls, arguments, now, results)   the call succeeded
 //   XErr(before, who calls, arguments, status)               the call failed with this status
@@ -22,11 +22,9 @@
 // Times: `now` is the server's clock (seconds, nanoseconds), read once per
 // call; it is stored as it is, so time stamps are as monotone as the clock.
 include "../lib/bytespec.dfy"
-module Nfs3Spec {
+// ---------------------------------------------------------------- 1. the volume, statuses, results
+module NfsState {
   import opened Machine
-  import opened ByteSpec
-
-  // ---------------------------------------------------------------- 1. the volume
 
   type Name = seq<byte>
   datatype Time = Time(s: uint64, ns: uint32)
@@ -101,7 +99,7 @@ module Nfs3Spec {
   // a name for an entry that is made, removed, or renamed
   predicate Proper(n: Name) { Legal(n) && !Dots(n) }
 
-  // ------------------------------------------------- 2. volumes that can occur
+  // ---- the volumes that can occur ----
 
   // Every procedure keeps a volume sound, and mkfs makes it so: a tree of
   // directories under the root without cycles; every file has a name; link counts
@@ -148,7 +146,7 @@ module Nfs3Spec {
     (forall m: Name, n: Name {:trigger m in b.names, n in b.names} | m in b.names && n in b.names && m in b.cookies && n in b.cookies && b.cookies[m] == b.cookies[n] :: m == n)
   }
 
-  // -------------------------------------------- 3. statuses, results, arguments
+  // ---- statuses, results, arguments ----
 
   // nfsstat3 (2.6). Not used: NXIO, NODEV, REMOTE, DQUOT (no quotas), XDEV (one
   // volume per server), BADHANDLE and NOTSUPP (the protocol layer).
@@ -186,8 +184,7 @@ module Nfs3Spec {
   predicate Outside(st: uint32) { st == 5 || st == 10008 || st == 30 }
 
   // NOSPC is allowed to the procedures that may need a block or an inode: how much
-  // is free is not part of the state. REMOVE and RMDIR rewrite a block that exists;
-  // it is not proved that they never need one, so it is allowed to them too.
+  // is free is not part of the state. REMOVE and RMDIR never need one.
   predicate Full(st: uint32) { st == 28 }
   // SERVERFAULT: the volume contradicts itself. The procedures that do not list
   // Broken are proved never to answer it on a sound volume.
@@ -215,9 +212,6 @@ module Nfs3Spec {
   predicate Seen(f: FS, i: uint64, a: Option<Fattr>)
   { a.None? || (i in f.nodes && a.x == FattrOf(i, f.nodes[i])) }
 
-  // The caller (AUTH_SYS, after squashing): user, group, supplementary groups.
-  datatype Cred = Cred(uid: uint32, gid: uint32, gids: seq<uint32>)
-
   // The attributes to set (2.6, sattr3).
   datatype SetTime = DontChange | ServerTime | ClientTime(t: Time)
   datatype Sattr = Sattr(mode: Option<uint32>, uid: Option<uint32>, gid: Option<uint32>, size: Option<uint64>, atime: SetTime, mtime: SetTime)
@@ -225,18 +219,24 @@ module Nfs3Spec {
   function OnlySize(n: uint64): Sattr { Sattr(None, None, None, Some(n), DontChange, DontChange) }
   function WithoutSize(s: Sattr): Sattr { Sattr(s.mode, s.uid, s.gid, None, s.atime, s.mtime) }
   function WithoutMode(s: Sattr): Sattr { Sattr(None, s.uid, s.gid, None, s.atime, s.mtime) }
+}
 
-  // ------------------------------------------------------------ 4. permissions
+// ---------------------------------------------------------------------------------- 2. permissions
+module NfsPerm {
+  import opened Machine
+
+  // The caller (AUTH_SYS, after squashing): user, group, supplementary groups.
+  datatype Caller = Caller(uid: uint32, gid: uint32, gids: seq<uint32>)
 
   // The rules of a Linux server (RFC 1813, 4.4, leaves them to the server), over plain
   // values: type, mode, owner, group of the file. Rights are 1 execute or search, 2 write, 4 read, or sums.
-  predicate InGroup(c: Cred, g: uint32) { c.gid == g || g in c.gids }
-  predicate IsOwner(c: Cred, uid: uint32) { c.uid == 0 || c.uid == uid }
+  predicate InGroup(c: Caller, g: uint32) { c.gid == g || g in c.gids }
+  predicate IsOwner(c: Caller, uid: uint32) { c.uid == 0 || c.uid == uid }
 
   // The rights the mode bits give. The class that fits first decides alone: an
   // owner without read permission may not read although everybody else may. Root has all
   // rights, but to execute a file that nobody may execute.
-  function Granted(c: Cred, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
+  function Granted(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
   {
     if c.uid == 0 then (if ty == 2 || mode % 2 == 1 || mode / 8 % 2 == 1 || mode / 64 % 2 == 1 then 7 else 6)
     else if c.uid == uid then mode / 64 % 8
@@ -245,24 +245,24 @@ module Nfs3Spec {
   }
   predicate Within(p: uint32, want: uint32)
   { (want % 2 == 1 ==> p % 2 == 1) && (want / 2 % 2 == 1 ==> p / 2 % 2 == 1) && (want / 4 % 2 == 1 ==> p / 4 % 2 == 1) }
-  predicate May(c: Cred, ty: uint32, mode: uint32, uid: uint32, gid: uint32, want: uint32)
+  predicate May(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, want: uint32)
   { Within(Granted(c, ty, mode, uid, gid), want) }
   // For the data of a file: its owner may always read and write. There is no OPEN in
   // NFS, so a file that lost its permission bits while it was open must go on
   // working; the client checks ACCESS when it opens (4.4).
-  predicate MayData(c: Cred, ty: uint32, mode: uint32, uid: uint32, gid: uint32, want: uint32)
+  predicate MayData(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, want: uint32)
   { c.uid == uid || May(c, ty, mode, uid, gid, want) }
   // To run a program is to READ it: execute permission is enough (4.4).
-  predicate MayFetch(c: Cred, ty: uint32, mode: uint32, uid: uint32, gid: uint32)
+  predicate MayFetch(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32)
   { MayData(c, ty, mode, uid, gid, 4) || May(c, ty, mode, uid, gid, 1) }
   // In a sticky directory an entry is taken away or replaced only by root, the
   // directory's owner, or the file's owner.
-  predicate StickyRefuses(c: Cred, dmode: uint32, duid: uint32, uid: uint32)
+  predicate StickyRefuses(c: Caller, dmode: uint32, duid: uint32, uid: uint32)
   { dmode / 512 % 2 == 1 && !IsOwner(c, duid) && !IsOwner(c, uid) }
 
   // The rights of ACCESS (3.3.4): 1 READ, 2 LOOKUP, 4 MODIFY, 8 EXTEND, 16 DELETE,
   // 32 EXECUTE. By the mode bits alone. To change a directory is to write and search it.
-  function AccessBits(c: Cred, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
+  function AccessBits(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
   {
     var p := Granted(c, ty, mode, uid, gid);
     var r: uint32, w: uint32, x: uint32 := p / 4 % 2, p / 2 % 2, p % 2;
@@ -278,14 +278,17 @@ module Nfs3Spec {
   }
   function DropSetgid(mode: uint32): uint32 { if mode / 1024 % 2 == 1 then mode - 1024 else mode }
   function AddSetgid(mode: uint32): uint32 { if mode / 1024 % 2 == 0 && mode < 4096 then mode + 1024 else mode }
+}
+
+// ----------------------------------------------------------- 3. what the procedures have in common
+module NfsCommon {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm
 
   // the same for nodes
-  predicate Can(c: Cred, n: Node, want: uint32) { May(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, want) }
-  predicate CanWriteData(c: Cred, n: Node) { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, 2) }
-  predicate CanFetch(c: Cred, n: Node) { MayFetch(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid) }
-  predicate Refuses(c: Cred, d: Node, n: Node) { StickyRefuses(c, d.attr.mode, d.attr.uid, n.attr.uid) }
-
-  // ------------------------------------------- 5. what procedures have in common
+  predicate Can(c: Caller, n: Node, want: uint32) { May(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, want) }
+  predicate CanWriteData(c: Caller, n: Node) { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, 2) }
+  predicate CanFetch(c: Caller, n: Node) { MayFetch(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid) }
+  predicate Refuses(c: Caller, d: Node, n: Node) { StickyRefuses(c, d.attr.mode, d.attr.uid, n.attr.uid) }
 
   predicate HandleErr(f: FS, h: Handle, st: uint32) { st == NFS3ERR_STALE && !Live(f, h) }
   // of the handle of a directory
@@ -319,7 +322,7 @@ module Nfs3Spec {
   // is now; atime and mtime move only as s says, but a new size sets mtime. A mode set by
   // one who is neither root nor of the file's group loses setgid; a new owner or
   // group, or a size set by another than root, ends setuid and setgid (not of directories).
-  function Applied(c: Cred, ty: uint32, a: Attr, s: Sattr, now: Time): Attr
+  function Applied(c: Caller, ty: uint32, a: Attr, s: Sattr, now: Time): Attr
   {
     var uid := if s.uid.Some? then s.uid.x else a.uid;
     var gid := if s.gid.Some? then s.gid.x else a.gid;
@@ -351,15 +354,15 @@ module Nfs3Spec {
   // owner sets the mode, gives the file to a group of theirs, and sets times to given
   // values; root sets all. Setting the owner or group to what it is, is allowed to the owner. The size
   // and "the server's time" are for all who may write.
-  predicate SetPerm(c: Cred, a: Attr, s: Sattr)
+  predicate SetPerm(c: Caller, a: Attr, s: Sattr)
   {
     (s.mode.Some? || s.atime.ClientTime? || s.mtime.ClientTime? ==> IsOwner(c, a.uid)) &&
     (s.uid.Some? && c.uid != 0 ==> c.uid == a.uid && s.uid.x == a.uid) &&
     (s.gid.Some? && c.uid != 0 ==> c.uid == a.uid && (s.gid.x == a.gid || InGroup(c, s.gid.x)))
   }
-  predicate SetAcces(c: Cred, ty: uint32, a: Attr, s: Sattr)
+  predicate SetAcces(c: Caller, ty: uint32, a: Attr, s: Sattr)
   { s.size.Some? || s.atime.ServerTime? || s.mtime.ServerTime? ==> MayData(c, ty, a.mode, a.uid, a.gid, 2) }
-  predicate SetErr(c: Cred, ty: uint32, a: Attr, s: Sattr, st: uint32)
+  predicate SetErr(c: Caller, ty: uint32, a: Attr, s: Sattr, st: uint32)
   { (st == NFS3ERR_PERM && !SetPerm(c, a, s)) || (st == NFS3ERR_ACCES && !SetAcces(c, ty, a, s)) }
 
   // bytes of a file: cut or extended with zeros; overwritten from off on, where
@@ -372,13 +375,16 @@ module Nfs3Spec {
   { Resized(d, if off + |s| > |d| then off else |d|)[..off] + s + (if off + |s| < |d| then d[off + |s| ..] else []) }
 
   // a file with s set
-  function SetNode(c: Cred, n: Node, s: Sattr, now: Time): Node
+  function SetNode(c: Caller, n: Node, s: Sattr, now: Time): Node
     requires s.size.Some? ==> n.body.File?
   {
     Node(Applied(c, Type(n), n.attr, s, now), if s.size.Some? then File(Resized(n.body.data, s.size.x as int), n.body.verf) else n.body)
   }
+}
 
-  // ------------------------------------------------------------- 6. procedures
+// --------------------------------------------------------------- 4. NULL, GETATTR, SETATTR, ACCESS
+module NfsAttrs {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
 
   // 3.3.0 NULL: does nothing.
   predicate NullOk(pre: FS, post: FS) { post == pre }
@@ -389,14 +395,14 @@ module Nfs3Spec {
 
   // 3.3.2 SETATTR. guard: the ctime that the caller believes the file has. The size
   // is of regular files only. Setting nothing changes nothing, not even ctime.
-  predicate SetattrOk(pre: FS, post: FS, c: Cred, h: Handle, s: Sattr, guard: Option<Time>, now: Time, w: Wcc)
+  predicate SetattrOk(pre: FS, post: FS, c: Caller, h: Handle, s: Sattr, guard: Option<Time>, now: Time, w: Wcc)
   {
     Live(pre, h) && var n := pre.nodes[h.ino];
     (guard.Some? ==> guard.x == n.attr.ctime) && (s.size.Some? ==> n.body.File?) && ArgsOk(s) &&
     SetPerm(c, n.attr, s) && SetAcces(c, Type(n), n.attr, s) &&
     post == (if s == NoSattr() then pre else Put(pre, h.ino, SetNode(c, n, s, now))) && WccOk(pre, post, h.ino, w)
   }
-  predicate SetattrErr(pre: FS, c: Cred, h: Handle, s: Sattr, guard: Option<Time>, st: uint32)
+  predicate SetattrErr(pre: FS, c: Caller, h: Handle, s: Sattr, guard: Option<Time>, st: uint32)
   {
     HandleErr(pre, h, st) ||
     (Live(pre, h) && var n := pre.nodes[h.ino];
@@ -406,31 +412,18 @@ module Nfs3Spec {
       (st == SHRINKFIRST && s.size.Some? && n.body.File? && s.size.x as int > |n.body.data|))
   }
 
-  // 3.3.3 LOOKUP. Needs search permission. "." is the directory itself, ".." its
-  // parent, and the root's parent is the root. h, a: the file found; da: the directory.
-  predicate LookupOk(f: FS, c: Cred, dh: Handle, name: Name, h: Handle, a: Fattr, da: Fattr)
-  {
-    LiveDir(f, dh) && var d := f.nodes[dh.ino];
-    Legal(name) && Can(c, d, 1) && da == FattrOf(dh.ino, d) &&
-    (if name == [46] then h.ino == dh.ino else if name == [46, 46] then h.ino == d.body.parent
-     else name in d.body.names && h.ino == d.body.names[name]) &&
-    Live(f, h) && a == FattrOf(h.ino, f.nodes[h.ino])
-  }
-  predicate LookupErr(f: FS, c: Cred, dh: Handle, name: Name, st: uint32)
-  {
-    DirErr(f, dh, st) || NameErr(name, st) ||
-    (LiveDir(f, dh) && var d := f.nodes[dh.ino];
-      (st == NFS3ERR_ACCES && !Can(c, d, 1)) ||
-      (st == NFS3ERR_NOENT && name !in d.body.names && !Dots(name)))
-  }
-
   // 3.3.4 ACCESS. bits: all the caller has; the reply has those that were asked for.
-  predicate AccessOk(f: FS, c: Cred, h: Handle, bits: uint32, a: Fattr)
+  predicate AccessOk(f: FS, c: Caller, h: Handle, bits: uint32, a: Fattr)
   {
     Live(f, h) && var n := f.nodes[h.ino];
     bits == AccessBits(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid) && a == FattrOf(h.ino, n)
   }
   predicate AccessErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+}
+
+// ------------------------------------------------------------------------ 5. READLINK, READ, WRITE
+module NfsData {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
 
   // 3.3.5 READLINK. Needs no permission, as everywhere.
   predicate ReadlinkOk(f: FS, h: Handle, target: seq<byte>, a: Fattr)
@@ -444,7 +437,7 @@ module Nfs3Spec {
   // 3.3.6 READ: the bytes from off on, count of them or up to the end. eof: there
   // are none behind them. (The protocol layer has cut count to rtmax.) Reading
   // changes nothing: atime stays, as on a file system mounted with noatime.
-  predicate ReadOk(f: FS, c: Cred, h: Handle, off: uint64, count: uint64, data: seq<byte>, eof: bool, a: Fattr)
+  predicate ReadOk(f: FS, c: Caller, h: Handle, off: uint64, count: uint64, data: seq<byte>, eof: bool, a: Fattr)
   {
     Live(f, h) && var n := f.nodes[h.ino];
     n.body.File? && CanFetch(c, n) && a == FattrOf(h.ino, n) &&
@@ -452,7 +445,7 @@ module Nfs3Spec {
     data == (if off as int >= |d| then [] else d[off as int .. if end < |d| then end else |d|]) &&
     (eof <==> end >= |d|)
   }
-  predicate ReadErr(f: FS, c: Cred, h: Handle, st: uint32)
+  predicate ReadErr(f: FS, c: Caller, h: Handle, st: uint32)
   {
     HandleErr(f, h, st) ||
     (Live(f, h) && var n := f.nodes[h.ino]; (st == NFS3ERR_INVAL && !n.body.File?) || (st == NFS3ERR_ACCES && !CanFetch(c, n)))
@@ -461,20 +454,20 @@ module Nfs3Spec {
   // 3.3.7 WRITE: all of data, at off. mtime and ctime are now; another than root ends
   // setuid and setgid. No bytes: no change. (The protocol layer may store fewer bytes than it
   // was given, by calling this with a prefix, and says so.) How stable the data then is: see COMMIT.
-  predicate WriteOk(pre: FS, post: FS, c: Cred, h: Handle, off: uint64, data: seq<byte>, now: Time, w: Wcc)
+  predicate WriteOk(pre: FS, post: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, now: Time, w: Wcc)
   {
     Live(pre, h) && var n := pre.nodes[h.ino];
     n.body.File? && CanWriteData(c, n) && off as int + |data| <= FILEMAX &&
     post == (if data == [] then pre else Put(pre, h.ino, Written(c, n, off as int, data, now))) && WccOk(pre, post, h.ino, w)
   }
-  function Written(c: Cred, n: Node, off: int, data: seq<byte>, now: Time): Node
+  function Written(c: Caller, n: Node, off: int, data: seq<byte>, now: Time): Node
     requires n.body.File? && 0 <= off
   {
     var a := n.attr;
     Node(Attr(if c.uid != 0 then KillPriv(a.mode) else a.mode, a.nlink, a.uid, a.gid, a.atime, now, now),
       File(WriteAt(n.body.data, off, data), n.body.verf))
   }
-  predicate WriteErr(pre: FS, c: Cred, h: Handle, off: uint64, data: seq<byte>, st: uint32)
+  predicate WriteErr(pre: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, st: uint32)
   {
     HandleErr(pre, h, st) ||
     (Live(pre, h) && var n := pre.nodes[h.ino];
@@ -483,24 +476,98 @@ module Nfs3Spec {
       (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)) ||
       (n.body.File? && data != [] && (Full(st) || (st == SHRINKFIRST && off as int + |data| > |n.body.data|))))
   }
+}
 
-  // ---- making files ----
+// ----------------------------------------------------------------- 6. LOOKUP, READDIR, READDIRPLUS
+module NfsList {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
+
+  // 3.3.3 LOOKUP. Needs search permission. "." is the directory itself, ".." its
+  // parent, and the root's parent is the root. h, a: the file found; da: the directory.
+  predicate LookupOk(f: FS, c: Caller, dh: Handle, name: Name, h: Handle, a: Fattr, da: Fattr)
+  {
+    LiveDir(f, dh) && var d := f.nodes[dh.ino];
+    Legal(name) && Can(c, d, 1) && da == FattrOf(dh.ino, d) &&
+    (if name == [46] then h.ino == dh.ino else if name == [46, 46] then h.ino == d.body.parent
+     else name in d.body.names && h.ino == d.body.names[name]) &&
+    Live(f, h) && a == FattrOf(h.ino, f.nodes[h.ino])
+  }
+  predicate LookupErr(f: FS, c: Caller, dh: Handle, name: Name, st: uint32)
+  {
+    DirErr(f, dh, st) || NameErr(name, st) ||
+    (LiveDir(f, dh) && var d := f.nodes[dh.ino];
+      (st == NFS3ERR_ACCES && !Can(c, d, 1)) ||
+      (st == NFS3ERR_NOENT && name !in d.body.names && !Dots(name)))
+  }
+
+
+  // A listing of directory i: "." has the cookie 1, ".." the cookie 2, an entry its place.
+  datatype Item = Item(ino: uint64, name: Name, cookie: int)
+  predicate Listed(i: uint64, b: Body, e: Item)
+    requires b.Dir?
+  {
+    e == Item(i, [46], 1) || e == Item(b.parent, [46, 46], 2) ||
+    (e.name in b.names && e.name in b.cookies && e.ino == b.names[e.name] && e.cookie == b.cookies[e.name])
+  }
+  // A page: some entries after the cookie, in the order of their cookies (so none
+  // comes twice), and none is skipped between the cookie and the page's end. With
+  // Stay (section 3) this makes scans exact: of the pages of a scan, each starting
+  // at the last cookie of the one before, exactly one has an entry that exists throughout,
+  // whatever is made, removed, and renamed meanwhile, and across restarts
+  // of the server, since cookies are part of the volume (scan.dfy proves it).
+  predicate Page(i: uint64, b: Body, cookie: int, items: seq<Item>, eof: bool)
+    requires b.Dir?
+  {
+    (forall k: int {:trigger items[k]} | 0 <= k < |items| :: Listed(i, b, items[k]) && cookie < items[k].cookie) &&
+    (forall j: int, k: int {:trigger items[j], items[k]} | 0 <= j < k < |items| :: items[j].cookie < items[k].cookie) &&
+    (forall e: Item {:trigger Listed(i, b, e)} | Listed(i, b, e) && cookie < e.cookie && (eof || (items != [] && e.cookie <= items[|items| - 1].cookie)) :: e in items)
+  }
+
+  // 3.3.16 READDIR. Needs read permission. Any cookie may be resumed at any time, so
+  // the cookie verifier is always 0, and another one cannot be ours. A page has an entry, or
+  // eof: a scan comes to an end. Not one fits within the bytes asked for: TOOSMALL. That a
+  // page keeps to the limit is counted by internal/extern/ddir as it grows.
+  predicate ReaddirOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, items: seq<Item>, eof: bool, a: Fattr)
+  {
+    LiveDir(f, dh) && var d := f.nodes[dh.ino];
+    Can(c, d, 4) && (cookie == 0 || verf == 0) && Page(dh.ino, d.body, cookie as int, items, eof) && (eof || items != []) && a == FattrOf(dh.ino, d)
+  }
+  predicate ReaddirErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, st: uint32)
+  {
+    DirErr(f, dh, st) || (st == NFS3ERR_BAD_COOKIE && cookie != 0 && verf != 0) || (st == NFS3ERR_TOOSMALL && LiveDir(f, dh)) ||
+    (st == NFS3ERR_ACCES && LiveDir(f, dh) && !Can(c, f.nodes[dh.ino], 4))
+  }
+
+  // 3.3.17 READDIRPLUS: READDIR with the handle and the attributes of every entry,
+  // all of the same instant.
+  predicate ReaddirplusOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, items: seq<Item>, hs: seq<Handle>, attrs: seq<Fattr>, eof: bool, a: Fattr)
+  {
+    ReaddirOk(f, c, dh, cookie, verf, items, eof, a) && |hs| == |items| && |attrs| == |items| &&
+    forall k: int {:trigger items[k]} | 0 <= k < |items| ::
+      hs[k].ino == items[k].ino && Live(f, hs[k]) && attrs[k] == FattrOf(hs[k].ino, f.nodes[hs[k].ino])
+  }
+  predicate ReaddirplusErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, st: uint32) { ReaddirErr(f, c, dh, cookie, verf, st) }
+}
+
+// ---------------------------------------------------------- 7. CREATE, MKDIR, SYMLINK, MKNOD, LINK
+module NfsMake {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
 
   // The attributes of a new file of type ty in directory d (3.3.8 to 3.3.11). It
   // belongs to the caller; its group is the caller's, or the directory's if that is setgid. mode: unless
   // s has one. All three times are now, unless s has them.
-  function FirstAttr(c: Cred, d: Node, ty: uint32, mode: uint32, now: Time): Attr
+  function FirstAttr(c: Caller, d: Node, ty: uint32, mode: uint32, now: Time): Attr
   { Attr(mode, if ty == 2 then 2 else 1, c.uid, if d.attr.mode / 1024 % 2 == 1 then d.attr.gid else c.gid, now, now, now) }
-  function NewAttr(c: Cred, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time): Attr
+  function NewAttr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time): Attr
   {
     var a := Applied(c, ty, FirstAttr(c, d, ty, mode, now), s, now);
     // a directory made in a setgid directory is one itself
     if ty == 2 && d.attr.mode / 1024 % 2 == 1 then Attr(AddSetgid(a.mode), a.nlink, a.uid, a.gid, a.atime, a.mtime, a.ctime) else a
   }
   // c may have a new file with the attributes s
-  predicate NewPerm(c: Cred, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time)
+  predicate NewPerm(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time)
   { var a := FirstAttr(c, d, ty, mode, now); SetPerm(c, a, s) && SetAcces(c, ty, a, s) }
-  predicate NewErr(c: Cred, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time, st: uint32)
+  predicate NewErr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time, st: uint32)
   { SetErr(c, ty, FirstAttr(c, d, ty, mode, now), s, st) }
 
   // The directory di gets the entry name for the new node n with the inode number
@@ -516,12 +583,12 @@ module Nfs3Spec {
     na == FattrOf(ino, n) && WccOk(pre, post, di, w)
   }
   // the directory, the name, and the right to enter it
-  predicate MayMake(f: FS, c: Cred, dh: Handle, name: Name)
+  predicate MayMake(f: FS, c: Caller, dh: Handle, name: Name)
   {
     LiveDir(f, dh) && Proper(name) && var d := f.nodes[dh.ino];
     Can(c, d, 3) && name !in d.body.names
   }
-  predicate MakeErr(f: FS, c: Cred, dh: Handle, name: Name, st: uint32)
+  predicate MakeErr(f: FS, c: Caller, dh: Handle, name: Name, st: uint32)
   {
     DirErr(f, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) ||
     (LiveDir(f, dh) && var d := f.nodes[dh.ino];
@@ -532,7 +599,7 @@ module Nfs3Spec {
   // attributes but remembers verf: a call that comes twice finds the file it made and succeeds. (0 is
   // no verifier: it never matches.) UNCHECKED of a regular file that exists sets its
   // size if s has one, as SETATTR would, and nothing else. ino, na: the file.
-  predicate CreateOk(pre: FS, post: FS, c: Cred, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, ino: uint64, na: Fattr, w: Wcc)
+  predicate CreateOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, ino: uint64, na: Fattr, w: Wcc)
   {
     LiveDir(pre, dh) && Proper(name) && how <= 2 && ArgsOk(s) && var d := pre.nodes[dh.ino];
     Can(c, d, 1) &&
@@ -542,12 +609,12 @@ module Nfs3Spec {
   }
   function CreateMode(how: uint32): uint32 { if how == 2 then 0 else 420 }   // 0644
   function CreateAttr(how: uint32, s: Sattr): Sattr { if how == 2 then NoSattr() else s }
-  function NewFile(c: Cred, d: Node, how: uint32, s: Sattr, verf: uint64, now: Time): Node
+  function NewFile(c: Caller, d: Node, how: uint32, s: Sattr, verf: uint64, now: Time): Node
   {
     var t := CreateAttr(how, s);
     Node(NewAttr(c, d, 1, CreateMode(how), t, now), File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == 2 then verf else 0))
   }
-  predicate Reopened(pre: FS, post: FS, c: Cred, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, ino: uint64, na: Fattr, w: Wcc)
+  predicate Reopened(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, ino: uint64, na: Fattr, w: Wcc)
     requires IsDir(pre, di) && name in pre.nodes[di].body.names
   {
     ino == pre.nodes[di].body.names[name] && IsFile(pre, ino) && how != 1 && var n := pre.nodes[ino];
@@ -556,7 +623,7 @@ module Nfs3Spec {
      else CanWriteData(c, n) && post == Put(pre, ino, SetNode(c, n, OnlySize(s.size.x), now))) &&
     ino in post.nodes && na == FattrOf(ino, post.nodes[ino]) && WccOk(pre, post, di, w)
   }
-  predicate CreateErr(pre: FS, c: Cred, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, st: uint32)
+  predicate CreateErr(pre: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, st: uint32)
   {
     DirErr(pre, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) || (st == NFS3ERR_INVAL && how > 2) || ArgErr(s, st) ||
     (LiveDir(pre, dh) && var d := pre.nodes[dh.ino];
@@ -564,7 +631,7 @@ module Nfs3Spec {
       if name in d.body.names then ReopenErr(pre, c, d, name, how, s, verf, st)
       else (st == NFS3ERR_ACCES && !Can(c, d, 3)) || NewErr(c, d, 1, CreateMode(how), CreateAttr(how, s), now, st) || Full(st))
   }
-  predicate ReopenErr(pre: FS, c: Cred, d: Node, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
+  predicate ReopenErr(pre: FS, c: Caller, d: Node, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
     requires d.body.Dir? && name in d.body.names
   {
     var ino := d.body.names[name];
@@ -575,7 +642,7 @@ module Nfs3Spec {
   }
 
   // 3.3.9 MKDIR. Mode 0755 if s has none; a size in s is ignored.
-  predicate MkdirOk(pre: FS, post: FS, c: Cred, dh: Handle, name: Name, s: Sattr, now: Time, ino: uint64, na: Fattr, w: Wcc)
+  predicate MkdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, ino: uint64, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(s);
     ArgsOk(t) && NewPerm(c, d, 2, 493, t, now) && d.attr.nlink < LINKMAX &&
@@ -583,7 +650,7 @@ module Nfs3Spec {
     b.names == map[] && b.parent == dh.ino &&
     Made(pre, post, dh.ino, name, ino, Node(NewAttr(c, d, 2, 493, t, now), b), now, na, w)
   }
-  predicate MkdirErr(pre: FS, c: Cred, dh: Handle, name: Name, s: Sattr, now: Time, st: uint32)
+  predicate MkdirErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, st: uint32)
   {
     MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(s), st) ||
     (LiveDir(pre, dh) && var d := pre.nodes[dh.ino];
@@ -591,13 +658,13 @@ module Nfs3Spec {
   }
 
   // 3.3.10 SYMLINK. The mode is 0777, whatever s says; a size in s is ignored.
-  predicate SymlinkOk(pre: FS, post: FS, c: Cred, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, ino: uint64, na: Fattr, w: Wcc)
+  predicate SymlinkOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, ino: uint64, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutMode(s);
     0 < |target| <= TARGETMAX && ArgsOk(t) && NewPerm(c, d, 5, 511, t, now) &&
     Made(pre, post, dh.ino, name, ino, Node(NewAttr(c, d, 5, 511, t, now), Symlink(target)), now, na, w)
   }
-  predicate SymlinkErr(pre: FS, c: Cred, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, st: uint32)
+  predicate SymlinkErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, st: uint32)
   {
     MakeErr(pre, c, dh, name, st) || ArgErr(WithoutMode(s), st) ||
     (st == NFS3ERR_INVAL && target == []) || (st == NFS3ERR_NAMETOOLONG && |target| > TARGETMAX) ||
@@ -607,21 +674,39 @@ module Nfs3Spec {
   // 3.3.11 MKNOD. Devices are root's; sockets and FIFOs anybody's. Mode 0644 if s
   // has none; a size in s is ignored.
   predicate Device(kind: uint32) { kind == NF3BLK || kind == NF3CHR }
-  predicate MknodOk(pre: FS, post: FS, c: Cred, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, ino: uint64, na: Fattr, w: Wcc)
+  predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, ino: uint64, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(s);
     (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) && (Device(kind) ==> c.uid == 0) && ArgsOk(t) && NewPerm(c, d, kind, 420, t, now) &&
     Made(pre, post, dh.ino, name, ino, Node(NewAttr(c, d, kind, 420, t, now),
       if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0)), now, na, w)
   }
-  predicate MknodErr(pre: FS, c: Cred, dh: Handle, name: Name, kind: uint32, s: Sattr, now: Time, st: uint32)
+  predicate MknodErr(pre: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, now: Time, st: uint32)
   {
     MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(s), st) ||
     (st == NFS3ERR_BADTYPE && !Device(kind) && kind != NF3SOCK && kind != NF3FIFO) || (st == NFS3ERR_PERM && Device(kind) && c.uid != 0) ||
     (LiveDir(pre, dh) && NewErr(c, pre.nodes[dh.ino], kind, 420, WithoutSize(s), now, st))
   }
 
-  // ---- removing files ----
+  // 3.3.15 LINK: one more name for a file that is not a directory. Its ctime is now. a: the file.
+  predicate LinkOk(pre: FS, post: FS, c: Caller, h: Handle, dh: Handle, name: Name, now: Time, a: Fattr, w: Wcc)
+  {
+    Live(pre, h) && MayMake(pre, c, dh, name) && var n, d := pre.nodes[h.ino], pre.nodes[dh.ino];
+    !n.body.Dir? && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) && var m := Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body);
+    post.gens == pre.gens && post.nodes == pre.nodes[h.ino := m][dh.ino := post.nodes[dh.ino]] &&
+    DirStep(d, post.nodes[dh.ino], d.body.names[name := h.ino], d.attr.nlink as int, now) &&
+    a == FattrOf(h.ino, m) && WccOk(pre, post, dh.ino, w)
+  }
+  predicate LinkErr(pre: FS, c: Caller, h: Handle, dh: Handle, name: Name, st: uint32)
+  {
+    HandleErr(pre, h, st) || MakeErr(pre, c, dh, name, st) ||
+    (Live(pre, h) && var n := pre.nodes[h.ino]; (st == NFS3ERR_INVAL && n.body.Dir?) || (st == NFS3ERR_MLINK && n.attr.nlink >= LINKMAX))
+  }
+}
+
+// -------------------------------------------------------------------------------- 8. REMOVE, RMDIR
+module NfsUnlink {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
 
   // File i loses a name: the last one, and it is gone; else one link less, and ctime
   // is now. A directory has one name. (The handles of a file that is gone are stale at
@@ -634,7 +719,7 @@ module Nfs3Spec {
     else nodes[i := Node(SetNlinkCtime(n.attr, n.attr.nlink - 1, now), n.body)]
   }
   // what REMOVE and RMDIR have in common: the entry is there and c may take it away
-  predicate MayUnlink(f: FS, c: Cred, dh: Handle, name: Name)
+  predicate MayUnlink(f: FS, c: Caller, dh: Handle, name: Name)
   {
     LiveDir(f, dh) && Proper(name) && var d := f.nodes[dh.ino];
     Can(c, d, 3) && name in d.body.names && d.body.names[name] in f.nodes && !Refuses(c, d, f.nodes[d.body.names[name]])
@@ -648,11 +733,11 @@ module Nfs3Spec {
     DirStep(d, post.nodes[di], Del(d.body.names, name), d.attr.nlink as int - (if pre.nodes[i].body.Dir? then 1 else 0), now) &&
     WccOk(pre, post, di, w)
   }
-  predicate UnlinkErr(f: FS, c: Cred, dh: Handle, name: Name, st: uint32)
+  predicate UnlinkErr(f: FS, c: Caller, dh: Handle, name: Name, st: uint32)
   {
     DirErr(f, dh, st) || NameErr(name, st) ||
     (LiveDir(f, dh) && var d := f.nodes[dh.ino];
-      (st == NFS3ERR_ACCES && !Can(c, d, 3)) || (st == NFS3ERR_NOENT && name !in d.body.names) || Full(st) || Broken(st) ||
+      (st == NFS3ERR_ACCES && !Can(c, d, 3)) || (st == NFS3ERR_NOENT && name !in d.body.names) || Broken(st) ||
       (st == NFS3ERR_ACCES && name in d.body.names && d.body.names[name] in f.nodes && Refuses(c, d, f.nodes[d.body.names[name]])))
   }
   // the file that a name of directory dh means, if that has the property
@@ -664,28 +749,31 @@ module Nfs3Spec {
   predicate EmptyDir(f: FS, i: uint64) { IsDir(f, i) && f.nodes[i].body.names == map[] }
 
   // 3.3.12 REMOVE: of anything but a directory.
-  predicate RemoveOk(pre: FS, post: FS, c: Cred, dh: Handle, name: Name, now: Time, w: Wcc)
+  predicate RemoveOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, now: Time, w: Wcc)
   { MayUnlink(pre, c, dh, name) && Meant(pre, dh, name, false) && Unlinked(pre, post, dh.ino, name, now, w) }
-  predicate RemoveErr(pre: FS, c: Cred, dh: Handle, name: Name, st: uint32)
+  predicate RemoveErr(pre: FS, c: Caller, dh: Handle, name: Name, st: uint32)
   {
     UnlinkErr(pre, c, dh, name, st) || (st == NFS3ERR_INVAL && Dots(name)) ||
     (st == NFS3ERR_ISDIR && Meant(pre, dh, name, true))
   }
 
   // 3.3.13 RMDIR: of an empty directory. (The RFC wants INVAL for "." and EXIST for "..".)
-  predicate RmdirOk(pre: FS, post: FS, c: Cred, dh: Handle, name: Name, now: Time, w: Wcc)
+  predicate RmdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, now: Time, w: Wcc)
   {
     MayUnlink(pre, c, dh, name) && Meant(pre, dh, name, true) && EmptyDir(pre, pre.nodes[dh.ino].body.names[name]) &&
     Unlinked(pre, post, dh.ino, name, now, w)
   }
-  predicate RmdirErr(pre: FS, c: Cred, dh: Handle, name: Name, st: uint32)
+  predicate RmdirErr(pre: FS, c: Caller, dh: Handle, name: Name, st: uint32)
   {
     UnlinkErr(pre, c, dh, name, st) || (st == NFS3ERR_INVAL && name == [46]) || (st == NFS3ERR_EXIST && name == [46, 46]) ||
     (st == NFS3ERR_NOTDIR && Meant(pre, dh, name, false)) ||
     (st == NFS3ERR_NOTEMPTY && Meant(pre, dh, name, true) && !EmptyDir(pre, pre.nodes[dh.ino].body.names[name]))
   }
+}
 
-  // ---- renaming and linking ----
+// --------------------------------------------------------------------------------------- 9. RENAME
+module NfsRename {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsUnlink
 
   // the k-th directory above x; above the root is the root
   function Up(f: FS, x: uint64, k: nat): uint64
@@ -699,14 +787,14 @@ module Nfs3Spec {
   // Else the file moves, over what had the name tname. The RFC suggests EXIST when that is of the wrong
   // kind or a directory with entries; this server gives the more telling ISDIR,
   // NOTDIR, and NOTEMPTY, which the RFC lists for RENAME too, as Linux does.
-  predicate RenameOk(pre: FS, post: FS, c: Cred, fh: Handle, fname: Name, th: Handle, tname: Name, now: Time, fw: Wcc, tw: Wcc)
+  predicate RenameOk(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, now: Time, fw: Wcc, tw: Wcc)
   {
     MayRename(pre, c, fh, fname, th, tname) && WccOk(pre, post, fh.ino, fw) && WccOk(pre, post, th.ino, tw) &&
     if SameFile(pre, fh, fname, th, tname) then post == pre
     else MayMove(pre, c, fh.ino, fname, th.ino, tname) && Moved(pre, post, fh.ino, fname, th.ino, tname, now)
   }
   // both directories may be changed, and there is something to rename
-  predicate MayRename(f: FS, c: Cred, fh: Handle, fname: Name, th: Handle, tname: Name)
+  predicate MayRename(f: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name)
   {
     LiveDir(f, fh) && LiveDir(f, th) && Proper(fname) && Proper(tname) &&
     Can(c, f.nodes[fh.ino], 3) && Can(c, f.nodes[th.ino], 3) && fname in f.nodes[fh.ino].body.names
@@ -718,19 +806,19 @@ module Nfs3Spec {
   }
   // The entry may be taken from fd. A directory does not move into itself or below;
   // to move to another parent it must be writable, for its ".." changes.
-  predicate MayLeave(f: FS, c: Cred, fd: uint64, fname: Name, td: uint64)
+  predicate MayLeave(f: FS, c: Caller, fd: uint64, fname: Name, td: uint64)
   {
     IsDir(f, fd) && fname in f.nodes[fd].body.names && var i := f.nodes[fd].body.names[fname];
     i in f.nodes && !Refuses(c, f.nodes[fd], f.nodes[i]) &&
     (f.nodes[i].body.Dir? ==> !Below(f, td, i) && (fd != td ==> Can(c, f.nodes[i], 2)))
   }
   // what is there under tname, if anything, may be replaced
-  predicate MayReplace(f: FS, c: Cred, td: uint64, tname: Name, dir: bool)
+  predicate MayReplace(f: FS, c: Caller, td: uint64, tname: Name, dir: bool)
   {
     IsDir(f, td) && (tname in f.nodes[td].body.names ==> var i := f.nodes[td].body.names[tname];
       i in f.nodes && !Refuses(c, f.nodes[td], f.nodes[i]) && (f.nodes[i].body.Dir? <==> dir) && (dir ==> EmptyDir(f, i)))
   }
-  predicate MayMove(f: FS, c: Cred, fd: uint64, fname: Name, td: uint64, tname: Name)
+  predicate MayMove(f: FS, c: Caller, fd: uint64, fname: Name, td: uint64, tname: Name)
   {
     MayLeave(f, c, fd, fname, td) && var dir := f.nodes[f.nodes[fd].body.names[fname]].body.Dir?;
     MayReplace(f, c, td, tname, dir) && (dir && fd != td ==> NewLinks(f, td, tname) < LINKMAX as int)
@@ -760,7 +848,7 @@ module Nfs3Spec {
   function MovedNode(n: Node, td: uint64, now: Time): Node
   { Node(SetNlinkCtime(n.attr, n.attr.nlink, now), if n.body.Dir? then Dir(n.body.names, n.body.cookies, td, n.body.bytes) else n.body) }
 
-  predicate RenameErr(f: FS, c: Cred, fh: Handle, fname: Name, th: Handle, tname: Name, st: uint32)
+  predicate RenameErr(f: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, st: uint32)
   {
     DirErr(f, fh, st) || DirErr(f, th, st) || NameErr(fname, st) || NameErr(tname, st) ||
     (st == NFS3ERR_INVAL && (Dots(fname) || Dots(tname))) ||
@@ -769,7 +857,7 @@ module Nfs3Spec {
        (st == NFS3ERR_NOENT && fname !in f.nodes[fh.ino].body.names) ||
        (!SameFile(f, fh, fname, th, tname) && MoveErr(f, c, fh.ino, fname, th.ino, tname, st))))
   }
-  predicate MoveErr(f: FS, c: Cred, fd: uint64, fname: Name, td: uint64, tname: Name, st: uint32)
+  predicate MoveErr(f: FS, c: Caller, fd: uint64, fname: Name, td: uint64, tname: Name, st: uint32)
     requires IsDir(f, fd) && IsDir(f, td)
   {
     fname in f.nodes[fd].body.names && f.nodes[fd].body.names[fname] in f.nodes &&
@@ -781,7 +869,7 @@ module Nfs3Spec {
     (st == NFS3ERR_MLINK && dir && fd != td && NewLinks(f, td, tname) >= LINKMAX as int) ||
     (tname in f.nodes[td].body.names && f.nodes[td].body.names[tname] in f.nodes && ReplaceErr(f, c, td, f.nodes[td].body.names[tname], dir, st))
   }
-  predicate ReplaceErr(f: FS, c: Cred, td: uint64, dst: uint64, dir: bool, st: uint32)
+  predicate ReplaceErr(f: FS, c: Caller, td: uint64, dst: uint64, dir: bool, st: uint32)
     requires td in f.nodes && dst in f.nodes
   {
     var n := f.nodes[dst];
@@ -789,70 +877,11 @@ module Nfs3Spec {
     (st == NFS3ERR_NOTDIR && dir && !n.body.Dir?) || (st == NFS3ERR_ISDIR && !dir && n.body.Dir?) ||
     (st == NFS3ERR_NOTEMPTY && dir && n.body.Dir? && !EmptyDir(f, dst))
   }
+}
 
-  // 3.3.15 LINK: one more name for a file that is not a directory. Its ctime is now. a: the file.
-  predicate LinkOk(pre: FS, post: FS, c: Cred, h: Handle, dh: Handle, name: Name, now: Time, a: Fattr, w: Wcc)
-  {
-    Live(pre, h) && MayMake(pre, c, dh, name) && var n, d := pre.nodes[h.ino], pre.nodes[dh.ino];
-    !n.body.Dir? && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) && var m := Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body);
-    post.gens == pre.gens && post.nodes == pre.nodes[h.ino := m][dh.ino := post.nodes[dh.ino]] &&
-    DirStep(d, post.nodes[dh.ino], d.body.names[name := h.ino], d.attr.nlink as int, now) &&
-    a == FattrOf(h.ino, m) && WccOk(pre, post, dh.ino, w)
-  }
-  predicate LinkErr(pre: FS, c: Cred, h: Handle, dh: Handle, name: Name, st: uint32)
-  {
-    HandleErr(pre, h, st) || MakeErr(pre, c, dh, name, st) ||
-    (Live(pre, h) && var n := pre.nodes[h.ino]; (st == NFS3ERR_INVAL && n.body.Dir?) || (st == NFS3ERR_MLINK && n.attr.nlink >= LINKMAX))
-  }
-
-  // ---- listing directories ----
-
-  // A listing of directory i: "." has the cookie 1, ".." the cookie 2, an entry its place.
-  datatype Item = Item(ino: uint64, name: Name, cookie: int)
-  predicate Listed(i: uint64, b: Body, e: Item)
-    requires b.Dir?
-  {
-    e == Item(i, [46], 1) || e == Item(b.parent, [46, 46], 2) ||
-    (e.name in b.names && e.name in b.cookies && e.ino == b.names[e.name] && e.cookie == b.cookies[e.name])
-  }
-  // A page: some entries after the cookie, in the order of their cookies (so none
-  // comes twice), and none is skipped between the cookie and the page's end. With
-  // Stay (section 5) this makes scans exact: of the pages of a scan, each starting
-  // at the last cookie of the one before, exactly one has an entry that exists throughout,
-  // whatever is made, removed, and renamed meanwhile, and across restarts
-  // of the server, since cookies are part of the volume (scan.dfy proves it).
-  predicate Page(i: uint64, b: Body, cookie: int, items: seq<Item>, eof: bool)
-    requires b.Dir?
-  {
-    (forall k: int {:trigger items[k]} | 0 <= k < |items| :: Listed(i, b, items[k]) && cookie < items[k].cookie) &&
-    (forall j: int, k: int {:trigger items[j], items[k]} | 0 <= j < k < |items| :: items[j].cookie < items[k].cookie) &&
-    (forall e: Item {:trigger Listed(i, b, e)} | Listed(i, b, e) && cookie < e.cookie && (eof || (items != [] && e.cookie <= items[|items| - 1].cookie)) :: e in items)
-  }
-
-  // 3.3.16 READDIR. Needs read permission. Any cookie may be resumed at any time, so
-  // the cookie verifier is always 0, and another one cannot be ours. A page has an entry, or
-  // eof: a scan comes to an end. Not one fits within the bytes asked for: TOOSMALL. That a
-  // page keeps to the limit is counted by internal/extern/ddir as it grows.
-  predicate ReaddirOk(f: FS, c: Cred, dh: Handle, cookie: uint64, verf: uint64, items: seq<Item>, eof: bool, a: Fattr)
-  {
-    LiveDir(f, dh) && var d := f.nodes[dh.ino];
-    Can(c, d, 4) && (cookie == 0 || verf == 0) && Page(dh.ino, d.body, cookie as int, items, eof) && (eof || items != []) && a == FattrOf(dh.ino, d)
-  }
-  predicate ReaddirErr(f: FS, c: Cred, dh: Handle, cookie: uint64, verf: uint64, st: uint32)
-  {
-    DirErr(f, dh, st) || (st == NFS3ERR_BAD_COOKIE && cookie != 0 && verf != 0) || (st == NFS3ERR_TOOSMALL && LiveDir(f, dh)) ||
-    (st == NFS3ERR_ACCES && LiveDir(f, dh) && !Can(c, f.nodes[dh.ino], 4))
-  }
-
-  // 3.3.17 READDIRPLUS: READDIR with the handle and the attributes of every entry,
-  // all of the same instant.
-  predicate ReaddirplusOk(f: FS, c: Cred, dh: Handle, cookie: uint64, verf: uint64, items: seq<Item>, hs: seq<Handle>, attrs: seq<Fattr>, eof: bool, a: Fattr)
-  {
-    ReaddirOk(f, c, dh, cookie, verf, items, eof, a) && |hs| == |items| && |attrs| == |items| &&
-    forall k: int {:trigger items[k]} | 0 <= k < |items| ::
-      hs[k].ino == items[k].ino && Live(f, hs[k]) && attrs[k] == FattrOf(hs[k].ino, f.nodes[hs[k].ino])
-  }
-  predicate ReaddirplusErr(f: FS, c: Cred, dh: Handle, cookie: uint64, verf: uint64, st: uint32) { ReaddirErr(f, c, dh, cookie, verf, st) }
+// ------------------------------------------------------------ 10. FSSTAT, FSINFO, PATHCONF, COMMIT
+module NfsVolume {
+  import opened Machine import opened NfsState import opened NfsCommon import opened NfsAttrs
 
   // ---- the volume ----
 
