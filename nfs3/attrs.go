@@ -8,109 +8,113 @@ import (
 // GETATTR, SETATTR, ACCESS, FSSTAT, FSINFO, PATHCONF: files and the volume as
 // they are described.
 
-func (s *Service) getattr(c *call) oncrpc.Accept {
-	h, err := s.handle(c)
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
+func (s *Service) getattr(c call, file handle) (a fs.Attr, err error) {
+	h, err := s.file(c, file)
+	if err != nil {
+		return a, err
 	}
-	var a fs.Attr
-	if err == nil {
-		a, err = s.fs.Getattr(h)
-	}
-	c.Reply.Uint32(s.status(c, err))
+	return s.fs.Getattr(h)
+}
+
+func (s *Service) putGetattr(c *oncrpc.Call, a fs.Attr, err error) {
 	if err == nil {
 		s.putAttr(&c.Reply, &a)
 	}
-	return oncrpc.Success
 }
 
-func (s *Service) setattr(c *call) oncrpc.Accept {
-	h, err := s.handle(c)
-	attrs := getSattr(&c.Args)
-	var guard *fs.Time
-	if c.Args.Bool() {
-		t := getTime(&c.Args)
-		guard = &t
-	}
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
-	}
-	var w fs.WCC
-	if err == nil {
-		w, err = s.fs.Setattr(c.cred, h, &attrs.SetAttr, guard)
-	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putWCC(&c.Reply, w)
-	return oncrpc.Success
+type setattrArgs struct {
+	file  handle
+	attrs *sattr
+	guard *fs.Time // nil: none
 }
 
-func (s *Service) access(c *call) oncrpc.Accept {
-	h, err := s.handle(c)
-	want := c.Args.Uint32()
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
+func getSetattr(d *oncrpc.Decoder) (a setattrArgs) {
+	a.file, a.attrs = getHandle(d), getSattr(d)
+	if d.Bool() {
+		t := getTime(d)
+		a.guard = &t
 	}
-	var granted uint32
-	var a *fs.Attr
-	if err == nil {
-		granted, a, err = s.fs.Access(c.cred, h, want&accessAll)
-	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putPostOp(&c.Reply, a)
-	if err == nil {
-		c.Reply.Uint32(granted)
-	}
-	return oncrpc.Success
+	return a
 }
 
-func (s *Service) fsstat(c *call) oncrpc.Accept {
-	h, err := s.handle(c)
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
+func (s *Service) setattr(c call, a setattrArgs) (w fs.WCC, err error) {
+	h, err := s.file(c, a.file)
+	if err != nil {
+		return w, err
 	}
-	var st fs.Stat
-	var a *fs.Attr
+	return s.fs.Setattr(c.cred, h, &a.attrs.SetAttr, a.guard)
+}
+
+// putWCCOnly encodes the results that are weak cache consistency data and no more.
+func (s *Service) putWCCOnly(c *oncrpc.Call, w fs.WCC, err error) { s.putWCC(&c.Reply, w) }
+
+type accessArgs struct {
+	file handle
+	want uint32
+}
+
+func getAccess(d *oncrpc.Decoder) accessArgs { return accessArgs{getHandle(d), d.Uint32()} }
+
+type accessResult struct {
+	granted uint32
+	attr    *fs.Attr
+}
+
+func (s *Service) access(c call, a accessArgs) (r accessResult, err error) {
+	h, err := s.file(c, a.file)
 	if err == nil {
-		st, a, err = s.fs.Fsstat(h)
+		r.granted, r.attr, err = s.fs.Access(c.cred, h, a.want&accessAll)
 	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putPostOp(&c.Reply, a)
+	return r, err
+}
+
+func (s *Service) putAccess(c *oncrpc.Call, r accessResult, err error) {
+	s.putPostOp(&c.Reply, r.attr)
 	if err == nil {
-		c.Reply.Uint64(st.TotalBytes)
-		c.Reply.Uint64(st.FreeBytes)
-		c.Reply.Uint64(st.FreeBytes) // nothing is reserved for root
-		c.Reply.Uint64(st.TotalFiles)
-		c.Reply.Uint64(st.FreeFiles)
-		c.Reply.Uint64(st.FreeFiles)
+		c.Reply.Uint32(r.granted)
+	}
+}
+
+type fsstatResult struct {
+	stat fs.Stat
+	attr *fs.Attr
+}
+
+func (s *Service) fsstat(c call, file handle) (r fsstatResult, err error) {
+	h, err := s.file(c, file)
+	if err == nil {
+		r.stat, r.attr, err = s.fs.Fsstat(h)
+	}
+	return r, err
+}
+
+func (s *Service) putFsstat(c *oncrpc.Call, r fsstatResult, err error) {
+	s.putPostOp(&c.Reply, r.attr)
+	if err == nil {
+		c.Reply.Uint64(r.stat.TotalBytes)
+		c.Reply.Uint64(r.stat.FreeBytes)
+		c.Reply.Uint64(r.stat.FreeBytes) // nothing is reserved for root
+		c.Reply.Uint64(r.stat.TotalFiles)
+		c.Reply.Uint64(r.stat.FreeFiles)
+		c.Reply.Uint64(r.stat.FreeFiles)
 		c.Reply.Uint32(0) // seconds the numbers stay true: none
 	}
-	return oncrpc.Success
 }
 
-// describe is the part that FSINFO and PATHCONF share: the handle must be good,
-// and the attributes follow. It tells if the constants follow too.
-func (s *Service) describe(c *call) (bool, oncrpc.Accept) {
-	h, err := s.handle(c)
-	if !c.Args.Ok() {
-		return false, oncrpc.GarbageArgs
-	}
-	var a fs.Attr
-	if err == nil {
-		a, err = s.fs.Getattr(h)
-	}
-	c.Reply.Uint32(s.status(c, err))
+// describe is FSINFO and PATHCONF: the handle must be good; what follows the
+// attributes are constants.
+func (s *Service) describe(c call, file handle) (*fs.Attr, error) {
+	a, err := s.getattr(c, file)
 	if err != nil {
-		s.putPostOp(&c.Reply, nil)
-		return false, oncrpc.Success
+		return nil, err
 	}
-	s.putPostOp(&c.Reply, &a)
-	return true, oncrpc.Success
+	return &a, nil
 }
 
-func (s *Service) fsinfo(c *call) oncrpc.Accept {
-	ok, accept := s.describe(c)
-	if ok {
-		e := &c.Reply
+func (s *Service) putFsinfo(c *oncrpc.Call, a *fs.Attr, err error) {
+	e := &c.Reply
+	s.putPostOp(e, a)
+	if err == nil {
 		e.Uint32(fs.MaxIO)           // rtmax
 		e.Uint32(fs.MaxIO)           // rtpref
 		e.Uint32(fs.BlockSize)       // rtmult
@@ -122,13 +126,12 @@ func (s *Service) fsinfo(c *call) oncrpc.Accept {
 		putTime(e, fs.Time{Nsec: 1}) // time_delta
 		e.Uint32(propLink | propSymlink | propHomogeneous | propCanSetTime)
 	}
-	return accept
 }
 
-func (s *Service) pathconf(c *call) oncrpc.Accept {
-	ok, accept := s.describe(c)
-	if ok {
-		e := &c.Reply
+func (s *Service) putPathconf(c *oncrpc.Call, a *fs.Attr, err error) {
+	e := &c.Reply
+	s.putPostOp(e, a)
+	if err == nil {
 		e.Uint32(fs.MaxLinks) // linkmax
 		e.Uint32(fs.MaxName)  // name_max
 		e.Bool(true)          // no_trunc: a name too long is an error
@@ -136,5 +139,4 @@ func (s *Service) pathconf(c *call) oncrpc.Accept {
 		e.Bool(false)         // case_insensitive
 		e.Bool(true)          // case_preserving
 	}
-	return accept
 }

@@ -7,95 +7,130 @@ import (
 
 // READLINK, READ, WRITE, COMMIT: what files hold.
 
-func (s *Service) readlink(c *call) oncrpc.Accept {
-	h, err := s.handle(c)
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
-	}
-	var target []byte
-	var a *fs.Attr
-	if err == nil {
-		target, a, err = s.fs.Readlink(c.cred, h)
-	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putPostOp(&c.Reply, a)
-	if err == nil {
-		c.Reply.Opaque(target)
-	}
-	return oncrpc.Success
+type readlinkResult struct {
+	target []byte
+	attr   *fs.Attr
 }
 
-func (s *Service) read(c *call) oncrpc.Accept {
-	h, err := s.handle(c)
-	off, count := c.Args.Uint64(), c.Args.Uint32()
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
-	}
-	var data []byte
-	var eof bool
-	var a *fs.Attr
+func (s *Service) readlink(c call, file handle) (r readlinkResult, err error) {
+	h, err := s.file(c, file)
 	if err == nil {
-		data, eof, a, err = s.fs.Read(c.cred, h, off, min(count, fs.MaxIO))
+		r.target, r.attr, err = s.fs.Readlink(c.cred, h)
 	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putPostOp(&c.Reply, a)
-	if err == nil {
-		c.Reply.Uint32(uint32(len(data)))
-		c.Reply.Bool(eof)
-		c.Reply.Data(data)
-	}
-	return oncrpc.Success
+	return r, err
 }
+
+func (s *Service) putReadlink(c *oncrpc.Call, r readlinkResult, err error) {
+	s.putPostOp(&c.Reply, r.attr)
+	if err == nil {
+		c.Reply.Opaque(r.target)
+	}
+}
+
+type readArgs struct {
+	file  handle
+	off   uint64
+	count uint32
+}
+
+func getRead(d *oncrpc.Decoder) readArgs { return readArgs{getHandle(d), d.Uint64(), d.Uint32()} }
 
 // readWeight is the memory a READ's data takes.
-func readWeight(args oncrpc.Decoder) int {
-	args.Opaque(maxHandle)
-	args.Uint64()
-	return int(min(args.Uint32(), fs.MaxIO))
+func readWeight(args oncrpc.Decoder) int { return int(min(getRead(&args).count, fs.MaxIO)) }
+
+type readResult struct {
+	data []byte
+	eof  bool
+	attr *fs.Attr
 }
 
-func (s *Service) write(c *call) oncrpc.Accept {
-	h, err := s.handle(c)
-	off, count, how := c.Args.Uint64(), c.Args.Uint32(), c.Args.Uint32()
-	data := c.Args.Opaque(fs.MaxIO)
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
+func (s *Service) read(c call, a readArgs) (r readResult, err error) {
+	h, err := s.file(c, a.file)
+	if err == nil {
+		r.data, r.eof, r.attr, err = s.fs.Read(c.cred, h, a.off, min(a.count, fs.MaxIO))
 	}
-	var n uint32
-	var committed fs.Stability
-	var w fs.WCC
-	if err == nil && (how > uint32(fs.FileSync) || int(count) != len(data)) {
-		var a fs.Attr
-		if a, err = s.fs.Getattr(h); err == nil {
-			w.After, err = &a, fs.ErrInval
+	return r, err
+}
+
+func (s *Service) putRead(c *oncrpc.Call, r readResult, err error) {
+	s.putPostOp(&c.Reply, r.attr)
+	if err == nil {
+		c.Reply.Uint32(uint32(len(r.data)))
+		c.Reply.Bool(r.eof)
+		c.Reply.Data(r.data)
+	}
+}
+
+type writeArgs struct {
+	file       handle
+	off        uint64
+	count, how uint32
+	data       []byte
+}
+
+func getWrite(d *oncrpc.Decoder) writeArgs {
+	return writeArgs{getHandle(d), d.Uint64(), d.Uint32(), d.Uint32(), d.Opaque(fs.MaxIO)}
+}
+
+type writeResult struct {
+	wcc       fs.WCC
+	n         uint32
+	committed fs.Stability
+	verf      uint64
+}
+
+func (s *Service) write(c call, a writeArgs) (r writeResult, err error) {
+	h, err := s.file(c, a.file)
+	if err != nil {
+		return r, err
+	}
+	if a.how > uint32(fs.FileSync) || int(a.count) != len(a.data) {
+		at, err := s.fs.Getattr(h)
+		if err != nil {
+			return r, err
 		}
-	} else if err == nil {
-		n, committed, w, err = s.fs.Write(c.cred, h, off, data, fs.Stability(how))
+		r.wcc.After = &at
+		return r, fs.ErrInval
 	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putWCC(&c.Reply, w)
-	if err == nil {
-		c.Reply.Uint32(n)
-		c.Reply.Uint32(uint32(committed))
-		c.Reply.Uint64(s.fs.Verifier())
-	}
-	return oncrpc.Success
+	r.n, r.committed, r.wcc, err = s.fs.Write(c.cred, h, a.off, a.data, fs.Stability(a.how))
+	r.verf = s.fs.Verifier()
+	return r, err
 }
 
-func (s *Service) commit(c *call) oncrpc.Accept {
-	h, err := s.handle(c)
-	off, count := c.Args.Uint64(), c.Args.Uint32()
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
-	}
-	var w fs.WCC
+func (s *Service) putWrite(c *oncrpc.Call, r writeResult, err error) {
+	s.putWCC(&c.Reply, r.wcc)
 	if err == nil {
-		w, err = s.fs.Commit(h, off, count)
+		c.Reply.Uint32(r.n)
+		c.Reply.Uint32(uint32(r.committed))
+		c.Reply.Uint64(r.verf)
 	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putWCC(&c.Reply, w)
+}
+
+type commitArgs struct {
+	file  handle
+	off   uint64
+	count uint32
+}
+
+func getCommit(d *oncrpc.Decoder) commitArgs { return commitArgs{getHandle(d), d.Uint64(), d.Uint32()} }
+
+type commitResult struct {
+	wcc  fs.WCC
+	verf uint64
+}
+
+func (s *Service) commit(c call, a commitArgs) (r commitResult, err error) {
+	h, err := s.file(c, a.file)
 	if err == nil {
-		c.Reply.Uint64(s.fs.Verifier())
+		r.wcc, err = s.fs.Commit(h, a.off, a.count)
 	}
-	return oncrpc.Success
+	r.verf = s.fs.Verifier()
+	return r, err
+}
+
+func (s *Service) putCommit(c *oncrpc.Call, r commitResult, err error) {
+	s.putWCC(&c.Reply, r.wcc)
+	if err == nil {
+		c.Reply.Uint64(r.verf)
+	}
 }

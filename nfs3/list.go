@@ -21,47 +21,46 @@ func entrySize(nameLen int) int { return 4 + 8 + 4 + (nameLen+3)&^3 + 8 }
 // entryPlusSize is an entryplus3.
 func entryPlusSize(nameLen int) int { return entrySize(nameLen) + sizePostOp + 4 + 4 + HandleSize }
 
-func (s *Service) readdir(c *call) oncrpc.Accept {
-	dir, err := s.handle(c)
-	cookie, verf, count := c.Args.Uint64(), c.Args.Uint64(), c.Args.Uint32()
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
-	}
-	l, err := s.list(c, err, dir, cookie, verf, false, count)
-	if err == nil {
-		s.putListing(c, &l, false)
-	}
-	return oncrpc.Success
+type readdirArgs struct {
+	dir          handle
+	cookie, verf uint64
+	count        uint32 // bytes of the whole result
 }
 
-func (s *Service) readdirplus(c *call) oncrpc.Accept {
-	dir, err := s.handle(c)
-	cookie, verf := c.Args.Uint64(), c.Args.Uint64()
-	dirCount, maxCount := c.Args.Uint32(), c.Args.Uint32()
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
-	}
-	l, err := s.list(c, err, dir, cookie, verf, true, maxCount)
-	if err == nil {
-		trim(&l, int(min(dirCount, maxListing)))
-		s.putListing(c, &l, true)
-	}
-	return oncrpc.Success
+func getReaddir(d *oncrpc.Decoder) readdirArgs {
+	return readdirArgs{getHandle(d), d.Uint64(), d.Uint64(), d.Uint32()}
 }
 
-// list fetches entries for a result of at most count bytes, and encodes the
-// status and the directory's attributes.
-func (s *Service) list(c *call, err error, dir fs.Handle, cookie, verf uint64, plus bool, count uint32) (l fs.Listing, _ error) {
+func (s *Service) readdir(c call, a readdirArgs) (fs.Listing, error) {
+	return s.list(c, a, entrySize, false)
+}
+
+type readdirplusArgs struct {
+	readdirArgs
+	dirCount uint32 // bytes of names and cookies
+}
+
+func getReaddirplus(d *oncrpc.Decoder) (a readdirplusArgs) {
+	a.dir, a.cookie, a.verf = getHandle(d), d.Uint64(), d.Uint64()
+	a.dirCount, a.count = d.Uint32(), d.Uint32()
+	return a
+}
+
+func (s *Service) readdirplus(c call, a readdirplusArgs) (fs.Listing, error) {
+	l, err := s.list(c, a.readdirArgs, entryPlusSize, true)
 	if err == nil {
-		size := entrySize
-		if plus {
-			size = entryPlusSize
-		}
-		l, err = s.fs.Readdir(c.cred, dir, cookie, verf, plus, max(0, int(min(count, maxListing))-sizeListing), size)
+		trim(&l, int(min(a.dirCount, maxListing)))
 	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putPostOp(&c.Reply, l.Dir)
 	return l, err
+}
+
+// list fetches entries for a result of at most a.count bytes.
+func (s *Service) list(c call, a readdirArgs, size func(nameLen int) int, plus bool) (l fs.Listing, err error) {
+	dir, err := s.file(c, a.dir)
+	if err != nil {
+		return l, err
+	}
+	return s.fs.Readdir(c.cred, dir, a.cookie, a.verf, plus, max(0, int(min(a.count, maxListing))-sizeListing), size)
 }
 
 // trim cuts a listing to dirCount bytes of names and cookies, but leaves one
@@ -76,8 +75,20 @@ func trim(l *fs.Listing, dirCount int) {
 	}
 }
 
-func (s *Service) putListing(c *call, l *fs.Listing, plus bool) {
+func (s *Service) putReaddir(c *oncrpc.Call, l fs.Listing, err error) {
+	s.putListing(c, &l, false, err)
+}
+
+func (s *Service) putReaddirplus(c *oncrpc.Call, l fs.Listing, err error) {
+	s.putListing(c, &l, true, err)
+}
+
+func (s *Service) putListing(c *oncrpc.Call, l *fs.Listing, plus bool, err error) {
 	e := &c.Reply
+	s.putPostOp(e, l.Dir)
+	if err != nil {
+		return
+	}
 	e.Uint64(l.Verf)
 	for i := range l.Entries {
 		x := &l.Entries[i]

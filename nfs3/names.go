@@ -10,167 +10,195 @@ import (
 // LOOKUP, CREATE, MKDIR, SYMLINK, MKNOD, REMOVE, RMDIR, RENAME, LINK: the names
 // in directories.
 
-// dirop decodes diropargs3.
-func (s *Service) dirop(c *call) (fs.Handle, []byte, error) {
-	h, err := s.handle(c)
-	return h, getName(&c.Args), err
+func (s *Service) lookup(c call, a dirop) (n fs.Node, err error) {
+	dir, err := s.file(c, a.dir)
+	if err != nil {
+		return n, err
+	}
+	return s.fs.Lookup(c.cred, dir, a.name)
 }
 
-func (s *Service) lookup(c *call) oncrpc.Accept {
-	dir, name, err := s.dirop(c)
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
-	}
-	var n fs.Node
-	if err == nil {
-		n, err = s.fs.Lookup(c.cred, dir, name)
-	}
-	c.Reply.Uint32(s.status(c, err))
+func (s *Service) putLookup(c *oncrpc.Call, n fs.Node, err error) {
 	if err == nil {
 		s.putHandle(c, n.Handle)
 		s.putPostOp(&c.Reply, &n.Attr)
 	}
 	s.putPostOp(&c.Reply, n.Dir.After)
-	return oncrpc.Success
 }
 
-// created encodes the result of the operations that make a file.
-func (s *Service) created(c *call, n fs.Node, err error) oncrpc.Accept {
-	c.Reply.Uint32(s.status(c, err))
+// putCreated encodes the result of the operations that make a file.
+func (s *Service) putCreated(c *oncrpc.Call, n fs.Node, err error) {
 	if err == nil {
 		c.Reply.Bool(true)
 		s.putHandle(c, n.Handle)
 		s.putPostOp(&c.Reply, &n.Attr)
 	}
 	s.putWCC(&c.Reply, n.Dir)
-	return oncrpc.Success
 }
 
-func (s *Service) create(c *call) oncrpc.Accept {
-	dir, name, err := s.dirop(c)
-	how := fs.CreateHow(c.Args.Uint32())
-	attrs := new(sattr)
-	var verf uint64
-	switch how {
+type createArgs struct {
+	where dirop
+	how   fs.CreateHow
+	attrs *sattr // nil for Exclusive
+	verf  uint64 // for Exclusive
+}
+
+func getCreate(d *oncrpc.Decoder) (a createArgs) {
+	a.where, a.how = getDirop(d), fs.CreateHow(d.Uint32())
+	switch a.how {
 	case fs.Unchecked, fs.Guarded:
-		attrs = getSattr(&c.Args)
+		a.attrs = getSattr(d)
 	case fs.Exclusive:
-		verf = c.Args.Uint64()
+		a.verf = d.Uint64()
 	default:
-		c.Args.Fail()
+		d.Fail()
 	}
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
-	}
-	var n fs.Node
-	if err == nil {
-		n, err = s.fs.Create(c.cred, dir, name, how, &attrs.SetAttr, verf)
-	}
-	return s.created(c, n, err)
+	return a
 }
 
-func (s *Service) mkdir(c *call) oncrpc.Accept {
-	dir, name, err := s.dirop(c)
-	attrs := getSattr(&c.Args)
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
+func (s *Service) create(c call, a createArgs) (n fs.Node, err error) {
+	dir, err := s.file(c, a.where.dir)
+	if err != nil {
+		return n, err
 	}
-	var n fs.Node
-	if err == nil {
-		n, err = s.fs.Mkdir(c.cred, dir, name, &attrs.SetAttr)
+	var attrs fs.SetAttr
+	if a.attrs != nil {
+		attrs = a.attrs.SetAttr
 	}
-	return s.created(c, n, err)
+	return s.fs.Create(c.cred, dir, a.where.name, a.how, &attrs, a.verf)
 }
 
-func (s *Service) symlink(c *call) oncrpc.Accept {
-	dir, name, err := s.dirop(c)
-	attrs := getSattr(&c.Args)
-	target := c.Args.Opaque(math.MaxInt32)
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
-	}
-	var n fs.Node
-	if err == nil {
-		n, err = s.fs.Symlink(c.cred, dir, name, &attrs.SetAttr, target)
-	}
-	return s.created(c, n, err)
+type mkdirArgs struct {
+	where dirop
+	attrs *sattr
 }
 
-func (s *Service) mknod(c *call) oncrpc.Accept {
-	dir, name, err := s.dirop(c)
-	t := fs.Type(c.Args.Uint32())
-	attrs := new(sattr)
-	var major, minor uint32
-	switch t {
+func getMkdir(d *oncrpc.Decoder) mkdirArgs { return mkdirArgs{getDirop(d), getSattr(d)} }
+
+func (s *Service) mkdir(c call, a mkdirArgs) (n fs.Node, err error) {
+	dir, err := s.file(c, a.where.dir)
+	if err != nil {
+		return n, err
+	}
+	return s.fs.Mkdir(c.cred, dir, a.where.name, &a.attrs.SetAttr)
+}
+
+type symlinkArgs struct {
+	where  dirop
+	attrs  *sattr
+	target []byte
+}
+
+func getSymlink(d *oncrpc.Decoder) symlinkArgs {
+	return symlinkArgs{getDirop(d), getSattr(d), d.Opaque(math.MaxInt32)}
+}
+
+func (s *Service) symlink(c call, a symlinkArgs) (n fs.Node, err error) {
+	dir, err := s.file(c, a.where.dir)
+	if err != nil {
+		return n, err
+	}
+	return s.fs.Symlink(c.cred, dir, a.where.name, &a.attrs.SetAttr, a.target)
+}
+
+type mknodArgs struct {
+	where        dirop
+	typ          fs.Type
+	attrs        *sattr // nil for types that cannot be made
+	major, minor uint32 // for devices
+}
+
+func getMknod(d *oncrpc.Decoder) (a mknodArgs) {
+	a.where, a.typ = getDirop(d), fs.Type(d.Uint32())
+	switch a.typ {
 	case fs.Char, fs.Block:
-		attrs = getSattr(&c.Args)
-		major, minor = c.Args.Uint32(), c.Args.Uint32()
+		a.attrs = getSattr(d)
+		a.major, a.minor = d.Uint32(), d.Uint32()
 	case fs.Socket, fs.FIFO:
-		attrs = getSattr(&c.Args)
+		a.attrs = getSattr(d)
 	default: // nothing follows, and the file system answers BADTYPE
 	}
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
-	}
-	var n fs.Node
-	if err == nil {
-		n, err = s.fs.Mknod(c.cred, dir, name, t, &attrs.SetAttr, major, minor)
-	}
-	return s.created(c, n, err)
+	return a
 }
 
-func (s *Service) remove(c *call) oncrpc.Accept { return s.unlink(c, s.fs.Remove) }
-func (s *Service) rmdir(c *call) oncrpc.Accept  { return s.unlink(c, s.fs.Rmdir) }
-
-func (s *Service) unlink(c *call, do func(*fs.Cred, fs.Handle, []byte) (fs.WCC, error)) oncrpc.Accept {
-	dir, name, err := s.dirop(c)
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
+func (s *Service) mknod(c call, a mknodArgs) (n fs.Node, err error) {
+	dir, err := s.file(c, a.where.dir)
+	if err != nil {
+		return n, err
 	}
-	var w fs.WCC
-	if err == nil {
-		w, err = do(c.cred, dir, name)
+	var attrs fs.SetAttr
+	if a.attrs != nil {
+		attrs = a.attrs.SetAttr
 	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putWCC(&c.Reply, w)
-	return oncrpc.Success
+	return s.fs.Mknod(c.cred, dir, a.where.name, a.typ, &attrs, a.major, a.minor)
 }
 
-func (s *Service) rename(c *call) oncrpc.Accept {
-	from, fromName, err := s.dirop(c)
-	to, toName, toErr := s.dirop(c)
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
+func (s *Service) remove(c call, a dirop) (w fs.WCC, err error) {
+	dir, err := s.file(c, a.dir)
+	if err != nil {
+		return w, err
 	}
-	if err == nil {
-		err = toErr
-	}
-	var w, toW fs.WCC
-	if err == nil {
-		w, toW, err = s.fs.Rename(c.cred, from, fromName, to, toName)
-	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putWCC(&c.Reply, w)
-	s.putWCC(&c.Reply, toW)
-	return oncrpc.Success
+	return s.fs.Remove(c.cred, dir, a.name)
 }
 
-func (s *Service) link(c *call) oncrpc.Accept {
-	file, err := s.handle(c)
-	dir, name, dirErr := s.dirop(c)
-	if !c.Args.Ok() {
-		return oncrpc.GarbageArgs
+func (s *Service) rmdir(c call, a dirop) (w fs.WCC, err error) {
+	dir, err := s.file(c, a.dir)
+	if err != nil {
+		return w, err
 	}
-	if err == nil {
-		err = dirErr
+	return s.fs.Rmdir(c.cred, dir, a.name)
+}
+
+type renameArgs struct{ from, to dirop }
+
+func getRename(d *oncrpc.Decoder) renameArgs { return renameArgs{getDirop(d), getDirop(d)} }
+
+type renameResult struct{ from, to fs.WCC }
+
+func (s *Service) rename(c call, a renameArgs) (r renameResult, err error) {
+	from, err := s.file(c, a.from.dir)
+	if err != nil {
+		return r, err
 	}
-	var a *fs.Attr
-	var w fs.WCC
-	if err == nil {
-		a, w, err = s.fs.Link(c.cred, file, dir, name)
+	to, err := s.file(c, a.to.dir)
+	if err != nil {
+		return r, err
 	}
-	c.Reply.Uint32(s.status(c, err))
-	s.putPostOp(&c.Reply, a)
-	s.putWCC(&c.Reply, w)
-	return oncrpc.Success
+	r.from, r.to, err = s.fs.Rename(c.cred, from, a.from.name, to, a.to.name)
+	return r, err
+}
+
+func (s *Service) putRename(c *oncrpc.Call, r renameResult, err error) {
+	s.putWCC(&c.Reply, r.from)
+	s.putWCC(&c.Reply, r.to)
+}
+
+type linkArgs struct {
+	file  handle
+	where dirop
+}
+
+func getLink(d *oncrpc.Decoder) linkArgs { return linkArgs{getHandle(d), getDirop(d)} }
+
+type linkResult struct {
+	attr *fs.Attr
+	wcc  fs.WCC
+}
+
+func (s *Service) link(c call, a linkArgs) (r linkResult, err error) {
+	file, err := s.file(c, a.file)
+	if err != nil {
+		return r, err
+	}
+	dir, err := s.file(c, a.where.dir)
+	if err != nil {
+		return r, err
+	}
+	r.attr, r.wcc, err = s.fs.Link(c.cred, file, dir, a.where.name)
+	return r, err
+}
+
+func (s *Service) putLink(c *oncrpc.Call, r linkResult, err error) {
+	s.putPostOp(&c.Reply, r.attr)
+	s.putWCC(&c.Reply, r.wcc)
 }

@@ -2,8 +2,9 @@
 // 22 procedures, calls the fs.FileSystem method that does the work, and encodes
 // the result. It holds no state of its own but the key of its file handles.
 //
-// Each procedure is one method of Service; the table in service.go lists them
-// all. Arguments that are not XDR are GARBAGE_ARGS to the caller, and so are
+// The table in table.go lists the procedures, each with what decodes its arguments
+// (get...), the method of Service that calls the file system, and what encodes the
+// result (put...). Arguments that are not XDR are GARBAGE_ARGS to the caller, and so are
 // values outside an enum that selects an arm of a union (createmode3, time_how);
 // values outside other enums get the status the RFC has for them: NFS3ERR_BADTYPE
 // for MKNOD, NFS3ERR_INVAL for the stability of a WRITE.

@@ -56,7 +56,7 @@ func (s *Service) putWCC(e *oncrpc.Encoder, w fs.WCC) {
 }
 
 // putHandle encodes nfs_fh3.
-func (s *Service) putHandle(c *call, h fs.Handle) {
+func (s *Service) putHandle(c *oncrpc.Call, h fs.Handle) {
 	s.handles.put(c.Scratch[32:], h, &c.Scratch)
 	c.Reply.Opaque(c.Scratch[32:])
 }
@@ -106,5 +106,15 @@ func getSetTime(d *oncrpc.Decoder) (how fs.TimeHow, t fs.Time) {
 	return fs.DontChange, t
 }
 
-// getName decodes filename3. Its length is the file system's to judge.
-func getName(d *oncrpc.Decoder) []byte { return d.Opaque(math.MaxInt32) }
+// handle is an nfs_fh3 as it came: any bytes, at most maxHandle.
+type handle []byte
+
+func getHandle(d *oncrpc.Decoder) handle { return d.Opaque(maxHandle) }
+
+// dirop is diropargs3. The length of the name is the file system's to judge.
+type dirop struct {
+	dir  handle
+	name []byte
+}
+
+func getDirop(d *oncrpc.Decoder) dirop { return dirop{getHandle(d), d.Opaque(math.MaxInt32)} }
