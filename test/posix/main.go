@@ -16,6 +16,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -74,6 +75,7 @@ func run(on, only string, list, deviations, verbose bool, args []string) int {
 		return misused(err)
 	}
 	defer r.stop()
+	begin := time.Now()
 	var t tally
 	group := ""
 	for _, c := range chosen {
@@ -96,8 +98,8 @@ func run(on, only string, list, deviations, verbose bool, args []string) int {
 	if group != "" {
 		t.report(group)
 	}
-	fmt.Printf("POSIX: %d checks on %s: %d passed, %d failed, %d not applicable\n",
-		len(chosen), on, t.passed, t.failed, t.skipped)
+	fmt.Printf("POSIX: %d checks on %s: %d passed, %d failed, %d not applicable, %.0f s\n",
+		len(chosen), on, t.passed, t.failed, t.skipped, time.Since(begin).Seconds())
 	if t.failed > 0 || t.passed == 0 {
 		return 1
 	}

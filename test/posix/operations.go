@@ -174,9 +174,9 @@ func init() { // a variable would depend on itself through parse
 		"list": {1, -1, func(_ *runner, _ *actor, a []string) error { return listIs(a[0], a[1:]) }},
 		// mark PATH: note the time stamps, and wait until the server's clock has moved on
 		"mark": {1, 1, func(r *runner, _ *actor, a []string) error { return r.mark(a[0]) }},
-		// moved PATH STAMPS [MARK]: compared with the mark, the stamps (letters of
+		// moved PATH [STAMPS [MARK]]: compared with the mark, the stamps (letters of
 		// "amc") are later and the others are not; "a?" leaves atime open
-		"moved": {2, 3, func(r *runner, _ *actor, a []string) error { return r.moved(a) }},
+		"moved": {1, 3, func(r *runner, _ *actor, a []string) error { return r.moved(a) }},
 
 		"umask": {1, 1, func(_ *runner, who *actor, a []string) error {
 			unix.Umask(int(octal(a[0])))

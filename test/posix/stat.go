@@ -139,7 +139,10 @@ func (r *runner) mark(path string) error {
 
 // moved compares the time stamps of a path with its mark, or that of another path.
 func (r *runner) moved(a []string) error {
-	of := a[0]
+	of, letters := a[0], ""
+	if len(a) > 1 {
+		letters = a[1]
+	}
 	if len(a) > 2 {
 		of = a[2]
 	}
@@ -157,8 +160,8 @@ func (r *runner) moved(a []string) error {
 		name     string
 		old, new unix.Timespec
 	}{{"a", old.a, now.a}, {"m", old.m, now.m}, {"c", old.c, now.c}} {
-		open := strings.Contains(a[1], s.name+"?")
-		want := strings.Contains(a[1], s.name)
+		open := strings.Contains(letters, s.name+"?")
+		want := strings.Contains(letters, s.name)
 		switch {
 		case open:
 		case want && !later(s.new, s.old):

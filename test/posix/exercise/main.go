@@ -1,0 +1,182 @@
+//go:build linux
+
+// Command exercise does random file operations with several processes at the
+// same time, on whatever file system a directory is on, and checks every
+// outcome.
+//
+// Half of the processes write, read, truncate, append to, rename and reopen a
+// file each and compare it with a copy in memory (file.go). The others change
+// a tree each, of which an exact model predicts every errno, attribute and
+// listing (model.go, tree.go), and between that a tree that all of them share,
+// where only the kinds of errors are checked while they run (shared.go), and
+// at the end that every name is listed once, every link count is right, and
+// every file holds what was written (verify.go).
+//
+// All choices come from -seed: a failure prints the command that repeats its
+// process alone.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// config is what the command line says.
+type config struct {
+	seed   uint64
+	ops    int    // of all processes together
+	procs  int    // how many
+	worker int    // the only process to run, or -1
+	child  bool   // this is one of the processes
+	size   int    // of the largest file, in bytes
+	kinds  string // file, tree or all
+	drop   bool   // drop the kernel's caches now and then
+	keep   bool   // leave the trees there
+	dir    string
+	other  string // the same directory by another mount, for half of the shared operations
+}
+
+func main() {
+	var c config
+	flag.Uint64Var(&c.seed, "seed", 0, "seed; 0 takes one from the clock")
+	flag.IntVar(&c.ops, "ops", 20000, "operations of all processes together")
+	flag.IntVar(&c.procs, "procs", 6, "processes")
+	flag.IntVar(&c.worker, "worker", -1, "run only this process, to repeat its operations")
+	flag.IntVar(&c.size, "size", 512<<10, "largest size of a file, in bytes")
+	flag.StringVar(&c.kinds, "kind", "all", "file, tree, or all (half of the processes each)")
+	flag.BoolVar(&c.drop, "drop", false, "drop the kernel's caches now and then")
+	flag.BoolVar(&c.keep, "keep", false, "leave the files there at the end")
+	flag.StringVar(&c.other, "other", "", "the same directory through another mount, for half of the shared operations")
+	flag.BoolVar(&c.child, "child", false, "used by the program for its processes")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: exercise [flags] DIRECTORY")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 1 || c.kinds != "file" && c.kinds != "tree" && c.kinds != "all" || c.procs < 1 || c.size < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	c.dir = flag.Arg(0)
+	if c.child {
+		os.Exit(runWorker(&c, c.worker))
+	}
+	os.Exit(lead(&c))
+}
+
+// lead starts the processes, waits for them and checks what they share.
+func lead(c *config) int {
+	if c.seed == 0 {
+		c.seed = uint64(time.Now().UnixNano())
+	}
+	fmt.Printf("# seed %d\n", c.seed)
+	if err := os.MkdirAll(filepath.Join(c.dir, "shared"), 0o777); err != nil {
+		return fail(err)
+	}
+	begin := time.Now()
+	var wait sync.WaitGroup
+	broken := make([]error, c.procs)
+	for i := range c.procs {
+		if c.worker >= 0 && c.worker != i {
+			continue
+		}
+		p := exec.Command("/proc/self/exe", append(c.flags(i), "-child", c.dir)...)
+		p.Stdout, p.Stderr = os.Stdout, os.Stderr
+		wait.Go(func() { broken[i] = p.Run() })
+	}
+	wait.Wait()
+	took := time.Since(begin)
+	failed := 0
+	for i, err := range broken {
+		if err != nil {
+			failed++
+			fmt.Printf("not ok process %d: %v\n", i, err)
+		}
+	}
+	if c.worker < 0 && c.kinds != "file" {
+		if c.drop {
+			dropCaches()
+		}
+		names, err := verifyShared(filepath.Join(c.dir, "shared"))
+		if err != nil {
+			failed++
+			fmt.Println("not ok the shared tree:", err)
+		} else {
+			fmt.Printf("# the shared tree is in order, %d names\n", names)
+		}
+	}
+	fmt.Printf("EXERCISE: seed %d, %d operations by %d processes in %.0f s (%.0f/s): %d failed\n",
+		c.seed, c.ops, c.procs, took.Seconds(), float64(c.ops)/took.Seconds(), failed)
+	if failed > 0 {
+		return 1
+	}
+	if !c.keep {
+		entries, err := os.ReadDir(c.dir)
+		if err != nil {
+			return fail(err)
+		}
+		for _, e := range entries {
+			if err := os.RemoveAll(filepath.Join(c.dir, e.Name())); err != nil {
+				return fail(err)
+			}
+		}
+	}
+	return 0
+}
+
+// flags is the command line that runs one process.
+func (c *config) flags(worker int) []string {
+	a := []string{
+		"-seed", strconv.FormatUint(c.seed, 10), "-ops", strconv.Itoa(c.ops), "-procs", strconv.Itoa(c.procs),
+		"-size", strconv.Itoa(c.size), "-kind", c.kinds, "-worker", strconv.Itoa(worker),
+	}
+	if c.drop {
+		a = append(a, "-drop")
+	}
+	if c.other != "" {
+		a = append(a, "-other", c.other)
+	}
+	return a
+}
+
+// runWorker does the operations of process i in this process.
+func runWorker(c *config, i int) int {
+	unix.Umask(0)
+	w := &worker{
+		config: c, number: i, rnd: rand.New(rand.NewPCG(c.seed, uint64(2*i))),
+		dir: filepath.Join(c.dir, "process-"+strconv.Itoa(i)),
+	}
+	if err := os.Mkdir(w.dir, 0o755); err != nil {
+		return fail(err)
+	}
+	var err error
+	ops := c.ops / c.procs
+	if c.kinds == "file" || c.kinds == "all" && i%2 == 0 {
+		err = exerciseFile(w, ops)
+	} else {
+		shared := filepath.Join(c.dir, "shared")
+		if c.other != "" && i%4 == 1 {
+			shared = filepath.Join(c.other, "shared")
+		}
+		err = exerciseTree(w, ops, newSharer(w, shared))
+	}
+	if err != nil {
+		w.explain(err)
+		return 1
+	}
+	return 0
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, "exercise:", err)
+	return 1
+}
