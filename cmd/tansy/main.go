@@ -1,4 +1,5 @@
-// Command tansy serves a volume over NFSv3, and makes, checks, and prints volumes.
+// Command tansy serves a volume over NFSv3, makes, checks, and prints volumes, and
+// checks NFSv3 servers.
 //
 // One file per sub-command; the work is done by the packages they call.
 package main
@@ -28,6 +29,7 @@ var commands = []command{
 	{"mkfs", "make a new volume", mkfs},
 	{"check", "verify every invariant of a volume", check},
 	{"dump", "print a volume's structures", dump},
+	{"conform", "check any NFSv3 server against the RFCs", conformance},
 }
 
 func main() { os.Exit(run(os.Args[1:])) }

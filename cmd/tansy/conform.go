@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"tansy/conform"
+)
+
+func conformance(args []string) int {
+	f := newFlags("conform", "HOST:PORT [flags]", `  tansy conform 127.0.0.1:2049                        all checks, in a new directory of the export, removed in the end
+  tansy conform filer:2049 --export /vol/test --mount-port 20048
+  tansy conform 127.0.0.1:2049 --run 'rename|link/'   only checks whose GROUP/NAME matches
+  tansy conform --list                                what is checked, and which section of which RFC says so
+
+Exit code: 0 = no failure (differences from what an RFC recommends are listed), 1 = failures, 2 = the server cannot be checked.
+Checks of rights need an export that neither squashes user 0 nor maps other users, and no privileged ports.
+`)
+	export := f.String("export", "/", "path to mount")
+	mountPort := f.String("mount-port", "", "port of the MOUNT protocol (default: the same as NFS)")
+	run := f.String("run", "", "regular expression: run the checks whose GROUP/NAME it matches")
+	asJSON := f.Bool("json", false, "print the report as JSON")
+	list := f.Bool("list", false, "list the checks and run none")
+	timeout := f.Duration("timeout", 10*time.Second, "how long to wait for a reply")
+	pos, code, done := parse(f, args, 0, 1)
+	if done {
+		return code
+	}
+	only, err := regexp.Compile(*run)
+	if err != nil {
+		return misused(f, err.Error())
+	}
+	if *list {
+		listChecks(only)
+		return exitOK
+	}
+	if len(pos) == 0 {
+		return misused(f, "an argument is missing")
+	}
+	cfg := conform.Config{Addr: withPort(pos[0]), Export: *export, Run: only, Timeout: *timeout}
+	if *mountPort != "" {
+		host, _, err := net.SplitHostPort(cfg.Addr)
+		if err != nil {
+			return misused(f, err.Error())
+		}
+		cfg.MountAddr = net.JoinHostPort(host, *mountPort)
+	}
+	cfg.Progress = checkProgress()
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	rep, err := conform.Run(ctx, cfg)
+	if cfg.Progress != nil {
+		fmt.Fprint(os.Stderr, clearLine)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fail("conform", fmt.Errorf("%s: %w", cfg.Addr, err))
+		return exitUsage
+	}
+	if *asJSON {
+		if err := rep.WriteJSON(os.Stdout); err != nil {
+			return fail("conform", err)
+		}
+	} else {
+		rep.WriteText(os.Stdout)
+	}
+	switch {
+	case err != nil:
+		fail("conform", errors.New("interrupted: not all checks were run"))
+		return exitUsage
+	case rep.Count(conform.Fail) > 0:
+		return exitFailure
+	}
+	return exitOK
+}
+
+// withPort adds NFS's port where none is given.
+func withPort(addr string) string {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return net.JoinHostPort(strings.Trim(addr, "[]"), "2049")
+	}
+	return addr
+}
+
+func listChecks(only *regexp.Regexp) {
+	n := 0
+	for _, c := range conform.Checks() {
+		if only.MatchString(c.ID()) {
+			fmt.Printf("%-42s %-6s %-22s %s\n", c.ID(), c.Level, c.Section, c.Expect)
+			n++
+		}
+	}
+	fmt.Printf("%d checks\n", n)
+}
+
+// checkProgress shows on standard error, if that is a terminal, which check ran last.
+func checkProgress() func(done, total int, r *conform.Result) {
+	st, err := os.Stderr.Stat()
+	if err != nil || st.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
+	failed := 0
+	return func(done, total int, r *conform.Result) {
+		if r.Outcome == conform.Fail {
+			failed++
+		}
+		fmt.Fprintf(os.Stderr, "%s%d/%d, %d failed: %s", clearLine, done, total, failed, r.ID())
+	}
+}

@@ -1,0 +1,159 @@
+package conform
+
+import "strings"
+
+// MOUNT version 3 (RFC 1813, section 5) and NULL.
+
+// mountList decodes the result of DUMP.
+func (t *T) mountList() (dirs []string) {
+	p := t.mountCall(mountDump, super, nil)
+	if p.denied || p.stat != success {
+		t.wrong("SUCCESS", p.String())
+	}
+	r := &reader{b: p.body}
+	for r.bool() {
+		r.opaque(255)
+		dirs = append(dirs, r.opaque(1024))
+	}
+	t.done(r)
+	return dirs
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if strings.TrimRight(x, "/") == strings.TrimRight(s, "/") {
+			return true
+		}
+	}
+	return false
+}
+
+func mountChecks() []Check {
+	// void wants an empty result.
+	void := func(t *T, proc uint32, a *args) {
+		p := t.mountCall(proc, super, a)
+		t.that(!p.denied && p.stat == success, "SUCCESS", "%s", p)
+		same(t, "bytes of the result", len(p.body), 0)
+	}
+	path := func(p string) *args { return newArgs().opaque("dirpath", p) }
+	return group("mount", "RFC 1813, 5.2.1",
+		must("null", "NULL of MOUNT has an empty result", func(t *T) { void(t, mountNull, nil) }).at("RFC 1813, 5.2.0"),
+		must("handle", "MNT of the export gives a handle of 1 to 64 bytes", func(t *T) {
+			m := t.mnt(super, t.s.cfg.Export)
+			t.ok(m.st)
+			t.that(len(m.root) > 0, "a handle", "0 bytes")
+		}),
+		must("directory", "what MNT gives is the handle of a directory that NFS knows", func(t *T) {
+			m := t.mnt(super, t.s.cfg.Export)
+			t.ok(m.st)
+			same(t, "type", t.attr(m.root).typ, typeDir)
+		}),
+		should("flavors", "MNT names the flavors of authentication, AUTH_SYS among them", func(t *T) {
+			m := t.mnt(super, t.s.cfg.Export)
+			t.ok(m.st)
+			found := false
+			for _, f := range m.flavors {
+				found = found || f == authSys
+			}
+			t.that(found, "a list with AUTH_SYS", "%v", m.flavors)
+		}),
+		should("same-handle", "MNT of the same path gives the same handle", func(t *T) {
+			a, b := t.mnt(super, t.s.cfg.Export), t.mnt(alice, t.s.cfg.Export)
+			t.ok(a.st)
+			t.ok(b.st)
+			same(t, "the handle", b.root, a.root)
+		}),
+		should("trailing-slash", "a slash at the end of the path changes nothing", func(t *T) {
+			m := t.mnt(super, strings.TrimRight(t.s.cfg.Export, "/")+"/")
+			t.ok(m.st)
+			same(t, "fileid", t.attr(m.root).fileid, t.attr(t.s.root).fileid)
+		}),
+		must("nowhere", "MNT of a path that is not exported is refused", func(t *T) {
+			t.refused(t.mnt(super, "/no/such/export").st, errNoEnt, errAcces)
+		}),
+		should("file", "MNT of a path that leads to a file is refused", func(t *T) {
+			t.file("f")
+			p := strings.TrimRight(t.s.cfg.Export, "/") + "/" + t.s.name + "/" + t.dirName() + "/f"
+			t.is(t.mnt(super, p).st, errNotDir, errNoEnt, errAcces)
+		}),
+		must("escape", "MNT of a path with `..` does not leave the export", func(t *T) {
+			m := t.mnt(super, t.s.cfg.Export+"/../../../../../..")
+			if m.st == ok {
+				t.leads(m.root, t.s.name, t.s.dir)
+			}
+		}),
+		must("longest-path", "MNT of a path of 1024 bytes is well-formed, and gets an answer of MOUNT", func(t *T) {
+			t.refused(t.mnt(super, strings.Repeat("/x", 512)).st, errNoEnt, errAcces, errNameTooLong)
+		}).at("RFC 1813, 5.1.4"),
+		must("too-long-path", "MNT of a path of 1025 bytes is refused", func(t *T) {
+			p := t.mountCall(mountMnt, super, path(strings.Repeat("/x", 512)+"y"))
+			t.that(p.denied || p.stat != success || statusOf(p) != ok, "GARBAGE_ARGS or NAMETOOLONG", "%s", p)
+		}).at("RFC 1813, 5.1.4"),
+		must("long-name", "MNT of a path with a name of 600 bytes is refused", func(t *T) {
+			t.refused(t.mnt(super, "/"+strings.Repeat("n", 600)).st, errNameTooLong, errNoEnt, errAcces)
+		}),
+		must("path-length", "MNT of a path that says it has 2^32-1 bytes is GARBAGE_ARGS", func(t *T) {
+			p := t.mountCall(mountMnt, super, newArgs().raw("a path of 2^32-1 bytes", 0xff, 0xff, 0xff, 0xff, '/'))
+			t.that(!p.denied && p.stat == garbageArgs, "GARBAGE_ARGS", "%s", p)
+		}).at("RFC 5531, 9"),
+		must("no-args", "MNT without a path is GARBAGE_ARGS", func(t *T) {
+			p := t.mountCall(mountMnt, super, nil)
+			t.that(!p.denied && p.stat == garbageArgs, "GARBAGE_ARGS", "%s", p)
+		}).at("RFC 5531, 9"),
+		must("dump", "DUMP is a well-formed list of hosts and paths", func(t *T) { t.mountList() }).at("RFC 1813, 5.2.2"),
+		should("dump-mounted", "DUMP lists what was mounted", func(t *T) {
+			t.ok(t.mnt(super, t.s.cfg.Export).st)
+			dirs := t.mountList()
+			t.that(contains(dirs, t.s.cfg.Export), "a list with "+t.s.cfg.Export, "%q", dirs)
+		}).at("RFC 1813, 5.2.2"),
+		must("umnt", "UMNT has an empty result", func(t *T) {
+			t.ok(t.mnt(super, t.s.cfg.Export).st)
+			void(t, mountUmnt, path(t.s.cfg.Export))
+		}).at("RFC 1813, 5.2.3"),
+		should("umnt-forgets", "DUMP no longer lists what was unmounted", func(t *T) {
+			t.ok(t.mnt(super, t.s.cfg.Export).st)
+			void(t, mountUmnt, path(t.s.cfg.Export))
+			dirs := t.mountList()
+			t.that(!contains(dirs, t.s.cfg.Export), "a list without "+t.s.cfg.Export, "%q", dirs)
+		}).at("RFC 1813, 5.2.3"),
+		must("umnt-unknown", "UMNT of what was never mounted has an empty result too", func(t *T) {
+			void(t, mountUmnt, path("/never/mounted"))
+		}).at("RFC 1813, 5.2.3"),
+		must("umnt-keeps-handles", "handles stay good after UMNT: NFS has no state", func(t *T) {
+			void(t, mountUmnt, path(t.s.cfg.Export))
+			t.attr(t.s.root)
+		}).at("RFC 1813, 5.2.3"),
+		must("umntall", "UMNTALL has an empty result", func(t *T) { void(t, mountUmntall, nil) }).at("RFC 1813, 5.2.4"),
+		should("umntall-forgets", "DUMP lists nothing of this client after UMNTALL", func(t *T) {
+			t.ok(t.mnt(super, t.s.cfg.Export).st)
+			void(t, mountUmntall, nil)
+			dirs := t.mountList()
+			t.that(!contains(dirs, t.s.cfg.Export), "a list without "+t.s.cfg.Export, "%q", dirs)
+		}).at("RFC 1813, 5.2.4"),
+		must("export", "EXPORT is a well-formed list that holds the export", func(t *T) {
+			p := t.mountCall(mountExport, super, nil)
+			t.that(!p.denied && p.stat == success, "SUCCESS", "%s", p)
+			r := &reader{b: p.body}
+			var dirs []string
+			for r.bool() {
+				dirs = append(dirs, r.opaque(1024))
+				for r.bool() {
+					r.opaque(255)
+				}
+			}
+			t.done(r)
+			t.that(contains(dirs, t.s.cfg.Export), "a list with "+t.s.cfg.Export, "%q", dirs)
+		}).at("RFC 1813, 5.2.5"),
+	)
+}
+
+func nullChecks() []Check {
+	return group("null", "RFC 1813, 3.3.0",
+		must("empty", "NULL has an empty result, with credentials or without", func(t *T) {
+			for _, c := range []*cred{nil, super, bob} {
+				p := t.rpcOn(t.dial(), newHeader(nfsProg, nfsVers, procNull, c), nil)
+				t.that(!p.denied && p.stat == success && len(p.body) == 0, "SUCCESS with 0 bytes", "%s", p)
+			}
+		}),
+	)
+}

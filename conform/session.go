@@ -1,0 +1,147 @@
+package conform
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// session is a run of checks on one server: a connection, the root of the
+// export, and a directory of its own in it.
+type session struct {
+	cfg  Config
+	conn *conn // to NFS; replaced when a check broke it
+	xid  uint32
+
+	root    fh // of the export
+	name    string
+	dir     fh // /name
+	info    fsinfo
+	path    pathconf
+	squash  bool // user 0 is somebody else on this server
+	unknown bool // so are other users
+}
+
+// Who calls. None of the numbers but 0 is likely to mean anything to the server.
+var (
+	super = &cred{}
+	alice = &cred{uid: 40001, gid: 40001}
+	bob   = &cred{uid: 40002, gid: 40002}
+)
+
+// newSession mounts the export and makes the directory.
+func newSession(cfg Config) (s *session, err error) {
+	s = &session{cfg: cfg}
+	defer func() { // what a T reports about a check is here the reason not to start
+		if p := recover(); p != nil {
+			v, known := p.(verdict)
+			if !known {
+				panic(p)
+			}
+			s, err = nil, errors.New(v.String())
+		}
+	}()
+	t := &T{s: s}
+	m := t.mnt(super, cfg.Export)
+	if m.st != ok {
+		return nil, fmt.Errorf("mount of %q: %v", cfg.Export, m.st)
+	}
+	s.root = m.root
+	s.info, s.path = t.fsinfo(s.root), t.pathconf(s.root)
+	var salt [4]byte
+	rand.Read(salt[:])
+	s.name = "tansy-conform-" + hex.EncodeToString(salt[:])
+	d := t.mkdir(super, s.root, s.name, mode(0o777))
+	if d.st != ok {
+		return nil, fmt.Errorf("a directory in %q cannot be made: %v", cfg.Export, d.st)
+	}
+	s.dir = t.made(s.root, s.name, d)
+	s.squash = t.attr(s.dir).uid != 0
+	t.setattr(super, s.dir, mode(0o777), nil)
+	f := t.create(alice, s.dir, "probe", guarded, mode(0o644), 0)
+	if f.st != ok {
+		s.unknown = true
+		return s, nil
+	}
+	s.unknown = t.attr(t.made(s.dir, "probe", f)).uid != alice.uid
+	t.remove(super, s.dir, "probe")
+	return s, nil
+}
+
+// run runs one check in a T of its own.
+func (s *session) run(c *Check) (r Result) {
+	t := &T{s: s, check: c}
+	r = Result{Check: *c, Outcome: Pass}
+	defer func() {
+		p := recover()
+		v, known := p.(verdict)
+		if p != nil && !known {
+			panic(p)
+		}
+		if p == nil && t.different != nil {
+			v, known = *t.different, true
+		}
+		if known {
+			r.Outcome, r.Want, r.Got, r.Reason, r.Sent = v.outcome, v.want, v.got, v.reason, v.sent
+		}
+		t.cleanUp()
+	}()
+	c.run(t)
+	return r
+}
+
+// close removes the directory and returns a word about what is left.
+func (s *session) close() (left string) {
+	defer func() {
+		if s.conn != nil {
+			s.conn.close()
+		}
+	}()
+	defer func() {
+		if p := recover(); p != nil {
+			v, known := p.(verdict)
+			if !known {
+				panic(p)
+			}
+			left = fmt.Sprintf("%s: %s", s.name, v)
+		}
+	}()
+	t := &T{s: s}
+	if st := t.removeTree(s.root, s.name); st != ok {
+		return fmt.Sprintf("%s: %v", s.name, st)
+	}
+	return ""
+}
+
+// removeTree removes an entry and all below it, as whoever may.
+func (t *T) removeTree(dir fh, name string) (st status) {
+	who := []*cred{super, alice, bob}
+	for _, c := range who {
+		if st = t.remove(c, dir, name).st; st == ok || st == errNoEnt {
+			return ok
+		}
+	}
+	l := t.lookup(super, dir, name)
+	if l.st != ok {
+		return l.st
+	}
+	for _, c := range who {
+		t.setattr(c, l.obj, mode(0o777), nil)
+	}
+	for range 100 { // a scan may miss entries while it removes some
+		names := t.names(l.obj)
+		if len(names) == 0 {
+			break
+		}
+		for _, n := range names {
+			t.removeTree(l.obj, n)
+		}
+	}
+	for _, c := range who {
+		if st = t.rmdir(c, dir, name).st; st == ok {
+			return ok
+		}
+	}
+	return st
+}

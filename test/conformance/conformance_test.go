@@ -1,0 +1,114 @@
+// Package conformance runs the checks of package conform against Tansy itself: a
+// volume in memory, served on loopback. `tansy conform` runs them against any
+// server; docs/conformance.md says what other servers do.
+package conformance
+
+import (
+	"context"
+	"flag"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"tansy/conform"
+	"tansy/disk"
+	"tansy/fs"
+	"tansy/server"
+)
+
+var only = flag.String("checks", "", "run only the checks that match this regular expression")
+
+// Where Tansy differs from what an RFC recommends, on purpose or not yet mended.
+// A check that passes must not be listed, so that the list stays true.
+var known = map[string]string{
+	"call/retransmitted":                   "there is no reply cache yet",
+	"call/retransmitted-create":            "there is no reply cache yet",
+	"create-exclusive/zero-verifier-again": "a file remembers no verifier as 0",
+	"readdirplus/no-search":                "entries are as LOOKUP by the superuser would find them",
+	"commit/symlink":                       "COMMIT flushes the volume whatever it is called for",
+	"commit/fifo":                          "COMMIT flushes the volume whatever it is called for",
+}
+
+// volumeBlocks is the size of the volume (256 MiB).
+const volumeBlocks = 64 << 10
+
+func serve(t *testing.T) string {
+	d := disk.NewMem(volumeBlocks)
+	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, LogBytes: 16 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := fs.Open(d, fs.Options{CacheBytes: 16 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := f.VolumeID()
+	s := server.New(server.Config{FS: f, VolumeID: [8]byte(id[:8]), Key: f.HandleKey(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+		<-served
+		if err := f.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return l.Addr().String()
+}
+
+func TestTansy(t *testing.T) {
+	rep, err := conform.Run(context.Background(), conform.Config{Addr: serve(t), Run: regexp.MustCompile(*only)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep.Left != "" {
+		t.Errorf("not cleaned up: %s", rep.Left)
+	}
+	bad := false
+	for i := range rep.Results {
+		r := &rep.Results[i]
+		why, listed := known[r.ID()]
+		switch {
+		case r.Outcome == conform.Fail, r.Outcome == conform.Differ && !listed, r.Outcome == conform.Skip && !listed:
+			t.Errorf("%s: %s", r.ID(), r.Outcome)
+			bad = true
+		case r.Outcome == conform.Pass && listed:
+			t.Errorf("%s passes: it is not a known difference any more (%s)", r.ID(), why)
+		}
+	}
+	if bad {
+		rep.WriteText(os.Stderr)
+	}
+}
+
+// The list of checks is what the documentation says it is.
+func TestList(t *testing.T) {
+	seen := map[string]bool{}
+	section := regexp.MustCompile(`^RFC (1813|5531|4506|2203), ([0-9]+(\.[0-9]+)*|[A-Z])$`)
+	checks := conform.Checks()
+	for i := range checks {
+		c := &checks[i]
+		if seen[c.ID()] {
+			t.Errorf("two checks are called %s", c.ID())
+		}
+		seen[c.ID()] = true
+		if !section.MatchString(c.Section) || c.Expect == "" || c.Level != conform.Must && c.Level != conform.Should {
+			t.Errorf("%s: section %q, level %q, %q", c.ID(), c.Section, c.Level, c.Expect)
+		}
+	}
+	if len(checks) < 300 {
+		t.Errorf("%d checks", len(checks))
+	}
+	t.Logf("%d checks", len(checks))
+}
