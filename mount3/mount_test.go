@@ -6,24 +6,53 @@ import (
 	"net"
 	"testing"
 
+	x "tansy/internal/xdrspec"
 	"tansy/oncrpc"
 )
 
-// FuzzArguments gives every procedure arbitrary arguments. What they mean is
-// tested through a socket in package server.
+// The arguments and results of the procedures as RFC 1813, appendix I, has them.
+var (
+	rfcPath   = x.Opaque(1024)
+	rfcGroups = x.List(x.Opaque(255))
+	rfcArgs   = []x.Type{ProcNull: x.Void, ProcMnt: rfcPath, ProcDump: x.Void, ProcUmnt: rfcPath, ProcUmntall: x.Void, ProcExport: x.Void}
+	// A list of flavors with its length in front; there are always two.
+	rfcFlavors = x.Union(map[uint32]x.Type{2: x.Struct(x.Uint32, x.Uint32)}, nil)
+	rfcResults = []x.Type{
+		ProcNull:    x.Void,
+		ProcMnt:     x.Union(map[uint32]x.Type{0: x.Struct(x.Opaque(64), rfcFlavors), ErrNoEnt: x.Void}, nil),
+		ProcDump:    x.List(x.Struct(x.Opaque(255), rfcPath)),
+		ProcUmnt:    x.Void,
+		ProcUmntall: x.Void,
+		ProcExport:  x.List(x.Struct(rfcPath, rfcGroups)),
+	}
+)
+
+// FuzzArguments gives every procedure arbitrary arguments: those that are not what
+// the RFC describes are refused, and the result is what it describes. What they
+// mean is tested through a socket in package server.
 func FuzzArguments(f *testing.F) {
 	path := []byte{0, 0, 0, 1, '/', 0, 0, 0}
 	for proc := range byte(6) {
 		f.Add(proc, path)
 	}
+	f.Add(byte(ProcMnt), []byte{0, 0, 0, 2, '/', 'x', 0, 0})
 	f.Add(byte(ProcMnt), []byte{0xff, 0xff, 0xff, 0xff})
 	s := New(Config{Root: make([]byte, 32), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	procs := s.Program().Procs
 	f.Fuzz(func(t *testing.T, proc byte, args []byte) {
-		p := procs[int(proc)%len(procs)]
+		number := int(proc) % len(procs)
+		p := procs[number]
 		c := oncrpc.Call{Args: oncrpc.NewDecoder(args), Reply: oncrpc.NewEncoder(nil), Peer: &net.TCPAddr{}}
-		if accept := p.Serve(&c); accept != oncrpc.Success && accept != oncrpc.GarbageArgs {
-			t.Errorf("%s: %v", p.Name, accept)
+		accept := p.Serve(&c)
+		want := oncrpc.Success
+		if _, _, ok := rfcArgs[number].Decode(args); !ok {
+			want = oncrpc.GarbageArgs
+		}
+		if accept != want {
+			t.Errorf("%s: %v, want %v", p.Name, accept, want)
+		}
+		if _, rest, ok := rfcResults[number].Decode(c.Reply.Whole()); accept == oncrpc.Success && (!ok || len(rest) > 0) {
+			t.Errorf("%s: the result is not what the RFC describes: % x", p.Name, c.Reply.Whole())
 		}
 	})
 }

@@ -24,7 +24,8 @@ func testService() (*Service, *model.Model) {
 	return New(Config{FS: m, VolumeID: [8]byte{1}, Key: [16]byte{2}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}), m
 }
 
-// FuzzArguments gives every procedure arbitrary arguments. In the input, "@n"
+// FuzzArguments gives every procedure arbitrary arguments: those that are not what
+// the RFC describes are refused, and the result is always what it describes. In the input, "@n"
 // followed by '!' stands for the handle of file n, which no fuzzer would guess.
 func FuzzArguments(f *testing.F) {
 	at := func(n byte) []byte { return []byte{0, 0, 0, 32, '@', n, '!'} }
@@ -79,11 +80,16 @@ func FuzzArguments(f *testing.F) {
 			t.Error("negative weight")
 		}
 		accept := p.Serve(&c)
-		if accept != oncrpc.Success && accept != oncrpc.GarbageArgs {
-			t.Errorf("%s: %v", p.Name, accept)
+		number := int(proc) % len(procs)
+		want := oncrpc.Success
+		if _, _, ok := rfcArgs[number].Decode(args); !ok {
+			want = oncrpc.GarbageArgs
 		}
-		if accept == oncrpc.Success && p.Name != "NULL" && c.Reply.Len() < 4 {
-			t.Errorf("%s: no status", p.Name)
+		if accept != want {
+			t.Errorf("%s: %v, want %v", p.Name, accept, want)
+		}
+		if _, rest, ok := rfcResults[number].Decode(c.Reply.Whole()); accept == oncrpc.Success && (!ok || len(rest) > 0) {
+			t.Errorf("%s: the result is not what the RFC describes: % x", p.Name, c.Reply.Whole())
 		}
 		if c.Reply.Len() > maxListing+1000 {
 			t.Errorf("%s: a result of %d bytes", p.Name, c.Reply.Len())

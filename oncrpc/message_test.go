@@ -2,8 +2,13 @@ package oncrpc
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
+	"math/rand/v2"
+	"reflect"
 	"testing"
+
+	x "tansy/internal/xdrspec"
 )
 
 func TestDecoderIsTotal(t *testing.T) {
@@ -42,6 +47,9 @@ func TestEncoder(t *testing.T) {
 	want := []byte{1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 5, 'a', 'b', 'c', 'd', 'e', 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3}
 	if !bytes.Equal(e.Bytes(), want) || string(e.data) != "xyz" {
 		t.Errorf("% x %q", e.Bytes(), e.data)
+	}
+	if whole := e.Whole(); !bytes.Equal(whole, append(want, 'x', 'y', 'z', 0)) {
+		t.Errorf("% x", whole)
 	}
 }
 
@@ -99,7 +107,94 @@ func TestCredCache(t *testing.T) {
 	}
 }
 
-// FuzzCall runs whole calls through the part of a connection that decodes them.
+// A call and AUTH_SYS credentials as RFC 5531 has them (section 9 and appendix A),
+// up to the arguments.
+var (
+	rfcAuth = x.Struct(x.Uint32, x.Opaque(maxAuthBody))
+	rfcCall = x.Struct(x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, rfcAuth, rfcAuth)
+	rfcSys  = x.Struct(x.Uint32, x.Opaque(maxMachine), x.Uint32, x.Uint32, x.Uint32) // and the groups
+)
+
+// sameHeader compares parseHeader with the description.
+func sameHeader(t *testing.T, rec []byte) {
+	t.Helper()
+	d := NewDecoder(rec)
+	h, fault := parseHeader(&d)
+	v, rest, ok := rfcCall.Decode(rec)
+	ok = ok && v[1] == uint64(msgCall) && v[2] == uint64(rpcVersion)
+	if ok != (fault == headerOK) {
+		t.Fatalf("fault %d, but described %v: % x", fault, ok, rec)
+	}
+	if !ok {
+		return
+	}
+	got := []any{uint64(h.xid), uint64(h.prog), uint64(h.vers), uint64(h.proc), uint64(h.flavor), string(h.cred)}
+	want := append([]any{v[0]}, v[3:8]...)
+	if !reflect.DeepEqual(got, want) || !bytes.Equal(d.Rest(), rest) {
+		t.Fatalf("got %v, want %v, of % x", got, want, rec)
+	}
+	sameCred(t, h.flavor, h.cred)
+}
+
+// sameCred compares parseCred with the description.
+func sameCred(t *testing.T, flavor uint32, body []byte) {
+	t.Helper()
+	var c Cred
+	stat := parseCred(flavor, body, &c)
+	switch Flavor(flavor) {
+	case AuthNone:
+		if stat != AuthOK {
+			t.Fatalf("AUTH_NONE: %d", stat)
+		}
+		return
+	case AuthSys:
+	default:
+		if stat != AuthRejectedCred {
+			t.Fatalf("flavor %d: %d", flavor, stat)
+		}
+		return
+	}
+	v, rest, ok := rfcSys.Decode(body)
+	ok = ok && v[4].(uint64) <= maxGroups && uint64(len(rest)) == 4*v[4].(uint64)
+	if ok != (stat == AuthOK) {
+		t.Fatalf("AUTH_SYS: %d, but described %v: % x", stat, ok, body)
+	}
+	if !ok {
+		return
+	}
+	var groups []uint32
+	for ; len(rest) > 0; rest = rest[4:] {
+		groups = append(groups, binary.BigEndian.Uint32(rest))
+	}
+	if want := (IDs{uint32(v[2].(uint64)), uint32(v[3].(uint64)), groups}); !reflect.DeepEqual(c.IDs, want) {
+		t.Fatalf("AUTH_SYS: %v, want %v", c.IDs, want)
+	}
+}
+
+// TestCallDecodes: calls that the description encodes are decoded to the same;
+// cut off or changed, they are what the description says.
+func TestCallDecodes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 3000 {
+		v := rfcCall.Random(r)
+		v[1], v[2] = uint64(msgCall), uint64(rpcVersion)
+		v[6] = uint64(r.IntN(3))
+		if r.IntN(2) == 0 {
+			sys := rfcSys.Random(r)
+			n := r.IntN(18)
+			sys[4] = uint64(n)
+			v[6], v[7] = uint64(AuthSys), string(append(rfcSys.Encode(sys), make([]byte, 4*n)...))
+		}
+		rec := rfcCall.Encode(v)
+		sameHeader(t, rec)
+		sameHeader(t, rec[:r.IntN(len(rec))])
+		rec[r.IntN(len(rec))] ^= byte(1 << r.IntN(8))
+		sameHeader(t, rec)
+	}
+}
+
+// FuzzCall runs whole calls through the part of a connection that decodes them, and
+// compares it with the description.
 func FuzzCall(f *testing.F) {
 	call := func(words ...uint32) []byte {
 		e := NewEncoder(nil)
@@ -114,16 +209,11 @@ func FuzzCall(f *testing.F) {
 	f.Add(call(1, 1, 0))
 	f.Add(call(1, 0, 2, 7, 1, 1, 0, 401))
 	f.Fuzz(func(t *testing.T, rec []byte) {
+		sameHeader(t, rec)
 		d := NewDecoder(rec)
-		h, fault := parseHeader(&d)
-		if fault != headerOK {
-			return
+		if h, fault := parseHeader(&d); fault == headerOK {
+			target(testPrograms, &h)
 		}
-		var c Cred
-		if parseCred(h.flavor, h.cred, &c) == AuthOK && len(c.GIDs) > maxGroups {
-			t.Errorf("%d groups", len(c.GIDs))
-		}
-		target(testPrograms, &h)
 	})
 }
 
@@ -133,7 +223,7 @@ var testPrograms = []Program{
 }
 
 func TestTarget(t *testing.T) {
-	for _, x := range []struct {
+	for _, c := range []struct {
 		h        header
 		want     Accept
 		versions [2]uint32
@@ -145,9 +235,9 @@ func TestTarget(t *testing.T) {
 		{header{prog: 7, vers: 3}, ProgMismatch, [2]uint32{2, 4}},
 		{header{prog: 8, vers: 2}, ProgUnavail, [2]uint32{}},
 	} {
-		_, got, versions := target(testPrograms, &x.h)
-		if got != x.want || versions != x.versions {
-			t.Errorf("%+v: %v %v", x.h, got, versions)
+		_, got, versions := target(testPrograms, &c.h)
+		if got != c.want || versions != c.versions {
+			t.Errorf("%+v: %v %v", c.h, got, versions)
 		}
 	}
 }

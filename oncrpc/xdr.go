@@ -89,6 +89,13 @@ func NewEncoder(b []byte) Encoder { return Encoder{b: b} }
 // Bytes returns what was encoded, without Data's data.
 func (e *Encoder) Bytes() []byte { return e.b }
 
+// Whole returns a copy of all that was encoded, as it goes to the peer.
+func (e *Encoder) Whole() []byte {
+	b := append([]byte(nil), e.b...)
+	b = append(b, e.data...)
+	return append(b, padding[:-len(e.data)&3]...)
+}
+
 // Len is the number of bytes encoded, without Data's data.
 func (e *Encoder) Len() int { return len(e.b) }
 
