@@ -180,7 +180,7 @@ func (t target) fuzz(ctx context.Context, bins string) error {
 // an input passes when it is run again, and is not kept.
 func (t target) repeats(bin, out string) bool {
 	m := regexp.MustCompile(`Failing input written to (\S+)`).FindStringSubmatch(out)
-	if m == nil {
+	if m == nil || !strings.Contains(out, "hung or terminated unexpectedly") {
 		return true
 	}
 	path := filepath.Join(t.dir, m[1])
