@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tansy/fs"
+	"tansy/internal/rfc1813"
 	"tansy/oncrpc"
 )
 
@@ -143,7 +144,7 @@ func decoded(proc int, d *oncrpc.Decoder) (v values) {
 // the message or neither does, with the same values and the same rest.
 func sameDecoding(t *testing.T, proc int, msg []byte) (ok bool) {
 	t.Helper()
-	want, rest, ok := rfcArgs[proc].Decode(msg)
+	want, rest, ok := rfc1813.Args[proc].Decode(msg)
 	d := oncrpc.NewDecoder(msg)
 	got := decoded(proc, &d)
 	switch {
@@ -167,7 +168,7 @@ func TestDecode(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for proc := range int(procCount) {
 		for range 300 {
-			msg := rfcArgs[proc].Encode(rfcArgs[proc].Random(r))
+			msg := rfc1813.Args[proc].Encode(rfc1813.Args[proc].Random(r))
 			if !sameDecoding(t, proc, msg) {
 				t.Fatalf("procedure %d: % x is not decoded", proc, msg)
 			}
@@ -242,7 +243,7 @@ func TestDecodeAllocates(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for proc := range int(procCount) {
-		f.Add(byte(proc), rfcArgs[proc].Encode(rfcArgs[proc].Random(r)))
+		f.Add(byte(proc), rfc1813.Args[proc].Encode(rfc1813.Args[proc].Random(r)))
 	}
 	f.Fuzz(func(t *testing.T, proc byte, msg []byte) {
 		p := int(proc) % int(procCount)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tansy/fs"
+	"tansy/internal/rfc1813"
 	"tansy/oncrpc"
 )
 
@@ -246,7 +247,7 @@ func sameEncoding(t *testing.T, s *Service, proc int, r made) {
 	c := &oncrpc.Call{Peer: &net.TCPAddr{}}
 	c.Reply.Uint32(s.status(c, "test", err))
 	want := append([]any{status}, encoded(s, proc, r, c, err)...)
-	got, rest, ok := rfcResults[proc].Decode(c.Reply.Whole())
+	got, rest, ok := rfc1813.Results[proc].Decode(c.Reply.Whole())
 	if !ok || len(rest) > 0 || !reflect.DeepEqual(got, want) {
 		t.Fatalf("procedure %d: decoded %v, %d bytes left, got\n%v, want\n%v", proc, ok, len(rest), got, want)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"tansy/fs"
 	"tansy/fs/model"
+	"tansy/internal/rfc1813"
 	"tansy/oncrpc"
 )
 
@@ -82,13 +83,13 @@ func FuzzArguments(f *testing.F) {
 		accept := p.Serve(&c)
 		number := int(proc) % len(procs)
 		want := oncrpc.Success
-		if _, _, ok := rfcArgs[number].Decode(args); !ok {
+		if _, _, ok := rfc1813.Args[number].Decode(args); !ok {
 			want = oncrpc.GarbageArgs
 		}
 		if accept != want {
 			t.Errorf("%s: %v, want %v", p.Name, accept, want)
 		}
-		if _, rest, ok := rfcResults[number].Decode(c.Reply.Whole()); accept == oncrpc.Success && (!ok || len(rest) > 0) {
+		if _, rest, ok := rfc1813.Results[number].Decode(c.Reply.Whole()); accept == oncrpc.Success && (!ok || len(rest) > 0) {
 			t.Errorf("%s: the result is not what the RFC describes: % x", p.Name, c.Reply.Whole())
 		}
 		if c.Reply.Len() > maxListing+1000 {
