@@ -12,7 +12,7 @@ func (c *Comparer) step() error {
 	cred := creds[c.rnd.Intn(len(creds))]
 	i, o := c.obj()
 	name := c.name()
-	switch c.rnd.Intn(24) {
+	switch c.rnd.Intn(26) {
 	case 0:
 		c.note("getattr %d", i)
 		x, errA := c.a.Getattr(o.a)
@@ -126,6 +126,14 @@ func (c *Comparer) step() error {
 		a, x, errA := c.a.Link(cred, o.a, p.a, name)
 		b, y, errB := c.b.Link(cred, o.b, p.b, name)
 		return first(sameErr(errA, errB), c.sameAttr(a, b), c.sameWCC(x, y))
+	case 23:
+		if c.rnd.Intn(2) == 0 {
+			return c.oddList(cred, i)
+		}
+		c.note("fsstat %d", i)
+		_, a, errA := c.a.Fsstat(o.a)
+		_, b, errB := c.b.Fsstat(o.b)
+		return first(sameErr(errA, errB), c.sameAttr(a, b))
 	default:
 		if c.rnd.Intn(2) == 0 {
 			c.note("commit %d", i)
