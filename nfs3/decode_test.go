@@ -3,6 +3,7 @@ package nfs3
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"runtime/metrics"
@@ -247,12 +248,17 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, proc byte, msg []byte) {
 		p := int(proc) % int(procCount)
-		before := allocated()
-		d := oncrpc.NewDecoder(msg)
-		decoded(p, &d)
-		if n := allocated() - before; n > 64<<10+4*uint64(len(msg)) {
-			t.Errorf("procedure %d: %d bytes allocated for a message of %d", p, n, len(msg))
+		// Other goroutines of the fuzzer allocate, too: the least of some runs counts.
+		n := uint64(math.MaxUint64)
+		for range 20 {
+			before := allocated()
+			d := oncrpc.NewDecoder(msg)
+			decoded(p, &d)
+			if n = min(n, allocated()-before); n <= 16<<10+4*uint64(len(msg)) {
+				sameDecoding(t, p, msg)
+				return
+			}
 		}
-		sameDecoding(t, p, msg)
+		t.Errorf("procedure %d: %d bytes allocated for a message of %d", p, n, len(msg))
 	})
 }

@@ -8,8 +8,8 @@
 // Each target gets a slice at a time, so that an interrupted run has treated all of
 // them. One target runs at a time, with one worker. What a target learns is in
 // Go's build cache and is there for the next slice. An input that fails is left in
-// the package's testdata/fuzz by the testing package, is named in the log, and ends
-// the run: `go test` repeats it from then on.
+// the package's testdata/fuzz by the testing package, where `go test` repeats it;
+// the run goes on without that target, and fails at its end.
 //
 // A line of the log is one slice: when it ended, the target, its CPU time and the
 // sum of all lines up to here, in seconds.
@@ -79,17 +79,23 @@ func run() error {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(*hours*float64(time.Hour)))
 	defer cancel()
-	for ctx.Err() == nil {
+	var failed []error
+	for ctx.Err() == nil && len(targets) > 0 {
+		var good []target
 		for _, t := range targets {
 			if ctx.Err() != nil {
 				break
 			}
 			if err := t.fuzz(ctx, bins); err != nil {
-				return err
+				fmt.Fprintln(os.Stderr, "fuzz:", err)
+				failed = append(failed, fmt.Errorf("%s failed", t))
+			} else {
+				good = append(good, t)
 			}
 		}
+		targets = good
 	}
-	return printTotal()
+	return errors.Join(append(failed, printTotal())...)
 }
 
 // target is one fuzz function.
