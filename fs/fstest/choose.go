@@ -33,11 +33,11 @@ func (c *Comparer) obj() (int, pair) {
 
 var oddNames = [][]byte{
 	{}, []byte("."), []byte(".."), []byte("a/b"), []byte("a\x00b"), []byte("/"),
-	bytes.Repeat([]byte("n"), 255), bytes.Repeat([]byte("n"), 256), []byte("\xff\xfe"), []byte("..."),
+	bytes.Repeat([]byte("n"), 255), bytes.Repeat([]byte("n"), 256), bytes.Repeat([]byte("n"), 256), []byte("\xff\xfe"), []byte("..."),
 }
 
 func (c *Comparer) name() []byte {
-	if c.rnd.Intn(25) == 0 {
+	if c.rnd.Intn(15) == 0 {
 		return oddNames[c.rnd.Intn(len(oddNames))]
 	}
 	return []byte(fmt.Sprintf("n%d", c.rnd.Intn(12)))
