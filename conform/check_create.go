@@ -110,7 +110,7 @@ func createChecks() []Check {
 			t.ok(n.st)
 			a := t.attr(t.made(t.dir(), "f", n))
 			same(t, "type", a.typ, typeReg)
-			same(t, "mode", a.mode, 0o640)
+			t.mode(a, 0o640)
 			same(t, "size", a.size, 0)
 		}),
 		must("result", "handle and attributes of the result are those of the new file", func(t *T) {
@@ -161,11 +161,11 @@ func createChecks() []Check {
 			t.needUsers()
 			h := t.putAs(alice, "f", 0o644, "data")
 			t.create(bob, t.dir(), "f", unchecked, mode(0o666), 0)
-			same(t, "mode", t.attr(h).mode, 0o644)
+			t.mode(t.attr(h), 0o644)
 		}),
-		must("unchecked-directory", "an unchecked CREATE of the name of a directory is refused", func(t *T) {
+		should("unchecked-directory", "an unchecked CREATE of the name of a directory is refused", func(t *T) {
 			t.sub("d")
-			t.refused(t.create(super, t.dir(), "d", unchecked, mode(0o644), 0).st, errExist, errIsDir)
+			t.is(t.create(super, t.dir(), "d", unchecked, mode(0o644), 0).st, errExist, errIsDir)
 		}),
 		must("unchecked-symlink", "an unchecked CREATE of the name of a symbolic link does not make or change its target", func(t *T) {
 			f := t.put("f", "data")
@@ -182,7 +182,7 @@ func createChecks() []Check {
 		}),
 		should("mode-as-asked", "the server has no mask of its own for modes", func(t *T) {
 			h := t.fileAs(alice, t.dir(), "f", 0o666)
-			same(t, "mode", t.attr(h).mode, 0o666)
+			t.mode(t.attr(h), 0o666)
 		}),
 		should("size", "an initial size is taken", func(t *T) {
 			s := size(100)
@@ -306,7 +306,7 @@ func exclusiveChecks() []Check {
 			t.prepared("exclusive CREATE", n.st)
 			h := t.made(t.dir(), "f", n)
 			t.ok(t.setattr(alice, h, sattr{mode: ptr(uint32(0o640)), atimeHow: 1, mtimeHow: 1}, nil).st)
-			same(t, "mode", t.attr(h).mode, 0o640)
+			t.mode(t.attr(h), 0o640)
 		}),
 		should("not-after-rename", "the verifier belongs to the file, not to the name: another file under the name is EXIST", func(t *T) {
 			t.ok(excl(t, "f", 5).st)

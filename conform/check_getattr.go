@@ -11,7 +11,7 @@ func getattrChecks() []Check {
 			same(t, "type", a.typ, typeReg)
 			same(t, "size", a.size, 0)
 			same(t, "nlink", a.nlink, 1)
-			same(t, "mode", a.mode, 0o644)
+			t.mode(a, 0o644)
 		}),
 		must("directory", "a directory is of type DIR", func(t *T) { same(t, "type", t.attr(t.sub("d")).typ, typeDir) }),
 		should("directory-links", "a new directory has two links", func(t *T) { same(t, "nlink", t.attr(t.sub("d")).nlink, 2) }),

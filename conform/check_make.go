@@ -13,7 +13,7 @@ func mkdirChecks() []Check {
 			h := t.made(t.dir(), "d", n)
 			a := t.attr(h)
 			same(t, "type", a.typ, typeDir)
-			same(t, "mode", a.mode, 0o750)
+			t.mode(a, 0o750)
 			same(t, "entries", len(t.names(h)), 0)
 		}),
 		must("result", "handle and attributes of the result are those of the new directory", func(t *T) {
@@ -43,7 +43,7 @@ func mkdirChecks() []Check {
 		should("sticky", "the sticky bit is taken", func(t *T) {
 			n := t.mkdir(super, t.dir(), "d", mode(0o1777))
 			t.ok(n.st)
-			same(t, "mode", t.attr(t.made(t.dir(), "d", n)).mode, 0o1777)
+			t.mode(t.attr(t.made(t.dir(), "d", n)), 0o1777)
 		}),
 		should("inherits-setgid", "a directory in one with set-group-id has it too", func(t *T) {
 			t.needRoot()
@@ -51,7 +51,7 @@ func mkdirChecks() []Check {
 			t.ok(t.setattr(super, d, sattr{mode: ptr(uint32(0o2777)), gid: ptr(uint32(42424))}, nil).st)
 			n := t.mkdir(super, d, "e", mode(0o755))
 			t.ok(n.st)
-			same(t, "mode", t.attr(t.made(d, "e", n)).mode, 0o2755)
+			t.mode(t.attr(t.made(d, "e", n)), 0o2755)
 		}),
 		must("size-ignored", "a size among the attributes is refused or ignored", func(t *T) {
 			s := size(1 << 40)
@@ -191,7 +191,7 @@ func mknodChecks() []Check {
 			t.prepared("MKNOD of FIFOs", n.st)
 			a := t.attr(t.made(t.dir(), "p", n))
 			same(t, "type", a.typ, typeFIFO)
-			same(t, "mode", a.mode, 0o640)
+			t.mode(a, 0o640)
 		}),
 		must("socket", "MKNOD makes a socket", func(t *T) { same(t, "type", t.attr(t.node("s", typeSock, 0, 0)).typ, typeSock) }),
 		device("character", typeChr, "character"),

@@ -19,7 +19,7 @@ func readdirplusChecks() []Check {
 		must("all", "all names are listed, each once", func(t *T) {
 			names := t.populate(30)
 			plus(t, super, t.dir(), 4096, 8192)
-			all, _ := t.paged(t.dir(), 8192, true, nil)
+			all, _, _ := t.paged(t.dir(), 8192, true, nil)
 			t.complete(all, names)
 		}),
 		must("handles", "the handles lead to the objects that LOOKUP finds", func(t *T) {
@@ -84,8 +84,9 @@ func readdirplusChecks() []Check {
 			names := t.populate(40)
 			plus(t, super, t.dir(), 4096, 8192)
 			for _, count := range []uint32{800, 1024, 2000, 4096} {
-				all, _ := t.paged(t.dir(), count, true, nil)
+				all, _, largest := t.paged(t.dir(), count, true, nil)
 				t.complete(all, names)
+				t.that(largest <= int(count), fmt.Sprintf("at most %d bytes", count), "%d", largest)
 			}
 		}),
 		should("dircount", "names, fileids and cookies of a page do not take more than dircount", func(t *T) {

@@ -20,8 +20,7 @@ func unlinkRules(makes func(t *T, c *cred, dir fh, name string) fh, removes func
 			t.ok(removes(t, super, t.dir(), "x").st)
 			h := makes(t, super, t.dir(), "x")
 			t.that(h != old, "another handle", "the same")
-			_, st := t.getattr(old)
-			t.refused(st, errStale)
+			t.ended(old)
 		}),
 		must("name-empty", "an empty name is refused", func(t *T) {
 			t.refused(removes(t, super, t.dir(), "").st, errAcces, errInval, errNoEnt)
@@ -137,11 +136,11 @@ func removeChecks() []Check {
 			t.refused(t.remove(super, t.sub("d"), "..").st, errInval, errIsDir, errAcces, errPerm, errExist)
 			t.that(t.exists(t.s.dir, t.dirName()), "the directory still there", "it is gone")
 		}).at("RFC 1813, 3.2"),
-		must("large", "a file of 4 MiB is removed, and its handle is stale at once", func(t *T) {
+		should("large", "a file of 4 MiB is removed, and its handle is stale at once", func(t *T) {
 			h := t.file("f")
 			t.fill(h, 0, strings.Repeat("x", 4<<20))
 			t.ok(t.remove(super, t.dir(), "f").st)
-			t.refused(t.read(super, h, 0, 10).st, errStale)
+			t.is(t.read(super, h, 0, 10).st, errStale)
 		}),
 	}
 	checks = append(checks, unlinkRules(

@@ -12,7 +12,7 @@ func setattrPermChecks() []Check {
 			t.needUsers()
 			h := t.fileAs(alice, t.dir(), "f", 0o666)
 			t.refused(t.setattr(bob, h, mode(0o777), nil).st, errPerm, errAcces)
-			same(t, "mode", t.attr(h).mode, 0o666)
+			t.mode(t.attr(h), 0o666)
 			t.ok(t.setattr(alice, h, mode(0o600), nil).st)
 		}),
 		should("mode-by-other-perm", "the error of a mode set by another is PERM", func(t *T) {
@@ -97,7 +97,7 @@ func setattrPermChecks() []Check {
 			h := t.fileAs(alice, t.dir(), "f", 0o755)
 			t.ok(t.setattr(super, h, sattr{gid: ptr(uint32(42222))}, nil).st)
 			t.setattr(alice, h, mode(0o2755), nil)
-			same(t, "mode", t.attr(h).mode, 0o755)
+			t.mode(t.attr(h), 0o755)
 		}),
 		should("chgrp-clears-setuid", "a new group given by the owner takes set-user-id and set-group-id away", func(t *T) {
 			t.needUsers()
@@ -105,14 +105,14 @@ func setattrPermChecks() []Check {
 			h := t.fileAs(alice, t.dir(), "f", 0o755)
 			t.ok(t.setattr(in, h, mode(0o6755), nil).st)
 			t.ok(t.setattr(in, h, sattr{gid: ptr(uint32(42222))}, nil).st)
-			same(t, "mode", t.attr(h).mode, 0o755)
+			t.mode(t.attr(h), 0o755)
 		}),
 		should("truncate-clears-setuid", "a size set by a user other than the superuser takes set-user-id away", func(t *T) {
 			t.needUsers()
 			h := t.putAs(alice, "f", 0o777, "data")
 			t.ok(t.setattr(alice, h, mode(0o4777), nil).st)
 			t.ok(t.setattr(bob, h, size(1), nil).st)
-			same(t, "mode", t.attr(h).mode, 0o777)
+			t.mode(t.attr(h), 0o777)
 		}),
 		must("guard-needs-no-right", "a wrong guard does not let a user through who may not change the file", func(t *T) {
 			t.needUsers()
@@ -120,7 +120,7 @@ func setattrPermChecks() []Check {
 			c := t.attr(h).ctime
 			t.refused(t.setattr(bob, h, mode(0o777), &c).st, errPerm, errAcces)
 			t.refused(t.setattr(bob, h, mode(0o777), &stamp{1, 1}).st, errPerm, errAcces, errNotSync)
-			same(t, "mode", t.attr(h).mode, 0o644)
+			t.mode(t.attr(h), 0o644)
 		}),
 		must("read-write-group", "a supplementary group gives the right to set the size", func(t *T) {
 			t.needUsers()

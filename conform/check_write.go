@@ -277,14 +277,14 @@ func writePermChecks() []Check {
 			h := t.putAs(alice, "f", 0o777, "data")
 			t.ok(t.setattr(alice, h, mode(0o4777), nil).st)
 			t.ok(t.write(bob, h, 0, "x", fileSync).st)
-			same(t, "mode", t.attr(h).mode, 0o777)
+			t.mode(t.attr(h), 0o777)
 		}),
 		should("clears-setgid", "a WRITE by a user other than the superuser takes set-group-id of an executable away", func(t *T) {
 			t.needUsers()
 			h := t.putAs(alice, "f", 0o777, "data")
 			t.ok(t.setattr(alice, h, mode(0o2777), nil).st)
 			t.ok(t.write(bob, h, 0, "x", fileSync).st)
-			same(t, "mode", t.attr(h).mode, 0o777)
+			t.mode(t.attr(h), 0o777)
 		}),
 		should("failed-has-attributes", "a refused WRITE comes with the file's attributes", func(t *T) {
 			t.needUsers()

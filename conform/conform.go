@@ -105,7 +105,8 @@ func Checks() []Check {
 
 // Run connects to a server and runs the checks in a new directory of the export,
 // which is removed in the end. The error is for a server that cannot be checked
-// at all. If ctx ends, the checks not yet run are missing from the report.
+// at all, or that goes away and does not come back within the time of a reply. If
+// ctx ends, the checks not yet run are missing from the report.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.MountAddr == "" {
 		cfg.MountAddr = cfg.Addr
@@ -135,9 +136,13 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 			break
 		}
 		r := s.run(&checks[i])
+		gone := s.survived(&r)
 		rep.Results = append(rep.Results, r)
 		if cfg.Progress != nil {
 			cfg.Progress(i+1, len(checks), &r)
+		}
+		if gone != nil {
+			return rep, gone
 		}
 	}
 	rep.Left = s.close()

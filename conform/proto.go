@@ -90,13 +90,17 @@ const (
 	errServerFault status = 10006
 	errBadType     status = 10007
 	errJukebox     status = 10008
+
+	// errGarbage is no status: the call was answered with GARBAGE_ARGS.
+	errGarbage status = 0xffffffff
 )
 
 var statusNames = map[status]string{ok: "OK", errPerm: "PERM", errNoEnt: "NOENT", errIO: "IO", errNXIO: "NXIO", errAcces: "ACCES", errExist: "EXIST",
 	errXDev: "XDEV", errNoDev: "NODEV", errNotDir: "NOTDIR", errIsDir: "ISDIR", errInval: "INVAL", errFBig: "FBIG", errNoSpc: "NOSPC",
 	errROFS: "ROFS", errMLink: "MLINK", errNameTooLong: "NAMETOOLONG", errNotEmpty: "NOTEMPTY", errDQuot: "DQUOT", errStale: "STALE",
 	errRemote: "REMOTE", errBadHandle: "BADHANDLE", errNotSync: "NOT_SYNC", errBadCookie: "BAD_COOKIE", errNotSupp: "NOTSUPP",
-	errTooSmall: "TOOSMALL", errServerFault: "SERVERFAULT", errBadType: "BADTYPE", errJukebox: "JUKEBOX"}
+	errTooSmall: "TOOSMALL", errServerFault: "SERVERFAULT", errBadType: "BADTYPE", errJukebox: "JUKEBOX",
+	errGarbage: "GARBAGE_ARGS"}
 
 func (s status) String() string {
 	if n := statusNames[s]; n != "" {
@@ -153,6 +157,8 @@ func (h fh) String() string {
 type stamp struct{ sec, nsec uint32 }
 
 func (t stamp) String() string { return fmt.Sprintf("%d.%09d", t.sec, t.nsec) }
+
+func (t stamp) nanoseconds() int64 { return int64(t.sec)*1e9 + int64(t.nsec) }
 
 // before tells if t is earlier than u.
 func (t stamp) before(u stamp) bool { return t.sec < u.sec || t.sec == u.sec && t.nsec < u.nsec }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // session is a run of checks on one server: a connection, the root of the
@@ -89,6 +90,44 @@ func (s *session) run(c *Check) (r Result) {
 	}()
 	c.run(t)
 	return r
+}
+
+// answers tells if the server accepts connections and calls.
+func (s *session) answers() bool {
+	c, err := dial(s.cfg.Addr, s.cfg.Timeout)
+	if err != nil {
+		return false
+	}
+	defer c.close()
+	h := newHeader(nfsProg, nfsVers, procNull, nil)
+	h.xid = 1
+	_, err = c.call(h, nil)
+	return err == nil
+}
+
+// returnPause is how long to wait between looks if a server that is gone is back.
+const returnPause = 100 * time.Millisecond
+
+// survived looks if the server is still there after a check. If not, the check
+// has failed whatever it found, and the server is given the time of a reply to be
+// started again; the error is that it was not.
+func (s *session) survived(r *Result) error {
+	if s.answers() {
+		return nil
+	}
+	r.Outcome, r.Reason = Fail, ""
+	r.Want = "a server that goes on (" + r.Want + ")"
+	r.Got = "it is gone"
+	if s.conn != nil {
+		s.conn.close()
+		s.conn = nil
+	}
+	for end := time.Now().Add(s.cfg.Timeout); time.Now().Before(end); time.Sleep(returnPause) {
+		if s.answers() {
+			return nil
+		}
+	}
+	return fmt.Errorf("the server is gone since %s", r.ID())
 }
 
 // close removes the directory and returns a word about what is left.

@@ -133,6 +133,20 @@ func (t *T) text(what, got, want string) {
 	}
 }
 
+// mode wants a mode.
+func (t *T) mode(a attr, want uint32) {
+	if a.mode != want {
+		t.wrong(fmt.Sprintf("mode: %04o", want), fmt.Sprintf("%04o", a.mode))
+	}
+}
+
+// ended wants a handle to be stale after the last name of its file was removed. A
+// server may keep the file for a while, say because it has it open.
+func (t *T) ended(h fh) {
+	_, st := t.getattr(h)
+	t.prefer(st == errStale, "STALE", st.String())
+}
+
 // needRoot skips where user 0 has no power.
 func (t *T) needRoot() {
 	if t.s.squash {
@@ -261,9 +275,13 @@ func statusOf(p *rpcReply) status {
 	return status(r.u32())
 }
 
-// nfs makes a call of NFS that must be carried out, and decodes its status.
+// nfs makes a call of NFS and decodes its status. GARBAGE_ARGS counts as one: some
+// servers decode so strictly that they refuse there what others refuse later.
 func (t *T) nfs(proc uint32, c *cred, a *args) (status, *reader) {
 	p := t.try(proc, c, a)
+	if !p.denied && p.stat == garbageArgs {
+		return errGarbage, &reader{empty: true}
+	}
 	if p.denied || p.stat != success {
 		t.broken("the call is carried out", p.String())
 	}

@@ -84,8 +84,9 @@ func short(s string) string {
 // reader decodes a result, strictly: the first thing that is not as RFC 4506
 // wants it is kept in err, and what follows is zero.
 type reader struct {
-	b   []byte
-	err string
+	b     []byte
+	err   string
+	empty bool // there is no result: all of it is zero
 }
 
 func (r *reader) bad(format string, v ...any) {
@@ -96,6 +97,9 @@ func (r *reader) bad(format string, v ...any) {
 }
 
 func (r *reader) u32() uint32 {
+	if r.empty {
+		return 0
+	}
 	if len(r.b) < 4 {
 		r.bad("the result ends too early")
 		return 0
