@@ -76,7 +76,7 @@ func run(on, only string, list, deviations, verbose bool, args []string) int {
 	}
 	defer r.stop()
 	begin := time.Now()
-	var t tally
+	t := tally{begin: begin}
 	group := ""
 	for _, c := range chosen {
 		if c.group != group {
@@ -117,6 +117,7 @@ var flavours = map[string]map[string]bool{
 type tally struct {
 	passed, failed, skipped int
 	inPassed, inAll         int
+	begin                   time.Time
 }
 
 func (t *tally) count(problems int, ran bool) {
@@ -134,8 +135,8 @@ func (t *tally) count(problems int, ran bool) {
 }
 
 func (t *tally) report(group string) {
-	fmt.Printf("# %-12s %d of %d\n", group, t.inPassed, t.inAll)
-	t.inPassed, t.inAll = 0, 0
+	fmt.Printf("# %-12s %d of %d, %.1f s\n", group, t.inPassed, t.inAll, time.Since(t.begin).Seconds())
+	t.inPassed, t.inAll, t.begin = 0, 0, time.Now()
 }
 
 func misused(err error) int {

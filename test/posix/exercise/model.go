@@ -143,6 +143,7 @@ func (n *node) mayRmdir(name string) unix.Errno {
 	return 0
 }
 
+// mayLink is for a name that is no directory.
 func (n *node) mayLink(name string, to *node, toName string) unix.Errno {
 	c := n.children[name]
 	switch {
@@ -150,8 +151,6 @@ func (n *node) mayLink(name string, to *node, toName string) unix.Errno {
 		return unix.ENOENT
 	case to.children[toName] != nil:
 		return unix.EEXIST
-	case c.isDir():
-		return unix.EPERM
 	}
 	return 0
 }
