@@ -44,6 +44,7 @@ func newSession(cfg Config) (s *session, err error) {
 		}
 	}()
 	t := &T{s: s}
+	defer t.cleanUp()
 	m := t.mnt(super, cfg.Export)
 	if m.st != ok {
 		return nil, fmt.Errorf("mount of %q: %v", cfg.Export, m.st)

@@ -36,6 +36,7 @@ var known = map[string]string{
 // volumeBlocks is the size of the volume (256 MiB).
 const volumeBlocks = 64 << 10
 
+// serve serves a new volume.
 func serve(t *testing.T) string {
 	d := disk.NewMem(volumeBlocks)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, LogBytes: 16 << 20}); err != nil {
@@ -45,12 +46,21 @@ func serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return serveFS(t, f)
+}
+
+// serveFS serves a file system until the test ends.
+func serveFS(t *testing.T, f fs.FileSystem) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := f.VolumeID()
-	s := server.New(server.Config{FS: f, VolumeID: [8]byte(id[:8]), Key: f.HandleKey(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s := server.New(server.Config{FS: f, VolumeID: [8]byte{1, 2, 3}, Key: [16]byte{4, 5, 6}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -60,9 +70,6 @@ func serve(t *testing.T) string {
 			t.Errorf("shutdown: %v", err)
 		}
 		<-served
-		if err := f.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
 	})
 	return l.Addr().String()
 }
