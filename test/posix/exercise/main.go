@@ -36,7 +36,6 @@ type config struct {
 	ops    int    // of all processes together
 	procs  int    // how many
 	worker int    // the only process to run, or -1
-	child  bool   // this is one of the processes
 	size   int    // of the largest file, in bytes
 	kinds  string // file, tree or all
 	drop   bool   // drop the kernel's caches now and then
@@ -45,32 +44,41 @@ type config struct {
 	other  string // the same directory by another mount, for half of the shared operations
 }
 
+// childVariable is set in the environment of the processes that lead starts.
+const childVariable = "EXERCISE_CHILD"
+
 func main() {
-	var c config
-	flag.Uint64Var(&c.seed, "seed", 0, "seed; 0 takes one from the clock")
-	flag.IntVar(&c.ops, "ops", 20000, "operations of all processes together")
-	flag.IntVar(&c.procs, "procs", 6, "processes")
-	flag.IntVar(&c.worker, "worker", -1, "run only this process, to repeat its operations")
-	flag.IntVar(&c.size, "size", 512<<10, "largest size of a file, in bytes")
-	flag.StringVar(&c.kinds, "kind", "all", "file, tree, or all (half of the processes each)")
-	flag.BoolVar(&c.drop, "drop", false, "drop the kernel's caches now and then")
-	flag.BoolVar(&c.keep, "keep", false, "leave the files there at the end")
-	flag.StringVar(&c.other, "other", "", "the same directory through another mount, for half of the shared operations")
-	flag.BoolVar(&c.child, "child", false, "used by the program for its processes")
-	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: exercise [flags] DIRECTORY")
-		flag.PrintDefaults()
+	c := parse(os.Args[1:])
+	if os.Getenv(childVariable) != "" {
+		os.Exit(runWorker(c, c.worker))
 	}
-	flag.Parse()
-	if flag.NArg() != 1 || c.kinds != "file" && c.kinds != "tree" && c.kinds != "all" || c.procs < 1 || c.size < 1 {
-		flag.Usage()
+	os.Exit(lead(c))
+}
+
+// parse reads a command line; it ends the program if that is no good.
+func parse(args []string) *config {
+	var c config
+	f := flag.NewFlagSet("exercise", flag.ExitOnError)
+	f.Uint64Var(&c.seed, "seed", 0, "seed; 0 takes one from the clock")
+	f.IntVar(&c.ops, "ops", 20000, "operations of all processes together")
+	f.IntVar(&c.procs, "procs", 6, "processes")
+	f.IntVar(&c.worker, "worker", -1, "run only this process, to repeat its operations")
+	f.IntVar(&c.size, "size", 512<<10, "largest size of a file, in bytes")
+	f.StringVar(&c.kinds, "kind", "all", "file, tree, or all (half of the processes each)")
+	f.BoolVar(&c.drop, "drop", false, "drop the kernel's caches now and then")
+	f.BoolVar(&c.keep, "keep", false, "leave the files there at the end")
+	f.StringVar(&c.other, "other", "", "the same directory through another mount, for half of the shared operations")
+	f.Usage = func() {
+		fmt.Fprintln(f.Output(), "usage: exercise [flags] DIRECTORY")
+		f.PrintDefaults()
+	}
+	f.Parse(args)
+	if f.NArg() != 1 || c.kinds != "file" && c.kinds != "tree" && c.kinds != "all" || c.procs < 1 || c.size < 1 {
+		f.Usage()
 		os.Exit(2)
 	}
-	c.dir = flag.Arg(0)
-	if c.child {
-		os.Exit(runWorker(&c, c.worker))
-	}
-	os.Exit(lead(&c))
+	c.dir = f.Arg(0)
+	return &c
 }
 
 // lead starts the processes, waits for them and checks what they share.
@@ -89,7 +97,8 @@ func lead(c *config) int {
 		if c.worker >= 0 && c.worker != i {
 			continue
 		}
-		p := exec.Command("/proc/self/exe", append(c.flags(i), "-child", c.dir)...)
+		p := exec.Command("/proc/self/exe", append(c.flags(i), c.dir)...)
+		p.Env = append(os.Environ(), childVariable+"=1")
 		p.Stdout, p.Stderr = os.Stdout, os.Stderr
 		wait.Go(func() { broken[i] = p.Run() })
 	}
