@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -47,6 +48,15 @@ func mount(addr string, known *handles) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return mountOn(conn, known)
+}
+
+// MountOn mounts on a connection that is there already.
+func MountOn(nc net.Conn) (*Client, error) {
+	return mountOn(NewConn(nc), &handles{raw: map[fs.Handle][]byte{}})
+}
+
+func mountOn(conn *Conn, known *handles) (*Client, error) {
 	c := &Client{Conn: conn, known: known}
 	d, err := conn.Call(mount3.Program, mount3.Version, mount3.ProcMnt, &fs.Cred{}, func(e *oncrpc.Encoder) { e.Opaque([]byte("/")) })
 	if err == nil {

@@ -168,7 +168,7 @@ func (t target) fuzz(ctx context.Context, bins string) error {
 		return err
 	}
 	cmd := exec.Command(bin, "-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+slice.String(),
-		"-test.fuzzcachedir="+cache, "-test.parallel=1", "-test.timeout=0")
+		"-test.fuzzcachedir="+cache, "-test.fuzzminimizetime=1s", "-test.parallel=1", "-test.timeout=0")
 	cmd.Dir = t.dir
 	out, err := runUntil(ctx, cmd)
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
