@@ -138,8 +138,8 @@ func accessChecks() []Check {
 				want uint32
 			}{{a, accessRead}, {b, 0}} {
 				p := t.rpcOn(t.dial(), hd, newArgs().fh("object", x.h).u32("access", accessRead))
-				if p.denied {
-					t.wrong("an answer", p.String())
+				if p.denied || statusOf(p) == errAcces {
+					t.skip("the server wants credentials: %s", answer(p))
 				}
 				r := &reader{b: p.body}
 				t.ok(status(r.u32()))

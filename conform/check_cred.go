@@ -71,6 +71,14 @@ func credChecks() []Check {
 				h.cred = append(b[:len(b)-4], 0xff, 0xff, 0xff, 0xff)
 			}))
 		}),
+		should("large-user", "a user from 2^31 up is a user as any other", func(t *T) {
+			t.needUsers()
+			c := &cred{uid: 1<<31 + 5, gid: 1<<31 + 6}
+			h := t.fileAs(c, t.dir(), "f", 0o600)
+			same(t, "uid", t.attr(h).uid, c.uid)
+			t.ok(t.write(c, h, 0, "x", fileSync).st)
+			t.is(t.read(alice, h, 0, 1).st, errAcces)
+		}),
 		must("long-machine-name", "a machine name of 255 bytes is taken", func(t *T) {
 			carriedOut(t, with(t, "machine name of 255 bytes", func(h *header) { h.cred = sysBody(strings.Repeat("m", 255), 0) }))
 		}),

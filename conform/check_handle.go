@@ -1,6 +1,9 @@
 package conform
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // File handles (RFC 1813, sections 2.5 and 2.6): stale ones, for each procedure,
 // whose errors all have another form; and ones the server never gave out.
@@ -52,7 +55,7 @@ func handleChecks() []Check {
 				}
 				r := reader{b: p.body[4:]}
 				if a := r.attr(); a.fileid != mine {
-					t.wrong("BADHANDLE or STALE", "the attributes of another file: "+a.String())
+					t.wrong("BADHANDLE or STALE", fmt.Sprintf("the attributes of another file: fileid %d for %d", a.fileid, mine))
 				}
 			}
 		}).at("RFC 1813, 4.2"),

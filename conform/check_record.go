@@ -189,6 +189,17 @@ func recordChecks() []Check {
 				t.wrong(errClosed.Error(), fmt.Sprint(err))
 			}
 		}),
+		must("endless", "fragments without a last one do not fill the server's memory: it ends the connection, and serves others", func(t *T) {
+			c := t.dial()
+			fragment := append([]byte{0, 0x10, 0, 0}, make([]byte, 1<<20)...)
+			t.note("64 fragments of 1 MiB, none of them the last")
+			var err error
+			for i := 0; i < 64 && err == nil; i++ {
+				err = c.send(fragment)
+			}
+			t.serving()
+			t.prefer(err != nil, errClosed.Error(), "it takes all of 64 MiB")
+		}),
 		must("half-record", "a connection that ends within a record hurts nobody else", func(t *T) {
 			c := t.dial()
 			rec, _ := t.nullCall()

@@ -136,6 +136,21 @@ func setattrChecks() []Check {
 			t.ok(t.setattr(super, h, sattr{mtimeHow: 2, mtime: stamp{0x80000010, 0}}, nil).st)
 			same(t, "mtime", t.attr(h).mtime.sec, 0x80000010)
 		}).at("RFC 1813, 2.5"),
+		should("last-time", "the last time there is, in 2106, is kept", func(t *T) {
+			h := t.file("f")
+			t.ok(t.setattr(super, h, sattr{atimeHow: 2, atime: stamp{math.MaxUint32, 0}}, nil).st)
+			same(t, "atime", t.attr(h).atime.sec, math.MaxUint32)
+		}).at("RFC 1813, 2.5"),
+		should("large-owner", "users and groups from 2^31 to 2^32-3 are kept", func(t *T) {
+			t.needRoot()
+			h := t.file("f")
+			for _, id := range []uint32{1 << 31, math.MaxUint32 - 2} {
+				t.ok(t.setattr(super, h, sattr{uid: ptr(id), gid: ptr(id - 1)}, nil).st)
+				a := t.attr(h)
+				same(t, "uid", a.uid, id)
+				same(t, "gid", a.gid, id-1)
+			}
+		}).at("RFC 1813, 2.5"),
 		must("server-time", "the server's time is not before the file's ctime", func(t *T) {
 			h := t.file("f")
 			t.ok(t.setattr(super, h, sattr{mtimeHow: 2, mtime: stamp{1, 0}, atimeHow: 2, atime: stamp{1, 0}}, nil).st)

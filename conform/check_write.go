@@ -102,6 +102,23 @@ func writeChecks() []Check {
 			}
 			t.text("content", t.content(h), string(want[:99]))
 		}),
+		must("beyond-4-gib", "bytes at 2^31 and 2^32, and across them, are where they were put", func(t *T) {
+			if t.s.info.maxFileSize <= 1<<33 {
+				t.skip("maxfilesize is %d", t.s.info.maxFileSize)
+			}
+			h := t.put("f", "start")
+			for _, off := range []uint64{1<<31 - 3, 1<<32 - 3, 1 << 33} {
+				t.ok(t.write(super, h, off, "abcdef", fileSync).st)
+			}
+			for _, off := range []uint64{1<<31 - 3, 1<<32 - 3, 1 << 33} {
+				d := t.read(super, h, off, 6)
+				t.ok(d.st)
+				t.text(fmt.Sprintf("data at %d", off), d.data, "abcdef")
+			}
+			same(t, "size", t.attr(h).size, 1<<33+6)
+			d := t.read(super, h, 0, 6)
+			t.text("data at 0", d.data, "start\x00")
+		}),
 		must("offset-2^64-1", "a WRITE whose end is beyond 2^64 is refused, and the file is as before", func(t *T) {
 			h := t.put("f", "data")
 			before := t.attr(h)

@@ -96,7 +96,7 @@ func Checks() []Check {
 		getattrChecks(), setattrChecks(), setattrPermChecks(), lookupChecks(), accessChecks(), readlinkChecks(),
 		readChecks(), writeChecks(), writePermChecks(), createChecks(), exclusiveChecks(), mkdirChecks(), symlinkChecks(), mknodChecks(),
 		removeChecks(), rmdirChecks(), renameChecks(), renameDirChecks(), linkChecks(),
-		readdirChecks(), scanChecks(), readdirplusChecks(), fsstatChecks(), fsinfoChecks(), pathconfChecks(), commitChecks(), wccChecks(),
+		readdirChecks(), scanChecks(), readdirplusChecks(), fsstatChecks(), fsinfoChecks(), pathconfChecks(), commitChecks(), wccChecks(), raceChecks(),
 	} {
 		all = append(all, g...)
 	}

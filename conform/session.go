@@ -148,16 +148,17 @@ func (s *session) close() (left string) {
 		}
 	}()
 	t := &T{s: s}
+	defer t.cleanUp()
 	if st := t.removeTree(s.root, s.name); st != ok {
 		return fmt.Sprintf("%s: %v", s.name, st)
 	}
+	t.mountCall(mountUmnt, super, newArgs().opaque("dirpath", s.cfg.Export))
 	return ""
 }
 
 // removeTree removes an entry and all below it, as whoever may.
 func (t *T) removeTree(dir fh, name string) (st status) {
-	who := []*cred{super, alice, bob}
-	for _, c := range who {
+	for _, c := range everybody {
 		if st = t.remove(c, dir, name).st; st == ok || st == errNoEnt {
 			return ok
 		}
@@ -166,7 +167,7 @@ func (t *T) removeTree(dir fh, name string) (st status) {
 	if l.st != ok {
 		return l.st
 	}
-	for _, c := range who {
+	for _, c := range everybody {
 		t.setattr(c, l.obj, mode(0o777), nil)
 	}
 	for range 100 { // a scan may miss entries while it removes some
@@ -178,7 +179,7 @@ func (t *T) removeTree(dir fh, name string) (st status) {
 			t.removeTree(l.obj, n)
 		}
 	}
-	for _, c := range who {
+	for _, c := range everybody {
 		if st = t.rmdir(c, dir, name).st; st == ok {
 			return ok
 		}

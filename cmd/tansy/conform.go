@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -61,7 +60,7 @@ Checks of rights need an export that neither squashes user 0 nor maps other user
 	if cfg.Progress != nil {
 		fmt.Fprint(os.Stderr, clearLine)
 	}
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil && len(rep.Results) == 0 {
 		fail("conform", fmt.Errorf("%s: %w", cfg.Addr, err))
 		return exitUsage
 	}
@@ -74,7 +73,7 @@ Checks of rights need an export that neither squashes user 0 nor maps other user
 	}
 	switch {
 	case err != nil:
-		fail("conform", errors.New("interrupted: not all checks were run"))
+		fail("conform", fmt.Errorf("not all checks were run: %w", err))
 		return exitUsage
 	case rep.Count(conform.Fail) > 0:
 		return exitFailure

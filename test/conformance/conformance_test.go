@@ -17,6 +17,7 @@ import (
 	"tansy/conform"
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/fs/model"
 	"tansy/server"
 )
 
@@ -55,12 +56,15 @@ func serve(t *testing.T) string {
 }
 
 // serveFS serves a file system until the test ends.
-func serveFS(t *testing.T, f fs.FileSystem) string {
+func serveFS(t *testing.T, f fs.FileSystem) string { return serveWith(t, server.Config{FS: f}) }
+
+func serveWith(t *testing.T, cfg server.Config) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := server.New(server.Config{FS: f, VolumeID: [8]byte{1, 2, 3}, Key: [16]byte{4, 5, 6}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	cfg.VolumeID, cfg.Key, cfg.Log = [8]byte{1, 2, 3}, [16]byte{4, 5, 6}, slog.New(slog.NewTextHandler(io.Discard, nil))
+	s := server.New(cfg)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -96,6 +100,26 @@ func TestTansy(t *testing.T) {
 	}
 	if bad {
 		rep.WriteText(os.Stderr)
+	}
+}
+
+// On a server where user 0 is nobody, and with an export that is not "/", checks
+// are skipped, but none fails.
+func TestSquashed(t *testing.T) {
+	addr := serveWith(t, server.Config{FS: model.New(model.Options{RootMode: 0o777}), RootSquash: true, Export: "/some/where"})
+	rep, err := conform.Run(context.Background(), conform.Config{Addr: addr, Export: "/some/where"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep.Left != "" {
+		t.Errorf("not cleaned up: %s", rep.Left)
+	}
+	if n := rep.Count(conform.Skip); n < 5 || n > 200 {
+		t.Errorf("%d checks skipped", n)
+	}
+	if rep.Count(conform.Fail) > 0 {
+		rep.WriteText(os.Stderr)
+		t.Error("failures")
 	}
 }
 
