@@ -58,20 +58,32 @@ func name(r *rand.Rand) string {
 func u32(v uint32) *uint32 { return &v }
 func u64(v uint64) *uint64 { return &v }
 
-// kinds weighs the procedures: each is chosen as often as it is named.
-var kinds = []uint32{
-	nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead,
-	nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcGetattr, nfs3.ProcGetattr,
-	nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcMkdir,
-	nfs3.ProcRemove, nfs3.ProcRemove, nfs3.ProcRemove, nfs3.ProcRmdir, nfs3.ProcRmdir,
-	nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcLink, nfs3.ProcLink,
-	nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcReaddir,
-	nfs3.ProcSymlink, nfs3.ProcReadlink, nfs3.ProcMknod, nfs3.ProcAccess, nfs3.ProcFsstat, nfs3.ProcCommit, nfs3.ProcCommit, nfs3.ProcCommit,
+// mixes are what histories are made of: each procedure is chosen as often as it is
+// named. Some histories mix everything; the others fight for the bytes of few
+// files, or for names.
+var mixes = [][]uint32{
+	{
+		nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead,
+		nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcGetattr, nfs3.ProcGetattr,
+		nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcMkdir,
+		nfs3.ProcRemove, nfs3.ProcRemove, nfs3.ProcRemove, nfs3.ProcRmdir, nfs3.ProcRmdir,
+		nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcLink, nfs3.ProcLink,
+		nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcReaddir,
+		nfs3.ProcSymlink, nfs3.ProcReadlink, nfs3.ProcMknod, nfs3.ProcAccess, nfs3.ProcFsstat, nfs3.ProcCommit,
+	},
+	{
+		nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite,
+		nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcCommit, nfs3.ProcCommit, nfs3.ProcGetattr, nfs3.ProcSetattr,
+	},
+	{
+		nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcMkdir, nfs3.ProcRemove, nfs3.ProcRmdir,
+		nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcLink, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcGetattr,
+	},
 }
 
 // choose makes up an operation.
-func choose(r *rand.Rand, p *pool, tag int) *call {
-	c := &call{proc: pick(r, kinds...), cred: pick(r, users...), name: name(r), h: p.pick(r, 0.1)}
+func choose(r *rand.Rand, p *pool, mix []uint32, tag int) *call {
+	c := &call{proc: pick(r, mix...), cred: pick(r, users...), name: name(r), h: p.pick(r, 0.1)}
 	switch c.proc {
 	case nfs3.ProcLookup, nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcSymlink, nfs3.ProcMknod, nfs3.ProcRemove, nfs3.ProcRmdir, nfs3.ProcRename, nfs3.ProcReaddir:
 		c.h = p.pick(r, 0.6)

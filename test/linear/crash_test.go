@@ -42,7 +42,7 @@ func TestCrash(t *testing.T) {
 	first := seed(t)
 	var sum totals
 	for i := range count(120) {
-		h, result, err := runCrash(t, first+uint64(i), nil)
+		h, result, err := runCrash(t, first+uint64(i), nil, false)
 		if err != nil {
 			t.Fatalf("-seed %d: %v", h.seed, err)
 		}
@@ -54,14 +54,21 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// runCrash runs and checks one history with crashes on a volume of its own.
-func runCrash(t *testing.T, seed uint64, bug fault) (*history, porcupine.CheckResult, error) {
+// runCrash runs and checks one history with crashes on a volume of its own. With
+// noBarriers the device's do nothing.
+func runCrash(t *testing.T, seed uint64, bug fault, noBarriers bool) (*history, porcupine.CheckResult, error) {
 	r := rand.New(rand.NewPCG(seed, 2<<40))
 	k := &clock{}
 	sim := disk.NewSim(volumeBlocks)
 	newVolume(t, sim, k)
 	d := newDoomed(sim)
-	s := serve(t, slow{d, 200 * time.Microsecond}, k, bug)
+	device := func(d disk.Disk) disk.Disk {
+		if noBarriers {
+			return hollow{d}
+		}
+		return slow{d, 200 * time.Microsecond}
+	}
+	s := serve(t, device(d), k, bug)
 	sh := shapeOf(r)
 	sh.calls = 24 / (sh.connections * sh.threads)
 	clients := dial(t, nil, s.addr, sh.connections)
@@ -96,7 +103,9 @@ func runCrash(t *testing.T, seed uint64, bug fault) (*history, porcupine.CheckRe
 
 		sim = sim.Crash(disk.RandomChoice(r, true))
 		d = newDoomed(sim)
-		s = serve(t, slow{d, 200 * time.Microsecond}, k, bug)
+		if s, err = tryServe(t, device(d), k, bug); err != nil {
+			return h, porcupine.Illegal, err // the crash damaged the volume
+		}
 		clients = dial(t, clients[0], s.addr, sh.connections)
 		if !h.audit(clients[0]) {
 			return h, porcupine.Unknown, h.firstLost("after the crash")

@@ -199,11 +199,17 @@ type sameVerifier struct{ fs.FileSystem }
 
 func (f sameVerifier) Verifier() uint64 { return 1 }
 
+// hollow is a device whose barriers do nothing.
+type hollow struct{ disk.Disk }
+
+func (hollow) Barrier() error { return nil }
+
 var faults = []struct {
-	name  string
-	crash bool // shows after a crash only
-	bug   fault
-	relay bool // in the transport
+	name   string
+	crash  bool // shows after a crash only
+	bug    fault
+	relay  bool // in the transport
+	device bool // in the device
 }{
 	{name: "lost update", bug: func(f fs.FileSystem) fs.FileSystem { return lostUpdate{f} }},
 	{name: "stale read", bug: func(f fs.FileSystem) fs.FileSystem { return &staleRead{FileSystem: f, kept: map[fs.Handle][]byte{}} }},
@@ -218,6 +224,7 @@ var faults = []struct {
 	{name: "calls sent again later", relay: true},
 	{name: "stable write is not", crash: true, bug: func(f fs.FileSystem) fs.FileSystem { return hasty{f} }},
 	{name: "commit does nothing", crash: true, bug: func(f fs.FileSystem) fs.FileSystem { return idleCommit{f} }},
+	{name: "barrier does nothing", crash: true, device: true},
 	{name: "verifier stays", crash: true, bug: func(f fs.FileSystem) fs.FileSystem { return sameVerifier{f} }},
 }
 
@@ -245,7 +252,7 @@ func TestFaults(t *testing.T) {
 				var result porcupine.CheckResult
 				var err error
 				if x.crash {
-					_, result, err = runCrash(t, first+uint64(i), x.bug)
+					_, result, err = runCrash(t, first+uint64(i), x.bug, x.device)
 				} else {
 					_, result, err = runLinear(clients, k, first+uint64(i), fmt.Sprint("h", i))
 				}

@@ -44,9 +44,19 @@ type served struct {
 // serve opens the volume on d and serves it, with the fault if there is one.
 func serve(t testing.TB, d disk.Disk, k *clock, bug fault) *served {
 	t.Helper()
-	v, err := fs.Open(d, fs.Options{CacheBytes: 4 << 20, Clock: k.now, Log: quiet})
+	s, err := tryServe(t, d, k, bug)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return s
+}
+
+// tryServe is serve for a volume that may be damaged.
+func tryServe(t testing.TB, d disk.Disk, k *clock, bug fault) (*served, error) {
+	t.Helper()
+	v, err := fs.Open(d, fs.Options{CacheBytes: 4 << 20, Clock: k.now, Log: quiet})
+	if err != nil {
+		return nil, err
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,7 +69,7 @@ func serve(t testing.TB, d disk.Disk, k *clock, bug fault) *served {
 	id := v.VolumeID()
 	s := server.New(server.Config{FS: f, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: quiet})
 	go s.Serve(l)
-	return &served{v, l.Addr().String(), s}
+	return &served{v, l.Addr().String(), s}, nil
 }
 
 // stop ends the server. Errors do not matter: the device may be dead.
@@ -89,6 +99,7 @@ type history struct {
 	started time.Time
 	top     fs.Node
 	pool    *pool
+	mix     []uint32 // of procedures
 
 	mu    sync.Mutex
 	calls []*call
@@ -99,17 +110,23 @@ type history struct {
 	verifiers []map[uint64]bool
 }
 
-// begin makes the directory that the history works in.
+// begin makes the directory that the history works in, with two files.
 func begin(c *nfsclient.Client, k *clock, seed uint64, name string) (*history, error) {
 	n, err := c.Mkdir(root, c.Root(), []byte(name), &fs.SetAttr{Mode: u32(0o777)})
 	if err != nil {
 		return nil, err
 	}
 	n.Attr.Gen = n.Handle.Gen
-	return &history{
+	h := &history{
 		seed: seed, clock: k, started: time.Now(), top: n, pool: &pool{top: n.Handle, all: []fs.Handle{n.Handle}},
-		verifiers: []map[uint64]bool{{}},
-	}, nil
+		verifiers: []map[uint64]bool{{}}, mix: mixes[seed%uint64(len(mixes))],
+	}
+	for _, name := range []string{"a", "b"} {
+		if r, ok := h.do(0, c, &call{proc: nfs3.ProcCreate, cred: root, h: n.Handle, name: name, how: fs.Guarded, set: fs.SetAttr{Mode: u32(0o666)}}); !ok {
+			return nil, r.err
+		}
+	}
+	return h, nil
 }
 
 // open adds a call to the history, which is not yet made.
@@ -189,7 +206,7 @@ func (h *history) work(client int, f fs.FileSystem, n int) {
 	var last reply // of a READDIR of a page
 	var page call
 	for i := range n {
-		c := choose(r, h.pool, client*1000+i)
+		c := choose(r, h.pool, h.mix, client*1000+i)
 		if len(last.list) > 0 && r.IntN(2) == 0 {
 			next := page
 			next.cookie = last.list[len(last.list)-1].Cookie
