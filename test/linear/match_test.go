@@ -161,8 +161,13 @@ func (m *match) list(c *call, a, b *reply) {
 	for i := range a.list {
 		entries[string(a.list[i].Name)] = &a.list[i]
 	}
+	last := c.cookie
 	for i := range b.list {
 		e := &b.list[i]
+		if e.Cookie <= last {
+			m.fail("entry %q has cookie %d, after %d", e.Name, e.Cookie, last)
+		}
+		last = e.Cookie
 		x := entries[string(e.Name)]
 		if x == nil {
 			m.fail("entry %q is not there, or comes twice", e.Name)
