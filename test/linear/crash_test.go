@@ -11,6 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"tansy/disk"
+	"tansy/fs"
 )
 
 // doomed is a device on which the machine stops at some point; died is closed when
@@ -35,8 +36,8 @@ func (d *doomed) WriteAt(a uint64, b [][]byte) error { return d.note(d.Disk.Writ
 func (d *doomed) Barrier() error                     { return d.note(d.Disk.Barrier()) }
 
 // TestCrash stops the machine in the middle, once or twice, loses some of what no
-// barrier covered (torn sectors, any order), starts a new server on the rest and
-// lets the clients go on with their handles. The whole must be durably
+// barrier covered (torn sectors, any order), stops it again in the recovery now and
+// then, starts a new server on the rest and lets the clients go on with their handles. The whole must be durably
 // linearizable: see the package comment.
 func TestCrash(t *testing.T) {
 	first := seed(t)
@@ -102,6 +103,9 @@ func runCrash(t *testing.T, seed uint64, bug fault, noBarriers bool) (*history, 
 		h.crashed()
 
 		sim = sim.Crash(disk.RandomChoice(r, true))
+		for r.IntN(3) == 0 {
+			sim = crashInRecovery(r, sim)
+		}
 		d = newDoomed(sim)
 		if s, err = tryServe(t, device(d), k, bug); err != nil {
 			return h, porcupine.Illegal, err // the crash damaged the volume
@@ -120,6 +124,15 @@ func runCrash(t *testing.T, seed uint64, bug fault, noBarriers bool) (*history, 
 	}
 	result, err := h.verdict(limit)
 	return h, result, err
+}
+
+// crashInRecovery stops the machine again while it recovers, or just after.
+func crashInRecovery(r *rand.Rand, sim *disk.Sim) *disk.Sim {
+	sim.FreezeAfter(sim.Ops()+uint64(r.IntN(15)), false)
+	if v, err := fs.Open(sim, fs.Options{CacheBytes: 4 << 20, Log: quiet}); err == nil {
+		v.Close()
+	}
+	return sim.Crash(disk.RandomChoice(r, true))
 }
 
 // firstLost is the error that an operation failed where it must not.
