@@ -32,8 +32,8 @@ type call struct {
 	page        bool   // it may be any part of the directory
 	want        uint32
 
-	// The clock of the server's time stamps when the operation was called and when
-	// it had ended: what it stamped lies between them.
+	// What the operation read from the clock lies between these, in nanoseconds since
+	// 1970.
 	begun, ended uint64
 }
 

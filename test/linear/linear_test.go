@@ -15,11 +15,14 @@
 // Of unstable writes those since the last stable change may be lost, the latest
 // first; what is left is the state after some prefix of the order.
 //
+// TestKill does the same to the program itself, with SIGKILL.
+//
 // TestFaults turns on deliberate faults, one by one, and each must be found.
 //
 //	go test ./test/linear                                  # less than 20 s
 //	go test ./test/linear -run Linear -histories 10000     # long runs
 //	go test ./test/linear -run Crash -histories 5000
+//	go test ./test/linear -run Kill -histories 500
 //	go test ./test/linear -run Linear -seed 17 -histories 1 # repeat one
 //
 // A seed fixes what the clients do, but not how their calls meet: repeat it with

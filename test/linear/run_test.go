@@ -28,9 +28,26 @@ import (
 // knows it again.
 const clockBase = 1_000_000_000
 
-type clock struct{ n atomic.Uint64 }
+// clock is a volume's. It counts, or is the machine's if the server is another
+// process.
+type clock struct {
+	n       atomic.Uint64
+	machine bool
+}
 
 func (c *clock) now() time.Time { return time.Unix(clockBase, int64(c.n.Add(1))) }
+
+// bound is the earliest time that an operation called now can read, or the latest
+// that one that ended now has read, in nanoseconds since 1970.
+func (c *clock) bound(called bool) uint64 {
+	switch {
+	case c.machine:
+		return uint64(time.Now().UnixNano())
+	case called:
+		return clockBase*1e9 + c.n.Load() + 1
+	}
+	return clockBase*1e9 + c.n.Load()
+}
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
@@ -101,6 +118,9 @@ type history struct {
 	pool    *pool
 	mix     []uint32 // of procedures
 
+	// answered, if not nil, is called for every answer, one at a time.
+	answered func()
+
 	mu    sync.Mutex
 	calls []*call
 	ops   []porcupine.Operation
@@ -134,7 +154,7 @@ func (h *history) open(c *call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.id = len(h.calls)
-	c.begun = h.clock.n.Load()
+	c.begun = h.clock.bound(true)
 	c.ended = ^uint64(0)
 	h.calls = append(h.calls, c)
 	h.ops = append(h.ops, porcupine.Operation{Input: c, Call: int64(time.Since(h.started))})
@@ -150,7 +170,10 @@ func (h *history) close(client int, c *call, r *reply) {
 		h.lost = append(h.lost, c.id)
 		return
 	}
-	c.ended = h.clock.n.Load()
+	c.ended = h.clock.bound(false)
+	if h.answered != nil {
+		h.answered()
+	}
 	if r.err == nil && (c.proc == nfs3.ProcWrite || c.proc == nfs3.ProcCommit) {
 		h.verifiers[len(h.verifiers)-1][r.verf] = true
 	}
@@ -163,7 +186,7 @@ func (h *history) crashed() {
 	end := int64(time.Since(h.started))
 	for _, id := range h.lost {
 		h.ops[id].Return = end
-		h.calls[id].ended = h.clock.n.Load()
+		h.calls[id].ended = h.clock.bound(false)
 	}
 	h.lost = nil
 	h.verifiers = append(h.verifiers, map[uint64]bool{})

@@ -1,0 +1,104 @@
+package linear
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// process is the program serving a volume.
+type process struct {
+	cmd  *exec.Cmd
+	addr string
+}
+
+func startProcess(t *testing.T, bin, volume string) *process {
+	t.Helper()
+	cmd := exec.Command(bin, "serve", "--volume", volume, "--size", "1G", "--listen", "127.0.0.1:0")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if _, addr, ok := strings.Cut(lines.Text(), "listening on "); ok {
+			go func() { // the pipe must not fill
+				for lines.Scan() {
+				}
+			}()
+			return &process{cmd, strings.TrimSpace(addr)}
+		}
+	}
+	t.Fatalf("the server did not start: %v", cmd.Wait())
+	return nil
+}
+
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	p.cmd.Wait()
+}
+
+// TestKill is TestCrash with the program itself on a file: it is killed with
+// SIGKILL in the middle of every history. The machine goes on, so what reached the
+// file stays; what was in the server's memory is lost.
+func TestKill(t *testing.T) {
+	first := seed(t)
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "tansy")
+	if out, err := exec.Command("go", "build", "-o", bin, "tansy/cmd/tansy").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	volume := filepath.Join(dir, "test.img")
+	p := startProcess(t, bin, volume)
+	defer func() { p.kill() }()
+	var sum totals
+	for i := range count(12) {
+		seed := first + uint64(i)
+		r := rand.New(rand.NewPCG(seed, 3<<40))
+		sh := shapeOf(r)
+		sh.calls = 24 / (sh.connections * sh.threads)
+		clients := dial(t, nil, p.addr, sh.connections)
+		h, err := begin(clients[0], &clock{machine: true}, seed, fmt.Sprint("h", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := 1 + r.IntN(20) // the answer after which the server dies
+		h.answered = func() {
+			if last--; last == 0 {
+				p.cmd.Process.Kill()
+			}
+		}
+		h.together(clients, sh, 0)
+		h.answered = nil
+		p.kill()
+		closeAll(clients)
+		h.crashed()
+
+		p = startProcess(t, bin, volume)
+		clients = dial(t, clients[0], p.addr, sh.connections)
+		ok := h.audit(clients[0])
+		if ok {
+			h.together(clients, sh, 9)
+			ok = h.audit(clients[0])
+		}
+		closeAll(clients)
+		if !ok || len(h.lost) > 0 {
+			t.Fatalf("-seed %d: %v", seed, h.firstLost("after the server was killed"))
+		}
+		var result porcupine.CheckResult
+		if result, err = h.verdict(limit); err != nil {
+			t.Fatalf("-seed %d: %v", seed, err)
+		}
+		sum.add(h, result)
+	}
+	sum.report(t)
+}
