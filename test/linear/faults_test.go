@@ -183,6 +183,22 @@ func (f hasty) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.St
 	return n, how, w, err
 }
 
+// seenEarly makes a stable write visible before it is stable: it is acknowledged
+// when it is, but others may see it before, and a crash may take it back.
+type seenEarly struct{ fs.FileSystem }
+
+func (f seenEarly) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+	n, done, w, err := f.FileSystem.Write(c, h, off, data, fs.Unstable)
+	if how == fs.Unstable || err != nil {
+		return n, done, w, err
+	}
+	pause()
+	if _, err := f.Commit(h, 0, 0); err != nil {
+		return 0, done, w, err
+	}
+	return n, how, w, nil
+}
+
 // idleCommit does nothing for a COMMIT.
 type idleCommit struct{ fs.FileSystem }
 
@@ -223,6 +239,7 @@ var faults = []struct {
 	{name: "no permission needed", bug: func(f fs.FileSystem) fs.FileSystem { return anybody{f} }},
 	{name: "calls sent again later", relay: true},
 	{name: "stable write is not", crash: true, bug: func(f fs.FileSystem) fs.FileSystem { return hasty{f} }},
+	{name: "stable write is seen early", crash: true, bug: func(f fs.FileSystem) fs.FileSystem { return seenEarly{f} }},
 	{name: "commit does nothing", crash: true, bug: func(f fs.FileSystem) fs.FileSystem { return idleCommit{f} }},
 	{name: "barrier does nothing", crash: true, device: true},
 	{name: "verifier stays", crash: true, bug: func(f fs.FileSystem) fs.FileSystem { return sameVerifier{f} }},
