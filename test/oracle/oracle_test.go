@@ -41,10 +41,7 @@ var (
 	tableFlag = flag.String("table", "", "write the table of statuses to this file")
 )
 
-var (
-	root = &fs.Cred{}
-	bob  = &fs.Cred{UID: 1001, GID: 1001}
-)
+var root = &fs.Cred{}
 
 func seed(t *testing.T) int64 {
 	s := *seedFlag
