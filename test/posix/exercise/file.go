@@ -48,22 +48,22 @@ func exerciseFile(w *worker, n int) error {
 // step does one operation, chosen at random.
 func (f *fileExercise) step() error {
 	switch r := f.rnd.IntN(100); {
-	case r < 30:
+	case r < 34:
 		return f.write()
-	case r < 60:
+	case r < 70:
 		return f.read()
-	case r < 68:
+	case r < 74:
 		return f.append()
-	case r < 76:
+	case r < 80:
 		return f.truncate()
-	case r < 82:
-		return f.status()
 	case r < 88:
-		return f.reopen()
+		return f.status()
 	case r < 91:
+		return f.reopen()
+	case r < 93:
 		f.note("fsync")
 		return expect("fsync", unix.Fsync(f.fd), 0)
-	case r < 94:
+	case r < 95:
 		return f.rename()
 	case r < 97:
 		return f.evict()
