@@ -180,6 +180,14 @@ func createChecks() []Check {
 			t.fifo("p")
 			t.is(t.create(super, t.dir(), "p", unchecked, mode(0o644), 0).st, errExist)
 		}),
+		must("undefined-bits", "bits of the mode above 07777 are refused or not kept", func(t *T) {
+			n := t.create(super, t.dir(), "f", guarded, mode(0o040000|0o640), 0)
+			if n.st == ok {
+				a := t.attr(t.made(t.dir(), "f", n))
+				same(t, "type", a.typ, typeReg)
+				t.mode(a, 0o640)
+			}
+		}).at("RFC 1813, 2.5"),
 		should("mode-as-asked", "the server has no mask of its own for modes", func(t *T) {
 			h := t.fileAs(alice, t.dir(), "f", 0o666)
 			t.mode(t.attr(h), 0o666)

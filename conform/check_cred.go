@@ -56,7 +56,7 @@ func credChecks() []Check {
 		must("reply-verifier-empty", "an AUTH_NONE verifier in a reply is empty", func(t *T) {
 			p := with(t, "AUTH_SYS", func(*header) {})
 			if p.verf == authNone {
-				same(t, "length of the verifier", p.verfLen, 0)
+				same(t, "length of the verifier", len(p.verfText), 0)
 			}
 		}).at("RFC 5531, 10.1"),
 		must("sixteen-groups", "credentials with 16 groups are taken", func(t *T) {
@@ -156,6 +156,25 @@ func credChecks() []Check {
 				t.wrong("ACCES or AUTH_ERROR", "OK")
 			}
 		}).at("RFC 1813, 4.4"),
+		must("none-makes", "what a caller without credentials makes does not belong to the superuser", func(t *T) {
+			hd := newHeader(nfsProg, nfsVers, procMkdir, nil)
+			p := t.rpcOn(t.dial(), hd, newArgs().dirop(t.dir(), "d").sattr(mode(0o755)))
+			if p.denied || p.stat != success || statusOf(p) != ok {
+				return
+			}
+			t.that(t.attr(t.find(t.dir(), "d").obj).uid != 0, "another uid", "0")
+		}).at("RFC 1813, 4.4"),
+		must("tls-probe", "a NULL that asks for TLS is refused, or answered with the verifier STARTTLS, or with an empty one", func(t *T) {
+			h := newHeader(nfsProg, nfsVers, procNull, nil)
+			h.flavor = authTLS
+			p := t.rpcOn(t.dial(), h, newArgs().say("(AUTH_TLS)"))
+			t.that(p.denied && p.stat == authError || !p.denied && p.stat == success, "AUTH_ERROR or SUCCESS", "%s", p)
+			t.that(p.verfText == "" || p.verfText == "STARTTLS", "no verifier, or STARTTLS", "%q", p.verfText)
+		}).at("RFC 9289, 4.1"),
+		should("tls-probe-other", "a call other than NULL that asks for TLS is refused", func(t *T) {
+			p := with(t, "AUTH_TLS", func(h *header) { h.flavor, h.cred = authTLS, nil })
+			t.that(p.denied && p.stat == authError, "denied, AUTH_ERROR", "%s", p)
+		}).at("RFC 9289, 4.1"),
 		should("changing-users", "calls of different users on one connection are each judged by their own credentials", func(t *T) {
 			t.needUsers()
 			h := t.putAs(alice, "f", 0o600, "mine")

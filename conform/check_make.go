@@ -144,6 +144,12 @@ func symlinkChecks() []Check {
 				t.prefer(answer(p) == "NAMETOOLONG", "NAMETOOLONG", answer(p))
 			}
 		}),
+		must("size-ignored", "a size among the attributes is refused or ignored", func(t *T) {
+			n := t.symlink(super, t.dir(), "l", size(1000), "target")
+			if n.st == ok {
+				t.text("target", t.readlink(super, t.made(t.dir(), "l", n)).target, "target")
+			}
+		}),
 		must("itself", "a link to itself can be made, looked up, and removed", func(t *T) {
 			h := t.symlinkTo("l", "l")
 			t.leads(t.dir(), "l", h)

@@ -34,6 +34,7 @@ const (
 	authSys   = 1
 	authShort = 2
 	rpcsecGSS = 6
+	authTLS   = 7
 )
 
 const (
@@ -122,7 +123,7 @@ type rpcReply struct {
 	xid       uint32
 	denied    bool
 	verf      uint32 // flavor of the verifier
-	verfLen   int
+	verfText  string
 	stat      uint32 // accept_stat or reject_stat
 	low, high uint32 // of a mismatch
 	auth      uint32 // auth_stat
@@ -163,7 +164,7 @@ func parseReply(rec []byte) (*rpcReply, error) {
 	switch stat := r.u32(); stat {
 	case accepted:
 		p.verf = r.u32()
-		p.verfLen = len(r.opaque(400))
+		p.verfText = r.opaque(400)
 		p.stat = r.u32()
 		switch p.stat {
 		case success:

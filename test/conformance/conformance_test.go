@@ -132,7 +132,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen, groups := map[string]bool{}, map[string]int{}
-	section := regexp.MustCompile(`^RFC (1813|5531|4506|2203), ([0-9]+(\.[0-9]+)*|[A-Z])$`)
+	section := regexp.MustCompile(`^RFC (1813|5531|4506|2203|9289), ([0-9]+(\.[0-9]+)*|[A-Z])$`)
 	checks := conform.Checks()
 	for i := range checks {
 		c := &checks[i]
