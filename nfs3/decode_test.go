@@ -189,6 +189,28 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestDecodeBounds: a handle of 64 bytes is taken, one of 65 is not; data of MaxIO
+// bytes are taken, one more is not.
+func TestDecodeBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for proc := ProcGetattr; proc < int(procCount); proc++ {
+		v := rfc1813.Args[proc].Random(r)
+		for size, ok := range map[int]bool{64: true, 65: false} {
+			v[0] = string(make([]byte, size)) // the first argument is a handle
+			if sameDecoding(t, proc, rfc1813.Args[proc].Encode(v)) != ok {
+				t.Errorf("procedure %d: a handle of %d bytes: taken %v", proc, size, !ok)
+			}
+		}
+	}
+	v := rfc1813.Args[ProcWrite].Random(r)
+	for size, ok := range map[int]bool{fs.MaxIO: true, fs.MaxIO + 1: false} {
+		v[len(v)-1] = string(make([]byte, size))
+		if sameDecoding(t, ProcWrite, rfc1813.Args[ProcWrite].Encode(v)) != ok {
+			t.Errorf("WRITE of %d bytes: taken %v", size, !ok)
+		}
+	}
+}
+
 // allocated is the number of bytes ever allocated, as the runtime counts them.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
