@@ -50,7 +50,7 @@ func TestCrash(t *testing.T) {
 		sum.add(h, result)
 	}
 	sum.report(t)
-	if sum.lost == 0 {
+	if sum.lost == 0 && sum.histories > 10 {
 		t.Error("every operation got an answer: the crashes came too late")
 	}
 }
