@@ -193,9 +193,11 @@ func setattrChecks() []Check {
 		must("guard-used-up", "a guard does not fit any more after a change", func(t *T) {
 			h := t.file("f")
 			c := t.attr(h).ctime
-			t.ok(t.setattr(super, h, mode(0o600), &c).st)
-			if t.attr(h).ctime == c {
-				t.skip("ctime is too coarse to tell two changes apart")
+			for n := 0; t.attr(h).ctime == c; n++ { // the server's clock may be coarse
+				if n == 200 {
+					t.skip("ctime is too coarse to tell two changes apart")
+				}
+				t.ok(t.setattr(super, h, mode(0o600), nil).st)
 			}
 			t.is(t.setattr(super, h, mode(0o644), &c).st, errNotSync)
 		}),
