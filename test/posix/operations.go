@@ -187,8 +187,6 @@ func init() { // a variable would depend on itself through parse
 		"chdir": {1, 1, func(_ *runner, _ *actor, a []string) error { return unix.Chdir(a[0]) }},
 		// drop: forget what the kernel has cached
 		"drop": {0, 0, func(_ *runner, _ *actor, _ []string) error { return dropCaches() }},
-		// skip: the check does not apply here
-		"skip": {0, 0, nil},
 		// mkdirs PATH: make each directory of the path that is not there
 		"mkdirs": {1, 1, func(_ *runner, _ *actor, a []string) error { return makeAll(a[0]) }},
 		// files DIR COUNT: make files f1, f2, ...; dirs DIR COUNT: directories d1, d2, ...
