@@ -193,6 +193,34 @@ func TestCallDecodes(t *testing.T) {
 	}
 }
 
+// TestHeaderFaults: what is wrong with a header decides how it is answered.
+func TestHeaderFaults(t *testing.T) {
+	long, short := string(make([]byte, maxAuthBody+1)), ""
+	head := func(kind, version int, cred, verf string) []byte {
+		free := x.Struct(x.Uint32, x.Opaque(1<<20))
+		all := x.Struct(x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, free, free)
+		return all.Encode([]any{uint64(1), uint64(kind), uint64(version), uint64(7), uint64(2), uint64(0), uint64(0), cred, uint64(0), verf})
+	}
+	good := head(msgCall, rpcVersion, short, short)
+	for name, c := range map[string]struct {
+		rec  []byte
+		want headerFault
+	}{
+		"good":                 {good, headerOK},
+		"a reply":              {head(msgReply, rpcVersion, short, short), headerAlien},
+		"another version":      {head(msgCall, rpcVersion+1, short, short), headerMismatch},
+		"ends in the header":   {good[:20], headerShort},
+		"ends in the verifier": {good[:len(good)-1], headerShort},
+		"credentials too long": {head(msgCall, rpcVersion, long, short), headerAuth},
+		"verifier too long":    {head(msgCall, rpcVersion, short, long), headerAuth},
+	} {
+		d := NewDecoder(c.rec)
+		if _, got := parseHeader(&d); got != c.want {
+			t.Errorf("%s: fault %d, want %d", name, got, c.want)
+		}
+	}
+}
+
 // FuzzCall runs whole calls through the part of a connection that decodes them, and
 // compares it with the description.
 func FuzzCall(f *testing.F) {
