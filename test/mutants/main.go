@@ -6,7 +6,7 @@
 //
 //	go run ./test/mutants              # all, about 5 minutes on 2 cores; fails if one is not found
 //	go run ./test/mutants -only lock   # those whose description matches
-//	go run ./test/mutants -table FILE  # writes the table in docs/oracle.md
+//	go run ./test/mutants -table FILE  # writes the table that is in docs/oracle.md
 package main
 
 import (
