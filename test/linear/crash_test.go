@@ -42,7 +42,7 @@ func (d *doomed) Barrier() error                     { return d.note(d.Disk.Barr
 func TestCrash(t *testing.T) {
 	first := seed(t)
 	var sum totals
-	for i := range count(120) {
+	for i := range count(90) {
 		h, result, err := runCrash(t, first+uint64(i), nil, false)
 		if err != nil {
 			t.Fatalf("-seed %d: %v", h.seed, err)

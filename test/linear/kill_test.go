@@ -61,7 +61,7 @@ func TestKill(t *testing.T) {
 	p := startProcess(t, bin, volume)
 	defer func() { p.kill() }()
 	var sum totals
-	for i := range count(12) {
+	for i := range count(8) {
 		seed := first + uint64(i)
 		r := rand.New(rand.NewPCG(seed, 3<<40))
 		sh := shapeOf(r)

@@ -158,7 +158,7 @@ func (n *totals) report(t *testing.T) {
 // TestLinear checks a server that nothing happens to.
 func TestLinear(t *testing.T) {
 	first := seed(t)
-	n := count(400)
+	n := count(300)
 	k := &clock{}
 	var sum totals
 	var s *served
