@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -28,12 +27,6 @@ type conn struct {
 	ran  bool      // an inline procedure since then
 	shy  int       // calls left of this
 
-	// A peer that waits for each reply before it calls again gains nothing from a
-	// second goroutine: its calls are all run on this one, until one comes while
-	// another runs (lone.go).
-	raw  syscall.RawConn // to look for it; nil if the connection has none
-	lone int             // calls in a row that came alone; negative: how many must come before it counts
-
 	// For the janitor: ticks, 0 for not now.
 	lastRead    atomic.Int64 // something came
 	waiting     atomic.Bool  // in Read
@@ -44,7 +37,6 @@ type conn struct {
 	mu       sync.Mutex
 	changed  sync.Cond // inFlight or queued went down
 	inFlight int       // calls on other goroutines whose reply is not written
-	leaving  int       // of these, those whose reply is being written
 	held     int       // bytes of the budget they took
 	queue    []outgoing
 	spare    []outgoing // an empty queue, for next time
@@ -90,7 +82,6 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.rr.limit, c.rr.wait = s.receiving, c.waitToReceive
 	c.changed.L = &c.mu
 	c.call.Peer = nc.RemoteAddr()
-	c.raw = rawOf(nc)
 	c.lastRead.Store(s.tick.Load())
 	return c
 }
@@ -212,10 +203,6 @@ func (c *conn) serve(rec []byte) bool {
 			proc, accept, versions := target(c.s.cfg.Programs, &h)
 			if accept == Success && (!proc.Inline || c.shy > 0) {
 				c.shy = max(0, c.shy-1)
-				if c.alone(proc, len(rec)) {
-					c.runAlone(&h, proc, cred, d)
-					return true
-				}
 				c.start(&h, proc, cred, d, len(rec))
 				return true
 			}
@@ -399,9 +386,6 @@ func (c *conn) send(o outgoing) {
 		batch := c.queue
 		c.queue, c.spare = c.spare[:0], nil
 		c.queued = 0
-		for _, o := range batch {
-			c.leaving += o.calls
-		}
 		if !c.dead {
 			c.mu.Unlock()
 			err := c.write(batch)
@@ -423,7 +407,6 @@ func (c *conn) send(o outgoing) {
 			}
 			batch[i] = outgoing{}
 		}
-		c.leaving = 0
 		c.spare = batch[:0]
 		c.changed.Broadcast()
 	}
