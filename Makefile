@@ -4,7 +4,7 @@ CACHE ?= $(if $(TANSY_CACHE),$(TANSY_CACHE),$(HOME)/.cache/tansy)
 export Z3 ?= $(CACHE)/z3/bin/z3
 GENERATE = python3 verified/tools/gen.py verified/compile.dfy
 
-.PHONY: all serve test race verify gen gen-check test-linux bench lint mutants
+.PHONY: all serve test race verify gen gen-check test-linux bench lint mutants go-mutants fuzz
 
 all: test
 
@@ -36,6 +36,14 @@ gen:
 # the committed translation is the one of the committed sources
 gen-check:
 	verified/tools/gen-check
+
+# the same for the Go code: each fault must be found by a test
+go-mutants:
+	$(GO) run ./test/mutants
+
+# every fuzz target in turn, for HOURS of CPU time
+fuzz:
+	nice -n 19 $(GO) run ./test/fuzz -hours $(or $(HOURS),1)
 
 # the real Linux NFS client in user-mode Linux
 test-linux:
