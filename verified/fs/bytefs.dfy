@@ -7,6 +7,7 @@
 include "fetch.dfy"
 include "fill.dfy"
 include "shrink.dfy"
+include "effects.dfy"
 module ByteM {
   import opened Machine
   import opened ByteSpec
@@ -24,6 +25,7 @@ module ByteM {
   import opened FillM
   import opened IndFreeM
   import opened ShrinkM
+  import opened EffectM
 
   // what writing s at off makes of f
   function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
@@ -34,6 +36,18 @@ module ByteM {
     var g := if off + |s| > |f| then f + Zeros(off + |s| - |f|) else f;
     Splice(g, off, s)
   }
+
+  // bytes [off, off+len) lie within one block of f which is not all zeros: it is there,
+  // and overwriting it needs no space
+  predicate Settled(f: seq<byte>, off: int, len: int)
+  { 0 <= off && 0 < len && off + len <= |f| && off % 4096 + len <= 4096 && exists i: int {:trigger f[i]} :: off / 4096 * 4096 <= i < off / 4096 * 4096 + 4096 && i < |f| && f[i] != 0 }
+
+  // a file cut to sz, or grown by zeros
+  function SizeSpec(f: seq<byte>, sz: int): (r: seq<byte>)
+    requires 0 <= sz
+    ensures |r| == sz
+    ensures forall i: int | 0 <= i < sz :: r[i] == (if i < |f| then f[i] else 0)
+  { if sz <= |f| then f[..sz] else f + Zeros(sz - |f|) }
 
   lemma FileWrite(d0: Data, d: Data, ino: uint64, f: seq<byte>, off: int, s: seq<byte>, shrink: int)
     requires FileMatch(d0, ino, f, shrink) && 0 <= off && off + |s| <= 549755813888
@@ -62,6 +76,26 @@ module ByteM {
     requires shrink' == 4096 * m || (shrink' == 0 && 4096 * m == Up(|f|))
     ensures FileMatch(d, ino, f, shrink')
   { reveal FileMatch(); reveal Cut(); }
+
+  // a block that is not all zeros is there
+  lemma SettledMapped(x: IndFs, ino: uint64, f: seq<byte>, shrink: int, off: uint64, len: uint64)
+    requires Ok(x) && FileMatch(x.data, ino, f, shrink) && Settled(f, off as int, len as int)
+    ensures Mapped(x, ino, off, len)
+  {
+    var o := off as int / 4096 * 4096;
+    var i: int :| o <= i < o + 4096 && i < |f| && f[i] != 0;
+    reveal FileMatch();
+    assert ByteAt(x.data, ino, i) == f[i];
+    BlockByte(x.data, ino, i);
+    var p := PosOf(ino, off / 4096);
+    assert (i / 4096) as uint64 == off / 4096;
+    PosOfOk(ino, off / 4096);
+    assert IsData(p);
+    assert OkPos(p);
+    if x.bm[p] == 0 {
+      assert x.data[p] == Zeros(4096) by { reveal DataOk(); }
+    }
+  }
 
   class ByteFs {
     const geo: Geo
@@ -168,12 +202,16 @@ module ByteM {
 
     // write src[so..so+len] at off. ok = false: no space, too large, or the file must be
     // shrunk first (metas[ino].shrink != 0 and the write extends it): abort the transaction.
+    // Space is never wanting where bytes that are there are overwritten (Settled).
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, jrnl
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && so as int + len as int <= |src.data|
       ensures ok ==> Valid() && ino in old(files) &&
         files == (if len == 0 then old(files) else old(files)[ino := WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
-      ensures ok ==> ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithSize(old(metas)[ino], metas[ino].size)
+      ensures ok ==> ino in old(metas) && ino in old(files) && ino in metas
+      ensures ok && len == 0 ==> metas == old(metas)
+      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(metas)[ino], |files[ino]| as uint64) && metas == old(metas)[ino := WithSize(old(metas)[ino], |files[ino]| as uint64)]
+      ensures ino in old(files) && Settled(old(files)[ino], off as int, len as int) ==> ok
     {
       if len == 0 { return true; }
       if len > 549755813888 || off > 549755813888 - len { return false; }
@@ -186,6 +224,7 @@ module ByteM {
       ghost var f := files[ino];
       ghost var d0 := fs.data;
       ghost var i0 := fs.fs.inodes;
+      if Settled(f, off as int, len as int) { SettledMapped(fs, ino, f, shrink as int, off, len); }
       ok := Store(fs, txn, ip, ino, off, src, so, len);
       if !ok { return; }
       ok := true;
@@ -198,15 +237,16 @@ module ByteM {
       metas := metas[ino := fs.fs.inodes[ino].meta];
       assert Others(d0, fs.data, ino) by { reveal Wrote(); }
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
+      assert fs.fs.inodes[ino].meta == WithSize(old(metas)[ino], |files[ino]| as uint64);
     }
 
     // set the size: cut, or extend with zeros (a hole). ok = false: too large, or must be shrunk first.
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, jrnl
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
-      ensures ok ==> Valid() && ino in old(files) && ino in files && files == old(files)[ino := files[ino]] && |files[ino]| == sz as int
-      ensures ok ==> forall i | 0 <= i < sz as int :: files[ino][i] == (if i < |old(files)[ino]| then old(files)[ino][i] else 0)
-      ensures ok ==> ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithSizeShrink(old(metas)[ino], sz, metas[ino].shrink)
+      ensures ino in old(metas) && (ok <==> CanSize(old(metas)[ino], sz))
+      ensures ok ==> Valid() && ino in old(files) && files == old(files)[ino := SizeSpec(old(files)[ino], sz as int)]
+      ensures ok ==> metas == old(metas)[ino := Resized(old(metas)[ino], sz)]
     {
       if sz > 549755813888 { return false; }
       var ip := fs.fs.ReadInode(txn, ino, true);
@@ -234,8 +274,10 @@ module ByteM {
         assert Others(d0, fs.data, ino) by { reveal Wrote(); }
         SetShrink(ip, shrink');
       } else {
+        assert SizeSpec(f, sz as int) == f && files[ino := f] == files && metas[ino := metas[ino]] == metas;
         return;
       }
+      assert g == SizeSpec(f, sz as int);
       SetFileSize(ip, sz);
       fs.SetMeta(txn, ip, ino);
       files := files[ino := g];
@@ -250,6 +292,7 @@ module ByteM {
       ensures Valid() && files == old(files)
       ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithShrink(old(metas)[ino], metas[ino].shrink)
       ensures done <==> metas[ino].shrink == 0
+      ensures old(metas)[ino].shrink == 0 ==> metas == old(metas)
     {
       var ip := fs.fs.ReadInode(txn, ino, true);
       assert fs.IsInode(ino, ip);
@@ -282,8 +325,8 @@ module ByteM {
       modifies this, fs, fs.fs, jrnl
       requires Valid() && txn.jrnl == jrnl && ty != 0
       ensures ok ==> Valid() && OkIno(geo, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
-      ensures ok ==> files == old(files)[ino := []] && ino in metas && metas == old(metas)[ino := metas[ino]]
-      ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff && metas[ino] == NewMeta(ty, old(metas)[ino].gen + 1)
+      ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
+      ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff && metas == old(metas)[ino := NewMeta(ty, old(metas)[ino].gen + 1)]
     {
       ok, ino := fs.fs.FindInode(txn, near);
       if !ok { return; }
@@ -302,8 +345,7 @@ module ByteM {
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, jrnl
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino
-      ensures ok ==> Valid() && files == old(files) && ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]]
-      ensures ok ==> metas[ino] == NewMeta(0, old(metas)[ino].gen)
+      ensures ok ==> Valid() && files == old(files) && ino in old(metas) && metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
       ensures ok ==> ino in old(files) && old(files)[ino] == []
     {
       var ip := fs.fs.ReadInode(txn, ino, true);

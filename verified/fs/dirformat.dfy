@@ -1,7 +1,8 @@
-// A new volume, seen from the top: it satisfies the invariant of the directories
-// too, and its root directory is empty.
+// A new volume, seen from the top: it satisfies the invariants of directories and
+// of the tree too, and its root directory is empty.
 include "dirfs.dfy"
 include "format.dfy"
+include "tree.dfy"
 module DirFormatM {
   import opened Machine
   import opened TxnSpec
@@ -13,13 +14,14 @@ module DirFormatM {
   import opened DirM
   import opened DirFsM
   import FormatM
+  import TreeM
 
   // the volume of zeros becomes one with an empty root directory
   method Format(txn: Txn, geo: Geo, jrnl: Jrnl, mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32) returns (d: DirFs)
     modifies jrnl
-    requires GeoOk(geo) && jrnl.Valid() && KindsOk(geo, jrnl.kinds) && FormatM.ZeroDisk(jrnl.data) && txn.jrnl == jrnl
+    requires GeoOk(geo) && jrnl.Valid() && KindsOk(geo, jrnl.kinds) && FormatM.ZeroDisk(jrnl.data) && txn.jrnl == jrnl && mode < 4096
     ensures fresh(d) && d.Valid() && d.fs.geo == geo && d.fs.jrnl == jrnl
-    ensures d.dirs == map[1 := map[]]
+    ensures d.dirs == map[1 := map[]] && TreeM.TreeOk(geo, d.fs.metas, d.dirs)
   {
     var f := FormatM.Format(txn, geo, jrnl, mode, uid, gid, s, ns);
     d := new DirFs.Recover(f);
@@ -27,5 +29,6 @@ module DirFormatM {
     DirEmpty(map[]);
     forall i: uint64 | OkIno(geo, i) ensures i in f.metas && (i in d.dirs <==> f.metas[i].ty == 2)
     { if 2 < i { assert f.metas[i] == NewMeta(0, 0); } }
+    TreeM.FormatTree(geo, f.metas);
   }
 }

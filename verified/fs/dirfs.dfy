@@ -18,6 +18,7 @@ module DirFsM {
   import opened IndSpec
   import opened IndM
   import opened ByteMap
+  import opened EffectM
   import opened ByteM
   import opened DirM
   import opened DirListSpec
@@ -69,7 +70,7 @@ module DirFsM {
     predicate Valid() reads this, fs, fs.fs, fs.fs.fs, fs.jrnl
       ensures Valid() ==> fs.Valid()
       ensures Valid() ==> forall i: uint64 {:trigger OkIno(fs.geo, i)} | OkIno(fs.geo, i) :: i in fs.metas && (i in dirs <==> fs.metas[i].ty == 2)
-      ensures Valid() ==> forall d: uint64 {:trigger d in dirs} | d in dirs :: OkIno(fs.geo, d) && d in fs.metas
+      ensures Valid() ==> forall d: uint64 {:trigger d in dirs} | d in dirs :: OkIno(fs.geo, d) && d in fs.metas && fs.metas[d].nent as int == |dirs[d]|
       ensures Valid() ==> forall d: uint64, n: seq<byte> {:trigger dirs[d][n]} | d in dirs && n in dirs[d] :: OkIno(fs.geo, dirs[d][n]) && OkName(n)
     { fs.Valid() && TypesOk(fs.geo, fs.metas, dirs) && DirsOk(fs.geo, fs.files, fs.metas, dirs, ats) }
 
@@ -77,13 +78,13 @@ module DirFsM {
     twostate predicate OnlyDir(d: uint64)
       reads this, fs
     { d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]] &&
-      fs.metas[d] == WithSizeNent(old(fs.metas[d]), fs.metas[d].size, fs.metas[d].nent) &&
+      fs.metas[d] == WithSizeNent(old(fs.metas[d]), fs.metas[d].size, fs.metas[d].nent) && old(fs.metas[d]).size <= fs.metas[d].size &&
       d in old(fs.files) && d in fs.files && fs.files == old(fs.files)[d := fs.files[d]] }
 
     // entries never move (so that their places can be cookies)
     twostate predicate StayPut(d: uint64)
       reads this
-    { d in old(dirs) && d in dirs && d in old(ats) && d in ats &&
+    { d in old(dirs) && d in dirs && d in old(ats) && d in ats && ats == old(ats)[d := ats[d]] &&
       forall n: seq<byte> {:trigger n in dirs[d]} | n in dirs[d] && n in old(dirs[d]) && n in old(ats[d]) :: n in ats[d] && ats[d][n] == old(ats[d])[n] }
 
     // ---- search ----
@@ -172,13 +173,14 @@ module DirFsM {
 
     // ---- change ----
 
-    // The entry count of d goes up or down by one. ok = false: it cannot go up.
+    // The entry count of d goes up or down by one. ok = false: it cannot go up (it has 64 bits).
     method Count(txn: Txn, d: uint64, down: bool) returns (ok: bool)
       modifies fs, fs.fs, fs.fs.fs, fs.jrnl
       requires fs.Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, d) && d in fs.metas && (down ==> 0 < fs.metas[d].nent)
       ensures ok ==> fs.Valid() && fs.files == old(fs.files) && d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
       ensures ok ==> fs.metas[d] == WithSizeNent(old(fs.metas)[d], old(fs.metas)[d].size, fs.metas[d].nent)
       ensures ok ==> fs.metas[d].nent as int == old(fs.metas)[d].nent as int + (if down then -1 else 1)
+      ensures down ==> ok
     {
       var ip := fs.GetInode(txn, d, true);
       var n := GetNent(ip);
@@ -196,6 +198,7 @@ module DirFsM {
       requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geo, m)
       requires |m| == |dirs[d]| + (if !count then 0 else if down then -1 else 1)
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d) && ats == old(ats)[d := at]
+      ensures Settled(old(fs.files)[d], off as int, |old(s.data)|) && (count ==> down) ==> ok && fs.metas[d].size == old(fs.metas)[d].size
     {
       var len := s.Len();
       ghost var src := s.data;
@@ -213,7 +216,7 @@ module DirFsM {
       dirs, ats := dirs[d := m], ats[d := at];
     }
 
-    // ok = false in all that follow: no space, or d must be shrunk first; abort the transaction
+    // ok = false: no space, or d must be shrunk first; abort the transaction
     method Insert(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data !in dirs[d]
@@ -269,10 +272,12 @@ module DirFsM {
       ok, cell := false, 0;
     }
 
+    // always ok: the name's slot is there
     method Replace(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data in dirs[d]
-      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
+      ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
+      ensures fs.metas == old(fs.metas)
     {
       var found, ino0, cell, lev := Find(txn, d, name, true);
       var h := NameHash(name);
@@ -286,13 +291,16 @@ module DirFsM {
       assert g[64 * cell as int .. 64 * cell as int + |s.data|] == s.data;
       SlotLaid(g, cell as int, s.data, ino, name.data);
       DirReplace(f, g, dirs[d], ats[d], cell as int, ino, name.data);
+      SlotSettled(f, cell as int);
       ok := Store(txn, d, 64 * cell, s, false, false, dirs[d][name.data := ino], ats[d]);
     }
 
+    // always ok, as Replace
     method Remove(txn: Txn, d: uint64, name: Bytes) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && name.data in dirs[d]
-      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] && OnlyDir(d) && StayPut(d)
+      ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] && OnlyDir(d) && StayPut(d)
+      ensures fs.metas[d].size == old(fs.metas)[d].size
     {
       var found, ino0, cell, lev := Find(txn, d, name, true);
       var size: uint64 := 64;
@@ -304,6 +312,7 @@ module DirFsM {
       Dec64Zero();
       DirRemove(f, g, dirs[d], ats[d], cell as int, name.data);
       CardDel(dirs[d], name.data);
+      SlotSettled(f, cell as int);
       ok := Store(txn, d, 64 * cell, s, true, true, DirDel(dirs[d], name.data), ats[d]);
     }
 
@@ -427,8 +436,9 @@ module DirFsM {
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && ty != 0
       ensures ok ==> Valid() && OkIno(fs.geo, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) && old(fs.metas)[ino].ty == 0
-      ensures ok ==> dirs == (if ty == 2 then old(dirs)[ino := map[]] else old(dirs))
-      ensures ok ==> fs.files == old(fs.files)[ino := []] && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino].ty == ty && fs.metas[ino].size == 0 && fs.metas[ino].shrink == 0 && fs.metas[ino].nent == 0
+      ensures ok ==> dirs == (if ty == 2 then old(dirs)[ino := map[]] else old(dirs)) && ats == (if ty == 2 then old(ats)[ino := map[]] else old(ats))
+      ensures ok ==> ino in old(fs.files) && old(fs.files)[ino] == [] && fs.files == old(fs.files)[ino := []]
+      ensures ok ==> old(fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff && fs.metas == old(fs.metas)[ino := NewMeta(ty, old(fs.metas)[ino].gen + 1)]
     {
       ok, ino := fs.AllocInode(txn, near, ty);
       if ok && ty == 2 {
@@ -440,8 +450,9 @@ module DirFsM {
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && 2 < ino
-      ensures ok ==> Valid() && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
-      ensures ok ==> fs.files == old(fs.files) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino].ty == 0
+      ensures ok ==> Valid() && ats == old(ats) && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
+      ensures ok ==> fs.files == old(fs.files) && ino in old(fs.metas) && fs.metas == old(fs.metas)[ino := NewMeta(0, old(fs.metas)[ino].gen)]
+      ensures ok ==> ino in old(fs.files) && old(fs.files)[ino] == []
     {
       ok := fs.FreeInode(txn, ino);
       dirs := map d | d in dirs && d != ino :: dirs[d];
@@ -452,23 +463,25 @@ module DirFsM {
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
       requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino]; m.size == n.size && m.shrink == n.shrink && m.ty == n.ty && m.nent == n.nent
       requires fs.SameBlks(ino, ip.data)
-      ensures Valid() && dirs == old(dirs) && fs.files == old(fs.files) && fs.metas == old(fs.metas)[ino := M(ip.data)]
+      ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.metas == old(fs.metas)[ino := M(ip.data)]
     { fs.PutInode(txn, ino, ip); }
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && so as int + len as int <= |src.data|
-      ensures ok ==> Valid() && dirs == old(dirs) && ino in old(fs.files) && fs.files == (if len == 0 then old(fs.files) else old(fs.files)[ino := WriteSpec(old(fs.files)[ino], off as int, src.data[so as int..so as int+len as int])])
-      ensures ok ==> ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithSize(old(fs.metas)[ino], fs.metas[ino].size)
+      ensures ok ==> Valid() && dirs == old(dirs) && ats == old(ats) && ino in old(fs.files) && fs.files == (if len == 0 then old(fs.files) else old(fs.files)[ino := WriteSpec(old(fs.files)[ino], off as int, src.data[so as int..so as int+len as int])])
+      ensures ok ==> ino in old(fs.metas) && ino in fs.metas
+      ensures ok && len == 0 ==> fs.metas == old(fs.metas)
+      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |fs.files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(fs.metas)[ino], |fs.files[ino]| as uint64) && fs.metas == old(fs.metas)[ino := WithSize(old(fs.metas)[ino], |fs.files[ino]| as uint64)]
     { ok := fs.Write(txn, ino, off, src, so, len); }
 
     // of a directory: only an empty one, and only to nothing, before its inode is freed
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && (ino in dirs ==> dirs[ino] == map[] && sz == 0)
-      ensures ok ==> Valid() && dirs == old(dirs) && ino in old(fs.files) && ino in fs.files && fs.files == old(fs.files)[ino := fs.files[ino]] && |fs.files[ino]| == sz as int
-      ensures ok ==> forall i | 0 <= i < sz as int :: fs.files[ino][i] == (if i < |old(fs.files)[ino]| then old(fs.files)[ino][i] else 0)
-      ensures ok ==> ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithSizeShrink(old(fs.metas)[ino], sz, fs.metas[ino].shrink)
+      ensures ino in old(fs.metas) && (ok <==> CanSize(old(fs.metas)[ino], sz))
+      ensures ok ==> Valid() && dirs == old(dirs) && ats == old(ats) && ino in old(fs.files) && fs.files == old(fs.files)[ino := SizeSpec(old(fs.files)[ino], sz as int)]
+      ensures ok ==> fs.metas == old(fs.metas)[ino := Resized(old(fs.metas)[ino], sz)]
     {
       ok := fs.SetSize(txn, ino, sz);
       if ok && ino in dirs {
@@ -480,10 +493,26 @@ module DirFsM {
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino)
-      ensures Valid() && dirs == old(dirs) && fs.files == old(fs.files)
+      ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files)
       ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithShrink(old(fs.metas)[ino], fs.metas[ino].shrink)
       ensures done <==> fs.metas[ino].shrink == 0
+      ensures old(fs.metas)[ino].shrink == 0 ==> fs.metas == old(fs.metas)
     { done := fs.FreeSome(txn, ino, max); }
+  }
+
+  // a slot with an entry lies in a block that is there
+  lemma SlotSettled(f: seq<byte>, c: int)
+    requires OkSlot(f, c) && Word(f, c) != 0
+    ensures Settled(f, 64 * c, Size(c))
+  {
+    var s := f[64 * c .. 64 * c + 8];
+    if forall i: int | 0 <= i < 8 :: s[i] == 0 {
+      assert s == [0,0,0,0,0,0,0,0];
+      Dec64Zero();
+    } else {
+      var i: int :| 0 <= i < 8 && s[i] != 0;
+      assert f[64 * c + i] == s[i];
+    }
   }
 
   // a slot's name fits it

@@ -15,6 +15,14 @@ module DirPageM {
   predicate Has(page: seq<Ent>, n: seq<byte>) { exists i: int {:trigger page[i]} :: 0 <= i < |page| && page[i].name == n }
   function Cookie(cell: int): int { cell + 3 }
 
+  // what Sound says
+  lemma SoundHas(m: Entries, at: Places, cookie: int, page: seq<Ent>)
+    requires Sound(m, at, cookie, page)
+    ensures forall i: int {:trigger page[i]} | 0 <= i < |page| ::
+      var e := page[i]; e.name in m && m[e.name] == e.ino && e.name in at && e.cookie as int == Cookie(at[e.name]) && cookie < e.cookie as int
+    ensures forall i: int, j: int {:trigger page[i], page[j]} | 0 <= i < j < |page| :: page[i].cookie < page[j].cookie
+  { reveal Sound(); }
+
   // the entries of the page are entries of the directory, after the cookie, and in order
   predicate {:opaque} Sound(m: Entries, at: Places, cookie: int, page: seq<Ent>) {
     && (forall i: int {:trigger page[i]} | 0 <= i < |page| ::
@@ -27,7 +35,7 @@ module DirPageM {
   }
   predicate PageOk(m: Entries, at: Places, cookie: int, eof: bool, page: seq<Ent>) {
     Sound(m, at, cookie, page) &&
-    forall end: int | eof || (page != [] && Cookie(end - 1) <= page[|page| - 1].cookie as int) :: Complete(m, at, cookie, end, page)
+    forall n: seq<byte> {:trigger n in m} | n in m && n in at && cookie < Cookie(at[n]) && (eof || (page != [] && Cookie(at[n]) <= page[|page| - 1].cookie as int)) :: Has(page, n)
   }
 
   // the page after all cells before `end` were looked at
@@ -89,13 +97,11 @@ module DirPageM {
     requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && (eof ==> |f| <= 64 * end)
     ensures PageOk(m, at, cookie, eof, page)
   {
-    forall e: int | eof || (page != [] && Cookie(e - 1) <= page[|page| - 1].cookie as int)
-      ensures Complete(m, at, cookie, e, page)
+    forall n: seq<byte> | n in m && n in at && cookie < Cookie(at[n]) && (eof || (page != [] && Cookie(at[n]) <= page[|page| - 1].cookie as int))
+      ensures Has(page, n)
     {
       reveal Complete(); reveal DirOk();
-      forall n: seq<byte> | n in m && n in at && cookie < Cookie(at[n]) && at[n] < e
-        ensures Has(page, n)
-      { assert OkSlot(f, at[n]); }
+      assert OkSlot(f, at[n]);
     }
   }
 

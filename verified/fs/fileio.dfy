@@ -1,4 +1,5 @@
 include "opbase.dfy"
+include "resize.dfy"
 // READ, WRITE and READLINK.
 //
 // Reading does not change the access time: one transaction less for every READ,
@@ -12,17 +13,25 @@ module FileOpM {
   import opened ByteM
   import opened DirFsM
   import opened AccessM
+  import opened EffectM
   import opened OpM
+  import opened AbsM
+  import opened ResizeM
+  import TreeM
+  import N = NfsState
+  import C = NfsCommon
+  import P = NfsPerm
+  import D = NfsData
 
   // at most len bytes at off; eof: nothing lies behind them
   method Read(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64)
     returns (st: uint32, data: Bytes?, eof: bool, after: Bytes?)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> data != null && ino in d.fs.files &&
-      (off as int >= |d.fs.files[ino]| ==> data.data == [] && eof) &&
-      (off as int < |d.fs.files[ino]| ==> data.data == d.fs.files[ino][off as int .. if off as int + len as int < |d.fs.files[ino]| then off as int + len as int else |d.fs.files[ino]|]) &&
-      (eof <==> off as int + len as int >= |d.fs.files[ino]|)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> data != null && after != null && |after.data| == 256 &&
+      D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, data.data, eof, FattrM(ino, M(after.data)))
+    ensures st != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), st)
   {
+    Node(d, ino, gen);
     data, eof, after := null, false, null;
     var ip: Bytes;
     st, ip := OpenHandle(txn, d, ino, gen, false);
@@ -38,15 +47,42 @@ module FileOpM {
     data := d.fs.Read(txn, ino, off, len);
   }
 
+  // What WRITE makes of the attributes: k = not root.
+  function WrittenMeta(m: Meta, size: uint64, k: bool, s: uint64, ns: uint32): Meta
+  { WithMode(WithTouch(WithSize(m, size), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
+  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, dirs: TreeM.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, s: uint64, ns: uint32)
+    requires TreeM.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && 0 <= off
+    ensures TreeM.TreeOk(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], dirs)
+    ensures var p := Abs(g, ms, files, dirs, ats); i in p.nodes && p.nodes[i].body.File? &&
+      Abs(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)], dirs, ats) == C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
+  {
+    TreeM.Basics(g, ms, dirs);
+    var m := ms[i];
+    assert TreeM.Fits(i, m);
+    At(g, ms, files, dirs, ats, i);
+    var f := WriteSpec(files[i], off, bytes);
+    WriteIs(files[i], off, bytes);
+    var mode := m.mode;
+    assert P.KillPriv(mode) < 4096;
+    ChangeOk(g, ms, files, dirs, ats, i, WrittenMeta(m, size, c.uid != 0, s, ns), f);
+  }
+  lemma WriteIs(f: seq<byte>, off: int, s: seq<byte>)
+    requires 0 <= off
+    ensures WriteSpec(f, off, s) == C.WriteAt(f, off, s)
+  { }
+
   // write src[so..so+len] at off
   method Write(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data|
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && ino in old(d.fs.files) && ino !in d.dirs
-    ensures st == 0 ==> d.fs.files == (if len == 0 then old(d.fs.files) else old(d.fs.files)[ino := WriteSpec(old(d.fs.files)[ino], off as int, src.data[so as int..so as int+len as int])])
-    ensures st == 0 ==> after != null && |after.data| == 256 && ino in d.fs.metas && M(after.data) == d.fs.metas[ino]
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data|
+    ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], N.Time(s, ns),
+      N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
+    ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], st)
   {
+    Node(d, ino, gen);
+    ghost var ms, files, bytes := d.fs.metas, d.fs.files, src.data[so as int .. so as int + len as int];
     before, after := null, null;
     var ip: Bytes;
     st, ip := OpenHandle(txn, d, ino, gen, true);
@@ -72,12 +108,18 @@ module FileOpM {
     }
     d.PutInode(txn, ino, np);
     after := np;
+    assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |d.fs.files[ino]| as uint64, c.uid != 0, s, ns)];
+    WriteEffect(WhoOf(c), d.fs.geo, ms, files, d.dirs, d.ats, ino, off as int, bytes, |d.fs.files[ino]| as uint64, s, ns);
+    Node(d, ino, gen);
   }
 
   method Readlink(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, target: Bytes?, after: Bytes?)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> target != null && ino in d.fs.files && target.data == d.fs.files[ino] && |target.data| <= 4096
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> target != null && after != null && |after.data| == 256 &&
+      D.ReadlinkOk(AbsOf(d), N.Handle(ino, gen), target.data, FattrM(ino, M(after.data)))
+    ensures st != 0 ==> D.ReadlinkErr(AbsOf(d), N.Handle(ino, gen), st)
   {
+    Node(d, ino, gen);
     target, after := null, null;
     var ip: Bytes;
     st, ip := OpenHandle(txn, d, ino, gen, false);
@@ -86,7 +128,14 @@ module FileOpM {
     var ty := GetTy(ip);
     if ty != LNK { st := INVAL; return; }
     var size := GetSize(ip);
-    if size > 4096 { st := SERVERFAULT; return; }
+    // not on a sound volume
+    if size > 4096 {
+      TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs);
+      assert TreeM.Fits(ino, d.fs.metas[ino]);
+      st := SERVERFAULT;
+      return;
+    }
     target := d.fs.Read(txn, ino, 0, 4096);
+    assert d.fs.files[ino][0 .. |d.fs.files[ino]|] == d.fs.files[ino];
   }
 }

@@ -159,16 +159,22 @@ module FillM {
     if m == 0 { ok := false; }     // the block was not there before
   }
 
-  // put src[so..so+len] at off
+  // the bytes lie within one block, and it is there: overwriting them needs no space
+  predicate Mapped(x: IndFs, ino: uint64, off: uint64, len: uint64) reads x
+  { 0 < len && off as int % 4096 + len as int <= 4096 && PosOf(ino, off / 4096) in x.bm && x.bm[PosOf(ino, off / 4096)] != 0 }
+
+  // put src[so..so+len] at off; ok = false: no space
   method Store(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
     modifies x, x.fs, x.fs.jrnl, ip
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
     requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, off as int, src.data[so as int .. so as int + len as int])
+    ensures old(Mapped(x, ino, off, len)) ==> ok
   {
     ghost var d0 := x.data;
     ghost var i0 := x.fs.inodes;
+    ghost var m0 := Mapped(x, ino, off, len);
     var done: uint64 := 0;
     var ck: uint64, cj: uint64 := 15, 0;
     var pb := ZeroBlk();
@@ -180,6 +186,7 @@ module FillM {
       invariant Ok(x) && x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
       invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
       invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
+      invariant m0 ==> done == len || (done == 0 && Mapped(x, ino, off, len))
       decreases len - done
     {
       var pos := off + done;

@@ -51,6 +51,14 @@ module InodeM {
   function WithSizeShrink(m: Meta, sz: uint64, sh: uint64): Meta { m.(size := sz, shrink := sh) }
   function WithSizeNent(m: Meta, sz: uint64, n: uint64): Meta { m.(size := sz, nent := n) }
   function WithShrink(m: Meta, sh: uint64): Meta { m.(shrink := sh) }
+  function WithLinks(m: Meta, nl: uint32, s: uint64, ns: uint32): Meta { m.(nlink := nl, ctime := s, ctimens := ns) }
+  function WithTouch(m: Meta, s: uint64, ns: uint32): Meta { m.(mtime := s, mtimens := ns, ctime := s, ctimens := ns) }
+  function WithCtime(m: Meta, s: uint64, ns: uint32): Meta { m.(ctime := s, ctimens := ns) }
+  function WithList(m: Meta, fl: uint32, nx: uint64): Meta { m.(flags := fl, next := nx) }
+  function WithParent(m: Meta, p: uint64): Meta { m.(parent := p) }
+  function WithVerf(m: Meta, v: uint64): Meta { m.(verf := v) }
+  function WithRdev(m: Meta, a: uint32, b: uint32): Meta { m.(major := a, minor := b) }
+  function WithMode(m: Meta, x: uint32): Meta { m.(mode := x) }
   // the attributes of an inode just allocated (ty != 0) or just freed (ty == 0)
   function NewMeta(t: uint32, g: uint64): Meta { Meta(t, 0,0,0,0,0,0,0, 0, g, 0,0,0,0,0,0,0,0,0,0,0) }
 

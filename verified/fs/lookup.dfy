@@ -10,15 +10,23 @@ module LookupOpM {
   import opened DirFsM
   import opened DirListS
   import opened AccessM
+  import opened EffectM
   import opened OpM
+  import opened AbsM
+  import TreeM
+  import N = NfsState
+  import C = NfsCommon
+  import L = NfsList
 
   // "." is the directory itself, ".." its parent
   method Lookup(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes)
     returns (st: uint32, ino: uint64, node: Bytes?, dir: Bytes?)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> node != null && |node.data| == 256 && ino in d.fs.metas && M(node.data) == d.fs.metas[ino]
-    ensures st == 0 && name.data != [46] && name.data != [46, 46] ==> dino in d.dirs && name.data in d.dirs[dino] && d.dirs[dino][name.data] == ino
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> node != null && |node.data| == 256 && dir != null && |dir.data| == 256
+    ensures st == 0 ==> L.LookupOk(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen), FattrM(ino, M(node.data)), FattrM(dino, M(dir.data)))
+    ensures st != 0 ==> L.LookupErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, st)
   {
+    DirStatus(d, dino, dgen, name.data);
     ino, node := 0, null;
     var dots: uint32;
     st, dir, dots := OpenDir(txn, d, dino, dgen, name, false);
@@ -29,17 +37,23 @@ module LookupOpM {
     if dots == 1 { ino, node := dino, dir; return; }
     if dots == 2 {
       ino := GetParent(dir);
+      TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs);
+      TreeM.ParentOk(d.fs.geo, d.fs.metas, d.dirs, dino);
+      assert TreeM.Fits(2, d.fs.metas[2]);
       if !OkIno(d.fs.geo, ino) { st := SERVERFAULT; return; }
       ip := d.fs.GetInode(txn, ino, false);
       node := ip;
+      Node(d, ino, M(node.data).gen);
       return;
     }
     var found: bool;
     found, ino := d.Lookup(txn, dino, name, false);
     if !found { st := NOENT; return; }
+    TreeM.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
     st, ip := OpenEntry(txn, d, ino, false);
     if st != 0 { return; }
     node := ip;
+    Node(d, ino, M(node.data).gen);
   }
 
   // Offer the entries after cookie to out; "." and ".." have the cookies 1 and 2.
@@ -76,13 +90,14 @@ module LookupOpM {
 
   // the attributes of all entries of a listing
   method ListAttrs(txn: Txn, d: DirFs, out: List) returns (st: uint32)
+    modifies out
     requires d.Valid() && txn.jrnl == d.fs.jrnl
   {
     st := 0;
     var n := out.Len();
     var i: uint64 := 0;
     while i < n
-      invariant i <= n
+      invariant i <= n && n as int == |out.got|
     {
       var x := out.InoAt(i);
       if OkIno(d.fs.geo, x) {

@@ -25,7 +25,6 @@ include "../lib/bytespec.dfy"
 // ---------------------------------------------------------------- 1. the volume, statuses, results
 module NfsState {
   import opened Machine
-
   type Name = seq<byte>
   datatype Time = Time(s: uint64, ns: uint32)
 
@@ -46,9 +45,8 @@ module NfsState {
   datatype Node = Node(attr: Attr, body: Body)
 
   // nodes: the files that exist, by inode number. gens: for every inode number of
-  // the volume, how often it has been given out; kept when the file is removed.
+  // the volume, how often it has been given out; kept when the file is removed. The root is inode 1.
   datatype FS = FS(nodes: map<uint64, Node>, gens: map<uint64, uint64>)
-  ghost const ROOTINO: uint64 := 1
 
   // A file handle: an inode number, and which of its uses is meant. (On the wire it
   // also has the volume's identity, and a code that makes forgery evident: nfs3/handle.go.)
@@ -62,12 +60,9 @@ module NfsState {
   predicate LiveDir(f: FS, h: Handle) { Live(f, h) && f.nodes[h.ino].body.Dir? }
 
   // file types (2.5, ftype3)
-  ghost const NF3REG: uint32 := 1
-  ghost const NF3DIR: uint32 := 2
-  ghost const NF3BLK: uint32 := 3
-  ghost const NF3CHR: uint32 := 4
-  ghost const NF3LNK: uint32 := 5
-  ghost const NF3SOCK: uint32 := 6
+  ghost const NF3REG: uint32 := 1   ghost const NF3DIR: uint32 := 2
+  ghost const NF3BLK: uint32 := 3   ghost const NF3CHR: uint32 := 4
+  ghost const NF3LNK: uint32 := 5   ghost const NF3SOCK: uint32 := 6
   ghost const NF3FIFO: uint32 := 7
 
   function Type(n: Node): uint32
@@ -88,7 +83,6 @@ module NfsState {
   }
 
   // the limits that FSINFO and PATHCONF report
-  ghost const NAMEMAX: int := 255                      // bytes in a name
   ghost const TARGETMAX: int := 4095                   // bytes in the target of a symbolic link
   ghost const FILEMAX: int := 549755813888             // bytes in a file: 512 GiB
   ghost const LINKMAX: uint32 := 0x7fff_ffff           // links of a file; sub-directories of a directory
@@ -150,28 +144,17 @@ module NfsState {
 
   // nfsstat3 (2.6). Not used: NXIO, NODEV, REMOTE, DQUOT (no quotas), XDEV (one
   // volume per server), BADHANDLE and NOTSUPP (the protocol layer).
-  ghost const NFS3_OK: uint32 := 0
-  ghost const NFS3ERR_PERM: uint32 := 1
-  ghost const NFS3ERR_NOENT: uint32 := 2
-  ghost const NFS3ERR_IO: uint32 := 5
-  ghost const NFS3ERR_ACCES: uint32 := 13
-  ghost const NFS3ERR_EXIST: uint32 := 17
-  ghost const NFS3ERR_NOTDIR: uint32 := 20
-  ghost const NFS3ERR_ISDIR: uint32 := 21
-  ghost const NFS3ERR_INVAL: uint32 := 22
-  ghost const NFS3ERR_FBIG: uint32 := 27
-  ghost const NFS3ERR_NOSPC: uint32 := 28
-  ghost const NFS3ERR_ROFS: uint32 := 30
-  ghost const NFS3ERR_MLINK: uint32 := 31
-  ghost const NFS3ERR_NAMETOOLONG: uint32 := 63
-  ghost const NFS3ERR_NOTEMPTY: uint32 := 66
-  ghost const NFS3ERR_STALE: uint32 := 70
-  ghost const NFS3ERR_NOT_SYNC: uint32 := 10002
-  ghost const NFS3ERR_BAD_COOKIE: uint32 := 10003
-  ghost const NFS3ERR_TOOSMALL: uint32 := 10005
-  ghost const NFS3ERR_SERVERFAULT: uint32 := 10006
-  ghost const NFS3ERR_BADTYPE: uint32 := 10007
-  ghost const NFS3ERR_JUKEBOX: uint32 := 10008
+  ghost const NFS3_OK: uint32 := 0   ghost const NFS3ERR_PERM: uint32 := 1
+  ghost const NFS3ERR_NOENT: uint32 := 2   ghost const NFS3ERR_IO: uint32 := 5
+  ghost const NFS3ERR_ACCES: uint32 := 13   ghost const NFS3ERR_EXIST: uint32 := 17
+  ghost const NFS3ERR_NOTDIR: uint32 := 20   ghost const NFS3ERR_ISDIR: uint32 := 21
+  ghost const NFS3ERR_INVAL: uint32 := 22   ghost const NFS3ERR_FBIG: uint32 := 27
+  ghost const NFS3ERR_NOSPC: uint32 := 28   ghost const NFS3ERR_ROFS: uint32 := 30
+  ghost const NFS3ERR_MLINK: uint32 := 31   ghost const NFS3ERR_NAMETOOLONG: uint32 := 63
+  ghost const NFS3ERR_NOTEMPTY: uint32 := 66   ghost const NFS3ERR_STALE: uint32 := 70
+  ghost const NFS3ERR_NOT_SYNC: uint32 := 10002   ghost const NFS3ERR_BAD_COOKIE: uint32 := 10003
+  ghost const NFS3ERR_TOOSMALL: uint32 := 10005   ghost const NFS3ERR_SERVERFAULT: uint32 := 10006
+  ghost const NFS3ERR_BADTYPE: uint32 := 10007   ghost const NFS3ERR_JUKEBOX: uint32 := 10008
 
   // Never on the wire. The file was cut lately and blocks behind its end are still
   // to be freed, so it cannot grow yet. The server frees them in transactions of their own and
@@ -181,14 +164,14 @@ module NfsState {
   // What any procedure may answer in any state, since it is not decided by the
   // state: the device failed; others were in the way too often ("come again");
   // the volume is served read-only, or became so after a failure of the device.
-  predicate Outside(st: uint32) { st == 5 || st == 10008 || st == 30 }
+  predicate Outside(st: uint32) { st == NFS3ERR_IO || st == NFS3ERR_JUKEBOX || st == NFS3ERR_ROFS }
 
   // NOSPC is allowed to the procedures that may need a block or an inode: how much
   // is free is not part of the state. REMOVE and RMDIR never need one.
-  predicate Full(st: uint32) { st == 28 }
+  predicate Full(st: uint32) { st == NFS3ERR_NOSPC }
   // SERVERFAULT: the volume contradicts itself. The procedures that do not list
   // Broken are proved never to answer it on a sound volume.
-  predicate Broken(st: uint32) { st == 10006 }
+  predicate Broken(st: uint32) { st == NFS3ERR_SERVERFAULT }
 
   // The attributes in replies (2.5, fattr3), of inode i. Two are left out: `used`,
   // which is informative, and `fsid`, a constant of the volume.
@@ -224,7 +207,6 @@ module NfsState {
 // ---------------------------------------------------------------------------------- 2. permissions
 module NfsPerm {
   import opened Machine
-
   // The caller (AUTH_SYS, after squashing): user, group, supplementary groups.
   datatype Caller = Caller(uid: uint32, gid: uint32, gids: seq<uint32>)
 
@@ -273,8 +255,8 @@ module NfsPerm {
   // setuid, and without setgid unless that stands for mandatory locking (no g+x).
   function KillPriv(mode: uint32): uint32
   {
-    var a := if mode / 2048 % 2 == 1 then mode - 2048 else mode;
-    if mode / 1024 % 2 == 1 && mode / 8 % 2 == 1 then a - 1024 else a
+    var rest := if mode / 2048 % 2 == 1 then mode - 2048 else mode;
+    if mode / 1024 % 2 == 1 && mode / 8 % 2 == 1 then rest - 1024 else rest
   }
   function DropSetgid(mode: uint32): uint32 { if mode / 1024 % 2 == 1 then mode - 1024 else mode }
   function AddSetgid(mode: uint32): uint32 { if mode / 1024 % 2 == 0 && mode < 4096 then mode + 1024 else mode }
@@ -283,7 +265,6 @@ module NfsPerm {
 // ----------------------------------------------------------- 3. what the procedures have in common
 module NfsCommon {
   import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm
-
   // the same for nodes
   predicate Can(c: Caller, n: Node, want: uint32) { May(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, want) }
   predicate CanWriteData(c: Caller, n: Node) { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, 2) }
@@ -385,7 +366,6 @@ module NfsCommon {
 // --------------------------------------------------------------- 4. NULL, GETATTR, SETATTR, ACCESS
 module NfsAttrs {
   import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
-
   // 3.3.0 NULL: does nothing.
   predicate NullOk(pre: FS, post: FS) { post == pre }
 
@@ -424,7 +404,6 @@ module NfsAttrs {
 // ------------------------------------------------------------------------ 5. READLINK, READ, WRITE
 module NfsData {
   import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
-
   // 3.3.5 READLINK. Needs no permission, as everywhere.
   predicate ReadlinkOk(f: FS, h: Handle, target: seq<byte>, a: Fattr)
   {
@@ -463,8 +442,8 @@ module NfsData {
   function Written(c: Caller, n: Node, off: int, data: seq<byte>, now: Time): Node
     requires n.body.File? && 0 <= off
   {
-    var a := n.attr;
-    Node(Attr(if c.uid != 0 then KillPriv(a.mode) else a.mode, a.nlink, a.uid, a.gid, a.atime, now, now),
+    var was := n.attr;
+    Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, now, now),
       File(WriteAt(n.body.data, off, data), n.body.verf))
   }
   predicate WriteErr(pre: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, st: uint32)
@@ -481,7 +460,6 @@ module NfsData {
 // ----------------------------------------------------------------- 6. LOOKUP, READDIR, READDIRPLUS
 module NfsList {
   import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
-
   // 3.3.3 LOOKUP. Needs search permission. "." is the directory itself, ".." its
   // parent, and the root's parent is the root. h, a: the file found; da: the directory.
   predicate LookupOk(f: FS, c: Caller, dh: Handle, name: Name, h: Handle, a: Fattr, da: Fattr)
@@ -539,11 +517,12 @@ module NfsList {
   }
 
   // 3.3.17 READDIRPLUS: READDIR with the handle and the attributes of every entry,
-  // all of the same instant.
+  // all of the same instant. Who may not search the directory gets none of them.
   predicate ReaddirplusOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, items: seq<Item>, hs: seq<Handle>, attrs: seq<Fattr>, eof: bool, a: Fattr)
   {
-    ReaddirOk(f, c, dh, cookie, verf, items, eof, a) && |hs| == |items| && |attrs| == |items| &&
-    forall k: int {:trigger items[k]} | 0 <= k < |items| ::
+    ReaddirOk(f, c, dh, cookie, verf, items, eof, a) &&
+    if !Can(c, f.nodes[dh.ino], 1) then hs == [] && attrs == []
+    else |hs| == |items| && |attrs| == |items| && forall k: int {:trigger items[k]} | 0 <= k < |items| ::
       hs[k].ino == items[k].ino && Live(f, hs[k]) && attrs[k] == FattrOf(hs[k].ino, f.nodes[hs[k].ino])
   }
   predicate ReaddirplusErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, st: uint32) { ReaddirErr(f, c, dh, cookie, verf, st) }
@@ -552,7 +531,6 @@ module NfsList {
 // ---------------------------------------------------------- 7. CREATE, MKDIR, SYMLINK, MKNOD, LINK
 module NfsMake {
   import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
-
   // The attributes of a new file of type ty in directory d (3.3.8 to 3.3.11). It
   // belongs to the caller; its group is the caller's, or the directory's if that is setgid. mode: unless
   // s has one. All three times are now, unless s has them.
@@ -560,13 +538,13 @@ module NfsMake {
   { Attr(mode, if ty == 2 then 2 else 1, c.uid, if d.attr.mode / 1024 % 2 == 1 then d.attr.gid else c.gid, now, now, now) }
   function NewAttr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time): Attr
   {
-    var a := Applied(c, ty, FirstAttr(c, d, ty, mode, now), s, now);
+    var given := Applied(c, ty, FirstAttr(c, d, ty, mode, now), s, now);
     // a directory made in a setgid directory is one itself
-    if ty == 2 && d.attr.mode / 1024 % 2 == 1 then Attr(AddSetgid(a.mode), a.nlink, a.uid, a.gid, a.atime, a.mtime, a.ctime) else a
+    if ty == 2 && d.attr.mode / 1024 % 2 == 1 then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid, given.atime, given.mtime, given.ctime) else given
   }
   // c may have a new file with the attributes s
   predicate NewPerm(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time)
-  { var a := FirstAttr(c, d, ty, mode, now); SetPerm(c, a, s) && SetAcces(c, ty, a, s) }
+  { var first := FirstAttr(c, d, ty, mode, now); SetPerm(c, first, s) && SetAcces(c, ty, first, s) }
   predicate NewErr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time, st: uint32)
   { SetErr(c, ty, FirstAttr(c, d, ty, mode, now), s, st) }
 
@@ -707,7 +685,6 @@ module NfsMake {
 // -------------------------------------------------------------------------------- 8. REMOVE, RMDIR
 module NfsUnlink {
   import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
-
   // File i loses a name: the last one, and it is gone; else one link less, and ctime
   // is now. A directory has one name. (The handles of a file that is gone are stale at
   // once, though its blocks may be freed later; gens remembers its generation.)
@@ -774,10 +751,10 @@ module NfsUnlink {
 // --------------------------------------------------------------------------------------- 9. RENAME
 module NfsRename {
   import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsUnlink
-
   // the k-th directory above x; above the root is the root
   function Up(f: FS, x: uint64, k: nat): uint64
-  { if k == 0 then x else var y := Up(f, x, k - 1); if IsDir(f, y) then f.nodes[y].body.parent else y }
+    decreases k
+  { if k == 0 || !IsDir(f, x) then x else Up(f, f.nodes[x].body.parent, k - 1) }
   // x is the directory top, or below it
   predicate Below(f: FS, x: uint64, top: uint64) { exists k: nat {:trigger Up(f, x, k)} :: Up(f, x, k) == top }
 
@@ -882,7 +859,6 @@ module NfsRename {
 // ------------------------------------------------------------ 10. FSSTAT, FSINFO, PATHCONF, COMMIT
 module NfsVolume {
   import opened Machine import opened NfsState import opened NfsCommon import opened NfsAttrs
-
   // ---- the volume ----
 
   // 3.3.18 FSSTAT. How much is free is not part of the state; what is said of it is

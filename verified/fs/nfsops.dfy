@@ -2,5 +2,6 @@ include "attrs.dfy"
 include "fileio.dfy"
 include "lookup.dfy"
 include "create.dfy"
+include "remove.dfy"
 include "rename.dfy"
 // All procedures of the file system.

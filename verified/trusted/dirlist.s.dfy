@@ -17,19 +17,24 @@ module {:extern "ddir"} DirListS {
   class {:extern "List"} List {           // tested: ddir.TestList
     // the entries that fitted, in the order offered
     ghost var got: seq<Ent>
+    // the attributes (serialized inode) that entries were given, by their index
+    ghost var attrs: map<int, seq<byte>>
 
     // an entry: the name is blk[off .. off+len]; cookie resumes after it
     method {:extern "Offer"} Offer(ino: uint64, blk: Blk, off: uint64, len: uint64, cookie: uint64) returns (fits: bool)
       modifies this
       requires off as int + len as int <= |blk.v|
       ensures got == if fits then old(got) + [Ent(ino, blk.v[off as int .. off as int + len as int], cookie)] else old(got)
+      ensures attrs == old(attrs)
     // number of entries, and the inode number of entry i
     method {:extern "Len"} Len() returns (n: uint64)
       ensures n as int == |got|
     method {:extern "InoAt"} InoAt(i: uint64) returns (ino: uint64)
       ensures i as int < |got| ==> ino == got[i].ino
-    // READDIRPLUS: the attributes (serialized inode) of entry i, if there is one
+    // READDIRPLUS: the attributes of entry i; copies ip
     method {:extern "AttrAt"} AttrAt(i: uint64, ip: Bytes)
-      requires |ip.data| == 256
+      modifies this
+      requires |ip.data| == 256 && i as int < |got|
+      ensures got == old(got) && attrs == old(attrs)[i as int := ip.data]
   }
 }

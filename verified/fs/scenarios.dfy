@@ -1,0 +1,308 @@
+// The specification, tried out: concrete calls on a small volume, with the result
+// that nfs3.s.dfy must allow, or must not. They show that its predicates can be
+// satisfied, and that they exclude what everybody would call wrong. Each `ensures`
+// is a scenario or two; one lemma has those of a procedure.
+//
+// The volume V: the root (owner root, mode 0777) has the file "a" (inode 3, of ann,
+// bytes 1 2 3), the directory "d" (4, of ann, 0755), the symbolic link "s" (5), and the
+// FIFO "p" (6). "d" has "b", a second name of "a", and the empty directory "e" (7).
+include "nfs3.s.dfy"
+
+module ScenarioV {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
+
+  // names by their letter: 97 a, 98 b, 100 d, 101 e, 112 p, 115 s; 120 x names nothing; 46 is "."
+  function L(c: byte): Name { [c] }
+  lemma Letters()
+    ensures forall c: byte, d: byte {:trigger L(c), L(d)} :: L(c) == L(d) ==> c == d
+    ensures forall c: byte {:trigger L(c)} | c != 0 && c != 46 && c != 47 :: Proper(L(c))
+  {
+    forall c: byte, d: byte | L(c) == L(d) ensures c == d { assert L(c)[0] == c && L(d)[0] == d; }
+    forall c: byte | c != 0 && c != 46 && c != 47 ensures Proper(L(c)) { assert L(c)[0] == c && |L(c)| == 1; }
+  }
+  // ann and bob share the group 20
+  function Root(): Caller { Caller(0, 0, []) }
+  function Ann(): Caller { Caller(10, 20, [30]) }
+  function Bob(): Caller { Caller(11, 21, [20]) }
+  function Eve(): Caller { Caller(12, 22, []) }
+
+  function Now(): Time { Time(9, 5) }
+  function Of(mode: uint32, nlink: uint32, uid: uint32, gid: uint32): Attr { Attr(mode, nlink, uid, gid, Time(1, 0), Time(2, 0), Time(3, 0)) }
+  function N1(): Node { Node(Of(511, 3, 0, 0), Dir(map[L(97) := 3, L(100) := 4, L(115) := 5, L(112) := 6], map[L(97) := 10, L(100) := 11, L(115) := 12, L(112) := 13], 1, 4096)) }
+  function N3(): Node { Node(Of(420, 2, 10, 20), File([1, 2, 3], 77)) }
+  function N4(): Node { Node(Of(493, 3, 10, 20), Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 8], 1, 4096)) }
+  function V(): FS
+  {
+    FS(map[1 := N1(), 3 := N3(), 4 := N4(), 5 := Node(Of(511, 1, 10, 20), Symlink([65, 66])), 6 := Node(Of(384, 1, 10, 20), Special(7, 0, 0)),
+      7 := Node(Of(493, 2, 10, 20), Dir(map[], map[], 4, 0))], map[1 := 1, 2 := 1, 3 := 5, 4 := 5, 5 := 5, 6 := 5, 7 := 5, 8 := 6, 9 := 0])
+  }
+  // V with another node i
+  function With(i: uint64, n: Node): FS { FS(V().nodes[i := n], V().gens) }
+  function H(i: uint64): Handle { Handle(i, if i == 1 then 1 else 5) }
+  function F(f: FS, i: uint64): Fattr requires i in f.nodes { FattrOf(i, f.nodes[i]) }
+  function W(f: FS, g: FS, i: uint64): Wcc requires i in f.nodes && i in g.nodes { Wcc(F(f, i), F(g, i)) }
+  // directory n with other entries, touched
+  function Entries(n: Node, names: map<Name, uint64>, places: map<Name, int>, nlink: uint32): Node
+    requires n.body.Dir?
+  { Node(SetMtimeCtime(n.attr, nlink, Now()), Dir(names, places, n.body.parent, n.body.bytes)) }
+  function Mode(m: uint32): Sattr { Sattr(Some(m), None, None, None, DontChange, DontChange) }
+}
+
+module ScenarioAttrs {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsVolume import opened ScenarioV
+
+  // V is one of the volumes that can occur.
+  lemma Sane()
+    ensures Tree(V(), map[1 := 0, 4 := 1, 7 := 2]) && Bodies(V())
+  { Letters(); }
+
+  lemma Null()
+    ensures NullOk(V(), V())
+    ensures !NullOk(V(), With(3, N4()))
+  { assert V().nodes[3] != With(3, N4()).nodes[3]; }
+
+  lemma Getattr(a: Fattr)
+    ensures GetattrOk(V(), H(3), Fattr(1, 420, 2, 10, 20, 3, 0, 0, 3, Time(1, 0), Time(2, 0), Time(3, 0)))
+    // the handle of an earlier use of the inode, and one of an inode nobody uses
+    ensures GetattrErr(V(), Handle(3, 4), NFS3ERR_STALE) && GetattrErr(V(), Handle(8, 6), NFS3ERR_STALE)
+    ensures !GetattrErr(V(), H(3), NFS3ERR_STALE) && !GetattrOk(V(), Handle(3, 4), a)
+  { }
+
+  lemma Setattr1(post: FS, w: Wcc)
+    // the owner sets the mode: ctime moves, nothing else
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body)); SetattrOk(V(), f, Ann(), H(3), Mode(384), None, Now(), W(V(), f, 3))
+    // others may not
+    ensures !SetattrOk(V(), post, Eve(), H(3), Mode(511), None, Now(), w) && SetattrErr(V(), Eve(), H(3), Mode(511), None, NFS3ERR_PERM)
+    // nothing to set: nothing moves
+    ensures SetattrOk(V(), post, Eve(), H(3), NoSattr(), None, Now(), w) ==> post == V()
+    // another ctime than the guard, and the same
+    ensures !SetattrOk(V(), post, Ann(), H(3), Mode(384), Some(Time(3, 1)), Now(), w) && SetattrErr(V(), Ann(), H(3), Mode(384), Some(Time(3, 1)), NFS3ERR_NOT_SYNC)
+    ensures !SetattrErr(V(), Ann(), H(3), Mode(384), Some(Time(3, 0)), NFS3ERR_NOT_SYNC)
+  { }
+  lemma Setattr2(post: FS, w: Wcc)
+    // extended with zeros; mtime moves
+    ensures SetattrOk(V(), post, Ann(), H(3), OnlySize(5), None, Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 2, 3, 0, 0], 77) && post.nodes[3].attr.mtime == Now()
+    // the owner gives the file to a group of theirs, but not to another owner
+    ensures !SetattrErr(V(), Ann(), H(3), Sattr(None, None, Some(30), None, DontChange, DontChange), None, NFS3ERR_PERM)
+    ensures var s := Sattr(None, Some(11), None, None, DontChange, DontChange); SetattrErr(V(), Ann(), H(3), s, None, NFS3ERR_PERM) && !SetattrOk(V(), post, Ann(), H(3), s, None, Now(), w)
+    // a directory has no size to set
+    ensures SetattrErr(V(), Root(), H(4), OnlySize(0), None, NFS3ERR_INVAL) && !SetattrOk(V(), post, Root(), H(4), OnlySize(0), None, Now(), w)
+    // root cuts a setuid program (04755): the bit stays; its owner does: it goes
+    ensures Applied(Root(), 1, Of(2541, 1, 10, 20), OnlySize(0), Now()).mode == 2541 && Applied(Ann(), 1, Of(2541, 1, 10, 20), OnlySize(0), Now()).mode == 493
+  {
+    assert Zeros(2) == [0, 0];
+    assert Resized([1, 2, 3], 5) == [1, 2, 3, 0, 0];
+    assert Ann().gids[0] == 30;
+  }
+
+  lemma Access()
+    // 0644: the owner and root read and write, others read; nobody executes
+    ensures AccessOk(V(), Ann(), H(3), 13, F(V(), 3)) && AccessOk(V(), Root(), H(3), 13, F(V(), 3)) && AccessOk(V(), Eve(), H(3), 1, F(V(), 3))
+    // 0755 of a directory: others list and search; the owner changes it, too
+    ensures AccessOk(V(), Eve(), H(4), 3, F(V(), 4)) && AccessOk(V(), Ann(), H(4), 31, F(V(), 4)) && !AccessOk(V(), Eve(), H(4), 31, F(V(), 4))
+    // the class that fits first decides: 0077 locks the owner out, but not the group
+    ensures AccessBits(Ann(), 1, 63, 10, 20) == 0 && AccessBits(Bob(), 1, 63, 10, 20) == 45
+  { assert Bob().gids[0] == 20; }
+
+  lemma Volume(i: Info, p: Pathconf, w: Wcc)
+    ensures FsstatOk(V(), H(3), F(V(), 3), Space(100, 40, 40, 10, 4, 4, 0)) && FsstatErr(V(), Handle(9, 0), NFS3ERR_STALE)
+    // more free than there is
+    ensures !FsstatOk(V(), H(3), F(V(), 3), Space(100, 140, 140, 10, 4, 4, 0))
+    ensures FsinfoOk(V(), H(1), F(V(), 1), Info(1048576, 1048576, 4096, 1048576, 1048576, 4096, 65536, 549755813888, Time(0, 1), 27))
+    ensures FsinfoOk(V(), H(1), F(V(), 1), i) ==> i.wtmax == 1048576 && i.properties == 27
+    ensures PathconfOk(V(), H(1), F(V(), 1), Pathconf(0x7fff_ffff, 255, true, true, false, true))
+    ensures PathconfOk(V(), H(1), F(V(), 1), p) ==> p.namemax == 255 && p.notrunc && !p.caseinsensitive
+    ensures CommitOk(V(), H(3), W(V(), V(), 3)) && !CommitErr(V(), H(3), NFS3ERR_STALE)
+    ensures !CommitOk(V(), Handle(3, 4), w) && CommitErr(V(), Handle(3, 4), NFS3ERR_STALE)
+  { }
+}
+
+module ScenarioData {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsData import opened NfsList import opened ScenarioV
+
+  lemma Readlink(t: seq<byte>, a: Fattr)
+    ensures ReadlinkOk(V(), H(5), [65, 66], F(V(), 5)) && !ReadlinkErr(V(), H(5), NFS3ERR_INVAL)
+    ensures !ReadlinkOk(V(), H(3), t, a) && ReadlinkErr(V(), H(3), NFS3ERR_INVAL)
+  { }
+
+  lemma Reads(d: seq<byte>, e: bool, a: Fattr)
+    ensures ReadOk(V(), Eve(), H(3), 1, 1, [2], false, F(V(), 3)) && ReadOk(V(), Eve(), H(3), 1, 9, [2, 3], true, F(V(), 3))
+    // behind the end; a wrong eof
+    ensures ReadOk(V(), Eve(), H(3), 7, 4, [], true, F(V(), 3)) && !ReadOk(V(), Eve(), H(3), 1, 9, [2, 3], false, F(V(), 3))
+    // without permission bits the owner still reads, others do not
+    ensures var f := With(3, Node(Of(0, 2, 10, 20), N3().body)); !ReadErr(f, Ann(), H(3), NFS3ERR_ACCES) && ReadErr(f, Bob(), H(3), NFS3ERR_ACCES) && !ReadOk(f, Bob(), H(3), 0, 1, d, e, a)
+    ensures ReadErr(V(), Root(), H(4), NFS3ERR_INVAL) && !ReadOk(V(), Root(), H(4), 0, 1, d, e, a)
+  { assert [1, 2, 3][1..2] == [2]; assert [1, 2, 3][1..3] == [2, 3]; }
+
+  lemma Writes(post: FS, w: Wcc)
+    // the gap before the bytes is zeros; mtime and ctime are now
+    ensures WriteOk(V(), post, Ann(), H(3), 4, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([1, 2, 3, 0, 8], 77))
+    // in the middle; no other file changes
+    ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 8, 3], 77) && 4 in post.nodes && post.nodes[4] == N4()
+    ensures WriteErr(V(), Eve(), H(3), 0, [8], NFS3ERR_ACCES) && !WriteOk(V(), post, Eve(), H(3), 0, [8], Now(), w)
+    // no bytes; too far
+    ensures WriteOk(V(), V(), Ann(), H(3), 9, [], Now(), W(V(), V(), 3))
+    ensures WriteErr(V(), Ann(), H(3), 549755813888, [8], NFS3ERR_FBIG) && !WriteOk(V(), post, Ann(), H(3), 549755813888, [8], Now(), w)
+  {
+    assert Zeros(1) == [0];
+    assert WriteAt([1, 2, 3], 4, [8]) == [1, 2, 3, 0, 8];
+    assert WriteAt([1, 2, 3], 1, [8]) == [1, 8, 3];
+  }
+
+  lemma Lookup(h: Handle, a: Fattr, da: Fattr)
+    ensures LookupOk(V(), Eve(), H(4), L(98), H(3), F(V(), 3), F(V(), 4))
+    // ".." of the root, and of "e"
+    ensures LookupOk(V(), Eve(), H(1), [46, 46], H(1), F(V(), 1), F(V(), 1)) && LookupOk(V(), Eve(), H(7), [46, 46], H(4), F(V(), 4), F(V(), 7))
+    ensures LookupErr(V(), Eve(), H(4), L(120), NFS3ERR_NOENT) && !LookupErr(V(), Eve(), H(4), L(98), NFS3ERR_NOENT) && !LookupOk(V(), Eve(), H(4), L(120), h, a, da)
+    // in a file; a name with "/"
+    ensures LookupErr(V(), Eve(), H(3), L(98), NFS3ERR_NOTDIR)
+    ensures LookupErr(V(), Eve(), H(1), [97, 47], NFS3ERR_ACCES) && !LookupOk(V(), Eve(), H(1), [97, 47], h, a, da)
+  { Letters(); assert [97, 47][1] == 47; assert L(120) != [46]; assert L(120) != [46, 46]; assert |[46 as byte]| == 1; }
+
+  function Page1(): seq<Item> { [Item(1, [46], 1), Item(1, [46, 46], 2), Item(3, L(97), 10), Item(4, L(100), 11)] }
+  function Page2(): seq<Item> { [Item(5, L(115), 12), Item(6, L(112), 13)] }
+  lemma Readdir(a: Fattr)
+    // a scan of two pages
+    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Page1(), false, F(V(), 1))
+    ensures ReaddirOk(V(), Eve(), H(1), 11, 0, Page2(), true, F(V(), 1))
+    ensures ReaddirErr(V(), Eve(), H(1), 11, 1, NFS3ERR_BAD_COOKIE) && !ReaddirErr(V(), Eve(), H(1), 0, 1, NFS3ERR_BAD_COOKIE)
+  {
+    Letters();
+    forall e: Item | Listed(1, N1().body, e) && e.cookie <= 11 ensures e in Page1()
+    { assert e == Page1()[0] || e == Page1()[1] || e == Page1()[2] || e == Page1()[3]; }
+    forall e: Item | Listed(1, N1().body, e) && 11 < e.cookie ensures e in Page2()
+    { assert e == Page2()[0] || e == Page2()[1]; }
+  }
+  lemma ReaddirWrong(a: Fattr)
+    // an entry is skipped; the page ends too early; there is no progress
+    ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, [Item(6, L(112), 13)], true, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, [Item(5, L(115), 12)], true, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, [], false, a)
+  {
+    Letters();
+    var s, p := Item(5, L(115), 12), Item(6, L(112), 13);
+    assert Listed(1, N1().body, s) && Listed(1, N1().body, p);
+    assert s !in [p] && p !in [s];
+  }
+  lemma Readdirplus(a: Fattr)
+    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
+    // who may not search the directory gets no attributes
+    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body)); !ReaddirplusOk(f, Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a)
+    // the attributes of another file
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 5)], true, a)
+  {
+    Readdir(a);
+    assert Page2()[1].ino == 6;
+  }
+}
+
+module ScenarioMake {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsMake import opened ScenarioV
+
+  // V after the new file n, inode 8, was entered in the root as "x"
+  function Added(n: Node): FS
+  { FS(V().nodes[8 := n][1 := Entries(N1(), N1().body.names[L(120) := 8], N1().body.cookies[L(120) := 20], if n.body.Dir? then 4 else 3)], V().gens[8 := 7]) }
+  function Fresh(mode: uint32, nlink: uint32, b: Body): Node { Node(Attr(mode, nlink, 12, 22, Now(), Now(), Now()), b) }
+
+  lemma Create1(post: FS, i: uint64, a: Fattr, w: Wcc)
+    ensures var n := Fresh(420, 1, File([], 0)); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), 8, FattrOf(8, n), W(V(), Added(n), 1))
+    // GUARDED, and the name is taken
+    ensures CreateErr(V(), Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), i, a, w)
+    // EXCLUSIVE: the call that made it comes again; another call with another verifier
+    ensures CreateOk(V(), V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), 3, F(V(), 3), W(V(), V(), 1)) && !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), NFS3ERR_EXIST)
+    ensures CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), i, a, w)
+  { Letters(); }
+  lemma Create2(post: FS, i: uint64, a: Fattr, w: Wcc)
+    // UNCHECKED of a file that exists cuts it, and leaves its mode alone
+    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Sattr(Some(511), None, None, Some(0), DontChange, DontChange), 0, Now(), i, a, w) ==>
+      i == 3 && 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([], 77))
+    // in a setgid directory the group is the directory's, else the caller's
+    ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body), 1, 420, NoSattr(), Now()).gid == 50 && NewAttr(Eve(), N1(), 1, 420, NoSattr(), Now()).gid == 22
+  { Letters(); assert Resized([1, 2, 3], 0) == []; }
+
+  lemma Mkdir(post: FS, i: uint64, a: Fattr, w: Wcc)
+    ensures var n := Fresh(493, 2, Dir(map[], map[], 1, 0)); MkdirOk(V(), Added(n), Eve(), H(1), L(120), NoSattr(), Now(), 8, FattrOf(8, n), W(V(), Added(n), 1))
+    // the parent has one link more, the inode a new generation
+    ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), 8, a, w) ==> 1 in post.nodes && post.nodes[1].attr.nlink == 4 && 8 in post.gens && post.gens[8] == 7
+    // eve may not write in "d"; "." is there
+    ensures MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), Now(), NFS3ERR_ACCES) && !MkdirOk(V(), post, Eve(), H(4), L(120), NoSattr(), Now(), i, a, w)
+    ensures MkdirErr(V(), Ann(), H(1), [46], NoSattr(), Now(), NFS3ERR_EXIST)
+    // a directory made in a setgid directory is setgid
+    ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body), 2, 493, NoSattr(), Now()).mode == 1517
+  { Letters(); }
+
+  lemma Symlinks(post: FS, i: uint64, a: Fattr, w: Wcc)
+    // the mode is 0777, whatever is asked for
+    ensures var n := Fresh(511, 1, Symlink([65])); SymlinkOk(V(), Added(n), Eve(), H(1), L(120), Mode(0), [65], Now(), 8, FattrOf(8, n), W(V(), Added(n), 1))
+    ensures SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [], Now(), NFS3ERR_INVAL) && !SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [], Now(), i, a, w)
+  { Letters(); }
+
+  lemma Mknod(post: FS, i: uint64, a: Fattr, w: Wcc)
+    ensures var n := Fresh(420, 1, Special(7, 0, 0)); MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, NoSattr(), 4, 5, Now(), 8, FattrOf(8, n), W(V(), Added(n), 1))
+    // a device by eve, and by root; a regular file
+    ensures MknodErr(V(), Eve(), H(1), L(120), 4, NoSattr(), Now(), NFS3ERR_PERM) && !MknodOk(V(), post, Eve(), H(1), L(120), 4, NoSattr(), 4, 5, Now(), i, a, w)
+    ensures !MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), Now(), NFS3ERR_PERM)
+    ensures MknodErr(V(), Root(), H(1), L(120), 1, NoSattr(), Now(), NFS3ERR_BADTYPE) && !MknodOk(V(), post, Root(), H(1), L(120), 1, NoSattr(), 0, 0, Now(), i, a, w)
+  { Letters(); }
+
+  lemma Links(post: FS, a: Fattr, w: Wcc)
+    ensures var n := Node(SetNlinkCtime(N3().attr, 3, Now()), N3().body); var f := FS(V().nodes[3 := n][1 := Entries(N1(), N1().body.names[L(120) := 3], N1().body.cookies[L(120) := 20], 3)], V().gens);
+      LinkOk(V(), f, Eve(), H(3), H(1), L(120), Now(), F(f, 3), W(V(), f, 1))
+    // a directory
+    ensures LinkErr(V(), Root(), H(4), H(1), L(120), NFS3ERR_INVAL) && !LinkOk(V(), post, Root(), H(4), H(1), L(120), Now(), a, w)
+    // entries that stay do not move in the listing
+    ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Now(), a, w) ==> L(100) in post.nodes[1].body.names && L(100) in post.nodes[1].body.cookies && post.nodes[1].body.cookies[L(100)] == 11
+  { Letters(); }
+}
+
+module ScenarioGone {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsUnlink import opened NfsRename import opened ScenarioV
+
+  lemma Remove1(post: FS, w: Wcc)
+    // one of two names: the file stays, with one link
+    ensures var f := FS(V().nodes[3 := Node(SetNlinkCtime(N3().attr, 1, Now()), N3().body)][1 := Entries(N1(), Del(N1().body.names, L(97)), N1().body.cookies, 3)], V().gens);
+      RemoveOk(V(), f, Ann(), H(1), L(97), Now(), W(V(), f, 1))
+    // the last name: the file is gone, and its handle stale
+    ensures RemoveOk(V(), post, Ann(), H(1), L(115), Now(), w) ==> 5 !in post.nodes && L(115) !in post.nodes[1].body.names && GetattrErr(post, H(5), NFS3ERR_STALE) && post.nodes[1].attr.nlink == 3
+    // a directory
+    ensures RemoveErr(V(), Root(), H(1), L(100), NFS3ERR_ISDIR) && !RemoveOk(V(), post, Root(), H(1), L(100), Now(), w)
+  { Letters(); }
+  lemma Remove2(post: FS, w: Wcc)
+    // a sticky directory: eve may not remove ann's file, ann may
+    ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body)); RemoveErr(f, Eve(), H(1), L(97), NFS3ERR_ACCES) && !RemoveOk(f, post, Eve(), H(1), L(97), Now(), w) && !RemoveErr(f, Ann(), H(1), L(97), NFS3ERR_ACCES)
+    ensures RemoveErr(V(), Ann(), H(1), L(120), NFS3ERR_NOENT) && !RemoveErr(V(), Ann(), H(1), L(97), NFS3ERR_NOENT) && !RemoveErr(V(), Ann(), H(1), L(97), NFS3ERR_NOSPC)
+  { Letters(); }
+
+  lemma Rmdir(post: FS, w: Wcc)
+    // its parent has one link less
+    ensures RmdirOk(V(), post, Ann(), H(4), L(101), Now(), w) ==> 7 !in post.nodes && 4 in post.nodes && post.nodes[4].attr.nlink == 2 && post.nodes[4].attr.mtime == Now() && 3 in post.nodes
+    ensures var f := FS((map x | x in V().nodes && x != 7 :: V().nodes[x])[4 := Entries(N4(), Del(N4().body.names, L(101)), N4().body.cookies, 2)], V().gens); RmdirOk(V(), f, Ann(), H(4), L(101), Now(), W(V(), f, 4))
+    ensures RmdirErr(V(), Root(), H(1), L(100), NFS3ERR_NOTEMPTY) && !RmdirOk(V(), post, Root(), H(1), L(100), Now(), w)
+    ensures RmdirErr(V(), Root(), H(1), L(97), NFS3ERR_NOTDIR) && RmdirErr(V(), Root(), H(4), [46, 46], NFS3ERR_EXIST) && RmdirErr(V(), Root(), H(4), [46], NFS3ERR_INVAL)
+  { Letters(); assert L(98) in N4().body.names; }
+
+  lemma Rename1(post: FS, v: Wcc, w: Wcc)
+    // both names are of one file: nothing happens
+    ensures RenameOk(V(), V(), Ann(), H(1), L(97), H(4), L(98), Now(), W(V(), V(), 1), W(V(), V(), 4))
+    ensures RenameOk(V(), post, Ann(), H(1), L(97), H(4), L(98), Now(), v, w) ==> post == V()
+    // to a new name in the same directory
+    ensures RenameOk(V(), post, Ann(), H(1), L(115), H(1), L(120), Now(), v, w) ==>
+      L(120) in post.nodes[1].body.names && post.nodes[1].body.names[L(120)] == 5 && L(115) !in post.nodes[1].body.names && post.nodes[5].attr.ctime == Now() && post.nodes[1].attr.nlink == 3
+    // over the last name of another file, which is gone then; the new entry has its place
+    ensures RenameOk(V(), post, Ann(), H(1), L(97), H(1), L(115), Now(), v, w) ==>
+      5 !in post.nodes && L(115) in post.nodes[1].body.names && post.nodes[1].body.names[L(115)] == 3 && post.nodes[1].body.cookies[L(115)] == 12 && post.nodes[3].attr.nlink == 2
+  { Letters(); }
+  lemma Rename2(post: FS, v: Wcc, w: Wcc)
+    // a directory to another parent: "..", and the link counts of both
+    ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w) ==> post.nodes[7].body.parent == 1 && post.nodes[4].attr.nlink == 2 && post.nodes[1].attr.nlink == 4
+    // never into itself or below
+    ensures RenameErr(V(), Ann(), H(1), L(100), H(7), L(120), NFS3ERR_INVAL) && !RenameOk(V(), post, Ann(), H(1), L(100), H(7), L(120), Now(), v, w)
+  { Letters(); assert Up(V(), 4, 0) == 4; assert Up(V(), 7, 1) == 4; assert Below(V(), 7, 4); }
+  lemma Rename3(post: FS, v: Wcc, w: Wcc)
+    // a directory over a file, and the reverse; over a directory with entries (EXIST is never given)
+    ensures RenameErr(V(), Ann(), H(4), L(101), H(1), L(97), NFS3ERR_NOTDIR) && !RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(97), Now(), v, w)
+    ensures RenameErr(V(), Ann(), H(1), L(115), H(4), L(101), NFS3ERR_ISDIR) && !RenameOk(V(), post, Ann(), H(1), L(115), H(4), L(101), Now(), v, w)
+    ensures RenameErr(V(), Ann(), H(4), L(101), H(1), L(100), NFS3ERR_NOTEMPTY) && !RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(100), Now(), v, w)
+    ensures !RenameErr(V(), Ann(), H(4), L(101), H(1), L(100), NFS3ERR_EXIST)
+  { Letters(); assert L(98) in N4().body.names; }
+}
