@@ -886,9 +886,9 @@ module NfsVolume {
   predicate PathconfErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
   // 3.3.21 COMMIT changes nothing that can be seen. What it promises is of crashes:
-  // a crash takes the volume back to a state that some call left, not older than
-  // the last one whose reply said OK to a procedure other than WRITE, to a WRITE
-  // with DATA_SYNC or FILE_SYNC, or to a COMMIT (durability: theorem 3 in verified/README.md).
+  // a crash takes the volume back to a state that some call left, not older than the
+  // last one whose reply said OK to a COMMIT, or to a call that changed something other
+  // than by an UNSTABLE WRITE (durability: theorem 3 in verified/README.md).
   // After a crash the write verifier is another, so the client sends its unstable data again.
   predicate CommitOk(f: FS, h: Handle, w: Wcc) { WccOk(f, f, h.ino, w) && Live(f, h) }
   predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
