@@ -4,7 +4,7 @@
 // the verified code are in verified/tools/mutants.py.) The sources stay as they are;
 // the compiler is given an overlay.
 //
-//	go run ./test/mutants              # all, about 5 minutes on 2 cores; fails if one is not found
+//	go run ./test/mutants              # all, about 10 minutes on 2 cores; fails if one is not found
 //	go run ./test/mutants -only lock   # those whose description matches
 //	go run ./test/mutants -table FILE  # writes the table that is in docs/oracle.md
 package main
