@@ -114,6 +114,30 @@ type Stat struct {
 	TotalFiles, FreeFiles uint64
 }
 
+// Info are the limits and properties of a file system (RFC 1813, FSINFO3resok).
+type Info struct {
+	RtMax, RtPref, RtMult uint32
+	WtMax, WtPref, WtMult uint32
+	DtPref                uint32
+	MaxFileSize           uint64
+	TimeDelta             Time
+	Properties            uint32
+}
+
+// Properties of FSINFO (RFC 1813, section 3.3.19).
+const (
+	PropLink        = 0x01 // hard links
+	PropSymlink     = 0x02
+	PropHomogeneous = 0x08 // PATHCONF is the same for all files
+	PropCanSetTime  = 0x10
+)
+
+// Pathconf are the limits of a file (RFC 1813, PATHCONF3resok).
+type Pathconf struct {
+	LinkMax, NameMax                                          uint32
+	NoTrunc, ChownRestricted, CaseInsensitive, CasePreserving bool
+}
+
 // Stability of a WRITE (RFC 1813, stable_how).
 type Stability uint32
 
@@ -193,6 +217,8 @@ type FileSystem interface {
 	// exceeds maxBytes. With plus, entries have handles and attributes.
 	Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (Listing, error)
 	Fsstat(h Handle) (Stat, *Attr, error)
+	Fsinfo(h Handle) (Info, *Attr, error)
+	Pathconf(h Handle) (Pathconf, *Attr, error)
 	// Commit makes all unstable writes durable.
 	Commit(h Handle, off uint64, count uint32) (WCC, error)
 	// Verifier is the write verifier: it differs for every start of the server.

@@ -132,32 +132,3 @@ func final(err error) error {
 	}
 	return err
 }
-
-// Commit implements FileSystem. Everything written so far becomes durable, not
-// only the range named.
-func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
-	a, err := v.Getattr(h)
-	if err != nil {
-		return WCC{}, err
-	}
-	w := WCC{Before: &a, After: &a}
-	if err := v.sys.Flush(); err != nil {
-		v.log.Error("commit failed", "err", err)
-		return w, ErrIO
-	}
-	return w, nil
-}
-
-// Fsstat implements FileSystem. Blocks that wait in the background count as used.
-func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
-	a, err := v.Getattr(h)
-	if err != nil {
-		return Stat{}, nil, err
-	}
-	s, err := v.space()
-	if err != nil {
-		v.log.Error("the bitmaps cannot be read", "err", err)
-		return Stat{}, &a, ErrIO
-	}
-	return s, &a, nil
-}

@@ -9,4 +9,5 @@ const (
 	MaxLinks   = 1<<31 - 1 // links to a file, sub-directories of a directory
 	MaxIO      = 1 << 20   // bytes in one READ or WRITE
 	BlockSize  = 4096      // bytes in a block, the unit of Attr.Used
+	MaxListing = 64 << 10  // bytes that one READDIR or READDIRPLUS returns
 )

@@ -70,16 +70,3 @@ func start(sys *dtxn.System, g geometrym.Geo, id identity, o Options) (*FS, erro
 	v.free = v.startFreer()
 	return v, nil
 }
-
-// space counts what is free.
-func (v *FS) space() (s Stat, err error) {
-	s.TotalBytes = (v.geo.Dtor_data1() - v.geo.Dtor_data0()) * BlockSize
-	s.TotalFiles = v.geo.Dtor_ninode() - 3
-	b, err := v.sys.Free(dtxn.Blocks)
-	if err != nil {
-		return Stat{}, err
-	}
-	s.FreeBytes = b * BlockSize
-	s.FreeFiles, err = v.sys.Free(dtxn.Inodes)
-	return s, err
-}

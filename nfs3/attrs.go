@@ -101,42 +101,54 @@ func (s *Service) putFsstat(c *oncrpc.Call, r fsstatResult, err error) {
 	}
 }
 
-// describe is FSINFO and PATHCONF: the handle must be good; what follows the
-// attributes are constants.
-func (s *Service) describe(c call, file handle) (*fs.Attr, error) {
-	a, err := s.getattr(c, file)
-	if err != nil {
-		return nil, err
-	}
-	return &a, nil
+type fsinfoResult struct {
+	info fs.Info
+	attr *fs.Attr
 }
 
-func (s *Service) putFsinfo(c *oncrpc.Call, a *fs.Attr, err error) {
-	e := &c.Reply
-	s.putPostOp(e, a)
+func (s *Service) fsinfo(c call, file handle) (r fsinfoResult, err error) {
+	h, err := s.file(c, file)
 	if err == nil {
-		e.Uint32(fs.MaxIO)           // rtmax
-		e.Uint32(fs.MaxIO)           // rtpref
-		e.Uint32(fs.BlockSize)       // rtmult
-		e.Uint32(fs.MaxIO)           // wtmax
-		e.Uint32(fs.MaxIO)           // wtpref
-		e.Uint32(fs.BlockSize)       // wtmult
-		e.Uint32(maxListing)         // dtpref
-		e.Uint64(fs.MaxSize)         // maxfilesize
-		putTime(e, fs.Time{Nsec: 1}) // time_delta
-		e.Uint32(propLink | propSymlink | propHomogeneous | propCanSetTime)
+		r.info, r.attr, err = s.fs.Fsinfo(h)
+	}
+	return r, err
+}
+
+func (s *Service) putFsinfo(c *oncrpc.Call, r fsinfoResult, err error) {
+	e, i := &c.Reply, &r.info
+	s.putPostOp(e, r.attr)
+	if err == nil {
+		for _, x := range [...]uint32{i.RtMax, i.RtPref, i.RtMult, i.WtMax, i.WtPref, i.WtMult, i.DtPref} {
+			e.Uint32(x)
+		}
+		e.Uint64(i.MaxFileSize)
+		putTime(e, i.TimeDelta)
+		e.Uint32(i.Properties)
 	}
 }
 
-func (s *Service) putPathconf(c *oncrpc.Call, a *fs.Attr, err error) {
-	e := &c.Reply
-	s.putPostOp(e, a)
+type pathconfResult struct {
+	conf fs.Pathconf
+	attr *fs.Attr
+}
+
+func (s *Service) pathconf(c call, file handle) (r pathconfResult, err error) {
+	h, err := s.file(c, file)
 	if err == nil {
-		e.Uint32(fs.MaxLinks) // linkmax
-		e.Uint32(fs.MaxName)  // name_max
-		e.Bool(true)          // no_trunc: a name too long is an error
-		e.Bool(true)          // chown_restricted
-		e.Bool(false)         // case_insensitive
-		e.Bool(true)          // case_preserving
+		r.conf, r.attr, err = s.fs.Pathconf(h)
+	}
+	return r, err
+}
+
+func (s *Service) putPathconf(c *oncrpc.Call, r pathconfResult, err error) {
+	e := &c.Reply
+	s.putPostOp(e, r.attr)
+	if err == nil {
+		e.Uint32(r.conf.LinkMax)
+		e.Uint32(r.conf.NameMax)
+		e.Bool(r.conf.NoTrunc)
+		e.Bool(r.conf.ChownRestricted)
+		e.Bool(r.conf.CaseInsensitive)
+		e.Bool(r.conf.CasePreserving)
 	}
 }

@@ -22,6 +22,7 @@ func (r made) u32() uint32 {
 	return []uint32{0, 1, r.Uint32(), math.MaxInt32, math.MaxUint32}[r.IntN(5)]
 }
 func (r made) u64() uint64 { return []uint64{0, 1, r.Uint64(), 1 << 40, math.MaxUint64}[r.IntN(5)] }
+func (r made) coin() bool  { return r.IntN(2) == 0 }
 
 func (r made) bytes(most int) []byte {
 	b := make([]byte, min(most, []int{0, 1, 2, 3, 4, 5, 100, 255}[r.IntN(8)]))
@@ -211,18 +212,27 @@ func encoded(s *Service, proc int, r made, c *oncrpc.Call, err error) []any {
 			v.num(st.TotalBytes, st.FreeBytes, st.FreeBytes, st.TotalFiles, st.FreeFiles, st.FreeFiles, 0)
 		}
 	case ProcFsinfo:
-		a := r.maybe()
-		s.putFsinfo(c, a, err)
-		v.postOp(a)
-		if ok {
-			v.num(1<<20, 1<<20, 4096, 1<<20, 1<<20, 4096, 64<<10, fs.MaxSize, 0, 1, 0x1b)
+		x := fsinfoResult{fs.Info{
+			RtMax: r.u32(), RtPref: r.u32(), RtMult: r.u32(), WtMax: r.u32(), WtPref: r.u32(), WtMult: r.u32(), DtPref: r.u32(),
+			MaxFileSize: r.u64(), TimeDelta: fs.Time{Sec: uint64(r.u32()), Nsec: r.u32()}, Properties: r.u32(),
+		}, r.maybe()}
+		s.putFsinfo(c, x, err)
+		v.postOp(x.attr)
+		if i := x.info; ok {
+			for _, n := range []uint32{i.RtMax, i.RtPref, i.RtMult, i.WtMax, i.WtPref, i.WtMult, i.DtPref} {
+				v.num(uint64(n))
+			}
+			v.num(i.MaxFileSize, i.TimeDelta.Sec, uint64(i.TimeDelta.Nsec), uint64(i.Properties))
 		}
 	case ProcPathconf:
-		a := r.maybe()
-		s.putPathconf(c, a, err)
-		v.postOp(a)
-		if ok {
-			v.num(fs.MaxLinks, 255, 1, 1, 0, 1)
+		x := pathconfResult{fs.Pathconf{LinkMax: r.u32(), NameMax: r.u32(), NoTrunc: r.coin(), ChownRestricted: r.coin(), CaseInsensitive: r.coin(), CasePreserving: r.coin()}, r.maybe()}
+		s.putPathconf(c, x, err)
+		v.postOp(x.attr)
+		if p := x.conf; ok {
+			v.num(uint64(p.LinkMax), uint64(p.NameMax))
+			for _, b := range []bool{p.NoTrunc, p.ChownRestricted, p.CaseInsensitive, p.CasePreserving} {
+				v.mark(b)
+			}
 		}
 	case ProcCommit:
 		x := commitResult{r.wcc(), r.u64()}

@@ -10,6 +10,8 @@
 // for MKNOD, NFS3ERR_INVAL for the stability of a WRITE.
 package nfs3
 
+import "tansy/fs"
+
 // Program and version of NFS.
 const (
 	Program = 100003
@@ -54,17 +56,9 @@ const (
 	accessAll     = 0x3f
 )
 
-// Properties of FSINFO (RFC 1813, section 3.3.19).
-const (
-	propLink        = 0x01 // hard links
-	propSymlink     = 0x02
-	propHomogeneous = 0x08 // PATHCONF is the same for all files
-	propCanSetTime  = 0x10
-)
-
 // maxHandle bounds the length of a handle on the wire, in bytes.
 const maxHandle = 64
 
 // maxListing bounds what one READDIR or READDIRPLUS returns, in bytes. Clients
 // may ask for more.
-const maxListing = 64 << 10
+const maxListing = fs.MaxListing

@@ -31,8 +31,8 @@ func (s *Service) Program() oncrpc.Program {
 		ProcReaddir:     row(s, "READDIR", getReaddir, s.readdir, s.putReaddir),
 		ProcReaddirplus: row(s, "READDIRPLUS", getReaddirplus, s.readdirplus, s.putReaddirplus),
 		ProcFsstat:      row(s, "FSSTAT", getHandle, s.fsstat, s.putFsstat),
-		ProcFsinfo:      row(s, "FSINFO", getHandle, s.describe, s.putFsinfo),
-		ProcPathconf:    row(s, "PATHCONF", getHandle, s.describe, s.putPathconf),
+		ProcFsinfo:      row(s, "FSINFO", getHandle, s.fsinfo, s.putFsinfo),
+		ProcPathconf:    row(s, "PATHCONF", getHandle, s.pathconf, s.putPathconf),
 		ProcCommit:      row(s, "COMMIT", getCommit, s.commit, s.putCommit),
 	}}
 	for _, proc := range []int{ProcGetattr, ProcLookup, ProcAccess, ProcFsinfo, ProcPathconf} {

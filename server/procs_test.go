@@ -229,14 +229,14 @@ func TestProcedures(t *testing.T) {
 	if st.TotalBytes != 1<<40 || st.FreeBytes != 1<<40-4096 || st.FreeFiles >= st.TotalFiles || at == nil {
 		t.Errorf("FSSTAT: %+v", st)
 	}
-	i, err := c.Fsinfo(r)
+	i, at, err := c.Fsinfo(r)
 	wantErr(t, "FSINFO", err, nil)
-	if i.RtMax != 1<<20 || i.WtMax != 1<<20 || i.MaxFileSize != fs.MaxSize || i.TimeDelta != (fs.Time{Nsec: 1}) || i.Properties != 0x1b || i.Attr == nil {
+	if i.RtMax != 1<<20 || i.WtMax != 1<<20 || i.MaxFileSize != fs.MaxSize || i.TimeDelta != (fs.Time{Nsec: 1}) || i.Properties != 0x1b || at == nil {
 		t.Errorf("FSINFO: %+v", i)
 	}
-	p, err := c.Pathconf(r)
+	p, at, err := c.Pathconf(r)
 	wantErr(t, "PATHCONF", err, nil)
-	if p.NameMax != 255 || !p.NoTrunc || !p.CasePreserving || p.CaseInsensitive || !p.ChownRestricted || p.Attr == nil {
+	if p.NameMax != 255 || !p.NoTrunc || !p.CasePreserving || p.CaseInsensitive || !p.ChownRestricted || at == nil {
 		t.Errorf("PATHCONF: %+v", p)
 	}
 

@@ -130,10 +130,7 @@ func (c *Comparer) step() error {
 		if c.rnd.Intn(2) == 0 {
 			return c.oddList(cred, i)
 		}
-		c.note("fsstat %d", i)
-		_, a, errA := c.a.Fsstat(o.a)
-		_, b, errB := c.b.Fsstat(o.b)
-		return first(sameErr(errA, errB), c.sameAttr(a, b))
+		return c.about(i)
 	default:
 		if c.rnd.Intn(2) == 0 {
 			c.note("commit %d", i)
@@ -142,6 +139,39 @@ func (c *Comparer) step() error {
 			return first(sameErr(errA, errB), c.sameWCC(x, y))
 		}
 		return c.list(cred, i)
+	}
+}
+
+// about asks for what FSSTAT, FSINFO, or PATHCONF says of object i.
+func (c *Comparer) about(i int) error {
+	o := c.objs[i]
+	switch c.rnd.Intn(4) {
+	case 0:
+		c.note("fsinfo %d", i)
+		x, a, errA := c.a.Fsinfo(o.a)
+		y, b, errB := c.b.Fsinfo(o.b)
+		if errA == nil && errB == nil && x != y {
+			return fmt.Errorf("fsinfo: %+v and %+v", x, y)
+		}
+		return first(sameErr(errA, errB), c.sameAttr(a, b))
+	case 1:
+		c.note("pathconf %d", i)
+		x, a, errA := c.a.Pathconf(o.a)
+		y, b, errB := c.b.Pathconf(o.b)
+		if errA == nil && errB == nil && x != y {
+			return fmt.Errorf("pathconf: %+v and %+v", x, y)
+		}
+		return first(sameErr(errA, errB), c.sameAttr(a, b))
+	default:
+		c.note("fsstat %d", i)
+		x, a, errA := c.a.Fsstat(o.a)
+		y, b, errB := c.b.Fsstat(o.b)
+		for _, s := range []fs.Stat{x, y} {
+			if s.FreeBytes > s.TotalBytes || s.FreeFiles > s.TotalFiles {
+				return fmt.Errorf("fsstat: more free than there is: %+v", s)
+			}
+		}
+		return first(sameErr(errA, errB), c.sameAttr(a, b))
 	}
 }
 

@@ -231,6 +231,32 @@ func (m *Model) Fsstat(h fs.Handle) (fs.Stat, *fs.Attr, error) {
 	}, n.snap(), nil
 }
 
+// Fsinfo implements fs.FileSystem.
+func (m *Model) Fsinfo(h fs.Handle) (fs.Info, *fs.Attr, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.get(h)
+	if err != nil {
+		return fs.Info{}, nil, err
+	}
+	return fs.Info{
+		RtMax: fs.MaxIO, RtPref: fs.MaxIO, RtMult: fs.BlockSize, WtMax: fs.MaxIO, WtPref: fs.MaxIO, WtMult: fs.BlockSize,
+		DtPref: fs.MaxListing, MaxFileSize: fs.MaxSize, TimeDelta: fs.Time{Nsec: 1},
+		Properties: fs.PropLink | fs.PropSymlink | fs.PropHomogeneous | fs.PropCanSetTime,
+	}, n.snap(), nil
+}
+
+// Pathconf implements fs.FileSystem.
+func (m *Model) Pathconf(h fs.Handle) (fs.Pathconf, *fs.Attr, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.get(h)
+	if err != nil {
+		return fs.Pathconf{}, nil, err
+	}
+	return fs.Pathconf{LinkMax: fs.MaxLinks, NameMax: fs.MaxName, NoTrunc: true, ChownRestricted: true, CasePreserving: true}, n.snap(), nil
+}
+
 // Commit implements fs.FileSystem. Memory is as stable as it gets.
 func (m *Model) Commit(h fs.Handle, off uint64, count uint32) (fs.WCC, error) {
 	m.mu.Lock()

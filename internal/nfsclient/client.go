@@ -442,21 +442,10 @@ func (c *Client) Fsstat(h fs.Handle) (st fs.Stat, a *fs.Attr, err error) {
 	return st, a, c.end(d, err)
 }
 
-// Info is the result of FSINFO.
-type Info struct {
-	Attr                  *fs.Attr
-	RtMax, RtPref, RtMult uint32
-	WtMax, WtPref, WtMult uint32
-	DtPref                uint32
-	MaxFileSize           uint64
-	TimeDelta             fs.Time
-	Properties            uint32
-}
-
-// Fsinfo asks for the limits of the server.
-func (c *Client) Fsinfo(h fs.Handle) (i Info, err error) {
+// Fsinfo implements fs.FileSystem.
+func (c *Client) Fsinfo(h fs.Handle) (i fs.Info, a *fs.Attr, err error) {
 	d, err := c.nfs(nfs3.ProcFsinfo, &fs.Cred{}, func(e *oncrpc.Encoder) { c.putHandle(e, h) })
-	i.Attr = getPostOp(d)
+	a = getPostOp(d)
 	if err == nil {
 		for _, p := range []*uint32{&i.RtMax, &i.RtPref, &i.RtMult, &i.WtMax, &i.WtPref, &i.WtMult, &i.DtPref} {
 			*p = d.Uint32()
@@ -465,25 +454,18 @@ func (c *Client) Fsinfo(h fs.Handle) (i Info, err error) {
 		i.TimeDelta = getTime(d)
 		i.Properties = d.Uint32()
 	}
-	return i, c.end(d, err)
+	return i, a, c.end(d, err)
 }
 
-// Pathconf is the result of PATHCONF.
-type Pathconf struct {
-	Attr                                                      *fs.Attr
-	LinkMax, NameMax                                          uint32
-	NoTrunc, ChownRestricted, CaseInsensitive, CasePreserving bool
-}
-
-// Pathconf asks for the limits of a file.
-func (c *Client) Pathconf(h fs.Handle) (p Pathconf, err error) {
+// Pathconf implements fs.FileSystem.
+func (c *Client) Pathconf(h fs.Handle) (p fs.Pathconf, a *fs.Attr, err error) {
 	d, err := c.nfs(nfs3.ProcPathconf, &fs.Cred{}, func(e *oncrpc.Encoder) { c.putHandle(e, h) })
-	p.Attr = getPostOp(d)
+	a = getPostOp(d)
 	if err == nil {
 		p.LinkMax, p.NameMax = d.Uint32(), d.Uint32()
 		p.NoTrunc, p.ChownRestricted, p.CaseInsensitive, p.CasePreserving = d.Bool(), d.Bool(), d.Bool(), d.Bool()
 	}
-	return p, c.end(d, err)
+	return p, a, c.end(d, err)
 }
 
 // Commit implements fs.FileSystem.

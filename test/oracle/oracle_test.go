@@ -220,10 +220,10 @@ func badHandles(t *testing.T, n tally) {
 			n.add(statuses[proc-1].proc, st)
 		}
 	}
-	_, err = c.Fsinfo(c.Root())
+	_, _, err = c.Fsinfo(c.Root())
 	want(t, "FSINFO", err, nil)
 	n.add("FSINFO", err)
-	_, err = c.Pathconf(c.Root())
+	_, _, err = c.Pathconf(c.Root())
 	want(t, "PATHCONF", err, nil)
 	n.add("PATHCONF", err)
 }

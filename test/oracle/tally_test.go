@@ -224,6 +224,18 @@ func (f counted) Fsstat(h fs.Handle) (fs.Stat, *fs.Attr, error) {
 	return s, a, err
 }
 
+func (f counted) Fsinfo(h fs.Handle) (fs.Info, *fs.Attr, error) {
+	i, a, err := f.FileSystem.Fsinfo(h)
+	f.n.add("FSINFO", err)
+	return i, a, err
+}
+
+func (f counted) Pathconf(h fs.Handle) (fs.Pathconf, *fs.Attr, error) {
+	p, a, err := f.FileSystem.Pathconf(h)
+	f.n.add("PATHCONF", err)
+	return p, a, err
+}
+
 func (f counted) Commit(h fs.Handle, off uint64, count uint32) (fs.WCC, error) {
 	w, err := f.FileSystem.Commit(h, off, count)
 	f.n.add("COMMIT", err)

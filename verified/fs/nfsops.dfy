@@ -4,4 +4,5 @@ include "lookup.dfy"
 include "create.dfy"
 include "remove.dfy"
 include "rename.dfy"
+include "volume.dfy"
 // All procedures of the file system.

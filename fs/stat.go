@@ -1,0 +1,86 @@
+package fs
+
+import (
+	"tansy/internal/extern/dtxn"
+	"tansy/internal/gen/volumeopm"
+)
+
+// FSSTAT, FSINFO, PATHCONF, COMMIT: a file and the volume it is on.
+
+// Fsstat implements FileSystem. Blocks that wait in the background count as used.
+func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
+	blocks, inodes, lost := v.count()
+	var s Stat
+	var ip *buf
+	err := v.run(false, true, func(t *txn) uint32 {
+		st, n, p := volumeopm.Companion_Default___.Fsstat(t, v.dirs, h.Ino, h.Gen, blocks, inodes)
+		s, ip = Stat{n.Dtor_tbytes(), n.Dtor_fbytes(), n.Dtor_tfiles(), n.Dtor_ffiles()}, p
+		return st
+	})
+	if err == nil && lost != nil {
+		v.log.Error("the bitmaps cannot be read", "err", lost)
+		err = ErrIO
+	}
+	if err != nil {
+		s = Stat{}
+	}
+	return s, decode(h.Ino, ip), err
+}
+
+// count counts what is free.
+func (v *FS) count() (blocks, inodes uint64, err error) {
+	if blocks, err = v.sys.Free(dtxn.Blocks); err != nil {
+		return 0, 0, err
+	}
+	inodes, err = v.sys.Free(dtxn.Inodes)
+	return blocks, inodes, err
+}
+
+// Fsinfo implements FileSystem.
+func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
+	var ip *buf
+	err = v.run(false, true, func(t *txn) uint32 {
+		st, x, p := volumeopm.Companion_Default___.Fsinfo(t, v.dirs, h.Ino, h.Gen)
+		ip, i = p, Info{
+			RtMax: x.Dtor_rtmax(), RtPref: x.Dtor_rtpref(), RtMult: x.Dtor_rtmult(),
+			WtMax: x.Dtor_wtmax(), WtPref: x.Dtor_wtpref(), WtMult: x.Dtor_wtmult(),
+			DtPref: x.Dtor_dtpref(), MaxFileSize: x.Dtor_maxfilesize(),
+			TimeDelta: Time{x.Dtor_delta().Dtor_s(), x.Dtor_delta().Dtor_ns()}, Properties: x.Dtor_properties(),
+		}
+		return st
+	})
+	return i, decode(h.Ino, ip), err
+}
+
+// Pathconf implements FileSystem.
+func (v *FS) Pathconf(h Handle) (c Pathconf, a *Attr, err error) {
+	var ip *buf
+	err = v.run(false, true, func(t *txn) uint32 {
+		st, x, p := volumeopm.Companion_Default___.Pathconf(t, v.dirs, h.Ino, h.Gen)
+		ip, c = p, Pathconf{
+			LinkMax: x.Dtor_linkmax(), NameMax: x.Dtor_namemax(), NoTrunc: x.Dtor_notrunc(), ChownRestricted: x.Dtor_chownrestricted(),
+			CaseInsensitive: x.Dtor_caseinsensitive(), CasePreserving: x.Dtor_casepreserving(),
+		}
+		return st
+	})
+	return c, decode(h.Ino, ip), err
+}
+
+// Commit implements FileSystem. Everything written so far becomes durable, not
+// only the range named.
+func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
+	var ip *buf
+	err := v.run(false, true, func(t *txn) (st uint32) {
+		st, ip = volumeopm.Companion_Default___.Commit(t, v.dirs, h.Ino, h.Gen)
+		return st
+	})
+	if err != nil {
+		return WCC{}, err
+	}
+	w := wcc(h.Ino, ip, ip, false)
+	if err := v.sys.Flush(); err != nil {
+		v.log.Error("commit failed", "err", err)
+		return w, ErrIO
+	}
+	return w, nil
+}
