@@ -97,7 +97,7 @@ type Entry struct {
 	Name   []byte
 	Cookie uint64
 	Handle Handle // READDIRPLUS only
-	Attr   *Attr  // READDIRPLUS only
+	Attr   *Attr  // READDIRPLUS only; nil: there is no handle either
 }
 
 // Listing is a page of a directory.
@@ -214,7 +214,8 @@ type FileSystem interface {
 	Link(c *Cred, file, dir Handle, name []byte) (a *Attr, w WCC, err error)
 	// Readdir lists a directory from after cookie (0 = start). size returns the
 	// encoded size of an entry in bytes; the listing stops before the sum
-	// exceeds maxBytes. With plus, entries have handles and attributes.
+	// exceeds maxBytes. With plus, entries have handles and attributes if c may
+	// search the directory.
 	Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (Listing, error)
 	Fsstat(h Handle) (Stat, *Attr, error)
 	Fsinfo(h Handle) (Info, *Attr, error)

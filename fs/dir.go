@@ -4,6 +4,7 @@ import (
 	"tansy/internal/extern/ddir"
 	"tansy/internal/gen/createopm"
 	"tansy/internal/gen/lookupopm"
+	"tansy/internal/gen/readdiropm"
 	"tansy/internal/gen/removeopm"
 	"tansy/internal/gen/renameopm"
 )
@@ -167,17 +168,18 @@ func (v *FS) Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, maxByt
 	var l *ddir.List
 	var eof bool
 	var dp *buf
+	list := readdiropm.Companion_Default___.Readdir
+	if plus {
+		list = readdiropm.Companion_Default___.Readdirplus
+	}
 	err := v.run(false, true, func(t *txn) (st uint32) {
 		l = ddir.New(maxBytes, size)
-		st, eof, dp = lookupopm.Companion_Default___.Readdir(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, plus, l)
+		st, eof, dp = list(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, l)
 		return st
 	})
 	r := Listing{Dir: decode(dir.Ino, dp)}
 	if err != nil {
 		return r, final(err)
-	}
-	if len(l.Entries) == 0 && !eof {
-		return r, ErrTooSmall
 	}
 	r.EOF = eof
 	r.Entries = make([]Entry, len(l.Entries))

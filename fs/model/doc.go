@@ -22,7 +22,8 @@
 // alone. Root may do everything, except that ACCESS grants it EXECUTE on a
 // non-directory only if some execute bit is set. LOOKUP needs execute on the
 // directory; operations that change a directory need write and execute; READDIR
-// needs read. The owner may always READ and WRITE data and set the size,
+// needs read, and READDIRPLUS gives handles and attributes to those who have
+// execute too. The owner may always READ and WRITE data and set the size,
 // whatever the mode says, because the client checked when the file was opened;
 // READ is also allowed by execute permission (a program is read to be run).
 // ACCESS answers by the mode bits alone; to change a directory is to write and

@@ -22,6 +22,7 @@ func (m *Model) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus boo
 	if err != nil {
 		return l, err
 	}
+	plus = plus && may(c, d, mayExec)
 	used := 0
 	// put adds an entry and tells if it fitted.
 	put := func(name string, n *inode, cookie uint64) bool {

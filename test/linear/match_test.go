@@ -155,8 +155,8 @@ func (m *match) reply(c *call, a, b *reply) bool {
 	return m.why == nil
 }
 
-// list compares a listing with the model's, which is always whole, and with
-// handles and attributes.
+// list compares a listing with the model's, which is always whole, with handles,
+// and with the attributes that the caller may see.
 func (m *match) list(c *call, a, b *reply) {
 	entries := map[string]*fs.Entry{}
 	for i := range a.list {
@@ -180,9 +180,14 @@ func (m *match) list(c *call, a, b *reply) {
 		}
 		what := fmt.Sprintf("entry %q", e.Name)
 		m.handle(what, x.Handle, fs.Handle{Ino: e.Ino}, false)
-		if c.plus {
+		if !c.plus {
+			continue
+		}
+		m.attr(what, x.Attr, e.Attr)
+		if x.Attr != nil {
 			m.handle(what, x.Handle, e.Handle, true)
-			m.attr(what, x.Attr, e.Attr)
+		} else if e.Handle != (fs.Handle{}) {
+			m.fail("%s has a handle", what)
 		}
 	}
 	if !c.page || c.cookie == 0 && b.eof {

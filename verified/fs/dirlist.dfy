@@ -111,7 +111,7 @@ module DirPageM {
     modifies out
     requires DirOk(f, m, at) && IsBlock(f, blk as int, b.v) && blk < 0x1000_0000 && from < 64
     requires Upto(m, at, cookie, 64 * blk as int + from as int, page) && cookie < Cookie(64 * blk as int + from as int)
-    ensures out.got == old(out.got) + more && Upto(m, at, cookie, end, page + more)
+    ensures out.attrs == old(out.attrs) && out.got == old(out.got) + more && Upto(m, at, cookie, end, page + more)
     ensures fits ==> end == 64 * blk as int + 64
   {
     var step: uint64, cap: uint64 := 1, 56;
@@ -126,7 +126,7 @@ module DirPageM {
     ghost var start := i;
     while i < 64
       invariant start <= i <= 64 && (step == 8 ==> i % 8 == 0)
-      invariant out.got == old(out.got) + more
+      invariant out.attrs == old(out.attrs) && out.got == old(out.got) + more
       invariant Upto(m, at, cookie, 64 * blk as int + i as int, page + more)
       decreases 64 - i
     {

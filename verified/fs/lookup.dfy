@@ -1,5 +1,5 @@
 include "opbase.dfy"
-// LOOKUP, READDIR and READDIRPLUS.
+// LOOKUP.
 module LookupOpM {
   import opened Machine
   import opened ByteSlice
@@ -8,7 +8,6 @@ module LookupOpM {
   import opened InodeM
   import opened ByteM
   import opened DirFsM
-  import opened DirListS
   import opened AccessM
   import opened EffectM
   import opened OpM
@@ -54,57 +53,5 @@ module LookupOpM {
     if st != 0 { return; }
     node := ip;
     Node(d, ino, M(node.data).gen);
-  }
-
-  // Offer the entries after cookie to out; "." and ".." have the cookies 1 and 2.
-  // plus: with attributes. The cookie of an entry is its place for ever, so any cookie may be resumed,
-  // and the verifier is always 0.
-  method Readdir(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, cookie: uint64, verf: uint64, plus: bool, out: List)
-    returns (st: uint32, eof: bool, after: Bytes?)
-    modifies out
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
-  {
-    eof := false;
-    st, after := OpenDirHandle(txn, d, ino, gen, false);
-    if st != 0 { return; }
-    var ok := May(c, after, MAYR);
-    if !ok { st := ACCES; return; }
-    if cookie != 0 && verf != 0 { st := BADCOOKIE; return; }
-    var k := cookie;
-    var fits := true;
-    if cookie < 2 {
-      var up := GetParent(after);
-      var b := NewBytes(4096);
-      b.Set(0, 46);
-      b.Set(1, 46);
-      var dots := Freeze(b);
-      if cookie == 0 { fits := out.Offer(ino, dots, 0, 1, 1); }
-      if fits { fits := out.Offer(up, dots, 0, 2, 2); }
-      k := 0;
-    } else if cookie == 2 {
-      k := 0;
-    }
-    if fits { eof := d.List(txn, ino, k, out); }
-    if plus { st := ListAttrs(txn, d, out); }
-  }
-
-  // the attributes of all entries of a listing
-  method ListAttrs(txn: Txn, d: DirFs, out: List) returns (st: uint32)
-    modifies out
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
-  {
-    st := 0;
-    var n := out.Len();
-    var i: uint64 := 0;
-    while i < n
-      invariant i <= n && n as int == |out.got|
-    {
-      var x := out.InoAt(i);
-      if OkIno(d.fs.geo, x) {
-        var p := d.fs.GetInode(txn, x, false);
-        out.AttrAt(i, p);
-      }
-      i := i + 1;
-    }
   }
 }

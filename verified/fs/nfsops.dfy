@@ -1,6 +1,7 @@
 include "attrs.dfy"
 include "fileio.dfy"
 include "lookup.dfy"
+include "readdir.dfy"
 include "create.dfy"
 include "remove.dfy"
 include "rename.dfy"

@@ -5,10 +5,13 @@ include "abs.dfy"
 module PagesM {
   import opened Machine
   import opened DirListSpec
+  import opened InodeM
   import D = DirPageM
   import A = AbsM
   import N = NfsState
   import L = NfsList
+  import C = NfsCommon
+  import P = NfsPerm
 
   type Names = map<seq<byte>, uint64>
   type Places = map<seq<byte>, int>
@@ -59,5 +62,55 @@ module PagesM {
     var items := Items([Ent(i, [46], 1)]);
     assert items[0] == L.Item(i, [46], 1);
     forall e: L.Item | L.Listed(i, b, e) && 0 < e.cookie && e.cookie <= 1 ensures e in items { assert e == items[0]; }
+  }
+  // the start of a page is a page: nfs3/list.go cuts what is more than dircount asks for
+  lemma Cut(i: uint64, b: N.Body, cookie: int, items: seq<L.Item>, eof: bool, n: int)
+    requires b.Dir? && L.Page(i, b, cookie, items, eof) && 0 < n <= |items|
+    ensures L.Page(i, b, cookie, items[..n], false)
+  {
+    var p := items[..n];
+    forall e: L.Item | L.Listed(i, b, e) && cookie < e.cookie <= p[n - 1].cookie ensures e in p
+    {
+      assert p[n - 1] == items[n - 1] && e in items;
+      var k :| 0 <= k < |items| && items[k] == e;
+      if n - 1 < k { assert items[n - 1].cookie < items[k].cookie; }
+      assert p[k] == e;
+    }
+  }
+
+  // ---- READDIRPLUS ----
+
+  // a: the attributes (serialized inodes) by the index of the entry; of all entries or of none
+  type Inodes = map<int, seq<byte>>
+  predicate Whole(g: seq<Ent>, a: Inodes) { forall k: int {:trigger k in a} {:trigger a[k]} {:trigger g[k]} | 0 <= k < |g| :: k in a && |a[k]| == 256 }
+  predicate Given(g: seq<Ent>, a: Inodes) { a == map[] || Whole(g, a) }
+
+  function Handles(g: seq<Ent>, a: Inodes): seq<N.Handle>
+    requires Given(g, a)
+  { if a == map[] then [] else HandleSeq(g, a) }
+  function HandleSeq(g: seq<Ent>, a: Inodes): (r: seq<N.Handle>)
+    requires Whole(g, a)
+    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == N.Handle(g[k].ino, M(a[k]).gen)
+  { if g == [] then [] else HandleSeq(g[..|g| - 1], a) + [N.Handle(g[|g| - 1].ino, M(a[|g| - 1]).gen)] }
+  function Fattrs(g: seq<Ent>, a: Inodes): seq<N.Fattr>
+    requires Given(g, a)
+  { if a == map[] then [] else FattrSeq(g, a) }
+  function FattrSeq(g: seq<Ent>, a: Inodes): (r: seq<N.Fattr>)
+    requires Whole(g, a)
+    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == A.FattrM(g[k].ino, M(a[k]))
+  { if g == [] then [] else FattrSeq(g[..|g| - 1], a) + [A.FattrM(g[|g| - 1].ino, M(a[|g| - 1]))] }
+
+  // m is what the specification says of file i
+  predicate Known(f: N.FS, i: uint64, m: Meta) { N.Live(f, N.Handle(i, m.gen)) && A.FattrM(i, m) == N.FattrOf(i, f.nodes[i]) }
+
+  lemma PlusIs(f: N.FS, c: P.Caller, dh: N.Handle, cookie: uint64, verf: uint64, g: seq<Ent>, a: Inodes, eof: bool, da: N.Fattr)
+    requires L.ReaddirOk(f, c, dh, cookie, verf, Items(g), eof, da) && C.Can(c, f.nodes[dh.ino], 1)
+    requires Whole(g, a) && forall k: int {:trigger g[k]} | 0 <= k < |g| :: Known(f, g[k].ino, M(a[k]))
+    ensures L.ReaddirplusOk(f, c, dh, cookie, verf, Items(g), Handles(g, a), Fattrs(g, a), eof, da)
+  {
+    var items, hs, fs := Items(g), Handles(g, a), Fattrs(g, a);
+    if g != [] { assert g[0] in g && 0 in a; }
+    forall k: int | 0 <= k < |items| ensures hs[k].ino == items[k].ino && N.Live(f, hs[k]) && fs[k] == N.FattrOf(hs[k].ino, f.nodes[hs[k].ino])
+    { assert Known(f, g[k].ino, M(a[k])); }
   }
 }

@@ -184,15 +184,29 @@ module ScenarioData {
     assert Listed(1, N1().body, s) && Listed(1, N1().body, p);
     assert s !in [p] && p !in [s];
   }
+  lemma ReaddirErrors(items: seq<Item>, eof: bool, a: Fattr)
+    // who may search the directory and not read it; a file; a handle of another generation
+    ensures var f := With(1, Node(Of(505, 3, 0, 0), N1().body)); ReaddirErr(f, Eve(), H(1), 0, 0, NFS3ERR_ACCES) && !ReaddirOk(f, Eve(), H(1), 0, 0, items, eof, a)
+    ensures ReaddirErr(V(), Eve(), H(3), 0, 0, NFS3ERR_NOTDIR) && !ReaddirOk(V(), Eve(), H(3), 0, 0, items, eof, a)
+    ensures ReaddirErr(V(), Eve(), Handle(1, 2), 0, 0, NFS3ERR_STALE) && !ReaddirOk(V(), Eve(), Handle(1, 2), 0, 0, items, eof, a)
+    // not one entry fits; who may read the directory is not refused
+    ensures ReaddirErr(V(), Eve(), H(1), 0, 0, NFS3ERR_TOOSMALL) && !ReaddirErr(V(), Eve(), H(1), 0, 0, NFS3ERR_ACCES)
+  { }
   lemma Readdirplus(a: Fattr)
     ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
-    // who may not search the directory gets no attributes
-    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body)); !ReaddirplusOk(f, Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a)
-    // the attributes of another file
+    // who may not search the directory gets the names, and neither attributes nor handles
+    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body)); ReaddirplusOk(f, Eve(), H(1), 11, 0, Page2(), [], [], true, F(f, 1)) &&
+      !ReaddirplusOk(f, Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) && !ReaddirplusOk(f, Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [], true, a)
+    // who may search it gets them
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [], [], true, a)
+    // the attributes of another file; a handle of another generation
     ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 5)], true, a)
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), Handle(6, 4)], [F(V(), 5), F(V(), 6)], true, a)
+    ensures ReaddirplusErr(V(), Eve(), H(1), 11, 1, NFS3ERR_BAD_COOKIE) && ReaddirplusErr(V(), Eve(), H(3), 0, 0, NFS3ERR_NOTDIR)
   {
     Readdir(a);
-    assert Page2()[1].ino == 6;
+    assert Page2()[1].ino == 6 && |Page2()| == 2;
+    assert [H(5), Handle(6, 4)][1].gen == 4;
   }
 }
 
