@@ -56,6 +56,18 @@ module AttrOpM {
       if a.hasSize then Some(a.size) else None, TimeOf(a.atimeHow, a.atime, a.atimens), TimeOf(a.mtimeHow, a.mtime, a.mtimens))
   }
 
+  // a without its size, and without its mode: a itself if it has neither
+  method Without(a: Sattr, mode: bool) returns (r: Sattr)
+    ensures SattrOf(r) == N.WithoutSize(if mode then N.WithoutMode(SattrOf(a)) else SattrOf(a))
+  {
+    if !a.hasSize && !(mode && a.hasMode) { return a; }
+    r := new Sattr.Make();
+    r.hasSize, r.hasMode, r.mode := false, a.hasMode && !mode, a.mode;
+    r.hasUid, r.uid, r.hasGid, r.gid := a.hasUid, a.uid, a.hasGid, a.gid;
+    r.atimeHow, r.atime, r.atimens := a.atimeHow, a.atime, a.atimens;
+    r.mtimeHow, r.mtime, r.mtimens := a.mtimeHow, a.mtime, a.mtimens;
+  }
+
   method Getattr(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> after != null && |after.data| == 256 && A.GetattrOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)))

@@ -332,74 +332,71 @@ module CreateOpM {
     Node(d, ino, d.fs.metas[ino].gen);
   }
 
-  // a has no size, here and in Symlink and Mknod
+  // a size in a is ignored, here and in Symlink and Mknod
   method Mkdir(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && !a.hasSize
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), ino,
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), st)
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var sa := SattrOf(a);
+    var t := Without(a, false);
     node, after, ino := null, null, 0;
     var found: bool;
     var x: uint64;
     var hint: uint64;
-    assert N.WithoutSize(sa) == sa;
-    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, 0, a, false);
+    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, 0, t, false);
     if st != 0 { return; }
-    st, ino, node, after := NewDir(txn, d, c, dino, dgen, before, name, hint, a, s, ns);
+    st, ino, node, after := NewDir(txn, d, c, dino, dgen, before, name, hint, t, s, ns);
   }
 
-  // the target is stored as the link's data, 1 to 4095 bytes; a has no mode (links have 0777) and no size
+  // the target is stored as the link's data, 1 to 4095 bytes; a mode in a is ignored, too (links have 0777)
   method Symlink(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && !a.hasSize && !a.hasMode
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), ino,
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), st)
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var sa := SattrOf(a);
+    var t := Without(a, true);
     node, after, ino := null, null, 0;
     var found: bool;
     var x: uint64;
     var hint: uint64;
     var len: uint64 := target.Len();
     var bad: uint32 := if len == 0 then INVAL else if len > 4095 then NAMETOOLONG else 0;
-    assert N.WithoutMode(sa) == sa;
-    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, a, false);
+    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, t, false);
     if st != 0 { return; }
-    st, ino, node, after := NewLink(txn, d, c, dino, dgen, before, name, hint, a, target, s, ns);
+    st, ino, node, after := NewLink(txn, d, c, dino, dgen, before, name, hint, t, target, s, ns);
   }
 
   // devices (root only), FIFOs and sockets
   method Mknod(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && !a.hasSize
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), ino,
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), N.Time(s, ns), st)
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var sa := SattrOf(a);
+    var t := Without(a, false);
     node, after, ino := null, null, 0;
     var found: bool;
     var x: uint64;
     var hint: uint64;
     var dev := ty == BLK || ty == CHR;
     var bad: uint32 := if !dev && ty != SOCK && ty != FIFO then BADTYPE else if dev && c.uid != 0 then PERM else 0;
-    assert N.WithoutSize(sa) == sa;
-    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, a, false);
+    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, t, false);
     if st != 0 { return; }
-    st, ino, node, after := NewDev(txn, d, c, dino, dgen, before, name, hint, a, ty, maj, min, s, ns);
+    st, ino, node, after := NewDev(txn, d, c, dino, dgen, before, name, hint, t, ty, maj, min, s, ns);
   }
 
   // the new inode, and its entry

@@ -201,7 +201,7 @@ module NfsState {
   function NoSattr(): Sattr { Sattr(None, None, None, None, DontChange, DontChange) }
   function OnlySize(n: uint64): Sattr { Sattr(None, None, None, Some(n), DontChange, DontChange) }
   function WithoutSize(s: Sattr): Sattr { Sattr(s.mode, s.uid, s.gid, None, s.atime, s.mtime) }
-  function WithoutMode(s: Sattr): Sattr { Sattr(None, s.uid, s.gid, None, s.atime, s.mtime) }
+  function WithoutMode(s: Sattr): Sattr { Sattr(None, s.uid, s.gid, s.size, s.atime, s.mtime) }
 }
 
 // ---------------------------------------------------------------------------------- 2. permissions
@@ -638,15 +638,15 @@ module NfsMake {
   // 3.3.10 SYMLINK. The mode is 0777, whatever s says; a size in s is ignored.
   predicate SymlinkOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, ino: uint64, na: Fattr, w: Wcc)
   {
-    MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutMode(s);
+    MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(WithoutMode(s));
     0 < |target| <= TARGETMAX && ArgsOk(t) && NewPerm(c, d, 5, 511, t, now) &&
     Made(pre, post, dh.ino, name, ino, Node(NewAttr(c, d, 5, 511, t, now), Symlink(target)), now, na, w)
   }
   predicate SymlinkErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, st: uint32)
   {
-    MakeErr(pre, c, dh, name, st) || ArgErr(WithoutMode(s), st) ||
+    MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(WithoutMode(s)), st) ||
     (st == NFS3ERR_INVAL && target == []) || (st == NFS3ERR_NAMETOOLONG && |target| > TARGETMAX) ||
-    (LiveDir(pre, dh) && NewErr(c, pre.nodes[dh.ino], 5, 511, WithoutMode(s), now, st))
+    (LiveDir(pre, dh) && NewErr(c, pre.nodes[dh.ino], 5, 511, WithoutSize(WithoutMode(s)), now, st))
   }
 
   // 3.3.11 MKNOD. Devices are root's; sockets and FIFOs anybody's. Mode 0644 if s

@@ -160,6 +160,23 @@ func (_this type_Default___) Default() interface{} {
 func (_this type_Default___) String() string {
 	return "attropm.Default__"
 }
+func (_this *CompanionStruct_Default___) Without(a *Sattr, mode bool) *Sattr {
+	var r *Sattr = (*Sattr)(nil)
+	var _ = r
+	if !a.HasSize && !(mode && a.HasMode) {
+		r = a
+		return r
+	}
+	var _nw5 = New_Sattr_()
+	var _ = _nw5
+	_nw5.Make()
+	r = _nw5
+	r.HasSize, r.HasMode, r.Mode = false, a.HasMode && !mode, a.Mode
+	r.HasUid, r.Uid, r.HasGid, r.Gid = a.HasUid, a.Uid, a.HasGid, a.Gid
+	r.AtimeHow, r.Atime, r.Atimens = a.AtimeHow, a.Atime, a.Atimens
+	r.MtimeHow, r.Mtime, r.Mtimens = a.MtimeHow, a.Mtime, a.Mtimens
+	return r
+}
 func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st

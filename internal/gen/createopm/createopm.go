@@ -490,45 +490,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _499_found bool = false
-	var _ = _499_found
-	var _500_x uint64 = 0
-	var _ = _500_x
-	var _501_hint uint64 = 0
-	var _ = _501_hint
-	var _out632 uint32
+	var _499_t *attropm.Sattr
+	var _ = _499_t
+	var _out632 *attropm.Sattr
 	var _ = _out632
-	var _out633 *dbytes.Bytes
+	_out632 = attropm.Companion_Default___.Without(a, false)
+	_499_t = _out632
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _500_found bool = false
+	var _ = _500_found
+	var _501_x uint64 = 0
+	var _ = _501_x
+	var _502_hint uint64 = 0
+	var _ = _502_hint
+	var _out633 uint32
 	var _ = _out633
-	var _out634 bool
+	var _out634 *dbytes.Bytes
 	var _ = _out634
-	var _out635 uint64
+	var _out635 bool
 	var _ = _out635
 	var _out636 uint64
 	var _ = _out636
-	_out632, _out633, _out634, _out635, _out636 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), a, false)
-	st = _out632
-	before = _out633
-	_499_found = _out634
-	_500_x = _out635
-	_501_hint = _out636
+	var _out637 uint64
+	var _ = _out637
+	_out633, _out634, _out635, _out636, _out637 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _499_t, false)
+	st = _out633
+	before = _out634
+	_500_found = _out635
+	_501_x = _out636
+	_502_hint = _out637
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out637 uint32
-	var _ = _out637
-	var _out638 uint64
+	var _out638 uint32
 	var _ = _out638
-	var _out639 *dbytes.Bytes
+	var _out639 uint64
 	var _ = _out639
 	var _out640 *dbytes.Bytes
 	var _ = _out640
-	_out637, _out638, _out639, _out640 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _501_hint, a, s, ns)
-	st = _out637
-	ino = _out638
-	node = _out639
-	after = _out640
+	var _out641 *dbytes.Bytes
+	var _ = _out641
+	_out638, _out639, _out640, _out641 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _502_hint, _499_t, s, ns)
+	st = _out638
+	ino = _out639
+	node = _out640
+	after = _out641
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attropm.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -542,61 +548,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
+	var _503_t *attropm.Sattr
+	var _ = _503_t
+	var _out642 *attropm.Sattr
+	var _ = _out642
+	_out642 = attropm.Companion_Default___.Without(a, true)
+	_503_t = _out642
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _502_found bool = false
-	var _ = _502_found
-	var _503_x uint64 = 0
-	var _ = _503_x
-	var _504_hint uint64 = 0
-	var _ = _504_hint
-	var _505_len uint64
-	var _ = _505_len
-	_505_len = target.Len()
-	var _506_bad uint32
-	var _ = _506_bad
-	_506_bad = func() uint32 {
-		if _505_len == uint64(0) {
+	var _504_found bool = false
+	var _ = _504_found
+	var _505_x uint64 = 0
+	var _ = _505_x
+	var _506_hint uint64 = 0
+	var _ = _506_hint
+	var _507_len uint64
+	var _ = _507_len
+	_507_len = target.Len()
+	var _508_bad uint32
+	var _ = _508_bad
+	_508_bad = func() uint32 {
+		if _507_len == uint64(0) {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _505_len > uint64(4095) {
+			if _507_len > uint64(4095) {
 				return accessm.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out641 uint32
-	var _ = _out641
-	var _out642 *dbytes.Bytes
-	var _ = _out642
-	var _out643 bool
+	var _out643 uint32
 	var _ = _out643
-	var _out644 uint64
+	var _out644 *dbytes.Bytes
 	var _ = _out644
-	var _out645 uint64
+	var _out645 bool
 	var _ = _out645
-	_out641, _out642, _out643, _out644, _out645 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _506_bad, a, false)
-	st = _out641
-	before = _out642
-	_502_found = _out643
-	_503_x = _out644
-	_504_hint = _out645
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out646 uint32
+	var _out646 uint64
 	var _ = _out646
 	var _out647 uint64
 	var _ = _out647
-	var _out648 *dbytes.Bytes
+	_out643, _out644, _out645, _out646, _out647 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _508_bad, _503_t, false)
+	st = _out643
+	before = _out644
+	_504_found = _out645
+	_505_x = _out646
+	_506_hint = _out647
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out648 uint32
 	var _ = _out648
-	var _out649 *dbytes.Bytes
+	var _out649 uint64
 	var _ = _out649
-	_out646, _out647, _out648, _out649 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _504_hint, a, target, s, ns)
-	st = _out646
-	ino = _out647
-	node = _out648
-	after = _out649
+	var _out650 *dbytes.Bytes
+	var _ = _out650
+	var _out651 *dbytes.Bytes
+	var _ = _out651
+	_out648, _out649, _out650, _out651 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _506_hint, _503_t, target, s, ns)
+	st = _out648
+	ino = _out649
+	node = _out650
+	after = _out651
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attropm.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -610,61 +622,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
+	var _509_t *attropm.Sattr
+	var _ = _509_t
+	var _out652 *attropm.Sattr
+	var _ = _out652
+	_out652 = attropm.Companion_Default___.Without(a, false)
+	_509_t = _out652
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _507_found bool = false
-	var _ = _507_found
-	var _508_x uint64 = 0
-	var _ = _508_x
-	var _509_hint uint64 = 0
-	var _ = _509_hint
-	var _510_dev bool
-	var _ = _510_dev
-	_510_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
-	var _511_bad uint32
-	var _ = _511_bad
-	_511_bad = func() uint32 {
-		if !_510_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
+	var _510_found bool = false
+	var _ = _510_found
+	var _511_x uint64 = 0
+	var _ = _511_x
+	var _512_hint uint64 = 0
+	var _ = _512_hint
+	var _513_dev bool
+	var _ = _513_dev
+	_513_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
+	var _514_bad uint32
+	var _ = _514_bad
+	_514_bad = func() uint32 {
+		if !_513_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
 			return accessm.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _510_dev && c.Uid != uint32(0) {
+			if _513_dev && c.Uid != uint32(0) {
 				return accessm.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out650 uint32
-	var _ = _out650
-	var _out651 *dbytes.Bytes
-	var _ = _out651
-	var _out652 bool
-	var _ = _out652
-	var _out653 uint64
+	var _out653 uint32
 	var _ = _out653
-	var _out654 uint64
+	var _out654 *dbytes.Bytes
 	var _ = _out654
-	_out650, _out651, _out652, _out653, _out654 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _511_bad, a, false)
-	st = _out650
-	before = _out651
-	_507_found = _out652
-	_508_x = _out653
-	_509_hint = _out654
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out655 uint32
+	var _out655 bool
 	var _ = _out655
 	var _out656 uint64
 	var _ = _out656
-	var _out657 *dbytes.Bytes
+	var _out657 uint64
 	var _ = _out657
-	var _out658 *dbytes.Bytes
+	_out653, _out654, _out655, _out656, _out657 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _514_bad, _509_t, false)
+	st = _out653
+	before = _out654
+	_510_found = _out655
+	_511_x = _out656
+	_512_hint = _out657
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out658 uint32
 	var _ = _out658
-	_out655, _out656, _out657, _out658 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _509_hint, a, ty, maj, min, s, ns)
-	st = _out655
-	ino = _out656
-	node = _out657
-	after = _out658
+	var _out659 uint64
+	var _ = _out659
+	var _out660 *dbytes.Bytes
+	var _ = _out660
+	var _out661 *dbytes.Bytes
+	var _ = _out661
+	_out658, _out659, _out660, _out661 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _512_hint, _509_t, ty, maj, min, s, ns)
+	st = _out658
+	ino = _out659
+	node = _out660
+	after = _out661
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attropm.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -677,26 +695,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out659 uint32
-	var _ = _out659
-	var _out660 uint64
-	var _ = _out660
-	_out659, _out660 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out659
-	ino = _out660
+	var _out662 uint32
+	var _ = _out662
+	var _out663 uint64
+	var _ = _out663
+	_out662, _out663 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out662
+	ino = _out663
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out661 uint32
-	var _ = _out661
-	var _out662 *dbytes.Bytes
-	var _ = _out662
-	var _out663 *dbytes.Bytes
-	var _ = _out663
-	_out661, _out662, _out663 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out661
-	node = _out662
-	after = _out663
+	var _out664 uint32
+	var _ = _out664
+	var _out665 *dbytes.Bytes
+	var _ = _out665
+	var _out666 *dbytes.Bytes
+	var _ = _out666
+	_out664, _out665, _out666 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out664
+	node = _out665
+	after = _out666
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -712,39 +730,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out664 uint32
-	var _ = _out664
-	var _out665 uint64
-	var _ = _out665
-	_out664, _out665 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out664
-	ino = _out665
+	var _out667 uint32
+	var _ = _out667
+	var _out668 uint64
+	var _ = _out668
+	_out667, _out668 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out667
+	ino = _out668
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _512_len uint64
-	var _ = _512_len
-	_512_len = target.Len()
-	var _513_ok bool
-	var _ = _513_ok
-	var _out666 bool
-	var _ = _out666
-	_out666 = d.Write(txn, ino, uint64(0), target, uint64(0), _512_len)
-	_513_ok = _out666
-	if !_513_ok {
+	var _515_len uint64
+	var _ = _515_len
+	_515_len = target.Len()
+	var _516_ok bool
+	var _ = _516_ok
+	var _out669 bool
+	var _ = _out669
+	_out669 = d.Write(txn, ino, uint64(0), target, uint64(0), _515_len)
+	_516_ok = _out669
+	if !_516_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out667 uint32
-	var _ = _out667
-	var _out668 *dbytes.Bytes
-	var _ = _out668
-	var _out669 *dbytes.Bytes
-	var _ = _out669
-	_out667, _out668, _out669 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out667
-	node = _out668
-	after = _out669
+	var _out670 uint32
+	var _ = _out670
+	var _out671 *dbytes.Bytes
+	var _ = _out671
+	var _out672 *dbytes.Bytes
+	var _ = _out672
+	_out670, _out671, _out672 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out670
+	node = _out671
+	after = _out672
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -760,36 +778,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out670 uint32
-	var _ = _out670
-	var _out671 uint64
-	var _ = _out671
-	_out670, _out671 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out670
-	ino = _out671
+	var _out673 uint32
+	var _ = _out673
+	var _out674 uint64
+	var _ = _out674
+	_out673, _out674 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out673
+	ino = _out674
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR() {
-		var _514_ip *dbytes.Bytes
-		var _ = _514_ip
-		var _out672 *dbytes.Bytes
-		var _ = _out672
-		_out672 = d.Fs.GetInode(txn, ino, true)
-		_514_ip = _out672
-		inodem.Companion_Default___.SetRdev(_514_ip, maj, min)
-		d.PutInode(txn, ino, _514_ip)
+		var _517_ip *dbytes.Bytes
+		var _ = _517_ip
+		var _out675 *dbytes.Bytes
+		var _ = _out675
+		_out675 = d.Fs.GetInode(txn, ino, true)
+		_517_ip = _out675
+		inodem.Companion_Default___.SetRdev(_517_ip, maj, min)
+		d.PutInode(txn, ino, _517_ip)
 	}
-	var _out673 uint32
-	var _ = _out673
-	var _out674 *dbytes.Bytes
-	var _ = _out674
-	var _out675 *dbytes.Bytes
-	var _ = _out675
-	_out673, _out674, _out675 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out673
-	node = _out674
-	after = _out675
+	var _out676 uint32
+	var _ = _out676
+	var _out677 *dbytes.Bytes
+	var _ = _out677
+	var _out678 *dbytes.Bytes
+	var _ = _out678
+	_out676, _out677, _out678 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out676
+	node = _out677
+	after = _out678
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _515_found bool = false
-	var _ = _515_found
-	var _out676 bool
-	var _ = _out676
-	var _out677 uint64
-	var _ = _out677
-	_out676, _out677 = d.Lookup(txn, dino, name, true)
-	_515_found = _out676
-	ino = _out677
-	if !_515_found {
+	var _518_found bool = false
+	var _ = _518_found
+	var _out679 bool
+	var _ = _out679
+	var _out680 uint64
+	var _ = _out680
+	_out679, _out680 = d.Lookup(txn, dino, name, true)
+	_518_found = _out679
+	ino = _out680
+	if !_518_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out678 *dbytes.Bytes
-		var _ = _out678
-		_out678 = dbytes.NewBytes(uint64(0))
-		ip = _out678
+		var _out681 *dbytes.Bytes
+		var _ = _out681
+		_out681 = dbytes.NewBytes(uint64(0))
+		ip = _out681
 		return st, ino, ip
 	}
-	var _out679 uint32
-	var _ = _out679
-	var _out680 *dbytes.Bytes
-	var _ = _out680
-	_out679, _out680 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out679
-	ip = _out680
+	var _out682 uint32
+	var _ = _out682
+	var _out683 *dbytes.Bytes
+	var _ = _out683
+	_out682, _out683 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out682
+	ip = _out683
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _516_no bool
-	var _ = _516_no
-	var _out681 bool
-	var _ = _out681
-	_out681 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_516_no = _out681
-	if _516_no {
+	var _519_no bool
+	var _ = _519_no
+	var _out684 bool
+	var _ = _out684
+	_out684 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_519_no = _out684
+	if _519_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _517_dots uint32 = 0
-	var _ = _517_dots
-	var _out682 uint32
-	var _ = _out682
-	var _out683 *dbytes.Bytes
-	var _ = _out683
-	var _out684 uint32
-	var _ = _out684
-	_out682, _out683, _out684 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out682
-	before = _out683
-	_517_dots = _out684
+	var _520_dots uint32 = 0
+	var _ = _520_dots
+	var _out685 uint32
+	var _ = _out685
+	var _out686 *dbytes.Bytes
+	var _ = _out686
+	var _out687 uint32
+	var _ = _out687
+	_out685, _out686, _out687 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out685
+	before = _out686
+	_520_dots = _out687
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _517_dots != uint32(0) {
+	if _520_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _517_dots == uint32(2) {
+			if sub && _520_dots == uint32(2) {
 				return accessm.Companion_Default___.EXIST()
 			}
 			return accessm.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _518_w bool
-	var _ = _518_w
-	var _out685 bool
-	var _ = _out685
-	_out685 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_518_w = _out685
-	if !_518_w {
+	var _521_w bool
+	var _ = _521_w
+	var _out688 bool
+	var _ = _out688
+	_out688 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_521_w = _out688
+	if !_521_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _519_ino uint64 = 0
-	var _ = _519_ino
-	var _520_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _520_ip
-	var _out686 uint32
-	var _ = _out686
-	var _out687 uint64
-	var _ = _out687
-	var _out688 *dbytes.Bytes
-	var _ = _out688
-	_out686, _out687, _out688 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out686
-	_519_ino = _out687
-	_520_ip = _out688
+	var _522_ino uint64 = 0
+	var _ = _522_ino
+	var _523_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _523_ip
+	var _out689 uint32
+	var _ = _out689
+	var _out690 uint64
+	var _ = _out690
+	var _out691 *dbytes.Bytes
+	var _ = _out691
+	_out689, _out690, _out691 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out689
+	_522_ino = _out690
+	_523_ip = _out691
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _521_ty uint32
-	var _ = _521_ty
-	var _out689 uint32
-	var _ = _out689
-	_out689 = inodem.Companion_Default___.GetTy(_520_ip)
-	_521_ty = _out689
-	if _521_ty == accessm.Companion_Default___.DIR() && !sub {
+	var _524_ty uint32
+	var _ = _524_ty
+	var _out692 uint32
+	var _ = _out692
+	_out692 = inodem.Companion_Default___.GetTy(_523_ip)
+	_524_ty = _out692
+	if _524_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _521_ty != accessm.Companion_Default___.DIR() && sub {
+	if _524_ty != accessm.Companion_Default___.DIR() && sub {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _522_e bool
-		var _ = _522_e
-		var _out690 bool
-		var _ = _out690
-		_out690 = d.IsEmpty(txn, _519_ino)
-		_522_e = _out690
-		if !_522_e {
+		var _525_e bool
+		var _ = _525_e
+		var _out693 bool
+		var _ = _out693
+		_out693 = d.IsEmpty(txn, _522_ino)
+		_525_e = _out693
+		if !_525_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out691 uint32
-	var _ = _out691
-	var _out692 *dbytes.Bytes
-	var _ = _out692
-	var _out693 bool
-	var _ = _out693
-	_out691, _out692, _out693 = Companion_Default___.TakeOut(txn, d, dino, name, _519_ino, sub, s, ns)
-	st = _out691
-	after = _out692
-	later = _out693
+	var _out694 uint32
+	var _ = _out694
+	var _out695 *dbytes.Bytes
+	var _ = _out695
+	var _out696 bool
+	var _ = _out696
+	_out694, _out695, _out696 = Companion_Default___.TakeOut(txn, d, dino, name, _522_ino, sub, s, ns)
+	st = _out694
+	after = _out695
+	later = _out696
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _523_ok bool
-	var _ = _523_ok
-	var _out694 bool
-	var _ = _out694
-	_out694 = d.Remove(txn, dino, name)
-	_523_ok = _out694
-	if !_523_ok {
+	var _526_ok bool
+	var _ = _526_ok
+	var _out697 bool
+	var _ = _out697
+	_out697 = d.Remove(txn, dino, name)
+	_526_ok = _out697
+	if !_526_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _524_freed bool = false
-	var _ = _524_freed
-	var _out695 uint32
-	var _ = _out695
-	var _out696 bool
-	var _ = _out696
-	var _out697 bool
-	var _ = _out697
-	_out695, _out696, _out697 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out695
-	_524_freed = _out696
-	later = _out697
+	var _527_freed bool = false
+	var _ = _527_freed
+	var _out698 uint32
+	var _ = _out698
+	var _out699 bool
+	var _ = _out699
+	var _out700 bool
+	var _ = _out700
+	_out698, _out699, _out700 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out698
+	_527_freed = _out699
+	later = _out700
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out698 uint32
-		var _ = _out698
-		_out698 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out698
+		var _out701 uint32
+		var _ = _out701
+		_out701 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out701
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out699 *dbytes.Bytes
-	var _ = _out699
-	_out699 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out699
+	var _out702 *dbytes.Bytes
+	var _ = _out702
+	_out702 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out702
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,98 +262,98 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _525_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _525_ip
-	var _out700 uint32
-	var _ = _out700
-	var _out701 *dbytes.Bytes
-	var _ = _out701
-	_out700, _out701 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out700
-	_525_ip = _out701
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _525_ip
-	var _526_ty uint32
-	var _ = _526_ty
-	var _out702 uint32
-	var _ = _out702
-	_out702 = inodem.Companion_Default___.GetTy(_525_ip)
-	_526_ty = _out702
-	var _527_dots uint32 = 0
-	var _ = _527_dots
+	var _528_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _528_ip
 	var _out703 uint32
 	var _ = _out703
 	var _out704 *dbytes.Bytes
 	var _ = _out704
-	var _out705 uint32
-	var _ = _out705
-	_out703, _out704, _out705 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	_out703, _out704 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out703
-	before = _out704
-	_527_dots = _out705
+	_528_ip = _out704
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _527_dots != uint32(0) {
+	node = _528_ip
+	var _529_ty uint32
+	var _ = _529_ty
+	var _out705 uint32
+	var _ = _out705
+	_out705 = inodem.Companion_Default___.GetTy(_528_ip)
+	_529_ty = _out705
+	var _530_dots uint32 = 0
+	var _ = _530_dots
+	var _out706 uint32
+	var _ = _out706
+	var _out707 *dbytes.Bytes
+	var _ = _out707
+	var _out708 uint32
+	var _ = _out708
+	_out706, _out707, _out708 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out706
+	before = _out707
+	_530_dots = _out708
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _530_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _526_ty == accessm.Companion_Default___.DIR() {
+	if _529_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _528_w bool
-	var _ = _528_w
-	var _out706 bool
-	var _ = _out706
-	_out706 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_528_w = _out706
-	if !_528_w {
+	var _531_w bool
+	var _ = _531_w
+	var _out709 bool
+	var _ = _out709
+	_out709 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_531_w = _out709
+	if !_531_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _529_found bool
-	var _ = _529_found
-	var _530_x uint64
-	var _ = _530_x
-	var _531_hint uint64
-	var _ = _531_hint
-	var _out707 bool
-	var _ = _out707
-	var _out708 uint64
-	var _ = _out708
-	var _out709 uint64
-	var _ = _out709
-	_out707, _out708, _out709 = d.LookupHint(txn, dino, name, true)
-	_529_found = _out707
-	_530_x = _out708
-	_531_hint = _out709
-	if _529_found {
+	var _532_found bool
+	var _ = _532_found
+	var _533_x uint64
+	var _ = _533_x
+	var _534_hint uint64
+	var _ = _534_hint
+	var _out710 bool
+	var _ = _out710
+	var _out711 uint64
+	var _ = _out711
+	var _out712 uint64
+	var _ = _out712
+	_out710, _out711, _out712 = d.LookupHint(txn, dino, name, true)
+	_532_found = _out710
+	_533_x = _out711
+	_534_hint = _out712
+	if _532_found {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _532_nl uint32
-	var _ = _532_nl
-	var _out710 uint32
-	var _ = _out710
-	_out710 = inodem.Companion_Default___.GetNlink(_525_ip)
-	_532_nl = _out710
-	if _532_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _535_nl uint32
+	var _ = _535_nl
+	var _out713 uint32
+	var _ = _out713
+	_out713 = inodem.Companion_Default___.GetNlink(_528_ip)
+	_535_nl = _out713
+	if _535_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _out711 uint32
-	var _ = _out711
-	var _out712 *dbytes.Bytes
-	var _ = _out712
-	var _out713 *dbytes.Bytes
-	var _ = _out713
-	_out711, _out712, _out713 = Companion_Default___.AddName(txn, d, ino, dino, name, _531_hint, _532_nl, s, ns)
-	st = _out711
-	node = _out712
-	after = _out713
+	var _out714 uint32
+	var _ = _out714
+	var _out715 *dbytes.Bytes
+	var _ = _out715
+	var _out716 *dbytes.Bytes
+	var _ = _out716
+	_out714, _out715, _out716 = Companion_Default___.AddName(txn, d, ino, dino, name, _534_hint, _535_nl, s, ns)
+	st = _out714
+	node = _out715
+	after = _out716
 	return st, node, before, after
 }
 func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, dino uint64, name *dbytes.Bytes, hint uint64, nl uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -364,24 +364,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _533_ok bool
-	var _ = _533_ok
-	var _out714 bool
-	var _ = _out714
-	_out714 = d.InsertAt(txn, dino, name, ino, hint)
-	_533_ok = _out714
-	if !_533_ok {
+	var _536_ok bool
+	var _ = _536_ok
+	var _out717 bool
+	var _ = _out717
+	_out717 = d.InsertAt(txn, dino, name, ino, hint)
+	_536_ok = _out717
+	if !_536_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out715 *dbytes.Bytes
-	var _ = _out715
-	_out715 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out715
-	var _out716 *dbytes.Bytes
-	var _ = _out716
-	_out716 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out716
+	var _out718 *dbytes.Bytes
+	var _ = _out718
+	_out718 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out718
+	var _out719 *dbytes.Bytes
+	var _ = _out719
+	_out719 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out719
 	return st, node, after
 }
 

@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _534_at uint64
-	var _ = _534_at
-	_534_at = x
-	var _535_n uint64
-	var _ = _535_n
-	_535_n = uint64(0)
-	for _535_n < Companion_Default___.MAXDEPTH() {
-		if _534_at == top {
+	var _537_at uint64
+	var _ = _537_at
+	_537_at = x
+	var _538_n uint64
+	var _ = _538_n
+	_538_n = uint64(0)
+	for _538_n < Companion_Default___.MAXDEPTH() {
+		if _537_at == top {
 			below = true
 			return st, below
 		}
-		if _534_at == opm.Companion_Default___.ROOT() {
+		if _537_at == opm.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _536_ip *dbytes.Bytes
-		var _ = _536_ip
-		var _out717 *dbytes.Bytes
-		var _ = _out717
-		_out717 = d.Fs.GetInode(txn, _534_at, false)
-		_536_ip = _out717
-		var _out718 uint64
-		var _ = _out718
-		_out718 = inodem.Companion_Default___.GetParent(_536_ip)
-		_534_at = _out718
-		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _534_at) {
+		var _539_ip *dbytes.Bytes
+		var _ = _539_ip
+		var _out720 *dbytes.Bytes
+		var _ = _out720
+		_out720 = d.Fs.GetInode(txn, _537_at, false)
+		_539_ip = _out720
+		var _out721 uint64
+		var _ = _out721
+		_out721 = inodem.Companion_Default___.GetParent(_539_ip)
+		_537_at = _out721
+		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _537_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_535_n = _535_n + uint64(1)
+		_538_n = _538_n + uint64(1)
 	}
 	st = accessm.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !found {
 		return st
 	}
-	var _537_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _537_ip
-	var _out719 uint32
-	var _ = _out719
-	var _out720 *dbytes.Bytes
-	var _ = _out720
-	_out719, _out720 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out719
-	_537_ip = _out720
-	var _538_ty uint32
-	var _ = _538_ty
-	var _out721 uint32
-	var _ = _out721
-	_out721 = inodem.Companion_Default___.GetTy(_537_ip)
-	_538_ty = _out721
-	var _539_no bool
-	var _ = _539_no
-	var _out722 bool
+	var _540_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _540_ip
+	var _out722 uint32
 	var _ = _out722
-	_out722 = accessm.Companion_Default___.Sticky(c, tdir, _537_ip)
-	_539_no = _out722
-	if _539_no {
+	var _out723 *dbytes.Bytes
+	var _ = _out723
+	_out722, _out723 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out722
+	_540_ip = _out723
+	var _541_ty uint32
+	var _ = _541_ty
+	var _out724 uint32
+	var _ = _out724
+	_out724 = inodem.Companion_Default___.GetTy(_540_ip)
+	_541_ty = _out724
+	var _542_no bool
+	var _ = _542_no
+	var _out725 bool
+	var _ = _out725
+	_out725 = accessm.Companion_Default___.Sticky(c, tdir, _540_ip)
+	_542_no = _out725
+	if _542_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _538_ty != accessm.Companion_Default___.DIR() {
+	if dir && _541_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _538_ty == accessm.Companion_Default___.DIR() {
+	if !dir && _541_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _540_e bool
-		var _ = _540_e
-		var _out723 bool
-		var _ = _out723
-		_out723 = d.IsEmpty(txn, dst)
-		_540_e = _out723
-		if !_540_e {
+		var _543_e bool
+		var _ = _543_e
+		var _out726 bool
+		var _ = _out726
+		_out726 = d.IsEmpty(txn, dst)
+		_543_e = _out726
+		if !_543_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _541_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _541_ip
-	var _out724 uint32
-	var _ = _out724
-	var _out725 *dbytes.Bytes
-	var _ = _out725
-	_out724, _out725 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out724
-	_541_ip = _out725
-	var _542_ty uint32
-	var _ = _542_ty
-	var _out726 uint32
-	var _ = _out726
-	_out726 = inodem.Companion_Default___.GetTy(_541_ip)
-	_542_ty = _out726
-	var _543_no bool
-	var _ = _543_no
-	var _out727 bool
+	var _544_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _544_ip
+	var _out727 uint32
 	var _ = _out727
-	_out727 = accessm.Companion_Default___.Sticky(c, fdir, _541_ip)
-	_543_no = _out727
-	if _543_no {
+	var _out728 *dbytes.Bytes
+	var _ = _out728
+	_out727, _out728 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out727
+	_544_ip = _out728
+	var _545_ty uint32
+	var _ = _545_ty
+	var _out729 uint32
+	var _ = _out729
+	_out729 = inodem.Companion_Default___.GetTy(_544_ip)
+	_545_ty = _out729
+	var _546_no bool
+	var _ = _546_no
+	var _out730 bool
+	var _ = _out730
+	_out730 = accessm.Companion_Default___.Sticky(c, fdir, _544_ip)
+	_546_no = _out730
+	if _546_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _542_ty == accessm.Companion_Default___.DIR() {
+	if _545_ty == accessm.Companion_Default___.DIR() {
 		dir = true
-		var _544_below bool = false
-		var _ = _544_below
-		var _out728 uint32
-		var _ = _out728
-		var _out729 bool
-		var _ = _out729
-		_out728, _out729 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out728
-		_544_below = _out729
+		var _547_below bool = false
+		var _ = _547_below
+		var _out731 uint32
+		var _ = _out731
+		var _out732 bool
+		var _ = _out732
+		_out731, _out732 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out731
+		_547_below = _out732
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _544_below {
+		if _547_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _545_w bool
-		var _ = _545_w
-		var _out730 bool
-		var _ = _out730
-		_out730 = accessm.Companion_Default___.May(c, _541_ip, accessm.Companion_Default___.MAYW())
-		_545_w = _out730
-		if fino != tino && !_545_w {
+		var _548_w bool
+		var _ = _548_w
+		var _out733 bool
+		var _ = _out733
+		_out733 = accessm.Companion_Default___.May(c, _544_ip, accessm.Companion_Default___.MAYW())
+		_548_w = _out733
+		if fino != tino && !_548_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _546_wf bool
-	var _ = _546_wf
-	var _out731 bool
-	var _ = _out731
-	_out731 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_546_wf = _out731
-	var _547_wt bool
-	var _ = _547_wt
-	var _out732 bool
-	var _ = _out732
-	_out732 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_547_wt = _out732
-	if !_546_wf || !_547_wt {
+	var _549_wf bool
+	var _ = _549_wf
+	var _out734 bool
+	var _ = _out734
+	_out734 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_549_wf = _out734
+	var _550_wt bool
+	var _ = _550_wt
+	var _out735 bool
+	var _ = _out735
+	_out735 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_550_wt = _out735
+	if !_549_wf || !_550_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _548_there bool = false
-	var _ = _548_there
-	var _out733 bool
-	var _ = _out733
-	var _out734 uint64
-	var _ = _out734
-	_out733, _out734 = d.Lookup(txn, fino, fname, true)
-	_548_there = _out733
-	src = _out734
-	if !_548_there {
+	var _551_there bool = false
+	var _ = _551_there
+	var _out736 bool
+	var _ = _out736
+	var _out737 uint64
+	var _ = _out737
+	_out736, _out737 = d.Lookup(txn, fino, fname, true)
+	_551_there = _out736
+	src = _out737
+	if !_551_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out735 bool
-	var _ = _out735
-	var _out736 uint64
-	var _ = _out736
-	_out735, _out736 = d.Lookup(txn, tino, tname, true)
-	found = _out735
-	dst = _out736
+	var _out738 bool
+	var _ = _out738
+	var _out739 uint64
+	var _ = _out739
+	_out738, _out739 = d.Lookup(txn, tino, tname, true)
+	found = _out738
+	dst = _out739
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out737 uint32
-	var _ = _out737
-	var _out738 bool
-	var _ = _out738
-	_out737, _out738 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out737
-	dir = _out738
+	var _out740 uint32
+	var _ = _out740
+	var _out741 bool
+	var _ = _out741
+	_out740, _out741 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out740
+	dir = _out741
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out739 uint32
-	var _ = _out739
-	_out739 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out739
+	var _out742 uint32
+	var _ = _out742
+	_out742 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out742
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _549_ok bool = false
-	var _ = _549_ok
+	var _552_ok bool = false
+	var _ = _552_ok
 	if found {
-		var _out740 bool
-		var _ = _out740
-		_out740 = d.Replace(txn, tino, tname, src)
-		_549_ok = _out740
+		var _out743 bool
+		var _ = _out743
+		_out743 = d.Replace(txn, tino, tname, src)
+		_552_ok = _out743
 	} else {
-		var _out741 bool
-		var _ = _out741
-		_out741 = d.Insert(txn, tino, tname, src)
-		_549_ok = _out741
+		var _out744 bool
+		var _ = _out744
+		_out744 = d.Insert(txn, tino, tname, src)
+		_552_ok = _out744
 	}
-	if !_549_ok {
+	if !_552_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out742 bool
-	var _ = _out742
-	_out742 = d.Remove(txn, fino, fname)
-	_549_ok = _out742
-	if !_549_ok {
+	var _out745 bool
+	var _ = _out745
+	_out745 = d.Remove(txn, fino, fname)
+	_552_ok = _out745
+	if !_552_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out743 uint32
-		var _ = _out743
-		var _out744 bool
-		var _ = _out744
-		var _out745 bool
-		var _ = _out745
-		_out743, _out744, _out745 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out743
-		freed = _out744
-		later = _out745
+		var _out746 uint32
+		var _ = _out746
+		var _out747 bool
+		var _ = _out747
+		var _out748 bool
+		var _ = _out748
+		_out746, _out747, _out748 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out746
+		freed = _out747
+		later = _out748
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out746 *dbytes.Bytes
-	var _ = _out746
-	_out746 = dbytes.NewBytes(uint64(0))
-	fafter = _out746
+	var _out749 *dbytes.Bytes
+	var _ = _out749
+	_out749 = dbytes.NewBytes(uint64(0))
+	fafter = _out749
 	tafter = fafter
 	if sub {
-		var _out747 uint32
-		var _ = _out747
-		_out747 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out747
-		if st != uint32(0) {
-			return st, fafter, tafter
-		}
-	}
-	if dir && fino != tino {
-		var _550_ip *dbytes.Bytes
-		var _ = _550_ip
-		var _out748 *dbytes.Bytes
-		var _ = _out748
-		_out748 = d.Fs.GetInode(txn, src, true)
-		_550_ip = _out748
-		inodem.Companion_Default___.SetParent(_550_ip, tino)
-		d.PutInode(txn, src, _550_ip)
-		var _out749 uint32
-		var _ = _out749
-		_out749 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out749
-		if st != uint32(0) {
-			return st, fafter, tafter
-		}
 		var _out750 uint32
 		var _ = _out750
-		_out750 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		_out750 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
 		st = _out750
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _551_ip *dbytes.Bytes
-	var _ = _551_ip
-	var _out751 *dbytes.Bytes
-	var _ = _out751
-	_out751 = d.Fs.GetInode(txn, src, true)
-	_551_ip = _out751
-	inodem.Companion_Default___.SetCtime(_551_ip, s, ns)
-	d.PutInode(txn, src, _551_ip)
-	var _out752 *dbytes.Bytes
-	var _ = _out752
-	_out752 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out752
-	var _out753 *dbytes.Bytes
-	var _ = _out753
-	_out753 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out753
+	if dir && fino != tino {
+		var _553_ip *dbytes.Bytes
+		var _ = _553_ip
+		var _out751 *dbytes.Bytes
+		var _ = _out751
+		_out751 = d.Fs.GetInode(txn, src, true)
+		_553_ip = _out751
+		inodem.Companion_Default___.SetParent(_553_ip, tino)
+		d.PutInode(txn, src, _553_ip)
+		var _out752 uint32
+		var _ = _out752
+		_out752 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+		st = _out752
+		if st != uint32(0) {
+			return st, fafter, tafter
+		}
+		var _out753 uint32
+		var _ = _out753
+		_out753 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out753
+		if st != uint32(0) {
+			return st, fafter, tafter
+		}
+	}
+	var _554_ip *dbytes.Bytes
+	var _ = _554_ip
+	var _out754 *dbytes.Bytes
+	var _ = _out754
+	_out754 = d.Fs.GetInode(txn, src, true)
+	_554_ip = _out754
+	inodem.Companion_Default___.SetCtime(_554_ip, s, ns)
+	d.PutInode(txn, src, _554_ip)
+	var _out755 *dbytes.Bytes
+	var _ = _out755
+	_out755 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out755
+	var _out756 *dbytes.Bytes
+	var _ = _out756
+	_out756 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out756
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out754 uint32
-	var _ = _out754
-	var _out755 *dbytes.Bytes
-	var _ = _out755
-	_out754, _out755 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out754
-	fdir = _out755
-	var _552_tst uint32 = 0
-	var _ = _552_tst
-	var _out756 uint32
-	var _ = _out756
-	var _out757 *dbytes.Bytes
+	var _out757 uint32
 	var _ = _out757
-	_out756, _out757 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_552_tst = _out756
-	tdir = _out757
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _552_tst != uint32(0) {
-		st = _552_tst
-		return st, fdir, tdir
-	}
-	var _553_fdots uint32 = 0
-	var _ = _553_fdots
-	var _554_tdots uint32 = 0
-	var _ = _554_tdots
-	var _out758 uint32
+	var _out758 *dbytes.Bytes
 	var _ = _out758
+	_out757, _out758 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out757
+	fdir = _out758
+	var _555_tst uint32 = 0
+	var _ = _555_tst
 	var _out759 uint32
 	var _ = _out759
-	_out758, _out759 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out758
-	_553_fdots = _out759
+	var _out760 *dbytes.Bytes
+	var _ = _out760
+	_out759, _out760 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_555_tst = _out759
+	tdir = _out760
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out760 uint32
-	var _ = _out760
+	if _555_tst != uint32(0) {
+		st = _555_tst
+		return st, fdir, tdir
+	}
+	var _556_fdots uint32 = 0
+	var _ = _556_fdots
+	var _557_tdots uint32 = 0
+	var _ = _557_tdots
 	var _out761 uint32
 	var _ = _out761
-	_out760, _out761 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out760
-	_554_tdots = _out761
-	if st == uint32(0) && (_553_fdots != uint32(0) || _554_tdots != uint32(0)) {
+	var _out762 uint32
+	var _ = _out762
+	_out761, _out762 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out761
+	_556_fdots = _out762
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out763 uint32
+	var _ = _out763
+	var _out764 uint32
+	var _ = _out764
+	_out763, _out764 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out763
+	_557_tdots = _out764
+	if st == uint32(0) && (_556_fdots != uint32(0) || _557_tdots != uint32(0)) {
 		st = accessm.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out762 uint32
-	var _ = _out762
-	var _out763 *dbytes.Bytes
-	var _ = _out763
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out762, _out763, _out764 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out762
-	fbefore = _out763
-	tbefore = _out764
+	var _out765 uint32
+	var _ = _out765
+	var _out766 *dbytes.Bytes
+	var _ = _out766
+	var _out767 *dbytes.Bytes
+	var _ = _out767
+	_out765, _out766, _out767 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out765
+	fbefore = _out766
+	tbefore = _out767
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _555_done bool = false
-	var _ = _555_done
-	var _556_found bool = false
-	var _ = _556_found
-	var _557_src uint64 = 0
-	var _ = _557_src
-	var _558_dst uint64 = 0
-	var _ = _558_dst
-	var _559_dir bool = false
-	var _ = _559_dir
-	var _out765 uint32
-	var _ = _out765
-	var _out766 bool
-	var _ = _out766
-	var _out767 uint64
-	var _ = _out767
-	var _out768 bool
+	var _558_done bool = false
+	var _ = _558_done
+	var _559_found bool = false
+	var _ = _559_found
+	var _560_src uint64 = 0
+	var _ = _560_src
+	var _561_dst uint64 = 0
+	var _ = _561_dst
+	var _562_dir bool = false
+	var _ = _562_dir
+	var _out768 uint32
 	var _ = _out768
 	var _out769 bool
 	var _ = _out769
 	var _out770 uint64
 	var _ = _out770
-	_out765, _out766, _out767, _out768, _out769, _out770 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out765
-	_555_done = _out766
-	_557_src = _out767
-	_559_dir = _out768
-	_556_found = _out769
-	_558_dst = _out770
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _555_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _560_fr bool = false
-	var _ = _560_fr
-	var _out771 uint32
+	var _out771 bool
 	var _ = _out771
 	var _out772 bool
 	var _ = _out772
-	var _out773 bool
+	var _out773 uint64
 	var _ = _out773
-	_out771, _out772, _out773 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _557_src, _556_found, _558_dst, s, ns)
-	st = _out771
-	_560_fr = _out772
-	later = _out773
+	_out768, _out769, _out770, _out771, _out772, _out773 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out768
+	_558_done = _out769
+	_560_src = _out770
+	_562_dir = _out771
+	_559_found = _out772
+	_561_dst = _out773
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
+	if _558_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _563_fr bool = false
+	var _ = _563_fr
 	var _out774 uint32
 	var _ = _out774
-	var _out775 *dbytes.Bytes
+	var _out775 bool
 	var _ = _out775
-	var _out776 *dbytes.Bytes
+	var _out776 bool
 	var _ = _out776
-	_out774, _out775, _out776 = Companion_Default___.Finish(txn, d, fino, tino, _557_src, _559_dir, _556_found && _559_dir, s, ns)
+	_out774, _out775, _out776 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _560_src, _559_found, _561_dst, s, ns)
 	st = _out774
-	fafter = _out775
-	tafter = _out776
+	_563_fr = _out775
+	later = _out776
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out777 uint32
+	var _ = _out777
+	var _out778 *dbytes.Bytes
+	var _ = _out778
+	var _out779 *dbytes.Bytes
+	var _ = _out779
+	_out777, _out778, _out779 = Companion_Default___.Finish(txn, d, fino, tino, _560_src, _562_dir, _559_found && _562_dir, s, ns)
+	st = _out777
+	fafter = _out778
+	tafter = _out779
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

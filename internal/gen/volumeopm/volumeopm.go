@@ -80,26 +80,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out777 uint32
-	var _ = _out777
-	var _out778 *dbytes.Bytes
-	var _ = _out778
-	_out777, _out778 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out777
-	after = _out778
-	var _561_all uint64
-	var _ = _561_all
-	_561_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _562_files uint64
-	var _ = _562_files
-	_562_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _563_b uint64
-	var _ = _563_b
-	_563_b = Companion_Default___.Least(blocks, _561_all)
-	var _564_i uint64
-	var _ = _564_i
-	_564_i = Companion_Default___.Least(inodes, _562_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _561_all, uint64(4096) * _563_b, uint64(4096) * _563_b, _562_files, _564_i, _564_i, uint32(0)}}
+	var _out780 uint32
+	var _ = _out780
+	var _out781 *dbytes.Bytes
+	var _ = _out781
+	_out780, _out781 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out780
+	after = _out781
+	var _564_all uint64
+	var _ = _564_all
+	_564_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _565_files uint64
+	var _ = _565_files
+	_565_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _566_b uint64
+	var _ = _566_b
+	_566_b = Companion_Default___.Least(blocks, _564_all)
+	var _567_i uint64
+	var _ = _567_i
+	_567_i = Companion_Default___.Least(inodes, _565_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _564_all, uint64(4096) * _566_b, uint64(4096) * _566_b, _565_files, _567_i, _567_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -116,13 +116,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out779 uint32
-	var _ = _out779
-	var _out780 *dbytes.Bytes
-	var _ = _out780
-	_out779, _out780 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out779
-	after = _out780
+	var _out782 uint32
+	var _ = _out782
+	var _out783 *dbytes.Bytes
+	var _ = _out783
+	_out782, _out783 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out782
+	after = _out783
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), accessm.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -133,13 +133,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out781 uint32
-	var _ = _out781
-	var _out782 *dbytes.Bytes
-	var _ = _out782
-	_out781, _out782 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out781
-	after = _out782
+	var _out784 uint32
+	var _ = _out784
+	var _out785 *dbytes.Bytes
+	var _ = _out785
+	_out784, _out785 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out784
+	after = _out785
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{accessm.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -148,13 +148,13 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out783 uint32
-	var _ = _out783
-	var _out784 *dbytes.Bytes
-	var _ = _out784
-	_out783, _out784 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out783
-	after = _out784
+	var _out786 uint32
+	var _ = _out786
+	var _out787 *dbytes.Bytes
+	var _ = _out787
+	_out786, _out787 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out786
+	after = _out787
 	return st, after
 }
 
