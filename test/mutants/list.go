@@ -44,7 +44,7 @@ var mutants = []mutant{
 	{what: "answers do not wait for what they saw", file: "internal/extern/dtxn/dtxn.go", old: "\treturn t.s.await(need)\n}", new: "\tif wrote {\n\t\treturn t.s.await(need)\n\t}\n\treturn nil\n}", tests: concurrent},
 	{what: "errors do not wait for what they saw", file: "internal/extern/dtxn/dtxn.go", old: "\tif lost := t.s.await(seen); lost != nil {\n\t\treturn lost\n\t}\n", new: "\t_ = seen\n", tests: concurrent},
 	{what: "commits are not noted in locks", file: "internal/extern/dlock/dlock.go", old: "b.last = max(b.last, n)", new: "_ = n", tests: concurrent},
-	{what: "COMMIT does not flush", file: "fs/file.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
+	{what: "COMMIT does not flush", file: "fs/stat.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "stable := how != Unstable\n", new: "stable := how == FileSync\n", tests: concurrent},
 	{what: "one write verifier for ever", file: "fs/fs.go", old: "return binary.LittleEndian.Uint64(b[:])", new: "return 1 + 0*binary.LittleEndian.Uint64(b[:])", tests: concurrent},
 }
