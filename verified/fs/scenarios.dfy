@@ -102,6 +102,8 @@ module ScenarioAttrs {
     ensures AccessOk(V(), Eve(), H(4), 3, F(V(), 4)) && AccessOk(V(), Ann(), H(4), 31, F(V(), 4)) && !AccessOk(V(), Eve(), H(4), 31, F(V(), 4))
     // the class that fits first decides: 0077 locks the owner out, but not the group
     ensures AccessBits(Ann(), 1, 63, 10, 20) == 0 && AccessBits(Bob(), 1, 63, 10, 20) == 45
+    // 0070: the group may, by a supplementary group too
+    ensures AccessBits(Bob(), 1, 56, 10, 20) == 45 && AccessBits(Eve(), 1, 56, 10, 20) == 0
   { assert Bob().gids[0] == 20; }
 
   lemma Volume(i: Info, p: Pathconf, w: Wcc)
@@ -319,4 +321,292 @@ module ScenarioGone {
     ensures RenameErr(V(), Ann(), H(4), L(101), H(1), L(100), NFS3ERR_NOTEMPTY) && !RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(100), Now(), v, w)
     ensures !RenameErr(V(), Ann(), H(4), L(101), H(1), L(100), NFS3ERR_EXIST)
   { Letters(); assert L(98) in N4().body.names; }
+}
+
+// What a call changes, to the last bit: where the scenarios above show some of the
+// effect, these leave nothing open but the numbers that the server may choose.
+module ScenarioExact {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsData import opened NfsMake import opened NfsUnlink import opened NfsRename import opened ScenarioV
+
+  // a directory n that became e, written out
+  predicate Touched(n: Node, e: Node, names: map<Name, uint64>, nlink: uint32)
+    requires n.body.Dir?
+  {
+    e.body.Dir? && e.body.names == names && e.body.parent == n.body.parent &&
+    e.attr == Attr(n.attr.mode, nlink, n.attr.uid, n.attr.gid, n.attr.atime, Now(), Now()) &&
+    forall x: Name {:trigger x in e.body.names} | x in names && x in n.body.names && x in n.body.cookies :: x in e.body.cookies && e.body.cookies[x] == n.body.cookies[x]
+  }
+  // inode i became the new node n, "x" of the root
+  predicate Came(post: FS, i: uint64, n: Node, a: Fattr, w: Wcc)
+  {
+    2 < i && i !in V().nodes && i in V().gens && V().gens[i] < 100 && post.gens == V().gens[i := V().gens[i] + 1] && 1 in post.nodes &&
+    post.nodes == V().nodes[i := n][1 := post.nodes[1]] && Touched(N1(), post.nodes[1], N1().body.names[L(120) := i], if n.body.Dir? then 4 else 3) &&
+    a == FattrOf(i, n) && w == W(V(), post, 1)
+  }
+
+  lemma Attrs(post: FS, w: Wcc)
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body)); SetattrOk(V(), post, Ann(), H(3), Mode(384), None, Now(), w) ==> post == f && w == W(V(), f, 3)
+    // times: the client's, and the server's
+    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(7, 1), Now(), Now()), N3().body));
+      SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, None, ClientTime(Time(7, 1)), ServerTime), None, Now(), w) ==> post == f && w == W(V(), f, 3)
+    // root gives the file away; a setuid and setgid program (06755) becomes an ordinary one by that
+    ensures Applied(Root(), 1, Of(3565, 1, 10, 20), Sattr(None, Some(11), Some(21), None, DontChange, DontChange), Now()) == Attr(493, 1, 11, 21, Time(1, 0), Time(2, 0), Now())
+    // ... but setgid without execution by the group (02644) stays: it is for locking; and a directory keeps both
+    ensures Applied(Ann(), 1, Of(1444, 1, 10, 20), OnlySize(0), Now()).mode == 1444
+    ensures Applied(Root(), 2, Of(3565, 1, 10, 20), Sattr(None, Some(11), None, None, DontChange, DontChange), Now()).mode == 3565
+    // setgid (02755) is set by members of the group only
+    ensures Applied(Ann(), 1, Of(420, 1, 10, 20), Mode(1517), Now()).mode == 1517 && Applied(Ann(), 1, Of(420, 1, 10, 99), Mode(1517), Now()).mode == 493 && Applied(Root(), 1, Of(420, 1, 10, 99), Mode(1517), Now()).mode == 1517
+  { }
+
+  lemma Datas(post: FS, w: Wcc)
+    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(1, 0), Now(), Now()), File([1, 8, 3], 77))); WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> post == f && w == W(V(), f, 3)
+    ensures WriteOk(V(), post, Ann(), H(3), 9, [], Now(), w) ==> post == V()
+    // writing to a setuid program (04755) makes an ordinary one of it, unless root writes
+    ensures var n := Node(Of(2541, 1, 10, 20), File([1], 0)); Written(Ann(), n, 0, [2], Now()).attr.mode == 493 && Written(Root(), n, 0, [2], Now()).attr.mode == 2541
+  { assert WriteAt([1, 2, 3], 1, [8]) == [1, 8, 3]; }
+
+  lemma Creates(post: FS, i: uint64, a: Fattr, w: Wcc)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), i, a, w) ==> Came(post, i, Node(Attr(420, 1, 12, 22, Now(), Now(), Now()), File([], 0)), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 2, NoSattr(), 55, Now(), i, a, w) ==> Came(post, i, Node(Attr(0, 1, 12, 22, Now(), Now(), Now()), File([], 55)), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Sattr(Some(384), None, None, Some(2), DontChange, DontChange), 0, Now(), i, a, w) ==> Came(post, i, Node(Attr(384, 1, 12, 22, Now(), Now(), Now()), File([0, 0], 0)), a, w)
+  { Letters(); assert Zeros(2) == [0, 0]; }
+  lemma Makes(post: FS, i: uint64, a: Fattr, w: Wcc)
+    ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), i, a, w) ==> i in post.nodes && post.nodes[i].body.Dir? && post.nodes[i].body.names == map[] && post.nodes[i].body.parent == 1 &&
+      Came(post, i, Node(Attr(493, 2, 12, 22, Now(), Now(), Now()), post.nodes[i].body), a, w)
+    ensures SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [65], Now(), i, a, w) ==> Came(post, i, Node(Attr(511, 1, 12, 22, Now(), Now(), Now()), Symlink([65])), a, w)
+    ensures MknodOk(V(), post, Root(), H(1), L(120), 3, Mode(384), 4, 5, Now(), i, a, w) ==> Came(post, i, Node(Attr(384, 1, 0, 0, Now(), Now(), Now()), Special(3, 4, 5)), a, w)
+  { Letters(); }
+
+  lemma Link(post: FS, a: Fattr, w: Wcc)
+    ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Now(), a, w) ==>
+      var n := Node(Attr(420, 3, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body);
+      1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens) && Touched(N1(), post.nodes[1], N1().body.names[L(120) := 3], 3) && a == FattrOf(3, n) && w == W(V(), post, 1)
+  { Letters(); }
+
+  lemma Unlink(post: FS, w: Wcc)
+    ensures RemoveOk(V(), post, Ann(), H(1), L(97), Now(), w) ==>
+      var n := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body);
+      1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens) && Touched(N1(), post.nodes[1], map[L(100) := 4, L(115) := 5, L(112) := 6], 3) && w == W(V(), post, 1)
+    ensures RmdirOk(V(), post, Ann(), H(4), L(101), Now(), w) ==>
+      4 in post.nodes && post == FS((map x | x in V().nodes && x != 7 :: V().nodes[x])[4 := post.nodes[4]], V().gens) && Touched(N4(), post.nodes[4], map[L(98) := 3], 2) && w == W(V(), post, 4)
+  {
+    Letters();
+    assert Del(N1().body.names, L(97)) == map[L(100) := 4, L(115) := 5, L(112) := 6];
+    assert Del(N4().body.names, L(101)) == map[L(98) := 3];
+  }
+
+  lemma Rename(post: FS, v: Wcc, w: Wcc)
+    // "e" of "d" becomes "x" of the root
+    ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w) ==>
+      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[7 := Node(Attr(493, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), Dir(map[], map[], 1, 0))][4 := post.nodes[4]][1 := post.nodes[1]], V().gens) &&
+      Touched(N4(), post.nodes[4], map[L(98) := 3], 2) && Touched(N1(), post.nodes[1], N1().body.names[L(120) := 7], 4) && v == W(V(), post, 4) && w == W(V(), post, 1)
+    // "s" of the root becomes "b" of "d", which was a second name of "a"
+    ensures RenameOk(V(), post, Ann(), H(1), L(115), H(4), L(98), Now(), v, w) ==>
+      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[3 := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body)][5 := Node(Attr(511, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), Symlink([65, 66]))][1 := post.nodes[1]][4 := post.nodes[4]], V().gens) &&
+      Touched(N1(), post.nodes[1], map[L(97) := 3, L(100) := 4, L(112) := 6], 3) && Touched(N4(), post.nodes[4], map[L(98) := 5, L(101) := 7], 3)
+  {
+    Letters();
+    assert Del(N4().body.names, L(101)) == map[L(98) := 3];
+    assert Del(N1().body.names, L(115)) == map[L(97) := 3, L(100) := 4, L(112) := 6];
+  }
+}
+
+// What may go wrong with a call that nothing is wrong with: nothing, but that the
+// volume is full, that it is broken, or that a cut file must be shrunk first.
+module ScenarioErrors {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsData import opened NfsList import opened NfsMake import opened NfsUnlink import opened NfsRename import opened NfsVolume import opened ScenarioV
+
+  lemma Reading(st: uint32)
+    ensures !GetattrErr(V(), H(3), st) && !AccessErr(V(), H(3), st) && !ReadlinkErr(V(), H(5), st) && !ReadErr(V(), Eve(), H(3), st)
+    ensures !LookupErr(V(), Eve(), H(4), L(98), st) && !LookupErr(V(), Eve(), H(4), [46], st) && !LookupErr(V(), Eve(), H(1), [46, 46], st)
+    ensures (ReaddirErr(V(), Eve(), H(1), 11, 0, st) || ReaddirErr(V(), Eve(), H(1), 0, 1, st) || ReaddirplusErr(V(), Eve(), H(1), 11, 0, st)) ==> st == NFS3ERR_TOOSMALL
+    ensures !FsstatErr(V(), H(1), st) && !FsinfoErr(V(), H(1), st) && !PathconfErr(V(), H(1), st) && !CommitErr(V(), H(3), st)
+  { Letters(); }
+
+  lemma Data(st: uint32)
+    ensures !SetattrErr(V(), Ann(), H(3), Mode(384), Some(Time(3, 0)), st) && !SetattrErr(V(), Ann(), H(3), OnlySize(2), None, st)
+    ensures SetattrErr(V(), Ann(), H(3), OnlySize(5), None, st) ==> st == SHRINKFIRST
+    ensures WriteErr(V(), Ann(), H(3), 2, [8], st) ==> st == NFS3ERR_NOSPC
+    ensures WriteErr(V(), Ann(), H(3), 3, [8], st) ==> st == NFS3ERR_NOSPC || st == SHRINKFIRST
+    ensures !WriteErr(V(), Ann(), H(3), 9, [], st)
+  { }
+
+  lemma Make(st: uint32)
+    ensures CreateErr(V(), Eve(), H(1), L(120), 0, NoSattr(), 0, Now(), st) ==> st == NFS3ERR_NOSPC
+    ensures !CreateErr(V(), Ann(), H(1), L(97), 0, OnlySize(0), 0, Now(), st) && !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), st)
+    ensures CreateErr(V(), Ann(), H(1), L(97), 0, OnlySize(9), 0, Now(), st) ==> st == SHRINKFIRST
+    // a size is ignored but by CREATE
+    ensures MkdirErr(V(), Eve(), H(1), L(120), OnlySize(1_000_000_000_000), Now(), st) ==> st == NFS3ERR_NOSPC
+    ensures SymlinkErr(V(), Eve(), H(1), L(120), OnlySize(1_000_000_000_000), [65], Now(), st) ==> st == NFS3ERR_NOSPC
+    ensures MknodErr(V(), Eve(), H(1), L(120), 7, OnlySize(1_000_000_000_000), Now(), st) || MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), Now(), st) ==> st == NFS3ERR_NOSPC
+    ensures LinkErr(V(), Eve(), H(3), H(1), L(120), st) ==> st == NFS3ERR_NOSPC
+  { Letters(); }
+
+  lemma Unlink(st: uint32)
+    ensures RemoveErr(V(), Ann(), H(1), L(97), st) ==> st == NFS3ERR_SERVERFAULT
+    ensures RmdirErr(V(), Ann(), H(4), L(101), st) ==> st == NFS3ERR_SERVERFAULT
+    ensures RenameErr(V(), Ann(), H(1), L(115), H(4), L(98), st) || RenameErr(V(), Ann(), H(1), L(115), H(4), L(120), st) ==> st == NFS3ERR_NOSPC || st == NFS3ERR_SERVERFAULT
+    ensures RenameErr(V(), Ann(), H(4), L(101), H(4), L(120), st) && st != NFS3ERR_INVAL ==> st == NFS3ERR_NOSPC || st == NFS3ERR_SERVERFAULT
+    ensures !RenameErr(V(), Ann(), H(1), L(97), H(4), L(98), st)
+  { Letters(); }
+
+  // what the state does not decide
+  lemma Outsiders(st: uint32)
+    ensures Outside(st) <==> st == NFS3ERR_IO || st == NFS3ERR_ROFS || st == NFS3ERR_JUKEBOX
+    ensures Seen(V(), 3, None) && Seen(V(), 3, Some(F(V(), 3))) && !Seen(V(), 3, Some(F(V(), 4)))
+  { }
+
+  // A wrong handle is stale for every procedure, whatever else is wrong.
+  lemma Stale()
+    ensures var h := Handle(3, 4); SetattrErr(V(), Ann(), h, NoSattr(), None, NFS3ERR_STALE) && AccessErr(V(), h, NFS3ERR_STALE) && ReadlinkErr(V(), h, NFS3ERR_STALE) && ReadErr(V(), Eve(), h, NFS3ERR_STALE) && WriteErr(V(), Eve(), h, 0, [8], NFS3ERR_STALE)
+    ensures var h := Handle(3, 4); FsstatErr(V(), h, NFS3ERR_STALE) && FsinfoErr(V(), h, NFS3ERR_STALE) && PathconfErr(V(), h, NFS3ERR_STALE) && LinkErr(V(), Eve(), h, H(1), L(120), NFS3ERR_STALE)
+  { }
+}
+
+// Calls that must not succeed.
+module ScenarioNever {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsData import opened NfsList import opened NfsMake import opened NfsUnlink import opened NfsRename import opened NfsVolume import opened ScenarioV
+
+  lemma Attrs(post: FS, bits: uint32, a: Fattr, w: Wcc)
+    // the attributes of another file; more bits than there are
+    ensures GetattrOk(V(), H(3), a) ==> a == F(V(), 3)
+    ensures GetattrOk(V(), H(4), a) ==> a == Fattr(2, 493, 3, 10, 20, 4096, 0, 0, 4, Time(1, 0), Time(2, 0), Time(3, 0))
+    ensures var f := With(6, Node(Of(420, 1, 0, 0), Special(4, 1, 3))); GetattrOk(f, H(6), Fattr(4, 420, 1, 0, 0, 0, 1, 3, 6, Time(1, 0), Time(2, 0), Time(3, 0)))
+    ensures AccessOk(V(), Eve(), H(3), bits, a) ==> bits == 1 && a == F(V(), 3)
+    // a group that ann is not in; a size set by eve; a file too large; a nanosecond too many
+    ensures !SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, Some(99), None, DontChange, DontChange), None, Now(), w)
+    ensures !SetattrOk(V(), post, Eve(), H(3), OnlySize(0), None, Now(), w) && !SetattrOk(V(), post, Eve(), H(3), Sattr(None, None, None, None, ServerTime, DontChange), None, Now(), w)
+    ensures !SetattrOk(V(), post, Eve(), H(3), Sattr(None, None, None, None, DontChange, ClientTime(Time(1, 0))), None, Now(), w)
+    ensures !SetattrOk(V(), post, Ann(), H(3), OnlySize(549755813889), None, Now(), w)
+    ensures !SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, None, ClientTime(Time(1, 1_000_000_000)), DontChange), None, Now(), w)
+  { }
+
+  lemma Volume(a: Fattr, t: seq<byte>, d: seq<byte>, e: bool, s: Space, i: Info, p: Pathconf, w: Wcc)
+    ensures ReadlinkOk(V(), H(5), t, a) ==> t == [65, 66] && a == F(V(), 5)
+    ensures ReadOk(V(), Eve(), H(3), 0, 2, d, e, a) ==> d == [1, 2] && !e && a == F(V(), 3)
+    ensures FsstatOk(V(), H(3), a, s) ==> a == F(V(), 3) && s.ffiles <= s.tfiles && s.abytes == s.fbytes && s.afiles == s.ffiles && s.invarsec == 0
+    ensures FsinfoOk(V(), H(1), a, i) ==> a == F(V(), 1) && i.dtpref > 0 && i.maxfilesize == 549755813888
+    ensures PathconfOk(V(), H(1), a, p) ==> a == F(V(), 1) && p.linkmax == 0x7fff_ffff
+    ensures CommitOk(V(), H(3), w) ==> w == W(V(), V(), 3)
+  { assert [1, 2, 3][0..2] == [1, 2]; }
+
+  lemma List(h: Handle, a: Fattr, da: Fattr, items: seq<Item>, eof: bool)
+    ensures LookupOk(V(), Eve(), H(4), L(98), h, a, da) ==> h == H(3) && a == F(V(), 3) && da == F(V(), 4)
+    ensures LookupOk(V(), Eve(), H(4), [46], h, a, da) ==> h == H(4)
+    // 0700: not for eve
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body)); !LookupOk(f, Eve(), H(4), L(98), h, a, da) && !ReaddirOk(f, Eve(), H(4), 0, 0, items, eof, a)
+    // a verifier that is not ours
+    ensures !ReaddirOk(V(), Eve(), H(1), 11, 1, items, eof, a)
+    // an entry twice, out of order, or at or before the cookie
+    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, [Item(6, L(112), 13), Item(6, L(112), 13)], true, a) && !ReaddirOk(V(), Eve(), H(1), 11, 0, [Item(6, L(112), 13), Item(5, L(115), 12)], true, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, [Item(5, L(115), 12), Item(6, L(112), 13)], true, a)
+    // a name that is not there
+    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, [Item(6, L(112), 13), Item(3, L(120), 14)], true, a)
+    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, items, eof, a) ==> a == F(V(), 1)
+  {
+    Letters();
+    assert Item(3, L(120), 14).name == L(120);
+    var x := [Item(6, L(112), 13), Item(3, L(120), 14)];
+    assert x[1] == Item(3, L(120), 14);
+    var y := [Item(6, L(112), 13), Item(6, L(112), 13)];
+    assert y[0].cookie == y[1].cookie;
+    var z := [Item(6, L(112), 13), Item(5, L(115), 12)];
+    assert z[0].cookie > z[1].cookie;
+    var u := [Item(5, L(115), 12), Item(6, L(112), 13)];
+    assert u[0].cookie == 12;
+  }
+
+  lemma Make(post: FS, i: uint64, a: Fattr, w: Wcc)
+    // "." and ".." are no names to be made; eve may not write in "d"
+    ensures !CreateOk(V(), post, Root(), H(1), [46], 0, NoSattr(), 0, Now(), i, a, w) && !CreateOk(V(), post, Root(), H(1), [46, 46], 0, NoSattr(), 0, Now(), i, a, w)
+    ensures !CreateOk(V(), post, Eve(), H(4), L(120), 0, NoSattr(), 0, Now(), i, a, w) && !SymlinkOk(V(), post, Eve(), H(4), L(120), NoSattr(), [65], Now(), i, a, w)
+    ensures !MknodOk(V(), post, Eve(), H(4), L(120), 7, NoSattr(), 0, 0, Now(), i, a, w) && !LinkOk(V(), post, Eve(), H(3), H(4), L(120), Now(), a, w)
+    // eve cuts ann's file; a directory is no file; a fourth way to create
+    ensures !CreateOk(V(), post, Eve(), H(1), L(97), 0, OnlySize(0), 0, Now(), i, a, w) && !CreateOk(V(), post, Ann(), H(1), L(100), 0, NoSattr(), 0, Now(), i, a, w)
+    ensures !CreateOk(V(), post, Ann(), H(1), L(120), 3, NoSattr(), 0, Now(), i, a, w)
+    // a file made for another owner
+    ensures !CreateOk(V(), post, Eve(), H(1), L(120), 1, Sattr(None, Some(10), None, None, DontChange, DontChange), 0, Now(), i, a, w)
+    // what is there is left alone, but for its size
+    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Mode(511), 0, Now(), i, a, w) ==> post == V() && i == 3 && a == F(V(), 3)
+    // a name that is there
+    ensures !MkdirOk(V(), post, Ann(), H(1), L(97), NoSattr(), Now(), i, a, w) && !LinkOk(V(), post, Ann(), H(3), H(1), L(115), Now(), a, w)
+    // too many links
+    ensures var f := With(3, Node(Of(420, 0x7fff_ffff, 10, 20), N3().body)); !LinkOk(f, post, Ann(), H(3), H(1), L(120), Now(), a, w) && LinkErr(f, Ann(), H(3), H(1), L(120), NFS3ERR_MLINK)
+    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body)); !MkdirOk(f, post, Ann(), H(1), L(120), NoSattr(), Now(), i, a, w)
+  { Letters(); }
+
+  lemma Unlink(post: FS, v: Wcc, w: Wcc)
+    // eve in ann's directory
+    ensures !RemoveOk(V(), post, Eve(), H(4), L(98), Now(), w) && !RmdirOk(V(), post, Eve(), H(4), L(101), Now(), w)
+    ensures !RenameOk(V(), post, Eve(), H(4), L(98), H(1), L(120), Now(), v, w) && !RenameOk(V(), post, Eve(), H(1), L(112), H(4), L(120), Now(), v, w)
+    // a name that is not there
+    ensures !RemoveOk(V(), post, Root(), H(1), L(120), Now(), w) && !RenameOk(V(), post, Root(), H(1), L(120), H(1), L(121), Now(), v, w)
+    // a sticky root: eve takes nothing of ann's, and replaces nothing of hers
+    ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body)); !RenameOk(f, post, Eve(), H(1), L(97), H(1), L(120), Now(), v, w)
+    ensures var f := FS(V().nodes[1 := Node(Of(1023, 3, 0, 0), N1().body)][6 := Node(Of(384, 1, 12, 22), Special(7, 0, 0))], V().gens); !RenameOk(f, post, Eve(), H(1), L(112), H(1), L(97), Now(), v, w)
+    // a directory that its mover may not write, and so not change ".." in
+    ensures var f := FS(V().nodes[4 := Node(Of(511, 3, 10, 20), N4().body)], V().gens); !RenameOk(f, post, Eve(), H(4), L(101), H(1), L(120), Now(), v, w)
+    ensures !RenameOk(V(), post, Root(), H(1), [46], H(1), L(120), Now(), v, w)
+    // no links left for another sub-directory
+    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body)); !RenameOk(f, post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w)
+  { Letters(); }
+}
+
+// Volumes that cannot occur.
+module ScenarioUnsound {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened ScenarioV
+  import ScenarioAttrs
+  function N7(): Node { V().nodes[7] }
+  function Root1(names: map<Name, uint64>, parent: uint64): FS { With(1, Node(N1().attr, Dir(names, N1().body.cookies, parent, 4096))) }
+
+  lemma Trees(depth: map<uint64, int>)
+    ensures !Tree(Root1(N1().body.names, 4), depth)
+    // an entry "."; of an inode that is free; of the root
+    ensures !Tree(Root1(N1().body.names[[46] := 3], 1), depth) && !Tree(Root1(N1().body.names[L(120) := 8], 1), depth) && !Tree(With(7, Node(N7().attr, Dir(map[L(120) := 1], map[], 4, 0))), depth)
+    // ".." of "e" is the root
+    ensures !Tree(With(7, Node(N7().attr, Dir(map[], map[], 1, 0))), depth)
+    // "d" and "e" are in each other
+    ensures !Tree(FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0))][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0))][1 := Node(N1().attr, Dir(map[], map[], 1, 0))], V().gens), depth)
+  {
+    Letters();
+    var f := Root1(N1().body.names[[46] := 3], 1); assert Entry(f, 1, [46]);
+    f := Root1(N1().body.names[L(120) := 8], 1); assert Entry(f, 1, L(120));
+    f := With(7, Node(N7().attr, Dir(map[L(120) := 1], map[], 4, 0))); assert Entry(f, 7, L(120));
+    f := With(7, Node(N7().attr, Dir(map[], map[], 1, 0))); assert Entry(f, 4, L(101));
+    f := FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0))][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0))][1 := Node(N1().attr, Dir(map[], map[], 1, 0))], V().gens);
+    assert Entry(f, 7, L(120)) && Entry(f, 4, L(101));
+  }
+  lemma Inside()
+    // mode 010000; a target of no bytes; a FIFO of kind 5; no generation
+    ensures !Bodies(With(3, Node(Of(4096, 2, 10, 20), N3().body))) && !Bodies(With(5, Node(Of(511, 1, 10, 20), Symlink([])))) && !Bodies(With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0)))) && !Bodies(With(99, N3()))
+    // cookies: without one, of "..", the same twice
+    ensures !Places(Dir(map[L(98) := 3], map[], 1, 0)) && !Places(Dir(map[L(98) := 3], map[L(98) := 2], 1, 0)) && !Places(Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0))
+  {
+    Letters();
+    var f := With(3, Node(Of(4096, 2, 10, 20), N3().body)); assert 3 in f.nodes;
+    f := With(5, Node(Of(511, 1, 10, 20), Symlink([]))); assert 5 in f.nodes;
+    f := With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0))); assert 6 in f.nodes;
+    f := With(99, N3()); assert 99 in f.nodes;
+    var b := Dir(map[L(98) := 3], map[], 1, 0); assert L(98) in b.names;
+    b := Dir(map[L(98) := 3], map[L(98) := 2], 1, 0); assert L(98) in b.names;
+    b := Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0); assert L(98) in b.names && L(101) in b.names;
+  }
+
+  lemma Linked()
+    ensures Counts(V())
+    // "a" with a link too many; "e" with too few; a file without a name
+    ensures !Counts(With(3, Node(Of(420, 3, 10, 20), N3().body))) && !Counts(With(7, Node(Of(493, 1, 10, 20), N7().body))) && !Counts(With(8, Node(Of(420, 0, 10, 20), N3().body)))
+    ensures Sound(V())
+  {
+    Letters();
+    forall i: uint64 ensures Names(V(), i) == (if i == 3 then {(1, L(97)), (4, L(98))} else if i == 4 then {(1, L(100))} else if i == 5 then {(1, L(115))} else if i == 6 then {(1, L(112))} else if i == 7 then {(4, L(101))} else {}) { }
+    forall i: uint64 ensures SubDirs(V(), i) == (if i == 1 then {4} else if i == 4 then {7} else {}) { }
+    assert (1, L(97)) != (4, L(98));
+    assert |Names(V(), 3)| == 2;
+    ScenarioAttrs.Sane();
+    assert Tree(V(), map[1 := 0, 4 := 1, 7 := 2]);
+    var f := With(3, Node(Of(420, 3, 10, 20), N3().body)); assert Names(f, 3) == Names(V(), 3); assert 3 in f.nodes;
+    f := With(7, Node(Of(493, 1, 10, 20), N7().body)); assert SubDirs(f, 7) == {}; assert 7 in f.nodes;
+    f := With(8, Node(Of(420, 0, 10, 20), N3().body)); assert Names(f, 8) == {}; assert 8 in f.nodes;
+  }
 }
