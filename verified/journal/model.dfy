@@ -2,7 +2,15 @@
 // ghost state of the protocol, what the disk may hold in each state of the protocol
 // (DInv), and the crash lemma: every image that a crash may leave recovers to the last
 // durable state, or to the one of the group that is just being committed.
+//
+// Direct blocks. A block whose allocation bit is clear in the durable state holds nothing
+// that a crash must leave alone. If a group writes such a block, its data may go straight
+// home, as part of the group's record: the descriptor's seal covers them there. So while the
+// group is live (its number is not below the header's), its direct blocks must not be
+// written again: no live group has them in the log, and no other live group has them direct.
+// A volume recovers to a state but for the blocks that are free in it (Agree).
 include "../trusted/log.s.dfy"
+include "../lib/bits.dfy"
 include "slot.dfy"
 
 module LogModel {
@@ -10,13 +18,18 @@ module LogModel {
   import opened DiskS
   import opened LogSpec
   import opened Ring
+  import opened Bits
   type St = map<int, BV>                    // contents of the home blocks
 
   // Header at block at, then nd descriptor slots, then a ring of nr data blocks. All
   // blocks after it are home blocks; those before it are none of the journal's business.
-  // key stands for the volume's key.
-  datatype Geo = Geo(at: int, nd: int, nr: int, key: int)
-  predicate GeoOk(p: Geo) { 0 <= p.at < 0x1_0000_0000 && 2 <= p.nd < 0x1_0000_0000 && 1000 <= p.nr < 0x1_0000_0000 }
+  // key stands for the volume's key. Blocks lo..hi have allocation bits, in the blocks from
+  // bit on, which come before them: block a has bit a % 32768 of block bit + a / 32768.
+  datatype Geo = Geo(at: int, nd: int, nr: int, key: int, bit: int, flo: int, fhi: int)
+  predicate GeoOk(p: Geo) {
+    0 <= p.at < 0x1_0000_0000 && 2 <= p.nd < 0x1_0000_0000 && 1000 <= p.nr < 0x1_0000_0000 &&
+    0 <= p.bit && 0 <= p.flo && 0 <= p.fhi && p.bit + p.fhi / 32768 < p.flo
+  }
   function DSlot(p: Geo, q: int): (s: int) requires GeoOk(p) ensures p.at < s <= p.at + p.nd { p.at + 1 + Slot(q, p.nd) }
   function LSlot(p: Geo, x: int): (s: int) requires GeoOk(p) ensures p.at + p.nd < s < Home(p) { p.at + 1 + p.nd + Slot(x, p.nr) }
   function Home(p: Geo): int { p.at + 1 + p.nd + p.nr }
@@ -41,6 +54,31 @@ module LogModel {
       assert Merge(x + y) == Ov(Merge(x + y'), l);
     }
   }
+  // block a is free in state v
+  predicate {:opaque} FreeIn(p: Geo, v: St, a: int) {
+    0 <= p.flo <= a < p.fhi && var b := p.bit + a / 32768; b in v && |v[b]| == 4096 && !BlockBit(v[b], a % 32768)
+  }
+  // v and w are the same but for what is free
+  predicate Agree(p: Geo, v: St, w: St) {
+    v.Keys == w.Keys && forall a :: a in v && !FreeIn(p, v, a) ==> w[a] == v[a]
+  }
+  lemma AgreeFree(p: Geo, v: St, w: St)        // and both say the same about what is free
+    requires GeoOk(p) && Agree(p, v, w)
+    ensures forall a :: FreeIn(p, w, a) == FreeIn(p, v, a)
+  {
+    reveal FreeIn();
+    forall a ensures FreeIn(p, w, a) == FreeIn(p, v, a) {
+      if p.flo <= a < p.fhi {
+        var b := p.bit + a / 32768;
+        assert b < p.flo;
+        assert !FreeIn(p, v, b);
+      }
+    }
+  }
+  lemma AgreeTrans(p: Geo, u: St, v: St, w: St)
+    requires GeoOk(p) && Agree(p, u, v) && Agree(p, v, w)
+    ensures Agree(p, u, w)
+  { AgreeFree(p, u, v); }
   function HomeOf(p: Geo, s: Img): St { map a | 0 <= a < |s| && Home(p) <= a :: s[a] }
 
   // ---- what an image recovers to ----
@@ -51,17 +89,34 @@ module LogModel {
   {
     if n == 0 then [] else ReadBlks(p, s, pos, n-1) + [s[LSlot(p, pos + n - 1)]]
   }
-  predicate DescWf(p: Geo, d: Desc, n: int) {
-    0 <= d.pos < 0x2000_0000_0000_0000 && |d.addrs| <= 500 && forall i :: 0 <= i < |d.addrs| ==> Home(p) <= d.addrs[i] < n
+  function HomeBlks(s: Img, l: seq<int>): (r: seq<BV>)
+    requires forall i :: 0 <= i < |l| ==> 0 <= l[i] < |s|
+    ensures |r| == |l|
+    ensures forall i :: 0 <= i < |l| ==> r[i] == s[l[i]]
+  {
+    if l == [] then [] else HomeBlks(s, l[..|l|-1]) + [s[l[|l|-1]]]
   }
+  predicate DescWf(p: Geo, d: Desc, n: int)
+    requires GeoOk(p)
+    ensures DescWf(p, d, n) ==> forall i :: 0 <= i < |d.dirs| ==> 0 <= d.dirs[i] < n
+  {
+    0 <= d.pos < 0x2000_0000_0000_0000 && |d.addrs| + |d.dirs| <= 500 &&
+    (forall i :: 0 <= i < |d.addrs| ==> Home(p) <= d.addrs[i] < n) &&
+    (forall i :: 0 <= i < |d.dirs| ==> Home(p) <= d.dirs[i] < n) &&
+    (forall i, j :: 0 <= i < j < |d.dirs| ==> d.dirs[i] != d.dirs[j])
+  }
+  function RecBlks(p: Geo, s: Img, d: Desc): seq<BV>
+    requires Fits(p, s) && DescWf(p, d, |s|)
+  { ReadBlks(p, s, d.pos, |d.addrs|) + HomeBlks(s, d.dirs) }
   predicate Fits(p: Geo, s: Img) { GeoOk(p) && |s| >= Home(p) }
   predicate ValidAt(p: Geo, s: Img, q: int, sg: set<Rec>)
     requires Fits(p, s)
   {
     var b := s[DSlot(p, q)];
     var o := DecDesc(b);
-    o.SomeDesc? && o.d.sq == q && DescWf(p, o.d, |s|) && Rec(b, ReadBlks(p, s, o.d.pos, |o.d.addrs|)) in sg
+    o.SomeDesc? && o.d.sq == q && DescWf(p, o.d, |s|) && Rec(b, RecBlks(p, s, o.d)) in sg
   }
+  // m: what the log holds for the group with number q
   predicate GM(p: Geo, s: Img, q: int, m: BM, sg: set<Rec>)
     requires Fits(p, s)
   {
@@ -70,37 +125,54 @@ module LogModel {
     (forall a :: a in m ==> a in d.addrs)
   }
   predicate Below(r: Rec, e: int) { DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < e }
+  // a is a direct block of a record in sg, with a number not below q
+  predicate Direct(sg: set<Rec>, q: int, a: int) {
+    exists r :: r in sg && DirectOf(r, q, a)
+  }
+  predicate DirectOf(r: Rec, q: int, a: int) { DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq >= q && a in DecDesc(r.b).d.dirs }
+  predicate Clear(ms: seq<BM>, sg: set<Rec>, q: int) {
+    forall a, i {:trigger a in ms[i]} :: 0 <= i < |ms| && a in ms[i] ==> !Direct(sg, q, a)
+  }
   predicate Log(p: Geo, s: Img, q: int, ms: seq<BM>, sg: set<Rec>)
     requires Fits(p, s)
   {
     (forall i :: 0 <= i < |ms| ==> GM(p, s, q + i, ms[i], sg)) && !ValidAt(p, s, q + |ms|, sg) &&
-    (forall r :: r in sg ==> Below(r, q + |ms| + 1))
+    (forall r :: r in sg ==> Below(r, q + |ms| + 1)) && Clear(ms, sg, q)
   }
-  // s recovers to state v
+  // s recovers to state v (but for what is free in it)
   predicate RecOK(p: Geo, s: Img, v: St, sg: set<Rec>) {
     Fits(p, s) && HdrTail(s[p.at]) && 0 <= DecHdr(p.key, s[p.at]) < 0x3000_0000_0000_0000 &&
-    exists ms :: Log(p, s, DecHdr(p.key, s[p.at]), ms, sg) && v == Over(HomeOf(p, s), Merge(ms))
+    exists ms :: Log(p, s, DecHdr(p.key, s[p.at]), ms, sg) && Agree(p, v, Over(HomeOf(p, s), Merge(ms)))
   }
 
   // ---- ghost state of the on-disk protocol ----
   datatype G = G(p: Geo, sg: set<Rec>,       // layout; all records sealed so far
                  hq: int,                    // first live sequence number (header)
-                 gs: seq<BM>, ds: seq<Desc>, // logged groups and their descriptors
+                 gs: seq<BM>, ds: seq<Desc>, // logged groups: their blocks in the log, and their descriptors
+                 hs: seq<BM>,                // their direct blocks
                  k: int,                     // gs[..k] are being installed
-                 com: bool, cg: BM, cd: Desc, cb: BV, // committing group, its descriptor and block
+                 com: bool, cg: BM, ch: BM, cd: Desc, cb: BV, // committing group, its descriptor and block
                  base: St, im: BM, ip: int,  // installer: 0 idle, 1 writing, 2 home durable, 3 header written
                  lo: int, ilo: int, wp: int) // live log positions [lo, wp), after install [ilo, wp)
 
-  predicate GroupWf(p: Geo, m: BM, d: Desc, sq: int, n: int) {
+  predicate GroupWf(p: Geo, m: BM, h: BM, d: Desc, sq: int, n: int)
+    requires GeoOk(p)
+  {
     DescWf(p, d, n) && d.sq == sq &&
     (forall i :: 0 <= i < |d.addrs| ==> d.addrs[i] in m) &&
-    (forall a :: a in m ==> a in d.addrs)
+    (forall a :: a in m ==> a in d.addrs) &&
+    (forall i :: 0 <= i < |d.dirs| ==> d.dirs[i] in h) &&
+    (forall a :: a in h ==> a in d.dirs)
   }
-  predicate Logged(poss: Poss, g: G, m: BM, d: Desc, sq: int)
+  function GroupBlks(m: BM, h: BM, d: Desc): seq<BV>
+    requires forall i :: 0 <= i < |d.addrs| ==> d.addrs[i] in m
+    requires forall i :: 0 <= i < |d.dirs| ==> d.dirs[i] in h
+  { BlksOf(m, d.addrs) + BlksOf(h, d.dirs) }
+  predicate Logged(poss: Poss, g: G, m: BM, h: BM, d: Desc, sq: int)
     requires GeoOk(g.p) && |poss| >= Home(g.p)
   {
-    GroupWf(g.p, m, d, sq, |poss|) &&
-    (forall x :: x in poss[DSlot(g.p, sq)] ==> DecDesc(x) == SomeDesc(d) && Rec(x, BlksOf(m, d.addrs)) in g.sg) &&
+    GroupWf(g.p, m, h, d, sq, |poss|) &&
+    (forall x :: x in poss[DSlot(g.p, sq)] ==> DecDesc(x) == SomeDesc(d) && Rec(x, GroupBlks(m, h, d)) in g.sg) &&
     (forall i :: 0 <= i < |d.addrs| ==> poss[LSlot(g.p, d.pos + i)] <= iset{m[d.addrs[i]]})
   }
   function End(g: G): int { g.hq + |g.gs| }
@@ -109,16 +181,24 @@ module LogModel {
     forall r :: r in g.sg ==> Below(r, End(g)) || (g.com && IsCom(g, r))
   }
   predicate IsCom(g: G, r: Rec) {
-    (forall i :: 0 <= i < |g.cd.addrs| ==> g.cd.addrs[i] in g.cg) && r == Rec(g.cb, BlksOf(g.cg, g.cd.addrs))
+    (forall i :: 0 <= i < |g.cd.addrs| ==> g.cd.addrs[i] in g.cg) && (forall i :: 0 <= i < |g.cd.dirs| ==> g.cd.dirs[i] in g.ch) &&
+    r == Rec(g.cb, GroupBlks(g.cg, g.ch, g.cd))
+  }
+  // the direct blocks of live groups are at home, and no live group has them in the log
+  predicate Kept(g: G) {
+    (forall i, a {:trigger a in g.hs[i]} :: 0 <= i < |g.hs| && a in g.hs[i] ==> a in g.base && g.base[a] == g.hs[i][a] && (g.com ==> a !in g.ch)) &&
+    Clear(g.gs, g.sg, g.hq) && (g.com ==> Clear([g.cg], g.sg, g.hq)) &&
+    (forall i, a {:trigger a in g.hs[i]} :: 0 <= i < |g.hs| && a in g.hs[i] ==> Direct(g.sg, g.hq + i, a)) &&
+    (g.com ==> forall a :: a in g.ch ==> FreeIn(g.p, DurState(g), a) && Direct(g.sg, End(g), a))
   }
   // well-formedness of the ghost state alone
   predicate GInv(g: G, n: int) {
-    GeoOk(g.p) && n >= Home(g.p) && 0 <= g.hq && |g.ds| == |g.gs| && 0 <= g.k <= |g.gs| <= g.p.nd && End(g) < 0x2000_0000_0000_0000 &&
+    GeoOk(g.p) && n >= Home(g.p) && 0 <= g.hq && |g.ds| == |g.gs| == |g.hs| && 0 <= g.k <= |g.gs| <= g.p.nd && End(g) < 0x2000_0000_0000_0000 &&
     g.base.Keys == (set a | Home(g.p) <= a < n) &&
     g.im == Merge(g.gs[..g.k]) && 0 <= g.ip <= 3 && (g.ip == 0 ==> g.k == 0) &&
-    (forall i :: 0 <= i < |g.gs| ==> GroupWf(g.p, g.gs[i], g.ds[i], g.hq + i, n)) &&
-    (g.com ==> GroupWf(g.p, g.cg, g.cd, End(g), n) && |g.gs| < g.p.nd && DecDesc(g.cb) == SomeDesc(g.cd) && Rec(g.cb, BlksOf(g.cg, g.cd.addrs)) in g.sg) &&
-    Sealed(g)
+    (forall i :: 0 <= i < |g.gs| ==> GroupWf(g.p, g.gs[i], g.hs[i], g.ds[i], g.hq + i, n)) &&
+    (g.com ==> GroupWf(g.p, g.cg, g.ch, g.cd, End(g), n) && |g.gs| < g.p.nd && DecDesc(g.cb) == SomeDesc(g.cd) && Rec(g.cb, GroupBlks(g.cg, g.ch, g.cd)) in g.sg) &&
+    Sealed(g) && Kept(g)
   }
   // log space: live groups do not overlap, and the committing group does not overwrite them
   predicate PInv(g: G)
@@ -136,68 +216,139 @@ module LogModel {
   predicate DInv(poss: Poss, g: G) {
     GInv(g, |poss|) &&
     (forall x :: x in poss[g.p.at] ==> HdrOk(x, g)) &&
-    (forall i :: 0 <= i < |g.gs| ==> Logged(poss, g, g.gs[i], g.ds[i], g.hq + i)) &&
+    (forall i :: 0 <= i < |g.gs| ==> Logged(poss, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i)) &&
     (forall a :: Home(g.p) <= a < |poss| ==> HomePoss(poss[a], g, a))
   }
   predicate HomePoss(s: iset<BV>, g: G, a: int)
     requires a in g.base
   {
-    if a !in g.im || g.ip == 0 then s <= iset{g.base[a]}
+    if g.com && a in g.ch then true
+    else if a !in g.im || g.ip == 0 then s <= iset{g.base[a]}
     else if g.ip == 1 then true
     else s <= iset{g.im[a]}
   }
   function DurState(g: G): St { Over(g.base, Merge(g.gs)) }
-  function ComState(g: G): St { Over(DurState(g), g.cg) }
+  function ComState(g: G): St { Over(Over(DurState(g), g.ch), g.cg) }
 
-  lemma CrashLogged(poss: Poss, g: G, s: Img, i: int)
-    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= i < |g.gs|
-    ensures GM(g.p, s, g.hq + i, g.gs[i], g.sg)
+  lemma MergeKeys(ms: seq<BM>, a: int)
+    requires a in Merge(ms)
+    ensures exists i :: 0 <= i < |ms| && a in ms[i]
   {
-    var q := g.hq + i; var d := g.ds[i]; var m := g.gs[i]; var p := g.p;
-    assert Logged(poss, g, m, d, q);
-    assert s[DSlot(p, q)] in poss[DSlot(p, q)];
+    if a in ms[|ms|-1] {} else { MergeKeys(ms[..|ms|-1], a); var i :| 0 <= i < |ms| - 1 && a in ms[..|ms|-1][i]; assert a in ms[i]; }
+  }
+  lemma ClearMerge(ms: seq<BM>, sg: set<Rec>, q: int, a: int)
+    requires Clear(ms, sg, q) && Direct(sg, q, a)
+    ensures a !in Merge(ms)
+  { if a in Merge(ms) { MergeKeys(ms, a); } }
+  lemma DirectFrom(sg: set<Rec>, q: int, q2: int, a: int)
+    requires Direct(sg, q2, a) && q <= q2
+    ensures Direct(sg, q, a)
+  { var r :| r in sg && DirectOf(r, q2, a); assert DirectOf(r, q, a); }
+  // a live group's direct block a is at home, and nobody writes it
+  lemma KeptHome(g: G, n: int, i: int, a: int)
+    requires GInv(g, n) && 0 <= i < |g.hs| && a in g.hs[i]
+    ensures a in g.base && g.base[a] == g.hs[i][a] && a !in g.im && a !in Merge(g.gs) && (g.com ==> a !in g.ch)
+  {
+    DirectFrom(g.sg, g.hq, g.hq + i, a);
+    ClearMerge(g.gs, g.sg, g.hq, a);
+    assert Clear(g.gs[..g.k], g.sg, g.hq);
+    ClearMerge(g.gs[..g.k], g.sg, g.hq, a);
+  }
+  lemma ComHome(g: G, n: int, a: int)
+    requires GInv(g, n) && g.com && a in g.ch
+    ensures a !in g.im && a !in Merge(g.gs) && a !in g.cg && FreeIn(g.p, DurState(g), a)
+  {
+    DirectFrom(g.sg, g.hq, End(g), a);
+    ClearMerge(g.gs, g.sg, g.hq, a);
+    assert Clear(g.gs[..g.k], g.sg, g.hq);
+    ClearMerge(g.gs[..g.k], g.sg, g.hq, a);
+    if a in g.cg { assert a in [g.cg][0]; }
+  }
+  // what an image that a crash leaves holds of a logged group
+  lemma CrashBlks(poss: Poss, g: G, s: Img, i: int)
+    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= i < |g.gs|
+    ensures Fits(g.p, s) && DescWf(g.p, g.ds[i], |s|) && Logged(poss, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i)
+    ensures RecBlks(g.p, s, g.ds[i]) == GroupBlks(g.gs[i], g.hs[i], g.ds[i])
+    ensures forall j :: 0 <= j < |g.ds[i].addrs| ==> s[LSlot(g.p, g.ds[i].pos + j)] == g.gs[i][g.ds[i].addrs[j]]
+  {
+    var d := g.ds[i]; var m := g.gs[i]; var h := g.hs[i]; var p := g.p;
+    assert Logged(poss, g, m, h, d, g.hq + i);
     var rb := ReadBlks(p, s, d.pos, |d.addrs|);
     forall j | 0 <= j < |d.addrs| ensures rb[j] == m[d.addrs[j]] && s[LSlot(p, d.pos + j)] == m[d.addrs[j]] {
       assert s[LSlot(p, d.pos + j)] in poss[LSlot(p, d.pos + j)];
     }
     assert rb == BlksOf(m, d.addrs);
+    var hb := HomeBlks(s, d.dirs);
+    forall j | 0 <= j < |d.dirs| ensures hb[j] == h[d.dirs[j]] {
+      var a := d.dirs[j];
+      KeptHome(g, |poss|, i, a);
+      assert s[a] in poss[a];
+      assert HomePoss(poss[a], g, a);
+    }
+    assert hb == BlksOf(h, d.dirs);
+  }
+  lemma CrashLogged(poss: Poss, g: G, s: Img, i: int)
+    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= i < |g.gs|
+    ensures GM(g.p, s, g.hq + i, g.gs[i], g.sg)
+  {
+    CrashBlks(poss, g, s, i);
+    assert s[DSlot(g.p, g.hq + i)] in poss[DSlot(g.p, g.hq + i)];
   }
   lemma CrashCom(poss: Poss, g: G, s: Img)
     requires DInv(poss, g) && CrashImg(poss, s)
-    ensures ValidAt(g.p, s, End(g), g.sg) ==> g.com && GM(g.p, s, End(g), g.cg, g.sg)
+    ensures ValidAt(g.p, s, End(g), g.sg) ==> g.com && GM(g.p, s, End(g), g.cg, g.sg) && forall a :: a in g.ch ==> 0 <= a < |s| && s[a] == g.ch[a]
     ensures !ValidAt(g.p, s, End(g) + 1, g.sg)
   {
     if ValidAt(g.p, s, End(g), g.sg) {
       var x := s[DSlot(g.p, End(g))];
       var d := DecDesc(x).d;
-      var rb := ReadBlks(g.p, s, d.pos, |d.addrs|);
-      var r := Rec(x, rb);
+      var r := Rec(x, RecBlks(g.p, s, d));
       assert r in g.sg && !Below(r, End(g));
       assert g.com && IsCom(g, r);
       assert d == g.cd;
+      var rb := ReadBlks(g.p, s, d.pos, |d.addrs|);
+      var hb := HomeBlks(s, d.dirs);
+      var cb := BlksOf(g.cg, d.addrs);
+      var ch := BlksOf(g.ch, d.dirs);
+      assert rb + hb == cb + ch;
+      assert rb == (rb + hb)[..|d.addrs|] == (cb + ch)[..|d.addrs|] == cb;
+      assert hb == (rb + hb)[|d.addrs|..] == (cb + ch)[|d.addrs|..] == ch;
       forall j | 0 <= j < |d.addrs| ensures s[LSlot(g.p, d.pos + j)] == g.cg[d.addrs[j]] {
         assert rb[j] == s[LSlot(g.p, d.pos + j)];
+      }
+      forall a | a in g.ch ensures 0 <= a < |s| && s[a] == g.ch[a] {
+        assert a in d.dirs;
+        var j :| 0 <= j < |d.dirs| && d.dirs[j] == a;
+        assert hb[j] == s[a];
       }
     }
     if ValidAt(g.p, s, End(g) + 1, g.sg) {
       var x := s[DSlot(g.p, End(g) + 1)];
       var d := DecDesc(x).d;
-      var r := Rec(x, ReadBlks(g.p, s, d.pos, |d.addrs|));
+      var r := Rec(x, RecBlks(g.p, s, d));
       assert r in g.sg;
     }
   }
   lemma CrashHome(poss: Poss, g: G, s: Img, c: int)
     requires DInv(poss, g) && CrashImg(poss, s) && (c == 0 || (g.ip == 3 && c == g.k))
-    ensures Over(HomeOf(g.p, s), Merge(g.gs[c..])) == DurState(g)
+    ensures var w := Over(HomeOf(g.p, s), Merge(g.gs[c..]));
+      w.Keys == DurState(g).Keys && forall a :: a in w && !(g.com && a in g.ch) ==> w[a] == DurState(g)[a]
+    ensures g.com ==> forall a :: a in g.ch && 0 <= a < |s| ==> a !in Merge(g.gs[c..])
   {
     var tail := g.gs[c..];
     assert g.gs == g.gs[..g.k] + g.gs[g.k..];
     MergeCat(g.gs[..g.k], g.gs[g.k..]);
     assert c == 0 ==> tail == g.gs;
     var hs := HomeOf(g.p, s);
-    forall a | Home(g.p) <= a < |s| ensures a in hs && Over(hs, Merge(tail))[a] == DurState(g)[a] {
+    forall a | Home(g.p) <= a < |s| && !(g.com && a in g.ch) ensures a in hs && Over(hs, Merge(tail))[a] == DurState(g)[a] {
       assert s[a] in poss[a];
       assert HomePoss(poss[a], g, a);
+    }
+    if g.com {
+      forall a | a in g.ch ensures a !in Merge(tail) {
+        ComHome(g, |poss|, a);
+        if a in Merge(tail) { MergeKeys(tail, a); var i :| 0 <= i < |tail| && a in tail[i]; assert a in g.gs[c + i]; DirectFrom(g.sg, g.hq, End(g), a); }
+      }
     }
   }
   lemma OverOv(x: St, y: BM, z: BM)
@@ -212,7 +363,26 @@ module LogModel {
     CrashCom(poss, g, s);
     forall r | r in g.sg ensures Below(r, End(g) + 1) { }
     forall i | 0 <= i < |tail| ensures GM(g.p, s, g.hq + c + i, tail[i], g.sg) { CrashLogged(poss, g, s, c + i); }
+    ClearTail(g.gs, g.sg, g.hq, c);
+    if g.com { ClearTail([g.cg], g.sg, g.hq, 0); ClearFrom([g.cg], g.sg, g.hq, g.hq + c); ClearCat(tail, [g.cg], g.sg, g.hq + c); }
   }
+  lemma ClearFrom(ms: seq<BM>, sg: set<Rec>, q: int, q2: int)
+    requires Clear(ms, sg, q) && q <= q2
+    ensures Clear(ms, sg, q2)
+  {
+    forall a, i | 0 <= i < |ms| && a in ms[i] ensures !Direct(sg, q2, a) { if Direct(sg, q2, a) { DirectFrom(sg, q, q2, a); } }
+  }
+  lemma ClearTail(ms: seq<BM>, sg: set<Rec>, q: int, c: int)
+    requires Clear(ms, sg, q) && 0 <= c <= |ms|
+    ensures Clear(ms[c..], sg, q + c)
+  {
+    forall a, i | 0 <= i < |ms[c..]| && a in ms[c..][i] ensures !Direct(sg, q, a) { assert a in ms[c + i]; }
+    ClearFrom(ms[c..], sg, q, q + c);
+  }
+  lemma ClearCat(x: seq<BM>, y: seq<BM>, sg: set<Rec>, q: int)
+    requires Clear(x, sg, q) && Clear(y, sg, q)
+    ensures Clear(x + y, sg, q)
+  {}
   lemma CrashLemma(poss: Poss, g: G, s: Img)
     requires DInv(poss, g) && CrashImg(poss, s)
     ensures RecOK(g.p, s, DurState(g), g.sg) || (g.com && RecOK(g.p, s, ComState(g), g.sg))
@@ -223,19 +393,24 @@ module LogModel {
     var c := h - g.hq;
     CrashHome(poss, g, s, c);
     LogTail(poss, g, s, c);
-    RecIntro(s, h, g, c);
-  }
-  lemma RecIntro(s: Img, h: int, g: G, c: int)
-    requires Fits(g.p, s) && HdrTail(s[g.p.at]) && 0 <= h < 0x3000_0000_0000_0000 && h == DecHdr(g.p.key, s[g.p.at]) && 0 <= c <= |g.gs|
-    requires Over(HomeOf(g.p, s), Merge(g.gs[c..])) == DurState(g)
-    requires Log(g.p, s, h, g.gs[c..], g.sg) || (g.com && Log(g.p, s, h, g.gs[c..] + [g.cg], g.sg))
-    ensures RecOK(g.p, s, DurState(g), g.sg) || (g.com && RecOK(g.p, s, ComState(g), g.sg))
-  {
     var tail := g.gs[c..];
-    if !Log(g.p, s, h, tail, g.sg) {
+    var w := Over(HomeOf(g.p, s), Merge(tail));
+    if !ValidAt(g.p, s, End(g), g.sg) {
+      forall a | a in DurState(g) && !FreeIn(g.p, DurState(g), a) ensures w[a] == DurState(g)[a] {
+        if g.com && a in g.ch { ComHome(g, |poss|, a); }
+      }
+      assert Agree(g.p, DurState(g), w);
+    } else {
+      CrashCom(poss, g, s);
       var ms := tail + [g.cg];
       assert ms[..|ms|-1] == tail;
+      var w2 := Over(HomeOf(g.p, s), Merge(ms));
       OverOv(HomeOf(g.p, s), Merge(tail), g.cg);
+      assert w2 == Over(w, g.cg);
+      forall a | a in w2 ensures w2[a] == ComState(g)[a] {
+        if a in g.cg {} else if a in g.ch { assert w[a] == s[a]; } else { assert w[a] == DurState(g)[a]; }
+      }
+      assert Agree(g.p, ComState(g), w2);
     }
   }
 }

@@ -7,10 +7,11 @@ module LogSpec {
   import opened Machine
   import opened DiskS
   type BM = map<int, BV>
-  // A descriptor: sequence number, position of its data in the log, home addresses.
-  datatype Desc = Desc(sq: int, pos: int, addrs: seq<int>)
+  // A descriptor: sequence number, position of its data in the log, the home addresses of
+  // these data, and those of the group's direct blocks, whose data lie there already.
+  datatype Desc = Desc(sq: int, pos: int, addrs: seq<int>, dirs: seq<int>)
   datatype OptDesc = NoDesc | SomeDesc(d: Desc)
-  // A sealed record: the descriptor block and the data blocks of a group.
+  // A sealed record: the descriptor block and the data blocks of a group, direct ones last.
   datatype Rec = Rec(b: BV, blks: seq<BV>)
   function {:axiom} DecDesc(b: BV): OptDesc               // what a block says as a descriptor
   function {:axiom} DecHdr(key: int, b: BV): int          // first sequence number in a header, or -1
@@ -38,6 +39,7 @@ module {:extern "dlog"} LogS {
     predicate Ok() reads this {
       |addrs| < 0x8_0000_0000_0000 &&
       (forall i :: 0 <= i < |addrs| ==> addrs[i] in m && 0 <= addrs[i] < 0x1_0000_0000_0000_0000) &&
+      (forall i, j :: 0 <= i < j < |addrs| ==> addrs[i] != addrs[j]) &&
       (forall a :: a in m ==> a in addrs && |m[a]| == 4096)
     }
     method {:extern "Put"} Put(a: uint64, b: Blk)
@@ -102,9 +104,11 @@ module {:extern "dlog"} LogS {
   }
 
   // Numbers 0..7 that steer when things are done, not what is done: Get promises nothing.
+  // Bulk: is block a wished to go straight home, not through the log?
   class {:extern "Notes"} Notes {         // tested: dlog.TestNotes
     method {:extern "Get"} Get(i: uint32) returns (x: uint64) requires i < 8
     method {:extern "Set"} Set(i: uint32, x: uint64) requires i < 8
+    method {:extern "Bulk"} Bulk(a: uint64) returns (b: bool)
   }
   method {:extern "NewNotes"} NewNotes() returns (n: Notes)       // tested: dlog.TestNotes
 
@@ -116,14 +120,15 @@ module {:extern "dlog"} LogS {
   class {:extern "Seal"} Seal {           // tested: dlog.TestSeal; headers: TestHeader
     ghost const key: int
     ghost var signed: set<Rec>
-    method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap) returns (b: Blk)
-      requires bm.Ok() && |bm.addrs| <= 500
+    // bm: the blocks in the log, hm: the direct ones
+    method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap, hm: BMap) returns (b: Blk)
+      requires bm.Ok() && hm.Ok() && |bm.addrs| + |hm.addrs| <= 500
       requires forall r :: r in signed ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < sq as int
       modifies this
-      ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(sq as int, pos as int, bm.addrs))
-      ensures signed == old(signed) + {Rec(b.v, BlksOf(bm.m, bm.addrs))}
-    method {:extern "Check"} Check(d: DescR, x: BList, y: BList) returns (ok: bool)
-      ensures ok <==> Rec(d.b, x.blks + y.blks) in signed
+      ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(sq as int, pos as int, bm.addrs, hm.addrs))
+      ensures signed == old(signed) + {Rec(b.v, BlksOf(bm.m, bm.addrs) + BlksOf(hm.m, hm.addrs))}
+    method {:extern "Check"} Check(d: DescR, x: BList, y: BList, z: BList) returns (ok: bool)
+      ensures ok <==> Rec(d.b, x.blks + y.blks + z.blks) in signed
     // headers: zero beyond their first sector
     method {:extern "EncHdr"} EncHdr(q: uint64) returns (b: Blk)
       ensures HdrTail(b.v) && DecHdr(key, b.v) == q as int
@@ -141,6 +146,9 @@ module {:extern "dlog"} LogS {
     method {:extern "N"} N() returns (q: uint64) ensures q as int == |d.addrs|
     method {:extern "Addr"} Addr(i: uint64) returns (a: uint64)
       requires i as int < |d.addrs| ensures a as int == d.addrs[i as int]
+    method {:extern "M"} M() returns (q: uint64) ensures q as int == |d.dirs|
+    method {:extern "Dir"} Dir(i: uint64) returns (a: uint64)
+      requires i as int < |d.dirs| ensures a as int == d.dirs[i as int]
   }
   method {:extern "Parse"} Parse(b: Blk) returns (r: DescR?)     // tested: dlog.TestSeal, TestParse
     ensures (r == null) == (DecDesc(b.v) == NoDesc)

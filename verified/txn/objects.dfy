@@ -1,12 +1,14 @@
 // Objects within blocks: what a block says about an object, and changing one
 // object of a block while all others keep their values.
 include "../trusted/txn.s.dfy"
+include "../lib/bits.dfy"
 
 module ObjectsM {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
+  import opened Bits
 
   // The key of an object orders the locks and names the object in memory.
   function method Key(a: uint64, off: uint64): uint64
@@ -19,11 +21,6 @@ module ObjectsM {
     ensures KeyBlk(Key(a, off)) == a && KeyOff(Key(a, off)) == off
   {}
 
-  // bit i of a byte
-  function method BitOf(b: byte, i: uint64): bool
-    requires i < 8
-    decreases i
-  { if i == 0 then b % 2 == 1 else BitOf(b / 2, i - 1) }
   function method Pow2(i: uint64): (p: byte)
     requires i < 8
     ensures p as int <= Bound(i)
