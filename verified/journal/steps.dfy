@@ -11,7 +11,7 @@ module LogSteps {
 
   predicate {:opaque} Full(poss: Poss, g: G)
     ensures Full(poss, g) ==>
-      GeoOk(g.p) && |poss| >= Home(g.p) && 0 <= g.hq && |g.ds| == |g.gs| && 0 <= g.k <= |g.gs| <= g.p.nd &&
+      GeoOk(g.p) && |poss| >= Home(g.p) && 0 <= g.hq && |g.ds| == |g.gs| == |g.hs| && 0 <= g.k <= |g.gs| <= g.p.nd &&
       g.im == Merge(g.gs[..g.k]) && 0 <= g.ip <= 3 && (g.ip == 0 ==> g.k == 0) &&
       (forall a :: a in g.base <==> Home(g.p) <= a < |poss|) &&
       0 <= g.lo <= g.ilo <= g.wp <= g.lo + g.p.nr
@@ -24,6 +24,7 @@ module LogSteps {
   // g changed to g2 in a way that says nothing new about logged groups and home blocks
   lemma KeepHome(poss: Poss, g: G, g2: G)
     requires DInv(poss, g) && g2.p == g.p && g2.base == g.base && g2.im == g.im && g2.ip == g.ip
+    requires g.com ==> g2.com && g2.ch == g.ch
     ensures forall a :: Home(g.p) <= a < |poss| ==> HomePoss(poss[a], g2, a)
   { forall a | Home(g.p) <= a < |poss| ensures HomePoss(poss[a], g2, a) { assert HomePoss(poss[a], g, a); } }
 
@@ -32,16 +33,16 @@ module LogSteps {
     ensures Full(p, g)
   {
     reveal Full();
-    forall i | 0 <= i < |g.gs| ensures Logged(p, g, g.gs[i], g.ds[i], g.hq + i) {
-      assert Logged(q, g, g.gs[i], g.ds[i], g.hq + i);
-      LoggedSub(p, q, g, g.gs[i], g.ds[i], g.hq + i);
+    forall i | 0 <= i < |g.gs| ensures Logged(p, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i) {
+      assert Logged(q, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i);
+      LoggedSub(p, q, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i);
     }
     forall a | Home(g.p) <= a < |p| ensures HomePoss(p[a], g, a) { assert HomePoss(q[a], g, a); assert p[a] <= q[a]; }
     forall x | x in p[g.p.at] ensures HdrOk(x, g) { assert x in q[g.p.at]; }
   }
-  lemma LoggedSub(p: Poss, q: Poss, g: G, m: BM, d: Desc, sq: int)
-    requires SubPoss(p, q) && GeoOk(g.p) && |q| >= Home(g.p) && Logged(q, g, m, d, sq)
-    ensures Logged(p, g, m, d, sq)
+  lemma LoggedSub(p: Poss, q: Poss, g: G, m: BM, h: BM, d: Desc, sq: int)
+    requires SubPoss(p, q) && GeoOk(g.p) && |q| >= Home(g.p) && Logged(q, g, m, h, d, sq)
+    ensures Logged(p, g, m, h, d, sq)
   {
     forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] <= iset{m[d.addrs[j]]} {
       assert p[LSlot(g.p, d.pos + j)] <= q[LSlot(g.p, d.pos + j)];
@@ -49,11 +50,11 @@ module LogSteps {
     assert p[DSlot(g.p, sq)] <= q[DSlot(g.p, sq)];
   }
   // a logged group is still logged when other blocks change
-  lemma LoggedFrame(p: Poss, q: Poss, g: G, m: BM, d: Desc, sq: int)
-    requires GeoOk(g.p) && |p| == |q| >= Home(g.p) && Logged(q, g, m, d, sq)
+  lemma LoggedFrame(p: Poss, q: Poss, g: G, m: BM, h: BM, d: Desc, sq: int)
+    requires GeoOk(g.p) && |p| == |q| >= Home(g.p) && Logged(q, g, m, h, d, sq)
     requires p[DSlot(g.p, sq)] == q[DSlot(g.p, sq)]
     requires forall j :: 0 <= j < |d.addrs| ==> p[LSlot(g.p, d.pos + j)] == q[LSlot(g.p, d.pos + j)]
-    ensures Logged(p, g, m, d, sq)
+    ensures Logged(p, g, m, h, d, sq)
   {
     forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] <= iset{m[d.addrs[j]]} {
       assert p[LSlot(g.p, d.pos + j)] == q[LSlot(g.p, d.pos + j)];
@@ -79,16 +80,30 @@ module LogSteps {
     var a := LSlot(g.p, g.wp + i);
     var p := Fuzzy(poss, a, n);
     assert p[g.p.at] == poss[g.p.at];
-    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.ds[x], g.hq + x) {
-      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
+    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       var d := g.ds[x];
       forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] == poss[LSlot(g.p, d.pos + j)] {
         assert g.lo <= d.pos && d.pos + |d.addrs| <= g.wp;
         NotInRun(g.p, d.pos + j, g.wp + i, n);
       }
-      LoggedFrame(p, poss, g, g.gs[x], d, g.hq + x);
+      LoggedFrame(p, poss, g, g.gs[x], g.hs[x], d, g.hq + x);
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert p[b] == poss[b]; assert HomePoss(poss[b], g, b); }
+  }
+  // direct blocks of the committing group are being written
+  lemma DirWritePres(poss: Poss, g: G, a: int, n: int)
+    requires Full(poss, g) && g.com && Home(g.p) <= a && 0 <= n && a + n <= |poss| && forall x :: a <= x < a + n ==> x in g.ch
+    ensures Full(Fuzzy(poss, a, n), g)
+  {
+    reveal Full();
+    var p := Fuzzy(poss, a, n);
+    assert p[g.p.at] == poss[g.p.at];
+    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+      LoggedFrame(p, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+    }
+    forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert HomePoss(poss[b], g, b); }
   }
   lemma DescWritePres(poss: Poss, g: G)
     requires Full(poss, g) && g.com
@@ -98,60 +113,115 @@ module LogSteps {
     var a := DSlot(g.p, End(g));
     var p := Fuzzy(poss, a, 1);
     assert p[g.p.at] == poss[g.p.at];
-    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.ds[x], g.hq + x) {
-      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
+    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       SlotDistinct(g.hq + x, End(g), g.p.nd);
-      LoggedFrame(p, poss, g, g.gs[x], g.ds[x], g.hq + x);
+      LoggedFrame(p, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert p[b] == poss[b]; assert HomePoss(poss[b], g, b); }
   }
-  function Started(g: G, m: BM, d: Desc, b: BV, r: Rec): G { g.(com := true, cg := m, cd := d, cb := b, sg := g.sg + {r}) }
-  lemma LoggedSg(poss: Poss, g: G, g2: G, m: BM, d: Desc, sq: int)
-    requires GeoOk(g.p) && |poss| >= Home(g.p) && g2.p == g.p && g.sg <= g2.sg && Logged(poss, g, m, d, sq)
-    ensures Logged(poss, g2, m, d, sq)
+  function Started(g: G, m: BM, h: BM, d: Desc, b: BV, r: Rec): G { g.(com := true, cg := m, ch := h, cd := d, cb := b, sg := g.sg + {r}) }
+  // h may go straight home: it is free, and nobody needs it; and no live group has m or h direct
+  predicate Ready(g: G, m: BM, h: BM) {
+    (forall a :: a in h ==> FreeIn(g.p, DurState(g), a) && a !in m && !Direct(g.sg, g.hq, a)) &&
+    (forall i, a {:trigger a in g.gs[i]} :: 0 <= i < |g.gs| && a in g.gs[i] ==> a !in h) &&
+    (forall a :: a in m ==> !Direct(g.sg, g.hq, a))
+  }
+  lemma LoggedSg(poss: Poss, g: G, g2: G, m: BM, h: BM, d: Desc, sq: int)
+    requires GeoOk(g.p) && |poss| >= Home(g.p) && g2.p == g.p && g.sg <= g2.sg && Logged(poss, g, m, h, d, sq)
+    ensures Logged(poss, g2, m, h, d, sq)
   {}
-  lemma StartPres(poss: Poss, g: G, m: BM, d: Desc, b: BV)
-    requires Full(poss, g) && !g.com
-    requires GroupWf(g.p, m, d, End(g), |poss|) && DecDesc(b) == SomeDesc(d) && d.pos == g.wp
+  lemma StartPres(poss: Poss, g: G, m: BM, h: BM, d: Desc, b: BV)
+    requires Full(poss, g) && !g.com && Ready(g, m, h)
+    requires GroupWf(g.p, m, h, d, End(g), |poss|) && DecDesc(b) == SomeDesc(d) && d.pos == g.wp
     requires |g.gs| < g.p.nd && g.wp + |d.addrs| <= g.lo + g.p.nr
-    ensures Full(poss, Started(g, m, d, b, Rec(b, BlksOf(m, d.addrs))))
+    ensures Full(poss, Started(g, m, h, d, b, Rec(b, GroupBlks(m, h, d))))
   {
     reveal Full();
-    var rec := Rec(b, BlksOf(m, d.addrs));
-    var g' := Started(g, m, d, b, rec);
+    var rec := Rec(b, GroupBlks(m, h, d));
+    var g' := Started(g, m, h, d, b, rec);
     KeepHome(poss, g, g');
     forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
-    forall x | 0 <= x < |g.gs| ensures Logged(poss, g', g.gs[x], g.ds[x], g.hq + x) {
-      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
-      LoggedSg(poss, g, g', g.gs[x], g.ds[x], g.hq + x);
+    forall x | 0 <= x < |g.gs| ensures Logged(poss, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+      LoggedSg(poss, g, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
     forall r | r in g'.sg ensures Below(r, End(g')) || IsCom(g', r) { if r in g.sg { assert Below(r, End(g)); } }
     assert Sealed(g');
+    StartKept(g, m, h, d, b, |poss|);
+  }
+  lemma StartKept(g: G, m: BM, h: BM, d: Desc, b: BV, n: int)
+    requires GInv(g, n) && !g.com && Ready(g, m, h) && GroupWf(g.p, m, h, d, End(g), n) && DecDesc(b) == SomeDesc(d)
+    ensures Kept(Started(g, m, h, d, b, Rec(b, GroupBlks(m, h, d))))
+  {
+    var rec := Rec(b, GroupBlks(m, h, d));
+    var g' := Started(g, m, h, d, b, rec);
+    assert DurState(g') == DurState(g);
+    forall a, q | Direct(g'.sg, q, a) ensures a in h || Direct(g.sg, q, a) {
+      var r :| r in g'.sg && DirectOf(r, q, a);
+      if r in g.sg { assert DirectOf(r, q, a); } else { assert a in d.dirs; }
+    }
+    forall a, q | Direct(g.sg, q, a) ensures Direct(g'.sg, q, a) { var r :| r in g.sg && DirectOf(r, q, a); assert DirectOf(r, q, a); }
+    forall a, i | 0 <= i < |g.gs| && a in g.gs[i] ensures !Direct(g'.sg, g.hq, a) {}
+    forall a, i | 0 <= i < |[m]| && a in [m][i] ensures !Direct(g'.sg, g.hq, a) { assert i == 0 && a in m; }
+    forall a | a in h ensures Direct(g'.sg, End(g), a) { assert rec in g'.sg && DirectOf(rec, End(g), a); }
+    forall i, a | 0 <= i < |g.hs| && a in g.hs[i] ensures a !in h && Direct(g'.sg, g.hq + i, a) {
+      assert Direct(g.sg, g.hq + i, a);
+      DirectFrom(g.sg, g.hq, g.hq + i, a);
+    }
   }
   function Finished(g: G): G {
-    g.(com := false, cg := map[], gs := g.gs + [g.cg], ds := g.ds + [g.cd], wp := g.wp + |g.cd.addrs|)
+    g.(com := false, cg := map[], ch := map[], gs := g.gs + [g.cg], hs := g.hs + [g.ch], ds := g.ds + [g.cd],
+       base := Over(g.base, g.ch), wp := g.wp + |g.cd.addrs|)
   }
   lemma FinishPres(poss: Poss, g: G)
-    requires Full(poss, g) && g.com && Logged(poss, g, g.cg, g.cd, End(g))
+    requires Full(poss, g) && g.com && Logged(poss, g, g.cg, g.ch, g.cd, End(g)) && DirHome(poss, g)
     requires End(g) < 0x1FFF_FFFF_FFFF_FFFF && g.wp < 0x1FFF_FFFF_FFFF_0000
     ensures Full(poss, Finished(g)) && DurState(Finished(g)) == ComState(g)
   {
     reveal Full();
     var g' := Finished(g);
     assert g'.gs[..g'.k] == g.gs[..g.k];
-    KeepHome(poss, g, g');
+    forall a | Home(g.p) <= a < |poss| ensures HomePoss(poss[a], g', a) {
+      assert HomePoss(poss[a], g, a);
+      if a in g.ch { ComHome(g, |poss|, a); }
+    }
     forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
-    forall x | 0 <= x < |g'.gs| ensures Logged(poss, g', g'.gs[x], g'.ds[x], g.hq + x) {
+    forall x | 0 <= x < |g'.gs| ensures Logged(poss, g', g'.gs[x], g'.hs[x], g'.ds[x], g.hq + x) {
       if x < |g.gs| {
-        assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
-        LoggedSg(poss, g, g', g.gs[x], g.ds[x], g.hq + x);
-      } else { LoggedSg(poss, g, g', g.cg, g.cd, End(g)); }
+        assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+        LoggedSg(poss, g, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+      } else { LoggedSg(poss, g, g', g.cg, g.ch, g.cd, End(g)); }
     }
     forall r | r in g'.sg ensures Below(r, End(g')) {}
     assert Sealed(g');
+    FinishKept(g, |poss|);
+    FinishState(g, |poss|);
+  }
+  // the direct blocks of the committing group are at home
+  predicate DirHome(poss: Poss, g: G) { forall a :: a in g.ch ==> 0 <= a < |poss| && poss[a] <= iset{g.ch[a]} }
+  lemma FinishKept(g: G, n: int)
+    requires GInv(g, n) && g.com
+    ensures Kept(Finished(g))
+  {
+    var g' := Finished(g);
+    forall i, a | 0 <= i < |g'.hs| && a in g'.hs[i] ensures a in g'.base && g'.base[a] == g'.hs[i][a] && Direct(g.sg, g.hq + i, a) {
+      if i < |g.hs| { assert a in g.hs[i]; assert a !in g.ch; }
+    }
+    ClearCat(g.gs, [g.cg], g.sg, g.hq);
+  }
+  lemma FinishState(g: G, n: int)
+    requires GInv(g, n) && g.com
+    ensures DurState(Finished(g)) == ComState(g)
+  {
+    var g' := Finished(g);
     assert g'.gs[..|g'.gs|-1] == g.gs;
     assert Merge(g'.gs) == Ov(Merge(g.gs), g.cg);
-    OverOv(g.base, Merge(g.gs), g.cg);
+    OverOv(g'.base, Merge(g.gs), g.cg);
+    forall a | a in g.base ensures Over(g'.base, Merge(g.gs))[a] == Over(DurState(g), g.ch)[a] {
+      if a in g.ch { ComHome(g, n, a); }
+    }
+    assert Over(g'.base, Merge(g.gs)) == Over(DurState(g), g.ch);
   }
   function IStarted(g: G): G { g.(k := |g.gs|, im := Merge(g.gs), ip := 1, ilo := g.wp) }
   lemma IStartPres(poss: Poss, g: G)
@@ -163,9 +233,9 @@ module LogSteps {
     assert g.gs[..|g.gs|] == g.gs;
     forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
     forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g', b) { assert HomePoss(poss[b], g, b); }
-    forall x | 0 <= x < |g.gs| ensures Logged(poss, g', g.gs[x], g.ds[x], g.hq + x) {
-      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
-      LoggedSg(poss, g, g', g.gs[x], g.ds[x], g.hq + x);
+    forall x | 0 <= x < |g.gs| ensures Logged(poss, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+      LoggedSg(poss, g, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
     assert Sealed(g');
   }
@@ -176,9 +246,9 @@ module LogSteps {
     reveal Full();
     var p := Fuzzy(poss, a, n);
     assert p[g.p.at] == poss[g.p.at];
-    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.ds[x], g.hq + x) {
-      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
-      LoggedFrame(p, poss, g, g.gs[x], g.ds[x], g.hq + x);
+    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+      LoggedFrame(p, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert HomePoss(poss[b], g, b); }
   }
@@ -193,10 +263,10 @@ module LogSteps {
   {
     reveal Full();
     var g' := g.(ip := ip);
-    forall x | 0 <= x < |g.gs| ensures Logged(poss2, g', g.gs[x], g.ds[x], g.hq + x) {
-      assert Logged(poss, g, g.gs[x], g.ds[x], g.hq + x);
-      LoggedFrame(poss2, poss, g, g.gs[x], g.ds[x], g.hq + x);
-      LoggedSg(poss2, g, g', g.gs[x], g.ds[x], g.hq + x);
+    forall x | 0 <= x < |g.gs| ensures Logged(poss2, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+      LoggedFrame(poss2, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+      LoggedSg(poss2, g, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
     assert Sealed(g');
   }
@@ -226,9 +296,9 @@ module LogSteps {
     PhasePres(poss, p, g, 3);
   }
   function IFinished(g: G): G
-    requires |g.ds| == |g.gs| && 0 <= g.k <= |g.gs|
+    requires |g.ds| == |g.gs| == |g.hs| && 0 <= g.k <= |g.gs|
   {
-    g.(hq := g.hq + g.k, gs := g.gs[g.k..], ds := g.ds[g.k..], k := 0, base := Over(g.base, g.im), im := map[],
+    g.(hq := g.hq + g.k, gs := g.gs[g.k..], hs := g.hs[g.k..], ds := g.ds[g.k..], k := 0, base := Over(g.base, g.im), im := map[],
        ip := 0, lo := g.ilo)
   }
   lemma IFinishHome(poss: Poss, g: G, b: int)
@@ -237,12 +307,12 @@ module LogSteps {
   { reveal Full(); assert HomePoss(poss[b], g, b); }
   lemma IFinishLogged(poss: Poss, g: G, x: int)
     requires Full(poss, g) && g.ip == 3 && 0 <= x < |g.gs| - g.k
-    ensures var g' := IFinished(g); GroupWf(g.p, g'.gs[x], g'.ds[x], g'.hq + x, |poss|) && Logged(poss, g', g'.gs[x], g'.ds[x], g'.hq + x)
+    ensures var g' := IFinished(g); GroupWf(g.p, g'.gs[x], g'.hs[x], g'.ds[x], g'.hq + x, |poss|) && Logged(poss, g', g'.gs[x], g'.hs[x], g'.ds[x], g'.hq + x)
     ensures var g' := IFinished(g); g'.ds[x] == g.ds[g.k + x] && g.ilo <= g'.ds[x].pos && g'.ds[x].pos + |g'.ds[x].addrs| <= g.wp
   {
     reveal Full();
-    assert Logged(poss, g, g.gs[g.k + x], g.ds[g.k + x], g.hq + (g.k + x));
-    LoggedSg(poss, g, IFinished(g), g.gs[g.k + x], g.ds[g.k + x], g.hq + (g.k + x));
+    assert Logged(poss, g, g.gs[g.k + x], g.hs[g.k + x], g.ds[g.k + x], g.hq + (g.k + x));
+    LoggedSg(poss, g, IFinished(g), g.gs[g.k + x], g.hs[g.k + x], g.ds[g.k + x], g.hq + (g.k + x));
   }
   lemma IFinishStates(poss: Poss, g: G)
     requires Full(poss, g) && g.ip == 3
@@ -254,6 +324,23 @@ module LogSteps {
     MergeCat(g.gs[..g.k], g.gs[g.k..]);
     OverOv(g.base, g.im, Merge(g.gs[g.k..]));
   }
+  lemma IFinishKept(poss: Poss, g: G)
+    requires Full(poss, g) && g.ip == 3
+    ensures Kept(IFinished(g))
+  {
+    FullD(poss, g);
+    var g' := IFinished(g);
+    IFinishStates(poss, g);
+    forall i, a | 0 <= i < |g'.hs| && a in g'.hs[i]
+      ensures a in g'.base && g'.base[a] == g'.hs[i][a] && (g.com ==> a !in g.ch) && Direct(g.sg, g'.hq + i, a)
+    {
+      assert a in g.hs[g.k + i];
+      KeptHome(g, |poss|, g.k + i, a);
+      assert g.hq + (g.k + i) == g'.hq + i;
+    }
+    ClearTail(g.gs, g.sg, g.hq, g.k);
+    if g.com { ClearFrom([g.cg], g.sg, g.hq, g'.hq); }
+  }
   lemma IFinishPres(poss: Poss, g: G)
     requires Full(poss, g) && g.ip == 3 && forall x :: x in poss[g.p.at] ==> DecHdr(g.p.key, x) == g.hq + g.k
     ensures Full(poss, IFinished(g)) && DurState(IFinished(g)) == DurState(g) && ComState(IFinished(g)) == ComState(g)
@@ -264,10 +351,11 @@ module LogSteps {
     forall b | Home(g.p) <= b < |poss| ensures b in g'.base && HomePoss(poss[b], g', b) { IFinishHome(poss, g, b); }
     forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
     forall x | 0 <= x < |g'.gs|
-      ensures GroupWf(g.p, g'.gs[x], g'.ds[x], g'.hq + x, |poss|) && Logged(poss, g', g'.gs[x], g'.ds[x], g'.hq + x)
+      ensures GroupWf(g.p, g'.gs[x], g'.hs[x], g'.ds[x], g'.hq + x, |poss|) && Logged(poss, g', g'.gs[x], g'.hs[x], g'.ds[x], g'.hq + x)
       ensures g.ilo <= g'.ds[x].pos && g'.ds[x].pos + |g'.ds[x].addrs| <= g.wp
     { IFinishLogged(poss, g, x); }
     IFinishStates(poss, g);
+    IFinishKept(poss, g);
     assert g'.gs[..0] == [];
     assert Sealed(g');
     assert GInv(g', |poss|);
