@@ -105,19 +105,19 @@ module {:extern "dlog"} LogS {
 
   // Numbers 0..7 that steer when things are done, not what is done: Get promises nothing.
   // Bulk: is block a wished to go straight home, not through the log?
-  class {:extern "Notes"} Notes {         // tested: dlog.TestNotes
+  class {:extern "Notes"} Notes {         // tested: dlog.TestNotes, TestWishes
     method {:extern "Get"} Get(i: uint32) returns (x: uint64) requires i < 8
     method {:extern "Set"} Set(i: uint32, x: uint64) requires i < 8
     method {:extern "Bulk"} Bulk(a: uint64) returns (b: bool)
   }
-  method {:extern "NewNotes"} NewNotes() returns (n: Notes)       // tested: dlog.TestNotes
+  method {:extern "NewNotes"} NewNotes() returns (n: Notes)       // tested: dlog.TestNotes, TestWishes
 
   // The seal of a volume's records: a message authentication code under the volume's
   // random key. THE ASSUMPTION ABOUT IT: Check accepts what was sealed with this key,
   // in whatever life of the server, and nothing else. `signed` is what was sealed so
   // far; a crash does not change it. (The code is AES-GMAC of 128 bits, with the sequence
   // number as its nonce: hence Sign's second precondition.)
-  class {:extern "Seal"} Seal {           // tested: dlog.TestSeal; headers: TestHeader
+  class {:extern "Seal"} Seal {           // tested: dlog.TestSeal, TestSealDirect; headers: TestHeader
     ghost const key: int
     ghost var signed: set<Rec>
     // bm: the blocks in the log, hm: the direct ones

@@ -126,14 +126,44 @@ func (m *Mutex) WakeOne(c uint32) { m.c[c].Signal() }
 // WakeAll wakes all that wait on c.
 func (m *Mutex) WakeAll(c uint32) { m.c[c].Broadcast() }
 
-// Notes are eight numbers.
-type Notes struct{ x [8]uint64 }
+// Notes are eight numbers, which belong to the holder of the journal's mutex, and a list
+// of wishes, which anybody may add to.
+type Notes struct {
+	x [8]uint64
 
-// NewNotes returns notes that are all 0.
-func NewNotes() *Notes { return &Notes{} }
+	mu   sync.Mutex
+	bulk map[uint64]struct{}
+}
+
+// maxWishes bounds the list of wishes. Most are granted or refused soon. Those for blocks
+// that are not written after all (an aborted transaction's) stay, until there are so many
+// that all are forgotten.
+const maxWishes = 1 << 16
+
+// NewNotes returns notes that are all 0, and no wishes.
+func NewNotes() *Notes { return &Notes{bulk: map[uint64]struct{}{}} }
 
 // Get returns number i.
 func (n *Notes) Get(i uint32) uint64 { return n.x[i] }
 
 // Set changes number i.
 func (n *Notes) Set(i uint32, x uint64) { n.x[i] = x }
+
+// Wish asks that the next contents of block a go straight home and not through the log.
+func (n *Notes) Wish(a uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.bulk) == maxWishes {
+		clear(n.bulk)
+	}
+	n.bulk[a] = struct{}{}
+}
+
+// Bulk tells whether there is a wish for block a, and strikes it out.
+func (n *Notes) Bulk(a uint64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, ok := n.bulk[a]
+	delete(n.bulk, a)
+	return ok
+}

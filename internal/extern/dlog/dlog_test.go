@@ -196,6 +196,32 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// A wish is told once, and however many come, few are kept.
+func TestWishes(t *testing.T) {
+	n := NewNotes()
+	var wg sync.WaitGroup
+	for c := range uint64(4) {
+		wg.Go(func() {
+			for i := range uint64(1000) {
+				n.Wish(4*i + c)
+				if !n.Bulk(4*i+c) || n.Bulk(4*i+c) {
+					t.Error(4*i + c)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range uint64(3 * maxWishes) {
+		n.Wish(i)
+		if len(n.bulk) > maxWishes {
+			t.Fatal(len(n.bulk))
+		}
+	}
+	if !n.Bulk(3*maxWishes-1) || n.Bulk(0) {
+		t.Error("the newest wish, or the oldest")
+	}
+}
+
 func group(r *rand.Rand, n int) *BMap {
 	m := NewBMap()
 	for i := 0; i < n; i++ {
@@ -216,18 +242,20 @@ func flip(b *dbytes.Blk, bit int) *dbytes.Blk {
 	return dbytes.Freeze(d)
 }
 
-// What was sealed is parsed as it was, and accepted with its data in any two parts.
+// What was sealed is parsed as it was, and accepted with its data in any three parts.
 // Anything else is not: another bit anywhere, other data, another order, another key.
 func TestSeal(t *testing.T) {
-	for seed := uint64(1); seed <= 60; seed++ {
+	none := &ddisk.BList{}
+	for seed := uint64(1); seed <= 90; seed++ {
 		r := rand.New(rand.NewPCG(seed, 0))
 		s := NewSeal([32]byte{byte(seed)}, [16]byte{1})
 		n := []int{0, 1, 2, 17, GroupMax}[r.IntN(5)]
-		m := group(r, n)
+		direct := min([]int{0, 1, 3, 40, GroupMax}[r.IntN(5)], GroupMax-n)
+		m, h := group(r, n), group(r, direct)
 		sq, pos := r.Uint64(), r.Uint64()
-		b := s.Sign(sq, pos, m)
+		b := s.Sign(sq, pos, m, h)
 		d := Parse(b)
-		if d == nil || d.Sq() != sq || d.Pos() != pos || d.N() != uint64(n) {
+		if d == nil || d.Sq() != sq || d.Pos() != pos || d.N() != uint64(n) || d.M() != uint64(direct) {
 			t.Fatalf("seed %d: %+v", seed, d)
 		}
 		for i := range m.addrs {
@@ -235,12 +263,20 @@ func TestSeal(t *testing.T) {
 				t.Fatalf("seed %d: address %d", seed, i)
 			}
 		}
+		for i := range h.addrs {
+			if d.Dir(uint64(i)) != h.addrs[i] {
+				t.Fatalf("seed %d: direct address %d", seed, i)
+			}
+		}
+		all := slices.Concat(m.blks, h.blks)
+		n += direct
 		k := r.IntN(n + 1)
-		x, y := &ddisk.BList{Blks: m.blks[:k]}, &ddisk.BList{Blks: m.blks[k:]}
-		if !s.Check(d, x, y) {
+		l := k + r.IntN(n-k+1)
+		x, y, z := &ddisk.BList{Blks: all[:k]}, &ddisk.BList{Blks: all[k:l]}, &ddisk.BList{Blks: all[l:]}
+		if !s.Check(d, x, y, z) {
 			t.Fatalf("seed %d: a sealed record is refused", seed)
 		}
-		if NewSeal([32]byte{byte(seed), 1}, [16]byte{1}).Check(d, x, y) {
+		if NewSeal([32]byte{byte(seed), 1}, [16]byte{1}).Check(d, x, y, z) {
 			t.Fatalf("seed %d: another key's record is accepted", seed)
 		}
 		for i := 0; i < 40; i++ {
@@ -248,31 +284,66 @@ func TestSeal(t *testing.T) {
 			if i < 20 {
 				bit = r.IntN(8 * 80)
 			}
-			if e := Parse(flip(b, bit)); e != nil && s.Check(e, x, y) {
+			if e := Parse(flip(b, bit)); e != nil && s.Check(e, x, y, z) {
 				t.Fatalf("seed %d: bit %d of the descriptor does not matter", seed, bit)
 			}
 			if n > 0 {
-				o := slices.Clone(m.blks)
+				o := slices.Clone(all)
 				v := r.IntN(n)
+				if i%2 == 0 && direct > 0 {
+					v = n - 1 - r.IntN(direct)
+				}
 				o[v] = flip(o[v], bit)
-				if s.Check(d, &ddisk.BList{Blks: o}, &ddisk.BList{}) {
+				if s.Check(d, &ddisk.BList{Blks: o}, none, none) {
 					t.Fatalf("seed %d: bit %d of block %d does not matter", seed, bit, v)
 				}
 			}
 		}
 		if n > 1 {
-			o := slices.Clone(m.blks)
-			o[0], o[1] = o[1], o[0]
-			if *o[0] != *o[1] && s.Check(d, &ddisk.BList{Blks: o}, &ddisk.BList{}) {
+			o := slices.Clone(all)
+			v := r.IntN(n - 1)
+			o[v], o[v+1] = o[v+1], o[v]
+			if *o[v] != *o[v+1] && s.Check(d, &ddisk.BList{Blks: o}, none, none) {
 				t.Fatalf("seed %d: the order of the data does not matter", seed)
 			}
-			if s.Check(d, &ddisk.BList{Blks: m.blks[1:]}, &ddisk.BList{}) {
+			if s.Check(d, &ddisk.BList{Blks: all[1:]}, none, none) {
 				t.Fatalf("seed %d: a block less is accepted", seed)
 			}
 		}
 	}
 	if Parse(dbytes.ZeroBlk()) != nil {
 		t.Error("zeros are a descriptor")
+	}
+}
+
+// The same blocks at the same addresses, but not the same ones direct, are another record.
+func TestSealDirect(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 0))
+	s := NewSeal([32]byte{1}, [16]byte{1})
+	m := group(r, 6)
+	data := &ddisk.BList{Blks: m.blks}
+	none := &ddisk.BList{}
+	for n := range 7 {
+		x, y := NewBMap(), NewBMap()
+		for i, a := range m.addrs {
+			if i < n {
+				x.Put(a, m.blks[i])
+			} else {
+				y.Put(a, m.blks[i])
+			}
+		}
+		b := s.Sign(5, 8, x, y)
+		if !s.Check(Parse(b), data, none, none) {
+			t.Fatalf("%d in the log: refused", n)
+		}
+		for k := range uint32(7) {
+			o := b.Thaw()
+			o.PutU32(40, k)
+			o.PutU32(44, 6-k)
+			if s.Check(Parse(dbytes.Freeze(o)), data, none, none) != (int(k) == n) {
+				t.Errorf("%d in the log, %d said", n, k)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/sha256"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"tansy/internal/extern/ddisk"
@@ -35,26 +36,28 @@ func TestFormat(t *testing.T) {
 		used[[12]byte(nonce)] = true
 		return gcm.Seal(nil, nonce, nil, msg)
 	}
-	for i, n := range []int{0, 1, 3, 60, GroupMax} {
-		m := group(r, n)
+	for i, c := range [][2]int{{0, 0}, {1, 0}, {3, 0}, {60, 0}, {GroupMax, 0}, {0, 1}, {2, 3}, {0, GroupMax}, {1, GroupMax - 1}} {
+		n, direct := c[0], c[1]
+		m, h := group(r, n), group(r, direct)
 		sq, pos := uint64(i)<<40+7, r.Uint64()
-		head := le.AppendUint64(le.AppendUint64(le.AppendUint64(append([]byte("TansyLog"), uuid[:]...), sq), pos), uint64(n))
+		// without direct blocks, n is as it was in the first format: 64 bits
+		head := le.AppendUint64(le.AppendUint64(le.AppendUint64(append([]byte("TansyLog"), uuid[:]...), sq), pos), uint64(n)+uint64(direct)<<32)
 		var addrs, tags []byte
-		for j, a := range m.addrs {
+		for j, a := range slices.Concat(m.addrs, h.addrs) {
 			addrs = le.AppendUint64(addrs, a)
-			tags = append(tags, gmac(sq, uint32(j+1), m.blks[j].Data())...)
+			tags = append(tags, gmac(sq, uint32(j+1), slices.Concat(m.blks, h.blks)[j].Data())...)
 		}
 		block := func(tag []byte) []byte {
 			b := append(append(bytes.Clone(head), tag...), addrs...)
 			return append(b, make([]byte, 4096-len(b))...)
 		}
 		want := block(gmac(sq, 0, append(block(make([]byte, 16)), tags...)))
-		if !bytes.Equal(s.Sign(sq, pos, m).Data(), want) {
-			t.Errorf("descriptor of %d blocks", n)
+		if !bytes.Equal(s.Sign(sq, pos, m, h).Data(), want) {
+			t.Errorf("descriptor of %d and %d blocks", n, direct)
 		}
-		h := le.AppendUint64(append([]byte("TansyHdr"), uuid[:]...), sq)
-		h = append(h, gmac(sq, 1<<32-1, h)...)
-		if !bytes.Equal(s.EncHdr(sq).Data(), append(h, make([]byte, 4096-len(h))...)) {
+		hdr := le.AppendUint64(append([]byte("TansyHdr"), uuid[:]...), sq)
+		hdr = append(hdr, gmac(sq, 1<<32-1, hdr)...)
+		if !bytes.Equal(s.EncHdr(sq).Data(), append(hdr, make([]byte, 4096-len(hdr))...)) {
 			t.Errorf("header of %d", sq)
 		}
 	}
@@ -65,9 +68,9 @@ func TestFormat(t *testing.T) {
 func TestOtherVolume(t *testing.T) {
 	a, b := NewSeal([32]byte{1}, [16]byte{1}), NewSeal([32]byte{1}, [16]byte{2})
 	m := group(rand.New(rand.NewPCG(4, 0)), 3)
-	d := Parse(a.Sign(9, 1, m))
-	l := &ddisk.BList{Blks: m.blks}
-	if !a.Check(d, l, &ddisk.BList{}) || b.Check(d, l, &ddisk.BList{}) {
+	d := Parse(a.Sign(9, 1, m, NewBMap()))
+	l, none := &ddisk.BList{Blks: m.blks}, &ddisk.BList{}
+	if !a.Check(d, l, none, none) || b.Check(d, l, none, none) {
 		t.Error("record")
 	}
 	h := a.EncHdr(9)

@@ -49,24 +49,30 @@ func TestParse(t *testing.T) {
 		for i := range b.Data {
 			b.Data[i] = byte(r.Uint32())
 		}
-		magic, n := r.IntN(4) > 0, r.Uint64N(1000)
+		magic, n, m := r.IntN(4) > 0, r.Uint64N(600), r.Uint64N(300)
 		if magic {
 			copy(b.Data, descMagic)
-			b.PutU64(40, n)
+			b.PutU32(40, uint32(n))
+			b.PutU32(44, uint32(m))
 		}
 		blk := dbytes.Freeze(b)
 		d, same := Parse(blk), Parse(dbytes.Freeze(blk.Thaw()))
-		if (d != nil) != (magic && n <= GroupMax) || (d == nil) != (same == nil) {
-			t.Fatal(magic, n, d, same)
+		if (d != nil) != (magic && n+m <= GroupMax) || (d == nil) != (same == nil) {
+			t.Fatal(magic, n, m, d, same)
 		}
 		if d == nil {
 			continue
 		}
-		if d.N() != n || d.Sq() != same.Sq() || d.Pos() != same.Pos() {
-			t.Fatal(n, d.N())
+		if d.N() != n || d.M() != m || d.Sq() != same.Sq() || d.Pos() != same.Pos() {
+			t.Fatal(n, d.N(), m, d.M())
 		}
 		for i := range n {
 			if d.Addr(i) != same.Addr(i) {
+				t.Fatal(i)
+			}
+		}
+		for i := range m {
+			if d.Dir(i) != same.Dir(i) {
 				t.Fatal(i)
 			}
 		}

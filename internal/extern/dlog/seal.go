@@ -25,15 +25,17 @@ import (
 //	8  16  UUID of the volume
 //	24  8  sequence number
 //	32  8  position of the first data block
-//	40  8  number n of data blocks, at most 500
+//	40  4  number n of data blocks in the log
+//	44  4  number m of direct blocks, whose data lie at home; n + m is at most 500
 //	48 16  tag
-//	64 8n  home addresses
+//	64 8n  home addresses of the blocks in the log
+//	.. 8m  addresses of the direct blocks
 //
 // The tag of a descriptor is the GMAC, nonce (sequence number, 0), of the descriptor's
-// block with a zero tag followed by the tags of the data blocks; data block i's tag, which
-// is not stored, is the GMAC of its 4096 bytes, nonce (sequence number, i+1). A nonce is
-// the number's 8 bytes and the index's 4. No nonce is used for two messages, because
-// no sequence number is given to two groups, whatever crashes (verified).
+// block with a zero tag followed by the tags of the data blocks, direct ones last; data
+// block i's tag, which is not stored, is the GMAC of its 4096 bytes, nonce (sequence
+// number, i+1). A nonce is the number's 8 bytes and the index's 4. No nonce is used for
+// two messages, because no sequence number is given to two groups, whatever crashes (verified).
 const (
 	descMagic = "TansyLog"
 	hdrMagic  = "TansyHdr"
@@ -78,30 +80,40 @@ func (s *Seal) mac(dst []byte, sq uint64, index uint32, msg []byte) []byte {
 	return s.aead.Seal(dst, nonce[:], nil, msg)
 }
 
-// Sign returns the descriptor block of the group bm.
-func (s *Seal) Sign(sq, pos uint64, bm *BMap) *dbytes.Blk {
+// Sign returns the descriptor block of the group with the blocks bm in the log and the
+// direct blocks hm.
+func (s *Seal) Sign(sq, pos uint64, bm, hm *BMap) *dbytes.Blk {
 	buf := dbytes.NewBytes(dbytes.BlkSize)
 	b := buf.Data
 	copy(b, descMagic)
 	copy(b[8:], s.uuid[:])
 	le.PutUint64(b[24:], sq)
 	le.PutUint64(b[32:], pos)
-	le.PutUint64(b[40:], uint64(len(bm.addrs)))
-	for i, a := range bm.addrs {
-		le.PutUint64(b[descAddrs+8*i:], a)
+	le.PutUint32(b[40:], uint32(len(bm.addrs)))
+	le.PutUint32(b[44:], uint32(len(hm.addrs)))
+	at := b[descAddrs:]
+	for _, l := range [2][]uint64{bm.addrs, hm.addrs} {
+		for _, a := range l {
+			le.PutUint64(at, a)
+			at = at[8:]
+		}
 	}
-	tag := s.recordTag(sq, b, bm.blks, nil)
+	tag := s.recordTag(sq, b, bm.blks, hm.blks)
 	copy(b[descTag:], tag[:])
 	return dbytes.Freeze(buf)
 }
 
-// recordTag is the tag of the descriptor in b with data blocks x and y.
-func (s *Seal) recordTag(sq uint64, b []byte, x, y []*dbytes.Blk) [tagSize]byte {
-	msg := make([]byte, dbytes.BlkSize, dbytes.BlkSize+tagSize*(len(x)+len(y)))
+// recordTag is the tag of the descriptor in b with the data blocks of all parts.
+func (s *Seal) recordTag(sq uint64, b []byte, parts ...[]*dbytes.Blk) [tagSize]byte {
+	n := 0
+	for _, l := range parts {
+		n += len(l)
+	}
+	msg := make([]byte, dbytes.BlkSize, dbytes.BlkSize+tagSize*n)
 	copy(msg, b)
 	clear(msg[descTag : descTag+tagSize])
 	index := uint32(0)
-	for _, l := range [2][]*dbytes.Blk{x, y} {
+	for _, l := range parts {
 		for _, d := range l {
 			index++
 			msg = s.mac(msg, sq, index, d.Data())
@@ -112,11 +124,11 @@ func (s *Seal) recordTag(sq uint64, b []byte, x, y []*dbytes.Blk) [tagSize]byte 
 	return tag
 }
 
-// Check says whether d with the data blocks x, then y, was sealed with this key for
-// this volume.
-func (s *Seal) Check(d *DescR, x, y *ddisk.BList) bool {
+// Check says whether d with the data blocks x, then y, then z was sealed with this key
+// for this volume.
+func (s *Seal) Check(d *DescR, x, y, z *ddisk.BList) bool {
 	b := d.b.Data()
-	tag := s.recordTag(d.Sq(), b, x.Blks, y.Blks)
+	tag := s.recordTag(d.Sq(), b, x.Blks, y.Blks, z.Blks)
 	return string(b[8:24]) == string(s.uuid[:]) && string(tag[:]) == string(b[descTag:descTag+tagSize])
 }
 
@@ -148,10 +160,11 @@ type DescR struct{ b *dbytes.Blk }
 
 // Parse returns b as a descriptor, or nil if it does not look like one.
 func Parse(b *dbytes.Blk) *DescR {
-	if string(b.Data()[:8]) != descMagic || b.U64(40) > GroupMax {
+	d := &DescR{b}
+	if string(b.Data()[:8]) != descMagic || d.N()+d.M() > GroupMax {
 		return nil
 	}
-	return &DescR{b}
+	return d
 }
 
 // Sq is the sequence number.
@@ -160,8 +173,14 @@ func (d *DescR) Sq() uint64 { return d.b.U64(24) }
 // Pos is the position of the first data block.
 func (d *DescR) Pos() uint64 { return d.b.U64(32) }
 
-// N is the number of data blocks.
-func (d *DescR) N() uint64 { return d.b.U64(40) }
+// N is the number of data blocks in the log.
+func (d *DescR) N() uint64 { return uint64(d.b.U32(40)) }
 
-// Addr is the home address of data block i.
+// Addr is the home address of block i in the log.
 func (d *DescR) Addr(i uint64) uint64 { return d.b.U64(descAddrs + 8*i) }
+
+// M is the number of direct blocks.
+func (d *DescR) M() uint64 { return uint64(d.b.U32(44)) }
+
+// Dir is the address of direct block i.
+func (d *DescR) Dir(i uint64) uint64 { return d.Addr(d.N() + i) }
