@@ -1,7 +1,8 @@
 // Putting bytes into blocks: overwrite a block that is there, or fill a hole.
 //
 // A block overwritten as a whole is not read. The holes below one indirect block
-// are filled together, so that it is rewritten once for all of them.
+// are filled together, so that it is rewritten once for all of them. What fills a hole
+// as a whole, and is much, is wished to go straight home, not through the log.
 include "fetch.dfy"
 module FillM {
   import opened Machine
@@ -69,8 +70,13 @@ module FillM {
     ensures p in x.data && x.data[p] == Zeros(4096)
   { reveal DataOk(); assert OkPos(p); }
 
-  // fill a hole in one of the direct slots
-  method FillDirect(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (ok: bool)
+  // are there 8 whole blocks in the bytes?
+  predicate method Much(off: uint64, len: uint64)
+    requires off as int + len as int <= 549755813888
+  { (off + 4095) / 4096 + 8 <= (off + len) / 4096 }
+
+  // fill a hole in one of the direct slots; bulk: what is written is much
+  method FillDirect(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (ok: bool)
     modifies x, x.fs, x.fs.jrnl, ip
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
@@ -89,10 +95,11 @@ module FillM {
     var bn: uint64;
     assert p == Pos(ino, k, 0, 0);
     ok, bn := x.AllocRoot(txn, ip, ino, k, near, b);
+    if bulk && ok && c == 4096 { txn.Bulk(bn); }
   }
 
   // fill the holes from pos on below one indirect block: m bytes, more than none
-  method FillRun(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool, m: uint64)
+  method FillRun(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64, bulk: bool) returns (ok: bool, m: uint64)
     modifies x, x.fs, x.fs.jrnl, ip
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
     requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
@@ -150,6 +157,7 @@ module FillM {
       }
       ok, bn := x.AddChild(txn, ip, t, pn, ino, k, lev, j, near, b);
       if !ok { return; }
+      if bulk && c == 4096 { txn.Bulk(bn); }
       WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + c as int]);
       assert src.data[so as int .. so as int + m as int] + src.data[so as int + m as int .. so as int + m as int + c as int] == src.data[so as int .. so as int + m as int + c as int];
       near := bn;
@@ -178,6 +186,7 @@ module FillM {
     var done: uint64 := 0;
     var ck: uint64, cj: uint64 := 15, 0;
     var pb := ZeroBlk();
+    var bulk := Much(off, len);
     WroteNone(d0, ino, off as int);
     assert src.data[so as int .. so as int + done as int] == [];
     assert src.Len() as int == |src.data|;
@@ -199,11 +208,11 @@ module FillM {
         Overwrite(x, txn, ino, bn, pos, src, so + done, c);
       } else if n < 12 {
         ck := 15;
-        ok := FillDirect(x, txn, ip, ino, pos, src, so + done, c);
+        ok := FillDirect(x, txn, ip, ino, pos, src, so + done, c, bulk);
         if !ok { return; }
       } else {
         ck := 15;
-        ok, c := FillRun(x, txn, ip, ino, pos, src, so + done, len - done);
+        ok, c := FillRun(x, txn, ip, ino, pos, src, so + done, len - done, bulk);
         if !ok { return; }
       }
       WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);

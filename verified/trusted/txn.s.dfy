@@ -89,5 +89,8 @@ module {:extern "dtxn"} TxnS {
     // What was not taken, or a committed transaction freed, goes back by itself. Tested: dtxn.TestHints, TestNear.
     method {:extern "AllocHint"} AllocHint(which: uint64, near: uint64) returns (ok: bool, x: uint64)
       requires which < 2
+    // A wish: the contents of block blkno, newly allocated, are large file data that should go
+    // straight to their place, not through the log. It promises nothing. Tested: dtxn.TestBulk.
+    method {:extern "Bulk"} Bulk(blkno: uint64)
   }
 }

@@ -394,3 +394,6 @@ func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
 	t.check(err)
 	return ok, x
 }
+
+// Bulk wishes that what is written to block blkno goes straight home, not through the log.
+func (t *Txn) Bulk(blkno uint64) { t.s.j.Bulk(t.s.base + blkno) }
