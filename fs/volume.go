@@ -53,9 +53,13 @@ func openSystem(d disk.Disk, s superm.Super, o Options) (sys *dtxn.System, stop 
 	return sys, func() error { return errors.Join(sys.Close(), j.Close()) }, nil
 }
 
-// journalParams says where the journal of a volume lies.
+// journalParams says where the journal of a volume lies, and its bitmap of blocks.
 func journalParams(s superm.Super) journal.Params {
-	return journal.Params{Start: 1, Descs: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s)}
+	m := layout(s.Dtor_geo()).Maps[dtxn.Blocks]
+	return journal.Params{
+		Start: 1, Descs: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
+		Bitmap: m.Start, First: m.First, Limit: m.Limit,
+	}
 }
 
 // subkey derives a key for one purpose from the volume's.

@@ -17,6 +17,9 @@
 // Block Start is the header, then come Descs descriptor blocks, then a ring of Ring
 // data blocks. Every block after these is a home block: an address for Read and Commit.
 // Blocks before Start are not touched. The records are described in internal/extern/dlog.
+//
+// What is committed is written to the ring, and later home. If the journal is told which
+// home blocks are free (Params.Bitmap), large data for these need not be written twice: see Bulk.
 package journal
 
 import (
@@ -46,6 +49,12 @@ type Params struct {
 	Ring  uint64   // number of data blocks; at least MinRing
 	Key   [32]byte // random, new for every Format
 	UUID  [16]byte // of the volume
+
+	// Which home blocks are free: blocks First up to Limit (not among them) have an
+	// allocation bit each, block a's is bit a%32768 of block Bitmap+a/32768, a home block
+	// below First. A crash may change the contents of a block whose bit is clear, and of
+	// no other. With the zero values there are no free blocks.
+	Bitmap, First, Limit uint64
 }
 
 // MinRing is the least number of data blocks of a journal.
@@ -53,6 +62,9 @@ const MinRing = 1000
 
 // MaxBlocks is the number of blocks a commit can have.
 const MaxBlocks = dlog.GroupMax
+
+// bitsPerBlock is the number of bits in a block of a bitmap.
+const bitsPerBlock = 8 * disk.BlockSize
 
 // Home is the first home block.
 func (p Params) Home() uint64 { return p.Start + 1 + p.Descs + p.Ring }
@@ -85,6 +97,8 @@ func (p Params) check(d disk.Disk) error {
 		return fmt.Errorf("%w: header at block %d, %d descriptors, %d data blocks", ErrParams, p.Start, p.Descs, p.Ring)
 	case p.Home() > d.Size() || d.Size() >= 1<<51:
 		return fmt.Errorf("%w: the journal ends at block %d, the device at %d", ErrParams, p.Home(), d.Size())
+	case p.First < p.Limit && (p.Bitmap < p.Home() || p.Limit > d.Size() || p.Bitmap >= p.First || p.Limit/bitsPerBlock >= p.First-p.Bitmap):
+		return fmt.Errorf("%w: the bitmap at block %d of blocks %d to %d, the device ends at %d", ErrParams, p.Bitmap, p.First, p.Limit, d.Size())
 	}
 	return nil
 }
@@ -164,7 +178,10 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	stop := reportProgress(dd, o.Log)
 	defer stop()
 	cache := dlog.NewCache(int(min(o.CacheBytes/disk.BlockSize, 1<<31)))
-	io, core := recoverm.Companion_Default___.Recover(dd, dlog.NewSeal(p.Key, p.UUID), dlog.NewMutex(), cache, p.Start, p.Descs, p.Ring, maxPinned, installAt)
+	if p.First >= p.Limit {
+		p.Bitmap, p.First, p.Limit = 0, 1, 0
+	}
+	io, core := recoverm.Companion_Default___.Recover(dd, dlog.NewSeal(p.Key, p.UUID), dlog.NewMutex(), cache, p.Start, p.Descs, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
 	switch {
 	case !io:
 		return nil, fmt.Errorf("journal: recovery: %w", errors.Join(dd.Err(), dd.ReadErr()))
@@ -237,6 +254,12 @@ func (j *Journal) Commit(ws []Write, wait bool) error {
 	st, _ := journalthreads.Companion_Default___.Commit(j.core, m, wait)
 	return j.status(st)
 }
+
+// Bulk wishes that the next contents committed to block a go straight home and not
+// through the log, which writes them twice. It promises nothing: the wish is granted if the
+// block's allocation bit is known to be clear on the device, so that a crash need not leave
+// its contents alone. A commit is as atomic and as durable as without the wish.
+func (j *Journal) Bulk(a uint64) { j.core.Notes.Wish(a) }
 
 func (j *Journal) status(st uint32) error {
 	switch st {
