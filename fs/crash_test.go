@@ -2,6 +2,7 @@ package fs_test
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math/rand"
 	"sort"
@@ -220,9 +221,7 @@ func opWrite(path string, off uint64, n int, how fs.Stability) op {
 			return err
 		}
 		b := make([]byte, n)
-		for i := range b {
-			b[i] = byte(uint64(i)*7 + off)
-		}
+		rand.New(rand.NewSource(int64(off)<<20 + int64(n))).Read(b)
 		k, _, _, err := v.Write(root, h, off, b, how)
 		if err == nil && int(k) != n {
 			return fmt.Errorf("wrote %d of %d bytes", k, n)
@@ -265,9 +264,16 @@ func workload(dir string) []op {
 
 func fixed() time.Time { return time.Unix(1e9, 5) }
 
-// record runs the workload of some clients at the same time, on a new volume of the simulator.
-func record(t testing.TB, clients int) (*disk.Sim, []*history) {
-	sim := disk.NewSim(6000)
+// A setting is what clients do at the same time, on a volume of so many blocks, of which
+// so many are in use before.
+type setting struct {
+	blocks, used uint64
+	work         [][]op // per client, below its directory
+}
+
+// record runs the clients on a new volume of the simulator.
+func record(t testing.TB, set setting) (*disk.Sim, []*history) {
+	sim := disk.NewSim(set.blocks)
 	if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Zeroed: true, Clock: fixed}); err != nil {
 		t.Fatal(err)
 	}
@@ -276,20 +282,31 @@ func record(t testing.TB, clients int) (*disk.Sim, []*history) {
 		t.Fatal(err)
 	}
 	var hs []*history
-	for i := range clients {
-		h := &history{dir: fmt.Sprint("/client", i)}
+	for i := range set.work {
+		h := &history{dir: client(i)}
 		if err := opMkdir(h.dir).do(v); err != nil {
 			t.Fatal(err)
 		}
 		hs = append(hs, h)
 	}
+	if set.used > 0 {
+		if err := opCreate("/used").do(v); err != nil {
+			t.Fatal(err)
+		}
+		for b := uint64(0); b < set.used; b += 100 {
+			n := min(100, set.used-b)
+			if err := opWrite("/used", b*fs.BlockSize, int(n)*fs.BlockSize, fs.FileSync).do(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	sim.Record()
 	var wg sync.WaitGroup
-	for _, h := range hs {
+	for i, h := range hs {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			h.run(t, sim, v)
+			h.run(t, sim, v, set.work[i])
 		}()
 	}
 	wg.Wait()
@@ -299,9 +316,11 @@ func record(t testing.TB, clients int) (*disk.Sim, []*history) {
 	return sim, hs
 }
 
-func (h *history) run(t testing.TB, sim *disk.Sim, v *fs.FS) {
+func client(i int) string { return fmt.Sprint("/client", i) }
+
+func (h *history) run(t testing.TB, sim *disk.Sim, v *fs.FS, ops []op) {
 	h.states = []string{tree(t, v, h.dir)}
-	for _, o := range workload(h.dir) {
+	for _, o := range ops {
 		h.begun = append(h.begun, sim.Ops())
 		if err := o.do(v); err != nil {
 			t.Errorf("%s: %v", o.what, err)
@@ -342,9 +361,8 @@ func (h *history) verify(t testing.TB, got string, n uint64) {
 // while clients work, and each time some of what no barrier covered is lost. Then every acknowledged
 // operation is there, one in flight is there or not, nothing is between, and the
 // volume is sound. Recovery crashes, too.
-func testCrash(t *testing.T, clients, step int) {
-	r := random(t)
-	sim, hs := record(t, clients)
+func testCrash(t *testing.T, r *rand.Rand, set setting, step int) {
+	sim, hs := record(t, set)
 	images, again := 6, 1
 	if testing.Short() {
 		images, again = 1, 0
@@ -370,8 +388,99 @@ func testCrash(t *testing.T, clients, step int) {
 	}
 }
 
-func TestCrash(t *testing.T)           { testCrash(t, 1, 1) }
-func TestCrashConcurrent(t *testing.T) { testCrash(t, 4, 11) }
+// everything is the setting in which some clients do every kind of operation.
+func everything(clients int) setting {
+	set := setting{blocks: 6000}
+	for i := range clients {
+		set.work = append(set.work, workload(client(i)))
+	}
+	return set
+}
+
+func TestCrash(t *testing.T)           { testCrash(t, random(t), everything(1), 1) }
+func TestCrashConcurrent(t *testing.T) { testCrash(t, random(t), everything(4), 11) }
+
+// bulk is a workload of large writes to some files, which go straight home, and of what
+// gets in their way: overwriting, cutting, removing, small writes, blocks used again.
+func bulk(r *rand.Rand, dir string, files, n int) (ops []op) {
+	path := func() string { return fmt.Sprint(dir, "/f", r.Intn(files)) }
+	for i := range files {
+		ops = append(ops, opCreate(fmt.Sprint(dir, "/f", i)))
+	}
+	for range n {
+		p, off, how := path(), uint64(r.Intn(16))*fs.BlockSize, fs.Stability(r.Intn(3))
+		switch r.Intn(10) {
+		case 0, 1, 2, 3:
+			ops = append(ops, opWrite(p, off, (8+r.Intn(40))*fs.BlockSize, how))
+		case 4: // not the same bytes as the last time
+			ops = append(ops, opWrite(p, off+uint64(r.Intn(fs.BlockSize)), 40000+r.Intn(100000), how))
+		case 5:
+			ops = append(ops, opWrite(p, off+uint64(r.Intn(90000)), r.Intn(6000), how))
+		case 6:
+			ops = append(ops, opSize(p, uint64(r.Intn(30))*fs.BlockSize))
+		case 7:
+			ops = append(ops, opSize(p, 0))
+		case 8:
+			ops = append(ops, opRemove(p), opCreate(p))
+		case 9:
+			ops = append(ops, opCommit())
+		}
+	}
+	return ops
+}
+
+// On a small volume, where blocks are used again soon, large writes go straight home.
+func TestCrashBulk(t *testing.T) {
+	r := random(t)
+	for _, clients := range []int{1, 3} {
+		set := setting{blocks: 2200, used: 550}
+		for i := range clients {
+			set.work = append(set.work, bulk(r, client(i), 3/clients, 45/clients))
+		}
+		testCrash(t, r, set, 7)
+	}
+}
+
+// straight counts the groups in the log of a volume that have direct blocks.
+func straight(t testing.TB, d disk.Disk) (n int) {
+	b := make([]byte, fs.BlockSize)
+	for a := range d.Size() {
+		if err := d.ReadAt(a, [][]byte{b}); err != nil {
+			t.Fatal(err)
+		}
+		if string(b[:8]) == "TansyLog" && binary.LittleEndian.Uint32(b[44:]) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Large writes do go straight home, and once: the crash tests are about something.
+func TestBulk(t *testing.T) {
+	for _, c := range []struct {
+		bytes  int
+		direct bool
+	}{{fs.BlockSize, false}, {7 * fs.BlockSize, false}, {8 * fs.BlockSize, true}, {200 * fs.BlockSize, true}} {
+		mem := disk.NewMem(6000)
+		mkfs(t, mem, fs.MkfsOptions{Inodes: 256, Zeroed: true})
+		v, err := fs.Open(mem, fs.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []op{opCreate("/f"), opWrite("/f", 0, c.bytes, fs.FileSync), opWrite("/f", 0, c.bytes, fs.FileSync)} {
+			if err := o.do(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := straight(t, mem); (n > 0) != c.direct {
+			t.Errorf("%d bytes: %d groups with direct blocks", c.bytes, n)
+		}
+		mustCheck(t, mem)
+	}
+}
 
 // A crash during mkfs leaves no volume, or the whole of one.
 func TestCrashMkfs(t *testing.T) {

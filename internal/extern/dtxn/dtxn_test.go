@@ -97,6 +97,9 @@ func TestDeclarations(t *testing.T) {
 					got = x.ReadBlock(o.blkno, excl).Thaw().Data
 					if write {
 						b := &dbytes.Bytes{Data: append([]byte(nil), v...)}
+						if r.IntN(2) == 0 {
+							x.Bulk(o.blkno)
+						}
 						x.WriteBlock(o.blkno, b)
 						if b.Len() != 0 {
 							t.Fatal("WriteBlock left the caller its buffer")
