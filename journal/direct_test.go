@@ -72,29 +72,29 @@ func (v *volume) some(used bool, from, n int) (is []int) {
 }
 
 // change makes up commit number id and tells what it writes and which of that is wished
-// to go straight home. at is where blocks were taken last.
+// to go straight home. at is where blocks were taken or freed last: things happen there.
 func (v *volume) change(r *rand.Rand, p Params, id uint64, at *int) (ws []Write, bulk []uint64) {
 	set := func(is []int, used bool) {
 		for _, i := range is {
 			v.used[i] = used
 		}
 	}
+	if r.IntN(4) == 0 {
+		*at = r.IntN(datas)
+	}
 	var write []int
 	n := 1 + r.IntN(12)
 	switch r.IntN(12) {
 	case 0, 1, 2, 3: // take free blocks
-		*at = r.IntN(datas)
 		write = v.some(false, *at, n)
 		set(write, true)
 	case 4: // many
-		write = v.some(false, r.IntN(datas), 50)
+		write = v.some(false, *at, 50)
 		set(write, true)
-	case 5, 6: // overwrite, above all what was written last
+	case 5, 6: // overwrite
 		write = v.some(true, *at, n)
-	case 7, 8:
-		set(v.some(true, r.IntN(datas), 2*n), false)
-	case 9:
-		set(v.some(true, *at, n), false)
+	case 7, 8, 9:
+		set(v.some(true, *at, 2*n), false)
 	case 10: // free some, take others
 		write = v.some(false, r.IntN(datas), n)
 		set(v.some(true, *at, n), false)
@@ -102,7 +102,7 @@ func (v *volume) change(r *rand.Rand, p Params, id uint64, at *int) (ws []Write,
 	case 11: // write into free blocks; nobody may rely on it
 		write = v.some(false, *at, n)
 	}
-	wish := r.IntN(8) > 0
+	wish := r.IntN(4) > 0
 	for _, i := range write {
 		a := p.First + uint64(i)
 		v.val[i] = id
@@ -160,18 +160,40 @@ func recoveredVolume(t *testing.T, d disk.Disk, p Params) volume {
 	return readVolume(t, j, p)
 }
 
-// A slow device takes its time, now and then, for a write from block home on, and for the
-// header: so commits come in the middle of installations.
+// A slow device takes its time, now and then, for writing the header and before it
+// tells what it has read: so commits come in the middle of installations and reads.
 type slow struct {
 	disk.Disk
 	p Params
 }
 
 func (s slow) WriteAt(a uint64, bufs [][]byte) error {
-	if (a >= s.p.Home() || a == s.p.Start) && rand.IntN(2) == 0 {
-		time.Sleep(300 * time.Microsecond)
+	if a == s.p.Start && rand.IntN(2) == 0 {
+		time.Sleep(3 * time.Millisecond)
 	}
 	return s.Disk.WriteAt(a, bufs)
+}
+
+func (s slow) ReadAt(a uint64, bufs [][]byte) error {
+	err := s.Disk.ReadAt(a, bufs)
+	if a > s.p.Bitmap && rand.IntN(50) == 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return err
+}
+
+// commit commits ws, with the wishes, and now and then has what is in the log installed:
+// the log is not often full here.
+func commit(r *rand.Rand, j *Journal, ws []Write, bulk []uint64, wait bool) error {
+	for _, a := range bulk {
+		j.Bulk(a)
+	}
+	if r.IntN(6) == 0 {
+		j.core.Mu.Lock()
+		j.core.Urge()
+		j.core.Mu.Unlock()
+	}
+	return j.Commit(ws, wait)
 }
 
 // replays is the number of direct blocks that recovery finds in the groups of an image.
@@ -239,11 +261,8 @@ func testCrashDirect(t *testing.T, seed uint64, p Params) (replayed uint64) {
 		v := history[i]
 		ws, bulk := v.change(r, p, uint64(i+1), &at)
 		history = append(history, v)
-		for _, a := range bulk {
-			j.Bulk(a)
-		}
 		wait := r.IntN(3) > 0
-		if err := j.Commit(ws, wait); err != nil {
+		if err := commit(r, j, ws, bulk, wait); err != nil {
 			t.Fatal(err)
 		}
 		if wait {
@@ -302,12 +321,9 @@ func TestCrashDirectLives(t *testing.T) {
 					id++
 					v := history[len(history)-1]
 					ws, bulk := v.change(r, p, id, &at)
-					for _, a := range bulk {
-						j.Bulk(a)
-					}
 					wait := r.IntN(2) == 0
 					history = append(history, v)
-					if err = j.Commit(ws, wait); err == nil && wait {
+					if err = commit(r, j, ws, bulk, wait); err == nil && wait {
 						history = history[len(history)-1:]
 					}
 				}
@@ -331,7 +347,7 @@ func TestCrashDirectLives(t *testing.T) {
 
 // Reads beside commits and installations, most of them of the device, never go back in time.
 func TestDirectReads(t *testing.T) {
-	p := bitmapped(16)
+	p := bitmapped(64)
 	d := disk.NewMem(p.Limit)
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
@@ -370,7 +386,7 @@ func TestDirectReads(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 2))
 	v := readVolume(t, j, p)
 	at := 0
-	for id := range uint64(1200 / few) {
+	for id := range uint64(4000 / few) {
 		ws, bulk := v.change(r, p, id+1, &at)
 		for _, a := range bulk {
 			j.Bulk(a)
@@ -415,16 +431,13 @@ func TestDirectOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var v volume
-		commit := func(ws []Write) {
-			if err := j.Commit(ws, true); err != nil {
-				t.Fatal(err)
-			}
-		}
 		readVolume(t, j, p)
 		for i := range v.used {
 			v.used[i] = c.used
 		}
-		commit([]Write{{p.Bitmap, v.bitmap(p)}})
+		if err := j.Commit([]Write{{p.Bitmap, v.bitmap(p)}}, true); err != nil {
+			t.Fatal(err)
+		}
 		before := j.Stats().WrittenBlocks
 		var ws []Write
 		for i := range v.used {
@@ -434,7 +447,9 @@ func TestDirectOnce(t *testing.T) {
 				j.Bulk(p.First + uint64(i))
 			}
 		}
-		commit(append(ws, Write{p.Bitmap, v.bitmap(p)}))
+		if err := j.Commit(append(ws, Write{p.Bitmap, v.bitmap(p)}), true); err != nil {
+			t.Fatal(err)
+		}
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
