@@ -413,6 +413,72 @@ func TestDirectReads(t *testing.T) {
 	}
 }
 
+// A gate holds up the answers to reads of one block.
+type gate struct {
+	disk.Disk
+	block       uint64
+	read, leave chan struct{}
+}
+
+func (g gate) ReadAt(a uint64, bufs [][]byte) error {
+	err := g.Disk.ReadAt(a, bufs)
+	if a == g.block {
+		g.read <- struct{}{}
+		<-g.leave
+	}
+	return err
+}
+
+// A read that the device answered before the block was written straight home, and that
+// comes back when it is no more in memory, must not bring the old contents.
+func TestDirectOvertakes(t *testing.T) {
+	p := bitmapped(16)
+	d := gate{disk.NewMem(p.Limit), p.First, make(chan struct{}), make(chan struct{})}
+	if err := Format(d.Disk, p); err != nil {
+		t.Fatal(err)
+	}
+	o := quiet
+	o.CacheBytes = 1
+	j, err := Open(d, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, disk.BlockSize)
+	if err := j.Read(p.Bitmap, buf); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan uint64)
+	go func() {
+		buf := make([]byte, disk.BlockSize)
+		if err := j.Read(p.First, buf); err != nil {
+			t.Error(err)
+		}
+		got <- binary.LittleEndian.Uint64(buf)
+	}()
+	<-d.read
+	var ws []Write
+	for a := p.First; a < p.Limit; a++ {
+		j.Bulk(a)
+		ws = append(ws, Write{a, contents(7)})
+	}
+	if err := j.Commit(ws, true); err != nil {
+		t.Fatal(err)
+	}
+	d.leave <- struct{}{}
+	select {
+	case <-d.read: // it asks again
+		d.leave <- struct{}{}
+	case x := <-got:
+		t.Fatalf("read %d without asking the device again", x)
+	}
+	if x := <-got; x != 7 {
+		t.Errorf("read %d", x)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Blocks that are free and wished straight home are written once, others twice.
 func TestDirectOnce(t *testing.T) {
 	p := bitmapped(16)
