@@ -5,7 +5,9 @@
 // A transaction is merged into the `running` group (Append). A group goes the way running ->
 // committing (being written to the log) -> logged -> installing (being written home) ->
 // clean. At most one is committing and at most one merged one is installing. A group that is
-// committing or installing is frozen.
+// committing or installing is frozen. The direct blocks of a group (model.dfy) are written home
+// when it is committed; from then on only their addresses are held, until the header passes
+// the group: blocks with these addresses cannot be committed before that.
 //
 // Roles. Whoever gets true from StartCommit is the logger until FinishCommit: a thread that
 // waits for its commit, or the logger thread of the background. The installer is one thread.
@@ -21,6 +23,7 @@ module JournalM {
   import opened Ring
   import opened LogModel
   import opened LogSteps
+  import opened Bits
 
   // condition variables of the mutex
   const CLogger: uint32 := 0       // the logger thread has something to do
@@ -43,6 +46,8 @@ module JournalM {
   const NFailed: uint32 := 5       // 1: the device failed
   const NGroups: uint32 := 6       // group commits so far
 
+  const HoldMax: uint64 := 16384   // so many direct blocks are read by a recovery, plus a group (policy)
+
   datatype Rd = Rd(a: int, t: int, v: BV)
 
   function {:opaque} OkSet(p: Geo, vs: seq<St>, lb: int, sg: set<Rec>): iset<Img> requires 0 <= lb {
@@ -61,26 +66,26 @@ module JournalM {
       if RecOK(g.p, s, DurState(g), g.sg) { assert RecOK(g.p, s, vs[lb], g.sg); } else { assert RecOK(g.p, s, vs[cl], g.sg); }
     }
   }
-  function G0(p: Geo, sg: set<Rec>, q: int, v: St): G { G(p, sg, q, [], [], 0, false, map[], Desc(0, 0, []), [], v, map[], 0, 0, 0, 0) }
+  function G0(p: Geo, sg: set<Rec>, q: int, v: St): G { G(p, sg, q, [], [], [], 0, false, map[], map[], Desc(0, 0, [], []), [], v, map[], 0, 0, 0, 0) }
   lemma ComFacts(poss: Poss, g: G)
     requires Full(poss, g) && g.com
-    ensures GroupWf(g.p, g.cg, g.cd, End(g), |poss|) && g.cd.pos == g.wp && DecDesc(g.cb) == SomeDesc(g.cd)
-    ensures Rec(g.cb, BlksOf(g.cg, g.cd.addrs)) in g.sg
+    ensures GroupWf(g.p, g.cg, g.ch, g.cd, End(g), |poss|) && g.cd.pos == g.wp && DecDesc(g.cb) == SomeDesc(g.cd)
+    ensures Rec(g.cb, GroupBlks(g.cg, g.ch, g.cd)) in g.sg
   { reveal Full(); }
   // a barrier keeps the committing group durable
   lemma LoggedKeep(P: Poss, p: Poss, g: G)
     requires SubPoss(p, P) && Full(P, g)
-    ensures g.com && Logged(P, g, g.cg, g.cd, End(g)) ==> Logged(p, g, g.cg, g.cd, End(g))
-  { if g.com && Logged(P, g, g.cg, g.cd, End(g)) { LoggedSub(p, P, g, g.cg, g.cd, End(g)); } }
+    ensures g.com && Logged(P, g, g.cg, g.ch, g.cd, End(g)) ==> Logged(p, g, g.cg, g.ch, g.cd, End(g))
+  { if g.com && Logged(P, g, g.cg, g.ch, g.cd, End(g)) { LoggedSub(p, P, g, g.cg, g.ch, g.cd, End(g)); } }
   // so does a change elsewhere
   lemma LoggedElse(P: Poss, p: Poss, g: G, g2: G)
     requires GeoOk(g.p) && |P| == |p| >= Home(g.p) && forall a :: g.p.at < a < Home(g.p) ==> p[a] == P[a]
-    requires g2.p == g.p && g2.sg == g.sg && g2.cg == g.cg && g2.cd == g.cd && End(g2) == End(g)
-    ensures Logged(P, g, g.cg, g.cd, End(g)) ==> Logged(p, g2, g.cg, g.cd, End(g))
+    requires g2.p == g.p && g2.sg == g.sg && g2.cg == g.cg && g2.ch == g.ch && g2.cd == g.cd && End(g2) == End(g)
+    ensures Logged(P, g, g.cg, g.ch, g.cd, End(g)) ==> Logged(p, g2, g.cg, g.ch, g.cd, End(g))
   {
-    if Logged(P, g, g.cg, g.cd, End(g)) {
-      LoggedFrame(p, P, g, g.cg, g.cd, End(g));
-      LoggedSg(p, g, g2, g.cg, g.cd, End(g));
+    if Logged(P, g, g.cg, g.ch, g.cd, End(g)) {
+      LoggedFrame(p, P, g, g.cg, g.ch, g.cd, End(g));
+      LoggedSg(p, g, g2, g.cg, g.ch, g.cd, End(g));
     }
   }
   method MergeInto(dst: BMap, src: BMap)
@@ -147,14 +152,22 @@ module JournalM {
     }
   }
   predicate SameForLog(a: G, b: G) {
-    a.p == b.p && a.sg == b.sg && a.com == b.com && a.cg == b.cg && a.cd == b.cd && a.cb == b.cb && End(a) == End(b) && a.wp == b.wp &&
-    |b.gs| <= |a.gs| && a.lo <= b.lo
+    a.p == b.p && a.sg == b.sg && a.com == b.com && a.cg == b.cg && a.ch == b.ch && a.cd == b.cd && a.cb == b.cb && End(a) == End(b) && a.wp == b.wp &&
+    |b.gs| <= |a.gs| && (b.gs == a.gs || b.gs == a.gs[|a.gs| - |b.gs|..]) && a.lo <= b.lo && DurState(a) == DurState(b)
+  }
+  lemma ReadyKeep(a: G, b: G, m: BM, h: BM)
+    requires SameForLog(a, b) && Ready(a, m, h)
+    ensures Ready(b, m, h)
+  {
+    assert a.hq <= b.hq;
+    forall x | Direct(b.sg, b.hq, x) ensures Direct(a.sg, a.hq, x) { DirectFrom(a.sg, a.hq, b.hq, x); }
+    forall i, x | 0 <= i < |b.gs| && x in b.gs[i] ensures x !in h { assert x in a.gs[|a.gs| - |b.gs| + i]; }
   }
   predicate SameForIns(a: G, b: G) { a.p == b.p && a.ip == b.ip && a.im == b.im && a.hq == b.hq && a.k == b.k }
-  lemma LoggedLess(p: Poss, q: Poss, g: G, g0: G, m: BM, d: Desc, sq: int)
-    requires GeoOk(g.p) && |p| == |q| >= Home(g.p) && g0.p == g.p && g0.sg == g.sg && Logged(q, g0, m, d, sq)
+  lemma LoggedLess(p: Poss, q: Poss, g: G, g0: G, m: BM, h: BM, d: Desc, sq: int)
+    requires GeoOk(g.p) && |p| == |q| >= Home(g.p) && g0.p == g.p && g0.sg == g.sg && Logged(q, g0, m, h, d, sq)
     requires forall a :: g.p.at < a < Home(g.p) ==> p[a] <= q[a]
-    ensures Logged(p, g, m, d, sq)
+    ensures Logged(p, g, m, h, d, sq)
   {
     forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] <= iset{m[d.addrs[j]]} {
       assert p[LSlot(g.p, d.pos + j)] <= q[LSlot(g.p, d.pos + j)];
@@ -179,17 +192,24 @@ module JournalM {
     const at: uint64       // the layout: Geo
     const nd: uint64
     const nr: uint64
+    const bit: uint64      // the allocation bits: Geo
+    const flo: uint64
+    const fhi: uint64
     const home: uint64     // first home block
     const maxPin: uint64   // bound on the blocks logged but not installed
     const instAt: uint64   // install from so many on
 
     var running: BMap      // commits not yet being logged
     var cgm: BMap          // group being logged (frozen; replaced only by the logger, under the mutex)
+    var cdm: BMap          // its direct blocks (likewise)
     var cbk: Blk?          // its descriptor block (logger's)
-    var clist: BList?      // its blocks (logger's)
+    var clist: BList?      // its blocks for the log (logger's)
+    var dlist: BList?      // its direct blocks by address (logger's)
     var lgm: BMap          // logged groups not being installed, merged
     var inm: BMap          // being installed (frozen; replaced only by the installer, under the mutex)
     var ilist: BList?      // its blocks by address (installer's)
+    var lho: BMap          // direct blocks of logged groups not being installed, and
+    var iho: BMap          // of those being installed: their addresses
     var icnr: uint64       // how many of them are in the cache
     var hq: uint64         // first live sequence number on disk
     var eq: uint64         // next sequence number
@@ -210,51 +230,57 @@ module JournalM {
     ghost var rds: set<Rd>
     ghost var lph: int     // logger: 0 idle 1 frozen 2 writing 3 durable
     ghost var lwn: int     // blocks of the group written so far
+    ghost var ldn: int     // direct ones
     ghost var lwd: bool    // and the descriptor
     ghost var iwn: int     // installed blocks written so far
     ghost var icn: int     // ... and put into the cache: icnr
     ghost var hdur: bool
     ghost var repr: set<BMap>    // every map this journal ever used
 
-    predicate Shape() reads this, running, lgm, cgm, inm {
-      running != lgm && running != cgm && running != inm && lgm != cgm && lgm != inm && cgm != inm &&
-      {running, lgm, cgm, inm} <= repr &&
-      running.Ok() && lgm.Ok() && cgm.Ok() && inm.Ok() &&
+    predicate Shape() reads this, running, lgm, cgm, cdm, inm, lho, iho {
+      running != lgm && running != cgm && running != cdm && running != inm && running != lho && running != iho &&
+      lgm != cgm && lgm != cdm && lgm != inm && lgm != lho && lgm != iho && lho != cgm && lho != cdm && lho != inm && lho != iho &&
+      cgm != cdm && cgm != inm && cgm != iho &&
+      running in repr && lgm in repr && cgm in repr && cdm in repr && inm in repr && lho in repr && iho in repr &&
+      running.Ok() && lgm.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lho.Ok() && iho.Ok() && InHome(home as int, cdm.m, sz as int) &&
       InHome(home as int, running.m, sz as int) && InHome(home as int, lgm.m, sz as int) &&
       InHome(home as int, cgm.m, sz as int) && InHome(home as int, inm.m, sz as int) &&
       (ilist != null ==> |ilist.addrs| == |ilist.blks| < 0x8_0000_0000_0000) &&
-      |running.addrs| <= 500 && |cgm.addrs| <= 500 && |lgm.addrs| + |cgm.addrs| <= maxPin as int < 0x1_0000_0000
+      |running.addrs| <= 500 && |cgm.addrs| + |cdm.addrs| <= 500 && |lgm.addrs| + |cgm.addrs| <= maxPin as int < 0x1_0000_0000
     }
     predicate GeoI() reads this {
-      g.p == Geo(at as int, nd as int, nr as int, seal.key) && GeoOk(g.p) && home as int == Home(g.p) <= sz as int
+      g.p == Geo(at as int, nd as int, nr as int, seal.key, bit as int, flo as int, fhi as int) && GeoOk(g.p) && home as int == Home(g.p) <= sz as int
     }
     predicate DiskI() reads this, d, seal {
       GeoI() && d.Valid() && Full(d.poss, g) && |d.cur| == sz as int && 0 <= lb && g.sg == seal.signed &&
       d.ok == OkSet(g.p, vs, lb, g.sg)
     }
     predicate Reals() reads this {
-      |g.gs| == |g.ds| && 0 <= g.k <= |g.gs| &&
+      |g.gs| == |g.ds| == |g.hs| && 0 <= g.k <= |g.gs| &&
       hq as int == g.hq && eq as int == End(g) && (g.ip > 0 ==> ieq as int == g.hq + g.k) &&
       lo as int == g.lo && ilo as int == g.ilo && wp as int == g.wp &&
       nvs as int == |vs| - 1 && ncl as int == cl && nlb as int == lb && nvs < 0x4000_0000_0000_0000 &&
       trims < 0x4000_0000_0000_0000 && (busy <==> lph != 0) && icnr as int == icn
     }
-    predicate Abs() reads this, running, lgm, cgm, inm {
+    predicate Abs() reads this, running, lgm, cgm, cdm, inm {
       0 <= lb <= cl < |vs| && 0 <= g.k <= |g.gs| &&
-      vs[lb] == DurState(g) && vs[cl] == Over(vs[lb], cgm.m) && vs[|vs|-1] == Over(vs[cl], running.m) &&
+      vs[lb] == DurState(g) && vs[cl] == Over(Over(vs[lb], cdm.m), cgm.m) && vs[|vs|-1] == Over(vs[cl], running.m) &&
       lgm.m == Merge(g.gs[g.k..]) && inm.m == g.im
     }
-    predicate {:opaque} LogI() reads this, d, cgm {
+    predicate {:opaque} LogI() reads this, d, cgm, cdm {
       GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p) &&
-      0 <= lph <= 3 && (g.com <==> lph >= 2) && (lph == 0 ==> cgm.m == map[] && cgm.addrs == []) &&
+      0 <= lph <= 3 && (g.com <==> lph >= 2) && (lph == 0 ==> cgm.m == map[] && cgm.addrs == [] && cdm.m == map[] && cdm.addrs == []) &&
+      (lph == 1 ==> Ready(g, cgm.m, cdm.m)) &&
       (lph >= 1 ==> |g.gs| < g.p.nd && g.wp + |cgm.addrs| <= g.lo + g.p.nr &&
                     End(g) < 0x1FFF_FFFF_FFFF_FFFF && g.wp < 0x1FFF_FFFF_FFFF_0000) &&
-      (lph >= 2 ==> g.cg == cgm.m && g.cd.addrs == cgm.addrs && g.cd.pos == g.wp &&
+      (lph >= 2 ==> g.cg == cgm.m && g.ch == cdm.m && g.cd.addrs == cgm.addrs && g.cd.dirs == cdm.addrs && g.cd.pos == g.wp &&
+                    dlist != null && Lists(dlist, cdm.m, Home(g.p), |d.cur|) && 0 <= ldn <= |dlist.addrs| &&
                     cbk != null && cbk.v == g.cb && |g.cb| == 4096 && clist != null && 0 <= lwn <= |cgm.addrs| == |clist.blks| &&
                     (forall i :: 0 <= i < |cgm.addrs| ==> cgm.addrs[i] in cgm.m && clist.blks[i] == cgm.m[cgm.addrs[i]] && |clist.blks[i]| == 4096)) &&
       (lph == 2 && !d.bad ==> (forall i :: 0 <= i < lwn ==> d.cur[LSlot(g.p, g.wp + i)] == clist.blks[i]) &&
+                    (forall i :: 0 <= i < ldn ==> d.cur[dlist.addrs[i]] == dlist.blks[i]) &&
                     (lwd ==> d.cur[DSlot(g.p, End(g))] == g.cb)) &&
-      (lph == 3 ==> Logged(d.poss, g, g.cg, g.cd, End(g)))
+      (lph == 3 ==> Logged(d.poss, g, g.cg, g.ch, g.cd, End(g)) && DirHome(d.poss, g))
     }
     predicate {:opaque} InsI() reads this, d, inm {
       GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p) &&
@@ -266,34 +292,57 @@ module JournalM {
       (hdur ==> g.ip == 3 && forall x :: x in d.poss[g.p.at] ==> DecHdr(g.p.key, x) == g.hq + g.k)
     }
     // What the cache holds of a block is its home contents. Of blocks being installed it
-    // may hold the old contents until they are put there (icn counts).
-    predicate {:opaque} CacheI() reads this, cache {
+    // may hold the old contents until they are put there (icn counts); of direct blocks it
+    // holds what they will be.
+    predicate {:opaque} CacheI() reads this, cache, cdm {
       forall a :: a in cache.m ==> a in g.base &&
-        if a in g.im then forall i :: ilist != null && 0 <= i < icn && i < |ilist.addrs| && ilist.addrs[i] == a ==> cache.m[a] == g.im[a]
+        if a in cdm.m then cache.m[a] == cdm.m[a]
+        else if a in g.im then forall i :: ilist != null && 0 <= i < icn && i < |ilist.addrs| && ilist.addrs[i] == a ==> cache.m[a] == g.im[a]
         else cache.m[a] == g.base[a]
     }
-    predicate Pending(a: int) reads this, running, lgm, cgm, inm {
-      a in running.m || a in cgm.m || a in lgm.m || a in inm.m
+    predicate Pending(a: int) reads this, running, lgm, cgm, cdm, inm {
+      a in running.m || a in cgm.m || a in cdm.m || a in lgm.m || a in inm.m
     }
-    predicate {:opaque} RdI() reads this, running, lgm, cgm, inm {
+    // the direct blocks of all records from the header's number on are held
+    predicate {:opaque} HoldI() reads this, cdm, lho, iho {
+      (forall a :: Direct(g.sg, g.hq, a) ==> a in lho.m || a in iho.m || a in cdm.m) &&
+      (forall a :: Direct(g.sg, g.hq + g.k, a) ==> a in lho.m || a in cdm.m)
+    }
+    predicate {:opaque} RdI() reads this, running, lgm, cgm, cdm, inm {
       forall r :: r in rds ==> r.t <= trims as int && r.a in g.base &&
                               (r.t == trims as int ==> r.v == g.base[r.a] || Pending(r.a))
     }
-    predicate {:opaque} Inv() reads this, d, seal, cache, running, lgm, cgm, inm
-      ensures Inv() ==> running.Ok() && cgm.Ok() && inm.Ok() && lgm.Ok() && |vs| > 0 && running in repr && lgm in repr && cgm in repr && inm in repr
+    predicate {:opaque} Inv() reads this, d, seal, cache, running, lgm, cgm, cdm, inm, lho, iho
+      ensures Inv() ==> running.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lgm.Ok() && lho.Ok() && iho.Ok() && |vs| > 0
+      ensures Inv() ==> running in repr && lgm in repr && cgm in repr && cdm in repr && inm in repr && lho in repr && iho in repr
       ensures Inv() ==> (g.ip > 0 && ilist != null ==> |ilist.addrs| < 0x8_0000_0000_0000)
     {
-      Shape() && DiskI() && Reals() && Abs() && LogI() && InsI() && CacheI() && RdI()
+      Shape() && DiskI() && Reals() && Abs() && LogI() && InsI() && CacheI() && HoldI() && RdI()
     }
     // what LogI says, without the disk
     lemma LogFacts()
       requires LogI()
-      ensures 0 <= lph <= 3 && (g.com <==> lph >= 2) && (lph == 0 ==> cgm.m == map[] && cgm.addrs == [])
+      ensures 0 <= lph <= 3 && (g.com <==> lph >= 2) && (lph == 0 ==> cgm.m == map[] && cgm.addrs == [] && cdm.m == map[] && cdm.addrs == [])
+      ensures lph == 1 ==> Ready(g, cgm.m, cdm.m)
+      ensures lph >= 2 ==> g.ch == cdm.m && g.cd.dirs == cdm.addrs && dlist != null && |d.cur| >= Home(g.p) && Lists(dlist, cdm.m, Home(g.p), |d.cur|) && 0 <= ldn <= |dlist.addrs|
       ensures lph >= 1 ==> |g.gs| < g.p.nd && g.wp + |cgm.addrs| <= g.lo + g.p.nr && End(g) < 0x1FFF_FFFF_FFFF_FFFF && g.wp < 0x1FFF_FFFF_FFFF_0000
       ensures lph >= 2 ==> g.cg == cgm.m && g.cd.addrs == cgm.addrs && g.cd.pos == g.wp && cbk != null && cbk.v == g.cb && |g.cb| == 4096 &&
                            clist != null && 0 <= lwn <= |cgm.addrs| == |clist.blks|
       ensures lph >= 2 ==> forall i :: 0 <= i < |clist.blks| ==> |clist.blks[i]| == 4096
     { reveal LogI(); }
+    // nobody but the logger writes the direct blocks of the committing group
+    lemma DirApart()
+      requires LogI() && Full(d.poss, g)
+      ensures forall a :: a in cdm.m ==> a !in cgm.m && a !in g.im && a !in Merge(g.gs)
+    {
+      reveal LogI(); FullD(d.poss, g);
+      forall a | a in cdm.m ensures a !in cgm.m && a !in g.im && a !in Merge(g.gs) {
+        if lph == 1 {
+          if a in Merge(g.gs) { MergeKeys(g.gs, a); }
+          if a in g.im { MergeKeys(g.gs[..g.k], a); }
+        } else if lph >= 2 { ComHome(g, |d.poss|, a); }
+      }
+    }
     lemma ComI()
       requires LogI() && Abs()
       ensures g.com ==> vs[cl] == ComState(g)
@@ -301,14 +350,16 @@ module JournalM {
     // the logger's own steps
     twostate lemma LogEncI()
       requires old(LogI()) && old(lph) == 1 && lph == 2 && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
-      requires cbk != null && clist != null && lwn == 0 && !lwd && |cbk.v| == 4096 && cgm.Ok() && clist.blks == BlksOf(cgm.m, cgm.addrs)
-      requires DecDesc(cbk.v).SomeDesc? && var dd := DecDesc(cbk.v).d; dd.addrs == cgm.addrs && dd.pos == g.wp &&
-               g == Started(old(g), cgm.m, dd, cbk.v, Rec(cbk.v, BlksOf(cgm.m, cgm.addrs)))
-      requires |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && End(g) == End(old(g))
+      requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist != null && ldn == 0
+      requires cbk != null && clist != null && lwn == 0 && !lwd && |cbk.v| == 4096 && cgm.Ok() && cdm.Ok() && clist.blks == BlksOf(cgm.m, cgm.addrs)
+      requires DecDesc(cbk.v).SomeDesc? && var dd := DecDesc(cbk.v).d; dd.addrs == cgm.addrs && dd.dirs == cdm.addrs && dd.pos == g.wp &&
+               g == Started(old(g), cgm.m, cdm.m, dd, cbk.v, Rec(cbk.v, GroupBlks(cgm.m, cdm.m, dd)))
+      requires |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && End(g) == End(old(g)) && Lists(dlist, cdm.m, Home(g.p), |d.cur|)
       ensures LogI()
     { reveal LogI(); }
     twostate lemma LogWroteI(i: int, n: int, ok: bool)
       requires old(LogI()) && old(lph) == 2 && lph == 2 && g == old(g) && lwd == old(lwd) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
+      requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
       requires cbk == old(cbk) && clist == old(clist) && 0 <= i && 0 <= n && i + n <= |cgm.addrs| <= 500 && i == old(lwn) && clist != null && |clist.blks| == |cgm.addrs|
       requires lwn == if ok then i + n else i
       requires |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && |d.cur| >= Home(g.p) && Slot(g.wp + i, g.p.nr) + n <= g.p.nr
@@ -321,28 +372,57 @@ module JournalM {
       reveal LogI();
       if ok { LogWritten(g, d.cur, clist.blks, i, n); }
     }
+    twostate lemma DirWroteI(a: int, n: int, ok: bool)
+      requires old(LogI()) && old(lph) == 2 && lph == 2 && g == old(g) && lwd == old(lwd) && lwn == old(lwn) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
+      requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && dlist != null
+      requires cbk == old(cbk) && clist == old(clist) && 0 <= old(ldn) && 0 < n && old(ldn) + n <= |dlist.addrs| == |dlist.blks|
+      requires ldn == if ok then old(ldn) + n else old(ldn)
+      requires |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && Home(g.p) <= a && a + n <= |d.cur|
+      requires forall y :: old(ldn) <= y < old(ldn) + n ==> dlist.addrs[y] == a + (y - old(ldn))
+      requires ok || d.bad
+      requires ok ==> d.bad == old(d.bad)
+      requires ok ==> forall x :: a <= x < a + n ==> d.cur[x] == dlist.blks[old(ldn) + (x - a)]
+      requires ok ==> forall x :: 0 <= x < |d.cur| && !(a <= x < a + n) ==> d.cur[x] == old(d.cur)[x]
+      ensures LogI()
+    {
+      reveal LogI();
+      if ok && !d.bad {
+        forall i | 0 <= i < ldn ensures d.cur[dlist.addrs[i]] == dlist.blks[i] {
+          if i >= old(ldn) { assert dlist.addrs[i] == a + (i - old(ldn)); }
+          else { assert dlist.addrs[i] < dlist.addrs[old(ldn)]; }
+        }
+      }
+    }
     // When parts of the invariant are kept: LogI by steps that are not the logger's, InsI by
     // those that are not the installer's, ...
     twostate lemma LogFrame()
       requires old(LogI()) && SameForLog(old(g), g) && lph == old(lph) && lwn == old(lwn) && lwd == old(lwd) && cgm == old(cgm)
       requires cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs) && cbk == old(cbk) && clist == old(clist)
+      requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
       requires |d.cur| == |d.poss| == |old(d.poss)| == |old(d.cur)| >= Home(g.p)
-      requires forall a :: 0 <= g.p.at < a < Home(g.p) ==> d.poss[a] <= old(d.poss)[a]
-      requires d.bad || (!old(d.bad) && forall a :: 0 <= g.p.at < a < Home(g.p) ==> d.cur[a] == old(d.cur)[a])
+      requires forall a :: 0 <= a < |d.poss| && (g.p.at < a < Home(g.p) || a in cdm.m) ==> d.poss[a] <= old(d.poss)[a]
+      requires d.bad || (!old(d.bad) && forall a :: 0 <= a < |d.poss| && (g.p.at < a < Home(g.p) || a in cdm.m) ==> d.cur[a] == old(d.cur)[a])
       ensures LogI()
     {
       reveal LogI();
-      if lph == 3 { LoggedLess(d.poss, old(d.poss), g, old(g), g.cg, g.cd, End(g)); }
+      if lph == 1 { ReadyKeep(old(g), g, cgm.m, cdm.m); }
+      if lph == 3 { LoggedLess(d.poss, old(d.poss), g, old(g), g.cg, g.ch, g.cd, End(g)); }
     }
     twostate lemma InsFrame()
       requires old(InsI()) && SameForIns(old(g), g) && ilist == old(ilist) && iwn == old(iwn) && icn == old(icn) && hdur == old(hdur)
       requires |d.cur| == |d.poss| == |old(d.poss)| == |old(d.cur)| >= Home(g.p)
       requires 0 <= g.p.at < Home(g.p) && d.poss[g.p.at] <= old(d.poss)[g.p.at]
-      requires d.bad || (!old(d.bad) && d.cur[g.p.at] == old(d.cur)[g.p.at] && forall a :: Home(g.p) <= a < |d.cur| ==> d.cur[a] == old(d.cur)[a])
+      requires d.bad || (!old(d.bad) && d.cur[g.p.at] == old(d.cur)[g.p.at] && forall a :: Home(g.p) <= a < |d.cur| && a in g.im ==> d.cur[a] == old(d.cur)[a])
       requires home as int == Home(g.p)
       ensures InsI()
     { reveal InsI(); }
+    twostate lemma HoldFrame()
+      requires old(HoldI()) && g.sg == old(g).sg && g.hq == old(g).hq && g.k == old(g).k
+      requires cdm.m == old(cdm.m) && lho.m == old(lho.m) && iho.m == old(iho.m)
+      ensures HoldI()
+    { reveal HoldI(); }
     twostate lemma CacheFrame()
+      requires cdm.m == old(cdm.m)
       requires old(CacheI()) && g.im == old(g).im && g.base == old(g).base && ilist == old(ilist) && icn == old(icn) && cache.m == old(cache.m)
       ensures CacheI()
     { reveal CacheI(); }
@@ -357,6 +437,7 @@ module JournalM {
       ensures InsI()
     { reveal InsI(); }
     twostate lemma CacheBegun()
+      requires cdm.m == old(cdm.m)
       requires old(CacheI()) && cache.m == old(cache.m) && old(g).im == map[] && g.base == old(g).base && icn == 0
       ensures CacheI()
     { reveal CacheI(); }
@@ -370,12 +451,12 @@ module JournalM {
       ensures InsI()
     { reveal InsI(); }
     twostate lemma CacheDone()
-      requires old(CacheI()) && old(InsI()) && cache.m == old(cache.m) && |old(g).gs| == |old(g).ds| && 0 <= old(g).k <= |old(g).gs| && g == IFinished(old(g))
+      requires old(CacheI()) && old(InsI()) && cache.m == old(cache.m) && cdm.m == old(cdm.m) && |old(g).gs| == |old(g).ds| == |old(g).hs| && 0 <= old(g).k <= |old(g).gs| && g == IFinished(old(g))
       requires old(ilist) != null && old(g).ip == 3 && old(icn) == |old(ilist).addrs|
       ensures CacheI()
     {
       reveal CacheI(); reveal InsI();
-      forall a | a in cache.m ensures a in g.base && cache.m[a] == g.base[a] {
+      forall a | a in cache.m && a !in cdm.m ensures a in g.base && cache.m[a] == g.base[a] {
         if a in old(g).im {
           assert a in old(ilist).addrs;
           var i :| 0 <= i < |old(ilist).addrs| && old(ilist).addrs[i] == a;
@@ -387,7 +468,8 @@ module JournalM {
       ensures RdI()
     { reveal RdI(); }
     // what a step must not change about the logger / the installer / the history
-    twostate predicate LKeep() reads this, cgm {
+    twostate predicate LKeep() reads this, cgm, cdm {
+      cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn) &&
       lph == old(lph) && lwn == old(lwn) && lwd == old(lwd) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs) &&
       cbk == old(cbk) && clist == old(clist) && wp == old(wp) && eq == old(eq) && cl == old(cl)
     }
@@ -402,32 +484,36 @@ module JournalM {
     predicate TxOk(tx: BMap) reads tx { tx.Ok() && InHome(home as int, tx.m, sz as int) }
 
     // after recovery: empty log, first sequence number q, state v
-    constructor (d0: Disk, seal0: Seal, mu0: Mutex, cache0: Cache, n: uint64, at0: uint64, nd0: uint64, nr0: uint64, q: uint64, maxPin0: uint64, instAt0: uint64)
-      requires var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key);
+    constructor (d0: Disk, seal0: Seal, mu0: Mutex, cache0: Cache, n: uint64, at0: uint64, nd0: uint64, nr0: uint64, bit0: uint64, flo0: uint64, fhi0: uint64, q: uint64, maxPin0: uint64, instAt0: uint64)
+      requires var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, bit0 as int, flo0 as int, fhi0 as int);
         GeoOk(p) && d0.Valid() && |d0.cur| == n as int && d0.ok == OkSet(p, [HomeOf(p, d0.cur)], 0, seal0.signed) &&
         Full(d0.poss, G0(p, seal0.signed, q as int, HomeOf(p, d0.cur)))
+      requires forall a :: !Direct(seal0.signed, q as int, a)
       requires cache0.m == map[] && maxPin0 < 0x1_0000_0000
       ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0
       ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 1 + nd0 as int + nr0 as int
-      ensures vs == [HomeOf(Geo(at0 as int, nd0 as int, nr0 as int, seal0.key), d0.cur)] && lb == 0 && lph == 0 && g.ip == 0 && rds == {}
-      ensures fresh(running) && fresh(lgm) && fresh(cgm) && fresh(inm) && fresh(repr)
+      ensures bit == bit0 && flo == flo0 && fhi == fhi0
+      ensures vs == [HomeOf(Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, bit0 as int, flo0 as int, fhi0 as int), d0.cur)] && lb == 0 && lph == 0 && g.ip == 0 && rds == {}
+      ensures fresh(running) && fresh(lgm) && fresh(cgm) && fresh(cdm) && fresh(inm) && fresh(lho) && fresh(iho) && fresh(repr)
     {
       var nt := NewNotes();
       notes := nt;
       d := d0; seal := seal0; mu := mu0; cache := cache0; sz := n; at := at0; nd := nd0; nr := nr0;
+      bit := bit0; flo := flo0; fhi := fhi0;
       home := at0 + 1 + nd0 + nr0; maxPin := maxPin0; instAt := instAt0;
       var m1 := NewBMap(); var m2 := NewBMap(); var m3 := NewBMap(); var m4 := NewBMap();
-      running := m1; lgm := m2; cgm := m3; inm := m4;
-      cbk := null; clist := null; ilist := null; icnr := 0;
+      var m5 := NewBMap(); var m6 := NewBMap(); var m7 := NewBMap();
+      running := m1; lgm := m2; cgm := m3; inm := m4; cdm := m5; lho := m6; iho := m7;
+      cbk := null; clist := null; dlist := null; ilist := null; icnr := 0;
       hq := q; eq := q; ieq := q; lo := 0; ilo := 0; wp := 0; trims := 0; nvs := 0; ncl := 0; nlb := 0;
       busy := false;
-      ghost var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key);
+      ghost var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, bit0 as int, flo0 as int, fhi0 as int);
       ghost var v := HomeOf(p, d0.cur);
       g := G0(p, seal0.signed, q as int, v); vs := [v]; lb := 0; cl := 0; rds := {};
-      lph := 0; lwn := 0; lwd := false; iwn := 0; icn := 0; icnr := 0; hdur := false;
-      repr := {m1, m2, m3, m4};
+      lph := 0; lwn := 0; ldn := 0; lwd := false; iwn := 0; icn := 0; icnr := 0; hdur := false;
+      repr := {m1, m2, m3, m4, m5, m6, m7};
       new;
-      reveal Inv(); reveal LogI(); reveal InsI(); reveal CacheI(); reveal RdI();
+      reveal Inv(); reveal LogI(); reveal InsI(); reveal CacheI(); reveal RdI(); reveal HoldI();
       assert Merge([]) == map[]; assert g.gs[g.k..] == [];
       assert Over(v, map[]) == v;
     }
@@ -457,7 +543,7 @@ module JournalM {
       nvs := nvs + 1;
       CrashAll(d.poss, g, vs, lb, cl);
       d.SetOk(OkSet(g.p, vs, lb, g.sg));
-      LogFrame(); InsFrame(); CacheFrame(); RdFrame();
+      LogFrame(); InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
       if k < 250 && k + l >= 250 && !busy { mu.WakeOne(CLogger); }
       return AOk, nvs;
     }
@@ -572,8 +658,8 @@ module JournalM {
       if groups < 0xFFFF_FFFF_FFFF_FFFF { notes.Set(NGroups, groups + 1); }
       var even := parity % 2 == 0;
       if even { mu.WakeAll(3); } else { mu.WakeAll(2); }
-      var k := lgm.Len();
-      if k >= instAt { mu.WakeOne(CInstaller); }
+      var k := lgm.Len(); var h := lho.Len();
+      if k >= instAt || h >= HoldMax { mu.WakeOne(CInstaller); }
       var more := WantCommit();
       if more {
         if w == 0 { mu.WakeOne(CLogger); }
@@ -585,21 +671,21 @@ module JournalM {
     method Drained() returns (b: bool)
       requires Inv() && mu.held
     {
-      var r := running.Len(); var c := cgm.Len(); var l := lgm.Len(); var i := inm.Len();
-      b := r == 0 && c == 0 && l == 0 && i == 0;
+      var r := running.Len(); var c := cgm.Len(); var h := cdm.Len(); var l := lgm.Len(); var i := inm.Len();
+      b := r == 0 && c == 0 && h == 0 && l == 0 && i == 0;
     }
 
     // ---------------- logger ----------------
     // [L] freeze the running group: the caller becomes the logger
     method StartCommit() returns (ok: bool)
       requires Inv() && mu.held
-      modifies this
+      modifies this, cache
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb)
       ensures ok ==> lph == 1
       ensures !ok ==> LKeep() && repr == old(repr)
       ensures fresh(repr - old(repr))
     {
-      reveal Inv();
+      Counters();
       var w := WantCommit();
       var failed := notes.Get(NFailed);
       if busy || failed != 0 || !w { return false; }
@@ -609,61 +695,240 @@ module JournalM {
         Urge();
         return false;
       }
+      var clash := Clash();
+      if clash {
+        Urge();
+        return false;
+      }
+      var ring, dir := Split();
       var r := NewBMap();
-      StartFields(r);
+      StartFields(r, ring, dir);
       NoteStart();
       return true;
     }
-    method StartFields(r: BMap)
-      requires Inv() && Unused(r) && r !in repr && r.Ok() && r.m == map[] && r.addrs == [] && lph == 0
+    lemma Counters()
+      requires Inv()
+      ensures hq as int == g.hq && eq as int == End(g) && hq <= eq && lo as int == g.lo && wp as int == g.wp && g.p.nd == nd as int && g.p.nr == nr as int
+      ensures busy <==> lph != 0
+      ensures lo as int + nr as int < 0x1_0000_0000_0000_0000
+      ensures |running.addrs| <= 500 && |lgm.addrs| < 0x1_0000_0000 && |g.gs| == eq as int - hq as int
+    { reveal Inv(); }
+    lemma HeldFacts()
+      requires Inv() && lph == 0
+      ensures forall a :: Direct(g.sg, g.hq, a) ==> a in lho.m || a in iho.m
+    { reveal Inv(); reveal HoldI(); LogFacts(); }
+    // [L] is a block of the running group one of the direct blocks that are held?
+    method Clash() returns (b: bool)
+      requires Inv() && mu.held && lph == 0
+      ensures !b ==> forall a :: a in running.m ==> !Direct(g.sg, g.hq, a)
+    {
+      HeldFacts();
+      var n := running.Len();
+      var i: uint64 := 0;
+      while i < n
+        invariant i <= n && forall j :: 0 <= j < i as int ==> running.addrs[j] !in lho.m && running.addrs[j] !in iho.m
+      {
+        var a := running.AddrAt(i);
+        var x := lho.Get(a);
+        if x != null { return true; }
+        x := iho.Get(a);
+        if x != null { return true; }
+        i := i + 1;
+      }
+      forall a | a in running.m ensures !Direct(g.sg, g.hq, a) { assert a in running.addrs; }
+      return false;
+    }
+    // [L] may block a of the running group go straight home? It may if it is free in the
+    // durable state and in no live group; it shall if that is wished.
+    method Straight(a: uint64) returns (b: bool)
+      requires Inv() && mu.held && lph == 0
+      ensures b ==> FreeIn(g.p, DurState(g), a as int) && forall i :: 0 <= i < |g.gs| ==> a as int !in g.gs[i]
+    {
+      var w := notes.Bulk(a);
+      if !w || a < flo || fhi <= a { return false; }
+      var x := lgm.Get(a);
+      if x != null { return false; }
+      x := inm.Get(a);
+      if x != null { return false; }
+      GeoFacts();
+      var known, v := Durably(bit + a / 32768);
+      if !known { return false; }
+      var set_ := BitOf(v.Get(a % 32768 / 8), a % 8);
+      if set_ { return false; }
+      InLive(a as int);
+      ghost var s := DurState(g);
+      assert BlockBit(s[bit as int + a as int / 32768], a as int % 32768) == set_;
+      assert FreeIn(g.p, s, a as int) by { reveal FreeIn(); }
+      return true;
+    }
+    lemma GeoFacts()
+      requires Inv()
+      ensures GeoOk(g.p) && g.p.bit == bit as int && g.p.flo == flo as int && g.p.fhi == fhi as int
+    { reveal Inv(); }
+    lemma InLive(a: int)
+      requires Inv() && a !in lgm.m && a !in inm.m
+      ensures forall i :: 0 <= i < |g.gs| ==> a !in g.gs[i]
+    {
+      reveal Inv();
+      LiveMaps();
+      forall i | 0 <= i < |g.gs| ensures a !in g.gs[i] { if a in g.gs[i] { MergeHas(g.gs, i, a); } }
+    }
+    lemma LiveMaps()
+      requires Inv()
+      ensures Merge(g.gs) == Ov(inm.m, lgm.m)
+    {
+      reveal Inv();
+      assert g.gs == g.gs[..g.k] + g.gs[g.k..];
+      MergeCat(g.gs[..g.k], g.gs[g.k..]);
+    }
+    // [L] what block a is in the durable state, if that is in memory
+    method Durably(a: uint64) returns (known: bool, b: Blk)
+      requires Inv() && mu.held && lph == 0
+      ensures known ==> a as int in DurState(g) && b.v == DurState(g)[a as int] && |b.v| == 4096
+    {
+      reveal Inv(); reveal CacheI(); LogFacts(); LiveMaps();
+      var x := lgm.Get(a);
+      if x == null { x := inm.Get(a); }
+      if x == null { x := cache.Get(a); }
+      known := x != null;
+      if known { b := x; assert a as int in g.base; } else { b := ZeroBlk(); }
+    }
+    // [L] the running group in two parts: for the log, and straight home
+    method Split() returns (ring: BMap, dir: BMap)
+      requires Inv() && mu.held && lph == 0
+      requires forall a :: a in running.m ==> !Direct(g.sg, g.hq, a)
+      ensures fresh(dir) && fresh(ring) && ring != dir && ring.Ok() && dir.Ok()
+      ensures |ring.addrs| + |dir.addrs| <= |running.addrs|
+      ensures Parts(running.m, ring.m, dir.m) && Ready(g, ring.m, dir.m)
+    {
+      dir := NewBMap();
+      ring := NewBMap();
+      var n := running.Len();
+      var i: uint64 := 0;
+      while i < n
+        invariant i <= n && fresh(dir) && dir.Ok() && fresh(ring) && ring.Ok() && ring != dir && |ring.addrs| + |dir.addrs| <= i as int
+        invariant forall a :: a in dir.m ==> a in running.m && dir.m[a] == running.m[a] && FreeIn(g.p, DurState(g), a)
+        invariant forall a :: a in ring.m ==> a in running.m && ring.m[a] == running.m[a]
+        invariant forall a :: a in dir.m ==> a in running.addrs[..i as int] && a !in ring.m
+        invariant forall a :: a in ring.m ==> a in running.addrs[..i as int]
+        invariant forall a :: a in running.addrs[..i as int] ==> a in ring.m || a in dir.m
+        invariant forall x, a {:trigger a in g.gs[x]} :: 0 <= x < |g.gs| && a in g.gs[x] ==> a !in dir.m
+      {
+        var a := running.AddrAt(i);
+        var b := running.BlkAt(i);
+        assert running.addrs[..i as int + 1] == running.addrs[..i as int] + [a as int];
+        forall x | x in running.addrs[..i as int] ensures x != a as int { var y :| 0 <= y < i as int && running.addrs[..i as int][y] == x; }
+        var s := Straight(a);
+        if s { dir.Put(a, b); } else { ring.Put(a, b); }
+        i := i + 1;
+      }
+      assert running.addrs[..n as int] == running.addrs;
+    }
+    // [L] puts the direct blocks into the cache
+    method CacheDirect(dir: BMap)
+      requires dir.Ok()
+      modifies cache
+      ensures forall a :: a in cache.m ==> if a in dir.m then cache.m[a] == dir.m[a] else a in old(cache.m) && cache.m[a] == old(cache.m)[a]
+    {
+      var n := dir.Len();
+      var i: uint64 := 0;
+      while i < n
+        invariant i <= n
+        invariant forall a :: a in cache.m ==> if a in dir.addrs[..i as int] then a in dir.m && cache.m[a] == dir.m[a] else a in old(cache.m) && cache.m[a] == old(cache.m)[a]
+      {
+        var a := dir.AddrAt(i);
+        var b := dir.BlkAt(i);
+        cache.Put(a, b);
+        assert dir.addrs[..i as int + 1] == dir.addrs[..i as int] + [a as int];
+        i := i + 1;
+      }
+      assert dir.addrs[..n as int] == dir.addrs;
+    }
+    method StartFields(r: BMap, ring: BMap, dir: BMap)
+      requires Inv() && Unused(r) && Unused(dir) && Unused(ring) && r !in repr && dir !in repr && r != ring && r != dir && ring != dir
+      requires r.Ok() && r.m == map[] && r.addrs == [] && lph == 0 && ring.Ok() && dir.Ok()
+      requires Parts(running.m, ring.m, dir.m) && Ready(g, ring.m, dir.m) && |ring.addrs| + |dir.addrs| <= |running.addrs|
       requires |g.gs| < g.p.nd && g.wp + |running.addrs| <= g.lo + g.p.nr && End(g) < 0x1FFF_FFFF_FFFF_FFFF && g.wp < 0x1FFF_FFFF_FFFF_0000
       requires |lgm.addrs| + |running.addrs| <= maxPin as int
-      modifies this
+      modifies this, cache
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb)
-      ensures lph == 1 && repr == old(repr) + {r}
+      ensures lph == 1 && repr == old(repr) + {r, ring, dir}
     {
       reveal Inv(); reveal LogI();
-      cgm := running;
-      running := r; repr := repr + {r};
+      ghost var all := running.m;
+      ghost var c0 := cache.m;
+      CacheDirect(dir);
+      cgm := ring; cdm := dir; dlist := null; ldn := 0;
+      running := r; repr := repr + {r, ring, dir};
       lph := 1; busy := true;
       cl := |vs| - 1; ncl := nvs;
-      assert Over(vs[cl], map[]) == vs[cl];
       assert Over(vs[lb], map[]) == vs[lb];
-      InsFrame(); CacheFrame(); RdFrame();
+      assert vs[cl] == Over(Over(vs[lb], dir.m), ring.m);
+      assert Over(vs[cl], map[]) == vs[cl];
+      InsFrame(); RdFrame();
+      assert CacheI() by { reveal CacheI(); }
+      assert HoldI() by { reveal HoldI(); }
     }
-    predicate Unused(r: BMap) reads this { r != running && r != lgm && r != cgm && r != inm }
+    predicate Unused(r: BMap) reads this { r != running && r != lgm && r != cgm && r != cdm && r != inm && r != lho && r != iho }
     // [F] seal the group (no operation of the device)
     method LogEnc()
       requires Inv() && lph == 1
       modifies this, seal, d
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb)
-      ensures lph == 2 && lwn == 0 && !lwd && cgm == old(cgm) && cgm.addrs == old(cgm.addrs) && cl == old(cl)
+      ensures lph == 2 && lwn == 0 && ldn == 0 && !lwd && cgm == old(cgm) && cgm.addrs == old(cgm.addrs) && cl == old(cl)
+      ensures dlist != null && |dlist.addrs| == |dlist.blks|
       ensures repr == old(repr)
     {
       reveal Inv();
       LogFacts();
       SealedBelow(d.poss, g);
-      var b := seal.Sign(eq, wp, cgm);
+      var b := seal.Sign(eq, wp, cgm, cdm);
       var l := cgm.List();
+      var dl := cdm.Sorted();
+      SortedLen(dl.addrs, sz as int);
       ghost var dd := DecDesc(b.v).d;
-      StartPres(d.poss, g, cgm.m, dd, b.v);
-      g := Started(g, cgm.m, dd, b.v, Rec(b.v, BlksOf(cgm.m, cgm.addrs)));
-      assert DurState(g) == DurState(old(g)) && ComState(g) == Over(DurState(g), cgm.m);
+      StartPres(d.poss, g, cgm.m, cdm.m, dd, b.v);
+      ghost var rec := Rec(b.v, GroupBlks(cgm.m, cdm.m, dd));
+      g := Started(g, cgm.m, cdm.m, dd, b.v, rec);
+      assert DurState(g) == DurState(old(g)) && ComState(g) == Over(Over(DurState(g), cdm.m), cgm.m);
       CrashAll(d.poss, g, vs, lb, cl);
       d.SetOk(OkSet(g.p, vs, lb, g.sg));
-      cbk := b;
-      clist := l;
-      lwn := 0; lwd := false;
-      lph := 2;
+      LogEncFields(b, l, dl);
       LogEncI();
+      HoldMore(old(g), rec);
       InsFrame(); CacheFrame(); RdFrame();
+    }
+    method LogEncFields(b: Blk, l: BList, dl: BList)
+      modifies this
+      ensures cbk == b && clist == l && dlist == dl && lwn == 0 && ldn == 0 && !lwd && lph == 2
+      ensures running == old(running) && lgm == old(lgm) && inm == old(inm) && cgm == old(cgm) && cdm == old(cdm) && lho == old(lho) && iho == old(iho) &&
+              hq == old(hq) && eq == old(eq) && ieq == old(ieq) && lo == old(lo) && ilo == old(ilo) && wp == old(wp) && trims == old(trims) &&
+              nvs == old(nvs) && ncl == old(ncl) && nlb == old(nlb) && busy == old(busy) && g == old(g) && vs == old(vs) && lb == old(lb) && cl == old(cl) &&
+              rds == old(rds) && iwn == old(iwn) && icn == old(icn) && icnr == old(icnr) && hdur == old(hdur) && ilist == old(ilist) && repr == old(repr)
+    {
+      cbk := b;
+      clist := l; dlist := dl;
+      lwn := 0; ldn := 0; lwd := false;
+      lph := 2;
+    }
+    twostate lemma HoldMore(g0: G, rec: Rec)
+      requires old(HoldI()) && old(g) == g0 && g.sg == g0.sg + {rec} && g.hq == g0.hq && g.k == g0.k
+      requires cdm.m == old(cdm.m) && lho.m == old(lho.m) && iho.m == old(iho.m)
+      requires DecDesc(rec.b).SomeDesc? && forall a :: a in DecDesc(rec.b).d.dirs ==> a in cdm.m
+      ensures HoldI()
+    {
+      reveal HoldI();
+      forall a, q | Direct(g.sg, q, a) ensures a in cdm.m || Direct(g0.sg, q, a) {
+        var r :| r in g.sg && DirectOf(r, q, a);
+        if r in g0.sg { assert DirectOf(r, q, a); } else { assert r == rec; }
+      }
     }
     // [F] write blocks of the group to the log, from the i-th to the last or to the end of the ring
     method LogWrite(i: uint64) returns (ok: bool, n: uint64)
       requires Inv() && lph == 2 && i as int == lwn < |cgm.addrs|
       modifies this, d
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb) && cl == old(cl)
-      ensures lph == 2 && cgm == old(cgm) && cgm.addrs == old(cgm.addrs) && lwd == old(lwd)
+      ensures lph == 2 && cgm == old(cgm) && cgm.addrs == old(cgm.addrs) && lwd == old(lwd) && ldn == old(ldn) && dlist == old(dlist)
       ensures ok ==> 0 < n && i as int + n as int == lwn <= |cgm.addrs|
       ensures repr == old(repr)
     {
@@ -681,14 +946,38 @@ module JournalM {
       ok := d.WriteRun(at + 1 + nd + s, clist, i, n);
       if ok { lwn := lwn + n as int; }
       LogWroteI(i as int, n as int, ok);
-      InsFrame(); CacheFrame(); RdFrame();
+      InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
+    }
+    // [F] write direct blocks of the group home, from the i-th on as long as their addresses are adjacent
+    method DirWrite(i: uint64) returns (ok: bool, n: uint64)
+      requires Inv() && lph == 2 && dlist != null && i as int == ldn < |dlist.addrs|
+      modifies this, d
+      ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb) && cl == old(cl)
+      ensures lph == 2 && cgm == old(cgm) && cgm.addrs == old(cgm.addrs) && lwd == old(lwd) && lwn == old(lwn) && dlist == old(dlist)
+      ensures ok ==> 0 < n && i as int + n as int == ldn <= |dlist.addrs|
+      ensures repr == old(repr)
+    {
+      reveal Inv();
+      LogFacts(); ComI(); DirApart();
+      var a;
+      a, n := Adjacent(dlist, i);
+      assert dlist.addrs[i as int + n as int - 1] == a as int + (n as int - 1) < |d.cur|;
+      assert home as int <= dlist.addrs[i as int];
+      forall x | a as int <= x < a as int + n as int ensures x in g.ch { assert dlist.addrs[i as int + (x - a as int)] == x; }
+      ghost var P := d.poss;
+      DirWritePres(P, g, a as int, n as int);
+      CrashAll(Fuzzy(P, a as int, n as int), g, vs, lb, cl);
+      ok := d.WriteRun(a, dlist, i, n);
+      if ok { ldn := ldn + n as int; }
+      DirWroteI(a as int, n as int, ok);
+      InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
     // [F]
     method LogWriteDesc() returns (ok: bool)
       requires Inv() && lph == 2
       modifies this, d
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb) && cl == old(cl)
-      ensures lph == 2 && lwn == old(lwn) && cgm == old(cgm) && cgm.addrs == old(cgm.addrs)
+      ensures lph == 2 && lwn == old(lwn) && ldn == old(ldn) && dlist == old(dlist) && cgm == old(cgm) && cgm.addrs == old(cgm.addrs)
       ensures ok ==> lwd
       ensures repr == old(repr)
     {
@@ -698,11 +987,11 @@ module JournalM {
       var s := SlotOf(eq, nd);
       ok := d.Write(at + 1 + s, cbk);
       if ok { lwd := true; }
-      InsFrame(); CacheFrame(); RdFrame();
+      InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
     // [F] the one barrier of a group commit
     method LogBarrier() returns (ok: bool)
-      requires Inv() && lph == 2 && lwd && lwn == |cgm.addrs|
+      requires Inv() && lph == 2 && lwd && lwn == |cgm.addrs| && dlist != null && ldn == |dlist.addrs|
       modifies this, d
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb) && cl == old(cl)
       ensures lph == (if ok then 3 else 2) && cgm == old(cgm) && cgm.addrs == old(cgm.addrs)
@@ -710,60 +999,123 @@ module JournalM {
     {
       reveal Inv(); reveal LogI();
       ghost var P := d.poss;
-      ok := d.Barrier(set a | at as int < a < home as int);
+      ghost var mine := (set a | at as int < a < home as int) + (set a | a in cdm.m);
+      ok := d.Barrier(mine);
       BarrierPres(d.poss, P, g);
       if ok {
         ComFacts(d.poss, g);
+        forall a | a in g.ch ensures 0 <= a < |d.poss| && d.poss[a] <= iset{g.ch[a]} {
+          assert a in dlist.addrs;
+          var i :| 0 <= i < |dlist.addrs| && dlist.addrs[i] == a;
+          assert d.cur[a] == dlist.blks[i];
+          assert a in mine;
+        }
         forall i | 0 <= i < |g.cd.addrs| ensures d.poss[LSlot(g.p, g.cd.pos + i)] <= iset{g.cg[g.cd.addrs[i]]} {
           assert d.poss[LSlot(g.p, g.cd.pos + i)] == iset{d.cur[LSlot(g.p, g.cd.pos + i)]};
         }
         assert d.poss[DSlot(g.p, End(g))] == iset{d.cur[DSlot(g.p, End(g))]};
         lph := 3;
       }
-      InsFrame(); CacheFrame(); RdFrame();
+      InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
-    // [L] the group is durable
-    method FinishCommit()
+    // [L] the group is durable: its direct blocks are home, and their addresses held
+    method HoldDirect()
       requires Inv() && mu.held && lph == 3
+      modifies lho
+      ensures Inv() && LKeep() && IKeep() && Mono() && forall a :: a in cdm.m ==> a in lho.m
+    {
+      reveal Inv();
+      var n := cdm.Len();
+      var i: uint64 := 0;
+      var z := ZeroBlk();
+      while i < n
+        invariant i <= n && lho.Ok()
+        invariant forall a :: a in lho.m <==> a in old(lho.m) || a in cdm.addrs[..i as int]
+      {
+        var a := cdm.AddrAt(i);
+        lho.Put(a, z);
+        assert cdm.addrs[..i as int + 1] == cdm.addrs[..i as int] + [a as int];
+        i := i + 1;
+      }
+      assert cdm.addrs[..n as int] == cdm.addrs;
+      LogFrame(); InsFrame(); CacheFrame(); RdFrame();
+      assert HoldI() by { reveal HoldI(); }
+    }
+    // [L] the group is logged
+    method FinishCommit()
+      requires Inv() && mu.held && lph == 3 && trims < 0x3FFF_FFFF_FFFF_0000
+      requires forall a :: a in cdm.m ==> a in lho.m
       modifies this, lgm, d
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(cl) && lph == 0
       ensures d.cur == old(d.cur)
       ensures fresh(repr - old(repr))
     {
-      reveal Inv(); reveal LogI();
+      reveal Inv();
       var n := cgm.Len();
-      var e := NewBMap();
+      var e := NewBMap(); var f := NewBMap();
       ghost var g1 := Finished(g);
-      FinishPres(d.poss, g);
-      ComFacts(d.poss, g);
-      TailMerge(g);
+      LogFacts();
+      FinishG();
+      DirApart();
       CrashAll(d.poss, g1, vs, cl, cl);
       d.SetOk(OkSet(g.p, vs, cl, g.sg));
-      lgm := MergeOrSwap(lgm, cgm);
-      FinishFields(e, n, g1);
-      assert Over(vs[cl], map[]) == vs[cl];
-      assert g.gs[..g.k] == old(g).gs[..g.k];
-      assert Abs();
-      InsFrame(); CacheFrame(); RdFrame();
-      assert LogI();
+      var l := MergeOrSwap(lgm, cgm);
+      var h := cdm.Len();
+      assert h == 0 ==> cdm.m == map[];
+      FinishFields(e, f, l, n, h, g1);
+      assert Over(Over(vs[cl], map[]), map[]) == vs[cl];
+      InsFrame(); CacheFinish(); HoldFinish(); RdFinish();
+      LogIdle();
       NoteFinish();
     }
-    method FinishFields(e: BMap, n: uint64, ghost g1: G)
-      requires eq < 0x2000_0000_0000_0000 && wp < 0x2000_0000_0000_0000 && n <= 500
+    // what finishing means for the protocol's state
+    lemma FinishG()
+      requires Shape() && DiskI() && Reals() && Abs() && LogI() && lph == 3
+      ensures var g1 := Finished(g); Full(d.poss, g1) && DurState(g1) == ComState(g) == vs[cl] && g1.gs[..g1.k] == g.gs[..g.k]
+      ensures var g1 := Finished(g); Merge(g1.gs[g1.k..]) == Ov(lgm.m, cgm.m)
+    {
+      reveal LogI();
+      FinishPres(d.poss, g);
+      TailMerge(g);
+    }
+    lemma LogIdle()
+      requires lph == 0 && !g.com && cgm.m == map[] && cgm.addrs == [] && cdm.m == map[] && cdm.addrs == [] && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
+      ensures LogI()
+    { reveal LogI(); }
+    // a read of a direct block that began before it was written is not valid: hence trims
+    method FinishFields(e: BMap, f: BMap, l: BMap, n: uint64, h: uint64, ghost g1: G)
+      requires eq < 0x2000_0000_0000_0000 && wp < 0x2000_0000_0000_0000 && n <= 500 && trims < 0x3FFF_FFFF_FFFF_0000
       modifies this
-      ensures cgm == e && repr == old(repr) + {e} && g == g1 && lb == cl && nlb == ncl && eq == old(eq) + 1 && wp == old(wp) + n && lph == 0 && !busy
-      ensures running == old(running) && lgm == old(lgm) && inm == old(inm) && hq == old(hq) && ieq == old(ieq) &&
-              lo == old(lo) && ilo == old(ilo) && trims == old(trims) && nvs == old(nvs) && ncl == old(ncl) && vs == old(vs) &&
+      ensures cgm == e && cdm == f && lgm == l && repr == old(repr) + {e, f} && g == g1 && lb == cl && nlb == ncl && eq == old(eq) + 1 && wp == old(wp) + n && lph == 0 && !busy
+      ensures trims == if h > 0 then old(trims) + 1 else old(trims)
+      ensures running == old(running) && inm == old(inm) && hq == old(hq) && ieq == old(ieq) && lho == old(lho) && iho == old(iho) &&
+              lo == old(lo) && ilo == old(ilo) && nvs == old(nvs) && ncl == old(ncl) && vs == old(vs) &&
               cl == old(cl) && rds == old(rds) && iwn == old(iwn) && icn == old(icn) && icnr == old(icnr) && hdur == old(hdur) && ilist == old(ilist)
     {
-      cgm := e; repr := repr + {e};
-      cbk := null; clist := null;
+      cgm := e; cdm := f; lgm := l; repr := repr + {e, f};
+      cbk := null; clist := null; dlist := null; ldn := 0;
       g := g1;
       lb := cl; nlb := ncl;
       eq := eq + 1; wp := wp + n;
+      if h > 0 { trims := trims + 1; }
       lph := 0; busy := false;
     }
-
+    twostate lemma CacheFinish()
+      requires old(CacheI()) && cache.m == old(cache.m) && cdm.m == map[] && g.base == Over(old(g).base, old(cdm.m)) && g.im == old(g).im
+      requires ilist == old(ilist) && icn == old(icn) && forall a :: a in old(cdm.m) ==> a !in g.im
+      ensures CacheI()
+    { reveal CacheI(); }
+    twostate lemma HoldFinish()
+      requires old(HoldI()) && g.sg == old(g).sg && g.hq == old(g).hq && g.k == old(g).k && iho.m == old(iho.m)
+      requires lho.m == old(lho.m) && forall a :: a in old(cdm.m) ==> a in lho.m
+      ensures HoldI()
+    { reveal HoldI(); }
+    twostate lemma RdFinish()
+      requires old(RdI()) && rds == old(rds) && g.base == Over(old(g).base, old(cdm.m))
+      requires (trims == old(trims) && old(cdm.m) == map[]) || trims as int == old(trims) as int + 1
+      requires forall a :: old(Pending(a)) && a !in old(cdm.m) ==> Pending(a)
+      ensures RdI()
+    { reveal RdI(); }
     // ---------------- installer ----------------
     // [L] freeze the logged groups for installation
     method StartInstall() returns (ok: bool)
@@ -774,24 +1126,46 @@ module JournalM {
       ensures fresh(repr - old(repr))
     {
       reveal Inv();
-      var k := lgm.Len();
+      var k := lgm.Len(); var h := lho.Len();
       var urge := notes.Get(NUrge);
       var failed := notes.Get(NFailed);
-      if k == 0 || failed != 0 || (urge == 0 && k < instAt && eq - hq < nd / 2 && wp - lo < nr / 2) { return false; }
+      if (k == 0 && h == 0) || failed != 0 || (urge == 0 && k < instAt && h < HoldMax && eq - hq < nd / 2 && wp - lo < nr / 2) { return false; }
       notes.Set(NUrge, 0);
-      var r := NewBMap();
+      var r := NewBMap(); var f := NewBMap();
       IStartPres(d.poss, g);
       ghost var g1 := IStarted(g);
       assert g.gs[g.k..] == g.gs;
       assert g1.gs[g1.k..] == [];
       assert g.gs[..0] == [];
+      StartInstallFields(r, f, g1);
+      LogFrame(); RdFrame(); InsBegun(); CacheBegun();
+      HoldBegun();
+      return true;
+    }
+    method StartInstallFields(r: BMap, f: BMap, ghost g1: G)
+      modifies this
+      ensures inm == old(lgm) && lgm == r && iho == old(lho) && lho == f && repr == old(repr) + {r, f} && g == g1
+      ensures ilo == wp && ieq == eq && ilist == null && iwn == 0 && icn == 0 && icnr == 0 && !hdur
+      ensures running == old(running) && cgm == old(cgm) && cdm == old(cdm) && cbk == old(cbk) && clist == old(clist) && dlist == old(dlist) &&
+              hq == old(hq) && eq == old(eq) && lo == old(lo) && wp == old(wp) && trims == old(trims) && nvs == old(nvs) && ncl == old(ncl) && nlb == old(nlb) &&
+              busy == old(busy) && vs == old(vs) && lb == old(lb) && cl == old(cl) && rds == old(rds) && lph == old(lph) && lwn == old(lwn) && ldn == old(ldn) && lwd == old(lwd)
+    {
       inm := lgm;
-      lgm := r; repr := repr + {r};
+      lgm := r; iho := lho; lho := f; repr := repr + {r, f};
       ilo := wp; ieq := eq; ilist := null;
       iwn := 0; icn := 0; icnr := 0; hdur := false;
       g := g1;
-      LogFrame(); RdFrame(); InsBegun(); CacheBegun();
-      return true;
+    }
+    twostate lemma HoldBegun()
+      requires old(HoldI()) && old(LogI()) && Full(d.poss, old(g)) && old(g).k == 0 && g == IStarted(old(g)) && cdm.m == old(cdm.m) && iho.m == old(lho.m)
+      ensures HoldI()
+    {
+      reveal HoldI(); reveal LogI(); FullD(d.poss, old(g));
+      forall a | Direct(g.sg, g.hq + g.k, a) ensures a in cdm.m {
+        var r :| r in g.sg && DirectOf(r, g.hq + g.k, a);
+        assert !Below(r, End(old(g)));
+        assert IsCom(old(g), r);
+      }
     }
     // [F] sort the frozen map by address
     method InstSort() returns (l: BList)
@@ -805,7 +1179,7 @@ module JournalM {
       l := inm.Sorted();
       SortedLen(l.addrs, sz as int);
       ilist := l;
-      LogFrame(); RdFrame();
+      LogFrame(); HoldFrame(); RdFrame();
     }
     // [F] write blocks of the frozen map home, from the i-th on as long as their addresses are adjacent
     method InstWrite(i: uint64) returns (ok: bool, n: uint64)
@@ -826,6 +1200,7 @@ module JournalM {
       forall x | a as int <= x < a as int + n as int ensures x in g.im {
         assert ilist.addrs[i as int + (x - a as int)] == x;
       }
+      DirApart();
       InstWritePres(d.poss, g, a as int, n as int);
       ghost var P := d.poss;
       ComI();
@@ -838,7 +1213,7 @@ module JournalM {
         }
         iwn := iwn + n as int;
       }
-      LogFrame(); CacheFrame(); RdFrame();
+      LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
     // [F]
     method InstBarrier() returns (ok: bool)
@@ -861,7 +1236,7 @@ module JournalM {
         InstBarrierPres(d.poss, g);
         g := g.(ip := 2);
       }
-      LogFrame(); CacheFrame(); RdFrame();
+      LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
     // [F] the header: from here on recovery starts after the installed groups
     method HdrWrite() returns (ok: bool)
@@ -880,7 +1255,7 @@ module JournalM {
       CrashAll(AddHdr(d.poss, g, b.v), g1, vs, lb, cl);
       ok := d.WriteSector(at, b);
       g := g1;
-      LogFrame(); CacheFrame(); RdFrame();
+      LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
     // [F]
     method HdrBarrier() returns (ok: bool)
@@ -896,7 +1271,7 @@ module JournalM {
       ok := d.Barrier({at as int});
       BarrierPres(d.poss, P, g);
       if ok { hdur := true; }
-      LogFrame(); CacheFrame(); RdFrame();
+      LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
     // [L] put one of the installed blocks into the cache
     method CacheInst()
@@ -911,9 +1286,10 @@ module JournalM {
       var i := icnr;
       var a := ilist.AddrAt(i);
       var b := ilist.BlkAt(i);
+      DirApart();
       cache.Put(a, b);
       icn := icn + 1; icnr := icnr + 1;
-      LogFrame(); RdFrame();
+      LogFrame(); HoldFrame(); RdFrame();
     }
     // [L] the log space is free
     method FinishInstall()
@@ -924,19 +1300,36 @@ module JournalM {
     {
       reveal Inv();
       HdrFacts();
-      var e := NewBMap();
+      var e := NewBMap(); var f := NewBMap();
       ghost var g1 := IFinished(g);
       IFinishPres(d.poss, g);
       assert g1.gs[g1.k..] == g.gs[g.k..];
-      inm := e; repr := repr + {e};
+      FinishInstallFields(e, f, g1);
+      LogFrame(); InsIdle(); CacheDone(); RdNext();
+      HoldDone();
+      mu.WakeAll(CSpace);
+      mu.WakeOne(CLogger);
+    }
+
+    method FinishInstallFields(e: BMap, f: BMap, ghost g1: G)
+      requires trims < 0x3FFF_FFFF_FFFF_0000
+      modifies this
+      ensures inm == e && iho == f && repr == old(repr) + {e, f} && g == g1 && trims == old(trims) + 1
+      ensures hq == ieq && lo == ilo && ilist == null && iwn == 0 && icn == 0 && icnr == 0 && !hdur
+      ensures running == old(running) && lgm == old(lgm) && lho == old(lho) && cgm == old(cgm) && cdm == old(cdm) && cbk == old(cbk) && clist == old(clist) && dlist == old(dlist) &&
+              ieq == old(ieq) && eq == old(eq) && ilo == old(ilo) && wp == old(wp) && nvs == old(nvs) && ncl == old(ncl) && nlb == old(nlb) &&
+              busy == old(busy) && vs == old(vs) && lb == old(lb) && cl == old(cl) && rds == old(rds) && lph == old(lph) && lwn == old(lwn) && ldn == old(ldn) && lwd == old(lwd)
+    {
+      inm := e; iho := f; repr := repr + {e, f};
       hq := ieq; lo := ilo; ilist := null; iwn := 0; icn := 0; icnr := 0;
       trims := trims + 1;
       hdur := false;
       g := g1;
-      LogFrame(); InsIdle(); CacheDone(); RdNext();
-      mu.WakeAll(CSpace);
-      mu.WakeOne(CLogger);
     }
+    twostate lemma HoldDone()
+      requires old(HoldI()) && g.sg == old(g).sg && g.hq == old(g).hq + old(g).k && g.k == 0 && lho.m == old(lho.m) && cdm.m == old(cdm.m)
+      ensures HoldI()
+    { reveal HoldI(); }
 
     // ---------------- readers ----------------
     lemma InCur(a: uint64)
@@ -957,6 +1350,7 @@ module JournalM {
       MergeCat(g.gs[..g.k], g.gs[g.k..]);
       b := running.Get(a);
       if b == null { b := cgm.Get(a); }
+      if b == null { b := cdm.Get(a); }
       if b == null { b := lgm.Get(a); }
       if b == null { b := inm.Get(a); }
       if b == null { b := cache.Get(a); }
@@ -970,6 +1364,7 @@ module JournalM {
       ensures repr == old(repr)
     {
       reveal Inv(); reveal RdI();
+      LogFacts();
       ok, b := d.Read(a);
       if !ok { return; }
       FullD(d.poss, g);
@@ -977,7 +1372,7 @@ module JournalM {
       ghost var r := Rd(a as int, trims as int, b.v);
       rds := rds + {r};
       assert r in rds;
-      LogFrame(); InsFrame(); CacheFrame();
+      LogFrame(); InsFrame(); CacheFrame(); HoldFrame();
     }
     // [L] validate the block read; null = retry
     method Lookup2(a: uint64, t: uint64, c: Blk) returns (b: Blk?)
@@ -992,6 +1387,11 @@ module JournalM {
       reveal Inv(); reveal RdI(); reveal CacheI();
       if b == null && t == t2 { b := c; cache.Put(a, c); }
     }
+  }
+  // ring and dir are the two parts of m
+  predicate Parts(m: BM, ring: BM, dir: BM) {
+    (forall a :: a in m ==> a in ring || a in dir) &&
+    (forall a :: a in ring ==> a in m && a !in dir && ring[a] == m[a]) && (forall a :: a in dir ==> a in m && dir[a] == m[a])
   }
   lemma SealedBelow(poss: Poss, g: G)
     requires Full(poss, g) && !g.com

@@ -236,6 +236,10 @@ module LogModel {
   {
     if a in ms[|ms|-1] {} else { MergeKeys(ms[..|ms|-1], a); var i :| 0 <= i < |ms| - 1 && a in ms[..|ms|-1][i]; assert a in ms[i]; }
   }
+  lemma MergeHas(ms: seq<BM>, i: int, a: int)
+    requires 0 <= i < |ms| && a in ms[i]
+    ensures a in Merge(ms)
+  { if i < |ms| - 1 { assert a in ms[..|ms|-1][i]; MergeHas(ms[..|ms|-1], i, a); } }
   lemma ClearMerge(ms: seq<BM>, sg: set<Rec>, q: int, a: int)
     requires Clear(ms, sg, q) && Direct(sg, q, a)
     ensures a !in Merge(ms)

@@ -29,6 +29,31 @@ module JournalThreads {
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
   {}
 
+  // Writes the direct blocks of the frozen group home.
+  method WriteDirect(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.lph == 2 && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0 && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lph == 2 && j.cl == old(j.cl)
+    ensures j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lwn == old(j.lwn) && j.lwd == old(j.lwd)
+    ensures ok ==> j.dlist != null && j.ldn == |j.dlist.addrs|
+    decreases *
+  {
+    var l := j.dlist;
+    var n := l.Len();
+    var i: uint64 := 0;
+    ok := true;
+    while ok && i < n
+      invariant i <= n && j.Inv() && j.Mono() && j.lph == 2 && j.dlist == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr))
+      invariant j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lwn == old(j.lwn) && j.lwd == old(j.lwd) && j.cl == old(j.cl)
+      invariant ok ==> i as int == j.ldn
+      decreases *
+    {
+      LYield(j);
+      var m;
+      ok, m := j.DirWrite(i);
+      if ok { i := i + m; }
+    }
+  }
   // Writes the frozen group to the log. The caller is the logger and holds the mutex,
   // at the beginning and at the end.
   method LogGroup(j: Journal) returns (ok: bool)
@@ -46,7 +71,7 @@ module JournalThreads {
     ok := true;
     while ok && i < n
       invariant i <= n && j.Inv() && j.Mono() && j.lph == 2 && n as int == |j.cgm.addrs| && fresh(j.repr - old(j.repr)) && !j.mu.held
-      invariant (ok ==> i as int == j.lwn) && j.cl == c
+      invariant (ok ==> i as int == j.lwn) && j.cl == c && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0
       decreases *
     {
       LYield(j);
@@ -54,11 +79,13 @@ module JournalThreads {
       ok, m := j.LogWrite(i);
       if ok { i := i + m; }
     }
+    if ok { ok := WriteDirect(j); }
     if ok { LYield(j); ok := j.LogWriteDesc(); }
     if ok { LYield(j); ok := j.LogBarrier(); }
     LYield(j);
     j.mu.Lock(); LYield(j);
-    if ok { j.FinishCommit(); } else { j.Fail(); }
+    if j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; }
+    if ok { j.HoldDirect(); j.FinishCommit(); } else { j.Fail(); }
   }
   // The logger thread: commits what nobody waits for.
   method Logger(j: Journal)

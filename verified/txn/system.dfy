@@ -38,7 +38,7 @@ module TxnSysM {
       ensures j == j0 && tbl == t
     { j := j0; tbl := t; }
 
-    predicate Inv() reads this, j, j.d, j.seal, j.cache, j.running, j.lgm, j.cgm, j.inm, tbl {
+    predicate Inv() reads this, j, j.d, j.seal, j.cache, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, tbl {
       j.Inv() && |j.vs| > 0 && tbl.Valid() &&
       forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000
     }

@@ -12,6 +12,7 @@ module TxnM {
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
+  import opened Bits
   import opened ObjectsM
   import opened LockS
   import opened LogS
@@ -39,7 +40,7 @@ module TxnM {
       ensures s == s0 && own == o && buf == b && tx == x && Inv() && Idle()
     { s := s0; own := o; buf := b; tx := x; top := 0; seen := 0; }
 
-    predicate Inv() reads this, s, s.j, s.j.d, s.j.seal, s.j.cache, s.j.running, s.j.lgm, s.j.cgm, s.j.inm, s.tbl, buf {
+    predicate Inv() reads this, s, s.j, s.j.d, s.j.seal, s.j.cache, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
       s.Inv() && tx !in s.j.repr &&
       (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
         OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
