@@ -54,8 +54,53 @@ module JournalThreads {
       if ok { i := i + m; }
     }
   }
-  // Writes the frozen group to the log. The caller is the logger and holds the mutex,
-  // at the beginning and at the end.
+  // Writes the blocks of the frozen group to the log.
+  method WriteRing(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.lph == 2 && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.lwn == 0 && j.ldn == 0 && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lph == 2 && j.cl == old(j.cl)
+    ensures j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0
+    ensures ok ==> j.lwn == |j.cgm.addrs|
+    decreases *
+  {
+    LYield(j);
+    var n := j.cgm.Len();
+    var i: uint64 := 0;
+    ok := true;
+    while ok && i < n
+      invariant i <= n && j.Inv() && j.Mono() && j.lph == 2 && n as int == |j.cgm.addrs| && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
+      invariant j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0
+      invariant ok ==> i as int == j.lwn
+      decreases *
+    {
+      LYield(j);
+      var m;
+      ok, m := j.LogWrite(i);
+      if ok { i := i + m; }
+    }
+  }
+  // Writes the frozen group, durably.
+  method WriteGroup(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.lph == 2 && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.lwn == 0 && j.ldn == 0 && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
+    ensures ok ==> j.lph == 3
+    decreases *
+  {
+    ok := WriteRing(j);
+    if !ok { return; }
+    ok := WriteDirect(j);
+    if !ok { return; }
+    LYield(j);
+    assert fresh(j.repr - old(j.repr));
+    ok := j.LogWriteDesc();
+    if !ok { return; }
+    LYield(j);
+    assert fresh(j.repr - old(j.repr));
+    ok := j.LogBarrier();
+  }
+  // Commits the frozen group. The caller is the logger and holds the mutex, at the
+  // beginning and at the end.
   method LogGroup(j: Journal) returns (ok: bool)
     requires j.Inv() && j.lph == 1 && j.mu.held
     modifies j, j.d, j.seal, j.cache, j.mu, j.repr
@@ -66,26 +111,15 @@ module JournalThreads {
     ghost var c := j.cl;
     j.mu.Unlock(); LYield(j);
     j.LogEnc();
-    var n := j.cgm.Len();
-    var i: uint64 := 0;
-    ok := true;
-    while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.lph == 2 && n as int == |j.cgm.addrs| && fresh(j.repr - old(j.repr)) && !j.mu.held
-      invariant (ok ==> i as int == j.lwn) && j.cl == c && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0
-      decreases *
-    {
-      LYield(j);
-      var m;
-      ok, m := j.LogWrite(i);
-      if ok { i := i + m; }
-    }
-    if ok { ok := WriteDirect(j); }
-    if ok { LYield(j); ok := j.LogWriteDesc(); }
-    if ok { LYield(j); ok := j.LogBarrier(); }
+    assert fresh(j.repr - old(j.repr)) && j.Mono();
+    ok := WriteGroup(j);
+    assert fresh(j.repr - old(j.repr)) && j.Mono();
     LYield(j);
     j.mu.Lock(); LYield(j);
-    if j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; }
-    if ok { j.HoldDirect(); j.FinishCommit(); } else { j.Fail(); }
+    assert fresh(j.repr - old(j.repr)) && j.Mono() && j.cl == c;
+    if !ok || j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; j.Fail(); return; }
+    j.HoldDirect();
+    j.FinishCommit();
   }
   // The logger thread: commits what nobody waits for.
   method Logger(j: Journal)
@@ -155,6 +189,24 @@ module JournalThreads {
     }
     if ok { IYield(j); ok := j.InstBarrier(); }
   }
+  // The same, and the header after it.
+  method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64)
+    requires j.Inv() && j.g.ip == 1 && j.ilist == null && j.iwn == 0 && j.icn == 0 && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
+    ensures ok ==> j.g.ip == 3 && j.hdur && j.ilist == l && j.icn == 0 && n as int == |l.addrs| == |l.blks|
+    decreases *
+  {
+    ok, l, n := WriteHome(j);
+    if !ok { return; }
+    IYield(j);
+    assert fresh(j.repr - old(j.repr));
+    ok := j.HdrWrite();
+    if !ok { return; }
+    IYield(j);
+    assert fresh(j.repr - old(j.repr));
+    ok := j.HdrBarrier();
+  }
   // Installs the frozen groups. The caller is the installer and holds the mutex, at the
   // beginning and at the end.
   method Install(j: Journal) returns (ok: bool)
@@ -166,13 +218,13 @@ module JournalThreads {
   {
     j.mu.Unlock();
     var l, n;
-    ok, l, n := WriteHome(j);
-    if ok { IYield(j); ok := j.HdrWrite(); }
-    if ok { IYield(j); ok := j.HdrBarrier(); }
+    ok, l, n := WriteInst(j);
     IYield(j);
     j.mu.Lock(); IYield(j);
+    assert fresh(j.repr - old(j.repr)) && j.Mono();
     if !ok { j.Fail(); return; }
     ok := CacheAll(j, l, n);
+    assert fresh(j.repr - old(j.repr)) && j.Mono();
     if j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; j.Fail(); return; }
     j.FinishInstall();
   }
