@@ -348,7 +348,7 @@ func (j *Journal) Stats() Stats {
 	c := j.core
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	return Stats{Commits: c.Nvs, Durable: c.Nlb, Groups: c.Notes.Get(6), Installs: c.Trims, Cached: c.Cache.Len(), Counts: j.d.Counts()}
+	return Stats{Commits: c.Nvs, Durable: c.Nlb, Groups: c.Notes.Get(6), Installs: c.Notes.Get(7), Cached: c.Cache.Len(), Counts: j.d.Counts()}
 }
 
 // Core is the verified journal, for the layer above.

@@ -45,6 +45,7 @@ module JournalM {
   const NStop: uint32 := 4         // 1: the threads of the background should end
   const NFailed: uint32 := 5       // 1: the device failed
   const NGroups: uint32 := 6       // group commits so far
+  const NInstalls: uint32 := 7     // installations so far
 
   const HoldMax: uint64 := 16384   // so many direct blocks are read by a recovery, plus a group (policy)
 
@@ -529,13 +530,25 @@ module JournalM {
       ensures st == AOk ==> vs == old(vs) + [Over(old(Cur()), tx.m)] && n as int == |vs| - 1
       ensures repr == old(repr)
     {
-      reveal Inv();
+      Counters();
       var k := running.Len();
       var l := tx.Len();
       var failed := notes.Get(NFailed);
       if failed != 0 || nvs >= 0x3FFF_FFFF_FFFF_0000 { return AFailed, 0; }
       if l > 500 { return ATooLarge, 0; }
       if k + l > 500 { return AFull, 0; }
+      AppendTx(tx);
+      if k < 250 && k + l >= 250 && !busy { mu.WakeOne(CLogger); }
+      return AOk, nvs;
+    }
+    method AppendTx(tx: BMap)
+      requires Inv() && TxOk(tx) && tx !in repr && |running.addrs| + |tx.addrs| <= 500 && nvs < 0x3FFF_FFFF_FFFF_0000
+      modifies this, running, d
+      ensures Inv() && LKeep() && IKeep() && Mono() && running == old(running)
+      ensures lb == old(lb) && d.cur == old(d.cur) && repr == old(repr)
+      ensures vs == old(vs) + [Over(old(Cur()), tx.m)] && nvs as int == |vs| - 1
+    {
+      reveal Inv();
       ComI();
       MergeInto(running, tx);
       OverOv(vs[cl], old(running.m), tx.m);
@@ -544,8 +557,6 @@ module JournalM {
       CrashAll(d.poss, g, vs, lb, cl);
       d.SetOk(OkSet(g.p, vs, lb, g.sg));
       LogFrame(); InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
-      if k < 250 && k + l >= 250 && !busy { mu.WakeOne(CLogger); }
-      return AOk, nvs;
     }
     // [L]
     method IsDurable(n: uint64) returns (b: bool)
@@ -716,7 +727,11 @@ module JournalM {
     lemma HeldFacts()
       requires Inv() && lph == 0
       ensures forall a :: Direct(g.sg, g.hq, a) ==> a in lho.m || a in iho.m
-    { reveal Inv(); reveal HoldI(); LogFacts(); }
+    {
+      reveal Inv();
+      LogFacts();
+      forall a | Direct(g.sg, g.hq, a) ensures a in lho.m || a in iho.m { reveal HoldI(); }
+    }
     // [L] is a block of the running group one of the direct blocks that are held?
     method Clash() returns (b: bool)
       requires Inv() && mu.held && lph == 0
@@ -817,13 +832,17 @@ module JournalM {
         var a := running.AddrAt(i);
         var b := running.BlkAt(i);
         assert running.addrs[..i as int + 1] == running.addrs[..i as int] + [a as int];
-        forall x | x in running.addrs[..i as int] ensures x != a as int { var y :| 0 <= y < i as int && running.addrs[..i as int][y] == x; }
+        NotBefore(running, i as int);
         var s := Straight(a);
         if s { dir.Put(a, b); } else { ring.Put(a, b); }
         i := i + 1;
       }
       assert running.addrs[..n as int] == running.addrs;
     }
+    lemma NotBefore(m: BMap, i: int)
+      requires m.Ok() && 0 <= i < |m.addrs|
+      ensures m.addrs[i] !in m.addrs[..i]
+    { m.Distinct(); }
     // [L] puts the direct blocks into the cache
     method CacheDirect(dir: BMap)
       requires dir.Ok()
@@ -882,6 +901,7 @@ module JournalM {
       reveal Inv();
       LogFacts();
       SealedBelow(d.poss, g);
+      cdm.Distinct();
       var b := seal.Sign(eq, wp, cgm, cdm);
       var l := cgm.List();
       var dl := cdm.Sorted();
@@ -1307,6 +1327,14 @@ module JournalM {
       FinishInstallFields(e, f, g1);
       LogFrame(); InsIdle(); CacheDone(); RdNext();
       HoldDone();
+      NoteInstall();
+    }
+    // [L] an installation is over
+    method NoteInstall()
+      requires mu.held
+    {
+      var n := notes.Get(NInstalls);
+      if n < 0xFFFF_FFFF_FFFF_FFFF { notes.Set(NInstalls, n + 1); }
       mu.WakeAll(CSpace);
       mu.WakeOne(CLogger);
     }

@@ -41,6 +41,9 @@ module {:extern "dlog"} LogS {
       (forall i :: 0 <= i < |addrs| ==> addrs[i] in m && 0 <= addrs[i] < 0x1_0000_0000_0000_0000) &&
       (forall a :: a in m ==> a in addrs && |m[a]| == 4096)
     }
+    lemma {:axiom} Distinct()           // it is a map
+      requires Ok()
+      ensures forall i, j :: 0 <= i < j < |addrs| ==> addrs[i] != addrs[j]
     method {:extern "Put"} Put(a: uint64, b: Blk)
       requires Ok() && |b.v| == 4096
       modifies this
@@ -126,7 +129,6 @@ module {:extern "dlog"} LogS {
       modifies this
       ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(sq as int, pos as int, bm.addrs, hm.addrs))
       ensures signed == old(signed) + {Rec(b.v, BlksOf(bm.m, bm.addrs) + BlksOf(hm.m, hm.addrs))}
-      ensures forall i, j :: 0 <= i < j < |hm.addrs| ==> hm.addrs[i] != hm.addrs[j]    // hm is a map
     method {:extern "Check"} Check(d: DescR, x: BList, y: BList, z: BList) returns (ok: bool)
       ensures ok <==> Rec(d.b, x.blks + y.blks + z.blks) in signed
     // headers: zero beyond their first sector
