@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
 )
 
@@ -55,10 +56,20 @@ func TestFormat(t *testing.T) {
 		if !bytes.Equal(s.Sign(sq, pos, m, h).Data(), want) {
 			t.Errorf("descriptor of %d and %d blocks", n, direct)
 		}
-		hdr := le.AppendUint64(append([]byte("TansyHdr"), uuid[:]...), sq)
-		hdr = append(hdr, gmac(sq, 1<<32-1, hdr)...)
-		if !bytes.Equal(s.EncHdr(sq).Data(), append(hdr, make([]byte, 4096-len(hdr))...)) {
+		header := func(magic string, sq uint64) []byte {
+			hdr := le.AppendUint64(append([]byte(magic), uuid[:]...), sq)
+			hdr = append(hdr, gmac(sq, 1<<32-1, hdr)...)
+			return append(hdr, make([]byte, 4096-len(hdr))...)
+		}
+		if !bytes.Equal(s.EncHdr(sq).Data(), header("TansyHd2", sq)) {
 			t.Errorf("header of %d", sq)
+		}
+		const old, unknown = 1 << 20, 1 << 21 // other numbers, hence other nonces
+		if ok, q := s.DecHdr(dbytes.BlkOf(header("TansyHdr", sq+old))); !ok || q != sq+old {
+			t.Errorf("an old header of %d is read as %v, %d", sq+old, ok, q)
+		}
+		if ok, _ := s.DecHdr(dbytes.BlkOf(header("TansyHd3", sq+unknown))); ok {
+			t.Error("a header of an unknown kind is accepted")
 		}
 	}
 }

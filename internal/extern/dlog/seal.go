@@ -14,7 +14,7 @@ import (
 //
 // Header, within the first sector of its block, zeros after it:
 //
-//	0   8  "TansyHdr"
+//	0   8  "TansyHd2"; "TansyHdr" from versions that know no direct blocks and must not open such a log
 //	8  16  UUID of the volume
 //	24  8  first live sequence number
 //	32 16  tag: GMAC of bytes 0..31, nonce (sequence number, 2^32-1)
@@ -38,7 +38,8 @@ import (
 // two messages, because no sequence number is given to two groups, whatever crashes (verified).
 const (
 	descMagic = "TansyLog"
-	hdrMagic  = "TansyHdr"
+	hdrMagic  = "TansyHd2"
+	oldHdr    = "TansyHdr"
 	hdrIndex  = 1<<32 - 1
 	tagSize   = 16
 	descTag   = 48 // offset of a descriptor's tag
@@ -147,7 +148,7 @@ func (s *Seal) EncHdr(q uint64) *dbytes.Blk {
 func (s *Seal) DecHdr(x *dbytes.Blk) (bool, uint64) {
 	b := x.Data()
 	q := le.Uint64(b[24:])
-	if string(b[:8]) != hdrMagic || string(b[8:24]) != string(s.uuid[:]) || q >= 1<<62 {
+	if magic := string(b[:8]); magic != hdrMagic && magic != oldHdr || string(b[8:24]) != string(s.uuid[:]) || q >= 1<<62 {
 		return false, 0
 	}
 	var tag [tagSize]byte
