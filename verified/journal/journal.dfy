@@ -728,10 +728,22 @@ module JournalM {
       requires Inv() && lph == 0
       ensures forall a :: Direct(g.sg, g.hq, a) ==> a in lho.m || a in iho.m
     {
-      reveal Inv();
-      LogFacts();
-      forall a | Direct(g.sg, g.hq, a) ensures a in lho.m || a in iho.m { reveal HoldI(); }
+      forall a | Direct(g.sg, g.hq, a) ensures a in lho.m || a in iho.m { HeldOne(a); }
     }
+    lemma HeldOne(a: int)
+      requires Inv() && lph == 0 && Direct(g.sg, g.hq, a)
+      ensures a in lho.m || a in iho.m
+    {
+      reveal Inv();
+      assert HoldI();
+      LogFacts();
+      assert cdm.m == map[];
+      HeldAny(a);
+    }
+    lemma HeldAny(a: int)
+      requires HoldI() && Direct(g.sg, g.hq, a)
+      ensures a in lho.m || a in iho.m || a in cdm.m
+    { reveal HoldI(); }
     // [L] is a block of the running group one of the direct blocks that are held?
     method Clash() returns (b: bool)
       requires Inv() && mu.held && lph == 0
