@@ -8,7 +8,7 @@
     ("journal", "direct: a block that is being installed", "      x := inm.Get(a);\n      if x != null { return false; }\n", "", "*Journal.Straight"),
     ("journal", "direct: the bit of another block", "BitOf(v.Get(a % 32768 / 8), a % 8)", "BitOf(v.Get(a % 32768 / 8), 0)", "*Journal.Straight"),
     ("journal", "direct: the bit as the running group sees it", "      var x := lgm.Get(a);\n      if x == null { x := inm.Get(a); }", "      var x := running.Get(a);\n      if x == null { x := inm.Get(a); }", "*Journal.Durably"),
-    ("journal", "direct: no clash with what is held", "if x != null { return true; }\n      x := iho", "x := iho", "*Journal.Clash"),
+    ("journal", "direct: no clash with what is held", "if x != null { return true; }\n        x := iho", "x := iho", "*Journal.Clash"),
     ("journal", "direct: no clash with what the header passes", "        x := iho.Get(a);\n        if x != null { return true; }\n", "", "*Journal.Clash"),
     ("journal", "direct: clash ignored", "      if clash {\n        Urge();\n        return false;\n      }\n", "", "*Journal.StartCommit"),
     ("journal", "direct: in the log, too", "if s { dir.Put(a, b); } else { ring.Put(a, b); }", "if s { dir.Put(a, b); } ring.Put(a, b);", "*Journal.Split"),
