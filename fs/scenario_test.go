@@ -531,6 +531,14 @@ func TestSetID(t *testing.T) {
 	if w.After.Mode != 0o777 {
 		t.Fatalf("%o", w.After.Mode)
 	}
+	// the size too, also one the file has already (a Linux client does not send that)
+	w, err = v.Setattr(alice, n.Handle, mode(0o4700), nil)
+	want(t, err, 0)
+	w, err = v.Setattr(alice, n.Handle, &SetAttr{Size: &w.After.Size}, nil)
+	want(t, err, 0)
+	if w.After.Mode != 0o700 {
+		t.Fatalf("%o", w.After.Mode)
+	}
 	sub, err := v.Mkdir(alice, d, []byte("sub"), mode(0o755))
 	want(t, err, 0)
 	if sub.Attr.Mode != 0o2755 || sub.Attr.GID != 27 {

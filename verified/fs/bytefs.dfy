@@ -26,6 +26,7 @@ module ByteM {
   import opened IndFreeM
   import opened ShrinkM
   import opened EffectM
+  import opened ReachM
 
   // what writing s at off makes of f
   function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
@@ -117,7 +118,7 @@ module ByteM {
       ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in files && i in metas &&
                             |files[i]| == metas[i].size as int <= 549755813888
     {
-      Below() && FilesOk(geo, fs.data, fs.fs.inodes, metas, files) &&
+      Below() && FilesOk(geo, fs.data, fs.fs.inodes, metas, files) && ReachOk(geo, fs.bm, metas) &&
       (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: |files[i]| <= 549755813888)
     }
 
@@ -143,6 +144,7 @@ module ByteM {
       ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
     {
       fs.SetMeta(txn, ip, ino);
+      ReachSame(geo, fs.bm, metas, ino, M(ip.data));
       metas := metas[ino := M(ip.data)];
       FilesStep(geo, fs.data, fs.data, ino, old(fs.fs.inodes), old(metas), files, fs.fs.inodes[ino], files[ino]);
       assert files[ino := files[ino]] == files;
@@ -224,6 +226,7 @@ module ByteM {
       ghost var f := files[ino];
       ghost var d0 := fs.data;
       ghost var i0 := fs.fs.inodes;
+      ghost var b0 := fs.bm;
       if Settled(f, off as int, len as int) { SettledMapped(fs, ino, f, shrink as int, off, len); }
       ok := Store(fs, txn, ip, ino, off, src, so, len);
       if !ok { return; }
@@ -234,6 +237,7 @@ module ByteM {
       ghost var s := src.data[so as int .. so as int + len as int];
       FileWrite(d0, fs.data, ino, f, off as int, s, shrink as int);
       files := files[ino := WriteSpec(f, off as int, s)];
+      ReachGrown(geo, b0, fs.bm, metas, ino, fs.fs.inodes[ino].meta, BlocksFor(off as int + len as int));
       metas := metas[ino := fs.fs.inodes[ino].meta];
       assert Others(d0, fs.data, ino) by { reveal Wrote(); }
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
@@ -281,6 +285,7 @@ module ByteM {
       SetFileSize(ip, sz);
       fs.SetMeta(txn, ip, ino);
       files := files[ino := g];
+      ReachSame(geo, fs.bm, metas, ino, fs.fs.inodes[ino].meta);
       metas := metas[ino := fs.fs.inodes[ino].meta];
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
     }
@@ -307,6 +312,8 @@ module ByteM {
       var lo := (size + 4095) / 4096;
       var n := (shrink + 4095) / 4096;
       if n < lo { n := lo; }
+      ghost var b0 := fs.bm;
+      ReachOf(geo, b0, metas, ino);
       var m := CutDown(fs, txn, ip, ino, n, lo, max);
       var shrink' := 4096 * m;
       if m == lo { shrink' := 0; }
@@ -314,6 +321,7 @@ module ByteM {
       done := shrink' == 0;
       SetShrink(ip, shrink');
       fs.SetMeta(txn, ip, ino);
+      ReachShrunk(geo, b0, fs.bm, metas, ino, fs.fs.inodes[ino].meta);
       metas := metas[ino := fs.fs.inodes[ino].meta];
       assert Others(d0, fs.data, ino) by { reveal Cut(); }
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], f);
@@ -341,12 +349,11 @@ module ByteM {
       Blank(txn, ip, ino, ty, gen + 1);
     }
 
-    // give an inode back; it must be empty and shrunk. ok = false: it is not
+    // give an inode back, which is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, jrnl
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino
-      ensures ok ==> Valid() && files == old(files) && ino in old(metas) && metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
-      ensures ok ==> ino in old(files) && old(files)[ino] == []
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] && ino in metas && metas[ino].shrink == 0
+      ensures ok && Valid() && files == old(files) && metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
     {
       var ip := fs.fs.ReadInode(txn, ino, true);
       assert fs.IsInode(ino, ip);
@@ -354,7 +361,8 @@ module ByteM {
       var shrink := GetShrink(ip);
       var gen := GetGen(ip);
       var bare := NoSlots(ip);
-      if size != 0 || shrink != 0 || !bare { return false; }
+      Bare(geo, fs.bm, fs.fs.inodes, metas, ino);
+      if size != 0 || shrink != 0 || !bare { return false; }     // never so in a sound volume
       Blank(txn, ip, ino, 0, gen);
       assert files == old(files);
       ok := true;
@@ -377,6 +385,7 @@ module ByteM {
       assert Parse(z.data).meta == NewMeta(ty, gen);
       assert Parse(z.data).blks == Parse(ip.data).blks;
       fs.SetInode(txn, z, ino, ty != 0);
+      ReachSame(geo, fs.bm, metas, ino, NewMeta(ty, gen));
       files := files[ino := []];
       metas := metas[ino := fs.fs.inodes[ino].meta];
       assert old(files)[ino] == [];

@@ -447,12 +447,12 @@ module DirFsM {
       }
     }
 
+    // of an inode that is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && 2 < ino
-      ensures ok ==> Valid() && ats == old(ats) && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
-      ensures ok ==> fs.files == old(fs.files) && ino in old(fs.metas) && fs.metas == old(fs.metas)[ino := NewMeta(0, old(fs.metas)[ino].gen)]
-      ensures ok ==> ino in old(fs.files) && old(fs.files)[ino] == []
+      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && 2 < ino && ino in fs.files && fs.files[ino] == [] && ino in fs.metas && fs.metas[ino].shrink == 0
+      ensures ok && Valid() && ats == old(ats) && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
+      ensures fs.files == old(fs.files) && ino in old(fs.metas) && fs.metas == old(fs.metas)[ino := NewMeta(0, old(fs.metas)[ino].gen)]
     {
       ok := fs.FreeInode(txn, ino);
       dirs := map d | d in dirs && d != ino :: dirs[d];

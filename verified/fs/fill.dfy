@@ -18,6 +18,10 @@ module FillM {
   import opened IndM
   import opened ByteMap
   import opened FetchM
+  import opened ReachM
+
+  // the blocks that n bytes take
+  function BlocksFor(n: int): int { (n + 4095) / 4096 }
 
   // overwrite c bytes within one block that is there (number bn)
   method Overwrite(x: IndFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
@@ -84,6 +88,7 @@ module FillM {
     requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(pos as int + c as int))
   {
     var k := pos / 4096;
     ghost var p := PosOf(ino, k);
@@ -96,6 +101,7 @@ module FillM {
     assert p == Pos(ino, k, 0, 0);
     ok, bn := x.AllocRoot(txn, ip, ino, k, near, b);
     if bulk && ok && c == 4096 { txn.Bulk(bn); }
+    if ok { GrewOne(old(x.bm), p, bn, BlocksFor(pos as int + c as int)); }
   }
 
   // fill the holes from pos on below one indirect block: m bytes, more than none
@@ -107,6 +113,7 @@ module FillM {
     requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> 0 < m <= len && Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(pos as int + len as int))
   {
     var k := FlatK(pos / 4096);
     var lev := MaxLev(k);
@@ -119,8 +126,13 @@ module FillM {
     ghost var i0 := x.fs.inodes;
     m := 0;
     var pn: uint64;
+    ghost var b0, top := x.bm, BlocksFor(pos as int + len as int);
     ok, pn := x.ResolveAlloc(txn, ip, ino, k, lev - 1, jp);
     if !ok { return; }
+    FirstOf(ino, pos / 4096);
+    FirstAbove(q, PosOf(ino, pos / 4096));
+    GrewNone(x.bm, ino, top);
+    GrewMore(b0, x.bm, x.bm, ino, First(q) + 1, top);
     var blk := x.fs.ReadBlock(txn, pn, true);
     var t := blk.Thaw();
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
@@ -133,6 +145,7 @@ module FillM {
       invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip)
       invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
       invariant pn != 0 && q in x.bm && x.bm[q] == pn
+      invariant Grew(b0, x.bm, ino, top)
       invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
       decreases len - m
     {
@@ -150,7 +163,7 @@ module FillM {
       var c := Min(4096 - at % 4096, len - m);
       HoleBut(x, p, pn, t);
       var b := FirstBlock(x.data, ino, at, src, so + m, c);
-      ghost var d1 := x.data;
+      ghost var d1, b1 := x.data, x.bm;
       if j % 512 != 0 {
         var left := t.U64(8 * (j % 512 - 1));
         if left != 0 { near := left; }
@@ -158,6 +171,9 @@ module FillM {
       ok, bn := x.AddChild(txn, ip, t, pn, ino, k, lev, j, near, b);
       if !ok { return; }
       if bulk && c == 4096 { txn.Bulk(bn); }
+      FirstOf(ino, n);
+      GrewOne(b1, p, bn, top);
+      GrewMore(b0, b1, x.bm, ino, top, top);
       WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + c as int]);
       assert src.data[so as int .. so as int + m as int] + src.data[so as int + m as int .. so as int + m as int + c as int] == src.data[so as int .. so as int + m as int + c as int];
       near := bn;
@@ -178,11 +194,14 @@ module FillM {
     requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, off as int, src.data[so as int .. so as int + len as int])
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(off as int + len as int))
     ensures old(Mapped(x, ino, off, len)) ==> ok
   {
     ghost var d0 := x.data;
     ghost var i0 := x.fs.inodes;
     ghost var m0 := Mapped(x, ino, off, len);
+    ghost var b0, top := x.bm, BlocksFor(off as int + len as int);
+    GrewNone(b0, ino, top);
     var done: uint64 := 0;
     var ck: uint64, cj: uint64 := 15, 0;
     var pb := ZeroBlk();
@@ -195,26 +214,31 @@ module FillM {
       invariant Ok(x) && x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
       invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
       invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
+      invariant Grew(b0, x.bm, ino, top)
       invariant m0 ==> done == len || (done == 0 && Mapped(x, ino, off, len))
       decreases len - done
     {
       var pos := off + done;
       var n := pos / 4096;
       var c := Min(4096 - pos % 4096, len - done);
-      ghost var d1 := x.data;
+      ghost var d1, b1 := x.data, x.bm;
       var bn: uint64;
       bn, ck, cj, pb := Find(x, txn, ip, ino, n, true, ck, cj, pb);
       if bn != 0 {
         Overwrite(x, txn, ino, bn, pos, src, so + done, c);
+        GrewNone(b1, ino, top);
       } else if n < 12 {
         ck := 15;
         ok := FillDirect(x, txn, ip, ino, pos, src, so + done, c, bulk);
         if !ok { return; }
+        GrewNone(x.bm, ino, top);
+        GrewMore(b1, x.bm, x.bm, ino, BlocksFor(pos as int + c as int), top);
       } else {
         ck := 15;
         ok, c := FillRun(x, txn, ip, ino, pos, src, so + done, len - done, bulk);
         if !ok { return; }
       }
+      GrewMore(b0, b1, x.bm, ino, top, top);
       WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
       assert src.data[so as int .. so as int + done as int] + src.data[so as int + done as int .. so as int + done as int + c as int] == src.data[so as int .. so as int + done as int + c as int];
       done := done + c;
@@ -226,7 +250,7 @@ module FillM {
   method ZeroTail(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)
     modifies x, x.fs, x.fs.jrnl
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && sz < 549755813888
-    ensures Ok(x) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes)
+    ensures Ok(x) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes) && x.bm == old(x.bm)
     ensures Wrote(old(x.data), x.data, ino, sz as int, Zeros(Up(sz as int) - sz as int))
   {
     ghost var z := Zeros(Up(sz as int) - sz as int);

@@ -17,6 +17,7 @@ module FormatM {
   import opened IndM
   import opened ByteMap
   import opened ByteM
+  import opened ReachM
 
   predicate ZeroDisk(d: map<Addr, Object>) {
     forall a: Addr {:trigger d[a]} | a in d ::
@@ -51,6 +52,7 @@ module FormatM {
     assert RootsOk(geo, bm, inodes) by { reveal RootsOk(); }
     assert LinksOk(bm, blocks) by { reveal LinksOk(); }
     assert DataOk(bm, blocks, data) by { reveal DataOk(); }
+    assert ReachOk(geo, bm, metas) by { reveal ReachOk(); }
     forall i: uint64 | OkIno(geo, i) ensures FileMatch(data, i, [], 0) { reveal FileMatch(); }
     var bf := new BlockFs.Recover(geo, jrnl);
     bf.inodes, bf.blocks, bf.used := inodes, blocks, used;

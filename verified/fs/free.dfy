@@ -19,6 +19,7 @@ module IndFreeM {
   import opened IndSpec
   import opened IndM
   import opened ByteMap
+  import opened ReachM
 
   // no entry at all
   predicate Barren(bs: Blocks, bn: uint64) { forall i: uint64 {:trigger Entry(bs, bn, i)} | i < 512 :: Entry(bs, bn, i) == 0 }
@@ -132,21 +133,22 @@ module IndFreeM {
 
   // --- the steps ---
 
-  // whether the block has no entry
-  method NoEntries(t: Bytes) returns (e: bool)
-    requires |t.data| == 4096
-    ensures e ==> forall i: int {:trigger U64At(t.data, 8 * i)} | 0 <= i < 512 :: U64At(t.data, 8 * i) == 0
+  // whether the indirect block b has no entry; if it has, at is one
+  method NoEntries(b: Blk) returns (e: bool, ghost at: uint64)
+    requires |b.v| == 4096
+    ensures e ==> forall i: int {:trigger U64At(b.v, 8 * i)} | 0 <= i < 512 :: U64At(b.v, 8 * i) == 0
+    ensures !e ==> at < 512 && U64At(b.v, 8 * at as int) != 0
   {
     var i: uint64 := 0;
     while i < 512
       invariant i <= 512
-      invariant forall k: int {:trigger U64At(t.data, 8 * k)} | 0 <= k < i as int :: U64At(t.data, 8 * k) == 0
+      invariant forall k: int {:trigger U64At(b.v, 8 * k)} | 0 <= k < i as int :: U64At(b.v, 8 * k) == 0
       decreases 512 - i
     {
-      if t.U64(8 * i) != 0 { return false; }
+      if b.U64(8 * i) != 0 { return false, i; }
       i := i + 1;
     }
-    e := true;
+    e, at := true, 0;
   }
 
   // take away the block in an inode slot
@@ -203,14 +205,14 @@ module IndFreeM {
     if IsData(p) { x.data := x.data[p := Zeros(4096)]; }
   }
 
-  // take away an indirect block without entries, and those above it that lose
-  // their last entry so
+  // take away an indirect block without entries
   method FreeNode(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
     modifies x, x.fs, x.fs.jrnl, ip
     requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.bm[p] != 0 && Barren(x.fs.blocks, x.bm[p])
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
-    decreases lev
+    ensures x.bm == old(x.bm)[Pos(ino, k, lev, j) := 0]
+    ensures lev > 0 ==> var q := Parent(Pos(ino, k, lev, j)); OkPos(q) && x.bm[q] != 0
   {
     ghost var p := Pos(ino, k, lev, j);
     if lev == 0 {
@@ -227,12 +229,38 @@ module IndFreeM {
     var t := pb.Thaw();
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
     CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j);
-    ghost var c := t.data;
-    var e := NoEntries(t);
     x.CloseParent(txn, pn, t);
-    if e {
-      assert x.fs.blocks[pn] == c;
-      FreeNode(x, txn, ip, ino, k, lev - 1, j / 512);
+  }
+
+  // Take away an indirect block if it has no entries, and then those above it that have lost
+  // their last one so. From block n of the file on, nothing else is mapped; then nothing is.
+  method Prune(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64, ghost n: int)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
+    requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.bm[p] != 0 && Chain(x.bm, p, n)
+    ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
+    ensures Shrank(old(x.bm), x.bm, ino) && Within(x.bm, ino, n)
+    decreases lev
+  {
+    ghost var p, b0 := Pos(ino, k, lev, j), x.bm;
+    var bn := x.Resolve(txn, ip, ino, k, lev, j, true);
+    var b := x.fs.ReadBlock(txn, bn, true);
+    var e; ghost var at;
+    e, at := NoEntries(b);
+    if !e {
+      assert Entry(x.fs.blocks, x.bm[p], at) != 0;
+      ChainEnd(x.bm, x.fs.blocks, p, n, at);
+      ShrankNone(b0, ino);
+      return;
+    }
+    ChainUp(b0, p, n);
+    ShrankOne(b0, p);
+    FreeNode(x, txn, ip, ino, k, lev, j);
+    if lev > 0 {
+      ghost var b1 := x.bm;
+      ParentOk(p);
+      Prune(x, txn, ip, ino, k, lev - 1, j / 512, n);
+      ShrankMore(b0, b1, x.bm, ino);
     }
   }
 }

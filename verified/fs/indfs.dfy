@@ -3,6 +3,7 @@
 // A method that takes ip, the caller's copy of the inode, keeps ip current. The
 // number of blocks held is counted only there: the caller stores ip at its end.
 include "indspec.dfy"
+include "reach.dfy"
 module IndM {
   import opened Machine
   import opened ByteSpec
@@ -15,6 +16,7 @@ module IndM {
   import opened BlockM
   import opened PosM
   import opened IndSpec
+  import opened ReachM
 
   class IndFs {
     const fs: BlockFs
@@ -193,9 +195,12 @@ module IndM {
       requires OkPos(Pos(ino, k, lev, j)) && !IsData(Pos(ino, k, lev, j))
       ensures ok ==> Valid() && IsInode(ino, ip) && data == old(data) && OnlySlots(ino)
       ensures ok ==> bn != 0 && OkBlk(fs.geo, bn) && bn == bm[Pos(ino, k, lev, j)]
+      ensures ok ==> Grew(old(bm), bm, ino, First(Pos(ino, k, lev, j)) + 1)
       decreases lev
     {
       ghost var p := Pos(ino, k, lev, j);
+      ghost var b0, n := bm, First(p) + 1;
+      GrewNone(b0, ino, n);
       BlkOf(p);
       ok, bn := true, 0;
       if lev == 0 {
@@ -205,13 +210,18 @@ module IndM {
           var near := GetSlot(ip, k - 1);
           var z := NewBytes(4096);
           ok, bn := AllocRoot(txn, ip, ino, k, near, z);
+          if ok { GrewOne(b0, p, bn, n); }
         }
         return;
       }
       ParentOk(p);
+      FirstAbove(Parent(p), p);
       var pn: uint64;
       ok, pn := ResolveAlloc(txn, ip, ino, k, lev - 1, j / 512);
       if !ok { return; }
+      ghost var b1 := bm;
+      GrewNone(b1, ino, n);
+      GrewMore(b0, b1, b1, ino, First(Parent(p)) + 1, n);
       var pb := fs.ReadBlock(txn, pn, true);
       assert IsParent(p, pb.v);
       bn := pb.U64(8 * (j % 512));
@@ -221,7 +231,10 @@ module IndM {
         var z := NewBytes(4096);
         assert fs.blocks[pn := t.data] == fs.blocks;
         ok, bn := AddChild(txn, ip, t, pn, ino, k, lev, j, pn, z);
-        if ok { CloseParent(txn, pn, t); }
+        if !ok { return; }
+        CloseParent(txn, pn, t);
+        GrewOne(b1, p, bn, n);
+        GrewMore(b0, b1, bm, ino, n, n);
       }
     }
 

@@ -110,7 +110,7 @@ module InodeM {
   // no block at all
   method NoSlots(b: Bytes) returns (r: bool)
     requires |b.data| == 256
-    ensures r ==> forall k: int | 0 <= k < 15 :: Parse(b.data).blks[k] == 0
+    ensures r <==> forall k: int | 0 <= k < 15 :: Parse(b.data).blks[k] == 0
   {
     var k: uint64 := 0;
     while k < 15

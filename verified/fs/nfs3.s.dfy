@@ -169,9 +169,8 @@ module NfsState {
   // NOSPC is allowed to the procedures that may need a block or an inode: how much
   // is free is not part of the state. REMOVE and RMDIR never need one.
   predicate Full(st: uint32) { st == NFS3ERR_NOSPC }
-  // SERVERFAULT: the volume contradicts itself. The procedures that do not list
-  // Broken are proved never to answer it on a sound volume.
-  predicate Broken(st: uint32) { st == NFS3ERR_SERVERFAULT }
+  // SERVERFAULT: the volume contradicts itself. It is proved that no procedure answers
+  // so on a sound volume, but RENAME of a directory to a place too deep (section 9).
 
   // The attributes in replies (2.5, fattr3), of inode i. Two are left out: `used`,
   // which is informative, and `fsid`, a constant of the volume.
@@ -714,7 +713,7 @@ module NfsUnlink {
   {
     DirErr(f, dh, st) || NameErr(name, st) ||
     (LiveDir(f, dh) && var d := f.nodes[dh.ino];
-      (st == NFS3ERR_ACCES && !Can(c, d, 3)) || (st == NFS3ERR_NOENT && name !in d.body.names) || Broken(st) ||
+      (st == NFS3ERR_ACCES && !Can(c, d, 3)) || (st == NFS3ERR_NOENT && name !in d.body.names) ||
       (st == NFS3ERR_ACCES && name in d.body.names && d.body.names[name] in f.nodes && Refuses(c, d, f.nodes[d.body.names[name]])))
   }
   // the file that a name of directory dh means, if that has the property
@@ -757,6 +756,8 @@ module NfsRename {
   { if k == 0 || !IsDir(f, x) then x else Up(f, f.nodes[x].body.parent, k - 1) }
   // x is the directory top, or below it
   predicate Below(f: FS, x: uint64, top: uint64) { exists k: nat {:trigger Up(f, x, k)} :: Up(f, x, k) == top }
+  // The root is a million directories above x, or more. The server does not look that far for what is above.
+  predicate TooDeep(f: FS, x: uint64) { forall k: nat {:trigger Up(f, x, k)} | k < 1_000_000 :: Up(f, x, k) != 1 }
 
   // 3.3.14 RENAME of fname in directory fh to tname in directory th.
   //
@@ -840,7 +841,7 @@ module NfsRename {
     fname in f.nodes[fd].body.names && f.nodes[fd].body.names[fname] in f.nodes &&
     var src := f.nodes[fd].body.names[fname];
     var dir := f.nodes[src].body.Dir?;
-    Full(st) || Broken(st) ||
+    Full(st) || (st == NFS3ERR_SERVERFAULT && dir && TooDeep(f, td)) ||
     (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[src]) || (dir && fd != td && !Can(c, f.nodes[src], 2)))) ||
     (st == NFS3ERR_INVAL && dir && Below(f, td, src)) ||
     (st == NFS3ERR_MLINK && dir && fd != td && NewLinks(f, td, tname) >= LINKMAX as int) ||

@@ -234,8 +234,8 @@ module OpM {
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino
     requires ino in d.dirs ==> d.dirs[ino] == map[]
-    ensures st == 0 || st == SERVERFAULT
-    ensures st == 0 ==> d.Valid() && ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in old(d.fs.files) && ino in d.fs.metas
+    requires ino in d.fs.metas && d.fs.metas[ino].nlink != 0
+    ensures st == 0 && d.Valid() && ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in old(d.fs.files) && ino in d.fs.metas
     ensures st == 0 ==> d.fs.metas == Dropped(old(d.fs.metas), ino, s, ns, d.fs.metas[ino].shrink, freed)
     ensures st == 0 ==> d.fs.files == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.files)[ino := []] else old(d.fs.files))
     ensures st == 0 && freed ==> LastLink(old(d.fs.metas)[ino]) && old(d.fs.metas)[ino].flags % 2 == 0
@@ -262,6 +262,7 @@ module OpM {
     ip := SetLinks(txn, d, ino, 0, s, ns);
     var ok := d.SetSize(txn, ino, 0);
     if !ok { st := SERVERFAULT; return; }
+    assert d.fs.files[ino] == [];
     assert d.fs.metas == ms[ino := Unlinked(m, s, ns)];
     if fl % 2 == 1 { later := true; return; }
     var done := Release(txn, d, ino, size);
@@ -276,11 +277,11 @@ module OpM {
 
   // One step of the background: free up to max blocks of the first file of the
   // orphan list. more: the list is not empty yet. Nothing that a client can see
-  // changes. st != 0: the list is damaged.
+  // changes. st is 0 on a sound volume.
   method OrphanStep(txn: Txn, d: DirFs, max: uint64) returns (st: uint32, more: bool)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS)
-    ensures st == 0 ==> Sound(d) && AbsOf(d) == old(AbsOf(d))
+    ensures st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d))
   {
     assert OkIno(d.fs.geo, ORPHANS);
     ghost var ms, dirs := d.fs.metas, d.dirs;
@@ -289,6 +290,8 @@ module OpM {
     st, more := 0, false;
     if h == 0 { return; }
     OrphanM.HeadOk(d.fs.geo, ms, d.dirs);
+    TreeM.Basics(d.fs.geo, ms, d.dirs);
+    assert TreeM.Fits(h, ms[h]);
     if !OkIno(d.fs.geo, h) || h <= 2 { st := SERVERFAULT; return; }
     more := true;
     var done := d.FreeSome(txn, h, max);
@@ -308,9 +311,10 @@ module OpM {
   method OffList(txn: Txn, d: DirFs, h: uint64) returns (st: uint32, more: bool)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS) && OkIno(d.fs.geo, h) && 2 < h
-    ensures st == 0 ==> d.Valid() && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && ORPHANS in old(d.fs.metas) && h in old(d.fs.metas)
-    ensures st == 0 ==> old(d.fs.metas)[h].flags as int % 2 == 1 && d.fs.metas == Unlisted(old(d.fs.metas), h)
-    ensures st == 0 ==> d.dirs == (if old(d.fs.metas)[h].nlink == 0 then map x | x in old(d.dirs) && x != h :: old(d.dirs)[x] else old(d.dirs))
+    requires h in d.fs.metas && d.fs.metas[h].flags % 2 == 1 && (d.fs.metas[h].nlink == 0 ==> d.fs.metas[h].size == 0 && d.fs.metas[h].shrink == 0)
+    ensures st == 0 && d.Valid() && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && ORPHANS in old(d.fs.metas) && h in old(d.fs.metas)
+    ensures old(d.fs.metas)[h].flags as int % 2 == 1 && d.fs.metas == Unlisted(old(d.fs.metas), h)
+    ensures d.dirs == (if old(d.fs.metas)[h].nlink == 0 then map x | x in old(d.dirs) && x != h :: old(d.dirs)[x] else old(d.dirs))
   {
     more := false;
     st := 0;

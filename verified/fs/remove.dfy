@@ -91,9 +91,8 @@ module RemoveOpM {
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && dino != ORPHANS && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
     requires dino in d.dirs && OkName(name.data) && name.data in d.dirs[dino] && d.dirs[dino][name.data] == ino && ino in d.fs.metas && (d.fs.metas[ino].ty == DIR <==> sub)
     requires sub ==> ino in d.dirs && d.dirs[ino] == map[]
-    ensures st == 0 || st == SERVERFAULT
-    ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256
-    ensures st == 0 ==> N.IsDir(old(AbsOf(d)), dino) && old(AbsOf(d)).nodes[dino].body.names == old(d.dirs)[dino] && ino in old(AbsOf(d)).nodes &&
+    ensures st == 0 && Sound(d) && after != null && |after.data| == 256
+    ensures N.IsDir(old(AbsOf(d)), dino) && old(AbsOf(d)).nodes[dino].body.names == old(d.dirs)[dino] && ino in old(AbsOf(d)).nodes &&
       U.Unlinked(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Time(s, ns), N.Wcc(FattrM(dino, old(d.fs.metas)[dino]), FattrM(dino, M(after.data))))
   {
     ghost var g, ms, files, dirs, ats := d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats;

@@ -70,7 +70,7 @@ module RenameOpM {
   // Is directory x the directory top or below it? st != 0: x lies too deep.
   method Below(txn: Txn, d: DirFs, x: uint64, top: uint64) returns (st: uint32, below: bool)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && x in d.dirs && Used(d, x)
-    ensures st == 0 || st == SERVERFAULT
+    ensures st == 0 || (st == SERVERFAULT && R.TooDeep(AbsOf(d), x))
     ensures st == 0 ==> (below <==> TM.Under(d.fs.metas, x, top))
   {
     st, below := 0, false;
@@ -80,17 +80,20 @@ module RenameOpM {
     while n < MAXDEPTH
       invariant OkIno(d.fs.geo, at) && n <= MAXDEPTH && at in dirs && T.InUse(ms, at)
       invariant TM.Under(ms, x, top) <==> TM.Under(ms, at, top)
+      invariant at == TM.Anc(ms, x, n as int) && forall k: nat {:trigger TM.Anc(ms, x, k)} | k < n as int :: TM.Anc(ms, x, k) != 1
       decreases MAXDEPTH - n
     {
       if at == top { below := true; TM.UnderSelf(ms, top); return; }
       if at == ROOT { TM.WalkEnd(g, ms, dirs, top); return; }
       TM.WalkUp(g, ms, dirs, at, top);
+      TM.AncNext(ms, x, n as int);
       var ip := d.fs.GetInode(txn, at, false);
       at := GetParent(ip);
       if !OkIno(d.fs.geo, at) { st := SERVERFAULT; return; }
       n := n + 1;
     }
     st := SERVERFAULT;
+    forall k: nat | k < 1_000_000 ensures R.Up(AbsOf(d), x, k) != 1 { SameUp(d, x, k); }
   }
 
   // May the entry (tino, tname), if there is one, be replaced by a file (dir: a directory)?
@@ -165,7 +168,7 @@ module RenameOpM {
   {
     var dir := f.nodes[src].body.Dir?;
     (C.Refuses(w, f.nodes[fd], f.nodes[src]) && st == ACCES) || (dir && fd != td && !C.Can(w, f.nodes[src], 2) && st == ACCES) ||
-    (st == INVAL && dir && R.Below(f, td, src)) || (dir && N.Broken(st))
+    (st == INVAL && dir && R.Below(f, td, src)) || (st == SERVERFAULT && dir && R.TooDeep(f, td))
   }
 
   // What is to move, and what it replaces. done: both names are of one file. Checks all but the link count of the new parent.
@@ -220,7 +223,8 @@ module RenameOpM {
     requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && OkIno(d.fs.geo, src)
     requires found <==> tname.data in d.dirs[tino]
     requires found ==> d.dirs[tino][tname.data] == dst && dst != src && OkIno(d.fs.geo, dst) && 2 < dst && (dst in d.dirs ==> d.dirs[dst] == map[])
-    ensures st == 0 || st == NOSPC || st == SERVERFAULT
+    requires found ==> dst != tino && dst != fino && dst in d.fs.metas && d.fs.metas[dst].nlink != 0
+    ensures st == 0 || st == NOSPC
     ensures st == 0 ==> d.Valid() && TR.RenamedTo(old(d.dirs), d.dirs, fino, fname.data, tino, tname.data, src, found, dst, freed)
     ensures st == 0 ==> RA.Sized(old(d.fs.metas), ms, fino, tino) && 2 in ms && (found ==> dst in ms && dst in d.fs.metas)
     ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, d.fs.metas[dst].shrink, freed) else ms

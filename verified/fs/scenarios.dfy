@@ -412,7 +412,7 @@ module ScenarioExact {
 }
 
 // What may go wrong with a call that nothing is wrong with: nothing, but that the
-// volume is full, that it is broken, or that a cut file must be shrunk first.
+// volume is full, or that a cut file must be shrunk first.
 module ScenarioErrors {
   import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsData import opened NfsList import opened NfsMake import opened NfsUnlink import opened NfsRename import opened NfsVolume import opened ScenarioV
 
@@ -443,12 +443,11 @@ module ScenarioErrors {
   { Letters(); }
 
   lemma Unlink(st: uint32)
-    ensures RemoveErr(V(), Ann(), H(1), L(97), st) ==> st == NFS3ERR_SERVERFAULT
-    ensures RmdirErr(V(), Ann(), H(4), L(101), st) ==> st == NFS3ERR_SERVERFAULT
-    ensures RenameErr(V(), Ann(), H(1), L(115), H(4), L(98), st) || RenameErr(V(), Ann(), H(1), L(115), H(4), L(120), st) ==> st == NFS3ERR_NOSPC || st == NFS3ERR_SERVERFAULT
-    ensures RenameErr(V(), Ann(), H(4), L(101), H(4), L(120), st) && st != NFS3ERR_INVAL ==> st == NFS3ERR_NOSPC || st == NFS3ERR_SERVERFAULT
+    ensures !RemoveErr(V(), Ann(), H(1), L(97), st) && !RmdirErr(V(), Ann(), H(4), L(101), st)
+    ensures RenameErr(V(), Ann(), H(1), L(115), H(4), L(98), st) || RenameErr(V(), Ann(), H(1), L(115), H(4), L(120), st) ==> st == NFS3ERR_NOSPC
+    ensures RenameErr(V(), Ann(), H(4), L(101), H(4), L(120), st) && st != NFS3ERR_INVAL ==> st == NFS3ERR_NOSPC
     ensures !RenameErr(V(), Ann(), H(1), L(97), H(4), L(98), st)
-  { Letters(); }
+  { Letters(); assert Up(V(), 4, 1) == 1; }
 
   // what the state does not decide
   lemma Outsiders(st: uint32)

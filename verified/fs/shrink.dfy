@@ -16,20 +16,13 @@ module ShrinkM {
   import opened IndM
   import opened ByteMap
   import opened IndFreeM
+  import opened ReachM
 
-  // the first block of the file below slot k
-  function method BaseOf(k: uint64): uint64 { if k < 12 then k else if k == 12 then 12 else if k == 13 then 524 else 262668 }
   // the position d levels above
   function Above(p: Pos, d: uint64): Pos
     requires d <= p.lev
     decreases d
   { if d == 0 then p else Above(Parent(p), d - 1) }
-
-  // the index d levels above, and the first index below the same block there
-  function method Up512(j: uint64, d: uint64): uint64 { if d == 0 then j else if d == 1 then j / 512 else if d == 2 then j / 262144 else j / 134217728 }
-  function method First512(j: uint64, d: uint64): uint64 {
-    if d == 0 then j else if d == 1 then j - j % 512 else if d == 2 then j - j % 262144 else j - j % 134217728
-  }
 
   lemma AboveIs(p: Pos, d: uint64)
     requires OkPos(p) && d <= p.lev <= 3
@@ -65,7 +58,7 @@ module ShrinkM {
     requires OkPos(Pos(ino, k, MaxLev(k), j))
     ensures d <= MaxLev(k)
     ensures d > 0 ==> var p := Pos(ino, k, MaxLev(k), j); OkPos(Above(p, d)) && x.bm[Above(p, d)] == 0
-    ensures d == 0 && MaxLev(k) > 0 ==> var q := Pos(ino, k, MaxLev(k) - 1, j / 512); OkPos(q) && x.bm[q] != 0
+    ensures d < MaxLev(k) ==> var q := Pos(ino, k, MaxLev(k) - d - 1, Up512(j, d + 1)); OkPos(q) && x.bm[q] != 0
   {
     ghost var p := Pos(ino, k, MaxLev(k), j);
     AboveIs(p, MaxLev(k));
@@ -80,8 +73,6 @@ module ShrinkM {
       if bn == 0 { return; }
       d := d - 1;
     }
-    AboveIs(p, 0);
-    if MaxLev(k) > 0 { AboveIs(p, 1); }
   }
 
   // skip the hole that the missing block d levels above block n-1 leaves: back to m
@@ -128,6 +119,10 @@ module ShrinkM {
     requires var q := Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512); OkPos(q) && x.bm[q] == pn && pn != 0
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures lo <= m < n && freed <= max
+    // q has nothing for these blocks any more
+    ensures x.bm[Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)] == pn
+    ensures First(Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)) <= m as int
+    ensures Shrank(old(x.bm), x.bm, ino) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
     ensures Cut(old(x.data), x.data, ino, 4096 * m as int, 4096 * n as int)
   {
     var k := FlatK(n - 1);
@@ -141,6 +136,8 @@ module ShrinkM {
     var t := pb.Thaw();
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
     m, freed := n, 0;
+    ghost var b0 := x.bm;
+    ShrankNone(b0, ino);
     CutNone(d0, ino, 4096 * n as int);
     while lo < m && freed < max
       invariant lo <= m <= n && freed <= max && fresh(t) && t != ip
@@ -149,6 +146,8 @@ module ShrinkM {
       invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip)
       invariant x.fs.inodes == i0
       invariant q in x.bm && x.bm[q] == pn
+      invariant m < n ==> First(q) <= m as int
+      invariant Shrank(b0, x.bm, ino) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
       invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
       decreases m
     {
@@ -159,7 +158,9 @@ module ShrinkM {
       PosOfOk(ino, l);
       ParentOk(p);
       assert Parent(p) == q && IsData(p);
-      ghost var d1 := x.data;
+      FirstOf(ino, l);
+      FirstAbove(q, p);
+      ghost var d1, b1 := x.data, x.bm;
       var bn := t.U64(8 * (j % 512));
       x.ChildBut(p, pn, t);
       if bn == 0 {
@@ -167,19 +168,37 @@ module ShrinkM {
         CutHole(x.data, ino, l);
       } else {
         CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j);
+        ShrankOne(b1, p);
+        ShrankMore(b0, b1, x.bm, ino);
         CutBlock(d1, ino, l);
         freed := freed + 1;
       }
       CutMore(d0, d1, x.data, ino, 4096 * l as int, 4096 * m as int, 4096 * n as int);
       m := l;
     }
-    if freed == 0 { return; }
-    ghost var c := t.data;
-    var e := NoEntries(t);
-    x.CloseParent(txn, pn, t);
-    if e {
-      assert x.fs.blocks[pn] == c;
-      FreeNode(x, txn, ip, ino, k, lev - 1, jp);
+    if 0 < freed { x.CloseParent(txn, pn, t); }
+  }
+
+  // free the block in a direct slot, if there is one
+  method FreeDirect(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 12
+    ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures Shrank(old(x.bm), x.bm, ino) && Pos(ino, k, 0, 0) in x.bm && x.bm[Pos(ino, k, 0, 0)] == 0
+    ensures Cut(old(x.data), x.data, ino, 4096 * k as int, 4096 * k as int + 4096)
+  {
+    ghost var p, d0, b0 := Pos(ino, k, 0, 0), x.data, x.bm;
+    assert p == PosOf(ino, k) && OkPos(p) && IsData(p);
+    var bn := GetSlot(ip, k);
+    assert x.bm[p] == bn by { reveal RootsOk(); }
+    if bn == 0 {
+      assert x.data[p] == Zeros(4096) by { reveal DataOk(); }
+      CutHole(d0, ino, k);
+      ShrankNone(b0, ino);
+    } else {
+      FreeRoot(x, txn, ip, ino, k);
+      CutBlock(d0, ino, k);
+      ShrankOne(b0, p);
     }
   }
 
@@ -188,54 +207,59 @@ module ShrinkM {
   method CutDown(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64)
     modifies x, x.fs, x.fs.jrnl, ip
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
-    requires lo <= n <= 134217728
+    requires lo <= n <= 134217728 && Within(x.bm, ino, n as int)
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
-    ensures lo <= m <= n
+    ensures lo <= m <= n && Shrank(old(x.bm), x.bm, ino) && Within(x.bm, ino, m as int)
     ensures Cut(old(x.data), x.data, ino, 4096 * m as int, 4096 * n as int)
   {
     ghost var d0 := x.data;
     ghost var i0 := x.fs.inodes;
     m := n;
     var left := max;
+    ghost var b0 := x.bm;
+    ShrankNone(b0, ino);
     CutNone(d0, ino, 4096 * n as int);
     while lo < m && 0 < left
       invariant lo <= m <= n && left <= max
       invariant x.Valid() && DataDom(x.data) && x.IsInode(ino, ip)
       invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
+      invariant Shrank(b0, x.bm, ino) && Within(x.bm, ino, m as int)
       invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
       decreases m
     {
       var k, j := FlatK(m - 1), FlatJ(m - 1);
       ghost var p := PosOf(ino, m - 1);
       PosOfOk(ino, m - 1);
-      ghost var d1 := x.data;
-      var l: uint64;
+      ghost var d1, b1 := x.data, x.bm;
+      var l, freed: uint64 := 0, 1;
       var d := Missing(x, txn, ip, ino, k, j);
-      if d > 0 {
+      if 0 < d || k < 12 {
         l := BaseOf(k) + First512(j, d);
         if l < lo { l := lo; }
-        Skip(x, ino, m, l, d);
-        left := left - 1;
-      } else if k < 12 {
-        l := m - 1;
-        var bn := GetSlot(ip, k);
-        assert x.bm[p] == bn by { reveal RootsOk(); assert OkPos(p); }
-        if bn != 0 {
-          FreeRoot(x, txn, ip, ino, k);
-          assert p == Pos(ino, k, 0, 0);
-          CutBlock(d1, ino, l);
+        if d == 0 {
+          FreeDirect(x, txn, ip, ino, k);
         } else {
-          assert x.data[p] == Zeros(4096) by { reveal DataOk(); assert OkPos(p); }
-          CutHole(x.data, ino, l);
+          ShrankNone(b1, ino);
+          Skip(x, ino, m, l, d);
         }
-        left := left - 1;
+        AboveIs(p, d);
+        StillWithin(b1, x.bm, ino, m as int);
+        ChainHole(x.bm, x.fs.blocks, Above(p, d), l, m);
       } else {
         var pn := x.Resolve(txn, ip, ino, k, MaxLev(k) - 1, j / 512, true);
-        var freed: uint64;
         l, freed := CutRun(x, txn, ip, pn, ino, m, lo, left);
         if freed == 0 { freed := 1; }
-        left := left - freed;
+        StillWithin(b1, x.bm, ino, m as int);
+        ChainLeaf(x.bm, Pos(ino, k, MaxLev(k) - 1, j / 512), l, m);
       }
+      ghost var b2 := x.bm;
+      ShrankMore(b0, b1, b2, ino);
+      if d < MaxLev(k) {
+        AboveIs(p, d + 1);
+        Prune(x, txn, ip, ino, k, MaxLev(k) - d - 1, Up512(j, d + 1), l as int);
+        ShrankMore(b0, b2, x.bm, ino);
+      }
+      left := left - freed;
       CutMore(d0, d1, x.data, ino, 4096 * l as int, 4096 * m as int, 4096 * n as int);
       m := l;
     }

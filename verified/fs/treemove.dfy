@@ -107,6 +107,11 @@ module TreeMoveM {
   function Anc(ms: Metas, x: uint64, k: nat): uint64 decreases k { if k == 0 || x !in ms then x else Anc(ms, ms[x].parent, k - 1) }
   predicate Under(ms: Metas, x: uint64, top: uint64) { exists k: nat {:trigger Anc(ms, x, k)} :: Anc(ms, x, k) == top }
 
+  lemma AncNext(ms: Metas, x: uint64, k: nat)
+    requires Anc(ms, x, k) in ms
+    ensures Anc(ms, x, k + 1) == ms[Anc(ms, x, k)].parent
+    decreases k
+  { if 0 < k && x in ms { AncNext(ms, ms[x].parent, k - 1); } }
   lemma UnderSelf(ms: Metas, x: uint64) ensures Under(ms, x, x) { assert Anc(ms, x, 0) == x; }
   lemma UnderUp(ms: Metas, x: uint64, top: uint64)
     requires x in ms && x != top
