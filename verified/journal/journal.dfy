@@ -724,12 +724,6 @@ module JournalM {
       ensures lo as int + nr as int < 0x1_0000_0000_0000_0000
       ensures |running.addrs| <= 500 && |lgm.addrs| < 0x1_0000_0000 && |g.gs| == eq as int - hq as int
     { reveal Inv(); }
-    lemma HeldFacts()
-      requires Inv() && lph == 0
-      ensures forall a :: Direct(g.sg, g.hq, a) ==> a in lho.m || a in iho.m
-    {
-      forall a | Direct(g.sg, g.hq, a) ensures a in lho.m || a in iho.m { HeldOne(a); }
-    }
     lemma HeldOne(a: int)
       requires Inv() && lph == 0 && Direct(g.sg, g.hq, a)
       ensures a in lho.m || a in iho.m
@@ -749,7 +743,6 @@ module JournalM {
       requires Inv() && mu.held && lph == 0
       ensures !b ==> forall a :: a in running.m ==> !Direct(g.sg, g.hq, a)
     {
-      HeldFacts();
       var n := running.Len();
       var i: uint64 := 0;
       while i < n
@@ -762,7 +755,10 @@ module JournalM {
         if x != null { return true; }
         i := i + 1;
       }
-      forall a | a in running.m ensures !Direct(g.sg, g.hq, a) { assert a in running.addrs; }
+      forall a | a in running.m ensures !Direct(g.sg, g.hq, a) {
+        assert a in running.addrs;
+        if Direct(g.sg, g.hq, a) { HeldOne(a); }
+      }
       return false;
     }
     // [L] may block a of the running group go straight home? It may if it is free in the

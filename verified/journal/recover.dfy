@@ -138,6 +138,7 @@ module RecoverM {
     assert r.d.dirs[..m as int] == r.d.dirs;
     assert forall x :: 0 <= x < |hm.addrs| ==> hm.addrs[x] in hm.m;
     z := hm.List();
+    hm.Distinct();
     assert z.blks == HomeBlks(d.cur, r.d.dirs);
   }
   // direct blocks from the i-th on that lie side by side
