@@ -72,7 +72,7 @@
     ("nfs3.s", "directory changes: entries move", "e.attr == SetMtimeCtime(d.attr, e.attr.nlink, now) && Stay(d.body, e.body)", "e.attr == SetMtimeCtime(d.attr, e.attr.nlink, now)", "scenarios:*ScenarioMake*Links"),
     ("nfs3.s", "set: ctime stays", "TimeAs(s.mtime, mtime, now), now)\n", "TimeAs(s.mtime, mtime, now), a.ctime)\n", "scenarios:*Exact*Attrs"),
     ("nfs3.s", "set: a new size leaves mtime", "if s.size.Some? then now else a.mtime;", "a.mtime;", "scenarios:*Setattr2"),
-    ("nfs3.s", "set: the owner keeps setuid", "(s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then", "(s.gid.Some? || (s.size.Some? && c.uid != 0)) then", "attrs:*ApplyIds"),
+    ("nfs3.s", "set: the owner keeps setuid", "(s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then", "(s.gid.Some? || (s.size.Some? && c.uid != 0)) then", "attrs:*AppliedIs"),
     ("nfs3.s", "set: root's size ends setuid", "(s.size.Some? && c.uid != 0)) then", "s.size.Some?) then", "scenarios:*Setattr2"),
     ("nfs3.s", "set: directories lose setgid", "var mode := if ty != 2 && (", "var mode := if (", "scenarios:*Exact*Attrs"),
     ("nfs3.s", "set: the group stays", "var gid := if s.gid.Some? then s.gid.x else a.gid;", "var gid := a.gid;", "scenarios:*Exact*Attrs"),
