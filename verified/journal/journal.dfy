@@ -721,7 +721,7 @@ module JournalM {
       requires Inv()
       ensures hq as int == g.hq && eq as int == End(g) && hq <= eq && lo as int == g.lo && wp as int == g.wp && g.p.nd == nd as int && g.p.nr == nr as int
       ensures busy <==> lph != 0
-      ensures lo as int + nr as int < 0x1_0000_0000_0000_0000
+      ensures lo <= wp && nr < 0x1_0000_0000
       ensures |running.addrs| <= 500 && |lgm.addrs| < 0x1_0000_0000 && |g.gs| == eq as int - hq as int
     { reveal Inv(); }
     lemma HeldOne(a: int)
