@@ -27,8 +27,6 @@ type conn struct {
 	ran  bool      // an inline procedure since then
 	shy  int       // calls left of this
 
-	lone *lone // about peers that call one by one
-
 	// For the janitor: ticks, 0 for not now.
 	lastRead    atomic.Int64 // something came
 	waiting     atomic.Bool  // in Read
@@ -36,16 +34,15 @@ type conn struct {
 	writeSince  atomic.Int64 // writing
 	draining    atomic.Bool
 
-	mu         sync.Mutex
-	changed    sync.Cond // inFlight or queued went down
-	inFlight   int       // calls that were started and whose reply is not written
-	unanswered int       // of these, those whose reply nobody is writing yet
-	held       int       // bytes of the budget they took
-	queue      []outgoing
-	spare      []outgoing // an empty queue, for next time
-	queued     int        // bytes in queue
-	writing    bool
-	dead       bool // a write failed
+	mu       sync.Mutex
+	changed  sync.Cond // inFlight or queued went down
+	inFlight int       // calls on other goroutines whose reply is not written
+	held     int       // bytes of the budget they took
+	queue    []outgoing
+	spare    []outgoing // an empty queue, for next time
+	queued   int        // bytes in queue
+	writing  bool
+	dead     bool // a write failed
 }
 
 // outgoing is a reply, or several, on its way out.
@@ -80,7 +77,7 @@ const (
 )
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{s: s, nc: nc, lone: newLone(nc)}
+	c := &conn{s: s, nc: nc}
 	c.rr = newRecordReader(c)
 	c.rr.limit, c.rr.wait = s.receiving, c.waitToReceive
 	c.changed.L = &c.mu
@@ -287,8 +284,7 @@ func (c *conn) flush() {
 	c.ran = false
 }
 
-// start runs a call as soon as the limits allow it, on another goroutine if the peer
-// might call again meanwhile.
+// start runs a call on another goroutine as soon as the limits allow it.
 func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) {
 	if size < smallChunk {
 		size = 2048
@@ -297,7 +293,6 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) 
 		size += proc.Weight(args)
 	}
 	c.mu.Lock()
-	alone := c.alone(size)
 	if c.full(size) {
 		c.mu.Unlock()
 		c.flush()
@@ -308,7 +303,6 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) 
 		c.woke = time.Now()
 	}
 	c.inFlight++
-	c.unanswered++
 	c.held += size
 	c.mu.Unlock()
 	if !c.s.budget.try(size) {
@@ -321,11 +315,7 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) 
 	t.chunk = c.rr.chunk
 	t.chunk.hold()
 	t.call.Args, t.call.Cred, t.call.Peer = args, cred, c.call.Peer
-	if alone {
-		c.runAlone(t)
-	} else {
-		c.s.work.start(t)
-	}
+	c.s.work.start(t)
 }
 
 // full tells if a call that holds size bytes has to wait for others of this
@@ -349,20 +339,15 @@ var tasks = sync.Pool{New: func() any { return new(task) }}
 
 func (t *task) run() {
 	c := t.c
-	c.send(t.answer())
-}
-
-// answer runs the procedure, and ends the task.
-func (t *task) answer() outgoing {
 	buf := replyBuffers.Get().(*replyBuffer)
 	t.call.Reply = NewEncoder(buf.b)
-	execute(t.c.s, t.proc, &t.call, t.xid)
+	execute(c.s, t.proc, &t.call, t.xid)
 	buf.b = t.call.Reply.b
 	out := outgoing{buf: buf, data: t.call.Reply.data, calls: 1, bytes: t.bytes}
 	t.chunk.release()
 	*t = task{}
 	tasks.Put(t)
-	return out
+	c.send(out)
 }
 
 // execute runs a procedure and encodes the whole reply. A procedure that panics
@@ -401,9 +386,6 @@ func (c *conn) send(o outgoing) {
 		batch := c.queue
 		c.queue, c.spare = c.spare[:0], nil
 		c.queued = 0
-		for _, o := range batch {
-			c.unanswered -= o.calls
-		}
 		if !c.dead {
 			c.mu.Unlock()
 			err := c.write(batch)

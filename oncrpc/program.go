@@ -5,8 +5,7 @@
 // calls. It runs cheap procedures (Proc.Inline) itself and answers all calls that
 // came in one packet with one write; other procedures run on goroutines of their
 // own, so that many calls of one connection are in progress at a time, and are
-// answered in the order in which they finish. Only of a peer that calls one by one
-// all calls are run by the connection's goroutine, which is faster (lone.go).
+// answered in the order in which they finish.
 //
 // Nothing a peer sends makes the server fail or allocate much more than was
 // sent. Limits bound the connections, the calls in progress and the memory
@@ -33,8 +32,7 @@ type Proc struct {
 
 	// Serve decodes c.Args and encodes the result into c.Reply. Anything but
 	// Success discards what was encoded. It may be called concurrently and must
-	// not keep c or anything that c.Args returned. It may wait for other calls in
-	// progress, but not for one that is yet to come on the same connection.
+	// not keep c or anything that c.Args returned.
 	Serve func(c *Call) Accept
 
 	// Weight, if not nil, estimates the memory in bytes that the result will

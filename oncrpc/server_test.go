@@ -64,12 +64,7 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func serveEcho(t *testing.T, cfg Config, g *gate) (*Server, string) {
 	t.Helper()
-	return serveProgram(t, cfg, echo(g))
-}
-
-func serveProgram(t *testing.T, cfg Config, p Program) (*Server, string) {
-	t.Helper()
-	cfg.Programs, cfg.Log = []Program{p}, quiet
+	cfg.Programs, cfg.Log = []Program{echo(g)}, quiet
 	s := NewServer(cfg)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
