@@ -17,7 +17,7 @@ import (
 //	0   8  "TansyHd2"; "TansyHdr" from versions that know no direct blocks and must not open such a log
 //	8  16  UUID of the volume
 //	24  8  first live sequence number
-//	32 16  tag: GMAC of bytes 0..31, nonce (sequence number, 2^32-1)
+//	32 16  tag: GMAC of bytes 0..31, nonce (sequence number, 2^32-2; 2^32-1 in an old one)
 //
 // Descriptor:
 //
@@ -40,7 +40,8 @@ const (
 	descMagic = "TansyLog"
 	hdrMagic  = "TansyHd2"
 	oldHdr    = "TansyHdr"
-	hdrIndex  = 1<<32 - 1
+	hdrIndex  = 1<<32 - 2
+	oldIndex  = 1<<32 - 1 // another one: both kinds may have been sealed with one number
 	tagSize   = 16
 	descTag   = 48 // offset of a descriptor's tag
 	descAddrs = 64 // offset of its addresses
@@ -148,11 +149,12 @@ func (s *Seal) EncHdr(q uint64) *dbytes.Blk {
 func (s *Seal) DecHdr(x *dbytes.Blk) (bool, uint64) {
 	b := x.Data()
 	q := le.Uint64(b[24:])
-	if magic := string(b[:8]); magic != hdrMagic && magic != oldHdr || string(b[8:24]) != string(s.uuid[:]) || q >= 1<<62 {
+	index, known := map[string]uint32{hdrMagic: hdrIndex, oldHdr: oldIndex}[string(b[:8])]
+	if !known || string(b[8:24]) != string(s.uuid[:]) || q >= 1<<62 {
 		return false, 0
 	}
 	var tag [tagSize]byte
-	s.mac(tag[:0], q, hdrIndex, b[:hdrTag])
+	s.mac(tag[:0], q, index, b[:hdrTag])
 	return string(tag[:]) == string(b[hdrTag:hdrTag+tagSize]), q
 }
 
