@@ -60,7 +60,7 @@ func (v *FS) Create(c *Cred, dir Handle, name []byte, how CreateHow, s *SetAttr,
 
 // Mkdir implements FileSystem.
 func (v *FS) Mkdir(c *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
-	vc, vn, a := cred(c), bytesOf(name), sattr(withoutSize(s))
+	vc, vn, a := cred(c), bytesOf(name), sattr(s)
 	sec, nsec := v.now()
 	var ino uint64
 	var ip, before, after *buf
@@ -73,8 +73,6 @@ func (v *FS) Mkdir(c *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
 
 // Symlink implements FileSystem.
 func (v *FS) Symlink(c *Cred, dir Handle, name []byte, s *SetAttr, target []byte) (Node, error) {
-	s = withoutSize(s)
-	s.Mode = nil
 	vc, vn, a, vt := cred(c), bytesOf(name), sattr(s), bytesOf(target)
 	sec, nsec := v.now()
 	var ino uint64
@@ -88,7 +86,7 @@ func (v *FS) Symlink(c *Cred, dir Handle, name []byte, s *SetAttr, target []byte
 
 // Mknod implements FileSystem.
 func (v *FS) Mknod(c *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major, minor uint32) (Node, error) {
-	vc, vn, a := cred(c), bytesOf(name), sattr(withoutSize(s))
+	vc, vn, a := cred(c), bytesOf(name), sattr(s)
 	sec, nsec := v.now()
 	var ino uint64
 	var ip, before, after *buf
@@ -97,16 +95,6 @@ func (v *FS) Mknod(c *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major,
 		return st
 	})
 	return node(ino, ip, dir, before, after, err)
-}
-
-// withoutSize is a copy of s for objects that have no size to set.
-func withoutSize(s *SetAttr) *SetAttr {
-	if s == nil {
-		return &SetAttr{}
-	}
-	r := *s
-	r.Size = nil
-	return &r
 }
 
 // Remove implements FileSystem.
