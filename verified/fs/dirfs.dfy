@@ -336,6 +336,7 @@ module DirFsM {
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs
       ensures out.attrs == old(out.attrs) && |old(out.got)| <= |out.got| && out.got[..|old(out.got)|] == old(out.got) && d in ats
       ensures PageOk(dirs[d], ats[d], if cookie < 2 then 2 else cookie as int, eof, out.got[|old(out.got)|..])
+      ensures !eof && out.got == [] ==> NoneFits(dirs[d], ats[d], if cookie < 2 then 2 else cookie as int, out.max, out.cost)
     {
       ghost var f, m, at := fs.files[d], dirs[d], ats[d];
       ghost var got := out.got;

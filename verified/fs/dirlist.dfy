@@ -38,6 +38,13 @@ module DirPageM {
     forall n: seq<byte> {:trigger n in m} | n in m && n in at && cookie < Cookie(at[n]) && (eof || (page != [] && Cookie(at[n]) <= page[|page| - 1].cookie as int)) :: Has(page, n)
   }
 
+  // entries are left after the cookie, and the first of them takes more than max
+  predicate First(m: Entries, at: Places, cookie: int, n: seq<byte>) {
+    n in m && n in at && cookie < Cookie(at[n]) && forall k: seq<byte> {:trigger k in m} | k in m && k in at && cookie < Cookie(at[k]) :: at[n] <= at[k]
+  }
+  predicate NoneFits(m: Entries, at: Places, cookie: int, max: int, cost: int -> int)
+  { exists n: seq<byte> {:trigger First(m, at, cookie, n)} :: First(m, at, cookie, n) && max < Used(cost, [Ent(m[n], n, 0)]) }
+
   // the page after all cells before `end` were looked at
   predicate Upto(m: Entries, at: Places, cookie: int, end: int, page: seq<Ent>) {
     Sound(m, at, cookie, page) && Complete(m, at, cookie, end, page) &&
@@ -105,12 +112,32 @@ module DirPageM {
     }
   }
 
+  // The first entry, at cell `end`, does not fit.
+  lemma UptoNone(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, max: int, cost: int -> int, e: Ent)
+    requires DirOk(f, m, at) && Upto(m, at, cookie, end, []) && cookie < Cookie(end)
+    requires OkSlot(f, end) && Word(f, end) != 0 && Name(f, end) == e.name && max < Used(cost, [e])
+    ensures NoneFits(m, at, cookie, max, cost)
+  {
+    reveal Complete(); reveal DirOk();
+    assert Good(f, end, m, at);
+    forall k: seq<byte> | k in m && k in at && cookie < Cookie(at[k]) ensures end <= at[k]
+    { if at[k] < end { assert Has([], k); } }
+    assert First(m, at, cookie, e.name);
+    UsedOne(cost, e);
+    UsedOne(cost, Ent(m[e.name], e.name, 0));
+  }
+  lemma UsedOne(cost: int -> int, e: Ent)
+    ensures Used(cost, [e]) == cost(|e.name|)
+  { assert [e][..0] == []; }
+
   // Offer the entries of block blk, from cell i on. fits = false: one did not fit, and the page ends at cell `end`.
   method ListBlock(b: Blk, blk: uint64, from: uint64, out: List, ghost f: seq<byte>, ghost m: Entries, ghost at: Places, ghost cookie: int, ghost page: seq<Ent>)
     returns (fits: bool, ghost end: int, ghost more: seq<Ent>)
     modifies out
     requires DirOk(f, m, at) && IsBlock(f, blk as int, b.v) && blk < 0x1000_0000 && from < 64
     requires Upto(m, at, cookie, 64 * blk as int + from as int, page) && cookie < Cookie(64 * blk as int + from as int)
+    requires out.got == [] ==> page == []
+    ensures !fits && out.got == [] ==> NoneFits(m, at, cookie, out.max, out.cost)
     ensures out.attrs == old(out.attrs) && out.got == old(out.got) + more && Upto(m, at, cookie, end, page + more)
     ensures fits ==> end == 64 * blk as int + 64
   {
@@ -138,8 +165,12 @@ module DirPageM {
         var l := w / 0x1_0000_0000_0000 % 256;
         if l > cap { l := cap; }
         fits := out.Offer(w % 0x1_0000_0000_0000, b, 64 * i + 8, l, 64 * blk + i + 3);
-        if !fits { end := c; return; }
         ghost var e := Ent(w % 0x1_0000_0000_0000, Name(f, c), 64 * blk + i + 3);
+        if !fits {
+          if out.got == [] { assert [] + [e] == [e]; UptoNone(f, m, at, cookie, c, out.max, out.cost, e); }
+          end := c;
+          return;
+        }
         UptoAdd(f, m, at, cookie, c, c + step as int, page + more, e);
         assert page + more + [e] == page + (more + [e]);
         more := more + [e];

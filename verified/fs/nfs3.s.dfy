@@ -500,6 +500,27 @@ module NfsList {
     (forall e: Item {:trigger Listed(i, b, e)} | Listed(i, b, e) && cookie < e.cookie && (eof || (items != [] && e.cookie <= items[|items| - 1].cookie)) :: e in items)
   }
 
+  // How much is asked for: a page has room for so many bytes of entries, and an
+  // entry takes cost(length of its name) of them.
+  datatype Limit = Limit(room: int, cost: int -> int)
+  // What READDIR and READDIRPLUS make of their limits (3.3.16 count, 3.3.17 maxcount; nfs3/list.go): XDR pads
+  // a name; an entry has 24 bytes beside it (another follows, fileid, length of the name, cookie), and 128 for
+  // attributes and handle, even if it is given none; the result has 104 beside its entries.
+  function Padded(n: int): int { (n + 3) / 4 * 4 }
+  function Count(count: int): Limit { Limit(count - 104, n => 24 + Padded(n)) }
+  function Maxcount(count: int): Limit { Limit(count - 104, n => 152 + Padded(n)) }
+
+  // entries are left after the cookie, and the first of them does not fit
+  predicate First(i: uint64, b: Body, cookie: int, e: Item)
+    requires b.Dir?
+  {
+    Listed(i, b, e) && cookie < e.cookie &&
+    forall x: Item {:trigger Listed(i, b, x)} | Listed(i, b, x) && cookie < x.cookie :: e.cookie <= x.cookie
+  }
+  predicate NoneFits(i: uint64, b: Body, cookie: int, lim: Limit)
+    requires b.Dir?
+  { exists e: Item {:trigger First(i, b, cookie, e)} :: First(i, b, cookie, e) && lim.room < lim.cost(|e.name|) }
+
   // 3.3.16 READDIR. Needs read permission. Any cookie may be resumed at any time, so
   // the cookie verifier is always 0, and another one cannot be ours. A page has an entry, or
   // eof: a scan comes to an end. Not one fits within the bytes asked for: TOOSMALL. That a
@@ -509,10 +530,12 @@ module NfsList {
     LiveDir(f, dh) && var d := f.nodes[dh.ino];
     Can(c, d, 4) && (cookie == 0 || verf == 0) && Page(dh.ino, d.body, cookie as int, items, eof) && (eof || items != []) && a == FattrOf(dh.ino, d)
   }
-  predicate ReaddirErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, st: uint32)
+  predicate ReaddirErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, st: uint32)
   {
-    DirErr(f, dh, st) || (st == NFS3ERR_BAD_COOKIE && cookie != 0 && verf != 0) || (st == NFS3ERR_TOOSMALL && LiveDir(f, dh)) ||
-    (st == NFS3ERR_ACCES && LiveDir(f, dh) && !Can(c, f.nodes[dh.ino], 4))
+    DirErr(f, dh, st) || (st == NFS3ERR_BAD_COOKIE && cookie != 0 && verf != 0) ||
+    (LiveDir(f, dh) && var d := f.nodes[dh.ino];
+      (st == NFS3ERR_ACCES && !Can(c, d, 4)) ||
+      (st == NFS3ERR_TOOSMALL && Can(c, d, 4) && NoneFits(dh.ino, d.body, cookie as int, lim)))
   }
 
   // 3.3.17 READDIRPLUS: READDIR with the handle and the attributes of every entry,
@@ -524,7 +547,8 @@ module NfsList {
     else |hs| == |items| && |attrs| == |items| && forall k: int {:trigger items[k]} | 0 <= k < |items| ::
       hs[k].ino == items[k].ino && Live(f, hs[k]) && attrs[k] == FattrOf(hs[k].ino, f.nodes[hs[k].ino])
   }
-  predicate ReaddirplusErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, st: uint32) { ReaddirErr(f, c, dh, cookie, verf, st) }
+  predicate ReaddirplusErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, st: uint32)
+  { ReaddirErr(f, c, dh, cookie, verf, lim, st) }
 }
 
 // ---------------------------------------------------------- 7. CREATE, MKDIR, SYMLINK, MKNOD, LINK

@@ -54,6 +54,27 @@ module PagesM {
       }
     }
   }
+  // not even the first entry fits: one of the directory, or "." or ".."
+  lemma NoneIs(i: uint64, b: N.Body, at: Places, cookie: int, max: int, cost: int -> int)
+    requires b.Dir? && b.cookies == A.Cookies(at) && 2 <= cookie && D.NoneFits(b.names, at, cookie, max, cost)
+    ensures L.NoneFits(i, b, cookie, L.Limit(max, cost))
+  {
+    var n :| D.First(b.names, at, cookie, n) && max < Used(cost, [Ent(b.names[n], n, 0)]);
+    D.UsedOne(cost, Ent(b.names[n], n, 0));
+    var e := L.Item(b.names[n], n, b.cookies[n]);
+    assert L.Listed(i, b, e);
+    assert L.First(i, b, cookie, e);
+  }
+  lemma DotsNone(i: uint64, b: N.Body, at: Places, cookie: int, e: Ent, max: int, cost: int -> int)
+    requires b.Dir? && b.cookies == A.Cookies(at) && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    requires 0 <= cookie < 2 && e == Head(i, b.parent, cookie)[0] && max < Used(cost, [e])
+    ensures L.NoneFits(i, b, cookie, L.Limit(max, cost))
+  {
+    D.UsedOne(cost, e);
+    var x := L.Item(e.ino, e.name, e.cookie as int);
+    assert L.Listed(i, b, x);
+    assert L.First(i, b, cookie, x);
+  }
   // only "." fitted
   lemma DotOnly(i: uint64, b: N.Body, at: Places)
     requires b.Dir? && b.cookies == A.Cookies(at) && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])

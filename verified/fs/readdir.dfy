@@ -37,22 +37,27 @@ module ReaddirOpM {
     modifies out
     requires out.got == []
     ensures out.attrs == old(out.attrs) && (fits ==> out.got == Head(ino, up, cookie as int))
-    ensures !fits ==> out.got == [] || (cookie == 0 && out.got == [Ent(ino, [46], 1)])
+    ensures !fits ==> (cookie < 2 && out.got == [] && out.max < Used(out.cost, [Head(ino, up, cookie as int)[0]])) || (cookie == 0 && out.got == [Ent(ino, [46], 1)])
   {
     fits := true;
     if cookie >= 2 { return; }
     var dots := DotNames();
+    assert [] + [Ent(ino, [46], 1)] == [Ent(ino, [46], 1)] && [] + [Ent(up, [46, 46], 2)] == [Ent(up, [46, 46], 2)];
     if cookie == 0 { fits := out.Offer(ino, dots, 0, 1, 1); }
     if fits { fits := out.Offer(up, dots, 0, 2, 2); }
   }
 
-  // A page of a directory. Without an entry and without eof nothing is said: its caller refuses it.
+  // the limits that a List has
+  function Lim(out: List): L.Limit { L.Limit(out.max, out.cost) }
+
+  // A page of a directory. Its caller refuses one without an entry and without eof.
   method Page(txn: Txn, d: DirFs, ino: uint64, gen: uint64, dp: Bytes, cookie: uint64, out: List) returns (eof: bool)
     modifies out
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == []
     requires DirHandleS(d.fs.geo, d.fs.metas, ino, gen) == 0 && |dp.data| == 256 && M(dp.data) == d.fs.metas[ino]
     ensures out.attrs == old(out.attrs) && N.IsDir(AbsOf(d), ino)
     ensures eof || out.got != [] ==> L.Page(ino, AbsOf(d).nodes[ino].body, cookie as int, Items(out.got), eof)
+    ensures !eof && out.got == [] ==> L.NoneFits(ino, AbsOf(d).nodes[ino].body, cookie as int, Lim(out))
   {
     Node(d, ino, gen);
     ghost var b := AbsOf(d).nodes[ino].body;
@@ -62,7 +67,7 @@ module ReaddirOpM {
     var up := GetParent(dp);
     var fits := Offer2(ino, up, cookie, out);
     if !fits {
-      if out.got != [] { DotOnly(ino, b, at); }
+      if out.got != [] { DotOnly(ino, b, at); } else { DotsNone(ino, b, at, cookie as int, Head(ino, up, cookie as int)[0], out.max, out.cost); }
       return;
     }
     ghost var head := out.got;
@@ -70,6 +75,7 @@ module ReaddirOpM {
     ghost var page := out.got[|head|..];
     assert out.got == head + page;
     PageIs(ino, b, at, cookie as int, eof, page, out.got);
+    if !eof && out.got == [] { NoneIs(ino, b, at, cookie as int, out.max, out.cost); }
   }
 
   // Offer the entries after cookie to out. The cookie of an entry is its place for ever, so any
@@ -81,7 +87,7 @@ module ReaddirOpM {
     ensures out.attrs == old(out.attrs)
     ensures st == 0 ==> dir != null && |dir.data| == 256 && ino in d.fs.metas && M(dir.data) == d.fs.metas[ino]
     ensures st == 0 ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Items(out.got), eof, FattrM(ino, M(dir.data)))
-    ensures st != 0 ==> L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, st)
+    ensures st != 0 ==> L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st)
   {
     DirStatus(d, ino, gen, []);
     eof := false;
@@ -144,7 +150,7 @@ module ReaddirOpM {
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == [] && out.attrs == map[]
     ensures st == 0 ==> dir != null && |dir.data| == 256 && Given(out.got, out.attrs)
     ensures st == 0 ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Items(out.got), Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, FattrM(ino, M(dir.data)))
-    ensures st != 0 ==> L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, st)
+    ensures st != 0 ==> L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st)
   {
     DirStatus(d, ino, gen, []);
     st, eof, dir := Readdir(txn, d, c, ino, gen, cookie, verf, out);

@@ -167,7 +167,7 @@ module ScenarioData {
     // a scan of two pages
     ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Page1(), false, F(V(), 1))
     ensures ReaddirOk(V(), Eve(), H(1), 11, 0, Page2(), true, F(V(), 1))
-    ensures ReaddirErr(V(), Eve(), H(1), 11, 1, NFS3ERR_BAD_COOKIE) && !ReaddirErr(V(), Eve(), H(1), 0, 1, NFS3ERR_BAD_COOKIE)
+    ensures ReaddirErr(V(), Eve(), H(1), 11, 1, Count(4096), NFS3ERR_BAD_COOKIE) && !ReaddirErr(V(), Eve(), H(1), 0, 1, Count(4096), NFS3ERR_BAD_COOKIE)
   {
     Letters();
     forall e: Item | Listed(1, N1().body, e) && e.cookie <= 11 ensures e in Page1()
@@ -188,12 +188,32 @@ module ScenarioData {
   }
   lemma ReaddirErrors(items: seq<Item>, eof: bool, a: Fattr)
     // who may search the directory and not read it; a file; a handle of another generation
-    ensures var f := With(1, Node(Of(505, 3, 0, 0), N1().body)); ReaddirErr(f, Eve(), H(1), 0, 0, NFS3ERR_ACCES) && !ReaddirOk(f, Eve(), H(1), 0, 0, items, eof, a)
-    ensures ReaddirErr(V(), Eve(), H(3), 0, 0, NFS3ERR_NOTDIR) && !ReaddirOk(V(), Eve(), H(3), 0, 0, items, eof, a)
-    ensures ReaddirErr(V(), Eve(), Handle(1, 2), 0, 0, NFS3ERR_STALE) && !ReaddirOk(V(), Eve(), Handle(1, 2), 0, 0, items, eof, a)
-    // not one entry fits; who may read the directory is not refused
-    ensures ReaddirErr(V(), Eve(), H(1), 0, 0, NFS3ERR_TOOSMALL) && !ReaddirErr(V(), Eve(), H(1), 0, 0, NFS3ERR_ACCES)
+    ensures var f := With(1, Node(Of(505, 3, 0, 0), N1().body)); ReaddirErr(f, Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES) && !ReaddirOk(f, Eve(), H(1), 0, 0, items, eof, a)
+    ensures ReaddirErr(V(), Eve(), H(3), 0, 0, Count(4096), NFS3ERR_NOTDIR) && !ReaddirOk(V(), Eve(), H(3), 0, 0, items, eof, a)
+    ensures ReaddirErr(V(), Eve(), Handle(1, 2), 0, 0, Count(4096), NFS3ERR_STALE) && !ReaddirOk(V(), Eve(), Handle(1, 2), 0, 0, items, eof, a)
+    // who may read the directory is not refused
+    ensures !ReaddirErr(V(), Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES)
   { }
+  predicate Small(f: FS, cookie: uint64, lim: Limit) { ReaddirErr(f, Eve(), H(1), cookie, 0, lim, NFS3ERR_TOOSMALL) }
+  lemma ReaddirSmall(lim: Limit)
+    // "." takes 28 bytes, and 128 more with attributes and handle; the rest of the result 104
+    ensures Small(V(), 0, Count(131)) && !Small(V(), 0, Count(132)) && ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(259), NFS3ERR_TOOSMALL) && !ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(260), NFS3ERR_TOOSMALL)
+    // in the middle; nothing is left after the cookie; not for who may not read the directory
+    ensures Small(V(), 11, Count(0)) && !Small(V(), 11, Count(132))
+    ensures !Small(V(), 13, lim) && !Small(With(1, Node(Of(505, 3, 0, 0), N1().body)), 0, lim)
+    // names are padded; it is the first that does not fit, and not a later one
+    ensures var f := Longer(); Small(f, 11, Count(135)) && !Small(f, 11, Count(136)) && !Small(f, 2, Count(132))
+  {
+    Letters();
+    var b, e := N1().body, Longer().nodes[1].body;
+    assert Listed(1, b, Item(1, [46], 1)) && Listed(1, b, Item(5, L(115), 12));
+    assert First(1, b, 0, Item(1, [46], 1)) && First(1, b, 11, Item(5, L(115), 12));
+    assert Listed(1, e, Item(3, L(97), 10)) && Listed(1, e, Item(5, [115, 115, 115, 115, 115], 12));
+    assert First(1, e, 11, Item(5, [115, 115, 115, 115, 115], 12));
+  }
+  // the root with a name of five bytes in the place of "s"
+  function Longer(): FS
+  { With(1, Node(N1().attr, Dir(map[L(97) := 3, L(100) := 4, [115, 115, 115, 115, 115] := 5], map[L(97) := 10, L(100) := 11, [115, 115, 115, 115, 115] := 12], 1, 4096))) }
   lemma Readdirplus(a: Fattr)
     ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
     // who may not search the directory gets the names, and neither attributes nor handles
@@ -204,7 +224,7 @@ module ScenarioData {
     // the attributes of another file; a handle of another generation
     ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 5)], true, a)
     ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), Handle(6, 4)], [F(V(), 5), F(V(), 6)], true, a)
-    ensures ReaddirplusErr(V(), Eve(), H(1), 11, 1, NFS3ERR_BAD_COOKIE) && ReaddirplusErr(V(), Eve(), H(3), 0, 0, NFS3ERR_NOTDIR)
+    ensures ReaddirplusErr(V(), Eve(), H(1), 11, 1, Maxcount(4096), NFS3ERR_BAD_COOKIE) && ReaddirplusErr(V(), Eve(), H(3), 0, 0, Maxcount(4096), NFS3ERR_NOTDIR)
   {
     Readdir(a);
     assert Page2()[1].ino == 6 && |Page2()| == 2;
@@ -419,7 +439,7 @@ module ScenarioErrors {
   lemma Reading(st: uint32)
     ensures !GetattrErr(V(), H(3), st) && !AccessErr(V(), H(3), st) && !ReadlinkErr(V(), H(5), st) && !ReadErr(V(), Eve(), H(3), st)
     ensures !LookupErr(V(), Eve(), H(4), L(98), st) && !LookupErr(V(), Eve(), H(4), [46], st) && !LookupErr(V(), Eve(), H(1), [46, 46], st)
-    ensures (ReaddirErr(V(), Eve(), H(1), 11, 0, st) || ReaddirErr(V(), Eve(), H(1), 0, 1, st) || ReaddirplusErr(V(), Eve(), H(1), 11, 0, st)) ==> st == NFS3ERR_TOOSMALL
+    ensures !ReaddirErr(V(), Eve(), H(1), 11, 0, Count(4096), st) && !ReaddirErr(V(), Eve(), H(1), 0, 1, Count(4096), st) && !ReaddirplusErr(V(), Eve(), H(1), 11, 0, Maxcount(4096), st)
     ensures !FsstatErr(V(), H(1), st) && !FsinfoErr(V(), H(1), st) && !PathconfErr(V(), H(1), st) && !CommitErr(V(), H(3), st)
   { Letters(); }
 

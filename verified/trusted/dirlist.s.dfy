@@ -1,12 +1,13 @@
 // TRUSTED: the listing READDIR and READDIRPLUS fill. Go: internal/extern/ddir.
-//
-// Go keeps the entries and counts their encoded size; Offer says whether the
-// entry still fitted within the caller's limits.
+// It keeps the entries and counts their encoded size; Offer takes an entry exactly
+// if it still fits. Go makes the List (New), with its limit.
 include "bytes.s.dfy"
 
 module DirListSpec {
   import opened Machine
   datatype Ent = Ent(ino: uint64, name: seq<byte>, cookie: uint64)
+  // the bytes that entries take
+  function Used(cost: int -> int, g: seq<Ent>): int { if g == [] then 0 else Used(cost, g[..|g| - 1]) + cost(|g[|g| - 1].name|) }
 }
 
 module {:extern "ddir"} DirListS {
@@ -19,13 +20,15 @@ module {:extern "ddir"} DirListS {
     ghost var got: seq<Ent>
     // the attributes (serialized inode) that entries were given, by their index
     ghost var attrs: map<int, seq<byte>>
+    // there is room for max bytes, and an entry takes cost of the length of its name
+    ghost const max: int   ghost const cost: int -> int
 
     // an entry: the name is blk[off .. off+len]; cookie resumes after it
     method {:extern "Offer"} Offer(ino: uint64, blk: Blk, off: uint64, len: uint64, cookie: uint64) returns (fits: bool)
       modifies this
       requires off as int + len as int <= |blk.v|
-      ensures got == if fits then old(got) + [Ent(ino, blk.v[off as int .. off as int + len as int], cookie)] else old(got)
-      ensures attrs == old(attrs)
+      ensures var g := old(got) + [Ent(ino, blk.v[off as int .. off as int + len as int], cookie)];
+        fits == (Used(cost, g) <= max) && got == (if fits then g else old(got)) && attrs == old(attrs)
     // number of entries, and the inode number of entry i
     method {:extern "Len"} Len() returns (n: uint64)
       ensures n as int == |got|

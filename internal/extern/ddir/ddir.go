@@ -2,8 +2,7 @@
 // READDIR and READDIRPLUS fill.
 //
 // The verified code walks a directory and offers its entries in order; the List
-// keeps them until one no longer fits the caller's limit. It promises the
-// verified code nothing about what fits: any answer is safe.
+// keeps those that fit within the caller's limit, and says of each whether it did.
 package ddir
 
 import "tansy/internal/extern/dbytes"
@@ -31,7 +30,7 @@ func New(max int, size func(nameLen int) int) *List {
 	return &List{room: max, size: size}
 }
 
-// Offer appends an entry if it still fits.
+// Offer appends an entry exactly if it still fits.
 func (l *List) Offer(ino uint64, blk *dbytes.Blk, off, n, cookie uint64) bool {
 	need := l.size(int(n))
 	if need > l.room {
