@@ -25,6 +25,7 @@ type File struct {
 	readOnly bool
 	f        *os.File
 	conn     syscall.RawConn // keeps the descriptor valid while a call uses it
+	direct   *direct         // for long writes; may be nil
 
 	// A device that failed to flush may drop the data and report success the
 	// next time; so the first failure is kept and returned for good.
@@ -152,6 +153,9 @@ func newFile(f *os.File, path string, readOnly bool) (*File, error) {
 		f.Close()
 		return nil, &Error{Op: op, Path: path, Err: cause(err)}
 	}
+	if !readOnly {
+		d.direct = newDirect(f)
+	}
 	return d, nil
 }
 
@@ -160,7 +164,7 @@ func (d *File) lock() error {
 	if d.readOnly {
 		how = unix.LOCK_SH
 	}
-	err := d.withFD(func(fd int) error {
+	err := withFD(d.conn, func(fd int) error {
 		return retry(func() error { return unix.Flock(fd, how|unix.LOCK_NB) })
 	})
 	if err == unix.EWOULDBLOCK {
@@ -199,7 +203,7 @@ func sizeOf(f *os.File) (uint64, error) {
 
 // ReadAt implements Disk.
 func (d *File) ReadAt(a uint64, bufs [][]byte) error {
-	return d.transfer("read", d.preadv, a, bufs)
+	return d.transfer("read", d.conn, d.preadv, a, bufs)
 }
 
 // WriteAt implements Disk.
@@ -207,17 +211,20 @@ func (d *File) WriteAt(a uint64, bufs [][]byte) error {
 	if d.readOnly {
 		return &Error{Op: "write", Path: d.path, Block: a, Err: ErrReadOnly}
 	}
-	return d.transfer("write", d.pwritev, a, bufs)
+	if ok, err := d.writeDirect(a, bufs); ok {
+		return err
+	}
+	return d.transfer("write", d.conn, d.pwritev, a, bufs)
 }
 
 // transfer moves all of bufs with call, which may move less than asked for or
 // be interrupted.
-func (d *File) transfer(op string, call func(int, [][]byte, int64) (int, error), a uint64, bufs [][]byte) error {
+func (d *File) transfer(op string, conn syscall.RawConn, call func(int, [][]byte, int64) (int, error), a uint64, bufs [][]byte) error {
 	if err := check(op, d.path, d.size, a, bufs); err != nil {
 		return err
 	}
 	off := int64(a) * BlockSize
-	err := d.withFD(func(fd int) error {
+	err := withFD(conn, func(fd int) error {
 		done := 0 // bytes of bufs[0] already moved
 		for len(bufs) > 0 {
 			batch := bufs[:min(len(bufs), maxIOV)]
@@ -258,7 +265,7 @@ func (d *File) Barrier() error {
 	}
 	// Barriers may run side by side: one that started before another failed
 	// must not report success either, hence the second look.
-	if err := d.withFD(func(fd int) error { return retry(func() error { return d.flush(fd) }) }); err != nil {
+	if err := withFD(d.conn, func(fd int) error { return retry(func() error { return d.flush(fd) }) }); err != nil {
 		return d.failed(&Error{Op: "barrier", Path: d.path, Err: err})
 	}
 	return d.failed(nil)
@@ -282,6 +289,7 @@ func (d *File) Path() string { return d.path }
 
 // Close drops the lock and closes the file.
 func (d *File) Close() error {
+	d.direct.close()
 	if err := d.f.Close(); err != nil {
 		return &Error{Op: "close", Path: d.path, Err: cause(err)}
 	}
@@ -290,9 +298,9 @@ func (d *File) Close() error {
 
 // withFD runs do with the descriptor, which cannot be closed and given to
 // another file meanwhile.
-func (d *File) withFD(do func(fd int) error) error {
+func withFD(conn syscall.RawConn, do func(fd int) error) error {
 	var inner error
-	if err := d.conn.Control(func(fd uintptr) { inner = do(int(fd)) }); err != nil {
+	if err := conn.Control(func(fd uintptr) { inner = do(int(fd)) }); err != nil {
 		return os.ErrClosed // the only way to fail
 	}
 	return inner

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -23,4 +24,19 @@ func deviceSize(f *os.File) (uint64, error) {
 // renameNew renames a file unless the new name is taken.
 func renameNew(from, to string) error {
 	return unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+}
+
+// openDirect opens f again for direct writes, or returns nil. On these file systems a
+// direct write and a cached one exclude each other, so that the kernel can drop what
+// the cache has of the blocks written.
+func openDirect(f *os.File) *os.File {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(int(f.Fd()), &fs) != nil || (fs.Type != unix.EXT4_SUPER_MAGIC && fs.Type != unix.XFS_SUPER_MAGIC) {
+		return nil
+	}
+	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDWR|unix.O_DIRECT, 0)
+	if err != nil {
+		return nil
+	}
+	return again
 }

@@ -1,0 +1,71 @@
+package disk
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// direct is a second open file description of a File, for writes that go past the
+// page cache: nothing is copied, no memory is taken for data that the server caches
+// itself, and less is left for the barrier to do. Only long writes do: short ones
+// are better off in the cache, which collects them.
+type direct struct {
+	f       *os.File
+	conn    syscall.RawConn
+	refused atomic.Bool // the file system did not take such a write
+}
+
+// directMin is the least length of a direct write in blocks.
+const directMin = 16
+
+// newDirect opens f again for direct writes. It returns nil if its file system is not
+// known to keep direct and cached access to one file coherent.
+func newDirect(f *os.File) *direct {
+	again := openDirect(f)
+	if again == nil {
+		return nil
+	}
+	conn, err := again.SyscallConn()
+	if err != nil {
+		again.Close()
+		return nil
+	}
+	return &direct{f: again, conn: conn}
+}
+
+// takes tells whether bufs may go past the cache: the kernel wants them to be whole
+// pages of memory.
+func (d *direct) takes(bufs [][]byte) bool {
+	if d == nil || len(bufs) < directMin || d.refused.Load() {
+		return false
+	}
+	for _, b := range bufs {
+		if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%BlockSize != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// writeDirect writes bufs past the cache. ok = false: they have to be written through it.
+func (d *File) writeDirect(a uint64, bufs [][]byte) (ok bool, err error) {
+	if !d.direct.takes(bufs) {
+		return false, nil
+	}
+	err = d.transfer("write", d.direct.conn, d.pwritev, a, bufs)
+	if e, is := err.(*Error); is && e.Err == unix.EINVAL {
+		d.direct.refused.Store(true)
+		return false, nil
+	}
+	return true, err
+}
+
+func (d *direct) close() {
+	if d != nil {
+		d.f.Close()
+	}
+}

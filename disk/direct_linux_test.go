@@ -1,0 +1,153 @@
+package disk
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// pages is n blocks with random contents, each a page of memory.
+func pages(n int, r *rand.Rand) [][]byte {
+	mem := make([]byte, (n+1)*BlockSize)
+	mem = mem[-uintptr(unsafe.Pointer(&mem[0]))%BlockSize:]
+	bufs := blocksOf(n, r)
+	for i, b := range bufs {
+		bufs[i] = mem[i*BlockSize : (i+1)*BlockSize]
+		copy(bufs[i], b)
+	}
+	return bufs
+}
+
+func createDirect(t *testing.T, blocks uint64) *File {
+	d := create(t, blocks)
+	if d.direct == nil {
+		t.Skip("the file system takes no direct writes")
+	}
+	return d
+}
+
+// isDirect tells if the descriptor is one for direct writes.
+func isDirect(t *testing.T, fd int) bool {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flags&unix.O_DIRECT != 0
+}
+
+// Direct and cached writes in any order, and reads that put blocks into the page cache
+// in between: what was written last is read. Only long writes of whole pages are direct.
+func TestDirectWrites(t *testing.T) {
+	const seed = 1
+	r := rand.New(rand.NewPCG(seed, 0))
+	d := createDirect(t, 128)
+	was := false
+	pwritev := d.pwritev
+	d.pwritev = func(fd int, iovs [][]byte, off int64) (int, error) {
+		was = isDirect(t, fd)
+		return pwritev(fd, iovs, off)
+	}
+	model := blocksOf(128, nil)
+	for range 400 {
+		a := r.Uint64N(127)
+		n := 1 + r.IntN(int(min(128-a, 40)))
+		bufs, whole := pages(n, r), r.IntN(4) > 0
+		if !whole {
+			bufs[r.IntN(n)] = make([]byte, BlockSize+1)[1:]
+		}
+		if err := d.WriteAt(a, bufs); err != nil {
+			t.Fatal(err)
+		}
+		if want := whole && n >= directMin; was != want {
+			t.Fatalf("seed %d: write of %d blocks, whole pages: %v, direct: %v", seed, n, whole, was)
+		}
+		copy(model[a:], bufs)
+		from := r.Uint64N(127)
+		got := blocksOf(1+r.IntN(int(128-from)), nil)
+		if err := d.ReadAt(from, got); err != nil {
+			t.Fatal(err)
+		}
+		if !same(got, model[from:][:len(got)]) {
+			t.Fatalf("seed %d: %d blocks at %d differ", seed, len(got), from)
+		}
+	}
+}
+
+// A file system that refuses a direct write gets it through the cache, and all later ones.
+func TestDirectWriteRefused(t *testing.T) {
+	d := createDirect(t, 64)
+	tries := 0
+	pwritev := d.pwritev
+	d.pwritev = func(fd int, iovs [][]byte, off int64) (int, error) {
+		if isDirect(t, fd) {
+			tries++
+			return -1, unix.EINVAL
+		}
+		return pwritev(fd, iovs, off)
+	}
+	for seed := uint64(1); seed <= 2; seed++ {
+		want, got := pages(32, rand.New(rand.NewPCG(seed, 0))), blocksOf(32, nil)
+		if err := errors.Join(d.WriteAt(8, want), d.ReadAt(8, got)); err != nil {
+			t.Fatal(err)
+		}
+		if !same(want, got) {
+			t.Fatal("blocks differ")
+		}
+	}
+	if tries != 1 {
+		t.Errorf("%d direct writes were tried, want 1", tries)
+	}
+}
+
+// Other errors of a direct write are the caller's.
+func TestDirectWriteFails(t *testing.T) {
+	d := createDirect(t, 64)
+	d.pwritev = func(int, [][]byte, int64) (int, error) { return -1, unix.EIO }
+	var e *Error
+	if err := d.WriteAt(8, pages(32, nil)); !errors.As(err, &e) || e.Err != unix.EIO || e.Block != 8 {
+		t.Errorf("error %v, want EIO at block 8", err)
+	}
+}
+
+// Long and short writes side by side, to neighbours in the same pages of a large folio,
+// and reads of both: every barrier succeeds and every block ends as it was written last.
+func TestDirectWritesBesideOthers(t *testing.T) {
+	d := createDirect(t, 96)
+	model := blocksOf(96, nil)
+	const rounds = 300
+	var wg sync.WaitGroup
+	for w, part := range [][3]uint64{{0, 20, 20}, {20, 24, 1}, {24, 60, 36}, {60, 64, 2}, {64, 80, 16}, {80, 96, 1}} {
+		r := rand.New(rand.NewPCG(uint64(w), 0))
+		wg.Go(func() {
+			for range rounds {
+				n := part[2]
+				a := part[0] + n*r.Uint64N((part[1]-part[0])/n)
+				bufs := pages(int(n), r)
+				if err := errors.Join(d.WriteAt(a, bufs), d.Barrier()); err != nil {
+					t.Error(err)
+					return
+				}
+				copy(model[a:a+n], bufs)
+			}
+		})
+	}
+	wg.Go(func() {
+		for range rounds {
+			if err := d.ReadAt(0, blocksOf(96, nil)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wg.Wait()
+	got := blocksOf(96, nil)
+	if err := d.ReadAt(0, got); err != nil {
+		t.Fatal(err)
+	}
+	if !same(got, model) {
+		t.Error("blocks differ")
+	}
+}
