@@ -4,6 +4,7 @@ package dlog
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -16,8 +17,12 @@ const linear = 8
 
 // BMap maps block addresses to blocks and remembers the order of insertion. Many
 // readers or one writer at a time.
+//
+// Every block written passes through some of these. So the index is the simplest table:
+// open addressing, linear probing, at most half full, nothing is ever removed.
 type BMap struct {
-	idx   map[uint64]int // nil while small
+	idx   []uint32 // place in addrs, plus 1; 0: free. A power of two of them; nil while the map is small
+	shift uint     // 64 - log2 of the size of idx
 	addrs []uint64
 	blks  []*dbytes.Blk
 }
@@ -26,13 +31,29 @@ type BMap struct {
 func NewBMap() *BMap { return &BMap{} }
 
 func (m *BMap) find(a uint64) int {
-	if m.idx != nil {
-		if i, ok := m.idx[a]; ok {
-			return i
-		}
-		return -1
+	if m.idx == nil {
+		return slices.Index(m.addrs, a)
 	}
-	return slices.Index(m.addrs, a)
+	for h := m.start(a); ; h = (h + 1) & (len(m.idx) - 1) {
+		switch i := m.idx[h]; {
+		case i == 0:
+			return -1
+		case m.addrs[i-1] == a:
+			return int(i - 1)
+		}
+	}
+}
+
+// start is where the search for address a begins.
+func (m *BMap) start(a uint64) int { return int(a * 0x9E3779B97F4A7C15 >> m.shift) }
+
+// index makes address i, which is new, known to find.
+func (m *BMap) index(i int) {
+	h := m.start(m.addrs[i])
+	for m.idx[h] != 0 {
+		h = (h + 1) & (len(m.idx) - 1)
+	}
+	m.idx[h] = uint32(i + 1)
 }
 
 // Put maps a to b.
@@ -41,16 +62,18 @@ func (m *BMap) Put(a uint64, b *dbytes.Blk) {
 		m.blks[i] = b
 		return
 	}
-	if m.idx != nil {
-		m.idx[a] = len(m.addrs)
-	}
 	m.addrs = append(m.addrs, a)
 	m.blks = append(m.blks, b)
-	if m.idx == nil && len(m.addrs) > linear {
-		m.idx = make(map[uint64]int, 64)
-		for i, a := range m.addrs {
-			m.idx[a] = i
+	switch n := len(m.addrs); {
+	case n <= linear: // needs no index
+	case 2*n > len(m.idx):
+		size := bits.Len(uint(4*n - 1))
+		m.idx, m.shift = make([]uint32, 1<<size), 64-uint(size)
+		for i := range m.addrs {
+			m.index(i)
 		}
+	default:
+		m.index(n - 1)
 	}
 }
 
