@@ -12,6 +12,7 @@ import (
 	_ "net/http/pprof" // served only with --debug-listen
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -63,6 +64,11 @@ func serve(args []string) int {
 		return misused(f, "a cache of less than "+minCache.String()+" is too small")
 	}
 	debug.SetMemoryLimit(int64(cache) + overhead - slack)
+	if os.Getenv("GOMAXPROCS") == "" {
+		// One more than there are CPUs: a thread that waits for the device keeps its
+		// share of the scheduler for a while, and the others should not idle meanwhile.
+		runtime.GOMAXPROCS(runtime.NumCPU() + 1)
+	}
 
 	// Listen first: a port in use should not cost a new volume, or a recovery.
 	l, err := net.Listen("tcp", *listen)
