@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command probe does, in the guest, what a shell cannot: it expects an exact
 // errno, changes user, and writes records that are fsync'ed one by one.
 package main
