@@ -5,6 +5,9 @@ import (
 	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/binary"
+	"runtime"
+	"slices"
+	"sync"
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
@@ -107,23 +110,38 @@ func (s *Seal) Sign(sq, pos uint64, bm, hm *BMap) *dbytes.Blk {
 
 // recordTag is the tag of the descriptor in b with the data blocks of all parts.
 func (s *Seal) recordTag(sq uint64, b []byte, parts ...[]*dbytes.Blk) [tagSize]byte {
-	n := 0
-	for _, l := range parts {
-		n += len(l)
-	}
-	msg := make([]byte, dbytes.BlkSize, dbytes.BlkSize+tagSize*n)
+	blks := slices.Concat(parts...)
+	msg := make([]byte, dbytes.BlkSize+tagSize*len(blks))
 	copy(msg, b)
 	clear(msg[descTag : descTag+tagSize])
-	index := uint32(0)
-	for _, l := range parts {
-		for _, d := range l {
-			index++
-			msg = s.mac(msg, sq, index, d.Data())
-		}
-	}
+	s.dataTags(msg[dbytes.BlkSize:], sq, blks)
 	var tag [tagSize]byte
 	s.mac(tag[:0], sq, 0, msg)
 	return tag
+}
+
+// tagShare is the least number of blocks that is worth a goroutine.
+const tagShare = 64
+
+// dataTags puts the tags of a record's data blocks into dst, one behind the other. The
+// record waits for them, so all processors help with a long one.
+func (s *Seal) dataTags(dst []byte, sq uint64, blks []*dbytes.Blk) {
+	shares := max(1, min(len(blks)/tagShare, runtime.GOMAXPROCS(0)))
+	var wg sync.WaitGroup
+	for k := range shares {
+		from, to := k*len(blks)/shares, (k+1)*len(blks)/shares
+		share := func() {
+			for i := from; i < to; i++ {
+				s.mac(dst[i*tagSize:i*tagSize], sq, uint32(i+1), blks[i].Data())
+			}
+		}
+		if k < shares-1 {
+			wg.Go(share)
+		} else {
+			share()
+		}
+	}
+	wg.Wait()
 }
 
 // Check says whether d with the data blocks x, then y, then z was sealed with this key
