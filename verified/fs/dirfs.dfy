@@ -333,8 +333,8 @@ module DirFsM {
     // eof: none is left.
     method List(txn: Txn, d: uint64, cookie: uint64, out: List) returns (eof: bool)
       modifies out
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs
-      ensures out.attrs == old(out.attrs) && |old(out.got)| <= |out.got| && out.got[..|old(out.got)|] == old(out.got) && d in ats
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && Within(out)
+      ensures Within(out) && out.attrs == old(out.attrs) && |old(out.got)| <= |out.got| && out.got[..|old(out.got)|] == old(out.got) && d in ats
       ensures PageOk(dirs[d], ats[d], if cookie < 2 then 2 else cookie as int, eof, out.got[|old(out.got)|..])
       ensures !eof && out.got == [] ==> NoneFits(dirs[d], ats[d], if cookie < 2 then 2 else cookie as int, out.max, out.cost)
     {
@@ -352,7 +352,7 @@ module DirFsM {
       assert out.got == got + page;
       while blk < nb
         invariant i < 64 && fs.fs.IsInode(d, ip) && end == 64 * blk as int + i as int
-        invariant out.attrs == old(out.attrs) && out.got == got + page && Upto(m, at, after, end, page) && after < Cookie(end)
+        invariant Within(out) && out.attrs == old(out.attrs) && out.got == got + page && Upto(m, at, after, end, page) && after < Cookie(end)
         decreases nb as int - blk as int
       {
         var next := SkipHoles(txn, ip, d, blk, nb);

@@ -45,6 +45,11 @@ module DirPageM {
   predicate NoneFits(m: Entries, at: Places, cookie: int, max: int, cost: int -> int)
   { exists n: seq<byte> {:trigger First(m, at, cookie, n)} :: First(m, at, cookie, n) && max < Used(cost, [Ent(m[n], n, 0)]) }
 
+  // what was taken is within the limit
+  predicate Within(out: List)
+    reads out
+  { out.got == [] || Used(out.cost, out.got) <= out.max }
+
   // the page after all cells before `end` were looked at
   predicate Upto(m: Entries, at: Places, cookie: int, end: int, page: seq<Ent>) {
     Sound(m, at, cookie, page) && Complete(m, at, cookie, end, page) &&
@@ -136,7 +141,8 @@ module DirPageM {
     modifies out
     requires DirOk(f, m, at) && IsBlock(f, blk as int, b.v) && blk < 0x1000_0000 && from < 64
     requires Upto(m, at, cookie, 64 * blk as int + from as int, page) && cookie < Cookie(64 * blk as int + from as int)
-    requires out.got == [] ==> page == []
+    requires Within(out) && (out.got == [] ==> page == [])
+    ensures Within(out)
     ensures !fits && out.got == [] ==> NoneFits(m, at, cookie, out.max, out.cost)
     ensures out.attrs == old(out.attrs) && out.got == old(out.got) + more && Upto(m, at, cookie, end, page + more)
     ensures fits ==> end == 64 * blk as int + 64
@@ -153,7 +159,7 @@ module DirPageM {
     ghost var start := i;
     while i < 64
       invariant start <= i <= 64 && (step == 8 ==> i % 8 == 0)
-      invariant out.attrs == old(out.attrs) && out.got == old(out.got) + more
+      invariant out.attrs == old(out.attrs) && out.got == old(out.got) + more && Within(out)
       invariant Upto(m, at, cookie, 64 * blk as int + i as int, page + more)
       decreases 64 - i
     {

@@ -501,11 +501,15 @@ module NfsList {
   }
 
   // How much is asked for: a page has room for so many bytes of entries, and an
-  // entry takes cost(length of its name) of them.
+  // entry takes `cost` of the length of its name.
   datatype Limit = Limit(room: int, cost: int -> int)
-  // What READDIR and READDIRPLUS make of their limits (3.3.16 count, 3.3.17 maxcount; nfs3/list.go): XDR pads
-  // a name; an entry has 24 bytes beside it (another follows, fileid, length of the name, cookie), and 128 for
-  // attributes and handle, even if it is given none; the result has 104 beside its entries.
+  function Bytes(cost: int -> int, items: seq<Item>): int
+  { if items == [] then 0 else Bytes(cost, items[..|items| - 1]) + cost(|items[|items| - 1].name|) }
+  predicate Fits(items: seq<Item>, lim: Limit) { items == [] || Bytes(lim.cost, items) <= lim.room }
+  // What the protocol layer makes of `count` of READDIR (3.3.16) and `maxcount` of READDIRPLUS (3.3.17), after
+  // it has cut them to 64 KiB: the result has 104 bytes beside its entries. An entry has 24 (another follows,
+  // fileid, length of the name, cookie) and its name, which XDR pads; READDIRPLUS counts 128 for attributes and
+  // handle, even of an entry that is given none. `dircount` is the protocol layer's alone: it cuts the page shorter.
   function Padded(n: int): int { (n + 3) / 4 * 4 }
   function Count(count: int): Limit { Limit(count - 104, n => 24 + Padded(n)) }
   function Maxcount(count: int): Limit { Limit(count - 104, n => 152 + Padded(n)) }
@@ -523,12 +527,12 @@ module NfsList {
 
   // 3.3.16 READDIR. Needs read permission. Any cookie may be resumed at any time, so
   // the cookie verifier is always 0, and another one cannot be ours. A page has an entry, or
-  // eof: a scan comes to an end. Not one fits within the bytes asked for: TOOSMALL. That a
-  // page keeps to the limit is counted by internal/extern/ddir as it grows.
-  predicate ReaddirOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, items: seq<Item>, eof: bool, a: Fattr)
+  // eof: a scan comes to an end. Not one fits within the bytes asked for: TOOSMALL.
+  predicate ReaddirOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>, eof: bool, a: Fattr)
   {
     LiveDir(f, dh) && var d := f.nodes[dh.ino];
-    Can(c, d, 4) && (cookie == 0 || verf == 0) && Page(dh.ino, d.body, cookie as int, items, eof) && (eof || items != []) && a == FattrOf(dh.ino, d)
+    Can(c, d, 4) && (cookie == 0 || verf == 0) && a == FattrOf(dh.ino, d) &&
+    Page(dh.ino, d.body, cookie as int, items, eof) && (eof || items != []) && Fits(items, lim)
   }
   predicate ReaddirErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, st: uint32)
   {
@@ -540,9 +544,9 @@ module NfsList {
 
   // 3.3.17 READDIRPLUS: READDIR with the handle and the attributes of every entry,
   // all of the same instant. Who may not search the directory gets none of them.
-  predicate ReaddirplusOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, items: seq<Item>, hs: seq<Handle>, attrs: seq<Fattr>, eof: bool, a: Fattr)
+  predicate ReaddirplusOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>, hs: seq<Handle>, attrs: seq<Fattr>, eof: bool, a: Fattr)
   {
-    ReaddirOk(f, c, dh, cookie, verf, items, eof, a) &&
+    ReaddirOk(f, c, dh, cookie, verf, lim, items, eof, a) &&
     if !Can(c, f.nodes[dh.ino], 1) then hs == [] && attrs == []
     else |hs| == |items| && |attrs| == |items| && forall k: int {:trigger items[k]} | 0 <= k < |items| ::
       hs[k].ino == items[k].ino && Live(f, hs[k]) && attrs[k] == FattrOf(hs[k].ino, f.nodes[hs[k].ino])

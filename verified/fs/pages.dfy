@@ -20,6 +20,16 @@ module PagesM {
     ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == L.Item(g[k].ino, g[k].name, g[k].cookie as int)
   { if g == [] then [] else Items(g[..|g| - 1]) + [L.Item(g[|g| - 1].ino, g[|g| - 1].name, g[|g| - 1].cookie as int)] }
 
+  lemma BytesAre(cost: int -> int, g: seq<Ent>)
+    ensures L.Bytes(cost, Items(g)) == Used(cost, g)
+  {
+    if g != [] {
+      var p, n := Items(g), |g| - 1;
+      assert p[..n] == Items(g[..n]) && p[n].name == g[n].name;
+      BytesAre(cost, g[..n]);
+    }
+  }
+
   // "." and ".." that come first
   function Head(i: uint64, up: uint64, cookie: int): seq<Ent>
   { if cookie == 0 then [Ent(i, [46], 1), Ent(up, [46, 46], 2)] else if cookie == 1 then [Ent(up, [46, 46], 2)] else [] }
@@ -84,11 +94,13 @@ module PagesM {
     assert items[0] == L.Item(i, [46], 1);
     forall e: L.Item | L.Listed(i, b, e) && 0 < e.cookie && e.cookie <= 1 ensures e in items { assert e == items[0]; }
   }
-  // the start of a page is a page: nfs3/list.go cuts what is more than dircount asks for
-  lemma Cut(i: uint64, b: N.Body, cookie: int, items: seq<L.Item>, eof: bool, n: int)
+  // the start of a page is a page, and keeps to the limit: nfs3/list.go cuts what is more than dircount asks for
+  lemma Cut(i: uint64, b: N.Body, cookie: int, items: seq<L.Item>, eof: bool, n: int, lim: L.Limit)
     requires b.Dir? && L.Page(i, b, cookie, items, eof) && 0 < n <= |items|
-    ensures L.Page(i, b, cookie, items[..n], false)
+    requires L.Fits(items, lim) && forall k: int {:trigger lim.cost(k)} :: 0 <= lim.cost(k)
+    ensures L.Page(i, b, cookie, items[..n], false) && L.Fits(items[..n], lim)
   {
+    Less(lim.cost, items, n);
     var p := items[..n];
     forall e: L.Item | L.Listed(i, b, e) && cookie < e.cookie <= p[n - 1].cookie ensures e in p
     {
@@ -97,6 +109,16 @@ module PagesM {
       if n - 1 < k { assert items[n - 1].cookie < items[k].cookie; }
       assert p[k] == e;
     }
+  }
+
+  lemma Less(cost: int -> int, items: seq<L.Item>, n: int)
+    requires 0 <= n <= |items| && forall k: int {:trigger cost(k)} :: 0 <= cost(k)
+    ensures L.Bytes(cost, items[..n]) <= L.Bytes(cost, items)
+  {
+    if n == |items| { assert items[..n] == items; return; }
+    var p := items[..|items| - 1];
+    assert p[..n] == items[..n];
+    Less(cost, p, n);
   }
 
   // ---- READDIRPLUS ----
@@ -124,10 +146,10 @@ module PagesM {
   // m is what the specification says of file i
   predicate Known(f: N.FS, i: uint64, m: Meta) { N.Live(f, N.Handle(i, m.gen)) && A.FattrM(i, m) == N.FattrOf(i, f.nodes[i]) }
 
-  lemma PlusIs(f: N.FS, c: P.Caller, dh: N.Handle, cookie: uint64, verf: uint64, g: seq<Ent>, a: Inodes, eof: bool, da: N.Fattr)
-    requires L.ReaddirOk(f, c, dh, cookie, verf, Items(g), eof, da) && C.Can(c, f.nodes[dh.ino], 1)
+  lemma PlusIs(f: N.FS, c: P.Caller, dh: N.Handle, cookie: uint64, verf: uint64, lim: L.Limit, g: seq<Ent>, a: Inodes, eof: bool, da: N.Fattr)
+    requires L.ReaddirOk(f, c, dh, cookie, verf, lim, Items(g), eof, da) && C.Can(c, f.nodes[dh.ino], 1)
     requires Whole(g, a) && forall k: int {:trigger g[k]} | 0 <= k < |g| :: Known(f, g[k].ino, M(a[k]))
-    ensures L.ReaddirplusOk(f, c, dh, cookie, verf, Items(g), Handles(g, a), Fattrs(g, a), eof, da)
+    ensures L.ReaddirplusOk(f, c, dh, cookie, verf, lim, Items(g), Handles(g, a), Fattrs(g, a), eof, da)
   {
     var items, hs, fs := Items(g), Handles(g, a), Fattrs(g, a);
     if g != [] { assert g[0] in g && 0 in a; }

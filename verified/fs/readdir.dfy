@@ -17,6 +17,7 @@ module ReaddirOpM {
   import opened AbsM
   import opened PagesM
   import TreeM
+  import D = DirPageM
   import N = NfsState
   import C = NfsCommon
   import L = NfsList
@@ -36,7 +37,7 @@ module ReaddirOpM {
   method Offer2(ino: uint64, up: uint64, cookie: uint64, out: List) returns (fits: bool)
     modifies out
     requires out.got == []
-    ensures out.attrs == old(out.attrs) && (fits ==> out.got == Head(ino, up, cookie as int))
+    ensures D.Within(out) && out.attrs == old(out.attrs) && (fits ==> out.got == Head(ino, up, cookie as int))
     ensures !fits ==> (cookie < 2 && out.got == [] && out.max < Used(out.cost, [Head(ino, up, cookie as int)[0]])) || (cookie == 0 && out.got == [Ent(ino, [46], 1)])
   {
     fits := true;
@@ -55,7 +56,7 @@ module ReaddirOpM {
     modifies out
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == []
     requires DirHandleS(d.fs.geo, d.fs.metas, ino, gen) == 0 && |dp.data| == 256 && M(dp.data) == d.fs.metas[ino]
-    ensures out.attrs == old(out.attrs) && N.IsDir(AbsOf(d), ino)
+    ensures D.Within(out) && out.attrs == old(out.attrs) && N.IsDir(AbsOf(d), ino)
     ensures eof || out.got != [] ==> L.Page(ino, AbsOf(d).nodes[ino].body, cookie as int, Items(out.got), eof)
     ensures !eof && out.got == [] ==> L.NoneFits(ino, AbsOf(d).nodes[ino].body, cookie as int, Lim(out))
   {
@@ -86,7 +87,7 @@ module ReaddirOpM {
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == []
     ensures out.attrs == old(out.attrs)
     ensures st == 0 ==> dir != null && |dir.data| == 256 && ino in d.fs.metas && M(dir.data) == d.fs.metas[ino]
-    ensures st == 0 ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Items(out.got), eof, FattrM(ino, M(dir.data)))
+    ensures st == 0 ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got), eof, FattrM(ino, M(dir.data)))
     ensures st != 0 ==> L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st)
   {
     DirStatus(d, ino, gen, []);
@@ -99,6 +100,7 @@ module ReaddirOpM {
     eof := Page(txn, d, ino, gen, dir, cookie, out);
     var n := out.Len();
     if n == 0 && !eof { st := TOOSMALL; }
+    BytesAre(out.cost, out.got);
   }
 
   // all that a page lists is in use
@@ -149,7 +151,7 @@ module ReaddirOpM {
     modifies out
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == [] && out.attrs == map[]
     ensures st == 0 ==> dir != null && |dir.data| == 256 && Given(out.got, out.attrs)
-    ensures st == 0 ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Items(out.got), Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, FattrM(ino, M(dir.data)))
+    ensures st == 0 ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got), Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, FattrM(ino, M(dir.data)))
     ensures st != 0 ==> L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st)
   {
     DirStatus(d, ino, gen, []);
@@ -163,6 +165,6 @@ module ReaddirOpM {
     assert out.got == got;
     forall k: int | 0 <= k < |got| ensures Known(AbsOf(d), got[k].ino, M(out.attrs[k]))
     { Node(d, got[k].ino, d.fs.metas[got[k].ino].gen); }
-    PlusIs(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, got, out.attrs, eof, FattrM(ino, M(dir.data)));
+    PlusIs(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), got, out.attrs, eof, FattrM(ino, M(dir.data)));
   }
 }

@@ -163,13 +163,21 @@ module ScenarioData {
 
   function Page1(): seq<Item> { [Item(1, [46], 1), Item(1, [46, 46], 2), Item(3, L(97), 10), Item(4, L(100), 11)] }
   function Page2(): seq<Item> { [Item(5, L(115), 12), Item(6, L(112), 13)] }
+  lemma Sums(c: int -> int)
+    ensures Bytes(c, Page1()) == 3 * c(1) + c(2) && Bytes(c, Page2()) == 2 * c(1)
+  {
+    var p, q := Page1(), Page2();
+    assert p[..3][..2] == p[..2] && p[..2][..1] == p[..1] && p[..1][..0] == [] && q[..1][..0] == [];
+    assert Bytes(c, p[..1]) == c(1) && Bytes(c, p[..2]) == c(1) + c(2) && Bytes(c, p[..3]) == 2 * c(1) + c(2) && Bytes(c, q[..1]) == c(1);
+  }
   lemma Readdir(a: Fattr)
     // a scan of two pages
-    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Page1(), false, F(V(), 1))
-    ensures ReaddirOk(V(), Eve(), H(1), 11, 0, Page2(), true, F(V(), 1))
+    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Count(4096), Page1(), false, F(V(), 1))
+    ensures ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), Page2(), true, F(V(), 1))
     ensures ReaddirErr(V(), Eve(), H(1), 11, 1, Count(4096), NFS3ERR_BAD_COOKIE) && !ReaddirErr(V(), Eve(), H(1), 0, 1, Count(4096), NFS3ERR_BAD_COOKIE)
   {
     Letters();
+    Sums(Count(0).cost);
     forall e: Item | Listed(1, N1().body, e) && e.cookie <= 11 ensures e in Page1()
     { assert e == Page1()[0] || e == Page1()[1] || e == Page1()[2] || e == Page1()[3]; }
     forall e: Item | Listed(1, N1().body, e) && 11 < e.cookie ensures e in Page2()
@@ -177,9 +185,9 @@ module ScenarioData {
   }
   lemma ReaddirWrong(a: Fattr)
     // an entry is skipped; the page ends too early; there is no progress
-    ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, [Item(6, L(112), 13)], true, a)
-    ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, [Item(5, L(115), 12)], true, a)
-    ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, [], false, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), [Item(6, L(112), 13)], true, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), [Item(5, L(115), 12)], true, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), [], false, a)
   {
     Letters();
     var s, p := Item(5, L(115), 12), Item(6, L(112), 13);
@@ -188,12 +196,26 @@ module ScenarioData {
   }
   lemma ReaddirErrors(items: seq<Item>, eof: bool, a: Fattr)
     // who may search the directory and not read it; a file; a handle of another generation
-    ensures var f := With(1, Node(Of(505, 3, 0, 0), N1().body)); ReaddirErr(f, Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES) && !ReaddirOk(f, Eve(), H(1), 0, 0, items, eof, a)
-    ensures ReaddirErr(V(), Eve(), H(3), 0, 0, Count(4096), NFS3ERR_NOTDIR) && !ReaddirOk(V(), Eve(), H(3), 0, 0, items, eof, a)
-    ensures ReaddirErr(V(), Eve(), Handle(1, 2), 0, 0, Count(4096), NFS3ERR_STALE) && !ReaddirOk(V(), Eve(), Handle(1, 2), 0, 0, items, eof, a)
+    ensures var f := With(1, Node(Of(505, 3, 0, 0), N1().body)); ReaddirErr(f, Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES) && !ReaddirOk(f, Eve(), H(1), 0, 0, Count(4096), items, eof, a)
+    ensures ReaddirErr(V(), Eve(), H(3), 0, 0, Count(4096), NFS3ERR_NOTDIR) && !ReaddirOk(V(), Eve(), H(3), 0, 0, Count(4096), items, eof, a)
+    ensures ReaddirErr(V(), Eve(), Handle(1, 2), 0, 0, Count(4096), NFS3ERR_STALE) && !ReaddirOk(V(), Eve(), Handle(1, 2), 0, 0, Count(4096), items, eof, a)
     // who may read the directory is not refused
     ensures !ReaddirErr(V(), Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES)
   { }
+  lemma ReaddirFits(items: seq<Item>, eof: bool, a: Fattr)
+    // four entries of 28 bytes, and 104; one page may as well be shorter than it could be
+    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Count(216), Page1(), false, F(V(), 1)) && !ReaddirOk(V(), Eve(), H(1), 0, 0, Count(215), Page1(), false, a)
+    // two entries with attributes and handles, whether or not they are given
+    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(416), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
+    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body)); !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(415), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) && !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(415), Page2(), [], [], true, a)
+    // behind the last one there is nothing that must fit
+    ensures ReaddirOk(V(), Eve(), H(1), 13, 0, Count(0), [], true, F(V(), 1))
+  {
+    Readdir(a);
+    Readdirplus(a);
+    Sums(Count(0).cost);
+    Sums(Maxcount(0).cost);
+  }
   predicate Small(f: FS, cookie: uint64, lim: Limit) { ReaddirErr(f, Eve(), H(1), cookie, 0, lim, NFS3ERR_TOOSMALL) }
   lemma ReaddirSmall(lim: Limit)
     // "." takes 28 bytes, and 128 more with attributes and handle; the rest of the result 104
@@ -215,15 +237,15 @@ module ScenarioData {
   function Longer(): FS
   { With(1, Node(N1().attr, Dir(map[L(97) := 3, L(100) := 4, [115, 115, 115, 115, 115] := 5], map[L(97) := 10, L(100) := 11, [115, 115, 115, 115, 115] := 12], 1, 4096))) }
   lemma Readdirplus(a: Fattr)
-    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
+    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
     // who may not search the directory gets the names, and neither attributes nor handles
-    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body)); ReaddirplusOk(f, Eve(), H(1), 11, 0, Page2(), [], [], true, F(f, 1)) &&
-      !ReaddirplusOk(f, Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) && !ReaddirplusOk(f, Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [], true, a)
+    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body)); ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [], [], true, F(f, 1)) &&
+      !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) && !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [], true, a)
     // who may search it gets them
-    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [], [], true, a)
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [], [], true, a)
     // the attributes of another file; a handle of another generation
-    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 5)], true, a)
-    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Page2(), [H(5), Handle(6, 4)], [F(V(), 5), F(V(), 6)], true, a)
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 5)], true, a)
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), Handle(6, 4)], [F(V(), 5), F(V(), 6)], true, a)
     ensures ReaddirplusErr(V(), Eve(), H(1), 11, 1, Maxcount(4096), NFS3ERR_BAD_COOKIE) && ReaddirplusErr(V(), Eve(), H(3), 0, 0, Maxcount(4096), NFS3ERR_NOTDIR)
   {
     Readdir(a);
@@ -513,15 +535,15 @@ module ScenarioNever {
     ensures LookupOk(V(), Eve(), H(4), L(98), h, a, da) ==> h == H(3) && a == F(V(), 3) && da == F(V(), 4)
     ensures LookupOk(V(), Eve(), H(4), [46], h, a, da) ==> h == H(4)
     // 0700: not for eve
-    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body)); !LookupOk(f, Eve(), H(4), L(98), h, a, da) && !ReaddirOk(f, Eve(), H(4), 0, 0, items, eof, a)
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body)); !LookupOk(f, Eve(), H(4), L(98), h, a, da) && !ReaddirOk(f, Eve(), H(4), 0, 0, Count(4096), items, eof, a)
     // a verifier that is not ours
-    ensures !ReaddirOk(V(), Eve(), H(1), 11, 1, items, eof, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 11, 1, Count(4096), items, eof, a)
     // an entry twice, out of order, or at or before the cookie
-    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, [Item(6, L(112), 13), Item(6, L(112), 13)], true, a) && !ReaddirOk(V(), Eve(), H(1), 11, 0, [Item(6, L(112), 13), Item(5, L(115), 12)], true, a)
-    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, [Item(5, L(115), 12), Item(6, L(112), 13)], true, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, Count(4096), [Item(6, L(112), 13), Item(6, L(112), 13)], true, a) && !ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), [Item(6, L(112), 13), Item(5, L(115), 12)], true, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, Count(4096), [Item(5, L(115), 12), Item(6, L(112), 13)], true, a)
     // a name that is not there
-    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, [Item(6, L(112), 13), Item(3, L(120), 14)], true, a)
-    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, items, eof, a) ==> a == F(V(), 1)
+    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, Count(4096), [Item(6, L(112), 13), Item(3, L(120), 14)], true, a)
+    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Count(4096), items, eof, a) ==> a == F(V(), 1)
   {
     Letters();
     assert Item(3, L(120), 14).name == L(120);
