@@ -52,16 +52,21 @@ module FillM {
     { reveal OwnerOk(); assert OkPos(p); }
   }
 
-  // the first contents of a block that was a hole: c bytes of src, zeros around them
-  method FirstBlock(ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (b: Bytes)
+  // the first contents of a block that was a hole: c bytes of src, zeros around them.
+  // bulk: there is much of src; its blocks are copied together.
+  method FirstBlock(ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (b: Bytes)
     requires DataDom(d) && pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
     requires so as int + c as int <= |src.data|
     requires PosOf(ino, pos / 4096) in d && d[PosOf(ino, pos / 4096)] == Zeros(4096)
     ensures fresh(b) && |b.data| == 4096
     ensures var d' := d[PosOf(ino, pos / 4096) := b.data]; DataDom(d') && Wrote(d, d', ino, pos as int, src.data[so as int .. so as int + c as int])
   {
-    b := NewBytes(4096);
-    b.CopyFrom(pos % 4096, src, so, c);
+    if bulk && c == 4096 {
+      b := src.CopyOf(so);
+    } else {
+      b := NewBytes(4096);
+      b.CopyFrom(pos % 4096, src, so, c);
+    }
     WroteBlock(d, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
   }
 
@@ -94,7 +99,7 @@ module FillM {
     ghost var p := PosOf(ino, k);
     PosOfOk(ino, k);
     Hole(x, p);
-    var b := FirstBlock(x.data, ino, pos, src, so, c);
+    var b := FirstBlock(x.data, ino, pos, src, so, c, bulk);
     var near: uint64 := 0;
     if 0 < k { near := GetSlot(ip, k - 1); }
     var bn: uint64;
@@ -162,7 +167,7 @@ module FillM {
       if bn != 0 { break; }
       var c := Min(4096 - at % 4096, len - m);
       HoleBut(x, p, pn, t);
-      var b := FirstBlock(x.data, ino, at, src, so + m, c);
+      var b := FirstBlock(x.data, ino, at, src, so + m, c, bulk);
       ghost var d1, b1 := x.data, x.bm;
       if j % 512 != 0 {
         var left := t.U64(8 * (j % 512 - 1));

@@ -763,26 +763,27 @@ module JournalM {
     }
     // [L] may block a of the running group go straight home? It may if it is free in the
     // durable state and in no live group; it shall if that is wished.
-    method Straight(a: uint64) returns (b: bool)
+    method Straight(a: uint64) returns (w: bool, b: bool)
       requires Inv() && mu.held && lph == 0
       ensures b ==> FreeIn(g.p, DurState(g), a as int) && forall i :: 0 <= i < |g.gs| ==> a as int !in g.gs[i]
     {
-      var w := notes.Bulk(a);
-      if !w || a < flo || fhi <= a { return false; }
+      w := notes.Bulk(a);
+      b := false;
+      if !w || a < flo || fhi <= a { return; }
       var x := lgm.Get(a);
-      if x != null { return false; }
+      if x != null { return; }
       x := inm.Get(a);
-      if x != null { return false; }
+      if x != null { return; }
       GeoFacts();
       var known, v := Durably(bit + a / 32768);
-      if !known { return false; }
+      if !known { return; }
       var set_ := BitOf(v.Get(a % 32768 / 8), a % 8);
-      if set_ { return false; }
+      if set_ { return; }
       InLive(a as int);
       ghost var s := DurState(g);
       assert BlockBit(s[bit as int + a as int / 32768], a as int % 32768) == set_;
       assert FreeIn(g.p, s, a as int) by { reveal FreeIn(); }
-      return true;
+      b := true;
     }
     lemma GeoFacts()
       requires Inv()
@@ -816,6 +817,15 @@ module JournalM {
       known := x != null;
       if known { b := x; assert a as int in g.base; } else { b := ZeroBlk(); }
     }
+    // The same block in memory of its own. What is wished to go straight home may share an
+    // allocation with its neighbours, which must not live as long as the log or the cache.
+    method Own(b: Blk) returns (c: Blk)
+      requires |b.v| == 4096
+      ensures c.v == b.v
+    {
+      var t := b.Thaw();
+      c := Freeze(t);
+    }
     // [L] the running group in two parts: for the log, and straight home
     method Split() returns (ring: BMap, dir: BMap)
       requires Inv() && mu.held && lph == 0
@@ -841,8 +851,13 @@ module JournalM {
         var b := running.BlkAt(i);
         assert running.addrs[..i as int + 1] == running.addrs[..i as int] + [a as int];
         NotBefore(running, i as int);
-        var s := Straight(a);
-        if s { dir.Put(a, b); } else { ring.Put(a, b); }
+        var w, s := Straight(a);
+        if s {
+          dir.Put(a, b);
+        } else {
+          if w { b := Own(b); }
+          ring.Put(a, b);
+        }
         i := i + 1;
       }
       assert running.addrs[..n as int] == running.addrs;
@@ -851,7 +866,7 @@ module JournalM {
       requires m.Ok() && 0 <= i < |m.addrs|
       ensures m.addrs[i] !in m.addrs[..i]
     { m.Distinct(); }
-    // [L] puts the direct blocks into the cache
+    // [L] the cache has nothing older than the direct blocks
     method CacheDirect(dir: BMap)
       requires dir.Ok()
       modifies cache
@@ -865,7 +880,7 @@ module JournalM {
       {
         var a := dir.AddrAt(i);
         var b := dir.BlkAt(i);
-        cache.Put(a, b);
+        cache.Update(a, b);
         assert dir.addrs[..i as int + 1] == dir.addrs[..i as int] + [a as int];
         i := i + 1;
       }

@@ -22,7 +22,7 @@ module {:extern "dbytes"} ByteSlice {
     requires 0 <= off && off + 4 <= |s|
   { Dec32(s[off..off+4]) }
 
-  class {:extern "Bytes"} Bytes {         // tested: dbytes.TestBytesReads, TestBytesWrites
+  class {:extern "Bytes"} Bytes {         // tested: dbytes.TestBytesReads, TestBytesWrites, TestCopyOf
     ghost var data: seq<byte>
 
     function method {:extern "Len"} Len(): (n: uint64)
@@ -70,6 +70,9 @@ module {:extern "dbytes"} ByteSlice {
       requires dst as int + len as int <= |data|
       requires so as int + len as int <= |src.v|
       ensures data == Splice(old(data), dst as int, src.v[so as int..so as int + len as int])
+    // a mutable copy of the 4096 bytes from so on; neighbours copied in order may share an allocation
+    method {:extern "CopyOf"} CopyOf(so: uint64) returns (b: Bytes) requires so as int + 4096 <= |data|
+      ensures fresh(b) && b.data == data[so as int..so as int + 4096]
   }
 
   method {:extern "NewBytes"} NewBytes(n: uint64) returns (b: Bytes)         // tested: dbytes.TestNewBytes

@@ -86,8 +86,11 @@ module {:extern "dlog"} LogS {
     method {:extern "Get"} Get(a: uint64) returns (b: Blk?)
       ensures b != null ==> a as int in m && b.v == m[a as int] && |b.v| == 4096
     method {:extern "Put"} Put(a: uint64, b: Blk)
-      requires |b.v| == 4096
-      modifies this
+      requires |b.v| == 4096 modifies this
+      ensures forall x :: x in m ==> if x == a as int then m[x] == b.v else x in old(m) && m[x] == old(m)[x]
+    // Put for a block that is not worth a place: it only takes that of its older contents
+    method {:extern "Update"} Update(a: uint64, b: Blk)
+      requires |b.v| == 4096 modifies this
       ensures forall x :: x in m ==> if x == a as int then m[x] == b.v else x in old(m) && m[x] == old(m)[x]
   }
 

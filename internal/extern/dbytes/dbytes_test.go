@@ -62,7 +62,7 @@ func TestBytesReads(t *testing.T) { // Len, Get, U64, U32, EqualAt
 	r := seeded(t)
 	for range 2000 {
 		s := random(r, 8+r.Intn(100))
-		b := &Bytes{append([]byte{}, s...)}
+		b := &Bytes{Data: append([]byte{}, s...)}
 		i, o4, o8 := r.Intn(len(s)), r.Intn(len(s)-3), r.Intn(len(s)-7)
 		if b.Len() != uint64(len(s)) || b.Get(uint64(i)) != s[i] ||
 			b.U64(uint64(o8)) != dec(s[o8:o8+8]) || uint64(b.U32(uint64(o4))) != dec(s[o4:o4+4]) {
@@ -80,12 +80,12 @@ func checkEqualAt(t *testing.T, r *rand.Rand, s []byte, equalAt func(uint64, *By
 	off := r.Intn(len(s))
 	n := r.Intn(len(s) - off + 1)
 	o := append([]byte{}, s[off:off+n]...)
-	if !equalAt(uint64(off), &Bytes{o}) || !equalAt(uint64(len(s)), &Bytes{}) {
+	if !equalAt(uint64(off), &Bytes{Data: o}) || !equalAt(uint64(len(s)), &Bytes{}) {
 		t.Fatalf("%x: not equal at %d to %x", s, off, o)
 	}
 	if n > 0 {
 		o[r.Intn(n)] ^= 1 << r.Intn(8)
-		if equalAt(uint64(off), &Bytes{o}) {
+		if equalAt(uint64(off), &Bytes{Data: o}) {
 			t.Fatalf("%x: equal at %d to %x", s, off, o)
 		}
 	}
@@ -99,7 +99,7 @@ func TestBytesWrites(t *testing.T) { // Set, PutU64, PutU32, CopyFrom, CopyBlk
 			t.Helper()
 			// spare capacity after the buffer must stay as it is
 			room := append(append([]byte{}, s...), 0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5)
-			b := &Bytes{room[:len(s)]}
+			b := &Bytes{Data: room[:len(s)]}
 			f(b)
 			if !bytes.Equal(b.Data, want) || !bytes.Equal(room[len(s):], bytes.Repeat([]byte{0xA5}, 8)) {
 				t.Fatalf("%s: %x, want %x", what, room, want)
@@ -117,10 +117,63 @@ func TestBytesWrites(t *testing.T) { // Set, PutU64, PutU32, CopyFrom, CopyBlk
 		so := r.Intn(len(src) - n + 1)
 		keep := append([]byte{}, src...)
 		want := splice(s, dst, src[so:so+n])
-		check("CopyFrom", want, func(b *Bytes) { b.CopyFrom(uint64(dst), &Bytes{src}, uint64(so), uint64(n)) })
+		check("CopyFrom", want, func(b *Bytes) { b.CopyFrom(uint64(dst), &Bytes{Data: src}, uint64(so), uint64(n)) })
 		check("CopyBlk", want, func(b *Bytes) { b.CopyBlk(uint64(dst), BlkOf(src), uint64(so), uint64(n)) })
 		if !bytes.Equal(src, keep) {
 			t.Fatal("a copy changed its source")
+		}
+	}
+}
+
+// CopyOf in any order, with writes of all kinds to the buffer and to the copies in
+// between: each copy is what the buffer holds then, and has its own memory.
+func TestCopyOf(t *testing.T) {
+	r := seeded(t)
+	for range 300 {
+		n := BlkSize * (1 + r.Intn(40))
+		s := random(r, n+r.Intn(BlkSize))
+		b := &Bytes{Data: bytes.Clone(s)}
+		var copies []*Bytes
+		var want [][]byte
+		so := r.Intn(n - BlkSize + 1)
+		for range 60 {
+			c := b.CopyOf(uint64(so))
+			copies, want = append(copies, c), append(want, bytes.Clone(s[so:so+BlkSize]))
+			if so += BlkSize; so > len(s)-BlkSize || r.Intn(10) == 0 {
+				so = r.Intn(n - BlkSize + 1)
+			}
+			switch at := r.Intn(len(s) - 8); r.Intn(12) {
+			case 0:
+				b.Set(uint64(at), 1)
+				s[at] = 1
+			case 1:
+				b.PutU64(uint64(at), 2)
+				s = splice(s, at, enc(2, 8))
+			case 2:
+				b.PutU32(uint64(at), 3)
+				s = splice(s, at, enc(3, 4))
+			case 3:
+				b.CopyFrom(uint64(at), &Bytes{Data: []byte("copied")}, 0, 6)
+				s = splice(s, at, []byte("copied"))
+			case 4:
+				b.CopyBlk(uint64(at), ZeroBlk(), 0, 7)
+				s = splice(s, at, make([]byte, 7))
+			case 5:
+				k := r.Intn(len(copies))
+				copies[k].PutU64(uint64(r.Intn(2)*(BlkSize-8)), 4)
+				want[k] = bytes.Clone(copies[k].Data)
+			case 6:
+				k := r.Intn(len(copies))
+				copies[k].CopyOf(0)
+			}
+		}
+		for k, c := range copies {
+			if !bytes.Equal(c.Data, want[k]) || !bytes.Equal(Freeze(c).Data(), want[k]) {
+				t.Fatalf("copy %d of %d", k, len(copies))
+			}
+		}
+		if !bytes.Equal(b.Data, s) {
+			t.Fatal("the buffer changed")
 		}
 	}
 }
@@ -189,15 +242,15 @@ func TestNameHash(t *testing.T) { // NameHash is a function of the bytes, the pu
 		{"abc", 0x44BC2CF5AD770999},
 		{"Nobody inspects the spammish repetition", 0xFBCEA83C8A378BF1},
 	} {
-		if h := NameHash(&Bytes{[]byte(c.s)}); h != c.h {
+		if h := NameHash(&Bytes{Data: []byte(c.s)}); h != c.h {
 			t.Errorf("NameHash(%q) = %#x, want %#x", c.s, h, c.h)
 		}
 	}
 	r := seeded(t)
 	for n := 0; n < 256; n++ {
 		s := random(r, n)
-		h := NameHash(&Bytes{s})
-		if h != NameHash(&Bytes{append([]byte{}, s...)}) {
+		h := NameHash(&Bytes{Data: s})
+		if h != NameHash(&Bytes{Data: append([]byte{}, s...)}) {
 			t.Fatalf("%x: two hashes", s)
 		}
 	}
@@ -209,7 +262,7 @@ func TestNameHashSpreads(t *testing.T) {
 	for _, pattern := range []string{"%d", "file%06d", "img_%d.jpeg", "%08x"} {
 		var load [buckets]int
 		for i := range n {
-			load[NameHash(&Bytes{fmt.Appendf(nil, pattern, i)})%buckets]++
+			load[NameHash(&Bytes{Data: fmt.Appendf(nil, pattern, i)})%buckets]++
 		}
 		for b, k := range load { // the mean is 64, the standard deviation 8
 			if k < 64-56 || k > 64+56 {
@@ -220,7 +273,7 @@ func TestNameHashSpreads(t *testing.T) {
 }
 
 func BenchmarkNameHash(b *testing.B) {
-	s := &Bytes{[]byte("file00012345.txt")}
+	s := &Bytes{Data: []byte("file00012345.txt")}
 	for i := 0; b.Loop(); i++ {
 		binary.LittleEndian.PutUint64(s.Data, uint64(i))
 		NameHash(s)

@@ -99,6 +99,14 @@ func (c *Cache) Put(a uint64, b *dbytes.Blk) {
 	c.mark(i, 0)
 }
 
+// Update is Put where the cache has a block of address a, and nothing else. The block
+// that takes the place is a copy: b may share an allocation with others.
+func (c *Cache) Update(a uint64, b *dbytes.Blk) {
+	if i, ok := c.find(a); ok {
+		c.tab[i].blk = dbytes.Freeze(b.Thaw())
+	}
+}
+
 // evict forgets a block, and returns its place in the order.
 func (c *Cache) evict() int {
 	for {

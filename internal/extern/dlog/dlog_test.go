@@ -108,6 +108,14 @@ func TestCache(t *testing.T) {
 			b := new(dbytes.Blk)
 			c.Put(a, b)
 			last[a] = b
+		} else if r.IntN(9) == 0 {
+			b, n := block(byte(i)), c.Len()
+			c.Update(a, b)
+			if now := c.Get(a); now == b || now != nil && *now != *b || c.Len() != n {
+				t.Fatalf("block %d: not updated, or not with a copy, or put", a)
+			} else if now != nil {
+				last[a] = now
+			}
 		} else if b := c.Get(a); b != nil {
 			hits++
 			if b != last[a] {

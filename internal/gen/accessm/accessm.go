@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _435_n uint64
-	var _ = _435_n
-	_435_n = c.Gids.Len()
-	var _436_i uint64
-	var _ = _436_i
-	_436_i = uint64(0)
-	for _435_n-_436_i >= uint64(4) {
-		var _437_x uint32
-		var _ = _437_x
-		_437_x = c.Gids.U32(_436_i)
-		if _437_x == g {
+	var _436_n uint64
+	var _ = _436_n
+	_436_n = c.Gids.Len()
+	var _437_i uint64
+	var _ = _437_i
+	_437_i = uint64(0)
+	for _436_n-_437_i >= uint64(4) {
+		var _438_x uint32
+		var _ = _438_x
+		_438_x = c.Gids.U32(_437_i)
+		if _438_x == g {
 			r = true
 			return r
 		}
-		_436_i = _436_i + uint64(4)
+		_437_i = _437_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _438_mode uint32
-	var _ = _438_mode
-	var _out499 uint32
-	var _ = _out499
-	_out499 = inodem.Companion_Default___.GetMode(ip)
-	_438_mode = _out499
-	var _439_u uint32
-	var _ = _439_u
-	var _out500 uint32
-	var _ = _out500
-	_out500 = inodem.Companion_Default___.GetUid(ip)
-	_439_u = _out500
-	if c.Uid == _439_u {
-		p = _438_mode / uint32(64) % uint32(8)
+	var _439_mode uint32
+	var _ = _439_mode
+	var _out504 uint32
+	var _ = _out504
+	_out504 = inodem.Companion_Default___.GetMode(ip)
+	_439_mode = _out504
+	var _440_u uint32
+	var _ = _440_u
+	var _out505 uint32
+	var _ = _out505
+	_out505 = inodem.Companion_Default___.GetUid(ip)
+	_440_u = _out505
+	if c.Uid == _440_u {
+		p = _439_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _440_g uint32
-	var _ = _440_g
-	var _out501 uint32
-	var _ = _out501
-	_out501 = inodem.Companion_Default___.GetGid(ip)
-	_440_g = _out501
-	var _441_m bool
-	var _ = _441_m
-	var _out502 bool
-	var _ = _out502
-	_out502 = Companion_Default___.InGroup(c, _440_g)
-	_441_m = _out502
-	if _441_m {
-		p = _438_mode / uint32(8) % uint32(8)
+	var _441_g uint32
+	var _ = _441_g
+	var _out506 uint32
+	var _ = _out506
+	_out506 = inodem.Companion_Default___.GetGid(ip)
+	_441_g = _out506
+	var _442_m bool
+	var _ = _442_m
+	var _out507 bool
+	var _ = _out507
+	_out507 = Companion_Default___.InGroup(c, _441_g)
+	_442_m = _out507
+	if _442_m {
+		p = _439_mode / uint32(8) % uint32(8)
 	} else {
-		p = _438_mode % uint32(8)
+		p = _439_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _442_ty uint32
-		var _ = _442_ty
-		var _out503 uint32
-		var _ = _out503
-		_out503 = inodem.Companion_Default___.GetTy(ip)
-		_442_ty = _out503
-		var _443_mode uint32
-		var _ = _443_mode
-		var _out504 uint32
-		var _ = _out504
-		_out504 = inodem.Companion_Default___.GetMode(ip)
-		_443_mode = _out504
-		if _442_ty == Companion_Default___.DIR() || _443_mode%uint32(2) == uint32(1) || _443_mode/uint32(8)%uint32(2) == uint32(1) || _443_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _443_ty uint32
+		var _ = _443_ty
+		var _out508 uint32
+		var _ = _out508
+		_out508 = inodem.Companion_Default___.GetTy(ip)
+		_443_ty = _out508
+		var _444_mode uint32
+		var _ = _444_mode
+		var _out509 uint32
+		var _ = _out509
+		_out509 = inodem.Companion_Default___.GetMode(ip)
+		_444_mode = _out509
+		if _443_ty == Companion_Default___.DIR() || _444_mode%uint32(2) == uint32(1) || _444_mode/uint32(8)%uint32(2) == uint32(1) || _444_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out505 uint32
-	var _ = _out505
-	_out505 = Companion_Default___.ClassBits(c, ip)
-	p = _out505
+	var _out510 uint32
+	var _ = _out510
+	_out510 = Companion_Default___.ClassBits(c, ip)
+	p = _out510
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _444_p uint32
-	var _ = _444_p
-	var _out506 uint32
-	var _ = _out506
-	_out506 = Companion_Default___.Granted(c, ip)
-	_444_p = _out506
-	ok = (want%uint32(2) == uint32(0) || _444_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _444_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _444_p/uint32(4) == uint32(1))
+	var _445_p uint32
+	var _ = _445_p
+	var _out511 uint32
+	var _ = _out511
+	_out511 = Companion_Default___.Granted(c, ip)
+	_445_p = _out511
+	ok = (want%uint32(2) == uint32(0) || _445_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _445_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _445_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _445_u uint32
-	var _ = _445_u
-	var _out507 uint32
-	var _ = _out507
-	_out507 = inodem.Companion_Default___.GetUid(ip)
-	_445_u = _out507
-	if c.Uid == _445_u {
+	var _446_u uint32
+	var _ = _446_u
+	var _out512 uint32
+	var _ = _out512
+	_out512 = inodem.Companion_Default___.GetUid(ip)
+	_446_u = _out512
+	if c.Uid == _446_u {
 		ok = true
 		return ok
 	}
-	var _out508 bool
-	var _ = _out508
-	_out508 = Companion_Default___.May(c, ip, want)
-	ok = _out508
+	var _out513 bool
+	var _ = _out513
+	_out513 = Companion_Default___.May(c, ip, want)
+	ok = _out513
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _446_u uint32
-	var _ = _446_u
-	var _out509 uint32
-	var _ = _out509
-	_out509 = inodem.Companion_Default___.GetUid(ip)
-	_446_u = _out509
-	ok = c.Uid == uint32(0) || c.Uid == _446_u
+	var _447_u uint32
+	var _ = _447_u
+	var _out514 uint32
+	var _ = _out514
+	_out514 = inodem.Companion_Default___.GetUid(ip)
+	_447_u = _out514
+	ok = c.Uid == uint32(0) || c.Uid == _447_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _447_mode uint32
-	var _ = _447_mode
-	var _out510 uint32
-	var _ = _out510
-	_out510 = inodem.Companion_Default___.GetMode(dp)
-	_447_mode = _out510
-	if _447_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _448_mode uint32
+	var _ = _448_mode
+	var _out515 uint32
+	var _ = _out515
+	_out515 = inodem.Companion_Default___.GetMode(dp)
+	_448_mode = _out515
+	if _448_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _448_a bool
-	var _ = _448_a
-	var _out511 bool
-	var _ = _out511
-	_out511 = Companion_Default___.IsOwner(c, dp)
-	_448_a = _out511
-	var _449_b bool
-	var _ = _449_b
-	var _out512 bool
-	var _ = _out512
-	_out512 = Companion_Default___.IsOwner(c, ip)
-	_449_b = _out512
-	refuse = !_448_a && !_449_b
+	var _449_a bool
+	var _ = _449_a
+	var _out516 bool
+	var _ = _out516
+	_out516 = Companion_Default___.IsOwner(c, dp)
+	_449_a = _out516
+	var _450_b bool
+	var _ = _450_b
+	var _out517 bool
+	var _ = _out517
+	_out517 = Companion_Default___.IsOwner(c, ip)
+	_450_b = _out517
+	refuse = !_449_a && !_450_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _450_p uint32
-	var _ = _450_p
-	var _out513 uint32
-	var _ = _out513
-	_out513 = Companion_Default___.Granted(c, ip)
-	_450_p = _out513
-	var _451_ty uint32
-	var _ = _451_ty
-	var _out514 uint32
-	var _ = _out514
-	_out514 = inodem.Companion_Default___.GetTy(ip)
-	_451_ty = _out514
+	var _451_p uint32
+	var _ = _451_p
+	var _out518 uint32
+	var _ = _out518
+	_out518 = Companion_Default___.Granted(c, ip)
+	_451_p = _out518
+	var _452_ty uint32
+	var _ = _452_ty
+	var _out519 uint32
+	var _ = _out519
+	_out519 = inodem.Companion_Default___.GetTy(ip)
+	_452_ty = _out519
 	bits = uint32(0)
-	if _450_p/uint32(4) == uint32(1) {
+	if _451_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _451_ty == Companion_Default___.DIR() {
-		if _450_p%uint32(2) == uint32(1) {
+	if _452_ty == Companion_Default___.DIR() {
+		if _451_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _450_p%uint32(2) == uint32(1) && _450_p/uint32(2)%uint32(2) == uint32(1) {
+		if _451_p%uint32(2) == uint32(1) && _451_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _450_p/uint32(2)%uint32(2) == uint32(1) {
+		if _451_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _450_p%uint32(2) == uint32(1) {
+		if _451_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _452_a uint32 = func() uint32 {
+	var _453_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _452_a
+	var _ = _453_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _452_a - uint32(1024)
+		return _453_a - uint32(1024)
 	} else {
-		return _452_a
+		return _453_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _453_len uint64
-	var _ = _453_len
-	_453_len = n.Len()
-	if _453_len == uint64(0) {
+	var _454_len uint64
+	var _ = _454_len
+	_454_len = n.Len()
+	if _454_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _453_len > uint64(255) {
+	if _454_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _454_i uint64
-	var _ = _454_i
-	_454_i = uint64(0)
-	for _454_i < _453_len {
-		var _455_b uint8
-		var _ = _455_b
-		_455_b = n.Get(_454_i)
-		if _455_b == uint8(0) || _455_b == uint8(47) {
+	var _455_i uint64
+	var _ = _455_i
+	_455_i = uint64(0)
+	for _455_i < _454_len {
+		var _456_b uint8
+		var _ = _456_b
+		_456_b = n.Get(_455_i)
+		if _456_b == uint8(0) || _456_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_454_i = _454_i + uint64(1)
+		_455_i = _455_i + uint64(1)
 	}
 	st = uint32(0)
-	if _453_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _454_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _453_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _454_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -183,17 +183,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _485_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _485_ip
-	var _out563 uint32
-	var _ = _out563
-	var _out564 *dbytes.Bytes
-	var _ = _out564
-	_out563, _out564 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out563
-	_485_ip = _out564
+	var _486_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _486_ip
+	var _out568 uint32
+	var _ = _out568
+	var _out569 *dbytes.Bytes
+	var _ = _out569
+	_out568, _out569 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out568
+	_486_ip = _out569
 	if st == uint32(0) {
-		after = _485_ip
+		after = _486_ip
 	}
 	return st, after
 }
@@ -205,23 +205,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _486_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _486_ip
-	var _out565 uint32
-	var _ = _out565
-	var _out566 *dbytes.Bytes
-	var _ = _out566
-	_out565, _out566 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out565
-	_486_ip = _out566
+	var _487_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _487_ip
+	var _out570 uint32
+	var _ = _out570
+	var _out571 *dbytes.Bytes
+	var _ = _out571
+	_out570, _out571 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out570
+	_487_ip = _out571
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _486_ip
-	var _out567 uint32
-	var _ = _out567
-	_out567 = accessm.Companion_Default___.AccessBits(c, _486_ip)
-	bits = _out567
+	after = _487_ip
+	var _out572 uint32
+	var _ = _out572
+	_out572 = accessm.Companion_Default___.AccessBits(c, _487_ip)
+	bits = _out572
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -241,58 +241,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _487_own bool
-	var _ = _487_own
-	var _out568 bool
-	var _ = _out568
-	_out568 = accessm.Companion_Default___.IsOwner(c, ip)
-	_487_own = _out568
-	if a.HasMode && !_487_own {
+	var _488_own bool
+	var _ = _488_own
+	var _out573 bool
+	var _ = _out573
+	_out573 = accessm.Companion_Default___.IsOwner(c, ip)
+	_488_own = _out573
+	if a.HasMode && !_488_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _488_u uint32
-		var _ = _488_u
-		var _out569 uint32
-		var _ = _out569
-		_out569 = inodem.Companion_Default___.GetUid(ip)
-		_488_u = _out569
-		if !_487_own || a.Uid != _488_u {
+		var _489_u uint32
+		var _ = _489_u
+		var _out574 uint32
+		var _ = _out574
+		_out574 = inodem.Companion_Default___.GetUid(ip)
+		_489_u = _out574
+		if !_488_own || a.Uid != _489_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _489_g uint32
-		var _ = _489_g
-		var _out570 uint32
-		var _ = _out570
-		_out570 = inodem.Companion_Default___.GetGid(ip)
-		_489_g = _out570
-		var _490_mine bool
-		var _ = _490_mine
-		var _out571 bool
-		var _ = _out571
-		_out571 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_490_mine = _out571
-		if !_487_own || a.Gid != _489_g && !_490_mine {
+		var _490_g uint32
+		var _ = _490_g
+		var _out575 uint32
+		var _ = _out575
+		_out575 = inodem.Companion_Default___.GetGid(ip)
+		_490_g = _out575
+		var _491_mine bool
+		var _ = _491_mine
+		var _out576 bool
+		var _ = _out576
+		_out576 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_491_mine = _out576
+		if !_488_own || a.Gid != _490_g && !_491_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_487_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_488_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _491_w bool
-		var _ = _491_w
-		var _out572 bool
-		var _ = _out572
-		_out572 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_491_w = _out572
-		if !_491_w {
+		var _492_w bool
+		var _ = _492_w
+		var _out577 bool
+		var _ = _out577
+		_out577 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_492_w = _out577
+		if !_492_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
 	}
@@ -317,40 +317,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *accessm.Cred, ip *dbytes.By
 	if a.HasGid {
 		inodem.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _492_mode uint32
-	var _ = _492_mode
-	var _out573 uint32
-	var _ = _out573
-	_out573 = inodem.Companion_Default___.GetMode(ip)
-	_492_mode = _out573
+	var _493_mode uint32
+	var _ = _493_mode
+	var _out578 uint32
+	var _ = _out578
+	_out578 = inodem.Companion_Default___.GetMode(ip)
+	_493_mode = _out578
 	if a.HasMode {
-		_492_mode = a.Mode % uint32(4096)
-		var _493_gid uint32
-		var _ = _493_gid
-		var _out574 uint32
-		var _ = _out574
-		_out574 = inodem.Companion_Default___.GetGid(ip)
-		_493_gid = _out574
-		var _494_mine bool
-		var _ = _494_mine
-		var _out575 bool
-		var _ = _out575
-		_out575 = accessm.Companion_Default___.InGroup(c, _493_gid)
-		_494_mine = _out575
-		if c.Uid != uint32(0) && !_494_mine {
-			_492_mode = accessm.Companion_Default___.DropSetgid(_492_mode)
+		_493_mode = a.Mode % uint32(4096)
+		var _494_gid uint32
+		var _ = _494_gid
+		var _out579 uint32
+		var _ = _out579
+		_out579 = inodem.Companion_Default___.GetGid(ip)
+		_494_gid = _out579
+		var _495_mine bool
+		var _ = _495_mine
+		var _out580 bool
+		var _ = _out580
+		_out580 = accessm.Companion_Default___.InGroup(c, _494_gid)
+		_495_mine = _out580
+		if c.Uid != uint32(0) && !_495_mine {
+			_493_mode = accessm.Companion_Default___.DropSetgid(_493_mode)
 		}
 	}
-	var _495_ty uint32
-	var _ = _495_ty
-	var _out576 uint32
-	var _ = _out576
-	_out576 = inodem.Companion_Default___.GetTy(ip)
-	_495_ty = _out576
-	if _495_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_492_mode = accessm.Companion_Default___.KillPriv(_492_mode)
+	var _496_ty uint32
+	var _ = _496_ty
+	var _out581 uint32
+	var _ = _out581
+	_out581 = inodem.Companion_Default___.GetTy(ip)
+	_496_ty = _out581
+	if _496_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_493_mode = accessm.Companion_Default___.KillPriv(_493_mode)
 	}
-	inodem.Companion_Default___.SetMode(ip, _492_mode)
+	inodem.Companion_Default___.SetMode(ip, _493_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *accessm.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -366,47 +366,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	later = false
-	var _496_ip *dbytes.Bytes
-	var _ = _496_ip
-	var _out577 *dbytes.Bytes
-	var _ = _out577
-	_out577 = d.Fs.GetInode(txn, ino, true)
-	_496_ip = _out577
-	var _497_was uint64
-	var _ = _497_was
-	var _out578 uint64
-	var _ = _out578
-	_out578 = inodem.Companion_Default___.GetSize(_496_ip)
-	_497_was = _out578
-	var _498_shrink uint64
-	var _ = _498_shrink
-	var _out579 uint64
-	var _ = _out579
-	_out579 = inodem.Companion_Default___.GetShrink(_496_ip)
-	_498_shrink = _out579
-	if size > _497_was && _498_shrink != uint64(0) {
+	var _497_ip *dbytes.Bytes
+	var _ = _497_ip
+	var _out582 *dbytes.Bytes
+	var _ = _out582
+	_out582 = d.Fs.GetInode(txn, ino, true)
+	_497_ip = _out582
+	var _498_was uint64
+	var _ = _498_was
+	var _out583 uint64
+	var _ = _out583
+	_out583 = inodem.Companion_Default___.GetSize(_497_ip)
+	_498_was = _out583
+	var _499_shrink uint64
+	var _ = _499_shrink
+	var _out584 uint64
+	var _ = _out584
+	_out584 = inodem.Companion_Default___.GetShrink(_497_ip)
+	_499_shrink = _out584
+	if size > _498_was && _499_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _499_ok bool
-	var _ = _499_ok
-	var _out580 bool
-	var _ = _out580
-	_out580 = d.SetSize(txn, ino, size)
-	_499_ok = _out580
-	if !_499_ok {
+	var _500_ok bool
+	var _ = _500_ok
+	var _out585 bool
+	var _ = _out585
+	_out585 = d.SetSize(txn, ino, size)
+	_500_ok = _out585
+	if !_500_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _497_was {
-		var _500_done bool
-		var _ = _500_done
-		var _out581 bool
-		var _ = _out581
-		_out581 = opm.Companion_Default___.Release(txn, d, ino, _497_was-size)
-		_500_done = _out581
-		later = !_500_done
+	if size < _498_was {
+		var _501_done bool
+		var _ = _501_done
+		var _out586 bool
+		var _ = _out586
+		_out586 = opm.Companion_Default___.Release(txn, d, ino, _498_was-size)
+		_501_done = _out586
+		later = !_501_done
 	}
 	return st, later
 }
@@ -416,57 +416,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *dirfsm.DirF
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _501_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _501_p
-	var _out582 uint32
-	var _ = _out582
-	var _out583 *dbytes.Bytes
-	var _ = _out583
-	_out582, _out583 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out582
-	_501_p = _out583
+	var _502_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _502_p
+	var _out587 uint32
+	var _ = _out587
+	var _out588 *dbytes.Bytes
+	var _ = _out588
+	_out587, _out588 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out587
+	_502_p = _out588
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _501_p
+	ip = _502_p
 	if guard {
-		var _502_cs uint64
-		var _ = _502_cs
-		var _503_cns uint32
-		var _ = _503_cns
-		var _out584 uint64
-		var _ = _out584
-		var _out585 uint32
-		var _ = _out585
-		_out584, _out585 = inodem.Companion_Default___.GetCtime(_501_p)
-		_502_cs = _out584
-		_503_cns = _out585
-		if _502_cs != gs || _503_cns != gns {
+		var _503_cs uint64
+		var _ = _503_cs
+		var _504_cns uint32
+		var _ = _504_cns
+		var _out589 uint64
+		var _ = _out589
+		var _out590 uint32
+		var _ = _out590
+		_out589, _out590 = inodem.Companion_Default___.GetCtime(_502_p)
+		_503_cs = _out589
+		_504_cns = _out590
+		if _503_cs != gs || _504_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _504_ty uint32
-	var _ = _504_ty
-	var _out586 uint32
-	var _ = _out586
-	_out586 = inodem.Companion_Default___.GetTy(_501_p)
-	_504_ty = _out586
-	if a.HasSize && _504_ty != accessm.Companion_Default___.REG() {
+	var _505_ty uint32
+	var _ = _505_ty
+	var _out591 uint32
+	var _ = _out591
+	_out591 = inodem.Companion_Default___.GetTy(_502_p)
+	_505_ty = _out591
+	if a.HasSize && _505_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out587 uint32
-	var _ = _out587
-	_out587 = Companion_Default___.ArgStatus(a)
-	st = _out587
+	var _out592 uint32
+	var _ = _out592
+	_out592 = Companion_Default___.ArgStatus(a)
+	st = _out592
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out588 uint32
-	var _ = _out588
-	_out588 = Companion_Default___.MaySetattr(c, _501_p, a)
-	st = _out588
+	var _out593 uint32
+	var _ = _out593
+	_out593 = Companion_Default___.MaySetattr(c, _502_p, a)
+	st = _out593
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -478,27 +478,27 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out589 uint32
-		var _ = _out589
-		var _out590 bool
-		var _ = _out590
-		_out589, _out590 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out589
-		later = _out590
+		var _out594 uint32
+		var _ = _out594
+		var _out595 bool
+		var _ = _out595
+		_out594, _out595 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out594
+		later = _out595
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _505_np *dbytes.Bytes
-	var _ = _505_np
-	var _out591 *dbytes.Bytes
-	var _ = _out591
-	_out591 = d.Fs.GetInode(txn, ino, true)
-	_505_np = _out591
-	Companion_Default___.Apply(c, _505_np, a, s, ns)
-	d.PutInode(txn, ino, _505_np)
-	after = _505_np
+	var _506_np *dbytes.Bytes
+	var _ = _506_np
+	var _out596 *dbytes.Bytes
+	var _ = _out596
+	_out596 = d.Fs.GetInode(txn, ino, true)
+	_506_np = _out596
+	Companion_Default___.Apply(c, _506_np, a, s, ns)
+	d.PutInode(txn, ino, _506_np)
+	after = _506_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -511,13 +511,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out592 uint32
-	var _ = _out592
-	var _out593 *dbytes.Bytes
-	var _ = _out593
-	_out592, _out593 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out592
-	before = _out593
+	var _out597 uint32
+	var _ = _out597
+	var _out598 *dbytes.Bytes
+	var _ = _out598
+	_out597, _out598 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out597
+	before = _out598
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -525,47 +525,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 		after = before
 		return st, before, after, later
 	}
-	var _out594 uint32
-	var _ = _out594
-	var _out595 *dbytes.Bytes
-	var _ = _out595
-	var _out596 bool
-	var _ = _out596
-	_out594, _out595, _out596 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out594
-	after = _out595
-	later = _out596
+	var _out599 uint32
+	var _ = _out599
+	var _out600 *dbytes.Bytes
+	var _ = _out600
+	var _out601 bool
+	var _ = _out601
+	_out599, _out600, _out601 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out599
+	after = _out600
+	later = _out601
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _506_ty uint32
-	var _ = _506_ty
-	var _out597 uint32
-	var _ = _out597
-	_out597 = inodem.Companion_Default___.GetTy(ip)
-	_506_ty = _out597
-	var _507_dmode uint32
-	var _ = _507_dmode
-	var _out598 uint32
-	var _ = _out598
-	_out598 = inodem.Companion_Default___.GetMode(dp)
-	_507_dmode = _out598
-	var _508_dgid uint32
-	var _ = _508_dgid
-	var _out599 uint32
-	var _ = _out599
-	_out599 = inodem.Companion_Default___.GetGid(dp)
-	_508_dgid = _out599
+	var _507_ty uint32
+	var _ = _507_ty
+	var _out602 uint32
+	var _ = _out602
+	_out602 = inodem.Companion_Default___.GetTy(ip)
+	_507_ty = _out602
+	var _508_dmode uint32
+	var _ = _508_dmode
+	var _out603 uint32
+	var _ = _out603
+	_out603 = inodem.Companion_Default___.GetMode(dp)
+	_508_dmode = _out603
+	var _509_dgid uint32
+	var _ = _509_dgid
+	var _out604 uint32
+	var _ = _out604
+	_out604 = inodem.Companion_Default___.GetGid(dp)
+	_509_dgid = _out604
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
-		if _507_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _508_dgid
+		if _508_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _509_dgid
 		}
 		return c.Gid
 	}())
 	inodem.Companion_Default___.SetMode(ip, mode)
 	inodem.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _506_ty == accessm.Companion_Default___.DIR() {
+		if _507_ty == accessm.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -575,20 +575,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _509_dmode uint32
-	var _ = _509_dmode
-	var _out600 uint32
-	var _ = _out600
-	_out600 = inodem.Companion_Default___.GetMode(dp)
-	_509_dmode = _out600
-	var _510_m uint32
-	var _ = _510_m
-	var _out601 uint32
-	var _ = _out601
-	_out601 = inodem.Companion_Default___.GetMode(ip)
-	_510_m = _out601
-	if _509_dmode/uint32(1024)%uint32(2) == uint32(1) && _510_m/uint32(1024)%uint32(2) == uint32(0) && _510_m < uint32(4096) {
-		inodem.Companion_Default___.SetMode(ip, _510_m+uint32(1024))
+	var _510_dmode uint32
+	var _ = _510_dmode
+	var _out605 uint32
+	var _ = _out605
+	_out605 = inodem.Companion_Default___.GetMode(dp)
+	_510_dmode = _out605
+	var _511_m uint32
+	var _ = _511_m
+	var _out606 uint32
+	var _ = _out606
+	_out606 = inodem.Companion_Default___.GetMode(ip)
+	_511_m = _out606
+	if _510_dmode/uint32(1024)%uint32(2) == uint32(1) && _511_m/uint32(1024)%uint32(2) == uint32(0) && _511_m < uint32(4096) {
+		inodem.Companion_Default___.SetMode(ip, _511_m+uint32(1024))
 	}
 }
 

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo geometrym.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out235 *dbytes.Bytes
-	var _ = _out235
-	_out235 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out235
+	var _out239 *dbytes.Bytes
+	var _ = _out239
+	_out239 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out239
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _190_tries uint64
-	var _ = _190_tries
-	_190_tries = uint64(0)
-	for _190_tries < uint64(16) {
-		var _191_got bool = false
-		var _ = _191_got
-		var _out236 bool
-		var _ = _out236
-		var _out237 uint64
-		var _ = _out237
-		_out236, _out237 = txn.AllocHint(uint64(1), near)
-		_191_got = _out236
-		ino = _out237
-		if !_191_got {
+	var _191_tries uint64
+	var _ = _191_tries
+	_191_tries = uint64(0)
+	for _191_tries < uint64(16) {
+		var _192_got bool = false
+		var _ = _192_got
+		var _out240 bool
+		var _ = _out240
+		var _out241 uint64
+		var _ = _out241
+		_out240, _out241 = txn.AllocHint(uint64(1), near)
+		_192_got = _out240
+		ino = _out241
+		if !_192_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && geometrym.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _192_u bool
-			var _ = _192_u
-			var _out238 bool
-			var _ = _out238
-			_out238 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_192_u = _out238
-			if !_192_u {
+			var _193_u bool
+			var _ = _193_u
+			var _out242 bool
+			var _ = _out242
+			_out242 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_193_u = _out242
+			if !_193_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_190_tries = _190_tries + uint64(1)
+		_191_tries = _191_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out239 *dbytes.Blk
-	var _ = _out239
-	_out239 = txn.ReadBlock(bn, excl)
-	b = _out239
+	var _out243 *dbytes.Blk
+	var _ = _out243
+	_out243 = txn.ReadBlock(bn, excl)
+	b = _out243
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _193_tries uint64
-	var _ = _193_tries
-	_193_tries = uint64(0)
-	for _193_tries < uint64(16) {
-		var _194_got bool = false
-		var _ = _194_got
-		var _out240 bool
-		var _ = _out240
-		var _out241 uint64
-		var _ = _out241
-		_out240, _out241 = txn.AllocHint(uint64(0), near)
-		_194_got = _out240
-		bn = _out241
-		if !_194_got {
+	var _194_tries uint64
+	var _ = _194_tries
+	_194_tries = uint64(0)
+	for _194_tries < uint64(16) {
+		var _195_got bool = false
+		var _ = _195_got
+		var _out244 bool
+		var _ = _out244
+		var _out245 uint64
+		var _ = _out245
+		_out244, _out245 = txn.AllocHint(uint64(0), near)
+		_195_got = _out244
+		bn = _out245
+		if !_195_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if geometrym.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _195_u bool
-			var _ = _195_u
-			var _out242 bool
-			var _ = _out242
-			_out242 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_195_u = _out242
-			if !_195_u {
+			var _196_u bool
+			var _ = _196_u
+			var _out246 bool
+			var _ = _out246
+			_out246 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_196_u = _out246
+			if !_196_u {
 				ok = true
 				goto L2
 			}
 		}
-		_193_tries = _193_tries + uint64(1)
+		_194_tries = _194_tries + uint64(1)
 	}
 L2:
 	if ok {

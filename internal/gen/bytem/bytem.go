@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *indm.IndFs, geo geometrym.Geo, jrnl *dtxn.Jrnl)
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out321 *dbytes.Bytes
-	var _ = _out321
-	_out321 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out321
+	var _out326 *dbytes.Bytes
+	var _ = _out326
+	_out326 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out326
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,59 +87,59 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _278_ip *dbytes.Bytes
-	var _ = _278_ip
-	var _out322 *dbytes.Bytes
-	var _ = _out322
-	_out322 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_278_ip = _out322
-	var _279_size uint64
-	var _ = _279_size
-	var _out323 uint64
-	var _ = _out323
-	_out323 = inodem.Companion_Default___.GetSize(_278_ip)
-	_279_size = _out323
-	if off >= _279_size {
-		var _out324 *dbytes.Bytes
-		var _ = _out324
-		_out324 = dbytes.NewBytes(uint64(0))
-		b = _out324
+	var _279_ip *dbytes.Bytes
+	var _ = _279_ip
+	var _out327 *dbytes.Bytes
+	var _ = _out327
+	_out327 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_279_ip = _out327
+	var _280_size uint64
+	var _ = _280_size
+	var _out328 uint64
+	var _ = _out328
+	_out328 = inodem.Companion_Default___.GetSize(_279_ip)
+	_280_size = _out328
+	if off >= _280_size {
+		var _out329 *dbytes.Bytes
+		var _ = _out329
+		_out329 = dbytes.NewBytes(uint64(0))
+		b = _out329
 		return b
 	}
-	var _280_n uint64
-	var _ = _280_n
-	var _out325 uint64
-	var _ = _out325
-	_out325 = fetchm.Companion_Default___.Min(len_, _279_size-off)
-	_280_n = _out325
-	var _out326 *dbytes.Bytes
-	var _ = _out326
-	_out326 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _278_ip, off, _280_n)
-	b = _out326
+	var _281_n uint64
+	var _ = _281_n
+	var _out330 uint64
+	var _ = _out330
+	_out330 = fetchm.Companion_Default___.Min(len_, _280_size-off)
+	_281_n = _out330
+	var _out331 *dbytes.Bytes
+	var _ = _out331
+	_out331 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _279_ip, off, _281_n)
+	b = _out331
 	return b
 }
 func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _281_ip *dbytes.Bytes
-	var _ = _281_ip
-	var _out327 *dbytes.Bytes
-	var _ = _out327
-	_out327 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_281_ip = _out327
-	var _out328 *dbytes.Blk
-	var _ = _out328
-	_out328 = _this.ReadBlockOf(txn, _281_ip, ino, n, excl)
-	b = _out328
+	var _282_ip *dbytes.Bytes
+	var _ = _282_ip
+	var _out332 *dbytes.Bytes
+	var _ = _out332
+	_out332 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_282_ip = _out332
+	var _out333 *dbytes.Blk
+	var _ = _out333
+	_out333 = _this.ReadBlockOf(txn, _282_ip, ino, n, excl)
+	b = _out333
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out329 *dbytes.Blk
-	var _ = _out329
-	_out329 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out329
+	var _out334 *dbytes.Blk
+	var _ = _out334
+	_out334 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out334
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -153,53 +153,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _282_ip *dbytes.Bytes
-	var _ = _282_ip
-	var _out330 *dbytes.Bytes
-	var _ = _out330
-	_out330 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_282_ip = _out330
-	var _283_size uint64
-	var _ = _283_size
-	var _out331 uint64
-	var _ = _out331
-	_out331 = inodem.Companion_Default___.GetSize(_282_ip)
-	_283_size = _out331
-	var _284_shrink uint64
-	var _ = _284_shrink
-	var _out332 uint64
-	var _ = _out332
-	_out332 = inodem.Companion_Default___.GetShrink(_282_ip)
-	_284_shrink = _out332
-	if _284_shrink != uint64(0) && off+len_ > _283_size {
+	var _283_ip *dbytes.Bytes
+	var _ = _283_ip
+	var _out335 *dbytes.Bytes
+	var _ = _out335
+	_out335 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_283_ip = _out335
+	var _284_size uint64
+	var _ = _284_size
+	var _out336 uint64
+	var _ = _out336
+	_out336 = inodem.Companion_Default___.GetSize(_283_ip)
+	_284_size = _out336
+	var _285_shrink uint64
+	var _ = _285_shrink
+	var _out337 uint64
+	var _ = _out337
+	_out337 = inodem.Companion_Default___.GetShrink(_283_ip)
+	_285_shrink = _out337
+	if _285_shrink != uint64(0) && off+len_ > _284_size {
 		ok = false
 		return ok
 	}
-	var _285_used uint64
-	var _ = _285_used
-	var _out333 uint64
-	var _ = _out333
-	_out333 = inodem.Companion_Default___.GetUsed(_282_ip)
-	_285_used = _out333
-	var _out334 bool
-	var _ = _out334
-	_out334 = fillm.Companion_Default___.Store(_this.Fs, txn, _282_ip, ino, off, src, so, len_)
-	ok = _out334
+	var _286_used uint64
+	var _ = _286_used
+	var _out338 uint64
+	var _ = _out338
+	_out338 = inodem.Companion_Default___.GetUsed(_283_ip)
+	_286_used = _out338
+	var _out339 bool
+	var _ = _out339
+	_out339 = fillm.Companion_Default___.Store(_this.Fs, txn, _283_ip, ino, off, src, so, len_)
+	ok = _out339
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _286_used_k uint64
-	var _ = _286_used_k
-	var _out335 uint64
-	var _ = _out335
-	_out335 = inodem.Companion_Default___.GetUsed(_282_ip)
-	_286_used_k = _out335
-	if off+len_ > _283_size {
-		inodem.Companion_Default___.SetFileSize(_282_ip, off+len_)
+	var _287_used_k uint64
+	var _ = _287_used_k
+	var _out340 uint64
+	var _ = _out340
+	_out340 = inodem.Companion_Default___.GetUsed(_283_ip)
+	_287_used_k = _out340
+	if off+len_ > _284_size {
+		inodem.Companion_Default___.SetFileSize(_283_ip, off+len_)
 	}
-	if off+len_ > _283_size || _286_used_k != _285_used {
-		_this.Fs.SetMeta(txn, _282_ip, ino)
+	if off+len_ > _284_size || _287_used_k != _286_used {
+		_this.Fs.SetMeta(txn, _283_ip, ino)
 	}
 	return ok
 }
@@ -210,95 +210,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _287_ip *dbytes.Bytes
-	var _ = _287_ip
-	var _out336 *dbytes.Bytes
-	var _ = _out336
-	_out336 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_287_ip = _out336
-	var _288_size uint64
-	var _ = _288_size
-	var _out337 uint64
-	var _ = _out337
-	_out337 = inodem.Companion_Default___.GetSize(_287_ip)
-	_288_size = _out337
-	var _289_shrink uint64
-	var _ = _289_shrink
-	var _out338 uint64
-	var _ = _out338
-	_out338 = inodem.Companion_Default___.GetShrink(_287_ip)
-	_289_shrink = _out338
+	var _288_ip *dbytes.Bytes
+	var _ = _288_ip
+	var _out341 *dbytes.Bytes
+	var _ = _out341
+	_out341 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_288_ip = _out341
+	var _289_size uint64
+	var _ = _289_size
+	var _out342 uint64
+	var _ = _out342
+	_out342 = inodem.Companion_Default___.GetSize(_288_ip)
+	_289_size = _out342
+	var _290_shrink uint64
+	var _ = _290_shrink
+	var _out343 uint64
+	var _ = _out343
+	_out343 = inodem.Companion_Default___.GetShrink(_288_ip)
+	_290_shrink = _out343
 	ok = true
-	if sz > _288_size {
-		if _289_shrink != uint64(0) {
+	if sz > _289_size {
+		if _290_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _288_size {
-		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _287_ip, sz)
-		var _290_shrink_k uint64
-		var _ = _290_shrink_k
-		_290_shrink_k = _289_shrink
-		if _289_shrink < _288_size && (_289_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_288_size+uint64(4095))/uint64(4096)) {
-			_290_shrink_k = _288_size
+	} else if sz < _289_size {
+		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _288_ip, sz)
+		var _291_shrink_k uint64
+		var _ = _291_shrink_k
+		_291_shrink_k = _290_shrink
+		if _290_shrink < _289_size && (_290_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_289_size+uint64(4095))/uint64(4096)) {
+			_291_shrink_k = _289_size
 		}
-		inodem.Companion_Default___.SetShrink(_287_ip, _290_shrink_k)
+		inodem.Companion_Default___.SetShrink(_288_ip, _291_shrink_k)
 	} else {
 		return ok
 	}
-	inodem.Companion_Default___.SetFileSize(_287_ip, sz)
-	_this.Fs.SetMeta(txn, _287_ip, ino)
+	inodem.Companion_Default___.SetFileSize(_288_ip, sz)
+	_this.Fs.SetMeta(txn, _288_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _291_ip *dbytes.Bytes
-	var _ = _291_ip
-	var _out339 *dbytes.Bytes
-	var _ = _out339
-	_out339 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_291_ip = _out339
-	var _292_size uint64
-	var _ = _292_size
-	var _out340 uint64
-	var _ = _out340
-	_out340 = inodem.Companion_Default___.GetSize(_291_ip)
-	_292_size = _out340
-	var _293_shrink uint64
-	var _ = _293_shrink
-	var _out341 uint64
-	var _ = _out341
-	_out341 = inodem.Companion_Default___.GetShrink(_291_ip)
-	_293_shrink = _out341
-	if _293_shrink == uint64(0) {
+	var _292_ip *dbytes.Bytes
+	var _ = _292_ip
+	var _out344 *dbytes.Bytes
+	var _ = _out344
+	_out344 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_292_ip = _out344
+	var _293_size uint64
+	var _ = _293_size
+	var _out345 uint64
+	var _ = _out345
+	_out345 = inodem.Companion_Default___.GetSize(_292_ip)
+	_293_size = _out345
+	var _294_shrink uint64
+	var _ = _294_shrink
+	var _out346 uint64
+	var _ = _out346
+	_out346 = inodem.Companion_Default___.GetShrink(_292_ip)
+	_294_shrink = _out346
+	if _294_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _294_lo uint64
-	var _ = _294_lo
-	_294_lo = (_292_size + uint64(4095)) / uint64(4096)
-	var _295_n uint64
-	var _ = _295_n
-	_295_n = (_293_shrink + uint64(4095)) / uint64(4096)
-	if _295_n < _294_lo {
-		_295_n = _294_lo
+	var _295_lo uint64
+	var _ = _295_lo
+	_295_lo = (_293_size + uint64(4095)) / uint64(4096)
+	var _296_n uint64
+	var _ = _296_n
+	_296_n = (_294_shrink + uint64(4095)) / uint64(4096)
+	if _296_n < _295_lo {
+		_296_n = _295_lo
 	}
-	var _296_m uint64
-	var _ = _296_m
-	var _out342 uint64
-	var _ = _out342
-	_out342 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _291_ip, ino, _295_n, _294_lo, max)
-	_296_m = _out342
-	var _297_shrink_k uint64
-	var _ = _297_shrink_k
-	_297_shrink_k = uint64(4096) * _296_m
-	if _296_m == _294_lo {
-		_297_shrink_k = uint64(0)
+	var _297_m uint64
+	var _ = _297_m
+	var _out347 uint64
+	var _ = _out347
+	_out347 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _292_ip, ino, _296_n, _295_lo, max)
+	_297_m = _out347
+	var _298_shrink_k uint64
+	var _ = _298_shrink_k
+	_298_shrink_k = uint64(4096) * _297_m
+	if _297_m == _295_lo {
+		_298_shrink_k = uint64(0)
 	}
-	done = _297_shrink_k == uint64(0)
-	inodem.Companion_Default___.SetShrink(_291_ip, _297_shrink_k)
-	_this.Fs.SetMeta(txn, _291_ip, ino)
+	done = _298_shrink_k == uint64(0)
+	inodem.Companion_Default___.SetShrink(_292_ip, _298_shrink_k)
+	_this.Fs.SetMeta(txn, _292_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -306,104 +306,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out343 bool
-	var _ = _out343
-	var _out344 uint64
-	var _ = _out344
-	_out343, _out344 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out343
-	ino = _out344
+	var _out348 bool
+	var _ = _out348
+	var _out349 uint64
+	var _ = _out349
+	_out348, _out349 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out348
+	ino = _out349
 	if !ok {
 		return ok, ino
 	}
-	var _298_ip *dbytes.Bytes
-	var _ = _298_ip
-	var _out345 *dbytes.Bytes
-	var _ = _out345
-	_out345 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_298_ip = _out345
-	var _299_size uint64
-	var _ = _299_size
-	var _out346 uint64
-	var _ = _out346
-	_out346 = inodem.Companion_Default___.GetSize(_298_ip)
-	_299_size = _out346
-	var _300_shrink uint64
-	var _ = _300_shrink
-	var _out347 uint64
-	var _ = _out347
-	_out347 = inodem.Companion_Default___.GetShrink(_298_ip)
-	_300_shrink = _out347
-	var _301_gen uint64
-	var _ = _301_gen
-	var _out348 uint64
-	var _ = _out348
-	_out348 = inodem.Companion_Default___.GetGen(_298_ip)
-	_301_gen = _out348
-	var _302_bare bool
-	var _ = _302_bare
-	var _out349 bool
-	var _ = _out349
-	_out349 = inodem.Companion_Default___.NoSlots(_298_ip)
-	_302_bare = _out349
-	if _299_size != uint64(0) || _300_shrink != uint64(0) || !_302_bare || _301_gen == uint64(18446744073709551615) {
+	var _299_ip *dbytes.Bytes
+	var _ = _299_ip
+	var _out350 *dbytes.Bytes
+	var _ = _out350
+	_out350 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_299_ip = _out350
+	var _300_size uint64
+	var _ = _300_size
+	var _out351 uint64
+	var _ = _out351
+	_out351 = inodem.Companion_Default___.GetSize(_299_ip)
+	_300_size = _out351
+	var _301_shrink uint64
+	var _ = _301_shrink
+	var _out352 uint64
+	var _ = _out352
+	_out352 = inodem.Companion_Default___.GetShrink(_299_ip)
+	_301_shrink = _out352
+	var _302_gen uint64
+	var _ = _302_gen
+	var _out353 uint64
+	var _ = _out353
+	_out353 = inodem.Companion_Default___.GetGen(_299_ip)
+	_302_gen = _out353
+	var _303_bare bool
+	var _ = _303_bare
+	var _out354 bool
+	var _ = _out354
+	_out354 = inodem.Companion_Default___.NoSlots(_299_ip)
+	_303_bare = _out354
+	if _300_size != uint64(0) || _301_shrink != uint64(0) || !_303_bare || _302_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _298_ip, ino, ty, _301_gen+uint64(1))
+	_this.Blank(txn, _299_ip, ino, ty, _302_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _303_ip *dbytes.Bytes
-	var _ = _303_ip
-	var _out350 *dbytes.Bytes
-	var _ = _out350
-	_out350 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_303_ip = _out350
-	var _304_size uint64
-	var _ = _304_size
-	var _out351 uint64
-	var _ = _out351
-	_out351 = inodem.Companion_Default___.GetSize(_303_ip)
-	_304_size = _out351
-	var _305_shrink uint64
-	var _ = _305_shrink
-	var _out352 uint64
-	var _ = _out352
-	_out352 = inodem.Companion_Default___.GetShrink(_303_ip)
-	_305_shrink = _out352
-	var _306_gen uint64
-	var _ = _306_gen
-	var _out353 uint64
-	var _ = _out353
-	_out353 = inodem.Companion_Default___.GetGen(_303_ip)
-	_306_gen = _out353
-	var _307_bare bool
-	var _ = _307_bare
-	var _out354 bool
-	var _ = _out354
-	_out354 = inodem.Companion_Default___.NoSlots(_303_ip)
-	_307_bare = _out354
-	if _304_size != uint64(0) || _305_shrink != uint64(0) || !_307_bare {
+	var _304_ip *dbytes.Bytes
+	var _ = _304_ip
+	var _out355 *dbytes.Bytes
+	var _ = _out355
+	_out355 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_304_ip = _out355
+	var _305_size uint64
+	var _ = _305_size
+	var _out356 uint64
+	var _ = _out356
+	_out356 = inodem.Companion_Default___.GetSize(_304_ip)
+	_305_size = _out356
+	var _306_shrink uint64
+	var _ = _306_shrink
+	var _out357 uint64
+	var _ = _out357
+	_out357 = inodem.Companion_Default___.GetShrink(_304_ip)
+	_306_shrink = _out357
+	var _307_gen uint64
+	var _ = _307_gen
+	var _out358 uint64
+	var _ = _out358
+	_out358 = inodem.Companion_Default___.GetGen(_304_ip)
+	_307_gen = _out358
+	var _308_bare bool
+	var _ = _308_bare
+	var _out359 bool
+	var _ = _out359
+	_out359 = inodem.Companion_Default___.NoSlots(_304_ip)
+	_308_bare = _out359
+	if _305_size != uint64(0) || _306_shrink != uint64(0) || !_308_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _303_ip, ino, uint32(0), _306_gen)
+	_this.Blank(txn, _304_ip, ino, uint32(0), _307_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _308_z *dbytes.Bytes
-	var _ = _308_z
-	var _out355 *dbytes.Bytes
-	var _ = _out355
-	_out355 = dbytes.NewBytes(uint64(256))
-	_308_z = _out355
-	inodem.Companion_Default___.SetTy(_308_z, ty)
-	inodem.Companion_Default___.SetGen(_308_z, gen)
-	_this.Fs.SetInode(txn, _308_z, ino, ty != uint32(0))
+	var _309_z *dbytes.Bytes
+	var _ = _309_z
+	var _out360 *dbytes.Bytes
+	var _ = _out360
+	_out360 = dbytes.NewBytes(uint64(256))
+	_309_z = _out360
+	inodem.Companion_Default___.SetTy(_309_z, ty)
+	inodem.Companion_Default___.SetGen(_309_z, gen)
+	_this.Fs.SetInode(txn, _309_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -64,53 +64,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _153_n uint64
-	var _ = _153_n
-	var _out203 uint64
-	var _ = _out203
-	_out203 = t.Buf.Len()
-	_153_n = _out203
+	var _154_n uint64
+	var _ = _154_n
+	var _out207 uint64
+	var _ = _out207
+	_out207 = t.Buf.Len()
+	_154_n = _out207
 	i = i0
-	var _154_go bool
-	var _ = _154_go
-	_154_go = true
-	for _154_go {
-		var _155_k uint64
-		var _ = _155_k
-		var _out204 uint64
-		var _ = _out204
-		_out204 = t.Buf.KeyAt(i)
-		_155_k = _out204
-		var _156_off uint64
-		var _ = _156_off
-		_156_off = objectsm.Companion_Default___.KeyOff(_155_k)
-		var _157_is bool
-		var _ = _157_is
-		var _158_v bool
-		var _ = _158_v
-		var _out205 bool
-		var _ = _out205
-		var _out206 bool
-		var _ = _out206
-		_out205, _out206 = t.Buf.BitAt(i)
-		_157_is = _out205
-		_158_v = _out206
-		if _157_is {
-			objectsm.Companion_Default___.PutBit(w, _156_off, _158_v)
+	var _155_go bool
+	var _ = _155_go
+	_155_go = true
+	for _155_go {
+		var _156_k uint64
+		var _ = _156_k
+		var _out208 uint64
+		var _ = _out208
+		_out208 = t.Buf.KeyAt(i)
+		_156_k = _out208
+		var _157_off uint64
+		var _ = _157_off
+		_157_off = objectsm.Companion_Default___.KeyOff(_156_k)
+		var _158_is bool
+		var _ = _158_is
+		var _159_v bool
+		var _ = _159_v
+		var _out209 bool
+		var _ = _out209
+		var _out210 bool
+		var _ = _out210
+		_out209, _out210 = t.Buf.BitAt(i)
+		_158_is = _out209
+		_159_v = _out210
+		if _158_is {
+			objectsm.Companion_Default___.PutBit(w, _157_off, _159_v)
 		} else {
-			t.Buf.CopyAt(i, w, _156_off/uint64(8))
+			t.Buf.CopyAt(i, w, _157_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _153_n {
-			_154_go = false
+		if i == _154_n {
+			_155_go = false
 		} else {
-			var _159_k2 uint64
-			var _ = _159_k2
-			var _out207 uint64
-			var _ = _out207
-			_out207 = t.Buf.KeyAt(i)
-			_159_k2 = _out207
-			_154_go = objectsm.Companion_Default___.KeyBlk(_159_k2) == a
+			var _160_k2 uint64
+			var _ = _160_k2
+			var _out211 uint64
+			var _ = _out211
+			_out211 = t.Buf.KeyAt(i)
+			_160_k2 = _out211
+			_155_go = objectsm.Companion_Default___.KeyBlk(_160_k2) == a
 		}
 	}
 	return i
@@ -121,68 +121,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _160_n uint64
-	var _ = _160_n
-	var _out208 uint64
-	var _ = _out208
-	_out208 = t.Buf.Len()
-	_160_n = _out208
-	var _161_i uint64
-	var _ = _161_i
-	_161_i = uint64(0)
+	var _161_n uint64
+	var _ = _161_n
+	var _out212 uint64
+	var _ = _out212
+	_out212 = t.Buf.Len()
+	_161_n = _out212
+	var _162_i uint64
+	var _ = _162_i
+	_162_i = uint64(0)
 	miss = uint64(0)
-	for _161_i < _160_n {
-		var _162_k uint64
-		var _ = _162_k
-		var _out209 uint64
-		var _ = _out209
-		_out209 = t.Buf.KeyAt(_161_i)
-		_162_k = _out209
-		var _163_a uint64
-		var _ = _163_a
-		_163_a = objectsm.Companion_Default___.KeyBlk(_162_k)
-		var _164_b *dbytes.Blk
-		var _ = _164_b
-		var _out210 *dbytes.Blk
-		var _ = _out210
-		_out210 = t.Buf.BlkAt(_161_i)
-		_164_b = _out210
-		if _164_b != (*dbytes.Blk)(nil) {
-			tx.Put(_163_a, _164_b)
-			_161_i = _161_i + uint64(1)
+	for _162_i < _161_n {
+		var _163_k uint64
+		var _ = _163_k
+		var _out213 uint64
+		var _ = _out213
+		_out213 = t.Buf.KeyAt(_162_i)
+		_163_k = _out213
+		var _164_a uint64
+		var _ = _164_a
+		_164_a = objectsm.Companion_Default___.KeyBlk(_163_k)
+		var _165_b *dbytes.Blk
+		var _ = _165_b
+		var _out214 *dbytes.Blk
+		var _ = _out214
+		_out214 = t.Buf.BlkAt(_162_i)
+		_165_b = _out214
+		if _165_b != (*dbytes.Blk)(nil) {
+			tx.Put(_164_a, _165_b)
+			_162_i = _162_i + uint64(1)
 		} else {
-			var _165_c *dbytes.Blk
-			var _ = _165_c
-			var _166___v0 uint64
-			var _ = _166___v0
-			var _out211 *dbytes.Blk
-			var _ = _out211
-			var _out212 uint64
-			var _ = _out212
-			_out211, _out212 = t.S.J.Lookup(_163_a)
-			_165_c = _out211
-			_166___v0 = _out212
-			if _165_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _163_a
-				return ok, miss
-			}
-			var _167_w *dbytes.Bytes
-			var _ = _167_w
-			var _out213 *dbytes.Bytes
-			var _ = _out213
-			_out213 = _165_c.Thaw()
-			_167_w = _out213
-			var _out214 uint64
-			var _ = _out214
-			_out214 = Companion_Default___.Splice1(t, _161_i, _163_a, _167_w)
-			_161_i = _out214
-			var _168_f *dbytes.Blk
-			var _ = _168_f
+			var _166_c *dbytes.Blk
+			var _ = _166_c
+			var _167___v0 uint64
+			var _ = _167___v0
 			var _out215 *dbytes.Blk
 			var _ = _out215
-			_out215 = dbytes.Freeze(_167_w)
-			_168_f = _out215
-			tx.Put(_163_a, _168_f)
+			var _out216 uint64
+			var _ = _out216
+			_out215, _out216 = t.S.J.Lookup(_164_a)
+			_166_c = _out215
+			_167___v0 = _out216
+			if _166_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _164_a
+				return ok, miss
+			}
+			var _168_w *dbytes.Bytes
+			var _ = _168_w
+			var _out217 *dbytes.Bytes
+			var _ = _out217
+			_out217 = _166_c.Thaw()
+			_168_w = _out217
+			var _out218 uint64
+			var _ = _out218
+			_out218 = Companion_Default___.Splice1(t, _162_i, _164_a, _168_w)
+			_162_i = _out218
+			var _169_f *dbytes.Blk
+			var _ = _169_f
+			var _out219 *dbytes.Blk
+			var _ = _out219
+			_out219 = dbytes.Freeze(_168_w)
+			_169_f = _out219
+			tx.Put(_164_a, _169_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -213,40 +213,40 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _169_j *journalm.Journal
-	var _ = _169_j
-	_169_j = t.S.J
+	var _170_j *journalm.Journal
+	var _ = _170_j
+	_170_j = t.S.J
 	n = uint64(0)
 	miss = uint64(0)
-	_169_j.Mu.Lock()
+	_170_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S, t.Own)
-	var _170_ok bool = false
-	var _ = _170_ok
-	var _out216 bool
-	var _ = _out216
-	var _out217 uint64
-	var _ = _out217
-	_out216, _out217 = Companion_Default___.Build(t, t.Tx)
-	_170_ok = _out216
-	miss = _out217
-	get = !_170_ok
-	if _170_ok {
-		var _out218 uint32
-		var _ = _out218
-		var _out219 uint64
-		var _ = _out219
-		_out218, _out219 = _169_j.Append(t.Tx)
-		st = _out218
-		n = _out219
+	var _171_ok bool = false
+	var _ = _171_ok
+	var _out220 bool
+	var _ = _out220
+	var _out221 uint64
+	var _ = _out221
+	_out220, _out221 = Companion_Default___.Build(t, t.Tx)
+	_171_ok = _out220
+	miss = _out221
+	get = !_171_ok
+	if _171_ok {
+		var _out222 uint32
+		var _ = _out222
+		var _out223 uint64
+		var _ = _out223
+		_out222, _out223 = _170_j.Append(t.Tx)
+		st = _out222
+		n = _out223
 		if st == journalm.Companion_Default___.AFull() {
-			_169_j.AskSpace()
-			_169_j.Mu.Wait(journalm.Companion_Default___.CSpace())
+			_170_j.AskSpace()
+			_170_j.Mu.Wait(journalm.Companion_Default___.CSpace())
 			txnsysm.Companion_Default___.TYield(t.S, t.Own)
 		}
-		_169_j.Mu.Unlock()
+		_170_j.Mu.Unlock()
 	} else {
 		st = journalm.Companion_Default___.AFull()
-		_169_j.Mu.Unlock()
+		_170_j.Mu.Unlock()
 	}
 	return st, n, get, miss
 }
@@ -255,37 +255,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _171_j *journalm.Journal
-	var _ = _171_j
-	_171_j = t.S.J
-	var _172_get bool = false
-	var _ = _172_get
-	var _173_miss uint64 = 0
-	var _ = _173_miss
+	var _172_j *journalm.Journal
+	var _ = _172_j
+	_172_j = t.S.J
+	var _173_get bool = false
+	var _ = _173_get
+	var _174_miss uint64 = 0
+	var _ = _174_miss
 	st = journalm.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalm.Companion_Default___.AFull() {
-		var _out220 uint32
-		var _ = _out220
-		var _out221 uint64
-		var _ = _out221
-		var _out222 bool
-		var _ = _out222
-		var _out223 uint64
-		var _ = _out223
-		_out220, _out221, _out222, _out223 = Companion_Default___.TryAppend(t)
-		st = _out220
-		n = _out221
-		_172_get = _out222
-		_173_miss = _out223
-		if _172_get {
-			var _174_b *dbytes.Blk
-			var _ = _174_b
-			var _out224 *dbytes.Blk
-			var _ = _out224
-			_out224 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _173_miss)
-			_174_b = _out224
-			if _174_b == (*dbytes.Blk)(nil) {
+		var _out224 uint32
+		var _ = _out224
+		var _out225 uint64
+		var _ = _out225
+		var _out226 bool
+		var _ = _out226
+		var _out227 uint64
+		var _ = _out227
+		_out224, _out225, _out226, _out227 = Companion_Default___.TryAppend(t)
+		st = _out224
+		n = _out225
+		_173_get = _out226
+		_174_miss = _out227
+		if _173_get {
+			var _175_b *dbytes.Blk
+			var _ = _175_b
+			var _out228 *dbytes.Blk
+			var _ = _out228
+			_out228 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _174_miss)
+			_175_b = _out228
+			if _175_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -309,39 +309,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _175_w uint64
-	var _ = _175_w
-	var _out225 uint64
-	var _ = _out225
-	_out225 = t.Buf.Len()
-	_175_w = _out225
-	var _176_n uint64
-	var _ = _176_n
-	_176_n = uint64(0)
-	if _175_w > uint64(0) {
+	var _176_w uint64
+	var _ = _176_w
+	var _out229 uint64
+	var _ = _out229
+	_out229 = t.Buf.Len()
+	_176_w = _out229
+	var _177_n uint64
+	var _ = _177_n
+	_177_n = uint64(0)
+	if _176_w > uint64(0) {
 		t.Buf.Sort()
-		var _out226 uint32
-		var _ = _out226
-		var _out227 uint64
-		var _ = _out227
-		_out226, _out227 = Companion_Default___.AppendAll(t)
-		st = _out226
-		_176_n = _out227
+		var _out230 uint32
+		var _ = _out230
+		var _out231 uint64
+		var _ = _out231
+		_out230, _out231 = Companion_Default___.AppendAll(t)
+		st = _out230
+		_177_n = _out231
 		if st != txnm.Companion_Default___.OK() {
-			var _out228 uint64
-			var _ = _out228
-			_out228 = Companion_Default___.Abort(t)
-			need = _out228
+			var _out232 uint64
+			var _ = _out232
+			_out232 = Companion_Default___.Abort(t)
+			need = _out232
 			return st, need
 		}
 		if !stable {
-			_176_n = uint64(0)
+			_177_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _176_n)
-	if _176_n > need {
-		need = _176_n
+	Companion_Default___.Drop(t, _177_n)
+	if _177_n > need {
+		need = _177_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -349,23 +349,23 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _177_need uint64 = 0
-	var _ = _177_need
-	var _out229 uint32
-	var _ = _out229
-	var _out230 uint64
-	var _ = _out230
-	_out229, _out230 = Companion_Default___.Finish(t, stable)
-	st = _out229
-	_177_need = _out230
-	if st == txnm.Companion_Default___.OK() && _177_need > uint64(0) {
-		var _178_ok bool
-		var _ = _178_ok
-		var _out231 bool
-		var _ = _out231
-		_out231 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _177_need)
-		_178_ok = _out231
-		if !_178_ok {
+	var _178_need uint64 = 0
+	var _ = _178_need
+	var _out233 uint32
+	var _ = _out233
+	var _out234 uint64
+	var _ = _out234
+	_out233, _out234 = Companion_Default___.Finish(t, stable)
+	st = _out233
+	_178_need = _out234
+	if st == txnm.Companion_Default___.OK() && _178_need > uint64(0) {
+		var _179_ok bool
+		var _ = _179_ok
+		var _out235 bool
+		var _ = _out235
+		_out235 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _178_need)
+		_179_ok = _out235
+		if !_179_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out359 *dbytes.Bytes
-	var _ = _out359
-	_out359 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out359
-	var _out360 uint64
-	var _ = _out360
-	_out360 = inodem.Companion_Default___.GetSize(ip)
-	n = _out360
+	var _out364 *dbytes.Bytes
+	var _ = _out364
+	_out364 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out364
+	var _out365 uint64
+	var _ = _out365
+	_out365 = inodem.Companion_Default___.GetSize(ip)
+	n = _out365
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _320_ip *dbytes.Bytes
-	var _ = _320_ip
-	var _321_nb uint64
-	var _ = _321_nb
-	var _out361 *dbytes.Bytes
-	var _ = _out361
-	var _out362 uint64
-	var _ = _out362
-	_out361, _out362 = _this.Open(txn, d, excl)
-	_320_ip = _out361
-	_321_nb = _out362
-	var _322_h uint64
-	var _ = _322_h
-	_322_h = dbytes.NameHash(name)
-	var _323_key uint64
-	var _ = _323_key
-	var _out363 uint64
-	var _ = _out363
-	_out363 = dirm.Companion_Default___.KeyFor(name, _322_h)
-	_323_key = _out363
-	var _324_kind uint64
-	var _ = _324_kind
-	_324_kind = uint64(0)
-	var _325_l uint64
-	var _ = _325_l
-	_325_l = name.Len()
-	if _325_l > uint64(56) {
-		_324_kind = uint64(1)
+	var _321_ip *dbytes.Bytes
+	var _ = _321_ip
+	var _322_nb uint64
+	var _ = _322_nb
+	var _out366 *dbytes.Bytes
+	var _ = _out366
+	var _out367 uint64
+	var _ = _out367
+	_out366, _out367 = _this.Open(txn, d, excl)
+	_321_ip = _out366
+	_322_nb = _out367
+	var _323_h uint64
+	var _ = _323_h
+	_323_h = dbytes.NameHash(name)
+	var _324_key uint64
+	var _ = _324_key
+	var _out368 uint64
+	var _ = _out368
+	_out368 = dirm.Companion_Default___.KeyFor(name, _323_h)
+	_324_key = _out368
+	var _325_kind uint64
+	var _ = _325_kind
+	_325_kind = uint64(0)
+	var _326_l uint64
+	var _ = _326_l
+	_326_l = name.Len()
+	if _326_l > uint64(56) {
+		_325_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _326_n uint64
-	var _ = _326_n
-	_326_n = uint64(9)
-	for _326_n > uint64(0) {
-		_326_n = _326_n - uint64(1)
-		var _327_blk uint64
-		var _ = _327_blk
-		var _out364 uint64
-		var _ = _out364
-		_out364 = dirm.Companion_Default___.BucketBlock(_322_h, _326_n, _324_kind)
-		_327_blk = _out364
-		var _328_fr uint64
-		var _ = _328_fr
-		_328_fr = uint64(0)
-		if _327_blk < _321_nb {
-			var _329_b *dbytes.Blk
-			var _ = _329_b
-			var _out365 *dbytes.Blk
-			var _ = _out365
-			_out365 = _this.Fs.ReadBlockOf(txn, _320_ip, d, _327_blk, excl)
-			_329_b = _out365
-			var _330_i uint64 = 0
-			var _ = _330_i
-			var _331_w uint64 = 0
-			var _ = _331_w
-			var _out366 bool
-			var _ = _out366
-			var _out367 uint64
-			var _ = _out367
-			var _out368 uint64
-			var _ = _out368
-			var _out369 uint64
-			var _ = _out369
-			_out366, _out367, _out368, _out369 = dirm.Companion_Default___.Search(_329_b, _327_blk, name, _323_key)
-			found = _out366
-			_330_i = _out367
-			_331_w = _out368
-			_328_fr = _out369
+	var _327_n uint64
+	var _ = _327_n
+	_327_n = uint64(9)
+	for _327_n > uint64(0) {
+		_327_n = _327_n - uint64(1)
+		var _328_blk uint64
+		var _ = _328_blk
+		var _out369 uint64
+		var _ = _out369
+		_out369 = dirm.Companion_Default___.BucketBlock(_323_h, _327_n, _325_kind)
+		_328_blk = _out369
+		var _329_fr uint64
+		var _ = _329_fr
+		_329_fr = uint64(0)
+		if _328_blk < _322_nb {
+			var _330_b *dbytes.Blk
+			var _ = _330_b
+			var _out370 *dbytes.Blk
+			var _ = _out370
+			_out370 = _this.Fs.ReadBlockOf(txn, _321_ip, d, _328_blk, excl)
+			_330_b = _out370
+			var _331_i uint64 = 0
+			var _ = _331_i
+			var _332_w uint64 = 0
+			var _ = _332_w
+			var _out371 bool
+			var _ = _out371
+			var _out372 uint64
+			var _ = _out372
+			var _out373 uint64
+			var _ = _out373
+			var _out374 uint64
+			var _ = _out374
+			_out371, _out372, _out373, _out374 = dirm.Companion_Default___.Search(_330_b, _328_blk, name, _324_key)
+			found = _out371
+			_331_i = _out372
+			_332_w = _out373
+			_329_fr = _out374
 			if found {
-				ino, cell = _331_w%uint64(281474976710656), uint64(64)*_327_blk+_330_i
+				ino, cell = _332_w%uint64(281474976710656), uint64(64)*_328_blk+_331_i
 				return found, ino, cell, lev
 			}
 		}
-		if _328_fr < uint64(64) {
-			lev = _326_n
+		if _329_fr < uint64(64) {
+			lev = _327_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _332_cell uint64 = 0
-	var _ = _332_cell
-	var _333_lev uint64 = 0
-	var _ = _333_lev
-	var _out370 bool
-	var _ = _out370
-	var _out371 uint64
-	var _ = _out371
-	var _out372 uint64
-	var _ = _out372
-	var _out373 uint64
-	var _ = _out373
-	_out370, _out371, _out372, _out373 = _this.Find(txn, d, name, excl)
-	found = _out370
-	ino = _out371
-	_332_cell = _out372
-	_333_lev = _out373
+	var _333_cell uint64 = 0
+	var _ = _333_cell
+	var _334_lev uint64 = 0
+	var _ = _334_lev
+	var _out375 bool
+	var _ = _out375
+	var _out376 uint64
+	var _ = _out376
+	var _out377 uint64
+	var _ = _out377
+	var _out378 uint64
+	var _ = _out378
+	_out375, _out376, _out377, _out378 = _this.Find(txn, d, name, excl)
+	found = _out375
+	ino = _out376
+	_333_cell = _out377
+	_334_lev = _out378
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _334_cell uint64 = 0
-	var _ = _334_cell
-	var _out374 bool
-	var _ = _out374
-	var _out375 uint64
-	var _ = _out375
-	var _out376 uint64
-	var _ = _out376
-	var _out377 uint64
-	var _ = _out377
-	_out374, _out375, _out376, _out377 = _this.Find(txn, d, name, excl)
-	found = _out374
-	ino = _out375
-	_334_cell = _out376
-	hint = _out377
+	var _335_cell uint64 = 0
+	var _ = _335_cell
+	var _out379 bool
+	var _ = _out379
+	var _out380 uint64
+	var _ = _out380
+	var _out381 uint64
+	var _ = _out381
+	var _out382 uint64
+	var _ = _out382
+	_out379, _out380, _out381, _out382 = _this.Find(txn, d, name, excl)
+	found = _out379
+	ino = _out380
+	_335_cell = _out381
+	hint = _out382
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _335_ip *dbytes.Bytes
-	var _ = _335_ip
-	var _out378 *dbytes.Bytes
-	var _ = _out378
-	_out378 = _this.Fs.GetInode(txn, d, true)
-	_335_ip = _out378
-	var _336_n uint64
-	var _ = _336_n
-	var _out379 uint64
-	var _ = _out379
-	_out379 = inodem.Companion_Default___.GetNent(_335_ip)
-	_336_n = _out379
-	if !down && _336_n == uint64(18446744073709551615) {
+	var _336_ip *dbytes.Bytes
+	var _ = _336_ip
+	var _out383 *dbytes.Bytes
+	var _ = _out383
+	_out383 = _this.Fs.GetInode(txn, d, true)
+	_336_ip = _out383
+	var _337_n uint64
+	var _ = _337_n
+	var _out384 uint64
+	var _ = _out384
+	_out384 = inodem.Companion_Default___.GetNent(_336_ip)
+	_337_n = _out384
+	if !down && _337_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_336_n = _336_n - uint64(1)
+		_337_n = _337_n - uint64(1)
 	} else {
-		_336_n = _336_n + uint64(1)
+		_337_n = _337_n + uint64(1)
 	}
-	inodem.Companion_Default___.SetNent(_335_ip, _336_n)
-	_this.Fs.PutInode(txn, d, _335_ip)
+	inodem.Companion_Default___.SetNent(_336_ip, _337_n)
+	_this.Fs.PutInode(txn, d, _336_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _337_len uint64
-	var _ = _337_len
-	_337_len = s.Len()
-	var _out380 bool
-	var _ = _out380
-	_out380 = _this.Fs.Write(txn, d, off, s, uint64(0), _337_len)
-	ok = _out380
+	var _338_len uint64
+	var _ = _338_len
+	_338_len = s.Len()
+	var _out385 bool
+	var _ = _out385
+	_out385 = _this.Fs.Write(txn, d, off, s, uint64(0), _338_len)
+	ok = _out385
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out381 bool
-		var _ = _out381
-		_out381 = _this.Count(txn, d, down)
-		ok = _out381
+		var _out386 bool
+		var _ = _out386
+		_out386 = _this.Count(txn, d, down)
+		ok = _out386
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out382 bool
-	var _ = _out382
-	_out382 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out382
+	var _out387 bool
+	var _ = _out387
+	_out387 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out387
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _338_h uint64
-	var _ = _338_h
-	_338_h = dbytes.NameHash(name)
-	var _339_key uint64
-	var _ = _339_key
-	var _out383 uint64
-	var _ = _out383
-	_out383 = dirm.Companion_Default___.KeyFor(name, _338_h)
-	_339_key = _out383
-	var _340_cell uint64 = 0
-	var _ = _340_cell
-	var _341_size uint64 = 0
-	var _ = _341_size
-	var _out384 bool
-	var _ = _out384
-	var _out385 uint64
-	var _ = _out385
-	var _out386 uint64
-	var _ = _out386
-	_out384, _out385, _out386 = _this.Room(txn, d, name, _338_h, hint)
-	ok = _out384
-	_340_cell = _out385
-	_341_size = _out386
+	var _339_h uint64
+	var _ = _339_h
+	_339_h = dbytes.NameHash(name)
+	var _340_key uint64
+	var _ = _340_key
+	var _out388 uint64
+	var _ = _out388
+	_out388 = dirm.Companion_Default___.KeyFor(name, _339_h)
+	_340_key = _out388
+	var _341_cell uint64 = 0
+	var _ = _341_cell
+	var _342_size uint64 = 0
+	var _ = _342_size
+	var _out389 bool
+	var _ = _out389
+	var _out390 uint64
+	var _ = _out390
+	var _out391 uint64
+	var _ = _out391
+	_out389, _out390, _out391 = _this.Room(txn, d, name, _339_h, hint)
+	ok = _out389
+	_341_cell = _out390
+	_342_size = _out391
 	if !ok {
 		return ok
 	}
-	var _342_s *dbytes.Bytes
-	var _ = _342_s
-	var _out387 *dbytes.Bytes
-	var _ = _out387
-	_out387 = dirm.Companion_Default___.MakeSlot(_341_size, ino, name, _339_key)
-	_342_s = _out387
-	var _out388 bool
-	var _ = _out388
-	_out388 = _this.Store(txn, d, uint64(64)*_340_cell, _342_s, true, false)
-	ok = _out388
+	var _343_s *dbytes.Bytes
+	var _ = _343_s
+	var _out392 *dbytes.Bytes
+	var _ = _out392
+	_out392 = dirm.Companion_Default___.MakeSlot(_342_size, ino, name, _340_key)
+	_343_s = _out392
+	var _out393 bool
+	var _ = _out393
+	_out393 = _this.Store(txn, d, uint64(64)*_341_cell, _343_s, true, false)
+	ok = _out393
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _343_ip *dbytes.Bytes
-	var _ = _343_ip
-	var _344_nb uint64
-	var _ = _344_nb
-	var _out389 *dbytes.Bytes
-	var _ = _out389
-	var _out390 uint64
-	var _ = _out390
-	_out389, _out390 = _this.Open(txn, d, true)
-	_343_ip = _out389
-	_344_nb = _out390
-	var _345_l uint64
-	var _ = _345_l
-	_345_l = name.Len()
-	var _346_kind uint64
-	var _ = _346_kind
-	_346_kind = uint64(0)
+	var _344_ip *dbytes.Bytes
+	var _ = _344_ip
+	var _345_nb uint64
+	var _ = _345_nb
+	var _out394 *dbytes.Bytes
+	var _ = _out394
+	var _out395 uint64
+	var _ = _out395
+	_out394, _out395 = _this.Open(txn, d, true)
+	_344_ip = _out394
+	_345_nb = _out395
+	var _346_l uint64
+	var _ = _346_l
+	_346_l = name.Len()
+	var _347_kind uint64
+	var _ = _347_kind
+	_347_kind = uint64(0)
 	size = uint64(64)
-	if _345_l > uint64(56) {
-		_346_kind, size = uint64(1), uint64(512)
+	if _346_l > uint64(56) {
+		_347_kind, size = uint64(1), uint64(512)
 	}
-	var _347_n uint64
-	var _ = _347_n
-	_347_n = from
-	for _347_n < uint64(9) {
-		var _348_blk uint64
-		var _ = _348_blk
-		var _out391 uint64
-		var _ = _out391
-		_out391 = dirm.Companion_Default___.BucketBlock(h, _347_n, _346_kind)
-		_348_blk = _out391
-		if _348_blk >= _344_nb {
-			ok, cell, size = true, uint64(64)*_348_blk, uint64(4096)
+	var _348_n uint64
+	var _ = _348_n
+	_348_n = from
+	for _348_n < uint64(9) {
+		var _349_blk uint64
+		var _ = _349_blk
+		var _out396 uint64
+		var _ = _out396
+		_out396 = dirm.Companion_Default___.BucketBlock(h, _348_n, _347_kind)
+		_349_blk = _out396
+		if _349_blk >= _345_nb {
+			ok, cell, size = true, uint64(64)*_349_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _349_b *dbytes.Blk
-		var _ = _349_b
-		var _out392 *dbytes.Blk
-		var _ = _out392
-		_out392 = _this.Fs.ReadBlockOf(txn, _343_ip, d, _348_blk, true)
-		_349_b = _out392
-		var _350_i uint64
-		var _ = _350_i
-		var _out393 uint64
-		var _ = _out393
-		_out393 = dirm.Companion_Default___.SearchFree(_349_b, _348_blk)
-		_350_i = _out393
-		if _350_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_348_blk+_350_i, size
+		var _350_b *dbytes.Blk
+		var _ = _350_b
+		var _out397 *dbytes.Blk
+		var _ = _out397
+		_out397 = _this.Fs.ReadBlockOf(txn, _344_ip, d, _349_blk, true)
+		_350_b = _out397
+		var _351_i uint64
+		var _ = _351_i
+		var _out398 uint64
+		var _ = _out398
+		_out398 = dirm.Companion_Default___.SearchFree(_350_b, _349_blk)
+		_351_i = _out398
+		if _351_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_349_blk+_351_i, size
 			return ok, cell, size
 		}
-		_347_n = _347_n + uint64(1)
+		_348_n = _348_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _351_found bool
-	var _ = _351_found
-	var _352_ino0 uint64
-	var _ = _352_ino0
-	var _353_cell uint64
-	var _ = _353_cell
-	var _354_lev uint64
-	var _ = _354_lev
-	var _out394 bool
-	var _ = _out394
-	var _out395 uint64
-	var _ = _out395
-	var _out396 uint64
-	var _ = _out396
-	var _out397 uint64
-	var _ = _out397
-	_out394, _out395, _out396, _out397 = _this.Find(txn, d, name, true)
-	_351_found = _out394
-	_352_ino0 = _out395
-	_353_cell = _out396
-	_354_lev = _out397
-	var _355_h uint64
-	var _ = _355_h
-	_355_h = dbytes.NameHash(name)
-	var _356_key uint64
-	var _ = _356_key
-	var _out398 uint64
-	var _ = _out398
-	_out398 = dirm.Companion_Default___.KeyFor(name, _355_h)
-	_356_key = _out398
-	var _357_size uint64
-	var _ = _357_size
-	_357_size = uint64(64)
-	if _353_cell/uint64(64)%uint64(2) == uint64(1) {
-		_357_size = uint64(512)
-	}
-	var _358_s *dbytes.Bytes
-	var _ = _358_s
-	var _out399 *dbytes.Bytes
+	var _352_found bool
+	var _ = _352_found
+	var _353_ino0 uint64
+	var _ = _353_ino0
+	var _354_cell uint64
+	var _ = _354_cell
+	var _355_lev uint64
+	var _ = _355_lev
+	var _out399 bool
 	var _ = _out399
-	_out399 = dirm.Companion_Default___.MakeSlot(_357_size, ino, name, _356_key)
-	_358_s = _out399
-	var _out400 bool
+	var _out400 uint64
 	var _ = _out400
-	_out400 = _this.Store(txn, d, uint64(64)*_353_cell, _358_s, false, false)
-	ok = _out400
+	var _out401 uint64
+	var _ = _out401
+	var _out402 uint64
+	var _ = _out402
+	_out399, _out400, _out401, _out402 = _this.Find(txn, d, name, true)
+	_352_found = _out399
+	_353_ino0 = _out400
+	_354_cell = _out401
+	_355_lev = _out402
+	var _356_h uint64
+	var _ = _356_h
+	_356_h = dbytes.NameHash(name)
+	var _357_key uint64
+	var _ = _357_key
+	var _out403 uint64
+	var _ = _out403
+	_out403 = dirm.Companion_Default___.KeyFor(name, _356_h)
+	_357_key = _out403
+	var _358_size uint64
+	var _ = _358_size
+	_358_size = uint64(64)
+	if _354_cell/uint64(64)%uint64(2) == uint64(1) {
+		_358_size = uint64(512)
+	}
+	var _359_s *dbytes.Bytes
+	var _ = _359_s
+	var _out404 *dbytes.Bytes
+	var _ = _out404
+	_out404 = dirm.Companion_Default___.MakeSlot(_358_size, ino, name, _357_key)
+	_359_s = _out404
+	var _out405 bool
+	var _ = _out405
+	_out405 = _this.Store(txn, d, uint64(64)*_354_cell, _359_s, false, false)
+	ok = _out405
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _359_found bool
-	var _ = _359_found
-	var _360_ino0 uint64
-	var _ = _360_ino0
-	var _361_cell uint64
-	var _ = _361_cell
-	var _362_lev uint64
-	var _ = _362_lev
-	var _out401 bool
-	var _ = _out401
-	var _out402 uint64
-	var _ = _out402
-	var _out403 uint64
-	var _ = _out403
-	var _out404 uint64
-	var _ = _out404
-	_out401, _out402, _out403, _out404 = _this.Find(txn, d, name, true)
-	_359_found = _out401
-	_360_ino0 = _out402
-	_361_cell = _out403
-	_362_lev = _out404
-	var _363_size uint64
-	var _ = _363_size
-	_363_size = uint64(64)
-	if _361_cell/uint64(64)%uint64(2) == uint64(1) {
-		_363_size = uint64(512)
-	}
-	var _364_s *dbytes.Bytes
-	var _ = _364_s
-	var _out405 *dbytes.Bytes
-	var _ = _out405
-	_out405 = dbytes.NewBytes(_363_size)
-	_364_s = _out405
+	var _360_found bool
+	var _ = _360_found
+	var _361_ino0 uint64
+	var _ = _361_ino0
+	var _362_cell uint64
+	var _ = _362_cell
+	var _363_lev uint64
+	var _ = _363_lev
 	var _out406 bool
 	var _ = _out406
-	_out406 = _this.Store(txn, d, uint64(64)*_361_cell, _364_s, true, true)
-	ok = _out406
+	var _out407 uint64
+	var _ = _out407
+	var _out408 uint64
+	var _ = _out408
+	var _out409 uint64
+	var _ = _out409
+	_out406, _out407, _out408, _out409 = _this.Find(txn, d, name, true)
+	_360_found = _out406
+	_361_ino0 = _out407
+	_362_cell = _out408
+	_363_lev = _out409
+	var _364_size uint64
+	var _ = _364_size
+	_364_size = uint64(64)
+	if _362_cell/uint64(64)%uint64(2) == uint64(1) {
+		_364_size = uint64(512)
+	}
+	var _365_s *dbytes.Bytes
+	var _ = _365_s
+	var _out410 *dbytes.Bytes
+	var _ = _out410
+	_out410 = dbytes.NewBytes(_364_size)
+	_365_s = _out410
+	var _out411 bool
+	var _ = _out411
+	_out411 = _this.Store(txn, d, uint64(64)*_362_cell, _365_s, true, true)
+	ok = _out411
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _365_ip *dbytes.Bytes
-	var _ = _365_ip
-	var _out407 *dbytes.Bytes
-	var _ = _out407
-	_out407 = _this.Fs.GetInode(txn, d, false)
-	_365_ip = _out407
-	var _366_n uint64
-	var _ = _366_n
-	var _out408 uint64
-	var _ = _out408
-	_out408 = inodem.Companion_Default___.GetNent(_365_ip)
-	_366_n = _out408
-	e = _366_n == uint64(0)
+	var _366_ip *dbytes.Bytes
+	var _ = _366_ip
+	var _out412 *dbytes.Bytes
+	var _ = _out412
+	_out412 = _this.Fs.GetInode(txn, d, false)
+	_366_ip = _out412
+	var _367_n uint64
+	var _ = _367_n
+	var _out413 uint64
+	var _ = _out413
+	_out413 = inodem.Companion_Default___.GetNent(_366_ip)
+	_367_n = _out413
+	e = _367_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _367_ip *dbytes.Bytes
-	var _ = _367_ip
-	var _368_nb uint64
-	var _ = _368_nb
-	var _out409 *dbytes.Bytes
-	var _ = _out409
-	var _out410 uint64
-	var _ = _out410
-	_out409, _out410 = _this.Open(txn, d, false)
-	_367_ip = _out409
-	_368_nb = _out410
-	var _369_c uint64
-	var _ = _369_c
-	_369_c = uint64(0)
+	var _368_ip *dbytes.Bytes
+	var _ = _368_ip
+	var _369_nb uint64
+	var _ = _369_nb
+	var _out414 *dbytes.Bytes
+	var _ = _out414
+	var _out415 uint64
+	var _ = _out415
+	_out414, _out415 = _this.Open(txn, d, false)
+	_368_ip = _out414
+	_369_nb = _out415
+	var _370_c uint64
+	var _ = _370_c
+	_370_c = uint64(0)
 	if cookie >= uint64(3) {
-		_369_c = cookie - uint64(2)
+		_370_c = cookie - uint64(2)
 	}
-	var _370_blk uint64
-	var _ = _370_blk
-	var _371_i uint64
-	var _ = _371_i
-	_370_blk, _371_i = _369_c/uint64(64), _369_c%uint64(64)
-	for _370_blk < _368_nb {
-		var _372_next uint64
-		var _ = _372_next
-		var _out411 uint64
-		var _ = _out411
-		_out411 = _this.SkipHoles(txn, _367_ip, d, _370_blk, _368_nb)
-		_372_next = _out411
-		if _372_next != _370_blk {
-			_370_blk, _371_i = _372_next, uint64(0)
+	var _371_blk uint64
+	var _ = _371_blk
+	var _372_i uint64
+	var _ = _372_i
+	_371_blk, _372_i = _370_c/uint64(64), _370_c%uint64(64)
+	for _371_blk < _369_nb {
+		var _373_next uint64
+		var _ = _373_next
+		var _out416 uint64
+		var _ = _out416
+		_out416 = _this.SkipHoles(txn, _368_ip, d, _371_blk, _369_nb)
+		_373_next = _out416
+		if _373_next != _371_blk {
+			_371_blk, _372_i = _373_next, uint64(0)
 		} else {
-			var _373_b *dbytes.Blk
-			var _ = _373_b
-			var _out412 *dbytes.Blk
-			var _ = _out412
-			_out412 = _this.Fs.ReadBlockOf(txn, _367_ip, d, _370_blk, false)
-			_373_b = _out412
-			var _374_fits bool = false
-			var _ = _374_fits
-			var _out413 bool
-			var _ = _out413
-			_out413 = dirpagem.Companion_Default___.ListBlock(_373_b, _370_blk, _371_i, out)
-			_374_fits = _out413
-			if !_374_fits {
+			var _374_b *dbytes.Blk
+			var _ = _374_b
+			var _out417 *dbytes.Blk
+			var _ = _out417
+			_out417 = _this.Fs.ReadBlockOf(txn, _368_ip, d, _371_blk, false)
+			_374_b = _out417
+			var _375_fits bool = false
+			var _ = _375_fits
+			var _out418 bool
+			var _ = _out418
+			_out418 = dirpagem.Companion_Default___.ListBlock(_374_b, _371_blk, _372_i, out)
+			_375_fits = _out418
+			if !_375_fits {
 				eof = false
 				return eof
 			}
-			_370_blk, _371_i = _370_blk+uint64(1), uint64(0)
+			_371_blk, _372_i = _371_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _375_k uint64
-	var _ = _375_k
-	_375_k = posm.Companion_Default___.FlatK(n)
-	if _375_k < uint64(12) {
+	var _376_k uint64
+	var _ = _376_k
+	_376_k = posm.Companion_Default___.FlatK(n)
+	if _376_k < uint64(12) {
 		return m
 	}
-	var _376_pb *dbytes.Blk
-	var _ = _376_pb
-	var _out414 *dbytes.Blk
-	var _ = _out414
-	_out414 = _this.Fs.Fs.ReadParent(txn, ip, _375_k, posm.Companion_Default___.MaxLev(_375_k), posm.Companion_Default___.FlatJ(n), false)
-	_376_pb = _out414
-	var _377_i uint64
-	var _ = _377_i
-	_377_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _377_i < uint64(512) {
-		var _378_bn uint64
-		var _ = _378_bn
-		_378_bn = _376_pb.U64(uint64(8) * _377_i)
-		if _378_bn != uint64(0) {
+	var _377_pb *dbytes.Blk
+	var _ = _377_pb
+	var _out419 *dbytes.Blk
+	var _ = _out419
+	_out419 = _this.Fs.Fs.ReadParent(txn, ip, _376_k, posm.Companion_Default___.MaxLev(_376_k), posm.Companion_Default___.FlatJ(n), false)
+	_377_pb = _out419
+	var _378_i uint64
+	var _ = _378_i
+	_378_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _378_i < uint64(512) {
+		var _379_bn uint64
+		var _ = _379_bn
+		_379_bn = _377_pb.U64(uint64(8) * _378_i)
+		if _379_bn != uint64(0) {
 			return m
 		}
-		m, _377_i = m+uint64(1), _377_i+uint64(1)
+		m, _378_i = m+uint64(1), _378_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out415 bool
-	var _ = _out415
-	var _out416 uint64
-	var _ = _out416
-	_out415, _out416 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out415
-	ino = _out416
+	var _out420 bool
+	var _ = _out420
+	var _out421 uint64
+	var _ = _out421
+	_out420, _out421 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out420
+	ino = _out421
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out417 bool
-	var _ = _out417
-	_out417 = _this.Fs.FreeInode(txn, ino)
-	ok = _out417
+	var _out422 bool
+	var _ = _out422
+	_out422 = _this.Fs.FreeInode(txn, ino)
+	ok = _out422
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out418 bool
-	var _ = _out418
-	_out418 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out418
+	var _out423 bool
+	var _ = _out423
+	_out423 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out423
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out419 bool
-	var _ = _out419
-	_out419 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out419
+	var _out424 bool
+	var _ = _out424
+	_out424 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out424
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out420 bool
-	var _ = _out420
-	_out420 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out420
+	var _out425 bool
+	var _ = _out425
+	_out425 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out425
 	return done
 }
 

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _315_step uint64
-	var _ = _315_step
-	var _316_cap uint64
-	var _ = _316_cap
-	_315_step, _316_cap = uint64(1), uint64(56)
-	var _317_i uint64
-	var _ = _317_i
-	_317_i = from
+	var _316_step uint64
+	var _ = _316_step
+	var _317_cap uint64
+	var _ = _317_cap
+	_316_step, _317_cap = uint64(1), uint64(56)
+	var _318_i uint64
+	var _ = _318_i
+	_318_i = from
 	if blk%uint64(2) == uint64(1) {
-		_315_step, _316_cap = uint64(8), uint64(255)
-		_317_i = (_317_i + uint64(7)) / uint64(8) * uint64(8)
+		_316_step, _317_cap = uint64(8), uint64(255)
+		_318_i = (_318_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _317_i < uint64(64) {
-		var _318_w uint64
-		var _ = _318_w
-		_318_w = b.U64(uint64(64) * _317_i)
-		if _318_w != uint64(0) {
-			var _319_l uint64
-			var _ = _319_l
-			_319_l = _318_w / uint64(281474976710656) % uint64(256)
-			if _319_l > _316_cap {
-				_319_l = _316_cap
+	for _318_i < uint64(64) {
+		var _319_w uint64
+		var _ = _319_w
+		_319_w = b.U64(uint64(64) * _318_i)
+		if _319_w != uint64(0) {
+			var _320_l uint64
+			var _ = _320_l
+			_320_l = _319_w / uint64(281474976710656) % uint64(256)
+			if _320_l > _317_cap {
+				_320_l = _317_cap
 			}
-			var _out358 bool
-			var _ = _out358
-			_out358 = out.Offer(_318_w%uint64(281474976710656), b, uint64(64)*_317_i+uint64(8), _319_l, uint64(64)*blk+_317_i+uint64(3))
-			fits = _out358
+			var _out363 bool
+			var _ = _out363
+			_out363 = out.Offer(_319_w%uint64(281474976710656), b, uint64(64)*_318_i+uint64(8), _320_l, uint64(64)*blk+_318_i+uint64(3))
+			fits = _out363
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_317_i = _317_i + _315_step
+		_318_i = _318_i + _316_step
 	}
 	fits = true
 	return fits

@@ -77,88 +77,88 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _206_k uint64
-	var _ = _206_k
-	var _207_j uint64
-	var _ = _207_j
-	_206_k, _207_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
+	var _207_k uint64
+	var _ = _207_k
+	var _208_j uint64
+	var _ = _208_j
+	_207_k, _208_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _206_k < uint64(12) {
-		var _out268 uint64
-		var _ = _out268
-		_out268 = x.Resolve(txn, ip, _206_k, uint64(0), uint64(0), excl)
-		bn = _out268
+	if _207_k < uint64(12) {
+		var _out272 uint64
+		var _ = _out272
+		_out272 = x.Resolve(txn, ip, _207_k, uint64(0), uint64(0), excl)
+		bn = _out272
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _206_k || cj != _207_j/uint64(512) {
-		var _out269 *dbytes.Blk
-		var _ = _out269
-		_out269 = x.ReadParent(txn, ip, _206_k, posm.Companion_Default___.MaxLev(_206_k), _207_j, excl)
-		pb_k = _out269
-		ck_k, cj_k = _206_k, _207_j/uint64(512)
+	if ck != _207_k || cj != _208_j/uint64(512) {
+		var _out273 *dbytes.Blk
+		var _ = _out273
+		_out273 = x.ReadParent(txn, ip, _207_k, posm.Companion_Default___.MaxLev(_207_k), _208_j, excl)
+		pb_k = _out273
+		ck_k, cj_k = _207_k, _208_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_207_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_208_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out270 *dbytes.Bytes
-	var _ = _out270
-	_out270 = dbytes.NewBytes(n)
-	b = _out270
-	var _208_done uint64
-	var _ = _208_done
-	_208_done = uint64(0)
-	var _209_ck uint64
-	var _ = _209_ck
-	var _210_cj uint64
-	var _ = _210_cj
-	_209_ck, _210_cj = uint64(15), uint64(0)
-	var _211_pb *dbytes.Blk
-	var _ = _211_pb
-	var _out271 *dbytes.Blk
-	var _ = _out271
-	_out271 = dbytes.ZeroBlk()
-	_211_pb = _out271
-	for _208_done < n {
-		var _212_pos uint64
-		var _ = _212_pos
-		_212_pos = off + _208_done
-		var _213_bo uint64
-		var _ = _213_bo
-		_213_bo = _212_pos % uint64(4096)
-		var _214_c uint64
-		var _ = _214_c
-		var _out272 uint64
-		var _ = _out272
-		_out272 = Companion_Default___.Min(uint64(4096)-_213_bo, n-_208_done)
-		_214_c = _out272
-		var _215_bn uint64 = 0
-		var _ = _215_bn
-		var _out273 uint64
-		var _ = _out273
-		var _out274 uint64
-		var _ = _out274
-		var _out275 uint64
-		var _ = _out275
-		var _out276 *dbytes.Blk
+	var _out274 *dbytes.Bytes
+	var _ = _out274
+	_out274 = dbytes.NewBytes(n)
+	b = _out274
+	var _209_done uint64
+	var _ = _209_done
+	_209_done = uint64(0)
+	var _210_ck uint64
+	var _ = _210_ck
+	var _211_cj uint64
+	var _ = _211_cj
+	_210_ck, _211_cj = uint64(15), uint64(0)
+	var _212_pb *dbytes.Blk
+	var _ = _212_pb
+	var _out275 *dbytes.Blk
+	var _ = _out275
+	_out275 = dbytes.ZeroBlk()
+	_212_pb = _out275
+	for _209_done < n {
+		var _213_pos uint64
+		var _ = _213_pos
+		_213_pos = off + _209_done
+		var _214_bo uint64
+		var _ = _214_bo
+		_214_bo = _213_pos % uint64(4096)
+		var _215_c uint64
+		var _ = _215_c
+		var _out276 uint64
 		var _ = _out276
-		_out273, _out274, _out275, _out276 = Companion_Default___.Find(x, txn, ip, _212_pos/uint64(4096), false, _209_ck, _210_cj, _211_pb)
-		_215_bn = _out273
-		_209_ck = _out274
-		_210_cj = _out275
-		_211_pb = _out276
-		if _215_bn != uint64(0) {
-			var _216_blk *dbytes.Blk
-			var _ = _216_blk
-			var _out277 *dbytes.Blk
-			var _ = _out277
-			_out277 = x.ReadAt(txn, _215_bn, false)
-			_216_blk = _out277
-			b.CopyBlk(_208_done, _216_blk, _213_bo, _214_c)
+		_out276 = Companion_Default___.Min(uint64(4096)-_214_bo, n-_209_done)
+		_215_c = _out276
+		var _216_bn uint64 = 0
+		var _ = _216_bn
+		var _out277 uint64
+		var _ = _out277
+		var _out278 uint64
+		var _ = _out278
+		var _out279 uint64
+		var _ = _out279
+		var _out280 *dbytes.Blk
+		var _ = _out280
+		_out277, _out278, _out279, _out280 = Companion_Default___.Find(x, txn, ip, _213_pos/uint64(4096), false, _210_ck, _211_cj, _212_pb)
+		_216_bn = _out277
+		_210_ck = _out278
+		_211_cj = _out279
+		_212_pb = _out280
+		if _216_bn != uint64(0) {
+			var _217_blk *dbytes.Blk
+			var _ = _217_blk
+			var _out281 *dbytes.Blk
+			var _ = _out281
+			_out281 = x.ReadAt(txn, _216_bn, false)
+			_217_blk = _out281
+			b.CopyBlk(_209_done, _217_blk, _214_bo, _215_c)
 		}
-		_208_done = _208_done + _214_c
+		_209_done = _209_done + _215_c
 	}
 	return b
 }

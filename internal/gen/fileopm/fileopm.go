@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _511_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _511_ip
-	var _out602 uint32
-	var _ = _out602
-	var _out603 *dbytes.Bytes
-	var _ = _out603
-	_out602, _out603 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out602
-	_511_ip = _out603
+	var _512_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _512_ip
+	var _out607 uint32
+	var _ = _out607
+	var _out608 *dbytes.Bytes
+	var _ = _out608
+	_out607, _out608 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out607
+	_512_ip = _out608
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _511_ip
-	var _512_ty uint32
-	var _ = _512_ty
-	var _out604 uint32
-	var _ = _out604
-	_out604 = inodem.Companion_Default___.GetTy(_511_ip)
-	_512_ty = _out604
-	if _512_ty != accessm.Companion_Default___.REG() {
+	after = _512_ip
+	var _513_ty uint32
+	var _ = _513_ty
+	var _out609 uint32
+	var _ = _out609
+	_out609 = inodem.Companion_Default___.GetTy(_512_ip)
+	_513_ty = _out609
+	if _513_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _513_r bool
-	var _ = _513_r
-	var _out605 bool
-	var _ = _out605
-	_out605 = accessm.Companion_Default___.MayData(c, _511_ip, accessm.Companion_Default___.MAYR())
-	_513_r = _out605
-	var _514_x bool
-	var _ = _514_x
-	var _out606 bool
-	var _ = _out606
-	_out606 = accessm.Companion_Default___.May(c, _511_ip, accessm.Companion_Default___.MAYX())
-	_514_x = _out606
-	if !_513_r && !_514_x {
+	var _514_r bool
+	var _ = _514_r
+	var _out610 bool
+	var _ = _out610
+	_out610 = accessm.Companion_Default___.MayData(c, _512_ip, accessm.Companion_Default___.MAYR())
+	_514_r = _out610
+	var _515_x bool
+	var _ = _515_x
+	var _out611 bool
+	var _ = _out611
+	_out611 = accessm.Companion_Default___.May(c, _512_ip, accessm.Companion_Default___.MAYX())
+	_515_x = _out611
+	if !_514_r && !_515_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _515_size uint64
-	var _ = _515_size
-	var _out607 uint64
-	var _ = _out607
-	_out607 = inodem.Companion_Default___.GetSize(_511_ip)
-	_515_size = _out607
-	eof = off >= _515_size || len_ >= _515_size-off
-	var _out608 *dbytes.Bytes
-	var _ = _out608
-	_out608 = d.Fs.Read(txn, ino, off, len_)
-	data = _out608
+	var _516_size uint64
+	var _ = _516_size
+	var _out612 uint64
+	var _ = _out612
+	_out612 = inodem.Companion_Default___.GetSize(_512_ip)
+	_516_size = _out612
+	eof = off >= _516_size || len_ >= _516_size-off
+	var _out613 *dbytes.Bytes
+	var _ = _out613
+	_out613 = d.Fs.Read(txn, ino, off, len_)
+	data = _out613
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _516_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _516_ip
-	var _out609 uint32
-	var _ = _out609
-	var _out610 *dbytes.Bytes
-	var _ = _out610
-	_out609, _out610 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out609
-	_516_ip = _out610
+	var _517_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _517_ip
+	var _out614 uint32
+	var _ = _out614
+	var _out615 *dbytes.Bytes
+	var _ = _out615
+	_out614, _out615 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out614
+	_517_ip = _out615
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _516_ip
-	var _517_ty uint32
-	var _ = _517_ty
-	var _out611 uint32
-	var _ = _out611
-	_out611 = inodem.Companion_Default___.GetTy(_516_ip)
-	_517_ty = _out611
-	if _517_ty != accessm.Companion_Default___.REG() {
+	before = _517_ip
+	var _518_ty uint32
+	var _ = _518_ty
+	var _out616 uint32
+	var _ = _out616
+	_out616 = inodem.Companion_Default___.GetTy(_517_ip)
+	_518_ty = _out616
+	if _518_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _518_w bool
-	var _ = _518_w
-	var _out612 bool
-	var _ = _out612
-	_out612 = accessm.Companion_Default___.MayData(c, _516_ip, accessm.Companion_Default___.MAYW())
-	_518_w = _out612
-	if !_518_w {
+	var _519_w bool
+	var _ = _519_w
+	var _out617 bool
+	var _ = _out617
+	_out617 = accessm.Companion_Default___.MayData(c, _517_ip, accessm.Companion_Default___.MAYW())
+	_519_w = _out617
+	if !_519_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _516_ip
+		after = _517_ip
 		return st, before, after
 	}
-	var _519_size uint64
-	var _ = _519_size
-	var _out613 uint64
-	var _ = _out613
-	_out613 = inodem.Companion_Default___.GetSize(_516_ip)
-	_519_size = _out613
-	var _520_shrink uint64
-	var _ = _520_shrink
-	var _out614 uint64
-	var _ = _out614
-	_out614 = inodem.Companion_Default___.GetShrink(_516_ip)
-	_520_shrink = _out614
-	if _520_shrink != uint64(0) && off+len_ > _519_size {
+	var _520_size uint64
+	var _ = _520_size
+	var _out618 uint64
+	var _ = _out618
+	_out618 = inodem.Companion_Default___.GetSize(_517_ip)
+	_520_size = _out618
+	var _521_shrink uint64
+	var _ = _521_shrink
+	var _out619 uint64
+	var _ = _out619
+	_out619 = inodem.Companion_Default___.GetShrink(_517_ip)
+	_521_shrink = _out619
+	if _521_shrink != uint64(0) && off+len_ > _520_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _521_ok bool
-	var _ = _521_ok
-	var _out615 bool
-	var _ = _out615
-	_out615 = d.Write(txn, ino, off, src, so, len_)
-	_521_ok = _out615
-	if !_521_ok {
+	var _522_ok bool
+	var _ = _522_ok
+	var _out620 bool
+	var _ = _out620
+	_out620 = d.Write(txn, ino, off, src, so, len_)
+	_522_ok = _out620
+	if !_522_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _522_np *dbytes.Bytes
-	var _ = _522_np
-	var _out616 *dbytes.Bytes
-	var _ = _out616
-	_out616 = d.Fs.GetInode(txn, ino, true)
-	_522_np = _out616
-	inodem.Companion_Default___.SetMtime(_522_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_522_np, s, ns)
+	var _523_np *dbytes.Bytes
+	var _ = _523_np
+	var _out621 *dbytes.Bytes
+	var _ = _out621
+	_out621 = d.Fs.GetInode(txn, ino, true)
+	_523_np = _out621
+	inodem.Companion_Default___.SetMtime(_523_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_523_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _523_mode uint32
-		var _ = _523_mode
-		var _out617 uint32
-		var _ = _out617
-		_out617 = inodem.Companion_Default___.GetMode(_522_np)
-		_523_mode = _out617
-		inodem.Companion_Default___.SetMode(_522_np, accessm.Companion_Default___.KillPriv(_523_mode))
+		var _524_mode uint32
+		var _ = _524_mode
+		var _out622 uint32
+		var _ = _out622
+		_out622 = inodem.Companion_Default___.GetMode(_523_np)
+		_524_mode = _out622
+		inodem.Companion_Default___.SetMode(_523_np, accessm.Companion_Default___.KillPriv(_524_mode))
 	}
-	d.PutInode(txn, ino, _522_np)
-	after = _522_np
+	d.PutInode(txn, ino, _523_np)
+	after = _523_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _524_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _524_ip
-	var _out618 uint32
-	var _ = _out618
-	var _out619 *dbytes.Bytes
-	var _ = _out619
-	_out618, _out619 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out618
-	_524_ip = _out619
+	var _525_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _525_ip
+	var _out623 uint32
+	var _ = _out623
+	var _out624 *dbytes.Bytes
+	var _ = _out624
+	_out623, _out624 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out623
+	_525_ip = _out624
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _524_ip
-	var _525_ty uint32
-	var _ = _525_ty
-	var _out620 uint32
-	var _ = _out620
-	_out620 = inodem.Companion_Default___.GetTy(_524_ip)
-	_525_ty = _out620
-	if _525_ty != accessm.Companion_Default___.LNK() {
+	after = _525_ip
+	var _526_ty uint32
+	var _ = _526_ty
+	var _out625 uint32
+	var _ = _out625
+	_out625 = inodem.Companion_Default___.GetTy(_525_ip)
+	_526_ty = _out625
+	if _526_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _526_size uint64
-	var _ = _526_size
-	var _out621 uint64
-	var _ = _out621
-	_out621 = inodem.Companion_Default___.GetSize(_524_ip)
-	_526_size = _out621
-	if _526_size > uint64(4096) {
+	var _527_size uint64
+	var _ = _527_size
+	var _out626 uint64
+	var _ = _out626
+	_out626 = inodem.Companion_Default___.GetSize(_525_ip)
+	_527_size = _out626
+	if _527_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out622 *dbytes.Bytes
-	var _ = _out622
-	_out622 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out622
+	var _out627 *dbytes.Bytes
+	var _ = _out627
+	_out627 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out627
 	return st, target, after
 }
 

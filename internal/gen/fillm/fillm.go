@@ -61,39 +61,46 @@ func (_this type_Default___) String() string {
 	return "fillm.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _217_bo uint64
-	var _ = _217_bo
-	_217_bo = pos % uint64(4096)
-	var _218_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _218_b
+	var _218_bo uint64
+	var _ = _218_bo
+	_218_bo = pos % uint64(4096)
+	var _219_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _219_b
 	if c == uint64(4096) {
-		var _out278 *dbytes.Bytes
-		var _ = _out278
-		_out278 = dbytes.NewBytes(uint64(4096))
-		_218_b = _out278
+		var _out282 *dbytes.Bytes
+		var _ = _out282
+		_out282 = dbytes.NewBytes(uint64(4096))
+		_219_b = _out282
 	} else {
-		var _219_blk *dbytes.Blk
-		var _ = _219_blk
-		var _out279 *dbytes.Blk
-		var _ = _out279
-		_out279 = x.ReadAt(txn, bn, true)
-		_219_blk = _out279
-		var _out280 *dbytes.Bytes
-		var _ = _out280
-		_out280 = _219_blk.Thaw()
-		_218_b = _out280
+		var _220_blk *dbytes.Blk
+		var _ = _220_blk
+		var _out283 *dbytes.Blk
+		var _ = _out283
+		_out283 = x.ReadAt(txn, bn, true)
+		_220_blk = _out283
+		var _out284 *dbytes.Bytes
+		var _ = _out284
+		_out284 = _220_blk.Thaw()
+		_219_b = _out284
 	}
-	_218_b.CopyFrom(_217_bo, src, so, c)
-	x.WriteData(txn, bn, _218_b)
+	_219_b.CopyFrom(_218_bo, src, so, c)
+	x.WriteData(txn, bn, _219_b)
 }
-func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
+func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out281 *dbytes.Bytes
-	var _ = _out281
-	_out281 = dbytes.NewBytes(uint64(4096))
-	b = _out281
-	b.CopyFrom(pos%uint64(4096), src, so, c)
+	if bulk && c == uint64(4096) {
+		var _out285 *dbytes.Bytes
+		var _ = _out285
+		_out285 = src.CopyOf(so)
+		b = _out285
+	} else {
+		var _out286 *dbytes.Bytes
+		var _ = _out286
+		_out286 = dbytes.NewBytes(uint64(4096))
+		b = _out286
+		b.CopyFrom(pos%uint64(4096), src, so, c)
+	}
 	return b
 }
 func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
@@ -102,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _220_k uint64
-	var _ = _220_k
-	_220_k = pos / uint64(4096)
-	var _221_b *dbytes.Bytes
-	var _ = _221_b
-	var _out282 *dbytes.Bytes
-	var _ = _out282
-	_out282 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_221_b = _out282
-	var _222_near uint64
-	var _ = _222_near
-	_222_near = uint64(0)
-	if uint64(0) < _220_k {
-		var _out283 uint64
-		var _ = _out283
-		_out283 = inodem.Companion_Default___.GetSlot(ip, _220_k-uint64(1))
-		_222_near = _out283
+	var _221_k uint64
+	var _ = _221_k
+	_221_k = pos / uint64(4096)
+	var _222_b *dbytes.Bytes
+	var _ = _222_b
+	var _out287 *dbytes.Bytes
+	var _ = _out287
+	_out287 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_222_b = _out287
+	var _223_near uint64
+	var _ = _223_near
+	_223_near = uint64(0)
+	if uint64(0) < _221_k {
+		var _out288 uint64
+		var _ = _out288
+		_out288 = inodem.Companion_Default___.GetSlot(ip, _221_k-uint64(1))
+		_223_near = _out288
 	}
-	var _223_bn uint64 = 0
-	var _ = _223_bn
-	var _out284 bool
-	var _ = _out284
-	var _out285 uint64
-	var _ = _out285
-	_out284, _out285 = x.AllocRoot(txn, ip, ino, _220_k, _222_near, _221_b)
-	ok = _out284
-	_223_bn = _out285
+	var _224_bn uint64 = 0
+	var _ = _224_bn
+	var _out289 bool
+	var _ = _out289
+	var _out290 uint64
+	var _ = _out290
+	_out289, _out290 = x.AllocRoot(txn, ip, ino, _221_k, _223_near, _222_b)
+	ok = _out289
+	_224_bn = _out290
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_223_bn)
+		txn.Bulk(_224_bn)
 	}
 	return ok
 }
@@ -139,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _224_k uint64
-	var _ = _224_k
-	_224_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
-	var _225_lev uint64
-	var _ = _225_lev
-	_225_lev = posm.Companion_Default___.MaxLev(_224_k)
-	var _226_jp uint64
-	var _ = _226_jp
-	_226_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _225_k uint64
+	var _ = _225_k
+	_225_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
+	var _226_lev uint64
+	var _ = _226_lev
+	_226_lev = posm.Companion_Default___.MaxLev(_225_k)
+	var _227_jp uint64
+	var _ = _227_jp
+	_227_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _227_pn uint64 = 0
-	var _ = _227_pn
-	var _out286 bool
-	var _ = _out286
-	var _out287 uint64
-	var _ = _out287
-	_out286, _out287 = x.ResolveAlloc(txn, ip, ino, _224_k, _225_lev-uint64(1), _226_jp)
-	ok = _out286
-	_227_pn = _out287
+	var _228_pn uint64 = 0
+	var _ = _228_pn
+	var _out291 bool
+	var _ = _out291
+	var _out292 uint64
+	var _ = _out292
+	_out291, _out292 = x.ResolveAlloc(txn, ip, ino, _225_k, _226_lev-uint64(1), _227_jp)
+	ok = _out291
+	_228_pn = _out292
 	if !ok {
 		return ok, m
 	}
-	var _228_blk *dbytes.Blk
-	var _ = _228_blk
-	var _out288 *dbytes.Blk
-	var _ = _out288
-	_out288 = x.Fs.ReadBlock(txn, _227_pn, true)
-	_228_blk = _out288
-	var _229_t *dbytes.Bytes
-	var _ = _229_t
-	var _out289 *dbytes.Bytes
-	var _ = _out289
-	_out289 = _228_blk.Thaw()
-	_229_t = _out289
-	var _230_near uint64
-	var _ = _230_near
-	_230_near = _227_pn
+	var _229_blk *dbytes.Blk
+	var _ = _229_blk
+	var _out293 *dbytes.Blk
+	var _ = _out293
+	_out293 = x.Fs.ReadBlock(txn, _228_pn, true)
+	_229_blk = _out293
+	var _230_t *dbytes.Bytes
+	var _ = _230_t
+	var _out294 *dbytes.Bytes
+	var _ = _out294
+	_out294 = _229_blk.Thaw()
+	_230_t = _out294
+	var _231_near uint64
+	var _ = _231_near
+	_231_near = _228_pn
 	for m < len_ {
-		var _231_at uint64
-		var _ = _231_at
-		_231_at = pos + m
-		var _232_n uint64
-		var _ = _232_n
-		_232_n = _231_at / uint64(4096)
-		if posm.Companion_Default___.FlatK(_232_n) != _224_k || posm.Companion_Default___.FlatJ(_232_n)/uint64(512) != _226_jp {
+		var _232_at uint64
+		var _ = _232_at
+		_232_at = pos + m
+		var _233_n uint64
+		var _ = _233_n
+		_233_n = _232_at / uint64(4096)
+		if posm.Companion_Default___.FlatK(_233_n) != _225_k || posm.Companion_Default___.FlatJ(_233_n)/uint64(512) != _227_jp {
 			goto L3
 		}
-		var _233_j uint64
-		var _ = _233_j
-		_233_j = posm.Companion_Default___.FlatJ(_232_n)
-		var _234_bn uint64
-		var _ = _234_bn
-		_234_bn = _229_t.U64(uint64(8) * (_233_j % uint64(512)))
-		if _234_bn != uint64(0) {
+		var _234_j uint64
+		var _ = _234_j
+		_234_j = posm.Companion_Default___.FlatJ(_233_n)
+		var _235_bn uint64
+		var _ = _235_bn
+		_235_bn = _230_t.U64(uint64(8) * (_234_j % uint64(512)))
+		if _235_bn != uint64(0) {
 			goto L3
 		}
-		var _235_c uint64
-		var _ = _235_c
-		var _out290 uint64
-		var _ = _out290
-		_out290 = fetchm.Companion_Default___.Min(uint64(4096)-_231_at%uint64(4096), len_-m)
-		_235_c = _out290
-		var _236_b *dbytes.Bytes
-		var _ = _236_b
-		var _out291 *dbytes.Bytes
-		var _ = _out291
-		_out291 = Companion_Default___.FirstBlock(_231_at, src, so+m, _235_c)
-		_236_b = _out291
-		if _233_j%uint64(512) != uint64(0) {
-			var _237_left uint64
-			var _ = _237_left
-			_237_left = _229_t.U64(uint64(8) * (_233_j%uint64(512) - uint64(1)))
-			if _237_left != uint64(0) {
-				_230_near = _237_left
+		var _236_c uint64
+		var _ = _236_c
+		var _out295 uint64
+		var _ = _out295
+		_out295 = fetchm.Companion_Default___.Min(uint64(4096)-_232_at%uint64(4096), len_-m)
+		_236_c = _out295
+		var _237_b *dbytes.Bytes
+		var _ = _237_b
+		var _out296 *dbytes.Bytes
+		var _ = _out296
+		_out296 = Companion_Default___.FirstBlock(_232_at, src, so+m, _236_c, bulk)
+		_237_b = _out296
+		if _234_j%uint64(512) != uint64(0) {
+			var _238_left uint64
+			var _ = _238_left
+			_238_left = _230_t.U64(uint64(8) * (_234_j%uint64(512) - uint64(1)))
+			if _238_left != uint64(0) {
+				_231_near = _238_left
 			}
 		}
-		var _out292 bool
-		var _ = _out292
-		var _out293 uint64
-		var _ = _out293
-		_out292, _out293 = x.AddChild(txn, ip, _229_t, _227_pn, _233_j, _230_near, _236_b)
-		ok = _out292
-		_234_bn = _out293
+		var _out297 bool
+		var _ = _out297
+		var _out298 uint64
+		var _ = _out298
+		_out297, _out298 = x.AddChild(txn, ip, _230_t, _228_pn, _234_j, _231_near, _237_b)
+		ok = _out297
+		_235_bn = _out298
 		if !ok {
 			return ok, m
 		}
-		if bulk && _235_c == uint64(4096) {
-			txn.Bulk(_234_bn)
+		if bulk && _236_c == uint64(4096) {
+			txn.Bulk(_235_bn)
 		}
-		_230_near = _234_bn
-		m = m + _235_c
+		_231_near = _235_bn
+		m = m + _236_c
 	}
 L3:
-	x.CloseParent(txn, _227_pn, _229_t)
+	x.CloseParent(txn, _228_pn, _230_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -241,76 +248,76 @@ L3:
 func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _238_done uint64
-	var _ = _238_done
-	_238_done = uint64(0)
-	var _239_ck uint64
-	var _ = _239_ck
-	var _240_cj uint64
-	var _ = _240_cj
-	_239_ck, _240_cj = uint64(15), uint64(0)
-	var _241_pb *dbytes.Blk
-	var _ = _241_pb
-	var _out294 *dbytes.Blk
-	var _ = _out294
-	_out294 = dbytes.ZeroBlk()
-	_241_pb = _out294
-	var _242_bulk bool
-	var _ = _242_bulk
-	_242_bulk = Companion_Default___.Much(off, len_)
-	for _238_done < len_ {
-		var _243_pos uint64
-		var _ = _243_pos
-		_243_pos = off + _238_done
-		var _244_n uint64
-		var _ = _244_n
-		_244_n = _243_pos / uint64(4096)
-		var _245_c uint64
-		var _ = _245_c
-		var _out295 uint64
-		var _ = _out295
-		_out295 = fetchm.Companion_Default___.Min(uint64(4096)-_243_pos%uint64(4096), len_-_238_done)
-		_245_c = _out295
-		var _246_bn uint64 = 0
-		var _ = _246_bn
-		var _out296 uint64
-		var _ = _out296
-		var _out297 uint64
-		var _ = _out297
-		var _out298 uint64
-		var _ = _out298
-		var _out299 *dbytes.Blk
-		var _ = _out299
-		_out296, _out297, _out298, _out299 = fetchm.Companion_Default___.Find(x, txn, ip, _244_n, true, _239_ck, _240_cj, _241_pb)
-		_246_bn = _out296
-		_239_ck = _out297
-		_240_cj = _out298
-		_241_pb = _out299
-		if _246_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _246_bn, _243_pos, src, so+_238_done, _245_c)
-		} else if _244_n < uint64(12) {
-			_239_ck = uint64(15)
-			var _out300 bool
-			var _ = _out300
-			_out300 = Companion_Default___.FillDirect(x, txn, ip, ino, _243_pos, src, so+_238_done, _245_c, _242_bulk)
-			ok = _out300
+	var _239_done uint64
+	var _ = _239_done
+	_239_done = uint64(0)
+	var _240_ck uint64
+	var _ = _240_ck
+	var _241_cj uint64
+	var _ = _241_cj
+	_240_ck, _241_cj = uint64(15), uint64(0)
+	var _242_pb *dbytes.Blk
+	var _ = _242_pb
+	var _out299 *dbytes.Blk
+	var _ = _out299
+	_out299 = dbytes.ZeroBlk()
+	_242_pb = _out299
+	var _243_bulk bool
+	var _ = _243_bulk
+	_243_bulk = Companion_Default___.Much(off, len_)
+	for _239_done < len_ {
+		var _244_pos uint64
+		var _ = _244_pos
+		_244_pos = off + _239_done
+		var _245_n uint64
+		var _ = _245_n
+		_245_n = _244_pos / uint64(4096)
+		var _246_c uint64
+		var _ = _246_c
+		var _out300 uint64
+		var _ = _out300
+		_out300 = fetchm.Companion_Default___.Min(uint64(4096)-_244_pos%uint64(4096), len_-_239_done)
+		_246_c = _out300
+		var _247_bn uint64 = 0
+		var _ = _247_bn
+		var _out301 uint64
+		var _ = _out301
+		var _out302 uint64
+		var _ = _out302
+		var _out303 uint64
+		var _ = _out303
+		var _out304 *dbytes.Blk
+		var _ = _out304
+		_out301, _out302, _out303, _out304 = fetchm.Companion_Default___.Find(x, txn, ip, _245_n, true, _240_ck, _241_cj, _242_pb)
+		_247_bn = _out301
+		_240_ck = _out302
+		_241_cj = _out303
+		_242_pb = _out304
+		if _247_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _247_bn, _244_pos, src, so+_239_done, _246_c)
+		} else if _245_n < uint64(12) {
+			_240_ck = uint64(15)
+			var _out305 bool
+			var _ = _out305
+			_out305 = Companion_Default___.FillDirect(x, txn, ip, ino, _244_pos, src, so+_239_done, _246_c, _243_bulk)
+			ok = _out305
 			if !ok {
 				return ok
 			}
 		} else {
-			_239_ck = uint64(15)
-			var _out301 bool
-			var _ = _out301
-			var _out302 uint64
-			var _ = _out302
-			_out301, _out302 = Companion_Default___.FillRun(x, txn, ip, ino, _243_pos, src, so+_238_done, len_-_238_done, _242_bulk)
-			ok = _out301
-			_245_c = _out302
+			_240_ck = uint64(15)
+			var _out306 bool
+			var _ = _out306
+			var _out307 uint64
+			var _ = _out307
+			_out306, _out307 = Companion_Default___.FillRun(x, txn, ip, ino, _244_pos, src, so+_239_done, len_-_239_done, _243_bulk)
+			ok = _out306
+			_246_c = _out307
 			if !ok {
 				return ok
 			}
 		}
-		_238_done = _238_done + _245_c
+		_239_done = _239_done + _246_c
 	}
 	ok = true
 	return ok
@@ -319,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _247_n uint64
-	var _ = _247_n
-	_247_n = sz / uint64(4096)
-	var _248_k uint64
-	var _ = _248_k
-	_248_k = posm.Companion_Default___.FlatK(_247_n)
-	var _249_bn uint64
-	var _ = _249_bn
-	var _out303 uint64
-	var _ = _out303
-	_out303 = x.Resolve(txn, ip, _248_k, posm.Companion_Default___.MaxLev(_248_k), posm.Companion_Default___.FlatJ(_247_n), true)
-	_249_bn = _out303
-	if _249_bn == uint64(0) {
+	var _248_n uint64
+	var _ = _248_n
+	_248_n = sz / uint64(4096)
+	var _249_k uint64
+	var _ = _249_k
+	_249_k = posm.Companion_Default___.FlatK(_248_n)
+	var _250_bn uint64
+	var _ = _250_bn
+	var _out308 uint64
+	var _ = _out308
+	_out308 = x.Resolve(txn, ip, _249_k, posm.Companion_Default___.MaxLev(_249_k), posm.Companion_Default___.FlatJ(_248_n), true)
+	_250_bn = _out308
+	if _250_bn == uint64(0) {
 		return
 	}
-	var _250_blk *dbytes.Blk
-	var _ = _250_blk
-	var _out304 *dbytes.Blk
-	var _ = _out304
-	_out304 = x.ReadAt(txn, _249_bn, true)
-	_250_blk = _out304
-	var _251_b *dbytes.Bytes
-	var _ = _251_b
-	var _out305 *dbytes.Bytes
-	var _ = _out305
-	_out305 = dbytes.NewBytes(uint64(4096))
-	_251_b = _out305
-	_251_b.CopyBlk(uint64(0), _250_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _249_bn, _251_b)
+	var _251_blk *dbytes.Blk
+	var _ = _251_blk
+	var _out309 *dbytes.Blk
+	var _ = _out309
+	_out309 = x.ReadAt(txn, _250_bn, true)
+	_251_blk = _out309
+	var _252_b *dbytes.Bytes
+	var _ = _252_b
+	var _out310 *dbytes.Bytes
+	var _ = _out310
+	_out310 = dbytes.NewBytes(uint64(4096))
+	_252_b = _out310
+	_252_b.CopyBlk(uint64(0), _251_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _250_bn, _252_b)
 }
 
 // End of class Default__

@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrnl) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _379_bf *blockm.BlockFs
-	var _ = _379_bf
+	var _380_bf *blockm.BlockFs
+	var _ = _380_bf
 	var _nw0 = blockm.New_BlockFs_()
 	var _ = _nw0
 	_nw0.Recover(geo, jrnl)
-	_379_bf = _nw0
-	var _380_xf *indm.IndFs
-	var _ = _380_xf
+	_380_bf = _nw0
+	var _381_xf *indm.IndFs
+	var _ = _381_xf
 	var _nw1 = indm.New_IndFs_()
 	var _ = _nw1
-	_nw1.Recover(_379_bf)
-	_380_xf = _nw1
+	_nw1.Recover(_380_bf)
+	_381_xf = _nw1
 	var _nw2 = bytem.New_ByteFs_()
 	var _ = _nw2
-	_nw2.Recover(_380_xf, geo, jrnl)
+	_nw2.Recover(_381_xf, geo, jrnl)
 	f = _nw2
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out421 *bytem.ByteFs
-	var _ = _out421
-	_out421 = Companion_Default___.Blank(geo, jrnl)
-	f = _out421
-	var _381_z *dbytes.Bytes
-	var _ = _381_z
-	var _out422 *dbytes.Bytes
-	var _ = _out422
-	_out422 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_381_z = _out422
-	f.Blank(txn, _381_z, uint64(2), uint32(8), uint64(1))
-	var _out423 *dbytes.Bytes
-	var _ = _out423
-	_out423 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_381_z = _out423
-	f.Blank(txn, _381_z, uint64(1), uint32(2), uint64(1))
-	var _382_ip *dbytes.Bytes
-	var _ = _382_ip
-	var _out424 *dbytes.Bytes
-	var _ = _out424
-	_out424 = f.GetInode(txn, uint64(1), true)
-	_382_ip = _out424
-	inodem.Companion_Default___.SetMode(_382_ip, mode)
-	inodem.Companion_Default___.SetNlink(_382_ip, uint32(2))
-	inodem.Companion_Default___.SetUid(_382_ip, uid)
-	inodem.Companion_Default___.SetGid(_382_ip, gid)
-	inodem.Companion_Default___.SetAtime(_382_ip, s, ns)
-	inodem.Companion_Default___.SetMtime(_382_ip, s, ns)
-	inodem.Companion_Default___.SetCtime(_382_ip, s, ns)
-	inodem.Companion_Default___.SetParent(_382_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _382_ip)
+	var _out426 *bytem.ByteFs
+	var _ = _out426
+	_out426 = Companion_Default___.Blank(geo, jrnl)
+	f = _out426
+	var _382_z *dbytes.Bytes
+	var _ = _382_z
+	var _out427 *dbytes.Bytes
+	var _ = _out427
+	_out427 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_382_z = _out427
+	f.Blank(txn, _382_z, uint64(2), uint32(8), uint64(1))
+	var _out428 *dbytes.Bytes
+	var _ = _out428
+	_out428 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_382_z = _out428
+	f.Blank(txn, _382_z, uint64(1), uint32(2), uint64(1))
+	var _383_ip *dbytes.Bytes
+	var _ = _383_ip
+	var _out429 *dbytes.Bytes
+	var _ = _out429
+	_out429 = f.GetInode(txn, uint64(1), true)
+	_383_ip = _out429
+	inodem.Companion_Default___.SetMode(_383_ip, mode)
+	inodem.Companion_Default___.SetNlink(_383_ip, uint32(2))
+	inodem.Companion_Default___.SetUid(_383_ip, uid)
+	inodem.Companion_Default___.SetGid(_383_ip, gid)
+	inodem.Companion_Default___.SetAtime(_383_ip, s, ns)
+	inodem.Companion_Default___.SetMtime(_383_ip, s, ns)
+	inodem.Companion_Default___.SetCtime(_383_ip, s, ns)
+	inodem.Companion_Default___.SetParent(_383_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _383_ip)
 	return f
 }
 

@@ -182,24 +182,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _179_ib uint64
-	var _ = _179_ib
-	_179_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _180_bb uint64
-	var _ = _180_bb
-	_180_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _181_it uint64
-	var _ = _181_it
-	_181_it = g.Dtor_data0() - g.Dtor_itab()
-	if _179_ib < uint64(281474976710656) && uint64(32768)*_179_ib < g.Dtor_ninode() {
+	var _180_ib uint64
+	var _ = _180_ib
+	_180_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _181_bb uint64
+	var _ = _181_bb
+	_181_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _182_it uint64
+	var _ = _182_it
+	_182_it = g.Dtor_data0() - g.Dtor_itab()
+	if _180_ib < uint64(281474976710656) && uint64(32768)*_180_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _180_bb < uint64(281474976710656) && uint64(32768)*_180_bb < g.Dtor_data1() {
+	if _181_bb < uint64(281474976710656) && uint64(32768)*_181_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_181_it < g.Dtor_ninode() {
+	if uint64(16)*_182_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -216,22 +216,22 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _182_ibm uint64
-	var _ = _182_ibm
-	_182_ibm = uint64(1) + log
-	var _183_bbm uint64
-	var _ = _183_bbm
-	_183_bbm = _182_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _184_itab uint64
-	var _ = _184_itab
-	_184_itab = _183_bbm + (size+uint64(32767))/uint64(32768)
-	var _185_data0 uint64
-	var _ = _185_data0
-	_185_data0 = _184_itab + (ninode+uint64(15))/uint64(16)
-	if _185_data0 >= size-uint64(1) {
+	var _183_ibm uint64
+	var _ = _183_ibm
+	_183_ibm = uint64(1) + log
+	var _184_bbm uint64
+	var _ = _184_bbm
+	_184_bbm = _183_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _185_itab uint64
+	var _ = _185_itab
+	_185_itab = _184_bbm + (size+uint64(32767))/uint64(32768)
+	var _186_data0 uint64
+	var _ = _186_data0
+	_186_data0 = _185_itab + (ninode+uint64(15))/uint64(16)
+	if _186_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_182_ibm, _183_bbm, _184_itab, _185_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_183_ibm, _184_bbm, _185_itab, _186_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

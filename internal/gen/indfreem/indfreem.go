@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _252_i uint64
-	var _ = _252_i
-	_252_i = uint64(0)
-	for _252_i < uint64(512) {
-		if b.U64(uint64(8)*_252_i) != uint64(0) {
+	var _253_i uint64
+	var _ = _253_i
+	_253_i = uint64(0)
+	for _253_i < uint64(512) {
+		if b.U64(uint64(8)*_253_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_252_i = _252_i + uint64(1)
+		_253_i = _253_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _253_bn uint64
-	var _ = _253_bn
-	var _out306 uint64
-	var _ = _out306
-	_out306 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_253_bn = _out306
+	var _254_bn uint64
+	var _ = _254_bn
+	var _out311 uint64
+	var _ = _out311
+	_out311 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_254_bn = _out311
 	inodem.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodem.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _253_bn, false)
+	x.Fs.SetUsedBit(txn, _254_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *indm.IndFs, txn *dtxn.Txn, 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _254_pn uint64
-	var _ = _254_pn
-	var _out307 uint64
-	var _ = _out307
-	_out307 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_254_pn = _out307
-	var _255_pb *dbytes.Blk
-	var _ = _255_pb
-	var _out308 *dbytes.Blk
-	var _ = _out308
-	_out308 = x.Fs.ReadBlock(txn, _254_pn, true)
-	_255_pb = _out308
-	var _256_bn uint64
-	var _ = _256_bn
-	_256_bn = _255_pb.U64(uint64(8) * (j % uint64(512)))
-	var _257_t *dbytes.Bytes
-	var _ = _257_t
-	var _out309 *dbytes.Bytes
-	var _ = _out309
-	_out309 = _255_pb.Thaw()
-	_257_t = _out309
-	Companion_Default___.CutChild(x, txn, ip, _257_t, _254_pn, _256_bn, j)
-	x.CloseParent(txn, _254_pn, _257_t)
+	var _255_pn uint64
+	var _ = _255_pn
+	var _out312 uint64
+	var _ = _out312
+	_out312 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_255_pn = _out312
+	var _256_pb *dbytes.Blk
+	var _ = _256_pb
+	var _out313 *dbytes.Blk
+	var _ = _out313
+	_out313 = x.Fs.ReadBlock(txn, _255_pn, true)
+	_256_pb = _out313
+	var _257_bn uint64
+	var _ = _257_bn
+	_257_bn = _256_pb.U64(uint64(8) * (j % uint64(512)))
+	var _258_t *dbytes.Bytes
+	var _ = _258_t
+	var _out314 *dbytes.Bytes
+	var _ = _out314
+	_out314 = _256_pb.Thaw()
+	_258_t = _out314
+	Companion_Default___.CutChild(x, txn, ip, _258_t, _255_pn, _257_bn, j)
+	x.CloseParent(txn, _255_pn, _258_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _258_bn uint64
-	var _ = _258_bn
-	var _out310 uint64
-	var _ = _out310
-	_out310 = x.Resolve(txn, ip, k, lev, j, true)
-	_258_bn = _out310
-	var _259_b *dbytes.Blk
-	var _ = _259_b
-	var _out311 *dbytes.Blk
-	var _ = _out311
-	_out311 = x.Fs.ReadBlock(txn, _258_bn, true)
-	_259_b = _out311
-	var _260_e bool = false
-	var _ = _260_e
-	var _out312 bool
-	var _ = _out312
-	_out312 = Companion_Default___.NoEntries(_259_b)
-	_260_e = _out312
-	if !_260_e {
+	var _259_bn uint64
+	var _ = _259_bn
+	var _out315 uint64
+	var _ = _out315
+	_out315 = x.Resolve(txn, ip, k, lev, j, true)
+	_259_bn = _out315
+	var _260_b *dbytes.Blk
+	var _ = _260_b
+	var _out316 *dbytes.Blk
+	var _ = _out316
+	_out316 = x.Fs.ReadBlock(txn, _259_bn, true)
+	_260_b = _out316
+	var _261_e bool = false
+	var _ = _261_e
+	var _out317 bool
+	var _ = _out317
+	_out317 = Companion_Default___.NoEntries(_260_b)
+	_261_e = _out317
+	if !_261_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -68,40 +68,40 @@ func (_this *IndFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint6
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out243 uint64
-		var _ = _out243
-		_out243 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out243
+		var _out247 uint64
+		var _ = _out247
+		_out247 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out247
 		return bn
 	}
-	var _196_pb *dbytes.Blk
-	var _ = _196_pb
-	var _out244 *dbytes.Blk
-	var _ = _out244
-	_out244 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_196_pb = _out244
-	bn = _196_pb.U64(uint64(8) * (j % uint64(512)))
+	var _197_pb *dbytes.Blk
+	var _ = _197_pb
+	var _out248 *dbytes.Blk
+	var _ = _out248
+	_out248 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_197_pb = _out248
+	bn = _197_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *IndFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _197_pn uint64
-	var _ = _197_pn
-	var _out245 uint64
-	var _ = _out245
-	_out245 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_197_pn = _out245
-	if _197_pn == uint64(0) {
-		var _out246 *dbytes.Blk
-		var _ = _out246
-		_out246 = dbytes.ZeroBlk()
-		pb = _out246
+	var _198_pn uint64
+	var _ = _198_pn
+	var _out249 uint64
+	var _ = _out249
+	_out249 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_198_pn = _out249
+	if _198_pn == uint64(0) {
+		var _out250 *dbytes.Blk
+		var _ = _out250
+		_out250 = dbytes.ZeroBlk()
+		pb = _out250
 	} else {
-		var _out247 *dbytes.Blk
-		var _ = _out247
-		_out247 = _this.Fs.ReadBlock(txn, _197_pn, excl)
-		pb = _out247
+		var _out251 *dbytes.Blk
+		var _ = _out251
+		_out251 = _this.Fs.ReadBlock(txn, _198_pn, excl)
+		pb = _out251
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *IndFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uin
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out248 bool
-	var _ = _out248
-	var _out249 uint64
-	var _ = _out249
-	_out248, _out249 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out248
-	bn = _out249
+	var _out252 bool
+	var _ = _out252
+	var _out253 uint64
+	var _ = _out253
+	_out252, _out253 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out252
+	bn = _out253
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *IndFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, p
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out250 bool
-	var _ = _out250
-	var _out251 uint64
-	var _ = _out251
-	_out250, _out251 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out250
-	bn = _out251
+	var _out254 bool
+	var _ = _out254
+	var _out255 uint64
+	var _ = _out255
+	_out254, _out255 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out254
+	bn = _out255
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *IndFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k 
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out252 uint64
-		var _ = _out252
-		_out252 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out252
+		var _out256 uint64
+		var _ = _out256
+		_out256 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out256
 		if bn == uint64(0) {
-			var _198_near uint64
-			var _ = _198_near
-			var _out253 uint64
-			var _ = _out253
-			_out253 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_198_near = _out253
-			var _199_z *dbytes.Bytes
-			var _ = _199_z
-			var _out254 *dbytes.Bytes
-			var _ = _out254
-			_out254 = dbytes.NewBytes(uint64(4096))
-			_199_z = _out254
-			var _out255 bool
-			var _ = _out255
-			var _out256 uint64
-			var _ = _out256
-			_out255, _out256 = _this.AllocRoot(txn, ip, ino, k, _198_near, _199_z)
-			ok = _out255
-			bn = _out256
+			var _199_near uint64
+			var _ = _199_near
+			var _out257 uint64
+			var _ = _out257
+			_out257 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_199_near = _out257
+			var _200_z *dbytes.Bytes
+			var _ = _200_z
+			var _out258 *dbytes.Bytes
+			var _ = _out258
+			_out258 = dbytes.NewBytes(uint64(4096))
+			_200_z = _out258
+			var _out259 bool
+			var _ = _out259
+			var _out260 uint64
+			var _ = _out260
+			_out259, _out260 = _this.AllocRoot(txn, ip, ino, k, _199_near, _200_z)
+			ok = _out259
+			bn = _out260
 		}
 		return ok, bn
 	}
-	var _200_pn uint64 = 0
-	var _ = _200_pn
-	var _out257 bool
-	var _ = _out257
-	var _out258 uint64
-	var _ = _out258
-	_out257, _out258 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out257
-	_200_pn = _out258
+	var _201_pn uint64 = 0
+	var _ = _201_pn
+	var _out261 bool
+	var _ = _out261
+	var _out262 uint64
+	var _ = _out262
+	_out261, _out262 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out261
+	_201_pn = _out262
 	if !ok {
 		return ok, bn
 	}
-	var _201_pb *dbytes.Blk
-	var _ = _201_pb
-	var _out259 *dbytes.Blk
-	var _ = _out259
-	_out259 = _this.Fs.ReadBlock(txn, _200_pn, true)
-	_201_pb = _out259
-	bn = _201_pb.U64(uint64(8) * (j % uint64(512)))
+	var _202_pb *dbytes.Blk
+	var _ = _202_pb
+	var _out263 *dbytes.Blk
+	var _ = _out263
+	_out263 = _this.Fs.ReadBlock(txn, _201_pn, true)
+	_202_pb = _out263
+	bn = _202_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _202_t *dbytes.Bytes
-		var _ = _202_t
-		var _out260 *dbytes.Bytes
-		var _ = _out260
-		_out260 = _201_pb.Thaw()
-		_202_t = _out260
-		var _203_z *dbytes.Bytes
-		var _ = _203_z
-		var _out261 *dbytes.Bytes
-		var _ = _out261
-		_out261 = dbytes.NewBytes(uint64(4096))
-		_203_z = _out261
-		var _out262 bool
-		var _ = _out262
-		var _out263 uint64
-		var _ = _out263
-		_out262, _out263 = _this.AddChild(txn, ip, _202_t, _200_pn, j, _200_pn, _203_z)
-		ok = _out262
-		bn = _out263
+		var _203_t *dbytes.Bytes
+		var _ = _203_t
+		var _out264 *dbytes.Bytes
+		var _ = _out264
+		_out264 = _202_pb.Thaw()
+		_203_t = _out264
+		var _204_z *dbytes.Bytes
+		var _ = _204_z
+		var _out265 *dbytes.Bytes
+		var _ = _out265
+		_out265 = dbytes.NewBytes(uint64(4096))
+		_204_z = _out265
+		var _out266 bool
+		var _ = _out266
+		var _out267 uint64
+		var _ = _out267
+		_out266, _out267 = _this.AddChild(txn, ip, _203_t, _201_pn, j, _201_pn, _204_z)
+		ok = _out266
+		bn = _out267
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _200_pn, _202_t)
+		_this.CloseParent(txn, _201_pn, _203_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *IndFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out264 *dbytes.Blk
-		var _ = _out264
-		_out264 = dbytes.ZeroBlk()
-		b = _out264
+		var _out268 *dbytes.Blk
+		var _ = _out268
+		_out268 = dbytes.ZeroBlk()
+		b = _out268
 	} else {
-		var _out265 *dbytes.Blk
-		var _ = _out265
-		_out265 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out265
+		var _out269 *dbytes.Blk
+		var _ = _out269
+		_out269 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out269
 	}
 	return b
 }
 func (_this *IndFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _204_k uint64
-	var _ = _204_k
-	_204_k = posm.Companion_Default___.FlatK(n)
-	var _205_bn uint64
-	var _ = _205_bn
-	var _out266 uint64
-	var _ = _out266
-	_out266 = _this.Resolve(txn, ip, _204_k, posm.Companion_Default___.MaxLev(_204_k), posm.Companion_Default___.FlatJ(n), excl)
-	_205_bn = _out266
-	var _out267 *dbytes.Blk
-	var _ = _out267
-	_out267 = _this.ReadAt(txn, _205_bn, excl)
-	b = _out267
+	var _205_k uint64
+	var _ = _205_k
+	_205_k = posm.Companion_Default___.FlatK(n)
+	var _206_bn uint64
+	var _ = _206_bn
+	var _out270 uint64
+	var _ = _out270
+	_out270 = _this.Resolve(txn, ip, _205_k, posm.Companion_Default___.MaxLev(_205_k), posm.Companion_Default___.FlatJ(n), excl)
+	_206_bn = _out270
+	var _out271 *dbytes.Blk
+	var _ = _out271
+	_out271 = _this.ReadAt(txn, _206_bn, excl)
+	b = _out271
 	return b
 }
 

@@ -185,21 +185,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _186_k uint64
-	var _ = _186_k
-	_186_k = uint64(0)
-	for _186_k < uint64(15) {
-		var _187_x uint64
-		var _ = _187_x
-		var _out232 uint64
-		var _ = _out232
-		_out232 = Companion_Default___.GetSlot(b, _186_k)
-		_187_x = _out232
-		if _187_x != uint64(0) {
+	var _187_k uint64
+	var _ = _187_k
+	_187_k = uint64(0)
+	for _187_k < uint64(15) {
+		var _188_x uint64
+		var _ = _188_x
+		var _out236 uint64
+		var _ = _out236
+		_out236 = Companion_Default___.GetSlot(b, _187_k)
+		_188_x = _out236
+		if _188_x != uint64(0) {
 			r = false
 			return r
 		}
-		_186_k = _186_k + uint64(1)
+		_187_k = _187_k + uint64(1)
 	}
 	r = true
 	return r
@@ -263,25 +263,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _188_u uint64
-	var _ = _188_u
-	var _out233 uint64
-	var _ = _out233
-	_out233 = Companion_Default___.GetUsed(b)
-	_188_u = _out233
-	if _188_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _188_u+uint64(1))
+	var _189_u uint64
+	var _ = _189_u
+	var _out237 uint64
+	var _ = _out237
+	_out237 = Companion_Default___.GetUsed(b)
+	_189_u = _out237
+	if _189_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _189_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _189_u uint64
-	var _ = _189_u
-	var _out234 uint64
-	var _ = _out234
-	_out234 = Companion_Default___.GetUsed(b)
-	_189_u = _out234
-	if uint64(0) < _189_u {
-		Companion_Default___.SetUsed(b, _189_u-uint64(1))
+	var _190_u uint64
+	var _ = _190_u
+	var _out238 uint64
+	var _ = _out238
+	_out238 = Companion_Default___.GetUsed(b)
+	_190_u = _out238
+	if uint64(0) < _190_u {
+		Companion_Default___.SetUsed(b, _190_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

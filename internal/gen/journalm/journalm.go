@@ -630,89 +630,84 @@ func (_this *Journal) Clash() bool {
 	return b
 	return b
 }
-func (_this *Journal) Straight(a uint64) bool {
+func (_this *Journal) Straight(a uint64) (bool, bool) {
+	var w bool = false
+	var _ = w
 	var b bool = false
 	var _ = b
-	var _45_w bool
-	var _ = _45_w
 	var _out44 bool
 	var _ = _out44
 	_out44 = _this.Notes.Bulk(a)
-	_45_w = _out44
-	if !_45_w || a < _this.Flo || _this.Fhi <= a {
-		b = false
-		return b
+	w = _out44
+	b = false
+	if !w || a < _this.Flo || _this.Fhi <= a {
+		return w, b
 	}
-	var _46_x *dbytes.Blk
-	var _ = _46_x
+	var _45_x *dbytes.Blk
+	var _ = _45_x
 	var _out45 *dbytes.Blk
 	var _ = _out45
 	_out45 = _this.Lgm.Get(a)
-	_46_x = _out45
-	if _46_x != (*dbytes.Blk)(nil) {
-		b = false
-		return b
+	_45_x = _out45
+	if _45_x != (*dbytes.Blk)(nil) {
+		return w, b
 	}
 	var _out46 *dbytes.Blk
 	var _ = _out46
 	_out46 = _this.Inm.Get(a)
-	_46_x = _out46
-	if _46_x != (*dbytes.Blk)(nil) {
-		b = false
-		return b
+	_45_x = _out46
+	if _45_x != (*dbytes.Blk)(nil) {
+		return w, b
 	}
-	var _47_known bool
-	var _ = _47_known
-	var _48_v *dbytes.Blk
-	var _ = _48_v
+	var _46_known bool
+	var _ = _46_known
+	var _47_v *dbytes.Blk
+	var _ = _47_v
 	var _out47 bool
 	var _ = _out47
 	var _out48 *dbytes.Blk
 	var _ = _out48
 	_out47, _out48 = _this.Durably(_this.Bit + a/uint64(32768))
-	_47_known = _out47
-	_48_v = _out48
-	if !_47_known {
-		b = false
-		return b
+	_46_known = _out47
+	_47_v = _out48
+	if !_46_known {
+		return w, b
 	}
-	var _49_set__ bool
-	var _ = _49_set__
-	_49_set__ = bits.Companion_Default___.BitOf(_48_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
-	if _49_set__ {
-		b = false
-		return b
+	var _48_set__ bool
+	var _ = _48_set__
+	_48_set__ = bits.Companion_Default___.BitOf(_47_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
+	if _48_set__ {
+		return w, b
 	}
 	b = true
-	return b
-	return b
+	return w, b
 }
 func (_this *Journal) Durably(a uint64) (bool, *dbytes.Blk) {
 	var known bool = false
 	var _ = known
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _50_x *dbytes.Blk
-	var _ = _50_x
+	var _49_x *dbytes.Blk
+	var _ = _49_x
 	var _out49 *dbytes.Blk
 	var _ = _out49
 	_out49 = _this.Lgm.Get(a)
-	_50_x = _out49
-	if _50_x == (*dbytes.Blk)(nil) {
+	_49_x = _out49
+	if _49_x == (*dbytes.Blk)(nil) {
 		var _out50 *dbytes.Blk
 		var _ = _out50
 		_out50 = _this.Inm.Get(a)
-		_50_x = _out50
+		_49_x = _out50
 	}
-	if _50_x == (*dbytes.Blk)(nil) {
+	if _49_x == (*dbytes.Blk)(nil) {
 		var _out51 *dbytes.Blk
 		var _ = _out51
 		_out51 = _this.Cache.Get(a)
-		_50_x = _out51
+		_49_x = _out51
 	}
-	known = _50_x != (*dbytes.Blk)(nil) /* dircomp */
+	known = _49_x != (*dbytes.Blk)(nil) /* dircomp */
 	if known {
-		b = _50_x
+		b = _49_x
 	} else {
 		var _out52 *dbytes.Blk
 		var _ = _out52
@@ -721,50 +716,76 @@ func (_this *Journal) Durably(a uint64) (bool, *dbytes.Blk) {
 	}
 	return known, b
 }
+func (_this *Journal) Own(b *dbytes.Blk) *dbytes.Blk {
+	var c *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = c
+	var _50_t *dbytes.Bytes
+	var _ = _50_t
+	var _out53 *dbytes.Bytes
+	var _ = _out53
+	_out53 = b.Thaw()
+	_50_t = _out53
+	var _out54 *dbytes.Blk
+	var _ = _out54
+	_out54 = dbytes.Freeze(_50_t)
+	c = _out54
+	return c
+}
 func (_this *Journal) Split() (*dlog.BMap, *dlog.BMap) {
 	var ring *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out53 *dlog.BMap
-	var _ = _out53
-	_out53 = dlog.NewBMap()
-	dir = _out53
-	var _out54 *dlog.BMap
-	var _ = _out54
-	_out54 = dlog.NewBMap()
-	ring = _out54
+	var _out55 *dlog.BMap
+	var _ = _out55
+	_out55 = dlog.NewBMap()
+	dir = _out55
+	var _out56 *dlog.BMap
+	var _ = _out56
+	_out56 = dlog.NewBMap()
+	ring = _out56
 	var _51_n uint64
 	var _ = _51_n
-	var _out55 uint64
-	var _ = _out55
-	_out55 = _this.Running.Len()
-	_51_n = _out55
+	var _out57 uint64
+	var _ = _out57
+	_out57 = _this.Running.Len()
+	_51_n = _out57
 	var _52_i uint64
 	var _ = _52_i
 	_52_i = uint64(0)
 	for _52_i < _51_n {
 		var _53_a uint64
 		var _ = _53_a
-		var _out56 uint64
-		var _ = _out56
-		_out56 = _this.Running.AddrAt(_52_i)
-		_53_a = _out56
+		var _out58 uint64
+		var _ = _out58
+		_out58 = _this.Running.AddrAt(_52_i)
+		_53_a = _out58
 		var _54_b *dbytes.Blk
 		var _ = _54_b
-		var _out57 *dbytes.Blk
-		var _ = _out57
-		_out57 = _this.Running.BlkAt(_52_i)
-		_54_b = _out57
-		var _55_s bool
-		var _ = _55_s
-		var _out58 bool
-		var _ = _out58
-		_out58 = _this.Straight(_53_a)
-		_55_s = _out58
-		if _55_s {
+		var _out59 *dbytes.Blk
+		var _ = _out59
+		_out59 = _this.Running.BlkAt(_52_i)
+		_54_b = _out59
+		var _55_w bool
+		var _ = _55_w
+		var _56_s bool
+		var _ = _56_s
+		var _out60 bool
+		var _ = _out60
+		var _out61 bool
+		var _ = _out61
+		_out60, _out61 = _this.Straight(_53_a)
+		_55_w = _out60
+		_56_s = _out61
+		if _56_s {
 			dir.Put(_53_a, _54_b)
 		} else {
+			if _55_w {
+				var _out62 *dbytes.Blk
+				var _ = _out62
+				_out62 = _this.Own(_54_b)
+				_54_b = _out62
+			}
 			ring.Put(_53_a, _54_b)
 		}
 		_52_i = _52_i + uint64(1)
@@ -772,30 +793,30 @@ func (_this *Journal) Split() (*dlog.BMap, *dlog.BMap) {
 	return ring, dir
 }
 func (_this *Journal) CacheDirect(dir *dlog.BMap) {
-	var _56_n uint64
-	var _ = _56_n
-	var _out59 uint64
-	var _ = _out59
-	_out59 = dir.Len()
-	_56_n = _out59
-	var _57_i uint64
-	var _ = _57_i
-	_57_i = uint64(0)
-	for _57_i < _56_n {
-		var _58_a uint64
-		var _ = _58_a
-		var _out60 uint64
-		var _ = _out60
-		_out60 = dir.AddrAt(_57_i)
-		_58_a = _out60
-		var _59_b *dbytes.Blk
-		var _ = _59_b
-		var _out61 *dbytes.Blk
-		var _ = _out61
-		_out61 = dir.BlkAt(_57_i)
-		_59_b = _out61
-		_this.Cache.Put(_58_a, _59_b)
-		_57_i = _57_i + uint64(1)
+	var _57_n uint64
+	var _ = _57_n
+	var _out63 uint64
+	var _ = _out63
+	_out63 = dir.Len()
+	_57_n = _out63
+	var _58_i uint64
+	var _ = _58_i
+	_58_i = uint64(0)
+	for _58_i < _57_n {
+		var _59_a uint64
+		var _ = _59_a
+		var _out64 uint64
+		var _ = _out64
+		_out64 = dir.AddrAt(_58_i)
+		_59_a = _out64
+		var _60_b *dbytes.Blk
+		var _ = _60_b
+		var _out65 *dbytes.Blk
+		var _ = _out65
+		_out65 = dir.BlkAt(_58_i)
+		_60_b = _out65
+		_this.Cache.Update(_59_a, _60_b)
+		_58_i = _58_i + uint64(1)
 	}
 }
 func (_this *Journal) StartFields(r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
@@ -808,25 +829,25 @@ func (_this *Journal) StartFields(r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap)
 	_this.Ncl = _this.Nvs
 }
 func (_this *Journal) LogEnc() {
-	var _60_b *dbytes.Blk
-	var _ = _60_b
-	var _out62 *dbytes.Blk
-	var _ = _out62
-	_out62 = _this.Seal.Sign(_this.Eq, _this.Wp, _this.Cgm, _this.Cdm)
-	_60_b = _out62
-	var _61_l *ddisk.BList
-	var _ = _61_l
-	var _out63 *ddisk.BList
-	var _ = _out63
-	_out63 = _this.Cgm.List()
-	_61_l = _out63
-	var _62_dl *ddisk.BList
-	var _ = _62_dl
-	var _out64 *ddisk.BList
-	var _ = _out64
-	_out64 = _this.Cdm.Sorted()
-	_62_dl = _out64
-	_this.LogEncFields(_60_b, _61_l, _62_dl)
+	var _61_b *dbytes.Blk
+	var _ = _61_b
+	var _out66 *dbytes.Blk
+	var _ = _out66
+	_out66 = _this.Seal.Sign(_this.Eq, _this.Wp, _this.Cgm, _this.Cdm)
+	_61_b = _out66
+	var _62_l *ddisk.BList
+	var _ = _62_l
+	var _out67 *ddisk.BList
+	var _ = _out67
+	_out67 = _this.Cgm.List()
+	_62_l = _out67
+	var _63_dl *ddisk.BList
+	var _ = _63_dl
+	var _out68 *ddisk.BList
+	var _ = _out68
+	_out68 = _this.Cdm.Sorted()
+	_63_dl = _out68
+	_this.LogEncFields(_61_b, _62_l, _63_dl)
 }
 func (_this *Journal) LogEncFields(b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList) {
 	_this.Cbk = b
@@ -838,29 +859,29 @@ func (_this *Journal) LogWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _63_len uint64
-	var _ = _63_len
-	var _out65 uint64
-	var _ = _out65
-	_out65 = _this.Clist.Len()
-	_63_len = _out65
-	var _64_p uint64
-	var _ = _64_p
-	_64_p = _this.Wp + i
-	var _65_s uint64
-	var _ = _65_s
-	var _out66 uint64
-	var _ = _out66
-	_out66 = ring.Companion_Default___.SlotOf(_64_p, _this.Nr)
-	_65_s = _out66
-	n = _63_len - i
-	if n > _this.Nr-_65_s {
-		n = _this.Nr - _65_s
+	var _64_len uint64
+	var _ = _64_len
+	var _out69 uint64
+	var _ = _out69
+	_out69 = _this.Clist.Len()
+	_64_len = _out69
+	var _65_p uint64
+	var _ = _65_p
+	_65_p = _this.Wp + i
+	var _66_s uint64
+	var _ = _66_s
+	var _out70 uint64
+	var _ = _out70
+	_out70 = ring.Companion_Default___.SlotOf(_65_p, _this.Nr)
+	_66_s = _out70
+	n = _64_len - i
+	if n > _this.Nr-_66_s {
+		n = _this.Nr - _66_s
 	}
-	var _out67 bool
-	var _ = _out67
-	_out67 = _this.D.WriteRun(_this.At+uint64(1)+_this.Nd+_65_s, _this.Clist, i, n)
-	ok = _out67
+	var _out71 bool
+	var _ = _out71
+	_out71 = _this.D.WriteRun(_this.At+uint64(1)+_this.Nd+_66_s, _this.Clist, i, n)
+	ok = _out71
 	return ok, n
 }
 func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
@@ -868,104 +889,104 @@ func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _66_a uint64 = 0
-	var _ = _66_a
-	var _out68 uint64
-	var _ = _out68
-	var _out69 uint64
-	var _ = _out69
-	_out68, _out69 = Companion_Default___.Adjacent(_this.Dlist, i)
-	_66_a = _out68
-	n = _out69
-	var _out70 bool
-	var _ = _out70
-	_out70 = _this.D.WriteRun(_66_a, _this.Dlist, i, n)
-	ok = _out70
+	var _67_a uint64 = 0
+	var _ = _67_a
+	var _out72 uint64
+	var _ = _out72
+	var _out73 uint64
+	var _ = _out73
+	_out72, _out73 = Companion_Default___.Adjacent(_this.Dlist, i)
+	_67_a = _out72
+	n = _out73
+	var _out74 bool
+	var _ = _out74
+	_out74 = _this.D.WriteRun(_67_a, _this.Dlist, i, n)
+	ok = _out74
 	return ok, n
 }
 func (_this *Journal) LogWriteDesc() bool {
 	var ok bool = false
 	var _ = ok
-	var _67_s uint64
-	var _ = _67_s
-	var _out71 uint64
-	var _ = _out71
-	_out71 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
-	_67_s = _out71
-	var _out72 bool
-	var _ = _out72
-	_out72 = _this.D.Write(_this.At+uint64(1)+_67_s, _this.Cbk)
-	ok = _out72
+	var _68_s uint64
+	var _ = _68_s
+	var _out75 uint64
+	var _ = _out75
+	_out75 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
+	_68_s = _out75
+	var _out76 bool
+	var _ = _out76
+	_out76 = _this.D.Write(_this.At+uint64(1)+_68_s, _this.Cbk)
+	ok = _out76
 	return ok
 }
 func (_this *Journal) LogBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out73 bool
-	var _ = _out73
-	_out73 = _this.D.Barrier()
-	ok = _out73
+	var _out77 bool
+	var _ = _out77
+	_out77 = _this.D.Barrier()
+	ok = _out77
 	return ok
 }
 func (_this *Journal) HoldDirect() {
-	var _68_n uint64
-	var _ = _68_n
-	var _out74 uint64
-	var _ = _out74
-	_out74 = _this.Cdm.Len()
-	_68_n = _out74
-	var _69_i uint64
-	var _ = _69_i
-	_69_i = uint64(0)
-	var _70_z *dbytes.Blk
-	var _ = _70_z
-	var _out75 *dbytes.Blk
-	var _ = _out75
-	_out75 = dbytes.ZeroBlk()
-	_70_z = _out75
-	for _69_i < _68_n {
-		var _71_a uint64
-		var _ = _71_a
-		var _out76 uint64
-		var _ = _out76
-		_out76 = _this.Cdm.AddrAt(_69_i)
-		_71_a = _out76
-		_this.Lho.Put(_71_a, _70_z)
-		_69_i = _69_i + uint64(1)
+	var _69_n uint64
+	var _ = _69_n
+	var _out78 uint64
+	var _ = _out78
+	_out78 = _this.Cdm.Len()
+	_69_n = _out78
+	var _70_i uint64
+	var _ = _70_i
+	_70_i = uint64(0)
+	var _71_z *dbytes.Blk
+	var _ = _71_z
+	var _out79 *dbytes.Blk
+	var _ = _out79
+	_out79 = dbytes.ZeroBlk()
+	_71_z = _out79
+	for _70_i < _69_n {
+		var _72_a uint64
+		var _ = _72_a
+		var _out80 uint64
+		var _ = _out80
+		_out80 = _this.Cdm.AddrAt(_70_i)
+		_72_a = _out80
+		_this.Lho.Put(_72_a, _71_z)
+		_70_i = _70_i + uint64(1)
 	}
 }
 func (_this *Journal) FinishCommit() {
-	var _72_n uint64
-	var _ = _72_n
-	var _out77 uint64
-	var _ = _out77
-	_out77 = _this.Cgm.Len()
-	_72_n = _out77
-	var _73_e *dlog.BMap
-	var _ = _73_e
-	var _out78 *dlog.BMap
-	var _ = _out78
-	_out78 = dlog.NewBMap()
-	_73_e = _out78
-	var _74_f *dlog.BMap
-	var _ = _74_f
-	var _out79 *dlog.BMap
-	var _ = _out79
-	_out79 = dlog.NewBMap()
-	_74_f = _out79
-	var _75_l *dlog.BMap
-	var _ = _75_l
-	var _out80 *dlog.BMap
-	var _ = _out80
-	_out80 = Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
-	_75_l = _out80
-	var _76_h uint64
-	var _ = _76_h
+	var _73_n uint64
+	var _ = _73_n
 	var _out81 uint64
 	var _ = _out81
-	_out81 = _this.Cdm.Len()
-	_76_h = _out81
-	_this.FinishFields(_73_e, _74_f, _75_l, _72_n, _76_h)
+	_out81 = _this.Cgm.Len()
+	_73_n = _out81
+	var _74_e *dlog.BMap
+	var _ = _74_e
+	var _out82 *dlog.BMap
+	var _ = _out82
+	_out82 = dlog.NewBMap()
+	_74_e = _out82
+	var _75_f *dlog.BMap
+	var _ = _75_f
+	var _out83 *dlog.BMap
+	var _ = _out83
+	_out83 = dlog.NewBMap()
+	_75_f = _out83
+	var _76_l *dlog.BMap
+	var _ = _76_l
+	var _out84 *dlog.BMap
+	var _ = _out84
+	_out84 = Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
+	_76_l = _out84
+	var _77_h uint64
+	var _ = _77_h
+	var _out85 uint64
+	var _ = _out85
+	_out85 = _this.Cdm.Len()
+	_77_h = _out85
+	_this.FinishFields(_74_e, _75_f, _76_l, _73_n, _77_h)
 	_this.NoteFinish()
 }
 func (_this *Journal) FinishFields(e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {
@@ -986,48 +1007,48 @@ func (_this *Journal) FinishFields(e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n u
 func (_this *Journal) StartInstall() bool {
 	var ok bool = false
 	var _ = ok
-	var _77_k uint64
-	var _ = _77_k
-	var _out82 uint64
-	var _ = _out82
-	_out82 = _this.Lgm.Len()
-	_77_k = _out82
-	var _78_h uint64
-	var _ = _78_h
-	var _out83 uint64
-	var _ = _out83
-	_out83 = _this.Lho.Len()
-	_78_h = _out83
-	var _79_urge uint64
-	var _ = _79_urge
-	var _out84 uint64
-	var _ = _out84
-	_out84 = _this.Notes.Get(Companion_Default___.NUrge())
-	_79_urge = _out84
-	var _80_failed uint64
-	var _ = _80_failed
-	var _out85 uint64
-	var _ = _out85
-	_out85 = _this.Notes.Get(Companion_Default___.NFailed())
-	_80_failed = _out85
-	if _77_k == uint64(0) && _78_h == uint64(0) || _80_failed != uint64(0) || _79_urge == uint64(0) && _77_k < _this.InstAt && _78_h < Companion_Default___.HoldMax() && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
+	var _78_k uint64
+	var _ = _78_k
+	var _out86 uint64
+	var _ = _out86
+	_out86 = _this.Lgm.Len()
+	_78_k = _out86
+	var _79_h uint64
+	var _ = _79_h
+	var _out87 uint64
+	var _ = _out87
+	_out87 = _this.Lho.Len()
+	_79_h = _out87
+	var _80_urge uint64
+	var _ = _80_urge
+	var _out88 uint64
+	var _ = _out88
+	_out88 = _this.Notes.Get(Companion_Default___.NUrge())
+	_80_urge = _out88
+	var _81_failed uint64
+	var _ = _81_failed
+	var _out89 uint64
+	var _ = _out89
+	_out89 = _this.Notes.Get(Companion_Default___.NFailed())
+	_81_failed = _out89
+	if _78_k == uint64(0) && _79_h == uint64(0) || _81_failed != uint64(0) || _80_urge == uint64(0) && _78_k < _this.InstAt && _79_h < Companion_Default___.HoldMax() && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
 		ok = false
 		return ok
 	}
 	_this.Notes.Set(Companion_Default___.NUrge(), uint64(0))
-	var _81_r *dlog.BMap
-	var _ = _81_r
-	var _out86 *dlog.BMap
-	var _ = _out86
-	_out86 = dlog.NewBMap()
-	_81_r = _out86
-	var _82_f *dlog.BMap
-	var _ = _82_f
-	var _out87 *dlog.BMap
-	var _ = _out87
-	_out87 = dlog.NewBMap()
-	_82_f = _out87
-	_this.StartInstallFields(_81_r, _82_f)
+	var _82_r *dlog.BMap
+	var _ = _82_r
+	var _out90 *dlog.BMap
+	var _ = _out90
+	_out90 = dlog.NewBMap()
+	_82_r = _out90
+	var _83_f *dlog.BMap
+	var _ = _83_f
+	var _out91 *dlog.BMap
+	var _ = _out91
+	_out91 = dlog.NewBMap()
+	_83_f = _out91
+	_this.StartInstallFields(_82_r, _83_f)
 	ok = true
 	return ok
 	return ok
@@ -1045,10 +1066,10 @@ func (_this *Journal) StartInstallFields(r *dlog.BMap, f *dlog.BMap) {
 func (_this *Journal) InstSort() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out88 *ddisk.BList
-	var _ = _out88
-	_out88 = _this.Inm.Sorted()
-	l = _out88
+	var _out92 *ddisk.BList
+	var _ = _out92
+	_out92 = _this.Inm.Sorted()
+	l = _out92
 	_this.Ilist = l
 	return l
 }
@@ -1057,98 +1078,98 @@ func (_this *Journal) InstWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _83_a uint64 = 0
-	var _ = _83_a
-	var _out89 uint64
-	var _ = _out89
-	var _out90 uint64
-	var _ = _out90
-	_out89, _out90 = Companion_Default___.Adjacent(_this.Ilist, i)
-	_83_a = _out89
-	n = _out90
-	var _out91 bool
-	var _ = _out91
-	_out91 = _this.D.WriteRun(_83_a, _this.Ilist, i, n)
-	ok = _out91
+	var _84_a uint64 = 0
+	var _ = _84_a
+	var _out93 uint64
+	var _ = _out93
+	var _out94 uint64
+	var _ = _out94
+	_out93, _out94 = Companion_Default___.Adjacent(_this.Ilist, i)
+	_84_a = _out93
+	n = _out94
+	var _out95 bool
+	var _ = _out95
+	_out95 = _this.D.WriteRun(_84_a, _this.Ilist, i, n)
+	ok = _out95
 	return ok, n
 }
 func (_this *Journal) InstBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out92 bool
-	var _ = _out92
-	_out92 = _this.D.Barrier()
-	ok = _out92
+	var _out96 bool
+	var _ = _out96
+	_out96 = _this.D.Barrier()
+	ok = _out96
 	return ok
 }
 func (_this *Journal) HdrWrite() bool {
 	var ok bool = false
 	var _ = ok
-	var _84_b *dbytes.Blk
-	var _ = _84_b
-	var _out93 *dbytes.Blk
-	var _ = _out93
-	_out93 = _this.Seal.EncHdr(_this.Ieq)
-	_84_b = _out93
-	var _out94 bool
-	var _ = _out94
-	_out94 = _this.D.WriteSector(_this.At, _84_b)
-	ok = _out94
+	var _85_b *dbytes.Blk
+	var _ = _85_b
+	var _out97 *dbytes.Blk
+	var _ = _out97
+	_out97 = _this.Seal.EncHdr(_this.Ieq)
+	_85_b = _out97
+	var _out98 bool
+	var _ = _out98
+	_out98 = _this.D.WriteSector(_this.At, _85_b)
+	ok = _out98
 	return ok
 }
 func (_this *Journal) HdrBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out95 bool
-	var _ = _out95
-	_out95 = _this.D.Barrier()
-	ok = _out95
+	var _out99 bool
+	var _ = _out99
+	_out99 = _this.D.Barrier()
+	ok = _out99
 	return ok
 }
 func (_this *Journal) CacheInst() {
-	var _85_i uint64
-	var _ = _85_i
-	_85_i = _this.Icnr
-	var _86_a uint64
-	var _ = _86_a
-	var _out96 uint64
-	var _ = _out96
-	_out96 = _this.Ilist.AddrAt(_85_i)
-	_86_a = _out96
-	var _87_b *dbytes.Blk
-	var _ = _87_b
-	var _out97 *dbytes.Blk
-	var _ = _out97
-	_out97 = _this.Ilist.BlkAt(_85_i)
-	_87_b = _out97
-	_this.Cache.Put(_86_a, _87_b)
+	var _86_i uint64
+	var _ = _86_i
+	_86_i = _this.Icnr
+	var _87_a uint64
+	var _ = _87_a
+	var _out100 uint64
+	var _ = _out100
+	_out100 = _this.Ilist.AddrAt(_86_i)
+	_87_a = _out100
+	var _88_b *dbytes.Blk
+	var _ = _88_b
+	var _out101 *dbytes.Blk
+	var _ = _out101
+	_out101 = _this.Ilist.BlkAt(_86_i)
+	_88_b = _out101
+	_this.Cache.Put(_87_a, _88_b)
 	_this.Icnr = _this.Icnr + uint64(1)
 }
 func (_this *Journal) FinishInstall() {
-	var _88_e *dlog.BMap
-	var _ = _88_e
-	var _out98 *dlog.BMap
-	var _ = _out98
-	_out98 = dlog.NewBMap()
-	_88_e = _out98
-	var _89_f *dlog.BMap
-	var _ = _89_f
-	var _out99 *dlog.BMap
-	var _ = _out99
-	_out99 = dlog.NewBMap()
-	_89_f = _out99
-	_this.FinishInstallFields(_88_e, _89_f)
+	var _89_e *dlog.BMap
+	var _ = _89_e
+	var _out102 *dlog.BMap
+	var _ = _out102
+	_out102 = dlog.NewBMap()
+	_89_e = _out102
+	var _90_f *dlog.BMap
+	var _ = _90_f
+	var _out103 *dlog.BMap
+	var _ = _out103
+	_out103 = dlog.NewBMap()
+	_90_f = _out103
+	_this.FinishInstallFields(_89_e, _90_f)
 	_this.NoteInstall()
 }
 func (_this *Journal) NoteInstall() {
-	var _90_n uint64
-	var _ = _90_n
-	var _out100 uint64
-	var _ = _out100
-	_out100 = _this.Notes.Get(Companion_Default___.NInstalls())
-	_90_n = _out100
-	if _90_n < uint64(18446744073709551615) {
-		_this.Notes.Set(Companion_Default___.NInstalls(), _90_n+uint64(1))
+	var _91_n uint64
+	var _ = _91_n
+	var _out104 uint64
+	var _ = _out104
+	_out104 = _this.Notes.Get(Companion_Default___.NInstalls())
+	_91_n = _out104
+	if _91_n < uint64(18446744073709551615) {
+		_this.Notes.Set(Companion_Default___.NInstalls(), _91_n+uint64(1))
 	}
 	_this.Mu.WakeAll(Companion_Default___.CSpace())
 	_this.Mu.WakeOne(Companion_Default___.CLogger())
@@ -1168,39 +1189,39 @@ func (_this *Journal) Lookup(a uint64) (*dbytes.Blk, uint64) {
 	var t uint64 = 0
 	var _ = t
 	t = _this.Trims
-	var _out101 *dbytes.Blk
-	var _ = _out101
-	_out101 = _this.Running.Get(a)
-	b = _out101
-	if b == (*dbytes.Blk)(nil) {
-		var _out102 *dbytes.Blk
-		var _ = _out102
-		_out102 = _this.Cgm.Get(a)
-		b = _out102
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out103 *dbytes.Blk
-		var _ = _out103
-		_out103 = _this.Cdm.Get(a)
-		b = _out103
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out104 *dbytes.Blk
-		var _ = _out104
-		_out104 = _this.Lgm.Get(a)
-		b = _out104
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out105 *dbytes.Blk
-		var _ = _out105
-		_out105 = _this.Inm.Get(a)
-		b = _out105
-	}
+	var _out105 *dbytes.Blk
+	var _ = _out105
+	_out105 = _this.Running.Get(a)
+	b = _out105
 	if b == (*dbytes.Blk)(nil) {
 		var _out106 *dbytes.Blk
 		var _ = _out106
-		_out106 = _this.Cache.Get(a)
+		_out106 = _this.Cgm.Get(a)
 		b = _out106
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out107 *dbytes.Blk
+		var _ = _out107
+		_out107 = _this.Cdm.Get(a)
+		b = _out107
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out108 *dbytes.Blk
+		var _ = _out108
+		_out108 = _this.Lgm.Get(a)
+		b = _out108
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out109 *dbytes.Blk
+		var _ = _out109
+		_out109 = _this.Inm.Get(a)
+		b = _out109
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out110 *dbytes.Blk
+		var _ = _out110
+		_out110 = _this.Cache.Get(a)
+		b = _out110
 	}
 	return b, t
 }
@@ -1209,13 +1230,13 @@ func (_this *Journal) ReadDisk(a uint64, t uint64) (bool, *dbytes.Blk) {
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out107 bool
-	var _ = _out107
-	var _out108 *dbytes.Blk
-	var _ = _out108
-	_out107, _out108 = _this.D.Read(a)
-	ok = _out107
-	b = _out108
+	var _out111 bool
+	var _ = _out111
+	var _out112 *dbytes.Blk
+	var _ = _out112
+	_out111, _out112 = _this.D.Read(a)
+	ok = _out111
+	b = _out112
 	if !ok {
 		return ok, b
 	}
@@ -1224,16 +1245,16 @@ func (_this *Journal) ReadDisk(a uint64, t uint64) (bool, *dbytes.Blk) {
 func (_this *Journal) Lookup2(a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _91_t2 uint64 = 0
-	var _ = _91_t2
-	var _out109 *dbytes.Blk
-	var _ = _out109
-	var _out110 uint64
-	var _ = _out110
-	_out109, _out110 = _this.Lookup(a)
-	b = _out109
-	_91_t2 = _out110
-	if b == (*dbytes.Blk)(nil) && t == _91_t2 {
+	var _92_t2 uint64 = 0
+	var _ = _92_t2
+	var _out113 *dbytes.Blk
+	var _ = _out113
+	var _out114 uint64
+	var _ = _out114
+	_out113, _out114 = _this.Lookup(a)
+	b = _out113
+	_92_t2 = _out114
+	if b == (*dbytes.Blk)(nil) && t == _92_t2 {
 		b = c
 		_this.Cache.Put(a, c)
 	}
@@ -1334,42 +1355,42 @@ func (_this *CompanionStruct_Default___) HoldMax() uint64 {
 	return uint64(16384)
 }
 func (_this *CompanionStruct_Default___) MergeInto(dst *dlog.BMap, src *dlog.BMap) {
-	var _92_n uint64
-	var _ = _92_n
-	var _out111 uint64
-	var _ = _out111
-	_out111 = src.Len()
-	_92_n = _out111
-	var _93_i uint64
-	var _ = _93_i
-	_93_i = uint64(0)
-	for _93_i < _92_n {
-		var _94_a uint64
-		var _ = _94_a
-		var _out112 uint64
-		var _ = _out112
-		_out112 = src.AddrAt(_93_i)
-		_94_a = _out112
-		var _95_b *dbytes.Blk
-		var _ = _95_b
-		var _out113 *dbytes.Blk
-		var _ = _out113
-		_out113 = src.BlkAt(_93_i)
-		_95_b = _out113
-		dst.Put(_94_a, _95_b)
-		_93_i = _93_i + uint64(1)
+	var _93_n uint64
+	var _ = _93_n
+	var _out115 uint64
+	var _ = _out115
+	_out115 = src.Len()
+	_93_n = _out115
+	var _94_i uint64
+	var _ = _94_i
+	_94_i = uint64(0)
+	for _94_i < _93_n {
+		var _95_a uint64
+		var _ = _95_a
+		var _out116 uint64
+		var _ = _out116
+		_out116 = src.AddrAt(_94_i)
+		_95_a = _out116
+		var _96_b *dbytes.Blk
+		var _ = _96_b
+		var _out117 *dbytes.Blk
+		var _ = _out117
+		_out117 = src.BlkAt(_94_i)
+		_96_b = _out117
+		dst.Put(_95_a, _96_b)
+		_94_i = _94_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) MergeOrSwap(dst *dlog.BMap, src *dlog.BMap) *dlog.BMap {
 	var r *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = r
-	var _96_l uint64
-	var _ = _96_l
-	var _out114 uint64
-	var _ = _out114
-	_out114 = dst.Len()
-	_96_l = _out114
-	if _96_l == uint64(0) {
+	var _97_l uint64
+	var _ = _97_l
+	var _out118 uint64
+	var _ = _out118
+	_out118 = dst.Len()
+	_97_l = _out118
+	if _97_l == uint64(0) {
 		r = src
 	} else {
 		Companion_Default___.MergeInto(dst, src)
@@ -1382,25 +1403,25 @@ func (_this *CompanionStruct_Default___) Adjacent(l *ddisk.BList, i uint64) (uin
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _97_len uint64
-	var _ = _97_len
-	var _out115 uint64
-	var _ = _out115
-	_out115 = l.Len()
-	_97_len = _out115
-	var _out116 uint64
-	var _ = _out116
-	_out116 = l.AddrAt(i)
-	a = _out116
+	var _98_len uint64
+	var _ = _98_len
+	var _out119 uint64
+	var _ = _out119
+	_out119 = l.Len()
+	_98_len = _out119
+	var _out120 uint64
+	var _ = _out120
+	_out120 = l.AddrAt(i)
+	a = _out120
 	n = uint64(1)
-	for i+n < _97_len && n < uint64(512) {
-		var _98_b uint64
-		var _ = _98_b
-		var _out117 uint64
-		var _ = _out117
-		_out117 = l.AddrAt(i + n)
-		_98_b = _out117
-		if _98_b != a+n {
+	for i+n < _98_len && n < uint64(512) {
+		var _99_b uint64
+		var _ = _99_b
+		var _out121 uint64
+		var _ = _out121
+		_out121 = l.AddrAt(i + n)
+		_99_b = _out121
+		if _99_b != a+n {
 			goto L0
 		}
 		n = n + uint64(1)

@@ -67,32 +67,32 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _99_l *ddisk.BList
-	var _ = _99_l
-	_99_l = j.Dlist
-	var _100_n uint64
-	var _ = _100_n
-	var _out118 uint64
-	var _ = _out118
-	_out118 = _99_l.Len()
-	_100_n = _out118
-	var _101_i uint64
-	var _ = _101_i
-	_101_i = uint64(0)
+	var _100_l *ddisk.BList
+	var _ = _100_l
+	_100_l = j.Dlist
+	var _101_n uint64
+	var _ = _101_n
+	var _out122 uint64
+	var _ = _out122
+	_out122 = _100_l.Len()
+	_101_n = _out122
+	var _102_i uint64
+	var _ = _102_i
+	_102_i = uint64(0)
 	ok = true
-	for ok && _101_i < _100_n {
+	for ok && _102_i < _101_n {
 		Companion_Default___.LYield(j)
-		var _102_m uint64 = 0
-		var _ = _102_m
-		var _out119 bool
-		var _ = _out119
-		var _out120 uint64
-		var _ = _out120
-		_out119, _out120 = j.DirWrite(_101_i)
-		ok = _out119
-		_102_m = _out120
+		var _103_m uint64 = 0
+		var _ = _103_m
+		var _out123 bool
+		var _ = _out123
+		var _out124 uint64
+		var _ = _out124
+		_out123, _out124 = j.DirWrite(_102_i)
+		ok = _out123
+		_103_m = _out124
 		if ok {
-			_101_i = _101_i + _102_m
+			_102_i = _102_i + _103_m
 		}
 	}
 	return ok
@@ -101,29 +101,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _103_n uint64
-	var _ = _103_n
-	var _out121 uint64
-	var _ = _out121
-	_out121 = j.Cgm.Len()
-	_103_n = _out121
-	var _104_i uint64
-	var _ = _104_i
-	_104_i = uint64(0)
+	var _104_n uint64
+	var _ = _104_n
+	var _out125 uint64
+	var _ = _out125
+	_out125 = j.Cgm.Len()
+	_104_n = _out125
+	var _105_i uint64
+	var _ = _105_i
+	_105_i = uint64(0)
 	ok = true
-	for ok && _104_i < _103_n {
+	for ok && _105_i < _104_n {
 		Companion_Default___.LYield(j)
-		var _105_m uint64 = 0
-		var _ = _105_m
-		var _out122 bool
-		var _ = _out122
-		var _out123 uint64
-		var _ = _out123
-		_out122, _out123 = j.LogWrite(_104_i)
-		ok = _out122
-		_105_m = _out123
+		var _106_m uint64 = 0
+		var _ = _106_m
+		var _out126 bool
+		var _ = _out126
+		var _out127 uint64
+		var _ = _out127
+		_out126, _out127 = j.LogWrite(_105_i)
+		ok = _out126
+		_106_m = _out127
 		if ok {
-			_104_i = _104_i + _105_m
+			_105_i = _105_i + _106_m
 		}
 	}
 	return ok
@@ -131,33 +131,33 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out124 bool
-	var _ = _out124
-	_out124 = Companion_Default___.WriteRing(j)
-	ok = _out124
+	var _out128 bool
+	var _ = _out128
+	_out128 = Companion_Default___.WriteRing(j)
+	ok = _out128
 	if !ok {
 		return ok
 	}
-	var _out125 bool
-	var _ = _out125
-	_out125 = Companion_Default___.WriteDirect(j)
-	ok = _out125
-	if !ok {
-		return ok
-	}
-	Companion_Default___.LYield(j)
-	var _out126 bool
-	var _ = _out126
-	_out126 = j.LogWriteDesc()
-	ok = _out126
+	var _out129 bool
+	var _ = _out129
+	_out129 = Companion_Default___.WriteDirect(j)
+	ok = _out129
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out127 bool
-	var _ = _out127
-	_out127 = j.LogBarrier()
-	ok = _out127
+	var _out130 bool
+	var _ = _out130
+	_out130 = j.LogWriteDesc()
+	ok = _out130
+	if !ok {
+		return ok
+	}
+	Companion_Default___.LYield(j)
+	var _out131 bool
+	var _ = _out131
+	_out131 = j.LogBarrier()
+	ok = _out131
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
@@ -166,10 +166,10 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
 	j.LogEnc()
-	var _out128 bool
-	var _ = _out128
-	_out128 = Companion_Default___.WriteGroup(j)
-	ok = _out128
+	var _out132 bool
+	var _ = _out132
+	_out132 = Companion_Default___.WriteGroup(j)
+	ok = _out132
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -185,47 +185,47 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _106_alive bool
-	var _ = _106_alive
-	var _out129 bool
-	var _ = _out129
-	_out129 = j.Alive()
-	_106_alive = _out129
-	for _106_alive {
-		var _107_go bool
-		var _ = _107_go
-		var _out130 bool
-		var _ = _out130
-		_out130 = j.StartCommit()
-		_107_go = _out130
-		if _107_go {
-			var _108_ok bool
-			var _ = _108_ok
-			var _out131 bool
-			var _ = _out131
-			_out131 = Companion_Default___.LogGroup(j)
-			_108_ok = _out131
+	var _107_alive bool
+	var _ = _107_alive
+	var _out133 bool
+	var _ = _out133
+	_out133 = j.Alive()
+	_107_alive = _out133
+	for _107_alive {
+		var _108_go bool
+		var _ = _108_go
+		var _out134 bool
+		var _ = _out134
+		_out134 = j.StartCommit()
+		_108_go = _out134
+		if _108_go {
+			var _109_ok bool
+			var _ = _109_ok
+			var _out135 bool
+			var _ = _out135
+			_out135 = Companion_Default___.LogGroup(j)
+			_109_ok = _out135
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out132 bool
-		var _ = _out132
-		_out132 = j.Alive()
-		_106_alive = _out132
+		var _out136 bool
+		var _ = _out136
+		_out136 = j.Alive()
+		_107_alive = _out136
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _109_i uint64
-	var _ = _109_i
-	_109_i = uint64(0)
-	for _109_i < n {
+	var _110_i uint64
+	var _ = _110_i
+	_110_i = uint64(0)
+	for _110_i < n {
 		j.CacheInst()
-		_109_i = _109_i + uint64(1)
-		if _109_i%uint64(128) == uint64(0) {
+		_110_i = _110_i + uint64(1)
+		if _110_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -243,39 +243,39 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var n uint64 = 0
 	var _ = n
 	Companion_Default___.IYield(j)
-	var _out133 *ddisk.BList
-	var _ = _out133
-	_out133 = j.InstSort()
-	l = _out133
-	var _out134 uint64
-	var _ = _out134
-	_out134 = l.Len()
-	n = _out134
-	var _110_i uint64
-	var _ = _110_i
-	_110_i = uint64(0)
+	var _out137 *ddisk.BList
+	var _ = _out137
+	_out137 = j.InstSort()
+	l = _out137
+	var _out138 uint64
+	var _ = _out138
+	_out138 = l.Len()
+	n = _out138
+	var _111_i uint64
+	var _ = _111_i
+	_111_i = uint64(0)
 	ok = true
-	for ok && _110_i < n {
+	for ok && _111_i < n {
 		Companion_Default___.IYield(j)
-		var _111_m uint64 = 0
-		var _ = _111_m
-		var _out135 bool
-		var _ = _out135
-		var _out136 uint64
-		var _ = _out136
-		_out135, _out136 = j.InstWrite(_110_i)
-		ok = _out135
-		_111_m = _out136
+		var _112_m uint64 = 0
+		var _ = _112_m
+		var _out139 bool
+		var _ = _out139
+		var _out140 uint64
+		var _ = _out140
+		_out139, _out140 = j.InstWrite(_111_i)
+		ok = _out139
+		_112_m = _out140
 		if ok {
-			_110_i = _110_i + _111_m
+			_111_i = _111_i + _112_m
 		}
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out137 bool
-		var _ = _out137
-		_out137 = j.InstBarrier()
-		ok = _out137
+		var _out141 bool
+		var _ = _out141
+		_out141 = j.InstBarrier()
+		ok = _out141
 	}
 	return ok, l, n
 }
@@ -286,52 +286,52 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out138 bool
-	var _ = _out138
-	var _out139 *ddisk.BList
-	var _ = _out139
-	var _out140 uint64
-	var _ = _out140
-	_out138, _out139, _out140 = Companion_Default___.WriteHome(j)
-	ok = _out138
-	l = _out139
-	n = _out140
-	if !ok {
-		return ok, l, n
-	}
-	Companion_Default___.IYield(j)
-	var _out141 bool
-	var _ = _out141
-	_out141 = j.HdrWrite()
-	ok = _out141
-	if !ok {
-		return ok, l, n
-	}
-	Companion_Default___.IYield(j)
 	var _out142 bool
 	var _ = _out142
-	_out142 = j.HdrBarrier()
+	var _out143 *ddisk.BList
+	var _ = _out143
+	var _out144 uint64
+	var _ = _out144
+	_out142, _out143, _out144 = Companion_Default___.WriteHome(j)
 	ok = _out142
+	l = _out143
+	n = _out144
+	if !ok {
+		return ok, l, n
+	}
+	Companion_Default___.IYield(j)
+	var _out145 bool
+	var _ = _out145
+	_out145 = j.HdrWrite()
+	ok = _out145
+	if !ok {
+		return ok, l, n
+	}
+	Companion_Default___.IYield(j)
+	var _out146 bool
+	var _ = _out146
+	_out146 = j.HdrBarrier()
+	ok = _out146
 	return ok, l, n
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _112_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _112_l
-	var _113_n uint64 = 0
-	var _ = _113_n
-	var _out143 bool
-	var _ = _out143
-	var _out144 *ddisk.BList
-	var _ = _out144
-	var _out145 uint64
-	var _ = _out145
-	_out143, _out144, _out145 = Companion_Default___.WriteInst(j)
-	ok = _out143
-	_112_l = _out144
-	_113_n = _out145
+	var _113_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _113_l
+	var _114_n uint64 = 0
+	var _ = _114_n
+	var _out147 bool
+	var _ = _out147
+	var _out148 *ddisk.BList
+	var _ = _out148
+	var _out149 uint64
+	var _ = _out149
+	_out147, _out148, _out149 = Companion_Default___.WriteInst(j)
+	ok = _out147
+	_113_l = _out148
+	_114_n = _out149
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -339,10 +339,10 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		j.Fail()
 		return ok
 	}
-	var _out146 bool
-	var _ = _out146
-	_out146 = Companion_Default___.CacheAll(j, _112_l, _113_n)
-	ok = _out146
+	var _out150 bool
+	var _ = _out150
+	_out150 = Companion_Default___.CacheAll(j, _113_l, _114_n)
+	ok = _out150
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		j.Fail()
@@ -355,37 +355,37 @@ func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _114_alive bool
-	var _ = _114_alive
-	var _out147 bool
-	var _ = _out147
-	_out147 = j.Alive()
-	_114_alive = _out147
-	for _114_alive {
-		var _115_go bool
-		var _ = _115_go
-		var _out148 bool
-		var _ = _out148
-		_out148 = j.StartInstall()
-		_115_go = _out148
-		if _115_go {
-			var _116_ok bool
-			var _ = _116_ok
-			var _out149 bool
-			var _ = _out149
-			_out149 = Companion_Default___.Install(j)
-			_116_ok = _out149
-			if !_116_ok {
+	var _115_alive bool
+	var _ = _115_alive
+	var _out151 bool
+	var _ = _out151
+	_out151 = j.Alive()
+	_115_alive = _out151
+	for _115_alive {
+		var _116_go bool
+		var _ = _116_go
+		var _out152 bool
+		var _ = _out152
+		_out152 = j.StartInstall()
+		_116_go = _out152
+		if _116_go {
+			var _117_ok bool
+			var _ = _117_ok
+			var _out153 bool
+			var _ = _out153
+			_out153 = Companion_Default___.Install(j)
+			_117_ok = _out153
+			if !_117_ok {
 				goto L1
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out150 bool
-		var _ = _out150
-		_out150 = j.Alive()
-		_114_alive = _out150
+		var _out154 bool
+		var _ = _out154
+		_out154 = j.Alive()
+		_115_alive = _out154
 	}
 L1:
 	j.Mu.Unlock()
@@ -400,49 +400,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out151 bool
-	var _ = _out151
-	_out151 = j.IsDurable(n)
-	ok = _out151
-	var _117_failed bool
-	var _ = _117_failed
-	var _out152 bool
-	var _ = _out152
-	_out152 = j.Failed()
-	_117_failed = _out152
-	for !ok && !_117_failed {
+	var _out155 bool
+	var _ = _out155
+	_out155 = j.IsDurable(n)
+	ok = _out155
+	var _118_failed bool
+	var _ = _118_failed
+	var _out156 bool
+	var _ = _out156
+	_out156 = j.Failed()
+	_118_failed = _out156
+	for !ok && !_118_failed {
 		j.Want(n)
-		var _118_go bool
-		var _ = _118_go
-		var _out153 bool
-		var _ = _out153
-		_out153 = j.StartCommit()
-		_118_go = _out153
-		if _118_go {
-			var _119_done bool
-			var _ = _119_done
-			var _out154 bool
-			var _ = _out154
-			_out154 = Companion_Default___.LogGroup(j)
-			_119_done = _out154
-		} else {
-			var _120_c uint32
-			var _ = _120_c
-			var _out155 uint32
-			var _ = _out155
-			_out155 = j.WaitOn(n)
-			_120_c = _out155
-			j.Mu.Wait(_120_c)
-			Companion_Default___.CYield(j)
-		}
-		var _out156 bool
-		var _ = _out156
-		_out156 = j.IsDurable(n)
-		ok = _out156
+		var _119_go bool
+		var _ = _119_go
 		var _out157 bool
 		var _ = _out157
-		_out157 = j.Failed()
-		_117_failed = _out157
+		_out157 = j.StartCommit()
+		_119_go = _out157
+		if _119_go {
+			var _120_done bool
+			var _ = _120_done
+			var _out158 bool
+			var _ = _out158
+			_out158 = Companion_Default___.LogGroup(j)
+			_120_done = _out158
+		} else {
+			var _121_c uint32
+			var _ = _121_c
+			var _out159 uint32
+			var _ = _out159
+			_out159 = j.WaitOn(n)
+			_121_c = _out159
+			j.Mu.Wait(_121_c)
+			Companion_Default___.CYield(j)
+		}
+		var _out160 bool
+		var _ = _out160
+		_out160 = j.IsDurable(n)
+		ok = _out160
+		var _out161 bool
+		var _ = _out161
+		_out161 = j.Failed()
+		_118_failed = _out161
 	}
 	j.Mu.Unlock()
 	return ok
@@ -454,33 +454,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out158 uint32
-	var _ = _out158
-	var _out159 uint64
-	var _ = _out159
-	_out158, _out159 = j.Append(tx)
-	st = _out158
-	n = _out159
+	var _out162 uint32
+	var _ = _out162
+	var _out163 uint64
+	var _ = _out163
+	_out162, _out163 = j.Append(tx)
+	st = _out162
+	n = _out163
 	for st == journalm.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out160 uint32
-		var _ = _out160
-		var _out161 uint64
-		var _ = _out161
-		_out160, _out161 = j.Append(tx)
-		st = _out160
-		n = _out161
+		var _out164 uint32
+		var _ = _out164
+		var _out165 uint64
+		var _ = _out165
+		_out164, _out165 = j.Append(tx)
+		st = _out164
+		n = _out165
 	}
 	j.Mu.Unlock()
 	if st == journalm.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _121_ok bool
-		var _ = _121_ok
-		var _out162 bool
-		var _ = _out162
-		_out162 = Companion_Default___.WaitDurable(j, n)
-		_121_ok = _out162
-		if !_121_ok {
+		var _122_ok bool
+		var _ = _122_ok
+		var _out166 bool
+		var _ = _out166
+		_out166 = Companion_Default___.WaitDurable(j, n)
+		_122_ok = _out166
+		if !_122_ok {
 			st = journalm.Companion_Default___.AFailed()
 		}
 	}
@@ -494,40 +494,40 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	for true {
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _122_t uint64 = 0
-		var _ = _122_t
-		var _out163 *dbytes.Blk
-		var _ = _out163
-		var _out164 uint64
-		var _ = _out164
-		_out163, _out164 = j.Lookup(a)
-		b = _out163
-		_122_t = _out164
+		var _123_t uint64 = 0
+		var _ = _123_t
+		var _out167 *dbytes.Blk
+		var _ = _out167
+		var _out168 uint64
+		var _ = _out168
+		_out167, _out168 = j.Lookup(a)
+		b = _out167
+		_123_t = _out168
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _123_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _123_c
-		var _out165 bool
-		var _ = _out165
-		var _out166 *dbytes.Blk
-		var _ = _out166
-		_out165, _out166 = j.ReadDisk(a, _122_t)
-		ok = _out165
-		_123_c = _out166
+		var _124_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _124_c
+		var _out169 bool
+		var _ = _out169
+		var _out170 *dbytes.Blk
+		var _ = _out170
+		_out169, _out170 = j.ReadDisk(a, _123_t)
+		ok = _out169
+		_124_c = _out170
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _out167 *dbytes.Blk
-		var _ = _out167
-		_out167 = j.Lookup2(a, _122_t, _123_c)
-		b = _out167
+		var _out171 *dbytes.Blk
+		var _ = _out171
+		_out171 = j.Lookup2(a, _123_t, _124_c)
+		b = _out171
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			return ok, b
@@ -543,16 +543,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out168 uint64
-	var _ = _out168
-	_out168 = j.Newest()
-	n = _out168
+	var _out172 uint64
+	var _ = _out172
+	_out172 = j.Newest()
+	n = _out172
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out169 bool
-	var _ = _out169
-	_out169 = Companion_Default___.WaitDurable(j, n)
-	ok = _out169
+	var _out173 bool
+	var _ = _out173
+	_out173 = Companion_Default___.WaitDurable(j, n)
+	ok = _out173
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -564,31 +564,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _124_e bool
-	var _ = _124_e
-	var _out170 bool
-	var _ = _out170
-	_out170 = j.Drained()
-	_124_e = _out170
-	var _125_failed bool
-	var _ = _125_failed
-	var _out171 bool
-	var _ = _out171
-	_out171 = j.Failed()
-	_125_failed = _out171
-	for !_124_e && !_125_failed {
+	var _125_e bool
+	var _ = _125_e
+	var _out174 bool
+	var _ = _out174
+	_out174 = j.Drained()
+	_125_e = _out174
+	var _126_failed bool
+	var _ = _126_failed
+	var _out175 bool
+	var _ = _out175
+	_out175 = j.Failed()
+	_126_failed = _out175
+	for !_125_e && !_126_failed {
 		j.Nudge()
 		j.Urge()
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out172 bool
-		var _ = _out172
-		_out172 = j.Drained()
-		_124_e = _out172
-		var _out173 bool
-		var _ = _out173
-		_out173 = j.Failed()
-		_125_failed = _out173
+		var _out176 bool
+		var _ = _out176
+		_out176 = j.Drained()
+		_125_e = _out176
+		var _out177 bool
+		var _ = _out177
+		_out177 = j.Failed()
+		_126_failed = _out177
 	}
 	j.Mu.Unlock()
 }

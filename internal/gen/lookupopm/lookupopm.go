@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _527_dots uint32 = 0
-	var _ = _527_dots
-	var _out623 uint32
-	var _ = _out623
-	var _out624 *dbytes.Bytes
-	var _ = _out624
-	var _out625 uint32
-	var _ = _out625
-	_out623, _out624, _out625 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out623
-	dir = _out624
-	_527_dots = _out625
+	var _528_dots uint32 = 0
+	var _ = _528_dots
+	var _out628 uint32
+	var _ = _out628
+	var _out629 *dbytes.Bytes
+	var _ = _out629
+	var _out630 uint32
+	var _ = _out630
+	_out628, _out629, _out630 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out628
+	dir = _out629
+	_528_dots = _out630
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _528_ok bool
-	var _ = _528_ok
-	var _out626 bool
-	var _ = _out626
-	_out626 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_528_ok = _out626
-	if !_528_ok {
+	var _529_ok bool
+	var _ = _529_ok
+	var _out631 bool
+	var _ = _out631
+	_out631 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_529_ok = _out631
+	if !_529_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _529_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _529_ip
-	if _527_dots == uint32(1) {
+	var _530_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _530_ip
+	if _528_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _527_dots == uint32(2) {
-		var _out627 uint64
-		var _ = _out627
-		_out627 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out627
+	if _528_dots == uint32(2) {
+		var _out632 uint64
+		var _ = _out632
+		_out632 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out632
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out628 *dbytes.Bytes
-		var _ = _out628
-		_out628 = d.Fs.GetInode(txn, ino, false)
-		_529_ip = _out628
-		node = _529_ip
+		var _out633 *dbytes.Bytes
+		var _ = _out633
+		_out633 = d.Fs.GetInode(txn, ino, false)
+		_530_ip = _out633
+		node = _530_ip
 		return st, ino, node, dir
 	}
-	var _530_found bool = false
-	var _ = _530_found
-	var _out629 bool
-	var _ = _out629
-	var _out630 uint64
-	var _ = _out630
-	_out629, _out630 = d.Lookup(txn, dino, name, false)
-	_530_found = _out629
-	ino = _out630
-	if !_530_found {
+	var _531_found bool = false
+	var _ = _531_found
+	var _out634 bool
+	var _ = _out634
+	var _out635 uint64
+	var _ = _out635
+	_out634, _out635 = d.Lookup(txn, dino, name, false)
+	_531_found = _out634
+	ino = _out635
+	if !_531_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out631 uint32
-	var _ = _out631
-	var _out632 *dbytes.Bytes
-	var _ = _out632
-	_out631, _out632 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out631
-	_529_ip = _out632
+	var _out636 uint32
+	var _ = _out636
+	var _out637 *dbytes.Bytes
+	var _ = _out637
+	_out636, _out637 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out636
+	_530_ip = _out637
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _529_ip
+	node = _530_ip
 	return st, ino, node, dir
 }
 

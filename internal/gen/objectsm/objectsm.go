@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _126_b uint8
-	var _ = _126_b
-	_126_b = w.Get(off / uint64(8))
-	var _127_i uint64
-	var _ = _127_i
-	_127_i = off % uint64(8)
-	var _128_is bool
-	var _ = _128_is
-	_128_is = bits.Companion_Default___.BitOf(_126_b, _127_i)
-	if _128_is != v {
-		var _129_c uint8 = 0
-		var _ = _129_c
+	var _127_b uint8
+	var _ = _127_b
+	_127_b = w.Get(off / uint64(8))
+	var _128_i uint64
+	var _ = _128_i
+	_128_i = off % uint64(8)
+	var _129_is bool
+	var _ = _129_is
+	_129_is = bits.Companion_Default___.BitOf(_127_b, _128_i)
+	if _129_is != v {
+		var _130_c uint8 = 0
+		var _ = _130_c
 		if v {
-			_129_c = _126_b + Companion_Default___.Pow2(_127_i)
+			_130_c = _127_b + Companion_Default___.Pow2(_128_i)
 		} else {
-			_129_c = _126_b - Companion_Default___.Pow2(_127_i)
+			_130_c = _127_b - Companion_Default___.Pow2(_128_i)
 		}
-		w.Set(off/uint64(8), _129_c)
+		w.Set(off/uint64(8), _130_c)
 	}
 }
 

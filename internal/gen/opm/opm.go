@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = ip
 	st = accessm.Companion_Default___.STALE()
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out515 *dbytes.Bytes
-		var _ = _out515
-		_out515 = dbytes.NewBytes(uint64(256))
-		ip = _out515
+		var _out520 *dbytes.Bytes
+		var _ = _out520
+		_out520 = dbytes.NewBytes(uint64(256))
+		ip = _out520
 		return st, ip
 	}
-	var _out516 *dbytes.Bytes
-	var _ = _out516
-	_out516 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out516
-	var _456_ty uint32
-	var _ = _456_ty
-	var _out517 uint32
-	var _ = _out517
-	_out517 = inodem.Companion_Default___.GetTy(ip)
-	_456_ty = _out517
-	var _457_nl uint32
-	var _ = _457_nl
-	var _out518 uint32
-	var _ = _out518
-	_out518 = inodem.Companion_Default___.GetNlink(ip)
-	_457_nl = _out518
-	var _458_g uint64
-	var _ = _458_g
-	var _out519 uint64
-	var _ = _out519
-	_out519 = inodem.Companion_Default___.GetGen(ip)
-	_458_g = _out519
-	if _456_ty == uint32(0) || _457_nl == uint32(0) || _458_g != gen {
+	var _out521 *dbytes.Bytes
+	var _ = _out521
+	_out521 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out521
+	var _457_ty uint32
+	var _ = _457_ty
+	var _out522 uint32
+	var _ = _out522
+	_out522 = inodem.Companion_Default___.GetTy(ip)
+	_457_ty = _out522
+	var _458_nl uint32
+	var _ = _458_nl
+	var _out523 uint32
+	var _ = _out523
+	_out523 = inodem.Companion_Default___.GetNlink(ip)
+	_458_nl = _out523
+	var _459_g uint64
+	var _ = _459_g
+	var _out524 uint64
+	var _ = _out524
+	_out524 = inodem.Companion_Default___.GetGen(ip)
+	_459_g = _out524
+	if _457_ty == uint32(0) || _458_nl == uint32(0) || _459_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *dirfsm.DirF
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out520 *dbytes.Bytes
-	var _ = _out520
-	_out520 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out520
-	var _459_ty uint32
-	var _ = _459_ty
-	var _out521 uint32
-	var _ = _out521
-	_out521 = inodem.Companion_Default___.GetTy(ip)
-	_459_ty = _out521
-	var _460_nl uint32
-	var _ = _460_nl
-	var _out522 uint32
-	var _ = _out522
-	_out522 = inodem.Companion_Default___.GetNlink(ip)
-	_460_nl = _out522
+	var _out525 *dbytes.Bytes
+	var _ = _out525
+	_out525 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out525
+	var _460_ty uint32
+	var _ = _460_ty
+	var _out526 uint32
+	var _ = _out526
+	_out526 = inodem.Companion_Default___.GetTy(ip)
+	_460_ty = _out526
+	var _461_nl uint32
+	var _ = _461_nl
+	var _out527 uint32
+	var _ = _out527
+	_out527 = inodem.Companion_Default___.GetNlink(ip)
+	_461_nl = _out527
 	st = func() uint32 {
-		if _459_ty == uint32(0) || _460_nl == uint32(0) || ino <= uint64(2) {
+		if _460_ty == uint32(0) || _461_nl == uint32(0) || ino <= uint64(2) {
 			return accessm.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out523 uint32
-	var _ = _out523
-	var _out524 *dbytes.Bytes
-	var _ = _out524
-	_out523, _out524 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out523
-	ip = _out524
+	var _out528 uint32
+	var _ = _out528
+	var _out529 *dbytes.Bytes
+	var _ = _out529
+	_out528, _out529 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out528
+	ip = _out529
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out525 uint32
-	var _ = _out525
-	var _out526 uint32
-	var _ = _out526
-	_out525, _out526 = accessm.Companion_Default___.NameStatus(name)
-	st = _out525
-	dots = _out526
+	var _out530 uint32
+	var _ = _out530
+	var _out531 uint32
+	var _ = _out531
+	_out530, _out531 = accessm.Companion_Default___.NameStatus(name)
+	st = _out530
+	dots = _out531
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _461_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _461_p
-	var _out527 uint32
-	var _ = _out527
-	var _out528 *dbytes.Bytes
-	var _ = _out528
-	_out527, _out528 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out527
-	_461_p = _out528
+	var _462_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _462_p
+	var _out532 uint32
+	var _ = _out532
+	var _out533 *dbytes.Bytes
+	var _ = _out533
+	_out532, _out533 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out532
+	_462_p = _out533
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _461_p
-	var _462_ty uint32
-	var _ = _462_ty
-	var _out529 uint32
-	var _ = _out529
-	_out529 = inodem.Companion_Default___.GetTy(_461_p)
-	_462_ty = _out529
-	if _462_ty != accessm.Companion_Default___.DIR() {
+	ip = _462_p
+	var _463_ty uint32
+	var _ = _463_ty
+	var _out534 uint32
+	var _ = _out534
+	_out534 = inodem.Companion_Default___.GetTy(_462_p)
+	_463_ty = _out534
+	if _463_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out530 *dbytes.Bytes
-	var _ = _out530
-	_out530 = d.Fs.GetInode(txn, ino, true)
-	ip = _out530
+	var _out535 *dbytes.Bytes
+	var _ = _out535
+	_out535 = d.Fs.GetInode(txn, ino, true)
+	ip = _out535
 	inodem.Companion_Default___.SetMtime(ip, s, ns)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, i
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out531 *dbytes.Bytes
-	var _ = _out531
-	_out531 = d.Fs.GetInode(txn, ino, true)
-	ip = _out531
+	var _out536 *dbytes.Bytes
+	var _ = _out536
+	_out536 = d.Fs.GetInode(txn, ino, true)
+	ip = _out536
 	inodem.Companion_Default___.SetNlink(ip, nl)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _463_ip *dbytes.Bytes
-	var _ = _463_ip
-	var _out532 *dbytes.Bytes
-	var _ = _out532
-	_out532 = d.Fs.GetInode(txn, ino, true)
-	_463_ip = _out532
-	var _464_nl uint32
-	var _ = _464_nl
-	var _out533 uint32
-	var _ = _out533
-	_out533 = inodem.Companion_Default___.GetNlink(_463_ip)
-	_464_nl = _out533
-	if up && _464_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _464_ip *dbytes.Bytes
+	var _ = _464_ip
+	var _out537 *dbytes.Bytes
+	var _ = _out537
+	_out537 = d.Fs.GetInode(txn, ino, true)
+	_464_ip = _out537
+	var _465_nl uint32
+	var _ = _465_nl
+	var _out538 uint32
+	var _ = _out538
+	_out538 = inodem.Companion_Default___.GetNlink(_464_ip)
+	_465_nl = _out538
+	if up && _465_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _464_nl <= uint32(2) {
+	if !up && _465_nl <= uint32(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out534 *dbytes.Bytes
-	var _ = _out534
-	_out534 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out539 *dbytes.Bytes
+	var _ = _out539
+	_out539 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _464_nl + uint32(1)
+			return _465_nl + uint32(1)
 		}
-		return _464_nl - uint32(1)
+		return _465_nl - uint32(1)
 	}(), s, ns)
-	_463_ip = _out534
+	_464_ip = _out539
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64) {
-	var _465_ip *dbytes.Bytes
-	var _ = _465_ip
-	var _out535 *dbytes.Bytes
-	var _ = _out535
-	_out535 = d.Fs.GetInode(txn, ino, true)
-	_465_ip = _out535
-	var _466_fl uint32
-	var _ = _466_fl
-	var _out536 uint32
-	var _ = _out536
-	_out536 = inodem.Companion_Default___.GetFlags(_465_ip)
-	_466_fl = _out536
-	if _466_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _466_ip *dbytes.Bytes
+	var _ = _466_ip
+	var _out540 *dbytes.Bytes
+	var _ = _out540
+	_out540 = d.Fs.GetInode(txn, ino, true)
+	_466_ip = _out540
+	var _467_fl uint32
+	var _ = _467_fl
+	var _out541 uint32
+	var _ = _out541
+	_out541 = inodem.Companion_Default___.GetFlags(_466_ip)
+	_467_fl = _out541
+	if _467_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _467_hp *dbytes.Bytes
-	var _ = _467_hp
-	var _out537 *dbytes.Bytes
-	var _ = _out537
-	_out537 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_467_hp = _out537
-	var _468_h uint64
-	var _ = _468_h
-	var _out538 uint64
-	var _ = _out538
-	_out538 = inodem.Companion_Default___.GetNext(_467_hp)
-	_468_h = _out538
-	inodem.Companion_Default___.SetNext(_465_ip, _468_h)
-	inodem.Companion_Default___.SetFlags(_465_ip, _466_fl+uint32(1))
-	d.PutInode(txn, ino, _465_ip)
-	var _out539 *dbytes.Bytes
-	var _ = _out539
-	_out539 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_467_hp = _out539
-	inodem.Companion_Default___.SetNext(_467_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _467_hp)
+	var _468_hp *dbytes.Bytes
+	var _ = _468_hp
+	var _out542 *dbytes.Bytes
+	var _ = _out542
+	_out542 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_468_hp = _out542
+	var _469_h uint64
+	var _ = _469_h
+	var _out543 uint64
+	var _ = _out543
+	_out543 = inodem.Companion_Default___.GetNext(_468_hp)
+	_469_h = _out543
+	inodem.Companion_Default___.SetNext(_466_ip, _469_h)
+	inodem.Companion_Default___.SetFlags(_466_ip, _467_fl+uint32(1))
+	d.PutInode(txn, ino, _466_ip)
+	var _out544 *dbytes.Bytes
+	var _ = _out544
+	_out544 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_468_hp = _out544
+	inodem.Companion_Default___.SetNext(_468_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _468_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out540 bool
-		var _ = _out540
-		_out540 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out540
+		var _out545 bool
+		var _ = _out545
+		_out545 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out545
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _469_ip *dbytes.Bytes
-	var _ = _469_ip
-	var _out541 *dbytes.Bytes
-	var _ = _out541
-	_out541 = d.Fs.GetInode(txn, ino, true)
-	_469_ip = _out541
-	var _470_nl uint32
-	var _ = _470_nl
-	var _out542 uint32
-	var _ = _out542
-	_out542 = inodem.Companion_Default___.GetNlink(_469_ip)
-	_470_nl = _out542
-	var _471_ty uint32
-	var _ = _471_ty
-	var _out543 uint32
-	var _ = _out543
-	_out543 = inodem.Companion_Default___.GetTy(_469_ip)
-	_471_ty = _out543
-	var _472_size uint64
-	var _ = _472_size
-	var _out544 uint64
-	var _ = _out544
-	_out544 = inodem.Companion_Default___.GetSize(_469_ip)
-	_472_size = _out544
-	var _473_fl uint32
-	var _ = _473_fl
-	var _out545 uint32
-	var _ = _out545
-	_out545 = inodem.Companion_Default___.GetFlags(_469_ip)
-	_473_fl = _out545
-	if _470_nl == uint32(0) {
+	var _470_ip *dbytes.Bytes
+	var _ = _470_ip
+	var _out546 *dbytes.Bytes
+	var _ = _out546
+	_out546 = d.Fs.GetInode(txn, ino, true)
+	_470_ip = _out546
+	var _471_nl uint32
+	var _ = _471_nl
+	var _out547 uint32
+	var _ = _out547
+	_out547 = inodem.Companion_Default___.GetNlink(_470_ip)
+	_471_nl = _out547
+	var _472_ty uint32
+	var _ = _472_ty
+	var _out548 uint32
+	var _ = _out548
+	_out548 = inodem.Companion_Default___.GetTy(_470_ip)
+	_472_ty = _out548
+	var _473_size uint64
+	var _ = _473_size
+	var _out549 uint64
+	var _ = _out549
+	_out549 = inodem.Companion_Default___.GetSize(_470_ip)
+	_473_size = _out549
+	var _474_fl uint32
+	var _ = _474_fl
+	var _out550 uint32
+	var _ = _out550
+	_out550 = inodem.Companion_Default___.GetFlags(_470_ip)
+	_474_fl = _out550
+	if _471_nl == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _471_ty != accessm.Companion_Default___.DIR() && _470_nl > uint32(1) {
-		var _out546 *dbytes.Bytes
-		var _ = _out546
-		_out546 = Companion_Default___.SetLinks(txn, d, ino, _470_nl-uint32(1), s, ns)
-		_469_ip = _out546
+	if _472_ty != accessm.Companion_Default___.DIR() && _471_nl > uint32(1) {
+		var _out551 *dbytes.Bytes
+		var _ = _out551
+		_out551 = Companion_Default___.SetLinks(txn, d, ino, _471_nl-uint32(1), s, ns)
+		_470_ip = _out551
 		return st, freed, later
 	}
-	var _out547 *dbytes.Bytes
-	var _ = _out547
-	_out547 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_469_ip = _out547
-	var _474_ok bool
-	var _ = _474_ok
-	var _out548 bool
-	var _ = _out548
-	_out548 = d.SetSize(txn, ino, uint64(0))
-	_474_ok = _out548
-	if !_474_ok {
+	var _out552 *dbytes.Bytes
+	var _ = _out552
+	_out552 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_470_ip = _out552
+	var _475_ok bool
+	var _ = _475_ok
+	var _out553 bool
+	var _ = _out553
+	_out553 = d.SetSize(txn, ino, uint64(0))
+	_475_ok = _out553
+	if !_475_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _473_fl%uint32(2) == uint32(1) {
+	if _474_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _475_done bool
-	var _ = _475_done
-	var _out549 bool
-	var _ = _out549
-	_out549 = Companion_Default___.Release(txn, d, ino, _472_size)
-	_475_done = _out549
-	if _475_done {
-		var _out550 bool
-		var _ = _out550
-		_out550 = d.FreeInode(txn, ino)
-		_474_ok = _out550
-		if !_474_ok {
+	var _476_done bool
+	var _ = _476_done
+	var _out554 bool
+	var _ = _out554
+	_out554 = Companion_Default___.Release(txn, d, ino, _473_size)
+	_476_done = _out554
+	if _476_done {
+		var _out555 bool
+		var _ = _out555
+		_out555 = d.FreeInode(txn, ino)
+		_475_ok = _out555
+		if !_475_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,43 +405,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _476_hp *dbytes.Bytes
-	var _ = _476_hp
-	var _out551 *dbytes.Bytes
-	var _ = _out551
-	_out551 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_476_hp = _out551
-	var _477_h uint64
-	var _ = _477_h
-	var _out552 uint64
-	var _ = _out552
-	_out552 = inodem.Companion_Default___.GetNext(_476_hp)
-	_477_h = _out552
+	var _477_hp *dbytes.Bytes
+	var _ = _477_hp
+	var _out556 *dbytes.Bytes
+	var _ = _out556
+	_out556 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_477_hp = _out556
+	var _478_h uint64
+	var _ = _478_h
+	var _out557 uint64
+	var _ = _out557
+	_out557 = inodem.Companion_Default___.GetNext(_477_hp)
+	_478_h = _out557
 	st, more = uint32(0), false
-	if _477_h == uint64(0) {
+	if _478_h == uint64(0) {
 		return st, more
 	}
-	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _477_h) || _477_h <= uint64(2) {
+	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _478_h) || _478_h <= uint64(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _478_done bool
-	var _ = _478_done
-	var _out553 bool
-	var _ = _out553
-	_out553 = d.FreeSome(txn, _477_h, max)
-	_478_done = _out553
-	if !_478_done {
+	var _479_done bool
+	var _ = _479_done
+	var _out558 bool
+	var _ = _out558
+	_out558 = d.FreeSome(txn, _478_h, max)
+	_479_done = _out558
+	if !_479_done {
 		return st, more
 	}
-	var _out554 uint32
-	var _ = _out554
-	var _out555 bool
-	var _ = _out555
-	_out554, _out555 = Companion_Default___.OffList(txn, d, _477_h)
-	st = _out554
-	more = _out555
+	var _out559 uint32
+	var _ = _out559
+	var _out560 bool
+	var _ = _out560
+	_out559, _out560 = Companion_Default___.OffList(txn, d, _478_h)
+	st = _out559
+	more = _out560
 	if st != uint32(0) {
 		return st, more
 	}
@@ -454,58 +454,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _479_ip *dbytes.Bytes
-	var _ = _479_ip
-	var _out556 *dbytes.Bytes
-	var _ = _out556
-	_out556 = d.Fs.GetInode(txn, h, true)
-	_479_ip = _out556
-	var _480_fl uint32
-	var _ = _480_fl
-	var _out557 uint32
-	var _ = _out557
-	_out557 = inodem.Companion_Default___.GetFlags(_479_ip)
-	_480_fl = _out557
-	var _481_nl uint32
-	var _ = _481_nl
-	var _out558 uint32
-	var _ = _out558
-	_out558 = inodem.Companion_Default___.GetNlink(_479_ip)
-	_481_nl = _out558
-	var _482_next uint64
-	var _ = _482_next
-	var _out559 uint64
-	var _ = _out559
-	_out559 = inodem.Companion_Default___.GetNext(_479_ip)
-	_482_next = _out559
-	if _480_fl%uint32(2) == uint32(0) {
+	var _480_ip *dbytes.Bytes
+	var _ = _480_ip
+	var _out561 *dbytes.Bytes
+	var _ = _out561
+	_out561 = d.Fs.GetInode(txn, h, true)
+	_480_ip = _out561
+	var _481_fl uint32
+	var _ = _481_fl
+	var _out562 uint32
+	var _ = _out562
+	_out562 = inodem.Companion_Default___.GetFlags(_480_ip)
+	_481_fl = _out562
+	var _482_nl uint32
+	var _ = _482_nl
+	var _out563 uint32
+	var _ = _out563
+	_out563 = inodem.Companion_Default___.GetNlink(_480_ip)
+	_482_nl = _out563
+	var _483_next uint64
+	var _ = _483_next
+	var _out564 uint64
+	var _ = _out564
+	_out564 = inodem.Companion_Default___.GetNext(_480_ip)
+	_483_next = _out564
+	if _481_fl%uint32(2) == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodem.Companion_Default___.SetFlags(_479_ip, _480_fl-uint32(1))
-	inodem.Companion_Default___.SetNext(_479_ip, uint64(0))
-	d.PutInode(txn, h, _479_ip)
-	var _483_hp *dbytes.Bytes
-	var _ = _483_hp
-	var _out560 *dbytes.Bytes
-	var _ = _out560
-	_out560 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_483_hp = _out560
-	inodem.Companion_Default___.SetNext(_483_hp, _482_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _483_hp)
-	if _481_nl == uint32(0) {
-		var _484_ok bool
-		var _ = _484_ok
-		var _out561 bool
-		var _ = _out561
-		_out561 = d.FreeInode(txn, h)
-		_484_ok = _out561
-		if !_484_ok {
+	inodem.Companion_Default___.SetFlags(_480_ip, _481_fl-uint32(1))
+	inodem.Companion_Default___.SetNext(_480_ip, uint64(0))
+	d.PutInode(txn, h, _480_ip)
+	var _484_hp *dbytes.Bytes
+	var _ = _484_hp
+	var _out565 *dbytes.Bytes
+	var _ = _out565
+	_out565 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_484_hp = _out565
+	inodem.Companion_Default___.SetNext(_484_hp, _483_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _484_hp)
+	if _482_nl == uint32(0) {
+		var _485_ok bool
+		var _ = _485_ok
+		var _out566 bool
+		var _ = _out566
+		_out566 = d.FreeInode(txn, h)
+		_485_ok = _out566
+		if !_485_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _482_next != uint64(0) /* dircomp */
+	more = _483_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, max uint64) bool {
@@ -515,10 +515,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out562 bool
-	var _ = _out562
-	_out562 = d.FreeSome(txn, ino, max)
-	done = _out562
+	var _out567 bool
+	var _ = _out567
+	_out567 = d.FreeSome(txn, ino, max)
+	done = _out567
 	return done
 }
 

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _531_w *dbytes.Bytes
-	var _ = _531_w
-	var _out633 *dbytes.Bytes
-	var _ = _out633
-	_out633 = dbytes.NewBytes(uint64(4096))
-	_531_w = _out633
-	_531_w.Set(uint64(0), uint8(46))
-	_531_w.Set(uint64(1), uint8(46))
-	var _out634 *dbytes.Blk
-	var _ = _out634
-	_out634 = dbytes.Freeze(_531_w)
-	b = _out634
+	var _532_w *dbytes.Bytes
+	var _ = _532_w
+	var _out638 *dbytes.Bytes
+	var _ = _out638
+	_out638 = dbytes.NewBytes(uint64(4096))
+	_532_w = _out638
+	_532_w.Set(uint64(0), uint8(46))
+	_532_w.Set(uint64(1), uint8(46))
+	var _out639 *dbytes.Blk
+	var _ = _out639
+	_out639 = dbytes.Freeze(_532_w)
+	b = _out639
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _532_dots *dbytes.Blk
-	var _ = _532_dots
-	var _out635 *dbytes.Blk
-	var _ = _out635
-	_out635 = Companion_Default___.DotNames()
-	_532_dots = _out635
+	var _533_dots *dbytes.Blk
+	var _ = _533_dots
+	var _out640 *dbytes.Blk
+	var _ = _out640
+	_out640 = Companion_Default___.DotNames()
+	_533_dots = _out640
 	if cookie == uint64(0) {
-		var _out636 bool
-		var _ = _out636
-		_out636 = out.Offer(ino, _532_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out636
+		var _out641 bool
+		var _ = _out641
+		_out641 = out.Offer(ino, _533_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out641
 	}
 	if fits {
-		var _out637 bool
-		var _ = _out637
-		_out637 = out.Offer(up, _532_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out637
+		var _out642 bool
+		var _ = _out642
+		_out642 = out.Offer(up, _533_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out642
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *dirfsm.DirFs, in
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _533_up uint64
-	var _ = _533_up
-	var _out638 uint64
-	var _ = _out638
-	_out638 = inodem.Companion_Default___.GetParent(dp)
-	_533_up = _out638
-	var _534_fits bool
-	var _ = _534_fits
-	var _out639 bool
-	var _ = _out639
-	_out639 = Companion_Default___.Offer2(ino, _533_up, cookie, out)
-	_534_fits = _out639
-	if !_534_fits {
+	var _534_up uint64
+	var _ = _534_up
+	var _out643 uint64
+	var _ = _out643
+	_out643 = inodem.Companion_Default___.GetParent(dp)
+	_534_up = _out643
+	var _535_fits bool
+	var _ = _535_fits
+	var _out644 bool
+	var _ = _out644
+	_out644 = Companion_Default___.Offer2(ino, _534_up, cookie, out)
+	_535_fits = _out644
+	if !_535_fits {
 		return eof
 	}
-	var _out640 bool
-	var _ = _out640
-	_out640 = d.List(txn, ino, func() uint64 {
+	var _out645 bool
+	var _ = _out645
+	_out645 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out640
+	eof = _out645
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out641 uint32
-	var _ = _out641
-	var _out642 *dbytes.Bytes
-	var _ = _out642
-	_out641, _out642 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out641
-	dir = _out642
+	var _out646 uint32
+	var _ = _out646
+	var _out647 *dbytes.Bytes
+	var _ = _out647
+	_out646, _out647 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out646
+	dir = _out647
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _535_ok bool
-	var _ = _535_ok
-	var _out643 bool
-	var _ = _out643
-	_out643 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
-	_535_ok = _out643
-	if !_535_ok {
+	var _536_ok bool
+	var _ = _536_ok
+	var _out648 bool
+	var _ = _out648
+	_out648 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
+	_536_ok = _out648
+	if !_536_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,46 +170,46 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _out644 bool
-	var _ = _out644
-	_out644 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out644
-	var _536_n uint64
-	var _ = _536_n
-	var _out645 uint64
-	var _ = _out645
-	_out645 = out.Len()
-	_536_n = _out645
-	if _536_n == uint64(0) && !eof {
+	var _out649 bool
+	var _ = _out649
+	_out649 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out649
+	var _537_n uint64
+	var _ = _537_n
+	var _out650 uint64
+	var _ = _out650
+	_out650 = out.Len()
+	_537_n = _out650
+	if _537_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *dirfsm.DirFs, out *ddir.List) {
-	var _537_n uint64
-	var _ = _537_n
-	var _out646 uint64
-	var _ = _out646
-	_out646 = out.Len()
-	_537_n = _out646
-	var _538_i uint64
-	var _ = _538_i
-	_538_i = uint64(0)
-	for _538_i < _537_n {
-		var _539_x uint64
-		var _ = _539_x
-		var _out647 uint64
-		var _ = _out647
-		_out647 = out.InoAt(_538_i)
-		_539_x = _out647
-		var _540_p *dbytes.Bytes
-		var _ = _540_p
-		var _out648 *dbytes.Bytes
-		var _ = _out648
-		_out648 = d.Fs.GetInode(txn, _539_x, false)
-		_540_p = _out648
-		out.AttrAt(_538_i, _540_p)
-		_538_i = _538_i + uint64(1)
+	var _538_n uint64
+	var _ = _538_n
+	var _out651 uint64
+	var _ = _out651
+	_out651 = out.Len()
+	_538_n = _out651
+	var _539_i uint64
+	var _ = _539_i
+	_539_i = uint64(0)
+	for _539_i < _538_n {
+		var _540_x uint64
+		var _ = _540_x
+		var _out652 uint64
+		var _ = _out652
+		_out652 = out.InoAt(_539_i)
+		_540_x = _out652
+		var _541_p *dbytes.Bytes
+		var _ = _541_p
+		var _out653 *dbytes.Bytes
+		var _ = _out653
+		_out653 = d.Fs.GetInode(txn, _540_x, false)
+		_541_p = _out653
+		out.AttrAt(_539_i, _541_p)
+		_539_i = _539_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -219,26 +219,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.Di
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out649 uint32
-	var _ = _out649
-	var _out650 bool
-	var _ = _out650
-	var _out651 *dbytes.Bytes
-	var _ = _out651
-	_out649, _out650, _out651 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out649
-	eof = _out650
-	dir = _out651
+	var _out654 uint32
+	var _ = _out654
+	var _out655 bool
+	var _ = _out655
+	var _out656 *dbytes.Bytes
+	var _ = _out656
+	_out654, _out655, _out656 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out654
+	eof = _out655
+	dir = _out656
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _541_ok bool
-	var _ = _541_ok
-	var _out652 bool
-	var _ = _out652
-	_out652 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_541_ok = _out652
-	if !_541_ok {
+	var _542_ok bool
+	var _ = _542_ok
+	var _out657 bool
+	var _ = _out657
+	_out657 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_542_ok = _out657
+	if !_542_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

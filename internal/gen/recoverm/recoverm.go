@@ -66,36 +66,36 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _388_s uint64
-	var _ = _388_s
-	var _out431 uint64
-	var _ = _out431
-	_out431 = ring.Companion_Default___.SlotOf(pos, nr)
-	_388_s = _out431
-	var _389_k uint64
-	var _ = _389_k
-	_389_k = n
-	if _389_k > nr-_388_s {
-		_389_k = nr - _388_s
+	var _389_s uint64
+	var _ = _389_s
+	var _out436 uint64
+	var _ = _out436
+	_out436 = ring.Companion_Default___.SlotOf(pos, nr)
+	_389_s = _out436
+	var _390_k uint64
+	var _ = _390_k
+	_390_k = n
+	if _390_k > nr-_389_s {
+		_390_k = nr - _389_s
 	}
-	var _out432 bool
-	var _ = _out432
-	var _out433 *ddisk.BList
-	var _ = _out433
-	_out432, _out433 = d.ReadRun(at+uint64(1)+nd+_388_s, _389_k)
-	io = _out432
-	x = _out433
+	var _out437 bool
+	var _ = _out437
+	var _out438 *ddisk.BList
+	var _ = _out438
+	_out437, _out438 = d.ReadRun(at+uint64(1)+nd+_389_s, _390_k)
+	io = _out437
+	x = _out438
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out434 bool
-	var _ = _out434
-	var _out435 *ddisk.BList
-	var _ = _out435
-	_out434, _out435 = d.ReadRun(at+uint64(1)+nd, n-_389_k)
-	io = _out434
-	y = _out435
+	var _out439 bool
+	var _ = _out439
+	var _out440 *ddisk.BList
+	var _ = _out440
+	_out439, _out440 = d.ReadRun(at+uint64(1)+nd, n-_390_k)
+	io = _out439
+	y = _out440
 	if !io {
 		return io, x, y
 	}
@@ -108,54 +108,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _390_hm *dlog.BMap
-	var _ = _390_hm
-	var _out436 *dlog.BMap
-	var _ = _out436
-	_out436 = dlog.NewBMap()
-	_390_hm = _out436
-	var _391_i uint64
-	var _ = _391_i
-	_391_i = uint64(0)
-	for _391_i < m {
-		var _392_a uint64
-		var _ = _392_a
-		var _393_n uint64
-		var _ = _393_n
-		var _out437 uint64
-		var _ = _out437
-		var _out438 uint64
-		var _ = _out438
-		_out437, _out438 = Companion_Default___.DirRun(r, _391_i, m)
-		_392_a = _out437
-		_393_n = _out438
-		var _394_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _394_l
-		var _out439 bool
-		var _ = _out439
-		var _out440 *ddisk.BList
-		var _ = _out440
-		_out439, _out440 = d.ReadRun(_392_a, _393_n)
-		io = _out439
-		_394_l = _out440
+	var _391_hm *dlog.BMap
+	var _ = _391_hm
+	var _out441 *dlog.BMap
+	var _ = _out441
+	_out441 = dlog.NewBMap()
+	_391_hm = _out441
+	var _392_i uint64
+	var _ = _392_i
+	_392_i = uint64(0)
+	for _392_i < m {
+		var _393_a uint64
+		var _ = _393_a
+		var _394_n uint64
+		var _ = _394_n
+		var _out442 uint64
+		var _ = _out442
+		var _out443 uint64
+		var _ = _out443
+		_out442, _out443 = Companion_Default___.DirRun(r, _392_i, m)
+		_393_a = _out442
+		_394_n = _out443
+		var _395_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _395_l
+		var _out444 bool
+		var _ = _out444
+		var _out445 *ddisk.BList
+		var _ = _out445
+		_out444, _out445 = d.ReadRun(_393_a, _394_n)
+		io = _out444
+		_395_l = _out445
 		if !io {
 			return io, z
 		}
-		var _395_ok bool
-		var _ = _395_ok
-		var _out441 bool
-		var _ = _out441
-		_out441 = Companion_Default___.PutRun(_390_hm, r, _391_i, _393_n, _394_l)
-		_395_ok = _out441
-		if !_395_ok {
+		var _396_ok bool
+		var _ = _396_ok
+		var _out446 bool
+		var _ = _out446
+		_out446 = Companion_Default___.PutRun(_391_hm, r, _392_i, _394_n, _395_l)
+		_396_ok = _out446
+		if !_396_ok {
 			return io, z
 		}
-		_391_i = _391_i + _393_n
+		_392_i = _392_i + _394_n
 	}
-	var _out442 *ddisk.BList
-	var _ = _out442
-	_out442 = _390_hm.List()
-	z = _out442
+	var _out447 *ddisk.BList
+	var _ = _out447
+	_out447 = _391_hm.List()
+	z = _out447
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -163,19 +163,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out443 uint64
-	var _ = _out443
-	_out443 = r.Dir(i)
-	a = _out443
+	var _out448 uint64
+	var _ = _out448
+	_out448 = r.Dir(i)
+	a = _out448
 	n = uint64(1)
 	for i+n < m {
-		var _396_b uint64
-		var _ = _396_b
-		var _out444 uint64
-		var _ = _out444
-		_out444 = r.Dir(i + n)
-		_396_b = _out444
-		if _396_b != a+n {
+		var _397_b uint64
+		var _ = _397_b
+		var _out449 uint64
+		var _ = _out449
+		_out449 = r.Dir(i + n)
+		_397_b = _out449
+		if _397_b != a+n {
 			goto L5
 		}
 		n = n + uint64(1)
@@ -186,34 +186,34 @@ L5:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _397_k uint64
-	var _ = _397_k
-	_397_k = uint64(0)
-	for _397_k < n {
-		var _398_a uint64
-		var _ = _398_a
-		var _out445 uint64
-		var _ = _out445
-		_out445 = r.Dir(i + _397_k)
-		_398_a = _out445
-		var _399_o *dbytes.Blk
-		var _ = _399_o
-		var _out446 *dbytes.Blk
-		var _ = _out446
-		_out446 = hm.Get(_398_a)
-		_399_o = _out446
-		if _399_o != (*dbytes.Blk)(nil) {
+	var _398_k uint64
+	var _ = _398_k
+	_398_k = uint64(0)
+	for _398_k < n {
+		var _399_a uint64
+		var _ = _399_a
+		var _out450 uint64
+		var _ = _out450
+		_out450 = r.Dir(i + _398_k)
+		_399_a = _out450
+		var _400_o *dbytes.Blk
+		var _ = _400_o
+		var _out451 *dbytes.Blk
+		var _ = _out451
+		_out451 = hm.Get(_399_a)
+		_400_o = _out451
+		if _400_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _400_b *dbytes.Blk
-		var _ = _400_b
-		var _out447 *dbytes.Blk
-		var _ = _out447
-		_out447 = l.BlkAt(_397_k)
-		_400_b = _out447
-		hm.Put(_398_a, _400_b)
-		_397_k = _397_k + uint64(1)
+		var _401_b *dbytes.Blk
+		var _ = _401_b
+		var _out452 *dbytes.Blk
+		var _ = _out452
+		_out452 = l.BlkAt(_398_k)
+		_401_b = _out452
+		hm.Put(_399_a, _401_b)
+		_398_k = _398_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -225,145 +225,145 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _401_s uint64
-	var _ = _401_s
-	var _out448 uint64
-	var _ = _out448
-	_out448 = ring.Companion_Default___.SlotOf(q, nd)
-	_401_s = _out448
-	var _402_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _402_b
-	var _out449 bool
-	var _ = _out449
-	var _out450 *dbytes.Blk
-	var _ = _out450
-	_out449, _out450 = d.Read(at + uint64(1) + _401_s)
-	io = _out449
-	_402_b = _out450
-	if !io {
-		return io, gm
-	}
-	var _403_r *dlog.DescR
-	var _ = _403_r
-	var _out451 *dlog.DescR
-	var _ = _out451
-	_out451 = dlog.Parse(_402_b)
-	_403_r = _out451
-	if _403_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _404_q2 uint64
-	var _ = _404_q2
-	var _out452 uint64
-	var _ = _out452
-	_out452 = _403_r.Sq()
-	_404_q2 = _out452
-	var _405_pos uint64
-	var _ = _405_pos
+	var _402_s uint64
+	var _ = _402_s
 	var _out453 uint64
 	var _ = _out453
-	_out453 = _403_r.Pos()
-	_405_pos = _out453
-	var _406_n uint64
-	var _ = _406_n
-	var _out454 uint64
+	_out453 = ring.Companion_Default___.SlotOf(q, nd)
+	_402_s = _out453
+	var _403_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _403_b
+	var _out454 bool
 	var _ = _out454
-	_out454 = _403_r.N()
-	_406_n = _out454
-	var _407_dn uint64
-	var _ = _407_dn
-	var _out455 uint64
+	var _out455 *dbytes.Blk
 	var _ = _out455
-	_out455 = _403_r.M()
-	_407_dn = _out455
-	if _404_q2 != q || _405_pos >= uint64(2305843009213693952) || _406_n > uint64(500) || _407_dn > uint64(500)-_406_n {
-		return io, gm
-	}
-	var _408_inside bool
-	var _ = _408_inside
-	var _out456 bool
-	var _ = _out456
-	_out456 = Companion_Default___.AddrsIn(_403_r, _406_n, _407_dn, at+uint64(1)+nd+nr, sz)
-	_408_inside = _out456
-	if !_408_inside {
-		return io, gm
-	}
-	var _409_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _409_x
-	var _410_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _410_y
-	var _out457 bool
-	var _ = _out457
-	var _out458 *ddisk.BList
-	var _ = _out458
-	var _out459 *ddisk.BList
-	var _ = _out459
-	_out457, _out458, _out459 = Companion_Default___.ReadGroup(d, at, nd, nr, _405_pos, _406_n)
-	io = _out457
-	_409_x = _out458
-	_410_y = _out459
+	_out454, _out455 = d.Read(at + uint64(1) + _402_s)
+	io = _out454
+	_403_b = _out455
 	if !io {
 		return io, gm
 	}
-	var _411_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _411_z
-	var _out460 bool
-	var _ = _out460
-	var _out461 *ddisk.BList
-	var _ = _out461
-	_out460, _out461 = Companion_Default___.ReadDirect(d, _403_r, _407_dn)
-	io = _out460
-	_411_z = _out461
-	if !io || _411_z == (*ddisk.BList)(nil) {
+	var _404_r *dlog.DescR
+	var _ = _404_r
+	var _out456 *dlog.DescR
+	var _ = _out456
+	_out456 = dlog.Parse(_403_b)
+	_404_r = _out456
+	if _404_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _412_ok bool
-	var _ = _412_ok
+	var _405_q2 uint64
+	var _ = _405_q2
+	var _out457 uint64
+	var _ = _out457
+	_out457 = _404_r.Sq()
+	_405_q2 = _out457
+	var _406_pos uint64
+	var _ = _406_pos
+	var _out458 uint64
+	var _ = _out458
+	_out458 = _404_r.Pos()
+	_406_pos = _out458
+	var _407_n uint64
+	var _ = _407_n
+	var _out459 uint64
+	var _ = _out459
+	_out459 = _404_r.N()
+	_407_n = _out459
+	var _408_dn uint64
+	var _ = _408_dn
+	var _out460 uint64
+	var _ = _out460
+	_out460 = _404_r.M()
+	_408_dn = _out460
+	if _405_q2 != q || _406_pos >= uint64(2305843009213693952) || _407_n > uint64(500) || _408_dn > uint64(500)-_407_n {
+		return io, gm
+	}
+	var _409_inside bool
+	var _ = _409_inside
+	var _out461 bool
+	var _ = _out461
+	_out461 = Companion_Default___.AddrsIn(_404_r, _407_n, _408_dn, at+uint64(1)+nd+nr, sz)
+	_409_inside = _out461
+	if !_409_inside {
+		return io, gm
+	}
+	var _410_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _410_x
+	var _411_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _411_y
 	var _out462 bool
 	var _ = _out462
-	_out462 = seal.Check(_403_r, _409_x, _410_y, _411_z)
-	_412_ok = _out462
-	if !_412_ok {
+	var _out463 *ddisk.BList
+	var _ = _out463
+	var _out464 *ddisk.BList
+	var _ = _out464
+	_out462, _out463, _out464 = Companion_Default___.ReadGroup(d, at, nd, nr, _406_pos, _407_n)
+	io = _out462
+	_410_x = _out463
+	_411_y = _out464
+	if !io {
 		return io, gm
 	}
-	var _out463 *dlog.BMap
-	var _ = _out463
-	_out463 = Companion_Default___.GroupMap(_403_r, _406_n, _409_x, _410_y)
-	gm = _out463
+	var _412_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _412_z
+	var _out465 bool
+	var _ = _out465
+	var _out466 *ddisk.BList
+	var _ = _out466
+	_out465, _out466 = Companion_Default___.ReadDirect(d, _404_r, _408_dn)
+	io = _out465
+	_412_z = _out466
+	if !io || _412_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _413_ok bool
+	var _ = _413_ok
+	var _out467 bool
+	var _ = _out467
+	_out467 = seal.Check(_404_r, _410_x, _411_y, _412_z)
+	_413_ok = _out467
+	if !_413_ok {
+		return io, gm
+	}
+	var _out468 *dlog.BMap
+	var _ = _out468
+	_out468 = Companion_Default___.GroupMap(_404_r, _407_n, _410_x, _411_y)
+	gm = _out468
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _413_i uint64
-	var _ = _413_i
-	_413_i = uint64(0)
-	for _413_i < n {
-		var _414_a uint64
-		var _ = _414_a
-		var _out464 uint64
-		var _ = _out464
-		_out464 = r.Addr(_413_i)
-		_414_a = _out464
-		if _414_a < lo || _414_a >= hi {
-			ok = false
-			return ok
-		}
-		_413_i = _413_i + uint64(1)
-	}
-	_413_i = uint64(0)
-	for _413_i < m {
+	var _414_i uint64
+	var _ = _414_i
+	_414_i = uint64(0)
+	for _414_i < n {
 		var _415_a uint64
 		var _ = _415_a
-		var _out465 uint64
-		var _ = _out465
-		_out465 = r.Dir(_413_i)
-		_415_a = _out465
+		var _out469 uint64
+		var _ = _out469
+		_out469 = r.Addr(_414_i)
+		_415_a = _out469
 		if _415_a < lo || _415_a >= hi {
 			ok = false
 			return ok
 		}
-		_413_i = _413_i + uint64(1)
+		_414_i = _414_i + uint64(1)
+	}
+	_414_i = uint64(0)
+	for _414_i < m {
+		var _416_a uint64
+		var _ = _416_a
+		var _out470 uint64
+		var _ = _out470
+		_out470 = r.Dir(_414_i)
+		_416_a = _out470
+		if _416_a < lo || _416_a >= hi {
+			ok = false
+			return ok
+		}
+		_414_i = _414_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -372,41 +372,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out466 *dlog.BMap
-	var _ = _out466
-	_out466 = dlog.NewBMap()
-	gm = _out466
-	var _416_k uint64
-	var _ = _416_k
-	var _out467 uint64
-	var _ = _out467
-	_out467 = x.Len()
-	_416_k = _out467
-	var _417_i uint64
-	var _ = _417_i
-	_417_i = uint64(0)
-	for _417_i < n {
-		var _418_a uint64
-		var _ = _418_a
-		var _out468 uint64
-		var _ = _out468
-		_out468 = r.Addr(_417_i)
-		_418_a = _out468
-		var _419_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _419_b
-		if _417_i < _416_k {
-			var _out469 *dbytes.Blk
-			var _ = _out469
-			_out469 = x.BlkAt(_417_i)
-			_419_b = _out469
+	var _out471 *dlog.BMap
+	var _ = _out471
+	_out471 = dlog.NewBMap()
+	gm = _out471
+	var _417_k uint64
+	var _ = _417_k
+	var _out472 uint64
+	var _ = _out472
+	_out472 = x.Len()
+	_417_k = _out472
+	var _418_i uint64
+	var _ = _418_i
+	_418_i = uint64(0)
+	for _418_i < n {
+		var _419_a uint64
+		var _ = _419_a
+		var _out473 uint64
+		var _ = _out473
+		_out473 = r.Addr(_418_i)
+		_419_a = _out473
+		var _420_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _420_b
+		if _418_i < _417_k {
+			var _out474 *dbytes.Blk
+			var _ = _out474
+			_out474 = x.BlkAt(_418_i)
+			_420_b = _out474
 		} else {
-			var _out470 *dbytes.Blk
-			var _ = _out470
-			_out470 = y.BlkAt(_417_i - _416_k)
-			_419_b = _out470
+			var _out475 *dbytes.Blk
+			var _ = _out475
+			_out475 = y.BlkAt(_418_i - _417_k)
+			_420_b = _out475
 		}
-		gm.Put(_418_a, _419_b)
-		_417_i = _417_i + uint64(1)
+		gm.Put(_419_a, _420_b)
+		_418_i = _418_i + uint64(1)
 	}
 	return gm
 }
@@ -417,36 +417,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out471 *dlog.BMap
-	var _ = _out471
-	_out471 = dlog.NewBMap()
-	mm = _out471
+	var _out476 *dlog.BMap
+	var _ = _out476
+	_out476 = dlog.NewBMap()
+	mm = _out476
 	i = uint64(0)
 	io = true
-	var _420_done bool
-	var _ = _420_done
-	_420_done = false
-	for !_420_done {
+	var _421_done bool
+	var _ = _421_done
+	_421_done = false
+	for !_421_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _421_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _421_gm
-		var _out472 bool
-		var _ = _out472
-		var _out473 *dlog.BMap
-		var _ = _out473
-		_out472, _out473 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out472
-		_421_gm = _out473
+		var _422_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _422_gm
+		var _out477 bool
+		var _ = _out477
+		var _out478 *dlog.BMap
+		var _ = _out478
+		_out477, _out478 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out477
+		_422_gm = _out478
 		if !io {
 			return io, mm, i
 		}
-		if _421_gm == (*dlog.BMap)(nil) {
-			_420_done = true
+		if _422_gm == (*dlog.BMap)(nil) {
+			_421_done = true
 		} else {
-			journalm.Companion_Default___.MergeInto(mm, _421_gm)
+			journalm.Companion_Default___.MergeInto(mm, _422_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -455,46 +455,46 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _422_l *ddisk.BList
-	var _ = _422_l
-	var _out474 *ddisk.BList
-	var _ = _out474
-	_out474 = mm.Sorted()
-	_422_l = _out474
-	var _423_n uint64
-	var _ = _423_n
-	var _out475 uint64
-	var _ = _out475
-	_out475 = _422_l.Len()
-	_423_n = _out475
-	var _424_k uint64
-	var _ = _424_k
-	_424_k = uint64(0)
-	for _424_k < _423_n {
-		var _425_a uint64
-		var _ = _425_a
-		var _426_m uint64
-		var _ = _426_m
-		var _out476 uint64
-		var _ = _out476
-		var _out477 uint64
-		var _ = _out477
-		_out476, _out477 = journalm.Companion_Default___.Adjacent(_422_l, _424_k)
-		_425_a = _out476
-		_426_m = _out477
-		var _out478 bool
-		var _ = _out478
-		_out478 = d.WriteRun(_425_a, _422_l, _424_k, _426_m)
-		io = _out478
+	var _423_l *ddisk.BList
+	var _ = _423_l
+	var _out479 *ddisk.BList
+	var _ = _out479
+	_out479 = mm.Sorted()
+	_423_l = _out479
+	var _424_n uint64
+	var _ = _424_n
+	var _out480 uint64
+	var _ = _out480
+	_out480 = _423_l.Len()
+	_424_n = _out480
+	var _425_k uint64
+	var _ = _425_k
+	_425_k = uint64(0)
+	for _425_k < _424_n {
+		var _426_a uint64
+		var _ = _426_a
+		var _427_m uint64
+		var _ = _427_m
+		var _out481 uint64
+		var _ = _out481
+		var _out482 uint64
+		var _ = _out482
+		_out481, _out482 = journalm.Companion_Default___.Adjacent(_423_l, _425_k)
+		_426_a = _out481
+		_427_m = _out482
+		var _out483 bool
+		var _ = _out483
+		_out483 = d.WriteRun(_426_a, _423_l, _425_k, _427_m)
+		io = _out483
 		if !io {
 			return io
 		}
-		_424_k = _424_k + _426_m
+		_425_k = _425_k + _427_m
 	}
-	var _out479 bool
-	var _ = _out479
-	_out479 = d.Barrier()
-	io = _out479
+	var _out484 bool
+	var _ = _out484
+	_out484 = d.Barrier()
+	io = _out484
 	if !io {
 		return io
 	}
@@ -503,23 +503,23 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal, at uint64, q uint64) bool {
 	var io bool = false
 	var _ = io
-	var _427_nb *dbytes.Blk
-	var _ = _427_nb
-	var _out480 *dbytes.Blk
-	var _ = _out480
-	_out480 = seal.EncHdr(q)
-	_427_nb = _out480
-	var _out481 bool
-	var _ = _out481
-	_out481 = d.WriteSector(at, _427_nb)
-	io = _out481
+	var _428_nb *dbytes.Blk
+	var _ = _428_nb
+	var _out485 *dbytes.Blk
+	var _ = _out485
+	_out485 = seal.EncHdr(q)
+	_428_nb = _out485
+	var _out486 bool
+	var _ = _out486
+	_out486 = d.WriteSector(at, _428_nb)
+	io = _out486
 	if !io {
 		return io
 	}
-	var _out482 bool
-	var _ = _out482
-	_out482 = d.Barrier()
-	io = _out482
+	var _out487 bool
+	var _ = _out487
+	_out487 = d.Barrier()
+	io = _out487
 	if !io {
 		return io
 	}
@@ -531,20 +531,20 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out483 bool
-	var _ = _out483
-	_out483 = d.Barrier()
-	io = _out483
+	var _out488 bool
+	var _ = _out488
+	_out488 = d.Barrier()
+	io = _out488
 	if !io {
 		return io, j
 	}
-	var _out484 bool
-	var _ = _out484
-	var _out485 *journalm.Journal
-	var _ = _out485
-	_out484, _out485 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out484
-	j = _out485
+	var _out489 bool
+	var _ = _out489
+	var _out490 *journalm.Journal
+	var _ = _out490
+	_out489, _out490 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out489
+	j = _out490
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -553,95 +553,95 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _428_sz uint64
-	var _ = _428_sz
-	var _out486 uint64
-	var _ = _out486
-	_out486 = d.Size()
-	_428_sz = _out486
-	var _429_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _429_hb
-	var _out487 bool
-	var _ = _out487
-	var _out488 *dbytes.Blk
-	var _ = _out488
-	_out487, _out488 = d.Read(at)
-	io = _out487
-	_429_hb = _out488
-	if !io {
-		return io, j
-	}
-	var _430_hok bool
-	var _ = _430_hok
-	var _431_h uint64
-	var _ = _431_h
-	var _out489 bool
-	var _ = _out489
-	var _out490 uint64
-	var _ = _out490
-	_out489, _out490 = seal.DecHdr(_429_hb)
-	_430_hok = _out489
-	_431_h = _out490
-	if !_430_hok || _431_h >= uint64(1152921504606846976) {
-		return io, j
-	}
-	var _432_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _432_mm
-	var _433_i uint64 = 0
-	var _ = _433_i
-	var _out491 bool
+	var _429_sz uint64
+	var _ = _429_sz
+	var _out491 uint64
 	var _ = _out491
-	var _out492 *dlog.BMap
+	_out491 = d.Size()
+	_429_sz = _out491
+	var _430_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _430_hb
+	var _out492 bool
 	var _ = _out492
-	var _out493 uint64
+	var _out493 *dbytes.Blk
 	var _ = _out493
-	_out491, _out492, _out493 = Companion_Default___.Scan(d, seal, _431_h, at, nd, nr, _428_sz)
-	io = _out491
-	_432_mm = _out492
-	_433_i = _out493
+	_out492, _out493 = d.Read(at)
+	io = _out492
+	_430_hb = _out493
 	if !io {
 		return io, j
 	}
+	var _431_hok bool
+	var _ = _431_hok
+	var _432_h uint64
+	var _ = _432_h
 	var _out494 bool
 	var _ = _out494
-	_out494 = Companion_Default___.InstallAll(d, _432_mm)
-	io = _out494
+	var _out495 uint64
+	var _ = _out495
+	_out494, _out495 = seal.DecHdr(_430_hb)
+	_431_hok = _out494
+	_432_h = _out495
+	if !_431_hok || _432_h >= uint64(1152921504606846976) {
+		return io, j
+	}
+	var _433_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _433_mm
+	var _434_i uint64 = 0
+	var _ = _434_i
+	var _out496 bool
+	var _ = _out496
+	var _out497 *dlog.BMap
+	var _ = _out497
+	var _out498 uint64
+	var _ = _out498
+	_out496, _out497, _out498 = Companion_Default___.Scan(d, seal, _432_h, at, nd, nr, _429_sz)
+	io = _out496
+	_433_mm = _out497
+	_434_i = _out498
 	if !io {
 		return io, j
 	}
-	var _out495 bool
-	var _ = _out495
-	_out495 = Companion_Default___.WriteHdr(d, seal, at, _431_h+_433_i+uint64(1))
-	io = _out495
+	var _out499 bool
+	var _ = _out499
+	_out499 = Companion_Default___.InstallAll(d, _433_mm)
+	io = _out499
+	if !io {
+		return io, j
+	}
+	var _out500 bool
+	var _ = _out500
+	_out500 = Companion_Default___.WriteHdr(d, seal, at, _432_h+_434_i+uint64(1))
+	io = _out500
 	if !io {
 		return io, j
 	}
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, _428_sz, at, nd, nr, bit, flo, fhi, _431_h+_433_i+uint64(1), maxPin, instAt)
+	_nw4.Ctor__(d, seal, mu, cache, _429_sz, at, nd, nr, bit, flo, fhi, _432_h+_434_i+uint64(1), maxPin, instAt)
 	j = _nw4
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _434_nb *dbytes.Blk
-	var _ = _434_nb
-	var _out496 *dbytes.Blk
-	var _ = _out496
-	_out496 = seal.EncHdr(uint64(1))
-	_434_nb = _out496
-	var _out497 bool
-	var _ = _out497
-	_out497 = d.Write(at, _434_nb)
-	io = _out497
+	var _435_nb *dbytes.Blk
+	var _ = _435_nb
+	var _out501 *dbytes.Blk
+	var _ = _out501
+	_out501 = seal.EncHdr(uint64(1))
+	_435_nb = _out501
+	var _out502 bool
+	var _ = _out502
+	_out502 = d.Write(at, _435_nb)
+	io = _out502
 	if !io {
 		return io
 	}
-	var _out498 bool
-	var _ = _out498
-	_out498 = d.Barrier()
-	io = _out498
+	var _out503 bool
+	var _ = _out503
+	_out503 = d.Barrier()
+	io = _out503
 	if !io {
 		return io
 	}

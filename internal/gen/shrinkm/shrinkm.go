@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = d
 	d = posm.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _261_bn uint64
-		var _ = _261_bn
-		var _out313 uint64
-		var _ = _out313
-		_out313 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
-		_261_bn = _out313
-		if _261_bn == uint64(0) {
+		var _262_bn uint64
+		var _ = _262_bn
+		var _out318 uint64
+		var _ = _out318
+		_out318 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
+		_262_bn = _out318
+		if _262_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _262_k uint64
-	var _ = _262_k
-	_262_k = posm.Companion_Default___.FlatK(n - uint64(1))
-	var _263_lev uint64
-	var _ = _263_lev
-	_263_lev = posm.Companion_Default___.MaxLev(_262_k)
-	var _264_jp uint64
-	var _ = _264_jp
-	_264_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _265_pb *dbytes.Blk
-	var _ = _265_pb
-	var _out314 *dbytes.Blk
-	var _ = _out314
-	_out314 = x.Fs.ReadBlock(txn, pn, true)
-	_265_pb = _out314
-	var _266_t *dbytes.Bytes
-	var _ = _266_t
-	var _out315 *dbytes.Bytes
-	var _ = _out315
-	_out315 = _265_pb.Thaw()
-	_266_t = _out315
+	var _263_k uint64
+	var _ = _263_k
+	_263_k = posm.Companion_Default___.FlatK(n - uint64(1))
+	var _264_lev uint64
+	var _ = _264_lev
+	_264_lev = posm.Companion_Default___.MaxLev(_263_k)
+	var _265_jp uint64
+	var _ = _265_jp
+	_265_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _266_pb *dbytes.Blk
+	var _ = _266_pb
+	var _out319 *dbytes.Blk
+	var _ = _out319
+	_out319 = x.Fs.ReadBlock(txn, pn, true)
+	_266_pb = _out319
+	var _267_t *dbytes.Bytes
+	var _ = _267_t
+	var _out320 *dbytes.Bytes
+	var _ = _out320
+	_out320 = _266_pb.Thaw()
+	_267_t = _out320
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _267_l uint64
-		var _ = _267_l
-		_267_l = m - uint64(1)
-		if posm.Companion_Default___.FlatK(_267_l) != _262_k || posm.Companion_Default___.FlatJ(_267_l)/uint64(512) != _264_jp {
+		var _268_l uint64
+		var _ = _268_l
+		_268_l = m - uint64(1)
+		if posm.Companion_Default___.FlatK(_268_l) != _263_k || posm.Companion_Default___.FlatJ(_268_l)/uint64(512) != _265_jp {
 			goto L4
 		}
-		var _268_j uint64
-		var _ = _268_j
-		_268_j = posm.Companion_Default___.FlatJ(_267_l)
-		var _269_bn uint64
-		var _ = _269_bn
-		_269_bn = _266_t.U64(uint64(8) * (_268_j % uint64(512)))
-		if _269_bn == uint64(0) {
+		var _269_j uint64
+		var _ = _269_j
+		_269_j = posm.Companion_Default___.FlatJ(_268_l)
+		var _270_bn uint64
+		var _ = _270_bn
+		_270_bn = _267_t.U64(uint64(8) * (_269_j % uint64(512)))
+		if _270_bn == uint64(0) {
 		} else {
-			indfreem.Companion_Default___.CutChild(x, txn, ip, _266_t, pn, _269_bn, _268_j)
+			indfreem.Companion_Default___.CutChild(x, txn, ip, _267_t, pn, _270_bn, _269_j)
 			freed = freed + uint64(1)
 		}
-		m = _267_l
+		m = _268_l
 	}
 L4:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _266_t)
+		x.CloseParent(txn, pn, _267_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _270_bn uint64
-	var _ = _270_bn
-	var _out316 uint64
-	var _ = _out316
-	_out316 = inodem.Companion_Default___.GetSlot(ip, k)
-	_270_bn = _out316
-	if _270_bn == uint64(0) {
+	var _271_bn uint64
+	var _ = _271_bn
+	var _out321 uint64
+	var _ = _out321
+	_out321 = inodem.Companion_Default___.GetSlot(ip, k)
+	_271_bn = _out321
+	if _271_bn == uint64(0) {
 	} else {
 		indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _271_left uint64
-	var _ = _271_left
-	_271_left = max
-	for lo < m && uint64(0) < _271_left {
-		var _272_k uint64
-		var _ = _272_k
-		var _273_j uint64
-		var _ = _273_j
-		_272_k, _273_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
-		var _274_l uint64
-		var _ = _274_l
-		var _275_freed uint64
-		var _ = _275_freed
-		_274_l, _275_freed = uint64(0), uint64(1)
-		var _276_d uint64
-		var _ = _276_d
-		var _out317 uint64
-		var _ = _out317
-		_out317 = Companion_Default___.Missing(x, txn, ip, _272_k, _273_j)
-		_276_d = _out317
-		if uint64(0) < _276_d || _272_k < uint64(12) {
-			_274_l = reachm.Companion_Default___.BaseOf(_272_k) + reachm.Companion_Default___.First512(_273_j, _276_d)
-			if _274_l < lo {
-				_274_l = lo
+	var _272_left uint64
+	var _ = _272_left
+	_272_left = max
+	for lo < m && uint64(0) < _272_left {
+		var _273_k uint64
+		var _ = _273_k
+		var _274_j uint64
+		var _ = _274_j
+		_273_k, _274_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
+		var _275_l uint64
+		var _ = _275_l
+		var _276_freed uint64
+		var _ = _276_freed
+		_275_l, _276_freed = uint64(0), uint64(1)
+		var _277_d uint64
+		var _ = _277_d
+		var _out322 uint64
+		var _ = _out322
+		_out322 = Companion_Default___.Missing(x, txn, ip, _273_k, _274_j)
+		_277_d = _out322
+		if uint64(0) < _277_d || _273_k < uint64(12) {
+			_275_l = reachm.Companion_Default___.BaseOf(_273_k) + reachm.Companion_Default___.First512(_274_j, _277_d)
+			if _275_l < lo {
+				_275_l = lo
 			}
-			if _276_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _272_k)
+			if _277_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _273_k)
 			} else {
 			}
 		} else {
-			var _277_pn uint64
-			var _ = _277_pn
-			var _out318 uint64
-			var _ = _out318
-			_out318 = x.Resolve(txn, ip, _272_k, posm.Companion_Default___.MaxLev(_272_k)-uint64(1), _273_j/uint64(512), true)
-			_277_pn = _out318
-			var _out319 uint64
-			var _ = _out319
-			var _out320 uint64
-			var _ = _out320
-			_out319, _out320 = Companion_Default___.CutRun(x, txn, ip, _277_pn, ino, m, lo, _271_left)
-			_274_l = _out319
-			_275_freed = _out320
-			if _275_freed == uint64(0) {
-				_275_freed = uint64(1)
+			var _278_pn uint64
+			var _ = _278_pn
+			var _out323 uint64
+			var _ = _out323
+			_out323 = x.Resolve(txn, ip, _273_k, posm.Companion_Default___.MaxLev(_273_k)-uint64(1), _274_j/uint64(512), true)
+			_278_pn = _out323
+			var _out324 uint64
+			var _ = _out324
+			var _out325 uint64
+			var _ = _out325
+			_out324, _out325 = Companion_Default___.CutRun(x, txn, ip, _278_pn, ino, m, lo, _272_left)
+			_275_l = _out324
+			_276_freed = _out325
+			if _276_freed == uint64(0) {
+				_276_freed = uint64(1)
 			}
 		}
-		if _276_d < posm.Companion_Default___.MaxLev(_272_k) {
-			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _272_k, posm.Companion_Default___.MaxLev(_272_k)-_276_d-uint64(1), reachm.Companion_Default___.Up512(_273_j, _276_d+uint64(1)))
+		if _277_d < posm.Companion_Default___.MaxLev(_273_k) {
+			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _273_k, posm.Companion_Default___.MaxLev(_273_k)-_277_d-uint64(1), reachm.Companion_Default___.Up512(_274_j, _277_d+uint64(1)))
 		}
-		_271_left = _271_left - _275_freed
-		m = _274_l
+		_272_left = _272_left - _276_freed
+		m = _275_l
 	}
 	return m
 }

@@ -218,10 +218,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out426 *dbytes.Bytes
-	var _ = _out426
-	_out426 = dbytes.NewBytes(uint64(4096))
-	b = _out426
+	var _out431 *dbytes.Bytes
+	var _ = _out431
+	_out431 = dbytes.NewBytes(uint64(4096))
+	b = _out431
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -248,13 +248,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _384_sum *dbytes.Bytes
-	var _ = _384_sum
-	var _out427 *dbytes.Bytes
-	var _ = _out427
-	_out427 = dsum.Sum(b, uint64(4064))
-	_384_sum = _out427
-	b.CopyFrom(uint64(4064), _384_sum, uint64(0), uint64(32))
+	var _385_sum *dbytes.Bytes
+	var _ = _385_sum
+	var _out432 *dbytes.Bytes
+	var _ = _out432
+	_out432 = dsum.Sum(b, uint64(4064))
+	_385_sum = _out432
+	b.CopyFrom(uint64(4064), _385_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -266,19 +266,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _385_sum *dbytes.Bytes
-	var _ = _385_sum
-	var _out428 *dbytes.Bytes
-	var _ = _out428
-	_out428 = dsum.Sum(b, uint64(4064))
-	_385_sum = _out428
-	var _386_sealed bool
-	var _ = _386_sealed
-	var _out429 bool
-	var _ = _out429
-	_out429 = b.EqualAt(uint64(4064), _385_sum)
-	_386_sealed = _out429
-	if !_386_sealed {
+	var _386_sum *dbytes.Bytes
+	var _ = _386_sum
+	var _out433 *dbytes.Bytes
+	var _ = _out433
+	_out433 = dsum.Sum(b, uint64(4064))
+	_386_sum = _out433
+	var _387_sealed bool
+	var _ = _387_sealed
+	var _out434 bool
+	var _ = _out434
+	_out434 = b.EqualAt(uint64(4064), _386_sum)
+	_387_sealed = _out434
+	if !_387_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -290,13 +290,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _387_ok bool
-	var _ = _387_ok
-	var _out430 bool
-	var _ = _out430
-	_out430 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_387_ok = _out430
-	if !_387_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _388_ok bool
+	var _ = _388_ok
+	var _out435 bool
+	var _ = _out435
+	_out435 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_388_ok = _out435
+	if !_388_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

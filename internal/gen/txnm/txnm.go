@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S, _this.Own)
-	var _out185 bool
-	var _ = _out185
-	_out185 = _this.Grab(k, excl)
-	ok = _out185
+	var _out189 bool
+	var _ = _out189
+	_out189 = _this.Grab(k, excl)
+	ok = _out189
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _133_wait bool
-	var _ = _133_wait
-	_133_wait = k > _this.Top
-	var _134_n uint64 = 0
-	var _ = _134_n
-	var _out186 bool
-	var _ = _out186
-	var _out187 uint64
-	var _ = _out187
-	_out186, _out187 = _this.S.Tbl.Lock(_this.Own, k, excl, _133_wait)
-	ok = _out186
-	_134_n = _out187
+	var _134_wait bool
+	var _ = _134_wait
+	_134_wait = k > _this.Top
+	var _135_n uint64 = 0
+	var _ = _135_n
+	var _out190 bool
+	var _ = _out190
+	var _out191 uint64
+	var _ = _out191
+	_out190, _out191 = _this.S.Tbl.Lock(_this.Own, k, excl, _134_wait)
+	ok = _out190
+	_135_n = _out191
 	if ok {
-		if _134_n > _this.Seen {
-			_this.Seen = _134_n
+		if _135_n > _this.Seen {
+			_this.Seen = _135_n
 		}
-		if _133_wait {
+		if _134_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _135_k uint64
-	var _ = _135_k
-	_135_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _136_ok bool
-	var _ = _136_ok
-	var _out188 bool
-	var _ = _out188
-	_out188 = _this.Lock(_135_k, excl)
-	_136_ok = _out188
-	if !_136_ok {
+	var _136_k uint64
+	var _ = _136_k
+	_136_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _137_ok bool
+	var _ = _137_ok
+	var _out192 bool
+	var _ = _out192
+	_out192 = _this.Lock(_136_k, excl)
+	_137_ok = _out192
+	if !_137_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out189 *dbytes.Blk
-	var _ = _out189
-	_out189 = _this.Buf.GetBlk(_135_k)
-	b = _out189
+	var _out193 *dbytes.Blk
+	var _ = _out193
+	_out193 = _this.Buf.GetBlk(_136_k)
+	b = _out193
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out190 *dbytes.Blk
-	var _ = _out190
-	_out190 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	b = _out190
+	var _out194 *dbytes.Blk
+	var _ = _out194
+	_out194 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	b = _out194
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -158,45 +158,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _137_k uint64
-	var _ = _137_k
-	_137_k = objectsm.Companion_Default___.Key(a, off)
-	var _138_ok bool
-	var _ = _138_ok
-	var _out191 bool
-	var _ = _out191
-	_out191 = _this.Lock(_137_k, excl)
-	_138_ok = _out191
-	if !_138_ok {
+	var _138_k uint64
+	var _ = _138_k
+	_138_k = objectsm.Companion_Default___.Key(a, off)
+	var _139_ok bool
+	var _ = _139_ok
+	var _out195 bool
+	var _ = _out195
+	_out195 = _this.Lock(_138_k, excl)
+	_139_ok = _out195
+	if !_139_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out192 *dbytes.Bytes
-	var _ = _out192
-	_out192 = _this.Buf.GetBytes(_137_k)
-	b = _out192
+	var _out196 *dbytes.Bytes
+	var _ = _out196
+	_out196 = _this.Buf.GetBytes(_138_k)
+	b = _out196
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _139_v *dbytes.Blk
-	var _ = _139_v
-	var _out193 *dbytes.Blk
-	var _ = _out193
-	_out193 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_139_v = _out193
-	if _139_v == (*dbytes.Blk)(nil) {
+	var _140_v *dbytes.Blk
+	var _ = _140_v
+	var _out197 *dbytes.Blk
+	var _ = _out197
+	_out197 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_140_v = _out197
+	if _140_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _140_c *dbytes.Bytes
-	var _ = _140_c
-	var _out194 *dbytes.Bytes
-	var _ = _out194
-	_out194 = dbytes.NewBytes(uint64(256))
-	_140_c = _out194
-	_140_c.CopyBlk(uint64(0), _139_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _140_c
+	var _141_c *dbytes.Bytes
+	var _ = _141_c
+	var _out198 *dbytes.Bytes
+	var _ = _out198
+	_out198 = dbytes.NewBytes(uint64(256))
+	_141_c = _out198
+	_141_c.CopyBlk(uint64(0), _140_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _141_c
 	return st, b
 	return st, b
 }
@@ -205,72 +205,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _141_k uint64
-	var _ = _141_k
-	_141_k = objectsm.Companion_Default___.Key(a, off)
-	var _142_ok bool
-	var _ = _142_ok
-	var _out195 bool
-	var _ = _out195
-	_out195 = _this.Lock(_141_k, excl)
-	_142_ok = _out195
-	if !_142_ok {
+	var _142_k uint64
+	var _ = _142_k
+	_142_k = objectsm.Companion_Default___.Key(a, off)
+	var _143_ok bool
+	var _ = _143_ok
+	var _out199 bool
+	var _ = _out199
+	_out199 = _this.Lock(_142_k, excl)
+	_143_ok = _out199
+	if !_143_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _143_found bool = false
-	var _ = _143_found
-	var _out196 bool
-	var _ = _out196
-	var _out197 bool
-	var _ = _out197
-	_out196, _out197 = _this.Buf.GetBit(_141_k)
-	_143_found = _out196
-	b = _out197
-	if _143_found {
+	var _144_found bool = false
+	var _ = _144_found
+	var _out200 bool
+	var _ = _out200
+	var _out201 bool
+	var _ = _out201
+	_out200, _out201 = _this.Buf.GetBit(_142_k)
+	_144_found = _out200
+	b = _out201
+	if _144_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _144_v *dbytes.Blk
-	var _ = _144_v
-	var _out198 *dbytes.Blk
-	var _ = _out198
-	_out198 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_144_v = _out198
-	if _144_v == (*dbytes.Blk)(nil) {
+	var _145_v *dbytes.Blk
+	var _ = _145_v
+	var _out202 *dbytes.Blk
+	var _ = _out202
+	_out202 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_145_v = _out202
+	if _145_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _145_c uint8
-	var _ = _145_c
-	_145_c = _144_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_145_c, off%uint64(8))
+	var _146_c uint8
+	var _ = _146_c
+	_146_c = _145_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_146_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _146_k uint64
-	var _ = _146_k
-	_146_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _147_ok bool
-	var _ = _147_ok
-	var _out199 bool
-	var _ = _out199
-	_out199 = _this.Lock(_146_k, true)
-	_147_ok = _out199
-	if !_147_ok {
+	var _147_k uint64
+	var _ = _147_k
+	_147_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _148_ok bool
+	var _ = _148_ok
+	var _out203 bool
+	var _ = _out203
+	_out203 = _this.Lock(_147_k, true)
+	_148_ok = _out203
+	if !_148_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _148_v *dbytes.Blk
-	var _ = _148_v
-	var _out200 *dbytes.Blk
-	var _ = _out200
-	_out200 = dbytes.Freeze(b)
-	_148_v = _out200
-	_this.Buf.PutBlk(_146_k, _148_v)
+	var _149_v *dbytes.Blk
+	var _ = _149_v
+	var _out204 *dbytes.Blk
+	var _ = _out204
+	_out204 = dbytes.Freeze(b)
+	_149_v = _out204
+	_this.Buf.PutBlk(_147_k, _149_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -278,20 +278,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _149_k uint64
-	var _ = _149_k
-	_149_k = objectsm.Companion_Default___.Key(a, off)
-	var _150_ok bool
-	var _ = _150_ok
-	var _out201 bool
-	var _ = _out201
-	_out201 = _this.Lock(_149_k, true)
-	_150_ok = _out201
-	if !_150_ok {
+	var _150_k uint64
+	var _ = _150_k
+	_150_k = objectsm.Companion_Default___.Key(a, off)
+	var _151_ok bool
+	var _ = _151_ok
+	var _out205 bool
+	var _ = _out205
+	_out205 = _this.Lock(_150_k, true)
+	_151_ok = _out205
+	if !_151_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_149_k, b)
+	_this.Buf.PutBytes(_150_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -299,20 +299,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _151_k uint64
-	var _ = _151_k
-	_151_k = objectsm.Companion_Default___.Key(a, off)
-	var _152_ok bool
-	var _ = _152_ok
-	var _out202 bool
-	var _ = _out202
-	_out202 = _this.Lock(_151_k, true)
-	_152_ok = _out202
-	if !_152_ok {
+	var _152_k uint64
+	var _ = _152_k
+	_152_k = objectsm.Companion_Default___.Key(a, off)
+	var _153_ok bool
+	var _ = _153_ok
+	var _out206 bool
+	var _ = _out206
+	_out206 = _this.Lock(_152_k, true)
+	_153_ok = _out206
+	if !_153_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_151_k, b)
+	_this.Buf.PutBit(_152_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -119,13 +119,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, o *dlock.Owner, a uint64) 
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s, o)
-	var _out174 *dbytes.Blk
-	var _ = _out174
-	var _out175 uint64
-	var _ = _out175
-	_out174, _out175 = s.J.Lookup(a)
-	b = _out174
-	t = _out175
+	var _out178 *dbytes.Blk
+	var _ = _out178
+	var _out179 uint64
+	var _ = _out179
+	_out178, _out179 = s.J.Lookup(a)
+	b = _out178
+	t = _out179
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -135,59 +135,59 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, o *dlock.Owner, a uint64,
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	Companion_Default___.TYield(s, o)
-	var _130_c *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _130_c
-	var _out176 bool
-	var _ = _out176
-	var _out177 *dbytes.Blk
-	var _ = _out177
-	_out176, _out177 = s.J.ReadDisk(a, t)
-	ok = _out176
-	_130_c = _out177
+	var _131_c *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _131_c
+	var _out180 bool
+	var _ = _out180
+	var _out181 *dbytes.Blk
+	var _ = _out181
+	_out180, _out181 = s.J.ReadDisk(a, t)
+	ok = _out180
+	_131_c = _out181
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s, o)
-	var _out178 *dbytes.Blk
-	var _ = _out178
-	_out178 = s.J.Lookup2(a, t, _130_c)
-	b = _out178
+	var _out182 *dbytes.Blk
+	var _ = _out182
+	_out182 = s.J.Lookup2(a, t, _131_c)
+	b = _out182
 	s.J.Mu.Unlock()
 	return ok, b
 }
 func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _131_t uint64 = 0
-	var _ = _131_t
-	var _out179 *dbytes.Blk
-	var _ = _out179
-	var _out180 uint64
-	var _ = _out180
-	_out179, _out180 = Companion_Default___.Peek(s, o, a)
-	b = _out179
-	_131_t = _out180
-	var _132_ok bool
-	var _ = _132_ok
-	_132_ok = true
-	for b == (*dbytes.Blk)(nil) && _132_ok {
-		var _out181 bool
-		var _ = _out181
-		var _out182 *dbytes.Blk
-		var _ = _out182
-		_out181, _out182 = Companion_Default___.Fetch(s, o, a, _131_t)
-		_132_ok = _out181
-		b = _out182
-		if _132_ok && b == (*dbytes.Blk)(nil) {
-			var _out183 *dbytes.Blk
-			var _ = _out183
-			var _out184 uint64
-			var _ = _out184
-			_out183, _out184 = Companion_Default___.Peek(s, o, a)
-			b = _out183
-			_131_t = _out184
+	var _132_t uint64 = 0
+	var _ = _132_t
+	var _out183 *dbytes.Blk
+	var _ = _out183
+	var _out184 uint64
+	var _ = _out184
+	_out183, _out184 = Companion_Default___.Peek(s, o, a)
+	b = _out183
+	_132_t = _out184
+	var _133_ok bool
+	var _ = _133_ok
+	_133_ok = true
+	for b == (*dbytes.Blk)(nil) && _133_ok {
+		var _out185 bool
+		var _ = _out185
+		var _out186 *dbytes.Blk
+		var _ = _out186
+		_out185, _out186 = Companion_Default___.Fetch(s, o, a, _132_t)
+		_133_ok = _out185
+		b = _out186
+		if _133_ok && b == (*dbytes.Blk)(nil) {
+			var _out187 *dbytes.Blk
+			var _ = _out187
+			var _out188 uint64
+			var _ = _out188
+			_out187, _out188 = Companion_Default___.Peek(s, o, a)
+			b = _out187
+			_132_t = _out188
 		}
 	}
 	return b

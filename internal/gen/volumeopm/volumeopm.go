@@ -80,26 +80,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out850 uint32
-	var _ = _out850
-	var _out851 *dbytes.Bytes
-	var _ = _out851
-	_out850, _out851 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out850
-	after = _out851
-	var _624_all uint64
-	var _ = _624_all
-	_624_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _625_files uint64
-	var _ = _625_files
-	_625_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _626_b uint64
-	var _ = _626_b
-	_626_b = Companion_Default___.Least(blocks, _624_all)
-	var _627_i uint64
-	var _ = _627_i
-	_627_i = Companion_Default___.Least(inodes, _625_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _624_all, uint64(4096) * _626_b, uint64(4096) * _626_b, _625_files, _627_i, _627_i, uint32(0)}}
+	var _out855 uint32
+	var _ = _out855
+	var _out856 *dbytes.Bytes
+	var _ = _out856
+	_out855, _out856 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out855
+	after = _out856
+	var _625_all uint64
+	var _ = _625_all
+	_625_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _626_files uint64
+	var _ = _626_files
+	_626_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _627_b uint64
+	var _ = _627_b
+	_627_b = Companion_Default___.Least(blocks, _625_all)
+	var _628_i uint64
+	var _ = _628_i
+	_628_i = Companion_Default___.Least(inodes, _626_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _625_all, uint64(4096) * _627_b, uint64(4096) * _627_b, _626_files, _628_i, _628_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -116,13 +116,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out852 uint32
-	var _ = _out852
-	var _out853 *dbytes.Bytes
-	var _ = _out853
-	_out852, _out853 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out852
-	after = _out853
+	var _out857 uint32
+	var _ = _out857
+	var _out858 *dbytes.Bytes
+	var _ = _out858
+	_out857, _out858 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out857
+	after = _out858
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), accessm.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -133,13 +133,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out854 uint32
-	var _ = _out854
-	var _out855 *dbytes.Bytes
-	var _ = _out855
-	_out854, _out855 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out854
-	after = _out855
+	var _out859 uint32
+	var _ = _out859
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	_out859, _out860 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out859
+	after = _out860
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{accessm.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -148,13 +148,13 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out856 uint32
-	var _ = _out856
-	var _out857 *dbytes.Bytes
-	var _ = _out857
-	_out856, _out857 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out856
-	after = _out857
+	var _out861 uint32
+	var _ = _out861
+	var _out862 *dbytes.Bytes
+	var _ = _out862
+	_out861, _out862 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out861
+	after = _out862
 	return st, after
 }
 
