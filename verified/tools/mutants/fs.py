@@ -38,6 +38,7 @@
     ("fetch", "read: the indirect block of another range", "if ck != k || cj != j / 512 {", "if ck != k {", "*FetchM*Find"),
     ("fetch", "read: over the end of a block", "Min(4096 - bo, n - done)", "Min(4096, n - done)", "*FetchM*Fetch"),
     ("fill", "write: the rest of the block is lost", "if c == 4096 {", "if c >= 1 {", "*Overwrite"),
+    ("fill", "write: the first block again and again", "b := src.CopyOf(so);", "b := src.CopyOf(0);", "*FirstBlock"),
     ("fill", "write: at the start of a new block", "b.CopyFrom(pos % 4096, src, so, c);", "b.CopyFrom(0, src, so, c);", "*FirstBlock"),
     ("fill", "write: indirect block not stored", "    x.CloseParent(txn, pn, t);\n", "", "*FillRun"),
     ("fill", "write: a block that is there is replaced", "      if bn != 0 { break; }\n", "", "*FillRun"),
