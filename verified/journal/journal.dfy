@@ -668,7 +668,6 @@ module JournalM {
       var groups := notes.Get(NGroups);
       if groups < 0xFFFF_FFFF_FFFF_FFFF { notes.Set(NGroups, groups + 1); }
       var even := parity % 2 == 0;
-      if even { mu.WakeAll(3); } else { mu.WakeAll(2); }
       var k := lgm.Len(); var h := lho.Len();
       if k >= instAt || h >= HoldMax { mu.WakeOne(CInstaller); }
       var more := WantCommit();
@@ -677,6 +676,8 @@ module JournalM {
         else if even { mu.WakeOne(2); }
         else { mu.WakeOne(3); }
       }
+      // after the one that goes on with the next group: the device should not wait
+      if even { mu.WakeAll(3); } else { mu.WakeAll(2); }
     }
     // [L] is everything home?
     method Drained() returns (b: bool)

@@ -445,11 +445,6 @@ func (_this *Journal) NoteFinish() {
 	var _24_even bool
 	var _ = _24_even
 	_24_even = _21_parity%uint64(2) == uint64(0)
-	if _24_even {
-		_this.Mu.WakeAll(uint32(3))
-	} else {
-		_this.Mu.WakeAll(uint32(2))
-	}
 	var _25_k uint64
 	var _ = _25_k
 	var _out24 uint64
@@ -479,6 +474,11 @@ func (_this *Journal) NoteFinish() {
 		} else {
 			_this.Mu.WakeOne(uint32(3))
 		}
+	}
+	if _24_even {
+		_this.Mu.WakeAll(uint32(3))
+	} else {
+		_this.Mu.WakeAll(uint32(2))
 	}
 }
 func (_this *Journal) Drained() bool {
