@@ -13,6 +13,7 @@ module RecoverM {
   import opened Ring
   import opened LogModel
   import opened LogSteps
+  import opened Groups
   import opened JournalM
 
   // s and t are the same but for blocks of m

@@ -29,7 +29,7 @@
     ("journal", "log: no check of the ring's space", " || wp + k > lo + nr", "", "*Journal.StartCommit"),
     ("journal", "log: no check of the descriptor slots", " || eq - hq >= nd", "", "*Journal.StartCommit"),
     ("journal", "log: run over the end of the ring", "if n > nr - s { n := nr - s; }", "", "*Journal.LogWrite"),
-    ("journal", "install: runs of blocks that are not adjacent", "if b != a + n { break; }", "", "*Adjacent"),
+    ("groups", "install: runs of blocks that are not adjacent", "if b != a + n { break; }", "", "*Adjacent"),
     ("journal", "install: header before the home barrier", "requires Inv() && g.ip == 2\n", "requires Inv() && g.ip == 1\n", "*Journal.HdrWrite"),
     ("journal", "trim too far", "hq := ieq; lo := ilo;", "hq := eq; lo := wp;", "*Journal.FinishInstallFields"),
     ("journal", "trim positions too far", "hq := ieq; lo := ilo;", "hq := ieq; lo := wp;", "*Journal.FinishInstallFields"),
