@@ -383,6 +383,22 @@ module JournalM {
       lph := 0; lwn := 0; ldn := 0; lwd := false; iwn := 0; icn := 0; icnr := 0; hdur := false;
       repr := {m1, m2, m3, m4, m5, m6, m7};
       new;
+      Begun(v);
+    }
+    // an empty log
+    lemma Begun(v: St)
+      requires g == G0(g.p, seal.signed, hq as int, v) && vs == [v] && lb == 0 && cl == 0 && rds == {} && GeoI() && v == HomeOf(g.p, d.cur)
+      requires d.Valid() && |d.cur| == sz as int && d.ok == OkSet(g.p, vs, 0, g.sg) && Full(d.poss, g)
+      requires forall a :: !Direct(g.sg, g.hq, a)
+      requires running.Ok() && lgm.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lho.Ok() && iho.Ok()
+      requires running.m == lgm.m == cgm.m == cdm.m == inm.m == lho.m == iho.m == map[] && cache.m == map[]
+      requires running.addrs == lgm.addrs == cgm.addrs == cdm.addrs == []
+      requires running !in {lgm, cgm, cdm, inm, lho, iho} && lgm !in {cgm, cdm, inm, lho, iho} && lho !in {cgm, cdm, inm, iho} && cgm !in {cdm, inm, iho}
+      requires repr == {running, lgm, cgm, cdm, inm, lho, iho} && maxPin < 0x1_0000_0000
+      requires eq == hq && lo == 0 && ilo == 0 && wp == 0 && trims == 0 && nvs == 0 && ncl == 0 && nlb == 0 && !busy && lph == 0
+      requires ilist == null && iwn == 0 && icn == 0 && icnr == 0 && !hdur
+      ensures Inv()
+    {
       reveal Inv(); reveal LogI(); reveal InsI(); reveal CacheI(); reveal RdI(); reveal HoldI();
       assert Merge([]) == map[]; assert g.gs[g.k..] == [];
       assert Over(v, map[]) == v;
@@ -791,38 +807,62 @@ module JournalM {
       ensures dlist != null && |dlist.addrs| == |dlist.blks|
       ensures repr == old(repr)
     {
+      var b, l, dl, g1 := Encode();
+      reveal Inv();
+      LogFacts();
+      d.SetOk(OkSet(g1.p, vs, lb, g1.sg));
+      LogEncFields(b, l, dl, g1);
+      LogEncI();
+      HoldMore(old(g), Rec(b.v, GroupBlks(cgm.m, cdm.m, DecDesc(b.v).d)));
+      InsFrame(); CacheFrame(); RdFrame();
+    }
+    // its descriptor and its blocks
+    method Encode() returns (b: Blk, l: BList, dl: BList, ghost g1: G)
+      requires Inv() && lph == 1
+      modifies seal
+      ensures cgm.Ok() && cdm.Ok() && |b.v| == 4096 && DecDesc(b.v).SomeDesc? && l.blks == BlksOf(cgm.m, cgm.addrs)
+      ensures Lists(dl, cdm.m, home as int, sz as int)
+      ensures var dd := DecDesc(b.v).d; dd.addrs == cgm.addrs && dd.dirs == cdm.addrs && dd.pos == g.wp &&
+        var rec := Rec(b.v, GroupBlks(cgm.m, cdm.m, dd)); g1 == Started(g, cgm.m, cdm.m, dd, b.v, rec) && seal.signed == old(seal.signed) + {rec}
+      ensures 0 <= lb && Full(d.poss, g1) && DurState(g1) == DurState(g) && forall s :: CrashImg(d.poss, s) ==> s in OkSet(g1.p, vs, lb, g1.sg)
+    {
       reveal Inv();
       LogFacts();
       SealedBelow(d.poss, g);
       cdm.Distinct();
-      var b := seal.Sign(eq, wp, cgm, cdm);
-      var l := cgm.List();
-      var dl := cdm.Sorted();
+      b := seal.Sign(eq, wp, cgm, cdm);
+      l := cgm.List();
+      dl := cdm.Sorted();
       SortedLen(dl.addrs, sz as int);
       ghost var dd := DecDesc(b.v).d;
-      StartPres(d.poss, g, cgm.m, cdm.m, dd, b.v);
-      ghost var rec := Rec(b.v, GroupBlks(cgm.m, cdm.m, dd));
-      g := Started(g, cgm.m, cdm.m, dd, b.v, rec);
-      assert DurState(g) == DurState(old(g)) && ComState(g) == Over(Over(DurState(g), cdm.m), cgm.m);
-      CrashAll(d.poss, g, vs, lb, cl);
-      d.SetOk(OkSet(g.p, vs, lb, g.sg));
-      LogEncFields(b, l, dl);
-      LogEncI();
-      HoldMore(old(g), rec);
-      InsFrame(); CacheFrame(); RdFrame();
+      g1 := Started(g, cgm.m, cdm.m, dd, b.v, Rec(b.v, GroupBlks(cgm.m, cdm.m, dd)));
+      Encoded(d.poss, g, cgm.m, cdm.m, dd, b.v, vs, lb, cl);
     }
-    method LogEncFields(b: Blk, l: BList, dl: BList)
+    lemma Encoded(poss: Poss, g0: G, m: BM, h: BM, dd: Desc, b: BV, w: seq<St>, x: int, y: int)
+      requires Full(poss, g0) && !g0.com && Ready(g0, m, h)
+      requires GroupWf(g0.p, m, h, dd, End(g0), |poss|) && DecDesc(b) == SomeDesc(dd) && dd.pos == g0.wp
+      requires |g0.gs| < g0.p.nd && g0.wp + |dd.addrs| <= g0.lo + g0.p.nr
+      requires 0 <= x <= y < |w| && w[x] == DurState(g0) && w[y] == Over(Over(w[x], h), m)
+      ensures var g1 := Started(g0, m, h, dd, b, Rec(b, GroupBlks(m, h, dd)));
+        Full(poss, g1) && DurState(g1) == DurState(g0) && forall s :: CrashImg(poss, s) ==> s in OkSet(g1.p, w, x, g1.sg)
+    {
+      StartPres(poss, g0, m, h, dd, b);
+      var g1 := Started(g0, m, h, dd, b, Rec(b, GroupBlks(m, h, dd)));
+      CrashAll(poss, g1, w, x, y);
+    }
+    method LogEncFields(b: Blk, l: BList, dl: BList, ghost g1: G)
       modifies this
-      ensures cbk == b && clist == l && dlist == dl && lwn == 0 && ldn == 0 && !lwd && lph == 2
+      ensures g == g1 && cbk == b && clist == l && dlist == dl && lwn == 0 && ldn == 0 && !lwd && lph == 2
       ensures running == old(running) && lgm == old(lgm) && inm == old(inm) && cgm == old(cgm) && cdm == old(cdm) && lho == old(lho) && iho == old(iho) &&
               hq == old(hq) && eq == old(eq) && ieq == old(ieq) && lo == old(lo) && ilo == old(ilo) && wp == old(wp) && trims == old(trims) &&
-              nvs == old(nvs) && ncl == old(ncl) && nlb == old(nlb) && busy == old(busy) && g == old(g) && vs == old(vs) && lb == old(lb) && cl == old(cl) &&
+              nvs == old(nvs) && ncl == old(ncl) && nlb == old(nlb) && busy == old(busy) && vs == old(vs) && lb == old(lb) && cl == old(cl) &&
               rds == old(rds) && iwn == old(iwn) && icn == old(icn) && icnr == old(icnr) && hdur == old(hdur) && ilist == old(ilist) && repr == old(repr)
     {
       cbk := b;
       clist := l; dlist := dl;
       lwn := 0; ldn := 0; lwd := false;
       lph := 2;
+      g := g1;
     }
     twostate lemma HoldMore(g0: G, rec: Rec)
       requires old(HoldI()) && old(g) == g0 && g.sg == g0.sg + {rec} && g.hq == g0.hq && g.k == g0.k
@@ -910,27 +950,47 @@ module JournalM {
       ensures lph == (if ok then 3 else 2) && cgm == old(cgm) && cgm.addrs == old(cgm.addrs)
       ensures repr == old(repr)
     {
-      reveal Inv(); reveal LogI();
+      reveal Inv();
+      LogFacts();
       ghost var P := d.poss;
       ghost var mine := (set a | at as int < a < home as int) + (set a | a in cdm.m);
       ok := d.Barrier(mine);
       BarrierPres(d.poss, P, g);
+      LogFrame();
       if ok {
-        ComFacts(d.poss, g);
-        forall a | a in g.ch ensures 0 <= a < |d.poss| && d.poss[a] <= iset{g.ch[a]} {
-          assert a in dlist.addrs;
-          var i :| 0 <= i < |dlist.addrs| && dlist.addrs[i] == a;
-          assert d.cur[a] == dlist.blks[i];
-          assert a in mine;
-        }
-        forall i | 0 <= i < |g.cd.addrs| ensures d.poss[LSlot(g.p, g.cd.pos + i)] <= iset{g.cg[g.cd.addrs[i]]} {
-          assert d.poss[LSlot(g.p, g.cd.pos + i)] == iset{d.cur[LSlot(g.p, g.cd.pos + i)]};
-        }
-        assert d.poss[DSlot(g.p, End(g))] == iset{d.cur[DSlot(g.p, End(g))]};
+        LogDone(mine);
         lph := 3;
       }
+      if lph == 3 { LogDoneI(); }
       InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
+    // all blocks of the group are written, and those in mine durable
+    lemma LogDone(mine: set<int>)
+      requires LogI() && lph == 2 && !d.bad && lwd && lwn == |cgm.addrs| && dlist != null && ldn == |dlist.addrs| && Full(d.poss, g)
+      requires (forall a :: g.p.at < a < Home(g.p) ==> a in mine) && (forall a :: a in cdm.m ==> a in mine) && |d.poss| == |d.cur|
+      requires forall a :: 0 <= a < |d.cur| && a in mine ==> d.poss[a] == iset{d.cur[a]}
+      ensures GeoOk(g.p) && |d.poss| >= Home(g.p) && Logged(d.poss, g, g.cg, g.ch, g.cd, End(g)) && DirHome(d.poss, g)
+    {
+      reveal LogI();
+      ComFacts(d.poss, g);
+      forall a | a in g.ch ensures 0 <= a < |d.poss| && d.poss[a] <= iset{g.ch[a]} {
+        assert a in dlist.addrs;
+        var i :| 0 <= i < |dlist.addrs| && dlist.addrs[i] == a;
+        assert d.cur[a] == dlist.blks[i];
+        assert a in mine;
+      }
+      forall i | 0 <= i < |g.cd.addrs| ensures d.poss[LSlot(g.p, g.cd.pos + i)] <= iset{g.cg[g.cd.addrs[i]]} {
+        assert d.poss[LSlot(g.p, g.cd.pos + i)] == iset{d.cur[LSlot(g.p, g.cd.pos + i)]};
+      }
+      assert d.poss[DSlot(g.p, End(g))] == iset{d.cur[DSlot(g.p, End(g))]};
+    }
+    twostate lemma LogDoneI()
+      requires old(LogI()) && old(lph) == 2 && lph == 3 && g == old(g) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
+      requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
+      requires cbk == old(cbk) && clist == old(clist) && lwn == old(lwn) && |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && |d.cur| >= Home(g.p)
+      requires Logged(d.poss, g, g.cg, g.ch, g.cd, End(g)) && DirHome(d.poss, g)
+      ensures LogI()
+    { reveal LogI(); }
     // [L] the group is durable: its direct blocks are home, and their addresses held
     method HoldDirect()
       requires Inv() && mu.held && lph == 3
@@ -967,30 +1027,36 @@ module JournalM {
       var n := cgm.Len();
       var e := NewBMap(); var f := NewBMap();
       ghost var g1 := Finished(g);
-      LogFacts();
       FinishG();
-      DirApart();
-      CrashAll(d.poss, g1, vs, cl, cl);
       d.SetOk(OkSet(g.p, vs, cl, g.sg));
       var l := MergeOrSwap(lgm, cgm);
       var h := cdm.Len();
       assert h == 0 ==> cdm.m == map[];
       FinishFields(e, f, l, n, h, g1);
-      assert Over(Over(vs[cl], map[]), map[]) == vs[cl];
+      OverNone(vs[cl]);
       InsFrame(); CacheFinish(); HoldFinish(); RdFinish();
       LogIdle();
       NoteFinish();
     }
     // what finishing means for the protocol's state
     lemma FinishG()
-      requires Shape() && DiskI() && Reals() && Abs() && LogI() && lph == 3
-      ensures var g1 := Finished(g); Full(d.poss, g1) && DurState(g1) == ComState(g) == vs[cl] && g1.gs[..g1.k] == g.gs[..g.k]
+      requires Inv() && lph == 3
+      ensures g.com && 0 <= g.k <= |g.gs| && g.cg == cgm.m && g.ch == cdm.m && g.cd.addrs == cgm.addrs && 0 <= cl < |vs|
+      ensures End(g) < 0x1FFF_FFFF_FFFF_FFFF && g.wp < 0x1FFF_FFFF_FFFF_0000
+      ensures var g1 := Finished(g); Full(d.poss, g1) && DurState(g1) == vs[cl] && g1.gs[..g1.k] == g.gs[..g.k]
       ensures var g1 := Finished(g); Merge(g1.gs[g1.k..]) == Ov(lgm.m, cgm.m)
+      ensures forall a :: a in cdm.m ==> a !in g.im
+      ensures forall s :: CrashImg(d.poss, s) ==> s in OkSet(g.p, vs, cl, g.sg)
     {
-      reveal LogI();
+      reveal Inv(); reveal LogI();
       FinishPres(d.poss, g);
       TailMerge(g);
+      DirApart();
+      CrashAll(d.poss, Finished(g), vs, cl, cl);
     }
+    lemma OverNone(v: St)
+      ensures Over(v, map[]) == v
+    {}
     lemma LogIdle()
       requires lph == 0 && !g.com && cgm.m == map[] && cgm.addrs == [] && cdm.m == map[] && cdm.addrs == [] && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
       ensures LogI()
@@ -1284,16 +1350,37 @@ module JournalM {
       ensures ok ==> |b.v| == 4096 && exists r :: r in rds && r.a == a as int && r.v == b.v && r.t >= t as int
       ensures repr == old(repr)
     {
-      reveal Inv(); reveal RdI();
-      LogFacts();
+      OnDisk(a);
       ok, b := d.Read(a);
       if !ok { return; }
-      FullD(d.poss, g);
-      assert HomePoss(d.poss[a as int], g, a as int);
+      HomeRead(a as int, b.v);
       ghost var r := Rd(a as int, trims as int, b.v);
-      rds := rds + {r};
+      Seen(r);
       assert r in rds;
+    }
+    lemma OnDisk(a: uint64)
+      requires Inv() && home <= a < sz
+      ensures d.Valid() && |d.cur| == sz as int
+    { reveal Inv(); }
+    // what a home block may be found to hold
+    lemma HomeRead(a: int, x: BV)
+      requires Inv() && home as int <= a < sz as int == |d.poss| && x in d.poss[a]
+      ensures a in g.base && (x == g.base[a] || Pending(a))
+    {
+      reveal Inv();
+      LogFacts(); FullD(d.poss, g);
+      assert HomePoss(d.poss[a], g, a);
+    }
+    ghost method Seen(r: Rd)
+      requires Inv() && r.t == trims as int && r.a in g.base && (r.v == g.base[r.a] || Pending(r.a))
+      modifies this
+      ensures Inv() && LKeep() && IKeep() && Mono() && vs == old(vs) && lb == old(lb)
+      ensures rds == old(rds) + {r} && repr == old(repr)
+    {
+      reveal Inv();
+      rds := rds + {r};
       LogFrame(); InsFrame(); CacheFrame(); HoldFrame();
+      assert RdI() by { reveal RdI(); }
     }
     // [L] validate the block read; null = retry
     method Lookup2(a: uint64, t: uint64, c: Blk) returns (b: Blk?)

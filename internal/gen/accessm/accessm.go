@@ -231,32 +231,32 @@ func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) ui
 	var _ = p
 	var _439_mode uint32
 	var _ = _439_mode
-	var _out504 uint32
-	var _ = _out504
-	_out504 = inodem.Companion_Default___.GetMode(ip)
-	_439_mode = _out504
+	var _out507 uint32
+	var _ = _out507
+	_out507 = inodem.Companion_Default___.GetMode(ip)
+	_439_mode = _out507
 	var _440_u uint32
 	var _ = _440_u
-	var _out505 uint32
-	var _ = _out505
-	_out505 = inodem.Companion_Default___.GetUid(ip)
-	_440_u = _out505
+	var _out508 uint32
+	var _ = _out508
+	_out508 = inodem.Companion_Default___.GetUid(ip)
+	_440_u = _out508
 	if c.Uid == _440_u {
 		p = _439_mode / uint32(64) % uint32(8)
 		return p
 	}
 	var _441_g uint32
 	var _ = _441_g
-	var _out506 uint32
-	var _ = _out506
-	_out506 = inodem.Companion_Default___.GetGid(ip)
-	_441_g = _out506
+	var _out509 uint32
+	var _ = _out509
+	_out509 = inodem.Companion_Default___.GetGid(ip)
+	_441_g = _out509
 	var _442_m bool
 	var _ = _442_m
-	var _out507 bool
-	var _ = _out507
-	_out507 = Companion_Default___.InGroup(c, _441_g)
-	_442_m = _out507
+	var _out510 bool
+	var _ = _out510
+	_out510 = Companion_Default___.InGroup(c, _441_g)
+	_442_m = _out510
 	if _442_m {
 		p = _439_mode / uint32(8) % uint32(8)
 	} else {
@@ -270,16 +270,16 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	if c.Uid == uint32(0) {
 		var _443_ty uint32
 		var _ = _443_ty
-		var _out508 uint32
-		var _ = _out508
-		_out508 = inodem.Companion_Default___.GetTy(ip)
-		_443_ty = _out508
+		var _out511 uint32
+		var _ = _out511
+		_out511 = inodem.Companion_Default___.GetTy(ip)
+		_443_ty = _out511
 		var _444_mode uint32
 		var _ = _444_mode
-		var _out509 uint32
-		var _ = _out509
-		_out509 = inodem.Companion_Default___.GetMode(ip)
-		_444_mode = _out509
+		var _out512 uint32
+		var _ = _out512
+		_out512 = inodem.Companion_Default___.GetMode(ip)
+		_444_mode = _out512
 		if _443_ty == Companion_Default___.DIR() || _444_mode%uint32(2) == uint32(1) || _444_mode/uint32(8)%uint32(2) == uint32(1) || _444_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
@@ -287,10 +287,10 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 		}
 		return p
 	}
-	var _out510 uint32
-	var _ = _out510
-	_out510 = Companion_Default___.ClassBits(c, ip)
-	p = _out510
+	var _out513 uint32
+	var _ = _out513
+	_out513 = Companion_Default___.ClassBits(c, ip)
+	p = _out513
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
@@ -298,10 +298,10 @@ func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uin
 	var _ = ok
 	var _445_p uint32
 	var _ = _445_p
-	var _out511 uint32
-	var _ = _out511
-	_out511 = Companion_Default___.Granted(c, ip)
-	_445_p = _out511
+	var _out514 uint32
+	var _ = _out514
+	_out514 = Companion_Default___.Granted(c, ip)
+	_445_p = _out514
 	ok = (want%uint32(2) == uint32(0) || _445_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _445_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _445_p/uint32(4) == uint32(1))
 	return ok
 }
@@ -310,18 +310,18 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 	var _ = ok
 	var _446_u uint32
 	var _ = _446_u
-	var _out512 uint32
-	var _ = _out512
-	_out512 = inodem.Companion_Default___.GetUid(ip)
-	_446_u = _out512
+	var _out515 uint32
+	var _ = _out515
+	_out515 = inodem.Companion_Default___.GetUid(ip)
+	_446_u = _out515
 	if c.Uid == _446_u {
 		ok = true
 		return ok
 	}
-	var _out513 bool
-	var _ = _out513
-	_out513 = Companion_Default___.May(c, ip, want)
-	ok = _out513
+	var _out516 bool
+	var _ = _out516
+	_out516 = Companion_Default___.May(c, ip, want)
+	ok = _out516
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
@@ -329,10 +329,10 @@ func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool
 	var _ = ok
 	var _447_u uint32
 	var _ = _447_u
-	var _out514 uint32
-	var _ = _out514
-	_out514 = inodem.Companion_Default___.GetUid(ip)
-	_447_u = _out514
+	var _out517 uint32
+	var _ = _out517
+	_out517 = inodem.Companion_Default___.GetUid(ip)
+	_447_u = _out517
 	ok = c.Uid == uint32(0) || c.Uid == _447_u
 	return ok
 }
@@ -341,26 +341,26 @@ func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *d
 	var _ = refuse
 	var _448_mode uint32
 	var _ = _448_mode
-	var _out515 uint32
-	var _ = _out515
-	_out515 = inodem.Companion_Default___.GetMode(dp)
-	_448_mode = _out515
+	var _out518 uint32
+	var _ = _out518
+	_out518 = inodem.Companion_Default___.GetMode(dp)
+	_448_mode = _out518
 	if _448_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
 	var _449_a bool
 	var _ = _449_a
-	var _out516 bool
-	var _ = _out516
-	_out516 = Companion_Default___.IsOwner(c, dp)
-	_449_a = _out516
+	var _out519 bool
+	var _ = _out519
+	_out519 = Companion_Default___.IsOwner(c, dp)
+	_449_a = _out519
 	var _450_b bool
 	var _ = _450_b
-	var _out517 bool
-	var _ = _out517
-	_out517 = Companion_Default___.IsOwner(c, ip)
-	_450_b = _out517
+	var _out520 bool
+	var _ = _out520
+	_out520 = Companion_Default___.IsOwner(c, ip)
+	_450_b = _out520
 	refuse = !_449_a && !_450_b
 	return refuse
 }
@@ -369,16 +369,16 @@ func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) u
 	var _ = bits
 	var _451_p uint32
 	var _ = _451_p
-	var _out518 uint32
-	var _ = _out518
-	_out518 = Companion_Default___.Granted(c, ip)
-	_451_p = _out518
+	var _out521 uint32
+	var _ = _out521
+	_out521 = Companion_Default___.Granted(c, ip)
+	_451_p = _out521
 	var _452_ty uint32
 	var _ = _452_ty
-	var _out519 uint32
-	var _ = _out519
-	_out519 = inodem.Companion_Default___.GetTy(ip)
-	_452_ty = _out519
+	var _out522 uint32
+	var _ = _out522
+	_out522 = inodem.Companion_Default___.GetTy(ip)
+	_452_ty = _out522
 	bits = uint32(0)
 	if _451_p/uint32(4) == uint32(1) {
 		bits = uint32(1)

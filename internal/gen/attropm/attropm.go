@@ -185,13 +185,13 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	after = (*dbytes.Bytes)(nil)
 	var _486_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _486_ip
-	var _out568 uint32
-	var _ = _out568
-	var _out569 *dbytes.Bytes
-	var _ = _out569
-	_out568, _out569 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out568
-	_486_ip = _out569
+	var _out571 uint32
+	var _ = _out571
+	var _out572 *dbytes.Bytes
+	var _ = _out572
+	_out571, _out572 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out571
+	_486_ip = _out572
 	if st == uint32(0) {
 		after = _486_ip
 	}
@@ -207,21 +207,21 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
 	var _487_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _487_ip
-	var _out570 uint32
-	var _ = _out570
-	var _out571 *dbytes.Bytes
-	var _ = _out571
-	_out570, _out571 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out570
-	_487_ip = _out571
+	var _out573 uint32
+	var _ = _out573
+	var _out574 *dbytes.Bytes
+	var _ = _out574
+	_out573, _out574 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out573
+	_487_ip = _out574
 	if st != uint32(0) {
 		return st, bits, after
 	}
 	after = _487_ip
-	var _out572 uint32
-	var _ = _out572
-	_out572 = accessm.Companion_Default___.AccessBits(c, _487_ip)
-	bits = _out572
+	var _out575 uint32
+	var _ = _out575
+	_out575 = accessm.Companion_Default___.AccessBits(c, _487_ip)
+	bits = _out575
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -243,10 +243,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	st = uint32(0)
 	var _488_own bool
 	var _ = _488_own
-	var _out573 bool
-	var _ = _out573
-	_out573 = accessm.Companion_Default___.IsOwner(c, ip)
-	_488_own = _out573
+	var _out576 bool
+	var _ = _out576
+	_out576 = accessm.Companion_Default___.IsOwner(c, ip)
+	_488_own = _out576
 	if a.HasMode && !_488_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
@@ -254,10 +254,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	if a.HasUid && c.Uid != uint32(0) {
 		var _489_u uint32
 		var _ = _489_u
-		var _out574 uint32
-		var _ = _out574
-		_out574 = inodem.Companion_Default___.GetUid(ip)
-		_489_u = _out574
+		var _out577 uint32
+		var _ = _out577
+		_out577 = inodem.Companion_Default___.GetUid(ip)
+		_489_u = _out577
 		if !_488_own || a.Uid != _489_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
@@ -266,16 +266,16 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	if a.HasGid && c.Uid != uint32(0) {
 		var _490_g uint32
 		var _ = _490_g
-		var _out575 uint32
-		var _ = _out575
-		_out575 = inodem.Companion_Default___.GetGid(ip)
-		_490_g = _out575
+		var _out578 uint32
+		var _ = _out578
+		_out578 = inodem.Companion_Default___.GetGid(ip)
+		_490_g = _out578
 		var _491_mine bool
 		var _ = _491_mine
-		var _out576 bool
-		var _ = _out576
-		_out576 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_491_mine = _out576
+		var _out579 bool
+		var _ = _out579
+		_out579 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_491_mine = _out579
 		if !_488_own || a.Gid != _490_g && !_491_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
@@ -288,10 +288,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
 		var _492_w bool
 		var _ = _492_w
-		var _out577 bool
-		var _ = _out577
-		_out577 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_492_w = _out577
+		var _out580 bool
+		var _ = _out580
+		_out580 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_492_w = _out580
 		if !_492_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
@@ -319,34 +319,34 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *accessm.Cred, ip *dbytes.By
 	}
 	var _493_mode uint32
 	var _ = _493_mode
-	var _out578 uint32
-	var _ = _out578
-	_out578 = inodem.Companion_Default___.GetMode(ip)
-	_493_mode = _out578
+	var _out581 uint32
+	var _ = _out581
+	_out581 = inodem.Companion_Default___.GetMode(ip)
+	_493_mode = _out581
 	if a.HasMode {
 		_493_mode = a.Mode % uint32(4096)
 		var _494_gid uint32
 		var _ = _494_gid
-		var _out579 uint32
-		var _ = _out579
-		_out579 = inodem.Companion_Default___.GetGid(ip)
-		_494_gid = _out579
+		var _out582 uint32
+		var _ = _out582
+		_out582 = inodem.Companion_Default___.GetGid(ip)
+		_494_gid = _out582
 		var _495_mine bool
 		var _ = _495_mine
-		var _out580 bool
-		var _ = _out580
-		_out580 = accessm.Companion_Default___.InGroup(c, _494_gid)
-		_495_mine = _out580
+		var _out583 bool
+		var _ = _out583
+		_out583 = accessm.Companion_Default___.InGroup(c, _494_gid)
+		_495_mine = _out583
 		if c.Uid != uint32(0) && !_495_mine {
 			_493_mode = accessm.Companion_Default___.DropSetgid(_493_mode)
 		}
 	}
 	var _496_ty uint32
 	var _ = _496_ty
-	var _out581 uint32
-	var _ = _out581
-	_out581 = inodem.Companion_Default___.GetTy(ip)
-	_496_ty = _out581
+	var _out584 uint32
+	var _ = _out584
+	_out584 = inodem.Companion_Default___.GetTy(ip)
+	_496_ty = _out584
 	if _496_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
 		_493_mode = accessm.Companion_Default___.KillPriv(_493_mode)
 	}
@@ -368,32 +368,32 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	later = false
 	var _497_ip *dbytes.Bytes
 	var _ = _497_ip
-	var _out582 *dbytes.Bytes
-	var _ = _out582
-	_out582 = d.Fs.GetInode(txn, ino, true)
-	_497_ip = _out582
+	var _out585 *dbytes.Bytes
+	var _ = _out585
+	_out585 = d.Fs.GetInode(txn, ino, true)
+	_497_ip = _out585
 	var _498_was uint64
 	var _ = _498_was
-	var _out583 uint64
-	var _ = _out583
-	_out583 = inodem.Companion_Default___.GetSize(_497_ip)
-	_498_was = _out583
+	var _out586 uint64
+	var _ = _out586
+	_out586 = inodem.Companion_Default___.GetSize(_497_ip)
+	_498_was = _out586
 	var _499_shrink uint64
 	var _ = _499_shrink
-	var _out584 uint64
-	var _ = _out584
-	_out584 = inodem.Companion_Default___.GetShrink(_497_ip)
-	_499_shrink = _out584
+	var _out587 uint64
+	var _ = _out587
+	_out587 = inodem.Companion_Default___.GetShrink(_497_ip)
+	_499_shrink = _out587
 	if size > _498_was && _499_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
 	var _500_ok bool
 	var _ = _500_ok
-	var _out585 bool
-	var _ = _out585
-	_out585 = d.SetSize(txn, ino, size)
-	_500_ok = _out585
+	var _out588 bool
+	var _ = _out588
+	_out588 = d.SetSize(txn, ino, size)
+	_500_ok = _out588
 	if !_500_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
@@ -402,10 +402,10 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if size < _498_was {
 		var _501_done bool
 		var _ = _501_done
-		var _out586 bool
-		var _ = _out586
-		_out586 = opm.Companion_Default___.Release(txn, d, ino, _498_was-size)
-		_501_done = _out586
+		var _out589 bool
+		var _ = _out589
+		_out589 = opm.Companion_Default___.Release(txn, d, ino, _498_was-size)
+		_501_done = _out589
 		later = !_501_done
 	}
 	return st, later
@@ -418,13 +418,13 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *dirfsm.DirF
 	ip = (*dbytes.Bytes)(nil)
 	var _502_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _502_p
-	var _out587 uint32
-	var _ = _out587
-	var _out588 *dbytes.Bytes
-	var _ = _out588
-	_out587, _out588 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out587
-	_502_p = _out588
+	var _out590 uint32
+	var _ = _out590
+	var _out591 *dbytes.Bytes
+	var _ = _out591
+	_out590, _out591 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out590
+	_502_p = _out591
 	if st != uint32(0) {
 		return st, ip
 	}
@@ -434,13 +434,13 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *dirfsm.DirF
 		var _ = _503_cs
 		var _504_cns uint32
 		var _ = _504_cns
-		var _out589 uint64
-		var _ = _out589
-		var _out590 uint32
-		var _ = _out590
-		_out589, _out590 = inodem.Companion_Default___.GetCtime(_502_p)
-		_503_cs = _out589
-		_504_cns = _out590
+		var _out592 uint64
+		var _ = _out592
+		var _out593 uint32
+		var _ = _out593
+		_out592, _out593 = inodem.Companion_Default___.GetCtime(_502_p)
+		_503_cs = _out592
+		_504_cns = _out593
 		if _503_cs != gs || _504_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, ip
@@ -448,25 +448,25 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *dirfsm.DirF
 	}
 	var _505_ty uint32
 	var _ = _505_ty
-	var _out591 uint32
-	var _ = _out591
-	_out591 = inodem.Companion_Default___.GetTy(_502_p)
-	_505_ty = _out591
+	var _out594 uint32
+	var _ = _out594
+	_out594 = inodem.Companion_Default___.GetTy(_502_p)
+	_505_ty = _out594
 	if a.HasSize && _505_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out592 uint32
-	var _ = _out592
-	_out592 = Companion_Default___.ArgStatus(a)
-	st = _out592
+	var _out595 uint32
+	var _ = _out595
+	_out595 = Companion_Default___.ArgStatus(a)
+	st = _out595
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out593 uint32
-	var _ = _out593
-	_out593 = Companion_Default___.MaySetattr(c, _502_p, a)
-	st = _out593
+	var _out596 uint32
+	var _ = _out596
+	_out596 = Companion_Default___.MaySetattr(c, _502_p, a)
+	st = _out596
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -478,13 +478,13 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out594 uint32
-		var _ = _out594
-		var _out595 bool
-		var _ = _out595
-		_out594, _out595 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out594
-		later = _out595
+		var _out597 uint32
+		var _ = _out597
+		var _out598 bool
+		var _ = _out598
+		_out597, _out598 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out597
+		later = _out598
 		if st != uint32(0) {
 			return st, after, later
 		}
@@ -492,10 +492,10 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	st = uint32(0)
 	var _506_np *dbytes.Bytes
 	var _ = _506_np
-	var _out596 *dbytes.Bytes
-	var _ = _out596
-	_out596 = d.Fs.GetInode(txn, ino, true)
-	_506_np = _out596
+	var _out599 *dbytes.Bytes
+	var _ = _out599
+	_out599 = d.Fs.GetInode(txn, ino, true)
+	_506_np = _out599
 	Companion_Default___.Apply(c, _506_np, a, s, ns)
 	d.PutInode(txn, ino, _506_np)
 	after = _506_np
@@ -511,13 +511,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out597 uint32
-	var _ = _out597
-	var _out598 *dbytes.Bytes
-	var _ = _out598
-	_out597, _out598 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out597
-	before = _out598
+	var _out600 uint32
+	var _ = _out600
+	var _out601 *dbytes.Bytes
+	var _ = _out601
+	_out600, _out601 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out600
+	before = _out601
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -525,37 +525,37 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 		after = before
 		return st, before, after, later
 	}
-	var _out599 uint32
-	var _ = _out599
-	var _out600 *dbytes.Bytes
-	var _ = _out600
-	var _out601 bool
-	var _ = _out601
-	_out599, _out600, _out601 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out599
-	after = _out600
-	later = _out601
+	var _out602 uint32
+	var _ = _out602
+	var _out603 *dbytes.Bytes
+	var _ = _out603
+	var _out604 bool
+	var _ = _out604
+	_out602, _out603, _out604 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out602
+	after = _out603
+	later = _out604
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
 	var _507_ty uint32
 	var _ = _507_ty
-	var _out602 uint32
-	var _ = _out602
-	_out602 = inodem.Companion_Default___.GetTy(ip)
-	_507_ty = _out602
+	var _out605 uint32
+	var _ = _out605
+	_out605 = inodem.Companion_Default___.GetTy(ip)
+	_507_ty = _out605
 	var _508_dmode uint32
 	var _ = _508_dmode
-	var _out603 uint32
-	var _ = _out603
-	_out603 = inodem.Companion_Default___.GetMode(dp)
-	_508_dmode = _out603
+	var _out606 uint32
+	var _ = _out606
+	_out606 = inodem.Companion_Default___.GetMode(dp)
+	_508_dmode = _out606
 	var _509_dgid uint32
 	var _ = _509_dgid
-	var _out604 uint32
-	var _ = _out604
-	_out604 = inodem.Companion_Default___.GetGid(dp)
-	_509_dgid = _out604
+	var _out607 uint32
+	var _ = _out607
+	_out607 = inodem.Companion_Default___.GetGid(dp)
+	_509_dgid = _out607
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
 		if _508_dmode/uint32(1024)%uint32(2) == uint32(1) {
@@ -577,16 +577,16 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
 	var _510_dmode uint32
 	var _ = _510_dmode
-	var _out605 uint32
-	var _ = _out605
-	_out605 = inodem.Companion_Default___.GetMode(dp)
-	_510_dmode = _out605
+	var _out608 uint32
+	var _ = _out608
+	_out608 = inodem.Companion_Default___.GetMode(dp)
+	_510_dmode = _out608
 	var _511_m uint32
 	var _ = _511_m
-	var _out606 uint32
-	var _ = _out606
-	_out606 = inodem.Companion_Default___.GetMode(ip)
-	_511_m = _out606
+	var _out609 uint32
+	var _ = _out609
+	_out609 = inodem.Companion_Default___.GetMode(ip)
+	_511_m = _out609
 	if _510_dmode/uint32(1024)%uint32(2) == uint32(1) && _511_m/uint32(1024)%uint32(2) == uint32(0) && _511_m < uint32(4096) {
 		inodem.Companion_Default___.SetMode(ip, _511_m+uint32(1024))
 	}

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo geometrym.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out239 *dbytes.Bytes
-	var _ = _out239
-	_out239 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out239
+	var _out242 *dbytes.Bytes
+	var _ = _out242
+	_out242 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out242
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -92,13 +92,13 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	for _191_tries < uint64(16) {
 		var _192_got bool = false
 		var _ = _192_got
-		var _out240 bool
-		var _ = _out240
-		var _out241 uint64
-		var _ = _out241
-		_out240, _out241 = txn.AllocHint(uint64(1), near)
-		_192_got = _out240
-		ino = _out241
+		var _out243 bool
+		var _ = _out243
+		var _out244 uint64
+		var _ = _out244
+		_out243, _out244 = txn.AllocHint(uint64(1), near)
+		_192_got = _out243
+		ino = _out244
 		if !_192_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
@@ -106,10 +106,10 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 		if uint64(2) < ino && geometrym.Companion_Default___.OkIno(_this.Geo, ino) {
 			var _193_u bool
 			var _ = _193_u
-			var _out242 bool
-			var _ = _out242
-			_out242 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_193_u = _out242
+			var _out245 bool
+			var _ = _out245
+			_out245 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_193_u = _out245
 			if !_193_u {
 				ok, ino = true, ino
 				return ok, ino
@@ -122,10 +122,10 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out243 *dbytes.Blk
-	var _ = _out243
-	_out243 = txn.ReadBlock(bn, excl)
-	b = _out243
+	var _out246 *dbytes.Blk
+	var _ = _out246
+	_out246 = txn.ReadBlock(bn, excl)
+	b = _out246
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -146,13 +146,13 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	for _194_tries < uint64(16) {
 		var _195_got bool = false
 		var _ = _195_got
-		var _out244 bool
-		var _ = _out244
-		var _out245 uint64
-		var _ = _out245
-		_out244, _out245 = txn.AllocHint(uint64(0), near)
-		_195_got = _out244
-		bn = _out245
+		var _out247 bool
+		var _ = _out247
+		var _out248 uint64
+		var _ = _out248
+		_out247, _out248 = txn.AllocHint(uint64(0), near)
+		_195_got = _out247
+		bn = _out248
 		if !_195_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
@@ -160,10 +160,10 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 		if geometrym.Companion_Default___.OkBlk(_this.Geo, bn) {
 			var _196_u bool
 			var _ = _196_u
-			var _out246 bool
-			var _ = _out246
-			_out246 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_196_u = _out246
+			var _out249 bool
+			var _ = _out249
+			_out249 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_196_u = _out249
 			if !_196_u {
 				ok = true
 				goto L2

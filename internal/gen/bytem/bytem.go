@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *indm.IndFs, geo geometrym.Geo, jrnl *dtxn.Jrnl)
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out326 *dbytes.Bytes
-	var _ = _out326
-	_out326 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out326
+	var _out329 *dbytes.Bytes
+	var _ = _out329
+	_out329 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out329
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,33 +89,33 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	var _ = b
 	var _279_ip *dbytes.Bytes
 	var _ = _279_ip
-	var _out327 *dbytes.Bytes
-	var _ = _out327
-	_out327 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_279_ip = _out327
+	var _out330 *dbytes.Bytes
+	var _ = _out330
+	_out330 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_279_ip = _out330
 	var _280_size uint64
 	var _ = _280_size
-	var _out328 uint64
-	var _ = _out328
-	_out328 = inodem.Companion_Default___.GetSize(_279_ip)
-	_280_size = _out328
+	var _out331 uint64
+	var _ = _out331
+	_out331 = inodem.Companion_Default___.GetSize(_279_ip)
+	_280_size = _out331
 	if off >= _280_size {
-		var _out329 *dbytes.Bytes
-		var _ = _out329
-		_out329 = dbytes.NewBytes(uint64(0))
-		b = _out329
+		var _out332 *dbytes.Bytes
+		var _ = _out332
+		_out332 = dbytes.NewBytes(uint64(0))
+		b = _out332
 		return b
 	}
 	var _281_n uint64
 	var _ = _281_n
-	var _out330 uint64
-	var _ = _out330
-	_out330 = fetchm.Companion_Default___.Min(len_, _280_size-off)
-	_281_n = _out330
-	var _out331 *dbytes.Bytes
-	var _ = _out331
-	_out331 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _279_ip, off, _281_n)
-	b = _out331
+	var _out333 uint64
+	var _ = _out333
+	_out333 = fetchm.Companion_Default___.Min(len_, _280_size-off)
+	_281_n = _out333
+	var _out334 *dbytes.Bytes
+	var _ = _out334
+	_out334 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _279_ip, off, _281_n)
+	b = _out334
 	return b
 }
 func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
@@ -123,23 +123,23 @@ func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl boo
 	var _ = b
 	var _282_ip *dbytes.Bytes
 	var _ = _282_ip
-	var _out332 *dbytes.Bytes
-	var _ = _out332
-	_out332 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_282_ip = _out332
-	var _out333 *dbytes.Blk
-	var _ = _out333
-	_out333 = _this.ReadBlockOf(txn, _282_ip, ino, n, excl)
-	b = _out333
+	var _out335 *dbytes.Bytes
+	var _ = _out335
+	_out335 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_282_ip = _out335
+	var _out336 *dbytes.Blk
+	var _ = _out336
+	_out336 = _this.ReadBlockOf(txn, _282_ip, ino, n, excl)
+	b = _out336
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out334 *dbytes.Blk
-	var _ = _out334
-	_out334 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out334
+	var _out337 *dbytes.Blk
+	var _ = _out337
+	_out337 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out337
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -155,46 +155,46 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 	}
 	var _283_ip *dbytes.Bytes
 	var _ = _283_ip
-	var _out335 *dbytes.Bytes
-	var _ = _out335
-	_out335 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_283_ip = _out335
+	var _out338 *dbytes.Bytes
+	var _ = _out338
+	_out338 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_283_ip = _out338
 	var _284_size uint64
 	var _ = _284_size
-	var _out336 uint64
-	var _ = _out336
-	_out336 = inodem.Companion_Default___.GetSize(_283_ip)
-	_284_size = _out336
+	var _out339 uint64
+	var _ = _out339
+	_out339 = inodem.Companion_Default___.GetSize(_283_ip)
+	_284_size = _out339
 	var _285_shrink uint64
 	var _ = _285_shrink
-	var _out337 uint64
-	var _ = _out337
-	_out337 = inodem.Companion_Default___.GetShrink(_283_ip)
-	_285_shrink = _out337
+	var _out340 uint64
+	var _ = _out340
+	_out340 = inodem.Companion_Default___.GetShrink(_283_ip)
+	_285_shrink = _out340
 	if _285_shrink != uint64(0) && off+len_ > _284_size {
 		ok = false
 		return ok
 	}
 	var _286_used uint64
 	var _ = _286_used
-	var _out338 uint64
-	var _ = _out338
-	_out338 = inodem.Companion_Default___.GetUsed(_283_ip)
-	_286_used = _out338
-	var _out339 bool
-	var _ = _out339
-	_out339 = fillm.Companion_Default___.Store(_this.Fs, txn, _283_ip, ino, off, src, so, len_)
-	ok = _out339
+	var _out341 uint64
+	var _ = _out341
+	_out341 = inodem.Companion_Default___.GetUsed(_283_ip)
+	_286_used = _out341
+	var _out342 bool
+	var _ = _out342
+	_out342 = fillm.Companion_Default___.Store(_this.Fs, txn, _283_ip, ino, off, src, so, len_)
+	ok = _out342
 	if !ok {
 		return ok
 	}
 	ok = true
 	var _287_used_k uint64
 	var _ = _287_used_k
-	var _out340 uint64
-	var _ = _out340
-	_out340 = inodem.Companion_Default___.GetUsed(_283_ip)
-	_287_used_k = _out340
+	var _out343 uint64
+	var _ = _out343
+	_out343 = inodem.Companion_Default___.GetUsed(_283_ip)
+	_287_used_k = _out343
 	if off+len_ > _284_size {
 		inodem.Companion_Default___.SetFileSize(_283_ip, off+len_)
 	}
@@ -212,22 +212,22 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	}
 	var _288_ip *dbytes.Bytes
 	var _ = _288_ip
-	var _out341 *dbytes.Bytes
-	var _ = _out341
-	_out341 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_288_ip = _out341
+	var _out344 *dbytes.Bytes
+	var _ = _out344
+	_out344 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_288_ip = _out344
 	var _289_size uint64
 	var _ = _289_size
-	var _out342 uint64
-	var _ = _out342
-	_out342 = inodem.Companion_Default___.GetSize(_288_ip)
-	_289_size = _out342
+	var _out345 uint64
+	var _ = _out345
+	_out345 = inodem.Companion_Default___.GetSize(_288_ip)
+	_289_size = _out345
 	var _290_shrink uint64
 	var _ = _290_shrink
-	var _out343 uint64
-	var _ = _out343
-	_out343 = inodem.Companion_Default___.GetShrink(_288_ip)
-	_290_shrink = _out343
+	var _out346 uint64
+	var _ = _out346
+	_out346 = inodem.Companion_Default___.GetShrink(_288_ip)
+	_290_shrink = _out346
 	ok = true
 	if sz > _289_size {
 		if _290_shrink != uint64(0) {
@@ -255,22 +255,22 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var _ = done
 	var _292_ip *dbytes.Bytes
 	var _ = _292_ip
-	var _out344 *dbytes.Bytes
-	var _ = _out344
-	_out344 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_292_ip = _out344
+	var _out347 *dbytes.Bytes
+	var _ = _out347
+	_out347 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_292_ip = _out347
 	var _293_size uint64
 	var _ = _293_size
-	var _out345 uint64
-	var _ = _out345
-	_out345 = inodem.Companion_Default___.GetSize(_292_ip)
-	_293_size = _out345
+	var _out348 uint64
+	var _ = _out348
+	_out348 = inodem.Companion_Default___.GetSize(_292_ip)
+	_293_size = _out348
 	var _294_shrink uint64
 	var _ = _294_shrink
-	var _out346 uint64
-	var _ = _out346
-	_out346 = inodem.Companion_Default___.GetShrink(_292_ip)
-	_294_shrink = _out346
+	var _out349 uint64
+	var _ = _out349
+	_out349 = inodem.Companion_Default___.GetShrink(_292_ip)
+	_294_shrink = _out349
 	if _294_shrink == uint64(0) {
 		done = true
 		return done
@@ -286,10 +286,10 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	}
 	var _297_m uint64
 	var _ = _297_m
-	var _out347 uint64
-	var _ = _out347
-	_out347 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _292_ip, ino, _296_n, _295_lo, max)
-	_297_m = _out347
+	var _out350 uint64
+	var _ = _out350
+	_out350 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _292_ip, ino, _296_n, _295_lo, max)
+	_297_m = _out350
 	var _298_shrink_k uint64
 	var _ = _298_shrink_k
 	_298_shrink_k = uint64(4096) * _297_m
@@ -306,46 +306,46 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out348 bool
-	var _ = _out348
-	var _out349 uint64
-	var _ = _out349
-	_out348, _out349 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out348
-	ino = _out349
+	var _out351 bool
+	var _ = _out351
+	var _out352 uint64
+	var _ = _out352
+	_out351, _out352 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out351
+	ino = _out352
 	if !ok {
 		return ok, ino
 	}
 	var _299_ip *dbytes.Bytes
 	var _ = _299_ip
-	var _out350 *dbytes.Bytes
-	var _ = _out350
-	_out350 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_299_ip = _out350
+	var _out353 *dbytes.Bytes
+	var _ = _out353
+	_out353 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_299_ip = _out353
 	var _300_size uint64
 	var _ = _300_size
-	var _out351 uint64
-	var _ = _out351
-	_out351 = inodem.Companion_Default___.GetSize(_299_ip)
-	_300_size = _out351
+	var _out354 uint64
+	var _ = _out354
+	_out354 = inodem.Companion_Default___.GetSize(_299_ip)
+	_300_size = _out354
 	var _301_shrink uint64
 	var _ = _301_shrink
-	var _out352 uint64
-	var _ = _out352
-	_out352 = inodem.Companion_Default___.GetShrink(_299_ip)
-	_301_shrink = _out352
+	var _out355 uint64
+	var _ = _out355
+	_out355 = inodem.Companion_Default___.GetShrink(_299_ip)
+	_301_shrink = _out355
 	var _302_gen uint64
 	var _ = _302_gen
-	var _out353 uint64
-	var _ = _out353
-	_out353 = inodem.Companion_Default___.GetGen(_299_ip)
-	_302_gen = _out353
+	var _out356 uint64
+	var _ = _out356
+	_out356 = inodem.Companion_Default___.GetGen(_299_ip)
+	_302_gen = _out356
 	var _303_bare bool
 	var _ = _303_bare
-	var _out354 bool
-	var _ = _out354
-	_out354 = inodem.Companion_Default___.NoSlots(_299_ip)
-	_303_bare = _out354
+	var _out357 bool
+	var _ = _out357
+	_out357 = inodem.Companion_Default___.NoSlots(_299_ip)
+	_303_bare = _out357
 	if _300_size != uint64(0) || _301_shrink != uint64(0) || !_303_bare || _302_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
@@ -358,34 +358,34 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var _ = ok
 	var _304_ip *dbytes.Bytes
 	var _ = _304_ip
-	var _out355 *dbytes.Bytes
-	var _ = _out355
-	_out355 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_304_ip = _out355
+	var _out358 *dbytes.Bytes
+	var _ = _out358
+	_out358 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_304_ip = _out358
 	var _305_size uint64
 	var _ = _305_size
-	var _out356 uint64
-	var _ = _out356
-	_out356 = inodem.Companion_Default___.GetSize(_304_ip)
-	_305_size = _out356
+	var _out359 uint64
+	var _ = _out359
+	_out359 = inodem.Companion_Default___.GetSize(_304_ip)
+	_305_size = _out359
 	var _306_shrink uint64
 	var _ = _306_shrink
-	var _out357 uint64
-	var _ = _out357
-	_out357 = inodem.Companion_Default___.GetShrink(_304_ip)
-	_306_shrink = _out357
+	var _out360 uint64
+	var _ = _out360
+	_out360 = inodem.Companion_Default___.GetShrink(_304_ip)
+	_306_shrink = _out360
 	var _307_gen uint64
 	var _ = _307_gen
-	var _out358 uint64
-	var _ = _out358
-	_out358 = inodem.Companion_Default___.GetGen(_304_ip)
-	_307_gen = _out358
+	var _out361 uint64
+	var _ = _out361
+	_out361 = inodem.Companion_Default___.GetGen(_304_ip)
+	_307_gen = _out361
 	var _308_bare bool
 	var _ = _308_bare
-	var _out359 bool
-	var _ = _out359
-	_out359 = inodem.Companion_Default___.NoSlots(_304_ip)
-	_308_bare = _out359
+	var _out362 bool
+	var _ = _out362
+	_out362 = inodem.Companion_Default___.NoSlots(_304_ip)
+	_308_bare = _out362
 	if _305_size != uint64(0) || _306_shrink != uint64(0) || !_308_bare {
 		ok = false
 		return ok
@@ -397,10 +397,10 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
 	var _309_z *dbytes.Bytes
 	var _ = _309_z
-	var _out360 *dbytes.Bytes
-	var _ = _out360
-	_out360 = dbytes.NewBytes(uint64(256))
-	_309_z = _out360
+	var _out363 *dbytes.Bytes
+	var _ = _out363
+	_out363 = dbytes.NewBytes(uint64(256))
+	_309_z = _out363
 	inodem.Companion_Default___.SetTy(_309_z, ty)
 	inodem.Companion_Default___.SetGen(_309_z, gen)
 	_this.Fs.SetInode(txn, _309_z, ino, ty != uint32(0))

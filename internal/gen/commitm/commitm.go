@@ -66,10 +66,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 	var _ = i
 	var _154_n uint64
 	var _ = _154_n
-	var _out207 uint64
-	var _ = _out207
-	_out207 = t.Buf.Len()
-	_154_n = _out207
+	var _out210 uint64
+	var _ = _out210
+	_out210 = t.Buf.Len()
+	_154_n = _out210
 	i = i0
 	var _155_go bool
 	var _ = _155_go
@@ -77,10 +77,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 	for _155_go {
 		var _156_k uint64
 		var _ = _156_k
-		var _out208 uint64
-		var _ = _out208
-		_out208 = t.Buf.KeyAt(i)
-		_156_k = _out208
+		var _out211 uint64
+		var _ = _out211
+		_out211 = t.Buf.KeyAt(i)
+		_156_k = _out211
 		var _157_off uint64
 		var _ = _157_off
 		_157_off = objectsm.Companion_Default___.KeyOff(_156_k)
@@ -88,13 +88,13 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 		var _ = _158_is
 		var _159_v bool
 		var _ = _159_v
-		var _out209 bool
-		var _ = _out209
-		var _out210 bool
-		var _ = _out210
-		_out209, _out210 = t.Buf.BitAt(i)
-		_158_is = _out209
-		_159_v = _out210
+		var _out212 bool
+		var _ = _out212
+		var _out213 bool
+		var _ = _out213
+		_out212, _out213 = t.Buf.BitAt(i)
+		_158_is = _out212
+		_159_v = _out213
 		if _158_is {
 			objectsm.Companion_Default___.PutBit(w, _157_off, _159_v)
 		} else {
@@ -106,10 +106,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 		} else {
 			var _160_k2 uint64
 			var _ = _160_k2
-			var _out211 uint64
-			var _ = _out211
-			_out211 = t.Buf.KeyAt(i)
-			_160_k2 = _out211
+			var _out214 uint64
+			var _ = _out214
+			_out214 = t.Buf.KeyAt(i)
+			_160_k2 = _out214
 			_155_go = objectsm.Companion_Default___.KeyBlk(_160_k2) == a
 		}
 	}
@@ -123,10 +123,10 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	tx.Clear()
 	var _161_n uint64
 	var _ = _161_n
-	var _out212 uint64
-	var _ = _out212
-	_out212 = t.Buf.Len()
-	_161_n = _out212
+	var _out215 uint64
+	var _ = _out215
+	_out215 = t.Buf.Len()
+	_161_n = _out215
 	var _162_i uint64
 	var _ = _162_i
 	_162_i = uint64(0)
@@ -134,19 +134,19 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	for _162_i < _161_n {
 		var _163_k uint64
 		var _ = _163_k
-		var _out213 uint64
-		var _ = _out213
-		_out213 = t.Buf.KeyAt(_162_i)
-		_163_k = _out213
+		var _out216 uint64
+		var _ = _out216
+		_out216 = t.Buf.KeyAt(_162_i)
+		_163_k = _out216
 		var _164_a uint64
 		var _ = _164_a
 		_164_a = objectsm.Companion_Default___.KeyBlk(_163_k)
 		var _165_b *dbytes.Blk
 		var _ = _165_b
-		var _out214 *dbytes.Blk
-		var _ = _out214
-		_out214 = t.Buf.BlkAt(_162_i)
-		_165_b = _out214
+		var _out217 *dbytes.Blk
+		var _ = _out217
+		_out217 = t.Buf.BlkAt(_162_i)
+		_165_b = _out217
 		if _165_b != (*dbytes.Blk)(nil) {
 			tx.Put(_164_a, _165_b)
 			_162_i = _162_i + uint64(1)
@@ -155,33 +155,33 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 			var _ = _166_c
 			var _167___v0 uint64
 			var _ = _167___v0
-			var _out215 *dbytes.Blk
-			var _ = _out215
-			var _out216 uint64
-			var _ = _out216
-			_out215, _out216 = t.S.J.Lookup(_164_a)
-			_166_c = _out215
-			_167___v0 = _out216
+			var _out218 *dbytes.Blk
+			var _ = _out218
+			var _out219 uint64
+			var _ = _out219
+			_out218, _out219 = t.S.J.Lookup(_164_a)
+			_166_c = _out218
+			_167___v0 = _out219
 			if _166_c == (*dbytes.Blk)(nil) {
 				ok, miss = false, _164_a
 				return ok, miss
 			}
 			var _168_w *dbytes.Bytes
 			var _ = _168_w
-			var _out217 *dbytes.Bytes
-			var _ = _out217
-			_out217 = _166_c.Thaw()
-			_168_w = _out217
-			var _out218 uint64
-			var _ = _out218
-			_out218 = Companion_Default___.Splice1(t, _162_i, _164_a, _168_w)
-			_162_i = _out218
+			var _out220 *dbytes.Bytes
+			var _ = _out220
+			_out220 = _166_c.Thaw()
+			_168_w = _out220
+			var _out221 uint64
+			var _ = _out221
+			_out221 = Companion_Default___.Splice1(t, _162_i, _164_a, _168_w)
+			_162_i = _out221
 			var _169_f *dbytes.Blk
 			var _ = _169_f
-			var _out219 *dbytes.Blk
-			var _ = _out219
-			_out219 = dbytes.Freeze(_168_w)
-			_169_f = _out219
+			var _out222 *dbytes.Blk
+			var _ = _out222
+			_out222 = dbytes.Freeze(_168_w)
+			_169_f = _out222
 			tx.Put(_164_a, _169_f)
 		}
 	}
@@ -222,22 +222,22 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	txnsysm.Companion_Default___.TYield(t.S, t.Own)
 	var _171_ok bool = false
 	var _ = _171_ok
-	var _out220 bool
-	var _ = _out220
-	var _out221 uint64
-	var _ = _out221
-	_out220, _out221 = Companion_Default___.Build(t, t.Tx)
-	_171_ok = _out220
-	miss = _out221
+	var _out223 bool
+	var _ = _out223
+	var _out224 uint64
+	var _ = _out224
+	_out223, _out224 = Companion_Default___.Build(t, t.Tx)
+	_171_ok = _out223
+	miss = _out224
 	get = !_171_ok
 	if _171_ok {
-		var _out222 uint32
-		var _ = _out222
-		var _out223 uint64
-		var _ = _out223
-		_out222, _out223 = _170_j.Append(t.Tx)
-		st = _out222
-		n = _out223
+		var _out225 uint32
+		var _ = _out225
+		var _out226 uint64
+		var _ = _out226
+		_out225, _out226 = _170_j.Append(t.Tx)
+		st = _out225
+		n = _out226
 		if st == journalm.Companion_Default___.AFull() {
 			_170_j.AskSpace()
 			_170_j.Mu.Wait(journalm.Companion_Default___.CSpace())
@@ -265,26 +265,26 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	st = journalm.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalm.Companion_Default___.AFull() {
-		var _out224 uint32
-		var _ = _out224
-		var _out225 uint64
-		var _ = _out225
-		var _out226 bool
-		var _ = _out226
-		var _out227 uint64
+		var _out227 uint32
 		var _ = _out227
-		_out224, _out225, _out226, _out227 = Companion_Default___.TryAppend(t)
-		st = _out224
-		n = _out225
-		_173_get = _out226
-		_174_miss = _out227
+		var _out228 uint64
+		var _ = _out228
+		var _out229 bool
+		var _ = _out229
+		var _out230 uint64
+		var _ = _out230
+		_out227, _out228, _out229, _out230 = Companion_Default___.TryAppend(t)
+		st = _out227
+		n = _out228
+		_173_get = _out229
+		_174_miss = _out230
 		if _173_get {
 			var _175_b *dbytes.Blk
 			var _ = _175_b
-			var _out228 *dbytes.Blk
-			var _ = _out228
-			_out228 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _174_miss)
-			_175_b = _out228
+			var _out231 *dbytes.Blk
+			var _ = _out231
+			_out231 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _174_miss)
+			_175_b = _out231
 			if _175_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
@@ -311,27 +311,27 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	need = t.Seen
 	var _176_w uint64
 	var _ = _176_w
-	var _out229 uint64
-	var _ = _out229
-	_out229 = t.Buf.Len()
-	_176_w = _out229
+	var _out232 uint64
+	var _ = _out232
+	_out232 = t.Buf.Len()
+	_176_w = _out232
 	var _177_n uint64
 	var _ = _177_n
 	_177_n = uint64(0)
 	if _176_w > uint64(0) {
 		t.Buf.Sort()
-		var _out230 uint32
-		var _ = _out230
-		var _out231 uint64
-		var _ = _out231
-		_out230, _out231 = Companion_Default___.AppendAll(t)
-		st = _out230
-		_177_n = _out231
+		var _out233 uint32
+		var _ = _out233
+		var _out234 uint64
+		var _ = _out234
+		_out233, _out234 = Companion_Default___.AppendAll(t)
+		st = _out233
+		_177_n = _out234
 		if st != txnm.Companion_Default___.OK() {
-			var _out232 uint64
-			var _ = _out232
-			_out232 = Companion_Default___.Abort(t)
-			need = _out232
+			var _out235 uint64
+			var _ = _out235
+			_out235 = Companion_Default___.Abort(t)
+			need = _out235
 			return st, need
 		}
 		if !stable {
@@ -351,20 +351,20 @@ func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32
 	var _ = st
 	var _178_need uint64 = 0
 	var _ = _178_need
-	var _out233 uint32
-	var _ = _out233
-	var _out234 uint64
-	var _ = _out234
-	_out233, _out234 = Companion_Default___.Finish(t, stable)
-	st = _out233
-	_178_need = _out234
+	var _out236 uint32
+	var _ = _out236
+	var _out237 uint64
+	var _ = _out237
+	_out236, _out237 = Companion_Default___.Finish(t, stable)
+	st = _out236
+	_178_need = _out237
 	if st == txnm.Companion_Default___.OK() && _178_need > uint64(0) {
 		var _179_ok bool
 		var _ = _179_ok
-		var _out235 bool
-		var _ = _out235
-		_out235 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _178_need)
-		_179_ok = _out235
+		var _out238 bool
+		var _ = _out238
+		_out238 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _178_need)
+		_179_ok = _out238
 		if !_179_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}

@@ -84,16 +84,16 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	found, ino, hint = false, uint64(0), uint64(0)
 	var _543_dots uint32 = 0
 	var _ = _543_dots
-	var _out658 uint32
-	var _ = _out658
-	var _out659 *dbytes.Bytes
-	var _ = _out659
-	var _out660 uint32
-	var _ = _out660
-	_out658, _out659, _out660 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out658
-	dir = _out659
-	_543_dots = _out660
+	var _out661 uint32
+	var _ = _out661
+	var _out662 *dbytes.Bytes
+	var _ = _out662
+	var _out663 uint32
+	var _ = _out663
+	_out661, _out662, _out663 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out661
+	dir = _out662
+	_543_dots = _out663
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
@@ -105,42 +105,42 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out661 uint32
-	var _ = _out661
-	_out661 = attropm.Companion_Default___.ArgStatus(a)
-	st = _out661
+	var _out664 uint32
+	var _ = _out664
+	_out664 = attropm.Companion_Default___.ArgStatus(a)
+	st = _out664
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
 	var _544_x bool
 	var _ = _544_x
-	var _out662 bool
-	var _ = _out662
-	_out662 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_544_x = _out662
+	var _out665 bool
+	var _ = _out665
+	_out665 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_544_x = _out665
 	if !_544_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out663 bool
-	var _ = _out663
-	var _out664 uint64
-	var _ = _out664
-	var _out665 uint64
-	var _ = _out665
-	_out663, _out664, _out665 = d.LookupHint(txn, dino, name, true)
-	found = _out663
-	ino = _out664
-	hint = _out665
+	var _out666 bool
+	var _ = _out666
+	var _out667 uint64
+	var _ = _out667
+	var _out668 uint64
+	var _ = _out668
+	_out666, _out667, _out668 = d.LookupHint(txn, dino, name, true)
+	found = _out666
+	ino = _out667
+	hint = _out668
 	if found && keep {
 		return st, dir, found, ino, hint
 	}
 	var _545_w bool
 	var _ = _545_w
-	var _out666 bool
-	var _ = _out666
-	_out666 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
-	_545_w = _out666
+	var _out669 bool
+	var _ = _out669
+	_out669 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
+	_545_w = _out669
 	if !_545_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
@@ -157,28 +157,28 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = ino
 	var _546_ok bool = false
 	var _ = _546_ok
-	var _out667 bool
-	var _ = _out667
-	var _out668 uint64
-	var _ = _out668
-	_out667, _out668 = d.AllocInode(txn, dino, ty)
-	_546_ok = _out667
-	ino = _out668
+	var _out670 bool
+	var _ = _out670
+	var _out671 uint64
+	var _ = _out671
+	_out670, _out671 = d.AllocInode(txn, dino, ty)
+	_546_ok = _out670
+	ino = _out671
 	if !_546_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino
 	}
 	var _547_ip *dbytes.Bytes
 	var _ = _547_ip
-	var _out669 *dbytes.Bytes
-	var _ = _out669
-	_out669 = d.Fs.GetInode(txn, ino, true)
-	_547_ip = _out669
+	var _out672 *dbytes.Bytes
+	var _ = _out672
+	_out672 = d.Fs.GetInode(txn, ino, true)
+	_547_ip = _out672
 	attropm.Companion_Default___.InitAttr(c, dir, _547_ip, mode, s, ns)
-	var _out670 uint32
-	var _ = _out670
-	_out670 = attropm.Companion_Default___.MaySetattr(c, _547_ip, a)
-	st = _out670
+	var _out673 uint32
+	var _ = _out673
+	_out673 = attropm.Companion_Default___.MaySetattr(c, _547_ip, a)
+	st = _out673
 	if st != uint32(0) {
 		return st, ino
 	}
@@ -199,14 +199,14 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, d
 	var _ = after
 	var _548_ok bool
 	var _ = _548_ok
-	var _out671 bool
-	var _ = _out671
-	_out671 = d.InsertAt(txn, dino, name, ino, hint)
-	_548_ok = _out671
-	var _out672 *dbytes.Bytes
-	var _ = _out672
-	_out672 = dbytes.NewBytes(uint64(0))
-	node = _out672
+	var _out674 bool
+	var _ = _out674
+	_out674 = d.InsertAt(txn, dino, name, ino, hint)
+	_548_ok = _out674
+	var _out675 *dbytes.Bytes
+	var _ = _out675
+	_out675 = dbytes.NewBytes(uint64(0))
+	node = _out675
 	after = node
 	if !_548_ok {
 		st = accessm.Companion_Default___.NOSPC()
@@ -214,22 +214,22 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, d
 	}
 	st = uint32(0)
 	if sub {
-		var _out673 uint32
-		var _ = _out673
-		_out673 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out673
+		var _out676 uint32
+		var _ = _out676
+		_out676 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out676
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out674 *dbytes.Bytes
-	var _ = _out674
-	_out674 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out674
-	var _out675 *dbytes.Bytes
-	var _ = _out675
-	_out675 = d.Fs.GetInode(txn, ino, false)
-	node = _out675
+	var _out677 *dbytes.Bytes
+	var _ = _out677
+	_out677 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out677
+	var _out678 *dbytes.Bytes
+	var _ = _out678
+	_out678 = d.Fs.GetInode(txn, ino, false)
+	node = _out678
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -250,61 +250,61 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = _549_found
 	var _550_hint uint64 = 0
 	var _ = _550_hint
-	var _out676 uint32
-	var _ = _out676
-	var _out677 *dbytes.Bytes
-	var _ = _out677
-	var _out678 bool
-	var _ = _out678
-	var _out679 uint64
+	var _out679 uint32
 	var _ = _out679
-	var _out680 uint64
+	var _out680 *dbytes.Bytes
 	var _ = _out680
-	_out676, _out677, _out678, _out679, _out680 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out681 bool
+	var _ = _out681
+	var _out682 uint64
+	var _ = _out682
+	var _out683 uint64
+	var _ = _out683
+	_out679, _out680, _out681, _out682, _out683 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out676
-	before = _out677
-	_549_found = _out678
-	ino = _out679
-	_550_hint = _out680
+	st = _out679
+	before = _out680
+	_549_found = _out681
+	ino = _out682
+	_550_hint = _out683
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if _549_found {
 		var _551_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 		var _ = _551_p
-		var _out681 uint32
-		var _ = _out681
-		var _out682 *dbytes.Bytes
-		var _ = _out682
-		var _out683 bool
-		var _ = _out683
-		_out681, _out682, _out683 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out681
-		_551_p = _out682
-		later = _out683
+		var _out684 uint32
+		var _ = _out684
+		var _out685 *dbytes.Bytes
+		var _ = _out685
+		var _out686 bool
+		var _ = _out686
+		_out684, _out685, _out686 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out684
+		_551_p = _out685
+		later = _out686
 		if st == uint32(0) {
 			node, after = _551_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out684 uint32
-	var _ = _out684
-	var _out685 uint64
-	var _ = _out685
-	var _out686 *dbytes.Bytes
-	var _ = _out686
-	var _out687 *dbytes.Bytes
+	var _out687 uint32
 	var _ = _out687
-	_out684, _out685, _out686, _out687 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _550_hint, a, how, verf, s, ns)
-	st = _out684
-	ino = _out685
-	node = _out686
-	after = _out687
+	var _out688 uint64
+	var _ = _out688
+	var _out689 *dbytes.Bytes
+	var _ = _out689
+	var _out690 *dbytes.Bytes
+	var _ = _out690
+	_out687, _out688, _out689, _out690 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _550_hint, a, how, verf, s, ns)
+	st = _out687
+	ino = _out688
+	node = _out689
+	after = _out690
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dir *dbytes.Bytes, a *attropm.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -320,35 +320,35 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *dirfsm.DirFs,
 		}
 		return uint32(420)
 	}()
-	var _out688 uint32
-	var _ = _out688
-	var _out689 uint64
-	var _ = _out689
-	_out688, _out689 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _552_mode, s, ns)
-	st = _out688
-	ino = _out689
+	var _out691 uint32
+	var _ = _out691
+	var _out692 uint64
+	var _ = _out692
+	_out691, _out692 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _552_mode, s, ns)
+	st = _out691
+	ino = _out692
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _553_ip *dbytes.Bytes
 		var _ = _553_ip
-		var _out690 *dbytes.Bytes
-		var _ = _out690
-		_out690 = d.Fs.GetInode(txn, ino, true)
-		_553_ip = _out690
+		var _out693 *dbytes.Bytes
+		var _ = _out693
+		_out693 = d.Fs.GetInode(txn, ino, true)
+		_553_ip = _out693
 		inodem.Companion_Default___.SetVerf(_553_ip, verf)
 		d.PutInode(txn, ino, _553_ip)
 	} else if a.HasSize {
 		var _554_later bool = false
 		var _ = _554_later
-		var _out691 uint32
-		var _ = _out691
-		var _out692 bool
-		var _ = _out692
-		_out691, _out692 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out691
-		_554_later = _out692
+		var _out694 uint32
+		var _ = _out694
+		var _out695 bool
+		var _ = _out695
+		_out694, _out695 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out694
+		_554_later = _out695
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -373,26 +373,26 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *dirfsm.DirFs,
 		}
 		return uint32(420)
 	}()
-	var _out693 uint32
-	var _ = _out693
-	var _out694 uint64
-	var _ = _out694
-	_out693, _out694 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out693
-	ino = _out694
+	var _out696 uint32
+	var _ = _out696
+	var _out697 uint64
+	var _ = _out697
+	_out696, _out697 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out696
+	ino = _out697
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out695 uint32
-	var _ = _out695
-	var _out696 *dbytes.Bytes
-	var _ = _out696
-	var _out697 *dbytes.Bytes
-	var _ = _out697
-	_out695, _out696, _out697 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out695
-	node = _out696
-	after = _out697
+	var _out698 uint32
+	var _ = _out698
+	var _out699 *dbytes.Bytes
+	var _ = _out699
+	var _out700 *dbytes.Bytes
+	var _ = _out700
+	_out698, _out699, _out700 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out698
+	node = _out699
+	after = _out700
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,22 +406,22 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	later = false
-	var _out698 uint32
-	var _ = _out698
-	var _out699 *dbytes.Bytes
-	var _ = _out699
-	_out698, _out699 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out698
-	node = _out699
+	var _out701 uint32
+	var _ = _out701
+	var _out702 *dbytes.Bytes
+	var _ = _out702
+	_out701, _out702 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out701
+	node = _out702
 	if st != uint32(0) {
 		return st, node, later
 	}
 	var _556_ty uint32
 	var _ = _556_ty
-	var _out700 uint32
-	var _ = _out700
-	_out700 = inodem.Companion_Default___.GetTy(node)
-	_556_ty = _out700
+	var _out703 uint32
+	var _ = _out703
+	_out703 = inodem.Companion_Default___.GetTy(node)
+	_556_ty = _out703
 	if _556_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, later
@@ -429,10 +429,10 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _557_v uint64
 		var _ = _557_v
-		var _out701 uint64
-		var _ = _out701
-		_out701 = inodem.Companion_Default___.GetVerf(node)
-		_557_v = _out701
+		var _out704 uint64
+		var _ = _out704
+		_out704 = inodem.Companion_Default___.GetVerf(node)
+		_557_v = _out704
 		if _557_v != verf || _557_v == uint64(0) {
 			st = accessm.Companion_Default___.EXIST()
 		}
@@ -443,37 +443,37 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	}
 	var _558_may bool
 	var _ = _558_may
-	var _out702 bool
-	var _ = _out702
-	_out702 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
-	_558_may = _out702
+	var _out705 bool
+	var _ = _out705
+	_out705 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
+	_558_may = _out705
 	if !_558_may {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out703 uint32
-	var _ = _out703
-	var _out704 bool
-	var _ = _out704
-	_out703, _out704 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out703
-	later = _out704
+	var _out706 uint32
+	var _ = _out706
+	var _out707 bool
+	var _ = _out707
+	_out706, _out707 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out706
+	later = _out707
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out705 *dbytes.Bytes
-	var _ = _out705
-	_out705 = d.Fs.GetInode(txn, ino, true)
-	node = _out705
+	var _out708 *dbytes.Bytes
+	var _ = _out708
+	_out708 = d.Fs.GetInode(txn, ino, true)
+	node = _out708
 	inodem.Companion_Default___.SetMtime(node, s, ns)
 	inodem.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
 		var _559_mode uint32
 		var _ = _559_mode
-		var _out706 uint32
-		var _ = _out706
-		_out706 = inodem.Companion_Default___.GetMode(node)
-		_559_mode = _out706
+		var _out709 uint32
+		var _ = _out709
+		_out709 = inodem.Companion_Default___.GetMode(node)
+		_559_mode = _out709
 		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_559_mode))
 	}
 	d.PutInode(txn, ino, node)
@@ -492,10 +492,10 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = after
 	var _560_t *attropm.Sattr
 	var _ = _560_t
-	var _out707 *attropm.Sattr
-	var _ = _out707
-	_out707 = attropm.Companion_Default___.Without(a, false)
-	_560_t = _out707
+	var _out710 *attropm.Sattr
+	var _ = _out710
+	_out710 = attropm.Companion_Default___.Without(a, false)
+	_560_t = _out710
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _561_found bool = false
 	var _ = _561_found
@@ -503,38 +503,38 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = _562_x
 	var _563_hint uint64 = 0
 	var _ = _563_hint
-	var _out708 uint32
-	var _ = _out708
-	var _out709 *dbytes.Bytes
-	var _ = _out709
-	var _out710 bool
-	var _ = _out710
-	var _out711 uint64
+	var _out711 uint32
 	var _ = _out711
-	var _out712 uint64
+	var _out712 *dbytes.Bytes
 	var _ = _out712
-	_out708, _out709, _out710, _out711, _out712 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _560_t, false)
-	st = _out708
-	before = _out709
-	_561_found = _out710
-	_562_x = _out711
-	_563_hint = _out712
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out713 uint32
+	var _out713 bool
 	var _ = _out713
 	var _out714 uint64
 	var _ = _out714
-	var _out715 *dbytes.Bytes
+	var _out715 uint64
 	var _ = _out715
-	var _out716 *dbytes.Bytes
+	_out711, _out712, _out713, _out714, _out715 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _560_t, false)
+	st = _out711
+	before = _out712
+	_561_found = _out713
+	_562_x = _out714
+	_563_hint = _out715
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out716 uint32
 	var _ = _out716
-	_out713, _out714, _out715, _out716 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _563_hint, _560_t, s, ns)
-	st = _out713
-	ino = _out714
-	node = _out715
-	after = _out716
+	var _out717 uint64
+	var _ = _out717
+	var _out718 *dbytes.Bytes
+	var _ = _out718
+	var _out719 *dbytes.Bytes
+	var _ = _out719
+	_out716, _out717, _out718, _out719 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _563_hint, _560_t, s, ns)
+	st = _out716
+	ino = _out717
+	node = _out718
+	after = _out719
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attropm.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -550,10 +550,10 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = after
 	var _564_t *attropm.Sattr
 	var _ = _564_t
-	var _out717 *attropm.Sattr
-	var _ = _out717
-	_out717 = attropm.Companion_Default___.Without(a, true)
-	_564_t = _out717
+	var _out720 *attropm.Sattr
+	var _ = _out720
+	_out720 = attropm.Companion_Default___.Without(a, true)
+	_564_t = _out720
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _565_found bool = false
 	var _ = _565_found
@@ -577,38 +577,38 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs,
 			return uint32(0)
 		}()
 	}()
-	var _out718 uint32
-	var _ = _out718
-	var _out719 *dbytes.Bytes
-	var _ = _out719
-	var _out720 bool
-	var _ = _out720
-	var _out721 uint64
+	var _out721 uint32
 	var _ = _out721
-	var _out722 uint64
+	var _out722 *dbytes.Bytes
 	var _ = _out722
-	_out718, _out719, _out720, _out721, _out722 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _569_bad, _564_t, false)
-	st = _out718
-	before = _out719
-	_565_found = _out720
-	_566_x = _out721
-	_567_hint = _out722
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out723 uint32
+	var _out723 bool
 	var _ = _out723
 	var _out724 uint64
 	var _ = _out724
-	var _out725 *dbytes.Bytes
+	var _out725 uint64
 	var _ = _out725
-	var _out726 *dbytes.Bytes
+	_out721, _out722, _out723, _out724, _out725 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _569_bad, _564_t, false)
+	st = _out721
+	before = _out722
+	_565_found = _out723
+	_566_x = _out724
+	_567_hint = _out725
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out726 uint32
 	var _ = _out726
-	_out723, _out724, _out725, _out726 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _567_hint, _564_t, target, s, ns)
-	st = _out723
-	ino = _out724
-	node = _out725
-	after = _out726
+	var _out727 uint64
+	var _ = _out727
+	var _out728 *dbytes.Bytes
+	var _ = _out728
+	var _out729 *dbytes.Bytes
+	var _ = _out729
+	_out726, _out727, _out728, _out729 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _567_hint, _564_t, target, s, ns)
+	st = _out726
+	ino = _out727
+	node = _out728
+	after = _out729
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attropm.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -624,10 +624,10 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = after
 	var _570_t *attropm.Sattr
 	var _ = _570_t
-	var _out727 *attropm.Sattr
-	var _ = _out727
-	_out727 = attropm.Companion_Default___.Without(a, false)
-	_570_t = _out727
+	var _out730 *attropm.Sattr
+	var _ = _out730
+	_out730 = attropm.Companion_Default___.Without(a, false)
+	_570_t = _out730
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _571_found bool = false
 	var _ = _571_found
@@ -651,38 +651,38 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 			return uint32(0)
 		}()
 	}()
-	var _out728 uint32
-	var _ = _out728
-	var _out729 *dbytes.Bytes
-	var _ = _out729
-	var _out730 bool
-	var _ = _out730
-	var _out731 uint64
+	var _out731 uint32
 	var _ = _out731
-	var _out732 uint64
+	var _out732 *dbytes.Bytes
 	var _ = _out732
-	_out728, _out729, _out730, _out731, _out732 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _575_bad, _570_t, false)
-	st = _out728
-	before = _out729
-	_571_found = _out730
-	_572_x = _out731
-	_573_hint = _out732
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out733 uint32
+	var _out733 bool
 	var _ = _out733
 	var _out734 uint64
 	var _ = _out734
-	var _out735 *dbytes.Bytes
+	var _out735 uint64
 	var _ = _out735
-	var _out736 *dbytes.Bytes
+	_out731, _out732, _out733, _out734, _out735 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _575_bad, _570_t, false)
+	st = _out731
+	before = _out732
+	_571_found = _out733
+	_572_x = _out734
+	_573_hint = _out735
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out736 uint32
 	var _ = _out736
-	_out733, _out734, _out735, _out736 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _573_hint, _570_t, ty, maj, min, s, ns)
-	st = _out733
-	ino = _out734
-	node = _out735
-	after = _out736
+	var _out737 uint64
+	var _ = _out737
+	var _out738 *dbytes.Bytes
+	var _ = _out738
+	var _out739 *dbytes.Bytes
+	var _ = _out739
+	_out736, _out737, _out738, _out739 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _573_hint, _570_t, ty, maj, min, s, ns)
+	st = _out736
+	ino = _out737
+	node = _out738
+	after = _out739
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attropm.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -695,26 +695,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out737 uint32
-	var _ = _out737
-	var _out738 uint64
-	var _ = _out738
-	_out737, _out738 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out737
-	ino = _out738
+	var _out740 uint32
+	var _ = _out740
+	var _out741 uint64
+	var _ = _out741
+	_out740, _out741 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out740
+	ino = _out741
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out739 uint32
-	var _ = _out739
-	var _out740 *dbytes.Bytes
-	var _ = _out740
-	var _out741 *dbytes.Bytes
-	var _ = _out741
-	_out739, _out740, _out741 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out739
-	node = _out740
-	after = _out741
+	var _out742 uint32
+	var _ = _out742
+	var _out743 *dbytes.Bytes
+	var _ = _out743
+	var _out744 *dbytes.Bytes
+	var _ = _out744
+	_out742, _out743, _out744 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out742
+	node = _out743
+	after = _out744
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -730,13 +730,13 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out742 uint32
-	var _ = _out742
-	var _out743 uint64
-	var _ = _out743
-	_out742, _out743 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out742
-	ino = _out743
+	var _out745 uint32
+	var _ = _out745
+	var _out746 uint64
+	var _ = _out746
+	_out745, _out746 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out745
+	ino = _out746
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -745,24 +745,24 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	_576_len = target.Len()
 	var _577_ok bool
 	var _ = _577_ok
-	var _out744 bool
-	var _ = _out744
-	_out744 = d.Write(txn, ino, uint64(0), target, uint64(0), _576_len)
-	_577_ok = _out744
+	var _out747 bool
+	var _ = _out747
+	_out747 = d.Write(txn, ino, uint64(0), target, uint64(0), _576_len)
+	_577_ok = _out747
 	if !_577_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out745 uint32
-	var _ = _out745
-	var _out746 *dbytes.Bytes
-	var _ = _out746
-	var _out747 *dbytes.Bytes
-	var _ = _out747
-	_out745, _out746, _out747 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out745
-	node = _out746
-	after = _out747
+	var _out748 uint32
+	var _ = _out748
+	var _out749 *dbytes.Bytes
+	var _ = _out749
+	var _out750 *dbytes.Bytes
+	var _ = _out750
+	_out748, _out749, _out750 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out748
+	node = _out749
+	after = _out750
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -778,36 +778,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out748 uint32
-	var _ = _out748
-	var _out749 uint64
-	var _ = _out749
-	_out748, _out749 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out748
-	ino = _out749
+	var _out751 uint32
+	var _ = _out751
+	var _out752 uint64
+	var _ = _out752
+	_out751, _out752 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out751
+	ino = _out752
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR() {
 		var _578_ip *dbytes.Bytes
 		var _ = _578_ip
-		var _out750 *dbytes.Bytes
-		var _ = _out750
-		_out750 = d.Fs.GetInode(txn, ino, true)
-		_578_ip = _out750
+		var _out753 *dbytes.Bytes
+		var _ = _out753
+		_out753 = d.Fs.GetInode(txn, ino, true)
+		_578_ip = _out753
 		inodem.Companion_Default___.SetRdev(_578_ip, maj, min)
 		d.PutInode(txn, ino, _578_ip)
 	}
-	var _out751 uint32
-	var _ = _out751
-	var _out752 *dbytes.Bytes
-	var _ = _out752
-	var _out753 *dbytes.Bytes
-	var _ = _out753
-	_out751, _out752, _out753 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out751
-	node = _out752
-	after = _out753
+	var _out754 uint32
+	var _ = _out754
+	var _out755 *dbytes.Bytes
+	var _ = _out755
+	var _out756 *dbytes.Bytes
+	var _ = _out756
+	_out754, _out755, _out756 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out754
+	node = _out755
+	after = _out756
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -64,10 +64,10 @@ func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo
 	var _ = d
 	var _384_f *bytem.ByteFs
 	var _ = _384_f
-	var _out430 *bytem.ByteFs
-	var _ = _out430
-	_out430 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_384_f = _out430
+	var _out433 *bytem.ByteFs
+	var _ = _out433
+	_out433 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_384_f = _out433
 	var _nw3 = dirfsm.New_DirFs_()
 	var _ = _nw3
 	_nw3.Recover(_384_f)

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out364 *dbytes.Bytes
-	var _ = _out364
-	_out364 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out364
-	var _out365 uint64
-	var _ = _out365
-	_out365 = inodem.Companion_Default___.GetSize(ip)
-	n = _out365
+	var _out367 *dbytes.Bytes
+	var _ = _out367
+	_out367 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out367
+	var _out368 uint64
+	var _ = _out368
+	_out368 = inodem.Companion_Default___.GetSize(ip)
+	n = _out368
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -95,22 +95,22 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = _321_ip
 	var _322_nb uint64
 	var _ = _322_nb
-	var _out366 *dbytes.Bytes
-	var _ = _out366
-	var _out367 uint64
-	var _ = _out367
-	_out366, _out367 = _this.Open(txn, d, excl)
-	_321_ip = _out366
-	_322_nb = _out367
+	var _out369 *dbytes.Bytes
+	var _ = _out369
+	var _out370 uint64
+	var _ = _out370
+	_out369, _out370 = _this.Open(txn, d, excl)
+	_321_ip = _out369
+	_322_nb = _out370
 	var _323_h uint64
 	var _ = _323_h
 	_323_h = dbytes.NameHash(name)
 	var _324_key uint64
 	var _ = _324_key
-	var _out368 uint64
-	var _ = _out368
-	_out368 = dirm.Companion_Default___.KeyFor(name, _323_h)
-	_324_key = _out368
+	var _out371 uint64
+	var _ = _out371
+	_out371 = dirm.Companion_Default___.KeyFor(name, _323_h)
+	_324_key = _out371
 	var _325_kind uint64
 	var _ = _325_kind
 	_325_kind = uint64(0)
@@ -128,37 +128,37 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 		_327_n = _327_n - uint64(1)
 		var _328_blk uint64
 		var _ = _328_blk
-		var _out369 uint64
-		var _ = _out369
-		_out369 = dirm.Companion_Default___.BucketBlock(_323_h, _327_n, _325_kind)
-		_328_blk = _out369
+		var _out372 uint64
+		var _ = _out372
+		_out372 = dirm.Companion_Default___.BucketBlock(_323_h, _327_n, _325_kind)
+		_328_blk = _out372
 		var _329_fr uint64
 		var _ = _329_fr
 		_329_fr = uint64(0)
 		if _328_blk < _322_nb {
 			var _330_b *dbytes.Blk
 			var _ = _330_b
-			var _out370 *dbytes.Blk
-			var _ = _out370
-			_out370 = _this.Fs.ReadBlockOf(txn, _321_ip, d, _328_blk, excl)
-			_330_b = _out370
+			var _out373 *dbytes.Blk
+			var _ = _out373
+			_out373 = _this.Fs.ReadBlockOf(txn, _321_ip, d, _328_blk, excl)
+			_330_b = _out373
 			var _331_i uint64 = 0
 			var _ = _331_i
 			var _332_w uint64 = 0
 			var _ = _332_w
-			var _out371 bool
-			var _ = _out371
-			var _out372 uint64
-			var _ = _out372
-			var _out373 uint64
-			var _ = _out373
-			var _out374 uint64
+			var _out374 bool
 			var _ = _out374
-			_out371, _out372, _out373, _out374 = dirm.Companion_Default___.Search(_330_b, _328_blk, name, _324_key)
-			found = _out371
-			_331_i = _out372
-			_332_w = _out373
-			_329_fr = _out374
+			var _out375 uint64
+			var _ = _out375
+			var _out376 uint64
+			var _ = _out376
+			var _out377 uint64
+			var _ = _out377
+			_out374, _out375, _out376, _out377 = dirm.Companion_Default___.Search(_330_b, _328_blk, name, _324_key)
+			found = _out374
+			_331_i = _out375
+			_332_w = _out376
+			_329_fr = _out377
 			if found {
 				ino, cell = _332_w%uint64(281474976710656), uint64(64)*_328_blk+_331_i
 				return found, ino, cell, lev
@@ -179,19 +179,19 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = _333_cell
 	var _334_lev uint64 = 0
 	var _ = _334_lev
-	var _out375 bool
-	var _ = _out375
-	var _out376 uint64
-	var _ = _out376
-	var _out377 uint64
-	var _ = _out377
-	var _out378 uint64
+	var _out378 bool
 	var _ = _out378
-	_out375, _out376, _out377, _out378 = _this.Find(txn, d, name, excl)
-	found = _out375
-	ino = _out376
-	_333_cell = _out377
-	_334_lev = _out378
+	var _out379 uint64
+	var _ = _out379
+	var _out380 uint64
+	var _ = _out380
+	var _out381 uint64
+	var _ = _out381
+	_out378, _out379, _out380, _out381 = _this.Find(txn, d, name, excl)
+	found = _out378
+	ino = _out379
+	_333_cell = _out380
+	_334_lev = _out381
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -203,19 +203,19 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = hint
 	var _335_cell uint64 = 0
 	var _ = _335_cell
-	var _out379 bool
-	var _ = _out379
-	var _out380 uint64
-	var _ = _out380
-	var _out381 uint64
-	var _ = _out381
-	var _out382 uint64
+	var _out382 bool
 	var _ = _out382
-	_out379, _out380, _out381, _out382 = _this.Find(txn, d, name, excl)
-	found = _out379
-	ino = _out380
-	_335_cell = _out381
-	hint = _out382
+	var _out383 uint64
+	var _ = _out383
+	var _out384 uint64
+	var _ = _out384
+	var _out385 uint64
+	var _ = _out385
+	_out382, _out383, _out384, _out385 = _this.Find(txn, d, name, excl)
+	found = _out382
+	ino = _out383
+	_335_cell = _out384
+	hint = _out385
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
@@ -223,16 +223,16 @@ func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var _ = ok
 	var _336_ip *dbytes.Bytes
 	var _ = _336_ip
-	var _out383 *dbytes.Bytes
-	var _ = _out383
-	_out383 = _this.Fs.GetInode(txn, d, true)
-	_336_ip = _out383
+	var _out386 *dbytes.Bytes
+	var _ = _out386
+	_out386 = _this.Fs.GetInode(txn, d, true)
+	_336_ip = _out386
 	var _337_n uint64
 	var _ = _337_n
-	var _out384 uint64
-	var _ = _out384
-	_out384 = inodem.Companion_Default___.GetNent(_336_ip)
-	_337_n = _out384
+	var _out387 uint64
+	var _ = _out387
+	_out387 = inodem.Companion_Default___.GetNent(_336_ip)
+	_337_n = _out387
 	if !down && _337_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
@@ -253,18 +253,18 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 	var _338_len uint64
 	var _ = _338_len
 	_338_len = s.Len()
-	var _out385 bool
-	var _ = _out385
-	_out385 = _this.Fs.Write(txn, d, off, s, uint64(0), _338_len)
-	ok = _out385
+	var _out388 bool
+	var _ = _out388
+	_out388 = _this.Fs.Write(txn, d, off, s, uint64(0), _338_len)
+	ok = _out388
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out386 bool
-		var _ = _out386
-		_out386 = _this.Count(txn, d, down)
-		ok = _out386
+		var _out389 bool
+		var _ = _out389
+		_out389 = _this.Count(txn, d, down)
+		ok = _out389
 		if !ok {
 			return ok
 		}
@@ -274,10 +274,10 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out387 bool
-	var _ = _out387
-	_out387 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out387
+	var _out390 bool
+	var _ = _out390
+	_out390 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out390
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
@@ -288,37 +288,37 @@ func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino ui
 	_339_h = dbytes.NameHash(name)
 	var _340_key uint64
 	var _ = _340_key
-	var _out388 uint64
-	var _ = _out388
-	_out388 = dirm.Companion_Default___.KeyFor(name, _339_h)
-	_340_key = _out388
+	var _out391 uint64
+	var _ = _out391
+	_out391 = dirm.Companion_Default___.KeyFor(name, _339_h)
+	_340_key = _out391
 	var _341_cell uint64 = 0
 	var _ = _341_cell
 	var _342_size uint64 = 0
 	var _ = _342_size
-	var _out389 bool
-	var _ = _out389
-	var _out390 uint64
-	var _ = _out390
-	var _out391 uint64
-	var _ = _out391
-	_out389, _out390, _out391 = _this.Room(txn, d, name, _339_h, hint)
-	ok = _out389
-	_341_cell = _out390
-	_342_size = _out391
+	var _out392 bool
+	var _ = _out392
+	var _out393 uint64
+	var _ = _out393
+	var _out394 uint64
+	var _ = _out394
+	_out392, _out393, _out394 = _this.Room(txn, d, name, _339_h, hint)
+	ok = _out392
+	_341_cell = _out393
+	_342_size = _out394
 	if !ok {
 		return ok
 	}
 	var _343_s *dbytes.Bytes
 	var _ = _343_s
-	var _out392 *dbytes.Bytes
-	var _ = _out392
-	_out392 = dirm.Companion_Default___.MakeSlot(_342_size, ino, name, _340_key)
-	_343_s = _out392
-	var _out393 bool
-	var _ = _out393
-	_out393 = _this.Store(txn, d, uint64(64)*_341_cell, _343_s, true, false)
-	ok = _out393
+	var _out395 *dbytes.Bytes
+	var _ = _out395
+	_out395 = dirm.Companion_Default___.MakeSlot(_342_size, ino, name, _340_key)
+	_343_s = _out395
+	var _out396 bool
+	var _ = _out396
+	_out396 = _this.Store(txn, d, uint64(64)*_341_cell, _343_s, true, false)
+	ok = _out396
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -332,13 +332,13 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = _344_ip
 	var _345_nb uint64
 	var _ = _345_nb
-	var _out394 *dbytes.Bytes
-	var _ = _out394
-	var _out395 uint64
-	var _ = _out395
-	_out394, _out395 = _this.Open(txn, d, true)
-	_344_ip = _out394
-	_345_nb = _out395
+	var _out397 *dbytes.Bytes
+	var _ = _out397
+	var _out398 uint64
+	var _ = _out398
+	_out397, _out398 = _this.Open(txn, d, true)
+	_344_ip = _out397
+	_345_nb = _out398
 	var _346_l uint64
 	var _ = _346_l
 	_346_l = name.Len()
@@ -355,26 +355,26 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	for _348_n < uint64(9) {
 		var _349_blk uint64
 		var _ = _349_blk
-		var _out396 uint64
-		var _ = _out396
-		_out396 = dirm.Companion_Default___.BucketBlock(h, _348_n, _347_kind)
-		_349_blk = _out396
+		var _out399 uint64
+		var _ = _out399
+		_out399 = dirm.Companion_Default___.BucketBlock(h, _348_n, _347_kind)
+		_349_blk = _out399
 		if _349_blk >= _345_nb {
 			ok, cell, size = true, uint64(64)*_349_blk, uint64(4096)
 			return ok, cell, size
 		}
 		var _350_b *dbytes.Blk
 		var _ = _350_b
-		var _out397 *dbytes.Blk
-		var _ = _out397
-		_out397 = _this.Fs.ReadBlockOf(txn, _344_ip, d, _349_blk, true)
-		_350_b = _out397
+		var _out400 *dbytes.Blk
+		var _ = _out400
+		_out400 = _this.Fs.ReadBlockOf(txn, _344_ip, d, _349_blk, true)
+		_350_b = _out400
 		var _351_i uint64
 		var _ = _351_i
-		var _out398 uint64
-		var _ = _out398
-		_out398 = dirm.Companion_Default___.SearchFree(_350_b, _349_blk)
-		_351_i = _out398
+		var _out401 uint64
+		var _ = _out401
+		_out401 = dirm.Companion_Default___.SearchFree(_350_b, _349_blk)
+		_351_i = _out401
 		if _351_i < uint64(64) {
 			ok, cell, size = true, uint64(64)*_349_blk+_351_i, size
 			return ok, cell, size
@@ -395,28 +395,28 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	var _ = _354_cell
 	var _355_lev uint64
 	var _ = _355_lev
-	var _out399 bool
-	var _ = _out399
-	var _out400 uint64
-	var _ = _out400
-	var _out401 uint64
-	var _ = _out401
-	var _out402 uint64
+	var _out402 bool
 	var _ = _out402
-	_out399, _out400, _out401, _out402 = _this.Find(txn, d, name, true)
-	_352_found = _out399
-	_353_ino0 = _out400
-	_354_cell = _out401
-	_355_lev = _out402
+	var _out403 uint64
+	var _ = _out403
+	var _out404 uint64
+	var _ = _out404
+	var _out405 uint64
+	var _ = _out405
+	_out402, _out403, _out404, _out405 = _this.Find(txn, d, name, true)
+	_352_found = _out402
+	_353_ino0 = _out403
+	_354_cell = _out404
+	_355_lev = _out405
 	var _356_h uint64
 	var _ = _356_h
 	_356_h = dbytes.NameHash(name)
 	var _357_key uint64
 	var _ = _357_key
-	var _out403 uint64
-	var _ = _out403
-	_out403 = dirm.Companion_Default___.KeyFor(name, _356_h)
-	_357_key = _out403
+	var _out406 uint64
+	var _ = _out406
+	_out406 = dirm.Companion_Default___.KeyFor(name, _356_h)
+	_357_key = _out406
 	var _358_size uint64
 	var _ = _358_size
 	_358_size = uint64(64)
@@ -425,14 +425,14 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	}
 	var _359_s *dbytes.Bytes
 	var _ = _359_s
-	var _out404 *dbytes.Bytes
-	var _ = _out404
-	_out404 = dirm.Companion_Default___.MakeSlot(_358_size, ino, name, _357_key)
-	_359_s = _out404
-	var _out405 bool
-	var _ = _out405
-	_out405 = _this.Store(txn, d, uint64(64)*_354_cell, _359_s, false, false)
-	ok = _out405
+	var _out407 *dbytes.Bytes
+	var _ = _out407
+	_out407 = dirm.Companion_Default___.MakeSlot(_358_size, ino, name, _357_key)
+	_359_s = _out407
+	var _out408 bool
+	var _ = _out408
+	_out408 = _this.Store(txn, d, uint64(64)*_354_cell, _359_s, false, false)
+	ok = _out408
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
@@ -446,19 +446,19 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _ = _362_cell
 	var _363_lev uint64
 	var _ = _363_lev
-	var _out406 bool
-	var _ = _out406
-	var _out407 uint64
-	var _ = _out407
-	var _out408 uint64
-	var _ = _out408
-	var _out409 uint64
+	var _out409 bool
 	var _ = _out409
-	_out406, _out407, _out408, _out409 = _this.Find(txn, d, name, true)
-	_360_found = _out406
-	_361_ino0 = _out407
-	_362_cell = _out408
-	_363_lev = _out409
+	var _out410 uint64
+	var _ = _out410
+	var _out411 uint64
+	var _ = _out411
+	var _out412 uint64
+	var _ = _out412
+	_out409, _out410, _out411, _out412 = _this.Find(txn, d, name, true)
+	_360_found = _out409
+	_361_ino0 = _out410
+	_362_cell = _out411
+	_363_lev = _out412
 	var _364_size uint64
 	var _ = _364_size
 	_364_size = uint64(64)
@@ -467,14 +467,14 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	}
 	var _365_s *dbytes.Bytes
 	var _ = _365_s
-	var _out410 *dbytes.Bytes
-	var _ = _out410
-	_out410 = dbytes.NewBytes(_364_size)
-	_365_s = _out410
-	var _out411 bool
-	var _ = _out411
-	_out411 = _this.Store(txn, d, uint64(64)*_362_cell, _365_s, true, true)
-	ok = _out411
+	var _out413 *dbytes.Bytes
+	var _ = _out413
+	_out413 = dbytes.NewBytes(_364_size)
+	_365_s = _out413
+	var _out414 bool
+	var _ = _out414
+	_out414 = _this.Store(txn, d, uint64(64)*_362_cell, _365_s, true, true)
+	ok = _out414
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
@@ -482,16 +482,16 @@ func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var _ = e
 	var _366_ip *dbytes.Bytes
 	var _ = _366_ip
-	var _out412 *dbytes.Bytes
-	var _ = _out412
-	_out412 = _this.Fs.GetInode(txn, d, false)
-	_366_ip = _out412
+	var _out415 *dbytes.Bytes
+	var _ = _out415
+	_out415 = _this.Fs.GetInode(txn, d, false)
+	_366_ip = _out415
 	var _367_n uint64
 	var _ = _367_n
-	var _out413 uint64
-	var _ = _out413
-	_out413 = inodem.Companion_Default___.GetNent(_366_ip)
-	_367_n = _out413
+	var _out416 uint64
+	var _ = _out416
+	_out416 = inodem.Companion_Default___.GetNent(_366_ip)
+	_367_n = _out416
 	e = _367_n == uint64(0)
 	return e
 }
@@ -502,13 +502,13 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	var _ = _368_ip
 	var _369_nb uint64
 	var _ = _369_nb
-	var _out414 *dbytes.Bytes
-	var _ = _out414
-	var _out415 uint64
-	var _ = _out415
-	_out414, _out415 = _this.Open(txn, d, false)
-	_368_ip = _out414
-	_369_nb = _out415
+	var _out417 *dbytes.Bytes
+	var _ = _out417
+	var _out418 uint64
+	var _ = _out418
+	_out417, _out418 = _this.Open(txn, d, false)
+	_368_ip = _out417
+	_369_nb = _out418
 	var _370_c uint64
 	var _ = _370_c
 	_370_c = uint64(0)
@@ -523,25 +523,25 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	for _371_blk < _369_nb {
 		var _373_next uint64
 		var _ = _373_next
-		var _out416 uint64
-		var _ = _out416
-		_out416 = _this.SkipHoles(txn, _368_ip, d, _371_blk, _369_nb)
-		_373_next = _out416
+		var _out419 uint64
+		var _ = _out419
+		_out419 = _this.SkipHoles(txn, _368_ip, d, _371_blk, _369_nb)
+		_373_next = _out419
 		if _373_next != _371_blk {
 			_371_blk, _372_i = _373_next, uint64(0)
 		} else {
 			var _374_b *dbytes.Blk
 			var _ = _374_b
-			var _out417 *dbytes.Blk
-			var _ = _out417
-			_out417 = _this.Fs.ReadBlockOf(txn, _368_ip, d, _371_blk, false)
-			_374_b = _out417
+			var _out420 *dbytes.Blk
+			var _ = _out420
+			_out420 = _this.Fs.ReadBlockOf(txn, _368_ip, d, _371_blk, false)
+			_374_b = _out420
 			var _375_fits bool = false
 			var _ = _375_fits
-			var _out418 bool
-			var _ = _out418
-			_out418 = dirpagem.Companion_Default___.ListBlock(_374_b, _371_blk, _372_i, out)
-			_375_fits = _out418
+			var _out421 bool
+			var _ = _out421
+			_out421 = dirpagem.Companion_Default___.ListBlock(_374_b, _371_blk, _372_i, out)
+			_375_fits = _out421
 			if !_375_fits {
 				eof = false
 				return eof
@@ -564,10 +564,10 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	}
 	var _377_pb *dbytes.Blk
 	var _ = _377_pb
-	var _out419 *dbytes.Blk
-	var _ = _out419
-	_out419 = _this.Fs.Fs.ReadParent(txn, ip, _376_k, posm.Companion_Default___.MaxLev(_376_k), posm.Companion_Default___.FlatJ(n), false)
-	_377_pb = _out419
+	var _out422 *dbytes.Blk
+	var _ = _out422
+	_out422 = _this.Fs.Fs.ReadParent(txn, ip, _376_k, posm.Companion_Default___.MaxLev(_376_k), posm.Companion_Default___.FlatJ(n), false)
+	_377_pb = _out422
 	var _378_i uint64
 	var _ = _378_i
 	_378_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out420 bool
-	var _ = _out420
-	var _out421 uint64
-	var _ = _out421
-	_out420, _out421 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out420
-	ino = _out421
+	var _out423 bool
+	var _ = _out423
+	var _out424 uint64
+	var _ = _out424
+	_out423, _out424 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out423
+	ino = _out424
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out422 bool
-	var _ = _out422
-	_out422 = _this.Fs.FreeInode(txn, ino)
-	ok = _out422
+	var _out425 bool
+	var _ = _out425
+	_out425 = _this.Fs.FreeInode(txn, ino)
+	ok = _out425
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out423 bool
-	var _ = _out423
-	_out423 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out423
+	var _out426 bool
+	var _ = _out426
+	_out426 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out426
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out424 bool
-	var _ = _out424
-	_out424 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out424
+	var _out427 bool
+	var _ = _out427
+	_out427 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out427
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out425 bool
-	var _ = _out425
-	_out425 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out425
+	var _out428 bool
+	var _ = _out428
+	_out428 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out428
 	return done
 }
 

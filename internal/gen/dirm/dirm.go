@@ -110,10 +110,10 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out361 bool
-			var _ = _out361
-			_out361 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out361
+			var _out364 bool
+			var _ = _out364
+			_out364 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out364
 			if found {
 				return found, i, w, fr
 			}
@@ -149,10 +149,10 @@ func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) u
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out362 *dbytes.Bytes
-	var _ = _out362
-	_out362 = dbytes.NewBytes(size)
-	s = _out362
+	var _out365 *dbytes.Bytes
+	var _ = _out365
+	_out365 = dbytes.NewBytes(size)
+	s = _out365
 	var _315_l uint64
 	var _ = _315_l
 	_315_l = name.Len()

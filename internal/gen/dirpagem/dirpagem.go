@@ -82,10 +82,10 @@ func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, fr
 			if _320_l > _317_cap {
 				_320_l = _317_cap
 			}
-			var _out363 bool
-			var _ = _out363
-			_out363 = out.Offer(_319_w%uint64(281474976710656), b, uint64(64)*_318_i+uint64(8), _320_l, uint64(64)*blk+_318_i+uint64(3))
-			fits = _out363
+			var _out366 bool
+			var _ = _out366
+			_out366 = out.Offer(_319_w%uint64(281474976710656), b, uint64(64)*_318_i+uint64(8), _320_l, uint64(64)*blk+_318_i+uint64(3))
+			fits = _out366
 			if !fits {
 				return fits
 			}

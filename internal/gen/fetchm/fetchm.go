@@ -84,17 +84,17 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 	_207_k, _208_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
 	if _207_k < uint64(12) {
-		var _out272 uint64
-		var _ = _out272
-		_out272 = x.Resolve(txn, ip, _207_k, uint64(0), uint64(0), excl)
-		bn = _out272
+		var _out275 uint64
+		var _ = _out275
+		_out275 = x.Resolve(txn, ip, _207_k, uint64(0), uint64(0), excl)
+		bn = _out275
 		return bn, ck_k, cj_k, pb_k
 	}
 	if ck != _207_k || cj != _208_j/uint64(512) {
-		var _out273 *dbytes.Blk
-		var _ = _out273
-		_out273 = x.ReadParent(txn, ip, _207_k, posm.Companion_Default___.MaxLev(_207_k), _208_j, excl)
-		pb_k = _out273
+		var _out276 *dbytes.Blk
+		var _ = _out276
+		_out276 = x.ReadParent(txn, ip, _207_k, posm.Companion_Default___.MaxLev(_207_k), _208_j, excl)
+		pb_k = _out276
 		ck_k, cj_k = _207_k, _208_j/uint64(512)
 	}
 	bn = pb_k.U64(uint64(8) * (_208_j % uint64(512)))
@@ -103,10 +103,10 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out274 *dbytes.Bytes
-	var _ = _out274
-	_out274 = dbytes.NewBytes(n)
-	b = _out274
+	var _out277 *dbytes.Bytes
+	var _ = _out277
+	_out277 = dbytes.NewBytes(n)
+	b = _out277
 	var _209_done uint64
 	var _ = _209_done
 	_209_done = uint64(0)
@@ -117,10 +117,10 @@ func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip 
 	_210_ck, _211_cj = uint64(15), uint64(0)
 	var _212_pb *dbytes.Blk
 	var _ = _212_pb
-	var _out275 *dbytes.Blk
-	var _ = _out275
-	_out275 = dbytes.ZeroBlk()
-	_212_pb = _out275
+	var _out278 *dbytes.Blk
+	var _ = _out278
+	_out278 = dbytes.ZeroBlk()
+	_212_pb = _out278
 	for _209_done < n {
 		var _213_pos uint64
 		var _ = _213_pos
@@ -130,32 +130,32 @@ func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip 
 		_214_bo = _213_pos % uint64(4096)
 		var _215_c uint64
 		var _ = _215_c
-		var _out276 uint64
-		var _ = _out276
-		_out276 = Companion_Default___.Min(uint64(4096)-_214_bo, n-_209_done)
-		_215_c = _out276
-		var _216_bn uint64 = 0
-		var _ = _216_bn
-		var _out277 uint64
-		var _ = _out277
-		var _out278 uint64
-		var _ = _out278
 		var _out279 uint64
 		var _ = _out279
-		var _out280 *dbytes.Blk
+		_out279 = Companion_Default___.Min(uint64(4096)-_214_bo, n-_209_done)
+		_215_c = _out279
+		var _216_bn uint64 = 0
+		var _ = _216_bn
+		var _out280 uint64
 		var _ = _out280
-		_out277, _out278, _out279, _out280 = Companion_Default___.Find(x, txn, ip, _213_pos/uint64(4096), false, _210_ck, _211_cj, _212_pb)
-		_216_bn = _out277
-		_210_ck = _out278
-		_211_cj = _out279
-		_212_pb = _out280
+		var _out281 uint64
+		var _ = _out281
+		var _out282 uint64
+		var _ = _out282
+		var _out283 *dbytes.Blk
+		var _ = _out283
+		_out280, _out281, _out282, _out283 = Companion_Default___.Find(x, txn, ip, _213_pos/uint64(4096), false, _210_ck, _211_cj, _212_pb)
+		_216_bn = _out280
+		_210_ck = _out281
+		_211_cj = _out282
+		_212_pb = _out283
 		if _216_bn != uint64(0) {
 			var _217_blk *dbytes.Blk
 			var _ = _217_blk
-			var _out281 *dbytes.Blk
-			var _ = _out281
-			_out281 = x.ReadAt(txn, _216_bn, false)
-			_217_blk = _out281
+			var _out284 *dbytes.Blk
+			var _ = _out284
+			_out284 = x.ReadAt(txn, _216_bn, false)
+			_217_blk = _out284
 			b.CopyBlk(_209_done, _217_blk, _214_bo, _215_c)
 		}
 		_209_done = _209_done + _215_c

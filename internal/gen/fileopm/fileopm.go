@@ -72,54 +72,54 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
 	var _512_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _512_ip
-	var _out607 uint32
-	var _ = _out607
-	var _out608 *dbytes.Bytes
-	var _ = _out608
-	_out607, _out608 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out607
-	_512_ip = _out608
+	var _out610 uint32
+	var _ = _out610
+	var _out611 *dbytes.Bytes
+	var _ = _out611
+	_out610, _out611 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out610
+	_512_ip = _out611
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
 	after = _512_ip
 	var _513_ty uint32
 	var _ = _513_ty
-	var _out609 uint32
-	var _ = _out609
-	_out609 = inodem.Companion_Default___.GetTy(_512_ip)
-	_513_ty = _out609
+	var _out612 uint32
+	var _ = _out612
+	_out612 = inodem.Companion_Default___.GetTy(_512_ip)
+	_513_ty = _out612
 	if _513_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
 	var _514_r bool
 	var _ = _514_r
-	var _out610 bool
-	var _ = _out610
-	_out610 = accessm.Companion_Default___.MayData(c, _512_ip, accessm.Companion_Default___.MAYR())
-	_514_r = _out610
+	var _out613 bool
+	var _ = _out613
+	_out613 = accessm.Companion_Default___.MayData(c, _512_ip, accessm.Companion_Default___.MAYR())
+	_514_r = _out613
 	var _515_x bool
 	var _ = _515_x
-	var _out611 bool
-	var _ = _out611
-	_out611 = accessm.Companion_Default___.May(c, _512_ip, accessm.Companion_Default___.MAYX())
-	_515_x = _out611
+	var _out614 bool
+	var _ = _out614
+	_out614 = accessm.Companion_Default___.May(c, _512_ip, accessm.Companion_Default___.MAYX())
+	_515_x = _out614
 	if !_514_r && !_515_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
 	var _516_size uint64
 	var _ = _516_size
-	var _out612 uint64
-	var _ = _out612
-	_out612 = inodem.Companion_Default___.GetSize(_512_ip)
-	_516_size = _out612
+	var _out615 uint64
+	var _ = _out615
+	_out615 = inodem.Companion_Default___.GetSize(_512_ip)
+	_516_size = _out615
 	eof = off >= _516_size || len_ >= _516_size-off
-	var _out613 *dbytes.Bytes
-	var _ = _out613
-	_out613 = d.Fs.Read(txn, ino, off, len_)
-	data = _out613
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out616 = d.Fs.Read(txn, ino, off, len_)
+	data = _out616
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -132,23 +132,23 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _517_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _517_ip
-	var _out614 uint32
-	var _ = _out614
-	var _out615 *dbytes.Bytes
-	var _ = _out615
-	_out614, _out615 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out614
-	_517_ip = _out615
+	var _out617 uint32
+	var _ = _out617
+	var _out618 *dbytes.Bytes
+	var _ = _out618
+	_out617, _out618 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out617
+	_517_ip = _out618
 	if st != uint32(0) {
 		return st, before, after
 	}
 	before = _517_ip
 	var _518_ty uint32
 	var _ = _518_ty
-	var _out616 uint32
-	var _ = _out616
-	_out616 = inodem.Companion_Default___.GetTy(_517_ip)
-	_518_ty = _out616
+	var _out619 uint32
+	var _ = _out619
+	_out619 = inodem.Companion_Default___.GetTy(_517_ip)
+	_518_ty = _out619
 	if _518_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
@@ -159,10 +159,10 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	}
 	var _519_w bool
 	var _ = _519_w
-	var _out617 bool
-	var _ = _out617
-	_out617 = accessm.Companion_Default___.MayData(c, _517_ip, accessm.Companion_Default___.MAYW())
-	_519_w = _out617
+	var _out620 bool
+	var _ = _out620
+	_out620 = accessm.Companion_Default___.MayData(c, _517_ip, accessm.Companion_Default___.MAYW())
+	_519_w = _out620
 	if !_519_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
@@ -173,45 +173,45 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	}
 	var _520_size uint64
 	var _ = _520_size
-	var _out618 uint64
-	var _ = _out618
-	_out618 = inodem.Companion_Default___.GetSize(_517_ip)
-	_520_size = _out618
+	var _out621 uint64
+	var _ = _out621
+	_out621 = inodem.Companion_Default___.GetSize(_517_ip)
+	_520_size = _out621
 	var _521_shrink uint64
 	var _ = _521_shrink
-	var _out619 uint64
-	var _ = _out619
-	_out619 = inodem.Companion_Default___.GetShrink(_517_ip)
-	_521_shrink = _out619
+	var _out622 uint64
+	var _ = _out622
+	_out622 = inodem.Companion_Default___.GetShrink(_517_ip)
+	_521_shrink = _out622
 	if _521_shrink != uint64(0) && off+len_ > _520_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
 	var _522_ok bool
 	var _ = _522_ok
-	var _out620 bool
-	var _ = _out620
-	_out620 = d.Write(txn, ino, off, src, so, len_)
-	_522_ok = _out620
+	var _out623 bool
+	var _ = _out623
+	_out623 = d.Write(txn, ino, off, src, so, len_)
+	_522_ok = _out623
 	if !_522_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
 	var _523_np *dbytes.Bytes
 	var _ = _523_np
-	var _out621 *dbytes.Bytes
-	var _ = _out621
-	_out621 = d.Fs.GetInode(txn, ino, true)
-	_523_np = _out621
+	var _out624 *dbytes.Bytes
+	var _ = _out624
+	_out624 = d.Fs.GetInode(txn, ino, true)
+	_523_np = _out624
 	inodem.Companion_Default___.SetMtime(_523_np, s, ns)
 	inodem.Companion_Default___.SetCtime(_523_np, s, ns)
 	if c.Uid != uint32(0) {
 		var _524_mode uint32
 		var _ = _524_mode
-		var _out622 uint32
-		var _ = _out622
-		_out622 = inodem.Companion_Default___.GetMode(_523_np)
-		_524_mode = _out622
+		var _out625 uint32
+		var _ = _out625
+		_out625 = inodem.Companion_Default___.GetMode(_523_np)
+		_524_mode = _out625
 		inodem.Companion_Default___.SetMode(_523_np, accessm.Companion_Default___.KillPriv(_524_mode))
 	}
 	d.PutInode(txn, ino, _523_np)
@@ -228,41 +228,41 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _525_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _525_ip
-	var _out623 uint32
-	var _ = _out623
-	var _out624 *dbytes.Bytes
-	var _ = _out624
-	_out623, _out624 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out623
-	_525_ip = _out624
+	var _out626 uint32
+	var _ = _out626
+	var _out627 *dbytes.Bytes
+	var _ = _out627
+	_out626, _out627 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out626
+	_525_ip = _out627
 	if st != uint32(0) {
 		return st, target, after
 	}
 	after = _525_ip
 	var _526_ty uint32
 	var _ = _526_ty
-	var _out625 uint32
-	var _ = _out625
-	_out625 = inodem.Companion_Default___.GetTy(_525_ip)
-	_526_ty = _out625
+	var _out628 uint32
+	var _ = _out628
+	_out628 = inodem.Companion_Default___.GetTy(_525_ip)
+	_526_ty = _out628
 	if _526_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
 	var _527_size uint64
 	var _ = _527_size
-	var _out626 uint64
-	var _ = _out626
-	_out626 = inodem.Companion_Default___.GetSize(_525_ip)
-	_527_size = _out626
+	var _out629 uint64
+	var _ = _out629
+	_out629 = inodem.Companion_Default___.GetSize(_525_ip)
+	_527_size = _out629
 	if _527_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out627 *dbytes.Bytes
-	var _ = _out627
-	_out627 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out627
+	var _out630 *dbytes.Bytes
+	var _ = _out630
+	_out630 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out630
 	return st, target, after
 }
 

@@ -67,21 +67,21 @@ func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn,
 	var _219_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _219_b
 	if c == uint64(4096) {
-		var _out282 *dbytes.Bytes
-		var _ = _out282
-		_out282 = dbytes.NewBytes(uint64(4096))
-		_219_b = _out282
+		var _out285 *dbytes.Bytes
+		var _ = _out285
+		_out285 = dbytes.NewBytes(uint64(4096))
+		_219_b = _out285
 	} else {
 		var _220_blk *dbytes.Blk
 		var _ = _220_blk
-		var _out283 *dbytes.Blk
-		var _ = _out283
-		_out283 = x.ReadAt(txn, bn, true)
-		_220_blk = _out283
-		var _out284 *dbytes.Bytes
-		var _ = _out284
-		_out284 = _220_blk.Thaw()
-		_219_b = _out284
+		var _out286 *dbytes.Blk
+		var _ = _out286
+		_out286 = x.ReadAt(txn, bn, true)
+		_220_blk = _out286
+		var _out287 *dbytes.Bytes
+		var _ = _out287
+		_out287 = _220_blk.Thaw()
+		_219_b = _out287
 	}
 	_219_b.CopyFrom(_218_bo, src, so, c)
 	x.WriteData(txn, bn, _219_b)
@@ -90,15 +90,15 @@ func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Byte
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out285 *dbytes.Bytes
-		var _ = _out285
-		_out285 = src.CopyOf(so)
-		b = _out285
+		var _out288 *dbytes.Bytes
+		var _ = _out288
+		_out288 = src.CopyOf(so)
+		b = _out288
 	} else {
-		var _out286 *dbytes.Bytes
-		var _ = _out286
-		_out286 = dbytes.NewBytes(uint64(4096))
-		b = _out286
+		var _out289 *dbytes.Bytes
+		var _ = _out289
+		_out289 = dbytes.NewBytes(uint64(4096))
+		b = _out289
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -114,28 +114,28 @@ func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn
 	_221_k = pos / uint64(4096)
 	var _222_b *dbytes.Bytes
 	var _ = _222_b
-	var _out287 *dbytes.Bytes
-	var _ = _out287
-	_out287 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_222_b = _out287
+	var _out290 *dbytes.Bytes
+	var _ = _out290
+	_out290 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_222_b = _out290
 	var _223_near uint64
 	var _ = _223_near
 	_223_near = uint64(0)
 	if uint64(0) < _221_k {
-		var _out288 uint64
-		var _ = _out288
-		_out288 = inodem.Companion_Default___.GetSlot(ip, _221_k-uint64(1))
-		_223_near = _out288
+		var _out291 uint64
+		var _ = _out291
+		_out291 = inodem.Companion_Default___.GetSlot(ip, _221_k-uint64(1))
+		_223_near = _out291
 	}
 	var _224_bn uint64 = 0
 	var _ = _224_bn
-	var _out289 bool
-	var _ = _out289
-	var _out290 uint64
-	var _ = _out290
-	_out289, _out290 = x.AllocRoot(txn, ip, ino, _221_k, _223_near, _222_b)
-	ok = _out289
-	_224_bn = _out290
+	var _out292 bool
+	var _ = _out292
+	var _out293 uint64
+	var _ = _out293
+	_out292, _out293 = x.AllocRoot(txn, ip, ino, _221_k, _223_near, _222_b)
+	ok = _out292
+	_224_bn = _out293
 	if bulk && ok && c == uint64(4096) {
 		txn.Bulk(_224_bn)
 	}
@@ -158,28 +158,28 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	m = uint64(0)
 	var _228_pn uint64 = 0
 	var _ = _228_pn
-	var _out291 bool
-	var _ = _out291
-	var _out292 uint64
-	var _ = _out292
-	_out291, _out292 = x.ResolveAlloc(txn, ip, ino, _225_k, _226_lev-uint64(1), _227_jp)
-	ok = _out291
-	_228_pn = _out292
+	var _out294 bool
+	var _ = _out294
+	var _out295 uint64
+	var _ = _out295
+	_out294, _out295 = x.ResolveAlloc(txn, ip, ino, _225_k, _226_lev-uint64(1), _227_jp)
+	ok = _out294
+	_228_pn = _out295
 	if !ok {
 		return ok, m
 	}
 	var _229_blk *dbytes.Blk
 	var _ = _229_blk
-	var _out293 *dbytes.Blk
-	var _ = _out293
-	_out293 = x.Fs.ReadBlock(txn, _228_pn, true)
-	_229_blk = _out293
+	var _out296 *dbytes.Blk
+	var _ = _out296
+	_out296 = x.Fs.ReadBlock(txn, _228_pn, true)
+	_229_blk = _out296
 	var _230_t *dbytes.Bytes
 	var _ = _230_t
-	var _out294 *dbytes.Bytes
-	var _ = _out294
-	_out294 = _229_blk.Thaw()
-	_230_t = _out294
+	var _out297 *dbytes.Bytes
+	var _ = _out297
+	_out297 = _229_blk.Thaw()
+	_230_t = _out297
 	var _231_near uint64
 	var _ = _231_near
 	_231_near = _228_pn
@@ -204,16 +204,16 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 		}
 		var _236_c uint64
 		var _ = _236_c
-		var _out295 uint64
-		var _ = _out295
-		_out295 = fetchm.Companion_Default___.Min(uint64(4096)-_232_at%uint64(4096), len_-m)
-		_236_c = _out295
+		var _out298 uint64
+		var _ = _out298
+		_out298 = fetchm.Companion_Default___.Min(uint64(4096)-_232_at%uint64(4096), len_-m)
+		_236_c = _out298
 		var _237_b *dbytes.Bytes
 		var _ = _237_b
-		var _out296 *dbytes.Bytes
-		var _ = _out296
-		_out296 = Companion_Default___.FirstBlock(_232_at, src, so+m, _236_c, bulk)
-		_237_b = _out296
+		var _out299 *dbytes.Bytes
+		var _ = _out299
+		_out299 = Companion_Default___.FirstBlock(_232_at, src, so+m, _236_c, bulk)
+		_237_b = _out299
 		if _234_j%uint64(512) != uint64(0) {
 			var _238_left uint64
 			var _ = _238_left
@@ -222,13 +222,13 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 				_231_near = _238_left
 			}
 		}
-		var _out297 bool
-		var _ = _out297
-		var _out298 uint64
-		var _ = _out298
-		_out297, _out298 = x.AddChild(txn, ip, _230_t, _228_pn, _234_j, _231_near, _237_b)
-		ok = _out297
-		_235_bn = _out298
+		var _out300 bool
+		var _ = _out300
+		var _out301 uint64
+		var _ = _out301
+		_out300, _out301 = x.AddChild(txn, ip, _230_t, _228_pn, _234_j, _231_near, _237_b)
+		ok = _out300
+		_235_bn = _out301
 		if !ok {
 			return ok, m
 		}
@@ -258,10 +258,10 @@ func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip 
 	_240_ck, _241_cj = uint64(15), uint64(0)
 	var _242_pb *dbytes.Blk
 	var _ = _242_pb
-	var _out299 *dbytes.Blk
-	var _ = _out299
-	_out299 = dbytes.ZeroBlk()
-	_242_pb = _out299
+	var _out302 *dbytes.Blk
+	var _ = _out302
+	_out302 = dbytes.ZeroBlk()
+	_242_pb = _out302
 	var _243_bulk bool
 	var _ = _243_bulk
 	_243_bulk = Companion_Default___.Much(off, len_)
@@ -274,45 +274,45 @@ func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip 
 		_245_n = _244_pos / uint64(4096)
 		var _246_c uint64
 		var _ = _246_c
-		var _out300 uint64
-		var _ = _out300
-		_out300 = fetchm.Companion_Default___.Min(uint64(4096)-_244_pos%uint64(4096), len_-_239_done)
-		_246_c = _out300
-		var _247_bn uint64 = 0
-		var _ = _247_bn
-		var _out301 uint64
-		var _ = _out301
-		var _out302 uint64
-		var _ = _out302
 		var _out303 uint64
 		var _ = _out303
-		var _out304 *dbytes.Blk
+		_out303 = fetchm.Companion_Default___.Min(uint64(4096)-_244_pos%uint64(4096), len_-_239_done)
+		_246_c = _out303
+		var _247_bn uint64 = 0
+		var _ = _247_bn
+		var _out304 uint64
 		var _ = _out304
-		_out301, _out302, _out303, _out304 = fetchm.Companion_Default___.Find(x, txn, ip, _245_n, true, _240_ck, _241_cj, _242_pb)
-		_247_bn = _out301
-		_240_ck = _out302
-		_241_cj = _out303
-		_242_pb = _out304
+		var _out305 uint64
+		var _ = _out305
+		var _out306 uint64
+		var _ = _out306
+		var _out307 *dbytes.Blk
+		var _ = _out307
+		_out304, _out305, _out306, _out307 = fetchm.Companion_Default___.Find(x, txn, ip, _245_n, true, _240_ck, _241_cj, _242_pb)
+		_247_bn = _out304
+		_240_ck = _out305
+		_241_cj = _out306
+		_242_pb = _out307
 		if _247_bn != uint64(0) {
 			Companion_Default___.Overwrite(x, txn, _247_bn, _244_pos, src, so+_239_done, _246_c)
 		} else if _245_n < uint64(12) {
 			_240_ck = uint64(15)
-			var _out305 bool
-			var _ = _out305
-			_out305 = Companion_Default___.FillDirect(x, txn, ip, ino, _244_pos, src, so+_239_done, _246_c, _243_bulk)
-			ok = _out305
+			var _out308 bool
+			var _ = _out308
+			_out308 = Companion_Default___.FillDirect(x, txn, ip, ino, _244_pos, src, so+_239_done, _246_c, _243_bulk)
+			ok = _out308
 			if !ok {
 				return ok
 			}
 		} else {
 			_240_ck = uint64(15)
-			var _out306 bool
-			var _ = _out306
-			var _out307 uint64
-			var _ = _out307
-			_out306, _out307 = Companion_Default___.FillRun(x, txn, ip, ino, _244_pos, src, so+_239_done, len_-_239_done, _243_bulk)
-			ok = _out306
-			_246_c = _out307
+			var _out309 bool
+			var _ = _out309
+			var _out310 uint64
+			var _ = _out310
+			_out309, _out310 = Companion_Default___.FillRun(x, txn, ip, ino, _244_pos, src, so+_239_done, len_-_239_done, _243_bulk)
+			ok = _out309
+			_246_c = _out310
 			if !ok {
 				return ok
 			}
@@ -334,25 +334,25 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	_249_k = posm.Companion_Default___.FlatK(_248_n)
 	var _250_bn uint64
 	var _ = _250_bn
-	var _out308 uint64
-	var _ = _out308
-	_out308 = x.Resolve(txn, ip, _249_k, posm.Companion_Default___.MaxLev(_249_k), posm.Companion_Default___.FlatJ(_248_n), true)
-	_250_bn = _out308
+	var _out311 uint64
+	var _ = _out311
+	_out311 = x.Resolve(txn, ip, _249_k, posm.Companion_Default___.MaxLev(_249_k), posm.Companion_Default___.FlatJ(_248_n), true)
+	_250_bn = _out311
 	if _250_bn == uint64(0) {
 		return
 	}
 	var _251_blk *dbytes.Blk
 	var _ = _251_blk
-	var _out309 *dbytes.Blk
-	var _ = _out309
-	_out309 = x.ReadAt(txn, _250_bn, true)
-	_251_blk = _out309
+	var _out312 *dbytes.Blk
+	var _ = _out312
+	_out312 = x.ReadAt(txn, _250_bn, true)
+	_251_blk = _out312
 	var _252_b *dbytes.Bytes
 	var _ = _252_b
-	var _out310 *dbytes.Bytes
-	var _ = _out310
-	_out310 = dbytes.NewBytes(uint64(4096))
-	_252_b = _out310
+	var _out313 *dbytes.Bytes
+	var _ = _out313
+	_out313 = dbytes.NewBytes(uint64(4096))
+	_252_b = _out313
 	_252_b.CopyBlk(uint64(0), _251_blk, uint64(0), sz%uint64(4096))
 	x.WriteData(txn, _250_bn, _252_b)
 }

@@ -85,28 +85,28 @@ func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrn
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out426 *bytem.ByteFs
-	var _ = _out426
-	_out426 = Companion_Default___.Blank(geo, jrnl)
-	f = _out426
+	var _out429 *bytem.ByteFs
+	var _ = _out429
+	_out429 = Companion_Default___.Blank(geo, jrnl)
+	f = _out429
 	var _382_z *dbytes.Bytes
 	var _ = _382_z
-	var _out427 *dbytes.Bytes
-	var _ = _out427
-	_out427 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_382_z = _out427
+	var _out430 *dbytes.Bytes
+	var _ = _out430
+	_out430 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_382_z = _out430
 	f.Blank(txn, _382_z, uint64(2), uint32(8), uint64(1))
-	var _out428 *dbytes.Bytes
-	var _ = _out428
-	_out428 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_382_z = _out428
+	var _out431 *dbytes.Bytes
+	var _ = _out431
+	_out431 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_382_z = _out431
 	f.Blank(txn, _382_z, uint64(1), uint32(2), uint64(1))
 	var _383_ip *dbytes.Bytes
 	var _ = _383_ip
-	var _out429 *dbytes.Bytes
-	var _ = _out429
-	_out429 = f.GetInode(txn, uint64(1), true)
-	_383_ip = _out429
+	var _out432 *dbytes.Bytes
+	var _ = _out432
+	_out432 = f.GetInode(txn, uint64(1), true)
+	_383_ip = _out432
 	inodem.Companion_Default___.SetMode(_383_ip, mode)
 	inodem.Companion_Default___.SetNlink(_383_ip, uint32(2))
 	inodem.Companion_Default___.SetUid(_383_ip, uid)

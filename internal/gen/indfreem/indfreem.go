@@ -78,10 +78,10 @@ func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 func (_this *CompanionStruct_Default___) FreeRoot(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
 	var _254_bn uint64
 	var _ = _254_bn
-	var _out311 uint64
-	var _ = _out311
-	_out311 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_254_bn = _out311
+	var _out314 uint64
+	var _ = _out314
+	_out314 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_254_bn = _out314
 	inodem.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodem.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
@@ -99,47 +99,47 @@ func (_this *CompanionStruct_Default___) FreeNode(x *indm.IndFs, txn *dtxn.Txn, 
 	}
 	var _255_pn uint64
 	var _ = _255_pn
-	var _out312 uint64
-	var _ = _out312
-	_out312 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_255_pn = _out312
+	var _out315 uint64
+	var _ = _out315
+	_out315 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_255_pn = _out315
 	var _256_pb *dbytes.Blk
 	var _ = _256_pb
-	var _out313 *dbytes.Blk
-	var _ = _out313
-	_out313 = x.Fs.ReadBlock(txn, _255_pn, true)
-	_256_pb = _out313
+	var _out316 *dbytes.Blk
+	var _ = _out316
+	_out316 = x.Fs.ReadBlock(txn, _255_pn, true)
+	_256_pb = _out316
 	var _257_bn uint64
 	var _ = _257_bn
 	_257_bn = _256_pb.U64(uint64(8) * (j % uint64(512)))
 	var _258_t *dbytes.Bytes
 	var _ = _258_t
-	var _out314 *dbytes.Bytes
-	var _ = _out314
-	_out314 = _256_pb.Thaw()
-	_258_t = _out314
+	var _out317 *dbytes.Bytes
+	var _ = _out317
+	_out317 = _256_pb.Thaw()
+	_258_t = _out317
 	Companion_Default___.CutChild(x, txn, ip, _258_t, _255_pn, _257_bn, j)
 	x.CloseParent(txn, _255_pn, _258_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
 	var _259_bn uint64
 	var _ = _259_bn
-	var _out315 uint64
-	var _ = _out315
-	_out315 = x.Resolve(txn, ip, k, lev, j, true)
-	_259_bn = _out315
+	var _out318 uint64
+	var _ = _out318
+	_out318 = x.Resolve(txn, ip, k, lev, j, true)
+	_259_bn = _out318
 	var _260_b *dbytes.Blk
 	var _ = _260_b
-	var _out316 *dbytes.Blk
-	var _ = _out316
-	_out316 = x.Fs.ReadBlock(txn, _259_bn, true)
-	_260_b = _out316
+	var _out319 *dbytes.Blk
+	var _ = _out319
+	_out319 = x.Fs.ReadBlock(txn, _259_bn, true)
+	_260_b = _out319
 	var _261_e bool = false
 	var _ = _261_e
-	var _out317 bool
-	var _ = _out317
-	_out317 = Companion_Default___.NoEntries(_260_b)
-	_261_e = _out317
+	var _out320 bool
+	var _ = _out320
+	_out320 = Companion_Default___.NoEntries(_260_b)
+	_261_e = _out320
 	if !_261_e {
 		return
 	}

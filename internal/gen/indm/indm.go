@@ -68,18 +68,18 @@ func (_this *IndFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint6
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out247 uint64
-		var _ = _out247
-		_out247 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out247
+		var _out250 uint64
+		var _ = _out250
+		_out250 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out250
 		return bn
 	}
 	var _197_pb *dbytes.Blk
 	var _ = _197_pb
-	var _out248 *dbytes.Blk
-	var _ = _out248
-	_out248 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_197_pb = _out248
+	var _out251 *dbytes.Blk
+	var _ = _out251
+	_out251 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_197_pb = _out251
 	bn = _197_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
@@ -88,20 +88,20 @@ func (_this *IndFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev ui
 	var _ = pb
 	var _198_pn uint64
 	var _ = _198_pn
-	var _out249 uint64
-	var _ = _out249
-	_out249 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_198_pn = _out249
+	var _out252 uint64
+	var _ = _out252
+	_out252 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_198_pn = _out252
 	if _198_pn == uint64(0) {
-		var _out250 *dbytes.Blk
-		var _ = _out250
-		_out250 = dbytes.ZeroBlk()
-		pb = _out250
+		var _out253 *dbytes.Blk
+		var _ = _out253
+		_out253 = dbytes.ZeroBlk()
+		pb = _out253
 	} else {
-		var _out251 *dbytes.Blk
-		var _ = _out251
-		_out251 = _this.Fs.ReadBlock(txn, _198_pn, excl)
-		pb = _out251
+		var _out254 *dbytes.Blk
+		var _ = _out254
+		_out254 = _this.Fs.ReadBlock(txn, _198_pn, excl)
+		pb = _out254
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *IndFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uin
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out252 bool
-	var _ = _out252
-	var _out253 uint64
-	var _ = _out253
-	_out252, _out253 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out252
-	bn = _out253
+	var _out255 bool
+	var _ = _out255
+	var _out256 uint64
+	var _ = _out256
+	_out255, _out256 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out255
+	bn = _out256
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *IndFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, p
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out254 bool
-	var _ = _out254
-	var _out255 uint64
-	var _ = _out255
-	_out254, _out255 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out254
-	bn = _out255
+	var _out257 bool
+	var _ = _out257
+	var _out258 uint64
+	var _ = _out258
+	_out257, _out258 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out257
+	bn = _out258
 	if !ok {
 		return ok, bn
 	}
@@ -154,72 +154,72 @@ func (_this *IndFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k 
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out256 uint64
-		var _ = _out256
-		_out256 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out256
+		var _out259 uint64
+		var _ = _out259
+		_out259 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out259
 		if bn == uint64(0) {
 			var _199_near uint64
 			var _ = _199_near
-			var _out257 uint64
-			var _ = _out257
-			_out257 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_199_near = _out257
-			var _200_z *dbytes.Bytes
-			var _ = _200_z
-			var _out258 *dbytes.Bytes
-			var _ = _out258
-			_out258 = dbytes.NewBytes(uint64(4096))
-			_200_z = _out258
-			var _out259 bool
-			var _ = _out259
 			var _out260 uint64
 			var _ = _out260
-			_out259, _out260 = _this.AllocRoot(txn, ip, ino, k, _199_near, _200_z)
-			ok = _out259
-			bn = _out260
+			_out260 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_199_near = _out260
+			var _200_z *dbytes.Bytes
+			var _ = _200_z
+			var _out261 *dbytes.Bytes
+			var _ = _out261
+			_out261 = dbytes.NewBytes(uint64(4096))
+			_200_z = _out261
+			var _out262 bool
+			var _ = _out262
+			var _out263 uint64
+			var _ = _out263
+			_out262, _out263 = _this.AllocRoot(txn, ip, ino, k, _199_near, _200_z)
+			ok = _out262
+			bn = _out263
 		}
 		return ok, bn
 	}
 	var _201_pn uint64 = 0
 	var _ = _201_pn
-	var _out261 bool
-	var _ = _out261
-	var _out262 uint64
-	var _ = _out262
-	_out261, _out262 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out261
-	_201_pn = _out262
+	var _out264 bool
+	var _ = _out264
+	var _out265 uint64
+	var _ = _out265
+	_out264, _out265 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out264
+	_201_pn = _out265
 	if !ok {
 		return ok, bn
 	}
 	var _202_pb *dbytes.Blk
 	var _ = _202_pb
-	var _out263 *dbytes.Blk
-	var _ = _out263
-	_out263 = _this.Fs.ReadBlock(txn, _201_pn, true)
-	_202_pb = _out263
+	var _out266 *dbytes.Blk
+	var _ = _out266
+	_out266 = _this.Fs.ReadBlock(txn, _201_pn, true)
+	_202_pb = _out266
 	bn = _202_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
 		var _203_t *dbytes.Bytes
 		var _ = _203_t
-		var _out264 *dbytes.Bytes
-		var _ = _out264
-		_out264 = _202_pb.Thaw()
-		_203_t = _out264
+		var _out267 *dbytes.Bytes
+		var _ = _out267
+		_out267 = _202_pb.Thaw()
+		_203_t = _out267
 		var _204_z *dbytes.Bytes
 		var _ = _204_z
-		var _out265 *dbytes.Bytes
-		var _ = _out265
-		_out265 = dbytes.NewBytes(uint64(4096))
-		_204_z = _out265
-		var _out266 bool
-		var _ = _out266
-		var _out267 uint64
-		var _ = _out267
-		_out266, _out267 = _this.AddChild(txn, ip, _203_t, _201_pn, j, _201_pn, _204_z)
-		ok = _out266
-		bn = _out267
+		var _out268 *dbytes.Bytes
+		var _ = _out268
+		_out268 = dbytes.NewBytes(uint64(4096))
+		_204_z = _out268
+		var _out269 bool
+		var _ = _out269
+		var _out270 uint64
+		var _ = _out270
+		_out269, _out270 = _this.AddChild(txn, ip, _203_t, _201_pn, j, _201_pn, _204_z)
+		ok = _out269
+		bn = _out270
 		if !ok {
 			return ok, bn
 		}
@@ -240,15 +240,15 @@ func (_this *IndFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out268 *dbytes.Blk
-		var _ = _out268
-		_out268 = dbytes.ZeroBlk()
-		b = _out268
+		var _out271 *dbytes.Blk
+		var _ = _out271
+		_out271 = dbytes.ZeroBlk()
+		b = _out271
 	} else {
-		var _out269 *dbytes.Blk
-		var _ = _out269
-		_out269 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out269
+		var _out272 *dbytes.Blk
+		var _ = _out272
+		_out272 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out272
 	}
 	return b
 }
@@ -260,14 +260,14 @@ func (_this *IndFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl boo
 	_205_k = posm.Companion_Default___.FlatK(n)
 	var _206_bn uint64
 	var _ = _206_bn
-	var _out270 uint64
-	var _ = _out270
-	_out270 = _this.Resolve(txn, ip, _205_k, posm.Companion_Default___.MaxLev(_205_k), posm.Companion_Default___.FlatJ(n), excl)
-	_206_bn = _out270
-	var _out271 *dbytes.Blk
-	var _ = _out271
-	_out271 = _this.ReadAt(txn, _206_bn, excl)
-	b = _out271
+	var _out273 uint64
+	var _ = _out273
+	_out273 = _this.Resolve(txn, ip, _205_k, posm.Companion_Default___.MaxLev(_205_k), posm.Companion_Default___.FlatJ(n), excl)
+	_206_bn = _out273
+	var _out274 *dbytes.Blk
+	var _ = _out274
+	_out274 = _this.ReadAt(txn, _206_bn, excl)
+	b = _out274
 	return b
 }
 

@@ -191,10 +191,10 @@ func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	for _187_k < uint64(15) {
 		var _188_x uint64
 		var _ = _188_x
-		var _out236 uint64
-		var _ = _out236
-		_out236 = Companion_Default___.GetSlot(b, _187_k)
-		_188_x = _out236
+		var _out239 uint64
+		var _ = _out239
+		_out239 = Companion_Default___.GetSlot(b, _187_k)
+		_188_x = _out239
 		if _188_x != uint64(0) {
 			r = false
 			return r
@@ -265,10 +265,10 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
 	var _189_u uint64
 	var _ = _189_u
-	var _out237 uint64
-	var _ = _out237
-	_out237 = Companion_Default___.GetUsed(b)
-	_189_u = _out237
+	var _out240 uint64
+	var _ = _out240
+	_out240 = Companion_Default___.GetUsed(b)
+	_189_u = _out240
 	if _189_u < uint64(18446744073709551615) {
 		Companion_Default___.SetUsed(b, _189_u+uint64(1))
 	}
@@ -276,10 +276,10 @@ func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
 	var _190_u uint64
 	var _ = _190_u
-	var _out238 uint64
-	var _ = _out238
-	_out238 = Companion_Default___.GetUsed(b)
-	_190_u = _out238
+	var _out241 uint64
+	var _ = _out241
+	_out241 = Companion_Default___.GetUsed(b)
+	_190_u = _out241
 	if uint64(0) < _190_u {
 		Companion_Default___.SetUsed(b, _190_u-uint64(1))
 	}

@@ -832,23 +832,42 @@ func (_this *Journal) StartFields(r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap)
 func (_this *Journal) LogEnc() {
 	var _68_b *dbytes.Blk
 	var _ = _68_b
-	var _out73 *dbytes.Blk
-	var _ = _out73
-	_out73 = _this.Seal.Sign(_this.Eq, _this.Wp, _this.Cgm, _this.Cdm)
-	_68_b = _out73
 	var _69_l *ddisk.BList
 	var _ = _69_l
-	var _out74 *ddisk.BList
-	var _ = _out74
-	_out74 = _this.Cgm.List()
-	_69_l = _out74
 	var _70_dl *ddisk.BList
 	var _ = _70_dl
+	var _out73 *dbytes.Blk
+	var _ = _out73
+	var _out74 *ddisk.BList
+	var _ = _out74
 	var _out75 *ddisk.BList
 	var _ = _out75
-	_out75 = _this.Cdm.Sorted()
+	_out73, _out74, _out75 = _this.Encode()
+	_68_b = _out73
+	_69_l = _out74
 	_70_dl = _out75
 	_this.LogEncFields(_68_b, _69_l, _70_dl)
+}
+func (_this *Journal) Encode() (*dbytes.Blk, *ddisk.BList, *ddisk.BList) {
+	var b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = b
+	var l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = l
+	var dl *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = dl
+	var _out76 *dbytes.Blk
+	var _ = _out76
+	_out76 = _this.Seal.Sign(_this.Eq, _this.Wp, _this.Cgm, _this.Cdm)
+	b = _out76
+	var _out77 *ddisk.BList
+	var _ = _out77
+	_out77 = _this.Cgm.List()
+	l = _out77
+	var _out78 *ddisk.BList
+	var _ = _out78
+	_out78 = _this.Cdm.Sorted()
+	dl = _out78
+	return b, l, dl
 }
 func (_this *Journal) LogEncFields(b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList) {
 	_this.Cbk = b
@@ -862,27 +881,27 @@ func (_this *Journal) LogWrite(i uint64) (bool, uint64) {
 	var _ = n
 	var _71_len uint64
 	var _ = _71_len
-	var _out76 uint64
-	var _ = _out76
-	_out76 = _this.Clist.Len()
-	_71_len = _out76
+	var _out79 uint64
+	var _ = _out79
+	_out79 = _this.Clist.Len()
+	_71_len = _out79
 	var _72_p uint64
 	var _ = _72_p
 	_72_p = _this.Wp + i
 	var _73_s uint64
 	var _ = _73_s
-	var _out77 uint64
-	var _ = _out77
-	_out77 = ring.Companion_Default___.SlotOf(_72_p, _this.Nr)
-	_73_s = _out77
+	var _out80 uint64
+	var _ = _out80
+	_out80 = ring.Companion_Default___.SlotOf(_72_p, _this.Nr)
+	_73_s = _out80
 	n = _71_len - i
 	if n > _this.Nr-_73_s {
 		n = _this.Nr - _73_s
 	}
-	var _out78 bool
-	var _ = _out78
-	_out78 = _this.D.WriteRun(_this.At+uint64(1)+_this.Nd+_73_s, _this.Clist, i, n)
-	ok = _out78
+	var _out81 bool
+	var _ = _out81
+	_out81 = _this.D.WriteRun(_this.At+uint64(1)+_this.Nd+_73_s, _this.Clist, i, n)
+	ok = _out81
 	return ok, n
 }
 func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
@@ -892,17 +911,17 @@ func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
 	var _ = n
 	var _74_a uint64 = 0
 	var _ = _74_a
-	var _out79 uint64
-	var _ = _out79
-	var _out80 uint64
-	var _ = _out80
-	_out79, _out80 = groups.Companion_Default___.Adjacent(_this.Dlist, i)
-	_74_a = _out79
-	n = _out80
-	var _out81 bool
-	var _ = _out81
-	_out81 = _this.D.WriteRun(_74_a, _this.Dlist, i, n)
-	ok = _out81
+	var _out82 uint64
+	var _ = _out82
+	var _out83 uint64
+	var _ = _out83
+	_out82, _out83 = groups.Companion_Default___.Adjacent(_this.Dlist, i)
+	_74_a = _out82
+	n = _out83
+	var _out84 bool
+	var _ = _out84
+	_out84 = _this.D.WriteRun(_74_a, _this.Dlist, i, n)
+	ok = _out84
 	return ok, n
 }
 func (_this *Journal) LogWriteDesc() bool {
@@ -910,48 +929,48 @@ func (_this *Journal) LogWriteDesc() bool {
 	var _ = ok
 	var _75_s uint64
 	var _ = _75_s
-	var _out82 uint64
-	var _ = _out82
-	_out82 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
-	_75_s = _out82
-	var _out83 bool
-	var _ = _out83
-	_out83 = _this.D.Write(_this.At+uint64(1)+_75_s, _this.Cbk)
-	ok = _out83
+	var _out85 uint64
+	var _ = _out85
+	_out85 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
+	_75_s = _out85
+	var _out86 bool
+	var _ = _out86
+	_out86 = _this.D.Write(_this.At+uint64(1)+_75_s, _this.Cbk)
+	ok = _out86
 	return ok
 }
 func (_this *Journal) LogBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out84 bool
-	var _ = _out84
-	_out84 = _this.D.Barrier()
-	ok = _out84
+	var _out87 bool
+	var _ = _out87
+	_out87 = _this.D.Barrier()
+	ok = _out87
 	return ok
 }
 func (_this *Journal) HoldDirect() {
 	var _76_n uint64
 	var _ = _76_n
-	var _out85 uint64
-	var _ = _out85
-	_out85 = _this.Cdm.Len()
-	_76_n = _out85
+	var _out88 uint64
+	var _ = _out88
+	_out88 = _this.Cdm.Len()
+	_76_n = _out88
 	var _77_i uint64
 	var _ = _77_i
 	_77_i = uint64(0)
 	var _78_z *dbytes.Blk
 	var _ = _78_z
-	var _out86 *dbytes.Blk
-	var _ = _out86
-	_out86 = dbytes.ZeroBlk()
-	_78_z = _out86
+	var _out89 *dbytes.Blk
+	var _ = _out89
+	_out89 = dbytes.ZeroBlk()
+	_78_z = _out89
 	for _77_i < _76_n {
 		var _79_a uint64
 		var _ = _79_a
-		var _out87 uint64
-		var _ = _out87
-		_out87 = _this.Cdm.AddrAt(_77_i)
-		_79_a = _out87
+		var _out90 uint64
+		var _ = _out90
+		_out90 = _this.Cdm.AddrAt(_77_i)
+		_79_a = _out90
 		_this.Lho.Put(_79_a, _78_z)
 		_77_i = _77_i + uint64(1)
 	}
@@ -959,34 +978,34 @@ func (_this *Journal) HoldDirect() {
 func (_this *Journal) FinishCommit() {
 	var _80_n uint64
 	var _ = _80_n
-	var _out88 uint64
-	var _ = _out88
-	_out88 = _this.Cgm.Len()
-	_80_n = _out88
+	var _out91 uint64
+	var _ = _out91
+	_out91 = _this.Cgm.Len()
+	_80_n = _out91
 	var _81_e *dlog.BMap
 	var _ = _81_e
-	var _out89 *dlog.BMap
-	var _ = _out89
-	_out89 = dlog.NewBMap()
-	_81_e = _out89
+	var _out92 *dlog.BMap
+	var _ = _out92
+	_out92 = dlog.NewBMap()
+	_81_e = _out92
 	var _82_f *dlog.BMap
 	var _ = _82_f
-	var _out90 *dlog.BMap
-	var _ = _out90
-	_out90 = dlog.NewBMap()
-	_82_f = _out90
+	var _out93 *dlog.BMap
+	var _ = _out93
+	_out93 = dlog.NewBMap()
+	_82_f = _out93
 	var _83_l *dlog.BMap
 	var _ = _83_l
-	var _out91 *dlog.BMap
-	var _ = _out91
-	_out91 = groups.Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
-	_83_l = _out91
+	var _out94 *dlog.BMap
+	var _ = _out94
+	_out94 = groups.Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
+	_83_l = _out94
 	var _84_h uint64
 	var _ = _84_h
-	var _out92 uint64
-	var _ = _out92
-	_out92 = _this.Cdm.Len()
-	_84_h = _out92
+	var _out95 uint64
+	var _ = _out95
+	_out95 = _this.Cdm.Len()
+	_84_h = _out95
 	_this.FinishFields(_81_e, _82_f, _83_l, _80_n, _84_h)
 	_this.NoteFinish()
 }
@@ -1010,28 +1029,28 @@ func (_this *Journal) StartInstall() bool {
 	var _ = ok
 	var _85_k uint64
 	var _ = _85_k
-	var _out93 uint64
-	var _ = _out93
-	_out93 = _this.Lgm.Len()
-	_85_k = _out93
-	var _86_h uint64
-	var _ = _86_h
-	var _out94 uint64
-	var _ = _out94
-	_out94 = _this.Lho.Len()
-	_86_h = _out94
-	var _87_urge uint64
-	var _ = _87_urge
-	var _out95 uint64
-	var _ = _out95
-	_out95 = _this.Notes.Get(Companion_Default___.NUrge())
-	_87_urge = _out95
-	var _88_failed uint64
-	var _ = _88_failed
 	var _out96 uint64
 	var _ = _out96
-	_out96 = _this.Notes.Get(Companion_Default___.NFailed())
-	_88_failed = _out96
+	_out96 = _this.Lgm.Len()
+	_85_k = _out96
+	var _86_h uint64
+	var _ = _86_h
+	var _out97 uint64
+	var _ = _out97
+	_out97 = _this.Lho.Len()
+	_86_h = _out97
+	var _87_urge uint64
+	var _ = _87_urge
+	var _out98 uint64
+	var _ = _out98
+	_out98 = _this.Notes.Get(Companion_Default___.NUrge())
+	_87_urge = _out98
+	var _88_failed uint64
+	var _ = _88_failed
+	var _out99 uint64
+	var _ = _out99
+	_out99 = _this.Notes.Get(Companion_Default___.NFailed())
+	_88_failed = _out99
 	if _85_k == uint64(0) && _86_h == uint64(0) || _88_failed != uint64(0) || _87_urge == uint64(0) && _85_k < _this.InstAt && _86_h < Companion_Default___.HoldMax() && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
 		ok = false
 		return ok
@@ -1039,16 +1058,16 @@ func (_this *Journal) StartInstall() bool {
 	_this.Notes.Set(Companion_Default___.NUrge(), uint64(0))
 	var _89_r *dlog.BMap
 	var _ = _89_r
-	var _out97 *dlog.BMap
-	var _ = _out97
-	_out97 = dlog.NewBMap()
-	_89_r = _out97
+	var _out100 *dlog.BMap
+	var _ = _out100
+	_out100 = dlog.NewBMap()
+	_89_r = _out100
 	var _90_f *dlog.BMap
 	var _ = _90_f
-	var _out98 *dlog.BMap
-	var _ = _out98
-	_out98 = dlog.NewBMap()
-	_90_f = _out98
+	var _out101 *dlog.BMap
+	var _ = _out101
+	_out101 = dlog.NewBMap()
+	_90_f = _out101
 	_this.StartInstallFields(_89_r, _90_f)
 	ok = true
 	return ok
@@ -1067,10 +1086,10 @@ func (_this *Journal) StartInstallFields(r *dlog.BMap, f *dlog.BMap) {
 func (_this *Journal) InstSort() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out99 *ddisk.BList
-	var _ = _out99
-	_out99 = _this.Inm.Sorted()
-	l = _out99
+	var _out102 *ddisk.BList
+	var _ = _out102
+	_out102 = _this.Inm.Sorted()
+	l = _out102
 	_this.Ilist = l
 	return l
 }
@@ -1081,44 +1100,20 @@ func (_this *Journal) InstWrite(i uint64) (bool, uint64) {
 	var _ = n
 	var _91_a uint64 = 0
 	var _ = _91_a
-	var _out100 uint64
-	var _ = _out100
-	var _out101 uint64
-	var _ = _out101
-	_out100, _out101 = groups.Companion_Default___.Adjacent(_this.Ilist, i)
-	_91_a = _out100
-	n = _out101
-	var _out102 bool
-	var _ = _out102
-	_out102 = _this.D.WriteRun(_91_a, _this.Ilist, i, n)
-	ok = _out102
+	var _out103 uint64
+	var _ = _out103
+	var _out104 uint64
+	var _ = _out104
+	_out103, _out104 = groups.Companion_Default___.Adjacent(_this.Ilist, i)
+	_91_a = _out103
+	n = _out104
+	var _out105 bool
+	var _ = _out105
+	_out105 = _this.D.WriteRun(_91_a, _this.Ilist, i, n)
+	ok = _out105
 	return ok, n
 }
 func (_this *Journal) InstBarrier() bool {
-	var ok bool = false
-	var _ = ok
-	var _out103 bool
-	var _ = _out103
-	_out103 = _this.D.Barrier()
-	ok = _out103
-	return ok
-}
-func (_this *Journal) HdrWrite() bool {
-	var ok bool = false
-	var _ = ok
-	var _92_b *dbytes.Blk
-	var _ = _92_b
-	var _out104 *dbytes.Blk
-	var _ = _out104
-	_out104 = _this.Seal.EncHdr(_this.Ieq)
-	_92_b = _out104
-	var _out105 bool
-	var _ = _out105
-	_out105 = _this.D.WriteSector(_this.At, _92_b)
-	ok = _out105
-	return ok
-}
-func (_this *Journal) HdrBarrier() bool {
 	var ok bool = false
 	var _ = ok
 	var _out106 bool
@@ -1127,48 +1122,72 @@ func (_this *Journal) HdrBarrier() bool {
 	ok = _out106
 	return ok
 }
+func (_this *Journal) HdrWrite() bool {
+	var ok bool = false
+	var _ = ok
+	var _92_b *dbytes.Blk
+	var _ = _92_b
+	var _out107 *dbytes.Blk
+	var _ = _out107
+	_out107 = _this.Seal.EncHdr(_this.Ieq)
+	_92_b = _out107
+	var _out108 bool
+	var _ = _out108
+	_out108 = _this.D.WriteSector(_this.At, _92_b)
+	ok = _out108
+	return ok
+}
+func (_this *Journal) HdrBarrier() bool {
+	var ok bool = false
+	var _ = ok
+	var _out109 bool
+	var _ = _out109
+	_out109 = _this.D.Barrier()
+	ok = _out109
+	return ok
+}
 func (_this *Journal) CacheInst() {
 	var _93_i uint64
 	var _ = _93_i
 	_93_i = _this.Icnr
 	var _94_a uint64
 	var _ = _94_a
-	var _out107 uint64
-	var _ = _out107
-	_out107 = _this.Ilist.AddrAt(_93_i)
-	_94_a = _out107
+	var _out110 uint64
+	var _ = _out110
+	_out110 = _this.Ilist.AddrAt(_93_i)
+	_94_a = _out110
 	var _95_b *dbytes.Blk
 	var _ = _95_b
-	var _out108 *dbytes.Blk
-	var _ = _out108
-	_out108 = _this.Ilist.BlkAt(_93_i)
-	_95_b = _out108
+	var _out111 *dbytes.Blk
+	var _ = _out111
+	_out111 = _this.Ilist.BlkAt(_93_i)
+	_95_b = _out111
 	_this.Cache.Put(_94_a, _95_b)
 	_this.Icnr = _this.Icnr + uint64(1)
 }
 func (_this *Journal) FinishInstall() {
 	var _96_e *dlog.BMap
 	var _ = _96_e
-	var _out109 *dlog.BMap
-	var _ = _out109
-	_out109 = dlog.NewBMap()
-	_96_e = _out109
+	var _out112 *dlog.BMap
+	var _ = _out112
+	_out112 = dlog.NewBMap()
+	_96_e = _out112
 	var _97_f *dlog.BMap
 	var _ = _97_f
-	var _out110 *dlog.BMap
-	var _ = _out110
-	_out110 = dlog.NewBMap()
-	_97_f = _out110
+	var _out113 *dlog.BMap
+	var _ = _out113
+	_out113 = dlog.NewBMap()
+	_97_f = _out113
 	_this.FinishInstallFields(_96_e, _97_f)
 	_this.NoteInstall()
 }
 func (_this *Journal) NoteInstall() {
 	var _98_n uint64
 	var _ = _98_n
-	var _out111 uint64
-	var _ = _out111
-	_out111 = _this.Notes.Get(Companion_Default___.NInstalls())
-	_98_n = _out111
+	var _out114 uint64
+	var _ = _out114
+	_out114 = _this.Notes.Get(Companion_Default___.NInstalls())
+	_98_n = _out114
 	if _98_n < uint64(18446744073709551615) {
 		_this.Notes.Set(Companion_Default___.NInstalls(), _98_n+uint64(1))
 	}
@@ -1190,39 +1209,39 @@ func (_this *Journal) Lookup(a uint64) (*dbytes.Blk, uint64) {
 	var t uint64 = 0
 	var _ = t
 	t = _this.Trims
-	var _out112 *dbytes.Blk
-	var _ = _out112
-	_out112 = _this.Running.Get(a)
-	b = _out112
-	if b == (*dbytes.Blk)(nil) {
-		var _out113 *dbytes.Blk
-		var _ = _out113
-		_out113 = _this.Cgm.Get(a)
-		b = _out113
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out114 *dbytes.Blk
-		var _ = _out114
-		_out114 = _this.Cdm.Get(a)
-		b = _out114
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out115 *dbytes.Blk
-		var _ = _out115
-		_out115 = _this.Lgm.Get(a)
-		b = _out115
-	}
+	var _out115 *dbytes.Blk
+	var _ = _out115
+	_out115 = _this.Running.Get(a)
+	b = _out115
 	if b == (*dbytes.Blk)(nil) {
 		var _out116 *dbytes.Blk
 		var _ = _out116
-		_out116 = _this.Inm.Get(a)
+		_out116 = _this.Cgm.Get(a)
 		b = _out116
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out117 *dbytes.Blk
 		var _ = _out117
-		_out117 = _this.Cache.Get(a)
+		_out117 = _this.Cdm.Get(a)
 		b = _out117
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out118 *dbytes.Blk
+		var _ = _out118
+		_out118 = _this.Lgm.Get(a)
+		b = _out118
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out119 *dbytes.Blk
+		var _ = _out119
+		_out119 = _this.Inm.Get(a)
+		b = _out119
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out120 *dbytes.Blk
+		var _ = _out120
+		_out120 = _this.Cache.Get(a)
+		b = _out120
 	}
 	return b, t
 }
@@ -1231,13 +1250,13 @@ func (_this *Journal) ReadDisk(a uint64, t uint64) (bool, *dbytes.Blk) {
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out118 bool
-	var _ = _out118
-	var _out119 *dbytes.Blk
-	var _ = _out119
-	_out118, _out119 = _this.D.Read(a)
-	ok = _out118
-	b = _out119
+	var _out121 bool
+	var _ = _out121
+	var _out122 *dbytes.Blk
+	var _ = _out122
+	_out121, _out122 = _this.D.Read(a)
+	ok = _out121
+	b = _out122
 	if !ok {
 		return ok, b
 	}
@@ -1248,13 +1267,13 @@ func (_this *Journal) Lookup2(a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var _ = b
 	var _99_t2 uint64 = 0
 	var _ = _99_t2
-	var _out120 *dbytes.Blk
-	var _ = _out120
-	var _out121 uint64
-	var _ = _out121
-	_out120, _out121 = _this.Lookup(a)
-	b = _out120
-	_99_t2 = _out121
+	var _out123 *dbytes.Blk
+	var _ = _out123
+	var _out124 uint64
+	var _ = _out124
+	_out123, _out124 = _this.Lookup(a)
+	b = _out123
+	_99_t2 = _out124
 	if b == (*dbytes.Blk)(nil) && t == _99_t2 {
 		b = c
 		_this.Cache.Put(a, c)

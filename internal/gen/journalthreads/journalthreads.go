@@ -72,10 +72,10 @@ func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
 	_100_l = j.Dlist
 	var _101_n uint64
 	var _ = _101_n
-	var _out122 uint64
-	var _ = _out122
-	_out122 = _100_l.Len()
-	_101_n = _out122
+	var _out125 uint64
+	var _ = _out125
+	_out125 = _100_l.Len()
+	_101_n = _out125
 	var _102_i uint64
 	var _ = _102_i
 	_102_i = uint64(0)
@@ -84,13 +84,13 @@ func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
 		Companion_Default___.LYield(j)
 		var _103_m uint64 = 0
 		var _ = _103_m
-		var _out123 bool
-		var _ = _out123
-		var _out124 uint64
-		var _ = _out124
-		_out123, _out124 = j.DirWrite(_102_i)
-		ok = _out123
-		_103_m = _out124
+		var _out126 bool
+		var _ = _out126
+		var _out127 uint64
+		var _ = _out127
+		_out126, _out127 = j.DirWrite(_102_i)
+		ok = _out126
+		_103_m = _out127
 		if ok {
 			_102_i = _102_i + _103_m
 		}
@@ -103,10 +103,10 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	Companion_Default___.LYield(j)
 	var _104_n uint64
 	var _ = _104_n
-	var _out125 uint64
-	var _ = _out125
-	_out125 = j.Cgm.Len()
-	_104_n = _out125
+	var _out128 uint64
+	var _ = _out128
+	_out128 = j.Cgm.Len()
+	_104_n = _out128
 	var _105_i uint64
 	var _ = _105_i
 	_105_i = uint64(0)
@@ -115,13 +115,13 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 		Companion_Default___.LYield(j)
 		var _106_m uint64 = 0
 		var _ = _106_m
-		var _out126 bool
-		var _ = _out126
-		var _out127 uint64
-		var _ = _out127
-		_out126, _out127 = j.LogWrite(_105_i)
-		ok = _out126
-		_106_m = _out127
+		var _out129 bool
+		var _ = _out129
+		var _out130 uint64
+		var _ = _out130
+		_out129, _out130 = j.LogWrite(_105_i)
+		ok = _out129
+		_106_m = _out130
 		if ok {
 			_105_i = _105_i + _106_m
 		}
@@ -131,33 +131,33 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out128 bool
-	var _ = _out128
-	_out128 = Companion_Default___.WriteRing(j)
-	ok = _out128
-	if !ok {
-		return ok
-	}
-	var _out129 bool
-	var _ = _out129
-	_out129 = Companion_Default___.WriteDirect(j)
-	ok = _out129
-	if !ok {
-		return ok
-	}
-	Companion_Default___.LYield(j)
-	var _out130 bool
-	var _ = _out130
-	_out130 = j.LogWriteDesc()
-	ok = _out130
-	if !ok {
-		return ok
-	}
-	Companion_Default___.LYield(j)
 	var _out131 bool
 	var _ = _out131
-	_out131 = j.LogBarrier()
+	_out131 = Companion_Default___.WriteRing(j)
 	ok = _out131
+	if !ok {
+		return ok
+	}
+	var _out132 bool
+	var _ = _out132
+	_out132 = Companion_Default___.WriteDirect(j)
+	ok = _out132
+	if !ok {
+		return ok
+	}
+	Companion_Default___.LYield(j)
+	var _out133 bool
+	var _ = _out133
+	_out133 = j.LogWriteDesc()
+	ok = _out133
+	if !ok {
+		return ok
+	}
+	Companion_Default___.LYield(j)
+	var _out134 bool
+	var _ = _out134
+	_out134 = j.LogBarrier()
+	ok = _out134
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
@@ -166,10 +166,10 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
 	j.LogEnc()
-	var _out132 bool
-	var _ = _out132
-	_out132 = Companion_Default___.WriteGroup(j)
-	ok = _out132
+	var _out135 bool
+	var _ = _out135
+	_out135 = Companion_Default___.WriteGroup(j)
+	ok = _out135
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -187,32 +187,32 @@ func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	Companion_Default___.CYield(j)
 	var _107_alive bool
 	var _ = _107_alive
-	var _out133 bool
-	var _ = _out133
-	_out133 = j.Alive()
-	_107_alive = _out133
+	var _out136 bool
+	var _ = _out136
+	_out136 = j.Alive()
+	_107_alive = _out136
 	for _107_alive {
 		var _108_go bool
 		var _ = _108_go
-		var _out134 bool
-		var _ = _out134
-		_out134 = j.StartCommit()
-		_108_go = _out134
+		var _out137 bool
+		var _ = _out137
+		_out137 = j.StartCommit()
+		_108_go = _out137
 		if _108_go {
 			var _109_ok bool
 			var _ = _109_ok
-			var _out135 bool
-			var _ = _out135
-			_out135 = Companion_Default___.LogGroup(j)
-			_109_ok = _out135
+			var _out138 bool
+			var _ = _out138
+			_out138 = Companion_Default___.LogGroup(j)
+			_109_ok = _out138
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out136 bool
-		var _ = _out136
-		_out136 = j.Alive()
-		_107_alive = _out136
+		var _out139 bool
+		var _ = _out139
+		_out139 = j.Alive()
+		_107_alive = _out139
 	}
 	j.Mu.Unlock()
 }
@@ -243,14 +243,14 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var n uint64 = 0
 	var _ = n
 	Companion_Default___.IYield(j)
-	var _out137 *ddisk.BList
-	var _ = _out137
-	_out137 = j.InstSort()
-	l = _out137
-	var _out138 uint64
-	var _ = _out138
-	_out138 = l.Len()
-	n = _out138
+	var _out140 *ddisk.BList
+	var _ = _out140
+	_out140 = j.InstSort()
+	l = _out140
+	var _out141 uint64
+	var _ = _out141
+	_out141 = l.Len()
+	n = _out141
 	var _111_i uint64
 	var _ = _111_i
 	_111_i = uint64(0)
@@ -259,23 +259,23 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 		Companion_Default___.IYield(j)
 		var _112_m uint64 = 0
 		var _ = _112_m
-		var _out139 bool
-		var _ = _out139
-		var _out140 uint64
-		var _ = _out140
-		_out139, _out140 = j.InstWrite(_111_i)
-		ok = _out139
-		_112_m = _out140
+		var _out142 bool
+		var _ = _out142
+		var _out143 uint64
+		var _ = _out143
+		_out142, _out143 = j.InstWrite(_111_i)
+		ok = _out142
+		_112_m = _out143
 		if ok {
 			_111_i = _111_i + _112_m
 		}
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out141 bool
-		var _ = _out141
-		_out141 = j.InstBarrier()
-		ok = _out141
+		var _out144 bool
+		var _ = _out144
+		_out144 = j.InstBarrier()
+		ok = _out144
 	}
 	return ok, l, n
 }
@@ -286,32 +286,32 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out142 bool
-	var _ = _out142
-	var _out143 *ddisk.BList
-	var _ = _out143
-	var _out144 uint64
-	var _ = _out144
-	_out142, _out143, _out144 = Companion_Default___.WriteHome(j)
-	ok = _out142
-	l = _out143
-	n = _out144
-	if !ok {
-		return ok, l, n
-	}
-	Companion_Default___.IYield(j)
 	var _out145 bool
 	var _ = _out145
-	_out145 = j.HdrWrite()
+	var _out146 *ddisk.BList
+	var _ = _out146
+	var _out147 uint64
+	var _ = _out147
+	_out145, _out146, _out147 = Companion_Default___.WriteHome(j)
 	ok = _out145
+	l = _out146
+	n = _out147
 	if !ok {
 		return ok, l, n
 	}
 	Companion_Default___.IYield(j)
-	var _out146 bool
-	var _ = _out146
-	_out146 = j.HdrBarrier()
-	ok = _out146
+	var _out148 bool
+	var _ = _out148
+	_out148 = j.HdrWrite()
+	ok = _out148
+	if !ok {
+		return ok, l, n
+	}
+	Companion_Default___.IYield(j)
+	var _out149 bool
+	var _ = _out149
+	_out149 = j.HdrBarrier()
+	ok = _out149
 	return ok, l, n
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
@@ -322,16 +322,16 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var _ = _113_l
 	var _114_n uint64 = 0
 	var _ = _114_n
-	var _out147 bool
-	var _ = _out147
-	var _out148 *ddisk.BList
-	var _ = _out148
-	var _out149 uint64
-	var _ = _out149
-	_out147, _out148, _out149 = Companion_Default___.WriteInst(j)
-	ok = _out147
-	_113_l = _out148
-	_114_n = _out149
+	var _out150 bool
+	var _ = _out150
+	var _out151 *ddisk.BList
+	var _ = _out151
+	var _out152 uint64
+	var _ = _out152
+	_out150, _out151, _out152 = Companion_Default___.WriteInst(j)
+	ok = _out150
+	_113_l = _out151
+	_114_n = _out152
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -339,10 +339,10 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		j.Fail()
 		return ok
 	}
-	var _out150 bool
-	var _ = _out150
-	_out150 = Companion_Default___.CacheAll(j, _113_l, _114_n)
-	ok = _out150
+	var _out153 bool
+	var _ = _out153
+	_out153 = Companion_Default___.CacheAll(j, _113_l, _114_n)
+	ok = _out153
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		j.Fail()
@@ -357,24 +357,24 @@ func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	var _115_alive bool
 	var _ = _115_alive
-	var _out151 bool
-	var _ = _out151
-	_out151 = j.Alive()
-	_115_alive = _out151
+	var _out154 bool
+	var _ = _out154
+	_out154 = j.Alive()
+	_115_alive = _out154
 	for _115_alive {
 		var _116_go bool
 		var _ = _116_go
-		var _out152 bool
-		var _ = _out152
-		_out152 = j.StartInstall()
-		_116_go = _out152
+		var _out155 bool
+		var _ = _out155
+		_out155 = j.StartInstall()
+		_116_go = _out155
 		if _116_go {
 			var _117_ok bool
 			var _ = _117_ok
-			var _out153 bool
-			var _ = _out153
-			_out153 = Companion_Default___.Install(j)
-			_117_ok = _out153
+			var _out156 bool
+			var _ = _out156
+			_out156 = Companion_Default___.Install(j)
+			_117_ok = _out156
 			if !_117_ok {
 				goto L1
 			}
@@ -382,10 +382,10 @@ func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out154 bool
-		var _ = _out154
-		_out154 = j.Alive()
-		_115_alive = _out154
+		var _out157 bool
+		var _ = _out157
+		_out157 = j.Alive()
+		_115_alive = _out157
 	}
 L1:
 	j.Mu.Unlock()
@@ -400,49 +400,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out155 bool
-	var _ = _out155
-	_out155 = j.IsDurable(n)
-	ok = _out155
+	var _out158 bool
+	var _ = _out158
+	_out158 = j.IsDurable(n)
+	ok = _out158
 	var _118_failed bool
 	var _ = _118_failed
-	var _out156 bool
-	var _ = _out156
-	_out156 = j.Failed()
-	_118_failed = _out156
+	var _out159 bool
+	var _ = _out159
+	_out159 = j.Failed()
+	_118_failed = _out159
 	for !ok && !_118_failed {
 		j.Want(n)
 		var _119_go bool
 		var _ = _119_go
-		var _out157 bool
-		var _ = _out157
-		_out157 = j.StartCommit()
-		_119_go = _out157
+		var _out160 bool
+		var _ = _out160
+		_out160 = j.StartCommit()
+		_119_go = _out160
 		if _119_go {
 			var _120_done bool
 			var _ = _120_done
-			var _out158 bool
-			var _ = _out158
-			_out158 = Companion_Default___.LogGroup(j)
-			_120_done = _out158
+			var _out161 bool
+			var _ = _out161
+			_out161 = Companion_Default___.LogGroup(j)
+			_120_done = _out161
 		} else {
 			var _121_c uint32
 			var _ = _121_c
-			var _out159 uint32
-			var _ = _out159
-			_out159 = j.WaitOn(n)
-			_121_c = _out159
+			var _out162 uint32
+			var _ = _out162
+			_out162 = j.WaitOn(n)
+			_121_c = _out162
 			j.Mu.Wait(_121_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out160 bool
-		var _ = _out160
-		_out160 = j.IsDurable(n)
-		ok = _out160
-		var _out161 bool
-		var _ = _out161
-		_out161 = j.Failed()
-		_118_failed = _out161
+		var _out163 bool
+		var _ = _out163
+		_out163 = j.IsDurable(n)
+		ok = _out163
+		var _out164 bool
+		var _ = _out164
+		_out164 = j.Failed()
+		_118_failed = _out164
 	}
 	j.Mu.Unlock()
 	return ok
@@ -454,32 +454,32 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out162 uint32
-	var _ = _out162
-	var _out163 uint64
-	var _ = _out163
-	_out162, _out163 = j.Append(tx)
-	st = _out162
-	n = _out163
+	var _out165 uint32
+	var _ = _out165
+	var _out166 uint64
+	var _ = _out166
+	_out165, _out166 = j.Append(tx)
+	st = _out165
+	n = _out166
 	for st == journalm.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out164 uint32
-		var _ = _out164
-		var _out165 uint64
-		var _ = _out165
-		_out164, _out165 = j.Append(tx)
-		st = _out164
-		n = _out165
+		var _out167 uint32
+		var _ = _out167
+		var _out168 uint64
+		var _ = _out168
+		_out167, _out168 = j.Append(tx)
+		st = _out167
+		n = _out168
 	}
 	j.Mu.Unlock()
 	if st == journalm.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
 		var _122_ok bool
 		var _ = _122_ok
-		var _out166 bool
-		var _ = _out166
-		_out166 = Companion_Default___.WaitDurable(j, n)
-		_122_ok = _out166
+		var _out169 bool
+		var _ = _out169
+		_out169 = Companion_Default___.WaitDurable(j, n)
+		_122_ok = _out169
 		if !_122_ok {
 			st = journalm.Companion_Default___.AFailed()
 		}
@@ -496,13 +496,13 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 		Companion_Default___.CYield(j)
 		var _123_t uint64 = 0
 		var _ = _123_t
-		var _out167 *dbytes.Blk
-		var _ = _out167
-		var _out168 uint64
-		var _ = _out168
-		_out167, _out168 = j.Lookup(a)
-		b = _out167
-		_123_t = _out168
+		var _out170 *dbytes.Blk
+		var _ = _out170
+		var _out171 uint64
+		var _ = _out171
+		_out170, _out171 = j.Lookup(a)
+		b = _out170
+		_123_t = _out171
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
@@ -511,23 +511,23 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 		Companion_Default___.CYield(j)
 		var _124_c *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _124_c
-		var _out169 bool
-		var _ = _out169
-		var _out170 *dbytes.Blk
-		var _ = _out170
-		_out169, _out170 = j.ReadDisk(a, _123_t)
-		ok = _out169
-		_124_c = _out170
+		var _out172 bool
+		var _ = _out172
+		var _out173 *dbytes.Blk
+		var _ = _out173
+		_out172, _out173 = j.ReadDisk(a, _123_t)
+		ok = _out172
+		_124_c = _out173
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _out171 *dbytes.Blk
-		var _ = _out171
-		_out171 = j.Lookup2(a, _123_t, _124_c)
-		b = _out171
+		var _out174 *dbytes.Blk
+		var _ = _out174
+		_out174 = j.Lookup2(a, _123_t, _124_c)
+		b = _out174
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			return ok, b
@@ -543,16 +543,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out172 uint64
-	var _ = _out172
-	_out172 = j.Newest()
-	n = _out172
+	var _out175 uint64
+	var _ = _out175
+	_out175 = j.Newest()
+	n = _out175
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out173 bool
-	var _ = _out173
-	_out173 = Companion_Default___.WaitDurable(j, n)
-	ok = _out173
+	var _out176 bool
+	var _ = _out176
+	_out176 = Companion_Default___.WaitDurable(j, n)
+	ok = _out176
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -566,29 +566,29 @@ func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	Companion_Default___.CYield(j)
 	var _125_e bool
 	var _ = _125_e
-	var _out174 bool
-	var _ = _out174
-	_out174 = j.Drained()
-	_125_e = _out174
+	var _out177 bool
+	var _ = _out177
+	_out177 = j.Drained()
+	_125_e = _out177
 	var _126_failed bool
 	var _ = _126_failed
-	var _out175 bool
-	var _ = _out175
-	_out175 = j.Failed()
-	_126_failed = _out175
+	var _out178 bool
+	var _ = _out178
+	_out178 = j.Failed()
+	_126_failed = _out178
 	for !_125_e && !_126_failed {
 		j.Nudge()
 		j.Urge()
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out176 bool
-		var _ = _out176
-		_out176 = j.Drained()
-		_125_e = _out176
-		var _out177 bool
-		var _ = _out177
-		_out177 = j.Failed()
-		_126_failed = _out177
+		var _out179 bool
+		var _ = _out179
+		_out179 = j.Drained()
+		_125_e = _out179
+		var _out180 bool
+		var _ = _out180
+		_out180 = j.Failed()
+		_126_failed = _out180
 	}
 	j.Mu.Unlock()
 }

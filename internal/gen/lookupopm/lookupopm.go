@@ -73,25 +73,25 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
 	var _528_dots uint32 = 0
 	var _ = _528_dots
-	var _out628 uint32
-	var _ = _out628
-	var _out629 *dbytes.Bytes
-	var _ = _out629
-	var _out630 uint32
-	var _ = _out630
-	_out628, _out629, _out630 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out628
-	dir = _out629
-	_528_dots = _out630
+	var _out631 uint32
+	var _ = _out631
+	var _out632 *dbytes.Bytes
+	var _ = _out632
+	var _out633 uint32
+	var _ = _out633
+	_out631, _out632, _out633 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out631
+	dir = _out632
+	_528_dots = _out633
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
 	var _529_ok bool
 	var _ = _529_ok
-	var _out631 bool
-	var _ = _out631
-	_out631 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_529_ok = _out631
+	var _out634 bool
+	var _ = _out634
+	_out634 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_529_ok = _out634
 	if !_529_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
@@ -103,41 +103,41 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		return st, ino, node, dir
 	}
 	if _528_dots == uint32(2) {
-		var _out632 uint64
-		var _ = _out632
-		_out632 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out632
+		var _out635 uint64
+		var _ = _out635
+		_out635 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out635
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out633 *dbytes.Bytes
-		var _ = _out633
-		_out633 = d.Fs.GetInode(txn, ino, false)
-		_530_ip = _out633
+		var _out636 *dbytes.Bytes
+		var _ = _out636
+		_out636 = d.Fs.GetInode(txn, ino, false)
+		_530_ip = _out636
 		node = _530_ip
 		return st, ino, node, dir
 	}
 	var _531_found bool = false
 	var _ = _531_found
-	var _out634 bool
-	var _ = _out634
-	var _out635 uint64
-	var _ = _out635
-	_out634, _out635 = d.Lookup(txn, dino, name, false)
-	_531_found = _out634
-	ino = _out635
+	var _out637 bool
+	var _ = _out637
+	var _out638 uint64
+	var _ = _out638
+	_out637, _out638 = d.Lookup(txn, dino, name, false)
+	_531_found = _out637
+	ino = _out638
 	if !_531_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out636 uint32
-	var _ = _out636
-	var _out637 *dbytes.Bytes
-	var _ = _out637
-	_out636, _out637 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out636
-	_530_ip = _out637
+	var _out639 uint32
+	var _ = _out639
+	var _out640 *dbytes.Bytes
+	var _ = _out640
+	_out639, _out640 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out639
+	_530_ip = _out640
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}

@@ -69,16 +69,16 @@ func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var _ = b
 	var _532_w *dbytes.Bytes
 	var _ = _532_w
-	var _out638 *dbytes.Bytes
-	var _ = _out638
-	_out638 = dbytes.NewBytes(uint64(4096))
-	_532_w = _out638
+	var _out641 *dbytes.Bytes
+	var _ = _out641
+	_out641 = dbytes.NewBytes(uint64(4096))
+	_532_w = _out641
 	_532_w.Set(uint64(0), uint8(46))
 	_532_w.Set(uint64(1), uint8(46))
-	var _out639 *dbytes.Blk
-	var _ = _out639
-	_out639 = dbytes.Freeze(_532_w)
-	b = _out639
+	var _out642 *dbytes.Blk
+	var _ = _out642
+	_out642 = dbytes.Freeze(_532_w)
+	b = _out642
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -90,21 +90,21 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	}
 	var _533_dots *dbytes.Blk
 	var _ = _533_dots
-	var _out640 *dbytes.Blk
-	var _ = _out640
-	_out640 = Companion_Default___.DotNames()
-	_533_dots = _out640
+	var _out643 *dbytes.Blk
+	var _ = _out643
+	_out643 = Companion_Default___.DotNames()
+	_533_dots = _out643
 	if cookie == uint64(0) {
-		var _out641 bool
-		var _ = _out641
-		_out641 = out.Offer(ino, _533_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out641
+		var _out644 bool
+		var _ = _out644
+		_out644 = out.Offer(ino, _533_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out644
 	}
 	if fits {
-		var _out642 bool
-		var _ = _out642
-		_out642 = out.Offer(up, _533_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out642
+		var _out645 bool
+		var _ = _out645
+		_out645 = out.Offer(up, _533_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out645
 	}
 	return fits
 }
@@ -114,28 +114,28 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *dirfsm.DirFs, in
 	eof = false
 	var _534_up uint64
 	var _ = _534_up
-	var _out643 uint64
-	var _ = _out643
-	_out643 = inodem.Companion_Default___.GetParent(dp)
-	_534_up = _out643
+	var _out646 uint64
+	var _ = _out646
+	_out646 = inodem.Companion_Default___.GetParent(dp)
+	_534_up = _out646
 	var _535_fits bool
 	var _ = _535_fits
-	var _out644 bool
-	var _ = _out644
-	_out644 = Companion_Default___.Offer2(ino, _534_up, cookie, out)
-	_535_fits = _out644
+	var _out647 bool
+	var _ = _out647
+	_out647 = Companion_Default___.Offer2(ino, _534_up, cookie, out)
+	_535_fits = _out647
 	if !_535_fits {
 		return eof
 	}
-	var _out645 bool
-	var _ = _out645
-	_out645 = d.List(txn, ino, func() uint64 {
+	var _out648 bool
+	var _ = _out648
+	_out648 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out645
+	eof = _out648
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,22 +146,22 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out646 uint32
-	var _ = _out646
-	var _out647 *dbytes.Bytes
-	var _ = _out647
-	_out646, _out647 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out646
-	dir = _out647
+	var _out649 uint32
+	var _ = _out649
+	var _out650 *dbytes.Bytes
+	var _ = _out650
+	_out649, _out650 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out649
+	dir = _out650
 	if st != uint32(0) {
 		return st, eof, dir
 	}
 	var _536_ok bool
 	var _ = _536_ok
-	var _out648 bool
-	var _ = _out648
-	_out648 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
-	_536_ok = _out648
+	var _out651 bool
+	var _ = _out651
+	_out651 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
+	_536_ok = _out651
 	if !_536_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, dir
@@ -170,16 +170,16 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _out649 bool
-	var _ = _out649
-	_out649 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out649
+	var _out652 bool
+	var _ = _out652
+	_out652 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out652
 	var _537_n uint64
 	var _ = _537_n
-	var _out650 uint64
-	var _ = _out650
-	_out650 = out.Len()
-	_537_n = _out650
+	var _out653 uint64
+	var _ = _out653
+	_out653 = out.Len()
+	_537_n = _out653
 	if _537_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
@@ -188,26 +188,26 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *dirfsm.DirFs, out *ddir.List) {
 	var _538_n uint64
 	var _ = _538_n
-	var _out651 uint64
-	var _ = _out651
-	_out651 = out.Len()
-	_538_n = _out651
+	var _out654 uint64
+	var _ = _out654
+	_out654 = out.Len()
+	_538_n = _out654
 	var _539_i uint64
 	var _ = _539_i
 	_539_i = uint64(0)
 	for _539_i < _538_n {
 		var _540_x uint64
 		var _ = _540_x
-		var _out652 uint64
-		var _ = _out652
-		_out652 = out.InoAt(_539_i)
-		_540_x = _out652
+		var _out655 uint64
+		var _ = _out655
+		_out655 = out.InoAt(_539_i)
+		_540_x = _out655
 		var _541_p *dbytes.Bytes
 		var _ = _541_p
-		var _out653 *dbytes.Bytes
-		var _ = _out653
-		_out653 = d.Fs.GetInode(txn, _540_x, false)
-		_541_p = _out653
+		var _out656 *dbytes.Bytes
+		var _ = _out656
+		_out656 = d.Fs.GetInode(txn, _540_x, false)
+		_541_p = _out656
 		out.AttrAt(_539_i, _541_p)
 		_539_i = _539_i + uint64(1)
 	}
@@ -219,25 +219,25 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.Di
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out654 uint32
-	var _ = _out654
-	var _out655 bool
-	var _ = _out655
-	var _out656 *dbytes.Bytes
-	var _ = _out656
-	_out654, _out655, _out656 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out654
-	eof = _out655
-	dir = _out656
+	var _out657 uint32
+	var _ = _out657
+	var _out658 bool
+	var _ = _out658
+	var _out659 *dbytes.Bytes
+	var _ = _out659
+	_out657, _out658, _out659 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out657
+	eof = _out658
+	dir = _out659
 	if st != uint32(0) {
 		return st, eof, dir
 	}
 	var _542_ok bool
 	var _ = _542_ok
-	var _out657 bool
-	var _ = _out657
-	_out657 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_542_ok = _out657
+	var _out660 bool
+	var _ = _out660
+	_out660 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_542_ok = _out660
 	if !_542_ok {
 		return st, eof, dir
 	}

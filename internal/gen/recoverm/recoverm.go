@@ -69,34 +69,34 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = y
 	var _389_s uint64
 	var _ = _389_s
-	var _out436 uint64
-	var _ = _out436
-	_out436 = ring.Companion_Default___.SlotOf(pos, nr)
-	_389_s = _out436
+	var _out439 uint64
+	var _ = _out439
+	_out439 = ring.Companion_Default___.SlotOf(pos, nr)
+	_389_s = _out439
 	var _390_k uint64
 	var _ = _390_k
 	_390_k = n
 	if _390_k > nr-_389_s {
 		_390_k = nr - _389_s
 	}
-	var _out437 bool
-	var _ = _out437
-	var _out438 *ddisk.BList
-	var _ = _out438
-	_out437, _out438 = d.ReadRun(at+uint64(1)+nd+_389_s, _390_k)
-	io = _out437
-	x = _out438
+	var _out440 bool
+	var _ = _out440
+	var _out441 *ddisk.BList
+	var _ = _out441
+	_out440, _out441 = d.ReadRun(at+uint64(1)+nd+_389_s, _390_k)
+	io = _out440
+	x = _out441
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out439 bool
-	var _ = _out439
-	var _out440 *ddisk.BList
-	var _ = _out440
-	_out439, _out440 = d.ReadRun(at+uint64(1)+nd, n-_390_k)
-	io = _out439
-	y = _out440
+	var _out442 bool
+	var _ = _out442
+	var _out443 *ddisk.BList
+	var _ = _out443
+	_out442, _out443 = d.ReadRun(at+uint64(1)+nd, n-_390_k)
+	io = _out442
+	y = _out443
 	if !io {
 		return io, x, y
 	}
@@ -111,10 +111,10 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	io = true
 	var _391_hm *dlog.BMap
 	var _ = _391_hm
-	var _out441 *dlog.BMap
-	var _ = _out441
-	_out441 = dlog.NewBMap()
-	_391_hm = _out441
+	var _out444 *dlog.BMap
+	var _ = _out444
+	_out444 = dlog.NewBMap()
+	_391_hm = _out444
 	var _392_i uint64
 	var _ = _392_i
 	_392_i = uint64(0)
@@ -123,40 +123,40 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 		var _ = _393_a
 		var _394_n uint64
 		var _ = _394_n
-		var _out442 uint64
-		var _ = _out442
-		var _out443 uint64
-		var _ = _out443
-		_out442, _out443 = Companion_Default___.DirRun(r, _392_i, m)
-		_393_a = _out442
-		_394_n = _out443
+		var _out445 uint64
+		var _ = _out445
+		var _out446 uint64
+		var _ = _out446
+		_out445, _out446 = Companion_Default___.DirRun(r, _392_i, m)
+		_393_a = _out445
+		_394_n = _out446
 		var _395_l *ddisk.BList = (*ddisk.BList)(nil)
 		var _ = _395_l
-		var _out444 bool
-		var _ = _out444
-		var _out445 *ddisk.BList
-		var _ = _out445
-		_out444, _out445 = d.ReadRun(_393_a, _394_n)
-		io = _out444
-		_395_l = _out445
+		var _out447 bool
+		var _ = _out447
+		var _out448 *ddisk.BList
+		var _ = _out448
+		_out447, _out448 = d.ReadRun(_393_a, _394_n)
+		io = _out447
+		_395_l = _out448
 		if !io {
 			return io, z
 		}
 		var _396_ok bool
 		var _ = _396_ok
-		var _out446 bool
-		var _ = _out446
-		_out446 = Companion_Default___.PutRun(_391_hm, r, _392_i, _394_n, _395_l)
-		_396_ok = _out446
+		var _out449 bool
+		var _ = _out449
+		_out449 = Companion_Default___.PutRun(_391_hm, r, _392_i, _394_n, _395_l)
+		_396_ok = _out449
 		if !_396_ok {
 			return io, z
 		}
 		_392_i = _392_i + _394_n
 	}
-	var _out447 *ddisk.BList
-	var _ = _out447
-	_out447 = _391_hm.List()
-	z = _out447
+	var _out450 *ddisk.BList
+	var _ = _out450
+	_out450 = _391_hm.List()
+	z = _out450
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -164,18 +164,18 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out448 uint64
-	var _ = _out448
-	_out448 = r.Dir(i)
-	a = _out448
+	var _out451 uint64
+	var _ = _out451
+	_out451 = r.Dir(i)
+	a = _out451
 	n = uint64(1)
 	for i+n < m {
 		var _397_b uint64
 		var _ = _397_b
-		var _out449 uint64
-		var _ = _out449
-		_out449 = r.Dir(i + n)
-		_397_b = _out449
+		var _out452 uint64
+		var _ = _out452
+		_out452 = r.Dir(i + n)
+		_397_b = _out452
 		if _397_b != a+n {
 			goto L5
 		}
@@ -193,26 +193,26 @@ func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i 
 	for _398_k < n {
 		var _399_a uint64
 		var _ = _399_a
-		var _out450 uint64
-		var _ = _out450
-		_out450 = r.Dir(i + _398_k)
-		_399_a = _out450
+		var _out453 uint64
+		var _ = _out453
+		_out453 = r.Dir(i + _398_k)
+		_399_a = _out453
 		var _400_o *dbytes.Blk
 		var _ = _400_o
-		var _out451 *dbytes.Blk
-		var _ = _out451
-		_out451 = hm.Get(_399_a)
-		_400_o = _out451
+		var _out454 *dbytes.Blk
+		var _ = _out454
+		_out454 = hm.Get(_399_a)
+		_400_o = _out454
 		if _400_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
 		var _401_b *dbytes.Blk
 		var _ = _401_b
-		var _out452 *dbytes.Blk
-		var _ = _out452
-		_out452 = l.BlkAt(_398_k)
-		_401_b = _out452
+		var _out455 *dbytes.Blk
+		var _ = _out455
+		_out455 = l.BlkAt(_398_k)
+		_401_b = _out455
 		hm.Put(_399_a, _401_b)
 		_398_k = _398_k + uint64(1)
 	}
@@ -228,64 +228,64 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	gm = (*dlog.BMap)(nil)
 	var _402_s uint64
 	var _ = _402_s
-	var _out453 uint64
-	var _ = _out453
-	_out453 = ring.Companion_Default___.SlotOf(q, nd)
-	_402_s = _out453
+	var _out456 uint64
+	var _ = _out456
+	_out456 = ring.Companion_Default___.SlotOf(q, nd)
+	_402_s = _out456
 	var _403_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _403_b
-	var _out454 bool
-	var _ = _out454
-	var _out455 *dbytes.Blk
-	var _ = _out455
-	_out454, _out455 = d.Read(at + uint64(1) + _402_s)
-	io = _out454
-	_403_b = _out455
+	var _out457 bool
+	var _ = _out457
+	var _out458 *dbytes.Blk
+	var _ = _out458
+	_out457, _out458 = d.Read(at + uint64(1) + _402_s)
+	io = _out457
+	_403_b = _out458
 	if !io {
 		return io, gm
 	}
 	var _404_r *dlog.DescR
 	var _ = _404_r
-	var _out456 *dlog.DescR
-	var _ = _out456
-	_out456 = dlog.Parse(_403_b)
-	_404_r = _out456
+	var _out459 *dlog.DescR
+	var _ = _out459
+	_out459 = dlog.Parse(_403_b)
+	_404_r = _out459
 	if _404_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
 	var _405_q2 uint64
 	var _ = _405_q2
-	var _out457 uint64
-	var _ = _out457
-	_out457 = _404_r.Sq()
-	_405_q2 = _out457
-	var _406_pos uint64
-	var _ = _406_pos
-	var _out458 uint64
-	var _ = _out458
-	_out458 = _404_r.Pos()
-	_406_pos = _out458
-	var _407_n uint64
-	var _ = _407_n
-	var _out459 uint64
-	var _ = _out459
-	_out459 = _404_r.N()
-	_407_n = _out459
-	var _408_dn uint64
-	var _ = _408_dn
 	var _out460 uint64
 	var _ = _out460
-	_out460 = _404_r.M()
-	_408_dn = _out460
+	_out460 = _404_r.Sq()
+	_405_q2 = _out460
+	var _406_pos uint64
+	var _ = _406_pos
+	var _out461 uint64
+	var _ = _out461
+	_out461 = _404_r.Pos()
+	_406_pos = _out461
+	var _407_n uint64
+	var _ = _407_n
+	var _out462 uint64
+	var _ = _out462
+	_out462 = _404_r.N()
+	_407_n = _out462
+	var _408_dn uint64
+	var _ = _408_dn
+	var _out463 uint64
+	var _ = _out463
+	_out463 = _404_r.M()
+	_408_dn = _out463
 	if _405_q2 != q || _406_pos >= uint64(2305843009213693952) || _407_n > uint64(500) || _408_dn > uint64(500)-_407_n {
 		return io, gm
 	}
 	var _409_inside bool
 	var _ = _409_inside
-	var _out461 bool
-	var _ = _out461
-	_out461 = Companion_Default___.AddrsIn(_404_r, _407_n, _408_dn, at+uint64(1)+nd+nr, sz)
-	_409_inside = _out461
+	var _out464 bool
+	var _ = _out464
+	_out464 = Companion_Default___.AddrsIn(_404_r, _407_n, _408_dn, at+uint64(1)+nd+nr, sz)
+	_409_inside = _out464
 	if !_409_inside {
 		return io, gm
 	}
@@ -293,44 +293,44 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _410_x
 	var _411_y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _411_y
-	var _out462 bool
-	var _ = _out462
-	var _out463 *ddisk.BList
-	var _ = _out463
-	var _out464 *ddisk.BList
-	var _ = _out464
-	_out462, _out463, _out464 = Companion_Default___.ReadGroup(d, at, nd, nr, _406_pos, _407_n)
-	io = _out462
-	_410_x = _out463
-	_411_y = _out464
+	var _out465 bool
+	var _ = _out465
+	var _out466 *ddisk.BList
+	var _ = _out466
+	var _out467 *ddisk.BList
+	var _ = _out467
+	_out465, _out466, _out467 = Companion_Default___.ReadGroup(d, at, nd, nr, _406_pos, _407_n)
+	io = _out465
+	_410_x = _out466
+	_411_y = _out467
 	if !io {
 		return io, gm
 	}
 	var _412_z *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _412_z
-	var _out465 bool
-	var _ = _out465
-	var _out466 *ddisk.BList
-	var _ = _out466
-	_out465, _out466 = Companion_Default___.ReadDirect(d, _404_r, _408_dn)
-	io = _out465
-	_412_z = _out466
+	var _out468 bool
+	var _ = _out468
+	var _out469 *ddisk.BList
+	var _ = _out469
+	_out468, _out469 = Companion_Default___.ReadDirect(d, _404_r, _408_dn)
+	io = _out468
+	_412_z = _out469
 	if !io || _412_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
 	var _413_ok bool
 	var _ = _413_ok
-	var _out467 bool
-	var _ = _out467
-	_out467 = seal.Check(_404_r, _410_x, _411_y, _412_z)
-	_413_ok = _out467
+	var _out470 bool
+	var _ = _out470
+	_out470 = seal.Check(_404_r, _410_x, _411_y, _412_z)
+	_413_ok = _out470
 	if !_413_ok {
 		return io, gm
 	}
-	var _out468 *dlog.BMap
-	var _ = _out468
-	_out468 = Companion_Default___.GroupMap(_404_r, _407_n, _410_x, _411_y)
-	gm = _out468
+	var _out471 *dlog.BMap
+	var _ = _out471
+	_out471 = Companion_Default___.GroupMap(_404_r, _407_n, _410_x, _411_y)
+	gm = _out471
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
@@ -342,10 +342,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 	for _414_i < n {
 		var _415_a uint64
 		var _ = _415_a
-		var _out469 uint64
-		var _ = _out469
-		_out469 = r.Addr(_414_i)
-		_415_a = _out469
+		var _out472 uint64
+		var _ = _out472
+		_out472 = r.Addr(_414_i)
+		_415_a = _out472
 		if _415_a < lo || _415_a >= hi {
 			ok = false
 			return ok
@@ -356,10 +356,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 	for _414_i < m {
 		var _416_a uint64
 		var _ = _416_a
-		var _out470 uint64
-		var _ = _out470
-		_out470 = r.Dir(_414_i)
-		_416_a = _out470
+		var _out473 uint64
+		var _ = _out473
+		_out473 = r.Dir(_414_i)
+		_416_a = _out473
 		if _416_a < lo || _416_a >= hi {
 			ok = false
 			return ok
@@ -373,38 +373,38 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out471 *dlog.BMap
-	var _ = _out471
-	_out471 = dlog.NewBMap()
-	gm = _out471
+	var _out474 *dlog.BMap
+	var _ = _out474
+	_out474 = dlog.NewBMap()
+	gm = _out474
 	var _417_k uint64
 	var _ = _417_k
-	var _out472 uint64
-	var _ = _out472
-	_out472 = x.Len()
-	_417_k = _out472
+	var _out475 uint64
+	var _ = _out475
+	_out475 = x.Len()
+	_417_k = _out475
 	var _418_i uint64
 	var _ = _418_i
 	_418_i = uint64(0)
 	for _418_i < n {
 		var _419_a uint64
 		var _ = _419_a
-		var _out473 uint64
-		var _ = _out473
-		_out473 = r.Addr(_418_i)
-		_419_a = _out473
+		var _out476 uint64
+		var _ = _out476
+		_out476 = r.Addr(_418_i)
+		_419_a = _out476
 		var _420_b *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _420_b
 		if _418_i < _417_k {
-			var _out474 *dbytes.Blk
-			var _ = _out474
-			_out474 = x.BlkAt(_418_i)
-			_420_b = _out474
+			var _out477 *dbytes.Blk
+			var _ = _out477
+			_out477 = x.BlkAt(_418_i)
+			_420_b = _out477
 		} else {
-			var _out475 *dbytes.Blk
-			var _ = _out475
-			_out475 = y.BlkAt(_418_i - _417_k)
-			_420_b = _out475
+			var _out478 *dbytes.Blk
+			var _ = _out478
+			_out478 = y.BlkAt(_418_i - _417_k)
+			_420_b = _out478
 		}
 		gm.Put(_419_a, _420_b)
 		_418_i = _418_i + uint64(1)
@@ -418,10 +418,10 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out476 *dlog.BMap
-	var _ = _out476
-	_out476 = dlog.NewBMap()
-	mm = _out476
+	var _out479 *dlog.BMap
+	var _ = _out479
+	_out479 = dlog.NewBMap()
+	mm = _out479
 	i = uint64(0)
 	io = true
 	var _421_done bool
@@ -434,13 +434,13 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 		}
 		var _422_gm *dlog.BMap = (*dlog.BMap)(nil)
 		var _ = _422_gm
-		var _out477 bool
-		var _ = _out477
-		var _out478 *dlog.BMap
-		var _ = _out478
-		_out477, _out478 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out477
-		_422_gm = _out478
+		var _out480 bool
+		var _ = _out480
+		var _out481 *dlog.BMap
+		var _ = _out481
+		_out480, _out481 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out480
+		_422_gm = _out481
 		if !io {
 			return io, mm, i
 		}
@@ -458,16 +458,16 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 	var _ = io
 	var _423_l *ddisk.BList
 	var _ = _423_l
-	var _out479 *ddisk.BList
-	var _ = _out479
-	_out479 = mm.Sorted()
-	_423_l = _out479
+	var _out482 *ddisk.BList
+	var _ = _out482
+	_out482 = mm.Sorted()
+	_423_l = _out482
 	var _424_n uint64
 	var _ = _424_n
-	var _out480 uint64
-	var _ = _out480
-	_out480 = _423_l.Len()
-	_424_n = _out480
+	var _out483 uint64
+	var _ = _out483
+	_out483 = _423_l.Len()
+	_424_n = _out483
 	var _425_k uint64
 	var _ = _425_k
 	_425_k = uint64(0)
@@ -476,26 +476,26 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 		var _ = _426_a
 		var _427_m uint64
 		var _ = _427_m
-		var _out481 uint64
-		var _ = _out481
-		var _out482 uint64
-		var _ = _out482
-		_out481, _out482 = groups.Companion_Default___.Adjacent(_423_l, _425_k)
-		_426_a = _out481
-		_427_m = _out482
-		var _out483 bool
-		var _ = _out483
-		_out483 = d.WriteRun(_426_a, _423_l, _425_k, _427_m)
-		io = _out483
+		var _out484 uint64
+		var _ = _out484
+		var _out485 uint64
+		var _ = _out485
+		_out484, _out485 = groups.Companion_Default___.Adjacent(_423_l, _425_k)
+		_426_a = _out484
+		_427_m = _out485
+		var _out486 bool
+		var _ = _out486
+		_out486 = d.WriteRun(_426_a, _423_l, _425_k, _427_m)
+		io = _out486
 		if !io {
 			return io
 		}
 		_425_k = _425_k + _427_m
 	}
-	var _out484 bool
-	var _ = _out484
-	_out484 = d.Barrier()
-	io = _out484
+	var _out487 bool
+	var _ = _out487
+	_out487 = d.Barrier()
+	io = _out487
 	if !io {
 		return io
 	}
@@ -506,21 +506,21 @@ func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal
 	var _ = io
 	var _428_nb *dbytes.Blk
 	var _ = _428_nb
-	var _out485 *dbytes.Blk
-	var _ = _out485
-	_out485 = seal.EncHdr(q)
-	_428_nb = _out485
-	var _out486 bool
-	var _ = _out486
-	_out486 = d.WriteSector(at, _428_nb)
-	io = _out486
+	var _out488 *dbytes.Blk
+	var _ = _out488
+	_out488 = seal.EncHdr(q)
+	_428_nb = _out488
+	var _out489 bool
+	var _ = _out489
+	_out489 = d.WriteSector(at, _428_nb)
+	io = _out489
 	if !io {
 		return io
 	}
-	var _out487 bool
-	var _ = _out487
-	_out487 = d.Barrier()
-	io = _out487
+	var _out490 bool
+	var _ = _out490
+	_out490 = d.Barrier()
+	io = _out490
 	if !io {
 		return io
 	}
@@ -532,20 +532,20 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out488 bool
-	var _ = _out488
-	_out488 = d.Barrier()
-	io = _out488
+	var _out491 bool
+	var _ = _out491
+	_out491 = d.Barrier()
+	io = _out491
 	if !io {
 		return io, j
 	}
-	var _out489 bool
-	var _ = _out489
-	var _out490 *journalm.Journal
-	var _ = _out490
-	_out489, _out490 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out489
-	j = _out490
+	var _out492 bool
+	var _ = _out492
+	var _out493 *journalm.Journal
+	var _ = _out493
+	_out492, _out493 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out492
+	j = _out493
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -556,19 +556,19 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	j = (*journalm.Journal)(nil)
 	var _429_sz uint64
 	var _ = _429_sz
-	var _out491 uint64
-	var _ = _out491
-	_out491 = d.Size()
-	_429_sz = _out491
+	var _out494 uint64
+	var _ = _out494
+	_out494 = d.Size()
+	_429_sz = _out494
 	var _430_hb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _430_hb
-	var _out492 bool
-	var _ = _out492
-	var _out493 *dbytes.Blk
-	var _ = _out493
-	_out492, _out493 = d.Read(at)
-	io = _out492
-	_430_hb = _out493
+	var _out495 bool
+	var _ = _out495
+	var _out496 *dbytes.Blk
+	var _ = _out496
+	_out495, _out496 = d.Read(at)
+	io = _out495
+	_430_hb = _out496
 	if !io {
 		return io, j
 	}
@@ -576,13 +576,13 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _431_hok
 	var _432_h uint64
 	var _ = _432_h
-	var _out494 bool
-	var _ = _out494
-	var _out495 uint64
-	var _ = _out495
-	_out494, _out495 = seal.DecHdr(_430_hb)
-	_431_hok = _out494
-	_432_h = _out495
+	var _out497 bool
+	var _ = _out497
+	var _out498 uint64
+	var _ = _out498
+	_out497, _out498 = seal.DecHdr(_430_hb)
+	_431_hok = _out497
+	_432_h = _out498
 	if !_431_hok || _432_h >= uint64(1152921504606846976) {
 		return io, j
 	}
@@ -590,30 +590,30 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _433_mm
 	var _434_i uint64 = 0
 	var _ = _434_i
-	var _out496 bool
-	var _ = _out496
-	var _out497 *dlog.BMap
-	var _ = _out497
-	var _out498 uint64
-	var _ = _out498
-	_out496, _out497, _out498 = Companion_Default___.Scan(d, seal, _432_h, at, nd, nr, _429_sz)
-	io = _out496
-	_433_mm = _out497
-	_434_i = _out498
-	if !io {
-		return io, j
-	}
 	var _out499 bool
 	var _ = _out499
-	_out499 = Companion_Default___.InstallAll(d, _433_mm)
+	var _out500 *dlog.BMap
+	var _ = _out500
+	var _out501 uint64
+	var _ = _out501
+	_out499, _out500, _out501 = Companion_Default___.Scan(d, seal, _432_h, at, nd, nr, _429_sz)
 	io = _out499
+	_433_mm = _out500
+	_434_i = _out501
 	if !io {
 		return io, j
 	}
-	var _out500 bool
-	var _ = _out500
-	_out500 = Companion_Default___.WriteHdr(d, seal, at, _432_h+_434_i+uint64(1))
-	io = _out500
+	var _out502 bool
+	var _ = _out502
+	_out502 = Companion_Default___.InstallAll(d, _433_mm)
+	io = _out502
+	if !io {
+		return io, j
+	}
+	var _out503 bool
+	var _ = _out503
+	_out503 = Companion_Default___.WriteHdr(d, seal, at, _432_h+_434_i+uint64(1))
+	io = _out503
 	if !io {
 		return io, j
 	}
@@ -628,21 +628,21 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var _435_nb *dbytes.Blk
 	var _ = _435_nb
-	var _out501 *dbytes.Blk
-	var _ = _out501
-	_out501 = seal.EncHdr(uint64(1))
-	_435_nb = _out501
-	var _out502 bool
-	var _ = _out502
-	_out502 = d.Write(at, _435_nb)
-	io = _out502
+	var _out504 *dbytes.Blk
+	var _ = _out504
+	_out504 = seal.EncHdr(uint64(1))
+	_435_nb = _out504
+	var _out505 bool
+	var _ = _out505
+	_out505 = d.Write(at, _435_nb)
+	io = _out505
 	if !io {
 		return io
 	}
-	var _out503 bool
-	var _ = _out503
-	_out503 = d.Barrier()
-	io = _out503
+	var _out506 bool
+	var _ = _out506
+	_out506 = d.Barrier()
+	io = _out506
 	if !io {
 		return io
 	}

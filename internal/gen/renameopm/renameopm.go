@@ -86,14 +86,14 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 		}
 		var _600_ip *dbytes.Bytes
 		var _ = _600_ip
-		var _out795 *dbytes.Bytes
-		var _ = _out795
-		_out795 = d.Fs.GetInode(txn, _598_at, false)
-		_600_ip = _out795
-		var _out796 uint64
-		var _ = _out796
-		_out796 = inodem.Companion_Default___.GetParent(_600_ip)
-		_598_at = _out796
+		var _out798 *dbytes.Bytes
+		var _ = _out798
+		_out798 = d.Fs.GetInode(txn, _598_at, false)
+		_600_ip = _out798
+		var _out799 uint64
+		var _ = _out799
+		_out799 = inodem.Companion_Default___.GetParent(_600_ip)
+		_598_at = _out799
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _598_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
@@ -112,25 +112,25 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	}
 	var _601_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _601_ip
-	var _out797 uint32
-	var _ = _out797
-	var _out798 *dbytes.Bytes
-	var _ = _out798
-	_out797, _out798 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out797
-	_601_ip = _out798
+	var _out800 uint32
+	var _ = _out800
+	var _out801 *dbytes.Bytes
+	var _ = _out801
+	_out800, _out801 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out800
+	_601_ip = _out801
 	var _602_ty uint32
 	var _ = _602_ty
-	var _out799 uint32
-	var _ = _out799
-	_out799 = inodem.Companion_Default___.GetTy(_601_ip)
-	_602_ty = _out799
+	var _out802 uint32
+	var _ = _out802
+	_out802 = inodem.Companion_Default___.GetTy(_601_ip)
+	_602_ty = _out802
 	var _603_no bool
 	var _ = _603_no
-	var _out800 bool
-	var _ = _out800
-	_out800 = accessm.Companion_Default___.Sticky(c, tdir, _601_ip)
-	_603_no = _out800
+	var _out803 bool
+	var _ = _out803
+	_out803 = accessm.Companion_Default___.Sticky(c, tdir, _601_ip)
+	_603_no = _out803
 	if _603_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st
@@ -146,10 +146,10 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if dir {
 		var _604_e bool
 		var _ = _604_e
-		var _out801 bool
-		var _ = _out801
-		_out801 = d.IsEmpty(txn, dst)
-		_604_e = _out801
+		var _out804 bool
+		var _ = _out804
+		_out804 = d.IsEmpty(txn, dst)
+		_604_e = _out804
 		if !_604_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
@@ -164,25 +164,25 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	dir = false
 	var _605_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _605_ip
-	var _out802 uint32
-	var _ = _out802
-	var _out803 *dbytes.Bytes
-	var _ = _out803
-	_out802, _out803 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out802
-	_605_ip = _out803
+	var _out805 uint32
+	var _ = _out805
+	var _out806 *dbytes.Bytes
+	var _ = _out806
+	_out805, _out806 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out805
+	_605_ip = _out806
 	var _606_ty uint32
 	var _ = _606_ty
-	var _out804 uint32
-	var _ = _out804
-	_out804 = inodem.Companion_Default___.GetTy(_605_ip)
-	_606_ty = _out804
+	var _out807 uint32
+	var _ = _out807
+	_out807 = inodem.Companion_Default___.GetTy(_605_ip)
+	_606_ty = _out807
 	var _607_no bool
 	var _ = _607_no
-	var _out805 bool
-	var _ = _out805
-	_out805 = accessm.Companion_Default___.Sticky(c, fdir, _605_ip)
-	_607_no = _out805
+	var _out808 bool
+	var _ = _out808
+	_out808 = accessm.Companion_Default___.Sticky(c, fdir, _605_ip)
+	_607_no = _out808
 	if _607_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir
@@ -191,13 +191,13 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		dir = true
 		var _608_below bool = false
 		var _ = _608_below
-		var _out806 uint32
-		var _ = _out806
-		var _out807 bool
-		var _ = _out807
-		_out806, _out807 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out806
-		_608_below = _out807
+		var _out809 uint32
+		var _ = _out809
+		var _out810 bool
+		var _ = _out810
+		_out809, _out810 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out809
+		_608_below = _out810
 		if st != uint32(0) {
 			return st, dir
 		}
@@ -207,10 +207,10 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		}
 		var _609_w bool
 		var _ = _609_w
-		var _out808 bool
-		var _ = _out808
-		_out808 = accessm.Companion_Default___.May(c, _605_ip, accessm.Companion_Default___.MAYW())
-		_609_w = _out808
+		var _out811 bool
+		var _ = _out811
+		_out811 = accessm.Companion_Default___.May(c, _605_ip, accessm.Companion_Default___.MAYW())
+		_609_w = _out811
 		if fino != tino && !_609_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, dir
@@ -234,58 +234,58 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
 	var _610_wf bool
 	var _ = _610_wf
-	var _out809 bool
-	var _ = _out809
-	_out809 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_610_wf = _out809
+	var _out812 bool
+	var _ = _out812
+	_out812 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_610_wf = _out812
 	var _611_wt bool
 	var _ = _611_wt
-	var _out810 bool
-	var _ = _out810
-	_out810 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_611_wt = _out810
+	var _out813 bool
+	var _ = _out813
+	_out813 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_611_wt = _out813
 	if !_610_wf || !_611_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
 	var _612_there bool = false
 	var _ = _612_there
-	var _out811 bool
-	var _ = _out811
-	var _out812 uint64
-	var _ = _out812
-	_out811, _out812 = d.Lookup(txn, fino, fname, true)
-	_612_there = _out811
-	src = _out812
+	var _out814 bool
+	var _ = _out814
+	var _out815 uint64
+	var _ = _out815
+	_out814, _out815 = d.Lookup(txn, fino, fname, true)
+	_612_there = _out814
+	src = _out815
 	if !_612_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out813 bool
-	var _ = _out813
-	var _out814 uint64
-	var _ = _out814
-	_out813, _out814 = d.Lookup(txn, tino, tname, true)
-	found = _out813
-	dst = _out814
+	var _out816 bool
+	var _ = _out816
+	var _out817 uint64
+	var _ = _out817
+	_out816, _out817 = d.Lookup(txn, tino, tname, true)
+	found = _out816
+	dst = _out817
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out815 uint32
-	var _ = _out815
-	var _out816 bool
-	var _ = _out816
-	_out815, _out816 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out815
-	dir = _out816
+	var _out818 uint32
+	var _ = _out818
+	var _out819 bool
+	var _ = _out819
+	_out818, _out819 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out818
+	dir = _out819
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out817 uint32
-	var _ = _out817
-	_out817 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out817
+	var _out820 uint32
+	var _ = _out820
+	_out820 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out820
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -299,40 +299,40 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var _613_ok bool = false
 	var _ = _613_ok
 	if found {
-		var _out818 bool
-		var _ = _out818
-		_out818 = d.Replace(txn, tino, tname, src)
-		_613_ok = _out818
+		var _out821 bool
+		var _ = _out821
+		_out821 = d.Replace(txn, tino, tname, src)
+		_613_ok = _out821
 	} else {
-		var _out819 bool
-		var _ = _out819
-		_out819 = d.Insert(txn, tino, tname, src)
-		_613_ok = _out819
+		var _out822 bool
+		var _ = _out822
+		_out822 = d.Insert(txn, tino, tname, src)
+		_613_ok = _out822
 	}
 	if !_613_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out820 bool
-	var _ = _out820
-	_out820 = d.Remove(txn, fino, fname)
-	_613_ok = _out820
+	var _out823 bool
+	var _ = _out823
+	_out823 = d.Remove(txn, fino, fname)
+	_613_ok = _out823
 	if !_613_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out821 uint32
-		var _ = _out821
-		var _out822 bool
-		var _ = _out822
-		var _out823 bool
-		var _ = _out823
-		_out821, _out822, _out823 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out821
-		freed = _out822
-		later = _out823
+		var _out824 uint32
+		var _ = _out824
+		var _out825 bool
+		var _ = _out825
+		var _out826 bool
+		var _ = _out826
+		_out824, _out825, _out826 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out824
+		freed = _out825
+		later = _out826
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,16 +347,16 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out824 *dbytes.Bytes
-	var _ = _out824
-	_out824 = dbytes.NewBytes(uint64(0))
-	fafter = _out824
+	var _out827 *dbytes.Bytes
+	var _ = _out827
+	_out827 = dbytes.NewBytes(uint64(0))
+	fafter = _out827
 	tafter = fafter
 	if sub {
-		var _out825 uint32
-		var _ = _out825
-		_out825 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out825
+		var _out828 uint32
+		var _ = _out828
+		_out828 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out828
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
@@ -364,43 +364,43 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if dir && fino != tino {
 		var _614_ip *dbytes.Bytes
 		var _ = _614_ip
-		var _out826 *dbytes.Bytes
-		var _ = _out826
-		_out826 = d.Fs.GetInode(txn, src, true)
-		_614_ip = _out826
+		var _out829 *dbytes.Bytes
+		var _ = _out829
+		_out829 = d.Fs.GetInode(txn, src, true)
+		_614_ip = _out829
 		inodem.Companion_Default___.SetParent(_614_ip, tino)
 		d.PutInode(txn, src, _614_ip)
-		var _out827 uint32
-		var _ = _out827
-		_out827 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out827
+		var _out830 uint32
+		var _ = _out830
+		_out830 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+		st = _out830
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out828 uint32
-		var _ = _out828
-		_out828 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-		st = _out828
+		var _out831 uint32
+		var _ = _out831
+		_out831 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out831
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	var _615_ip *dbytes.Bytes
 	var _ = _615_ip
-	var _out829 *dbytes.Bytes
-	var _ = _out829
-	_out829 = d.Fs.GetInode(txn, src, true)
-	_615_ip = _out829
+	var _out832 *dbytes.Bytes
+	var _ = _out832
+	_out832 = d.Fs.GetInode(txn, src, true)
+	_615_ip = _out832
 	inodem.Companion_Default___.SetCtime(_615_ip, s, ns)
 	d.PutInode(txn, src, _615_ip)
-	var _out830 *dbytes.Bytes
-	var _ = _out830
-	_out830 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out830
-	var _out831 *dbytes.Bytes
-	var _ = _out831
-	_out831 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out831
+	var _out833 *dbytes.Bytes
+	var _ = _out833
+	_out833 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out833
+	var _out834 *dbytes.Bytes
+	var _ = _out834
+	_out834 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out834
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,22 +413,22 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out832 uint32
-	var _ = _out832
-	var _out833 *dbytes.Bytes
-	var _ = _out833
-	_out832, _out833 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out832
-	fdir = _out833
+	var _out835 uint32
+	var _ = _out835
+	var _out836 *dbytes.Bytes
+	var _ = _out836
+	_out835, _out836 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out835
+	fdir = _out836
 	var _616_tst uint32 = 0
 	var _ = _616_tst
-	var _out834 uint32
-	var _ = _out834
-	var _out835 *dbytes.Bytes
-	var _ = _out835
-	_out834, _out835 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_616_tst = _out834
-	tdir = _out835
+	var _out837 uint32
+	var _ = _out837
+	var _out838 *dbytes.Bytes
+	var _ = _out838
+	_out837, _out838 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_616_tst = _out837
+	tdir = _out838
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
@@ -440,23 +440,23 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = _617_fdots
 	var _618_tdots uint32 = 0
 	var _ = _618_tdots
-	var _out836 uint32
-	var _ = _out836
-	var _out837 uint32
-	var _ = _out837
-	_out836, _out837 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out836
-	_617_fdots = _out837
+	var _out839 uint32
+	var _ = _out839
+	var _out840 uint32
+	var _ = _out840
+	_out839, _out840 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out839
+	_617_fdots = _out840
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out838 uint32
-	var _ = _out838
-	var _out839 uint32
-	var _ = _out839
-	_out838, _out839 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out838
-	_618_tdots = _out839
+	var _out841 uint32
+	var _ = _out841
+	var _out842 uint32
+	var _ = _out842
+	_out841, _out842 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out841
+	_618_tdots = _out842
 	if st == uint32(0) && (_617_fdots != uint32(0) || _618_tdots != uint32(0)) {
 		st = accessm.Companion_Default___.INVAL()
 	}
@@ -476,16 +476,16 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out840 uint32
-	var _ = _out840
-	var _out841 *dbytes.Bytes
-	var _ = _out841
-	var _out842 *dbytes.Bytes
-	var _ = _out842
-	_out840, _out841, _out842 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out840
-	fbefore = _out841
-	tbefore = _out842
+	var _out843 uint32
+	var _ = _out843
+	var _out844 *dbytes.Bytes
+	var _ = _out844
+	var _out845 *dbytes.Bytes
+	var _ = _out845
+	_out843, _out844, _out845 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out843
+	fbefore = _out844
+	tbefore = _out845
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -499,25 +499,25 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = _622_dst
 	var _623_dir bool = false
 	var _ = _623_dir
-	var _out843 uint32
-	var _ = _out843
-	var _out844 bool
-	var _ = _out844
-	var _out845 uint64
-	var _ = _out845
-	var _out846 bool
+	var _out846 uint32
 	var _ = _out846
 	var _out847 bool
 	var _ = _out847
 	var _out848 uint64
 	var _ = _out848
-	_out843, _out844, _out845, _out846, _out847, _out848 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out843
-	_619_done = _out844
-	_621_src = _out845
-	_623_dir = _out846
-	_620_found = _out847
-	_622_dst = _out848
+	var _out849 bool
+	var _ = _out849
+	var _out850 bool
+	var _ = _out850
+	var _out851 uint64
+	var _ = _out851
+	_out846, _out847, _out848, _out849, _out850, _out851 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out846
+	_619_done = _out847
+	_621_src = _out848
+	_623_dir = _out849
+	_620_found = _out850
+	_622_dst = _out851
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -527,29 +527,29 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	}
 	var _624_fr bool = false
 	var _ = _624_fr
-	var _out849 uint32
-	var _ = _out849
-	var _out850 bool
-	var _ = _out850
-	var _out851 bool
-	var _ = _out851
-	_out849, _out850, _out851 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _621_src, _620_found, _622_dst, s, ns)
-	st = _out849
-	_624_fr = _out850
-	later = _out851
+	var _out852 uint32
+	var _ = _out852
+	var _out853 bool
+	var _ = _out853
+	var _out854 bool
+	var _ = _out854
+	_out852, _out853, _out854 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _621_src, _620_found, _622_dst, s, ns)
+	st = _out852
+	_624_fr = _out853
+	later = _out854
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out852 uint32
-	var _ = _out852
-	var _out853 *dbytes.Bytes
-	var _ = _out853
-	var _out854 *dbytes.Bytes
-	var _ = _out854
-	_out852, _out853, _out854 = Companion_Default___.Finish(txn, d, fino, tino, _621_src, _623_dir, _620_found && _623_dir, s, ns)
-	st = _out852
-	fafter = _out853
-	tafter = _out854
+	var _out855 uint32
+	var _ = _out855
+	var _out856 *dbytes.Bytes
+	var _ = _out856
+	var _out857 *dbytes.Bytes
+	var _ = _out857
+	_out855, _out856, _out857 = Companion_Default___.Finish(txn, d, fino, tino, _621_src, _623_dir, _620_found && _623_dir, s, ns)
+	st = _out855
+	fafter = _out856
+	tafter = _out857
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

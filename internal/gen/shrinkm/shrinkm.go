@@ -68,10 +68,10 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	for uint64(0) < d {
 		var _262_bn uint64
 		var _ = _262_bn
-		var _out318 uint64
-		var _ = _out318
-		_out318 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
-		_262_bn = _out318
+		var _out321 uint64
+		var _ = _out321
+		_out321 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
+		_262_bn = _out321
 		if _262_bn == uint64(0) {
 			return d
 		}
@@ -95,16 +95,16 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	_265_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
 	var _266_pb *dbytes.Blk
 	var _ = _266_pb
-	var _out319 *dbytes.Blk
-	var _ = _out319
-	_out319 = x.Fs.ReadBlock(txn, pn, true)
-	_266_pb = _out319
+	var _out322 *dbytes.Blk
+	var _ = _out322
+	_out322 = x.Fs.ReadBlock(txn, pn, true)
+	_266_pb = _out322
 	var _267_t *dbytes.Bytes
 	var _ = _267_t
-	var _out320 *dbytes.Bytes
-	var _ = _out320
-	_out320 = _266_pb.Thaw()
-	_267_t = _out320
+	var _out323 *dbytes.Bytes
+	var _ = _out323
+	_out323 = _266_pb.Thaw()
+	_267_t = _out323
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
 		var _268_l uint64
@@ -135,10 +135,10 @@ L4:
 func (_this *CompanionStruct_Default___) FreeDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
 	var _271_bn uint64
 	var _ = _271_bn
-	var _out321 uint64
-	var _ = _out321
-	_out321 = inodem.Companion_Default___.GetSlot(ip, k)
-	_271_bn = _out321
+	var _out324 uint64
+	var _ = _out324
+	_out324 = inodem.Companion_Default___.GetSlot(ip, k)
+	_271_bn = _out324
 	if _271_bn == uint64(0) {
 	} else {
 		indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
@@ -164,10 +164,10 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 		_275_l, _276_freed = uint64(0), uint64(1)
 		var _277_d uint64
 		var _ = _277_d
-		var _out322 uint64
-		var _ = _out322
-		_out322 = Companion_Default___.Missing(x, txn, ip, _273_k, _274_j)
-		_277_d = _out322
+		var _out325 uint64
+		var _ = _out325
+		_out325 = Companion_Default___.Missing(x, txn, ip, _273_k, _274_j)
+		_277_d = _out325
 		if uint64(0) < _277_d || _273_k < uint64(12) {
 			_275_l = reachm.Companion_Default___.BaseOf(_273_k) + reachm.Companion_Default___.First512(_274_j, _277_d)
 			if _275_l < lo {
@@ -180,17 +180,17 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 		} else {
 			var _278_pn uint64
 			var _ = _278_pn
-			var _out323 uint64
-			var _ = _out323
-			_out323 = x.Resolve(txn, ip, _273_k, posm.Companion_Default___.MaxLev(_273_k)-uint64(1), _274_j/uint64(512), true)
-			_278_pn = _out323
-			var _out324 uint64
-			var _ = _out324
-			var _out325 uint64
-			var _ = _out325
-			_out324, _out325 = Companion_Default___.CutRun(x, txn, ip, _278_pn, ino, m, lo, _272_left)
-			_275_l = _out324
-			_276_freed = _out325
+			var _out326 uint64
+			var _ = _out326
+			_out326 = x.Resolve(txn, ip, _273_k, posm.Companion_Default___.MaxLev(_273_k)-uint64(1), _274_j/uint64(512), true)
+			_278_pn = _out326
+			var _out327 uint64
+			var _ = _out327
+			var _out328 uint64
+			var _ = _out328
+			_out327, _out328 = Companion_Default___.CutRun(x, txn, ip, _278_pn, ino, m, lo, _272_left)
+			_275_l = _out327
+			_276_freed = _out328
 			if _276_freed == uint64(0) {
 				_276_freed = uint64(1)
 			}

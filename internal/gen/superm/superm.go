@@ -218,10 +218,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out431 *dbytes.Bytes
-	var _ = _out431
-	_out431 = dbytes.NewBytes(uint64(4096))
-	b = _out431
+	var _out434 *dbytes.Bytes
+	var _ = _out434
+	_out434 = dbytes.NewBytes(uint64(4096))
+	b = _out434
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -250,10 +250,10 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
 	var _385_sum *dbytes.Bytes
 	var _ = _385_sum
-	var _out432 *dbytes.Bytes
-	var _ = _out432
-	_out432 = dsum.Sum(b, uint64(4064))
-	_385_sum = _out432
+	var _out435 *dbytes.Bytes
+	var _ = _out435
+	_out435 = dsum.Sum(b, uint64(4064))
+	_385_sum = _out435
 	b.CopyFrom(uint64(4064), _385_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
@@ -268,16 +268,16 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 	}
 	var _386_sum *dbytes.Bytes
 	var _ = _386_sum
-	var _out433 *dbytes.Bytes
-	var _ = _out433
-	_out433 = dsum.Sum(b, uint64(4064))
-	_386_sum = _out433
+	var _out436 *dbytes.Bytes
+	var _ = _out436
+	_out436 = dsum.Sum(b, uint64(4064))
+	_386_sum = _out436
 	var _387_sealed bool
 	var _ = _387_sealed
-	var _out434 bool
-	var _ = _out434
-	_out434 = b.EqualAt(uint64(4064), _386_sum)
-	_387_sealed = _out434
+	var _out437 bool
+	var _ = _out437
+	_out437 = b.EqualAt(uint64(4064), _386_sum)
+	_387_sealed = _out437
 	if !_387_sealed {
 		why, s = uint32(2), s
 		return why, s
@@ -292,10 +292,10 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 	}
 	var _388_ok bool
 	var _ = _388_ok
-	var _out435 bool
-	var _ = _out435
-	_out435 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_388_ok = _out435
+	var _out438 bool
+	var _ = _out438
+	_out438 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_388_ok = _out438
 	if !_388_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s

@@ -84,10 +84,10 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S, _this.Own)
-	var _out189 bool
-	var _ = _out189
-	_out189 = _this.Grab(k, excl)
-	ok = _out189
+	var _out192 bool
+	var _ = _out192
+	_out192 = _this.Grab(k, excl)
+	ok = _out192
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
@@ -98,13 +98,13 @@ func (_this *Txn) Grab(k uint64, excl bool) bool {
 	_134_wait = k > _this.Top
 	var _135_n uint64 = 0
 	var _ = _135_n
-	var _out190 bool
-	var _ = _out190
-	var _out191 uint64
-	var _ = _out191
-	_out190, _out191 = _this.S.Tbl.Lock(_this.Own, k, excl, _134_wait)
-	ok = _out190
-	_135_n = _out191
+	var _out193 bool
+	var _ = _out193
+	var _out194 uint64
+	var _ = _out194
+	_out193, _out194 = _this.S.Tbl.Lock(_this.Own, k, excl, _134_wait)
+	ok = _out193
+	_135_n = _out194
 	if ok {
 		if _135_n > _this.Seen {
 			_this.Seen = _135_n
@@ -125,26 +125,26 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	_136_k = objectsm.Companion_Default___.Key(a, uint64(0))
 	var _137_ok bool
 	var _ = _137_ok
-	var _out192 bool
-	var _ = _out192
-	_out192 = _this.Lock(_136_k, excl)
-	_137_ok = _out192
+	var _out195 bool
+	var _ = _out195
+	_out195 = _this.Lock(_136_k, excl)
+	_137_ok = _out195
 	if !_137_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out193 *dbytes.Blk
-	var _ = _out193
-	_out193 = _this.Buf.GetBlk(_136_k)
-	b = _out193
+	var _out196 *dbytes.Blk
+	var _ = _out196
+	_out196 = _this.Buf.GetBlk(_136_k)
+	b = _out196
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out194 *dbytes.Blk
-	var _ = _out194
-	_out194 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	b = _out194
+	var _out197 *dbytes.Blk
+	var _ = _out197
+	_out197 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	b = _out197
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -163,38 +163,38 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	_138_k = objectsm.Companion_Default___.Key(a, off)
 	var _139_ok bool
 	var _ = _139_ok
-	var _out195 bool
-	var _ = _out195
-	_out195 = _this.Lock(_138_k, excl)
-	_139_ok = _out195
+	var _out198 bool
+	var _ = _out198
+	_out198 = _this.Lock(_138_k, excl)
+	_139_ok = _out198
 	if !_139_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out196 *dbytes.Bytes
-	var _ = _out196
-	_out196 = _this.Buf.GetBytes(_138_k)
-	b = _out196
+	var _out199 *dbytes.Bytes
+	var _ = _out199
+	_out199 = _this.Buf.GetBytes(_138_k)
+	b = _out199
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
 	var _140_v *dbytes.Blk
 	var _ = _140_v
-	var _out197 *dbytes.Blk
-	var _ = _out197
-	_out197 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_140_v = _out197
+	var _out200 *dbytes.Blk
+	var _ = _out200
+	_out200 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_140_v = _out200
 	if _140_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
 	var _141_c *dbytes.Bytes
 	var _ = _141_c
-	var _out198 *dbytes.Bytes
-	var _ = _out198
-	_out198 = dbytes.NewBytes(uint64(256))
-	_141_c = _out198
+	var _out201 *dbytes.Bytes
+	var _ = _out201
+	_out201 = dbytes.NewBytes(uint64(256))
+	_141_c = _out201
 	_141_c.CopyBlk(uint64(0), _140_v, off/uint64(8), uint64(256))
 	st, b = Companion_Default___.OK(), _141_c
 	return st, b
@@ -210,33 +210,33 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	_142_k = objectsm.Companion_Default___.Key(a, off)
 	var _143_ok bool
 	var _ = _143_ok
-	var _out199 bool
-	var _ = _out199
-	_out199 = _this.Lock(_142_k, excl)
-	_143_ok = _out199
+	var _out202 bool
+	var _ = _out202
+	_out202 = _this.Lock(_142_k, excl)
+	_143_ok = _out202
 	if !_143_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
 	var _144_found bool = false
 	var _ = _144_found
-	var _out200 bool
-	var _ = _out200
-	var _out201 bool
-	var _ = _out201
-	_out200, _out201 = _this.Buf.GetBit(_142_k)
-	_144_found = _out200
-	b = _out201
+	var _out203 bool
+	var _ = _out203
+	var _out204 bool
+	var _ = _out204
+	_out203, _out204 = _this.Buf.GetBit(_142_k)
+	_144_found = _out203
+	b = _out204
 	if _144_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
 	var _145_v *dbytes.Blk
 	var _ = _145_v
-	var _out202 *dbytes.Blk
-	var _ = _out202
-	_out202 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_145_v = _out202
+	var _out205 *dbytes.Blk
+	var _ = _out205
+	_out205 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_145_v = _out205
 	if _145_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
@@ -256,20 +256,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	_147_k = objectsm.Companion_Default___.Key(a, uint64(0))
 	var _148_ok bool
 	var _ = _148_ok
-	var _out203 bool
-	var _ = _out203
-	_out203 = _this.Lock(_147_k, true)
-	_148_ok = _out203
+	var _out206 bool
+	var _ = _out206
+	_out206 = _this.Lock(_147_k, true)
+	_148_ok = _out206
 	if !_148_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
 	var _149_v *dbytes.Blk
 	var _ = _149_v
-	var _out204 *dbytes.Blk
-	var _ = _out204
-	_out204 = dbytes.Freeze(b)
-	_149_v = _out204
+	var _out207 *dbytes.Blk
+	var _ = _out207
+	_out207 = dbytes.Freeze(b)
+	_149_v = _out207
 	_this.Buf.PutBlk(_147_k, _149_v)
 	st = Companion_Default___.OK()
 	return st
@@ -283,10 +283,10 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	_150_k = objectsm.Companion_Default___.Key(a, off)
 	var _151_ok bool
 	var _ = _151_ok
-	var _out205 bool
-	var _ = _out205
-	_out205 = _this.Lock(_150_k, true)
-	_151_ok = _out205
+	var _out208 bool
+	var _ = _out208
+	_out208 = _this.Lock(_150_k, true)
+	_151_ok = _out208
 	if !_151_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
@@ -304,10 +304,10 @@ func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	_152_k = objectsm.Companion_Default___.Key(a, off)
 	var _153_ok bool
 	var _ = _153_ok
-	var _out206 bool
-	var _ = _out206
-	_out206 = _this.Lock(_152_k, true)
-	_153_ok = _out206
+	var _out209 bool
+	var _ = _out209
+	_out209 = _this.Lock(_152_k, true)
+	_153_ok = _out209
 	if !_153_ok {
 		st = Companion_Default___.CONFLICT()
 		return st

@@ -119,13 +119,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, o *dlock.Owner, a uint64) 
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s, o)
-	var _out178 *dbytes.Blk
-	var _ = _out178
-	var _out179 uint64
-	var _ = _out179
-	_out178, _out179 = s.J.Lookup(a)
-	b = _out178
-	t = _out179
+	var _out181 *dbytes.Blk
+	var _ = _out181
+	var _out182 uint64
+	var _ = _out182
+	_out181, _out182 = s.J.Lookup(a)
+	b = _out181
+	t = _out182
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -137,23 +137,23 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, o *dlock.Owner, a uint64,
 	Companion_Default___.TYield(s, o)
 	var _131_c *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _131_c
-	var _out180 bool
-	var _ = _out180
-	var _out181 *dbytes.Blk
-	var _ = _out181
-	_out180, _out181 = s.J.ReadDisk(a, t)
-	ok = _out180
-	_131_c = _out181
+	var _out183 bool
+	var _ = _out183
+	var _out184 *dbytes.Blk
+	var _ = _out184
+	_out183, _out184 = s.J.ReadDisk(a, t)
+	ok = _out183
+	_131_c = _out184
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s, o)
-	var _out182 *dbytes.Blk
-	var _ = _out182
-	_out182 = s.J.Lookup2(a, t, _131_c)
-	b = _out182
+	var _out185 *dbytes.Blk
+	var _ = _out185
+	_out185 = s.J.Lookup2(a, t, _131_c)
+	b = _out185
 	s.J.Mu.Unlock()
 	return ok, b
 }
@@ -162,32 +162,32 @@ func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64
 	var _ = b
 	var _132_t uint64 = 0
 	var _ = _132_t
-	var _out183 *dbytes.Blk
-	var _ = _out183
-	var _out184 uint64
-	var _ = _out184
-	_out183, _out184 = Companion_Default___.Peek(s, o, a)
-	b = _out183
-	_132_t = _out184
+	var _out186 *dbytes.Blk
+	var _ = _out186
+	var _out187 uint64
+	var _ = _out187
+	_out186, _out187 = Companion_Default___.Peek(s, o, a)
+	b = _out186
+	_132_t = _out187
 	var _133_ok bool
 	var _ = _133_ok
 	_133_ok = true
 	for b == (*dbytes.Blk)(nil) && _133_ok {
-		var _out185 bool
-		var _ = _out185
-		var _out186 *dbytes.Blk
-		var _ = _out186
-		_out185, _out186 = Companion_Default___.Fetch(s, o, a, _132_t)
-		_133_ok = _out185
-		b = _out186
+		var _out188 bool
+		var _ = _out188
+		var _out189 *dbytes.Blk
+		var _ = _out189
+		_out188, _out189 = Companion_Default___.Fetch(s, o, a, _132_t)
+		_133_ok = _out188
+		b = _out189
 		if _133_ok && b == (*dbytes.Blk)(nil) {
-			var _out187 *dbytes.Blk
-			var _ = _out187
-			var _out188 uint64
-			var _ = _out188
-			_out187, _out188 = Companion_Default___.Peek(s, o, a)
-			b = _out187
-			_132_t = _out188
+			var _out190 *dbytes.Blk
+			var _ = _out190
+			var _out191 uint64
+			var _ = _out191
+			_out190, _out191 = Companion_Default___.Peek(s, o, a)
+			b = _out190
+			_132_t = _out191
 		}
 	}
 	return b

@@ -80,13 +80,13 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out855 uint32
-	var _ = _out855
-	var _out856 *dbytes.Bytes
-	var _ = _out856
-	_out855, _out856 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out855
-	after = _out856
+	var _out858 uint32
+	var _ = _out858
+	var _out859 *dbytes.Bytes
+	var _ = _out859
+	_out858, _out859 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out858
+	after = _out859
 	var _625_all uint64
 	var _ = _625_all
 	_625_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
@@ -116,13 +116,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out857 uint32
-	var _ = _out857
-	var _out858 *dbytes.Bytes
-	var _ = _out858
-	_out857, _out858 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out857
-	after = _out858
+	var _out860 uint32
+	var _ = _out860
+	var _out861 *dbytes.Bytes
+	var _ = _out861
+	_out860, _out861 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out860
+	after = _out861
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), accessm.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -133,13 +133,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out859 uint32
-	var _ = _out859
-	var _out860 *dbytes.Bytes
-	var _ = _out860
-	_out859, _out860 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out859
-	after = _out860
+	var _out862 uint32
+	var _ = _out862
+	var _out863 *dbytes.Bytes
+	var _ = _out863
+	_out862, _out863 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out862
+	after = _out863
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{accessm.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -148,13 +148,13 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out861 uint32
-	var _ = _out861
-	var _out862 *dbytes.Bytes
-	var _ = _out862
-	_out861, _out862 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out861
-	after = _out862
+	var _out864 uint32
+	var _ = _out864
+	var _out865 *dbytes.Bytes
+	var _ = _out865
+	_out864, _out865 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out864
+	after = _out865
 	return st, after
 }
 
