@@ -1169,30 +1169,58 @@ module JournalM {
       ensures ok ==> 0 < n && i as int + n as int == iwn <= |ilist.addrs|
       ensures repr == old(repr)
     {
-      reveal Inv(); reveal InsI();
+      reveal Inv();
+      InsLists();
       var a;
       a, n := Adjacent(ilist, i);
-      assert Lists(ilist, g.im, home as int, |d.cur|);
-      ghost var last := i as int + n as int - 1;
-      assert ilist.addrs[last] == a as int + (n as int - 1) < |d.cur|;
-      assert home as int <= ilist.addrs[i as int];
-      forall x | a as int <= x < a as int + n as int ensures x in g.im {
-        assert ilist.addrs[i as int + (x - a as int)] == x;
-      }
-      DirApart();
-      InstWritePres(d.poss, g, a as int, n as int);
-      ghost var P := d.poss;
-      ComI();
-      CrashAll(Fuzzy(P, a as int, n as int), g, vs, lb, cl);
+      InstRun(i as int, a as int, n as int);
       ok := d.WriteRun(a, ilist, i, n);
-      if ok {
-        forall x | 0 <= x < iwn + n as int ensures d.cur[ilist.addrs[x]] == ilist.blks[x] {
-          if x >= iwn { assert ilist.addrs[x] == a as int + (x - iwn); }
-          else { assert ilist.addrs[x] < ilist.addrs[i as int]; }
-        }
-        iwn := iwn + n as int;
-      }
+      if ok { iwn := iwn + n as int; }
+      InstWroteI(a as int, n as int, ok);
       LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
+    }
+    lemma InsLists()
+      requires InsI() && g.ip > 0 && ilist != null
+      ensures |d.cur| >= Home(g.p) && Lists(ilist, g.im, home as int, |d.cur|) && 0 <= iwn <= |ilist.addrs|
+    { reveal InsI(); }
+    // what it means to write home n blocks of the frozen map, from the i-th on
+    lemma InstRun(i: int, a: int, n: int)
+      requires Inv() && g.ip == 1 && ilist != null && 0 <= i && 1 <= n && i + n <= |ilist.addrs|
+      requires forall y :: i <= y < i + n ==> ilist.addrs[y] == a + (y - i)
+      ensures home as int <= a && a + n <= |d.cur| == |d.poss| && forall x :: a <= x < a + n ==> x !in cdm.m
+      ensures |ilist.blks| == |ilist.addrs| && forall x :: i <= x < i + n ==> |ilist.blks[x]| == 4096
+      ensures Full(Fuzzy(d.poss, a, n), g) && forall s :: CrashImg(Fuzzy(d.poss, a, n), s) ==> s in d.ok
+    {
+      reveal Inv();
+      InsLists();
+      ghost var last := i + n - 1;
+      assert ilist.addrs[last] == a + (n - 1) < |d.cur|;
+      assert home as int <= ilist.addrs[i];
+      forall x | a <= x < a + n ensures x in g.im { assert ilist.addrs[i + (x - a)] == x; }
+      DirApart();
+      InstWritePres(d.poss, g, a, n);
+      ComI();
+      CrashAll(Fuzzy(d.poss, a, n), g, vs, lb, cl);
+    }
+    twostate lemma InstWroteI(a: int, n: int, ok: bool)
+      requires old(InsI()) && g == old(g) && g.ip == 1 && ilist != null && ilist == old(ilist) && icn == old(icn) && hdur == old(hdur)
+      requires 0 <= old(iwn) && 0 < n && old(iwn) + n <= |ilist.addrs| == |ilist.blks| && iwn == if ok then old(iwn) + n else old(iwn)
+      requires |d.cur| == |d.poss| == |old(d.cur)| == |old(d.poss)| && home as int == Home(g.p) <= a && a + n <= |d.cur|
+      requires 0 <= g.p.at < Home(g.p) && d.poss[g.p.at] == old(d.poss)[g.p.at]
+      requires forall y :: old(iwn) <= y < old(iwn) + n ==> ilist.addrs[y] == a + (y - old(iwn))
+      requires ok || d.bad
+      requires ok ==> d.bad == old(d.bad)
+      requires ok ==> forall x :: a <= x < a + n ==> d.cur[x] == ilist.blks[old(iwn) + (x - a)]
+      requires ok ==> forall x :: 0 <= x < |d.cur| && !(a <= x < a + n) ==> d.cur[x] == old(d.cur)[x]
+      ensures InsI()
+    {
+      reveal InsI();
+      if ok && !d.bad {
+        forall x | 0 <= x < iwn ensures d.cur[ilist.addrs[x]] == ilist.blks[x] {
+          if x >= old(iwn) { assert ilist.addrs[x] == a + (x - old(iwn)); }
+          else { assert ilist.addrs[x] < ilist.addrs[old(iwn)]; }
+        }
+      }
     }
     // [F]
     method InstBarrier() returns (ok: bool)
@@ -1202,21 +1230,38 @@ module JournalM {
       ensures g.ip == (if ok then 2 else 1) && ilist == old(ilist) && icn == old(icn)
       ensures repr == old(repr)
     {
-      reveal Inv(); reveal InsI();
+      reveal Inv();
+      InsLists();
       ghost var P := d.poss;
       ok := d.Barrier(set a | home as int <= a < |d.cur|);
       BarrierPres(d.poss, P, g);
+      InsFrame();
       if ok {
-        forall a | a in g.im && home as int <= a < |d.poss| ensures d.poss[a] <= iset{g.im[a]} {
-          assert a in ilist.addrs;
-          var i :| 0 <= i < |ilist.addrs| && ilist.addrs[i] == a;
-          assert d.cur[a] == ilist.blks[i];
-        }
-        InstBarrierPres(d.poss, g);
+        InstDone();
         g := g.(ip := 2);
+        InstDoneI();
       }
       LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
+    // all blocks being installed are home, and durable
+    lemma InstDone()
+      requires InsI() && g.ip == 1 && !d.bad && ilist != null && iwn == |ilist.addrs| && Full(d.poss, g) && |d.poss| == |d.cur|
+      requires home as int == Home(g.p) && forall a :: Home(g.p) <= a < |d.cur| ==> d.poss[a] == iset{d.cur[a]}
+      ensures Full(d.poss, g.(ip := 2))
+    {
+      reveal InsI();
+      forall a | a in g.im && Home(g.p) <= a < |d.poss| ensures d.poss[a] <= iset{g.im[a]} {
+        assert a in ilist.addrs;
+        var i :| 0 <= i < |ilist.addrs| && ilist.addrs[i] == a;
+        assert d.cur[a] == ilist.blks[i];
+      }
+      InstBarrierPres(d.poss, g);
+    }
+    twostate lemma InstDoneI()
+      requires old(InsI()) && old(g).ip == 1 && g == old(g).(ip := 2) && ilist != null && ilist == old(ilist) && iwn == old(iwn) && icn == old(icn) && hdur == old(hdur)
+      requires home as int == Home(g.p) && |d.cur| == |d.poss| == |old(d.cur)|
+      ensures InsI()
+    { reveal InsI(); }
     // [F] the header: from here on recovery starts after the installed groups
     method HdrWrite() returns (ok: bool)
       requires Inv() && g.ip == 2
