@@ -111,7 +111,7 @@ func (l *largeFile) fillFile(h handle, p pattern, stable uint32) error {
 		off := uint64(i) * ioSize
 		p.fill(l.buf, off)
 		l.c.startWrite(h, off, l.buf, stable, same)
-		if err := l.c.wait(l.depth - 1); err != nil {
+		if err := l.c.wait(l.bigDepth - 1); err != nil {
 			return err
 		}
 	}
@@ -219,7 +219,7 @@ func (l *largeFile) readServer(h handle, p pattern, order []int) error {
 			}
 			return p.check(data, off)
 		})
-		if err := l.c.wait(l.depth - 1); err != nil {
+		if err := l.c.wait(l.bigDepth - 1); err != nil {
 			return err
 		}
 	}
