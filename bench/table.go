@@ -79,13 +79,15 @@ func number(v float64) string {
 type measurement func(time.Duration) (float64, error)
 
 // inTurns repeats the measurements one after the other, so that a change of the
-// machine's mood hits all of them alike, and returns the median of each or,
-// with -best, the best.
+// machine's mood hits all of them alike, each round beginning with the next one, so that
+// none always comes after the same other. It returns the median of each or, with
+// -best, the best.
 func (b *bench) inTurns(lowerIsBetter bool, ms ...measurement) ([]float64, error) {
 	samples := make([][]float64, len(ms))
-	for range b.rounds {
-		for i, m := range ms {
-			v, err := m(b.duration)
+	for r := range b.rounds {
+		for k := range ms {
+			i := (r + k) % len(ms)
+			v, err := ms[i](b.duration)
 			if err != nil {
 				return nil, err
 			}
