@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,37 +24,14 @@ func (t *treeExercise) compare(d *node, name string) error {
 		return err
 	}
 	err := n.compare(what, &st)
-	if err == nil || n.isDir() || int(st.Nlink) <= n.nlink() || !onNFS(t.worker.dir) {
-		return err
-	}
-	return t.compareLater(what, t.at(d, name), n, err)
-}
-
-// lettingGo is longer than the kernel's NFS client keeps a file that nobody has open any
-// more, or believes the attributes that it has (acregmax).
-const lettingGo = 70 * time.Second
-
-// compareLater compares a file with a link too many once more, until lettingGo is over. The kernel's
-// NFS client does not remove the last name by which it still holds a file: it gives the file a name
-// of its own (.nfs and a number) until it lets go. That happens a moment after the last close,
-// and that name is a link, too.
-func (t *treeExercise) compareLater(what, path string, n *node, err error) error {
-	begin, held := time.Now(), heldNames(t.worker.dir, n.ino)
-	for err != nil && time.Since(begin) < lettingGo {
-		time.Sleep(10 * time.Millisecond)
-		var st unix.Stat_t
-		if err := expect(what, unix.Lstat(path, &st), 0); err != nil {
-			return err
-		}
-		err = n.compare(what, &st)
-	}
-	if err == nil {
-		fmt.Printf("# process %d: %s: a link more for %v; names of the client's own: %v\n", t.number, what, time.Since(begin).Round(time.Millisecond), held)
+	if err != nil && int(st.Nlink) > n.nlink() {
+		err = fmt.Errorf("%w; names that an NFS client gave it: %q", err, heldNames(t.worker.dir, st.Ino))
 	}
 	return err
 }
 
-// heldNames are the names that the kernel's NFS client gave the inode.
+// heldNames are the names that the kernel's NFS client gave the inode: it does not remove
+// the name of a file that it still holds, but gives it one of its own (.nfs and a number).
 func heldNames(dir string, ino uint64) (names []string) {
 	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		var st unix.Stat_t
@@ -65,11 +41,6 @@ func heldNames(dir string, ino uint64) (names []string) {
 		return nil
 	})
 	return names
-}
-
-func onNFS(path string) bool {
-	var st unix.Statfs_t
-	return unix.Statfs(path, &st) == nil && st.Type == unix.NFS_SUPER_MAGIC
 }
 
 func (n *node) compare(what string, st *unix.Stat_t) error {
