@@ -65,9 +65,9 @@ func serve(args []string) int {
 	}
 	debug.SetMemoryLimit(int64(cache) + overhead - slack)
 	if os.Getenv("GOMAXPROCS") == "" {
-		// One more than there are CPUs: a thread that waits for the device keeps its
-		// share of the scheduler for a while, and the others should not idle meanwhile.
-		runtime.GOMAXPROCS(runtime.NumCPU() + 1)
+		// One more than there are CPUs for us: a thread that waits for the device keeps
+		// its share of the scheduler for a while, and the others should not idle meanwhile.
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
 
 	// Listen first: a port in use should not cost a new volume, or a recovery.
