@@ -38,7 +38,7 @@ func TestWorkloads(t *testing.T) {
 	}()
 	var out bytes.Buffer
 	b := &bench{table: table{out: &out}, dir: t.TempDir(), options: options{
-		addr: l.Addr().String(), rounds: 1, duration: time.Millisecond, depth: 4, bigDepth: 4, fileMB: 1, entries: 1100, rpcDepth: 3,
+		addr: l.Addr().String(), rounds: 1, duration: time.Millisecond, depth: 4, fileMB: 1, entries: 1100, rpcDepth: 3,
 	}}
 	if err := b.measure(workloads); err != nil {
 		t.Fatal(err)

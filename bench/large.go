@@ -14,6 +14,10 @@ import (
 // ioSize is the size of the READs and WRITEs of the large file in bytes.
 const ioSize = 64 << 10
 
+// largeDepth is the number of calls in flight: as many as Tansy takes of a connection. A
+// kernel client that writes back may have more.
+const largeDepth = 64
+
 // large writes and reads a large file on one pipelined connection.
 func large(b *bench) error {
 	conns, dirs, done, err := b.clients("large", 1)
@@ -111,7 +115,7 @@ func (l *largeFile) fillFile(h handle, p pattern, stable uint32) error {
 		off := uint64(i) * ioSize
 		p.fill(l.buf, off)
 		l.c.startWrite(h, off, l.buf, stable, same)
-		if err := l.c.wait(l.bigDepth - 1); err != nil {
+		if err := l.c.wait(largeDepth - 1); err != nil {
 			return err
 		}
 	}
@@ -219,7 +223,7 @@ func (l *largeFile) readServer(h handle, p pattern, order []int) error {
 			}
 			return p.check(data, off)
 		})
-		if err := l.c.wait(l.bigDepth - 1); err != nil {
+		if err := l.c.wait(largeDepth - 1); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,6 @@ type options struct {
 	best      bool
 	duration  time.Duration
 	depth     int
-	bigDepth  int
 	fileMB    int
 	entries   int
 	debug     bool
@@ -96,10 +95,9 @@ func parseFlags() (o options, code int, done bool) {
 	f.IntVar(&o.rounds, "rounds", 3, "times each measurement is repeated; the median counts")
 	f.BoolVar(&o.best, "best", false, "let the best of the rounds count: for a machine that others use too")
 	f.DurationVar(&o.duration, "time", 2*time.Second, "length of one measurement, where it is not given by a size")
-	f.IntVar(&o.depth, "depth", 16, "calls in flight per connection, where a workload is pipelined")
+	f.IntVar(&o.depth, "depth", 16, "calls in flight per connection in the directory workload")
 	f.IntVar(&o.fileMB, "file", 300, "size of the large file in `MB`")
 	f.IntVar(&o.entries, "entries", 100_000, "size of the largest directory")
-	f.IntVar(&o.bigDepth, "large-depth", 64, "calls in flight in the large workload: what the server takes of one connection")
 	f.IntVar(&o.rpcDepth, "rpc-depth", 1, "calls in flight per connection in the rpc workload")
 	f.BoolVar(&o.debug, "debug", false, "print the address of the started server's profiler")
 	f.Usage = func() {
@@ -122,7 +120,7 @@ examples:
 	case err != nil:
 		return o, 2, true
 	}
-	if f.NArg() > 0 || o.rounds < 1 || o.depth < 1 || o.bigDepth < 1 || o.rpcDepth < 1 || o.fileMB < 1 || o.entries < 1000 {
+	if f.NArg() > 0 || o.rounds < 1 || o.depth < 1 || o.rpcDepth < 1 || o.fileMB < 1 || o.entries < 1000 {
 		fmt.Fprintln(f.Output(), "bench: no arguments besides flags; numbers must be positive, entries at least 1000")
 		return o, 2, true
 	}
