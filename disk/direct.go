@@ -10,9 +10,9 @@ import (
 )
 
 // direct is a second open file description of a File, for writes that go past the
-// page cache: nothing is copied, no memory is taken for data that the server caches
-// itself, and less is left for the barrier to do. Only long writes do: short ones
-// are better off in the cache, which collects them.
+// page cache: nothing is copied, a stream does not fill memory, and less is left for
+// the barrier to do. Only long writes do: short ones are better off in the cache, which
+// collects them.
 type direct struct {
 	f       *os.File
 	conn    syscall.RawConn
