@@ -648,7 +648,7 @@ module JournalM {
       return false;
     }
     // [L] may block a of the running group go straight home? It may if it is free in the
-    // durable state and in no live group; it shall if that is wished.
+    // durable state and in no live group; it shall if that is wished (w).
     method Straight(a: uint64) returns (w: bool, b: bool)
       requires Inv() && mu.held && lph == 0
       ensures b ==> FreeIn(g.p, DurState(g), a as int) && forall i :: 0 <= i < |g.gs| ==> a as int !in g.gs[i]
