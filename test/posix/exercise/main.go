@@ -90,6 +90,12 @@ func lead(c *config) int {
 	if err := os.MkdirAll(filepath.Join(c.dir, "shared"), 0o777); err != nil {
 		return fail(err)
 	}
+	told, tell, err := os.Pipe()
+	if err != nil {
+		return fail(err)
+	}
+	defer told.Close()
+	go progress(told, c.ops)
 	begin := time.Now()
 	var wait sync.WaitGroup
 	broken := make([]error, c.procs)
@@ -100,9 +106,11 @@ func lead(c *config) int {
 		p := exec.Command("/proc/self/exe", append(c.flags(i), c.dir)...)
 		p.Env = append(os.Environ(), childVariable+"=1")
 		p.Stdout, p.Stderr = os.Stdout, os.Stderr
+		p.ExtraFiles = []*os.File{tell} // progressFD
 		wait.Go(func() { broken[i] = p.Run() })
 	}
 	wait.Wait()
+	tell.Close()
 	took := time.Since(begin)
 	failed := 0
 	for i, err := range broken {
@@ -162,7 +170,8 @@ func runWorker(c *config, i int) int {
 	unix.Umask(0)
 	w := &worker{
 		config: c, number: i, rnd: rand.New(rand.NewPCG(c.seed, uint64(2*i))),
-		dir: filepath.Join(c.dir, "process-"+strconv.Itoa(i)),
+		dir:  filepath.Join(c.dir, "process-"+strconv.Itoa(i)),
+		tell: os.NewFile(progressFD, "progress"),
 	}
 	if err := os.Mkdir(w.dir, 0o755); err != nil {
 		return fail(err)
