@@ -15,9 +15,8 @@
 // so nothing it did is left; that is why XErr knows only the state before. Read
 // procedures change nothing, and their XOk has one state.
 //
-// XOk names every condition of success, so when a condition is not met the answer
-// is an error. When several errors apply, XErr leaves open which of them is given, as
-// RFC 1813 does. Numbers such as "3.3.8" are sections of RFC 1813.
+// XOk names every condition of success, so when a condition is not met the answer is an error. When several
+// errors apply, XErr leaves open which of them is given, as RFC 1813 does. Numbers such as "3.3.8" are its sections.
 //
 // Times: `now` is the server's clock (seconds, nanoseconds), read once per
 // call; it is stored as it is, so time stamps are as monotone as the clock.
@@ -60,9 +59,8 @@ module NfsState {
   predicate LiveDir(f: FS, h: Handle) { Live(f, h) && f.nodes[h.ino].body.Dir? }
 
   // file types (2.5, ftype3)
-  ghost const NF3REG: uint32 := 1   ghost const NF3DIR: uint32 := 2
-  ghost const NF3BLK: uint32 := 3   ghost const NF3CHR: uint32 := 4
-  ghost const NF3LNK: uint32 := 5   ghost const NF3SOCK: uint32 := 6
+  ghost const NF3REG: uint32 := 1   ghost const NF3DIR: uint32 := 2   ghost const NF3BLK: uint32 := 3
+  ghost const NF3CHR: uint32 := 4   ghost const NF3LNK: uint32 := 5   ghost const NF3SOCK: uint32 := 6
   ghost const NF3FIFO: uint32 := 7
 
   function Type(n: Node): uint32
@@ -94,10 +92,8 @@ module NfsState {
   predicate Proper(n: Name) { Legal(n) && !Dots(n) }
 
   // ---- the volumes that can occur ----
-
-  // Every procedure keeps a volume sound, and mkfs makes it so: a tree of
-  // directories under the root without cycles; every file has a name; link counts
-  // are exact. (depth is a witness for "no cycles".)
+  // Every procedure keeps a volume sound, and mkfs makes it so: a tree of directories under the root without
+  // cycles; every file has a name; link counts are exact. (depth is a witness for "no cycles".)
   predicate Sound(f: FS) { exists depth: map<uint64, int> {:trigger Tree(f, depth)} :: Tree(f, depth) && Counts(f) && Bodies(f) }
 
   predicate Tree(f: FS, depth: map<uint64, int>)
@@ -109,7 +105,6 @@ module NfsState {
       (f.nodes[i].body.Dir? ==> f.nodes[i].body.parent == d && d in depth && i in depth && depth[i] == depth[d] + 1)
   }
   predicate Entry(f: FS, d: uint64, n: Name) { IsDir(f, d) && n in f.nodes[d].body.names }
-
   // the names (directory, name) of file i, and the sub-directories of i
   function Names(f: FS, i: uint64): set<(uint64, Name)>
   { set d, n | d in f.nodes && f.nodes[d].body.Dir? && n in f.nodes[d].body.names && f.nodes[d].body.names[n] == i :: (d, n) }
@@ -141,20 +136,16 @@ module NfsState {
   }
 
   // ---- statuses, results, arguments ----
-
   // nfsstat3 (2.6). Not used: NXIO, NODEV, REMOTE, DQUOT (no quotas), XDEV (one
   // volume per server), BADHANDLE and NOTSUPP (the protocol layer).
-  ghost const NFS3_OK: uint32 := 0   ghost const NFS3ERR_PERM: uint32 := 1
-  ghost const NFS3ERR_NOENT: uint32 := 2   ghost const NFS3ERR_IO: uint32 := 5
-  ghost const NFS3ERR_ACCES: uint32 := 13   ghost const NFS3ERR_EXIST: uint32 := 17
-  ghost const NFS3ERR_NOTDIR: uint32 := 20   ghost const NFS3ERR_ISDIR: uint32 := 21
-  ghost const NFS3ERR_INVAL: uint32 := 22   ghost const NFS3ERR_FBIG: uint32 := 27
-  ghost const NFS3ERR_NOSPC: uint32 := 28   ghost const NFS3ERR_ROFS: uint32 := 30
-  ghost const NFS3ERR_MLINK: uint32 := 31   ghost const NFS3ERR_NAMETOOLONG: uint32 := 63
-  ghost const NFS3ERR_NOTEMPTY: uint32 := 66   ghost const NFS3ERR_STALE: uint32 := 70
-  ghost const NFS3ERR_NOT_SYNC: uint32 := 10002   ghost const NFS3ERR_BAD_COOKIE: uint32 := 10003
-  ghost const NFS3ERR_TOOSMALL: uint32 := 10005   ghost const NFS3ERR_SERVERFAULT: uint32 := 10006
-  ghost const NFS3ERR_BADTYPE: uint32 := 10007   ghost const NFS3ERR_JUKEBOX: uint32 := 10008
+  ghost const NFS3_OK: uint32 := 0   ghost const NFS3ERR_PERM: uint32 := 1   ghost const NFS3ERR_NOENT: uint32 := 2
+  ghost const NFS3ERR_IO: uint32 := 5   ghost const NFS3ERR_ACCES: uint32 := 13   ghost const NFS3ERR_EXIST: uint32 := 17
+  ghost const NFS3ERR_NOTDIR: uint32 := 20   ghost const NFS3ERR_ISDIR: uint32 := 21   ghost const NFS3ERR_INVAL: uint32 := 22
+  ghost const NFS3ERR_FBIG: uint32 := 27   ghost const NFS3ERR_NOSPC: uint32 := 28   ghost const NFS3ERR_ROFS: uint32 := 30
+  ghost const NFS3ERR_MLINK: uint32 := 31   ghost const NFS3ERR_NAMETOOLONG: uint32 := 63   ghost const NFS3ERR_NOTEMPTY: uint32 := 66
+  ghost const NFS3ERR_STALE: uint32 := 70   ghost const NFS3ERR_NOT_SYNC: uint32 := 10002   ghost const NFS3ERR_BAD_COOKIE: uint32 := 10003
+  ghost const NFS3ERR_TOOSMALL: uint32 := 10005   ghost const NFS3ERR_SERVERFAULT: uint32 := 10006   ghost const NFS3ERR_BADTYPE: uint32 := 10007
+  ghost const NFS3ERR_JUKEBOX: uint32 := 10008
 
   // Never on the wire. The file was cut lately and blocks behind its end are still
   // to be freed, so it cannot grow yet. The server frees them in transactions of their own and
@@ -214,9 +205,8 @@ module NfsPerm {
   predicate InGroup(c: Caller, g: uint32) { c.gid == g || g in c.gids }
   predicate IsOwner(c: Caller, uid: uint32) { c.uid == 0 || c.uid == uid }
 
-  // The rights the mode bits give. The class that fits first decides alone: an
-  // owner without read permission may not read although everybody else may. Root has all
-  // rights, but to execute a file that nobody may execute.
+  // The rights the mode bits give. The class that fits first decides alone: an owner without read permission may
+  // not read although everybody else may. Root has all rights, but to execute a file that nobody may execute.
   function Granted(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
   {
     if c.uid == 0 then (if ty == 2 || mode % 2 == 1 || mode / 8 % 2 == 1 || mode / 64 % 2 == 1 then 7 else 6)
@@ -228,9 +218,8 @@ module NfsPerm {
   { (want % 2 == 1 ==> p % 2 == 1) && (want / 2 % 2 == 1 ==> p / 2 % 2 == 1) && (want / 4 % 2 == 1 ==> p / 4 % 2 == 1) }
   predicate May(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, want: uint32)
   { Within(Granted(c, ty, mode, uid, gid), want) }
-  // For the data of a file: its owner may always read and write. There is no OPEN in
-  // NFS, so a file that lost its permission bits while it was open must go on
-  // working; the client checks ACCESS when it opens (4.4).
+  // For the data of a file: its owner may always read and write. There is no OPEN in NFS, so a file that lost its
+  // permission bits while it was open must go on working; the client checks ACCESS when it opens (4.4).
   predicate MayData(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, want: uint32)
   { c.uid == uid || May(c, ty, mode, uid, gid, want) }
   // To run a program is to READ it: execute permission is enough (4.4).
@@ -269,14 +258,12 @@ module NfsCommon {
   predicate CanWriteData(c: Caller, n: Node) { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, 2) }
   predicate CanFetch(c: Caller, n: Node) { MayFetch(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid) }
   predicate Refuses(c: Caller, d: Node, n: Node) { StickyRefuses(c, d.attr.mode, d.attr.uid, n.attr.uid) }
-
   predicate HandleErr(f: FS, h: Handle, st: uint32) { st == NFS3ERR_STALE && !Live(f, h) }
   // of the handle of a directory
   predicate DirErr(f: FS, h: Handle, st: uint32)
   { HandleErr(f, h, st) || (st == NFS3ERR_NOTDIR && Live(f, h) && !f.nodes[h.ino].body.Dir?) }
   predicate NameErr(n: Name, st: uint32)
   { (st == NFS3ERR_ACCES && !Legal(n)) || (st == NFS3ERR_NAMETOOLONG && |n| > 255) }
-
   function SetMtimeCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, now, now) }
   function SetNlinkCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, now) }
   function Put(f: FS, i: uint64, n: Node): FS { FS(f.nodes[i := n], f.gens) }
@@ -298,10 +285,9 @@ module NfsCommon {
   }
   function Del(m: map<Name, uint64>, n: Name): map<Name, uint64> { map x | x in m && x != n :: m[x] }
 
-  // Attributes after those in s are set by c, on a file of type ty (3.3.2). ctime
-  // is now; atime and mtime move only as s says, but a new size sets mtime. A mode set by
-  // one who is neither root nor of the file's group loses setgid; a new owner or
-  // group, or a size set by another than root, ends setuid and setgid (not of directories).
+  // Attributes after those in s are set by c, on a file of type ty (3.3.2). ctime is now; atime and mtime move only
+  // as s says, but a new size sets mtime. A mode set by one who is neither root nor of the file's group loses
+  // setgid; a new owner or group, or a size set by another than root, ends setuid and setgid (not of directories).
   function Applied(c: Caller, ty: uint32, a: Attr, s: Sattr, now: Time): Attr
   {
     var uid := if s.uid.Some? then s.uid.x else a.uid;
@@ -330,10 +316,9 @@ module NfsCommon {
   }
   predicate ArgsOk(s: Sattr) { !BadTime(s.atime) && !BadTime(s.mtime) && (s.size.Some? ==> s.size.x as int <= FILEMAX) }
 
-  // c may not set s on a file of type ty with attributes a (3.3.2: PERM, ACCES). The
-  // owner sets the mode, gives the file to a group of theirs, and sets times to given
-  // values; root sets all. Setting the owner or group to what it is, is allowed to the owner. The size
-  // and "the server's time" are for all who may write.
+  // c may not set s on a file of type ty with attributes a (3.3.2: PERM, ACCES). The owner sets the mode, gives the
+  // file to a group of theirs, and sets times to given values; root sets all. Setting the owner or group to what it
+  // is, is allowed to the owner. The size and "the server's time" are for all who may write.
   predicate SetPerm(c: Caller, a: Attr, s: Sattr)
   {
     (s.mode.Some? || s.atime.ClientTime? || s.mtime.ClientTime? ==> IsOwner(c, a.uid)) &&
@@ -477,7 +462,6 @@ module NfsList {
       (st == NFS3ERR_NOENT && name !in d.body.names && !Dots(name)))
   }
 
-
   // A listing of directory i: "." has the cookie 1, ".." the cookie 2, an entry its place.
   datatype Item = Item(ino: uint64, name: Name, cookie: int)
   predicate Listed(i: uint64, b: Body, e: Item)
@@ -486,12 +470,11 @@ module NfsList {
     e == Item(i, [46], 1) || e == Item(b.parent, [46, 46], 2) ||
     (e.name in b.names && e.name in b.cookies && e.ino == b.names[e.name] && e.cookie == b.cookies[e.name])
   }
-  // A page: some entries after the cookie, in the order of their cookies (so none
-  // comes twice), and none is skipped between the cookie and the page's end. With
-  // Stay (section 3) this makes scans exact: of the pages of a scan, each starting
-  // at the last cookie of the one before, exactly one has an entry that exists throughout,
-  // whatever is made, removed, and renamed meanwhile, and across restarts
-  // of the server, since cookies are part of the volume (scan.dfy proves it).
+  // A page: some entries after the cookie, in the order of their cookies (so none comes twice), and none is skipped
+  // between the cookie and the page's end. With Stay (section 3) this makes scans exact: of the pages of a scan,
+  // each starting at the last cookie of the one before, exactly one has an entry that exists throughout, whatever
+  // is made, removed, and renamed meanwhile, and across restarts of the server, since cookies are part of the
+  // volume (scan.dfy proves it).
   predicate Page(i: uint64, b: Body, cookie: int, items: seq<Item>, eof: bool)
     requires b.Dir?
   {
@@ -600,10 +583,9 @@ module NfsMake {
       (st == NFS3ERR_ACCES && !Can(c, d, 3)) || (st == NFS3ERR_EXIST && name in d.body.names) || Full(st))
   }
 
-  // 3.3.8 CREATE. how: 0 UNCHECKED, 1 GUARDED, 2 EXCLUSIVE. EXCLUSIVE sets no
-  // attributes but remembers verf: a call that comes twice finds the file it made and succeeds. (0 is
-  // no verifier: it never matches.) UNCHECKED of a regular file that exists sets its
-  // size if s has one, as SETATTR would, and nothing else. ino, na: the file.
+  // 3.3.8 CREATE. how: 0 UNCHECKED, 1 GUARDED, 2 EXCLUSIVE. EXCLUSIVE sets no attributes but remembers verf: a call
+  // that comes twice finds the file it made and succeeds. (0 is no verifier: it never matches.) UNCHECKED of a
+  // regular file that exists sets its size if s has one, as SETATTR would, and nothing else. ino, na: the file.
   predicate CreateOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, ino: uint64, na: Fattr, w: Wcc)
   {
     LiveDir(pre, dh) && Proper(name) && how <= 2 && ArgsOk(s) && var d := pre.nodes[dh.ino];
@@ -676,8 +658,7 @@ module NfsMake {
     (LiveDir(pre, dh) && NewErr(c, pre.nodes[dh.ino], 5, 511, WithoutSize(WithoutMode(s)), now, st))
   }
 
-  // 3.3.11 MKNOD. Devices are root's; sockets and FIFOs anybody's. Mode 0644 if s
-  // has none; a size in s is ignored.
+  // 3.3.11 MKNOD. Devices are root's; sockets and FIFOs anybody's. Mode 0644 if s has none; a size in s is ignored.
   predicate Device(kind: uint32) { kind == NF3BLK || kind == NF3CHR }
   predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, ino: uint64, na: Fattr, w: Wcc)
   {
@@ -789,10 +770,9 @@ module NfsRename {
 
   // 3.3.14 RENAME of fname in directory fh to tname in directory th.
   //
-  // When both names are of one file already, nothing happens (the RFC's rule).
-  // Else the file moves, over what had the name tname. The RFC suggests EXIST when that is of the wrong
-  // kind or a directory with entries; this server gives the more telling ISDIR,
-  // NOTDIR, and NOTEMPTY, which the RFC lists for RENAME too, as Linux does.
+  // When both names are of one file already, nothing happens (the RFC's rule). Else the file moves, over what had
+  // the name tname. The RFC suggests EXIST when that is of the wrong kind or a directory with entries; this server
+  // gives the more telling ISDIR, NOTDIR, and NOTEMPTY, which the RFC lists for RENAME too, as Linux does.
   predicate RenameOk(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, now: Time, fw: Wcc, tw: Wcc)
   {
     MayRename(pre, c, fh, fname, th, tname) && WccOk(pre, post, fh.ino, fw) && WccOk(pre, post, th.ino, tw) &&
@@ -834,9 +814,8 @@ module NfsRename {
     requires IsDir(f, td)
   { f.nodes[td].attr.nlink as int - (if tname in f.nodes[td].body.names && IsDir(f, f.nodes[td].body.names[tname]) then 1 else 0) }
 
-  // The effect. The file's ctime is now, and a directory's ".." is td. mtime and
-  // ctime of both directories are now; a directory that comes or goes counts in their links.
-  // A name that is replaced keeps its place in listings.
+  // The effect. The file's ctime is now, and a directory's ".." is td. mtime and ctime of both directories are now;
+  // a directory that comes or goes counts in their links. A name that is replaced keeps its place in listings.
   predicate Moved(pre: FS, post: FS, fd: uint64, fname: Name, td: uint64, tname: Name, now: Time)
     requires IsDir(pre, fd) && IsDir(pre, td) && fname in pre.nodes[fd].body.names && pre.nodes[fd].body.names[fname] in pre.nodes
     requires tname in pre.nodes[td].body.names ==> pre.nodes[td].body.names[tname] in pre.nodes
@@ -888,8 +867,6 @@ module NfsRename {
 // ------------------------------------------------------------ 10. FSSTAT, FSINFO, PATHCONF, COMMIT
 module NfsVolume {
   import opened Machine import opened NfsState import opened NfsCommon import opened NfsAttrs
-  // ---- the volume ----
-
   // 3.3.18 FSSTAT. How much is free is not part of the state; what is said of it is
   // possible, nothing is reserved for root, and it may change at once (invarsec 0).
   datatype Space = Space(tbytes: uint64, fbytes: uint64, abytes: uint64, tfiles: uint64, ffiles: uint64, afiles: uint64, invarsec: uint32)
@@ -897,9 +874,8 @@ module NfsVolume {
   { GetattrOk(f, h, a) && s.fbytes <= s.tbytes && s.ffiles <= s.tfiles && s.abytes == s.fbytes && s.afiles == s.ffiles && s.invarsec == 0 }
   predicate FsstatErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
-  // 3.3.19 FSINFO: one READ or WRITE of up to 1 MiB; blocks of 4096; listings up to
-  // dtpref; times exact to the nanosecond; properties 27: hard links, symbolic
-  // links, the same for the whole volume, times can be set.
+  // 3.3.19 FSINFO: one READ or WRITE of up to 1 MiB; blocks of 4096; listings up to dtpref; times exact to the
+  // nanosecond; properties 27: hard links, symbolic links, the same for the whole volume, times can be set.
   datatype Info = Info(rtmax: uint32, rtpref: uint32, rtmult: uint32, wtmax: uint32, wtpref: uint32, wtmult: uint32, dtpref: uint32, maxfilesize: uint64, delta: Time, properties: uint32)
   predicate FsinfoOk(f: FS, h: Handle, a: Fattr, i: Info)
   {
@@ -908,17 +884,15 @@ module NfsVolume {
   }
   predicate FsinfoErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
-  // 3.3.20 PATHCONF: too long a name is an error; only root gives files away; names
-  // are bytes, and "a" is not "A".
+  // 3.3.20 PATHCONF: too long a name is an error; only root gives files away; names are bytes, and "a" is not "A".
   datatype Pathconf = Pathconf(linkmax: uint32, namemax: uint32, notrunc: bool, chownrestricted: bool, caseinsensitive: bool, casepreserving: bool)
   predicate PathconfOk(f: FS, h: Handle, a: Fattr, p: Pathconf) { GetattrOk(f, h, a) && p == Pathconf(LINKMAX, 255, true, true, false, true) }
   predicate PathconfErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
-  // 3.3.21 COMMIT changes nothing that can be seen. What it promises is of crashes:
-  // a crash takes the volume back to a state that some call left, not older than the
-  // last one whose reply said OK to a COMMIT, or to a call that changed something other
-  // than by an UNSTABLE WRITE (durability: theorem 3 in verified/README.md).
-  // After a crash the write verifier is another, so the client sends its unstable data again.
+  // 3.3.21 COMMIT changes nothing that can be seen. What it promises is of crashes: a crash takes the volume back
+  // to a state that some call left, not older than the last one whose reply said OK to a COMMIT, or to a call that
+  // changed something other than by an UNSTABLE WRITE (durability: theorem 3 in verified/README.md). After a crash
+  // the write verifier is another, so the client sends its unstable data again.
   predicate CommitOk(f: FS, h: Handle, w: Wcc) { WccOk(f, f, h.ino, w) && Live(f, h) }
   predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 }
