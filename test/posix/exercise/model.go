@@ -19,6 +19,7 @@ type node struct {
 	data     []byte         // of a regular file
 	target   string         // of a symbolic link
 	links    int            // names, of anything but a directory
+	replaced bool           // one of its names, by a rename, and lstat was not checked since
 	ino      uint64         // once it was seen
 	mtime    *unix.Timespec // if it was set and nothing has moved it since
 
@@ -183,7 +184,7 @@ func (n *node) rename(name string, to *node, toName string) {
 		return // two names of one file: nothing happens
 	}
 	if old != nil {
-		to.take(toName)
+		to.take(toName).replaced = true
 	}
 	n.take(name)
 	to.put(toName, c)
