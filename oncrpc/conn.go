@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// conn is one connection. Its goroutine (run) reads; replies are written by
-// whichever goroutine finds nobody writing.
+// conn is one connection. One goroutine at a time reads (run); replies are written
+// by whichever goroutine finds nobody writing.
 type conn struct {
 	s     *Server
 	nc    net.Conn
@@ -27,6 +27,11 @@ type conn struct {
 	ran  bool      // an inline procedure since then
 	shy  int       // calls left of this
 
+	// Calls that are alone (lone.go).
+	unread unread
+	crowd  int          // calls left that go to other goroutines all the same
+	lone   atomic.Int64 // tick at which run began to run such a call, or 0
+
 	// For the janitor: ticks, 0 for not now.
 	lastRead    atomic.Int64 // something came
 	waiting     atomic.Bool  // in Read
@@ -36,7 +41,7 @@ type conn struct {
 
 	mu       sync.Mutex
 	changed  sync.Cond // inFlight or queued went down
-	inFlight int       // calls on other goroutines whose reply is not written
+	inFlight int       // calls, but inline ones, whose reply is not written
 	held     int       // bytes of the budget they took
 	queue    []outgoing
 	spare    []outgoing // an empty queue, for next time
@@ -81,6 +86,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.rr = newRecordReader(c)
 	c.rr.limit, c.rr.wait = s.receiving, c.waitToReceive
 	c.changed.L = &c.mu
+	c.unread.init(nc)
 	c.call.Peer = nc.RemoteAddr()
 	c.lastRead.Store(s.tick.Load())
 	return c
@@ -139,9 +145,14 @@ func (c *conn) stopReading() {
 }
 
 // run serves the connection until the peer closes it, breaks the protocol, or
-// the server shuts down; then it waits for the calls in progress.
-func (c *conn) run() {
+// the server shuts down; then it waits for the calls in progress. It returns
+// false at once when another goroutine has taken its place.
+func (c *conn) run() (ended bool) {
+	ended = true
 	defer func() {
+		if !ended {
+			return
+		}
 		if r := recover(); r != nil {
 			c.s.cfg.Log.Error("connection failed", "peer", c.nc.RemoteAddr(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 		}
@@ -172,12 +183,25 @@ func (c *conn) run() {
 		if c.recordSince.Load() != 0 {
 			c.recordSince.Store(0)
 		}
-		if !c.serve(rec) {
+		switch c.serve(rec) {
+		case notACall:
 			c.s.cfg.Log.Debug("connection ends: not a call", "peer", c.nc.RemoteAddr())
 			return
+		case takenOver:
+			return false
 		}
 	}
+	return
 }
+
+// outcome is what became of a record.
+type outcome int
+
+const (
+	served    outcome = iota // or on another goroutine
+	notACall                 // the peer does not speak RPC
+	takenOver                // served, but another goroutine reads now
+)
 
 // linger ends a connection without losing the replies on their way: to close it
 // while there is something unread would reset it. It waits for the peer's end, but not long.
@@ -190,12 +214,12 @@ func (c *conn) linger() {
 	io.Copy(io.Discard, c.nc)
 }
 
-// serve answers or starts one call. It returns false if the record is not a call.
-func (c *conn) serve(rec []byte) bool {
+// serve answers or starts one call.
+func (c *conn) serve(rec []byte) outcome {
 	d := NewDecoder(rec)
 	h, fault := parseHeader(&d)
 	if fault == headerAlien {
-		return false
+		return notACall
 	}
 	if fault == headerOK {
 		cred, stat := c.creds.get(h.flavor, h.cred)
@@ -203,8 +227,7 @@ func (c *conn) serve(rec []byte) bool {
 			proc, accept, versions := target(c.s.cfg.Programs, &h)
 			if accept == Success && (!proc.Inline || c.shy > 0) {
 				c.shy = max(0, c.shy-1)
-				c.start(&h, proc, cred, d, len(rec))
-				return true
+				return c.start(&h, proc, cred, d, len(rec))
 			}
 			e := c.reply()
 			if accept == Success {
@@ -212,7 +235,7 @@ func (c *conn) serve(rec []byte) bool {
 				c.ran = true
 				execute(c.s, proc, &c.call, h.xid)
 				c.keep(c.call.Reply)
-				return true
+				return served
 			}
 			start := e.Len()
 			beginReply(e, h.xid, accept)
@@ -222,12 +245,12 @@ func (c *conn) serve(rec []byte) bool {
 			}
 			endReply(e, start)
 			c.keep(*e)
-			return true
+			return served
 		}
 		e := c.reply()
 		refuse(e, h.xid, rejectAuth, uint32(stat))
 		c.keep(*e)
-		return true
+		return served
 	}
 	e := c.reply()
 	switch fault {
@@ -241,7 +264,7 @@ func (c *conn) serve(rec []byte) bool {
 		endReply(e, start)
 	}
 	c.keep(*e)
-	return true
+	return served
 }
 
 // reply returns the encoder for a reply that goes to the batch.
@@ -284,8 +307,9 @@ func (c *conn) flush() {
 	c.ran = false
 }
 
-// start runs a call on another goroutine as soon as the limits allow it.
-func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) {
+// start runs a call as soon as the limits allow it, on another goroutine unless
+// it is alone.
+func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) outcome {
 	if size < smallChunk {
 		size = 2048
 	}
@@ -302,6 +326,7 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) 
 		}
 		c.woke = time.Now()
 	}
+	others := c.inFlight > 0
 	c.inFlight++
 	c.held += size
 	c.mu.Unlock()
@@ -315,7 +340,12 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) 
 	t.chunk = c.rr.chunk
 	t.chunk.hold()
 	t.call.Args, t.call.Cred, t.call.Peer = args, cred, c.call.Peer
-	c.s.work.start(t)
+	if !c.alone(others) {
+		c.s.work.start(t)
+	} else if !c.runLone(t) {
+		return takenOver
+	}
+	return served
 }
 
 // full tells if a call that holds size bytes has to wait for others of this
@@ -325,7 +355,7 @@ func (c *conn) full(size int) bool {
 	return c.inFlight >= c.s.cfg.MaxInFlight || c.inFlight > 0 && c.held+size > c.s.cfg.MaxBytes/4
 }
 
-// task is a call on its way to, or on, another goroutine.
+// task is a call that is not inline.
 type task struct {
 	c     *conn
 	proc  *Proc
@@ -337,7 +367,8 @@ type task struct {
 
 var tasks = sync.Pool{New: func() any { return new(task) }}
 
-func (t *task) run() {
+// run runs the call and returns its reply.
+func (t *task) run() outgoing {
 	c := t.c
 	buf := replyBuffers.Get().(*replyBuffer)
 	t.call.Reply = NewEncoder(buf.b)
@@ -347,7 +378,7 @@ func (t *task) run() {
 	t.chunk.release()
 	*t = task{}
 	tasks.Put(t)
-	c.send(out)
+	return out
 }
 
 // execute runs a procedure and encodes the whole reply. A procedure that panics

@@ -5,7 +5,8 @@
 // calls. It runs cheap procedures (Proc.Inline) itself and answers all calls that
 // came in one packet with one write; other procedures run on goroutines of their
 // own, so that many calls of one connection are in progress at a time, and are
-// answered in the order in which they finish.
+// answered in the order in which they finish. Only a call that comes alone is run
+// without a goroutine of its own (lone.go).
 //
 // Nothing a peer sends makes the server fail or allocate much more than was
 // sent. Limits bound the connections, the calls in progress and the memory

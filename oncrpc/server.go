@@ -125,19 +125,24 @@ func (s *Server) open(nc net.Conn) {
 		c := newConn(s, nc)
 		s.conns[c] = struct{}{}
 		s.done.Add(1)
-		go func() {
-			defer s.done.Done()
-			c.run()
-			s.mu.Lock()
-			delete(s.conns, c)
-			s.mu.Unlock()
-		}()
+		go s.run(c)
 	}
 	s.mu.Unlock()
 	if refused {
 		s.cfg.Log.Warn("connection refused: too many", "peer", nc.RemoteAddr())
 		nc.Close()
 	}
+}
+
+// run serves a connection to its end, unless another goroutine takes that over.
+func (s *Server) run(c *conn) {
+	if !c.run() {
+		return
+	}
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.done.Done()
 }
 
 // Shutdown stops listening and reading, lets the calls in progress finish, sends
@@ -183,7 +188,7 @@ func (s *Server) Conns() int {
 	return len(s.conns)
 }
 
-// clean closes connections that ran into a timeout. One goroutine with a clock of
+// clean closes connections that ran into a timeout, and has others read on. One goroutine with a clock of
 // seconds does it for all, since a deadline for every read would cost more than
 // a cheap call.
 func (s *Server) clean() {
@@ -200,7 +205,7 @@ func (s *Server) clean() {
 	}
 }
 
-// sweep closes what is overdue at second now.
+// sweep closes what is overdue at second now, and takes over what is busy.
 func (s *Server) sweep(now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,6 +213,9 @@ func (s *Server) sweep(now int64) {
 		if why := c.overdue(now); why != "" {
 			s.cfg.Log.Info("connection closed", "peer", c.nc.RemoteAddr(), "why", why)
 			c.nc.Close()
+		}
+		if c.takeOver(now) {
+			go s.run(c)
 		}
 	}
 }
@@ -234,7 +242,8 @@ func (w *workers) start(t *task) {
 
 func (w *workers) loop(t *task) {
 	for t != nil {
-		t.run()
+		c := t.c
+		c.send(t.run())
 		if w.idle.Add(1) > maxIdleWorkers {
 			w.idle.Add(-1)
 			return

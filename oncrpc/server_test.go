@@ -66,6 +66,12 @@ func serveEcho(t *testing.T, cfg Config, g *gate) (*Server, string) {
 	t.Helper()
 	cfg.Programs, cfg.Log = []Program{echo(g)}, quiet
 	s := NewServer(cfg)
+	return s, listen(t, s)
+}
+
+// listen starts a server on a port of its own, and returns its address.
+func listen(t *testing.T, s *Server) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +84,7 @@ func serveEcho(t *testing.T, cfg Config, g *gate) (*Server, string) {
 			t.Errorf("shutdown: %v", err)
 		}
 	})
-	return s, l.Addr().String()
+	return l.Addr().String()
 }
 
 // peer is the client's end of a connection.
@@ -278,12 +284,13 @@ func TestPipelining(t *testing.T) {
 // more: their arguments must not change.
 func TestArgumentsStay(t *testing.T) {
 	g := newGate()
-	_, addr := serveEcho(t, Config{}, g)
+	s, addr := serveEcho(t, Config{}, g)
 	p := connect(t, addr)
 	for xid, size := range []int{10, 3000, 10000, 100000, 1 << 20} {
 		arg := bytes.Repeat([]byte{byte(xid + 1)}, size)
 		p.send(mark(callBytes(uint32(xid), 4, arg)))
 		<-g.started
+		s.sweep(s.tick.Add(2)) // the first is alone until then
 		for range 40 {
 			p.send(mark(callBytes(99, 1, make([]byte, size/8))))
 			p.receive()
@@ -299,13 +306,15 @@ func TestArgumentsStay(t *testing.T) {
 // that the bound holds.
 func TestCallsInFlight(t *testing.T) {
 	g := newGate()
-	_, addr := serveEcho(t, Config{MaxInFlight: 3}, g)
+	s, addr := serveEcho(t, Config{MaxInFlight: 3}, g)
 	p := connect(t, addr)
 	for xid := range uint32(5) {
 		p.send(mark(callBytes(xid, 4, nil)))
 	}
 	p.send(mark(callBytes(9, 1, nil)))
-	for range 3 {
+	<-g.started
+	s.sweep(s.tick.Add(2)) // if the first came alone
+	for range 2 {
 		<-g.started
 	}
 	// The fourth waits for one of these three. Let all pass, one by one: each
@@ -329,6 +338,53 @@ func TestCallsInFlight(t *testing.T) {
 	}
 	if len(seen) != 6 {
 		t.Errorf("answers: %v", seen)
+	}
+}
+
+// TestLoneCall holds a call that came alone, time and again: at the next tick but
+// one the connection goes on without it, and its answer comes when it is done.
+func TestLoneCall(t *testing.T) {
+	g := newGate()
+	s, addr := serveEcho(t, Config{}, g)
+	p := connect(t, addr)
+	for range 10 {
+		for range crowdCalls { // until the connection has forgotten the last round
+			p.send(mark(callBytes(3, 2, nil)))
+			p.receive()
+		}
+		p.send(mark(callBytes(1, 4, []byte("first"))))
+		<-g.started
+		p.send(mark(callBytes(2, 2, []byte("next"))))
+		s.sweep(s.tick.Add(2))
+		if w, _ := p.receive(); w[0] != 2 {
+			t.Fatalf("answer to %d, want that to 2", w[0])
+		}
+		g.finish <- struct{}{}
+		if w, raw := p.receive(); w[0] != 1 || string(raw[28:33]) != "first" {
+			t.Fatalf("answer to %d, want that to 1", w[0])
+		}
+	}
+}
+
+// TestNotAlone: a peer that sends its next call while one is in progress has its
+// calls run at the same time, from the second on.
+func TestNotAlone(t *testing.T) {
+	g := newGate()
+	s := NewServer(Config{Programs: []Program{echo(g)}, Log: quiet})
+	s.janitor.Do(func() {}) // nobody else reads on
+	p := connect(t, listen(t, s))
+	p.send(mark(callBytes(1, 4, nil)))
+	<-g.started
+	p.send(mark(callBytes(2, 4, nil)))
+	g.finish <- struct{}{}
+	p.receive()
+	<-g.started
+	p.send(append(mark(callBytes(9, 1, nil)), mark(callBytes(3, 4, nil))...))
+	p.receive() // the echo
+	<-g.started
+	for range 2 {
+		g.finish <- struct{}{}
+		p.receive()
 	}
 }
 
@@ -408,14 +464,15 @@ func TestOverdue(t *testing.T) {
 		}
 	}
 	idle, partial, busy := connect(t, addr), connect(t, addr), connect(t, addr)
+	busy.send(mark(callBytes(1, 4, []byte("x"))))
+	<-g.started
+	s.sweep(s.tick.Add(2)) // another goroutine reads on
 	idle.send(mark(callBytes(1, 1, nil)))
 	idle.receive()
 	partial.send(mark(callBytes(1, 1, nil)))
 	partial.receive()
 	call := mark(callBytes(2, 1, nil))
 	partial.send(call[:10])
-	busy.send(mark(callBytes(1, 4, []byte("x"))))
-	<-g.started
 	// Wait until the ten bytes arrived.
 	for since := int64(0); since == 0; {
 		s.mu.Lock()
