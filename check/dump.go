@@ -48,7 +48,7 @@ func (p *Dumper) Super(w io.Writer) error {
 	fmt.Fprintf(w, "made        %s\n", stamp(s.ctime, s.ctimens))
 	fmt.Fprintf(w, "size        %d blocks of %d bytes\n", s.size, disk.BlockSize)
 	fmt.Fprintf(w, "inodes      %d\n", s.ninode)
-	fmt.Fprintf(w, "log         header, %d descriptors, ring of %d blocks\n\n", s.lognd, s.lognr)
+	fmt.Fprintf(w, "log         header, %d units, ring of %d blocks\n\n", s.lognd, s.lognr)
 	for _, r := range []struct {
 		name     string
 		from, to uint64

@@ -7,12 +7,13 @@ import (
 	"fmt"
 
 	"tansy/disk"
+	"tansy/journal"
 )
 
 // The superblock; verified/fs/super.dfy has the table of its bytes.
 const (
 	superMagic   = 0x0053_4679_736e_6154 // "TansyFS\0"
-	superVersion = 1
+	superVersion = 2
 	superSum     = 4064 // bytes before the checksum
 	maxBlocks    = 1 << 52
 	maxInodes    = 1 << 48
@@ -24,7 +25,7 @@ type geometry struct{ ibm, bbm, itab, data0, data1, ninode uint64 }
 
 type superblock struct {
 	size         uint64 // blocks of the volume
-	lognd, lognr uint64 // blocks of the log: descriptor slots, ring
+	lognd, lognr uint64 // of the log: units, blocks of the ring
 	geometry
 	rootgen uint64
 	ctime   uint64
@@ -79,8 +80,8 @@ func (s *superblock) consistent() error {
 	switch {
 	case s.size != g.data1+1:
 		return fmt.Errorf("the volume has %d blocks, but its regions end at %d", s.size, g.data1)
-	case s.lognd < 1 || s.lognr < 1 || s.lognd > maxBlocks || s.lognr > maxBlocks || 2+s.lognd+s.lognr != g.ibm:
-		return fmt.Errorf("a log of %d and %d blocks does not end at block %d", s.lognd, s.lognr, g.ibm)
+	case s.lognd < 1 || s.lognr < 1 || s.lognd > maxBlocks || s.lognr > maxBlocks || 2+journal.UnitBlocks*s.lognd+s.lognr != g.ibm:
+		return fmt.Errorf("a log of %d units and %d blocks does not end at block %d", s.lognd, s.lognr, g.ibm)
 	case g.ninode <= 16 || g.ninode >= maxInodes || g.ninode > pageBits*(g.bbm-g.ibm) || g.ninode > inodesBlock*(g.data0-g.itab):
 		return fmt.Errorf("%d inodes do not fit their regions", g.ninode)
 	case g.data1 > pageBits*(g.itab-g.bbm):

@@ -71,7 +71,7 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
 	log := o.LogBytes / BlockSize
 	if log == 0 {
-		log = min(logDefault, max(logLeast, size/16))
+		log = min(logDefault, max(logLeast, size/8))
 	}
 	if log < logLeast {
 		return s, fmt.Errorf("a journal of %d bytes is too small: at least %d", o.LogBytes, logLeast*BlockSize)
@@ -88,9 +88,9 @@ func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
 	if err != nil {
 		return s, err
 	}
-	descs := log / 8
+	descs := min(log/(2*journal.UnitBlocks), (log-1-journal.MinRing)/journal.UnitBlocks)
 	sec, nsec := stamp(o.Clock)
-	return superm.Companion_Super_.Create_Super_(size, descs, log-1-descs, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3]), nil
+	return superm.Companion_Super_.Create_Super_(size, descs, log-1-journal.UnitBlocks*descs, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3]), nil
 }
 
 func stamp(c Clock) (uint64, uint32) {

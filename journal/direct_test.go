@@ -212,13 +212,17 @@ func replays(t *testing.T, d disk.Disk, p Params) (n uint64) {
 		t.Fatal("no header")
 	}
 	for ; ; q++ {
-		g := dlog.Parse(read(p.Start + 1 + q%p.Descs))
+		g := dlog.Parse(read(p.Start + 1 + UnitBlocks*(q%p.Descs)))
 		if g == nil || g.Sq() != q {
 			return n
 		}
 		ring, direct := &ddisk.BList{}, &ddisk.BList{}
 		for i := range g.N() {
-			ring.Blks = append(ring.Blks, read(p.Start+1+p.Descs+(g.Pos()+i)%p.Ring))
+			a := p.Start + 2 + UnitBlocks*(q%p.Descs) + i
+			if g.N() >= UnitBlocks {
+				a = p.Start + 1 + UnitBlocks*p.Descs + (g.Pos()+i)%p.Ring
+			}
+			ring.Blks = append(ring.Blks, read(a))
 		}
 		for i := range g.M() {
 			direct.Blks = append(direct.Blks, read(g.Dir(i)))

@@ -14,11 +14,12 @@
 //
 // # On the device
 //
-// Block Start is the header, then come Descs descriptor blocks, then a ring of Ring
-// data blocks. Every block after these is a home block: an address for Read and Commit.
+// Block Start is the header, then come Descs units of UnitBlocks blocks, then a ring of
+// Ring data blocks. Every block after these is a home block: an address for Read and Commit.
 // Blocks before Start are not touched. The records are described in internal/extern/dlog.
 //
-// What is committed is written to the ring, and later home. If the journal is told which
+// What is committed is written to the log, and later home: a unit takes a group's descriptor and,
+// if they fit behind it, its data, and a larger group's data go to the ring. If the journal is told which
 // home blocks are free (Params.Bitmap), large data for these need not be written twice: see Bulk.
 package journal
 
@@ -45,8 +46,8 @@ import (
 // never change in the life of a volume.
 type Params struct {
 	Start uint64   // block of the header
-	Descs uint64   // number of descriptor blocks: the number of groups in the log; at least 2
-	Ring  uint64   // number of data blocks; at least MinRing
+	Descs uint64   // number of units: the number of groups in the log; at least 2
+	Ring  uint64   // number of data blocks of the ring; at least MinRing
 	Key   [32]byte // random, new for every Format
 	UUID  [16]byte // of the volume
 
@@ -57,8 +58,11 @@ type Params struct {
 	Bitmap, First, Limit uint64
 }
 
-// MinRing is the least number of data blocks of a journal.
+// MinRing is the least number of data blocks of a journal's ring.
 const MinRing = 1000
+
+// UnitBlocks is the number of blocks of a unit: a descriptor and up to 15 blocks of data.
+const UnitBlocks = 16
 
 // MaxBlocks is the number of blocks a commit can have.
 const MaxBlocks = dlog.GroupMax
@@ -67,7 +71,7 @@ const MaxBlocks = dlog.GroupMax
 const bitsPerBlock = 8 * disk.BlockSize
 
 // Home is the first home block.
-func (p Params) Home() uint64 { return p.Start + 1 + p.Descs + p.Ring }
+func (p Params) Home() uint64 { return p.Start + 1 + UnitBlocks*p.Descs + p.Ring }
 
 // Limits on the memory for blocks that are committed, but not home yet.
 const (

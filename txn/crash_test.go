@@ -16,10 +16,10 @@ import (
 // The volume of the tests: counters and accounts of 256 bytes, many in a block,
 // bits, and whole blocks.
 const (
-	counters = 1100
-	bits     = 1110
-	blocks   = 1120
-	size     = 2000
+	counters = 1300
+	bits     = 1310
+	blocks   = 1320
+	size     = 2200
 )
 
 var params = journal.Params{Start: 0, Descs: 16, Ring: 1000, Key: [32]byte{1, 2, 3}}

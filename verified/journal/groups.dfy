@@ -115,8 +115,8 @@ module Groups {
     requires forall a :: g.p.at < a < Home(g.p) ==> p[a] <= q[a]
     ensures Logged(p, g, m, h, d, sq)
   {
-    forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] <= iset{m[d.addrs[j]]} {
-      assert p[LSlot(g.p, d.pos + j)] <= q[LSlot(g.p, d.pos + j)];
+    forall j | 0 <= j < |d.addrs| ensures p[At(g.p, d, j)] <= iset{m[d.addrs[j]]} {
+      assert p[At(g.p, d, j)] <= q[At(g.p, d, j)];
     }
     assert p[DSlot(g.p, sq)] <= q[DSlot(g.p, sq)];
   }
@@ -139,18 +139,19 @@ module Groups {
     FullD(poss, g);
     forall r | r in g.sg ensures DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < End(g) { assert Below(r, End(g)); }
   }
-  lemma LogWritten(g: G, cur: Img, blks: seq<BV>, i: int, n: int)
-    requires GeoOk(g.p) && |cur| >= Home(g.p) && 0 <= i && 0 <= n && i + n <= |blks| <= 500 && Slot(g.wp + i, g.p.nr) + n <= g.p.nr
-    requires forall x :: LSlot(g.p, g.wp + i) <= x < LSlot(g.p, g.wp + i) + n ==> cur[x] == blks[i + (x - LSlot(g.p, g.wp + i))]
-    ensures forall x :: i <= x < i + n ==> cur[LSlot(g.p, g.wp + x)] == blks[x]
-    ensures forall x :: 0 <= x < i ==> !(LSlot(g.p, g.wp + i) <= LSlot(g.p, g.wp + x) < LSlot(g.p, g.wp + i) + n)
+  // n blocks from the i-th on were written where they belong, and none of those before them
+  lemma LogWritten(p: Geo, d: Desc, cur: Img, blks: seq<BV>, i: int, n: int)
+    requires GeoOk(p) && |cur| >= Home(p) && Side(p, d, i, n) && |d.addrs| <= |blks| && |d.addrs| <= 500
+    requires forall x :: At(p, d, i) <= x < At(p, d, i) + n ==> 0 <= x < |cur| ==> cur[x] == blks[i + (x - At(p, d, i))]
+    ensures forall x :: i <= x < i + n ==> cur[At(p, d, x)] == blks[x]
+    ensures forall x :: 0 <= x < i ==> !(At(p, d, i) <= At(p, d, x) < At(p, d, i) + n)
   {
-    forall x | i <= x < i + n ensures cur[LSlot(g.p, g.wp + x)] == blks[x] {
-      SlotRun(g.wp + i, x - i, g.p.nr);
-      assert g.wp + i + (x - i) == g.wp + x;
+    forall x | i <= x < i + n ensures cur[At(p, d, x)] == blks[x] {
+      if |d.addrs| > 15 { SlotRun(d.pos + i, x - i, p.nr); assert d.pos + i + (x - i) == d.pos + x; }
+      assert At(p, d, x) == At(p, d, i) + (x - i);
     }
-    forall x | 0 <= x < i ensures !(LSlot(g.p, g.wp + i) <= LSlot(g.p, g.wp + x) < LSlot(g.p, g.wp + i) + n) {
-      NotInRun(g.p, g.wp + x, g.wp + i, n);
+    forall x | 0 <= x < i ensures !(At(p, d, i) <= At(p, d, x) < At(p, d, i) + n) {
+      if |d.addrs| > 15 { NotInRun(p, d.pos + x, d.pos + i, n); }
     }
   }
   // an increasing sequence of addresses below n has at most n of them

@@ -147,7 +147,7 @@ module JournalM {
                     dlist != null && Lists(dlist, cdm.m, Home(g.p), |d.cur|) && 0 <= ldn <= |dlist.addrs| &&
                     cbk != null && cbk.v == g.cb && |g.cb| == 4096 && clist != null && 0 <= lwn <= |cgm.addrs| == |clist.blks| &&
                     (forall i :: 0 <= i < |cgm.addrs| ==> cgm.addrs[i] in cgm.m && clist.blks[i] == cgm.m[cgm.addrs[i]] && |clist.blks[i]| == 4096)) &&
-      (lph == 2 && !d.bad ==> (forall i :: 0 <= i < lwn ==> d.cur[LSlot(g.p, g.wp + i)] == clist.blks[i]) &&
+      (lph == 2 && !d.bad ==> (forall i :: 0 <= i < lwn ==> d.cur[At(g.p, g.cd, i)] == clist.blks[i]) &&
                     (forall i :: 0 <= i < ldn ==> d.cur[dlist.addrs[i]] == dlist.blks[i]) &&
                     (lwd ==> d.cur[DSlot(g.p, End(g))] == g.cb)) &&
       (lph == 3 ==> Logged(d.poss, g, g.cg, g.ch, g.cd, End(g)) && DirHome(d.poss, g))
@@ -232,15 +232,18 @@ module JournalM {
       requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
       requires cbk == old(cbk) && clist == old(clist) && 0 <= i && 0 <= n && i + n <= |cgm.addrs| <= 500 && i == old(lwn) && clist != null && |clist.blks| == |cgm.addrs|
       requires lwn == if ok then i + n else i
-      requires |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && |d.cur| >= Home(g.p) && Slot(g.wp + i, g.p.nr) + n <= g.p.nr
+      requires |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && |d.cur| >= Home(g.p) && Side(g.p, g.cd, i, n) && g.cd.sq == End(g)
       requires ok || d.bad
       requires ok ==> d.bad == old(d.bad)
-      requires ok ==> forall x :: LSlot(g.p, g.wp + i) <= x < LSlot(g.p, g.wp + i) + n ==> d.cur[x] == clist.blks[i + (x - LSlot(g.p, g.wp + i))]
-      requires ok ==> forall x :: 0 <= x < |d.cur| && !(LSlot(g.p, g.wp + i) <= x < LSlot(g.p, g.wp + i) + n) ==> d.cur[x] == old(d.cur)[x]
+      requires ok ==> forall x :: At(g.p, g.cd, i) <= x < At(g.p, g.cd, i) + n ==> 0 <= x < |d.cur| ==> d.cur[x] == clist.blks[i + (x - At(g.p, g.cd, i))]
+      requires ok ==> forall x :: 0 <= x < |d.cur| && !(At(g.p, g.cd, i) <= x < At(g.p, g.cd, i) + n) ==> d.cur[x] == old(d.cur)[x]
       ensures LogI()
     {
       reveal LogI();
-      if ok { LogWritten(g, d.cur, clist.blks, i, n); }
+      if ok {
+        LogWritten(g.p, g.cd, d.cur, clist.blks, i, n);
+        if |g.cd.addrs| <= 15 { assert At(g.p, g.cd, i) > DSlot(g.p, End(g)); }
+      }
     }
     twostate lemma DirWroteI(a: int, n: int, ok: bool)
       requires old(LogI()) && old(lph) == 2 && lph == 2 && g == old(g) && lwd == old(lwd) && lwn == old(lwn) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
@@ -361,7 +364,7 @@ module JournalM {
       requires forall a :: !Direct(seal0.signed, q as int, a)
       requires cache0.m == map[] && maxPin0 < 0x1_0000_0000
       ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0
-      ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 1 + nd0 as int + nr0 as int
+      ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 1 + 16 * nd0 as int + nr0 as int
       ensures bit == bit0 && flo == flo0 && fhi == fhi0
       ensures vs == [HomeOf(Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, bit0 as int, flo0 as int, fhi0 as int), d0.cur)] && lb == 0 && lph == 0 && g.ip == 0 && rds == {}
       ensures fresh(running) && fresh(lgm) && fresh(cgm) && fresh(cdm) && fresh(inm) && fresh(lho) && fresh(iho) && fresh(repr)
@@ -370,7 +373,7 @@ module JournalM {
       notes := nt;
       d := d0; seal := seal0; mu := mu0; cache := cache0; sz := n; at := at0; nd := nd0; nr := nr0;
       bit := bit0; flo := flo0; fhi := fhi0;
-      home := at0 + 1 + nd0 + nr0; maxPin := maxPin0; instAt := instAt0;
+      home := at0 + 1 + 16 * nd0 + nr0; maxPin := maxPin0; instAt := instAt0;
       var m1 := NewBMap(); var m2 := NewBMap(); var m3 := NewBMap(); var m4 := NewBMap();
       var m5 := NewBMap(); var m6 := NewBMap(); var m7 := NewBMap();
       running := m1; lgm := m2; cgm := m3; inm := m4; cdm := m5; lho := m6; iho := m7;
@@ -876,7 +879,26 @@ module JournalM {
         if r in g0.sg { assert DirectOf(r, q, a); } else { assert r == rec; }
       }
     }
-    // [F] write blocks of the group to the log, from the i-th to the last or to the end of the ring
+    // [F] where the group's blocks from the i-th on belong, as many as lie side by side
+    method DataRun(i: uint64) returns (a: uint64, n: uint64)
+      requires Inv() && lph == 2 && i as int == lwn < |cgm.addrs|
+      ensures GeoOk(g.p) && g.com && g.cd.sq == End(g) && 0 < n && i as int + n as int <= |g.cd.addrs| == |cgm.addrs|
+      ensures Side(g.p, g.cd, i as int, n as int) && a as int == At(g.p, g.cd, i as int)
+    {
+      reveal Inv();
+      LogFacts(); ComFacts(d.poss, g);
+      var len := clist.Len();
+      n := len - i;
+      if len <= 15 {
+        var s := SlotOf(eq, nd);
+        a := at + 2 + 16 * s + i;
+      } else {
+        var s := SlotOf(wp + i, nr);
+        if n > nr - s { n := nr - s; }
+        a := at + 1 + 16 * nd + s;
+      }
+    }
+    // [F] write blocks of the group to the log, from the i-th on as many as lie side by side
     method LogWrite(i: uint64) returns (ok: bool, n: uint64)
       requires Inv() && lph == 2 && i as int == lwn < |cgm.addrs|
       modifies this, d
@@ -885,18 +907,14 @@ module JournalM {
       ensures ok ==> 0 < n && i as int + n as int == lwn <= |cgm.addrs|
       ensures repr == old(repr)
     {
+      var a;
+      a, n := DataRun(i);
       reveal Inv();
       LogFacts(); ComI();
-      var len := clist.Len();
-      var p := wp + i;
-      var s := SlotOf(p, nr);
-      n := len - i;
-      if n > nr - s { n := nr - s; }
       ghost var P := d.poss;
-      ghost var a := LSlot(g.p, p as int);
       LogWritePres(P, g, i as int, n as int);
-      CrashAll(Fuzzy(P, a, n as int), g, vs, lb, cl);
-      ok := d.WriteRun(at + 1 + nd + s, clist, i, n);
+      CrashAll(Fuzzy(P, a as int, n as int), g, vs, lb, cl);
+      ok := d.WriteRun(a, clist, i, n);
       if ok { lwn := lwn + n as int; }
       LogWroteI(i as int, n as int, ok);
       InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
@@ -938,7 +956,7 @@ module JournalM {
       DescWritePres(d.poss, g);
       CrashAll(Fuzzy(d.poss, DSlot(g.p, End(g)), 1), g, vs, lb, cl);
       var s := SlotOf(eq, nd);
-      ok := d.Write(at + 1 + s, cbk);
+      ok := d.Write(at + 1 + 16 * s, cbk);
       if ok { lwd := true; }
       InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
@@ -979,8 +997,8 @@ module JournalM {
         assert d.cur[a] == dlist.blks[i];
         assert a in mine;
       }
-      forall i | 0 <= i < |g.cd.addrs| ensures d.poss[LSlot(g.p, g.cd.pos + i)] <= iset{g.cg[g.cd.addrs[i]]} {
-        assert d.poss[LSlot(g.p, g.cd.pos + i)] == iset{d.cur[LSlot(g.p, g.cd.pos + i)]};
+      forall i | 0 <= i < |g.cd.addrs| ensures d.poss[At(g.p, g.cd, i)] <= iset{g.cg[g.cd.addrs[i]]} {
+        assert d.poss[At(g.p, g.cd, i)] == iset{d.cur[At(g.p, g.cd, i)]};
       }
       assert d.poss[DSlot(g.p, End(g))] == iset{d.cur[DSlot(g.p, End(g))]};
     }

@@ -21,8 +21,10 @@ module LogModel {
   import opened Bits
   type St = map<int, BV>                    // contents of the home blocks
 
-  // Header at block at, then nd descriptor slots, then a ring of nr data blocks. All
-  // blocks after it are home blocks; those before it are none of the journal's business.
+  // Header at block at, then nd units of 16 blocks, then a ring of nr data blocks. A unit has
+  // the descriptor of a group in its first block. Behind it lie the data of a group that has no
+  // more than 15 blocks of them, so that they are written in one run; those of a larger group lie on
+  // the ring. All blocks after it are home blocks; those before it are none of the journal's business.
   // key stands for the volume's key. Blocks lo..hi have allocation bits, in the blocks from
   // bit on, which come before them: block a has bit a % 32768 of block bit + a / 32768.
   datatype Geo = Geo(at: int, nd: int, nr: int, key: int, bit: int, flo: int, fhi: int)
@@ -30,9 +32,14 @@ module LogModel {
     0 <= p.at < 0x1_0000_0000 && 2 <= p.nd < 0x1_0000_0000 && 1000 <= p.nr < 0x1_0000_0000 &&
     0 <= p.bit && 0 <= p.flo && 0 <= p.fhi && p.bit + p.fhi / 32768 < p.flo
   }
-  function DSlot(p: Geo, q: int): (s: int) requires GeoOk(p) ensures p.at < s <= p.at + p.nd { p.at + 1 + Slot(q, p.nd) }
-  function LSlot(p: Geo, x: int): (s: int) requires GeoOk(p) ensures p.at + p.nd < s < Home(p) { p.at + 1 + p.nd + Slot(x, p.nr) }
-  function Home(p: Geo): int { p.at + 1 + p.nd + p.nr }
+  function DSlot(p: Geo, q: int): (s: int) requires GeoOk(p) ensures p.at < s <= p.at + 16 * p.nd - 15 { p.at + 1 + 16 * Slot(q, p.nd) }
+  function LSlot(p: Geo, x: int): (s: int) requires GeoOk(p) ensures p.at + 16 * p.nd < s < Home(p) { p.at + 1 + 16 * p.nd + Slot(x, p.nr) }
+  function Home(p: Geo): int { p.at + 1 + 16 * p.nd + p.nr }
+  // where the i-th data block of a group lies
+  function At(p: Geo, d: Desc, i: int): (s: int)
+    requires GeoOk(p)
+    ensures 0 <= i < |d.addrs| ==> p.at < s < Home(p)
+  { if |d.addrs| <= 15 then DSlot(p, d.sq) + 1 + i else LSlot(p, d.pos + i) }
 
   function Ov(x: BM, y: BM): BM {            // y overrides x
     map a | a in x.Keys + y.Keys :: if a in y then y[a] else x[a]
@@ -82,12 +89,13 @@ module LogModel {
   function HomeOf(p: Geo, s: Img): St { map a | 0 <= a < |s| && Home(p) <= a :: s[a] }
 
   // ---- what an image recovers to ----
-  function ReadBlks(p: Geo, s: Img, pos: int, n: int): (r: seq<BV>)
-    requires GeoOk(p) && |s| >= Home(p) && 0 <= n
+  // the first n data blocks of a group
+  function ReadBlks(p: Geo, s: Img, d: Desc, n: int): (r: seq<BV>)
+    requires GeoOk(p) && |s| >= Home(p) && 0 <= n <= |d.addrs|
     ensures |r| == n
-    ensures forall i :: 0 <= i < n ==> r[i] == s[LSlot(p, pos + i)]
+    ensures forall i :: 0 <= i < n ==> r[i] == s[At(p, d, i)]
   {
-    if n == 0 then [] else ReadBlks(p, s, pos, n-1) + [s[LSlot(p, pos + n - 1)]]
+    if n == 0 then [] else ReadBlks(p, s, d, n-1) + [s[At(p, d, n - 1)]]
   }
   function HomeBlks(s: Img, l: seq<int>): (r: seq<BV>)
     requires forall i :: 0 <= i < |l| ==> 0 <= l[i] < |s|
@@ -107,7 +115,7 @@ module LogModel {
   }
   function RecBlks(p: Geo, s: Img, d: Desc): seq<BV>
     requires Fits(p, s) && DescWf(p, d, |s|)
-  { ReadBlks(p, s, d.pos, |d.addrs|) + HomeBlks(s, d.dirs) }
+  { ReadBlks(p, s, d, |d.addrs|) + HomeBlks(s, d.dirs) }
   predicate Fits(p: Geo, s: Img) { GeoOk(p) && |s| >= Home(p) }
   predicate ValidAt(p: Geo, s: Img, q: int, sg: set<Rec>)
     requires Fits(p, s)
@@ -121,7 +129,7 @@ module LogModel {
     requires Fits(p, s)
   {
     ValidAt(p, s, q, sg) && var d := DecDesc(s[DSlot(p, q)]).d;
-    (forall i :: 0 <= i < |d.addrs| ==> d.addrs[i] in m && m[d.addrs[i]] == s[LSlot(p, d.pos + i)]) &&
+    (forall i :: 0 <= i < |d.addrs| ==> d.addrs[i] in m && m[d.addrs[i]] == s[At(p, d, i)]) &&
     (forall a :: a in m ==> a in d.addrs)
   }
   predicate Below(r: Rec, e: int) { DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < e }
@@ -173,7 +181,7 @@ module LogModel {
   {
     GroupWf(g.p, m, h, d, sq, |poss|) &&
     (forall x :: x in poss[DSlot(g.p, sq)] ==> DecDesc(x) == SomeDesc(d) && Rec(x, GroupBlks(m, h, d)) in g.sg) &&
-    (forall i :: 0 <= i < |d.addrs| ==> poss[LSlot(g.p, d.pos + i)] <= iset{m[d.addrs[i]]})
+    (forall i :: 0 <= i < |d.addrs| ==> poss[At(g.p, d, i)] <= iset{m[d.addrs[i]]})
   }
   function End(g: G): int { g.hq + |g.gs| }
   // every record sealed so far has a number below End, or is that of the committing group
@@ -273,13 +281,13 @@ module LogModel {
     requires DInv(poss, g) && CrashImg(poss, s) && 0 <= i < |g.gs|
     ensures Fits(g.p, s) && DescWf(g.p, g.ds[i], |s|) && Logged(poss, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i)
     ensures RecBlks(g.p, s, g.ds[i]) == GroupBlks(g.gs[i], g.hs[i], g.ds[i])
-    ensures forall j :: 0 <= j < |g.ds[i].addrs| ==> s[LSlot(g.p, g.ds[i].pos + j)] == g.gs[i][g.ds[i].addrs[j]]
+    ensures forall j :: 0 <= j < |g.ds[i].addrs| ==> s[At(g.p, g.ds[i], j)] == g.gs[i][g.ds[i].addrs[j]]
   {
     var d := g.ds[i]; var m := g.gs[i]; var h := g.hs[i]; var p := g.p;
     assert Logged(poss, g, m, h, d, g.hq + i);
-    var rb := ReadBlks(p, s, d.pos, |d.addrs|);
-    forall j | 0 <= j < |d.addrs| ensures rb[j] == m[d.addrs[j]] && s[LSlot(p, d.pos + j)] == m[d.addrs[j]] {
-      assert s[LSlot(p, d.pos + j)] in poss[LSlot(p, d.pos + j)];
+    var rb := ReadBlks(p, s, d, |d.addrs|);
+    forall j | 0 <= j < |d.addrs| ensures rb[j] == m[d.addrs[j]] && s[At(p, d, j)] == m[d.addrs[j]] {
+      assert s[At(p, d, j)] in poss[At(p, d, j)];
     }
     assert rb == BlksOf(m, d.addrs);
     var hb := HomeBlks(s, d.dirs);
@@ -310,15 +318,15 @@ module LogModel {
       assert r in g.sg && !Below(r, End(g));
       assert g.com && IsCom(g, r);
       assert d == g.cd;
-      var rb := ReadBlks(g.p, s, d.pos, |d.addrs|);
+      var rb := ReadBlks(g.p, s, d, |d.addrs|);
       var hb := HomeBlks(s, d.dirs);
       var cb := BlksOf(g.cg, d.addrs);
       var ch := BlksOf(g.ch, d.dirs);
       assert rb + hb == cb + ch;
       assert rb == (rb + hb)[..|d.addrs|] == (cb + ch)[..|d.addrs|] == cb;
       assert hb == (rb + hb)[|d.addrs|..] == (cb + ch)[|d.addrs|..] == ch;
-      forall j | 0 <= j < |d.addrs| ensures s[LSlot(g.p, d.pos + j)] == g.cg[d.addrs[j]] {
-        assert rb[j] == s[LSlot(g.p, d.pos + j)];
+      forall j | 0 <= j < |d.addrs| ensures s[At(g.p, d, j)] == g.cg[d.addrs[j]] {
+        assert rb[j] == s[At(g.p, d, j)];
       }
       forall a | a in g.ch ensures 0 <= a < |s| && s[a] == g.ch[a] {
         assert a in d.dirs;

@@ -27,7 +27,7 @@ module RecoverM {
   {
     var b := s[DSlot(p, q)]; var d := DecDesc(b).d;
     var r := Rec(b, RecBlks(p, s, d));
-    assert ReadBlks(p, s, d.pos, |d.addrs|) == ReadBlks(p, t, d.pos, |d.addrs|);
+    assert ReadBlks(p, s, d, |d.addrs|) == ReadBlks(p, t, d, |d.addrs|);
     var x := HomeBlks(s, d.dirs); var y := HomeBlks(t, d.dirs);
     forall i | 0 <= i < |d.dirs| ensures x[i] == y[i] {
       assert r in sg && DirectOf(r, h, d.dirs[i]);
@@ -89,27 +89,33 @@ module RecoverM {
   predicate IsGeo(p: Geo, seal: Seal, at: uint64, nd: uint64, nr: uint64) {
     GeoOk(p) && p.at == at as int && p.nd == nd as int && p.nr == nr as int && p.key == seal.key
   }
-  // the n data blocks from position pos on, in at most two runs
-  method ReadGroup(d: Disk, at: uint64, nd: uint64, nr: uint64, pos: uint64, n: uint64, ghost p: Geo) returns (io: bool, x: BList, y: BList)
+  // the n data blocks of group e, in at most two runs
+  method ReadGroup(d: Disk, at: uint64, nd: uint64, nr: uint64, q: uint64, pos: uint64, n: uint64, ghost p: Geo, ghost e: Desc) returns (io: bool, x: BList, y: BList)
     requires Fit(d, p) && p.at == at as int && p.nd == nd as int && p.nr == nr as int && n <= 500 && pos < 0x2000_0000_0000_0000
-    ensures io ==> x.blks + y.blks == ReadBlks(p, d.cur, pos as int, n as int)
+    requires e.sq == q as int && e.pos == pos as int && |e.addrs| == n as int
+    ensures io ==> x.blks + y.blks == ReadBlks(p, d.cur, e, n as int)
     ensures io ==> forall i :: 0 <= i < n as int ==> |(x.blks + y.blks)[i]| == 4096
   {
-    var s := SlotOf(pos, nr);
+    var s := SlotOf(q, nd);
+    var a := at + 2 + 16 * s;
     var k := n;
-    if k > nr - s { k := nr - s; }
-    io, x := d.ReadRun(at + 1 + nd + s, k);
+    if n > 15 {
+      s := SlotOf(pos, nr);
+      a := at + 1 + 16 * nd + s;
+      if k > nr - s { k := nr - s; }
+    }
+    io, x := d.ReadRun(a, k);
     y := x;
     if !io { return; }
-    io, y := d.ReadRun(at + 1 + nd, n - k);
+    io, y := d.ReadRun(at + 1 + 16 * nd, n - k);
     if !io { return; }
     ghost var z := x.blks + y.blks;
-    ghost var rb := ReadBlks(p, d.cur, pos as int, n as int);
+    ghost var rb := ReadBlks(p, d.cur, e, n as int);
     assert |z| == n as int;
     forall i | 0 <= i < n as int ensures |z[i]| == 4096 && z[i] == rb[i] {
-      SlotRun(pos as int, i, p.nr);
-      if i < k as int { assert z[i] == x.blks[i] == d.cur[at as int + 1 + nd as int + s as int + i]; }
-      else { assert z[i] == y.blks[i - k as int] == d.cur[at as int + 1 + nd as int + (i - k as int)]; }
+      if n > 15 { SlotRun(pos as int, i, p.nr); }
+      if i < k as int { assert z[i] == x.blks[i] == d.cur[a as int + i]; assert At(p, e, i) == a as int + i; }
+      else { assert z[i] == y.blks[i - k as int] == d.cur[at as int + 1 + 16 * nd as int + (i - k as int)]; }
     }
     assert z == rb;
   }
@@ -196,12 +202,12 @@ module RecoverM {
   lemma GroupIs(p: Geo, s: Img, q: int, m: BM, g: BM, e: Desc, sg: set<Rec>)
     requires Fits(p, s) && GM(p, s, q, m, sg) && DecDesc(s[DSlot(p, q)]) == SomeDesc(e)
     requires forall i :: 0 <= i < |e.addrs| ==> e.addrs[i] in g
-    requires forall a :: a in g ==> exists i :: 0 <= i < |e.addrs| && e.addrs[i] == a && g[a] == ReadBlks(p, s, e.pos, |e.addrs|)[i]
+    requires forall a :: a in g ==> exists i :: 0 <= i < |e.addrs| && e.addrs[i] == a && g[a] == ReadBlks(p, s, e, |e.addrs|)[i]
     ensures g == m
   {
     forall a | a in g ensures a in m && m[a] == g[a] {
-      var i :| 0 <= i < |e.addrs| && e.addrs[i] == a && g[a] == ReadBlks(p, s, e.pos, |e.addrs|)[i];
-      assert m[e.addrs[i]] == s[LSlot(p, e.pos + i)];
+      var i :| 0 <= i < |e.addrs| && e.addrs[i] == a && g[a] == ReadBlks(p, s, e, |e.addrs|)[i];
+      assert m[e.addrs[i]] == s[At(p, e, i)];
     }
     forall a | a in m ensures a in g { assert a in e.addrs; }
   }
@@ -215,16 +221,16 @@ module RecoverM {
     gm := null;
     var s := SlotOf(q, nd);
     var b;
-    io, b := d.Read(at + 1 + s);
+    io, b := d.Read(at + 1 + 16 * s);
     if !io { return; }
     var r := Parse(b);
     if r == null { return; }
     var q2 := r.Sq(); var pos := r.Pos(); var n := r.N(); var dn := r.M();
     if q2 != q || pos >= 0x2000_0000_0000_0000 || n > 500 || dn > 500 - n { return; }
-    var inside := AddrsIn(r, n, dn, at + 1 + nd + nr, sz);
+    var inside := AddrsIn(r, n, dn, at + 1 + 16 * nd + nr, sz);
     if !inside { return; }
     var x, y;
-    io, x, y := ReadGroup(d, at, nd, nr, pos, n, p);
+    io, x, y := ReadGroup(d, at, nd, nr, q, pos, n, p, r.d);
     if !io { return; }
     var z;
     io, z := ReadDirect(d, r, dn, p);

@@ -44,8 +44,8 @@ module LogSteps {
     requires SubPoss(p, q) && GeoOk(g.p) && |q| >= Home(g.p) && Logged(q, g, m, h, d, sq)
     ensures Logged(p, g, m, h, d, sq)
   {
-    forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] <= iset{m[d.addrs[j]]} {
-      assert p[LSlot(g.p, d.pos + j)] <= q[LSlot(g.p, d.pos + j)];
+    forall j | 0 <= j < |d.addrs| ensures p[At(g.p, d, j)] <= iset{m[d.addrs[j]]} {
+      assert p[At(g.p, d, j)] <= q[At(g.p, d, j)];
     }
     assert p[DSlot(g.p, sq)] <= q[DSlot(g.p, sq)];
   }
@@ -53,11 +53,11 @@ module LogSteps {
   lemma LoggedFrame(p: Poss, q: Poss, g: G, m: BM, h: BM, d: Desc, sq: int)
     requires GeoOk(g.p) && |p| == |q| >= Home(g.p) && Logged(q, g, m, h, d, sq)
     requires p[DSlot(g.p, sq)] == q[DSlot(g.p, sq)]
-    requires forall j :: 0 <= j < |d.addrs| ==> p[LSlot(g.p, d.pos + j)] == q[LSlot(g.p, d.pos + j)]
+    requires forall j :: 0 <= j < |d.addrs| ==> p[At(g.p, d, j)] == q[At(g.p, d, j)]
     ensures Logged(p, g, m, h, d, sq)
   {
-    forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] <= iset{m[d.addrs[j]]} {
-      assert p[LSlot(g.p, d.pos + j)] == q[LSlot(g.p, d.pos + j)];
+    forall j | 0 <= j < |d.addrs| ensures p[At(g.p, d, j)] <= iset{m[d.addrs[j]]} {
+      assert p[At(g.p, d, j)] == q[At(g.p, d, j)];
     }
   }
   // position x is not among the n slots from position b on
@@ -71,22 +71,49 @@ module LogSteps {
       SlotDistinct(x, b + k, p.nr);
     }
   }
+  lemma UnitApart(p: Geo, q: int, r: int)
+    requires GeoOk(p) && q < r < q + p.nd
+    ensures DSlot(p, q) + 16 <= DSlot(p, r) || DSlot(p, r) + 16 <= DSlot(p, q)
+  { SlotDistinct(q, r, p.nd); }
+  // the n blocks of group d from the i-th on lie side by side
+  predicate Side(p: Geo, d: Desc, i: int, n: int) requires GeoOk(p) {
+    0 <= i && 0 <= n && i + n <= |d.addrs| && (|d.addrs| <= 15 || Slot(d.pos + i, p.nr) + n <= p.nr)
+  }
+  // group e is live, and d the next or one after that: what d writes is not e's
+  lemma NotInData(p: Geo, e: Desc, j: int, d: Desc, i: int, n: int)
+    requires GeoOk(p) && 0 <= j < |e.addrs| && Side(p, d, i, n) && e.sq < d.sq < e.sq + p.nd
+    requires e.pos + |e.addrs| <= d.pos && d.pos + |d.addrs| <= e.pos + p.nr
+    ensures !(At(p, d, i) <= At(p, e, j) < At(p, d, i) + n) && DSlot(p, d.sq) != At(p, e, j)
+  {
+    UnitApart(p, e.sq, d.sq);
+    if |d.addrs| > 15 && |e.addrs| > 15 { NotInRun(p, e.pos + j, d.pos + i, n); }
+  }
+  lemma NotInDesc(p: Geo, q: int, d: Desc, i: int, n: int)
+    requires GeoOk(p) && Side(p, d, i, n) && q <= d.sq < q + p.nd
+    ensures !(At(p, d, i) <= DSlot(p, q) < At(p, d, i) + n)
+  { if q < d.sq { UnitApart(p, q, d.sq); } }
+  // what live groups have to do with the one that is being committed
+  lemma LiveCom(g: G, n: int, x: int)
+    requires GInv(g, n) && PInv(g) && g.com && 0 <= x < |g.gs|
+    ensures g.cd.sq == End(g) && g.ds[x].sq == g.hq + x && g.ds[x].sq < g.cd.sq < g.ds[x].sq + g.p.nd
+    ensures g.ds[x].pos + |g.ds[x].addrs| <= g.cd.pos && g.cd.pos + |g.cd.addrs| <= g.ds[x].pos + g.p.nr
+  {}
   // n data blocks of the committing group, from the i-th on, are being written
   lemma LogWritePres(poss: Poss, g: G, i: int, n: int)
-    requires Full(poss, g) && g.com && 0 <= i && 0 <= n && i + n <= |g.cd.addrs| && Slot(g.wp + i, g.p.nr) + n <= g.p.nr
-    ensures Full(Fuzzy(poss, LSlot(g.p, g.wp + i), n), g)
+    requires Full(poss, g) && g.com && Side(g.p, g.cd, i, n) && n > 0
+    ensures Full(Fuzzy(poss, At(g.p, g.cd, i), n), g)
   {
     reveal Full();
-    var a := LSlot(g.p, g.wp + i);
+    var a := At(g.p, g.cd, i);
+    assert At(g.p, g.cd, i + (n - 1)) == a + (n - 1) by { if |g.cd.addrs| > 15 { SlotRun(g.cd.pos + i, n - 1, g.p.nr); assert g.cd.pos + i + (n - 1) == g.cd.pos + (i + (n - 1)); } }
     var p := Fuzzy(poss, a, n);
     assert p[g.p.at] == poss[g.p.at];
     forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       var d := g.ds[x];
-      forall j | 0 <= j < |d.addrs| ensures p[LSlot(g.p, d.pos + j)] == poss[LSlot(g.p, d.pos + j)] {
-        assert g.lo <= d.pos && d.pos + |d.addrs| <= g.wp;
-        NotInRun(g.p, d.pos + j, g.wp + i, n);
-      }
+      LiveCom(g, |poss|, x);
+      forall j | 0 <= j < |d.addrs| ensures p[At(g.p, d, j)] == poss[At(g.p, d, j)] { NotInData(g.p, d, j, g.cd, i, n); }
+      NotInDesc(g.p, d.sq, g.cd, i, n);
       LoggedFrame(p, poss, g, g.gs[x], g.hs[x], d, g.hq + x);
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert p[b] == poss[b]; assert HomePoss(poss[b], g, b); }
@@ -115,10 +142,20 @@ module LogSteps {
     assert p[g.p.at] == poss[g.p.at];
     forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
-      SlotDistinct(g.hq + x, End(g), g.p.nd);
+      LiveDesc(g, |poss|, x);
       LoggedFrame(p, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert p[b] == poss[b]; assert HomePoss(poss[b], g, b); }
+  }
+  // the committing group's descriptor is nothing of a live group
+  lemma LiveDesc(g: G, n: int, x: int)
+    requires GInv(g, n) && PInv(g) && g.com && 0 <= x < |g.gs|
+    ensures DSlot(g.p, g.hq + x) != DSlot(g.p, End(g))
+    ensures forall j :: 0 <= j < |g.ds[x].addrs| ==> At(g.p, g.ds[x], j) != DSlot(g.p, End(g))
+  {
+    LiveCom(g, n, x);
+    UnitApart(g.p, g.hq + x, End(g));
+    forall j | 0 <= j < |g.ds[x].addrs| ensures At(g.p, g.ds[x], j) != DSlot(g.p, End(g)) { NotInData(g.p, g.ds[x], j, g.cd, 0, 0); }
   }
   function Started(g: G, m: BM, h: BM, d: Desc, b: BV, r: Rec): G { g.(com := true, cg := m, ch := h, cd := d, cb := b, sg := g.sg + {r}) }
   // h may go straight home: it is free, and nobody needs it; and no live group has m or h direct

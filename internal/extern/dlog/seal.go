@@ -17,10 +17,10 @@ import (
 //
 // Header, within the first sector of its block, zeros after it:
 //
-//	0   8  "TansyHd2"; "TansyHdr" from versions that know no direct blocks and must not open such a log
+//	0   8  "TansyHd3"
 //	8  16  UUID of the volume
 //	24  8  first live sequence number
-//	32 16  tag: GMAC of bytes 0..31, nonce (sequence number, 2^32-2; 2^32-1 in an old one)
+//	32 16  tag: GMAC of bytes 0..31, nonce (sequence number, 2^32-3)
 //
 // Descriptor:
 //
@@ -41,10 +41,8 @@ import (
 // two messages, because no sequence number is given to two groups, whatever crashes (verified).
 const (
 	descMagic = "TansyLog"
-	hdrMagic  = "TansyHd2"
-	oldHdr    = "TansyHdr"
-	hdrIndex  = 1<<32 - 2
-	oldIndex  = 1<<32 - 1 // another one: both kinds may have been sealed with one number
+	hdrMagic  = "TansyHd3"
+	hdrIndex  = 1<<32 - 3
 	tagSize   = 16
 	descTag   = 48 // offset of a descriptor's tag
 	descAddrs = 64 // offset of its addresses
@@ -167,12 +165,11 @@ func (s *Seal) EncHdr(q uint64) *dbytes.Blk {
 func (s *Seal) DecHdr(x *dbytes.Blk) (bool, uint64) {
 	b := x.Data()
 	q := le.Uint64(b[24:])
-	index, known := map[string]uint32{hdrMagic: hdrIndex, oldHdr: oldIndex}[string(b[:8])]
-	if !known || string(b[8:24]) != string(s.uuid[:]) || q >= 1<<62 {
+	if string(b[:8]) != hdrMagic || string(b[8:24]) != string(s.uuid[:]) || q >= 1<<62 {
 		return false, 0
 	}
 	var tag [tagSize]byte
-	s.mac(tag[:0], q, index, b[:hdrTag])
+	s.mac(tag[:0], q, hdrIndex, b[:hdrTag])
 	return string(tag[:]) == string(b[hdrTag:hdrTag+tagSize]), q
 }
 

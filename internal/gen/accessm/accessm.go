@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _436_n uint64
-	var _ = _436_n
-	_436_n = c.Gids.Len()
-	var _437_i uint64
-	var _ = _437_i
-	_437_i = uint64(0)
-	for _436_n-_437_i >= uint64(4) {
-		var _438_x uint32
-		var _ = _438_x
-		_438_x = c.Gids.U32(_437_i)
-		if _438_x == g {
+	var _438_n uint64
+	var _ = _438_n
+	_438_n = c.Gids.Len()
+	var _439_i uint64
+	var _ = _439_i
+	_439_i = uint64(0)
+	for _438_n-_439_i >= uint64(4) {
+		var _440_x uint32
+		var _ = _440_x
+		_440_x = c.Gids.U32(_439_i)
+		if _440_x == g {
 			r = true
 			return r
 		}
-		_437_i = _437_i + uint64(4)
+		_439_i = _439_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _439_mode uint32
-	var _ = _439_mode
-	var _out507 uint32
-	var _ = _out507
-	_out507 = inodem.Companion_Default___.GetMode(ip)
-	_439_mode = _out507
-	var _440_u uint32
-	var _ = _440_u
-	var _out508 uint32
-	var _ = _out508
-	_out508 = inodem.Companion_Default___.GetUid(ip)
-	_440_u = _out508
-	if c.Uid == _440_u {
-		p = _439_mode / uint32(64) % uint32(8)
+	var _441_mode uint32
+	var _ = _441_mode
+	var _out511 uint32
+	var _ = _out511
+	_out511 = inodem.Companion_Default___.GetMode(ip)
+	_441_mode = _out511
+	var _442_u uint32
+	var _ = _442_u
+	var _out512 uint32
+	var _ = _out512
+	_out512 = inodem.Companion_Default___.GetUid(ip)
+	_442_u = _out512
+	if c.Uid == _442_u {
+		p = _441_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _441_g uint32
-	var _ = _441_g
-	var _out509 uint32
-	var _ = _out509
-	_out509 = inodem.Companion_Default___.GetGid(ip)
-	_441_g = _out509
-	var _442_m bool
-	var _ = _442_m
-	var _out510 bool
-	var _ = _out510
-	_out510 = Companion_Default___.InGroup(c, _441_g)
-	_442_m = _out510
-	if _442_m {
-		p = _439_mode / uint32(8) % uint32(8)
+	var _443_g uint32
+	var _ = _443_g
+	var _out513 uint32
+	var _ = _out513
+	_out513 = inodem.Companion_Default___.GetGid(ip)
+	_443_g = _out513
+	var _444_m bool
+	var _ = _444_m
+	var _out514 bool
+	var _ = _out514
+	_out514 = Companion_Default___.InGroup(c, _443_g)
+	_444_m = _out514
+	if _444_m {
+		p = _441_mode / uint32(8) % uint32(8)
 	} else {
-		p = _439_mode % uint32(8)
+		p = _441_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _443_ty uint32
-		var _ = _443_ty
-		var _out511 uint32
-		var _ = _out511
-		_out511 = inodem.Companion_Default___.GetTy(ip)
-		_443_ty = _out511
-		var _444_mode uint32
-		var _ = _444_mode
-		var _out512 uint32
-		var _ = _out512
-		_out512 = inodem.Companion_Default___.GetMode(ip)
-		_444_mode = _out512
-		if _443_ty == Companion_Default___.DIR() || _444_mode%uint32(2) == uint32(1) || _444_mode/uint32(8)%uint32(2) == uint32(1) || _444_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _445_ty uint32
+		var _ = _445_ty
+		var _out515 uint32
+		var _ = _out515
+		_out515 = inodem.Companion_Default___.GetTy(ip)
+		_445_ty = _out515
+		var _446_mode uint32
+		var _ = _446_mode
+		var _out516 uint32
+		var _ = _out516
+		_out516 = inodem.Companion_Default___.GetMode(ip)
+		_446_mode = _out516
+		if _445_ty == Companion_Default___.DIR() || _446_mode%uint32(2) == uint32(1) || _446_mode/uint32(8)%uint32(2) == uint32(1) || _446_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out513 uint32
-	var _ = _out513
-	_out513 = Companion_Default___.ClassBits(c, ip)
-	p = _out513
+	var _out517 uint32
+	var _ = _out517
+	_out517 = Companion_Default___.ClassBits(c, ip)
+	p = _out517
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _445_p uint32
-	var _ = _445_p
-	var _out514 uint32
-	var _ = _out514
-	_out514 = Companion_Default___.Granted(c, ip)
-	_445_p = _out514
-	ok = (want%uint32(2) == uint32(0) || _445_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _445_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _445_p/uint32(4) == uint32(1))
+	var _447_p uint32
+	var _ = _447_p
+	var _out518 uint32
+	var _ = _out518
+	_out518 = Companion_Default___.Granted(c, ip)
+	_447_p = _out518
+	ok = (want%uint32(2) == uint32(0) || _447_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _447_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _447_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _446_u uint32
-	var _ = _446_u
-	var _out515 uint32
-	var _ = _out515
-	_out515 = inodem.Companion_Default___.GetUid(ip)
-	_446_u = _out515
-	if c.Uid == _446_u {
+	var _448_u uint32
+	var _ = _448_u
+	var _out519 uint32
+	var _ = _out519
+	_out519 = inodem.Companion_Default___.GetUid(ip)
+	_448_u = _out519
+	if c.Uid == _448_u {
 		ok = true
 		return ok
 	}
-	var _out516 bool
-	var _ = _out516
-	_out516 = Companion_Default___.May(c, ip, want)
-	ok = _out516
+	var _out520 bool
+	var _ = _out520
+	_out520 = Companion_Default___.May(c, ip, want)
+	ok = _out520
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _447_u uint32
-	var _ = _447_u
-	var _out517 uint32
-	var _ = _out517
-	_out517 = inodem.Companion_Default___.GetUid(ip)
-	_447_u = _out517
-	ok = c.Uid == uint32(0) || c.Uid == _447_u
+	var _449_u uint32
+	var _ = _449_u
+	var _out521 uint32
+	var _ = _out521
+	_out521 = inodem.Companion_Default___.GetUid(ip)
+	_449_u = _out521
+	ok = c.Uid == uint32(0) || c.Uid == _449_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _448_mode uint32
-	var _ = _448_mode
-	var _out518 uint32
-	var _ = _out518
-	_out518 = inodem.Companion_Default___.GetMode(dp)
-	_448_mode = _out518
-	if _448_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _450_mode uint32
+	var _ = _450_mode
+	var _out522 uint32
+	var _ = _out522
+	_out522 = inodem.Companion_Default___.GetMode(dp)
+	_450_mode = _out522
+	if _450_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _449_a bool
-	var _ = _449_a
-	var _out519 bool
-	var _ = _out519
-	_out519 = Companion_Default___.IsOwner(c, dp)
-	_449_a = _out519
-	var _450_b bool
-	var _ = _450_b
-	var _out520 bool
-	var _ = _out520
-	_out520 = Companion_Default___.IsOwner(c, ip)
-	_450_b = _out520
-	refuse = !_449_a && !_450_b
+	var _451_a bool
+	var _ = _451_a
+	var _out523 bool
+	var _ = _out523
+	_out523 = Companion_Default___.IsOwner(c, dp)
+	_451_a = _out523
+	var _452_b bool
+	var _ = _452_b
+	var _out524 bool
+	var _ = _out524
+	_out524 = Companion_Default___.IsOwner(c, ip)
+	_452_b = _out524
+	refuse = !_451_a && !_452_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _451_p uint32
-	var _ = _451_p
-	var _out521 uint32
-	var _ = _out521
-	_out521 = Companion_Default___.Granted(c, ip)
-	_451_p = _out521
-	var _452_ty uint32
-	var _ = _452_ty
-	var _out522 uint32
-	var _ = _out522
-	_out522 = inodem.Companion_Default___.GetTy(ip)
-	_452_ty = _out522
+	var _453_p uint32
+	var _ = _453_p
+	var _out525 uint32
+	var _ = _out525
+	_out525 = Companion_Default___.Granted(c, ip)
+	_453_p = _out525
+	var _454_ty uint32
+	var _ = _454_ty
+	var _out526 uint32
+	var _ = _out526
+	_out526 = inodem.Companion_Default___.GetTy(ip)
+	_454_ty = _out526
 	bits = uint32(0)
-	if _451_p/uint32(4) == uint32(1) {
+	if _453_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _452_ty == Companion_Default___.DIR() {
-		if _451_p%uint32(2) == uint32(1) {
+	if _454_ty == Companion_Default___.DIR() {
+		if _453_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _451_p%uint32(2) == uint32(1) && _451_p/uint32(2)%uint32(2) == uint32(1) {
+		if _453_p%uint32(2) == uint32(1) && _453_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _451_p/uint32(2)%uint32(2) == uint32(1) {
+		if _453_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _451_p%uint32(2) == uint32(1) {
+		if _453_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _453_a uint32 = func() uint32 {
+	var _455_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _453_a
+	var _ = _455_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _453_a - uint32(1024)
+		return _455_a - uint32(1024)
 	} else {
-		return _453_a
+		return _455_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _454_len uint64
-	var _ = _454_len
-	_454_len = n.Len()
-	if _454_len == uint64(0) {
+	var _456_len uint64
+	var _ = _456_len
+	_456_len = n.Len()
+	if _456_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _454_len > uint64(255) {
+	if _456_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _455_i uint64
-	var _ = _455_i
-	_455_i = uint64(0)
-	for _455_i < _454_len {
-		var _456_b uint8
-		var _ = _456_b
-		_456_b = n.Get(_455_i)
-		if _456_b == uint8(0) || _456_b == uint8(47) {
+	var _457_i uint64
+	var _ = _457_i
+	_457_i = uint64(0)
+	for _457_i < _456_len {
+		var _458_b uint8
+		var _ = _458_b
+		_458_b = n.Get(_457_i)
+		if _458_b == uint8(0) || _458_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_455_i = _455_i + uint64(1)
+		_457_i = _457_i + uint64(1)
 	}
 	st = uint32(0)
-	if _454_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _456_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _454_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _456_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

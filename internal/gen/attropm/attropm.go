@@ -183,17 +183,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _486_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _486_ip
-	var _out571 uint32
-	var _ = _out571
-	var _out572 *dbytes.Bytes
-	var _ = _out572
-	_out571, _out572 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out571
-	_486_ip = _out572
+	var _488_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _488_ip
+	var _out575 uint32
+	var _ = _out575
+	var _out576 *dbytes.Bytes
+	var _ = _out576
+	_out575, _out576 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out575
+	_488_ip = _out576
 	if st == uint32(0) {
-		after = _486_ip
+		after = _488_ip
 	}
 	return st, after
 }
@@ -205,23 +205,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _487_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _487_ip
-	var _out573 uint32
-	var _ = _out573
-	var _out574 *dbytes.Bytes
-	var _ = _out574
-	_out573, _out574 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out573
-	_487_ip = _out574
+	var _489_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _489_ip
+	var _out577 uint32
+	var _ = _out577
+	var _out578 *dbytes.Bytes
+	var _ = _out578
+	_out577, _out578 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out577
+	_489_ip = _out578
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _487_ip
-	var _out575 uint32
-	var _ = _out575
-	_out575 = accessm.Companion_Default___.AccessBits(c, _487_ip)
-	bits = _out575
+	after = _489_ip
+	var _out579 uint32
+	var _ = _out579
+	_out579 = accessm.Companion_Default___.AccessBits(c, _489_ip)
+	bits = _out579
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -241,58 +241,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _488_own bool
-	var _ = _488_own
-	var _out576 bool
-	var _ = _out576
-	_out576 = accessm.Companion_Default___.IsOwner(c, ip)
-	_488_own = _out576
-	if a.HasMode && !_488_own {
+	var _490_own bool
+	var _ = _490_own
+	var _out580 bool
+	var _ = _out580
+	_out580 = accessm.Companion_Default___.IsOwner(c, ip)
+	_490_own = _out580
+	if a.HasMode && !_490_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _489_u uint32
-		var _ = _489_u
-		var _out577 uint32
-		var _ = _out577
-		_out577 = inodem.Companion_Default___.GetUid(ip)
-		_489_u = _out577
-		if !_488_own || a.Uid != _489_u {
+		var _491_u uint32
+		var _ = _491_u
+		var _out581 uint32
+		var _ = _out581
+		_out581 = inodem.Companion_Default___.GetUid(ip)
+		_491_u = _out581
+		if !_490_own || a.Uid != _491_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _490_g uint32
-		var _ = _490_g
-		var _out578 uint32
-		var _ = _out578
-		_out578 = inodem.Companion_Default___.GetGid(ip)
-		_490_g = _out578
-		var _491_mine bool
-		var _ = _491_mine
-		var _out579 bool
-		var _ = _out579
-		_out579 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_491_mine = _out579
-		if !_488_own || a.Gid != _490_g && !_491_mine {
+		var _492_g uint32
+		var _ = _492_g
+		var _out582 uint32
+		var _ = _out582
+		_out582 = inodem.Companion_Default___.GetGid(ip)
+		_492_g = _out582
+		var _493_mine bool
+		var _ = _493_mine
+		var _out583 bool
+		var _ = _out583
+		_out583 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_493_mine = _out583
+		if !_490_own || a.Gid != _492_g && !_493_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_488_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_490_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _492_w bool
-		var _ = _492_w
-		var _out580 bool
-		var _ = _out580
-		_out580 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_492_w = _out580
-		if !_492_w {
+		var _494_w bool
+		var _ = _494_w
+		var _out584 bool
+		var _ = _out584
+		_out584 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_494_w = _out584
+		if !_494_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
 	}
@@ -317,40 +317,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *accessm.Cred, ip *dbytes.By
 	if a.HasGid {
 		inodem.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _493_mode uint32
-	var _ = _493_mode
-	var _out581 uint32
-	var _ = _out581
-	_out581 = inodem.Companion_Default___.GetMode(ip)
-	_493_mode = _out581
+	var _495_mode uint32
+	var _ = _495_mode
+	var _out585 uint32
+	var _ = _out585
+	_out585 = inodem.Companion_Default___.GetMode(ip)
+	_495_mode = _out585
 	if a.HasMode {
-		_493_mode = a.Mode % uint32(4096)
-		var _494_gid uint32
-		var _ = _494_gid
-		var _out582 uint32
-		var _ = _out582
-		_out582 = inodem.Companion_Default___.GetGid(ip)
-		_494_gid = _out582
-		var _495_mine bool
-		var _ = _495_mine
-		var _out583 bool
-		var _ = _out583
-		_out583 = accessm.Companion_Default___.InGroup(c, _494_gid)
-		_495_mine = _out583
-		if c.Uid != uint32(0) && !_495_mine {
-			_493_mode = accessm.Companion_Default___.DropSetgid(_493_mode)
+		_495_mode = a.Mode % uint32(4096)
+		var _496_gid uint32
+		var _ = _496_gid
+		var _out586 uint32
+		var _ = _out586
+		_out586 = inodem.Companion_Default___.GetGid(ip)
+		_496_gid = _out586
+		var _497_mine bool
+		var _ = _497_mine
+		var _out587 bool
+		var _ = _out587
+		_out587 = accessm.Companion_Default___.InGroup(c, _496_gid)
+		_497_mine = _out587
+		if c.Uid != uint32(0) && !_497_mine {
+			_495_mode = accessm.Companion_Default___.DropSetgid(_495_mode)
 		}
 	}
-	var _496_ty uint32
-	var _ = _496_ty
-	var _out584 uint32
-	var _ = _out584
-	_out584 = inodem.Companion_Default___.GetTy(ip)
-	_496_ty = _out584
-	if _496_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_493_mode = accessm.Companion_Default___.KillPriv(_493_mode)
+	var _498_ty uint32
+	var _ = _498_ty
+	var _out588 uint32
+	var _ = _out588
+	_out588 = inodem.Companion_Default___.GetTy(ip)
+	_498_ty = _out588
+	if _498_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_495_mode = accessm.Companion_Default___.KillPriv(_495_mode)
 	}
-	inodem.Companion_Default___.SetMode(ip, _493_mode)
+	inodem.Companion_Default___.SetMode(ip, _495_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *accessm.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -366,47 +366,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	later = false
-	var _497_ip *dbytes.Bytes
-	var _ = _497_ip
-	var _out585 *dbytes.Bytes
-	var _ = _out585
-	_out585 = d.Fs.GetInode(txn, ino, true)
-	_497_ip = _out585
-	var _498_was uint64
-	var _ = _498_was
-	var _out586 uint64
-	var _ = _out586
-	_out586 = inodem.Companion_Default___.GetSize(_497_ip)
-	_498_was = _out586
-	var _499_shrink uint64
-	var _ = _499_shrink
-	var _out587 uint64
-	var _ = _out587
-	_out587 = inodem.Companion_Default___.GetShrink(_497_ip)
-	_499_shrink = _out587
-	if size > _498_was && _499_shrink != uint64(0) {
+	var _499_ip *dbytes.Bytes
+	var _ = _499_ip
+	var _out589 *dbytes.Bytes
+	var _ = _out589
+	_out589 = d.Fs.GetInode(txn, ino, true)
+	_499_ip = _out589
+	var _500_was uint64
+	var _ = _500_was
+	var _out590 uint64
+	var _ = _out590
+	_out590 = inodem.Companion_Default___.GetSize(_499_ip)
+	_500_was = _out590
+	var _501_shrink uint64
+	var _ = _501_shrink
+	var _out591 uint64
+	var _ = _out591
+	_out591 = inodem.Companion_Default___.GetShrink(_499_ip)
+	_501_shrink = _out591
+	if size > _500_was && _501_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _500_ok bool
-	var _ = _500_ok
-	var _out588 bool
-	var _ = _out588
-	_out588 = d.SetSize(txn, ino, size)
-	_500_ok = _out588
-	if !_500_ok {
+	var _502_ok bool
+	var _ = _502_ok
+	var _out592 bool
+	var _ = _out592
+	_out592 = d.SetSize(txn, ino, size)
+	_502_ok = _out592
+	if !_502_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _498_was {
-		var _501_done bool
-		var _ = _501_done
-		var _out589 bool
-		var _ = _out589
-		_out589 = opm.Companion_Default___.Release(txn, d, ino, _498_was-size)
-		_501_done = _out589
-		later = !_501_done
+	if size < _500_was {
+		var _503_done bool
+		var _ = _503_done
+		var _out593 bool
+		var _ = _out593
+		_out593 = opm.Companion_Default___.Release(txn, d, ino, _500_was-size)
+		_503_done = _out593
+		later = !_503_done
 	}
 	return st, later
 }
@@ -416,57 +416,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *dirfsm.DirF
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _502_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _502_p
-	var _out590 uint32
-	var _ = _out590
-	var _out591 *dbytes.Bytes
-	var _ = _out591
-	_out590, _out591 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out590
-	_502_p = _out591
+	var _504_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _504_p
+	var _out594 uint32
+	var _ = _out594
+	var _out595 *dbytes.Bytes
+	var _ = _out595
+	_out594, _out595 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out594
+	_504_p = _out595
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _502_p
+	ip = _504_p
 	if guard {
-		var _503_cs uint64
-		var _ = _503_cs
-		var _504_cns uint32
-		var _ = _504_cns
-		var _out592 uint64
-		var _ = _out592
-		var _out593 uint32
-		var _ = _out593
-		_out592, _out593 = inodem.Companion_Default___.GetCtime(_502_p)
-		_503_cs = _out592
-		_504_cns = _out593
-		if _503_cs != gs || _504_cns != gns {
+		var _505_cs uint64
+		var _ = _505_cs
+		var _506_cns uint32
+		var _ = _506_cns
+		var _out596 uint64
+		var _ = _out596
+		var _out597 uint32
+		var _ = _out597
+		_out596, _out597 = inodem.Companion_Default___.GetCtime(_504_p)
+		_505_cs = _out596
+		_506_cns = _out597
+		if _505_cs != gs || _506_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _505_ty uint32
-	var _ = _505_ty
-	var _out594 uint32
-	var _ = _out594
-	_out594 = inodem.Companion_Default___.GetTy(_502_p)
-	_505_ty = _out594
-	if a.HasSize && _505_ty != accessm.Companion_Default___.REG() {
+	var _507_ty uint32
+	var _ = _507_ty
+	var _out598 uint32
+	var _ = _out598
+	_out598 = inodem.Companion_Default___.GetTy(_504_p)
+	_507_ty = _out598
+	if a.HasSize && _507_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out595 uint32
-	var _ = _out595
-	_out595 = Companion_Default___.ArgStatus(a)
-	st = _out595
+	var _out599 uint32
+	var _ = _out599
+	_out599 = Companion_Default___.ArgStatus(a)
+	st = _out599
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out596 uint32
-	var _ = _out596
-	_out596 = Companion_Default___.MaySetattr(c, _502_p, a)
-	st = _out596
+	var _out600 uint32
+	var _ = _out600
+	_out600 = Companion_Default___.MaySetattr(c, _504_p, a)
+	st = _out600
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -478,27 +478,27 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out597 uint32
-		var _ = _out597
-		var _out598 bool
-		var _ = _out598
-		_out597, _out598 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out597
-		later = _out598
+		var _out601 uint32
+		var _ = _out601
+		var _out602 bool
+		var _ = _out602
+		_out601, _out602 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out601
+		later = _out602
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _506_np *dbytes.Bytes
-	var _ = _506_np
-	var _out599 *dbytes.Bytes
-	var _ = _out599
-	_out599 = d.Fs.GetInode(txn, ino, true)
-	_506_np = _out599
-	Companion_Default___.Apply(c, _506_np, a, s, ns)
-	d.PutInode(txn, ino, _506_np)
-	after = _506_np
+	var _508_np *dbytes.Bytes
+	var _ = _508_np
+	var _out603 *dbytes.Bytes
+	var _ = _out603
+	_out603 = d.Fs.GetInode(txn, ino, true)
+	_508_np = _out603
+	Companion_Default___.Apply(c, _508_np, a, s, ns)
+	d.PutInode(txn, ino, _508_np)
+	after = _508_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -511,13 +511,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out600 uint32
-	var _ = _out600
-	var _out601 *dbytes.Bytes
-	var _ = _out601
-	_out600, _out601 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out600
-	before = _out601
+	var _out604 uint32
+	var _ = _out604
+	var _out605 *dbytes.Bytes
+	var _ = _out605
+	_out604, _out605 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out604
+	before = _out605
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -525,47 +525,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 		after = before
 		return st, before, after, later
 	}
-	var _out602 uint32
-	var _ = _out602
-	var _out603 *dbytes.Bytes
-	var _ = _out603
-	var _out604 bool
-	var _ = _out604
-	_out602, _out603, _out604 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out602
-	after = _out603
-	later = _out604
+	var _out606 uint32
+	var _ = _out606
+	var _out607 *dbytes.Bytes
+	var _ = _out607
+	var _out608 bool
+	var _ = _out608
+	_out606, _out607, _out608 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out606
+	after = _out607
+	later = _out608
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _507_ty uint32
-	var _ = _507_ty
-	var _out605 uint32
-	var _ = _out605
-	_out605 = inodem.Companion_Default___.GetTy(ip)
-	_507_ty = _out605
-	var _508_dmode uint32
-	var _ = _508_dmode
-	var _out606 uint32
-	var _ = _out606
-	_out606 = inodem.Companion_Default___.GetMode(dp)
-	_508_dmode = _out606
-	var _509_dgid uint32
-	var _ = _509_dgid
-	var _out607 uint32
-	var _ = _out607
-	_out607 = inodem.Companion_Default___.GetGid(dp)
-	_509_dgid = _out607
+	var _509_ty uint32
+	var _ = _509_ty
+	var _out609 uint32
+	var _ = _out609
+	_out609 = inodem.Companion_Default___.GetTy(ip)
+	_509_ty = _out609
+	var _510_dmode uint32
+	var _ = _510_dmode
+	var _out610 uint32
+	var _ = _out610
+	_out610 = inodem.Companion_Default___.GetMode(dp)
+	_510_dmode = _out610
+	var _511_dgid uint32
+	var _ = _511_dgid
+	var _out611 uint32
+	var _ = _out611
+	_out611 = inodem.Companion_Default___.GetGid(dp)
+	_511_dgid = _out611
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
-		if _508_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _509_dgid
+		if _510_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _511_dgid
 		}
 		return c.Gid
 	}())
 	inodem.Companion_Default___.SetMode(ip, mode)
 	inodem.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _507_ty == accessm.Companion_Default___.DIR() {
+		if _509_ty == accessm.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -575,20 +575,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _510_dmode uint32
-	var _ = _510_dmode
-	var _out608 uint32
-	var _ = _out608
-	_out608 = inodem.Companion_Default___.GetMode(dp)
-	_510_dmode = _out608
-	var _511_m uint32
-	var _ = _511_m
-	var _out609 uint32
-	var _ = _out609
-	_out609 = inodem.Companion_Default___.GetMode(ip)
-	_511_m = _out609
-	if _510_dmode/uint32(1024)%uint32(2) == uint32(1) && _511_m/uint32(1024)%uint32(2) == uint32(0) && _511_m < uint32(4096) {
-		inodem.Companion_Default___.SetMode(ip, _511_m+uint32(1024))
+	var _512_dmode uint32
+	var _ = _512_dmode
+	var _out612 uint32
+	var _ = _out612
+	_out612 = inodem.Companion_Default___.GetMode(dp)
+	_512_dmode = _out612
+	var _513_m uint32
+	var _ = _513_m
+	var _out613 uint32
+	var _ = _out613
+	_out613 = inodem.Companion_Default___.GetMode(ip)
+	_513_m = _out613
+	if _512_dmode/uint32(1024)%uint32(2) == uint32(1) && _513_m/uint32(1024)%uint32(2) == uint32(0) && _513_m < uint32(4096) {
+		inodem.Companion_Default___.SetMode(ip, _513_m+uint32(1024))
 	}
 }
 

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *indm.IndFs, geo geometrym.Geo, jrnl *dtxn.Jrnl)
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out329 *dbytes.Bytes
-	var _ = _out329
-	_out329 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out329
+	var _out332 *dbytes.Bytes
+	var _ = _out332
+	_out332 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out332
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,59 +87,59 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _279_ip *dbytes.Bytes
-	var _ = _279_ip
-	var _out330 *dbytes.Bytes
-	var _ = _out330
-	_out330 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_279_ip = _out330
-	var _280_size uint64
-	var _ = _280_size
-	var _out331 uint64
-	var _ = _out331
-	_out331 = inodem.Companion_Default___.GetSize(_279_ip)
-	_280_size = _out331
-	if off >= _280_size {
-		var _out332 *dbytes.Bytes
-		var _ = _out332
-		_out332 = dbytes.NewBytes(uint64(0))
-		b = _out332
+	var _280_ip *dbytes.Bytes
+	var _ = _280_ip
+	var _out333 *dbytes.Bytes
+	var _ = _out333
+	_out333 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_280_ip = _out333
+	var _281_size uint64
+	var _ = _281_size
+	var _out334 uint64
+	var _ = _out334
+	_out334 = inodem.Companion_Default___.GetSize(_280_ip)
+	_281_size = _out334
+	if off >= _281_size {
+		var _out335 *dbytes.Bytes
+		var _ = _out335
+		_out335 = dbytes.NewBytes(uint64(0))
+		b = _out335
 		return b
 	}
-	var _281_n uint64
-	var _ = _281_n
-	var _out333 uint64
-	var _ = _out333
-	_out333 = fetchm.Companion_Default___.Min(len_, _280_size-off)
-	_281_n = _out333
-	var _out334 *dbytes.Bytes
-	var _ = _out334
-	_out334 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _279_ip, off, _281_n)
-	b = _out334
+	var _282_n uint64
+	var _ = _282_n
+	var _out336 uint64
+	var _ = _out336
+	_out336 = fetchm.Companion_Default___.Min(len_, _281_size-off)
+	_282_n = _out336
+	var _out337 *dbytes.Bytes
+	var _ = _out337
+	_out337 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _280_ip, off, _282_n)
+	b = _out337
 	return b
 }
 func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _282_ip *dbytes.Bytes
-	var _ = _282_ip
-	var _out335 *dbytes.Bytes
-	var _ = _out335
-	_out335 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_282_ip = _out335
-	var _out336 *dbytes.Blk
-	var _ = _out336
-	_out336 = _this.ReadBlockOf(txn, _282_ip, ino, n, excl)
-	b = _out336
+	var _283_ip *dbytes.Bytes
+	var _ = _283_ip
+	var _out338 *dbytes.Bytes
+	var _ = _out338
+	_out338 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_283_ip = _out338
+	var _out339 *dbytes.Blk
+	var _ = _out339
+	_out339 = _this.ReadBlockOf(txn, _283_ip, ino, n, excl)
+	b = _out339
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out337 *dbytes.Blk
-	var _ = _out337
-	_out337 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out337
+	var _out340 *dbytes.Blk
+	var _ = _out340
+	_out340 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out340
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -153,53 +153,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _283_ip *dbytes.Bytes
-	var _ = _283_ip
-	var _out338 *dbytes.Bytes
-	var _ = _out338
-	_out338 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_283_ip = _out338
-	var _284_size uint64
-	var _ = _284_size
-	var _out339 uint64
-	var _ = _out339
-	_out339 = inodem.Companion_Default___.GetSize(_283_ip)
-	_284_size = _out339
-	var _285_shrink uint64
-	var _ = _285_shrink
-	var _out340 uint64
-	var _ = _out340
-	_out340 = inodem.Companion_Default___.GetShrink(_283_ip)
-	_285_shrink = _out340
-	if _285_shrink != uint64(0) && off+len_ > _284_size {
+	var _284_ip *dbytes.Bytes
+	var _ = _284_ip
+	var _out341 *dbytes.Bytes
+	var _ = _out341
+	_out341 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_284_ip = _out341
+	var _285_size uint64
+	var _ = _285_size
+	var _out342 uint64
+	var _ = _out342
+	_out342 = inodem.Companion_Default___.GetSize(_284_ip)
+	_285_size = _out342
+	var _286_shrink uint64
+	var _ = _286_shrink
+	var _out343 uint64
+	var _ = _out343
+	_out343 = inodem.Companion_Default___.GetShrink(_284_ip)
+	_286_shrink = _out343
+	if _286_shrink != uint64(0) && off+len_ > _285_size {
 		ok = false
 		return ok
 	}
-	var _286_used uint64
-	var _ = _286_used
-	var _out341 uint64
-	var _ = _out341
-	_out341 = inodem.Companion_Default___.GetUsed(_283_ip)
-	_286_used = _out341
-	var _out342 bool
-	var _ = _out342
-	_out342 = fillm.Companion_Default___.Store(_this.Fs, txn, _283_ip, ino, off, src, so, len_)
-	ok = _out342
+	var _287_used uint64
+	var _ = _287_used
+	var _out344 uint64
+	var _ = _out344
+	_out344 = inodem.Companion_Default___.GetUsed(_284_ip)
+	_287_used = _out344
+	var _out345 bool
+	var _ = _out345
+	_out345 = fillm.Companion_Default___.Store(_this.Fs, txn, _284_ip, ino, off, src, so, len_)
+	ok = _out345
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _287_used_k uint64
-	var _ = _287_used_k
-	var _out343 uint64
-	var _ = _out343
-	_out343 = inodem.Companion_Default___.GetUsed(_283_ip)
-	_287_used_k = _out343
-	if off+len_ > _284_size {
-		inodem.Companion_Default___.SetFileSize(_283_ip, off+len_)
+	var _288_used_k uint64
+	var _ = _288_used_k
+	var _out346 uint64
+	var _ = _out346
+	_out346 = inodem.Companion_Default___.GetUsed(_284_ip)
+	_288_used_k = _out346
+	if off+len_ > _285_size {
+		inodem.Companion_Default___.SetFileSize(_284_ip, off+len_)
 	}
-	if off+len_ > _284_size || _287_used_k != _286_used {
-		_this.Fs.SetMeta(txn, _283_ip, ino)
+	if off+len_ > _285_size || _288_used_k != _287_used {
+		_this.Fs.SetMeta(txn, _284_ip, ino)
 	}
 	return ok
 }
@@ -210,95 +210,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _288_ip *dbytes.Bytes
-	var _ = _288_ip
-	var _out344 *dbytes.Bytes
-	var _ = _out344
-	_out344 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_288_ip = _out344
-	var _289_size uint64
-	var _ = _289_size
-	var _out345 uint64
-	var _ = _out345
-	_out345 = inodem.Companion_Default___.GetSize(_288_ip)
-	_289_size = _out345
-	var _290_shrink uint64
-	var _ = _290_shrink
-	var _out346 uint64
-	var _ = _out346
-	_out346 = inodem.Companion_Default___.GetShrink(_288_ip)
-	_290_shrink = _out346
+	var _289_ip *dbytes.Bytes
+	var _ = _289_ip
+	var _out347 *dbytes.Bytes
+	var _ = _out347
+	_out347 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_289_ip = _out347
+	var _290_size uint64
+	var _ = _290_size
+	var _out348 uint64
+	var _ = _out348
+	_out348 = inodem.Companion_Default___.GetSize(_289_ip)
+	_290_size = _out348
+	var _291_shrink uint64
+	var _ = _291_shrink
+	var _out349 uint64
+	var _ = _out349
+	_out349 = inodem.Companion_Default___.GetShrink(_289_ip)
+	_291_shrink = _out349
 	ok = true
-	if sz > _289_size {
-		if _290_shrink != uint64(0) {
+	if sz > _290_size {
+		if _291_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _289_size {
-		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _288_ip, sz)
-		var _291_shrink_k uint64
-		var _ = _291_shrink_k
-		_291_shrink_k = _290_shrink
-		if _290_shrink < _289_size && (_290_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_289_size+uint64(4095))/uint64(4096)) {
-			_291_shrink_k = _289_size
+	} else if sz < _290_size {
+		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _289_ip, sz)
+		var _292_shrink_k uint64
+		var _ = _292_shrink_k
+		_292_shrink_k = _291_shrink
+		if _291_shrink < _290_size && (_291_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_290_size+uint64(4095))/uint64(4096)) {
+			_292_shrink_k = _290_size
 		}
-		inodem.Companion_Default___.SetShrink(_288_ip, _291_shrink_k)
+		inodem.Companion_Default___.SetShrink(_289_ip, _292_shrink_k)
 	} else {
 		return ok
 	}
-	inodem.Companion_Default___.SetFileSize(_288_ip, sz)
-	_this.Fs.SetMeta(txn, _288_ip, ino)
+	inodem.Companion_Default___.SetFileSize(_289_ip, sz)
+	_this.Fs.SetMeta(txn, _289_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _292_ip *dbytes.Bytes
-	var _ = _292_ip
-	var _out347 *dbytes.Bytes
-	var _ = _out347
-	_out347 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_292_ip = _out347
-	var _293_size uint64
-	var _ = _293_size
-	var _out348 uint64
-	var _ = _out348
-	_out348 = inodem.Companion_Default___.GetSize(_292_ip)
-	_293_size = _out348
-	var _294_shrink uint64
-	var _ = _294_shrink
-	var _out349 uint64
-	var _ = _out349
-	_out349 = inodem.Companion_Default___.GetShrink(_292_ip)
-	_294_shrink = _out349
-	if _294_shrink == uint64(0) {
+	var _293_ip *dbytes.Bytes
+	var _ = _293_ip
+	var _out350 *dbytes.Bytes
+	var _ = _out350
+	_out350 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_293_ip = _out350
+	var _294_size uint64
+	var _ = _294_size
+	var _out351 uint64
+	var _ = _out351
+	_out351 = inodem.Companion_Default___.GetSize(_293_ip)
+	_294_size = _out351
+	var _295_shrink uint64
+	var _ = _295_shrink
+	var _out352 uint64
+	var _ = _out352
+	_out352 = inodem.Companion_Default___.GetShrink(_293_ip)
+	_295_shrink = _out352
+	if _295_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _295_lo uint64
-	var _ = _295_lo
-	_295_lo = (_293_size + uint64(4095)) / uint64(4096)
-	var _296_n uint64
-	var _ = _296_n
-	_296_n = (_294_shrink + uint64(4095)) / uint64(4096)
-	if _296_n < _295_lo {
-		_296_n = _295_lo
+	var _296_lo uint64
+	var _ = _296_lo
+	_296_lo = (_294_size + uint64(4095)) / uint64(4096)
+	var _297_n uint64
+	var _ = _297_n
+	_297_n = (_295_shrink + uint64(4095)) / uint64(4096)
+	if _297_n < _296_lo {
+		_297_n = _296_lo
 	}
-	var _297_m uint64
-	var _ = _297_m
-	var _out350 uint64
-	var _ = _out350
-	_out350 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _292_ip, ino, _296_n, _295_lo, max)
-	_297_m = _out350
-	var _298_shrink_k uint64
-	var _ = _298_shrink_k
-	_298_shrink_k = uint64(4096) * _297_m
-	if _297_m == _295_lo {
-		_298_shrink_k = uint64(0)
+	var _298_m uint64
+	var _ = _298_m
+	var _out353 uint64
+	var _ = _out353
+	_out353 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _293_ip, ino, _297_n, _296_lo, max)
+	_298_m = _out353
+	var _299_shrink_k uint64
+	var _ = _299_shrink_k
+	_299_shrink_k = uint64(4096) * _298_m
+	if _298_m == _296_lo {
+		_299_shrink_k = uint64(0)
 	}
-	done = _298_shrink_k == uint64(0)
-	inodem.Companion_Default___.SetShrink(_292_ip, _298_shrink_k)
-	_this.Fs.SetMeta(txn, _292_ip, ino)
+	done = _299_shrink_k == uint64(0)
+	inodem.Companion_Default___.SetShrink(_293_ip, _299_shrink_k)
+	_this.Fs.SetMeta(txn, _293_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -306,104 +306,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out351 bool
-	var _ = _out351
-	var _out352 uint64
-	var _ = _out352
-	_out351, _out352 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out351
-	ino = _out352
+	var _out354 bool
+	var _ = _out354
+	var _out355 uint64
+	var _ = _out355
+	_out354, _out355 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out354
+	ino = _out355
 	if !ok {
 		return ok, ino
 	}
-	var _299_ip *dbytes.Bytes
-	var _ = _299_ip
-	var _out353 *dbytes.Bytes
-	var _ = _out353
-	_out353 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_299_ip = _out353
-	var _300_size uint64
-	var _ = _300_size
-	var _out354 uint64
-	var _ = _out354
-	_out354 = inodem.Companion_Default___.GetSize(_299_ip)
-	_300_size = _out354
-	var _301_shrink uint64
-	var _ = _301_shrink
-	var _out355 uint64
-	var _ = _out355
-	_out355 = inodem.Companion_Default___.GetShrink(_299_ip)
-	_301_shrink = _out355
-	var _302_gen uint64
-	var _ = _302_gen
-	var _out356 uint64
+	var _300_ip *dbytes.Bytes
+	var _ = _300_ip
+	var _out356 *dbytes.Bytes
 	var _ = _out356
-	_out356 = inodem.Companion_Default___.GetGen(_299_ip)
-	_302_gen = _out356
-	var _303_bare bool
-	var _ = _303_bare
-	var _out357 bool
+	_out356 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_300_ip = _out356
+	var _301_size uint64
+	var _ = _301_size
+	var _out357 uint64
 	var _ = _out357
-	_out357 = inodem.Companion_Default___.NoSlots(_299_ip)
-	_303_bare = _out357
-	if _300_size != uint64(0) || _301_shrink != uint64(0) || !_303_bare || _302_gen == uint64(18446744073709551615) {
+	_out357 = inodem.Companion_Default___.GetSize(_300_ip)
+	_301_size = _out357
+	var _302_shrink uint64
+	var _ = _302_shrink
+	var _out358 uint64
+	var _ = _out358
+	_out358 = inodem.Companion_Default___.GetShrink(_300_ip)
+	_302_shrink = _out358
+	var _303_gen uint64
+	var _ = _303_gen
+	var _out359 uint64
+	var _ = _out359
+	_out359 = inodem.Companion_Default___.GetGen(_300_ip)
+	_303_gen = _out359
+	var _304_bare bool
+	var _ = _304_bare
+	var _out360 bool
+	var _ = _out360
+	_out360 = inodem.Companion_Default___.NoSlots(_300_ip)
+	_304_bare = _out360
+	if _301_size != uint64(0) || _302_shrink != uint64(0) || !_304_bare || _303_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _299_ip, ino, ty, _302_gen+uint64(1))
+	_this.Blank(txn, _300_ip, ino, ty, _303_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _304_ip *dbytes.Bytes
-	var _ = _304_ip
-	var _out358 *dbytes.Bytes
-	var _ = _out358
-	_out358 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_304_ip = _out358
-	var _305_size uint64
-	var _ = _305_size
-	var _out359 uint64
-	var _ = _out359
-	_out359 = inodem.Companion_Default___.GetSize(_304_ip)
-	_305_size = _out359
-	var _306_shrink uint64
-	var _ = _306_shrink
-	var _out360 uint64
-	var _ = _out360
-	_out360 = inodem.Companion_Default___.GetShrink(_304_ip)
-	_306_shrink = _out360
-	var _307_gen uint64
-	var _ = _307_gen
-	var _out361 uint64
+	var _305_ip *dbytes.Bytes
+	var _ = _305_ip
+	var _out361 *dbytes.Bytes
 	var _ = _out361
-	_out361 = inodem.Companion_Default___.GetGen(_304_ip)
-	_307_gen = _out361
-	var _308_bare bool
-	var _ = _308_bare
-	var _out362 bool
+	_out361 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_305_ip = _out361
+	var _306_size uint64
+	var _ = _306_size
+	var _out362 uint64
 	var _ = _out362
-	_out362 = inodem.Companion_Default___.NoSlots(_304_ip)
-	_308_bare = _out362
-	if _305_size != uint64(0) || _306_shrink != uint64(0) || !_308_bare {
+	_out362 = inodem.Companion_Default___.GetSize(_305_ip)
+	_306_size = _out362
+	var _307_shrink uint64
+	var _ = _307_shrink
+	var _out363 uint64
+	var _ = _out363
+	_out363 = inodem.Companion_Default___.GetShrink(_305_ip)
+	_307_shrink = _out363
+	var _308_gen uint64
+	var _ = _308_gen
+	var _out364 uint64
+	var _ = _out364
+	_out364 = inodem.Companion_Default___.GetGen(_305_ip)
+	_308_gen = _out364
+	var _309_bare bool
+	var _ = _309_bare
+	var _out365 bool
+	var _ = _out365
+	_out365 = inodem.Companion_Default___.NoSlots(_305_ip)
+	_309_bare = _out365
+	if _306_size != uint64(0) || _307_shrink != uint64(0) || !_309_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _304_ip, ino, uint32(0), _307_gen)
+	_this.Blank(txn, _305_ip, ino, uint32(0), _308_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _309_z *dbytes.Bytes
-	var _ = _309_z
-	var _out363 *dbytes.Bytes
-	var _ = _out363
-	_out363 = dbytes.NewBytes(uint64(256))
-	_309_z = _out363
-	inodem.Companion_Default___.SetTy(_309_z, ty)
-	inodem.Companion_Default___.SetGen(_309_z, gen)
-	_this.Fs.SetInode(txn, _309_z, ino, ty != uint32(0))
+	var _310_z *dbytes.Bytes
+	var _ = _310_z
+	var _out366 *dbytes.Bytes
+	var _ = _out366
+	_out366 = dbytes.NewBytes(uint64(256))
+	_310_z = _out366
+	inodem.Companion_Default___.SetTy(_310_z, ty)
+	inodem.Companion_Default___.SetGen(_310_z, gen)
+	_this.Fs.SetInode(txn, _310_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -64,53 +64,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _154_n uint64
-	var _ = _154_n
-	var _out210 uint64
-	var _ = _out210
-	_out210 = t.Buf.Len()
-	_154_n = _out210
+	var _155_n uint64
+	var _ = _155_n
+	var _out213 uint64
+	var _ = _out213
+	_out213 = t.Buf.Len()
+	_155_n = _out213
 	i = i0
-	var _155_go bool
-	var _ = _155_go
-	_155_go = true
-	for _155_go {
-		var _156_k uint64
-		var _ = _156_k
-		var _out211 uint64
-		var _ = _out211
-		_out211 = t.Buf.KeyAt(i)
-		_156_k = _out211
-		var _157_off uint64
-		var _ = _157_off
-		_157_off = objectsm.Companion_Default___.KeyOff(_156_k)
-		var _158_is bool
-		var _ = _158_is
-		var _159_v bool
-		var _ = _159_v
-		var _out212 bool
-		var _ = _out212
-		var _out213 bool
-		var _ = _out213
-		_out212, _out213 = t.Buf.BitAt(i)
-		_158_is = _out212
-		_159_v = _out213
-		if _158_is {
-			objectsm.Companion_Default___.PutBit(w, _157_off, _159_v)
+	var _156_go bool
+	var _ = _156_go
+	_156_go = true
+	for _156_go {
+		var _157_k uint64
+		var _ = _157_k
+		var _out214 uint64
+		var _ = _out214
+		_out214 = t.Buf.KeyAt(i)
+		_157_k = _out214
+		var _158_off uint64
+		var _ = _158_off
+		_158_off = objectsm.Companion_Default___.KeyOff(_157_k)
+		var _159_is bool
+		var _ = _159_is
+		var _160_v bool
+		var _ = _160_v
+		var _out215 bool
+		var _ = _out215
+		var _out216 bool
+		var _ = _out216
+		_out215, _out216 = t.Buf.BitAt(i)
+		_159_is = _out215
+		_160_v = _out216
+		if _159_is {
+			objectsm.Companion_Default___.PutBit(w, _158_off, _160_v)
 		} else {
-			t.Buf.CopyAt(i, w, _157_off/uint64(8))
+			t.Buf.CopyAt(i, w, _158_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _154_n {
-			_155_go = false
+		if i == _155_n {
+			_156_go = false
 		} else {
-			var _160_k2 uint64
-			var _ = _160_k2
-			var _out214 uint64
-			var _ = _out214
-			_out214 = t.Buf.KeyAt(i)
-			_160_k2 = _out214
-			_155_go = objectsm.Companion_Default___.KeyBlk(_160_k2) == a
+			var _161_k2 uint64
+			var _ = _161_k2
+			var _out217 uint64
+			var _ = _out217
+			_out217 = t.Buf.KeyAt(i)
+			_161_k2 = _out217
+			_156_go = objectsm.Companion_Default___.KeyBlk(_161_k2) == a
 		}
 	}
 	return i
@@ -121,68 +121,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _161_n uint64
-	var _ = _161_n
-	var _out215 uint64
-	var _ = _out215
-	_out215 = t.Buf.Len()
-	_161_n = _out215
-	var _162_i uint64
-	var _ = _162_i
-	_162_i = uint64(0)
+	var _162_n uint64
+	var _ = _162_n
+	var _out218 uint64
+	var _ = _out218
+	_out218 = t.Buf.Len()
+	_162_n = _out218
+	var _163_i uint64
+	var _ = _163_i
+	_163_i = uint64(0)
 	miss = uint64(0)
-	for _162_i < _161_n {
-		var _163_k uint64
-		var _ = _163_k
-		var _out216 uint64
-		var _ = _out216
-		_out216 = t.Buf.KeyAt(_162_i)
-		_163_k = _out216
-		var _164_a uint64
-		var _ = _164_a
-		_164_a = objectsm.Companion_Default___.KeyBlk(_163_k)
-		var _165_b *dbytes.Blk
-		var _ = _165_b
-		var _out217 *dbytes.Blk
-		var _ = _out217
-		_out217 = t.Buf.BlkAt(_162_i)
-		_165_b = _out217
-		if _165_b != (*dbytes.Blk)(nil) {
-			tx.Put(_164_a, _165_b)
-			_162_i = _162_i + uint64(1)
+	for _163_i < _162_n {
+		var _164_k uint64
+		var _ = _164_k
+		var _out219 uint64
+		var _ = _out219
+		_out219 = t.Buf.KeyAt(_163_i)
+		_164_k = _out219
+		var _165_a uint64
+		var _ = _165_a
+		_165_a = objectsm.Companion_Default___.KeyBlk(_164_k)
+		var _166_b *dbytes.Blk
+		var _ = _166_b
+		var _out220 *dbytes.Blk
+		var _ = _out220
+		_out220 = t.Buf.BlkAt(_163_i)
+		_166_b = _out220
+		if _166_b != (*dbytes.Blk)(nil) {
+			tx.Put(_165_a, _166_b)
+			_163_i = _163_i + uint64(1)
 		} else {
-			var _166_c *dbytes.Blk
-			var _ = _166_c
-			var _167___v0 uint64
-			var _ = _167___v0
-			var _out218 *dbytes.Blk
-			var _ = _out218
-			var _out219 uint64
-			var _ = _out219
-			_out218, _out219 = t.S.J.Lookup(_164_a)
-			_166_c = _out218
-			_167___v0 = _out219
-			if _166_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _164_a
+			var _167_c *dbytes.Blk
+			var _ = _167_c
+			var _168___v0 uint64
+			var _ = _168___v0
+			var _out221 *dbytes.Blk
+			var _ = _out221
+			var _out222 uint64
+			var _ = _out222
+			_out221, _out222 = t.S.J.Lookup(_165_a)
+			_167_c = _out221
+			_168___v0 = _out222
+			if _167_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _165_a
 				return ok, miss
 			}
-			var _168_w *dbytes.Bytes
-			var _ = _168_w
-			var _out220 *dbytes.Bytes
-			var _ = _out220
-			_out220 = _166_c.Thaw()
-			_168_w = _out220
-			var _out221 uint64
-			var _ = _out221
-			_out221 = Companion_Default___.Splice1(t, _162_i, _164_a, _168_w)
-			_162_i = _out221
-			var _169_f *dbytes.Blk
-			var _ = _169_f
-			var _out222 *dbytes.Blk
-			var _ = _out222
-			_out222 = dbytes.Freeze(_168_w)
-			_169_f = _out222
-			tx.Put(_164_a, _169_f)
+			var _169_w *dbytes.Bytes
+			var _ = _169_w
+			var _out223 *dbytes.Bytes
+			var _ = _out223
+			_out223 = _167_c.Thaw()
+			_169_w = _out223
+			var _out224 uint64
+			var _ = _out224
+			_out224 = Companion_Default___.Splice1(t, _163_i, _165_a, _169_w)
+			_163_i = _out224
+			var _170_f *dbytes.Blk
+			var _ = _170_f
+			var _out225 *dbytes.Blk
+			var _ = _out225
+			_out225 = dbytes.Freeze(_169_w)
+			_170_f = _out225
+			tx.Put(_165_a, _170_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -213,40 +213,40 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _170_j *journalm.Journal
-	var _ = _170_j
-	_170_j = t.S.J
+	var _171_j *journalm.Journal
+	var _ = _171_j
+	_171_j = t.S.J
 	n = uint64(0)
 	miss = uint64(0)
-	_170_j.Mu.Lock()
+	_171_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S, t.Own)
-	var _171_ok bool = false
-	var _ = _171_ok
-	var _out223 bool
-	var _ = _out223
-	var _out224 uint64
-	var _ = _out224
-	_out223, _out224 = Companion_Default___.Build(t, t.Tx)
-	_171_ok = _out223
-	miss = _out224
-	get = !_171_ok
-	if _171_ok {
-		var _out225 uint32
-		var _ = _out225
-		var _out226 uint64
-		var _ = _out226
-		_out225, _out226 = _170_j.Append(t.Tx)
-		st = _out225
-		n = _out226
+	var _172_ok bool = false
+	var _ = _172_ok
+	var _out226 bool
+	var _ = _out226
+	var _out227 uint64
+	var _ = _out227
+	_out226, _out227 = Companion_Default___.Build(t, t.Tx)
+	_172_ok = _out226
+	miss = _out227
+	get = !_172_ok
+	if _172_ok {
+		var _out228 uint32
+		var _ = _out228
+		var _out229 uint64
+		var _ = _out229
+		_out228, _out229 = _171_j.Append(t.Tx)
+		st = _out228
+		n = _out229
 		if st == journalm.Companion_Default___.AFull() {
-			_170_j.AskSpace()
-			_170_j.Mu.Wait(journalm.Companion_Default___.CSpace())
+			_171_j.AskSpace()
+			_171_j.Mu.Wait(journalm.Companion_Default___.CSpace())
 			txnsysm.Companion_Default___.TYield(t.S, t.Own)
 		}
-		_170_j.Mu.Unlock()
+		_171_j.Mu.Unlock()
 	} else {
 		st = journalm.Companion_Default___.AFull()
-		_170_j.Mu.Unlock()
+		_171_j.Mu.Unlock()
 	}
 	return st, n, get, miss
 }
@@ -255,37 +255,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _172_j *journalm.Journal
-	var _ = _172_j
-	_172_j = t.S.J
-	var _173_get bool = false
-	var _ = _173_get
-	var _174_miss uint64 = 0
-	var _ = _174_miss
+	var _173_j *journalm.Journal
+	var _ = _173_j
+	_173_j = t.S.J
+	var _174_get bool = false
+	var _ = _174_get
+	var _175_miss uint64 = 0
+	var _ = _175_miss
 	st = journalm.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalm.Companion_Default___.AFull() {
-		var _out227 uint32
-		var _ = _out227
-		var _out228 uint64
-		var _ = _out228
-		var _out229 bool
-		var _ = _out229
-		var _out230 uint64
+		var _out230 uint32
 		var _ = _out230
-		_out227, _out228, _out229, _out230 = Companion_Default___.TryAppend(t)
-		st = _out227
-		n = _out228
-		_173_get = _out229
-		_174_miss = _out230
-		if _173_get {
-			var _175_b *dbytes.Blk
-			var _ = _175_b
-			var _out231 *dbytes.Blk
-			var _ = _out231
-			_out231 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _174_miss)
-			_175_b = _out231
-			if _175_b == (*dbytes.Blk)(nil) {
+		var _out231 uint64
+		var _ = _out231
+		var _out232 bool
+		var _ = _out232
+		var _out233 uint64
+		var _ = _out233
+		_out230, _out231, _out232, _out233 = Companion_Default___.TryAppend(t)
+		st = _out230
+		n = _out231
+		_174_get = _out232
+		_175_miss = _out233
+		if _174_get {
+			var _176_b *dbytes.Blk
+			var _ = _176_b
+			var _out234 *dbytes.Blk
+			var _ = _out234
+			_out234 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _175_miss)
+			_176_b = _out234
+			if _176_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -309,39 +309,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _176_w uint64
-	var _ = _176_w
-	var _out232 uint64
-	var _ = _out232
-	_out232 = t.Buf.Len()
-	_176_w = _out232
-	var _177_n uint64
-	var _ = _177_n
-	_177_n = uint64(0)
-	if _176_w > uint64(0) {
+	var _177_w uint64
+	var _ = _177_w
+	var _out235 uint64
+	var _ = _out235
+	_out235 = t.Buf.Len()
+	_177_w = _out235
+	var _178_n uint64
+	var _ = _178_n
+	_178_n = uint64(0)
+	if _177_w > uint64(0) {
 		t.Buf.Sort()
-		var _out233 uint32
-		var _ = _out233
-		var _out234 uint64
-		var _ = _out234
-		_out233, _out234 = Companion_Default___.AppendAll(t)
-		st = _out233
-		_177_n = _out234
+		var _out236 uint32
+		var _ = _out236
+		var _out237 uint64
+		var _ = _out237
+		_out236, _out237 = Companion_Default___.AppendAll(t)
+		st = _out236
+		_178_n = _out237
 		if st != txnm.Companion_Default___.OK() {
-			var _out235 uint64
-			var _ = _out235
-			_out235 = Companion_Default___.Abort(t)
-			need = _out235
+			var _out238 uint64
+			var _ = _out238
+			_out238 = Companion_Default___.Abort(t)
+			need = _out238
 			return st, need
 		}
 		if !stable {
-			_177_n = uint64(0)
+			_178_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _177_n)
-	if _177_n > need {
-		need = _177_n
+	Companion_Default___.Drop(t, _178_n)
+	if _178_n > need {
+		need = _178_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -349,23 +349,23 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _178_need uint64 = 0
-	var _ = _178_need
-	var _out236 uint32
-	var _ = _out236
-	var _out237 uint64
-	var _ = _out237
-	_out236, _out237 = Companion_Default___.Finish(t, stable)
-	st = _out236
-	_178_need = _out237
-	if st == txnm.Companion_Default___.OK() && _178_need > uint64(0) {
-		var _179_ok bool
-		var _ = _179_ok
-		var _out238 bool
-		var _ = _out238
-		_out238 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _178_need)
-		_179_ok = _out238
-		if !_179_ok {
+	var _179_need uint64 = 0
+	var _ = _179_need
+	var _out239 uint32
+	var _ = _out239
+	var _out240 uint64
+	var _ = _out240
+	_out239, _out240 = Companion_Default___.Finish(t, stable)
+	st = _out239
+	_179_need = _out240
+	if st == txnm.Companion_Default___.OK() && _179_need > uint64(0) {
+		var _180_ok bool
+		var _ = _180_ok
+		var _out241 bool
+		var _ = _out241
+		_out241 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _179_need)
+		_180_ok = _out241
+		if !_180_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dirfsm.DirFs {
 	var d *dirfsm.DirFs = (*dirfsm.DirFs)(nil)
 	var _ = d
-	var _384_f *bytem.ByteFs
-	var _ = _384_f
-	var _out433 *bytem.ByteFs
-	var _ = _out433
-	_out433 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_384_f = _out433
+	var _385_f *bytem.ByteFs
+	var _ = _385_f
+	var _out436 *bytem.ByteFs
+	var _ = _out436
+	_out436 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_385_f = _out436
 	var _nw3 = dirfsm.New_DirFs_()
 	var _ = _nw3
-	_nw3.Recover(_384_f)
+	_nw3.Recover(_385_f)
 	d = _nw3
 	return d
 }

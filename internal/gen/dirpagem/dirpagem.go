@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _316_step uint64
-	var _ = _316_step
-	var _317_cap uint64
-	var _ = _317_cap
-	_316_step, _317_cap = uint64(1), uint64(56)
-	var _318_i uint64
-	var _ = _318_i
-	_318_i = from
+	var _317_step uint64
+	var _ = _317_step
+	var _318_cap uint64
+	var _ = _318_cap
+	_317_step, _318_cap = uint64(1), uint64(56)
+	var _319_i uint64
+	var _ = _319_i
+	_319_i = from
 	if blk%uint64(2) == uint64(1) {
-		_316_step, _317_cap = uint64(8), uint64(255)
-		_318_i = (_318_i + uint64(7)) / uint64(8) * uint64(8)
+		_317_step, _318_cap = uint64(8), uint64(255)
+		_319_i = (_319_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _318_i < uint64(64) {
-		var _319_w uint64
-		var _ = _319_w
-		_319_w = b.U64(uint64(64) * _318_i)
-		if _319_w != uint64(0) {
-			var _320_l uint64
-			var _ = _320_l
-			_320_l = _319_w / uint64(281474976710656) % uint64(256)
-			if _320_l > _317_cap {
-				_320_l = _317_cap
+	for _319_i < uint64(64) {
+		var _320_w uint64
+		var _ = _320_w
+		_320_w = b.U64(uint64(64) * _319_i)
+		if _320_w != uint64(0) {
+			var _321_l uint64
+			var _ = _321_l
+			_321_l = _320_w / uint64(281474976710656) % uint64(256)
+			if _321_l > _318_cap {
+				_321_l = _318_cap
 			}
-			var _out366 bool
-			var _ = _out366
-			_out366 = out.Offer(_319_w%uint64(281474976710656), b, uint64(64)*_318_i+uint64(8), _320_l, uint64(64)*blk+_318_i+uint64(3))
-			fits = _out366
+			var _out369 bool
+			var _ = _out369
+			_out369 = out.Offer(_320_w%uint64(281474976710656), b, uint64(64)*_319_i+uint64(8), _321_l, uint64(64)*blk+_319_i+uint64(3))
+			fits = _out369
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_318_i = _318_i + _316_step
+		_319_i = _319_i + _317_step
 	}
 	fits = true
 	return fits

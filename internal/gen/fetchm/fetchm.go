@@ -77,88 +77,88 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _207_k uint64
-	var _ = _207_k
-	var _208_j uint64
-	var _ = _208_j
-	_207_k, _208_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
+	var _208_k uint64
+	var _ = _208_k
+	var _209_j uint64
+	var _ = _209_j
+	_208_k, _209_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _207_k < uint64(12) {
-		var _out275 uint64
-		var _ = _out275
-		_out275 = x.Resolve(txn, ip, _207_k, uint64(0), uint64(0), excl)
-		bn = _out275
+	if _208_k < uint64(12) {
+		var _out278 uint64
+		var _ = _out278
+		_out278 = x.Resolve(txn, ip, _208_k, uint64(0), uint64(0), excl)
+		bn = _out278
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _207_k || cj != _208_j/uint64(512) {
-		var _out276 *dbytes.Blk
-		var _ = _out276
-		_out276 = x.ReadParent(txn, ip, _207_k, posm.Companion_Default___.MaxLev(_207_k), _208_j, excl)
-		pb_k = _out276
-		ck_k, cj_k = _207_k, _208_j/uint64(512)
+	if ck != _208_k || cj != _209_j/uint64(512) {
+		var _out279 *dbytes.Blk
+		var _ = _out279
+		_out279 = x.ReadParent(txn, ip, _208_k, posm.Companion_Default___.MaxLev(_208_k), _209_j, excl)
+		pb_k = _out279
+		ck_k, cj_k = _208_k, _209_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_208_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_209_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out277 *dbytes.Bytes
-	var _ = _out277
-	_out277 = dbytes.NewBytes(n)
-	b = _out277
-	var _209_done uint64
-	var _ = _209_done
-	_209_done = uint64(0)
-	var _210_ck uint64
-	var _ = _210_ck
-	var _211_cj uint64
-	var _ = _211_cj
-	_210_ck, _211_cj = uint64(15), uint64(0)
-	var _212_pb *dbytes.Blk
-	var _ = _212_pb
-	var _out278 *dbytes.Blk
-	var _ = _out278
-	_out278 = dbytes.ZeroBlk()
-	_212_pb = _out278
-	for _209_done < n {
-		var _213_pos uint64
-		var _ = _213_pos
-		_213_pos = off + _209_done
-		var _214_bo uint64
-		var _ = _214_bo
-		_214_bo = _213_pos % uint64(4096)
-		var _215_c uint64
-		var _ = _215_c
-		var _out279 uint64
-		var _ = _out279
-		_out279 = Companion_Default___.Min(uint64(4096)-_214_bo, n-_209_done)
-		_215_c = _out279
-		var _216_bn uint64 = 0
-		var _ = _216_bn
-		var _out280 uint64
-		var _ = _out280
-		var _out281 uint64
-		var _ = _out281
+	var _out280 *dbytes.Bytes
+	var _ = _out280
+	_out280 = dbytes.NewBytes(n)
+	b = _out280
+	var _210_done uint64
+	var _ = _210_done
+	_210_done = uint64(0)
+	var _211_ck uint64
+	var _ = _211_ck
+	var _212_cj uint64
+	var _ = _212_cj
+	_211_ck, _212_cj = uint64(15), uint64(0)
+	var _213_pb *dbytes.Blk
+	var _ = _213_pb
+	var _out281 *dbytes.Blk
+	var _ = _out281
+	_out281 = dbytes.ZeroBlk()
+	_213_pb = _out281
+	for _210_done < n {
+		var _214_pos uint64
+		var _ = _214_pos
+		_214_pos = off + _210_done
+		var _215_bo uint64
+		var _ = _215_bo
+		_215_bo = _214_pos % uint64(4096)
+		var _216_c uint64
+		var _ = _216_c
 		var _out282 uint64
 		var _ = _out282
-		var _out283 *dbytes.Blk
+		_out282 = Companion_Default___.Min(uint64(4096)-_215_bo, n-_210_done)
+		_216_c = _out282
+		var _217_bn uint64 = 0
+		var _ = _217_bn
+		var _out283 uint64
 		var _ = _out283
-		_out280, _out281, _out282, _out283 = Companion_Default___.Find(x, txn, ip, _213_pos/uint64(4096), false, _210_ck, _211_cj, _212_pb)
-		_216_bn = _out280
-		_210_ck = _out281
-		_211_cj = _out282
-		_212_pb = _out283
-		if _216_bn != uint64(0) {
-			var _217_blk *dbytes.Blk
-			var _ = _217_blk
-			var _out284 *dbytes.Blk
-			var _ = _out284
-			_out284 = x.ReadAt(txn, _216_bn, false)
-			_217_blk = _out284
-			b.CopyBlk(_209_done, _217_blk, _214_bo, _215_c)
+		var _out284 uint64
+		var _ = _out284
+		var _out285 uint64
+		var _ = _out285
+		var _out286 *dbytes.Blk
+		var _ = _out286
+		_out283, _out284, _out285, _out286 = Companion_Default___.Find(x, txn, ip, _214_pos/uint64(4096), false, _211_ck, _212_cj, _213_pb)
+		_217_bn = _out283
+		_211_ck = _out284
+		_212_cj = _out285
+		_213_pb = _out286
+		if _217_bn != uint64(0) {
+			var _218_blk *dbytes.Blk
+			var _ = _218_blk
+			var _out287 *dbytes.Blk
+			var _ = _out287
+			_out287 = x.ReadAt(txn, _217_bn, false)
+			_218_blk = _out287
+			b.CopyBlk(_210_done, _218_blk, _215_bo, _216_c)
 		}
-		_209_done = _209_done + _215_c
+		_210_done = _210_done + _216_c
 	}
 	return b
 }

@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _512_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _512_ip
-	var _out610 uint32
-	var _ = _out610
-	var _out611 *dbytes.Bytes
-	var _ = _out611
-	_out610, _out611 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out610
-	_512_ip = _out611
+	var _514_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _514_ip
+	var _out614 uint32
+	var _ = _out614
+	var _out615 *dbytes.Bytes
+	var _ = _out615
+	_out614, _out615 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out614
+	_514_ip = _out615
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _512_ip
-	var _513_ty uint32
-	var _ = _513_ty
-	var _out612 uint32
-	var _ = _out612
-	_out612 = inodem.Companion_Default___.GetTy(_512_ip)
-	_513_ty = _out612
-	if _513_ty != accessm.Companion_Default___.REG() {
+	after = _514_ip
+	var _515_ty uint32
+	var _ = _515_ty
+	var _out616 uint32
+	var _ = _out616
+	_out616 = inodem.Companion_Default___.GetTy(_514_ip)
+	_515_ty = _out616
+	if _515_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _514_r bool
-	var _ = _514_r
-	var _out613 bool
-	var _ = _out613
-	_out613 = accessm.Companion_Default___.MayData(c, _512_ip, accessm.Companion_Default___.MAYR())
-	_514_r = _out613
-	var _515_x bool
-	var _ = _515_x
-	var _out614 bool
-	var _ = _out614
-	_out614 = accessm.Companion_Default___.May(c, _512_ip, accessm.Companion_Default___.MAYX())
-	_515_x = _out614
-	if !_514_r && !_515_x {
+	var _516_r bool
+	var _ = _516_r
+	var _out617 bool
+	var _ = _out617
+	_out617 = accessm.Companion_Default___.MayData(c, _514_ip, accessm.Companion_Default___.MAYR())
+	_516_r = _out617
+	var _517_x bool
+	var _ = _517_x
+	var _out618 bool
+	var _ = _out618
+	_out618 = accessm.Companion_Default___.May(c, _514_ip, accessm.Companion_Default___.MAYX())
+	_517_x = _out618
+	if !_516_r && !_517_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _516_size uint64
-	var _ = _516_size
-	var _out615 uint64
-	var _ = _out615
-	_out615 = inodem.Companion_Default___.GetSize(_512_ip)
-	_516_size = _out615
-	eof = off >= _516_size || len_ >= _516_size-off
-	var _out616 *dbytes.Bytes
-	var _ = _out616
-	_out616 = d.Fs.Read(txn, ino, off, len_)
-	data = _out616
+	var _518_size uint64
+	var _ = _518_size
+	var _out619 uint64
+	var _ = _out619
+	_out619 = inodem.Companion_Default___.GetSize(_514_ip)
+	_518_size = _out619
+	eof = off >= _518_size || len_ >= _518_size-off
+	var _out620 *dbytes.Bytes
+	var _ = _out620
+	_out620 = d.Fs.Read(txn, ino, off, len_)
+	data = _out620
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _517_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _517_ip
-	var _out617 uint32
-	var _ = _out617
-	var _out618 *dbytes.Bytes
-	var _ = _out618
-	_out617, _out618 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out617
-	_517_ip = _out618
+	var _519_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _519_ip
+	var _out621 uint32
+	var _ = _out621
+	var _out622 *dbytes.Bytes
+	var _ = _out622
+	_out621, _out622 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out621
+	_519_ip = _out622
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _517_ip
-	var _518_ty uint32
-	var _ = _518_ty
-	var _out619 uint32
-	var _ = _out619
-	_out619 = inodem.Companion_Default___.GetTy(_517_ip)
-	_518_ty = _out619
-	if _518_ty != accessm.Companion_Default___.REG() {
+	before = _519_ip
+	var _520_ty uint32
+	var _ = _520_ty
+	var _out623 uint32
+	var _ = _out623
+	_out623 = inodem.Companion_Default___.GetTy(_519_ip)
+	_520_ty = _out623
+	if _520_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _519_w bool
-	var _ = _519_w
-	var _out620 bool
-	var _ = _out620
-	_out620 = accessm.Companion_Default___.MayData(c, _517_ip, accessm.Companion_Default___.MAYW())
-	_519_w = _out620
-	if !_519_w {
+	var _521_w bool
+	var _ = _521_w
+	var _out624 bool
+	var _ = _out624
+	_out624 = accessm.Companion_Default___.MayData(c, _519_ip, accessm.Companion_Default___.MAYW())
+	_521_w = _out624
+	if !_521_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _517_ip
+		after = _519_ip
 		return st, before, after
 	}
-	var _520_size uint64
-	var _ = _520_size
-	var _out621 uint64
-	var _ = _out621
-	_out621 = inodem.Companion_Default___.GetSize(_517_ip)
-	_520_size = _out621
-	var _521_shrink uint64
-	var _ = _521_shrink
-	var _out622 uint64
-	var _ = _out622
-	_out622 = inodem.Companion_Default___.GetShrink(_517_ip)
-	_521_shrink = _out622
-	if _521_shrink != uint64(0) && off+len_ > _520_size {
+	var _522_size uint64
+	var _ = _522_size
+	var _out625 uint64
+	var _ = _out625
+	_out625 = inodem.Companion_Default___.GetSize(_519_ip)
+	_522_size = _out625
+	var _523_shrink uint64
+	var _ = _523_shrink
+	var _out626 uint64
+	var _ = _out626
+	_out626 = inodem.Companion_Default___.GetShrink(_519_ip)
+	_523_shrink = _out626
+	if _523_shrink != uint64(0) && off+len_ > _522_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _522_ok bool
-	var _ = _522_ok
-	var _out623 bool
-	var _ = _out623
-	_out623 = d.Write(txn, ino, off, src, so, len_)
-	_522_ok = _out623
-	if !_522_ok {
+	var _524_ok bool
+	var _ = _524_ok
+	var _out627 bool
+	var _ = _out627
+	_out627 = d.Write(txn, ino, off, src, so, len_)
+	_524_ok = _out627
+	if !_524_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _523_np *dbytes.Bytes
-	var _ = _523_np
-	var _out624 *dbytes.Bytes
-	var _ = _out624
-	_out624 = d.Fs.GetInode(txn, ino, true)
-	_523_np = _out624
-	inodem.Companion_Default___.SetMtime(_523_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_523_np, s, ns)
+	var _525_np *dbytes.Bytes
+	var _ = _525_np
+	var _out628 *dbytes.Bytes
+	var _ = _out628
+	_out628 = d.Fs.GetInode(txn, ino, true)
+	_525_np = _out628
+	inodem.Companion_Default___.SetMtime(_525_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_525_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _524_mode uint32
-		var _ = _524_mode
-		var _out625 uint32
-		var _ = _out625
-		_out625 = inodem.Companion_Default___.GetMode(_523_np)
-		_524_mode = _out625
-		inodem.Companion_Default___.SetMode(_523_np, accessm.Companion_Default___.KillPriv(_524_mode))
+		var _526_mode uint32
+		var _ = _526_mode
+		var _out629 uint32
+		var _ = _out629
+		_out629 = inodem.Companion_Default___.GetMode(_525_np)
+		_526_mode = _out629
+		inodem.Companion_Default___.SetMode(_525_np, accessm.Companion_Default___.KillPriv(_526_mode))
 	}
-	d.PutInode(txn, ino, _523_np)
-	after = _523_np
+	d.PutInode(txn, ino, _525_np)
+	after = _525_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _525_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _525_ip
-	var _out626 uint32
-	var _ = _out626
-	var _out627 *dbytes.Bytes
-	var _ = _out627
-	_out626, _out627 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out626
-	_525_ip = _out627
+	var _527_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _527_ip
+	var _out630 uint32
+	var _ = _out630
+	var _out631 *dbytes.Bytes
+	var _ = _out631
+	_out630, _out631 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out630
+	_527_ip = _out631
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _525_ip
-	var _526_ty uint32
-	var _ = _526_ty
-	var _out628 uint32
-	var _ = _out628
-	_out628 = inodem.Companion_Default___.GetTy(_525_ip)
-	_526_ty = _out628
-	if _526_ty != accessm.Companion_Default___.LNK() {
+	after = _527_ip
+	var _528_ty uint32
+	var _ = _528_ty
+	var _out632 uint32
+	var _ = _out632
+	_out632 = inodem.Companion_Default___.GetTy(_527_ip)
+	_528_ty = _out632
+	if _528_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _527_size uint64
-	var _ = _527_size
-	var _out629 uint64
-	var _ = _out629
-	_out629 = inodem.Companion_Default___.GetSize(_525_ip)
-	_527_size = _out629
-	if _527_size > uint64(4096) {
+	var _529_size uint64
+	var _ = _529_size
+	var _out633 uint64
+	var _ = _out633
+	_out633 = inodem.Companion_Default___.GetSize(_527_ip)
+	_529_size = _out633
+	if _529_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out630 *dbytes.Bytes
-	var _ = _out630
-	_out630 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out630
+	var _out634 *dbytes.Bytes
+	var _ = _out634
+	_out634 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out634
 	return st, target, after
 }
 

@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "fillm.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _218_bo uint64
-	var _ = _218_bo
-	_218_bo = pos % uint64(4096)
-	var _219_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _219_b
+	var _219_bo uint64
+	var _ = _219_bo
+	_219_bo = pos % uint64(4096)
+	var _220_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _220_b
 	if c == uint64(4096) {
-		var _out285 *dbytes.Bytes
-		var _ = _out285
-		_out285 = dbytes.NewBytes(uint64(4096))
-		_219_b = _out285
+		var _out288 *dbytes.Bytes
+		var _ = _out288
+		_out288 = dbytes.NewBytes(uint64(4096))
+		_220_b = _out288
 	} else {
-		var _220_blk *dbytes.Blk
-		var _ = _220_blk
-		var _out286 *dbytes.Blk
-		var _ = _out286
-		_out286 = x.ReadAt(txn, bn, true)
-		_220_blk = _out286
-		var _out287 *dbytes.Bytes
-		var _ = _out287
-		_out287 = _220_blk.Thaw()
-		_219_b = _out287
+		var _221_blk *dbytes.Blk
+		var _ = _221_blk
+		var _out289 *dbytes.Blk
+		var _ = _out289
+		_out289 = x.ReadAt(txn, bn, true)
+		_221_blk = _out289
+		var _out290 *dbytes.Bytes
+		var _ = _out290
+		_out290 = _221_blk.Thaw()
+		_220_b = _out290
 	}
-	_219_b.CopyFrom(_218_bo, src, so, c)
-	x.WriteData(txn, bn, _219_b)
+	_220_b.CopyFrom(_219_bo, src, so, c)
+	x.WriteData(txn, bn, _220_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out288 *dbytes.Bytes
-		var _ = _out288
-		_out288 = src.CopyOf(so)
-		b = _out288
+		var _out291 *dbytes.Bytes
+		var _ = _out291
+		_out291 = src.CopyOf(so)
+		b = _out291
 	} else {
-		var _out289 *dbytes.Bytes
-		var _ = _out289
-		_out289 = dbytes.NewBytes(uint64(4096))
-		b = _out289
+		var _out292 *dbytes.Bytes
+		var _ = _out292
+		_out292 = dbytes.NewBytes(uint64(4096))
+		b = _out292
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _221_k uint64
-	var _ = _221_k
-	_221_k = pos / uint64(4096)
-	var _222_b *dbytes.Bytes
-	var _ = _222_b
-	var _out290 *dbytes.Bytes
-	var _ = _out290
-	_out290 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_222_b = _out290
-	var _223_near uint64
-	var _ = _223_near
-	_223_near = uint64(0)
-	if uint64(0) < _221_k {
-		var _out291 uint64
-		var _ = _out291
-		_out291 = inodem.Companion_Default___.GetSlot(ip, _221_k-uint64(1))
-		_223_near = _out291
-	}
-	var _224_bn uint64 = 0
-	var _ = _224_bn
-	var _out292 bool
-	var _ = _out292
-	var _out293 uint64
+	var _222_k uint64
+	var _ = _222_k
+	_222_k = pos / uint64(4096)
+	var _223_b *dbytes.Bytes
+	var _ = _223_b
+	var _out293 *dbytes.Bytes
 	var _ = _out293
-	_out292, _out293 = x.AllocRoot(txn, ip, ino, _221_k, _223_near, _222_b)
-	ok = _out292
-	_224_bn = _out293
+	_out293 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_223_b = _out293
+	var _224_near uint64
+	var _ = _224_near
+	_224_near = uint64(0)
+	if uint64(0) < _222_k {
+		var _out294 uint64
+		var _ = _out294
+		_out294 = inodem.Companion_Default___.GetSlot(ip, _222_k-uint64(1))
+		_224_near = _out294
+	}
+	var _225_bn uint64 = 0
+	var _ = _225_bn
+	var _out295 bool
+	var _ = _out295
+	var _out296 uint64
+	var _ = _out296
+	_out295, _out296 = x.AllocRoot(txn, ip, ino, _222_k, _224_near, _223_b)
+	ok = _out295
+	_225_bn = _out296
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_224_bn)
+		txn.Bulk(_225_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _225_k uint64
-	var _ = _225_k
-	_225_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
-	var _226_lev uint64
-	var _ = _226_lev
-	_226_lev = posm.Companion_Default___.MaxLev(_225_k)
-	var _227_jp uint64
-	var _ = _227_jp
-	_227_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _226_k uint64
+	var _ = _226_k
+	_226_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
+	var _227_lev uint64
+	var _ = _227_lev
+	_227_lev = posm.Companion_Default___.MaxLev(_226_k)
+	var _228_jp uint64
+	var _ = _228_jp
+	_228_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _228_pn uint64 = 0
-	var _ = _228_pn
-	var _out294 bool
-	var _ = _out294
-	var _out295 uint64
-	var _ = _out295
-	_out294, _out295 = x.ResolveAlloc(txn, ip, ino, _225_k, _226_lev-uint64(1), _227_jp)
-	ok = _out294
-	_228_pn = _out295
+	var _229_pn uint64 = 0
+	var _ = _229_pn
+	var _out297 bool
+	var _ = _out297
+	var _out298 uint64
+	var _ = _out298
+	_out297, _out298 = x.ResolveAlloc(txn, ip, ino, _226_k, _227_lev-uint64(1), _228_jp)
+	ok = _out297
+	_229_pn = _out298
 	if !ok {
 		return ok, m
 	}
-	var _229_blk *dbytes.Blk
-	var _ = _229_blk
-	var _out296 *dbytes.Blk
-	var _ = _out296
-	_out296 = x.Fs.ReadBlock(txn, _228_pn, true)
-	_229_blk = _out296
-	var _230_t *dbytes.Bytes
-	var _ = _230_t
-	var _out297 *dbytes.Bytes
-	var _ = _out297
-	_out297 = _229_blk.Thaw()
-	_230_t = _out297
-	var _231_near uint64
-	var _ = _231_near
-	_231_near = _228_pn
+	var _230_blk *dbytes.Blk
+	var _ = _230_blk
+	var _out299 *dbytes.Blk
+	var _ = _out299
+	_out299 = x.Fs.ReadBlock(txn, _229_pn, true)
+	_230_blk = _out299
+	var _231_t *dbytes.Bytes
+	var _ = _231_t
+	var _out300 *dbytes.Bytes
+	var _ = _out300
+	_out300 = _230_blk.Thaw()
+	_231_t = _out300
+	var _232_near uint64
+	var _ = _232_near
+	_232_near = _229_pn
 	for m < len_ {
-		var _232_at uint64
-		var _ = _232_at
-		_232_at = pos + m
-		var _233_n uint64
-		var _ = _233_n
-		_233_n = _232_at / uint64(4096)
-		if posm.Companion_Default___.FlatK(_233_n) != _225_k || posm.Companion_Default___.FlatJ(_233_n)/uint64(512) != _227_jp {
+		var _233_at uint64
+		var _ = _233_at
+		_233_at = pos + m
+		var _234_n uint64
+		var _ = _234_n
+		_234_n = _233_at / uint64(4096)
+		if posm.Companion_Default___.FlatK(_234_n) != _226_k || posm.Companion_Default___.FlatJ(_234_n)/uint64(512) != _228_jp {
 			goto L3
 		}
-		var _234_j uint64
-		var _ = _234_j
-		_234_j = posm.Companion_Default___.FlatJ(_233_n)
-		var _235_bn uint64
-		var _ = _235_bn
-		_235_bn = _230_t.U64(uint64(8) * (_234_j % uint64(512)))
-		if _235_bn != uint64(0) {
+		var _235_j uint64
+		var _ = _235_j
+		_235_j = posm.Companion_Default___.FlatJ(_234_n)
+		var _236_bn uint64
+		var _ = _236_bn
+		_236_bn = _231_t.U64(uint64(8) * (_235_j % uint64(512)))
+		if _236_bn != uint64(0) {
 			goto L3
 		}
-		var _236_c uint64
-		var _ = _236_c
-		var _out298 uint64
-		var _ = _out298
-		_out298 = fetchm.Companion_Default___.Min(uint64(4096)-_232_at%uint64(4096), len_-m)
-		_236_c = _out298
-		var _237_b *dbytes.Bytes
-		var _ = _237_b
-		var _out299 *dbytes.Bytes
-		var _ = _out299
-		_out299 = Companion_Default___.FirstBlock(_232_at, src, so+m, _236_c, bulk)
-		_237_b = _out299
-		if _234_j%uint64(512) != uint64(0) {
-			var _238_left uint64
-			var _ = _238_left
-			_238_left = _230_t.U64(uint64(8) * (_234_j%uint64(512) - uint64(1)))
-			if _238_left != uint64(0) {
-				_231_near = _238_left
-			}
-		}
-		var _out300 bool
-		var _ = _out300
+		var _237_c uint64
+		var _ = _237_c
 		var _out301 uint64
 		var _ = _out301
-		_out300, _out301 = x.AddChild(txn, ip, _230_t, _228_pn, _234_j, _231_near, _237_b)
-		ok = _out300
-		_235_bn = _out301
+		_out301 = fetchm.Companion_Default___.Min(uint64(4096)-_233_at%uint64(4096), len_-m)
+		_237_c = _out301
+		var _238_b *dbytes.Bytes
+		var _ = _238_b
+		var _out302 *dbytes.Bytes
+		var _ = _out302
+		_out302 = Companion_Default___.FirstBlock(_233_at, src, so+m, _237_c, bulk)
+		_238_b = _out302
+		if _235_j%uint64(512) != uint64(0) {
+			var _239_left uint64
+			var _ = _239_left
+			_239_left = _231_t.U64(uint64(8) * (_235_j%uint64(512) - uint64(1)))
+			if _239_left != uint64(0) {
+				_232_near = _239_left
+			}
+		}
+		var _out303 bool
+		var _ = _out303
+		var _out304 uint64
+		var _ = _out304
+		_out303, _out304 = x.AddChild(txn, ip, _231_t, _229_pn, _235_j, _232_near, _238_b)
+		ok = _out303
+		_236_bn = _out304
 		if !ok {
 			return ok, m
 		}
-		if bulk && _236_c == uint64(4096) {
-			txn.Bulk(_235_bn)
+		if bulk && _237_c == uint64(4096) {
+			txn.Bulk(_236_bn)
 		}
-		_231_near = _235_bn
-		m = m + _236_c
+		_232_near = _236_bn
+		m = m + _237_c
 	}
 L3:
-	x.CloseParent(txn, _228_pn, _230_t)
+	x.CloseParent(txn, _229_pn, _231_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L3:
 func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _239_done uint64
-	var _ = _239_done
-	_239_done = uint64(0)
-	var _240_ck uint64
-	var _ = _240_ck
-	var _241_cj uint64
-	var _ = _241_cj
-	_240_ck, _241_cj = uint64(15), uint64(0)
-	var _242_pb *dbytes.Blk
-	var _ = _242_pb
-	var _out302 *dbytes.Blk
-	var _ = _out302
-	_out302 = dbytes.ZeroBlk()
-	_242_pb = _out302
-	var _243_bulk bool
-	var _ = _243_bulk
-	_243_bulk = Companion_Default___.Much(off, len_)
-	for _239_done < len_ {
-		var _244_pos uint64
-		var _ = _244_pos
-		_244_pos = off + _239_done
-		var _245_n uint64
-		var _ = _245_n
-		_245_n = _244_pos / uint64(4096)
-		var _246_c uint64
-		var _ = _246_c
-		var _out303 uint64
-		var _ = _out303
-		_out303 = fetchm.Companion_Default___.Min(uint64(4096)-_244_pos%uint64(4096), len_-_239_done)
-		_246_c = _out303
-		var _247_bn uint64 = 0
-		var _ = _247_bn
-		var _out304 uint64
-		var _ = _out304
-		var _out305 uint64
-		var _ = _out305
+	var _240_done uint64
+	var _ = _240_done
+	_240_done = uint64(0)
+	var _241_ck uint64
+	var _ = _241_ck
+	var _242_cj uint64
+	var _ = _242_cj
+	_241_ck, _242_cj = uint64(15), uint64(0)
+	var _243_pb *dbytes.Blk
+	var _ = _243_pb
+	var _out305 *dbytes.Blk
+	var _ = _out305
+	_out305 = dbytes.ZeroBlk()
+	_243_pb = _out305
+	var _244_bulk bool
+	var _ = _244_bulk
+	_244_bulk = Companion_Default___.Much(off, len_)
+	for _240_done < len_ {
+		var _245_pos uint64
+		var _ = _245_pos
+		_245_pos = off + _240_done
+		var _246_n uint64
+		var _ = _246_n
+		_246_n = _245_pos / uint64(4096)
+		var _247_c uint64
+		var _ = _247_c
 		var _out306 uint64
 		var _ = _out306
-		var _out307 *dbytes.Blk
+		_out306 = fetchm.Companion_Default___.Min(uint64(4096)-_245_pos%uint64(4096), len_-_240_done)
+		_247_c = _out306
+		var _248_bn uint64 = 0
+		var _ = _248_bn
+		var _out307 uint64
 		var _ = _out307
-		_out304, _out305, _out306, _out307 = fetchm.Companion_Default___.Find(x, txn, ip, _245_n, true, _240_ck, _241_cj, _242_pb)
-		_247_bn = _out304
-		_240_ck = _out305
-		_241_cj = _out306
-		_242_pb = _out307
-		if _247_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _247_bn, _244_pos, src, so+_239_done, _246_c)
-		} else if _245_n < uint64(12) {
-			_240_ck = uint64(15)
-			var _out308 bool
-			var _ = _out308
-			_out308 = Companion_Default___.FillDirect(x, txn, ip, ino, _244_pos, src, so+_239_done, _246_c, _243_bulk)
-			ok = _out308
+		var _out308 uint64
+		var _ = _out308
+		var _out309 uint64
+		var _ = _out309
+		var _out310 *dbytes.Blk
+		var _ = _out310
+		_out307, _out308, _out309, _out310 = fetchm.Companion_Default___.Find(x, txn, ip, _246_n, true, _241_ck, _242_cj, _243_pb)
+		_248_bn = _out307
+		_241_ck = _out308
+		_242_cj = _out309
+		_243_pb = _out310
+		if _248_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _248_bn, _245_pos, src, so+_240_done, _247_c)
+		} else if _246_n < uint64(12) {
+			_241_ck = uint64(15)
+			var _out311 bool
+			var _ = _out311
+			_out311 = Companion_Default___.FillDirect(x, txn, ip, ino, _245_pos, src, so+_240_done, _247_c, _244_bulk)
+			ok = _out311
 			if !ok {
 				return ok
 			}
 		} else {
-			_240_ck = uint64(15)
-			var _out309 bool
-			var _ = _out309
-			var _out310 uint64
-			var _ = _out310
-			_out309, _out310 = Companion_Default___.FillRun(x, txn, ip, ino, _244_pos, src, so+_239_done, len_-_239_done, _243_bulk)
-			ok = _out309
-			_246_c = _out310
+			_241_ck = uint64(15)
+			var _out312 bool
+			var _ = _out312
+			var _out313 uint64
+			var _ = _out313
+			_out312, _out313 = Companion_Default___.FillRun(x, txn, ip, ino, _245_pos, src, so+_240_done, len_-_240_done, _244_bulk)
+			ok = _out312
+			_247_c = _out313
 			if !ok {
 				return ok
 			}
 		}
-		_239_done = _239_done + _246_c
+		_240_done = _240_done + _247_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _248_n uint64
-	var _ = _248_n
-	_248_n = sz / uint64(4096)
-	var _249_k uint64
-	var _ = _249_k
-	_249_k = posm.Companion_Default___.FlatK(_248_n)
-	var _250_bn uint64
-	var _ = _250_bn
-	var _out311 uint64
-	var _ = _out311
-	_out311 = x.Resolve(txn, ip, _249_k, posm.Companion_Default___.MaxLev(_249_k), posm.Companion_Default___.FlatJ(_248_n), true)
-	_250_bn = _out311
-	if _250_bn == uint64(0) {
+	var _249_n uint64
+	var _ = _249_n
+	_249_n = sz / uint64(4096)
+	var _250_k uint64
+	var _ = _250_k
+	_250_k = posm.Companion_Default___.FlatK(_249_n)
+	var _251_bn uint64
+	var _ = _251_bn
+	var _out314 uint64
+	var _ = _out314
+	_out314 = x.Resolve(txn, ip, _250_k, posm.Companion_Default___.MaxLev(_250_k), posm.Companion_Default___.FlatJ(_249_n), true)
+	_251_bn = _out314
+	if _251_bn == uint64(0) {
 		return
 	}
-	var _251_blk *dbytes.Blk
-	var _ = _251_blk
-	var _out312 *dbytes.Blk
-	var _ = _out312
-	_out312 = x.ReadAt(txn, _250_bn, true)
-	_251_blk = _out312
-	var _252_b *dbytes.Bytes
-	var _ = _252_b
-	var _out313 *dbytes.Bytes
-	var _ = _out313
-	_out313 = dbytes.NewBytes(uint64(4096))
-	_252_b = _out313
-	_252_b.CopyBlk(uint64(0), _251_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _250_bn, _252_b)
+	var _252_blk *dbytes.Blk
+	var _ = _252_blk
+	var _out315 *dbytes.Blk
+	var _ = _out315
+	_out315 = x.ReadAt(txn, _251_bn, true)
+	_252_blk = _out315
+	var _253_b *dbytes.Bytes
+	var _ = _253_b
+	var _out316 *dbytes.Bytes
+	var _ = _out316
+	_out316 = dbytes.NewBytes(uint64(4096))
+	_253_b = _out316
+	_253_b.CopyBlk(uint64(0), _252_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _251_bn, _253_b)
 }
 
 // End of class Default__

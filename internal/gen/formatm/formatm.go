@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrnl) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _380_bf *blockm.BlockFs
-	var _ = _380_bf
+	var _381_bf *blockm.BlockFs
+	var _ = _381_bf
 	var _nw0 = blockm.New_BlockFs_()
 	var _ = _nw0
 	_nw0.Recover(geo, jrnl)
-	_380_bf = _nw0
-	var _381_xf *indm.IndFs
-	var _ = _381_xf
+	_381_bf = _nw0
+	var _382_xf *indm.IndFs
+	var _ = _382_xf
 	var _nw1 = indm.New_IndFs_()
 	var _ = _nw1
-	_nw1.Recover(_380_bf)
-	_381_xf = _nw1
+	_nw1.Recover(_381_bf)
+	_382_xf = _nw1
 	var _nw2 = bytem.New_ByteFs_()
 	var _ = _nw2
-	_nw2.Recover(_381_xf, geo, jrnl)
+	_nw2.Recover(_382_xf, geo, jrnl)
 	f = _nw2
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out429 *bytem.ByteFs
-	var _ = _out429
-	_out429 = Companion_Default___.Blank(geo, jrnl)
-	f = _out429
-	var _382_z *dbytes.Bytes
-	var _ = _382_z
-	var _out430 *dbytes.Bytes
-	var _ = _out430
-	_out430 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_382_z = _out430
-	f.Blank(txn, _382_z, uint64(2), uint32(8), uint64(1))
-	var _out431 *dbytes.Bytes
-	var _ = _out431
-	_out431 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_382_z = _out431
-	f.Blank(txn, _382_z, uint64(1), uint32(2), uint64(1))
-	var _383_ip *dbytes.Bytes
-	var _ = _383_ip
-	var _out432 *dbytes.Bytes
+	var _out432 *bytem.ByteFs
 	var _ = _out432
-	_out432 = f.GetInode(txn, uint64(1), true)
-	_383_ip = _out432
-	inodem.Companion_Default___.SetMode(_383_ip, mode)
-	inodem.Companion_Default___.SetNlink(_383_ip, uint32(2))
-	inodem.Companion_Default___.SetUid(_383_ip, uid)
-	inodem.Companion_Default___.SetGid(_383_ip, gid)
-	inodem.Companion_Default___.SetAtime(_383_ip, s, ns)
-	inodem.Companion_Default___.SetMtime(_383_ip, s, ns)
-	inodem.Companion_Default___.SetCtime(_383_ip, s, ns)
-	inodem.Companion_Default___.SetParent(_383_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _383_ip)
+	_out432 = Companion_Default___.Blank(geo, jrnl)
+	f = _out432
+	var _383_z *dbytes.Bytes
+	var _ = _383_z
+	var _out433 *dbytes.Bytes
+	var _ = _out433
+	_out433 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_383_z = _out433
+	f.Blank(txn, _383_z, uint64(2), uint32(8), uint64(1))
+	var _out434 *dbytes.Bytes
+	var _ = _out434
+	_out434 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_383_z = _out434
+	f.Blank(txn, _383_z, uint64(1), uint32(2), uint64(1))
+	var _384_ip *dbytes.Bytes
+	var _ = _384_ip
+	var _out435 *dbytes.Bytes
+	var _ = _out435
+	_out435 = f.GetInode(txn, uint64(1), true)
+	_384_ip = _out435
+	inodem.Companion_Default___.SetMode(_384_ip, mode)
+	inodem.Companion_Default___.SetNlink(_384_ip, uint32(2))
+	inodem.Companion_Default___.SetUid(_384_ip, uid)
+	inodem.Companion_Default___.SetGid(_384_ip, gid)
+	inodem.Companion_Default___.SetAtime(_384_ip, s, ns)
+	inodem.Companion_Default___.SetMtime(_384_ip, s, ns)
+	inodem.Companion_Default___.SetCtime(_384_ip, s, ns)
+	inodem.Companion_Default___.SetParent(_384_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _384_ip)
 	return f
 }
 

@@ -182,24 +182,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _180_ib uint64
-	var _ = _180_ib
-	_180_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _181_bb uint64
-	var _ = _181_bb
-	_181_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _182_it uint64
-	var _ = _182_it
-	_182_it = g.Dtor_data0() - g.Dtor_itab()
-	if _180_ib < uint64(281474976710656) && uint64(32768)*_180_ib < g.Dtor_ninode() {
+	var _181_ib uint64
+	var _ = _181_ib
+	_181_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _182_bb uint64
+	var _ = _182_bb
+	_182_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _183_it uint64
+	var _ = _183_it
+	_183_it = g.Dtor_data0() - g.Dtor_itab()
+	if _181_ib < uint64(281474976710656) && uint64(32768)*_181_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _181_bb < uint64(281474976710656) && uint64(32768)*_181_bb < g.Dtor_data1() {
+	if _182_bb < uint64(281474976710656) && uint64(32768)*_182_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_182_it < g.Dtor_ninode() {
+	if uint64(16)*_183_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -216,22 +216,22 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _183_ibm uint64
-	var _ = _183_ibm
-	_183_ibm = uint64(1) + log
-	var _184_bbm uint64
-	var _ = _184_bbm
-	_184_bbm = _183_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _185_itab uint64
-	var _ = _185_itab
-	_185_itab = _184_bbm + (size+uint64(32767))/uint64(32768)
-	var _186_data0 uint64
-	var _ = _186_data0
-	_186_data0 = _185_itab + (ninode+uint64(15))/uint64(16)
-	if _186_data0 >= size-uint64(1) {
+	var _184_ibm uint64
+	var _ = _184_ibm
+	_184_ibm = uint64(1) + log
+	var _185_bbm uint64
+	var _ = _185_bbm
+	_185_bbm = _184_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _186_itab uint64
+	var _ = _186_itab
+	_186_itab = _185_bbm + (size+uint64(32767))/uint64(32768)
+	var _187_data0 uint64
+	var _ = _187_data0
+	_187_data0 = _186_itab + (ninode+uint64(15))/uint64(16)
+	if _187_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_183_ibm, _184_bbm, _185_itab, _186_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_184_ibm, _185_bbm, _186_itab, _187_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

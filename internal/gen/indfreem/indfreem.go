@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _253_i uint64
-	var _ = _253_i
-	_253_i = uint64(0)
-	for _253_i < uint64(512) {
-		if b.U64(uint64(8)*_253_i) != uint64(0) {
+	var _254_i uint64
+	var _ = _254_i
+	_254_i = uint64(0)
+	for _254_i < uint64(512) {
+		if b.U64(uint64(8)*_254_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_253_i = _253_i + uint64(1)
+		_254_i = _254_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _254_bn uint64
-	var _ = _254_bn
-	var _out314 uint64
-	var _ = _out314
-	_out314 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_254_bn = _out314
+	var _255_bn uint64
+	var _ = _255_bn
+	var _out317 uint64
+	var _ = _out317
+	_out317 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_255_bn = _out317
 	inodem.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodem.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _254_bn, false)
+	x.Fs.SetUsedBit(txn, _255_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *indm.IndFs, txn *dtxn.Txn, 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _255_pn uint64
-	var _ = _255_pn
-	var _out315 uint64
-	var _ = _out315
-	_out315 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_255_pn = _out315
-	var _256_pb *dbytes.Blk
-	var _ = _256_pb
-	var _out316 *dbytes.Blk
-	var _ = _out316
-	_out316 = x.Fs.ReadBlock(txn, _255_pn, true)
-	_256_pb = _out316
-	var _257_bn uint64
-	var _ = _257_bn
-	_257_bn = _256_pb.U64(uint64(8) * (j % uint64(512)))
-	var _258_t *dbytes.Bytes
-	var _ = _258_t
-	var _out317 *dbytes.Bytes
-	var _ = _out317
-	_out317 = _256_pb.Thaw()
-	_258_t = _out317
-	Companion_Default___.CutChild(x, txn, ip, _258_t, _255_pn, _257_bn, j)
-	x.CloseParent(txn, _255_pn, _258_t)
-}
-func (_this *CompanionStruct_Default___) Prune(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _259_bn uint64
-	var _ = _259_bn
+	var _256_pn uint64
+	var _ = _256_pn
 	var _out318 uint64
 	var _ = _out318
-	_out318 = x.Resolve(txn, ip, k, lev, j, true)
-	_259_bn = _out318
-	var _260_b *dbytes.Blk
-	var _ = _260_b
+	_out318 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_256_pn = _out318
+	var _257_pb *dbytes.Blk
+	var _ = _257_pb
 	var _out319 *dbytes.Blk
 	var _ = _out319
-	_out319 = x.Fs.ReadBlock(txn, _259_bn, true)
-	_260_b = _out319
-	var _261_e bool = false
-	var _ = _261_e
-	var _out320 bool
+	_out319 = x.Fs.ReadBlock(txn, _256_pn, true)
+	_257_pb = _out319
+	var _258_bn uint64
+	var _ = _258_bn
+	_258_bn = _257_pb.U64(uint64(8) * (j % uint64(512)))
+	var _259_t *dbytes.Bytes
+	var _ = _259_t
+	var _out320 *dbytes.Bytes
 	var _ = _out320
-	_out320 = Companion_Default___.NoEntries(_260_b)
-	_261_e = _out320
-	if !_261_e {
+	_out320 = _257_pb.Thaw()
+	_259_t = _out320
+	Companion_Default___.CutChild(x, txn, ip, _259_t, _256_pn, _258_bn, j)
+	x.CloseParent(txn, _256_pn, _259_t)
+}
+func (_this *CompanionStruct_Default___) Prune(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	var _260_bn uint64
+	var _ = _260_bn
+	var _out321 uint64
+	var _ = _out321
+	_out321 = x.Resolve(txn, ip, k, lev, j, true)
+	_260_bn = _out321
+	var _261_b *dbytes.Blk
+	var _ = _261_b
+	var _out322 *dbytes.Blk
+	var _ = _out322
+	_out322 = x.Fs.ReadBlock(txn, _260_bn, true)
+	_261_b = _out322
+	var _262_e bool = false
+	var _ = _262_e
+	var _out323 bool
+	var _ = _out323
+	_out323 = Companion_Default___.NoEntries(_261_b)
+	_262_e = _out323
+	if !_262_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -68,40 +68,40 @@ func (_this *IndFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint6
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out250 uint64
-		var _ = _out250
-		_out250 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out250
+		var _out253 uint64
+		var _ = _out253
+		_out253 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out253
 		return bn
 	}
-	var _197_pb *dbytes.Blk
-	var _ = _197_pb
-	var _out251 *dbytes.Blk
-	var _ = _out251
-	_out251 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_197_pb = _out251
-	bn = _197_pb.U64(uint64(8) * (j % uint64(512)))
+	var _198_pb *dbytes.Blk
+	var _ = _198_pb
+	var _out254 *dbytes.Blk
+	var _ = _out254
+	_out254 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_198_pb = _out254
+	bn = _198_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *IndFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _198_pn uint64
-	var _ = _198_pn
-	var _out252 uint64
-	var _ = _out252
-	_out252 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_198_pn = _out252
-	if _198_pn == uint64(0) {
-		var _out253 *dbytes.Blk
-		var _ = _out253
-		_out253 = dbytes.ZeroBlk()
-		pb = _out253
+	var _199_pn uint64
+	var _ = _199_pn
+	var _out255 uint64
+	var _ = _out255
+	_out255 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_199_pn = _out255
+	if _199_pn == uint64(0) {
+		var _out256 *dbytes.Blk
+		var _ = _out256
+		_out256 = dbytes.ZeroBlk()
+		pb = _out256
 	} else {
-		var _out254 *dbytes.Blk
-		var _ = _out254
-		_out254 = _this.Fs.ReadBlock(txn, _198_pn, excl)
-		pb = _out254
+		var _out257 *dbytes.Blk
+		var _ = _out257
+		_out257 = _this.Fs.ReadBlock(txn, _199_pn, excl)
+		pb = _out257
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *IndFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uin
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out255 bool
-	var _ = _out255
-	var _out256 uint64
-	var _ = _out256
-	_out255, _out256 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out255
-	bn = _out256
+	var _out258 bool
+	var _ = _out258
+	var _out259 uint64
+	var _ = _out259
+	_out258, _out259 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out258
+	bn = _out259
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *IndFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, p
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out257 bool
-	var _ = _out257
-	var _out258 uint64
-	var _ = _out258
-	_out257, _out258 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out257
-	bn = _out258
+	var _out260 bool
+	var _ = _out260
+	var _out261 uint64
+	var _ = _out261
+	_out260, _out261 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out260
+	bn = _out261
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *IndFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k 
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out259 uint64
-		var _ = _out259
-		_out259 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out259
+		var _out262 uint64
+		var _ = _out262
+		_out262 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out262
 		if bn == uint64(0) {
-			var _199_near uint64
-			var _ = _199_near
-			var _out260 uint64
-			var _ = _out260
-			_out260 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_199_near = _out260
-			var _200_z *dbytes.Bytes
-			var _ = _200_z
-			var _out261 *dbytes.Bytes
-			var _ = _out261
-			_out261 = dbytes.NewBytes(uint64(4096))
-			_200_z = _out261
-			var _out262 bool
-			var _ = _out262
+			var _200_near uint64
+			var _ = _200_near
 			var _out263 uint64
 			var _ = _out263
-			_out262, _out263 = _this.AllocRoot(txn, ip, ino, k, _199_near, _200_z)
-			ok = _out262
-			bn = _out263
+			_out263 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_200_near = _out263
+			var _201_z *dbytes.Bytes
+			var _ = _201_z
+			var _out264 *dbytes.Bytes
+			var _ = _out264
+			_out264 = dbytes.NewBytes(uint64(4096))
+			_201_z = _out264
+			var _out265 bool
+			var _ = _out265
+			var _out266 uint64
+			var _ = _out266
+			_out265, _out266 = _this.AllocRoot(txn, ip, ino, k, _200_near, _201_z)
+			ok = _out265
+			bn = _out266
 		}
 		return ok, bn
 	}
-	var _201_pn uint64 = 0
-	var _ = _201_pn
-	var _out264 bool
-	var _ = _out264
-	var _out265 uint64
-	var _ = _out265
-	_out264, _out265 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out264
-	_201_pn = _out265
+	var _202_pn uint64 = 0
+	var _ = _202_pn
+	var _out267 bool
+	var _ = _out267
+	var _out268 uint64
+	var _ = _out268
+	_out267, _out268 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out267
+	_202_pn = _out268
 	if !ok {
 		return ok, bn
 	}
-	var _202_pb *dbytes.Blk
-	var _ = _202_pb
-	var _out266 *dbytes.Blk
-	var _ = _out266
-	_out266 = _this.Fs.ReadBlock(txn, _201_pn, true)
-	_202_pb = _out266
-	bn = _202_pb.U64(uint64(8) * (j % uint64(512)))
+	var _203_pb *dbytes.Blk
+	var _ = _203_pb
+	var _out269 *dbytes.Blk
+	var _ = _out269
+	_out269 = _this.Fs.ReadBlock(txn, _202_pn, true)
+	_203_pb = _out269
+	bn = _203_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _203_t *dbytes.Bytes
-		var _ = _203_t
-		var _out267 *dbytes.Bytes
-		var _ = _out267
-		_out267 = _202_pb.Thaw()
-		_203_t = _out267
-		var _204_z *dbytes.Bytes
-		var _ = _204_z
-		var _out268 *dbytes.Bytes
-		var _ = _out268
-		_out268 = dbytes.NewBytes(uint64(4096))
-		_204_z = _out268
-		var _out269 bool
-		var _ = _out269
-		var _out270 uint64
+		var _204_t *dbytes.Bytes
+		var _ = _204_t
+		var _out270 *dbytes.Bytes
 		var _ = _out270
-		_out269, _out270 = _this.AddChild(txn, ip, _203_t, _201_pn, j, _201_pn, _204_z)
-		ok = _out269
-		bn = _out270
+		_out270 = _203_pb.Thaw()
+		_204_t = _out270
+		var _205_z *dbytes.Bytes
+		var _ = _205_z
+		var _out271 *dbytes.Bytes
+		var _ = _out271
+		_out271 = dbytes.NewBytes(uint64(4096))
+		_205_z = _out271
+		var _out272 bool
+		var _ = _out272
+		var _out273 uint64
+		var _ = _out273
+		_out272, _out273 = _this.AddChild(txn, ip, _204_t, _202_pn, j, _202_pn, _205_z)
+		ok = _out272
+		bn = _out273
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _201_pn, _203_t)
+		_this.CloseParent(txn, _202_pn, _204_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *IndFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out271 *dbytes.Blk
-		var _ = _out271
-		_out271 = dbytes.ZeroBlk()
-		b = _out271
+		var _out274 *dbytes.Blk
+		var _ = _out274
+		_out274 = dbytes.ZeroBlk()
+		b = _out274
 	} else {
-		var _out272 *dbytes.Blk
-		var _ = _out272
-		_out272 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out272
+		var _out275 *dbytes.Blk
+		var _ = _out275
+		_out275 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out275
 	}
 	return b
 }
 func (_this *IndFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _205_k uint64
-	var _ = _205_k
-	_205_k = posm.Companion_Default___.FlatK(n)
-	var _206_bn uint64
-	var _ = _206_bn
-	var _out273 uint64
-	var _ = _out273
-	_out273 = _this.Resolve(txn, ip, _205_k, posm.Companion_Default___.MaxLev(_205_k), posm.Companion_Default___.FlatJ(n), excl)
-	_206_bn = _out273
-	var _out274 *dbytes.Blk
-	var _ = _out274
-	_out274 = _this.ReadAt(txn, _206_bn, excl)
-	b = _out274
+	var _206_k uint64
+	var _ = _206_k
+	_206_k = posm.Companion_Default___.FlatK(n)
+	var _207_bn uint64
+	var _ = _207_bn
+	var _out276 uint64
+	var _ = _out276
+	_out276 = _this.Resolve(txn, ip, _206_k, posm.Companion_Default___.MaxLev(_206_k), posm.Companion_Default___.FlatJ(n), excl)
+	_207_bn = _out276
+	var _out277 *dbytes.Blk
+	var _ = _out277
+	_out277 = _this.ReadAt(txn, _207_bn, excl)
+	b = _out277
 	return b
 }
 

@@ -154,7 +154,7 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	_this.Bit = bit0
 	_this.Flo = flo0
 	_this.Fhi = fhi0
-	_this.Home = at0 + uint64(1) + nd0 + nr0
+	_this.Home = at0 + uint64(1) + uint64(16)*nd0 + nr0
 	_this.MaxPin = maxPin0
 	_this.InstAt = instAt0
 	var _8_m1 *dlog.BMap
@@ -874,9 +874,9 @@ func (_this *Journal) LogEncFields(b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BLis
 	_this.Clist = l
 	_this.Dlist = dl
 }
-func (_this *Journal) LogWrite(i uint64) (bool, uint64) {
-	var ok bool = false
-	var _ = ok
+func (_this *Journal) DataRun(i uint64) (uint64, uint64) {
+	var a uint64 = 0
+	var _ = a
 	var n uint64 = 0
 	var _ = n
 	var _71_len uint64
@@ -885,26 +885,30 @@ func (_this *Journal) LogWrite(i uint64) (bool, uint64) {
 	var _ = _out79
 	_out79 = _this.Clist.Len()
 	_71_len = _out79
-	var _72_p uint64
-	var _ = _72_p
-	_72_p = _this.Wp + i
-	var _73_s uint64
-	var _ = _73_s
-	var _out80 uint64
-	var _ = _out80
-	_out80 = ring.Companion_Default___.SlotOf(_72_p, _this.Nr)
-	_73_s = _out80
 	n = _71_len - i
-	if n > _this.Nr-_73_s {
-		n = _this.Nr - _73_s
+	if _71_len <= uint64(15) {
+		var _72_s uint64
+		var _ = _72_s
+		var _out80 uint64
+		var _ = _out80
+		_out80 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
+		_72_s = _out80
+		a = _this.At + uint64(2) + uint64(16)*_72_s + i
+	} else {
+		var _73_s uint64
+		var _ = _73_s
+		var _out81 uint64
+		var _ = _out81
+		_out81 = ring.Companion_Default___.SlotOf(_this.Wp+i, _this.Nr)
+		_73_s = _out81
+		if n > _this.Nr-_73_s {
+			n = _this.Nr - _73_s
+		}
+		a = _this.At + uint64(1) + uint64(16)*_this.Nd + _73_s
 	}
-	var _out81 bool
-	var _ = _out81
-	_out81 = _this.D.WriteRun(_this.At+uint64(1)+_this.Nd+_73_s, _this.Clist, i, n)
-	ok = _out81
-	return ok, n
+	return a, n
 }
-func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
+func (_this *Journal) LogWrite(i uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var n uint64 = 0
@@ -915,98 +919,118 @@ func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
 	var _ = _out82
 	var _out83 uint64
 	var _ = _out83
-	_out82, _out83 = groups.Companion_Default___.Adjacent(_this.Dlist, i)
+	_out82, _out83 = _this.DataRun(i)
 	_74_a = _out82
 	n = _out83
 	var _out84 bool
 	var _ = _out84
-	_out84 = _this.D.WriteRun(_74_a, _this.Dlist, i, n)
+	_out84 = _this.D.WriteRun(_74_a, _this.Clist, i, n)
 	ok = _out84
+	return ok, n
+}
+func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
+	var ok bool = false
+	var _ = ok
+	var n uint64 = 0
+	var _ = n
+	var _75_a uint64 = 0
+	var _ = _75_a
+	var _out85 uint64
+	var _ = _out85
+	var _out86 uint64
+	var _ = _out86
+	_out85, _out86 = groups.Companion_Default___.Adjacent(_this.Dlist, i)
+	_75_a = _out85
+	n = _out86
+	var _out87 bool
+	var _ = _out87
+	_out87 = _this.D.WriteRun(_75_a, _this.Dlist, i, n)
+	ok = _out87
 	return ok, n
 }
 func (_this *Journal) LogWriteDesc() bool {
 	var ok bool = false
 	var _ = ok
-	var _75_s uint64
-	var _ = _75_s
-	var _out85 uint64
-	var _ = _out85
-	_out85 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
-	_75_s = _out85
-	var _out86 bool
-	var _ = _out86
-	_out86 = _this.D.Write(_this.At+uint64(1)+_75_s, _this.Cbk)
-	ok = _out86
+	var _76_s uint64
+	var _ = _76_s
+	var _out88 uint64
+	var _ = _out88
+	_out88 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
+	_76_s = _out88
+	var _out89 bool
+	var _ = _out89
+	_out89 = _this.D.Write(_this.At+uint64(1)+uint64(16)*_76_s, _this.Cbk)
+	ok = _out89
 	return ok
 }
 func (_this *Journal) LogBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out87 bool
-	var _ = _out87
-	_out87 = _this.D.Barrier()
-	ok = _out87
+	var _out90 bool
+	var _ = _out90
+	_out90 = _this.D.Barrier()
+	ok = _out90
 	return ok
 }
 func (_this *Journal) HoldDirect() {
-	var _76_n uint64
-	var _ = _76_n
-	var _out88 uint64
-	var _ = _out88
-	_out88 = _this.Cdm.Len()
-	_76_n = _out88
-	var _77_i uint64
-	var _ = _77_i
-	_77_i = uint64(0)
-	var _78_z *dbytes.Blk
-	var _ = _78_z
-	var _out89 *dbytes.Blk
-	var _ = _out89
-	_out89 = dbytes.ZeroBlk()
-	_78_z = _out89
-	for _77_i < _76_n {
-		var _79_a uint64
-		var _ = _79_a
-		var _out90 uint64
-		var _ = _out90
-		_out90 = _this.Cdm.AddrAt(_77_i)
-		_79_a = _out90
-		_this.Lho.Put(_79_a, _78_z)
-		_77_i = _77_i + uint64(1)
+	var _77_n uint64
+	var _ = _77_n
+	var _out91 uint64
+	var _ = _out91
+	_out91 = _this.Cdm.Len()
+	_77_n = _out91
+	var _78_i uint64
+	var _ = _78_i
+	_78_i = uint64(0)
+	var _79_z *dbytes.Blk
+	var _ = _79_z
+	var _out92 *dbytes.Blk
+	var _ = _out92
+	_out92 = dbytes.ZeroBlk()
+	_79_z = _out92
+	for _78_i < _77_n {
+		var _80_a uint64
+		var _ = _80_a
+		var _out93 uint64
+		var _ = _out93
+		_out93 = _this.Cdm.AddrAt(_78_i)
+		_80_a = _out93
+		_this.Lho.Put(_80_a, _79_z)
+		_78_i = _78_i + uint64(1)
 	}
 }
 func (_this *Journal) FinishCommit() {
-	var _80_n uint64
-	var _ = _80_n
-	var _out91 uint64
-	var _ = _out91
-	_out91 = _this.Cgm.Len()
-	_80_n = _out91
-	var _81_e *dlog.BMap
-	var _ = _81_e
-	var _out92 *dlog.BMap
-	var _ = _out92
-	_out92 = dlog.NewBMap()
-	_81_e = _out92
-	var _82_f *dlog.BMap
-	var _ = _82_f
-	var _out93 *dlog.BMap
-	var _ = _out93
-	_out93 = dlog.NewBMap()
-	_82_f = _out93
-	var _83_l *dlog.BMap
-	var _ = _83_l
-	var _out94 *dlog.BMap
+	var _81_n uint64
+	var _ = _81_n
+	var _out94 uint64
 	var _ = _out94
-	_out94 = groups.Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
-	_83_l = _out94
-	var _84_h uint64
-	var _ = _84_h
-	var _out95 uint64
+	_out94 = _this.Cgm.Len()
+	_81_n = _out94
+	var _82_e *dlog.BMap
+	var _ = _82_e
+	var _out95 *dlog.BMap
 	var _ = _out95
-	_out95 = _this.Cdm.Len()
-	_84_h = _out95
-	_this.FinishFields(_81_e, _82_f, _83_l, _80_n, _84_h)
+	_out95 = dlog.NewBMap()
+	_82_e = _out95
+	var _83_f *dlog.BMap
+	var _ = _83_f
+	var _out96 *dlog.BMap
+	var _ = _out96
+	_out96 = dlog.NewBMap()
+	_83_f = _out96
+	var _84_l *dlog.BMap
+	var _ = _84_l
+	var _out97 *dlog.BMap
+	var _ = _out97
+	_out97 = groups.Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
+	_84_l = _out97
+	var _85_h uint64
+	var _ = _85_h
+	var _out98 uint64
+	var _ = _out98
+	_out98 = _this.Cdm.Len()
+	_85_h = _out98
+	_this.FinishFields(_82_e, _83_f, _84_l, _81_n, _85_h)
 	_this.NoteFinish()
 }
 func (_this *Journal) FinishFields(e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {
@@ -1027,48 +1051,48 @@ func (_this *Journal) FinishFields(e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n u
 func (_this *Journal) StartInstall() bool {
 	var ok bool = false
 	var _ = ok
-	var _85_k uint64
-	var _ = _85_k
-	var _out96 uint64
-	var _ = _out96
-	_out96 = _this.Lgm.Len()
-	_85_k = _out96
-	var _86_h uint64
-	var _ = _86_h
-	var _out97 uint64
-	var _ = _out97
-	_out97 = _this.Lho.Len()
-	_86_h = _out97
-	var _87_urge uint64
-	var _ = _87_urge
-	var _out98 uint64
-	var _ = _out98
-	_out98 = _this.Notes.Get(Companion_Default___.NUrge())
-	_87_urge = _out98
-	var _88_failed uint64
-	var _ = _88_failed
+	var _86_k uint64
+	var _ = _86_k
 	var _out99 uint64
 	var _ = _out99
-	_out99 = _this.Notes.Get(Companion_Default___.NFailed())
-	_88_failed = _out99
-	if _85_k == uint64(0) && _86_h == uint64(0) || _88_failed != uint64(0) || _87_urge == uint64(0) && _85_k < _this.InstAt && _86_h < Companion_Default___.HoldMax() && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
+	_out99 = _this.Lgm.Len()
+	_86_k = _out99
+	var _87_h uint64
+	var _ = _87_h
+	var _out100 uint64
+	var _ = _out100
+	_out100 = _this.Lho.Len()
+	_87_h = _out100
+	var _88_urge uint64
+	var _ = _88_urge
+	var _out101 uint64
+	var _ = _out101
+	_out101 = _this.Notes.Get(Companion_Default___.NUrge())
+	_88_urge = _out101
+	var _89_failed uint64
+	var _ = _89_failed
+	var _out102 uint64
+	var _ = _out102
+	_out102 = _this.Notes.Get(Companion_Default___.NFailed())
+	_89_failed = _out102
+	if _86_k == uint64(0) && _87_h == uint64(0) || _89_failed != uint64(0) || _88_urge == uint64(0) && _86_k < _this.InstAt && _87_h < Companion_Default___.HoldMax() && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
 		ok = false
 		return ok
 	}
 	_this.Notes.Set(Companion_Default___.NUrge(), uint64(0))
-	var _89_r *dlog.BMap
-	var _ = _89_r
-	var _out100 *dlog.BMap
-	var _ = _out100
-	_out100 = dlog.NewBMap()
-	_89_r = _out100
-	var _90_f *dlog.BMap
-	var _ = _90_f
-	var _out101 *dlog.BMap
-	var _ = _out101
-	_out101 = dlog.NewBMap()
-	_90_f = _out101
-	_this.StartInstallFields(_89_r, _90_f)
+	var _90_r *dlog.BMap
+	var _ = _90_r
+	var _out103 *dlog.BMap
+	var _ = _out103
+	_out103 = dlog.NewBMap()
+	_90_r = _out103
+	var _91_f *dlog.BMap
+	var _ = _91_f
+	var _out104 *dlog.BMap
+	var _ = _out104
+	_out104 = dlog.NewBMap()
+	_91_f = _out104
+	_this.StartInstallFields(_90_r, _91_f)
 	ok = true
 	return ok
 	return ok
@@ -1086,10 +1110,10 @@ func (_this *Journal) StartInstallFields(r *dlog.BMap, f *dlog.BMap) {
 func (_this *Journal) InstSort() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out102 *ddisk.BList
-	var _ = _out102
-	_out102 = _this.Inm.Sorted()
-	l = _out102
+	var _out105 *ddisk.BList
+	var _ = _out105
+	_out105 = _this.Inm.Sorted()
+	l = _out105
 	_this.Ilist = l
 	return l
 }
@@ -1098,46 +1122,22 @@ func (_this *Journal) InstWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _91_a uint64 = 0
-	var _ = _91_a
-	var _out103 uint64
-	var _ = _out103
-	var _out104 uint64
-	var _ = _out104
-	_out103, _out104 = groups.Companion_Default___.Adjacent(_this.Ilist, i)
-	_91_a = _out103
-	n = _out104
-	var _out105 bool
-	var _ = _out105
-	_out105 = _this.D.WriteRun(_91_a, _this.Ilist, i, n)
-	ok = _out105
+	var _92_a uint64 = 0
+	var _ = _92_a
+	var _out106 uint64
+	var _ = _out106
+	var _out107 uint64
+	var _ = _out107
+	_out106, _out107 = groups.Companion_Default___.Adjacent(_this.Ilist, i)
+	_92_a = _out106
+	n = _out107
+	var _out108 bool
+	var _ = _out108
+	_out108 = _this.D.WriteRun(_92_a, _this.Ilist, i, n)
+	ok = _out108
 	return ok, n
 }
 func (_this *Journal) InstBarrier() bool {
-	var ok bool = false
-	var _ = ok
-	var _out106 bool
-	var _ = _out106
-	_out106 = _this.D.Barrier()
-	ok = _out106
-	return ok
-}
-func (_this *Journal) HdrWrite() bool {
-	var ok bool = false
-	var _ = ok
-	var _92_b *dbytes.Blk
-	var _ = _92_b
-	var _out107 *dbytes.Blk
-	var _ = _out107
-	_out107 = _this.Seal.EncHdr(_this.Ieq)
-	_92_b = _out107
-	var _out108 bool
-	var _ = _out108
-	_out108 = _this.D.WriteSector(_this.At, _92_b)
-	ok = _out108
-	return ok
-}
-func (_this *Journal) HdrBarrier() bool {
 	var ok bool = false
 	var _ = ok
 	var _out109 bool
@@ -1146,50 +1146,74 @@ func (_this *Journal) HdrBarrier() bool {
 	ok = _out109
 	return ok
 }
-func (_this *Journal) CacheInst() {
-	var _93_i uint64
-	var _ = _93_i
-	_93_i = _this.Icnr
-	var _94_a uint64
-	var _ = _94_a
-	var _out110 uint64
+func (_this *Journal) HdrWrite() bool {
+	var ok bool = false
+	var _ = ok
+	var _93_b *dbytes.Blk
+	var _ = _93_b
+	var _out110 *dbytes.Blk
 	var _ = _out110
-	_out110 = _this.Ilist.AddrAt(_93_i)
-	_94_a = _out110
-	var _95_b *dbytes.Blk
-	var _ = _95_b
-	var _out111 *dbytes.Blk
+	_out110 = _this.Seal.EncHdr(_this.Ieq)
+	_93_b = _out110
+	var _out111 bool
 	var _ = _out111
-	_out111 = _this.Ilist.BlkAt(_93_i)
-	_95_b = _out111
-	_this.Cache.Put(_94_a, _95_b)
+	_out111 = _this.D.WriteSector(_this.At, _93_b)
+	ok = _out111
+	return ok
+}
+func (_this *Journal) HdrBarrier() bool {
+	var ok bool = false
+	var _ = ok
+	var _out112 bool
+	var _ = _out112
+	_out112 = _this.D.Barrier()
+	ok = _out112
+	return ok
+}
+func (_this *Journal) CacheInst() {
+	var _94_i uint64
+	var _ = _94_i
+	_94_i = _this.Icnr
+	var _95_a uint64
+	var _ = _95_a
+	var _out113 uint64
+	var _ = _out113
+	_out113 = _this.Ilist.AddrAt(_94_i)
+	_95_a = _out113
+	var _96_b *dbytes.Blk
+	var _ = _96_b
+	var _out114 *dbytes.Blk
+	var _ = _out114
+	_out114 = _this.Ilist.BlkAt(_94_i)
+	_96_b = _out114
+	_this.Cache.Put(_95_a, _96_b)
 	_this.Icnr = _this.Icnr + uint64(1)
 }
 func (_this *Journal) FinishInstall() {
-	var _96_e *dlog.BMap
-	var _ = _96_e
-	var _out112 *dlog.BMap
-	var _ = _out112
-	_out112 = dlog.NewBMap()
-	_96_e = _out112
-	var _97_f *dlog.BMap
-	var _ = _97_f
-	var _out113 *dlog.BMap
-	var _ = _out113
-	_out113 = dlog.NewBMap()
-	_97_f = _out113
-	_this.FinishInstallFields(_96_e, _97_f)
+	var _97_e *dlog.BMap
+	var _ = _97_e
+	var _out115 *dlog.BMap
+	var _ = _out115
+	_out115 = dlog.NewBMap()
+	_97_e = _out115
+	var _98_f *dlog.BMap
+	var _ = _98_f
+	var _out116 *dlog.BMap
+	var _ = _out116
+	_out116 = dlog.NewBMap()
+	_98_f = _out116
+	_this.FinishInstallFields(_97_e, _98_f)
 	_this.NoteInstall()
 }
 func (_this *Journal) NoteInstall() {
-	var _98_n uint64
-	var _ = _98_n
-	var _out114 uint64
-	var _ = _out114
-	_out114 = _this.Notes.Get(Companion_Default___.NInstalls())
-	_98_n = _out114
-	if _98_n < uint64(18446744073709551615) {
-		_this.Notes.Set(Companion_Default___.NInstalls(), _98_n+uint64(1))
+	var _99_n uint64
+	var _ = _99_n
+	var _out117 uint64
+	var _ = _out117
+	_out117 = _this.Notes.Get(Companion_Default___.NInstalls())
+	_99_n = _out117
+	if _99_n < uint64(18446744073709551615) {
+		_this.Notes.Set(Companion_Default___.NInstalls(), _99_n+uint64(1))
 	}
 	_this.Mu.WakeAll(Companion_Default___.CSpace())
 	_this.Mu.WakeOne(Companion_Default___.CLogger())
@@ -1209,39 +1233,39 @@ func (_this *Journal) Lookup(a uint64) (*dbytes.Blk, uint64) {
 	var t uint64 = 0
 	var _ = t
 	t = _this.Trims
-	var _out115 *dbytes.Blk
-	var _ = _out115
-	_out115 = _this.Running.Get(a)
-	b = _out115
-	if b == (*dbytes.Blk)(nil) {
-		var _out116 *dbytes.Blk
-		var _ = _out116
-		_out116 = _this.Cgm.Get(a)
-		b = _out116
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out117 *dbytes.Blk
-		var _ = _out117
-		_out117 = _this.Cdm.Get(a)
-		b = _out117
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out118 *dbytes.Blk
-		var _ = _out118
-		_out118 = _this.Lgm.Get(a)
-		b = _out118
-	}
+	var _out118 *dbytes.Blk
+	var _ = _out118
+	_out118 = _this.Running.Get(a)
+	b = _out118
 	if b == (*dbytes.Blk)(nil) {
 		var _out119 *dbytes.Blk
 		var _ = _out119
-		_out119 = _this.Inm.Get(a)
+		_out119 = _this.Cgm.Get(a)
 		b = _out119
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out120 *dbytes.Blk
 		var _ = _out120
-		_out120 = _this.Cache.Get(a)
+		_out120 = _this.Cdm.Get(a)
 		b = _out120
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out121 *dbytes.Blk
+		var _ = _out121
+		_out121 = _this.Lgm.Get(a)
+		b = _out121
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out122 *dbytes.Blk
+		var _ = _out122
+		_out122 = _this.Inm.Get(a)
+		b = _out122
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out123 *dbytes.Blk
+		var _ = _out123
+		_out123 = _this.Cache.Get(a)
+		b = _out123
 	}
 	return b, t
 }
@@ -1250,13 +1274,13 @@ func (_this *Journal) ReadDisk(a uint64, t uint64) (bool, *dbytes.Blk) {
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out121 bool
-	var _ = _out121
-	var _out122 *dbytes.Blk
-	var _ = _out122
-	_out121, _out122 = _this.D.Read(a)
-	ok = _out121
-	b = _out122
+	var _out124 bool
+	var _ = _out124
+	var _out125 *dbytes.Blk
+	var _ = _out125
+	_out124, _out125 = _this.D.Read(a)
+	ok = _out124
+	b = _out125
 	if !ok {
 		return ok, b
 	}
@@ -1265,16 +1289,16 @@ func (_this *Journal) ReadDisk(a uint64, t uint64) (bool, *dbytes.Blk) {
 func (_this *Journal) Lookup2(a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _99_t2 uint64 = 0
-	var _ = _99_t2
-	var _out123 *dbytes.Blk
-	var _ = _out123
-	var _out124 uint64
-	var _ = _out124
-	_out123, _out124 = _this.Lookup(a)
-	b = _out123
-	_99_t2 = _out124
-	if b == (*dbytes.Blk)(nil) && t == _99_t2 {
+	var _100_t2 uint64 = 0
+	var _ = _100_t2
+	var _out126 *dbytes.Blk
+	var _ = _out126
+	var _out127 uint64
+	var _ = _out127
+	_out126, _out127 = _this.Lookup(a)
+	b = _out126
+	_100_t2 = _out127
+	if b == (*dbytes.Blk)(nil) && t == _100_t2 {
 		b = c
 		_this.Cache.Put(a, c)
 	}

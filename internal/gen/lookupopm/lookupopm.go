@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _528_dots uint32 = 0
-	var _ = _528_dots
-	var _out631 uint32
-	var _ = _out631
-	var _out632 *dbytes.Bytes
-	var _ = _out632
-	var _out633 uint32
-	var _ = _out633
-	_out631, _out632, _out633 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out631
-	dir = _out632
-	_528_dots = _out633
+	var _530_dots uint32 = 0
+	var _ = _530_dots
+	var _out635 uint32
+	var _ = _out635
+	var _out636 *dbytes.Bytes
+	var _ = _out636
+	var _out637 uint32
+	var _ = _out637
+	_out635, _out636, _out637 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out635
+	dir = _out636
+	_530_dots = _out637
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _529_ok bool
-	var _ = _529_ok
-	var _out634 bool
-	var _ = _out634
-	_out634 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_529_ok = _out634
-	if !_529_ok {
+	var _531_ok bool
+	var _ = _531_ok
+	var _out638 bool
+	var _ = _out638
+	_out638 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_531_ok = _out638
+	if !_531_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _530_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _530_ip
-	if _528_dots == uint32(1) {
+	var _532_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _532_ip
+	if _530_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _528_dots == uint32(2) {
-		var _out635 uint64
-		var _ = _out635
-		_out635 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out635
+	if _530_dots == uint32(2) {
+		var _out639 uint64
+		var _ = _out639
+		_out639 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out639
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out636 *dbytes.Bytes
-		var _ = _out636
-		_out636 = d.Fs.GetInode(txn, ino, false)
-		_530_ip = _out636
-		node = _530_ip
+		var _out640 *dbytes.Bytes
+		var _ = _out640
+		_out640 = d.Fs.GetInode(txn, ino, false)
+		_532_ip = _out640
+		node = _532_ip
 		return st, ino, node, dir
 	}
-	var _531_found bool = false
-	var _ = _531_found
-	var _out637 bool
-	var _ = _out637
-	var _out638 uint64
-	var _ = _out638
-	_out637, _out638 = d.Lookup(txn, dino, name, false)
-	_531_found = _out637
-	ino = _out638
-	if !_531_found {
+	var _533_found bool = false
+	var _ = _533_found
+	var _out641 bool
+	var _ = _out641
+	var _out642 uint64
+	var _ = _out642
+	_out641, _out642 = d.Lookup(txn, dino, name, false)
+	_533_found = _out641
+	ino = _out642
+	if !_533_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out639 uint32
-	var _ = _out639
-	var _out640 *dbytes.Bytes
-	var _ = _out640
-	_out639, _out640 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out639
-	_530_ip = _out640
+	var _out643 uint32
+	var _ = _out643
+	var _out644 *dbytes.Bytes
+	var _ = _out644
+	_out643, _out644 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out643
+	_532_ip = _out644
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _530_ip
+	node = _532_ip
 	return st, ino, node, dir
 }
 

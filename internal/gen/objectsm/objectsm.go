@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _127_b uint8
-	var _ = _127_b
-	_127_b = w.Get(off / uint64(8))
-	var _128_i uint64
-	var _ = _128_i
-	_128_i = off % uint64(8)
-	var _129_is bool
-	var _ = _129_is
-	_129_is = bits.Companion_Default___.BitOf(_127_b, _128_i)
-	if _129_is != v {
-		var _130_c uint8 = 0
-		var _ = _130_c
+	var _128_b uint8
+	var _ = _128_b
+	_128_b = w.Get(off / uint64(8))
+	var _129_i uint64
+	var _ = _129_i
+	_129_i = off % uint64(8)
+	var _130_is bool
+	var _ = _130_is
+	_130_is = bits.Companion_Default___.BitOf(_128_b, _129_i)
+	if _130_is != v {
+		var _131_c uint8 = 0
+		var _ = _131_c
 		if v {
-			_130_c = _127_b + Companion_Default___.Pow2(_128_i)
+			_131_c = _128_b + Companion_Default___.Pow2(_129_i)
 		} else {
-			_130_c = _127_b - Companion_Default___.Pow2(_128_i)
+			_131_c = _128_b - Companion_Default___.Pow2(_129_i)
 		}
-		w.Set(off/uint64(8), _130_c)
+		w.Set(off/uint64(8), _131_c)
 	}
 }
 

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _532_w *dbytes.Bytes
-	var _ = _532_w
-	var _out641 *dbytes.Bytes
-	var _ = _out641
-	_out641 = dbytes.NewBytes(uint64(4096))
-	_532_w = _out641
-	_532_w.Set(uint64(0), uint8(46))
-	_532_w.Set(uint64(1), uint8(46))
-	var _out642 *dbytes.Blk
-	var _ = _out642
-	_out642 = dbytes.Freeze(_532_w)
-	b = _out642
+	var _534_w *dbytes.Bytes
+	var _ = _534_w
+	var _out645 *dbytes.Bytes
+	var _ = _out645
+	_out645 = dbytes.NewBytes(uint64(4096))
+	_534_w = _out645
+	_534_w.Set(uint64(0), uint8(46))
+	_534_w.Set(uint64(1), uint8(46))
+	var _out646 *dbytes.Blk
+	var _ = _out646
+	_out646 = dbytes.Freeze(_534_w)
+	b = _out646
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _533_dots *dbytes.Blk
-	var _ = _533_dots
-	var _out643 *dbytes.Blk
-	var _ = _out643
-	_out643 = Companion_Default___.DotNames()
-	_533_dots = _out643
+	var _535_dots *dbytes.Blk
+	var _ = _535_dots
+	var _out647 *dbytes.Blk
+	var _ = _out647
+	_out647 = Companion_Default___.DotNames()
+	_535_dots = _out647
 	if cookie == uint64(0) {
-		var _out644 bool
-		var _ = _out644
-		_out644 = out.Offer(ino, _533_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out644
+		var _out648 bool
+		var _ = _out648
+		_out648 = out.Offer(ino, _535_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out648
 	}
 	if fits {
-		var _out645 bool
-		var _ = _out645
-		_out645 = out.Offer(up, _533_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out645
+		var _out649 bool
+		var _ = _out649
+		_out649 = out.Offer(up, _535_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out649
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *dirfsm.DirFs, in
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _534_up uint64
-	var _ = _534_up
-	var _out646 uint64
-	var _ = _out646
-	_out646 = inodem.Companion_Default___.GetParent(dp)
-	_534_up = _out646
-	var _535_fits bool
-	var _ = _535_fits
-	var _out647 bool
-	var _ = _out647
-	_out647 = Companion_Default___.Offer2(ino, _534_up, cookie, out)
-	_535_fits = _out647
-	if !_535_fits {
+	var _536_up uint64
+	var _ = _536_up
+	var _out650 uint64
+	var _ = _out650
+	_out650 = inodem.Companion_Default___.GetParent(dp)
+	_536_up = _out650
+	var _537_fits bool
+	var _ = _537_fits
+	var _out651 bool
+	var _ = _out651
+	_out651 = Companion_Default___.Offer2(ino, _536_up, cookie, out)
+	_537_fits = _out651
+	if !_537_fits {
 		return eof
 	}
-	var _out648 bool
-	var _ = _out648
-	_out648 = d.List(txn, ino, func() uint64 {
+	var _out652 bool
+	var _ = _out652
+	_out652 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out648
+	eof = _out652
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out649 uint32
-	var _ = _out649
-	var _out650 *dbytes.Bytes
-	var _ = _out650
-	_out649, _out650 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out649
-	dir = _out650
+	var _out653 uint32
+	var _ = _out653
+	var _out654 *dbytes.Bytes
+	var _ = _out654
+	_out653, _out654 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out653
+	dir = _out654
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _536_ok bool
-	var _ = _536_ok
-	var _out651 bool
-	var _ = _out651
-	_out651 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
-	_536_ok = _out651
-	if !_536_ok {
+	var _538_ok bool
+	var _ = _538_ok
+	var _out655 bool
+	var _ = _out655
+	_out655 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
+	_538_ok = _out655
+	if !_538_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,46 +170,46 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _out652 bool
-	var _ = _out652
-	_out652 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out652
-	var _537_n uint64
-	var _ = _537_n
-	var _out653 uint64
-	var _ = _out653
-	_out653 = out.Len()
-	_537_n = _out653
-	if _537_n == uint64(0) && !eof {
+	var _out656 bool
+	var _ = _out656
+	_out656 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out656
+	var _539_n uint64
+	var _ = _539_n
+	var _out657 uint64
+	var _ = _out657
+	_out657 = out.Len()
+	_539_n = _out657
+	if _539_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *dirfsm.DirFs, out *ddir.List) {
-	var _538_n uint64
-	var _ = _538_n
-	var _out654 uint64
-	var _ = _out654
-	_out654 = out.Len()
-	_538_n = _out654
-	var _539_i uint64
-	var _ = _539_i
-	_539_i = uint64(0)
-	for _539_i < _538_n {
-		var _540_x uint64
-		var _ = _540_x
-		var _out655 uint64
-		var _ = _out655
-		_out655 = out.InoAt(_539_i)
-		_540_x = _out655
-		var _541_p *dbytes.Bytes
-		var _ = _541_p
-		var _out656 *dbytes.Bytes
-		var _ = _out656
-		_out656 = d.Fs.GetInode(txn, _540_x, false)
-		_541_p = _out656
-		out.AttrAt(_539_i, _541_p)
-		_539_i = _539_i + uint64(1)
+	var _540_n uint64
+	var _ = _540_n
+	var _out658 uint64
+	var _ = _out658
+	_out658 = out.Len()
+	_540_n = _out658
+	var _541_i uint64
+	var _ = _541_i
+	_541_i = uint64(0)
+	for _541_i < _540_n {
+		var _542_x uint64
+		var _ = _542_x
+		var _out659 uint64
+		var _ = _out659
+		_out659 = out.InoAt(_541_i)
+		_542_x = _out659
+		var _543_p *dbytes.Bytes
+		var _ = _543_p
+		var _out660 *dbytes.Bytes
+		var _ = _out660
+		_out660 = d.Fs.GetInode(txn, _542_x, false)
+		_543_p = _out660
+		out.AttrAt(_541_i, _543_p)
+		_541_i = _541_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -219,26 +219,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.Di
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out657 uint32
-	var _ = _out657
-	var _out658 bool
-	var _ = _out658
-	var _out659 *dbytes.Bytes
-	var _ = _out659
-	_out657, _out658, _out659 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out657
-	eof = _out658
-	dir = _out659
+	var _out661 uint32
+	var _ = _out661
+	var _out662 bool
+	var _ = _out662
+	var _out663 *dbytes.Bytes
+	var _ = _out663
+	_out661, _out662, _out663 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out661
+	eof = _out662
+	dir = _out663
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _542_ok bool
-	var _ = _542_ok
-	var _out660 bool
-	var _ = _out660
-	_out660 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_542_ok = _out660
-	if !_542_ok {
+	var _544_ok bool
+	var _ = _544_ok
+	var _out664 bool
+	var _ = _out664
+	_out664 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_544_ok = _out664
+	if !_544_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

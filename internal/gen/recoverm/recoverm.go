@@ -60,43 +60,53 @@ func (_this type_Default___) Default() interface{} {
 func (_this type_Default___) String() string {
 	return "recoverm.Default__"
 }
-func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd uint64, nr uint64, pos uint64, n uint64) (bool, *ddisk.BList, *ddisk.BList) {
+func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd uint64, nr uint64, q uint64, pos uint64, n uint64) (bool, *ddisk.BList, *ddisk.BList) {
 	var io bool = false
 	var _ = io
 	var x *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _389_s uint64
-	var _ = _389_s
-	var _out439 uint64
-	var _ = _out439
-	_out439 = ring.Companion_Default___.SlotOf(pos, nr)
-	_389_s = _out439
-	var _390_k uint64
-	var _ = _390_k
-	_390_k = n
-	if _390_k > nr-_389_s {
-		_390_k = nr - _389_s
+	var _390_s uint64
+	var _ = _390_s
+	var _out442 uint64
+	var _ = _out442
+	_out442 = ring.Companion_Default___.SlotOf(q, nd)
+	_390_s = _out442
+	var _391_a uint64
+	var _ = _391_a
+	_391_a = at + uint64(2) + uint64(16)*_390_s
+	var _392_k uint64
+	var _ = _392_k
+	_392_k = n
+	if n > uint64(15) {
+		var _out443 uint64
+		var _ = _out443
+		_out443 = ring.Companion_Default___.SlotOf(pos, nr)
+		_390_s = _out443
+		_391_a = at + uint64(1) + uint64(16)*nd + _390_s
+		if _392_k > nr-_390_s {
+			_392_k = nr - _390_s
+		}
 	}
-	var _out440 bool
-	var _ = _out440
-	var _out441 *ddisk.BList
-	var _ = _out441
-	_out440, _out441 = d.ReadRun(at+uint64(1)+nd+_389_s, _390_k)
-	io = _out440
-	x = _out441
+	var _out444 bool
+	var _ = _out444
+	var _out445 *ddisk.BList
+	var _ = _out445
+	_out444, _out445 = d.ReadRun(_391_a, _392_k)
+	io = _out444
+	x = _out445
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out442 bool
-	var _ = _out442
-	var _out443 *ddisk.BList
-	var _ = _out443
-	_out442, _out443 = d.ReadRun(at+uint64(1)+nd, n-_390_k)
-	io = _out442
-	y = _out443
+	var _out446 bool
+	var _ = _out446
+	var _out447 *ddisk.BList
+	var _ = _out447
+	_out446, _out447 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_392_k)
+	io = _out446
+	y = _out447
 	if !io {
 		return io, x, y
 	}
@@ -109,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _391_hm *dlog.BMap
-	var _ = _391_hm
-	var _out444 *dlog.BMap
-	var _ = _out444
-	_out444 = dlog.NewBMap()
-	_391_hm = _out444
-	var _392_i uint64
-	var _ = _392_i
-	_392_i = uint64(0)
-	for _392_i < m {
-		var _393_a uint64
-		var _ = _393_a
-		var _394_n uint64
-		var _ = _394_n
-		var _out445 uint64
-		var _ = _out445
-		var _out446 uint64
-		var _ = _out446
-		_out445, _out446 = Companion_Default___.DirRun(r, _392_i, m)
-		_393_a = _out445
-		_394_n = _out446
-		var _395_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _395_l
-		var _out447 bool
-		var _ = _out447
-		var _out448 *ddisk.BList
-		var _ = _out448
-		_out447, _out448 = d.ReadRun(_393_a, _394_n)
-		io = _out447
-		_395_l = _out448
+	var _393_hm *dlog.BMap
+	var _ = _393_hm
+	var _out448 *dlog.BMap
+	var _ = _out448
+	_out448 = dlog.NewBMap()
+	_393_hm = _out448
+	var _394_i uint64
+	var _ = _394_i
+	_394_i = uint64(0)
+	for _394_i < m {
+		var _395_a uint64
+		var _ = _395_a
+		var _396_n uint64
+		var _ = _396_n
+		var _out449 uint64
+		var _ = _out449
+		var _out450 uint64
+		var _ = _out450
+		_out449, _out450 = Companion_Default___.DirRun(r, _394_i, m)
+		_395_a = _out449
+		_396_n = _out450
+		var _397_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _397_l
+		var _out451 bool
+		var _ = _out451
+		var _out452 *ddisk.BList
+		var _ = _out452
+		_out451, _out452 = d.ReadRun(_395_a, _396_n)
+		io = _out451
+		_397_l = _out452
 		if !io {
 			return io, z
 		}
-		var _396_ok bool
-		var _ = _396_ok
-		var _out449 bool
-		var _ = _out449
-		_out449 = Companion_Default___.PutRun(_391_hm, r, _392_i, _394_n, _395_l)
-		_396_ok = _out449
-		if !_396_ok {
+		var _398_ok bool
+		var _ = _398_ok
+		var _out453 bool
+		var _ = _out453
+		_out453 = Companion_Default___.PutRun(_393_hm, r, _394_i, _396_n, _397_l)
+		_398_ok = _out453
+		if !_398_ok {
 			return io, z
 		}
-		_392_i = _392_i + _394_n
+		_394_i = _394_i + _396_n
 	}
-	var _out450 *ddisk.BList
-	var _ = _out450
-	_out450 = _391_hm.List()
-	z = _out450
+	var _out454 *ddisk.BList
+	var _ = _out454
+	_out454 = _393_hm.List()
+	z = _out454
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -164,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out451 uint64
-	var _ = _out451
-	_out451 = r.Dir(i)
-	a = _out451
+	var _out455 uint64
+	var _ = _out455
+	_out455 = r.Dir(i)
+	a = _out455
 	n = uint64(1)
 	for i+n < m {
-		var _397_b uint64
-		var _ = _397_b
-		var _out452 uint64
-		var _ = _out452
-		_out452 = r.Dir(i + n)
-		_397_b = _out452
-		if _397_b != a+n {
+		var _399_b uint64
+		var _ = _399_b
+		var _out456 uint64
+		var _ = _out456
+		_out456 = r.Dir(i + n)
+		_399_b = _out456
+		if _399_b != a+n {
 			goto L5
 		}
 		n = n + uint64(1)
@@ -187,34 +197,34 @@ L5:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _398_k uint64
-	var _ = _398_k
-	_398_k = uint64(0)
-	for _398_k < n {
-		var _399_a uint64
-		var _ = _399_a
-		var _out453 uint64
-		var _ = _out453
-		_out453 = r.Dir(i + _398_k)
-		_399_a = _out453
-		var _400_o *dbytes.Blk
-		var _ = _400_o
-		var _out454 *dbytes.Blk
-		var _ = _out454
-		_out454 = hm.Get(_399_a)
-		_400_o = _out454
-		if _400_o != (*dbytes.Blk)(nil) {
+	var _400_k uint64
+	var _ = _400_k
+	_400_k = uint64(0)
+	for _400_k < n {
+		var _401_a uint64
+		var _ = _401_a
+		var _out457 uint64
+		var _ = _out457
+		_out457 = r.Dir(i + _400_k)
+		_401_a = _out457
+		var _402_o *dbytes.Blk
+		var _ = _402_o
+		var _out458 *dbytes.Blk
+		var _ = _out458
+		_out458 = hm.Get(_401_a)
+		_402_o = _out458
+		if _402_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _401_b *dbytes.Blk
-		var _ = _401_b
-		var _out455 *dbytes.Blk
-		var _ = _out455
-		_out455 = l.BlkAt(_398_k)
-		_401_b = _out455
-		hm.Put(_399_a, _401_b)
-		_398_k = _398_k + uint64(1)
+		var _403_b *dbytes.Blk
+		var _ = _403_b
+		var _out459 *dbytes.Blk
+		var _ = _out459
+		_out459 = l.BlkAt(_400_k)
+		_403_b = _out459
+		hm.Put(_401_a, _403_b)
+		_400_k = _400_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -226,145 +236,145 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _402_s uint64
-	var _ = _402_s
-	var _out456 uint64
-	var _ = _out456
-	_out456 = ring.Companion_Default___.SlotOf(q, nd)
-	_402_s = _out456
-	var _403_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _403_b
-	var _out457 bool
-	var _ = _out457
-	var _out458 *dbytes.Blk
-	var _ = _out458
-	_out457, _out458 = d.Read(at + uint64(1) + _402_s)
-	io = _out457
-	_403_b = _out458
-	if !io {
-		return io, gm
-	}
-	var _404_r *dlog.DescR
-	var _ = _404_r
-	var _out459 *dlog.DescR
-	var _ = _out459
-	_out459 = dlog.Parse(_403_b)
-	_404_r = _out459
-	if _404_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _405_q2 uint64
-	var _ = _405_q2
+	var _404_s uint64
+	var _ = _404_s
 	var _out460 uint64
 	var _ = _out460
-	_out460 = _404_r.Sq()
-	_405_q2 = _out460
-	var _406_pos uint64
-	var _ = _406_pos
-	var _out461 uint64
+	_out460 = ring.Companion_Default___.SlotOf(q, nd)
+	_404_s = _out460
+	var _405_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _405_b
+	var _out461 bool
 	var _ = _out461
-	_out461 = _404_r.Pos()
-	_406_pos = _out461
-	var _407_n uint64
-	var _ = _407_n
-	var _out462 uint64
+	var _out462 *dbytes.Blk
 	var _ = _out462
-	_out462 = _404_r.N()
-	_407_n = _out462
-	var _408_dn uint64
-	var _ = _408_dn
-	var _out463 uint64
-	var _ = _out463
-	_out463 = _404_r.M()
-	_408_dn = _out463
-	if _405_q2 != q || _406_pos >= uint64(2305843009213693952) || _407_n > uint64(500) || _408_dn > uint64(500)-_407_n {
-		return io, gm
-	}
-	var _409_inside bool
-	var _ = _409_inside
-	var _out464 bool
-	var _ = _out464
-	_out464 = Companion_Default___.AddrsIn(_404_r, _407_n, _408_dn, at+uint64(1)+nd+nr, sz)
-	_409_inside = _out464
-	if !_409_inside {
-		return io, gm
-	}
-	var _410_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _410_x
-	var _411_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _411_y
-	var _out465 bool
-	var _ = _out465
-	var _out466 *ddisk.BList
-	var _ = _out466
-	var _out467 *ddisk.BList
-	var _ = _out467
-	_out465, _out466, _out467 = Companion_Default___.ReadGroup(d, at, nd, nr, _406_pos, _407_n)
-	io = _out465
-	_410_x = _out466
-	_411_y = _out467
+	_out461, _out462 = d.Read(at + uint64(1) + uint64(16)*_404_s)
+	io = _out461
+	_405_b = _out462
 	if !io {
 		return io, gm
 	}
-	var _412_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _412_z
+	var _406_r *dlog.DescR
+	var _ = _406_r
+	var _out463 *dlog.DescR
+	var _ = _out463
+	_out463 = dlog.Parse(_405_b)
+	_406_r = _out463
+	if _406_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _407_q2 uint64
+	var _ = _407_q2
+	var _out464 uint64
+	var _ = _out464
+	_out464 = _406_r.Sq()
+	_407_q2 = _out464
+	var _408_pos uint64
+	var _ = _408_pos
+	var _out465 uint64
+	var _ = _out465
+	_out465 = _406_r.Pos()
+	_408_pos = _out465
+	var _409_n uint64
+	var _ = _409_n
+	var _out466 uint64
+	var _ = _out466
+	_out466 = _406_r.N()
+	_409_n = _out466
+	var _410_dn uint64
+	var _ = _410_dn
+	var _out467 uint64
+	var _ = _out467
+	_out467 = _406_r.M()
+	_410_dn = _out467
+	if _407_q2 != q || _408_pos >= uint64(2305843009213693952) || _409_n > uint64(500) || _410_dn > uint64(500)-_409_n {
+		return io, gm
+	}
+	var _411_inside bool
+	var _ = _411_inside
 	var _out468 bool
 	var _ = _out468
-	var _out469 *ddisk.BList
+	_out468 = Companion_Default___.AddrsIn(_406_r, _409_n, _410_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
+	_411_inside = _out468
+	if !_411_inside {
+		return io, gm
+	}
+	var _412_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _412_x
+	var _413_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _413_y
+	var _out469 bool
 	var _ = _out469
-	_out468, _out469 = Companion_Default___.ReadDirect(d, _404_r, _408_dn)
-	io = _out468
-	_412_z = _out469
-	if !io || _412_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _413_ok bool
-	var _ = _413_ok
-	var _out470 bool
+	var _out470 *ddisk.BList
 	var _ = _out470
-	_out470 = seal.Check(_404_r, _410_x, _411_y, _412_z)
-	_413_ok = _out470
-	if !_413_ok {
+	var _out471 *ddisk.BList
+	var _ = _out471
+	_out469, _out470, _out471 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _408_pos, _409_n)
+	io = _out469
+	_412_x = _out470
+	_413_y = _out471
+	if !io {
 		return io, gm
 	}
-	var _out471 *dlog.BMap
-	var _ = _out471
-	_out471 = Companion_Default___.GroupMap(_404_r, _407_n, _410_x, _411_y)
-	gm = _out471
+	var _414_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _414_z
+	var _out472 bool
+	var _ = _out472
+	var _out473 *ddisk.BList
+	var _ = _out473
+	_out472, _out473 = Companion_Default___.ReadDirect(d, _406_r, _410_dn)
+	io = _out472
+	_414_z = _out473
+	if !io || _414_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _415_ok bool
+	var _ = _415_ok
+	var _out474 bool
+	var _ = _out474
+	_out474 = seal.Check(_406_r, _412_x, _413_y, _414_z)
+	_415_ok = _out474
+	if !_415_ok {
+		return io, gm
+	}
+	var _out475 *dlog.BMap
+	var _ = _out475
+	_out475 = Companion_Default___.GroupMap(_406_r, _409_n, _412_x, _413_y)
+	gm = _out475
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _414_i uint64
-	var _ = _414_i
-	_414_i = uint64(0)
-	for _414_i < n {
-		var _415_a uint64
-		var _ = _415_a
-		var _out472 uint64
-		var _ = _out472
-		_out472 = r.Addr(_414_i)
-		_415_a = _out472
-		if _415_a < lo || _415_a >= hi {
+	var _416_i uint64
+	var _ = _416_i
+	_416_i = uint64(0)
+	for _416_i < n {
+		var _417_a uint64
+		var _ = _417_a
+		var _out476 uint64
+		var _ = _out476
+		_out476 = r.Addr(_416_i)
+		_417_a = _out476
+		if _417_a < lo || _417_a >= hi {
 			ok = false
 			return ok
 		}
-		_414_i = _414_i + uint64(1)
+		_416_i = _416_i + uint64(1)
 	}
-	_414_i = uint64(0)
-	for _414_i < m {
-		var _416_a uint64
-		var _ = _416_a
-		var _out473 uint64
-		var _ = _out473
-		_out473 = r.Dir(_414_i)
-		_416_a = _out473
-		if _416_a < lo || _416_a >= hi {
+	_416_i = uint64(0)
+	for _416_i < m {
+		var _418_a uint64
+		var _ = _418_a
+		var _out477 uint64
+		var _ = _out477
+		_out477 = r.Dir(_416_i)
+		_418_a = _out477
+		if _418_a < lo || _418_a >= hi {
 			ok = false
 			return ok
 		}
-		_414_i = _414_i + uint64(1)
+		_416_i = _416_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -373,41 +383,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out474 *dlog.BMap
-	var _ = _out474
-	_out474 = dlog.NewBMap()
-	gm = _out474
-	var _417_k uint64
-	var _ = _417_k
-	var _out475 uint64
-	var _ = _out475
-	_out475 = x.Len()
-	_417_k = _out475
-	var _418_i uint64
-	var _ = _418_i
-	_418_i = uint64(0)
-	for _418_i < n {
-		var _419_a uint64
-		var _ = _419_a
-		var _out476 uint64
-		var _ = _out476
-		_out476 = r.Addr(_418_i)
-		_419_a = _out476
-		var _420_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _420_b
-		if _418_i < _417_k {
-			var _out477 *dbytes.Blk
-			var _ = _out477
-			_out477 = x.BlkAt(_418_i)
-			_420_b = _out477
+	var _out478 *dlog.BMap
+	var _ = _out478
+	_out478 = dlog.NewBMap()
+	gm = _out478
+	var _419_k uint64
+	var _ = _419_k
+	var _out479 uint64
+	var _ = _out479
+	_out479 = x.Len()
+	_419_k = _out479
+	var _420_i uint64
+	var _ = _420_i
+	_420_i = uint64(0)
+	for _420_i < n {
+		var _421_a uint64
+		var _ = _421_a
+		var _out480 uint64
+		var _ = _out480
+		_out480 = r.Addr(_420_i)
+		_421_a = _out480
+		var _422_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _422_b
+		if _420_i < _419_k {
+			var _out481 *dbytes.Blk
+			var _ = _out481
+			_out481 = x.BlkAt(_420_i)
+			_422_b = _out481
 		} else {
-			var _out478 *dbytes.Blk
-			var _ = _out478
-			_out478 = y.BlkAt(_418_i - _417_k)
-			_420_b = _out478
+			var _out482 *dbytes.Blk
+			var _ = _out482
+			_out482 = y.BlkAt(_420_i - _419_k)
+			_422_b = _out482
 		}
-		gm.Put(_419_a, _420_b)
-		_418_i = _418_i + uint64(1)
+		gm.Put(_421_a, _422_b)
+		_420_i = _420_i + uint64(1)
 	}
 	return gm
 }
@@ -418,36 +428,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out479 *dlog.BMap
-	var _ = _out479
-	_out479 = dlog.NewBMap()
-	mm = _out479
+	var _out483 *dlog.BMap
+	var _ = _out483
+	_out483 = dlog.NewBMap()
+	mm = _out483
 	i = uint64(0)
 	io = true
-	var _421_done bool
-	var _ = _421_done
-	_421_done = false
-	for !_421_done {
+	var _423_done bool
+	var _ = _423_done
+	_423_done = false
+	for !_423_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _422_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _422_gm
-		var _out480 bool
-		var _ = _out480
-		var _out481 *dlog.BMap
-		var _ = _out481
-		_out480, _out481 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out480
-		_422_gm = _out481
+		var _424_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _424_gm
+		var _out484 bool
+		var _ = _out484
+		var _out485 *dlog.BMap
+		var _ = _out485
+		_out484, _out485 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out484
+		_424_gm = _out485
 		if !io {
 			return io, mm, i
 		}
-		if _422_gm == (*dlog.BMap)(nil) {
-			_421_done = true
+		if _424_gm == (*dlog.BMap)(nil) {
+			_423_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _422_gm)
+			groups.Companion_Default___.MergeInto(mm, _424_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -456,46 +466,46 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _423_l *ddisk.BList
-	var _ = _423_l
-	var _out482 *ddisk.BList
-	var _ = _out482
-	_out482 = mm.Sorted()
-	_423_l = _out482
-	var _424_n uint64
-	var _ = _424_n
-	var _out483 uint64
-	var _ = _out483
-	_out483 = _423_l.Len()
-	_424_n = _out483
-	var _425_k uint64
-	var _ = _425_k
-	_425_k = uint64(0)
-	for _425_k < _424_n {
-		var _426_a uint64
-		var _ = _426_a
-		var _427_m uint64
-		var _ = _427_m
-		var _out484 uint64
-		var _ = _out484
-		var _out485 uint64
-		var _ = _out485
-		_out484, _out485 = groups.Companion_Default___.Adjacent(_423_l, _425_k)
-		_426_a = _out484
-		_427_m = _out485
-		var _out486 bool
-		var _ = _out486
-		_out486 = d.WriteRun(_426_a, _423_l, _425_k, _427_m)
-		io = _out486
+	var _425_l *ddisk.BList
+	var _ = _425_l
+	var _out486 *ddisk.BList
+	var _ = _out486
+	_out486 = mm.Sorted()
+	_425_l = _out486
+	var _426_n uint64
+	var _ = _426_n
+	var _out487 uint64
+	var _ = _out487
+	_out487 = _425_l.Len()
+	_426_n = _out487
+	var _427_k uint64
+	var _ = _427_k
+	_427_k = uint64(0)
+	for _427_k < _426_n {
+		var _428_a uint64
+		var _ = _428_a
+		var _429_m uint64
+		var _ = _429_m
+		var _out488 uint64
+		var _ = _out488
+		var _out489 uint64
+		var _ = _out489
+		_out488, _out489 = groups.Companion_Default___.Adjacent(_425_l, _427_k)
+		_428_a = _out488
+		_429_m = _out489
+		var _out490 bool
+		var _ = _out490
+		_out490 = d.WriteRun(_428_a, _425_l, _427_k, _429_m)
+		io = _out490
 		if !io {
 			return io
 		}
-		_425_k = _425_k + _427_m
+		_427_k = _427_k + _429_m
 	}
-	var _out487 bool
-	var _ = _out487
-	_out487 = d.Barrier()
-	io = _out487
+	var _out491 bool
+	var _ = _out491
+	_out491 = d.Barrier()
+	io = _out491
 	if !io {
 		return io
 	}
@@ -504,23 +514,23 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal, at uint64, q uint64) bool {
 	var io bool = false
 	var _ = io
-	var _428_nb *dbytes.Blk
-	var _ = _428_nb
-	var _out488 *dbytes.Blk
-	var _ = _out488
-	_out488 = seal.EncHdr(q)
-	_428_nb = _out488
-	var _out489 bool
-	var _ = _out489
-	_out489 = d.WriteSector(at, _428_nb)
-	io = _out489
+	var _430_nb *dbytes.Blk
+	var _ = _430_nb
+	var _out492 *dbytes.Blk
+	var _ = _out492
+	_out492 = seal.EncHdr(q)
+	_430_nb = _out492
+	var _out493 bool
+	var _ = _out493
+	_out493 = d.WriteSector(at, _430_nb)
+	io = _out493
 	if !io {
 		return io
 	}
-	var _out490 bool
-	var _ = _out490
-	_out490 = d.Barrier()
-	io = _out490
+	var _out494 bool
+	var _ = _out494
+	_out494 = d.Barrier()
+	io = _out494
 	if !io {
 		return io
 	}
@@ -532,20 +542,20 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out491 bool
-	var _ = _out491
-	_out491 = d.Barrier()
-	io = _out491
+	var _out495 bool
+	var _ = _out495
+	_out495 = d.Barrier()
+	io = _out495
 	if !io {
 		return io, j
 	}
-	var _out492 bool
-	var _ = _out492
-	var _out493 *journalm.Journal
-	var _ = _out493
-	_out492, _out493 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out492
-	j = _out493
+	var _out496 bool
+	var _ = _out496
+	var _out497 *journalm.Journal
+	var _ = _out497
+	_out496, _out497 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out496
+	j = _out497
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -554,95 +564,95 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _429_sz uint64
-	var _ = _429_sz
-	var _out494 uint64
-	var _ = _out494
-	_out494 = d.Size()
-	_429_sz = _out494
-	var _430_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _430_hb
-	var _out495 bool
-	var _ = _out495
-	var _out496 *dbytes.Blk
-	var _ = _out496
-	_out495, _out496 = d.Read(at)
-	io = _out495
-	_430_hb = _out496
-	if !io {
-		return io, j
-	}
-	var _431_hok bool
-	var _ = _431_hok
-	var _432_h uint64
-	var _ = _432_h
-	var _out497 bool
-	var _ = _out497
+	var _431_sz uint64
+	var _ = _431_sz
 	var _out498 uint64
 	var _ = _out498
-	_out497, _out498 = seal.DecHdr(_430_hb)
-	_431_hok = _out497
-	_432_h = _out498
-	if !_431_hok || _432_h >= uint64(1152921504606846976) {
-		return io, j
-	}
-	var _433_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _433_mm
-	var _434_i uint64 = 0
-	var _ = _434_i
+	_out498 = d.Size()
+	_431_sz = _out498
+	var _432_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _432_hb
 	var _out499 bool
 	var _ = _out499
-	var _out500 *dlog.BMap
+	var _out500 *dbytes.Blk
 	var _ = _out500
-	var _out501 uint64
-	var _ = _out501
-	_out499, _out500, _out501 = Companion_Default___.Scan(d, seal, _432_h, at, nd, nr, _429_sz)
+	_out499, _out500 = d.Read(at)
 	io = _out499
-	_433_mm = _out500
-	_434_i = _out501
+	_432_hb = _out500
 	if !io {
 		return io, j
 	}
-	var _out502 bool
+	var _433_hok bool
+	var _ = _433_hok
+	var _434_h uint64
+	var _ = _434_h
+	var _out501 bool
+	var _ = _out501
+	var _out502 uint64
 	var _ = _out502
-	_out502 = Companion_Default___.InstallAll(d, _433_mm)
-	io = _out502
-	if !io {
+	_out501, _out502 = seal.DecHdr(_432_hb)
+	_433_hok = _out501
+	_434_h = _out502
+	if !_433_hok || _434_h >= uint64(1152921504606846976) {
 		return io, j
 	}
+	var _435_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _435_mm
+	var _436_i uint64 = 0
+	var _ = _436_i
 	var _out503 bool
 	var _ = _out503
-	_out503 = Companion_Default___.WriteHdr(d, seal, at, _432_h+_434_i+uint64(1))
+	var _out504 *dlog.BMap
+	var _ = _out504
+	var _out505 uint64
+	var _ = _out505
+	_out503, _out504, _out505 = Companion_Default___.Scan(d, seal, _434_h, at, nd, nr, _431_sz)
 	io = _out503
+	_435_mm = _out504
+	_436_i = _out505
+	if !io {
+		return io, j
+	}
+	var _out506 bool
+	var _ = _out506
+	_out506 = Companion_Default___.InstallAll(d, _435_mm)
+	io = _out506
+	if !io {
+		return io, j
+	}
+	var _out507 bool
+	var _ = _out507
+	_out507 = Companion_Default___.WriteHdr(d, seal, at, _434_h+_436_i+uint64(1))
+	io = _out507
 	if !io {
 		return io, j
 	}
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, _429_sz, at, nd, nr, bit, flo, fhi, _432_h+_434_i+uint64(1), maxPin, instAt)
+	_nw4.Ctor__(d, seal, mu, cache, _431_sz, at, nd, nr, bit, flo, fhi, _434_h+_436_i+uint64(1), maxPin, instAt)
 	j = _nw4
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _435_nb *dbytes.Blk
-	var _ = _435_nb
-	var _out504 *dbytes.Blk
-	var _ = _out504
-	_out504 = seal.EncHdr(uint64(1))
-	_435_nb = _out504
-	var _out505 bool
-	var _ = _out505
-	_out505 = d.Write(at, _435_nb)
-	io = _out505
+	var _437_nb *dbytes.Blk
+	var _ = _437_nb
+	var _out508 *dbytes.Blk
+	var _ = _out508
+	_out508 = seal.EncHdr(uint64(1))
+	_437_nb = _out508
+	var _out509 bool
+	var _ = _out509
+	_out509 = d.Write(at, _437_nb)
+	io = _out509
 	if !io {
 		return io
 	}
-	var _out506 bool
-	var _ = _out506
-	_out506 = d.Barrier()
-	io = _out506
+	var _out510 bool
+	var _ = _out510
+	_out510 = d.Barrier()
+	io = _out510
 	if !io {
 		return io
 	}

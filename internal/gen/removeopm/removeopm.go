@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _579_found bool = false
-	var _ = _579_found
-	var _out757 bool
-	var _ = _out757
-	var _out758 uint64
-	var _ = _out758
-	_out757, _out758 = d.Lookup(txn, dino, name, true)
-	_579_found = _out757
-	ino = _out758
-	if !_579_found {
+	var _581_found bool = false
+	var _ = _581_found
+	var _out761 bool
+	var _ = _out761
+	var _out762 uint64
+	var _ = _out762
+	_out761, _out762 = d.Lookup(txn, dino, name, true)
+	_581_found = _out761
+	ino = _out762
+	if !_581_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out759 *dbytes.Bytes
-		var _ = _out759
-		_out759 = dbytes.NewBytes(uint64(0))
-		ip = _out759
+		var _out763 *dbytes.Bytes
+		var _ = _out763
+		_out763 = dbytes.NewBytes(uint64(0))
+		ip = _out763
 		return st, ino, ip
 	}
-	var _out760 uint32
-	var _ = _out760
-	var _out761 *dbytes.Bytes
-	var _ = _out761
-	_out760, _out761 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out760
-	ip = _out761
+	var _out764 uint32
+	var _ = _out764
+	var _out765 *dbytes.Bytes
+	var _ = _out765
+	_out764, _out765 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out764
+	ip = _out765
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _580_no bool
-	var _ = _580_no
-	var _out762 bool
-	var _ = _out762
-	_out762 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_580_no = _out762
-	if _580_no {
+	var _582_no bool
+	var _ = _582_no
+	var _out766 bool
+	var _ = _out766
+	_out766 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_582_no = _out766
+	if _582_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _581_dots uint32 = 0
-	var _ = _581_dots
-	var _out763 uint32
-	var _ = _out763
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	var _out765 uint32
-	var _ = _out765
-	_out763, _out764, _out765 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out763
-	before = _out764
-	_581_dots = _out765
+	var _583_dots uint32 = 0
+	var _ = _583_dots
+	var _out767 uint32
+	var _ = _out767
+	var _out768 *dbytes.Bytes
+	var _ = _out768
+	var _out769 uint32
+	var _ = _out769
+	_out767, _out768, _out769 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out767
+	before = _out768
+	_583_dots = _out769
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _581_dots != uint32(0) {
+	if _583_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _581_dots == uint32(2) {
+			if sub && _583_dots == uint32(2) {
 				return accessm.Companion_Default___.EXIST()
 			}
 			return accessm.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _582_w bool
-	var _ = _582_w
-	var _out766 bool
-	var _ = _out766
-	_out766 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_582_w = _out766
-	if !_582_w {
+	var _584_w bool
+	var _ = _584_w
+	var _out770 bool
+	var _ = _out770
+	_out770 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_584_w = _out770
+	if !_584_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _583_ino uint64 = 0
-	var _ = _583_ino
-	var _584_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _584_ip
-	var _out767 uint32
-	var _ = _out767
-	var _out768 uint64
-	var _ = _out768
-	var _out769 *dbytes.Bytes
-	var _ = _out769
-	_out767, _out768, _out769 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out767
-	_583_ino = _out768
-	_584_ip = _out769
+	var _585_ino uint64 = 0
+	var _ = _585_ino
+	var _586_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _586_ip
+	var _out771 uint32
+	var _ = _out771
+	var _out772 uint64
+	var _ = _out772
+	var _out773 *dbytes.Bytes
+	var _ = _out773
+	_out771, _out772, _out773 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out771
+	_585_ino = _out772
+	_586_ip = _out773
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _585_ty uint32
-	var _ = _585_ty
-	var _out770 uint32
-	var _ = _out770
-	_out770 = inodem.Companion_Default___.GetTy(_584_ip)
-	_585_ty = _out770
-	if _585_ty == accessm.Companion_Default___.DIR() && !sub {
+	var _587_ty uint32
+	var _ = _587_ty
+	var _out774 uint32
+	var _ = _out774
+	_out774 = inodem.Companion_Default___.GetTy(_586_ip)
+	_587_ty = _out774
+	if _587_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _585_ty != accessm.Companion_Default___.DIR() && sub {
+	if _587_ty != accessm.Companion_Default___.DIR() && sub {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _586_e bool
-		var _ = _586_e
-		var _out771 bool
-		var _ = _out771
-		_out771 = d.IsEmpty(txn, _583_ino)
-		_586_e = _out771
-		if !_586_e {
+		var _588_e bool
+		var _ = _588_e
+		var _out775 bool
+		var _ = _out775
+		_out775 = d.IsEmpty(txn, _585_ino)
+		_588_e = _out775
+		if !_588_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out772 uint32
-	var _ = _out772
-	var _out773 *dbytes.Bytes
-	var _ = _out773
-	var _out774 bool
-	var _ = _out774
-	_out772, _out773, _out774 = Companion_Default___.TakeOut(txn, d, dino, name, _583_ino, sub, s, ns)
-	st = _out772
-	after = _out773
-	later = _out774
+	var _out776 uint32
+	var _ = _out776
+	var _out777 *dbytes.Bytes
+	var _ = _out777
+	var _out778 bool
+	var _ = _out778
+	_out776, _out777, _out778 = Companion_Default___.TakeOut(txn, d, dino, name, _585_ino, sub, s, ns)
+	st = _out776
+	after = _out777
+	later = _out778
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _587_ok bool
-	var _ = _587_ok
-	var _out775 bool
-	var _ = _out775
-	_out775 = d.Remove(txn, dino, name)
-	_587_ok = _out775
-	if !_587_ok {
+	var _589_ok bool
+	var _ = _589_ok
+	var _out779 bool
+	var _ = _out779
+	_out779 = d.Remove(txn, dino, name)
+	_589_ok = _out779
+	if !_589_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _588_freed bool = false
-	var _ = _588_freed
-	var _out776 uint32
-	var _ = _out776
-	var _out777 bool
-	var _ = _out777
-	var _out778 bool
-	var _ = _out778
-	_out776, _out777, _out778 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out776
-	_588_freed = _out777
-	later = _out778
+	var _590_freed bool = false
+	var _ = _590_freed
+	var _out780 uint32
+	var _ = _out780
+	var _out781 bool
+	var _ = _out781
+	var _out782 bool
+	var _ = _out782
+	_out780, _out781, _out782 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out780
+	_590_freed = _out781
+	later = _out782
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out779 uint32
-		var _ = _out779
-		_out779 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out779
+		var _out783 uint32
+		var _ = _out783
+		_out783 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out783
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out780 *dbytes.Bytes
-	var _ = _out780
-	_out780 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out780
+	var _out784 *dbytes.Bytes
+	var _ = _out784
+	_out784 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out784
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,98 +262,98 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _589_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _589_ip
-	var _out781 uint32
-	var _ = _out781
-	var _out782 *dbytes.Bytes
-	var _ = _out782
-	_out781, _out782 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out781
-	_589_ip = _out782
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _589_ip
-	var _590_ty uint32
-	var _ = _590_ty
-	var _out783 uint32
-	var _ = _out783
-	_out783 = inodem.Companion_Default___.GetTy(_589_ip)
-	_590_ty = _out783
-	var _591_dots uint32 = 0
-	var _ = _591_dots
-	var _out784 uint32
-	var _ = _out784
-	var _out785 *dbytes.Bytes
+	var _591_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _591_ip
+	var _out785 uint32
 	var _ = _out785
-	var _out786 uint32
+	var _out786 *dbytes.Bytes
 	var _ = _out786
-	_out784, _out785, _out786 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out784
-	before = _out785
-	_591_dots = _out786
+	_out785, _out786 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out785
+	_591_ip = _out786
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _591_dots != uint32(0) {
+	node = _591_ip
+	var _592_ty uint32
+	var _ = _592_ty
+	var _out787 uint32
+	var _ = _out787
+	_out787 = inodem.Companion_Default___.GetTy(_591_ip)
+	_592_ty = _out787
+	var _593_dots uint32 = 0
+	var _ = _593_dots
+	var _out788 uint32
+	var _ = _out788
+	var _out789 *dbytes.Bytes
+	var _ = _out789
+	var _out790 uint32
+	var _ = _out790
+	_out788, _out789, _out790 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out788
+	before = _out789
+	_593_dots = _out790
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _593_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _590_ty == accessm.Companion_Default___.DIR() {
+	if _592_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _592_w bool
-	var _ = _592_w
-	var _out787 bool
-	var _ = _out787
-	_out787 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_592_w = _out787
-	if !_592_w {
+	var _594_w bool
+	var _ = _594_w
+	var _out791 bool
+	var _ = _out791
+	_out791 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_594_w = _out791
+	if !_594_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _593_found bool
-	var _ = _593_found
-	var _594_x uint64
-	var _ = _594_x
-	var _595_hint uint64
-	var _ = _595_hint
-	var _out788 bool
-	var _ = _out788
-	var _out789 uint64
-	var _ = _out789
-	var _out790 uint64
-	var _ = _out790
-	_out788, _out789, _out790 = d.LookupHint(txn, dino, name, true)
-	_593_found = _out788
-	_594_x = _out789
-	_595_hint = _out790
-	if _593_found {
+	var _595_found bool
+	var _ = _595_found
+	var _596_x uint64
+	var _ = _596_x
+	var _597_hint uint64
+	var _ = _597_hint
+	var _out792 bool
+	var _ = _out792
+	var _out793 uint64
+	var _ = _out793
+	var _out794 uint64
+	var _ = _out794
+	_out792, _out793, _out794 = d.LookupHint(txn, dino, name, true)
+	_595_found = _out792
+	_596_x = _out793
+	_597_hint = _out794
+	if _595_found {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _596_nl uint32
-	var _ = _596_nl
-	var _out791 uint32
-	var _ = _out791
-	_out791 = inodem.Companion_Default___.GetNlink(_589_ip)
-	_596_nl = _out791
-	if _596_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _598_nl uint32
+	var _ = _598_nl
+	var _out795 uint32
+	var _ = _out795
+	_out795 = inodem.Companion_Default___.GetNlink(_591_ip)
+	_598_nl = _out795
+	if _598_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _out792 uint32
-	var _ = _out792
-	var _out793 *dbytes.Bytes
-	var _ = _out793
-	var _out794 *dbytes.Bytes
-	var _ = _out794
-	_out792, _out793, _out794 = Companion_Default___.AddName(txn, d, ino, dino, name, _595_hint, _596_nl, s, ns)
-	st = _out792
-	node = _out793
-	after = _out794
+	var _out796 uint32
+	var _ = _out796
+	var _out797 *dbytes.Bytes
+	var _ = _out797
+	var _out798 *dbytes.Bytes
+	var _ = _out798
+	_out796, _out797, _out798 = Companion_Default___.AddName(txn, d, ino, dino, name, _597_hint, _598_nl, s, ns)
+	st = _out796
+	node = _out797
+	after = _out798
 	return st, node, before, after
 }
 func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, dino uint64, name *dbytes.Bytes, hint uint64, nl uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -364,24 +364,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _597_ok bool
-	var _ = _597_ok
-	var _out795 bool
-	var _ = _out795
-	_out795 = d.InsertAt(txn, dino, name, ino, hint)
-	_597_ok = _out795
-	if !_597_ok {
+	var _599_ok bool
+	var _ = _599_ok
+	var _out799 bool
+	var _ = _out799
+	_out799 = d.InsertAt(txn, dino, name, ino, hint)
+	_599_ok = _out799
+	if !_599_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out796 *dbytes.Bytes
-	var _ = _out796
-	_out796 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out796
-	var _out797 *dbytes.Bytes
-	var _ = _out797
-	_out797 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out797
+	var _out800 *dbytes.Bytes
+	var _ = _out800
+	_out800 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out800
+	var _out801 *dbytes.Bytes
+	var _ = _out801
+	_out801 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out801
 	return st, node, after
 }
 

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = d
 	d = posm.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _262_bn uint64
-		var _ = _262_bn
-		var _out321 uint64
-		var _ = _out321
-		_out321 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
-		_262_bn = _out321
-		if _262_bn == uint64(0) {
+		var _263_bn uint64
+		var _ = _263_bn
+		var _out324 uint64
+		var _ = _out324
+		_out324 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
+		_263_bn = _out324
+		if _263_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _263_k uint64
-	var _ = _263_k
-	_263_k = posm.Companion_Default___.FlatK(n - uint64(1))
-	var _264_lev uint64
-	var _ = _264_lev
-	_264_lev = posm.Companion_Default___.MaxLev(_263_k)
-	var _265_jp uint64
-	var _ = _265_jp
-	_265_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _266_pb *dbytes.Blk
-	var _ = _266_pb
-	var _out322 *dbytes.Blk
-	var _ = _out322
-	_out322 = x.Fs.ReadBlock(txn, pn, true)
-	_266_pb = _out322
-	var _267_t *dbytes.Bytes
-	var _ = _267_t
-	var _out323 *dbytes.Bytes
-	var _ = _out323
-	_out323 = _266_pb.Thaw()
-	_267_t = _out323
+	var _264_k uint64
+	var _ = _264_k
+	_264_k = posm.Companion_Default___.FlatK(n - uint64(1))
+	var _265_lev uint64
+	var _ = _265_lev
+	_265_lev = posm.Companion_Default___.MaxLev(_264_k)
+	var _266_jp uint64
+	var _ = _266_jp
+	_266_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _267_pb *dbytes.Blk
+	var _ = _267_pb
+	var _out325 *dbytes.Blk
+	var _ = _out325
+	_out325 = x.Fs.ReadBlock(txn, pn, true)
+	_267_pb = _out325
+	var _268_t *dbytes.Bytes
+	var _ = _268_t
+	var _out326 *dbytes.Bytes
+	var _ = _out326
+	_out326 = _267_pb.Thaw()
+	_268_t = _out326
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _268_l uint64
-		var _ = _268_l
-		_268_l = m - uint64(1)
-		if posm.Companion_Default___.FlatK(_268_l) != _263_k || posm.Companion_Default___.FlatJ(_268_l)/uint64(512) != _265_jp {
+		var _269_l uint64
+		var _ = _269_l
+		_269_l = m - uint64(1)
+		if posm.Companion_Default___.FlatK(_269_l) != _264_k || posm.Companion_Default___.FlatJ(_269_l)/uint64(512) != _266_jp {
 			goto L4
 		}
-		var _269_j uint64
-		var _ = _269_j
-		_269_j = posm.Companion_Default___.FlatJ(_268_l)
-		var _270_bn uint64
-		var _ = _270_bn
-		_270_bn = _267_t.U64(uint64(8) * (_269_j % uint64(512)))
-		if _270_bn == uint64(0) {
+		var _270_j uint64
+		var _ = _270_j
+		_270_j = posm.Companion_Default___.FlatJ(_269_l)
+		var _271_bn uint64
+		var _ = _271_bn
+		_271_bn = _268_t.U64(uint64(8) * (_270_j % uint64(512)))
+		if _271_bn == uint64(0) {
 		} else {
-			indfreem.Companion_Default___.CutChild(x, txn, ip, _267_t, pn, _270_bn, _269_j)
+			indfreem.Companion_Default___.CutChild(x, txn, ip, _268_t, pn, _271_bn, _270_j)
 			freed = freed + uint64(1)
 		}
-		m = _268_l
+		m = _269_l
 	}
 L4:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _267_t)
+		x.CloseParent(txn, pn, _268_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _271_bn uint64
-	var _ = _271_bn
-	var _out324 uint64
-	var _ = _out324
-	_out324 = inodem.Companion_Default___.GetSlot(ip, k)
-	_271_bn = _out324
-	if _271_bn == uint64(0) {
+	var _272_bn uint64
+	var _ = _272_bn
+	var _out327 uint64
+	var _ = _out327
+	_out327 = inodem.Companion_Default___.GetSlot(ip, k)
+	_272_bn = _out327
+	if _272_bn == uint64(0) {
 	} else {
 		indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _272_left uint64
-	var _ = _272_left
-	_272_left = max
-	for lo < m && uint64(0) < _272_left {
-		var _273_k uint64
-		var _ = _273_k
-		var _274_j uint64
-		var _ = _274_j
-		_273_k, _274_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
-		var _275_l uint64
-		var _ = _275_l
-		var _276_freed uint64
-		var _ = _276_freed
-		_275_l, _276_freed = uint64(0), uint64(1)
-		var _277_d uint64
-		var _ = _277_d
-		var _out325 uint64
-		var _ = _out325
-		_out325 = Companion_Default___.Missing(x, txn, ip, _273_k, _274_j)
-		_277_d = _out325
-		if uint64(0) < _277_d || _273_k < uint64(12) {
-			_275_l = reachm.Companion_Default___.BaseOf(_273_k) + reachm.Companion_Default___.First512(_274_j, _277_d)
-			if _275_l < lo {
-				_275_l = lo
+	var _273_left uint64
+	var _ = _273_left
+	_273_left = max
+	for lo < m && uint64(0) < _273_left {
+		var _274_k uint64
+		var _ = _274_k
+		var _275_j uint64
+		var _ = _275_j
+		_274_k, _275_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
+		var _276_l uint64
+		var _ = _276_l
+		var _277_freed uint64
+		var _ = _277_freed
+		_276_l, _277_freed = uint64(0), uint64(1)
+		var _278_d uint64
+		var _ = _278_d
+		var _out328 uint64
+		var _ = _out328
+		_out328 = Companion_Default___.Missing(x, txn, ip, _274_k, _275_j)
+		_278_d = _out328
+		if uint64(0) < _278_d || _274_k < uint64(12) {
+			_276_l = reachm.Companion_Default___.BaseOf(_274_k) + reachm.Companion_Default___.First512(_275_j, _278_d)
+			if _276_l < lo {
+				_276_l = lo
 			}
-			if _277_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _273_k)
+			if _278_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _274_k)
 			} else {
 			}
 		} else {
-			var _278_pn uint64
-			var _ = _278_pn
-			var _out326 uint64
-			var _ = _out326
-			_out326 = x.Resolve(txn, ip, _273_k, posm.Companion_Default___.MaxLev(_273_k)-uint64(1), _274_j/uint64(512), true)
-			_278_pn = _out326
-			var _out327 uint64
-			var _ = _out327
-			var _out328 uint64
-			var _ = _out328
-			_out327, _out328 = Companion_Default___.CutRun(x, txn, ip, _278_pn, ino, m, lo, _272_left)
-			_275_l = _out327
-			_276_freed = _out328
-			if _276_freed == uint64(0) {
-				_276_freed = uint64(1)
+			var _279_pn uint64
+			var _ = _279_pn
+			var _out329 uint64
+			var _ = _out329
+			_out329 = x.Resolve(txn, ip, _274_k, posm.Companion_Default___.MaxLev(_274_k)-uint64(1), _275_j/uint64(512), true)
+			_279_pn = _out329
+			var _out330 uint64
+			var _ = _out330
+			var _out331 uint64
+			var _ = _out331
+			_out330, _out331 = Companion_Default___.CutRun(x, txn, ip, _279_pn, ino, m, lo, _273_left)
+			_276_l = _out330
+			_277_freed = _out331
+			if _277_freed == uint64(0) {
+				_277_freed = uint64(1)
 			}
 		}
-		if _277_d < posm.Companion_Default___.MaxLev(_273_k) {
-			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _273_k, posm.Companion_Default___.MaxLev(_273_k)-_277_d-uint64(1), reachm.Companion_Default___.Up512(_274_j, _277_d+uint64(1)))
+		if _278_d < posm.Companion_Default___.MaxLev(_274_k) {
+			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _274_k, posm.Companion_Default___.MaxLev(_274_k)-_278_d-uint64(1), reachm.Companion_Default___.Up512(_275_j, _278_d+uint64(1)))
 		}
-		_272_left = _272_left - _276_freed
-		m = _275_l
+		_273_left = _273_left - _277_freed
+		m = _276_l
 	}
 	return m
 }

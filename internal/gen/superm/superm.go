@@ -213,15 +213,15 @@ func (_this *CompanionStruct_Default___) MAGIC() uint64 {
 	return uint64(23439910508585300)
 }
 func (_this *CompanionStruct_Default___) VERSION() uint32 {
-	return uint32(1)
+	return uint32(2)
 }
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out434 *dbytes.Bytes
-	var _ = _out434
-	_out434 = dbytes.NewBytes(uint64(4096))
-	b = _out434
+	var _out437 *dbytes.Bytes
+	var _ = _out437
+	_out437 = dbytes.NewBytes(uint64(4096))
+	b = _out437
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -248,13 +248,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _385_sum *dbytes.Bytes
-	var _ = _385_sum
-	var _out435 *dbytes.Bytes
-	var _ = _out435
-	_out435 = dsum.Sum(b, uint64(4064))
-	_385_sum = _out435
-	b.CopyFrom(uint64(4064), _385_sum, uint64(0), uint64(32))
+	var _386_sum *dbytes.Bytes
+	var _ = _386_sum
+	var _out438 *dbytes.Bytes
+	var _ = _out438
+	_out438 = dsum.Sum(b, uint64(4064))
+	_386_sum = _out438
+	b.CopyFrom(uint64(4064), _386_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -266,19 +266,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _386_sum *dbytes.Bytes
-	var _ = _386_sum
-	var _out436 *dbytes.Bytes
-	var _ = _out436
-	_out436 = dsum.Sum(b, uint64(4064))
-	_386_sum = _out436
-	var _387_sealed bool
-	var _ = _387_sealed
-	var _out437 bool
-	var _ = _out437
-	_out437 = b.EqualAt(uint64(4064), _386_sum)
-	_387_sealed = _out437
-	if !_387_sealed {
+	var _387_sum *dbytes.Bytes
+	var _ = _387_sum
+	var _out439 *dbytes.Bytes
+	var _ = _out439
+	_out439 = dsum.Sum(b, uint64(4064))
+	_387_sum = _out439
+	var _388_sealed bool
+	var _ = _388_sealed
+	var _out440 bool
+	var _ = _out440
+	_out440 = b.EqualAt(uint64(4064), _387_sum)
+	_388_sealed = _out440
+	if !_388_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -290,13 +290,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _388_ok bool
-	var _ = _388_ok
-	var _out438 bool
-	var _ = _out438
-	_out438 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_388_ok = _out438
-	if !_388_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _389_ok bool
+	var _ = _389_ok
+	var _out441 bool
+	var _ = _out441
+	_out441 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_389_ok = _out441
+	if !_389_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}
@@ -304,7 +304,7 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(5), s
 		return why, s
 	}
-	if uint64(2)+s.Dtor_lognd()+s.Dtor_lognr() != s.Dtor_geo().Dtor_ibm() {
+	if uint64(2)+uint64(16)*s.Dtor_lognd()+s.Dtor_lognr() != s.Dtor_geo().Dtor_ibm() {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S, _this.Own)
-	var _out192 bool
-	var _ = _out192
-	_out192 = _this.Grab(k, excl)
-	ok = _out192
+	var _out195 bool
+	var _ = _out195
+	_out195 = _this.Grab(k, excl)
+	ok = _out195
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _134_wait bool
-	var _ = _134_wait
-	_134_wait = k > _this.Top
-	var _135_n uint64 = 0
-	var _ = _135_n
-	var _out193 bool
-	var _ = _out193
-	var _out194 uint64
-	var _ = _out194
-	_out193, _out194 = _this.S.Tbl.Lock(_this.Own, k, excl, _134_wait)
-	ok = _out193
-	_135_n = _out194
+	var _135_wait bool
+	var _ = _135_wait
+	_135_wait = k > _this.Top
+	var _136_n uint64 = 0
+	var _ = _136_n
+	var _out196 bool
+	var _ = _out196
+	var _out197 uint64
+	var _ = _out197
+	_out196, _out197 = _this.S.Tbl.Lock(_this.Own, k, excl, _135_wait)
+	ok = _out196
+	_136_n = _out197
 	if ok {
-		if _135_n > _this.Seen {
-			_this.Seen = _135_n
+		if _136_n > _this.Seen {
+			_this.Seen = _136_n
 		}
-		if _134_wait {
+		if _135_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _136_k uint64
-	var _ = _136_k
-	_136_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _137_ok bool
-	var _ = _137_ok
-	var _out195 bool
-	var _ = _out195
-	_out195 = _this.Lock(_136_k, excl)
-	_137_ok = _out195
-	if !_137_ok {
+	var _137_k uint64
+	var _ = _137_k
+	_137_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _138_ok bool
+	var _ = _138_ok
+	var _out198 bool
+	var _ = _out198
+	_out198 = _this.Lock(_137_k, excl)
+	_138_ok = _out198
+	if !_138_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out196 *dbytes.Blk
-	var _ = _out196
-	_out196 = _this.Buf.GetBlk(_136_k)
-	b = _out196
+	var _out199 *dbytes.Blk
+	var _ = _out199
+	_out199 = _this.Buf.GetBlk(_137_k)
+	b = _out199
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out197 *dbytes.Blk
-	var _ = _out197
-	_out197 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	b = _out197
+	var _out200 *dbytes.Blk
+	var _ = _out200
+	_out200 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	b = _out200
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -158,45 +158,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _138_k uint64
-	var _ = _138_k
-	_138_k = objectsm.Companion_Default___.Key(a, off)
-	var _139_ok bool
-	var _ = _139_ok
-	var _out198 bool
-	var _ = _out198
-	_out198 = _this.Lock(_138_k, excl)
-	_139_ok = _out198
-	if !_139_ok {
+	var _139_k uint64
+	var _ = _139_k
+	_139_k = objectsm.Companion_Default___.Key(a, off)
+	var _140_ok bool
+	var _ = _140_ok
+	var _out201 bool
+	var _ = _out201
+	_out201 = _this.Lock(_139_k, excl)
+	_140_ok = _out201
+	if !_140_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out199 *dbytes.Bytes
-	var _ = _out199
-	_out199 = _this.Buf.GetBytes(_138_k)
-	b = _out199
+	var _out202 *dbytes.Bytes
+	var _ = _out202
+	_out202 = _this.Buf.GetBytes(_139_k)
+	b = _out202
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _140_v *dbytes.Blk
-	var _ = _140_v
-	var _out200 *dbytes.Blk
-	var _ = _out200
-	_out200 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_140_v = _out200
-	if _140_v == (*dbytes.Blk)(nil) {
+	var _141_v *dbytes.Blk
+	var _ = _141_v
+	var _out203 *dbytes.Blk
+	var _ = _out203
+	_out203 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_141_v = _out203
+	if _141_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _141_c *dbytes.Bytes
-	var _ = _141_c
-	var _out201 *dbytes.Bytes
-	var _ = _out201
-	_out201 = dbytes.NewBytes(uint64(256))
-	_141_c = _out201
-	_141_c.CopyBlk(uint64(0), _140_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _141_c
+	var _142_c *dbytes.Bytes
+	var _ = _142_c
+	var _out204 *dbytes.Bytes
+	var _ = _out204
+	_out204 = dbytes.NewBytes(uint64(256))
+	_142_c = _out204
+	_142_c.CopyBlk(uint64(0), _141_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _142_c
 	return st, b
 	return st, b
 }
@@ -205,72 +205,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _142_k uint64
-	var _ = _142_k
-	_142_k = objectsm.Companion_Default___.Key(a, off)
-	var _143_ok bool
-	var _ = _143_ok
-	var _out202 bool
-	var _ = _out202
-	_out202 = _this.Lock(_142_k, excl)
-	_143_ok = _out202
-	if !_143_ok {
+	var _143_k uint64
+	var _ = _143_k
+	_143_k = objectsm.Companion_Default___.Key(a, off)
+	var _144_ok bool
+	var _ = _144_ok
+	var _out205 bool
+	var _ = _out205
+	_out205 = _this.Lock(_143_k, excl)
+	_144_ok = _out205
+	if !_144_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _144_found bool = false
-	var _ = _144_found
-	var _out203 bool
-	var _ = _out203
-	var _out204 bool
-	var _ = _out204
-	_out203, _out204 = _this.Buf.GetBit(_142_k)
-	_144_found = _out203
-	b = _out204
-	if _144_found {
+	var _145_found bool = false
+	var _ = _145_found
+	var _out206 bool
+	var _ = _out206
+	var _out207 bool
+	var _ = _out207
+	_out206, _out207 = _this.Buf.GetBit(_143_k)
+	_145_found = _out206
+	b = _out207
+	if _145_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _145_v *dbytes.Blk
-	var _ = _145_v
-	var _out205 *dbytes.Blk
-	var _ = _out205
-	_out205 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_145_v = _out205
-	if _145_v == (*dbytes.Blk)(nil) {
+	var _146_v *dbytes.Blk
+	var _ = _146_v
+	var _out208 *dbytes.Blk
+	var _ = _out208
+	_out208 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_146_v = _out208
+	if _146_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _146_c uint8
-	var _ = _146_c
-	_146_c = _145_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_146_c, off%uint64(8))
+	var _147_c uint8
+	var _ = _147_c
+	_147_c = _146_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_147_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _147_k uint64
-	var _ = _147_k
-	_147_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _148_ok bool
-	var _ = _148_ok
-	var _out206 bool
-	var _ = _out206
-	_out206 = _this.Lock(_147_k, true)
-	_148_ok = _out206
-	if !_148_ok {
+	var _148_k uint64
+	var _ = _148_k
+	_148_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _149_ok bool
+	var _ = _149_ok
+	var _out209 bool
+	var _ = _out209
+	_out209 = _this.Lock(_148_k, true)
+	_149_ok = _out209
+	if !_149_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _149_v *dbytes.Blk
-	var _ = _149_v
-	var _out207 *dbytes.Blk
-	var _ = _out207
-	_out207 = dbytes.Freeze(b)
-	_149_v = _out207
-	_this.Buf.PutBlk(_147_k, _149_v)
+	var _150_v *dbytes.Blk
+	var _ = _150_v
+	var _out210 *dbytes.Blk
+	var _ = _out210
+	_out210 = dbytes.Freeze(b)
+	_150_v = _out210
+	_this.Buf.PutBlk(_148_k, _150_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -278,20 +278,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _150_k uint64
-	var _ = _150_k
-	_150_k = objectsm.Companion_Default___.Key(a, off)
-	var _151_ok bool
-	var _ = _151_ok
-	var _out208 bool
-	var _ = _out208
-	_out208 = _this.Lock(_150_k, true)
-	_151_ok = _out208
-	if !_151_ok {
+	var _151_k uint64
+	var _ = _151_k
+	_151_k = objectsm.Companion_Default___.Key(a, off)
+	var _152_ok bool
+	var _ = _152_ok
+	var _out211 bool
+	var _ = _out211
+	_out211 = _this.Lock(_151_k, true)
+	_152_ok = _out211
+	if !_152_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_150_k, b)
+	_this.Buf.PutBytes(_151_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -299,20 +299,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _152_k uint64
-	var _ = _152_k
-	_152_k = objectsm.Companion_Default___.Key(a, off)
-	var _153_ok bool
-	var _ = _153_ok
-	var _out209 bool
-	var _ = _out209
-	_out209 = _this.Lock(_152_k, true)
-	_153_ok = _out209
-	if !_153_ok {
+	var _153_k uint64
+	var _ = _153_k
+	_153_k = objectsm.Companion_Default___.Key(a, off)
+	var _154_ok bool
+	var _ = _154_ok
+	var _out212 bool
+	var _ = _out212
+	_out212 = _this.Lock(_153_k, true)
+	_154_ok = _out212
+	if !_154_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_152_k, b)
+	_this.Buf.PutBit(_153_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

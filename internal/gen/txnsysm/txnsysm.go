@@ -119,13 +119,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, o *dlock.Owner, a uint64) 
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s, o)
-	var _out181 *dbytes.Blk
-	var _ = _out181
-	var _out182 uint64
-	var _ = _out182
-	_out181, _out182 = s.J.Lookup(a)
-	b = _out181
-	t = _out182
+	var _out184 *dbytes.Blk
+	var _ = _out184
+	var _out185 uint64
+	var _ = _out185
+	_out184, _out185 = s.J.Lookup(a)
+	b = _out184
+	t = _out185
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -135,59 +135,59 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, o *dlock.Owner, a uint64,
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	Companion_Default___.TYield(s, o)
-	var _131_c *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _131_c
-	var _out183 bool
-	var _ = _out183
-	var _out184 *dbytes.Blk
-	var _ = _out184
-	_out183, _out184 = s.J.ReadDisk(a, t)
-	ok = _out183
-	_131_c = _out184
+	var _132_c *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _132_c
+	var _out186 bool
+	var _ = _out186
+	var _out187 *dbytes.Blk
+	var _ = _out187
+	_out186, _out187 = s.J.ReadDisk(a, t)
+	ok = _out186
+	_132_c = _out187
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s, o)
-	var _out185 *dbytes.Blk
-	var _ = _out185
-	_out185 = s.J.Lookup2(a, t, _131_c)
-	b = _out185
+	var _out188 *dbytes.Blk
+	var _ = _out188
+	_out188 = s.J.Lookup2(a, t, _132_c)
+	b = _out188
 	s.J.Mu.Unlock()
 	return ok, b
 }
 func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _132_t uint64 = 0
-	var _ = _132_t
-	var _out186 *dbytes.Blk
-	var _ = _out186
-	var _out187 uint64
-	var _ = _out187
-	_out186, _out187 = Companion_Default___.Peek(s, o, a)
-	b = _out186
-	_132_t = _out187
-	var _133_ok bool
-	var _ = _133_ok
-	_133_ok = true
-	for b == (*dbytes.Blk)(nil) && _133_ok {
-		var _out188 bool
-		var _ = _out188
-		var _out189 *dbytes.Blk
-		var _ = _out189
-		_out188, _out189 = Companion_Default___.Fetch(s, o, a, _132_t)
-		_133_ok = _out188
-		b = _out189
-		if _133_ok && b == (*dbytes.Blk)(nil) {
-			var _out190 *dbytes.Blk
-			var _ = _out190
-			var _out191 uint64
-			var _ = _out191
-			_out190, _out191 = Companion_Default___.Peek(s, o, a)
-			b = _out190
-			_132_t = _out191
+	var _133_t uint64 = 0
+	var _ = _133_t
+	var _out189 *dbytes.Blk
+	var _ = _out189
+	var _out190 uint64
+	var _ = _out190
+	_out189, _out190 = Companion_Default___.Peek(s, o, a)
+	b = _out189
+	_133_t = _out190
+	var _134_ok bool
+	var _ = _134_ok
+	_134_ok = true
+	for b == (*dbytes.Blk)(nil) && _134_ok {
+		var _out191 bool
+		var _ = _out191
+		var _out192 *dbytes.Blk
+		var _ = _out192
+		_out191, _out192 = Companion_Default___.Fetch(s, o, a, _133_t)
+		_134_ok = _out191
+		b = _out192
+		if _134_ok && b == (*dbytes.Blk)(nil) {
+			var _out193 *dbytes.Blk
+			var _ = _out193
+			var _out194 uint64
+			var _ = _out194
+			_out193, _out194 = Companion_Default___.Peek(s, o, a)
+			b = _out193
+			_133_t = _out194
 		}
 	}
 	return b

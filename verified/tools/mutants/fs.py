@@ -7,7 +7,7 @@
     ("super", "superblock: checksum not compared", "    if !sealed { return 2, s; }\n", "", "*Decode"),
     ("super", "superblock: any version", "    if b.U32(8) != VERSION { return 3, s; }\n", "", "*Decode"),
     ("super", "superblock: not sealed", "    Seal(b);\n", "", "*Encode"),
-    ("super", "superblock: regions may overlap", "    if 2 + s.lognd + s.lognr != s.geo.ibm { return 5, s; }\n", "", "*Decode"),
+    ("super", "superblock: regions may overlap", "    if 2 + 16 * s.lognd + s.lognr != s.geo.ibm { return 5, s; }\n", "", "*Decode"),
     ("format", "mkfs: the root has one link", "SetNlink(ip, 2);", "SetNlink(ip, 1);", "*FormatM*Format"),
     ("format", "mkfs: the root has no parent", "    SetParent(ip, 1);\n", "", "*FormatM*Format"),
     ("format", "mkfs: no reserved inode", "    f.Blank(txn, z, 2, 8, 1);\n", "", "*FormatM*Format"),
