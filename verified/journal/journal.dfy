@@ -245,6 +245,23 @@ module JournalM {
         if |g.cd.addrs| <= 15 { assert At(g.p, g.cd, i) > DSlot(g.p, End(g)); }
       }
     }
+    twostate lemma UnitWroteI(blks: seq<BV>, ok: bool)
+      requires old(LogI()) && old(lph) == 2 && lph == 2 && g == old(g) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
+      requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
+      requires cbk == old(cbk) && clist == old(clist) && clist != null && cbk != null && |clist.blks| == |cgm.addrs| <= 15
+      requires if ok then lwn == |cgm.addrs| && lwd else lwn == old(lwn) && lwd == old(lwd)
+      requires |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && |d.cur| >= Home(g.p) && g.cd.sq == End(g) && blks == [cbk.v] + clist.blks
+      requires ok || d.bad
+      requires ok ==> d.bad == old(d.bad)
+      requires ok ==> forall x :: DSlot(g.p, End(g)) <= x < DSlot(g.p, End(g)) + |blks| ==> d.cur[x] == blks[x - DSlot(g.p, End(g))]
+      requires ok ==> forall x :: 0 <= x < |d.cur| && !(DSlot(g.p, End(g)) <= x < DSlot(g.p, End(g)) + |blks|) ==> d.cur[x] == old(d.cur)[x]
+      ensures LogI()
+    {
+      reveal LogI();
+      if ok {
+        forall i | 0 <= i < lwn ensures d.cur[At(g.p, g.cd, i)] == clist.blks[i] { assert d.cur[At(g.p, g.cd, i)] == blks[1 + i]; }
+      }
+    }
     twostate lemma DirWroteI(a: int, n: int, ok: bool)
       requires old(LogI()) && old(lph) == 2 && lph == 2 && g == old(g) && lwd == old(lwd) && lwn == old(lwn) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
       requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && dlist != null
@@ -879,9 +896,63 @@ module JournalM {
         if r in g0.sg { assert DirectOf(r, q, a); } else { assert r == rec; }
       }
     }
-    // [F] where the group's blocks from the i-th on belong, as many as lie side by side
+    // [F] does the group fit its unit, behind the descriptor?
+    method Small() returns (b: bool)
+      requires Inv() && lph == 2
+      ensures b <==> |cgm.addrs| <= 15
+    {
+      reveal Inv(); LogFacts();
+      var n := clist.Len();
+      b := n <= 15;
+    }
+    // [F] the descriptor and behind it the blocks of a small group
+    method UnitList() returns (l: BList, n: uint64)
+      requires Inv() && lph == 2 && |cgm.addrs| <= 15
+      ensures cbk != null && clist != null && n as int == |cgm.addrs| == |clist.blks|
+      ensures l.blks == [cbk.v] + clist.blks && forall i :: 0 <= i < |l.blks| ==> |l.blks[i]| == 4096
+    {
+      reveal Inv(); LogFacts();
+      n := clist.Len();
+      var m := NewBMap();
+      m.Put(0, cbk);
+      ghost var want := [cbk.v] + clist.blks;
+      var i: uint64 := 0;
+      while i < n
+        invariant i <= n && m.Ok() && fresh(m) && |m.addrs| == i as int + 1
+        invariant forall k :: 0 <= k <= i as int ==> m.addrs[k] == k && k in m.m && m.m[k] == want[k]
+        invariant forall k :: k in m.m ==> 0 <= k <= i as int
+      {
+        var b := clist.BlkAt(i);
+        m.Put(i + 1, b);
+        i := i + 1;
+      }
+      l := m.List();
+      assert l.blks == want;
+    }
+    // [F] write a small group, all of it
+    method LogWriteUnit() returns (ok: bool)
+      requires Inv() && lph == 2 && lwn == 0 && |cgm.addrs| <= 15
+      modifies this, d
+      ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb) && cl == old(cl)
+      ensures lph == 2 && cgm == old(cgm) && cgm.addrs == old(cgm.addrs) && ldn == old(ldn) && dlist == old(dlist)
+      ensures ok ==> lwd && lwn == |cgm.addrs|
+      ensures repr == old(repr)
+    {
+      var l, n := UnitList();
+      reveal Inv();
+      LogFacts(); ComI(); ComFacts(d.poss, g);
+      ghost var P := d.poss;
+      var s := SlotOf(eq, nd);
+      UnitWritePres(P, g);
+      CrashAll(Fuzzy(P, DSlot(g.p, End(g)), 1 + n as int), g, vs, lb, cl);
+      ok := d.WriteRun(at + 1 + 16 * s, l, 0, 1 + n);
+      if ok { lwn := n as int; lwd := true; }
+      UnitWroteI(l.blks, ok);
+      InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
+    }
+    // [F] where a larger group's blocks from the i-th on belong, as many as lie side by side
     method DataRun(i: uint64) returns (a: uint64, n: uint64)
-      requires Inv() && lph == 2 && i as int == lwn < |cgm.addrs|
+      requires Inv() && lph == 2 && i as int == lwn < |cgm.addrs| && |cgm.addrs| > 15
       ensures GeoOk(g.p) && g.com && g.cd.sq == End(g) && 0 < n && i as int + n as int <= |g.cd.addrs| == |cgm.addrs|
       ensures Side(g.p, g.cd, i as int, n as int) && a as int == At(g.p, g.cd, i as int)
     {
@@ -889,18 +960,13 @@ module JournalM {
       LogFacts(); ComFacts(d.poss, g);
       var len := clist.Len();
       n := len - i;
-      if len <= 15 {
-        var s := SlotOf(eq, nd);
-        a := at + 2 + 16 * s + i;
-      } else {
-        var s := SlotOf(wp + i, nr);
-        if n > nr - s { n := nr - s; }
-        a := at + 1 + 16 * nd + s;
-      }
+      var s := SlotOf(wp + i, nr);
+      if n > nr - s { n := nr - s; }
+      a := at + 1 + 16 * nd + s;
     }
-    // [F] write blocks of the group to the log, from the i-th on as many as lie side by side
+    // [F] write blocks of a larger group to the ring, from the i-th on as many as lie side by side
     method LogWrite(i: uint64) returns (ok: bool, n: uint64)
-      requires Inv() && lph == 2 && i as int == lwn < |cgm.addrs|
+      requires Inv() && lph == 2 && i as int == lwn < |cgm.addrs| && |cgm.addrs| > 15
       modifies this, d
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb) && cl == old(cl)
       ensures lph == 2 && cgm == old(cgm) && cgm.addrs == old(cgm.addrs) && lwd == old(lwd) && ldn == old(ldn) && dlist == old(dlist)

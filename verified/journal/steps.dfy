@@ -147,6 +147,19 @@ module LogSteps {
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert p[b] == poss[b]; assert HomePoss(poss[b], g, b); }
   }
+  // the committing group is small, and all of its unit is being written
+  lemma UnitWritePres(poss: Poss, g: G)
+    requires Full(poss, g) && g.com && |g.cd.addrs| <= 15
+    ensures g.cd.sq == End(g) && DSlot(g.p, End(g)) + 1 + |g.cd.addrs| <= |poss|
+    ensures Full(Fuzzy(poss, DSlot(g.p, End(g)), 1 + |g.cd.addrs|), g)
+  {
+    FullD(poss, g);
+    var a := DSlot(g.p, End(g)); var n := |g.cd.addrs|;
+    DescWritePres(poss, g);
+    var q := Fuzzy(poss, a, 1);
+    if n > 0 { LogWritePres(q, g, 0, n); assert At(g.p, g.cd, 0) == a + 1; }
+    assert Fuzzy(poss, a, 1 + n) == if n == 0 then q else Fuzzy(q, a + 1, n);
+  }
   // the committing group's descriptor is nothing of a live group
   lemma LiveDesc(g: G, n: int, x: int)
     requires GInv(g, n) && PInv(g) && g.com && 0 <= x < |g.gs|

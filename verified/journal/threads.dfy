@@ -54,9 +54,10 @@ module JournalThreads {
       if ok { i := i + m; }
     }
   }
-  // Writes the blocks of the frozen group to the log.
+  // Writes the blocks of the frozen group to the ring.
   method WriteRing(j: Journal) returns (ok: bool)
     requires j.Inv() && j.lph == 2 && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.lwn == 0 && j.ldn == 0 && !j.mu.held
+    requires |j.cgm.addrs| > 15
     modifies j, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lph == 2 && j.cl == old(j.cl)
     ensures j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0
@@ -79,6 +80,24 @@ module JournalThreads {
       if ok { i := i + m; }
     }
   }
+  // Writes the descriptor of the frozen group and what it has in the log.
+  method WriteRecord(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.lph == 2 && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.lwn == 0 && j.ldn == 0 && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lph == 2 && j.cl == old(j.cl)
+    ensures j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0
+    ensures ok ==> j.lwd && j.lwn == |j.cgm.addrs|
+    decreases *
+  {
+    LYield(j);
+    var small := j.Small();
+    if small { ok := j.LogWriteUnit(); return; }
+    ok := WriteRing(j);
+    if !ok { return; }
+    LYield(j);
+    assert fresh(j.repr - old(j.repr));
+    ok := j.LogWriteDesc();
+  }
   // Writes the frozen group, durably.
   method WriteGroup(j: Journal) returns (ok: bool)
     requires j.Inv() && j.lph == 2 && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.lwn == 0 && j.ldn == 0 && !j.mu.held
@@ -87,13 +106,9 @@ module JournalThreads {
     ensures ok ==> j.lph == 3
     decreases *
   {
-    ok := WriteRing(j);
+    ok := WriteRecord(j);
     if !ok { return; }
     ok := WriteDirect(j);
-    if !ok { return; }
-    LYield(j);
-    assert fresh(j.repr - old(j.repr));
-    ok := j.LogWriteDesc();
     if !ok { return; }
     LYield(j);
     assert fresh(j.repr - old(j.repr));

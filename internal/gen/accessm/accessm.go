@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _438_n uint64
-	var _ = _438_n
-	_438_n = c.Gids.Len()
-	var _439_i uint64
-	var _ = _439_i
-	_439_i = uint64(0)
-	for _438_n-_439_i >= uint64(4) {
-		var _440_x uint32
-		var _ = _440_x
-		_440_x = c.Gids.U32(_439_i)
-		if _440_x == g {
+	var _445_n uint64
+	var _ = _445_n
+	_445_n = c.Gids.Len()
+	var _446_i uint64
+	var _ = _446_i
+	_446_i = uint64(0)
+	for _445_n-_446_i >= uint64(4) {
+		var _447_x uint32
+		var _ = _447_x
+		_447_x = c.Gids.U32(_446_i)
+		if _447_x == g {
 			r = true
 			return r
 		}
-		_439_i = _439_i + uint64(4)
+		_446_i = _446_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _441_mode uint32
-	var _ = _441_mode
-	var _out511 uint32
-	var _ = _out511
-	_out511 = inodem.Companion_Default___.GetMode(ip)
-	_441_mode = _out511
-	var _442_u uint32
-	var _ = _442_u
-	var _out512 uint32
-	var _ = _out512
-	_out512 = inodem.Companion_Default___.GetUid(ip)
-	_442_u = _out512
-	if c.Uid == _442_u {
-		p = _441_mode / uint32(64) % uint32(8)
+	var _448_mode uint32
+	var _ = _448_mode
+	var _out522 uint32
+	var _ = _out522
+	_out522 = inodem.Companion_Default___.GetMode(ip)
+	_448_mode = _out522
+	var _449_u uint32
+	var _ = _449_u
+	var _out523 uint32
+	var _ = _out523
+	_out523 = inodem.Companion_Default___.GetUid(ip)
+	_449_u = _out523
+	if c.Uid == _449_u {
+		p = _448_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _443_g uint32
-	var _ = _443_g
-	var _out513 uint32
-	var _ = _out513
-	_out513 = inodem.Companion_Default___.GetGid(ip)
-	_443_g = _out513
-	var _444_m bool
-	var _ = _444_m
-	var _out514 bool
-	var _ = _out514
-	_out514 = Companion_Default___.InGroup(c, _443_g)
-	_444_m = _out514
-	if _444_m {
-		p = _441_mode / uint32(8) % uint32(8)
+	var _450_g uint32
+	var _ = _450_g
+	var _out524 uint32
+	var _ = _out524
+	_out524 = inodem.Companion_Default___.GetGid(ip)
+	_450_g = _out524
+	var _451_m bool
+	var _ = _451_m
+	var _out525 bool
+	var _ = _out525
+	_out525 = Companion_Default___.InGroup(c, _450_g)
+	_451_m = _out525
+	if _451_m {
+		p = _448_mode / uint32(8) % uint32(8)
 	} else {
-		p = _441_mode % uint32(8)
+		p = _448_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _445_ty uint32
-		var _ = _445_ty
-		var _out515 uint32
-		var _ = _out515
-		_out515 = inodem.Companion_Default___.GetTy(ip)
-		_445_ty = _out515
-		var _446_mode uint32
-		var _ = _446_mode
-		var _out516 uint32
-		var _ = _out516
-		_out516 = inodem.Companion_Default___.GetMode(ip)
-		_446_mode = _out516
-		if _445_ty == Companion_Default___.DIR() || _446_mode%uint32(2) == uint32(1) || _446_mode/uint32(8)%uint32(2) == uint32(1) || _446_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _452_ty uint32
+		var _ = _452_ty
+		var _out526 uint32
+		var _ = _out526
+		_out526 = inodem.Companion_Default___.GetTy(ip)
+		_452_ty = _out526
+		var _453_mode uint32
+		var _ = _453_mode
+		var _out527 uint32
+		var _ = _out527
+		_out527 = inodem.Companion_Default___.GetMode(ip)
+		_453_mode = _out527
+		if _452_ty == Companion_Default___.DIR() || _453_mode%uint32(2) == uint32(1) || _453_mode/uint32(8)%uint32(2) == uint32(1) || _453_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out517 uint32
-	var _ = _out517
-	_out517 = Companion_Default___.ClassBits(c, ip)
-	p = _out517
+	var _out528 uint32
+	var _ = _out528
+	_out528 = Companion_Default___.ClassBits(c, ip)
+	p = _out528
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _447_p uint32
-	var _ = _447_p
-	var _out518 uint32
-	var _ = _out518
-	_out518 = Companion_Default___.Granted(c, ip)
-	_447_p = _out518
-	ok = (want%uint32(2) == uint32(0) || _447_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _447_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _447_p/uint32(4) == uint32(1))
+	var _454_p uint32
+	var _ = _454_p
+	var _out529 uint32
+	var _ = _out529
+	_out529 = Companion_Default___.Granted(c, ip)
+	_454_p = _out529
+	ok = (want%uint32(2) == uint32(0) || _454_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _454_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _454_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _448_u uint32
-	var _ = _448_u
-	var _out519 uint32
-	var _ = _out519
-	_out519 = inodem.Companion_Default___.GetUid(ip)
-	_448_u = _out519
-	if c.Uid == _448_u {
+	var _455_u uint32
+	var _ = _455_u
+	var _out530 uint32
+	var _ = _out530
+	_out530 = inodem.Companion_Default___.GetUid(ip)
+	_455_u = _out530
+	if c.Uid == _455_u {
 		ok = true
 		return ok
 	}
-	var _out520 bool
-	var _ = _out520
-	_out520 = Companion_Default___.May(c, ip, want)
-	ok = _out520
+	var _out531 bool
+	var _ = _out531
+	_out531 = Companion_Default___.May(c, ip, want)
+	ok = _out531
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _449_u uint32
-	var _ = _449_u
-	var _out521 uint32
-	var _ = _out521
-	_out521 = inodem.Companion_Default___.GetUid(ip)
-	_449_u = _out521
-	ok = c.Uid == uint32(0) || c.Uid == _449_u
+	var _456_u uint32
+	var _ = _456_u
+	var _out532 uint32
+	var _ = _out532
+	_out532 = inodem.Companion_Default___.GetUid(ip)
+	_456_u = _out532
+	ok = c.Uid == uint32(0) || c.Uid == _456_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _450_mode uint32
-	var _ = _450_mode
-	var _out522 uint32
-	var _ = _out522
-	_out522 = inodem.Companion_Default___.GetMode(dp)
-	_450_mode = _out522
-	if _450_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _457_mode uint32
+	var _ = _457_mode
+	var _out533 uint32
+	var _ = _out533
+	_out533 = inodem.Companion_Default___.GetMode(dp)
+	_457_mode = _out533
+	if _457_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _451_a bool
-	var _ = _451_a
-	var _out523 bool
-	var _ = _out523
-	_out523 = Companion_Default___.IsOwner(c, dp)
-	_451_a = _out523
-	var _452_b bool
-	var _ = _452_b
-	var _out524 bool
-	var _ = _out524
-	_out524 = Companion_Default___.IsOwner(c, ip)
-	_452_b = _out524
-	refuse = !_451_a && !_452_b
+	var _458_a bool
+	var _ = _458_a
+	var _out534 bool
+	var _ = _out534
+	_out534 = Companion_Default___.IsOwner(c, dp)
+	_458_a = _out534
+	var _459_b bool
+	var _ = _459_b
+	var _out535 bool
+	var _ = _out535
+	_out535 = Companion_Default___.IsOwner(c, ip)
+	_459_b = _out535
+	refuse = !_458_a && !_459_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _453_p uint32
-	var _ = _453_p
-	var _out525 uint32
-	var _ = _out525
-	_out525 = Companion_Default___.Granted(c, ip)
-	_453_p = _out525
-	var _454_ty uint32
-	var _ = _454_ty
-	var _out526 uint32
-	var _ = _out526
-	_out526 = inodem.Companion_Default___.GetTy(ip)
-	_454_ty = _out526
+	var _460_p uint32
+	var _ = _460_p
+	var _out536 uint32
+	var _ = _out536
+	_out536 = Companion_Default___.Granted(c, ip)
+	_460_p = _out536
+	var _461_ty uint32
+	var _ = _461_ty
+	var _out537 uint32
+	var _ = _out537
+	_out537 = inodem.Companion_Default___.GetTy(ip)
+	_461_ty = _out537
 	bits = uint32(0)
-	if _453_p/uint32(4) == uint32(1) {
+	if _460_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _454_ty == Companion_Default___.DIR() {
-		if _453_p%uint32(2) == uint32(1) {
+	if _461_ty == Companion_Default___.DIR() {
+		if _460_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _453_p%uint32(2) == uint32(1) && _453_p/uint32(2)%uint32(2) == uint32(1) {
+		if _460_p%uint32(2) == uint32(1) && _460_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _453_p/uint32(2)%uint32(2) == uint32(1) {
+		if _460_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _453_p%uint32(2) == uint32(1) {
+		if _460_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _455_a uint32 = func() uint32 {
+	var _462_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _455_a
+	var _ = _462_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _455_a - uint32(1024)
+		return _462_a - uint32(1024)
 	} else {
-		return _455_a
+		return _462_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _456_len uint64
-	var _ = _456_len
-	_456_len = n.Len()
-	if _456_len == uint64(0) {
+	var _463_len uint64
+	var _ = _463_len
+	_463_len = n.Len()
+	if _463_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _456_len > uint64(255) {
+	if _463_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _457_i uint64
-	var _ = _457_i
-	_457_i = uint64(0)
-	for _457_i < _456_len {
-		var _458_b uint8
-		var _ = _458_b
-		_458_b = n.Get(_457_i)
-		if _458_b == uint8(0) || _458_b == uint8(47) {
+	var _464_i uint64
+	var _ = _464_i
+	_464_i = uint64(0)
+	for _464_i < _463_len {
+		var _465_b uint8
+		var _ = _465_b
+		_465_b = n.Get(_464_i)
+		if _465_b == uint8(0) || _465_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_457_i = _457_i + uint64(1)
+		_464_i = _464_i + uint64(1)
 	}
 	st = uint32(0)
-	if _456_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _463_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _456_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _463_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -183,17 +183,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _488_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _488_ip
-	var _out575 uint32
-	var _ = _out575
-	var _out576 *dbytes.Bytes
-	var _ = _out576
-	_out575, _out576 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out575
-	_488_ip = _out576
+	var _495_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _495_ip
+	var _out586 uint32
+	var _ = _out586
+	var _out587 *dbytes.Bytes
+	var _ = _out587
+	_out586, _out587 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out586
+	_495_ip = _out587
 	if st == uint32(0) {
-		after = _488_ip
+		after = _495_ip
 	}
 	return st, after
 }
@@ -205,23 +205,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _489_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _489_ip
-	var _out577 uint32
-	var _ = _out577
-	var _out578 *dbytes.Bytes
-	var _ = _out578
-	_out577, _out578 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out577
-	_489_ip = _out578
+	var _496_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _496_ip
+	var _out588 uint32
+	var _ = _out588
+	var _out589 *dbytes.Bytes
+	var _ = _out589
+	_out588, _out589 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out588
+	_496_ip = _out589
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _489_ip
-	var _out579 uint32
-	var _ = _out579
-	_out579 = accessm.Companion_Default___.AccessBits(c, _489_ip)
-	bits = _out579
+	after = _496_ip
+	var _out590 uint32
+	var _ = _out590
+	_out590 = accessm.Companion_Default___.AccessBits(c, _496_ip)
+	bits = _out590
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -241,58 +241,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _490_own bool
-	var _ = _490_own
-	var _out580 bool
-	var _ = _out580
-	_out580 = accessm.Companion_Default___.IsOwner(c, ip)
-	_490_own = _out580
-	if a.HasMode && !_490_own {
+	var _497_own bool
+	var _ = _497_own
+	var _out591 bool
+	var _ = _out591
+	_out591 = accessm.Companion_Default___.IsOwner(c, ip)
+	_497_own = _out591
+	if a.HasMode && !_497_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _491_u uint32
-		var _ = _491_u
-		var _out581 uint32
-		var _ = _out581
-		_out581 = inodem.Companion_Default___.GetUid(ip)
-		_491_u = _out581
-		if !_490_own || a.Uid != _491_u {
+		var _498_u uint32
+		var _ = _498_u
+		var _out592 uint32
+		var _ = _out592
+		_out592 = inodem.Companion_Default___.GetUid(ip)
+		_498_u = _out592
+		if !_497_own || a.Uid != _498_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _492_g uint32
-		var _ = _492_g
-		var _out582 uint32
-		var _ = _out582
-		_out582 = inodem.Companion_Default___.GetGid(ip)
-		_492_g = _out582
-		var _493_mine bool
-		var _ = _493_mine
-		var _out583 bool
-		var _ = _out583
-		_out583 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_493_mine = _out583
-		if !_490_own || a.Gid != _492_g && !_493_mine {
+		var _499_g uint32
+		var _ = _499_g
+		var _out593 uint32
+		var _ = _out593
+		_out593 = inodem.Companion_Default___.GetGid(ip)
+		_499_g = _out593
+		var _500_mine bool
+		var _ = _500_mine
+		var _out594 bool
+		var _ = _out594
+		_out594 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_500_mine = _out594
+		if !_497_own || a.Gid != _499_g && !_500_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_490_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_497_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _494_w bool
-		var _ = _494_w
-		var _out584 bool
-		var _ = _out584
-		_out584 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_494_w = _out584
-		if !_494_w {
+		var _501_w bool
+		var _ = _501_w
+		var _out595 bool
+		var _ = _out595
+		_out595 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_501_w = _out595
+		if !_501_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
 	}
@@ -317,40 +317,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *accessm.Cred, ip *dbytes.By
 	if a.HasGid {
 		inodem.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _495_mode uint32
-	var _ = _495_mode
-	var _out585 uint32
-	var _ = _out585
-	_out585 = inodem.Companion_Default___.GetMode(ip)
-	_495_mode = _out585
+	var _502_mode uint32
+	var _ = _502_mode
+	var _out596 uint32
+	var _ = _out596
+	_out596 = inodem.Companion_Default___.GetMode(ip)
+	_502_mode = _out596
 	if a.HasMode {
-		_495_mode = a.Mode % uint32(4096)
-		var _496_gid uint32
-		var _ = _496_gid
-		var _out586 uint32
-		var _ = _out586
-		_out586 = inodem.Companion_Default___.GetGid(ip)
-		_496_gid = _out586
-		var _497_mine bool
-		var _ = _497_mine
-		var _out587 bool
-		var _ = _out587
-		_out587 = accessm.Companion_Default___.InGroup(c, _496_gid)
-		_497_mine = _out587
-		if c.Uid != uint32(0) && !_497_mine {
-			_495_mode = accessm.Companion_Default___.DropSetgid(_495_mode)
+		_502_mode = a.Mode % uint32(4096)
+		var _503_gid uint32
+		var _ = _503_gid
+		var _out597 uint32
+		var _ = _out597
+		_out597 = inodem.Companion_Default___.GetGid(ip)
+		_503_gid = _out597
+		var _504_mine bool
+		var _ = _504_mine
+		var _out598 bool
+		var _ = _out598
+		_out598 = accessm.Companion_Default___.InGroup(c, _503_gid)
+		_504_mine = _out598
+		if c.Uid != uint32(0) && !_504_mine {
+			_502_mode = accessm.Companion_Default___.DropSetgid(_502_mode)
 		}
 	}
-	var _498_ty uint32
-	var _ = _498_ty
-	var _out588 uint32
-	var _ = _out588
-	_out588 = inodem.Companion_Default___.GetTy(ip)
-	_498_ty = _out588
-	if _498_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_495_mode = accessm.Companion_Default___.KillPriv(_495_mode)
+	var _505_ty uint32
+	var _ = _505_ty
+	var _out599 uint32
+	var _ = _out599
+	_out599 = inodem.Companion_Default___.GetTy(ip)
+	_505_ty = _out599
+	if _505_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_502_mode = accessm.Companion_Default___.KillPriv(_502_mode)
 	}
-	inodem.Companion_Default___.SetMode(ip, _495_mode)
+	inodem.Companion_Default___.SetMode(ip, _502_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *accessm.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -366,47 +366,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	later = false
-	var _499_ip *dbytes.Bytes
-	var _ = _499_ip
-	var _out589 *dbytes.Bytes
-	var _ = _out589
-	_out589 = d.Fs.GetInode(txn, ino, true)
-	_499_ip = _out589
-	var _500_was uint64
-	var _ = _500_was
-	var _out590 uint64
-	var _ = _out590
-	_out590 = inodem.Companion_Default___.GetSize(_499_ip)
-	_500_was = _out590
-	var _501_shrink uint64
-	var _ = _501_shrink
-	var _out591 uint64
-	var _ = _out591
-	_out591 = inodem.Companion_Default___.GetShrink(_499_ip)
-	_501_shrink = _out591
-	if size > _500_was && _501_shrink != uint64(0) {
+	var _506_ip *dbytes.Bytes
+	var _ = _506_ip
+	var _out600 *dbytes.Bytes
+	var _ = _out600
+	_out600 = d.Fs.GetInode(txn, ino, true)
+	_506_ip = _out600
+	var _507_was uint64
+	var _ = _507_was
+	var _out601 uint64
+	var _ = _out601
+	_out601 = inodem.Companion_Default___.GetSize(_506_ip)
+	_507_was = _out601
+	var _508_shrink uint64
+	var _ = _508_shrink
+	var _out602 uint64
+	var _ = _out602
+	_out602 = inodem.Companion_Default___.GetShrink(_506_ip)
+	_508_shrink = _out602
+	if size > _507_was && _508_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _502_ok bool
-	var _ = _502_ok
-	var _out592 bool
-	var _ = _out592
-	_out592 = d.SetSize(txn, ino, size)
-	_502_ok = _out592
-	if !_502_ok {
+	var _509_ok bool
+	var _ = _509_ok
+	var _out603 bool
+	var _ = _out603
+	_out603 = d.SetSize(txn, ino, size)
+	_509_ok = _out603
+	if !_509_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _500_was {
-		var _503_done bool
-		var _ = _503_done
-		var _out593 bool
-		var _ = _out593
-		_out593 = opm.Companion_Default___.Release(txn, d, ino, _500_was-size)
-		_503_done = _out593
-		later = !_503_done
+	if size < _507_was {
+		var _510_done bool
+		var _ = _510_done
+		var _out604 bool
+		var _ = _out604
+		_out604 = opm.Companion_Default___.Release(txn, d, ino, _507_was-size)
+		_510_done = _out604
+		later = !_510_done
 	}
 	return st, later
 }
@@ -416,57 +416,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *dirfsm.DirF
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _504_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _504_p
-	var _out594 uint32
-	var _ = _out594
-	var _out595 *dbytes.Bytes
-	var _ = _out595
-	_out594, _out595 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out594
-	_504_p = _out595
+	var _511_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _511_p
+	var _out605 uint32
+	var _ = _out605
+	var _out606 *dbytes.Bytes
+	var _ = _out606
+	_out605, _out606 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out605
+	_511_p = _out606
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _504_p
+	ip = _511_p
 	if guard {
-		var _505_cs uint64
-		var _ = _505_cs
-		var _506_cns uint32
-		var _ = _506_cns
-		var _out596 uint64
-		var _ = _out596
-		var _out597 uint32
-		var _ = _out597
-		_out596, _out597 = inodem.Companion_Default___.GetCtime(_504_p)
-		_505_cs = _out596
-		_506_cns = _out597
-		if _505_cs != gs || _506_cns != gns {
+		var _512_cs uint64
+		var _ = _512_cs
+		var _513_cns uint32
+		var _ = _513_cns
+		var _out607 uint64
+		var _ = _out607
+		var _out608 uint32
+		var _ = _out608
+		_out607, _out608 = inodem.Companion_Default___.GetCtime(_511_p)
+		_512_cs = _out607
+		_513_cns = _out608
+		if _512_cs != gs || _513_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _507_ty uint32
-	var _ = _507_ty
-	var _out598 uint32
-	var _ = _out598
-	_out598 = inodem.Companion_Default___.GetTy(_504_p)
-	_507_ty = _out598
-	if a.HasSize && _507_ty != accessm.Companion_Default___.REG() {
+	var _514_ty uint32
+	var _ = _514_ty
+	var _out609 uint32
+	var _ = _out609
+	_out609 = inodem.Companion_Default___.GetTy(_511_p)
+	_514_ty = _out609
+	if a.HasSize && _514_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out599 uint32
-	var _ = _out599
-	_out599 = Companion_Default___.ArgStatus(a)
-	st = _out599
+	var _out610 uint32
+	var _ = _out610
+	_out610 = Companion_Default___.ArgStatus(a)
+	st = _out610
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out600 uint32
-	var _ = _out600
-	_out600 = Companion_Default___.MaySetattr(c, _504_p, a)
-	st = _out600
+	var _out611 uint32
+	var _ = _out611
+	_out611 = Companion_Default___.MaySetattr(c, _511_p, a)
+	st = _out611
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -478,27 +478,27 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out601 uint32
-		var _ = _out601
-		var _out602 bool
-		var _ = _out602
-		_out601, _out602 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out601
-		later = _out602
+		var _out612 uint32
+		var _ = _out612
+		var _out613 bool
+		var _ = _out613
+		_out612, _out613 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out612
+		later = _out613
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _508_np *dbytes.Bytes
-	var _ = _508_np
-	var _out603 *dbytes.Bytes
-	var _ = _out603
-	_out603 = d.Fs.GetInode(txn, ino, true)
-	_508_np = _out603
-	Companion_Default___.Apply(c, _508_np, a, s, ns)
-	d.PutInode(txn, ino, _508_np)
-	after = _508_np
+	var _515_np *dbytes.Bytes
+	var _ = _515_np
+	var _out614 *dbytes.Bytes
+	var _ = _out614
+	_out614 = d.Fs.GetInode(txn, ino, true)
+	_515_np = _out614
+	Companion_Default___.Apply(c, _515_np, a, s, ns)
+	d.PutInode(txn, ino, _515_np)
+	after = _515_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -511,13 +511,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out604 uint32
-	var _ = _out604
-	var _out605 *dbytes.Bytes
-	var _ = _out605
-	_out604, _out605 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out604
-	before = _out605
+	var _out615 uint32
+	var _ = _out615
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out615, _out616 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out615
+	before = _out616
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -525,47 +525,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 		after = before
 		return st, before, after, later
 	}
-	var _out606 uint32
-	var _ = _out606
-	var _out607 *dbytes.Bytes
-	var _ = _out607
-	var _out608 bool
-	var _ = _out608
-	_out606, _out607, _out608 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out606
-	after = _out607
-	later = _out608
+	var _out617 uint32
+	var _ = _out617
+	var _out618 *dbytes.Bytes
+	var _ = _out618
+	var _out619 bool
+	var _ = _out619
+	_out617, _out618, _out619 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out617
+	after = _out618
+	later = _out619
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _509_ty uint32
-	var _ = _509_ty
-	var _out609 uint32
-	var _ = _out609
-	_out609 = inodem.Companion_Default___.GetTy(ip)
-	_509_ty = _out609
-	var _510_dmode uint32
-	var _ = _510_dmode
-	var _out610 uint32
-	var _ = _out610
-	_out610 = inodem.Companion_Default___.GetMode(dp)
-	_510_dmode = _out610
-	var _511_dgid uint32
-	var _ = _511_dgid
-	var _out611 uint32
-	var _ = _out611
-	_out611 = inodem.Companion_Default___.GetGid(dp)
-	_511_dgid = _out611
+	var _516_ty uint32
+	var _ = _516_ty
+	var _out620 uint32
+	var _ = _out620
+	_out620 = inodem.Companion_Default___.GetTy(ip)
+	_516_ty = _out620
+	var _517_dmode uint32
+	var _ = _517_dmode
+	var _out621 uint32
+	var _ = _out621
+	_out621 = inodem.Companion_Default___.GetMode(dp)
+	_517_dmode = _out621
+	var _518_dgid uint32
+	var _ = _518_dgid
+	var _out622 uint32
+	var _ = _out622
+	_out622 = inodem.Companion_Default___.GetGid(dp)
+	_518_dgid = _out622
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
-		if _510_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _511_dgid
+		if _517_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _518_dgid
 		}
 		return c.Gid
 	}())
 	inodem.Companion_Default___.SetMode(ip, mode)
 	inodem.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _509_ty == accessm.Companion_Default___.DIR() {
+		if _516_ty == accessm.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -575,20 +575,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _512_dmode uint32
-	var _ = _512_dmode
-	var _out612 uint32
-	var _ = _out612
-	_out612 = inodem.Companion_Default___.GetMode(dp)
-	_512_dmode = _out612
-	var _513_m uint32
-	var _ = _513_m
-	var _out613 uint32
-	var _ = _out613
-	_out613 = inodem.Companion_Default___.GetMode(ip)
-	_513_m = _out613
-	if _512_dmode/uint32(1024)%uint32(2) == uint32(1) && _513_m/uint32(1024)%uint32(2) == uint32(0) && _513_m < uint32(4096) {
-		inodem.Companion_Default___.SetMode(ip, _513_m+uint32(1024))
+	var _519_dmode uint32
+	var _ = _519_dmode
+	var _out623 uint32
+	var _ = _out623
+	_out623 = inodem.Companion_Default___.GetMode(dp)
+	_519_dmode = _out623
+	var _520_m uint32
+	var _ = _520_m
+	var _out624 uint32
+	var _ = _out624
+	_out624 = inodem.Companion_Default___.GetMode(ip)
+	_520_m = _out624
+	if _519_dmode/uint32(1024)%uint32(2) == uint32(1) && _520_m/uint32(1024)%uint32(2) == uint32(0) && _520_m < uint32(4096) {
+		inodem.Companion_Default___.SetMode(ip, _520_m+uint32(1024))
 	}
 }
 

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo geometrym.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out245 *dbytes.Bytes
-	var _ = _out245
-	_out245 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out245
+	var _out256 *dbytes.Bytes
+	var _ = _out256
+	_out256 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out256
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _192_tries uint64
-	var _ = _192_tries
-	_192_tries = uint64(0)
-	for _192_tries < uint64(16) {
-		var _193_got bool = false
-		var _ = _193_got
-		var _out246 bool
-		var _ = _out246
-		var _out247 uint64
-		var _ = _out247
-		_out246, _out247 = txn.AllocHint(uint64(1), near)
-		_193_got = _out246
-		ino = _out247
-		if !_193_got {
+	var _199_tries uint64
+	var _ = _199_tries
+	_199_tries = uint64(0)
+	for _199_tries < uint64(16) {
+		var _200_got bool = false
+		var _ = _200_got
+		var _out257 bool
+		var _ = _out257
+		var _out258 uint64
+		var _ = _out258
+		_out257, _out258 = txn.AllocHint(uint64(1), near)
+		_200_got = _out257
+		ino = _out258
+		if !_200_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && geometrym.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _194_u bool
-			var _ = _194_u
-			var _out248 bool
-			var _ = _out248
-			_out248 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_194_u = _out248
-			if !_194_u {
+			var _201_u bool
+			var _ = _201_u
+			var _out259 bool
+			var _ = _out259
+			_out259 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_201_u = _out259
+			if !_201_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_192_tries = _192_tries + uint64(1)
+		_199_tries = _199_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out249 *dbytes.Blk
-	var _ = _out249
-	_out249 = txn.ReadBlock(bn, excl)
-	b = _out249
+	var _out260 *dbytes.Blk
+	var _ = _out260
+	_out260 = txn.ReadBlock(bn, excl)
+	b = _out260
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _195_tries uint64
-	var _ = _195_tries
-	_195_tries = uint64(0)
-	for _195_tries < uint64(16) {
-		var _196_got bool = false
-		var _ = _196_got
-		var _out250 bool
-		var _ = _out250
-		var _out251 uint64
-		var _ = _out251
-		_out250, _out251 = txn.AllocHint(uint64(0), near)
-		_196_got = _out250
-		bn = _out251
-		if !_196_got {
+	var _202_tries uint64
+	var _ = _202_tries
+	_202_tries = uint64(0)
+	for _202_tries < uint64(16) {
+		var _203_got bool = false
+		var _ = _203_got
+		var _out261 bool
+		var _ = _out261
+		var _out262 uint64
+		var _ = _out262
+		_out261, _out262 = txn.AllocHint(uint64(0), near)
+		_203_got = _out261
+		bn = _out262
+		if !_203_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if geometrym.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _197_u bool
-			var _ = _197_u
-			var _out252 bool
-			var _ = _out252
-			_out252 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_197_u = _out252
-			if !_197_u {
+			var _204_u bool
+			var _ = _204_u
+			var _out263 bool
+			var _ = _out263
+			_out263 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_204_u = _out263
+			if !_204_u {
 				ok = true
 				goto L2
 			}
 		}
-		_195_tries = _195_tries + uint64(1)
+		_202_tries = _202_tries + uint64(1)
 	}
 L2:
 	if ok {

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *indm.IndFs, geo geometrym.Geo, jrnl *dtxn.Jrnl)
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out332 *dbytes.Bytes
-	var _ = _out332
-	_out332 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out332
+	var _out343 *dbytes.Bytes
+	var _ = _out343
+	_out343 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out343
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,59 +87,59 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _280_ip *dbytes.Bytes
-	var _ = _280_ip
-	var _out333 *dbytes.Bytes
-	var _ = _out333
-	_out333 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_280_ip = _out333
-	var _281_size uint64
-	var _ = _281_size
-	var _out334 uint64
-	var _ = _out334
-	_out334 = inodem.Companion_Default___.GetSize(_280_ip)
-	_281_size = _out334
-	if off >= _281_size {
-		var _out335 *dbytes.Bytes
-		var _ = _out335
-		_out335 = dbytes.NewBytes(uint64(0))
-		b = _out335
+	var _287_ip *dbytes.Bytes
+	var _ = _287_ip
+	var _out344 *dbytes.Bytes
+	var _ = _out344
+	_out344 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_287_ip = _out344
+	var _288_size uint64
+	var _ = _288_size
+	var _out345 uint64
+	var _ = _out345
+	_out345 = inodem.Companion_Default___.GetSize(_287_ip)
+	_288_size = _out345
+	if off >= _288_size {
+		var _out346 *dbytes.Bytes
+		var _ = _out346
+		_out346 = dbytes.NewBytes(uint64(0))
+		b = _out346
 		return b
 	}
-	var _282_n uint64
-	var _ = _282_n
-	var _out336 uint64
-	var _ = _out336
-	_out336 = fetchm.Companion_Default___.Min(len_, _281_size-off)
-	_282_n = _out336
-	var _out337 *dbytes.Bytes
-	var _ = _out337
-	_out337 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _280_ip, off, _282_n)
-	b = _out337
+	var _289_n uint64
+	var _ = _289_n
+	var _out347 uint64
+	var _ = _out347
+	_out347 = fetchm.Companion_Default___.Min(len_, _288_size-off)
+	_289_n = _out347
+	var _out348 *dbytes.Bytes
+	var _ = _out348
+	_out348 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _287_ip, off, _289_n)
+	b = _out348
 	return b
 }
 func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _283_ip *dbytes.Bytes
-	var _ = _283_ip
-	var _out338 *dbytes.Bytes
-	var _ = _out338
-	_out338 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_283_ip = _out338
-	var _out339 *dbytes.Blk
-	var _ = _out339
-	_out339 = _this.ReadBlockOf(txn, _283_ip, ino, n, excl)
-	b = _out339
+	var _290_ip *dbytes.Bytes
+	var _ = _290_ip
+	var _out349 *dbytes.Bytes
+	var _ = _out349
+	_out349 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_290_ip = _out349
+	var _out350 *dbytes.Blk
+	var _ = _out350
+	_out350 = _this.ReadBlockOf(txn, _290_ip, ino, n, excl)
+	b = _out350
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out340 *dbytes.Blk
-	var _ = _out340
-	_out340 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out340
+	var _out351 *dbytes.Blk
+	var _ = _out351
+	_out351 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out351
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -153,53 +153,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _284_ip *dbytes.Bytes
-	var _ = _284_ip
-	var _out341 *dbytes.Bytes
-	var _ = _out341
-	_out341 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_284_ip = _out341
-	var _285_size uint64
-	var _ = _285_size
-	var _out342 uint64
-	var _ = _out342
-	_out342 = inodem.Companion_Default___.GetSize(_284_ip)
-	_285_size = _out342
-	var _286_shrink uint64
-	var _ = _286_shrink
-	var _out343 uint64
-	var _ = _out343
-	_out343 = inodem.Companion_Default___.GetShrink(_284_ip)
-	_286_shrink = _out343
-	if _286_shrink != uint64(0) && off+len_ > _285_size {
+	var _291_ip *dbytes.Bytes
+	var _ = _291_ip
+	var _out352 *dbytes.Bytes
+	var _ = _out352
+	_out352 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_291_ip = _out352
+	var _292_size uint64
+	var _ = _292_size
+	var _out353 uint64
+	var _ = _out353
+	_out353 = inodem.Companion_Default___.GetSize(_291_ip)
+	_292_size = _out353
+	var _293_shrink uint64
+	var _ = _293_shrink
+	var _out354 uint64
+	var _ = _out354
+	_out354 = inodem.Companion_Default___.GetShrink(_291_ip)
+	_293_shrink = _out354
+	if _293_shrink != uint64(0) && off+len_ > _292_size {
 		ok = false
 		return ok
 	}
-	var _287_used uint64
-	var _ = _287_used
-	var _out344 uint64
-	var _ = _out344
-	_out344 = inodem.Companion_Default___.GetUsed(_284_ip)
-	_287_used = _out344
-	var _out345 bool
-	var _ = _out345
-	_out345 = fillm.Companion_Default___.Store(_this.Fs, txn, _284_ip, ino, off, src, so, len_)
-	ok = _out345
+	var _294_used uint64
+	var _ = _294_used
+	var _out355 uint64
+	var _ = _out355
+	_out355 = inodem.Companion_Default___.GetUsed(_291_ip)
+	_294_used = _out355
+	var _out356 bool
+	var _ = _out356
+	_out356 = fillm.Companion_Default___.Store(_this.Fs, txn, _291_ip, ino, off, src, so, len_)
+	ok = _out356
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _288_used_k uint64
-	var _ = _288_used_k
-	var _out346 uint64
-	var _ = _out346
-	_out346 = inodem.Companion_Default___.GetUsed(_284_ip)
-	_288_used_k = _out346
-	if off+len_ > _285_size {
-		inodem.Companion_Default___.SetFileSize(_284_ip, off+len_)
+	var _295_used_k uint64
+	var _ = _295_used_k
+	var _out357 uint64
+	var _ = _out357
+	_out357 = inodem.Companion_Default___.GetUsed(_291_ip)
+	_295_used_k = _out357
+	if off+len_ > _292_size {
+		inodem.Companion_Default___.SetFileSize(_291_ip, off+len_)
 	}
-	if off+len_ > _285_size || _288_used_k != _287_used {
-		_this.Fs.SetMeta(txn, _284_ip, ino)
+	if off+len_ > _292_size || _295_used_k != _294_used {
+		_this.Fs.SetMeta(txn, _291_ip, ino)
 	}
 	return ok
 }
@@ -210,95 +210,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _289_ip *dbytes.Bytes
-	var _ = _289_ip
-	var _out347 *dbytes.Bytes
-	var _ = _out347
-	_out347 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_289_ip = _out347
-	var _290_size uint64
-	var _ = _290_size
-	var _out348 uint64
-	var _ = _out348
-	_out348 = inodem.Companion_Default___.GetSize(_289_ip)
-	_290_size = _out348
-	var _291_shrink uint64
-	var _ = _291_shrink
-	var _out349 uint64
-	var _ = _out349
-	_out349 = inodem.Companion_Default___.GetShrink(_289_ip)
-	_291_shrink = _out349
+	var _296_ip *dbytes.Bytes
+	var _ = _296_ip
+	var _out358 *dbytes.Bytes
+	var _ = _out358
+	_out358 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_296_ip = _out358
+	var _297_size uint64
+	var _ = _297_size
+	var _out359 uint64
+	var _ = _out359
+	_out359 = inodem.Companion_Default___.GetSize(_296_ip)
+	_297_size = _out359
+	var _298_shrink uint64
+	var _ = _298_shrink
+	var _out360 uint64
+	var _ = _out360
+	_out360 = inodem.Companion_Default___.GetShrink(_296_ip)
+	_298_shrink = _out360
 	ok = true
-	if sz > _290_size {
-		if _291_shrink != uint64(0) {
+	if sz > _297_size {
+		if _298_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _290_size {
-		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _289_ip, sz)
-		var _292_shrink_k uint64
-		var _ = _292_shrink_k
-		_292_shrink_k = _291_shrink
-		if _291_shrink < _290_size && (_291_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_290_size+uint64(4095))/uint64(4096)) {
-			_292_shrink_k = _290_size
+	} else if sz < _297_size {
+		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _296_ip, sz)
+		var _299_shrink_k uint64
+		var _ = _299_shrink_k
+		_299_shrink_k = _298_shrink
+		if _298_shrink < _297_size && (_298_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_297_size+uint64(4095))/uint64(4096)) {
+			_299_shrink_k = _297_size
 		}
-		inodem.Companion_Default___.SetShrink(_289_ip, _292_shrink_k)
+		inodem.Companion_Default___.SetShrink(_296_ip, _299_shrink_k)
 	} else {
 		return ok
 	}
-	inodem.Companion_Default___.SetFileSize(_289_ip, sz)
-	_this.Fs.SetMeta(txn, _289_ip, ino)
+	inodem.Companion_Default___.SetFileSize(_296_ip, sz)
+	_this.Fs.SetMeta(txn, _296_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _293_ip *dbytes.Bytes
-	var _ = _293_ip
-	var _out350 *dbytes.Bytes
-	var _ = _out350
-	_out350 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_293_ip = _out350
-	var _294_size uint64
-	var _ = _294_size
-	var _out351 uint64
-	var _ = _out351
-	_out351 = inodem.Companion_Default___.GetSize(_293_ip)
-	_294_size = _out351
-	var _295_shrink uint64
-	var _ = _295_shrink
-	var _out352 uint64
-	var _ = _out352
-	_out352 = inodem.Companion_Default___.GetShrink(_293_ip)
-	_295_shrink = _out352
-	if _295_shrink == uint64(0) {
+	var _300_ip *dbytes.Bytes
+	var _ = _300_ip
+	var _out361 *dbytes.Bytes
+	var _ = _out361
+	_out361 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_300_ip = _out361
+	var _301_size uint64
+	var _ = _301_size
+	var _out362 uint64
+	var _ = _out362
+	_out362 = inodem.Companion_Default___.GetSize(_300_ip)
+	_301_size = _out362
+	var _302_shrink uint64
+	var _ = _302_shrink
+	var _out363 uint64
+	var _ = _out363
+	_out363 = inodem.Companion_Default___.GetShrink(_300_ip)
+	_302_shrink = _out363
+	if _302_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _296_lo uint64
-	var _ = _296_lo
-	_296_lo = (_294_size + uint64(4095)) / uint64(4096)
-	var _297_n uint64
-	var _ = _297_n
-	_297_n = (_295_shrink + uint64(4095)) / uint64(4096)
-	if _297_n < _296_lo {
-		_297_n = _296_lo
+	var _303_lo uint64
+	var _ = _303_lo
+	_303_lo = (_301_size + uint64(4095)) / uint64(4096)
+	var _304_n uint64
+	var _ = _304_n
+	_304_n = (_302_shrink + uint64(4095)) / uint64(4096)
+	if _304_n < _303_lo {
+		_304_n = _303_lo
 	}
-	var _298_m uint64
-	var _ = _298_m
-	var _out353 uint64
-	var _ = _out353
-	_out353 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _293_ip, ino, _297_n, _296_lo, max)
-	_298_m = _out353
-	var _299_shrink_k uint64
-	var _ = _299_shrink_k
-	_299_shrink_k = uint64(4096) * _298_m
-	if _298_m == _296_lo {
-		_299_shrink_k = uint64(0)
+	var _305_m uint64
+	var _ = _305_m
+	var _out364 uint64
+	var _ = _out364
+	_out364 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _300_ip, ino, _304_n, _303_lo, max)
+	_305_m = _out364
+	var _306_shrink_k uint64
+	var _ = _306_shrink_k
+	_306_shrink_k = uint64(4096) * _305_m
+	if _305_m == _303_lo {
+		_306_shrink_k = uint64(0)
 	}
-	done = _299_shrink_k == uint64(0)
-	inodem.Companion_Default___.SetShrink(_293_ip, _299_shrink_k)
-	_this.Fs.SetMeta(txn, _293_ip, ino)
+	done = _306_shrink_k == uint64(0)
+	inodem.Companion_Default___.SetShrink(_300_ip, _306_shrink_k)
+	_this.Fs.SetMeta(txn, _300_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -306,104 +306,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out354 bool
-	var _ = _out354
-	var _out355 uint64
-	var _ = _out355
-	_out354, _out355 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out354
-	ino = _out355
+	var _out365 bool
+	var _ = _out365
+	var _out366 uint64
+	var _ = _out366
+	_out365, _out366 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out365
+	ino = _out366
 	if !ok {
 		return ok, ino
 	}
-	var _300_ip *dbytes.Bytes
-	var _ = _300_ip
-	var _out356 *dbytes.Bytes
-	var _ = _out356
-	_out356 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_300_ip = _out356
-	var _301_size uint64
-	var _ = _301_size
-	var _out357 uint64
-	var _ = _out357
-	_out357 = inodem.Companion_Default___.GetSize(_300_ip)
-	_301_size = _out357
-	var _302_shrink uint64
-	var _ = _302_shrink
-	var _out358 uint64
-	var _ = _out358
-	_out358 = inodem.Companion_Default___.GetShrink(_300_ip)
-	_302_shrink = _out358
-	var _303_gen uint64
-	var _ = _303_gen
-	var _out359 uint64
-	var _ = _out359
-	_out359 = inodem.Companion_Default___.GetGen(_300_ip)
-	_303_gen = _out359
-	var _304_bare bool
-	var _ = _304_bare
-	var _out360 bool
-	var _ = _out360
-	_out360 = inodem.Companion_Default___.NoSlots(_300_ip)
-	_304_bare = _out360
-	if _301_size != uint64(0) || _302_shrink != uint64(0) || !_304_bare || _303_gen == uint64(18446744073709551615) {
+	var _307_ip *dbytes.Bytes
+	var _ = _307_ip
+	var _out367 *dbytes.Bytes
+	var _ = _out367
+	_out367 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_307_ip = _out367
+	var _308_size uint64
+	var _ = _308_size
+	var _out368 uint64
+	var _ = _out368
+	_out368 = inodem.Companion_Default___.GetSize(_307_ip)
+	_308_size = _out368
+	var _309_shrink uint64
+	var _ = _309_shrink
+	var _out369 uint64
+	var _ = _out369
+	_out369 = inodem.Companion_Default___.GetShrink(_307_ip)
+	_309_shrink = _out369
+	var _310_gen uint64
+	var _ = _310_gen
+	var _out370 uint64
+	var _ = _out370
+	_out370 = inodem.Companion_Default___.GetGen(_307_ip)
+	_310_gen = _out370
+	var _311_bare bool
+	var _ = _311_bare
+	var _out371 bool
+	var _ = _out371
+	_out371 = inodem.Companion_Default___.NoSlots(_307_ip)
+	_311_bare = _out371
+	if _308_size != uint64(0) || _309_shrink != uint64(0) || !_311_bare || _310_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _300_ip, ino, ty, _303_gen+uint64(1))
+	_this.Blank(txn, _307_ip, ino, ty, _310_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _305_ip *dbytes.Bytes
-	var _ = _305_ip
-	var _out361 *dbytes.Bytes
-	var _ = _out361
-	_out361 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_305_ip = _out361
-	var _306_size uint64
-	var _ = _306_size
-	var _out362 uint64
-	var _ = _out362
-	_out362 = inodem.Companion_Default___.GetSize(_305_ip)
-	_306_size = _out362
-	var _307_shrink uint64
-	var _ = _307_shrink
-	var _out363 uint64
-	var _ = _out363
-	_out363 = inodem.Companion_Default___.GetShrink(_305_ip)
-	_307_shrink = _out363
-	var _308_gen uint64
-	var _ = _308_gen
-	var _out364 uint64
-	var _ = _out364
-	_out364 = inodem.Companion_Default___.GetGen(_305_ip)
-	_308_gen = _out364
-	var _309_bare bool
-	var _ = _309_bare
-	var _out365 bool
-	var _ = _out365
-	_out365 = inodem.Companion_Default___.NoSlots(_305_ip)
-	_309_bare = _out365
-	if _306_size != uint64(0) || _307_shrink != uint64(0) || !_309_bare {
+	var _312_ip *dbytes.Bytes
+	var _ = _312_ip
+	var _out372 *dbytes.Bytes
+	var _ = _out372
+	_out372 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_312_ip = _out372
+	var _313_size uint64
+	var _ = _313_size
+	var _out373 uint64
+	var _ = _out373
+	_out373 = inodem.Companion_Default___.GetSize(_312_ip)
+	_313_size = _out373
+	var _314_shrink uint64
+	var _ = _314_shrink
+	var _out374 uint64
+	var _ = _out374
+	_out374 = inodem.Companion_Default___.GetShrink(_312_ip)
+	_314_shrink = _out374
+	var _315_gen uint64
+	var _ = _315_gen
+	var _out375 uint64
+	var _ = _out375
+	_out375 = inodem.Companion_Default___.GetGen(_312_ip)
+	_315_gen = _out375
+	var _316_bare bool
+	var _ = _316_bare
+	var _out376 bool
+	var _ = _out376
+	_out376 = inodem.Companion_Default___.NoSlots(_312_ip)
+	_316_bare = _out376
+	if _313_size != uint64(0) || _314_shrink != uint64(0) || !_316_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _305_ip, ino, uint32(0), _308_gen)
+	_this.Blank(txn, _312_ip, ino, uint32(0), _315_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _310_z *dbytes.Bytes
-	var _ = _310_z
-	var _out366 *dbytes.Bytes
-	var _ = _out366
-	_out366 = dbytes.NewBytes(uint64(256))
-	_310_z = _out366
-	inodem.Companion_Default___.SetTy(_310_z, ty)
-	inodem.Companion_Default___.SetGen(_310_z, gen)
-	_this.Fs.SetInode(txn, _310_z, ino, ty != uint32(0))
+	var _317_z *dbytes.Bytes
+	var _ = _317_z
+	var _out377 *dbytes.Bytes
+	var _ = _out377
+	_out377 = dbytes.NewBytes(uint64(256))
+	_317_z = _out377
+	inodem.Companion_Default___.SetTy(_317_z, ty)
+	inodem.Companion_Default___.SetGen(_317_z, gen)
+	_this.Fs.SetInode(txn, _317_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -64,53 +64,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _155_n uint64
-	var _ = _155_n
-	var _out213 uint64
-	var _ = _out213
-	_out213 = t.Buf.Len()
-	_155_n = _out213
+	var _162_n uint64
+	var _ = _162_n
+	var _out224 uint64
+	var _ = _out224
+	_out224 = t.Buf.Len()
+	_162_n = _out224
 	i = i0
-	var _156_go bool
-	var _ = _156_go
-	_156_go = true
-	for _156_go {
-		var _157_k uint64
-		var _ = _157_k
-		var _out214 uint64
-		var _ = _out214
-		_out214 = t.Buf.KeyAt(i)
-		_157_k = _out214
-		var _158_off uint64
-		var _ = _158_off
-		_158_off = objectsm.Companion_Default___.KeyOff(_157_k)
-		var _159_is bool
-		var _ = _159_is
-		var _160_v bool
-		var _ = _160_v
-		var _out215 bool
-		var _ = _out215
-		var _out216 bool
-		var _ = _out216
-		_out215, _out216 = t.Buf.BitAt(i)
-		_159_is = _out215
-		_160_v = _out216
-		if _159_is {
-			objectsm.Companion_Default___.PutBit(w, _158_off, _160_v)
+	var _163_go bool
+	var _ = _163_go
+	_163_go = true
+	for _163_go {
+		var _164_k uint64
+		var _ = _164_k
+		var _out225 uint64
+		var _ = _out225
+		_out225 = t.Buf.KeyAt(i)
+		_164_k = _out225
+		var _165_off uint64
+		var _ = _165_off
+		_165_off = objectsm.Companion_Default___.KeyOff(_164_k)
+		var _166_is bool
+		var _ = _166_is
+		var _167_v bool
+		var _ = _167_v
+		var _out226 bool
+		var _ = _out226
+		var _out227 bool
+		var _ = _out227
+		_out226, _out227 = t.Buf.BitAt(i)
+		_166_is = _out226
+		_167_v = _out227
+		if _166_is {
+			objectsm.Companion_Default___.PutBit(w, _165_off, _167_v)
 		} else {
-			t.Buf.CopyAt(i, w, _158_off/uint64(8))
+			t.Buf.CopyAt(i, w, _165_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _155_n {
-			_156_go = false
+		if i == _162_n {
+			_163_go = false
 		} else {
-			var _161_k2 uint64
-			var _ = _161_k2
-			var _out217 uint64
-			var _ = _out217
-			_out217 = t.Buf.KeyAt(i)
-			_161_k2 = _out217
-			_156_go = objectsm.Companion_Default___.KeyBlk(_161_k2) == a
+			var _168_k2 uint64
+			var _ = _168_k2
+			var _out228 uint64
+			var _ = _out228
+			_out228 = t.Buf.KeyAt(i)
+			_168_k2 = _out228
+			_163_go = objectsm.Companion_Default___.KeyBlk(_168_k2) == a
 		}
 	}
 	return i
@@ -121,68 +121,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _162_n uint64
-	var _ = _162_n
-	var _out218 uint64
-	var _ = _out218
-	_out218 = t.Buf.Len()
-	_162_n = _out218
-	var _163_i uint64
-	var _ = _163_i
-	_163_i = uint64(0)
+	var _169_n uint64
+	var _ = _169_n
+	var _out229 uint64
+	var _ = _out229
+	_out229 = t.Buf.Len()
+	_169_n = _out229
+	var _170_i uint64
+	var _ = _170_i
+	_170_i = uint64(0)
 	miss = uint64(0)
-	for _163_i < _162_n {
-		var _164_k uint64
-		var _ = _164_k
-		var _out219 uint64
-		var _ = _out219
-		_out219 = t.Buf.KeyAt(_163_i)
-		_164_k = _out219
-		var _165_a uint64
-		var _ = _165_a
-		_165_a = objectsm.Companion_Default___.KeyBlk(_164_k)
-		var _166_b *dbytes.Blk
-		var _ = _166_b
-		var _out220 *dbytes.Blk
-		var _ = _out220
-		_out220 = t.Buf.BlkAt(_163_i)
-		_166_b = _out220
-		if _166_b != (*dbytes.Blk)(nil) {
-			tx.Put(_165_a, _166_b)
-			_163_i = _163_i + uint64(1)
+	for _170_i < _169_n {
+		var _171_k uint64
+		var _ = _171_k
+		var _out230 uint64
+		var _ = _out230
+		_out230 = t.Buf.KeyAt(_170_i)
+		_171_k = _out230
+		var _172_a uint64
+		var _ = _172_a
+		_172_a = objectsm.Companion_Default___.KeyBlk(_171_k)
+		var _173_b *dbytes.Blk
+		var _ = _173_b
+		var _out231 *dbytes.Blk
+		var _ = _out231
+		_out231 = t.Buf.BlkAt(_170_i)
+		_173_b = _out231
+		if _173_b != (*dbytes.Blk)(nil) {
+			tx.Put(_172_a, _173_b)
+			_170_i = _170_i + uint64(1)
 		} else {
-			var _167_c *dbytes.Blk
-			var _ = _167_c
-			var _168___v0 uint64
-			var _ = _168___v0
-			var _out221 *dbytes.Blk
-			var _ = _out221
-			var _out222 uint64
-			var _ = _out222
-			_out221, _out222 = t.S.J.Lookup(_165_a)
-			_167_c = _out221
-			_168___v0 = _out222
-			if _167_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _165_a
+			var _174_c *dbytes.Blk
+			var _ = _174_c
+			var _175___v0 uint64
+			var _ = _175___v0
+			var _out232 *dbytes.Blk
+			var _ = _out232
+			var _out233 uint64
+			var _ = _out233
+			_out232, _out233 = t.S.J.Lookup(_172_a)
+			_174_c = _out232
+			_175___v0 = _out233
+			if _174_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _172_a
 				return ok, miss
 			}
-			var _169_w *dbytes.Bytes
-			var _ = _169_w
-			var _out223 *dbytes.Bytes
-			var _ = _out223
-			_out223 = _167_c.Thaw()
-			_169_w = _out223
-			var _out224 uint64
-			var _ = _out224
-			_out224 = Companion_Default___.Splice1(t, _163_i, _165_a, _169_w)
-			_163_i = _out224
-			var _170_f *dbytes.Blk
-			var _ = _170_f
-			var _out225 *dbytes.Blk
-			var _ = _out225
-			_out225 = dbytes.Freeze(_169_w)
-			_170_f = _out225
-			tx.Put(_165_a, _170_f)
+			var _176_w *dbytes.Bytes
+			var _ = _176_w
+			var _out234 *dbytes.Bytes
+			var _ = _out234
+			_out234 = _174_c.Thaw()
+			_176_w = _out234
+			var _out235 uint64
+			var _ = _out235
+			_out235 = Companion_Default___.Splice1(t, _170_i, _172_a, _176_w)
+			_170_i = _out235
+			var _177_f *dbytes.Blk
+			var _ = _177_f
+			var _out236 *dbytes.Blk
+			var _ = _out236
+			_out236 = dbytes.Freeze(_176_w)
+			_177_f = _out236
+			tx.Put(_172_a, _177_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -213,40 +213,40 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _171_j *journalm.Journal
-	var _ = _171_j
-	_171_j = t.S.J
+	var _178_j *journalm.Journal
+	var _ = _178_j
+	_178_j = t.S.J
 	n = uint64(0)
 	miss = uint64(0)
-	_171_j.Mu.Lock()
+	_178_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S, t.Own)
-	var _172_ok bool = false
-	var _ = _172_ok
-	var _out226 bool
-	var _ = _out226
-	var _out227 uint64
-	var _ = _out227
-	_out226, _out227 = Companion_Default___.Build(t, t.Tx)
-	_172_ok = _out226
-	miss = _out227
-	get = !_172_ok
-	if _172_ok {
-		var _out228 uint32
-		var _ = _out228
-		var _out229 uint64
-		var _ = _out229
-		_out228, _out229 = _171_j.Append(t.Tx)
-		st = _out228
-		n = _out229
+	var _179_ok bool = false
+	var _ = _179_ok
+	var _out237 bool
+	var _ = _out237
+	var _out238 uint64
+	var _ = _out238
+	_out237, _out238 = Companion_Default___.Build(t, t.Tx)
+	_179_ok = _out237
+	miss = _out238
+	get = !_179_ok
+	if _179_ok {
+		var _out239 uint32
+		var _ = _out239
+		var _out240 uint64
+		var _ = _out240
+		_out239, _out240 = _178_j.Append(t.Tx)
+		st = _out239
+		n = _out240
 		if st == journalm.Companion_Default___.AFull() {
-			_171_j.AskSpace()
-			_171_j.Mu.Wait(journalm.Companion_Default___.CSpace())
+			_178_j.AskSpace()
+			_178_j.Mu.Wait(journalm.Companion_Default___.CSpace())
 			txnsysm.Companion_Default___.TYield(t.S, t.Own)
 		}
-		_171_j.Mu.Unlock()
+		_178_j.Mu.Unlock()
 	} else {
 		st = journalm.Companion_Default___.AFull()
-		_171_j.Mu.Unlock()
+		_178_j.Mu.Unlock()
 	}
 	return st, n, get, miss
 }
@@ -255,37 +255,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _173_j *journalm.Journal
-	var _ = _173_j
-	_173_j = t.S.J
-	var _174_get bool = false
-	var _ = _174_get
-	var _175_miss uint64 = 0
-	var _ = _175_miss
+	var _180_j *journalm.Journal
+	var _ = _180_j
+	_180_j = t.S.J
+	var _181_get bool = false
+	var _ = _181_get
+	var _182_miss uint64 = 0
+	var _ = _182_miss
 	st = journalm.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalm.Companion_Default___.AFull() {
-		var _out230 uint32
-		var _ = _out230
-		var _out231 uint64
-		var _ = _out231
-		var _out232 bool
-		var _ = _out232
-		var _out233 uint64
-		var _ = _out233
-		_out230, _out231, _out232, _out233 = Companion_Default___.TryAppend(t)
-		st = _out230
-		n = _out231
-		_174_get = _out232
-		_175_miss = _out233
-		if _174_get {
-			var _176_b *dbytes.Blk
-			var _ = _176_b
-			var _out234 *dbytes.Blk
-			var _ = _out234
-			_out234 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _175_miss)
-			_176_b = _out234
-			if _176_b == (*dbytes.Blk)(nil) {
+		var _out241 uint32
+		var _ = _out241
+		var _out242 uint64
+		var _ = _out242
+		var _out243 bool
+		var _ = _out243
+		var _out244 uint64
+		var _ = _out244
+		_out241, _out242, _out243, _out244 = Companion_Default___.TryAppend(t)
+		st = _out241
+		n = _out242
+		_181_get = _out243
+		_182_miss = _out244
+		if _181_get {
+			var _183_b *dbytes.Blk
+			var _ = _183_b
+			var _out245 *dbytes.Blk
+			var _ = _out245
+			_out245 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _182_miss)
+			_183_b = _out245
+			if _183_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -309,39 +309,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _177_w uint64
-	var _ = _177_w
-	var _out235 uint64
-	var _ = _out235
-	_out235 = t.Buf.Len()
-	_177_w = _out235
-	var _178_n uint64
-	var _ = _178_n
-	_178_n = uint64(0)
-	if _177_w > uint64(0) {
+	var _184_w uint64
+	var _ = _184_w
+	var _out246 uint64
+	var _ = _out246
+	_out246 = t.Buf.Len()
+	_184_w = _out246
+	var _185_n uint64
+	var _ = _185_n
+	_185_n = uint64(0)
+	if _184_w > uint64(0) {
 		t.Buf.Sort()
-		var _out236 uint32
-		var _ = _out236
-		var _out237 uint64
-		var _ = _out237
-		_out236, _out237 = Companion_Default___.AppendAll(t)
-		st = _out236
-		_178_n = _out237
+		var _out247 uint32
+		var _ = _out247
+		var _out248 uint64
+		var _ = _out248
+		_out247, _out248 = Companion_Default___.AppendAll(t)
+		st = _out247
+		_185_n = _out248
 		if st != txnm.Companion_Default___.OK() {
-			var _out238 uint64
-			var _ = _out238
-			_out238 = Companion_Default___.Abort(t)
-			need = _out238
+			var _out249 uint64
+			var _ = _out249
+			_out249 = Companion_Default___.Abort(t)
+			need = _out249
 			return st, need
 		}
 		if !stable {
-			_178_n = uint64(0)
+			_185_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _178_n)
-	if _178_n > need {
-		need = _178_n
+	Companion_Default___.Drop(t, _185_n)
+	if _185_n > need {
+		need = _185_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -349,23 +349,23 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _179_need uint64 = 0
-	var _ = _179_need
-	var _out239 uint32
-	var _ = _out239
-	var _out240 uint64
-	var _ = _out240
-	_out239, _out240 = Companion_Default___.Finish(t, stable)
-	st = _out239
-	_179_need = _out240
-	if st == txnm.Companion_Default___.OK() && _179_need > uint64(0) {
-		var _180_ok bool
-		var _ = _180_ok
-		var _out241 bool
-		var _ = _out241
-		_out241 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _179_need)
-		_180_ok = _out241
-		if !_180_ok {
+	var _186_need uint64 = 0
+	var _ = _186_need
+	var _out250 uint32
+	var _ = _out250
+	var _out251 uint64
+	var _ = _out251
+	_out250, _out251 = Companion_Default___.Finish(t, stable)
+	st = _out250
+	_186_need = _out251
+	if st == txnm.Companion_Default___.OK() && _186_need > uint64(0) {
+		var _187_ok bool
+		var _ = _187_ok
+		var _out252 bool
+		var _ = _out252
+		_out252 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _186_need)
+		_187_ok = _out252
+		if !_187_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

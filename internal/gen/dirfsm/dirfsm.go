@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out370 *dbytes.Bytes
-	var _ = _out370
-	_out370 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out370
-	var _out371 uint64
-	var _ = _out371
-	_out371 = inodem.Companion_Default___.GetSize(ip)
-	n = _out371
+	var _out381 *dbytes.Bytes
+	var _ = _out381
+	_out381 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out381
+	var _out382 uint64
+	var _ = _out382
+	_out382 = inodem.Companion_Default___.GetSize(ip)
+	n = _out382
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _322_ip *dbytes.Bytes
-	var _ = _322_ip
-	var _323_nb uint64
-	var _ = _323_nb
-	var _out372 *dbytes.Bytes
-	var _ = _out372
-	var _out373 uint64
-	var _ = _out373
-	_out372, _out373 = _this.Open(txn, d, excl)
-	_322_ip = _out372
-	_323_nb = _out373
-	var _324_h uint64
-	var _ = _324_h
-	_324_h = dbytes.NameHash(name)
-	var _325_key uint64
-	var _ = _325_key
-	var _out374 uint64
-	var _ = _out374
-	_out374 = dirm.Companion_Default___.KeyFor(name, _324_h)
-	_325_key = _out374
-	var _326_kind uint64
-	var _ = _326_kind
-	_326_kind = uint64(0)
-	var _327_l uint64
-	var _ = _327_l
-	_327_l = name.Len()
-	if _327_l > uint64(56) {
-		_326_kind = uint64(1)
+	var _329_ip *dbytes.Bytes
+	var _ = _329_ip
+	var _330_nb uint64
+	var _ = _330_nb
+	var _out383 *dbytes.Bytes
+	var _ = _out383
+	var _out384 uint64
+	var _ = _out384
+	_out383, _out384 = _this.Open(txn, d, excl)
+	_329_ip = _out383
+	_330_nb = _out384
+	var _331_h uint64
+	var _ = _331_h
+	_331_h = dbytes.NameHash(name)
+	var _332_key uint64
+	var _ = _332_key
+	var _out385 uint64
+	var _ = _out385
+	_out385 = dirm.Companion_Default___.KeyFor(name, _331_h)
+	_332_key = _out385
+	var _333_kind uint64
+	var _ = _333_kind
+	_333_kind = uint64(0)
+	var _334_l uint64
+	var _ = _334_l
+	_334_l = name.Len()
+	if _334_l > uint64(56) {
+		_333_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _328_n uint64
-	var _ = _328_n
-	_328_n = uint64(9)
-	for _328_n > uint64(0) {
-		_328_n = _328_n - uint64(1)
-		var _329_blk uint64
-		var _ = _329_blk
-		var _out375 uint64
-		var _ = _out375
-		_out375 = dirm.Companion_Default___.BucketBlock(_324_h, _328_n, _326_kind)
-		_329_blk = _out375
-		var _330_fr uint64
-		var _ = _330_fr
-		_330_fr = uint64(0)
-		if _329_blk < _323_nb {
-			var _331_b *dbytes.Blk
-			var _ = _331_b
-			var _out376 *dbytes.Blk
-			var _ = _out376
-			_out376 = _this.Fs.ReadBlockOf(txn, _322_ip, d, _329_blk, excl)
-			_331_b = _out376
-			var _332_i uint64 = 0
-			var _ = _332_i
-			var _333_w uint64 = 0
-			var _ = _333_w
-			var _out377 bool
-			var _ = _out377
-			var _out378 uint64
-			var _ = _out378
-			var _out379 uint64
-			var _ = _out379
-			var _out380 uint64
-			var _ = _out380
-			_out377, _out378, _out379, _out380 = dirm.Companion_Default___.Search(_331_b, _329_blk, name, _325_key)
-			found = _out377
-			_332_i = _out378
-			_333_w = _out379
-			_330_fr = _out380
+	var _335_n uint64
+	var _ = _335_n
+	_335_n = uint64(9)
+	for _335_n > uint64(0) {
+		_335_n = _335_n - uint64(1)
+		var _336_blk uint64
+		var _ = _336_blk
+		var _out386 uint64
+		var _ = _out386
+		_out386 = dirm.Companion_Default___.BucketBlock(_331_h, _335_n, _333_kind)
+		_336_blk = _out386
+		var _337_fr uint64
+		var _ = _337_fr
+		_337_fr = uint64(0)
+		if _336_blk < _330_nb {
+			var _338_b *dbytes.Blk
+			var _ = _338_b
+			var _out387 *dbytes.Blk
+			var _ = _out387
+			_out387 = _this.Fs.ReadBlockOf(txn, _329_ip, d, _336_blk, excl)
+			_338_b = _out387
+			var _339_i uint64 = 0
+			var _ = _339_i
+			var _340_w uint64 = 0
+			var _ = _340_w
+			var _out388 bool
+			var _ = _out388
+			var _out389 uint64
+			var _ = _out389
+			var _out390 uint64
+			var _ = _out390
+			var _out391 uint64
+			var _ = _out391
+			_out388, _out389, _out390, _out391 = dirm.Companion_Default___.Search(_338_b, _336_blk, name, _332_key)
+			found = _out388
+			_339_i = _out389
+			_340_w = _out390
+			_337_fr = _out391
 			if found {
-				ino, cell = _333_w%uint64(281474976710656), uint64(64)*_329_blk+_332_i
+				ino, cell = _340_w%uint64(281474976710656), uint64(64)*_336_blk+_339_i
 				return found, ino, cell, lev
 			}
 		}
-		if _330_fr < uint64(64) {
-			lev = _328_n
+		if _337_fr < uint64(64) {
+			lev = _335_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _334_cell uint64 = 0
-	var _ = _334_cell
-	var _335_lev uint64 = 0
-	var _ = _335_lev
-	var _out381 bool
-	var _ = _out381
-	var _out382 uint64
-	var _ = _out382
-	var _out383 uint64
-	var _ = _out383
-	var _out384 uint64
-	var _ = _out384
-	_out381, _out382, _out383, _out384 = _this.Find(txn, d, name, excl)
-	found = _out381
-	ino = _out382
-	_334_cell = _out383
-	_335_lev = _out384
+	var _341_cell uint64 = 0
+	var _ = _341_cell
+	var _342_lev uint64 = 0
+	var _ = _342_lev
+	var _out392 bool
+	var _ = _out392
+	var _out393 uint64
+	var _ = _out393
+	var _out394 uint64
+	var _ = _out394
+	var _out395 uint64
+	var _ = _out395
+	_out392, _out393, _out394, _out395 = _this.Find(txn, d, name, excl)
+	found = _out392
+	ino = _out393
+	_341_cell = _out394
+	_342_lev = _out395
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _336_cell uint64 = 0
-	var _ = _336_cell
-	var _out385 bool
-	var _ = _out385
-	var _out386 uint64
-	var _ = _out386
-	var _out387 uint64
-	var _ = _out387
-	var _out388 uint64
-	var _ = _out388
-	_out385, _out386, _out387, _out388 = _this.Find(txn, d, name, excl)
-	found = _out385
-	ino = _out386
-	_336_cell = _out387
-	hint = _out388
+	var _343_cell uint64 = 0
+	var _ = _343_cell
+	var _out396 bool
+	var _ = _out396
+	var _out397 uint64
+	var _ = _out397
+	var _out398 uint64
+	var _ = _out398
+	var _out399 uint64
+	var _ = _out399
+	_out396, _out397, _out398, _out399 = _this.Find(txn, d, name, excl)
+	found = _out396
+	ino = _out397
+	_343_cell = _out398
+	hint = _out399
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _337_ip *dbytes.Bytes
-	var _ = _337_ip
-	var _out389 *dbytes.Bytes
-	var _ = _out389
-	_out389 = _this.Fs.GetInode(txn, d, true)
-	_337_ip = _out389
-	var _338_n uint64
-	var _ = _338_n
-	var _out390 uint64
-	var _ = _out390
-	_out390 = inodem.Companion_Default___.GetNent(_337_ip)
-	_338_n = _out390
-	if !down && _338_n == uint64(18446744073709551615) {
+	var _344_ip *dbytes.Bytes
+	var _ = _344_ip
+	var _out400 *dbytes.Bytes
+	var _ = _out400
+	_out400 = _this.Fs.GetInode(txn, d, true)
+	_344_ip = _out400
+	var _345_n uint64
+	var _ = _345_n
+	var _out401 uint64
+	var _ = _out401
+	_out401 = inodem.Companion_Default___.GetNent(_344_ip)
+	_345_n = _out401
+	if !down && _345_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_338_n = _338_n - uint64(1)
+		_345_n = _345_n - uint64(1)
 	} else {
-		_338_n = _338_n + uint64(1)
+		_345_n = _345_n + uint64(1)
 	}
-	inodem.Companion_Default___.SetNent(_337_ip, _338_n)
-	_this.Fs.PutInode(txn, d, _337_ip)
+	inodem.Companion_Default___.SetNent(_344_ip, _345_n)
+	_this.Fs.PutInode(txn, d, _344_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _339_len uint64
-	var _ = _339_len
-	_339_len = s.Len()
-	var _out391 bool
-	var _ = _out391
-	_out391 = _this.Fs.Write(txn, d, off, s, uint64(0), _339_len)
-	ok = _out391
+	var _346_len uint64
+	var _ = _346_len
+	_346_len = s.Len()
+	var _out402 bool
+	var _ = _out402
+	_out402 = _this.Fs.Write(txn, d, off, s, uint64(0), _346_len)
+	ok = _out402
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out392 bool
-		var _ = _out392
-		_out392 = _this.Count(txn, d, down)
-		ok = _out392
+		var _out403 bool
+		var _ = _out403
+		_out403 = _this.Count(txn, d, down)
+		ok = _out403
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out393 bool
-	var _ = _out393
-	_out393 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out393
+	var _out404 bool
+	var _ = _out404
+	_out404 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out404
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _340_h uint64
-	var _ = _340_h
-	_340_h = dbytes.NameHash(name)
-	var _341_key uint64
-	var _ = _341_key
-	var _out394 uint64
-	var _ = _out394
-	_out394 = dirm.Companion_Default___.KeyFor(name, _340_h)
-	_341_key = _out394
-	var _342_cell uint64 = 0
-	var _ = _342_cell
-	var _343_size uint64 = 0
-	var _ = _343_size
-	var _out395 bool
-	var _ = _out395
-	var _out396 uint64
-	var _ = _out396
-	var _out397 uint64
-	var _ = _out397
-	_out395, _out396, _out397 = _this.Room(txn, d, name, _340_h, hint)
-	ok = _out395
-	_342_cell = _out396
-	_343_size = _out397
+	var _347_h uint64
+	var _ = _347_h
+	_347_h = dbytes.NameHash(name)
+	var _348_key uint64
+	var _ = _348_key
+	var _out405 uint64
+	var _ = _out405
+	_out405 = dirm.Companion_Default___.KeyFor(name, _347_h)
+	_348_key = _out405
+	var _349_cell uint64 = 0
+	var _ = _349_cell
+	var _350_size uint64 = 0
+	var _ = _350_size
+	var _out406 bool
+	var _ = _out406
+	var _out407 uint64
+	var _ = _out407
+	var _out408 uint64
+	var _ = _out408
+	_out406, _out407, _out408 = _this.Room(txn, d, name, _347_h, hint)
+	ok = _out406
+	_349_cell = _out407
+	_350_size = _out408
 	if !ok {
 		return ok
 	}
-	var _344_s *dbytes.Bytes
-	var _ = _344_s
-	var _out398 *dbytes.Bytes
-	var _ = _out398
-	_out398 = dirm.Companion_Default___.MakeSlot(_343_size, ino, name, _341_key)
-	_344_s = _out398
-	var _out399 bool
-	var _ = _out399
-	_out399 = _this.Store(txn, d, uint64(64)*_342_cell, _344_s, true, false)
-	ok = _out399
+	var _351_s *dbytes.Bytes
+	var _ = _351_s
+	var _out409 *dbytes.Bytes
+	var _ = _out409
+	_out409 = dirm.Companion_Default___.MakeSlot(_350_size, ino, name, _348_key)
+	_351_s = _out409
+	var _out410 bool
+	var _ = _out410
+	_out410 = _this.Store(txn, d, uint64(64)*_349_cell, _351_s, true, false)
+	ok = _out410
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _345_ip *dbytes.Bytes
-	var _ = _345_ip
-	var _346_nb uint64
-	var _ = _346_nb
-	var _out400 *dbytes.Bytes
-	var _ = _out400
-	var _out401 uint64
-	var _ = _out401
-	_out400, _out401 = _this.Open(txn, d, true)
-	_345_ip = _out400
-	_346_nb = _out401
-	var _347_l uint64
-	var _ = _347_l
-	_347_l = name.Len()
-	var _348_kind uint64
-	var _ = _348_kind
-	_348_kind = uint64(0)
+	var _352_ip *dbytes.Bytes
+	var _ = _352_ip
+	var _353_nb uint64
+	var _ = _353_nb
+	var _out411 *dbytes.Bytes
+	var _ = _out411
+	var _out412 uint64
+	var _ = _out412
+	_out411, _out412 = _this.Open(txn, d, true)
+	_352_ip = _out411
+	_353_nb = _out412
+	var _354_l uint64
+	var _ = _354_l
+	_354_l = name.Len()
+	var _355_kind uint64
+	var _ = _355_kind
+	_355_kind = uint64(0)
 	size = uint64(64)
-	if _347_l > uint64(56) {
-		_348_kind, size = uint64(1), uint64(512)
+	if _354_l > uint64(56) {
+		_355_kind, size = uint64(1), uint64(512)
 	}
-	var _349_n uint64
-	var _ = _349_n
-	_349_n = from
-	for _349_n < uint64(9) {
-		var _350_blk uint64
-		var _ = _350_blk
-		var _out402 uint64
-		var _ = _out402
-		_out402 = dirm.Companion_Default___.BucketBlock(h, _349_n, _348_kind)
-		_350_blk = _out402
-		if _350_blk >= _346_nb {
-			ok, cell, size = true, uint64(64)*_350_blk, uint64(4096)
+	var _356_n uint64
+	var _ = _356_n
+	_356_n = from
+	for _356_n < uint64(9) {
+		var _357_blk uint64
+		var _ = _357_blk
+		var _out413 uint64
+		var _ = _out413
+		_out413 = dirm.Companion_Default___.BucketBlock(h, _356_n, _355_kind)
+		_357_blk = _out413
+		if _357_blk >= _353_nb {
+			ok, cell, size = true, uint64(64)*_357_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _351_b *dbytes.Blk
-		var _ = _351_b
-		var _out403 *dbytes.Blk
-		var _ = _out403
-		_out403 = _this.Fs.ReadBlockOf(txn, _345_ip, d, _350_blk, true)
-		_351_b = _out403
-		var _352_i uint64
-		var _ = _352_i
-		var _out404 uint64
-		var _ = _out404
-		_out404 = dirm.Companion_Default___.SearchFree(_351_b, _350_blk)
-		_352_i = _out404
-		if _352_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_350_blk+_352_i, size
+		var _358_b *dbytes.Blk
+		var _ = _358_b
+		var _out414 *dbytes.Blk
+		var _ = _out414
+		_out414 = _this.Fs.ReadBlockOf(txn, _352_ip, d, _357_blk, true)
+		_358_b = _out414
+		var _359_i uint64
+		var _ = _359_i
+		var _out415 uint64
+		var _ = _out415
+		_out415 = dirm.Companion_Default___.SearchFree(_358_b, _357_blk)
+		_359_i = _out415
+		if _359_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_357_blk+_359_i, size
 			return ok, cell, size
 		}
-		_349_n = _349_n + uint64(1)
+		_356_n = _356_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _353_found bool
-	var _ = _353_found
-	var _354_ino0 uint64
-	var _ = _354_ino0
-	var _355_cell uint64
-	var _ = _355_cell
-	var _356_lev uint64
-	var _ = _356_lev
-	var _out405 bool
-	var _ = _out405
-	var _out406 uint64
-	var _ = _out406
-	var _out407 uint64
-	var _ = _out407
-	var _out408 uint64
-	var _ = _out408
-	_out405, _out406, _out407, _out408 = _this.Find(txn, d, name, true)
-	_353_found = _out405
-	_354_ino0 = _out406
-	_355_cell = _out407
-	_356_lev = _out408
-	var _357_h uint64
-	var _ = _357_h
-	_357_h = dbytes.NameHash(name)
-	var _358_key uint64
-	var _ = _358_key
-	var _out409 uint64
-	var _ = _out409
-	_out409 = dirm.Companion_Default___.KeyFor(name, _357_h)
-	_358_key = _out409
-	var _359_size uint64
-	var _ = _359_size
-	_359_size = uint64(64)
-	if _355_cell/uint64(64)%uint64(2) == uint64(1) {
-		_359_size = uint64(512)
+	var _360_found bool
+	var _ = _360_found
+	var _361_ino0 uint64
+	var _ = _361_ino0
+	var _362_cell uint64
+	var _ = _362_cell
+	var _363_lev uint64
+	var _ = _363_lev
+	var _out416 bool
+	var _ = _out416
+	var _out417 uint64
+	var _ = _out417
+	var _out418 uint64
+	var _ = _out418
+	var _out419 uint64
+	var _ = _out419
+	_out416, _out417, _out418, _out419 = _this.Find(txn, d, name, true)
+	_360_found = _out416
+	_361_ino0 = _out417
+	_362_cell = _out418
+	_363_lev = _out419
+	var _364_h uint64
+	var _ = _364_h
+	_364_h = dbytes.NameHash(name)
+	var _365_key uint64
+	var _ = _365_key
+	var _out420 uint64
+	var _ = _out420
+	_out420 = dirm.Companion_Default___.KeyFor(name, _364_h)
+	_365_key = _out420
+	var _366_size uint64
+	var _ = _366_size
+	_366_size = uint64(64)
+	if _362_cell/uint64(64)%uint64(2) == uint64(1) {
+		_366_size = uint64(512)
 	}
-	var _360_s *dbytes.Bytes
-	var _ = _360_s
-	var _out410 *dbytes.Bytes
-	var _ = _out410
-	_out410 = dirm.Companion_Default___.MakeSlot(_359_size, ino, name, _358_key)
-	_360_s = _out410
-	var _out411 bool
-	var _ = _out411
-	_out411 = _this.Store(txn, d, uint64(64)*_355_cell, _360_s, false, false)
-	ok = _out411
+	var _367_s *dbytes.Bytes
+	var _ = _367_s
+	var _out421 *dbytes.Bytes
+	var _ = _out421
+	_out421 = dirm.Companion_Default___.MakeSlot(_366_size, ino, name, _365_key)
+	_367_s = _out421
+	var _out422 bool
+	var _ = _out422
+	_out422 = _this.Store(txn, d, uint64(64)*_362_cell, _367_s, false, false)
+	ok = _out422
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _361_found bool
-	var _ = _361_found
-	var _362_ino0 uint64
-	var _ = _362_ino0
-	var _363_cell uint64
-	var _ = _363_cell
-	var _364_lev uint64
-	var _ = _364_lev
-	var _out412 bool
-	var _ = _out412
-	var _out413 uint64
-	var _ = _out413
-	var _out414 uint64
-	var _ = _out414
-	var _out415 uint64
-	var _ = _out415
-	_out412, _out413, _out414, _out415 = _this.Find(txn, d, name, true)
-	_361_found = _out412
-	_362_ino0 = _out413
-	_363_cell = _out414
-	_364_lev = _out415
-	var _365_size uint64
-	var _ = _365_size
-	_365_size = uint64(64)
-	if _363_cell/uint64(64)%uint64(2) == uint64(1) {
-		_365_size = uint64(512)
+	var _368_found bool
+	var _ = _368_found
+	var _369_ino0 uint64
+	var _ = _369_ino0
+	var _370_cell uint64
+	var _ = _370_cell
+	var _371_lev uint64
+	var _ = _371_lev
+	var _out423 bool
+	var _ = _out423
+	var _out424 uint64
+	var _ = _out424
+	var _out425 uint64
+	var _ = _out425
+	var _out426 uint64
+	var _ = _out426
+	_out423, _out424, _out425, _out426 = _this.Find(txn, d, name, true)
+	_368_found = _out423
+	_369_ino0 = _out424
+	_370_cell = _out425
+	_371_lev = _out426
+	var _372_size uint64
+	var _ = _372_size
+	_372_size = uint64(64)
+	if _370_cell/uint64(64)%uint64(2) == uint64(1) {
+		_372_size = uint64(512)
 	}
-	var _366_s *dbytes.Bytes
-	var _ = _366_s
-	var _out416 *dbytes.Bytes
-	var _ = _out416
-	_out416 = dbytes.NewBytes(_365_size)
-	_366_s = _out416
-	var _out417 bool
-	var _ = _out417
-	_out417 = _this.Store(txn, d, uint64(64)*_363_cell, _366_s, true, true)
-	ok = _out417
+	var _373_s *dbytes.Bytes
+	var _ = _373_s
+	var _out427 *dbytes.Bytes
+	var _ = _out427
+	_out427 = dbytes.NewBytes(_372_size)
+	_373_s = _out427
+	var _out428 bool
+	var _ = _out428
+	_out428 = _this.Store(txn, d, uint64(64)*_370_cell, _373_s, true, true)
+	ok = _out428
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _367_ip *dbytes.Bytes
-	var _ = _367_ip
-	var _out418 *dbytes.Bytes
-	var _ = _out418
-	_out418 = _this.Fs.GetInode(txn, d, false)
-	_367_ip = _out418
-	var _368_n uint64
-	var _ = _368_n
-	var _out419 uint64
-	var _ = _out419
-	_out419 = inodem.Companion_Default___.GetNent(_367_ip)
-	_368_n = _out419
-	e = _368_n == uint64(0)
+	var _374_ip *dbytes.Bytes
+	var _ = _374_ip
+	var _out429 *dbytes.Bytes
+	var _ = _out429
+	_out429 = _this.Fs.GetInode(txn, d, false)
+	_374_ip = _out429
+	var _375_n uint64
+	var _ = _375_n
+	var _out430 uint64
+	var _ = _out430
+	_out430 = inodem.Companion_Default___.GetNent(_374_ip)
+	_375_n = _out430
+	e = _375_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _369_ip *dbytes.Bytes
-	var _ = _369_ip
-	var _370_nb uint64
-	var _ = _370_nb
-	var _out420 *dbytes.Bytes
-	var _ = _out420
-	var _out421 uint64
-	var _ = _out421
-	_out420, _out421 = _this.Open(txn, d, false)
-	_369_ip = _out420
-	_370_nb = _out421
-	var _371_c uint64
-	var _ = _371_c
-	_371_c = uint64(0)
+	var _376_ip *dbytes.Bytes
+	var _ = _376_ip
+	var _377_nb uint64
+	var _ = _377_nb
+	var _out431 *dbytes.Bytes
+	var _ = _out431
+	var _out432 uint64
+	var _ = _out432
+	_out431, _out432 = _this.Open(txn, d, false)
+	_376_ip = _out431
+	_377_nb = _out432
+	var _378_c uint64
+	var _ = _378_c
+	_378_c = uint64(0)
 	if cookie >= uint64(3) {
-		_371_c = cookie - uint64(2)
+		_378_c = cookie - uint64(2)
 	}
-	var _372_blk uint64
-	var _ = _372_blk
-	var _373_i uint64
-	var _ = _373_i
-	_372_blk, _373_i = _371_c/uint64(64), _371_c%uint64(64)
-	for _372_blk < _370_nb {
-		var _374_next uint64
-		var _ = _374_next
-		var _out422 uint64
-		var _ = _out422
-		_out422 = _this.SkipHoles(txn, _369_ip, d, _372_blk, _370_nb)
-		_374_next = _out422
-		if _374_next != _372_blk {
-			_372_blk, _373_i = _374_next, uint64(0)
+	var _379_blk uint64
+	var _ = _379_blk
+	var _380_i uint64
+	var _ = _380_i
+	_379_blk, _380_i = _378_c/uint64(64), _378_c%uint64(64)
+	for _379_blk < _377_nb {
+		var _381_next uint64
+		var _ = _381_next
+		var _out433 uint64
+		var _ = _out433
+		_out433 = _this.SkipHoles(txn, _376_ip, d, _379_blk, _377_nb)
+		_381_next = _out433
+		if _381_next != _379_blk {
+			_379_blk, _380_i = _381_next, uint64(0)
 		} else {
-			var _375_b *dbytes.Blk
-			var _ = _375_b
-			var _out423 *dbytes.Blk
-			var _ = _out423
-			_out423 = _this.Fs.ReadBlockOf(txn, _369_ip, d, _372_blk, false)
-			_375_b = _out423
-			var _376_fits bool = false
-			var _ = _376_fits
-			var _out424 bool
-			var _ = _out424
-			_out424 = dirpagem.Companion_Default___.ListBlock(_375_b, _372_blk, _373_i, out)
-			_376_fits = _out424
-			if !_376_fits {
+			var _382_b *dbytes.Blk
+			var _ = _382_b
+			var _out434 *dbytes.Blk
+			var _ = _out434
+			_out434 = _this.Fs.ReadBlockOf(txn, _376_ip, d, _379_blk, false)
+			_382_b = _out434
+			var _383_fits bool = false
+			var _ = _383_fits
+			var _out435 bool
+			var _ = _out435
+			_out435 = dirpagem.Companion_Default___.ListBlock(_382_b, _379_blk, _380_i, out)
+			_383_fits = _out435
+			if !_383_fits {
 				eof = false
 				return eof
 			}
-			_372_blk, _373_i = _372_blk+uint64(1), uint64(0)
+			_379_blk, _380_i = _379_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _377_k uint64
-	var _ = _377_k
-	_377_k = posm.Companion_Default___.FlatK(n)
-	if _377_k < uint64(12) {
+	var _384_k uint64
+	var _ = _384_k
+	_384_k = posm.Companion_Default___.FlatK(n)
+	if _384_k < uint64(12) {
 		return m
 	}
-	var _378_pb *dbytes.Blk
-	var _ = _378_pb
-	var _out425 *dbytes.Blk
-	var _ = _out425
-	_out425 = _this.Fs.Fs.ReadParent(txn, ip, _377_k, posm.Companion_Default___.MaxLev(_377_k), posm.Companion_Default___.FlatJ(n), false)
-	_378_pb = _out425
-	var _379_i uint64
-	var _ = _379_i
-	_379_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _379_i < uint64(512) {
-		var _380_bn uint64
-		var _ = _380_bn
-		_380_bn = _378_pb.U64(uint64(8) * _379_i)
-		if _380_bn != uint64(0) {
+	var _385_pb *dbytes.Blk
+	var _ = _385_pb
+	var _out436 *dbytes.Blk
+	var _ = _out436
+	_out436 = _this.Fs.Fs.ReadParent(txn, ip, _384_k, posm.Companion_Default___.MaxLev(_384_k), posm.Companion_Default___.FlatJ(n), false)
+	_385_pb = _out436
+	var _386_i uint64
+	var _ = _386_i
+	_386_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _386_i < uint64(512) {
+		var _387_bn uint64
+		var _ = _387_bn
+		_387_bn = _385_pb.U64(uint64(8) * _386_i)
+		if _387_bn != uint64(0) {
 			return m
 		}
-		m, _379_i = m+uint64(1), _379_i+uint64(1)
+		m, _386_i = m+uint64(1), _386_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out426 bool
-	var _ = _out426
-	var _out427 uint64
-	var _ = _out427
-	_out426, _out427 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out426
-	ino = _out427
+	var _out437 bool
+	var _ = _out437
+	var _out438 uint64
+	var _ = _out438
+	_out437, _out438 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out437
+	ino = _out438
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out428 bool
-	var _ = _out428
-	_out428 = _this.Fs.FreeInode(txn, ino)
-	ok = _out428
+	var _out439 bool
+	var _ = _out439
+	_out439 = _this.Fs.FreeInode(txn, ino)
+	ok = _out439
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out429 bool
-	var _ = _out429
-	_out429 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out429
+	var _out440 bool
+	var _ = _out440
+	_out440 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out440
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out430 bool
-	var _ = _out430
-	_out430 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out430
+	var _out441 bool
+	var _ = _out441
+	_out441 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out441
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out431 bool
-	var _ = _out431
-	_out431 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out431
+	var _out442 bool
+	var _ = _out442
+	_out442 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out442
 	return done
 }
 

@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _311_b uint64 = 0
-	var _ = _311_b
+	var _318_b uint64 = 0
+	var _ = _318_b
 	if lev == uint64(0) {
-		_311_b = uint64(0)
+		_318_b = uint64(0)
 	} else if lev == uint64(1) {
-		_311_b = uint64(1) + h%uint64(8)
+		_318_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_311_b = uint64(9) + h%uint64(64)
+		_318_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_311_b = uint64(73) + h%uint64(512)
+		_318_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_311_b = uint64(585) + h%uint64(4096)
+		_318_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_311_b = uint64(4681) + h%uint64(32768)
+		_318_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_311_b = uint64(37449) + h%uint64(262144)
+		_318_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_311_b = uint64(299593) + h%uint64(2097152)
+		_318_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_311_b = uint64(2396745) + h%uint64(16777216)
+		_318_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_311_b + kind
+	blk = uint64(2)*_318_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _312_l uint64
-	var _ = _312_l
-	_312_l = name.Len()
-	key = _312_l + uint64(256)*(h/uint64(72057594037927936))
+	var _319_l uint64
+	var _ = _319_l
+	_319_l = name.Len()
+	key = _319_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _313_step uint64
-	var _ = _313_step
-	_313_step = uint64(1)
+	var _320_step uint64
+	var _ = _320_step
+	_320_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_313_step = uint64(8)
+		_320_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out367 bool
-			var _ = _out367
-			_out367 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out367
+			var _out378 bool
+			var _ = _out378
+			_out378 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out378
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _313_step
+		i = i + _320_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _314_step uint64
-	var _ = _314_step
-	_314_step = uint64(1)
+	var _321_step uint64
+	var _ = _321_step
+	_321_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_314_step = uint64(8)
+		_321_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _315_w uint64
-		var _ = _315_w
-		_315_w = b.U64(uint64(64) * i)
-		if _315_w == uint64(0) {
+		var _322_w uint64
+		var _ = _322_w
+		_322_w = b.U64(uint64(64) * i)
+		if _322_w == uint64(0) {
 			return i
 		}
-		i = i + _314_step
+		i = i + _321_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out368 *dbytes.Bytes
-	var _ = _out368
-	_out368 = dbytes.NewBytes(size)
-	s = _out368
-	var _316_l uint64
-	var _ = _316_l
-	_316_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _316_l)
+	var _out379 *dbytes.Bytes
+	var _ = _out379
+	_out379 = dbytes.NewBytes(size)
+	s = _out379
+	var _323_l uint64
+	var _ = _323_l
+	_323_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _323_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

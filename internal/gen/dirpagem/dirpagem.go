@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _317_step uint64
-	var _ = _317_step
-	var _318_cap uint64
-	var _ = _318_cap
-	_317_step, _318_cap = uint64(1), uint64(56)
-	var _319_i uint64
-	var _ = _319_i
-	_319_i = from
+	var _324_step uint64
+	var _ = _324_step
+	var _325_cap uint64
+	var _ = _325_cap
+	_324_step, _325_cap = uint64(1), uint64(56)
+	var _326_i uint64
+	var _ = _326_i
+	_326_i = from
 	if blk%uint64(2) == uint64(1) {
-		_317_step, _318_cap = uint64(8), uint64(255)
-		_319_i = (_319_i + uint64(7)) / uint64(8) * uint64(8)
+		_324_step, _325_cap = uint64(8), uint64(255)
+		_326_i = (_326_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _319_i < uint64(64) {
-		var _320_w uint64
-		var _ = _320_w
-		_320_w = b.U64(uint64(64) * _319_i)
-		if _320_w != uint64(0) {
-			var _321_l uint64
-			var _ = _321_l
-			_321_l = _320_w / uint64(281474976710656) % uint64(256)
-			if _321_l > _318_cap {
-				_321_l = _318_cap
+	for _326_i < uint64(64) {
+		var _327_w uint64
+		var _ = _327_w
+		_327_w = b.U64(uint64(64) * _326_i)
+		if _327_w != uint64(0) {
+			var _328_l uint64
+			var _ = _328_l
+			_328_l = _327_w / uint64(281474976710656) % uint64(256)
+			if _328_l > _325_cap {
+				_328_l = _325_cap
 			}
-			var _out369 bool
-			var _ = _out369
-			_out369 = out.Offer(_320_w%uint64(281474976710656), b, uint64(64)*_319_i+uint64(8), _321_l, uint64(64)*blk+_319_i+uint64(3))
-			fits = _out369
+			var _out380 bool
+			var _ = _out380
+			_out380 = out.Offer(_327_w%uint64(281474976710656), b, uint64(64)*_326_i+uint64(8), _328_l, uint64(64)*blk+_326_i+uint64(3))
+			fits = _out380
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_319_i = _319_i + _317_step
+		_326_i = _326_i + _324_step
 	}
 	fits = true
 	return fits

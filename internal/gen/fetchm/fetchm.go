@@ -77,88 +77,88 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _208_k uint64
-	var _ = _208_k
-	var _209_j uint64
-	var _ = _209_j
-	_208_k, _209_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
+	var _215_k uint64
+	var _ = _215_k
+	var _216_j uint64
+	var _ = _216_j
+	_215_k, _216_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _208_k < uint64(12) {
-		var _out278 uint64
-		var _ = _out278
-		_out278 = x.Resolve(txn, ip, _208_k, uint64(0), uint64(0), excl)
-		bn = _out278
+	if _215_k < uint64(12) {
+		var _out289 uint64
+		var _ = _out289
+		_out289 = x.Resolve(txn, ip, _215_k, uint64(0), uint64(0), excl)
+		bn = _out289
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _208_k || cj != _209_j/uint64(512) {
-		var _out279 *dbytes.Blk
-		var _ = _out279
-		_out279 = x.ReadParent(txn, ip, _208_k, posm.Companion_Default___.MaxLev(_208_k), _209_j, excl)
-		pb_k = _out279
-		ck_k, cj_k = _208_k, _209_j/uint64(512)
+	if ck != _215_k || cj != _216_j/uint64(512) {
+		var _out290 *dbytes.Blk
+		var _ = _out290
+		_out290 = x.ReadParent(txn, ip, _215_k, posm.Companion_Default___.MaxLev(_215_k), _216_j, excl)
+		pb_k = _out290
+		ck_k, cj_k = _215_k, _216_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_209_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_216_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out280 *dbytes.Bytes
-	var _ = _out280
-	_out280 = dbytes.NewBytes(n)
-	b = _out280
-	var _210_done uint64
-	var _ = _210_done
-	_210_done = uint64(0)
-	var _211_ck uint64
-	var _ = _211_ck
-	var _212_cj uint64
-	var _ = _212_cj
-	_211_ck, _212_cj = uint64(15), uint64(0)
-	var _213_pb *dbytes.Blk
-	var _ = _213_pb
-	var _out281 *dbytes.Blk
-	var _ = _out281
-	_out281 = dbytes.ZeroBlk()
-	_213_pb = _out281
-	for _210_done < n {
-		var _214_pos uint64
-		var _ = _214_pos
-		_214_pos = off + _210_done
-		var _215_bo uint64
-		var _ = _215_bo
-		_215_bo = _214_pos % uint64(4096)
-		var _216_c uint64
-		var _ = _216_c
-		var _out282 uint64
-		var _ = _out282
-		_out282 = Companion_Default___.Min(uint64(4096)-_215_bo, n-_210_done)
-		_216_c = _out282
-		var _217_bn uint64 = 0
-		var _ = _217_bn
-		var _out283 uint64
-		var _ = _out283
-		var _out284 uint64
-		var _ = _out284
-		var _out285 uint64
-		var _ = _out285
-		var _out286 *dbytes.Blk
-		var _ = _out286
-		_out283, _out284, _out285, _out286 = Companion_Default___.Find(x, txn, ip, _214_pos/uint64(4096), false, _211_ck, _212_cj, _213_pb)
-		_217_bn = _out283
-		_211_ck = _out284
-		_212_cj = _out285
-		_213_pb = _out286
-		if _217_bn != uint64(0) {
-			var _218_blk *dbytes.Blk
-			var _ = _218_blk
-			var _out287 *dbytes.Blk
-			var _ = _out287
-			_out287 = x.ReadAt(txn, _217_bn, false)
-			_218_blk = _out287
-			b.CopyBlk(_210_done, _218_blk, _215_bo, _216_c)
+	var _out291 *dbytes.Bytes
+	var _ = _out291
+	_out291 = dbytes.NewBytes(n)
+	b = _out291
+	var _217_done uint64
+	var _ = _217_done
+	_217_done = uint64(0)
+	var _218_ck uint64
+	var _ = _218_ck
+	var _219_cj uint64
+	var _ = _219_cj
+	_218_ck, _219_cj = uint64(15), uint64(0)
+	var _220_pb *dbytes.Blk
+	var _ = _220_pb
+	var _out292 *dbytes.Blk
+	var _ = _out292
+	_out292 = dbytes.ZeroBlk()
+	_220_pb = _out292
+	for _217_done < n {
+		var _221_pos uint64
+		var _ = _221_pos
+		_221_pos = off + _217_done
+		var _222_bo uint64
+		var _ = _222_bo
+		_222_bo = _221_pos % uint64(4096)
+		var _223_c uint64
+		var _ = _223_c
+		var _out293 uint64
+		var _ = _out293
+		_out293 = Companion_Default___.Min(uint64(4096)-_222_bo, n-_217_done)
+		_223_c = _out293
+		var _224_bn uint64 = 0
+		var _ = _224_bn
+		var _out294 uint64
+		var _ = _out294
+		var _out295 uint64
+		var _ = _out295
+		var _out296 uint64
+		var _ = _out296
+		var _out297 *dbytes.Blk
+		var _ = _out297
+		_out294, _out295, _out296, _out297 = Companion_Default___.Find(x, txn, ip, _221_pos/uint64(4096), false, _218_ck, _219_cj, _220_pb)
+		_224_bn = _out294
+		_218_ck = _out295
+		_219_cj = _out296
+		_220_pb = _out297
+		if _224_bn != uint64(0) {
+			var _225_blk *dbytes.Blk
+			var _ = _225_blk
+			var _out298 *dbytes.Blk
+			var _ = _out298
+			_out298 = x.ReadAt(txn, _224_bn, false)
+			_225_blk = _out298
+			b.CopyBlk(_217_done, _225_blk, _222_bo, _223_c)
 		}
-		_210_done = _210_done + _216_c
+		_217_done = _217_done + _223_c
 	}
 	return b
 }

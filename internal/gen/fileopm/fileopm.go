@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _514_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _514_ip
-	var _out614 uint32
-	var _ = _out614
-	var _out615 *dbytes.Bytes
-	var _ = _out615
-	_out614, _out615 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out614
-	_514_ip = _out615
+	var _521_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _521_ip
+	var _out625 uint32
+	var _ = _out625
+	var _out626 *dbytes.Bytes
+	var _ = _out626
+	_out625, _out626 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out625
+	_521_ip = _out626
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _514_ip
-	var _515_ty uint32
-	var _ = _515_ty
-	var _out616 uint32
-	var _ = _out616
-	_out616 = inodem.Companion_Default___.GetTy(_514_ip)
-	_515_ty = _out616
-	if _515_ty != accessm.Companion_Default___.REG() {
+	after = _521_ip
+	var _522_ty uint32
+	var _ = _522_ty
+	var _out627 uint32
+	var _ = _out627
+	_out627 = inodem.Companion_Default___.GetTy(_521_ip)
+	_522_ty = _out627
+	if _522_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _516_r bool
-	var _ = _516_r
-	var _out617 bool
-	var _ = _out617
-	_out617 = accessm.Companion_Default___.MayData(c, _514_ip, accessm.Companion_Default___.MAYR())
-	_516_r = _out617
-	var _517_x bool
-	var _ = _517_x
-	var _out618 bool
-	var _ = _out618
-	_out618 = accessm.Companion_Default___.May(c, _514_ip, accessm.Companion_Default___.MAYX())
-	_517_x = _out618
-	if !_516_r && !_517_x {
+	var _523_r bool
+	var _ = _523_r
+	var _out628 bool
+	var _ = _out628
+	_out628 = accessm.Companion_Default___.MayData(c, _521_ip, accessm.Companion_Default___.MAYR())
+	_523_r = _out628
+	var _524_x bool
+	var _ = _524_x
+	var _out629 bool
+	var _ = _out629
+	_out629 = accessm.Companion_Default___.May(c, _521_ip, accessm.Companion_Default___.MAYX())
+	_524_x = _out629
+	if !_523_r && !_524_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _518_size uint64
-	var _ = _518_size
-	var _out619 uint64
-	var _ = _out619
-	_out619 = inodem.Companion_Default___.GetSize(_514_ip)
-	_518_size = _out619
-	eof = off >= _518_size || len_ >= _518_size-off
-	var _out620 *dbytes.Bytes
-	var _ = _out620
-	_out620 = d.Fs.Read(txn, ino, off, len_)
-	data = _out620
+	var _525_size uint64
+	var _ = _525_size
+	var _out630 uint64
+	var _ = _out630
+	_out630 = inodem.Companion_Default___.GetSize(_521_ip)
+	_525_size = _out630
+	eof = off >= _525_size || len_ >= _525_size-off
+	var _out631 *dbytes.Bytes
+	var _ = _out631
+	_out631 = d.Fs.Read(txn, ino, off, len_)
+	data = _out631
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _519_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _519_ip
-	var _out621 uint32
-	var _ = _out621
-	var _out622 *dbytes.Bytes
-	var _ = _out622
-	_out621, _out622 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out621
-	_519_ip = _out622
+	var _526_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _526_ip
+	var _out632 uint32
+	var _ = _out632
+	var _out633 *dbytes.Bytes
+	var _ = _out633
+	_out632, _out633 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out632
+	_526_ip = _out633
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _519_ip
-	var _520_ty uint32
-	var _ = _520_ty
-	var _out623 uint32
-	var _ = _out623
-	_out623 = inodem.Companion_Default___.GetTy(_519_ip)
-	_520_ty = _out623
-	if _520_ty != accessm.Companion_Default___.REG() {
+	before = _526_ip
+	var _527_ty uint32
+	var _ = _527_ty
+	var _out634 uint32
+	var _ = _out634
+	_out634 = inodem.Companion_Default___.GetTy(_526_ip)
+	_527_ty = _out634
+	if _527_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _521_w bool
-	var _ = _521_w
-	var _out624 bool
-	var _ = _out624
-	_out624 = accessm.Companion_Default___.MayData(c, _519_ip, accessm.Companion_Default___.MAYW())
-	_521_w = _out624
-	if !_521_w {
+	var _528_w bool
+	var _ = _528_w
+	var _out635 bool
+	var _ = _out635
+	_out635 = accessm.Companion_Default___.MayData(c, _526_ip, accessm.Companion_Default___.MAYW())
+	_528_w = _out635
+	if !_528_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _519_ip
+		after = _526_ip
 		return st, before, after
 	}
-	var _522_size uint64
-	var _ = _522_size
-	var _out625 uint64
-	var _ = _out625
-	_out625 = inodem.Companion_Default___.GetSize(_519_ip)
-	_522_size = _out625
-	var _523_shrink uint64
-	var _ = _523_shrink
-	var _out626 uint64
-	var _ = _out626
-	_out626 = inodem.Companion_Default___.GetShrink(_519_ip)
-	_523_shrink = _out626
-	if _523_shrink != uint64(0) && off+len_ > _522_size {
+	var _529_size uint64
+	var _ = _529_size
+	var _out636 uint64
+	var _ = _out636
+	_out636 = inodem.Companion_Default___.GetSize(_526_ip)
+	_529_size = _out636
+	var _530_shrink uint64
+	var _ = _530_shrink
+	var _out637 uint64
+	var _ = _out637
+	_out637 = inodem.Companion_Default___.GetShrink(_526_ip)
+	_530_shrink = _out637
+	if _530_shrink != uint64(0) && off+len_ > _529_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _524_ok bool
-	var _ = _524_ok
-	var _out627 bool
-	var _ = _out627
-	_out627 = d.Write(txn, ino, off, src, so, len_)
-	_524_ok = _out627
-	if !_524_ok {
+	var _531_ok bool
+	var _ = _531_ok
+	var _out638 bool
+	var _ = _out638
+	_out638 = d.Write(txn, ino, off, src, so, len_)
+	_531_ok = _out638
+	if !_531_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _525_np *dbytes.Bytes
-	var _ = _525_np
-	var _out628 *dbytes.Bytes
-	var _ = _out628
-	_out628 = d.Fs.GetInode(txn, ino, true)
-	_525_np = _out628
-	inodem.Companion_Default___.SetMtime(_525_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_525_np, s, ns)
+	var _532_np *dbytes.Bytes
+	var _ = _532_np
+	var _out639 *dbytes.Bytes
+	var _ = _out639
+	_out639 = d.Fs.GetInode(txn, ino, true)
+	_532_np = _out639
+	inodem.Companion_Default___.SetMtime(_532_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_532_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _526_mode uint32
-		var _ = _526_mode
-		var _out629 uint32
-		var _ = _out629
-		_out629 = inodem.Companion_Default___.GetMode(_525_np)
-		_526_mode = _out629
-		inodem.Companion_Default___.SetMode(_525_np, accessm.Companion_Default___.KillPriv(_526_mode))
+		var _533_mode uint32
+		var _ = _533_mode
+		var _out640 uint32
+		var _ = _out640
+		_out640 = inodem.Companion_Default___.GetMode(_532_np)
+		_533_mode = _out640
+		inodem.Companion_Default___.SetMode(_532_np, accessm.Companion_Default___.KillPriv(_533_mode))
 	}
-	d.PutInode(txn, ino, _525_np)
-	after = _525_np
+	d.PutInode(txn, ino, _532_np)
+	after = _532_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _527_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _527_ip
-	var _out630 uint32
-	var _ = _out630
-	var _out631 *dbytes.Bytes
-	var _ = _out631
-	_out630, _out631 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out630
-	_527_ip = _out631
+	var _534_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _534_ip
+	var _out641 uint32
+	var _ = _out641
+	var _out642 *dbytes.Bytes
+	var _ = _out642
+	_out641, _out642 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out641
+	_534_ip = _out642
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _527_ip
-	var _528_ty uint32
-	var _ = _528_ty
-	var _out632 uint32
-	var _ = _out632
-	_out632 = inodem.Companion_Default___.GetTy(_527_ip)
-	_528_ty = _out632
-	if _528_ty != accessm.Companion_Default___.LNK() {
+	after = _534_ip
+	var _535_ty uint32
+	var _ = _535_ty
+	var _out643 uint32
+	var _ = _out643
+	_out643 = inodem.Companion_Default___.GetTy(_534_ip)
+	_535_ty = _out643
+	if _535_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _529_size uint64
-	var _ = _529_size
-	var _out633 uint64
-	var _ = _out633
-	_out633 = inodem.Companion_Default___.GetSize(_527_ip)
-	_529_size = _out633
-	if _529_size > uint64(4096) {
+	var _536_size uint64
+	var _ = _536_size
+	var _out644 uint64
+	var _ = _out644
+	_out644 = inodem.Companion_Default___.GetSize(_534_ip)
+	_536_size = _out644
+	if _536_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out634 *dbytes.Bytes
-	var _ = _out634
-	_out634 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out634
+	var _out645 *dbytes.Bytes
+	var _ = _out645
+	_out645 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out645
 	return st, target, after
 }
 

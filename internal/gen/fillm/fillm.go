@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "fillm.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _219_bo uint64
-	var _ = _219_bo
-	_219_bo = pos % uint64(4096)
-	var _220_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _220_b
+	var _226_bo uint64
+	var _ = _226_bo
+	_226_bo = pos % uint64(4096)
+	var _227_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _227_b
 	if c == uint64(4096) {
-		var _out288 *dbytes.Bytes
-		var _ = _out288
-		_out288 = dbytes.NewBytes(uint64(4096))
-		_220_b = _out288
+		var _out299 *dbytes.Bytes
+		var _ = _out299
+		_out299 = dbytes.NewBytes(uint64(4096))
+		_227_b = _out299
 	} else {
-		var _221_blk *dbytes.Blk
-		var _ = _221_blk
-		var _out289 *dbytes.Blk
-		var _ = _out289
-		_out289 = x.ReadAt(txn, bn, true)
-		_221_blk = _out289
-		var _out290 *dbytes.Bytes
-		var _ = _out290
-		_out290 = _221_blk.Thaw()
-		_220_b = _out290
+		var _228_blk *dbytes.Blk
+		var _ = _228_blk
+		var _out300 *dbytes.Blk
+		var _ = _out300
+		_out300 = x.ReadAt(txn, bn, true)
+		_228_blk = _out300
+		var _out301 *dbytes.Bytes
+		var _ = _out301
+		_out301 = _228_blk.Thaw()
+		_227_b = _out301
 	}
-	_220_b.CopyFrom(_219_bo, src, so, c)
-	x.WriteData(txn, bn, _220_b)
+	_227_b.CopyFrom(_226_bo, src, so, c)
+	x.WriteData(txn, bn, _227_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out291 *dbytes.Bytes
-		var _ = _out291
-		_out291 = src.CopyOf(so)
-		b = _out291
+		var _out302 *dbytes.Bytes
+		var _ = _out302
+		_out302 = src.CopyOf(so)
+		b = _out302
 	} else {
-		var _out292 *dbytes.Bytes
-		var _ = _out292
-		_out292 = dbytes.NewBytes(uint64(4096))
-		b = _out292
+		var _out303 *dbytes.Bytes
+		var _ = _out303
+		_out303 = dbytes.NewBytes(uint64(4096))
+		b = _out303
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _222_k uint64
-	var _ = _222_k
-	_222_k = pos / uint64(4096)
-	var _223_b *dbytes.Bytes
-	var _ = _223_b
-	var _out293 *dbytes.Bytes
-	var _ = _out293
-	_out293 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_223_b = _out293
-	var _224_near uint64
-	var _ = _224_near
-	_224_near = uint64(0)
-	if uint64(0) < _222_k {
-		var _out294 uint64
-		var _ = _out294
-		_out294 = inodem.Companion_Default___.GetSlot(ip, _222_k-uint64(1))
-		_224_near = _out294
+	var _229_k uint64
+	var _ = _229_k
+	_229_k = pos / uint64(4096)
+	var _230_b *dbytes.Bytes
+	var _ = _230_b
+	var _out304 *dbytes.Bytes
+	var _ = _out304
+	_out304 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_230_b = _out304
+	var _231_near uint64
+	var _ = _231_near
+	_231_near = uint64(0)
+	if uint64(0) < _229_k {
+		var _out305 uint64
+		var _ = _out305
+		_out305 = inodem.Companion_Default___.GetSlot(ip, _229_k-uint64(1))
+		_231_near = _out305
 	}
-	var _225_bn uint64 = 0
-	var _ = _225_bn
-	var _out295 bool
-	var _ = _out295
-	var _out296 uint64
-	var _ = _out296
-	_out295, _out296 = x.AllocRoot(txn, ip, ino, _222_k, _224_near, _223_b)
-	ok = _out295
-	_225_bn = _out296
+	var _232_bn uint64 = 0
+	var _ = _232_bn
+	var _out306 bool
+	var _ = _out306
+	var _out307 uint64
+	var _ = _out307
+	_out306, _out307 = x.AllocRoot(txn, ip, ino, _229_k, _231_near, _230_b)
+	ok = _out306
+	_232_bn = _out307
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_225_bn)
+		txn.Bulk(_232_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _226_k uint64
-	var _ = _226_k
-	_226_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
-	var _227_lev uint64
-	var _ = _227_lev
-	_227_lev = posm.Companion_Default___.MaxLev(_226_k)
-	var _228_jp uint64
-	var _ = _228_jp
-	_228_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _233_k uint64
+	var _ = _233_k
+	_233_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
+	var _234_lev uint64
+	var _ = _234_lev
+	_234_lev = posm.Companion_Default___.MaxLev(_233_k)
+	var _235_jp uint64
+	var _ = _235_jp
+	_235_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _229_pn uint64 = 0
-	var _ = _229_pn
-	var _out297 bool
-	var _ = _out297
-	var _out298 uint64
-	var _ = _out298
-	_out297, _out298 = x.ResolveAlloc(txn, ip, ino, _226_k, _227_lev-uint64(1), _228_jp)
-	ok = _out297
-	_229_pn = _out298
+	var _236_pn uint64 = 0
+	var _ = _236_pn
+	var _out308 bool
+	var _ = _out308
+	var _out309 uint64
+	var _ = _out309
+	_out308, _out309 = x.ResolveAlloc(txn, ip, ino, _233_k, _234_lev-uint64(1), _235_jp)
+	ok = _out308
+	_236_pn = _out309
 	if !ok {
 		return ok, m
 	}
-	var _230_blk *dbytes.Blk
-	var _ = _230_blk
-	var _out299 *dbytes.Blk
-	var _ = _out299
-	_out299 = x.Fs.ReadBlock(txn, _229_pn, true)
-	_230_blk = _out299
-	var _231_t *dbytes.Bytes
-	var _ = _231_t
-	var _out300 *dbytes.Bytes
-	var _ = _out300
-	_out300 = _230_blk.Thaw()
-	_231_t = _out300
-	var _232_near uint64
-	var _ = _232_near
-	_232_near = _229_pn
+	var _237_blk *dbytes.Blk
+	var _ = _237_blk
+	var _out310 *dbytes.Blk
+	var _ = _out310
+	_out310 = x.Fs.ReadBlock(txn, _236_pn, true)
+	_237_blk = _out310
+	var _238_t *dbytes.Bytes
+	var _ = _238_t
+	var _out311 *dbytes.Bytes
+	var _ = _out311
+	_out311 = _237_blk.Thaw()
+	_238_t = _out311
+	var _239_near uint64
+	var _ = _239_near
+	_239_near = _236_pn
 	for m < len_ {
-		var _233_at uint64
-		var _ = _233_at
-		_233_at = pos + m
-		var _234_n uint64
-		var _ = _234_n
-		_234_n = _233_at / uint64(4096)
-		if posm.Companion_Default___.FlatK(_234_n) != _226_k || posm.Companion_Default___.FlatJ(_234_n)/uint64(512) != _228_jp {
+		var _240_at uint64
+		var _ = _240_at
+		_240_at = pos + m
+		var _241_n uint64
+		var _ = _241_n
+		_241_n = _240_at / uint64(4096)
+		if posm.Companion_Default___.FlatK(_241_n) != _233_k || posm.Companion_Default___.FlatJ(_241_n)/uint64(512) != _235_jp {
 			goto L3
 		}
-		var _235_j uint64
-		var _ = _235_j
-		_235_j = posm.Companion_Default___.FlatJ(_234_n)
-		var _236_bn uint64
-		var _ = _236_bn
-		_236_bn = _231_t.U64(uint64(8) * (_235_j % uint64(512)))
-		if _236_bn != uint64(0) {
+		var _242_j uint64
+		var _ = _242_j
+		_242_j = posm.Companion_Default___.FlatJ(_241_n)
+		var _243_bn uint64
+		var _ = _243_bn
+		_243_bn = _238_t.U64(uint64(8) * (_242_j % uint64(512)))
+		if _243_bn != uint64(0) {
 			goto L3
 		}
-		var _237_c uint64
-		var _ = _237_c
-		var _out301 uint64
-		var _ = _out301
-		_out301 = fetchm.Companion_Default___.Min(uint64(4096)-_233_at%uint64(4096), len_-m)
-		_237_c = _out301
-		var _238_b *dbytes.Bytes
-		var _ = _238_b
-		var _out302 *dbytes.Bytes
-		var _ = _out302
-		_out302 = Companion_Default___.FirstBlock(_233_at, src, so+m, _237_c, bulk)
-		_238_b = _out302
-		if _235_j%uint64(512) != uint64(0) {
-			var _239_left uint64
-			var _ = _239_left
-			_239_left = _231_t.U64(uint64(8) * (_235_j%uint64(512) - uint64(1)))
-			if _239_left != uint64(0) {
-				_232_near = _239_left
+		var _244_c uint64
+		var _ = _244_c
+		var _out312 uint64
+		var _ = _out312
+		_out312 = fetchm.Companion_Default___.Min(uint64(4096)-_240_at%uint64(4096), len_-m)
+		_244_c = _out312
+		var _245_b *dbytes.Bytes
+		var _ = _245_b
+		var _out313 *dbytes.Bytes
+		var _ = _out313
+		_out313 = Companion_Default___.FirstBlock(_240_at, src, so+m, _244_c, bulk)
+		_245_b = _out313
+		if _242_j%uint64(512) != uint64(0) {
+			var _246_left uint64
+			var _ = _246_left
+			_246_left = _238_t.U64(uint64(8) * (_242_j%uint64(512) - uint64(1)))
+			if _246_left != uint64(0) {
+				_239_near = _246_left
 			}
 		}
-		var _out303 bool
-		var _ = _out303
-		var _out304 uint64
-		var _ = _out304
-		_out303, _out304 = x.AddChild(txn, ip, _231_t, _229_pn, _235_j, _232_near, _238_b)
-		ok = _out303
-		_236_bn = _out304
+		var _out314 bool
+		var _ = _out314
+		var _out315 uint64
+		var _ = _out315
+		_out314, _out315 = x.AddChild(txn, ip, _238_t, _236_pn, _242_j, _239_near, _245_b)
+		ok = _out314
+		_243_bn = _out315
 		if !ok {
 			return ok, m
 		}
-		if bulk && _237_c == uint64(4096) {
-			txn.Bulk(_236_bn)
+		if bulk && _244_c == uint64(4096) {
+			txn.Bulk(_243_bn)
 		}
-		_232_near = _236_bn
-		m = m + _237_c
+		_239_near = _243_bn
+		m = m + _244_c
 	}
 L3:
-	x.CloseParent(txn, _229_pn, _231_t)
+	x.CloseParent(txn, _236_pn, _238_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L3:
 func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _240_done uint64
-	var _ = _240_done
-	_240_done = uint64(0)
-	var _241_ck uint64
-	var _ = _241_ck
-	var _242_cj uint64
-	var _ = _242_cj
-	_241_ck, _242_cj = uint64(15), uint64(0)
-	var _243_pb *dbytes.Blk
-	var _ = _243_pb
-	var _out305 *dbytes.Blk
-	var _ = _out305
-	_out305 = dbytes.ZeroBlk()
-	_243_pb = _out305
-	var _244_bulk bool
-	var _ = _244_bulk
-	_244_bulk = Companion_Default___.Much(off, len_)
-	for _240_done < len_ {
-		var _245_pos uint64
-		var _ = _245_pos
-		_245_pos = off + _240_done
-		var _246_n uint64
-		var _ = _246_n
-		_246_n = _245_pos / uint64(4096)
-		var _247_c uint64
-		var _ = _247_c
-		var _out306 uint64
-		var _ = _out306
-		_out306 = fetchm.Companion_Default___.Min(uint64(4096)-_245_pos%uint64(4096), len_-_240_done)
-		_247_c = _out306
-		var _248_bn uint64 = 0
-		var _ = _248_bn
-		var _out307 uint64
-		var _ = _out307
-		var _out308 uint64
-		var _ = _out308
-		var _out309 uint64
-		var _ = _out309
-		var _out310 *dbytes.Blk
-		var _ = _out310
-		_out307, _out308, _out309, _out310 = fetchm.Companion_Default___.Find(x, txn, ip, _246_n, true, _241_ck, _242_cj, _243_pb)
-		_248_bn = _out307
-		_241_ck = _out308
-		_242_cj = _out309
-		_243_pb = _out310
-		if _248_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _248_bn, _245_pos, src, so+_240_done, _247_c)
-		} else if _246_n < uint64(12) {
-			_241_ck = uint64(15)
-			var _out311 bool
-			var _ = _out311
-			_out311 = Companion_Default___.FillDirect(x, txn, ip, ino, _245_pos, src, so+_240_done, _247_c, _244_bulk)
-			ok = _out311
+	var _247_done uint64
+	var _ = _247_done
+	_247_done = uint64(0)
+	var _248_ck uint64
+	var _ = _248_ck
+	var _249_cj uint64
+	var _ = _249_cj
+	_248_ck, _249_cj = uint64(15), uint64(0)
+	var _250_pb *dbytes.Blk
+	var _ = _250_pb
+	var _out316 *dbytes.Blk
+	var _ = _out316
+	_out316 = dbytes.ZeroBlk()
+	_250_pb = _out316
+	var _251_bulk bool
+	var _ = _251_bulk
+	_251_bulk = Companion_Default___.Much(off, len_)
+	for _247_done < len_ {
+		var _252_pos uint64
+		var _ = _252_pos
+		_252_pos = off + _247_done
+		var _253_n uint64
+		var _ = _253_n
+		_253_n = _252_pos / uint64(4096)
+		var _254_c uint64
+		var _ = _254_c
+		var _out317 uint64
+		var _ = _out317
+		_out317 = fetchm.Companion_Default___.Min(uint64(4096)-_252_pos%uint64(4096), len_-_247_done)
+		_254_c = _out317
+		var _255_bn uint64 = 0
+		var _ = _255_bn
+		var _out318 uint64
+		var _ = _out318
+		var _out319 uint64
+		var _ = _out319
+		var _out320 uint64
+		var _ = _out320
+		var _out321 *dbytes.Blk
+		var _ = _out321
+		_out318, _out319, _out320, _out321 = fetchm.Companion_Default___.Find(x, txn, ip, _253_n, true, _248_ck, _249_cj, _250_pb)
+		_255_bn = _out318
+		_248_ck = _out319
+		_249_cj = _out320
+		_250_pb = _out321
+		if _255_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _255_bn, _252_pos, src, so+_247_done, _254_c)
+		} else if _253_n < uint64(12) {
+			_248_ck = uint64(15)
+			var _out322 bool
+			var _ = _out322
+			_out322 = Companion_Default___.FillDirect(x, txn, ip, ino, _252_pos, src, so+_247_done, _254_c, _251_bulk)
+			ok = _out322
 			if !ok {
 				return ok
 			}
 		} else {
-			_241_ck = uint64(15)
-			var _out312 bool
-			var _ = _out312
-			var _out313 uint64
-			var _ = _out313
-			_out312, _out313 = Companion_Default___.FillRun(x, txn, ip, ino, _245_pos, src, so+_240_done, len_-_240_done, _244_bulk)
-			ok = _out312
-			_247_c = _out313
+			_248_ck = uint64(15)
+			var _out323 bool
+			var _ = _out323
+			var _out324 uint64
+			var _ = _out324
+			_out323, _out324 = Companion_Default___.FillRun(x, txn, ip, ino, _252_pos, src, so+_247_done, len_-_247_done, _251_bulk)
+			ok = _out323
+			_254_c = _out324
 			if !ok {
 				return ok
 			}
 		}
-		_240_done = _240_done + _247_c
+		_247_done = _247_done + _254_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _249_n uint64
-	var _ = _249_n
-	_249_n = sz / uint64(4096)
-	var _250_k uint64
-	var _ = _250_k
-	_250_k = posm.Companion_Default___.FlatK(_249_n)
-	var _251_bn uint64
-	var _ = _251_bn
-	var _out314 uint64
-	var _ = _out314
-	_out314 = x.Resolve(txn, ip, _250_k, posm.Companion_Default___.MaxLev(_250_k), posm.Companion_Default___.FlatJ(_249_n), true)
-	_251_bn = _out314
-	if _251_bn == uint64(0) {
+	var _256_n uint64
+	var _ = _256_n
+	_256_n = sz / uint64(4096)
+	var _257_k uint64
+	var _ = _257_k
+	_257_k = posm.Companion_Default___.FlatK(_256_n)
+	var _258_bn uint64
+	var _ = _258_bn
+	var _out325 uint64
+	var _ = _out325
+	_out325 = x.Resolve(txn, ip, _257_k, posm.Companion_Default___.MaxLev(_257_k), posm.Companion_Default___.FlatJ(_256_n), true)
+	_258_bn = _out325
+	if _258_bn == uint64(0) {
 		return
 	}
-	var _252_blk *dbytes.Blk
-	var _ = _252_blk
-	var _out315 *dbytes.Blk
-	var _ = _out315
-	_out315 = x.ReadAt(txn, _251_bn, true)
-	_252_blk = _out315
-	var _253_b *dbytes.Bytes
-	var _ = _253_b
-	var _out316 *dbytes.Bytes
-	var _ = _out316
-	_out316 = dbytes.NewBytes(uint64(4096))
-	_253_b = _out316
-	_253_b.CopyBlk(uint64(0), _252_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _251_bn, _253_b)
+	var _259_blk *dbytes.Blk
+	var _ = _259_blk
+	var _out326 *dbytes.Blk
+	var _ = _out326
+	_out326 = x.ReadAt(txn, _258_bn, true)
+	_259_blk = _out326
+	var _260_b *dbytes.Bytes
+	var _ = _260_b
+	var _out327 *dbytes.Bytes
+	var _ = _out327
+	_out327 = dbytes.NewBytes(uint64(4096))
+	_260_b = _out327
+	_260_b.CopyBlk(uint64(0), _259_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _258_bn, _260_b)
 }
 
 // End of class Default__

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _254_i uint64
-	var _ = _254_i
-	_254_i = uint64(0)
-	for _254_i < uint64(512) {
-		if b.U64(uint64(8)*_254_i) != uint64(0) {
+	var _261_i uint64
+	var _ = _261_i
+	_261_i = uint64(0)
+	for _261_i < uint64(512) {
+		if b.U64(uint64(8)*_261_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_254_i = _254_i + uint64(1)
+		_261_i = _261_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _255_bn uint64
-	var _ = _255_bn
-	var _out317 uint64
-	var _ = _out317
-	_out317 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_255_bn = _out317
+	var _262_bn uint64
+	var _ = _262_bn
+	var _out328 uint64
+	var _ = _out328
+	_out328 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_262_bn = _out328
 	inodem.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodem.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _255_bn, false)
+	x.Fs.SetUsedBit(txn, _262_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *indm.IndFs, txn *dtxn.Txn, 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _256_pn uint64
-	var _ = _256_pn
-	var _out318 uint64
-	var _ = _out318
-	_out318 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_256_pn = _out318
-	var _257_pb *dbytes.Blk
-	var _ = _257_pb
-	var _out319 *dbytes.Blk
-	var _ = _out319
-	_out319 = x.Fs.ReadBlock(txn, _256_pn, true)
-	_257_pb = _out319
-	var _258_bn uint64
-	var _ = _258_bn
-	_258_bn = _257_pb.U64(uint64(8) * (j % uint64(512)))
-	var _259_t *dbytes.Bytes
-	var _ = _259_t
-	var _out320 *dbytes.Bytes
-	var _ = _out320
-	_out320 = _257_pb.Thaw()
-	_259_t = _out320
-	Companion_Default___.CutChild(x, txn, ip, _259_t, _256_pn, _258_bn, j)
-	x.CloseParent(txn, _256_pn, _259_t)
+	var _263_pn uint64
+	var _ = _263_pn
+	var _out329 uint64
+	var _ = _out329
+	_out329 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_263_pn = _out329
+	var _264_pb *dbytes.Blk
+	var _ = _264_pb
+	var _out330 *dbytes.Blk
+	var _ = _out330
+	_out330 = x.Fs.ReadBlock(txn, _263_pn, true)
+	_264_pb = _out330
+	var _265_bn uint64
+	var _ = _265_bn
+	_265_bn = _264_pb.U64(uint64(8) * (j % uint64(512)))
+	var _266_t *dbytes.Bytes
+	var _ = _266_t
+	var _out331 *dbytes.Bytes
+	var _ = _out331
+	_out331 = _264_pb.Thaw()
+	_266_t = _out331
+	Companion_Default___.CutChild(x, txn, ip, _266_t, _263_pn, _265_bn, j)
+	x.CloseParent(txn, _263_pn, _266_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _260_bn uint64
-	var _ = _260_bn
-	var _out321 uint64
-	var _ = _out321
-	_out321 = x.Resolve(txn, ip, k, lev, j, true)
-	_260_bn = _out321
-	var _261_b *dbytes.Blk
-	var _ = _261_b
-	var _out322 *dbytes.Blk
-	var _ = _out322
-	_out322 = x.Fs.ReadBlock(txn, _260_bn, true)
-	_261_b = _out322
-	var _262_e bool = false
-	var _ = _262_e
-	var _out323 bool
-	var _ = _out323
-	_out323 = Companion_Default___.NoEntries(_261_b)
-	_262_e = _out323
-	if !_262_e {
+	var _267_bn uint64
+	var _ = _267_bn
+	var _out332 uint64
+	var _ = _out332
+	_out332 = x.Resolve(txn, ip, k, lev, j, true)
+	_267_bn = _out332
+	var _268_b *dbytes.Blk
+	var _ = _268_b
+	var _out333 *dbytes.Blk
+	var _ = _out333
+	_out333 = x.Fs.ReadBlock(txn, _267_bn, true)
+	_268_b = _out333
+	var _269_e bool = false
+	var _ = _269_e
+	var _out334 bool
+	var _ = _out334
+	_out334 = Companion_Default___.NoEntries(_268_b)
+	_269_e = _out334
+	if !_269_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

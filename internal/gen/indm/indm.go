@@ -68,40 +68,40 @@ func (_this *IndFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint6
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out253 uint64
-		var _ = _out253
-		_out253 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out253
+		var _out264 uint64
+		var _ = _out264
+		_out264 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out264
 		return bn
 	}
-	var _198_pb *dbytes.Blk
-	var _ = _198_pb
-	var _out254 *dbytes.Blk
-	var _ = _out254
-	_out254 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_198_pb = _out254
-	bn = _198_pb.U64(uint64(8) * (j % uint64(512)))
+	var _205_pb *dbytes.Blk
+	var _ = _205_pb
+	var _out265 *dbytes.Blk
+	var _ = _out265
+	_out265 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_205_pb = _out265
+	bn = _205_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *IndFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _199_pn uint64
-	var _ = _199_pn
-	var _out255 uint64
-	var _ = _out255
-	_out255 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_199_pn = _out255
-	if _199_pn == uint64(0) {
-		var _out256 *dbytes.Blk
-		var _ = _out256
-		_out256 = dbytes.ZeroBlk()
-		pb = _out256
+	var _206_pn uint64
+	var _ = _206_pn
+	var _out266 uint64
+	var _ = _out266
+	_out266 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_206_pn = _out266
+	if _206_pn == uint64(0) {
+		var _out267 *dbytes.Blk
+		var _ = _out267
+		_out267 = dbytes.ZeroBlk()
+		pb = _out267
 	} else {
-		var _out257 *dbytes.Blk
-		var _ = _out257
-		_out257 = _this.Fs.ReadBlock(txn, _199_pn, excl)
-		pb = _out257
+		var _out268 *dbytes.Blk
+		var _ = _out268
+		_out268 = _this.Fs.ReadBlock(txn, _206_pn, excl)
+		pb = _out268
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *IndFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uin
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out258 bool
-	var _ = _out258
-	var _out259 uint64
-	var _ = _out259
-	_out258, _out259 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out258
-	bn = _out259
+	var _out269 bool
+	var _ = _out269
+	var _out270 uint64
+	var _ = _out270
+	_out269, _out270 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out269
+	bn = _out270
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *IndFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, p
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out260 bool
-	var _ = _out260
-	var _out261 uint64
-	var _ = _out261
-	_out260, _out261 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out260
-	bn = _out261
+	var _out271 bool
+	var _ = _out271
+	var _out272 uint64
+	var _ = _out272
+	_out271, _out272 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out271
+	bn = _out272
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *IndFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k 
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out262 uint64
-		var _ = _out262
-		_out262 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out262
+		var _out273 uint64
+		var _ = _out273
+		_out273 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out273
 		if bn == uint64(0) {
-			var _200_near uint64
-			var _ = _200_near
-			var _out263 uint64
-			var _ = _out263
-			_out263 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_200_near = _out263
-			var _201_z *dbytes.Bytes
-			var _ = _201_z
-			var _out264 *dbytes.Bytes
-			var _ = _out264
-			_out264 = dbytes.NewBytes(uint64(4096))
-			_201_z = _out264
-			var _out265 bool
-			var _ = _out265
-			var _out266 uint64
-			var _ = _out266
-			_out265, _out266 = _this.AllocRoot(txn, ip, ino, k, _200_near, _201_z)
-			ok = _out265
-			bn = _out266
+			var _207_near uint64
+			var _ = _207_near
+			var _out274 uint64
+			var _ = _out274
+			_out274 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_207_near = _out274
+			var _208_z *dbytes.Bytes
+			var _ = _208_z
+			var _out275 *dbytes.Bytes
+			var _ = _out275
+			_out275 = dbytes.NewBytes(uint64(4096))
+			_208_z = _out275
+			var _out276 bool
+			var _ = _out276
+			var _out277 uint64
+			var _ = _out277
+			_out276, _out277 = _this.AllocRoot(txn, ip, ino, k, _207_near, _208_z)
+			ok = _out276
+			bn = _out277
 		}
 		return ok, bn
 	}
-	var _202_pn uint64 = 0
-	var _ = _202_pn
-	var _out267 bool
-	var _ = _out267
-	var _out268 uint64
-	var _ = _out268
-	_out267, _out268 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out267
-	_202_pn = _out268
+	var _209_pn uint64 = 0
+	var _ = _209_pn
+	var _out278 bool
+	var _ = _out278
+	var _out279 uint64
+	var _ = _out279
+	_out278, _out279 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out278
+	_209_pn = _out279
 	if !ok {
 		return ok, bn
 	}
-	var _203_pb *dbytes.Blk
-	var _ = _203_pb
-	var _out269 *dbytes.Blk
-	var _ = _out269
-	_out269 = _this.Fs.ReadBlock(txn, _202_pn, true)
-	_203_pb = _out269
-	bn = _203_pb.U64(uint64(8) * (j % uint64(512)))
+	var _210_pb *dbytes.Blk
+	var _ = _210_pb
+	var _out280 *dbytes.Blk
+	var _ = _out280
+	_out280 = _this.Fs.ReadBlock(txn, _209_pn, true)
+	_210_pb = _out280
+	bn = _210_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _204_t *dbytes.Bytes
-		var _ = _204_t
-		var _out270 *dbytes.Bytes
-		var _ = _out270
-		_out270 = _203_pb.Thaw()
-		_204_t = _out270
-		var _205_z *dbytes.Bytes
-		var _ = _205_z
-		var _out271 *dbytes.Bytes
-		var _ = _out271
-		_out271 = dbytes.NewBytes(uint64(4096))
-		_205_z = _out271
-		var _out272 bool
-		var _ = _out272
-		var _out273 uint64
-		var _ = _out273
-		_out272, _out273 = _this.AddChild(txn, ip, _204_t, _202_pn, j, _202_pn, _205_z)
-		ok = _out272
-		bn = _out273
+		var _211_t *dbytes.Bytes
+		var _ = _211_t
+		var _out281 *dbytes.Bytes
+		var _ = _out281
+		_out281 = _210_pb.Thaw()
+		_211_t = _out281
+		var _212_z *dbytes.Bytes
+		var _ = _212_z
+		var _out282 *dbytes.Bytes
+		var _ = _out282
+		_out282 = dbytes.NewBytes(uint64(4096))
+		_212_z = _out282
+		var _out283 bool
+		var _ = _out283
+		var _out284 uint64
+		var _ = _out284
+		_out283, _out284 = _this.AddChild(txn, ip, _211_t, _209_pn, j, _209_pn, _212_z)
+		ok = _out283
+		bn = _out284
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _202_pn, _204_t)
+		_this.CloseParent(txn, _209_pn, _211_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *IndFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out274 *dbytes.Blk
-		var _ = _out274
-		_out274 = dbytes.ZeroBlk()
-		b = _out274
+		var _out285 *dbytes.Blk
+		var _ = _out285
+		_out285 = dbytes.ZeroBlk()
+		b = _out285
 	} else {
-		var _out275 *dbytes.Blk
-		var _ = _out275
-		_out275 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out275
+		var _out286 *dbytes.Blk
+		var _ = _out286
+		_out286 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out286
 	}
 	return b
 }
 func (_this *IndFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _206_k uint64
-	var _ = _206_k
-	_206_k = posm.Companion_Default___.FlatK(n)
-	var _207_bn uint64
-	var _ = _207_bn
-	var _out276 uint64
-	var _ = _out276
-	_out276 = _this.Resolve(txn, ip, _206_k, posm.Companion_Default___.MaxLev(_206_k), posm.Companion_Default___.FlatJ(n), excl)
-	_207_bn = _out276
-	var _out277 *dbytes.Blk
-	var _ = _out277
-	_out277 = _this.ReadAt(txn, _207_bn, excl)
-	b = _out277
+	var _213_k uint64
+	var _ = _213_k
+	_213_k = posm.Companion_Default___.FlatK(n)
+	var _214_bn uint64
+	var _ = _214_bn
+	var _out287 uint64
+	var _ = _out287
+	_out287 = _this.Resolve(txn, ip, _213_k, posm.Companion_Default___.MaxLev(_213_k), posm.Companion_Default___.FlatJ(n), excl)
+	_214_bn = _out287
+	var _out288 *dbytes.Blk
+	var _ = _out288
+	_out288 = _this.ReadAt(txn, _214_bn, excl)
+	b = _out288
 	return b
 }
 

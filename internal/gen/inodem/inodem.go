@@ -185,21 +185,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _188_k uint64
-	var _ = _188_k
-	_188_k = uint64(0)
-	for _188_k < uint64(15) {
-		var _189_x uint64
-		var _ = _189_x
-		var _out242 uint64
-		var _ = _out242
-		_out242 = Companion_Default___.GetSlot(b, _188_k)
-		_189_x = _out242
-		if _189_x != uint64(0) {
+	var _195_k uint64
+	var _ = _195_k
+	_195_k = uint64(0)
+	for _195_k < uint64(15) {
+		var _196_x uint64
+		var _ = _196_x
+		var _out253 uint64
+		var _ = _out253
+		_out253 = Companion_Default___.GetSlot(b, _195_k)
+		_196_x = _out253
+		if _196_x != uint64(0) {
 			r = false
 			return r
 		}
-		_188_k = _188_k + uint64(1)
+		_195_k = _195_k + uint64(1)
 	}
 	r = true
 	return r
@@ -263,25 +263,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _190_u uint64
-	var _ = _190_u
-	var _out243 uint64
-	var _ = _out243
-	_out243 = Companion_Default___.GetUsed(b)
-	_190_u = _out243
-	if _190_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _190_u+uint64(1))
+	var _197_u uint64
+	var _ = _197_u
+	var _out254 uint64
+	var _ = _out254
+	_out254 = Companion_Default___.GetUsed(b)
+	_197_u = _out254
+	if _197_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _197_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _191_u uint64
-	var _ = _191_u
-	var _out244 uint64
-	var _ = _out244
-	_out244 = Companion_Default___.GetUsed(b)
-	_191_u = _out244
-	if uint64(0) < _191_u {
-		Companion_Default___.SetUsed(b, _191_u-uint64(1))
+	var _198_u uint64
+	var _ = _198_u
+	var _out255 uint64
+	var _ = _out255
+	_out255 = Companion_Default___.GetUsed(b)
+	_198_u = _out255
+	if uint64(0) < _198_u {
+		Companion_Default___.SetUsed(b, _198_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

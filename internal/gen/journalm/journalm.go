@@ -874,38 +874,101 @@ func (_this *Journal) LogEncFields(b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BLis
 	_this.Clist = l
 	_this.Dlist = dl
 }
+func (_this *Journal) Small() bool {
+	var b bool = false
+	var _ = b
+	var _71_n uint64
+	var _ = _71_n
+	var _out79 uint64
+	var _ = _out79
+	_out79 = _this.Clist.Len()
+	_71_n = _out79
+	b = _71_n <= uint64(15)
+	return b
+}
+func (_this *Journal) UnitList() (*ddisk.BList, uint64) {
+	var l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = l
+	var n uint64 = 0
+	var _ = n
+	var _out80 uint64
+	var _ = _out80
+	_out80 = _this.Clist.Len()
+	n = _out80
+	var _72_m *dlog.BMap
+	var _ = _72_m
+	var _out81 *dlog.BMap
+	var _ = _out81
+	_out81 = dlog.NewBMap()
+	_72_m = _out81
+	_72_m.Put(uint64(0), _this.Cbk)
+	var _73_i uint64
+	var _ = _73_i
+	_73_i = uint64(0)
+	for _73_i < n {
+		var _74_b *dbytes.Blk
+		var _ = _74_b
+		var _out82 *dbytes.Blk
+		var _ = _out82
+		_out82 = _this.Clist.BlkAt(_73_i)
+		_74_b = _out82
+		_72_m.Put(_73_i+uint64(1), _74_b)
+		_73_i = _73_i + uint64(1)
+	}
+	var _out83 *ddisk.BList
+	var _ = _out83
+	_out83 = _72_m.List()
+	l = _out83
+	return l, n
+}
+func (_this *Journal) LogWriteUnit() bool {
+	var ok bool = false
+	var _ = ok
+	var _75_l *ddisk.BList
+	var _ = _75_l
+	var _76_n uint64
+	var _ = _76_n
+	var _out84 *ddisk.BList
+	var _ = _out84
+	var _out85 uint64
+	var _ = _out85
+	_out84, _out85 = _this.UnitList()
+	_75_l = _out84
+	_76_n = _out85
+	var _77_s uint64
+	var _ = _77_s
+	var _out86 uint64
+	var _ = _out86
+	_out86 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
+	_77_s = _out86
+	var _out87 bool
+	var _ = _out87
+	_out87 = _this.D.WriteRun(_this.At+uint64(1)+uint64(16)*_77_s, _75_l, uint64(0), uint64(1)+_76_n)
+	ok = _out87
+	return ok
+}
 func (_this *Journal) DataRun(i uint64) (uint64, uint64) {
 	var a uint64 = 0
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _71_len uint64
-	var _ = _71_len
-	var _out79 uint64
-	var _ = _out79
-	_out79 = _this.Clist.Len()
-	_71_len = _out79
-	n = _71_len - i
-	if _71_len <= uint64(15) {
-		var _72_s uint64
-		var _ = _72_s
-		var _out80 uint64
-		var _ = _out80
-		_out80 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
-		_72_s = _out80
-		a = _this.At + uint64(2) + uint64(16)*_72_s + i
-	} else {
-		var _73_s uint64
-		var _ = _73_s
-		var _out81 uint64
-		var _ = _out81
-		_out81 = ring.Companion_Default___.SlotOf(_this.Wp+i, _this.Nr)
-		_73_s = _out81
-		if n > _this.Nr-_73_s {
-			n = _this.Nr - _73_s
-		}
-		a = _this.At + uint64(1) + uint64(16)*_this.Nd + _73_s
+	var _78_len uint64
+	var _ = _78_len
+	var _out88 uint64
+	var _ = _out88
+	_out88 = _this.Clist.Len()
+	_78_len = _out88
+	n = _78_len - i
+	var _79_s uint64
+	var _ = _79_s
+	var _out89 uint64
+	var _ = _out89
+	_out89 = ring.Companion_Default___.SlotOf(_this.Wp+i, _this.Nr)
+	_79_s = _out89
+	if n > _this.Nr-_79_s {
+		n = _this.Nr - _79_s
 	}
+	a = _this.At + uint64(1) + uint64(16)*_this.Nd + _79_s
 	return a, n
 }
 func (_this *Journal) LogWrite(i uint64) (bool, uint64) {
@@ -913,19 +976,19 @@ func (_this *Journal) LogWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _74_a uint64 = 0
-	var _ = _74_a
-	var _out82 uint64
-	var _ = _out82
-	var _out83 uint64
-	var _ = _out83
-	_out82, _out83 = _this.DataRun(i)
-	_74_a = _out82
-	n = _out83
-	var _out84 bool
-	var _ = _out84
-	_out84 = _this.D.WriteRun(_74_a, _this.Clist, i, n)
-	ok = _out84
+	var _80_a uint64 = 0
+	var _ = _80_a
+	var _out90 uint64
+	var _ = _out90
+	var _out91 uint64
+	var _ = _out91
+	_out90, _out91 = _this.DataRun(i)
+	_80_a = _out90
+	n = _out91
+	var _out92 bool
+	var _ = _out92
+	_out92 = _this.D.WriteRun(_80_a, _this.Clist, i, n)
+	ok = _out92
 	return ok, n
 }
 func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
@@ -933,104 +996,104 @@ func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _75_a uint64 = 0
-	var _ = _75_a
-	var _out85 uint64
-	var _ = _out85
-	var _out86 uint64
-	var _ = _out86
-	_out85, _out86 = groups.Companion_Default___.Adjacent(_this.Dlist, i)
-	_75_a = _out85
-	n = _out86
-	var _out87 bool
-	var _ = _out87
-	_out87 = _this.D.WriteRun(_75_a, _this.Dlist, i, n)
-	ok = _out87
+	var _81_a uint64 = 0
+	var _ = _81_a
+	var _out93 uint64
+	var _ = _out93
+	var _out94 uint64
+	var _ = _out94
+	_out93, _out94 = groups.Companion_Default___.Adjacent(_this.Dlist, i)
+	_81_a = _out93
+	n = _out94
+	var _out95 bool
+	var _ = _out95
+	_out95 = _this.D.WriteRun(_81_a, _this.Dlist, i, n)
+	ok = _out95
 	return ok, n
 }
 func (_this *Journal) LogWriteDesc() bool {
 	var ok bool = false
 	var _ = ok
-	var _76_s uint64
-	var _ = _76_s
-	var _out88 uint64
-	var _ = _out88
-	_out88 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
-	_76_s = _out88
-	var _out89 bool
-	var _ = _out89
-	_out89 = _this.D.Write(_this.At+uint64(1)+uint64(16)*_76_s, _this.Cbk)
-	ok = _out89
+	var _82_s uint64
+	var _ = _82_s
+	var _out96 uint64
+	var _ = _out96
+	_out96 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
+	_82_s = _out96
+	var _out97 bool
+	var _ = _out97
+	_out97 = _this.D.Write(_this.At+uint64(1)+uint64(16)*_82_s, _this.Cbk)
+	ok = _out97
 	return ok
 }
 func (_this *Journal) LogBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out90 bool
-	var _ = _out90
-	_out90 = _this.D.Barrier()
-	ok = _out90
+	var _out98 bool
+	var _ = _out98
+	_out98 = _this.D.Barrier()
+	ok = _out98
 	return ok
 }
 func (_this *Journal) HoldDirect() {
-	var _77_n uint64
-	var _ = _77_n
-	var _out91 uint64
-	var _ = _out91
-	_out91 = _this.Cdm.Len()
-	_77_n = _out91
-	var _78_i uint64
-	var _ = _78_i
-	_78_i = uint64(0)
-	var _79_z *dbytes.Blk
-	var _ = _79_z
-	var _out92 *dbytes.Blk
-	var _ = _out92
-	_out92 = dbytes.ZeroBlk()
-	_79_z = _out92
-	for _78_i < _77_n {
-		var _80_a uint64
-		var _ = _80_a
-		var _out93 uint64
-		var _ = _out93
-		_out93 = _this.Cdm.AddrAt(_78_i)
-		_80_a = _out93
-		_this.Lho.Put(_80_a, _79_z)
-		_78_i = _78_i + uint64(1)
+	var _83_n uint64
+	var _ = _83_n
+	var _out99 uint64
+	var _ = _out99
+	_out99 = _this.Cdm.Len()
+	_83_n = _out99
+	var _84_i uint64
+	var _ = _84_i
+	_84_i = uint64(0)
+	var _85_z *dbytes.Blk
+	var _ = _85_z
+	var _out100 *dbytes.Blk
+	var _ = _out100
+	_out100 = dbytes.ZeroBlk()
+	_85_z = _out100
+	for _84_i < _83_n {
+		var _86_a uint64
+		var _ = _86_a
+		var _out101 uint64
+		var _ = _out101
+		_out101 = _this.Cdm.AddrAt(_84_i)
+		_86_a = _out101
+		_this.Lho.Put(_86_a, _85_z)
+		_84_i = _84_i + uint64(1)
 	}
 }
 func (_this *Journal) FinishCommit() {
-	var _81_n uint64
-	var _ = _81_n
-	var _out94 uint64
-	var _ = _out94
-	_out94 = _this.Cgm.Len()
-	_81_n = _out94
-	var _82_e *dlog.BMap
-	var _ = _82_e
-	var _out95 *dlog.BMap
-	var _ = _out95
-	_out95 = dlog.NewBMap()
-	_82_e = _out95
-	var _83_f *dlog.BMap
-	var _ = _83_f
-	var _out96 *dlog.BMap
-	var _ = _out96
-	_out96 = dlog.NewBMap()
-	_83_f = _out96
-	var _84_l *dlog.BMap
-	var _ = _84_l
-	var _out97 *dlog.BMap
-	var _ = _out97
-	_out97 = groups.Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
-	_84_l = _out97
-	var _85_h uint64
-	var _ = _85_h
-	var _out98 uint64
-	var _ = _out98
-	_out98 = _this.Cdm.Len()
-	_85_h = _out98
-	_this.FinishFields(_82_e, _83_f, _84_l, _81_n, _85_h)
+	var _87_n uint64
+	var _ = _87_n
+	var _out102 uint64
+	var _ = _out102
+	_out102 = _this.Cgm.Len()
+	_87_n = _out102
+	var _88_e *dlog.BMap
+	var _ = _88_e
+	var _out103 *dlog.BMap
+	var _ = _out103
+	_out103 = dlog.NewBMap()
+	_88_e = _out103
+	var _89_f *dlog.BMap
+	var _ = _89_f
+	var _out104 *dlog.BMap
+	var _ = _out104
+	_out104 = dlog.NewBMap()
+	_89_f = _out104
+	var _90_l *dlog.BMap
+	var _ = _90_l
+	var _out105 *dlog.BMap
+	var _ = _out105
+	_out105 = groups.Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
+	_90_l = _out105
+	var _91_h uint64
+	var _ = _91_h
+	var _out106 uint64
+	var _ = _out106
+	_out106 = _this.Cdm.Len()
+	_91_h = _out106
+	_this.FinishFields(_88_e, _89_f, _90_l, _87_n, _91_h)
 	_this.NoteFinish()
 }
 func (_this *Journal) FinishFields(e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {
@@ -1051,48 +1114,48 @@ func (_this *Journal) FinishFields(e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n u
 func (_this *Journal) StartInstall() bool {
 	var ok bool = false
 	var _ = ok
-	var _86_k uint64
-	var _ = _86_k
-	var _out99 uint64
-	var _ = _out99
-	_out99 = _this.Lgm.Len()
-	_86_k = _out99
-	var _87_h uint64
-	var _ = _87_h
-	var _out100 uint64
-	var _ = _out100
-	_out100 = _this.Lho.Len()
-	_87_h = _out100
-	var _88_urge uint64
-	var _ = _88_urge
-	var _out101 uint64
-	var _ = _out101
-	_out101 = _this.Notes.Get(Companion_Default___.NUrge())
-	_88_urge = _out101
-	var _89_failed uint64
-	var _ = _89_failed
-	var _out102 uint64
-	var _ = _out102
-	_out102 = _this.Notes.Get(Companion_Default___.NFailed())
-	_89_failed = _out102
-	if _86_k == uint64(0) && _87_h == uint64(0) || _89_failed != uint64(0) || _88_urge == uint64(0) && _86_k < _this.InstAt && _87_h < Companion_Default___.HoldMax() && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
+	var _92_k uint64
+	var _ = _92_k
+	var _out107 uint64
+	var _ = _out107
+	_out107 = _this.Lgm.Len()
+	_92_k = _out107
+	var _93_h uint64
+	var _ = _93_h
+	var _out108 uint64
+	var _ = _out108
+	_out108 = _this.Lho.Len()
+	_93_h = _out108
+	var _94_urge uint64
+	var _ = _94_urge
+	var _out109 uint64
+	var _ = _out109
+	_out109 = _this.Notes.Get(Companion_Default___.NUrge())
+	_94_urge = _out109
+	var _95_failed uint64
+	var _ = _95_failed
+	var _out110 uint64
+	var _ = _out110
+	_out110 = _this.Notes.Get(Companion_Default___.NFailed())
+	_95_failed = _out110
+	if _92_k == uint64(0) && _93_h == uint64(0) || _95_failed != uint64(0) || _94_urge == uint64(0) && _92_k < _this.InstAt && _93_h < Companion_Default___.HoldMax() && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
 		ok = false
 		return ok
 	}
 	_this.Notes.Set(Companion_Default___.NUrge(), uint64(0))
-	var _90_r *dlog.BMap
-	var _ = _90_r
-	var _out103 *dlog.BMap
-	var _ = _out103
-	_out103 = dlog.NewBMap()
-	_90_r = _out103
-	var _91_f *dlog.BMap
-	var _ = _91_f
-	var _out104 *dlog.BMap
-	var _ = _out104
-	_out104 = dlog.NewBMap()
-	_91_f = _out104
-	_this.StartInstallFields(_90_r, _91_f)
+	var _96_r *dlog.BMap
+	var _ = _96_r
+	var _out111 *dlog.BMap
+	var _ = _out111
+	_out111 = dlog.NewBMap()
+	_96_r = _out111
+	var _97_f *dlog.BMap
+	var _ = _97_f
+	var _out112 *dlog.BMap
+	var _ = _out112
+	_out112 = dlog.NewBMap()
+	_97_f = _out112
+	_this.StartInstallFields(_96_r, _97_f)
 	ok = true
 	return ok
 	return ok
@@ -1110,10 +1173,10 @@ func (_this *Journal) StartInstallFields(r *dlog.BMap, f *dlog.BMap) {
 func (_this *Journal) InstSort() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out105 *ddisk.BList
-	var _ = _out105
-	_out105 = _this.Inm.Sorted()
-	l = _out105
+	var _out113 *ddisk.BList
+	var _ = _out113
+	_out113 = _this.Inm.Sorted()
+	l = _out113
 	_this.Ilist = l
 	return l
 }
@@ -1122,98 +1185,98 @@ func (_this *Journal) InstWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _92_a uint64 = 0
-	var _ = _92_a
-	var _out106 uint64
-	var _ = _out106
-	var _out107 uint64
-	var _ = _out107
-	_out106, _out107 = groups.Companion_Default___.Adjacent(_this.Ilist, i)
-	_92_a = _out106
-	n = _out107
-	var _out108 bool
-	var _ = _out108
-	_out108 = _this.D.WriteRun(_92_a, _this.Ilist, i, n)
-	ok = _out108
+	var _98_a uint64 = 0
+	var _ = _98_a
+	var _out114 uint64
+	var _ = _out114
+	var _out115 uint64
+	var _ = _out115
+	_out114, _out115 = groups.Companion_Default___.Adjacent(_this.Ilist, i)
+	_98_a = _out114
+	n = _out115
+	var _out116 bool
+	var _ = _out116
+	_out116 = _this.D.WriteRun(_98_a, _this.Ilist, i, n)
+	ok = _out116
 	return ok, n
 }
 func (_this *Journal) InstBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out109 bool
-	var _ = _out109
-	_out109 = _this.D.Barrier()
-	ok = _out109
+	var _out117 bool
+	var _ = _out117
+	_out117 = _this.D.Barrier()
+	ok = _out117
 	return ok
 }
 func (_this *Journal) HdrWrite() bool {
 	var ok bool = false
 	var _ = ok
-	var _93_b *dbytes.Blk
-	var _ = _93_b
-	var _out110 *dbytes.Blk
-	var _ = _out110
-	_out110 = _this.Seal.EncHdr(_this.Ieq)
-	_93_b = _out110
-	var _out111 bool
-	var _ = _out111
-	_out111 = _this.D.WriteSector(_this.At, _93_b)
-	ok = _out111
+	var _99_b *dbytes.Blk
+	var _ = _99_b
+	var _out118 *dbytes.Blk
+	var _ = _out118
+	_out118 = _this.Seal.EncHdr(_this.Ieq)
+	_99_b = _out118
+	var _out119 bool
+	var _ = _out119
+	_out119 = _this.D.WriteSector(_this.At, _99_b)
+	ok = _out119
 	return ok
 }
 func (_this *Journal) HdrBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out112 bool
-	var _ = _out112
-	_out112 = _this.D.Barrier()
-	ok = _out112
+	var _out120 bool
+	var _ = _out120
+	_out120 = _this.D.Barrier()
+	ok = _out120
 	return ok
 }
 func (_this *Journal) CacheInst() {
-	var _94_i uint64
-	var _ = _94_i
-	_94_i = _this.Icnr
-	var _95_a uint64
-	var _ = _95_a
-	var _out113 uint64
-	var _ = _out113
-	_out113 = _this.Ilist.AddrAt(_94_i)
-	_95_a = _out113
-	var _96_b *dbytes.Blk
-	var _ = _96_b
-	var _out114 *dbytes.Blk
-	var _ = _out114
-	_out114 = _this.Ilist.BlkAt(_94_i)
-	_96_b = _out114
-	_this.Cache.Put(_95_a, _96_b)
+	var _100_i uint64
+	var _ = _100_i
+	_100_i = _this.Icnr
+	var _101_a uint64
+	var _ = _101_a
+	var _out121 uint64
+	var _ = _out121
+	_out121 = _this.Ilist.AddrAt(_100_i)
+	_101_a = _out121
+	var _102_b *dbytes.Blk
+	var _ = _102_b
+	var _out122 *dbytes.Blk
+	var _ = _out122
+	_out122 = _this.Ilist.BlkAt(_100_i)
+	_102_b = _out122
+	_this.Cache.Put(_101_a, _102_b)
 	_this.Icnr = _this.Icnr + uint64(1)
 }
 func (_this *Journal) FinishInstall() {
-	var _97_e *dlog.BMap
-	var _ = _97_e
-	var _out115 *dlog.BMap
-	var _ = _out115
-	_out115 = dlog.NewBMap()
-	_97_e = _out115
-	var _98_f *dlog.BMap
-	var _ = _98_f
-	var _out116 *dlog.BMap
-	var _ = _out116
-	_out116 = dlog.NewBMap()
-	_98_f = _out116
-	_this.FinishInstallFields(_97_e, _98_f)
+	var _103_e *dlog.BMap
+	var _ = _103_e
+	var _out123 *dlog.BMap
+	var _ = _out123
+	_out123 = dlog.NewBMap()
+	_103_e = _out123
+	var _104_f *dlog.BMap
+	var _ = _104_f
+	var _out124 *dlog.BMap
+	var _ = _out124
+	_out124 = dlog.NewBMap()
+	_104_f = _out124
+	_this.FinishInstallFields(_103_e, _104_f)
 	_this.NoteInstall()
 }
 func (_this *Journal) NoteInstall() {
-	var _99_n uint64
-	var _ = _99_n
-	var _out117 uint64
-	var _ = _out117
-	_out117 = _this.Notes.Get(Companion_Default___.NInstalls())
-	_99_n = _out117
-	if _99_n < uint64(18446744073709551615) {
-		_this.Notes.Set(Companion_Default___.NInstalls(), _99_n+uint64(1))
+	var _105_n uint64
+	var _ = _105_n
+	var _out125 uint64
+	var _ = _out125
+	_out125 = _this.Notes.Get(Companion_Default___.NInstalls())
+	_105_n = _out125
+	if _105_n < uint64(18446744073709551615) {
+		_this.Notes.Set(Companion_Default___.NInstalls(), _105_n+uint64(1))
 	}
 	_this.Mu.WakeAll(Companion_Default___.CSpace())
 	_this.Mu.WakeOne(Companion_Default___.CLogger())
@@ -1233,39 +1296,39 @@ func (_this *Journal) Lookup(a uint64) (*dbytes.Blk, uint64) {
 	var t uint64 = 0
 	var _ = t
 	t = _this.Trims
-	var _out118 *dbytes.Blk
-	var _ = _out118
-	_out118 = _this.Running.Get(a)
-	b = _out118
+	var _out126 *dbytes.Blk
+	var _ = _out126
+	_out126 = _this.Running.Get(a)
+	b = _out126
 	if b == (*dbytes.Blk)(nil) {
-		var _out119 *dbytes.Blk
-		var _ = _out119
-		_out119 = _this.Cgm.Get(a)
-		b = _out119
+		var _out127 *dbytes.Blk
+		var _ = _out127
+		_out127 = _this.Cgm.Get(a)
+		b = _out127
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out120 *dbytes.Blk
-		var _ = _out120
-		_out120 = _this.Cdm.Get(a)
-		b = _out120
+		var _out128 *dbytes.Blk
+		var _ = _out128
+		_out128 = _this.Cdm.Get(a)
+		b = _out128
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out121 *dbytes.Blk
-		var _ = _out121
-		_out121 = _this.Lgm.Get(a)
-		b = _out121
+		var _out129 *dbytes.Blk
+		var _ = _out129
+		_out129 = _this.Lgm.Get(a)
+		b = _out129
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out122 *dbytes.Blk
-		var _ = _out122
-		_out122 = _this.Inm.Get(a)
-		b = _out122
+		var _out130 *dbytes.Blk
+		var _ = _out130
+		_out130 = _this.Inm.Get(a)
+		b = _out130
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out123 *dbytes.Blk
-		var _ = _out123
-		_out123 = _this.Cache.Get(a)
-		b = _out123
+		var _out131 *dbytes.Blk
+		var _ = _out131
+		_out131 = _this.Cache.Get(a)
+		b = _out131
 	}
 	return b, t
 }
@@ -1274,13 +1337,13 @@ func (_this *Journal) ReadDisk(a uint64, t uint64) (bool, *dbytes.Blk) {
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out124 bool
-	var _ = _out124
-	var _out125 *dbytes.Blk
-	var _ = _out125
-	_out124, _out125 = _this.D.Read(a)
-	ok = _out124
-	b = _out125
+	var _out132 bool
+	var _ = _out132
+	var _out133 *dbytes.Blk
+	var _ = _out133
+	_out132, _out133 = _this.D.Read(a)
+	ok = _out132
+	b = _out133
 	if !ok {
 		return ok, b
 	}
@@ -1289,16 +1352,16 @@ func (_this *Journal) ReadDisk(a uint64, t uint64) (bool, *dbytes.Blk) {
 func (_this *Journal) Lookup2(a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _100_t2 uint64 = 0
-	var _ = _100_t2
-	var _out126 *dbytes.Blk
-	var _ = _out126
-	var _out127 uint64
-	var _ = _out127
-	_out126, _out127 = _this.Lookup(a)
-	b = _out126
-	_100_t2 = _out127
-	if b == (*dbytes.Blk)(nil) && t == _100_t2 {
+	var _106_t2 uint64 = 0
+	var _ = _106_t2
+	var _out134 *dbytes.Blk
+	var _ = _out134
+	var _out135 uint64
+	var _ = _out135
+	_out134, _out135 = _this.Lookup(a)
+	b = _out134
+	_106_t2 = _out135
+	if b == (*dbytes.Blk)(nil) && t == _106_t2 {
 		b = c
 		_this.Cache.Put(a, c)
 	}

@@ -67,32 +67,32 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _101_l *ddisk.BList
-	var _ = _101_l
-	_101_l = j.Dlist
-	var _102_n uint64
-	var _ = _102_n
-	var _out128 uint64
-	var _ = _out128
-	_out128 = _101_l.Len()
-	_102_n = _out128
-	var _103_i uint64
-	var _ = _103_i
-	_103_i = uint64(0)
+	var _107_l *ddisk.BList
+	var _ = _107_l
+	_107_l = j.Dlist
+	var _108_n uint64
+	var _ = _108_n
+	var _out136 uint64
+	var _ = _out136
+	_out136 = _107_l.Len()
+	_108_n = _out136
+	var _109_i uint64
+	var _ = _109_i
+	_109_i = uint64(0)
 	ok = true
-	for ok && _103_i < _102_n {
+	for ok && _109_i < _108_n {
 		Companion_Default___.LYield(j)
-		var _104_m uint64 = 0
-		var _ = _104_m
-		var _out129 bool
-		var _ = _out129
-		var _out130 uint64
-		var _ = _out130
-		_out129, _out130 = j.DirWrite(_103_i)
-		ok = _out129
-		_104_m = _out130
+		var _110_m uint64 = 0
+		var _ = _110_m
+		var _out137 bool
+		var _ = _out137
+		var _out138 uint64
+		var _ = _out138
+		_out137, _out138 = j.DirWrite(_109_i)
+		ok = _out137
+		_110_m = _out138
 		if ok {
-			_103_i = _103_i + _104_m
+			_109_i = _109_i + _110_m
 		}
 	}
 	return ok
@@ -101,63 +101,86 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _105_n uint64
-	var _ = _105_n
-	var _out131 uint64
-	var _ = _out131
-	_out131 = j.Cgm.Len()
-	_105_n = _out131
-	var _106_i uint64
-	var _ = _106_i
-	_106_i = uint64(0)
+	var _111_n uint64
+	var _ = _111_n
+	var _out139 uint64
+	var _ = _out139
+	_out139 = j.Cgm.Len()
+	_111_n = _out139
+	var _112_i uint64
+	var _ = _112_i
+	_112_i = uint64(0)
 	ok = true
-	for ok && _106_i < _105_n {
+	for ok && _112_i < _111_n {
 		Companion_Default___.LYield(j)
-		var _107_m uint64 = 0
-		var _ = _107_m
-		var _out132 bool
-		var _ = _out132
-		var _out133 uint64
-		var _ = _out133
-		_out132, _out133 = j.LogWrite(_106_i)
-		ok = _out132
-		_107_m = _out133
+		var _113_m uint64 = 0
+		var _ = _113_m
+		var _out140 bool
+		var _ = _out140
+		var _out141 uint64
+		var _ = _out141
+		_out140, _out141 = j.LogWrite(_112_i)
+		ok = _out140
+		_113_m = _out141
 		if ok {
-			_106_i = _106_i + _107_m
+			_112_i = _112_i + _113_m
 		}
 	}
+	return ok
+}
+func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
+	var ok bool = false
+	var _ = ok
+	Companion_Default___.LYield(j)
+	var _114_small bool
+	var _ = _114_small
+	var _out142 bool
+	var _ = _out142
+	_out142 = j.Small()
+	_114_small = _out142
+	if _114_small {
+		var _out143 bool
+		var _ = _out143
+		_out143 = j.LogWriteUnit()
+		ok = _out143
+		return ok
+	}
+	var _out144 bool
+	var _ = _out144
+	_out144 = Companion_Default___.WriteRing(j)
+	ok = _out144
+	if !ok {
+		return ok
+	}
+	Companion_Default___.LYield(j)
+	var _out145 bool
+	var _ = _out145
+	_out145 = j.LogWriteDesc()
+	ok = _out145
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out134 bool
-	var _ = _out134
-	_out134 = Companion_Default___.WriteRing(j)
-	ok = _out134
+	var _out146 bool
+	var _ = _out146
+	_out146 = Companion_Default___.WriteRecord(j)
+	ok = _out146
 	if !ok {
 		return ok
 	}
-	var _out135 bool
-	var _ = _out135
-	_out135 = Companion_Default___.WriteDirect(j)
-	ok = _out135
-	if !ok {
-		return ok
-	}
-	Companion_Default___.LYield(j)
-	var _out136 bool
-	var _ = _out136
-	_out136 = j.LogWriteDesc()
-	ok = _out136
+	var _out147 bool
+	var _ = _out147
+	_out147 = Companion_Default___.WriteDirect(j)
+	ok = _out147
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out137 bool
-	var _ = _out137
-	_out137 = j.LogBarrier()
-	ok = _out137
+	var _out148 bool
+	var _ = _out148
+	_out148 = j.LogBarrier()
+	ok = _out148
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
@@ -166,10 +189,10 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
 	j.LogEnc()
-	var _out138 bool
-	var _ = _out138
-	_out138 = Companion_Default___.WriteGroup(j)
-	ok = _out138
+	var _out149 bool
+	var _ = _out149
+	_out149 = Companion_Default___.WriteGroup(j)
+	ok = _out149
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -185,47 +208,47 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _108_alive bool
-	var _ = _108_alive
-	var _out139 bool
-	var _ = _out139
-	_out139 = j.Alive()
-	_108_alive = _out139
-	for _108_alive {
-		var _109_go bool
-		var _ = _109_go
-		var _out140 bool
-		var _ = _out140
-		_out140 = j.StartCommit()
-		_109_go = _out140
-		if _109_go {
-			var _110_ok bool
-			var _ = _110_ok
-			var _out141 bool
-			var _ = _out141
-			_out141 = Companion_Default___.LogGroup(j)
-			_110_ok = _out141
+	var _115_alive bool
+	var _ = _115_alive
+	var _out150 bool
+	var _ = _out150
+	_out150 = j.Alive()
+	_115_alive = _out150
+	for _115_alive {
+		var _116_go bool
+		var _ = _116_go
+		var _out151 bool
+		var _ = _out151
+		_out151 = j.StartCommit()
+		_116_go = _out151
+		if _116_go {
+			var _117_ok bool
+			var _ = _117_ok
+			var _out152 bool
+			var _ = _out152
+			_out152 = Companion_Default___.LogGroup(j)
+			_117_ok = _out152
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out142 bool
-		var _ = _out142
-		_out142 = j.Alive()
-		_108_alive = _out142
+		var _out153 bool
+		var _ = _out153
+		_out153 = j.Alive()
+		_115_alive = _out153
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _111_i uint64
-	var _ = _111_i
-	_111_i = uint64(0)
-	for _111_i < n {
+	var _118_i uint64
+	var _ = _118_i
+	_118_i = uint64(0)
+	for _118_i < n {
 		j.CacheInst()
-		_111_i = _111_i + uint64(1)
-		if _111_i%uint64(128) == uint64(0) {
+		_118_i = _118_i + uint64(1)
+		if _118_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -243,39 +266,39 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var n uint64 = 0
 	var _ = n
 	Companion_Default___.IYield(j)
-	var _out143 *ddisk.BList
-	var _ = _out143
-	_out143 = j.InstSort()
-	l = _out143
-	var _out144 uint64
-	var _ = _out144
-	_out144 = l.Len()
-	n = _out144
-	var _112_i uint64
-	var _ = _112_i
-	_112_i = uint64(0)
+	var _out154 *ddisk.BList
+	var _ = _out154
+	_out154 = j.InstSort()
+	l = _out154
+	var _out155 uint64
+	var _ = _out155
+	_out155 = l.Len()
+	n = _out155
+	var _119_i uint64
+	var _ = _119_i
+	_119_i = uint64(0)
 	ok = true
-	for ok && _112_i < n {
+	for ok && _119_i < n {
 		Companion_Default___.IYield(j)
-		var _113_m uint64 = 0
-		var _ = _113_m
-		var _out145 bool
-		var _ = _out145
-		var _out146 uint64
-		var _ = _out146
-		_out145, _out146 = j.InstWrite(_112_i)
-		ok = _out145
-		_113_m = _out146
+		var _120_m uint64 = 0
+		var _ = _120_m
+		var _out156 bool
+		var _ = _out156
+		var _out157 uint64
+		var _ = _out157
+		_out156, _out157 = j.InstWrite(_119_i)
+		ok = _out156
+		_120_m = _out157
 		if ok {
-			_112_i = _112_i + _113_m
+			_119_i = _119_i + _120_m
 		}
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out147 bool
-		var _ = _out147
-		_out147 = j.InstBarrier()
-		ok = _out147
+		var _out158 bool
+		var _ = _out158
+		_out158 = j.InstBarrier()
+		ok = _out158
 	}
 	return ok, l, n
 }
@@ -286,52 +309,52 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out148 bool
-	var _ = _out148
-	var _out149 *ddisk.BList
-	var _ = _out149
-	var _out150 uint64
-	var _ = _out150
-	_out148, _out149, _out150 = Companion_Default___.WriteHome(j)
-	ok = _out148
-	l = _out149
-	n = _out150
+	var _out159 bool
+	var _ = _out159
+	var _out160 *ddisk.BList
+	var _ = _out160
+	var _out161 uint64
+	var _ = _out161
+	_out159, _out160, _out161 = Companion_Default___.WriteHome(j)
+	ok = _out159
+	l = _out160
+	n = _out161
 	if !ok {
 		return ok, l, n
 	}
 	Companion_Default___.IYield(j)
-	var _out151 bool
-	var _ = _out151
-	_out151 = j.HdrWrite()
-	ok = _out151
+	var _out162 bool
+	var _ = _out162
+	_out162 = j.HdrWrite()
+	ok = _out162
 	if !ok {
 		return ok, l, n
 	}
 	Companion_Default___.IYield(j)
-	var _out152 bool
-	var _ = _out152
-	_out152 = j.HdrBarrier()
-	ok = _out152
+	var _out163 bool
+	var _ = _out163
+	_out163 = j.HdrBarrier()
+	ok = _out163
 	return ok, l, n
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _114_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _114_l
-	var _115_n uint64 = 0
-	var _ = _115_n
-	var _out153 bool
-	var _ = _out153
-	var _out154 *ddisk.BList
-	var _ = _out154
-	var _out155 uint64
-	var _ = _out155
-	_out153, _out154, _out155 = Companion_Default___.WriteInst(j)
-	ok = _out153
-	_114_l = _out154
-	_115_n = _out155
+	var _121_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _121_l
+	var _122_n uint64 = 0
+	var _ = _122_n
+	var _out164 bool
+	var _ = _out164
+	var _out165 *ddisk.BList
+	var _ = _out165
+	var _out166 uint64
+	var _ = _out166
+	_out164, _out165, _out166 = Companion_Default___.WriteInst(j)
+	ok = _out164
+	_121_l = _out165
+	_122_n = _out166
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -339,10 +362,10 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		j.Fail()
 		return ok
 	}
-	var _out156 bool
-	var _ = _out156
-	_out156 = Companion_Default___.CacheAll(j, _114_l, _115_n)
-	ok = _out156
+	var _out167 bool
+	var _ = _out167
+	_out167 = Companion_Default___.CacheAll(j, _121_l, _122_n)
+	ok = _out167
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		j.Fail()
@@ -355,37 +378,37 @@ func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _116_alive bool
-	var _ = _116_alive
-	var _out157 bool
-	var _ = _out157
-	_out157 = j.Alive()
-	_116_alive = _out157
-	for _116_alive {
-		var _117_go bool
-		var _ = _117_go
-		var _out158 bool
-		var _ = _out158
-		_out158 = j.StartInstall()
-		_117_go = _out158
-		if _117_go {
-			var _118_ok bool
-			var _ = _118_ok
-			var _out159 bool
-			var _ = _out159
-			_out159 = Companion_Default___.Install(j)
-			_118_ok = _out159
-			if !_118_ok {
+	var _123_alive bool
+	var _ = _123_alive
+	var _out168 bool
+	var _ = _out168
+	_out168 = j.Alive()
+	_123_alive = _out168
+	for _123_alive {
+		var _124_go bool
+		var _ = _124_go
+		var _out169 bool
+		var _ = _out169
+		_out169 = j.StartInstall()
+		_124_go = _out169
+		if _124_go {
+			var _125_ok bool
+			var _ = _125_ok
+			var _out170 bool
+			var _ = _out170
+			_out170 = Companion_Default___.Install(j)
+			_125_ok = _out170
+			if !_125_ok {
 				goto L1
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out160 bool
-		var _ = _out160
-		_out160 = j.Alive()
-		_116_alive = _out160
+		var _out171 bool
+		var _ = _out171
+		_out171 = j.Alive()
+		_123_alive = _out171
 	}
 L1:
 	j.Mu.Unlock()
@@ -400,49 +423,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out161 bool
-	var _ = _out161
-	_out161 = j.IsDurable(n)
-	ok = _out161
-	var _119_failed bool
-	var _ = _119_failed
-	var _out162 bool
-	var _ = _out162
-	_out162 = j.Failed()
-	_119_failed = _out162
-	for !ok && !_119_failed {
+	var _out172 bool
+	var _ = _out172
+	_out172 = j.IsDurable(n)
+	ok = _out172
+	var _126_failed bool
+	var _ = _126_failed
+	var _out173 bool
+	var _ = _out173
+	_out173 = j.Failed()
+	_126_failed = _out173
+	for !ok && !_126_failed {
 		j.Want(n)
-		var _120_go bool
-		var _ = _120_go
-		var _out163 bool
-		var _ = _out163
-		_out163 = j.StartCommit()
-		_120_go = _out163
-		if _120_go {
-			var _121_done bool
-			var _ = _121_done
-			var _out164 bool
-			var _ = _out164
-			_out164 = Companion_Default___.LogGroup(j)
-			_121_done = _out164
+		var _127_go bool
+		var _ = _127_go
+		var _out174 bool
+		var _ = _out174
+		_out174 = j.StartCommit()
+		_127_go = _out174
+		if _127_go {
+			var _128_done bool
+			var _ = _128_done
+			var _out175 bool
+			var _ = _out175
+			_out175 = Companion_Default___.LogGroup(j)
+			_128_done = _out175
 		} else {
-			var _122_c uint32
-			var _ = _122_c
-			var _out165 uint32
-			var _ = _out165
-			_out165 = j.WaitOn(n)
-			_122_c = _out165
-			j.Mu.Wait(_122_c)
+			var _129_c uint32
+			var _ = _129_c
+			var _out176 uint32
+			var _ = _out176
+			_out176 = j.WaitOn(n)
+			_129_c = _out176
+			j.Mu.Wait(_129_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out166 bool
-		var _ = _out166
-		_out166 = j.IsDurable(n)
-		ok = _out166
-		var _out167 bool
-		var _ = _out167
-		_out167 = j.Failed()
-		_119_failed = _out167
+		var _out177 bool
+		var _ = _out177
+		_out177 = j.IsDurable(n)
+		ok = _out177
+		var _out178 bool
+		var _ = _out178
+		_out178 = j.Failed()
+		_126_failed = _out178
 	}
 	j.Mu.Unlock()
 	return ok
@@ -454,33 +477,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out168 uint32
-	var _ = _out168
-	var _out169 uint64
-	var _ = _out169
-	_out168, _out169 = j.Append(tx)
-	st = _out168
-	n = _out169
+	var _out179 uint32
+	var _ = _out179
+	var _out180 uint64
+	var _ = _out180
+	_out179, _out180 = j.Append(tx)
+	st = _out179
+	n = _out180
 	for st == journalm.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out170 uint32
-		var _ = _out170
-		var _out171 uint64
-		var _ = _out171
-		_out170, _out171 = j.Append(tx)
-		st = _out170
-		n = _out171
+		var _out181 uint32
+		var _ = _out181
+		var _out182 uint64
+		var _ = _out182
+		_out181, _out182 = j.Append(tx)
+		st = _out181
+		n = _out182
 	}
 	j.Mu.Unlock()
 	if st == journalm.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _123_ok bool
-		var _ = _123_ok
-		var _out172 bool
-		var _ = _out172
-		_out172 = Companion_Default___.WaitDurable(j, n)
-		_123_ok = _out172
-		if !_123_ok {
+		var _130_ok bool
+		var _ = _130_ok
+		var _out183 bool
+		var _ = _out183
+		_out183 = Companion_Default___.WaitDurable(j, n)
+		_130_ok = _out183
+		if !_130_ok {
 			st = journalm.Companion_Default___.AFailed()
 		}
 	}
@@ -494,40 +517,40 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	for true {
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _124_t uint64 = 0
-		var _ = _124_t
-		var _out173 *dbytes.Blk
-		var _ = _out173
-		var _out174 uint64
-		var _ = _out174
-		_out173, _out174 = j.Lookup(a)
-		b = _out173
-		_124_t = _out174
+		var _131_t uint64 = 0
+		var _ = _131_t
+		var _out184 *dbytes.Blk
+		var _ = _out184
+		var _out185 uint64
+		var _ = _out185
+		_out184, _out185 = j.Lookup(a)
+		b = _out184
+		_131_t = _out185
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _125_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _125_c
-		var _out175 bool
-		var _ = _out175
-		var _out176 *dbytes.Blk
-		var _ = _out176
-		_out175, _out176 = j.ReadDisk(a, _124_t)
-		ok = _out175
-		_125_c = _out176
+		var _132_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _132_c
+		var _out186 bool
+		var _ = _out186
+		var _out187 *dbytes.Blk
+		var _ = _out187
+		_out186, _out187 = j.ReadDisk(a, _131_t)
+		ok = _out186
+		_132_c = _out187
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _out177 *dbytes.Blk
-		var _ = _out177
-		_out177 = j.Lookup2(a, _124_t, _125_c)
-		b = _out177
+		var _out188 *dbytes.Blk
+		var _ = _out188
+		_out188 = j.Lookup2(a, _131_t, _132_c)
+		b = _out188
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			return ok, b
@@ -543,16 +566,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out178 uint64
-	var _ = _out178
-	_out178 = j.Newest()
-	n = _out178
+	var _out189 uint64
+	var _ = _out189
+	_out189 = j.Newest()
+	n = _out189
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out179 bool
-	var _ = _out179
-	_out179 = Companion_Default___.WaitDurable(j, n)
-	ok = _out179
+	var _out190 bool
+	var _ = _out190
+	_out190 = Companion_Default___.WaitDurable(j, n)
+	ok = _out190
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -564,31 +587,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _126_e bool
-	var _ = _126_e
-	var _out180 bool
-	var _ = _out180
-	_out180 = j.Drained()
-	_126_e = _out180
-	var _127_failed bool
-	var _ = _127_failed
-	var _out181 bool
-	var _ = _out181
-	_out181 = j.Failed()
-	_127_failed = _out181
-	for !_126_e && !_127_failed {
+	var _133_e bool
+	var _ = _133_e
+	var _out191 bool
+	var _ = _out191
+	_out191 = j.Drained()
+	_133_e = _out191
+	var _134_failed bool
+	var _ = _134_failed
+	var _out192 bool
+	var _ = _out192
+	_out192 = j.Failed()
+	_134_failed = _out192
+	for !_133_e && !_134_failed {
 		j.Nudge()
 		j.Urge()
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out182 bool
-		var _ = _out182
-		_out182 = j.Drained()
-		_126_e = _out182
-		var _out183 bool
-		var _ = _out183
-		_out183 = j.Failed()
-		_127_failed = _out183
+		var _out193 bool
+		var _ = _out193
+		_out193 = j.Drained()
+		_133_e = _out193
+		var _out194 bool
+		var _ = _out194
+		_out194 = j.Failed()
+		_134_failed = _out194
 	}
 	j.Mu.Unlock()
 }

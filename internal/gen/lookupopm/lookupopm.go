@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _530_dots uint32 = 0
-	var _ = _530_dots
-	var _out635 uint32
-	var _ = _out635
-	var _out636 *dbytes.Bytes
-	var _ = _out636
-	var _out637 uint32
-	var _ = _out637
-	_out635, _out636, _out637 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out635
-	dir = _out636
-	_530_dots = _out637
+	var _537_dots uint32 = 0
+	var _ = _537_dots
+	var _out646 uint32
+	var _ = _out646
+	var _out647 *dbytes.Bytes
+	var _ = _out647
+	var _out648 uint32
+	var _ = _out648
+	_out646, _out647, _out648 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out646
+	dir = _out647
+	_537_dots = _out648
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _531_ok bool
-	var _ = _531_ok
-	var _out638 bool
-	var _ = _out638
-	_out638 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_531_ok = _out638
-	if !_531_ok {
+	var _538_ok bool
+	var _ = _538_ok
+	var _out649 bool
+	var _ = _out649
+	_out649 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_538_ok = _out649
+	if !_538_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _532_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _532_ip
-	if _530_dots == uint32(1) {
+	var _539_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _539_ip
+	if _537_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _530_dots == uint32(2) {
-		var _out639 uint64
-		var _ = _out639
-		_out639 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out639
+	if _537_dots == uint32(2) {
+		var _out650 uint64
+		var _ = _out650
+		_out650 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out650
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out640 *dbytes.Bytes
-		var _ = _out640
-		_out640 = d.Fs.GetInode(txn, ino, false)
-		_532_ip = _out640
-		node = _532_ip
+		var _out651 *dbytes.Bytes
+		var _ = _out651
+		_out651 = d.Fs.GetInode(txn, ino, false)
+		_539_ip = _out651
+		node = _539_ip
 		return st, ino, node, dir
 	}
-	var _533_found bool = false
-	var _ = _533_found
-	var _out641 bool
-	var _ = _out641
-	var _out642 uint64
-	var _ = _out642
-	_out641, _out642 = d.Lookup(txn, dino, name, false)
-	_533_found = _out641
-	ino = _out642
-	if !_533_found {
+	var _540_found bool = false
+	var _ = _540_found
+	var _out652 bool
+	var _ = _out652
+	var _out653 uint64
+	var _ = _out653
+	_out652, _out653 = d.Lookup(txn, dino, name, false)
+	_540_found = _out652
+	ino = _out653
+	if !_540_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out643 uint32
-	var _ = _out643
-	var _out644 *dbytes.Bytes
-	var _ = _out644
-	_out643, _out644 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out643
-	_532_ip = _out644
+	var _out654 uint32
+	var _ = _out654
+	var _out655 *dbytes.Bytes
+	var _ = _out655
+	_out654, _out655 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out654
+	_539_ip = _out655
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _532_ip
+	node = _539_ip
 	return st, ino, node, dir
 }
 

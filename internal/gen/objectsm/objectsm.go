@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _128_b uint8
-	var _ = _128_b
-	_128_b = w.Get(off / uint64(8))
-	var _129_i uint64
-	var _ = _129_i
-	_129_i = off % uint64(8)
-	var _130_is bool
-	var _ = _130_is
-	_130_is = bits.Companion_Default___.BitOf(_128_b, _129_i)
-	if _130_is != v {
-		var _131_c uint8 = 0
-		var _ = _131_c
+	var _135_b uint8
+	var _ = _135_b
+	_135_b = w.Get(off / uint64(8))
+	var _136_i uint64
+	var _ = _136_i
+	_136_i = off % uint64(8)
+	var _137_is bool
+	var _ = _137_is
+	_137_is = bits.Companion_Default___.BitOf(_135_b, _136_i)
+	if _137_is != v {
+		var _138_c uint8 = 0
+		var _ = _138_c
 		if v {
-			_131_c = _128_b + Companion_Default___.Pow2(_129_i)
+			_138_c = _135_b + Companion_Default___.Pow2(_136_i)
 		} else {
-			_131_c = _128_b - Companion_Default___.Pow2(_129_i)
+			_138_c = _135_b - Companion_Default___.Pow2(_136_i)
 		}
-		w.Set(off/uint64(8), _131_c)
+		w.Set(off/uint64(8), _138_c)
 	}
 }
 

@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = ip
 	st = accessm.Companion_Default___.STALE()
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out527 *dbytes.Bytes
-		var _ = _out527
-		_out527 = dbytes.NewBytes(uint64(256))
-		ip = _out527
+		var _out538 *dbytes.Bytes
+		var _ = _out538
+		_out538 = dbytes.NewBytes(uint64(256))
+		ip = _out538
 		return st, ip
 	}
-	var _out528 *dbytes.Bytes
-	var _ = _out528
-	_out528 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out528
-	var _459_ty uint32
-	var _ = _459_ty
-	var _out529 uint32
-	var _ = _out529
-	_out529 = inodem.Companion_Default___.GetTy(ip)
-	_459_ty = _out529
-	var _460_nl uint32
-	var _ = _460_nl
-	var _out530 uint32
-	var _ = _out530
-	_out530 = inodem.Companion_Default___.GetNlink(ip)
-	_460_nl = _out530
-	var _461_g uint64
-	var _ = _461_g
-	var _out531 uint64
-	var _ = _out531
-	_out531 = inodem.Companion_Default___.GetGen(ip)
-	_461_g = _out531
-	if _459_ty == uint32(0) || _460_nl == uint32(0) || _461_g != gen {
+	var _out539 *dbytes.Bytes
+	var _ = _out539
+	_out539 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out539
+	var _466_ty uint32
+	var _ = _466_ty
+	var _out540 uint32
+	var _ = _out540
+	_out540 = inodem.Companion_Default___.GetTy(ip)
+	_466_ty = _out540
+	var _467_nl uint32
+	var _ = _467_nl
+	var _out541 uint32
+	var _ = _out541
+	_out541 = inodem.Companion_Default___.GetNlink(ip)
+	_467_nl = _out541
+	var _468_g uint64
+	var _ = _468_g
+	var _out542 uint64
+	var _ = _out542
+	_out542 = inodem.Companion_Default___.GetGen(ip)
+	_468_g = _out542
+	if _466_ty == uint32(0) || _467_nl == uint32(0) || _468_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *dirfsm.DirF
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out532 *dbytes.Bytes
-	var _ = _out532
-	_out532 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out532
-	var _462_ty uint32
-	var _ = _462_ty
-	var _out533 uint32
-	var _ = _out533
-	_out533 = inodem.Companion_Default___.GetTy(ip)
-	_462_ty = _out533
-	var _463_nl uint32
-	var _ = _463_nl
-	var _out534 uint32
-	var _ = _out534
-	_out534 = inodem.Companion_Default___.GetNlink(ip)
-	_463_nl = _out534
+	var _out543 *dbytes.Bytes
+	var _ = _out543
+	_out543 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out543
+	var _469_ty uint32
+	var _ = _469_ty
+	var _out544 uint32
+	var _ = _out544
+	_out544 = inodem.Companion_Default___.GetTy(ip)
+	_469_ty = _out544
+	var _470_nl uint32
+	var _ = _470_nl
+	var _out545 uint32
+	var _ = _out545
+	_out545 = inodem.Companion_Default___.GetNlink(ip)
+	_470_nl = _out545
 	st = func() uint32 {
-		if _462_ty == uint32(0) || _463_nl == uint32(0) || ino <= uint64(2) {
+		if _469_ty == uint32(0) || _470_nl == uint32(0) || ino <= uint64(2) {
 			return accessm.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out535 uint32
-	var _ = _out535
-	var _out536 *dbytes.Bytes
-	var _ = _out536
-	_out535, _out536 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out535
-	ip = _out536
+	var _out546 uint32
+	var _ = _out546
+	var _out547 *dbytes.Bytes
+	var _ = _out547
+	_out546, _out547 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out546
+	ip = _out547
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out537 uint32
-	var _ = _out537
-	var _out538 uint32
-	var _ = _out538
-	_out537, _out538 = accessm.Companion_Default___.NameStatus(name)
-	st = _out537
-	dots = _out538
+	var _out548 uint32
+	var _ = _out548
+	var _out549 uint32
+	var _ = _out549
+	_out548, _out549 = accessm.Companion_Default___.NameStatus(name)
+	st = _out548
+	dots = _out549
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _464_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _464_p
-	var _out539 uint32
-	var _ = _out539
-	var _out540 *dbytes.Bytes
-	var _ = _out540
-	_out539, _out540 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out539
-	_464_p = _out540
+	var _471_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _471_p
+	var _out550 uint32
+	var _ = _out550
+	var _out551 *dbytes.Bytes
+	var _ = _out551
+	_out550, _out551 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out550
+	_471_p = _out551
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _464_p
-	var _465_ty uint32
-	var _ = _465_ty
-	var _out541 uint32
-	var _ = _out541
-	_out541 = inodem.Companion_Default___.GetTy(_464_p)
-	_465_ty = _out541
-	if _465_ty != accessm.Companion_Default___.DIR() {
+	ip = _471_p
+	var _472_ty uint32
+	var _ = _472_ty
+	var _out552 uint32
+	var _ = _out552
+	_out552 = inodem.Companion_Default___.GetTy(_471_p)
+	_472_ty = _out552
+	if _472_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out542 *dbytes.Bytes
-	var _ = _out542
-	_out542 = d.Fs.GetInode(txn, ino, true)
-	ip = _out542
+	var _out553 *dbytes.Bytes
+	var _ = _out553
+	_out553 = d.Fs.GetInode(txn, ino, true)
+	ip = _out553
 	inodem.Companion_Default___.SetMtime(ip, s, ns)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, i
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out543 *dbytes.Bytes
-	var _ = _out543
-	_out543 = d.Fs.GetInode(txn, ino, true)
-	ip = _out543
+	var _out554 *dbytes.Bytes
+	var _ = _out554
+	_out554 = d.Fs.GetInode(txn, ino, true)
+	ip = _out554
 	inodem.Companion_Default___.SetNlink(ip, nl)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _466_ip *dbytes.Bytes
-	var _ = _466_ip
-	var _out544 *dbytes.Bytes
-	var _ = _out544
-	_out544 = d.Fs.GetInode(txn, ino, true)
-	_466_ip = _out544
-	var _467_nl uint32
-	var _ = _467_nl
-	var _out545 uint32
-	var _ = _out545
-	_out545 = inodem.Companion_Default___.GetNlink(_466_ip)
-	_467_nl = _out545
-	if up && _467_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _473_ip *dbytes.Bytes
+	var _ = _473_ip
+	var _out555 *dbytes.Bytes
+	var _ = _out555
+	_out555 = d.Fs.GetInode(txn, ino, true)
+	_473_ip = _out555
+	var _474_nl uint32
+	var _ = _474_nl
+	var _out556 uint32
+	var _ = _out556
+	_out556 = inodem.Companion_Default___.GetNlink(_473_ip)
+	_474_nl = _out556
+	if up && _474_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _467_nl <= uint32(2) {
+	if !up && _474_nl <= uint32(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out546 *dbytes.Bytes
-	var _ = _out546
-	_out546 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out557 *dbytes.Bytes
+	var _ = _out557
+	_out557 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _467_nl + uint32(1)
+			return _474_nl + uint32(1)
 		}
-		return _467_nl - uint32(1)
+		return _474_nl - uint32(1)
 	}(), s, ns)
-	_466_ip = _out546
+	_473_ip = _out557
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64) {
-	var _468_ip *dbytes.Bytes
-	var _ = _468_ip
-	var _out547 *dbytes.Bytes
-	var _ = _out547
-	_out547 = d.Fs.GetInode(txn, ino, true)
-	_468_ip = _out547
-	var _469_fl uint32
-	var _ = _469_fl
-	var _out548 uint32
-	var _ = _out548
-	_out548 = inodem.Companion_Default___.GetFlags(_468_ip)
-	_469_fl = _out548
-	if _469_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _475_ip *dbytes.Bytes
+	var _ = _475_ip
+	var _out558 *dbytes.Bytes
+	var _ = _out558
+	_out558 = d.Fs.GetInode(txn, ino, true)
+	_475_ip = _out558
+	var _476_fl uint32
+	var _ = _476_fl
+	var _out559 uint32
+	var _ = _out559
+	_out559 = inodem.Companion_Default___.GetFlags(_475_ip)
+	_476_fl = _out559
+	if _476_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _470_hp *dbytes.Bytes
-	var _ = _470_hp
-	var _out549 *dbytes.Bytes
-	var _ = _out549
-	_out549 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_470_hp = _out549
-	var _471_h uint64
-	var _ = _471_h
-	var _out550 uint64
-	var _ = _out550
-	_out550 = inodem.Companion_Default___.GetNext(_470_hp)
-	_471_h = _out550
-	inodem.Companion_Default___.SetNext(_468_ip, _471_h)
-	inodem.Companion_Default___.SetFlags(_468_ip, _469_fl+uint32(1))
-	d.PutInode(txn, ino, _468_ip)
-	var _out551 *dbytes.Bytes
-	var _ = _out551
-	_out551 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_470_hp = _out551
-	inodem.Companion_Default___.SetNext(_470_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _470_hp)
+	var _477_hp *dbytes.Bytes
+	var _ = _477_hp
+	var _out560 *dbytes.Bytes
+	var _ = _out560
+	_out560 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_477_hp = _out560
+	var _478_h uint64
+	var _ = _478_h
+	var _out561 uint64
+	var _ = _out561
+	_out561 = inodem.Companion_Default___.GetNext(_477_hp)
+	_478_h = _out561
+	inodem.Companion_Default___.SetNext(_475_ip, _478_h)
+	inodem.Companion_Default___.SetFlags(_475_ip, _476_fl+uint32(1))
+	d.PutInode(txn, ino, _475_ip)
+	var _out562 *dbytes.Bytes
+	var _ = _out562
+	_out562 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_477_hp = _out562
+	inodem.Companion_Default___.SetNext(_477_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _477_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out552 bool
-		var _ = _out552
-		_out552 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out552
+		var _out563 bool
+		var _ = _out563
+		_out563 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out563
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _472_ip *dbytes.Bytes
-	var _ = _472_ip
-	var _out553 *dbytes.Bytes
-	var _ = _out553
-	_out553 = d.Fs.GetInode(txn, ino, true)
-	_472_ip = _out553
-	var _473_nl uint32
-	var _ = _473_nl
-	var _out554 uint32
-	var _ = _out554
-	_out554 = inodem.Companion_Default___.GetNlink(_472_ip)
-	_473_nl = _out554
-	var _474_ty uint32
-	var _ = _474_ty
-	var _out555 uint32
-	var _ = _out555
-	_out555 = inodem.Companion_Default___.GetTy(_472_ip)
-	_474_ty = _out555
-	var _475_size uint64
-	var _ = _475_size
-	var _out556 uint64
-	var _ = _out556
-	_out556 = inodem.Companion_Default___.GetSize(_472_ip)
-	_475_size = _out556
-	var _476_fl uint32
-	var _ = _476_fl
-	var _out557 uint32
-	var _ = _out557
-	_out557 = inodem.Companion_Default___.GetFlags(_472_ip)
-	_476_fl = _out557
-	if _473_nl == uint32(0) {
+	var _479_ip *dbytes.Bytes
+	var _ = _479_ip
+	var _out564 *dbytes.Bytes
+	var _ = _out564
+	_out564 = d.Fs.GetInode(txn, ino, true)
+	_479_ip = _out564
+	var _480_nl uint32
+	var _ = _480_nl
+	var _out565 uint32
+	var _ = _out565
+	_out565 = inodem.Companion_Default___.GetNlink(_479_ip)
+	_480_nl = _out565
+	var _481_ty uint32
+	var _ = _481_ty
+	var _out566 uint32
+	var _ = _out566
+	_out566 = inodem.Companion_Default___.GetTy(_479_ip)
+	_481_ty = _out566
+	var _482_size uint64
+	var _ = _482_size
+	var _out567 uint64
+	var _ = _out567
+	_out567 = inodem.Companion_Default___.GetSize(_479_ip)
+	_482_size = _out567
+	var _483_fl uint32
+	var _ = _483_fl
+	var _out568 uint32
+	var _ = _out568
+	_out568 = inodem.Companion_Default___.GetFlags(_479_ip)
+	_483_fl = _out568
+	if _480_nl == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _474_ty != accessm.Companion_Default___.DIR() && _473_nl > uint32(1) {
-		var _out558 *dbytes.Bytes
-		var _ = _out558
-		_out558 = Companion_Default___.SetLinks(txn, d, ino, _473_nl-uint32(1), s, ns)
-		_472_ip = _out558
+	if _481_ty != accessm.Companion_Default___.DIR() && _480_nl > uint32(1) {
+		var _out569 *dbytes.Bytes
+		var _ = _out569
+		_out569 = Companion_Default___.SetLinks(txn, d, ino, _480_nl-uint32(1), s, ns)
+		_479_ip = _out569
 		return st, freed, later
 	}
-	var _out559 *dbytes.Bytes
-	var _ = _out559
-	_out559 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_472_ip = _out559
-	var _477_ok bool
-	var _ = _477_ok
-	var _out560 bool
-	var _ = _out560
-	_out560 = d.SetSize(txn, ino, uint64(0))
-	_477_ok = _out560
-	if !_477_ok {
+	var _out570 *dbytes.Bytes
+	var _ = _out570
+	_out570 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_479_ip = _out570
+	var _484_ok bool
+	var _ = _484_ok
+	var _out571 bool
+	var _ = _out571
+	_out571 = d.SetSize(txn, ino, uint64(0))
+	_484_ok = _out571
+	if !_484_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _476_fl%uint32(2) == uint32(1) {
+	if _483_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _478_done bool
-	var _ = _478_done
-	var _out561 bool
-	var _ = _out561
-	_out561 = Companion_Default___.Release(txn, d, ino, _475_size)
-	_478_done = _out561
-	if _478_done {
-		var _out562 bool
-		var _ = _out562
-		_out562 = d.FreeInode(txn, ino)
-		_477_ok = _out562
-		if !_477_ok {
+	var _485_done bool
+	var _ = _485_done
+	var _out572 bool
+	var _ = _out572
+	_out572 = Companion_Default___.Release(txn, d, ino, _482_size)
+	_485_done = _out572
+	if _485_done {
+		var _out573 bool
+		var _ = _out573
+		_out573 = d.FreeInode(txn, ino)
+		_484_ok = _out573
+		if !_484_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,43 +405,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _479_hp *dbytes.Bytes
-	var _ = _479_hp
-	var _out563 *dbytes.Bytes
-	var _ = _out563
-	_out563 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_479_hp = _out563
-	var _480_h uint64
-	var _ = _480_h
-	var _out564 uint64
-	var _ = _out564
-	_out564 = inodem.Companion_Default___.GetNext(_479_hp)
-	_480_h = _out564
+	var _486_hp *dbytes.Bytes
+	var _ = _486_hp
+	var _out574 *dbytes.Bytes
+	var _ = _out574
+	_out574 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_486_hp = _out574
+	var _487_h uint64
+	var _ = _487_h
+	var _out575 uint64
+	var _ = _out575
+	_out575 = inodem.Companion_Default___.GetNext(_486_hp)
+	_487_h = _out575
 	st, more = uint32(0), false
-	if _480_h == uint64(0) {
+	if _487_h == uint64(0) {
 		return st, more
 	}
-	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _480_h) || _480_h <= uint64(2) {
+	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _487_h) || _487_h <= uint64(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _481_done bool
-	var _ = _481_done
-	var _out565 bool
-	var _ = _out565
-	_out565 = d.FreeSome(txn, _480_h, max)
-	_481_done = _out565
-	if !_481_done {
+	var _488_done bool
+	var _ = _488_done
+	var _out576 bool
+	var _ = _out576
+	_out576 = d.FreeSome(txn, _487_h, max)
+	_488_done = _out576
+	if !_488_done {
 		return st, more
 	}
-	var _out566 uint32
-	var _ = _out566
-	var _out567 bool
-	var _ = _out567
-	_out566, _out567 = Companion_Default___.OffList(txn, d, _480_h)
-	st = _out566
-	more = _out567
+	var _out577 uint32
+	var _ = _out577
+	var _out578 bool
+	var _ = _out578
+	_out577, _out578 = Companion_Default___.OffList(txn, d, _487_h)
+	st = _out577
+	more = _out578
 	if st != uint32(0) {
 		return st, more
 	}
@@ -454,58 +454,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _482_ip *dbytes.Bytes
-	var _ = _482_ip
-	var _out568 *dbytes.Bytes
-	var _ = _out568
-	_out568 = d.Fs.GetInode(txn, h, true)
-	_482_ip = _out568
-	var _483_fl uint32
-	var _ = _483_fl
-	var _out569 uint32
-	var _ = _out569
-	_out569 = inodem.Companion_Default___.GetFlags(_482_ip)
-	_483_fl = _out569
-	var _484_nl uint32
-	var _ = _484_nl
-	var _out570 uint32
-	var _ = _out570
-	_out570 = inodem.Companion_Default___.GetNlink(_482_ip)
-	_484_nl = _out570
-	var _485_next uint64
-	var _ = _485_next
-	var _out571 uint64
-	var _ = _out571
-	_out571 = inodem.Companion_Default___.GetNext(_482_ip)
-	_485_next = _out571
-	if _483_fl%uint32(2) == uint32(0) {
+	var _489_ip *dbytes.Bytes
+	var _ = _489_ip
+	var _out579 *dbytes.Bytes
+	var _ = _out579
+	_out579 = d.Fs.GetInode(txn, h, true)
+	_489_ip = _out579
+	var _490_fl uint32
+	var _ = _490_fl
+	var _out580 uint32
+	var _ = _out580
+	_out580 = inodem.Companion_Default___.GetFlags(_489_ip)
+	_490_fl = _out580
+	var _491_nl uint32
+	var _ = _491_nl
+	var _out581 uint32
+	var _ = _out581
+	_out581 = inodem.Companion_Default___.GetNlink(_489_ip)
+	_491_nl = _out581
+	var _492_next uint64
+	var _ = _492_next
+	var _out582 uint64
+	var _ = _out582
+	_out582 = inodem.Companion_Default___.GetNext(_489_ip)
+	_492_next = _out582
+	if _490_fl%uint32(2) == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodem.Companion_Default___.SetFlags(_482_ip, _483_fl-uint32(1))
-	inodem.Companion_Default___.SetNext(_482_ip, uint64(0))
-	d.PutInode(txn, h, _482_ip)
-	var _486_hp *dbytes.Bytes
-	var _ = _486_hp
-	var _out572 *dbytes.Bytes
-	var _ = _out572
-	_out572 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_486_hp = _out572
-	inodem.Companion_Default___.SetNext(_486_hp, _485_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _486_hp)
-	if _484_nl == uint32(0) {
-		var _487_ok bool
-		var _ = _487_ok
-		var _out573 bool
-		var _ = _out573
-		_out573 = d.FreeInode(txn, h)
-		_487_ok = _out573
-		if !_487_ok {
+	inodem.Companion_Default___.SetFlags(_489_ip, _490_fl-uint32(1))
+	inodem.Companion_Default___.SetNext(_489_ip, uint64(0))
+	d.PutInode(txn, h, _489_ip)
+	var _493_hp *dbytes.Bytes
+	var _ = _493_hp
+	var _out583 *dbytes.Bytes
+	var _ = _out583
+	_out583 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_493_hp = _out583
+	inodem.Companion_Default___.SetNext(_493_hp, _492_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _493_hp)
+	if _491_nl == uint32(0) {
+		var _494_ok bool
+		var _ = _494_ok
+		var _out584 bool
+		var _ = _out584
+		_out584 = d.FreeInode(txn, h)
+		_494_ok = _out584
+		if !_494_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _485_next != uint64(0) /* dircomp */
+	more = _492_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, max uint64) bool {
@@ -515,10 +515,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out574 bool
-	var _ = _out574
-	_out574 = d.FreeSome(txn, ino, max)
-	done = _out574
+	var _out585 bool
+	var _ = _out585
+	_out585 = d.FreeSome(txn, ino, max)
+	done = _out585
 	return done
 }
 

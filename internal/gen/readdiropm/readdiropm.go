@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _534_w *dbytes.Bytes
-	var _ = _534_w
-	var _out645 *dbytes.Bytes
-	var _ = _out645
-	_out645 = dbytes.NewBytes(uint64(4096))
-	_534_w = _out645
-	_534_w.Set(uint64(0), uint8(46))
-	_534_w.Set(uint64(1), uint8(46))
-	var _out646 *dbytes.Blk
-	var _ = _out646
-	_out646 = dbytes.Freeze(_534_w)
-	b = _out646
+	var _541_w *dbytes.Bytes
+	var _ = _541_w
+	var _out656 *dbytes.Bytes
+	var _ = _out656
+	_out656 = dbytes.NewBytes(uint64(4096))
+	_541_w = _out656
+	_541_w.Set(uint64(0), uint8(46))
+	_541_w.Set(uint64(1), uint8(46))
+	var _out657 *dbytes.Blk
+	var _ = _out657
+	_out657 = dbytes.Freeze(_541_w)
+	b = _out657
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _535_dots *dbytes.Blk
-	var _ = _535_dots
-	var _out647 *dbytes.Blk
-	var _ = _out647
-	_out647 = Companion_Default___.DotNames()
-	_535_dots = _out647
+	var _542_dots *dbytes.Blk
+	var _ = _542_dots
+	var _out658 *dbytes.Blk
+	var _ = _out658
+	_out658 = Companion_Default___.DotNames()
+	_542_dots = _out658
 	if cookie == uint64(0) {
-		var _out648 bool
-		var _ = _out648
-		_out648 = out.Offer(ino, _535_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out648
+		var _out659 bool
+		var _ = _out659
+		_out659 = out.Offer(ino, _542_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out659
 	}
 	if fits {
-		var _out649 bool
-		var _ = _out649
-		_out649 = out.Offer(up, _535_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out649
+		var _out660 bool
+		var _ = _out660
+		_out660 = out.Offer(up, _542_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out660
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *dirfsm.DirFs, in
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _536_up uint64
-	var _ = _536_up
-	var _out650 uint64
-	var _ = _out650
-	_out650 = inodem.Companion_Default___.GetParent(dp)
-	_536_up = _out650
-	var _537_fits bool
-	var _ = _537_fits
-	var _out651 bool
-	var _ = _out651
-	_out651 = Companion_Default___.Offer2(ino, _536_up, cookie, out)
-	_537_fits = _out651
-	if !_537_fits {
+	var _543_up uint64
+	var _ = _543_up
+	var _out661 uint64
+	var _ = _out661
+	_out661 = inodem.Companion_Default___.GetParent(dp)
+	_543_up = _out661
+	var _544_fits bool
+	var _ = _544_fits
+	var _out662 bool
+	var _ = _out662
+	_out662 = Companion_Default___.Offer2(ino, _543_up, cookie, out)
+	_544_fits = _out662
+	if !_544_fits {
 		return eof
 	}
-	var _out652 bool
-	var _ = _out652
-	_out652 = d.List(txn, ino, func() uint64 {
+	var _out663 bool
+	var _ = _out663
+	_out663 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out652
+	eof = _out663
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out653 uint32
-	var _ = _out653
-	var _out654 *dbytes.Bytes
-	var _ = _out654
-	_out653, _out654 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out653
-	dir = _out654
+	var _out664 uint32
+	var _ = _out664
+	var _out665 *dbytes.Bytes
+	var _ = _out665
+	_out664, _out665 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out664
+	dir = _out665
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _538_ok bool
-	var _ = _538_ok
-	var _out655 bool
-	var _ = _out655
-	_out655 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
-	_538_ok = _out655
-	if !_538_ok {
+	var _545_ok bool
+	var _ = _545_ok
+	var _out666 bool
+	var _ = _out666
+	_out666 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
+	_545_ok = _out666
+	if !_545_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,46 +170,46 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _out656 bool
-	var _ = _out656
-	_out656 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out656
-	var _539_n uint64
-	var _ = _539_n
-	var _out657 uint64
-	var _ = _out657
-	_out657 = out.Len()
-	_539_n = _out657
-	if _539_n == uint64(0) && !eof {
+	var _out667 bool
+	var _ = _out667
+	_out667 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out667
+	var _546_n uint64
+	var _ = _546_n
+	var _out668 uint64
+	var _ = _out668
+	_out668 = out.Len()
+	_546_n = _out668
+	if _546_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *dirfsm.DirFs, out *ddir.List) {
-	var _540_n uint64
-	var _ = _540_n
-	var _out658 uint64
-	var _ = _out658
-	_out658 = out.Len()
-	_540_n = _out658
-	var _541_i uint64
-	var _ = _541_i
-	_541_i = uint64(0)
-	for _541_i < _540_n {
-		var _542_x uint64
-		var _ = _542_x
-		var _out659 uint64
-		var _ = _out659
-		_out659 = out.InoAt(_541_i)
-		_542_x = _out659
-		var _543_p *dbytes.Bytes
-		var _ = _543_p
-		var _out660 *dbytes.Bytes
-		var _ = _out660
-		_out660 = d.Fs.GetInode(txn, _542_x, false)
-		_543_p = _out660
-		out.AttrAt(_541_i, _543_p)
-		_541_i = _541_i + uint64(1)
+	var _547_n uint64
+	var _ = _547_n
+	var _out669 uint64
+	var _ = _out669
+	_out669 = out.Len()
+	_547_n = _out669
+	var _548_i uint64
+	var _ = _548_i
+	_548_i = uint64(0)
+	for _548_i < _547_n {
+		var _549_x uint64
+		var _ = _549_x
+		var _out670 uint64
+		var _ = _out670
+		_out670 = out.InoAt(_548_i)
+		_549_x = _out670
+		var _550_p *dbytes.Bytes
+		var _ = _550_p
+		var _out671 *dbytes.Bytes
+		var _ = _out671
+		_out671 = d.Fs.GetInode(txn, _549_x, false)
+		_550_p = _out671
+		out.AttrAt(_548_i, _550_p)
+		_548_i = _548_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -219,26 +219,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.Di
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out661 uint32
-	var _ = _out661
-	var _out662 bool
-	var _ = _out662
-	var _out663 *dbytes.Bytes
-	var _ = _out663
-	_out661, _out662, _out663 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out661
-	eof = _out662
-	dir = _out663
+	var _out672 uint32
+	var _ = _out672
+	var _out673 bool
+	var _ = _out673
+	var _out674 *dbytes.Bytes
+	var _ = _out674
+	_out672, _out673, _out674 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out672
+	eof = _out673
+	dir = _out674
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _544_ok bool
-	var _ = _544_ok
-	var _out664 bool
-	var _ = _out664
-	_out664 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_544_ok = _out664
-	if !_544_ok {
+	var _551_ok bool
+	var _ = _551_ok
+	var _out675 bool
+	var _ = _out675
+	_out675 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_551_ok = _out675
+	if !_551_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

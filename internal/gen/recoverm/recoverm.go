@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _390_s uint64
-	var _ = _390_s
-	var _out442 uint64
-	var _ = _out442
-	_out442 = ring.Companion_Default___.SlotOf(q, nd)
-	_390_s = _out442
-	var _391_a uint64
-	var _ = _391_a
-	_391_a = at + uint64(2) + uint64(16)*_390_s
-	var _392_k uint64
-	var _ = _392_k
-	_392_k = n
+	var _397_s uint64
+	var _ = _397_s
+	var _out453 uint64
+	var _ = _out453
+	_out453 = ring.Companion_Default___.SlotOf(q, nd)
+	_397_s = _out453
+	var _398_a uint64
+	var _ = _398_a
+	_398_a = at + uint64(2) + uint64(16)*_397_s
+	var _399_k uint64
+	var _ = _399_k
+	_399_k = n
 	if n > uint64(15) {
-		var _out443 uint64
-		var _ = _out443
-		_out443 = ring.Companion_Default___.SlotOf(pos, nr)
-		_390_s = _out443
-		_391_a = at + uint64(1) + uint64(16)*nd + _390_s
-		if _392_k > nr-_390_s {
-			_392_k = nr - _390_s
+		var _out454 uint64
+		var _ = _out454
+		_out454 = ring.Companion_Default___.SlotOf(pos, nr)
+		_397_s = _out454
+		_398_a = at + uint64(1) + uint64(16)*nd + _397_s
+		if _399_k > nr-_397_s {
+			_399_k = nr - _397_s
 		}
 	}
-	var _out444 bool
-	var _ = _out444
-	var _out445 *ddisk.BList
-	var _ = _out445
-	_out444, _out445 = d.ReadRun(_391_a, _392_k)
-	io = _out444
-	x = _out445
+	var _out455 bool
+	var _ = _out455
+	var _out456 *ddisk.BList
+	var _ = _out456
+	_out455, _out456 = d.ReadRun(_398_a, _399_k)
+	io = _out455
+	x = _out456
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out446 bool
-	var _ = _out446
-	var _out447 *ddisk.BList
-	var _ = _out447
-	_out446, _out447 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_392_k)
-	io = _out446
-	y = _out447
+	var _out457 bool
+	var _ = _out457
+	var _out458 *ddisk.BList
+	var _ = _out458
+	_out457, _out458 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_399_k)
+	io = _out457
+	y = _out458
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _393_hm *dlog.BMap
-	var _ = _393_hm
-	var _out448 *dlog.BMap
-	var _ = _out448
-	_out448 = dlog.NewBMap()
-	_393_hm = _out448
-	var _394_i uint64
-	var _ = _394_i
-	_394_i = uint64(0)
-	for _394_i < m {
-		var _395_a uint64
-		var _ = _395_a
-		var _396_n uint64
-		var _ = _396_n
-		var _out449 uint64
-		var _ = _out449
-		var _out450 uint64
-		var _ = _out450
-		_out449, _out450 = Companion_Default___.DirRun(r, _394_i, m)
-		_395_a = _out449
-		_396_n = _out450
-		var _397_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _397_l
-		var _out451 bool
-		var _ = _out451
-		var _out452 *ddisk.BList
-		var _ = _out452
-		_out451, _out452 = d.ReadRun(_395_a, _396_n)
-		io = _out451
-		_397_l = _out452
+	var _400_hm *dlog.BMap
+	var _ = _400_hm
+	var _out459 *dlog.BMap
+	var _ = _out459
+	_out459 = dlog.NewBMap()
+	_400_hm = _out459
+	var _401_i uint64
+	var _ = _401_i
+	_401_i = uint64(0)
+	for _401_i < m {
+		var _402_a uint64
+		var _ = _402_a
+		var _403_n uint64
+		var _ = _403_n
+		var _out460 uint64
+		var _ = _out460
+		var _out461 uint64
+		var _ = _out461
+		_out460, _out461 = Companion_Default___.DirRun(r, _401_i, m)
+		_402_a = _out460
+		_403_n = _out461
+		var _404_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _404_l
+		var _out462 bool
+		var _ = _out462
+		var _out463 *ddisk.BList
+		var _ = _out463
+		_out462, _out463 = d.ReadRun(_402_a, _403_n)
+		io = _out462
+		_404_l = _out463
 		if !io {
 			return io, z
 		}
-		var _398_ok bool
-		var _ = _398_ok
-		var _out453 bool
-		var _ = _out453
-		_out453 = Companion_Default___.PutRun(_393_hm, r, _394_i, _396_n, _397_l)
-		_398_ok = _out453
-		if !_398_ok {
+		var _405_ok bool
+		var _ = _405_ok
+		var _out464 bool
+		var _ = _out464
+		_out464 = Companion_Default___.PutRun(_400_hm, r, _401_i, _403_n, _404_l)
+		_405_ok = _out464
+		if !_405_ok {
 			return io, z
 		}
-		_394_i = _394_i + _396_n
+		_401_i = _401_i + _403_n
 	}
-	var _out454 *ddisk.BList
-	var _ = _out454
-	_out454 = _393_hm.List()
-	z = _out454
+	var _out465 *ddisk.BList
+	var _ = _out465
+	_out465 = _400_hm.List()
+	z = _out465
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out455 uint64
-	var _ = _out455
-	_out455 = r.Dir(i)
-	a = _out455
+	var _out466 uint64
+	var _ = _out466
+	_out466 = r.Dir(i)
+	a = _out466
 	n = uint64(1)
 	for i+n < m {
-		var _399_b uint64
-		var _ = _399_b
-		var _out456 uint64
-		var _ = _out456
-		_out456 = r.Dir(i + n)
-		_399_b = _out456
-		if _399_b != a+n {
+		var _406_b uint64
+		var _ = _406_b
+		var _out467 uint64
+		var _ = _out467
+		_out467 = r.Dir(i + n)
+		_406_b = _out467
+		if _406_b != a+n {
 			goto L5
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L5:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _400_k uint64
-	var _ = _400_k
-	_400_k = uint64(0)
-	for _400_k < n {
-		var _401_a uint64
-		var _ = _401_a
-		var _out457 uint64
-		var _ = _out457
-		_out457 = r.Dir(i + _400_k)
-		_401_a = _out457
-		var _402_o *dbytes.Blk
-		var _ = _402_o
-		var _out458 *dbytes.Blk
-		var _ = _out458
-		_out458 = hm.Get(_401_a)
-		_402_o = _out458
-		if _402_o != (*dbytes.Blk)(nil) {
+	var _407_k uint64
+	var _ = _407_k
+	_407_k = uint64(0)
+	for _407_k < n {
+		var _408_a uint64
+		var _ = _408_a
+		var _out468 uint64
+		var _ = _out468
+		_out468 = r.Dir(i + _407_k)
+		_408_a = _out468
+		var _409_o *dbytes.Blk
+		var _ = _409_o
+		var _out469 *dbytes.Blk
+		var _ = _out469
+		_out469 = hm.Get(_408_a)
+		_409_o = _out469
+		if _409_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _403_b *dbytes.Blk
-		var _ = _403_b
-		var _out459 *dbytes.Blk
-		var _ = _out459
-		_out459 = l.BlkAt(_400_k)
-		_403_b = _out459
-		hm.Put(_401_a, _403_b)
-		_400_k = _400_k + uint64(1)
+		var _410_b *dbytes.Blk
+		var _ = _410_b
+		var _out470 *dbytes.Blk
+		var _ = _out470
+		_out470 = l.BlkAt(_407_k)
+		_410_b = _out470
+		hm.Put(_408_a, _410_b)
+		_407_k = _407_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,145 +236,145 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _404_s uint64
-	var _ = _404_s
-	var _out460 uint64
-	var _ = _out460
-	_out460 = ring.Companion_Default___.SlotOf(q, nd)
-	_404_s = _out460
-	var _405_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _405_b
-	var _out461 bool
-	var _ = _out461
-	var _out462 *dbytes.Blk
-	var _ = _out462
-	_out461, _out462 = d.Read(at + uint64(1) + uint64(16)*_404_s)
-	io = _out461
-	_405_b = _out462
-	if !io {
-		return io, gm
-	}
-	var _406_r *dlog.DescR
-	var _ = _406_r
-	var _out463 *dlog.DescR
-	var _ = _out463
-	_out463 = dlog.Parse(_405_b)
-	_406_r = _out463
-	if _406_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _407_q2 uint64
-	var _ = _407_q2
-	var _out464 uint64
-	var _ = _out464
-	_out464 = _406_r.Sq()
-	_407_q2 = _out464
-	var _408_pos uint64
-	var _ = _408_pos
-	var _out465 uint64
-	var _ = _out465
-	_out465 = _406_r.Pos()
-	_408_pos = _out465
-	var _409_n uint64
-	var _ = _409_n
-	var _out466 uint64
-	var _ = _out466
-	_out466 = _406_r.N()
-	_409_n = _out466
-	var _410_dn uint64
-	var _ = _410_dn
-	var _out467 uint64
-	var _ = _out467
-	_out467 = _406_r.M()
-	_410_dn = _out467
-	if _407_q2 != q || _408_pos >= uint64(2305843009213693952) || _409_n > uint64(500) || _410_dn > uint64(500)-_409_n {
-		return io, gm
-	}
-	var _411_inside bool
-	var _ = _411_inside
-	var _out468 bool
-	var _ = _out468
-	_out468 = Companion_Default___.AddrsIn(_406_r, _409_n, _410_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
-	_411_inside = _out468
-	if !_411_inside {
-		return io, gm
-	}
-	var _412_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _412_x
-	var _413_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _413_y
-	var _out469 bool
-	var _ = _out469
-	var _out470 *ddisk.BList
-	var _ = _out470
-	var _out471 *ddisk.BList
+	var _411_s uint64
+	var _ = _411_s
+	var _out471 uint64
 	var _ = _out471
-	_out469, _out470, _out471 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _408_pos, _409_n)
-	io = _out469
-	_412_x = _out470
-	_413_y = _out471
-	if !io {
-		return io, gm
-	}
-	var _414_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _414_z
+	_out471 = ring.Companion_Default___.SlotOf(q, nd)
+	_411_s = _out471
+	var _412_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _412_b
 	var _out472 bool
 	var _ = _out472
-	var _out473 *ddisk.BList
+	var _out473 *dbytes.Blk
 	var _ = _out473
-	_out472, _out473 = Companion_Default___.ReadDirect(d, _406_r, _410_dn)
+	_out472, _out473 = d.Read(at + uint64(1) + uint64(16)*_411_s)
 	io = _out472
-	_414_z = _out473
-	if !io || _414_z == (*ddisk.BList)(nil) {
+	_412_b = _out473
+	if !io {
 		return io, gm
 	}
-	var _415_ok bool
-	var _ = _415_ok
-	var _out474 bool
+	var _413_r *dlog.DescR
+	var _ = _413_r
+	var _out474 *dlog.DescR
 	var _ = _out474
-	_out474 = seal.Check(_406_r, _412_x, _413_y, _414_z)
-	_415_ok = _out474
-	if !_415_ok {
+	_out474 = dlog.Parse(_412_b)
+	_413_r = _out474
+	if _413_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _out475 *dlog.BMap
+	var _414_q2 uint64
+	var _ = _414_q2
+	var _out475 uint64
 	var _ = _out475
-	_out475 = Companion_Default___.GroupMap(_406_r, _409_n, _412_x, _413_y)
-	gm = _out475
+	_out475 = _413_r.Sq()
+	_414_q2 = _out475
+	var _415_pos uint64
+	var _ = _415_pos
+	var _out476 uint64
+	var _ = _out476
+	_out476 = _413_r.Pos()
+	_415_pos = _out476
+	var _416_n uint64
+	var _ = _416_n
+	var _out477 uint64
+	var _ = _out477
+	_out477 = _413_r.N()
+	_416_n = _out477
+	var _417_dn uint64
+	var _ = _417_dn
+	var _out478 uint64
+	var _ = _out478
+	_out478 = _413_r.M()
+	_417_dn = _out478
+	if _414_q2 != q || _415_pos >= uint64(2305843009213693952) || _416_n > uint64(500) || _417_dn > uint64(500)-_416_n {
+		return io, gm
+	}
+	var _418_inside bool
+	var _ = _418_inside
+	var _out479 bool
+	var _ = _out479
+	_out479 = Companion_Default___.AddrsIn(_413_r, _416_n, _417_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
+	_418_inside = _out479
+	if !_418_inside {
+		return io, gm
+	}
+	var _419_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _419_x
+	var _420_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _420_y
+	var _out480 bool
+	var _ = _out480
+	var _out481 *ddisk.BList
+	var _ = _out481
+	var _out482 *ddisk.BList
+	var _ = _out482
+	_out480, _out481, _out482 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _415_pos, _416_n)
+	io = _out480
+	_419_x = _out481
+	_420_y = _out482
+	if !io {
+		return io, gm
+	}
+	var _421_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _421_z
+	var _out483 bool
+	var _ = _out483
+	var _out484 *ddisk.BList
+	var _ = _out484
+	_out483, _out484 = Companion_Default___.ReadDirect(d, _413_r, _417_dn)
+	io = _out483
+	_421_z = _out484
+	if !io || _421_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _422_ok bool
+	var _ = _422_ok
+	var _out485 bool
+	var _ = _out485
+	_out485 = seal.Check(_413_r, _419_x, _420_y, _421_z)
+	_422_ok = _out485
+	if !_422_ok {
+		return io, gm
+	}
+	var _out486 *dlog.BMap
+	var _ = _out486
+	_out486 = Companion_Default___.GroupMap(_413_r, _416_n, _419_x, _420_y)
+	gm = _out486
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _416_i uint64
-	var _ = _416_i
-	_416_i = uint64(0)
-	for _416_i < n {
-		var _417_a uint64
-		var _ = _417_a
-		var _out476 uint64
-		var _ = _out476
-		_out476 = r.Addr(_416_i)
-		_417_a = _out476
-		if _417_a < lo || _417_a >= hi {
+	var _423_i uint64
+	var _ = _423_i
+	_423_i = uint64(0)
+	for _423_i < n {
+		var _424_a uint64
+		var _ = _424_a
+		var _out487 uint64
+		var _ = _out487
+		_out487 = r.Addr(_423_i)
+		_424_a = _out487
+		if _424_a < lo || _424_a >= hi {
 			ok = false
 			return ok
 		}
-		_416_i = _416_i + uint64(1)
+		_423_i = _423_i + uint64(1)
 	}
-	_416_i = uint64(0)
-	for _416_i < m {
-		var _418_a uint64
-		var _ = _418_a
-		var _out477 uint64
-		var _ = _out477
-		_out477 = r.Dir(_416_i)
-		_418_a = _out477
-		if _418_a < lo || _418_a >= hi {
+	_423_i = uint64(0)
+	for _423_i < m {
+		var _425_a uint64
+		var _ = _425_a
+		var _out488 uint64
+		var _ = _out488
+		_out488 = r.Dir(_423_i)
+		_425_a = _out488
+		if _425_a < lo || _425_a >= hi {
 			ok = false
 			return ok
 		}
-		_416_i = _416_i + uint64(1)
+		_423_i = _423_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -383,41 +383,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out478 *dlog.BMap
-	var _ = _out478
-	_out478 = dlog.NewBMap()
-	gm = _out478
-	var _419_k uint64
-	var _ = _419_k
-	var _out479 uint64
-	var _ = _out479
-	_out479 = x.Len()
-	_419_k = _out479
-	var _420_i uint64
-	var _ = _420_i
-	_420_i = uint64(0)
-	for _420_i < n {
-		var _421_a uint64
-		var _ = _421_a
-		var _out480 uint64
-		var _ = _out480
-		_out480 = r.Addr(_420_i)
-		_421_a = _out480
-		var _422_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _422_b
-		if _420_i < _419_k {
-			var _out481 *dbytes.Blk
-			var _ = _out481
-			_out481 = x.BlkAt(_420_i)
-			_422_b = _out481
+	var _out489 *dlog.BMap
+	var _ = _out489
+	_out489 = dlog.NewBMap()
+	gm = _out489
+	var _426_k uint64
+	var _ = _426_k
+	var _out490 uint64
+	var _ = _out490
+	_out490 = x.Len()
+	_426_k = _out490
+	var _427_i uint64
+	var _ = _427_i
+	_427_i = uint64(0)
+	for _427_i < n {
+		var _428_a uint64
+		var _ = _428_a
+		var _out491 uint64
+		var _ = _out491
+		_out491 = r.Addr(_427_i)
+		_428_a = _out491
+		var _429_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _429_b
+		if _427_i < _426_k {
+			var _out492 *dbytes.Blk
+			var _ = _out492
+			_out492 = x.BlkAt(_427_i)
+			_429_b = _out492
 		} else {
-			var _out482 *dbytes.Blk
-			var _ = _out482
-			_out482 = y.BlkAt(_420_i - _419_k)
-			_422_b = _out482
+			var _out493 *dbytes.Blk
+			var _ = _out493
+			_out493 = y.BlkAt(_427_i - _426_k)
+			_429_b = _out493
 		}
-		gm.Put(_421_a, _422_b)
-		_420_i = _420_i + uint64(1)
+		gm.Put(_428_a, _429_b)
+		_427_i = _427_i + uint64(1)
 	}
 	return gm
 }
@@ -428,36 +428,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out483 *dlog.BMap
-	var _ = _out483
-	_out483 = dlog.NewBMap()
-	mm = _out483
+	var _out494 *dlog.BMap
+	var _ = _out494
+	_out494 = dlog.NewBMap()
+	mm = _out494
 	i = uint64(0)
 	io = true
-	var _423_done bool
-	var _ = _423_done
-	_423_done = false
-	for !_423_done {
+	var _430_done bool
+	var _ = _430_done
+	_430_done = false
+	for !_430_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _424_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _424_gm
-		var _out484 bool
-		var _ = _out484
-		var _out485 *dlog.BMap
-		var _ = _out485
-		_out484, _out485 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out484
-		_424_gm = _out485
+		var _431_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _431_gm
+		var _out495 bool
+		var _ = _out495
+		var _out496 *dlog.BMap
+		var _ = _out496
+		_out495, _out496 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out495
+		_431_gm = _out496
 		if !io {
 			return io, mm, i
 		}
-		if _424_gm == (*dlog.BMap)(nil) {
-			_423_done = true
+		if _431_gm == (*dlog.BMap)(nil) {
+			_430_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _424_gm)
+			groups.Companion_Default___.MergeInto(mm, _431_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -466,46 +466,46 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _425_l *ddisk.BList
-	var _ = _425_l
-	var _out486 *ddisk.BList
-	var _ = _out486
-	_out486 = mm.Sorted()
-	_425_l = _out486
-	var _426_n uint64
-	var _ = _426_n
-	var _out487 uint64
-	var _ = _out487
-	_out487 = _425_l.Len()
-	_426_n = _out487
-	var _427_k uint64
-	var _ = _427_k
-	_427_k = uint64(0)
-	for _427_k < _426_n {
-		var _428_a uint64
-		var _ = _428_a
-		var _429_m uint64
-		var _ = _429_m
-		var _out488 uint64
-		var _ = _out488
-		var _out489 uint64
-		var _ = _out489
-		_out488, _out489 = groups.Companion_Default___.Adjacent(_425_l, _427_k)
-		_428_a = _out488
-		_429_m = _out489
-		var _out490 bool
-		var _ = _out490
-		_out490 = d.WriteRun(_428_a, _425_l, _427_k, _429_m)
-		io = _out490
+	var _432_l *ddisk.BList
+	var _ = _432_l
+	var _out497 *ddisk.BList
+	var _ = _out497
+	_out497 = mm.Sorted()
+	_432_l = _out497
+	var _433_n uint64
+	var _ = _433_n
+	var _out498 uint64
+	var _ = _out498
+	_out498 = _432_l.Len()
+	_433_n = _out498
+	var _434_k uint64
+	var _ = _434_k
+	_434_k = uint64(0)
+	for _434_k < _433_n {
+		var _435_a uint64
+		var _ = _435_a
+		var _436_m uint64
+		var _ = _436_m
+		var _out499 uint64
+		var _ = _out499
+		var _out500 uint64
+		var _ = _out500
+		_out499, _out500 = groups.Companion_Default___.Adjacent(_432_l, _434_k)
+		_435_a = _out499
+		_436_m = _out500
+		var _out501 bool
+		var _ = _out501
+		_out501 = d.WriteRun(_435_a, _432_l, _434_k, _436_m)
+		io = _out501
 		if !io {
 			return io
 		}
-		_427_k = _427_k + _429_m
+		_434_k = _434_k + _436_m
 	}
-	var _out491 bool
-	var _ = _out491
-	_out491 = d.Barrier()
-	io = _out491
+	var _out502 bool
+	var _ = _out502
+	_out502 = d.Barrier()
+	io = _out502
 	if !io {
 		return io
 	}
@@ -514,23 +514,23 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal, at uint64, q uint64) bool {
 	var io bool = false
 	var _ = io
-	var _430_nb *dbytes.Blk
-	var _ = _430_nb
-	var _out492 *dbytes.Blk
-	var _ = _out492
-	_out492 = seal.EncHdr(q)
-	_430_nb = _out492
-	var _out493 bool
-	var _ = _out493
-	_out493 = d.WriteSector(at, _430_nb)
-	io = _out493
+	var _437_nb *dbytes.Blk
+	var _ = _437_nb
+	var _out503 *dbytes.Blk
+	var _ = _out503
+	_out503 = seal.EncHdr(q)
+	_437_nb = _out503
+	var _out504 bool
+	var _ = _out504
+	_out504 = d.WriteSector(at, _437_nb)
+	io = _out504
 	if !io {
 		return io
 	}
-	var _out494 bool
-	var _ = _out494
-	_out494 = d.Barrier()
-	io = _out494
+	var _out505 bool
+	var _ = _out505
+	_out505 = d.Barrier()
+	io = _out505
 	if !io {
 		return io
 	}
@@ -542,20 +542,20 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out495 bool
-	var _ = _out495
-	_out495 = d.Barrier()
-	io = _out495
+	var _out506 bool
+	var _ = _out506
+	_out506 = d.Barrier()
+	io = _out506
 	if !io {
 		return io, j
 	}
-	var _out496 bool
-	var _ = _out496
-	var _out497 *journalm.Journal
-	var _ = _out497
-	_out496, _out497 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out496
-	j = _out497
+	var _out507 bool
+	var _ = _out507
+	var _out508 *journalm.Journal
+	var _ = _out508
+	_out507, _out508 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out507
+	j = _out508
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -564,95 +564,95 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _431_sz uint64
-	var _ = _431_sz
-	var _out498 uint64
-	var _ = _out498
-	_out498 = d.Size()
-	_431_sz = _out498
-	var _432_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _432_hb
-	var _out499 bool
-	var _ = _out499
-	var _out500 *dbytes.Blk
-	var _ = _out500
-	_out499, _out500 = d.Read(at)
-	io = _out499
-	_432_hb = _out500
+	var _438_sz uint64
+	var _ = _438_sz
+	var _out509 uint64
+	var _ = _out509
+	_out509 = d.Size()
+	_438_sz = _out509
+	var _439_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _439_hb
+	var _out510 bool
+	var _ = _out510
+	var _out511 *dbytes.Blk
+	var _ = _out511
+	_out510, _out511 = d.Read(at)
+	io = _out510
+	_439_hb = _out511
 	if !io {
 		return io, j
 	}
-	var _433_hok bool
-	var _ = _433_hok
-	var _434_h uint64
-	var _ = _434_h
-	var _out501 bool
-	var _ = _out501
-	var _out502 uint64
-	var _ = _out502
-	_out501, _out502 = seal.DecHdr(_432_hb)
-	_433_hok = _out501
-	_434_h = _out502
-	if !_433_hok || _434_h >= uint64(1152921504606846976) {
+	var _440_hok bool
+	var _ = _440_hok
+	var _441_h uint64
+	var _ = _441_h
+	var _out512 bool
+	var _ = _out512
+	var _out513 uint64
+	var _ = _out513
+	_out512, _out513 = seal.DecHdr(_439_hb)
+	_440_hok = _out512
+	_441_h = _out513
+	if !_440_hok || _441_h >= uint64(1152921504606846976) {
 		return io, j
 	}
-	var _435_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _435_mm
-	var _436_i uint64 = 0
-	var _ = _436_i
-	var _out503 bool
-	var _ = _out503
-	var _out504 *dlog.BMap
-	var _ = _out504
-	var _out505 uint64
-	var _ = _out505
-	_out503, _out504, _out505 = Companion_Default___.Scan(d, seal, _434_h, at, nd, nr, _431_sz)
-	io = _out503
-	_435_mm = _out504
-	_436_i = _out505
+	var _442_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _442_mm
+	var _443_i uint64 = 0
+	var _ = _443_i
+	var _out514 bool
+	var _ = _out514
+	var _out515 *dlog.BMap
+	var _ = _out515
+	var _out516 uint64
+	var _ = _out516
+	_out514, _out515, _out516 = Companion_Default___.Scan(d, seal, _441_h, at, nd, nr, _438_sz)
+	io = _out514
+	_442_mm = _out515
+	_443_i = _out516
 	if !io {
 		return io, j
 	}
-	var _out506 bool
-	var _ = _out506
-	_out506 = Companion_Default___.InstallAll(d, _435_mm)
-	io = _out506
+	var _out517 bool
+	var _ = _out517
+	_out517 = Companion_Default___.InstallAll(d, _442_mm)
+	io = _out517
 	if !io {
 		return io, j
 	}
-	var _out507 bool
-	var _ = _out507
-	_out507 = Companion_Default___.WriteHdr(d, seal, at, _434_h+_436_i+uint64(1))
-	io = _out507
+	var _out518 bool
+	var _ = _out518
+	_out518 = Companion_Default___.WriteHdr(d, seal, at, _441_h+_443_i+uint64(1))
+	io = _out518
 	if !io {
 		return io, j
 	}
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, _431_sz, at, nd, nr, bit, flo, fhi, _434_h+_436_i+uint64(1), maxPin, instAt)
+	_nw4.Ctor__(d, seal, mu, cache, _438_sz, at, nd, nr, bit, flo, fhi, _441_h+_443_i+uint64(1), maxPin, instAt)
 	j = _nw4
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _437_nb *dbytes.Blk
-	var _ = _437_nb
-	var _out508 *dbytes.Blk
-	var _ = _out508
-	_out508 = seal.EncHdr(uint64(1))
-	_437_nb = _out508
-	var _out509 bool
-	var _ = _out509
-	_out509 = d.Write(at, _437_nb)
-	io = _out509
+	var _444_nb *dbytes.Blk
+	var _ = _444_nb
+	var _out519 *dbytes.Blk
+	var _ = _out519
+	_out519 = seal.EncHdr(uint64(1))
+	_444_nb = _out519
+	var _out520 bool
+	var _ = _out520
+	_out520 = d.Write(at, _444_nb)
+	io = _out520
 	if !io {
 		return io
 	}
-	var _out510 bool
-	var _ = _out510
-	_out510 = d.Barrier()
-	io = _out510
+	var _out521 bool
+	var _ = _out521
+	_out521 = d.Barrier()
+	io = _out521
 	if !io {
 		return io
 	}

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _581_found bool = false
-	var _ = _581_found
-	var _out761 bool
-	var _ = _out761
-	var _out762 uint64
-	var _ = _out762
-	_out761, _out762 = d.Lookup(txn, dino, name, true)
-	_581_found = _out761
-	ino = _out762
-	if !_581_found {
+	var _588_found bool = false
+	var _ = _588_found
+	var _out772 bool
+	var _ = _out772
+	var _out773 uint64
+	var _ = _out773
+	_out772, _out773 = d.Lookup(txn, dino, name, true)
+	_588_found = _out772
+	ino = _out773
+	if !_588_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out763 *dbytes.Bytes
-		var _ = _out763
-		_out763 = dbytes.NewBytes(uint64(0))
-		ip = _out763
+		var _out774 *dbytes.Bytes
+		var _ = _out774
+		_out774 = dbytes.NewBytes(uint64(0))
+		ip = _out774
 		return st, ino, ip
 	}
-	var _out764 uint32
-	var _ = _out764
-	var _out765 *dbytes.Bytes
-	var _ = _out765
-	_out764, _out765 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out764
-	ip = _out765
+	var _out775 uint32
+	var _ = _out775
+	var _out776 *dbytes.Bytes
+	var _ = _out776
+	_out775, _out776 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out775
+	ip = _out776
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _582_no bool
-	var _ = _582_no
-	var _out766 bool
-	var _ = _out766
-	_out766 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_582_no = _out766
-	if _582_no {
+	var _589_no bool
+	var _ = _589_no
+	var _out777 bool
+	var _ = _out777
+	_out777 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_589_no = _out777
+	if _589_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _583_dots uint32 = 0
-	var _ = _583_dots
-	var _out767 uint32
-	var _ = _out767
-	var _out768 *dbytes.Bytes
-	var _ = _out768
-	var _out769 uint32
-	var _ = _out769
-	_out767, _out768, _out769 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out767
-	before = _out768
-	_583_dots = _out769
+	var _590_dots uint32 = 0
+	var _ = _590_dots
+	var _out778 uint32
+	var _ = _out778
+	var _out779 *dbytes.Bytes
+	var _ = _out779
+	var _out780 uint32
+	var _ = _out780
+	_out778, _out779, _out780 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out778
+	before = _out779
+	_590_dots = _out780
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _583_dots != uint32(0) {
+	if _590_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _583_dots == uint32(2) {
+			if sub && _590_dots == uint32(2) {
 				return accessm.Companion_Default___.EXIST()
 			}
 			return accessm.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _584_w bool
-	var _ = _584_w
-	var _out770 bool
-	var _ = _out770
-	_out770 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_584_w = _out770
-	if !_584_w {
+	var _591_w bool
+	var _ = _591_w
+	var _out781 bool
+	var _ = _out781
+	_out781 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_591_w = _out781
+	if !_591_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _585_ino uint64 = 0
-	var _ = _585_ino
-	var _586_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _586_ip
-	var _out771 uint32
-	var _ = _out771
-	var _out772 uint64
-	var _ = _out772
-	var _out773 *dbytes.Bytes
-	var _ = _out773
-	_out771, _out772, _out773 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out771
-	_585_ino = _out772
-	_586_ip = _out773
+	var _592_ino uint64 = 0
+	var _ = _592_ino
+	var _593_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _593_ip
+	var _out782 uint32
+	var _ = _out782
+	var _out783 uint64
+	var _ = _out783
+	var _out784 *dbytes.Bytes
+	var _ = _out784
+	_out782, _out783, _out784 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out782
+	_592_ino = _out783
+	_593_ip = _out784
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _587_ty uint32
-	var _ = _587_ty
-	var _out774 uint32
-	var _ = _out774
-	_out774 = inodem.Companion_Default___.GetTy(_586_ip)
-	_587_ty = _out774
-	if _587_ty == accessm.Companion_Default___.DIR() && !sub {
+	var _594_ty uint32
+	var _ = _594_ty
+	var _out785 uint32
+	var _ = _out785
+	_out785 = inodem.Companion_Default___.GetTy(_593_ip)
+	_594_ty = _out785
+	if _594_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _587_ty != accessm.Companion_Default___.DIR() && sub {
+	if _594_ty != accessm.Companion_Default___.DIR() && sub {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _588_e bool
-		var _ = _588_e
-		var _out775 bool
-		var _ = _out775
-		_out775 = d.IsEmpty(txn, _585_ino)
-		_588_e = _out775
-		if !_588_e {
+		var _595_e bool
+		var _ = _595_e
+		var _out786 bool
+		var _ = _out786
+		_out786 = d.IsEmpty(txn, _592_ino)
+		_595_e = _out786
+		if !_595_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out776 uint32
-	var _ = _out776
-	var _out777 *dbytes.Bytes
-	var _ = _out777
-	var _out778 bool
-	var _ = _out778
-	_out776, _out777, _out778 = Companion_Default___.TakeOut(txn, d, dino, name, _585_ino, sub, s, ns)
-	st = _out776
-	after = _out777
-	later = _out778
+	var _out787 uint32
+	var _ = _out787
+	var _out788 *dbytes.Bytes
+	var _ = _out788
+	var _out789 bool
+	var _ = _out789
+	_out787, _out788, _out789 = Companion_Default___.TakeOut(txn, d, dino, name, _592_ino, sub, s, ns)
+	st = _out787
+	after = _out788
+	later = _out789
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _589_ok bool
-	var _ = _589_ok
-	var _out779 bool
-	var _ = _out779
-	_out779 = d.Remove(txn, dino, name)
-	_589_ok = _out779
-	if !_589_ok {
+	var _596_ok bool
+	var _ = _596_ok
+	var _out790 bool
+	var _ = _out790
+	_out790 = d.Remove(txn, dino, name)
+	_596_ok = _out790
+	if !_596_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _590_freed bool = false
-	var _ = _590_freed
-	var _out780 uint32
-	var _ = _out780
-	var _out781 bool
-	var _ = _out781
-	var _out782 bool
-	var _ = _out782
-	_out780, _out781, _out782 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out780
-	_590_freed = _out781
-	later = _out782
+	var _597_freed bool = false
+	var _ = _597_freed
+	var _out791 uint32
+	var _ = _out791
+	var _out792 bool
+	var _ = _out792
+	var _out793 bool
+	var _ = _out793
+	_out791, _out792, _out793 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out791
+	_597_freed = _out792
+	later = _out793
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out783 uint32
-		var _ = _out783
-		_out783 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out783
+		var _out794 uint32
+		var _ = _out794
+		_out794 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out794
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out784 *dbytes.Bytes
-	var _ = _out784
-	_out784 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out784
+	var _out795 *dbytes.Bytes
+	var _ = _out795
+	_out795 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out795
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,98 +262,98 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _591_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _591_ip
-	var _out785 uint32
-	var _ = _out785
-	var _out786 *dbytes.Bytes
-	var _ = _out786
-	_out785, _out786 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out785
-	_591_ip = _out786
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _591_ip
-	var _592_ty uint32
-	var _ = _592_ty
-	var _out787 uint32
-	var _ = _out787
-	_out787 = inodem.Companion_Default___.GetTy(_591_ip)
-	_592_ty = _out787
-	var _593_dots uint32 = 0
-	var _ = _593_dots
-	var _out788 uint32
-	var _ = _out788
-	var _out789 *dbytes.Bytes
-	var _ = _out789
-	var _out790 uint32
-	var _ = _out790
-	_out788, _out789, _out790 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out788
-	before = _out789
-	_593_dots = _out790
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	if _593_dots != uint32(0) {
-		st = accessm.Companion_Default___.EXIST()
-		return st, node, before, after
-	}
-	if _592_ty == accessm.Companion_Default___.DIR() {
-		st = accessm.Companion_Default___.INVAL()
-		return st, node, before, after
-	}
-	var _594_w bool
-	var _ = _594_w
-	var _out791 bool
-	var _ = _out791
-	_out791 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_594_w = _out791
-	if !_594_w {
-		st = accessm.Companion_Default___.ACCES()
-		return st, node, before, after
-	}
-	var _595_found bool
-	var _ = _595_found
-	var _596_x uint64
-	var _ = _596_x
-	var _597_hint uint64
-	var _ = _597_hint
-	var _out792 bool
-	var _ = _out792
-	var _out793 uint64
-	var _ = _out793
-	var _out794 uint64
-	var _ = _out794
-	_out792, _out793, _out794 = d.LookupHint(txn, dino, name, true)
-	_595_found = _out792
-	_596_x = _out793
-	_597_hint = _out794
-	if _595_found {
-		st = accessm.Companion_Default___.EXIST()
-		return st, node, before, after
-	}
-	var _598_nl uint32
-	var _ = _598_nl
-	var _out795 uint32
-	var _ = _out795
-	_out795 = inodem.Companion_Default___.GetNlink(_591_ip)
-	_598_nl = _out795
-	if _598_nl >= accessm.Companion_Default___.MAXLINK() {
-		st = accessm.Companion_Default___.MLINK()
-		return st, node, before, after
-	}
+	var _598_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _598_ip
 	var _out796 uint32
 	var _ = _out796
 	var _out797 *dbytes.Bytes
 	var _ = _out797
-	var _out798 *dbytes.Bytes
-	var _ = _out798
-	_out796, _out797, _out798 = Companion_Default___.AddName(txn, d, ino, dino, name, _597_hint, _598_nl, s, ns)
+	_out796, _out797 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out796
-	node = _out797
-	after = _out798
+	_598_ip = _out797
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	node = _598_ip
+	var _599_ty uint32
+	var _ = _599_ty
+	var _out798 uint32
+	var _ = _out798
+	_out798 = inodem.Companion_Default___.GetTy(_598_ip)
+	_599_ty = _out798
+	var _600_dots uint32 = 0
+	var _ = _600_dots
+	var _out799 uint32
+	var _ = _out799
+	var _out800 *dbytes.Bytes
+	var _ = _out800
+	var _out801 uint32
+	var _ = _out801
+	_out799, _out800, _out801 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out799
+	before = _out800
+	_600_dots = _out801
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _600_dots != uint32(0) {
+		st = accessm.Companion_Default___.EXIST()
+		return st, node, before, after
+	}
+	if _599_ty == accessm.Companion_Default___.DIR() {
+		st = accessm.Companion_Default___.INVAL()
+		return st, node, before, after
+	}
+	var _601_w bool
+	var _ = _601_w
+	var _out802 bool
+	var _ = _out802
+	_out802 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_601_w = _out802
+	if !_601_w {
+		st = accessm.Companion_Default___.ACCES()
+		return st, node, before, after
+	}
+	var _602_found bool
+	var _ = _602_found
+	var _603_x uint64
+	var _ = _603_x
+	var _604_hint uint64
+	var _ = _604_hint
+	var _out803 bool
+	var _ = _out803
+	var _out804 uint64
+	var _ = _out804
+	var _out805 uint64
+	var _ = _out805
+	_out803, _out804, _out805 = d.LookupHint(txn, dino, name, true)
+	_602_found = _out803
+	_603_x = _out804
+	_604_hint = _out805
+	if _602_found {
+		st = accessm.Companion_Default___.EXIST()
+		return st, node, before, after
+	}
+	var _605_nl uint32
+	var _ = _605_nl
+	var _out806 uint32
+	var _ = _out806
+	_out806 = inodem.Companion_Default___.GetNlink(_598_ip)
+	_605_nl = _out806
+	if _605_nl >= accessm.Companion_Default___.MAXLINK() {
+		st = accessm.Companion_Default___.MLINK()
+		return st, node, before, after
+	}
+	var _out807 uint32
+	var _ = _out807
+	var _out808 *dbytes.Bytes
+	var _ = _out808
+	var _out809 *dbytes.Bytes
+	var _ = _out809
+	_out807, _out808, _out809 = Companion_Default___.AddName(txn, d, ino, dino, name, _604_hint, _605_nl, s, ns)
+	st = _out807
+	node = _out808
+	after = _out809
 	return st, node, before, after
 }
 func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, dino uint64, name *dbytes.Bytes, hint uint64, nl uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -364,24 +364,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _599_ok bool
-	var _ = _599_ok
-	var _out799 bool
-	var _ = _out799
-	_out799 = d.InsertAt(txn, dino, name, ino, hint)
-	_599_ok = _out799
-	if !_599_ok {
+	var _606_ok bool
+	var _ = _606_ok
+	var _out810 bool
+	var _ = _out810
+	_out810 = d.InsertAt(txn, dino, name, ino, hint)
+	_606_ok = _out810
+	if !_606_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out800 *dbytes.Bytes
-	var _ = _out800
-	_out800 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out800
-	var _out801 *dbytes.Bytes
-	var _ = _out801
-	_out801 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out801
+	var _out811 *dbytes.Bytes
+	var _ = _out811
+	_out811 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out811
+	var _out812 *dbytes.Bytes
+	var _ = _out812
+	_out812 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out812
 	return st, node, after
 }
 

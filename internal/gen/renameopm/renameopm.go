@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _600_at uint64
-	var _ = _600_at
-	_600_at = x
-	var _601_n uint64
-	var _ = _601_n
-	_601_n = uint64(0)
-	for _601_n < Companion_Default___.MAXDEPTH() {
-		if _600_at == top {
+	var _607_at uint64
+	var _ = _607_at
+	_607_at = x
+	var _608_n uint64
+	var _ = _608_n
+	_608_n = uint64(0)
+	for _608_n < Companion_Default___.MAXDEPTH() {
+		if _607_at == top {
 			below = true
 			return st, below
 		}
-		if _600_at == opm.Companion_Default___.ROOT() {
+		if _607_at == opm.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _602_ip *dbytes.Bytes
-		var _ = _602_ip
-		var _out802 *dbytes.Bytes
-		var _ = _out802
-		_out802 = d.Fs.GetInode(txn, _600_at, false)
-		_602_ip = _out802
-		var _out803 uint64
-		var _ = _out803
-		_out803 = inodem.Companion_Default___.GetParent(_602_ip)
-		_600_at = _out803
-		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _600_at) {
+		var _609_ip *dbytes.Bytes
+		var _ = _609_ip
+		var _out813 *dbytes.Bytes
+		var _ = _out813
+		_out813 = d.Fs.GetInode(txn, _607_at, false)
+		_609_ip = _out813
+		var _out814 uint64
+		var _ = _out814
+		_out814 = inodem.Companion_Default___.GetParent(_609_ip)
+		_607_at = _out814
+		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _607_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_601_n = _601_n + uint64(1)
+		_608_n = _608_n + uint64(1)
 	}
 	st = accessm.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !found {
 		return st
 	}
-	var _603_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _603_ip
-	var _out804 uint32
-	var _ = _out804
-	var _out805 *dbytes.Bytes
-	var _ = _out805
-	_out804, _out805 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out804
-	_603_ip = _out805
-	var _604_ty uint32
-	var _ = _604_ty
-	var _out806 uint32
-	var _ = _out806
-	_out806 = inodem.Companion_Default___.GetTy(_603_ip)
-	_604_ty = _out806
-	var _605_no bool
-	var _ = _605_no
-	var _out807 bool
-	var _ = _out807
-	_out807 = accessm.Companion_Default___.Sticky(c, tdir, _603_ip)
-	_605_no = _out807
-	if _605_no {
+	var _610_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _610_ip
+	var _out815 uint32
+	var _ = _out815
+	var _out816 *dbytes.Bytes
+	var _ = _out816
+	_out815, _out816 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out815
+	_610_ip = _out816
+	var _611_ty uint32
+	var _ = _611_ty
+	var _out817 uint32
+	var _ = _out817
+	_out817 = inodem.Companion_Default___.GetTy(_610_ip)
+	_611_ty = _out817
+	var _612_no bool
+	var _ = _612_no
+	var _out818 bool
+	var _ = _out818
+	_out818 = accessm.Companion_Default___.Sticky(c, tdir, _610_ip)
+	_612_no = _out818
+	if _612_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _604_ty != accessm.Companion_Default___.DIR() {
+	if dir && _611_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _604_ty == accessm.Companion_Default___.DIR() {
+	if !dir && _611_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _606_e bool
-		var _ = _606_e
-		var _out808 bool
-		var _ = _out808
-		_out808 = d.IsEmpty(txn, dst)
-		_606_e = _out808
-		if !_606_e {
+		var _613_e bool
+		var _ = _613_e
+		var _out819 bool
+		var _ = _out819
+		_out819 = d.IsEmpty(txn, dst)
+		_613_e = _out819
+		if !_613_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _607_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _607_ip
-	var _out809 uint32
-	var _ = _out809
-	var _out810 *dbytes.Bytes
-	var _ = _out810
-	_out809, _out810 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out809
-	_607_ip = _out810
-	var _608_ty uint32
-	var _ = _608_ty
-	var _out811 uint32
-	var _ = _out811
-	_out811 = inodem.Companion_Default___.GetTy(_607_ip)
-	_608_ty = _out811
-	var _609_no bool
-	var _ = _609_no
-	var _out812 bool
-	var _ = _out812
-	_out812 = accessm.Companion_Default___.Sticky(c, fdir, _607_ip)
-	_609_no = _out812
-	if _609_no {
+	var _614_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _614_ip
+	var _out820 uint32
+	var _ = _out820
+	var _out821 *dbytes.Bytes
+	var _ = _out821
+	_out820, _out821 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out820
+	_614_ip = _out821
+	var _615_ty uint32
+	var _ = _615_ty
+	var _out822 uint32
+	var _ = _out822
+	_out822 = inodem.Companion_Default___.GetTy(_614_ip)
+	_615_ty = _out822
+	var _616_no bool
+	var _ = _616_no
+	var _out823 bool
+	var _ = _out823
+	_out823 = accessm.Companion_Default___.Sticky(c, fdir, _614_ip)
+	_616_no = _out823
+	if _616_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _608_ty == accessm.Companion_Default___.DIR() {
+	if _615_ty == accessm.Companion_Default___.DIR() {
 		dir = true
-		var _610_below bool = false
-		var _ = _610_below
-		var _out813 uint32
-		var _ = _out813
-		var _out814 bool
-		var _ = _out814
-		_out813, _out814 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out813
-		_610_below = _out814
+		var _617_below bool = false
+		var _ = _617_below
+		var _out824 uint32
+		var _ = _out824
+		var _out825 bool
+		var _ = _out825
+		_out824, _out825 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out824
+		_617_below = _out825
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _610_below {
+		if _617_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _611_w bool
-		var _ = _611_w
-		var _out815 bool
-		var _ = _out815
-		_out815 = accessm.Companion_Default___.May(c, _607_ip, accessm.Companion_Default___.MAYW())
-		_611_w = _out815
-		if fino != tino && !_611_w {
+		var _618_w bool
+		var _ = _618_w
+		var _out826 bool
+		var _ = _out826
+		_out826 = accessm.Companion_Default___.May(c, _614_ip, accessm.Companion_Default___.MAYW())
+		_618_w = _out826
+		if fino != tino && !_618_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _612_wf bool
-	var _ = _612_wf
-	var _out816 bool
-	var _ = _out816
-	_out816 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_612_wf = _out816
-	var _613_wt bool
-	var _ = _613_wt
-	var _out817 bool
-	var _ = _out817
-	_out817 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_613_wt = _out817
-	if !_612_wf || !_613_wt {
+	var _619_wf bool
+	var _ = _619_wf
+	var _out827 bool
+	var _ = _out827
+	_out827 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_619_wf = _out827
+	var _620_wt bool
+	var _ = _620_wt
+	var _out828 bool
+	var _ = _out828
+	_out828 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_620_wt = _out828
+	if !_619_wf || !_620_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _614_there bool = false
-	var _ = _614_there
-	var _out818 bool
-	var _ = _out818
-	var _out819 uint64
-	var _ = _out819
-	_out818, _out819 = d.Lookup(txn, fino, fname, true)
-	_614_there = _out818
-	src = _out819
-	if !_614_there {
+	var _621_there bool = false
+	var _ = _621_there
+	var _out829 bool
+	var _ = _out829
+	var _out830 uint64
+	var _ = _out830
+	_out829, _out830 = d.Lookup(txn, fino, fname, true)
+	_621_there = _out829
+	src = _out830
+	if !_621_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out820 bool
-	var _ = _out820
-	var _out821 uint64
-	var _ = _out821
-	_out820, _out821 = d.Lookup(txn, tino, tname, true)
-	found = _out820
-	dst = _out821
+	var _out831 bool
+	var _ = _out831
+	var _out832 uint64
+	var _ = _out832
+	_out831, _out832 = d.Lookup(txn, tino, tname, true)
+	found = _out831
+	dst = _out832
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out822 uint32
-	var _ = _out822
-	var _out823 bool
-	var _ = _out823
-	_out822, _out823 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out822
-	dir = _out823
+	var _out833 uint32
+	var _ = _out833
+	var _out834 bool
+	var _ = _out834
+	_out833, _out834 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out833
+	dir = _out834
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out824 uint32
-	var _ = _out824
-	_out824 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out824
+	var _out835 uint32
+	var _ = _out835
+	_out835 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out835
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _615_ok bool = false
-	var _ = _615_ok
+	var _622_ok bool = false
+	var _ = _622_ok
 	if found {
-		var _out825 bool
-		var _ = _out825
-		_out825 = d.Replace(txn, tino, tname, src)
-		_615_ok = _out825
+		var _out836 bool
+		var _ = _out836
+		_out836 = d.Replace(txn, tino, tname, src)
+		_622_ok = _out836
 	} else {
-		var _out826 bool
-		var _ = _out826
-		_out826 = d.Insert(txn, tino, tname, src)
-		_615_ok = _out826
+		var _out837 bool
+		var _ = _out837
+		_out837 = d.Insert(txn, tino, tname, src)
+		_622_ok = _out837
 	}
-	if !_615_ok {
+	if !_622_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out827 bool
-	var _ = _out827
-	_out827 = d.Remove(txn, fino, fname)
-	_615_ok = _out827
-	if !_615_ok {
+	var _out838 bool
+	var _ = _out838
+	_out838 = d.Remove(txn, fino, fname)
+	_622_ok = _out838
+	if !_622_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out828 uint32
-		var _ = _out828
-		var _out829 bool
-		var _ = _out829
-		var _out830 bool
-		var _ = _out830
-		_out828, _out829, _out830 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out828
-		freed = _out829
-		later = _out830
+		var _out839 uint32
+		var _ = _out839
+		var _out840 bool
+		var _ = _out840
+		var _out841 bool
+		var _ = _out841
+		_out839, _out840, _out841 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out839
+		freed = _out840
+		later = _out841
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out831 *dbytes.Bytes
-	var _ = _out831
-	_out831 = dbytes.NewBytes(uint64(0))
-	fafter = _out831
+	var _out842 *dbytes.Bytes
+	var _ = _out842
+	_out842 = dbytes.NewBytes(uint64(0))
+	fafter = _out842
 	tafter = fafter
 	if sub {
-		var _out832 uint32
-		var _ = _out832
-		_out832 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out832
+		var _out843 uint32
+		var _ = _out843
+		_out843 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out843
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _616_ip *dbytes.Bytes
-		var _ = _616_ip
-		var _out833 *dbytes.Bytes
-		var _ = _out833
-		_out833 = d.Fs.GetInode(txn, src, true)
-		_616_ip = _out833
-		inodem.Companion_Default___.SetParent(_616_ip, tino)
-		d.PutInode(txn, src, _616_ip)
-		var _out834 uint32
-		var _ = _out834
-		_out834 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out834
+		var _623_ip *dbytes.Bytes
+		var _ = _623_ip
+		var _out844 *dbytes.Bytes
+		var _ = _out844
+		_out844 = d.Fs.GetInode(txn, src, true)
+		_623_ip = _out844
+		inodem.Companion_Default___.SetParent(_623_ip, tino)
+		d.PutInode(txn, src, _623_ip)
+		var _out845 uint32
+		var _ = _out845
+		_out845 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+		st = _out845
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out835 uint32
-		var _ = _out835
-		_out835 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-		st = _out835
+		var _out846 uint32
+		var _ = _out846
+		_out846 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out846
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _617_ip *dbytes.Bytes
-	var _ = _617_ip
-	var _out836 *dbytes.Bytes
-	var _ = _out836
-	_out836 = d.Fs.GetInode(txn, src, true)
-	_617_ip = _out836
-	inodem.Companion_Default___.SetCtime(_617_ip, s, ns)
-	d.PutInode(txn, src, _617_ip)
-	var _out837 *dbytes.Bytes
-	var _ = _out837
-	_out837 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out837
-	var _out838 *dbytes.Bytes
-	var _ = _out838
-	_out838 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out838
+	var _624_ip *dbytes.Bytes
+	var _ = _624_ip
+	var _out847 *dbytes.Bytes
+	var _ = _out847
+	_out847 = d.Fs.GetInode(txn, src, true)
+	_624_ip = _out847
+	inodem.Companion_Default___.SetCtime(_624_ip, s, ns)
+	d.PutInode(txn, src, _624_ip)
+	var _out848 *dbytes.Bytes
+	var _ = _out848
+	_out848 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out848
+	var _out849 *dbytes.Bytes
+	var _ = _out849
+	_out849 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out849
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out839 uint32
-	var _ = _out839
-	var _out840 *dbytes.Bytes
-	var _ = _out840
-	_out839, _out840 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out839
-	fdir = _out840
-	var _618_tst uint32 = 0
-	var _ = _618_tst
-	var _out841 uint32
-	var _ = _out841
-	var _out842 *dbytes.Bytes
-	var _ = _out842
-	_out841, _out842 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_618_tst = _out841
-	tdir = _out842
+	var _out850 uint32
+	var _ = _out850
+	var _out851 *dbytes.Bytes
+	var _ = _out851
+	_out850, _out851 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out850
+	fdir = _out851
+	var _625_tst uint32 = 0
+	var _ = _625_tst
+	var _out852 uint32
+	var _ = _out852
+	var _out853 *dbytes.Bytes
+	var _ = _out853
+	_out852, _out853 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_625_tst = _out852
+	tdir = _out853
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _618_tst != uint32(0) {
-		st = _618_tst
+	if _625_tst != uint32(0) {
+		st = _625_tst
 		return st, fdir, tdir
 	}
-	var _619_fdots uint32 = 0
-	var _ = _619_fdots
-	var _620_tdots uint32 = 0
-	var _ = _620_tdots
-	var _out843 uint32
-	var _ = _out843
-	var _out844 uint32
-	var _ = _out844
-	_out843, _out844 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out843
-	_619_fdots = _out844
+	var _626_fdots uint32 = 0
+	var _ = _626_fdots
+	var _627_tdots uint32 = 0
+	var _ = _627_tdots
+	var _out854 uint32
+	var _ = _out854
+	var _out855 uint32
+	var _ = _out855
+	_out854, _out855 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out854
+	_626_fdots = _out855
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out845 uint32
-	var _ = _out845
-	var _out846 uint32
-	var _ = _out846
-	_out845, _out846 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out845
-	_620_tdots = _out846
-	if st == uint32(0) && (_619_fdots != uint32(0) || _620_tdots != uint32(0)) {
+	var _out856 uint32
+	var _ = _out856
+	var _out857 uint32
+	var _ = _out857
+	_out856, _out857 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out856
+	_627_tdots = _out857
+	if st == uint32(0) && (_626_fdots != uint32(0) || _627_tdots != uint32(0)) {
 		st = accessm.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out847 uint32
-	var _ = _out847
-	var _out848 *dbytes.Bytes
-	var _ = _out848
-	var _out849 *dbytes.Bytes
-	var _ = _out849
-	_out847, _out848, _out849 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out847
-	fbefore = _out848
-	tbefore = _out849
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _621_done bool = false
-	var _ = _621_done
-	var _622_found bool = false
-	var _ = _622_found
-	var _623_src uint64 = 0
-	var _ = _623_src
-	var _624_dst uint64 = 0
-	var _ = _624_dst
-	var _625_dir bool = false
-	var _ = _625_dir
-	var _out850 uint32
-	var _ = _out850
-	var _out851 bool
-	var _ = _out851
-	var _out852 uint64
-	var _ = _out852
-	var _out853 bool
-	var _ = _out853
-	var _out854 bool
-	var _ = _out854
-	var _out855 uint64
-	var _ = _out855
-	_out850, _out851, _out852, _out853, _out854, _out855 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out850
-	_621_done = _out851
-	_623_src = _out852
-	_625_dir = _out853
-	_622_found = _out854
-	_624_dst = _out855
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _621_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _626_fr bool = false
-	var _ = _626_fr
-	var _out856 uint32
-	var _ = _out856
-	var _out857 bool
-	var _ = _out857
-	var _out858 bool
+	var _out858 uint32
 	var _ = _out858
-	_out856, _out857, _out858 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _623_src, _622_found, _624_dst, s, ns)
-	st = _out856
-	_626_fr = _out857
-	later = _out858
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _out859 uint32
+	var _out859 *dbytes.Bytes
 	var _ = _out859
 	var _out860 *dbytes.Bytes
 	var _ = _out860
-	var _out861 *dbytes.Bytes
+	_out858, _out859, _out860 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out858
+	fbefore = _out859
+	tbefore = _out860
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _628_done bool = false
+	var _ = _628_done
+	var _629_found bool = false
+	var _ = _629_found
+	var _630_src uint64 = 0
+	var _ = _630_src
+	var _631_dst uint64 = 0
+	var _ = _631_dst
+	var _632_dir bool = false
+	var _ = _632_dir
+	var _out861 uint32
 	var _ = _out861
-	_out859, _out860, _out861 = Companion_Default___.Finish(txn, d, fino, tino, _623_src, _625_dir, _622_found && _625_dir, s, ns)
-	st = _out859
-	fafter = _out860
-	tafter = _out861
+	var _out862 bool
+	var _ = _out862
+	var _out863 uint64
+	var _ = _out863
+	var _out864 bool
+	var _ = _out864
+	var _out865 bool
+	var _ = _out865
+	var _out866 uint64
+	var _ = _out866
+	_out861, _out862, _out863, _out864, _out865, _out866 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out861
+	_628_done = _out862
+	_630_src = _out863
+	_632_dir = _out864
+	_629_found = _out865
+	_631_dst = _out866
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	if _628_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _633_fr bool = false
+	var _ = _633_fr
+	var _out867 uint32
+	var _ = _out867
+	var _out868 bool
+	var _ = _out868
+	var _out869 bool
+	var _ = _out869
+	_out867, _out868, _out869 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _630_src, _629_found, _631_dst, s, ns)
+	st = _out867
+	_633_fr = _out868
+	later = _out869
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out870 uint32
+	var _ = _out870
+	var _out871 *dbytes.Bytes
+	var _ = _out871
+	var _out872 *dbytes.Bytes
+	var _ = _out872
+	_out870, _out871, _out872 = Companion_Default___.Finish(txn, d, fino, tino, _630_src, _632_dir, _629_found && _632_dir, s, ns)
+	st = _out870
+	fafter = _out871
+	tafter = _out872
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

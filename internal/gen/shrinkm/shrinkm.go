@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = d
 	d = posm.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _263_bn uint64
-		var _ = _263_bn
-		var _out324 uint64
-		var _ = _out324
-		_out324 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
-		_263_bn = _out324
-		if _263_bn == uint64(0) {
+		var _270_bn uint64
+		var _ = _270_bn
+		var _out335 uint64
+		var _ = _out335
+		_out335 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
+		_270_bn = _out335
+		if _270_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _264_k uint64
-	var _ = _264_k
-	_264_k = posm.Companion_Default___.FlatK(n - uint64(1))
-	var _265_lev uint64
-	var _ = _265_lev
-	_265_lev = posm.Companion_Default___.MaxLev(_264_k)
-	var _266_jp uint64
-	var _ = _266_jp
-	_266_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _267_pb *dbytes.Blk
-	var _ = _267_pb
-	var _out325 *dbytes.Blk
-	var _ = _out325
-	_out325 = x.Fs.ReadBlock(txn, pn, true)
-	_267_pb = _out325
-	var _268_t *dbytes.Bytes
-	var _ = _268_t
-	var _out326 *dbytes.Bytes
-	var _ = _out326
-	_out326 = _267_pb.Thaw()
-	_268_t = _out326
+	var _271_k uint64
+	var _ = _271_k
+	_271_k = posm.Companion_Default___.FlatK(n - uint64(1))
+	var _272_lev uint64
+	var _ = _272_lev
+	_272_lev = posm.Companion_Default___.MaxLev(_271_k)
+	var _273_jp uint64
+	var _ = _273_jp
+	_273_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _274_pb *dbytes.Blk
+	var _ = _274_pb
+	var _out336 *dbytes.Blk
+	var _ = _out336
+	_out336 = x.Fs.ReadBlock(txn, pn, true)
+	_274_pb = _out336
+	var _275_t *dbytes.Bytes
+	var _ = _275_t
+	var _out337 *dbytes.Bytes
+	var _ = _out337
+	_out337 = _274_pb.Thaw()
+	_275_t = _out337
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _269_l uint64
-		var _ = _269_l
-		_269_l = m - uint64(1)
-		if posm.Companion_Default___.FlatK(_269_l) != _264_k || posm.Companion_Default___.FlatJ(_269_l)/uint64(512) != _266_jp {
+		var _276_l uint64
+		var _ = _276_l
+		_276_l = m - uint64(1)
+		if posm.Companion_Default___.FlatK(_276_l) != _271_k || posm.Companion_Default___.FlatJ(_276_l)/uint64(512) != _273_jp {
 			goto L4
 		}
-		var _270_j uint64
-		var _ = _270_j
-		_270_j = posm.Companion_Default___.FlatJ(_269_l)
-		var _271_bn uint64
-		var _ = _271_bn
-		_271_bn = _268_t.U64(uint64(8) * (_270_j % uint64(512)))
-		if _271_bn == uint64(0) {
+		var _277_j uint64
+		var _ = _277_j
+		_277_j = posm.Companion_Default___.FlatJ(_276_l)
+		var _278_bn uint64
+		var _ = _278_bn
+		_278_bn = _275_t.U64(uint64(8) * (_277_j % uint64(512)))
+		if _278_bn == uint64(0) {
 		} else {
-			indfreem.Companion_Default___.CutChild(x, txn, ip, _268_t, pn, _271_bn, _270_j)
+			indfreem.Companion_Default___.CutChild(x, txn, ip, _275_t, pn, _278_bn, _277_j)
 			freed = freed + uint64(1)
 		}
-		m = _269_l
+		m = _276_l
 	}
 L4:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _268_t)
+		x.CloseParent(txn, pn, _275_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _272_bn uint64
-	var _ = _272_bn
-	var _out327 uint64
-	var _ = _out327
-	_out327 = inodem.Companion_Default___.GetSlot(ip, k)
-	_272_bn = _out327
-	if _272_bn == uint64(0) {
+	var _279_bn uint64
+	var _ = _279_bn
+	var _out338 uint64
+	var _ = _out338
+	_out338 = inodem.Companion_Default___.GetSlot(ip, k)
+	_279_bn = _out338
+	if _279_bn == uint64(0) {
 	} else {
 		indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _273_left uint64
-	var _ = _273_left
-	_273_left = max
-	for lo < m && uint64(0) < _273_left {
-		var _274_k uint64
-		var _ = _274_k
-		var _275_j uint64
-		var _ = _275_j
-		_274_k, _275_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
-		var _276_l uint64
-		var _ = _276_l
-		var _277_freed uint64
-		var _ = _277_freed
-		_276_l, _277_freed = uint64(0), uint64(1)
-		var _278_d uint64
-		var _ = _278_d
-		var _out328 uint64
-		var _ = _out328
-		_out328 = Companion_Default___.Missing(x, txn, ip, _274_k, _275_j)
-		_278_d = _out328
-		if uint64(0) < _278_d || _274_k < uint64(12) {
-			_276_l = reachm.Companion_Default___.BaseOf(_274_k) + reachm.Companion_Default___.First512(_275_j, _278_d)
-			if _276_l < lo {
-				_276_l = lo
+	var _280_left uint64
+	var _ = _280_left
+	_280_left = max
+	for lo < m && uint64(0) < _280_left {
+		var _281_k uint64
+		var _ = _281_k
+		var _282_j uint64
+		var _ = _282_j
+		_281_k, _282_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
+		var _283_l uint64
+		var _ = _283_l
+		var _284_freed uint64
+		var _ = _284_freed
+		_283_l, _284_freed = uint64(0), uint64(1)
+		var _285_d uint64
+		var _ = _285_d
+		var _out339 uint64
+		var _ = _out339
+		_out339 = Companion_Default___.Missing(x, txn, ip, _281_k, _282_j)
+		_285_d = _out339
+		if uint64(0) < _285_d || _281_k < uint64(12) {
+			_283_l = reachm.Companion_Default___.BaseOf(_281_k) + reachm.Companion_Default___.First512(_282_j, _285_d)
+			if _283_l < lo {
+				_283_l = lo
 			}
-			if _278_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _274_k)
+			if _285_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _281_k)
 			} else {
 			}
 		} else {
-			var _279_pn uint64
-			var _ = _279_pn
-			var _out329 uint64
-			var _ = _out329
-			_out329 = x.Resolve(txn, ip, _274_k, posm.Companion_Default___.MaxLev(_274_k)-uint64(1), _275_j/uint64(512), true)
-			_279_pn = _out329
-			var _out330 uint64
-			var _ = _out330
-			var _out331 uint64
-			var _ = _out331
-			_out330, _out331 = Companion_Default___.CutRun(x, txn, ip, _279_pn, ino, m, lo, _273_left)
-			_276_l = _out330
-			_277_freed = _out331
-			if _277_freed == uint64(0) {
-				_277_freed = uint64(1)
+			var _286_pn uint64
+			var _ = _286_pn
+			var _out340 uint64
+			var _ = _out340
+			_out340 = x.Resolve(txn, ip, _281_k, posm.Companion_Default___.MaxLev(_281_k)-uint64(1), _282_j/uint64(512), true)
+			_286_pn = _out340
+			var _out341 uint64
+			var _ = _out341
+			var _out342 uint64
+			var _ = _out342
+			_out341, _out342 = Companion_Default___.CutRun(x, txn, ip, _286_pn, ino, m, lo, _280_left)
+			_283_l = _out341
+			_284_freed = _out342
+			if _284_freed == uint64(0) {
+				_284_freed = uint64(1)
 			}
 		}
-		if _278_d < posm.Companion_Default___.MaxLev(_274_k) {
-			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _274_k, posm.Companion_Default___.MaxLev(_274_k)-_278_d-uint64(1), reachm.Companion_Default___.Up512(_275_j, _278_d+uint64(1)))
+		if _285_d < posm.Companion_Default___.MaxLev(_281_k) {
+			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _281_k, posm.Companion_Default___.MaxLev(_281_k)-_285_d-uint64(1), reachm.Companion_Default___.Up512(_282_j, _285_d+uint64(1)))
 		}
-		_273_left = _273_left - _277_freed
-		m = _276_l
+		_280_left = _280_left - _284_freed
+		m = _283_l
 	}
 	return m
 }

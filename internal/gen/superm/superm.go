@@ -218,10 +218,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out437 *dbytes.Bytes
-	var _ = _out437
-	_out437 = dbytes.NewBytes(uint64(4096))
-	b = _out437
+	var _out448 *dbytes.Bytes
+	var _ = _out448
+	_out448 = dbytes.NewBytes(uint64(4096))
+	b = _out448
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -248,13 +248,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _386_sum *dbytes.Bytes
-	var _ = _386_sum
-	var _out438 *dbytes.Bytes
-	var _ = _out438
-	_out438 = dsum.Sum(b, uint64(4064))
-	_386_sum = _out438
-	b.CopyFrom(uint64(4064), _386_sum, uint64(0), uint64(32))
+	var _393_sum *dbytes.Bytes
+	var _ = _393_sum
+	var _out449 *dbytes.Bytes
+	var _ = _out449
+	_out449 = dsum.Sum(b, uint64(4064))
+	_393_sum = _out449
+	b.CopyFrom(uint64(4064), _393_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -266,19 +266,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _387_sum *dbytes.Bytes
-	var _ = _387_sum
-	var _out439 *dbytes.Bytes
-	var _ = _out439
-	_out439 = dsum.Sum(b, uint64(4064))
-	_387_sum = _out439
-	var _388_sealed bool
-	var _ = _388_sealed
-	var _out440 bool
-	var _ = _out440
-	_out440 = b.EqualAt(uint64(4064), _387_sum)
-	_388_sealed = _out440
-	if !_388_sealed {
+	var _394_sum *dbytes.Bytes
+	var _ = _394_sum
+	var _out450 *dbytes.Bytes
+	var _ = _out450
+	_out450 = dsum.Sum(b, uint64(4064))
+	_394_sum = _out450
+	var _395_sealed bool
+	var _ = _395_sealed
+	var _out451 bool
+	var _ = _out451
+	_out451 = b.EqualAt(uint64(4064), _394_sum)
+	_395_sealed = _out451
+	if !_395_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -290,13 +290,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _389_ok bool
-	var _ = _389_ok
-	var _out441 bool
-	var _ = _out441
-	_out441 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_389_ok = _out441
-	if !_389_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _396_ok bool
+	var _ = _396_ok
+	var _out452 bool
+	var _ = _out452
+	_out452 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_396_ok = _out452
+	if !_396_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

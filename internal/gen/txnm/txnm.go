@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S, _this.Own)
-	var _out195 bool
-	var _ = _out195
-	_out195 = _this.Grab(k, excl)
-	ok = _out195
+	var _out206 bool
+	var _ = _out206
+	_out206 = _this.Grab(k, excl)
+	ok = _out206
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _135_wait bool
-	var _ = _135_wait
-	_135_wait = k > _this.Top
-	var _136_n uint64 = 0
-	var _ = _136_n
-	var _out196 bool
-	var _ = _out196
-	var _out197 uint64
-	var _ = _out197
-	_out196, _out197 = _this.S.Tbl.Lock(_this.Own, k, excl, _135_wait)
-	ok = _out196
-	_136_n = _out197
+	var _142_wait bool
+	var _ = _142_wait
+	_142_wait = k > _this.Top
+	var _143_n uint64 = 0
+	var _ = _143_n
+	var _out207 bool
+	var _ = _out207
+	var _out208 uint64
+	var _ = _out208
+	_out207, _out208 = _this.S.Tbl.Lock(_this.Own, k, excl, _142_wait)
+	ok = _out207
+	_143_n = _out208
 	if ok {
-		if _136_n > _this.Seen {
-			_this.Seen = _136_n
+		if _143_n > _this.Seen {
+			_this.Seen = _143_n
 		}
-		if _135_wait {
+		if _142_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _137_k uint64
-	var _ = _137_k
-	_137_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _138_ok bool
-	var _ = _138_ok
-	var _out198 bool
-	var _ = _out198
-	_out198 = _this.Lock(_137_k, excl)
-	_138_ok = _out198
-	if !_138_ok {
+	var _144_k uint64
+	var _ = _144_k
+	_144_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _145_ok bool
+	var _ = _145_ok
+	var _out209 bool
+	var _ = _out209
+	_out209 = _this.Lock(_144_k, excl)
+	_145_ok = _out209
+	if !_145_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out199 *dbytes.Blk
-	var _ = _out199
-	_out199 = _this.Buf.GetBlk(_137_k)
-	b = _out199
+	var _out210 *dbytes.Blk
+	var _ = _out210
+	_out210 = _this.Buf.GetBlk(_144_k)
+	b = _out210
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out200 *dbytes.Blk
-	var _ = _out200
-	_out200 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	b = _out200
+	var _out211 *dbytes.Blk
+	var _ = _out211
+	_out211 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	b = _out211
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -158,45 +158,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _139_k uint64
-	var _ = _139_k
-	_139_k = objectsm.Companion_Default___.Key(a, off)
-	var _140_ok bool
-	var _ = _140_ok
-	var _out201 bool
-	var _ = _out201
-	_out201 = _this.Lock(_139_k, excl)
-	_140_ok = _out201
-	if !_140_ok {
+	var _146_k uint64
+	var _ = _146_k
+	_146_k = objectsm.Companion_Default___.Key(a, off)
+	var _147_ok bool
+	var _ = _147_ok
+	var _out212 bool
+	var _ = _out212
+	_out212 = _this.Lock(_146_k, excl)
+	_147_ok = _out212
+	if !_147_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out202 *dbytes.Bytes
-	var _ = _out202
-	_out202 = _this.Buf.GetBytes(_139_k)
-	b = _out202
+	var _out213 *dbytes.Bytes
+	var _ = _out213
+	_out213 = _this.Buf.GetBytes(_146_k)
+	b = _out213
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _141_v *dbytes.Blk
-	var _ = _141_v
-	var _out203 *dbytes.Blk
-	var _ = _out203
-	_out203 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_141_v = _out203
-	if _141_v == (*dbytes.Blk)(nil) {
+	var _148_v *dbytes.Blk
+	var _ = _148_v
+	var _out214 *dbytes.Blk
+	var _ = _out214
+	_out214 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_148_v = _out214
+	if _148_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _142_c *dbytes.Bytes
-	var _ = _142_c
-	var _out204 *dbytes.Bytes
-	var _ = _out204
-	_out204 = dbytes.NewBytes(uint64(256))
-	_142_c = _out204
-	_142_c.CopyBlk(uint64(0), _141_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _142_c
+	var _149_c *dbytes.Bytes
+	var _ = _149_c
+	var _out215 *dbytes.Bytes
+	var _ = _out215
+	_out215 = dbytes.NewBytes(uint64(256))
+	_149_c = _out215
+	_149_c.CopyBlk(uint64(0), _148_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _149_c
 	return st, b
 	return st, b
 }
@@ -205,72 +205,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _143_k uint64
-	var _ = _143_k
-	_143_k = objectsm.Companion_Default___.Key(a, off)
-	var _144_ok bool
-	var _ = _144_ok
-	var _out205 bool
-	var _ = _out205
-	_out205 = _this.Lock(_143_k, excl)
-	_144_ok = _out205
-	if !_144_ok {
+	var _150_k uint64
+	var _ = _150_k
+	_150_k = objectsm.Companion_Default___.Key(a, off)
+	var _151_ok bool
+	var _ = _151_ok
+	var _out216 bool
+	var _ = _out216
+	_out216 = _this.Lock(_150_k, excl)
+	_151_ok = _out216
+	if !_151_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _145_found bool = false
-	var _ = _145_found
-	var _out206 bool
-	var _ = _out206
-	var _out207 bool
-	var _ = _out207
-	_out206, _out207 = _this.Buf.GetBit(_143_k)
-	_145_found = _out206
-	b = _out207
-	if _145_found {
+	var _152_found bool = false
+	var _ = _152_found
+	var _out217 bool
+	var _ = _out217
+	var _out218 bool
+	var _ = _out218
+	_out217, _out218 = _this.Buf.GetBit(_150_k)
+	_152_found = _out217
+	b = _out218
+	if _152_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _146_v *dbytes.Blk
-	var _ = _146_v
-	var _out208 *dbytes.Blk
-	var _ = _out208
-	_out208 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_146_v = _out208
-	if _146_v == (*dbytes.Blk)(nil) {
+	var _153_v *dbytes.Blk
+	var _ = _153_v
+	var _out219 *dbytes.Blk
+	var _ = _out219
+	_out219 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_153_v = _out219
+	if _153_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _147_c uint8
-	var _ = _147_c
-	_147_c = _146_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_147_c, off%uint64(8))
+	var _154_c uint8
+	var _ = _154_c
+	_154_c = _153_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_154_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _148_k uint64
-	var _ = _148_k
-	_148_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _149_ok bool
-	var _ = _149_ok
-	var _out209 bool
-	var _ = _out209
-	_out209 = _this.Lock(_148_k, true)
-	_149_ok = _out209
-	if !_149_ok {
+	var _155_k uint64
+	var _ = _155_k
+	_155_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _156_ok bool
+	var _ = _156_ok
+	var _out220 bool
+	var _ = _out220
+	_out220 = _this.Lock(_155_k, true)
+	_156_ok = _out220
+	if !_156_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _150_v *dbytes.Blk
-	var _ = _150_v
-	var _out210 *dbytes.Blk
-	var _ = _out210
-	_out210 = dbytes.Freeze(b)
-	_150_v = _out210
-	_this.Buf.PutBlk(_148_k, _150_v)
+	var _157_v *dbytes.Blk
+	var _ = _157_v
+	var _out221 *dbytes.Blk
+	var _ = _out221
+	_out221 = dbytes.Freeze(b)
+	_157_v = _out221
+	_this.Buf.PutBlk(_155_k, _157_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -278,20 +278,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _151_k uint64
-	var _ = _151_k
-	_151_k = objectsm.Companion_Default___.Key(a, off)
-	var _152_ok bool
-	var _ = _152_ok
-	var _out211 bool
-	var _ = _out211
-	_out211 = _this.Lock(_151_k, true)
-	_152_ok = _out211
-	if !_152_ok {
+	var _158_k uint64
+	var _ = _158_k
+	_158_k = objectsm.Companion_Default___.Key(a, off)
+	var _159_ok bool
+	var _ = _159_ok
+	var _out222 bool
+	var _ = _out222
+	_out222 = _this.Lock(_158_k, true)
+	_159_ok = _out222
+	if !_159_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_151_k, b)
+	_this.Buf.PutBytes(_158_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -299,20 +299,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _153_k uint64
-	var _ = _153_k
-	_153_k = objectsm.Companion_Default___.Key(a, off)
-	var _154_ok bool
-	var _ = _154_ok
-	var _out212 bool
-	var _ = _out212
-	_out212 = _this.Lock(_153_k, true)
-	_154_ok = _out212
-	if !_154_ok {
+	var _160_k uint64
+	var _ = _160_k
+	_160_k = objectsm.Companion_Default___.Key(a, off)
+	var _161_ok bool
+	var _ = _161_ok
+	var _out223 bool
+	var _ = _out223
+	_out223 = _this.Lock(_160_k, true)
+	_161_ok = _out223
+	if !_161_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_153_k, b)
+	_this.Buf.PutBit(_160_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -119,13 +119,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, o *dlock.Owner, a uint64) 
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s, o)
-	var _out184 *dbytes.Blk
-	var _ = _out184
-	var _out185 uint64
-	var _ = _out185
-	_out184, _out185 = s.J.Lookup(a)
-	b = _out184
-	t = _out185
+	var _out195 *dbytes.Blk
+	var _ = _out195
+	var _out196 uint64
+	var _ = _out196
+	_out195, _out196 = s.J.Lookup(a)
+	b = _out195
+	t = _out196
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -135,59 +135,59 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, o *dlock.Owner, a uint64,
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	Companion_Default___.TYield(s, o)
-	var _132_c *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _132_c
-	var _out186 bool
-	var _ = _out186
-	var _out187 *dbytes.Blk
-	var _ = _out187
-	_out186, _out187 = s.J.ReadDisk(a, t)
-	ok = _out186
-	_132_c = _out187
+	var _139_c *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _139_c
+	var _out197 bool
+	var _ = _out197
+	var _out198 *dbytes.Blk
+	var _ = _out198
+	_out197, _out198 = s.J.ReadDisk(a, t)
+	ok = _out197
+	_139_c = _out198
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s, o)
-	var _out188 *dbytes.Blk
-	var _ = _out188
-	_out188 = s.J.Lookup2(a, t, _132_c)
-	b = _out188
+	var _out199 *dbytes.Blk
+	var _ = _out199
+	_out199 = s.J.Lookup2(a, t, _139_c)
+	b = _out199
 	s.J.Mu.Unlock()
 	return ok, b
 }
 func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _133_t uint64 = 0
-	var _ = _133_t
-	var _out189 *dbytes.Blk
-	var _ = _out189
-	var _out190 uint64
-	var _ = _out190
-	_out189, _out190 = Companion_Default___.Peek(s, o, a)
-	b = _out189
-	_133_t = _out190
-	var _134_ok bool
-	var _ = _134_ok
-	_134_ok = true
-	for b == (*dbytes.Blk)(nil) && _134_ok {
-		var _out191 bool
-		var _ = _out191
-		var _out192 *dbytes.Blk
-		var _ = _out192
-		_out191, _out192 = Companion_Default___.Fetch(s, o, a, _133_t)
-		_134_ok = _out191
-		b = _out192
-		if _134_ok && b == (*dbytes.Blk)(nil) {
-			var _out193 *dbytes.Blk
-			var _ = _out193
-			var _out194 uint64
-			var _ = _out194
-			_out193, _out194 = Companion_Default___.Peek(s, o, a)
-			b = _out193
-			_133_t = _out194
+	var _140_t uint64 = 0
+	var _ = _140_t
+	var _out200 *dbytes.Blk
+	var _ = _out200
+	var _out201 uint64
+	var _ = _out201
+	_out200, _out201 = Companion_Default___.Peek(s, o, a)
+	b = _out200
+	_140_t = _out201
+	var _141_ok bool
+	var _ = _141_ok
+	_141_ok = true
+	for b == (*dbytes.Blk)(nil) && _141_ok {
+		var _out202 bool
+		var _ = _out202
+		var _out203 *dbytes.Blk
+		var _ = _out203
+		_out202, _out203 = Companion_Default___.Fetch(s, o, a, _140_t)
+		_141_ok = _out202
+		b = _out203
+		if _141_ok && b == (*dbytes.Blk)(nil) {
+			var _out204 *dbytes.Blk
+			var _ = _out204
+			var _out205 uint64
+			var _ = _out205
+			_out204, _out205 = Companion_Default___.Peek(s, o, a)
+			b = _out204
+			_140_t = _out205
 		}
 	}
 	return b

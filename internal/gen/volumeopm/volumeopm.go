@@ -80,26 +80,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out862 uint32
-	var _ = _out862
-	var _out863 *dbytes.Bytes
-	var _ = _out863
-	_out862, _out863 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out862
-	after = _out863
-	var _627_all uint64
-	var _ = _627_all
-	_627_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _628_files uint64
-	var _ = _628_files
-	_628_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _629_b uint64
-	var _ = _629_b
-	_629_b = Companion_Default___.Least(blocks, _627_all)
-	var _630_i uint64
-	var _ = _630_i
-	_630_i = Companion_Default___.Least(inodes, _628_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _627_all, uint64(4096) * _629_b, uint64(4096) * _629_b, _628_files, _630_i, _630_i, uint32(0)}}
+	var _out873 uint32
+	var _ = _out873
+	var _out874 *dbytes.Bytes
+	var _ = _out874
+	_out873, _out874 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out873
+	after = _out874
+	var _634_all uint64
+	var _ = _634_all
+	_634_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _635_files uint64
+	var _ = _635_files
+	_635_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _636_b uint64
+	var _ = _636_b
+	_636_b = Companion_Default___.Least(blocks, _634_all)
+	var _637_i uint64
+	var _ = _637_i
+	_637_i = Companion_Default___.Least(inodes, _635_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _634_all, uint64(4096) * _636_b, uint64(4096) * _636_b, _635_files, _637_i, _637_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -116,13 +116,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out864 uint32
-	var _ = _out864
-	var _out865 *dbytes.Bytes
-	var _ = _out865
-	_out864, _out865 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out864
-	after = _out865
+	var _out875 uint32
+	var _ = _out875
+	var _out876 *dbytes.Bytes
+	var _ = _out876
+	_out875, _out876 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out875
+	after = _out876
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), accessm.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -133,13 +133,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out866 uint32
-	var _ = _out866
-	var _out867 *dbytes.Bytes
-	var _ = _out867
-	_out866, _out867 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out866
-	after = _out867
+	var _out877 uint32
+	var _ = _out877
+	var _out878 *dbytes.Bytes
+	var _ = _out878
+	_out877, _out878 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out877
+	after = _out878
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{accessm.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -148,13 +148,13 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out868 uint32
-	var _ = _out868
-	var _out869 *dbytes.Bytes
-	var _ = _out869
-	_out868, _out869 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out868
-	after = _out869
+	var _out879 uint32
+	var _ = _out879
+	var _out880 *dbytes.Bytes
+	var _ = _out880
+	_out879, _out880 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out879
+	after = _out880
 	return st, after
 }
 
