@@ -34,7 +34,7 @@ func (c *checker) openLog(d disk.Disk, sb *superblock) (*view, error) {
 
 // journal is where the log lies, and the key of its records.
 func (s *superblock) journal() journal.Params {
-	return journal.Params{Start: 1, Descs: s.lognd, Ring: s.lognr, UUID: s.uuid,
+	return journal.Params{Start: 1, Units: s.lognd, Ring: s.lognr, UUID: s.uuid,
 		Key:    sha256.Sum256(append(bytes.Clone(s.key[:]), "journal"...)),
 		Bitmap: s.bbm, First: s.data0, Limit: s.data1}
 }

@@ -57,7 +57,7 @@ func openSystem(d disk.Disk, s superm.Super, o Options) (sys *dtxn.System, stop 
 func journalParams(s superm.Super) journal.Params {
 	m := layout(s.Dtor_geo()).Maps[dtxn.Blocks]
 	return journal.Params{
-		Start: 1, Descs: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
+		Start: 1, Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
 		Bitmap: m.Start, First: m.First, Limit: m.Limit,
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func benchJournal(b *testing.B, d disk.Disk) *Journal {
-	p := Params{Descs: 1023, Ring: 15360, Key: [32]byte{1}}
+	p := Params{Units: 512, Ring: 8191, Key: [32]byte{1}}
 	if err := Format(d, p); err != nil {
 		b.Fatal(err)
 	}

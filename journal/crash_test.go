@@ -19,7 +19,7 @@ import (
 var quiet = Options{Log: slog.New(slog.DiscardHandler), Linger: time.Hour}
 
 // small is a log that wraps round all the time.
-var small = Params{Start: 1, Descs: 4, Ring: MinRing, Key: [32]byte{7}, UUID: [16]byte{9}}
+var small = Params{Start: 1, Units: 4, Ring: MinRing, Key: [32]byte{7}, UUID: [16]byte{9}}
 
 const homeBlocks = 64
 

@@ -26,7 +26,7 @@ const (
 
 // bitmapped is a log with descs groups, for a volume of one bitmap block, metas, and datas.
 func bitmapped(descs uint64) Params {
-	p := Params{Start: 1, Descs: descs, Ring: MinRing, Key: [32]byte{7}, UUID: [16]byte{9}}
+	p := Params{Start: 1, Units: descs, Ring: MinRing, Key: [32]byte{7}, UUID: [16]byte{9}}
 	p.Bitmap = p.Home()
 	p.First = p.Bitmap + 1 + metas
 	p.Limit = p.First + datas
@@ -212,15 +212,15 @@ func replays(t *testing.T, d disk.Disk, p Params) (n uint64) {
 		t.Fatal("no header")
 	}
 	for ; ; q++ {
-		g := dlog.Parse(read(p.Start + 1 + UnitBlocks*(q%p.Descs)))
+		g := dlog.Parse(read(p.Start + 1 + UnitBlocks*(q%p.Units)))
 		if g == nil || g.Sq() != q {
 			return n
 		}
 		ring, direct := &ddisk.BList{}, &ddisk.BList{}
 		for i := range g.N() {
-			a := p.Start + 2 + UnitBlocks*(q%p.Descs) + i
+			a := p.Start + 2 + UnitBlocks*(q%p.Units) + i
 			if g.N() >= UnitBlocks {
-				a = p.Start + 1 + UnitBlocks*p.Descs + (g.Pos()+i)%p.Ring
+				a = p.Start + 1 + UnitBlocks*p.Units + (g.Pos()+i)%p.Ring
 			}
 			ring.Blks = append(ring.Blks, read(a))
 		}
@@ -551,12 +551,12 @@ func TestBitmapParams(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	q := Params{Start: 1, Descs: 4, Ring: MinRing, First: 1 << 60, Limit: 1 << 60}
+	q := Params{Start: 1, Units: 4, Ring: MinRing, First: 1 << 60, Limit: 1 << 60}
 	if err := Format(disk.NewMem(q.Home()), q); err != nil {
 		t.Error("no bitmap:", err)
 	}
 	// a bitmap of two blocks that begins right before what it is for
-	q = Params{Start: 1, Descs: 4, Ring: MinRing}
+	q = Params{Start: 1, Units: 4, Ring: MinRing}
 	q.Bitmap, q.First, q.Limit = q.Home(), q.Home()+1, 40000
 	if err := Format(disk.NewMem(q.Limit), q); !errors.Is(err, ErrParams) {
 		t.Error("a bitmap over its blocks:", err)

@@ -11,7 +11,7 @@ import (
 // Two blocks change together, or not at all.
 func Example() {
 	d := disk.NewMem(4096) // in real life: disk.OpenFile
-	p := journal.Params{Descs: 64, Ring: 1000, Key: [32]byte{1, 2, 3}}
+	p := journal.Params{Units: 64, Ring: 1000, Key: [32]byte{1, 2, 3}}
 	if err := journal.Format(d, p); err != nil {
 		panic(err)
 	}

@@ -14,13 +14,15 @@
 //
 // # On the device
 //
-// Block Start is the header, then come Descs units of UnitBlocks blocks, then a ring of
-// Ring data blocks. Every block after these is a home block: an address for Read and Commit.
-// Blocks before Start are not touched. The records are described in internal/extern/dlog.
+// Block Start is the header, then come Params.Units units of UnitBlocks blocks,
+// then a ring of Params.Ring data blocks. Every block after these is a home block: an
+// address for Read and Commit. Blocks before Start are not touched. The records are
+// described in internal/extern/dlog.
 //
-// What is committed is written to the log, and later home: a unit takes a group's descriptor and,
-// if they fit behind it, its data, and a larger group's data go to the ring. If the journal is told which
-// home blocks are free (Params.Bitmap), large data for these need not be written twice: see Bulk.
+// What is committed is written to the log, and later home. A unit takes a group's
+// descriptor and behind it the group's data, if they fit; those of a larger group go to
+// the ring. If the journal is told which home blocks are free (Params.Bitmap), large data
+// for these need not be written twice: see Bulk.
 package journal
 
 import (
@@ -46,7 +48,7 @@ import (
 // never change in the life of a volume.
 type Params struct {
 	Start uint64   // block of the header
-	Descs uint64   // number of units: the number of groups in the log; at least 2
+	Units uint64   // number of units: the number of groups in the log; at least 2
 	Ring  uint64   // number of data blocks of the ring; at least MinRing
 	Key   [32]byte // random, new for every Format
 	UUID  [16]byte // of the volume
@@ -71,7 +73,7 @@ const MaxBlocks = dlog.GroupMax
 const bitsPerBlock = 8 * disk.BlockSize
 
 // Home is the first home block.
-func (p Params) Home() uint64 { return p.Start + 1 + UnitBlocks*p.Descs + p.Ring }
+func (p Params) Home() uint64 { return p.Start + 1 + UnitBlocks*p.Units + p.Ring }
 
 // Limits on the memory for blocks that are committed, but not home yet.
 const (
@@ -97,8 +99,8 @@ var (
 func (p Params) check(d disk.Disk) error {
 	const lim = 1 << 32
 	switch {
-	case p.Start >= lim || p.Descs < 2 || p.Descs >= lim || p.Ring < MinRing || p.Ring >= lim:
-		return fmt.Errorf("%w: header at block %d, %d descriptors, %d data blocks", ErrParams, p.Start, p.Descs, p.Ring)
+	case p.Start >= lim || p.Units < 2 || p.Units >= lim || p.Ring < MinRing || p.Ring >= lim:
+		return fmt.Errorf("%w: header at block %d, %d units, ring of %d blocks", ErrParams, p.Start, p.Units, p.Ring)
 	case p.Home() > d.Size() || d.Size() >= 1<<51:
 		return fmt.Errorf("%w: the journal ends at block %d, the device at %d", ErrParams, p.Home(), d.Size())
 	case p.First < p.Limit && (p.Bitmap < p.Home() || p.Limit > d.Size() || p.Bitmap >= p.First || p.Limit/bitsPerBlock >= p.First-p.Bitmap):
@@ -125,7 +127,7 @@ func Format(d disk.Disk, p Params) error {
 		return err
 	}
 	dd := ddisk.New(d)
-	if !recoverm.Companion_Default___.Format(dd, dlog.NewSeal(p.Key, p.UUID), p.Start, p.Descs, p.Ring) {
+	if !recoverm.Companion_Default___.Format(dd, dlog.NewSeal(p.Key, p.UUID), p.Start, p.Units, p.Ring) {
 		return dd.Err()
 	}
 	return nil
@@ -185,7 +187,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if p.First >= p.Limit {
 		p.Bitmap, p.First, p.Limit = 0, 1, 0
 	}
-	io, core := recoverm.Companion_Default___.Recover(dd, dlog.NewSeal(p.Key, p.UUID), dlog.NewMutex(), cache, p.Start, p.Descs, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
+	io, core := recoverm.Companion_Default___.Recover(dd, dlog.NewSeal(p.Key, p.UUID), dlog.NewMutex(), cache, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
 	switch {
 	case !io:
 		return nil, fmt.Errorf("journal: recovery: %w", errors.Join(dd.Err(), dd.ReadErr()))

@@ -22,7 +22,7 @@ const (
 	size     = 2200
 )
 
-var params = journal.Params{Start: 0, Descs: 16, Ring: 1000, Key: [32]byte{1, 2, 3}}
+var params = journal.Params{Start: 0, Units: 16, Ring: 1000, Key: [32]byte{1, 2, 3}}
 
 func open(d disk.Disk) (*journal.Journal, *txn.System, error) {
 	j, err := journal.Open(d, params, journal.Options{Log: slog.New(slog.DiscardHandler)})

@@ -15,7 +15,7 @@ import (
 // once, keep the parameters, and open the device with disk.OpenFile.
 func openJournal(blocks uint64) *journal.Journal {
 	d := disk.NewMem(blocks)
-	p := journal.Params{Start: 0, Descs: 16, Ring: 2000}
+	p := journal.Params{Start: 0, Units: 16, Ring: 2000}
 	if _, err := rand.Read(p.Key[:]); err != nil {
 		log.Fatal(err)
 	}
