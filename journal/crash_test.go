@@ -33,8 +33,8 @@ func newHistory(r *rand.Rand, n int) history {
 		for k := 1 + r.IntN(6); k > 0; k-- {
 			h[i][uint64(r.IntN(homeBlocks))] = uint64(i + 1)
 		}
-		if r.IntN(20) == 0 { // now and then a large one
-			for a := uint64(0); a < homeBlocks; a++ {
+		if r.IntN(12) == 0 { // now and then a large one: that fills its unit, that just does not fit, of all blocks
+			for a := range []uint64{UnitBlocks - 1, UnitBlocks, homeBlocks}[r.IntN(3)] {
 				h[i][a] = uint64(i + 1)
 			}
 		}
