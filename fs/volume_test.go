@@ -226,7 +226,7 @@ func TestDeviceErrors(t *testing.T) {
 // A stable operation of a single client costs one barrier; reading and unstable writing cost none.
 func TestBarriers(t *testing.T) {
 	d := disk.NewStats(disk.NewMem(20000))
-	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 500, LogBytes: 20 << 20}) // nothing is installed meanwhile
+	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 500})
 	v := open(t, d, fs.Options{})
 	defer closeFS(t, v)
 	n, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, nil, 0)
