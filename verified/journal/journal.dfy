@@ -232,7 +232,7 @@ module JournalM {
       requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
       requires cbk == old(cbk) && clist == old(clist) && 0 <= i && 0 <= n && i + n <= |cgm.addrs| <= 500 && i == old(lwn) && clist != null && |clist.blks| == |cgm.addrs|
       requires lwn == if ok then i + n else i
-      requires |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && |d.cur| >= Home(g.p) && Side(g.p, g.cd, i, n) && g.cd.sq == End(g)
+      requires |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && |d.cur| >= Home(g.p) && Side(g.p, g.cd, i, n) && |cgm.addrs| > 15
       requires ok || d.bad
       requires ok ==> d.bad == old(d.bad)
       requires ok ==> forall x :: At(g.p, g.cd, i) <= x < At(g.p, g.cd, i) + n ==> 0 <= x < |d.cur| ==> d.cur[x] == clist.blks[i + (x - At(g.p, g.cd, i))]
@@ -242,7 +242,6 @@ module JournalM {
       reveal LogI();
       if ok {
         LogWritten(g.p, g.cd, d.cur, clist.blks, i, n);
-        if |g.cd.addrs| <= 15 { assert At(g.p, g.cd, i) > DSlot(g.p, End(g)); }
       }
     }
     twostate lemma UnitWroteI(blks: seq<BV>, ok: bool)
@@ -905,7 +904,7 @@ module JournalM {
       var n := clist.Len();
       b := n <= 15;
     }
-    // [F] the descriptor and behind it the blocks of a small group
+    // [F] the descriptor and behind it the blocks of a small group, as one list (the map is there to make it)
     method UnitList() returns (l: BList, n: uint64)
       requires Inv() && lph == 2 && |cgm.addrs| <= 15
       ensures cbk != null && clist != null && n as int == |cgm.addrs| == |clist.blks|
@@ -1009,7 +1008,7 @@ module JournalM {
       DirWroteI(a as int, n as int, ok);
       InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
-    // [F]
+    // [F] the descriptor of a larger group
     method LogWriteDesc() returns (ok: bool)
       requires Inv() && lph == 2
       modifies this, d

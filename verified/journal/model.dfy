@@ -24,7 +24,8 @@ module LogModel {
   // Header at block at, then nd units of 16 blocks, then a ring of nr data blocks. A unit has
   // the descriptor of a group in its first block. Behind it lie the data of a group that has no
   // more than 15 blocks of them, so that they are written in one run; those of a larger group lie on
-  // the ring. All blocks after it are home blocks; those before it are none of the journal's business.
+  // the ring. (16 and 15 stand here as they are, and wherever addresses are computed: a product with
+  // a name would be nonlinear for the verifier.) All blocks after the ring are home blocks; those before it are none of the journal's business.
   // key stands for the volume's key. Blocks lo..hi have allocation bits, in the blocks from
   // bit on, which come before them: block a has bit a % 32768 of block bit + a / 32768.
   datatype Geo = Geo(at: int, nd: int, nr: int, key: int, bit: int, flo: int, fhi: int)

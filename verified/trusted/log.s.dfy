@@ -7,8 +7,8 @@ module LogSpec {
   import opened Machine
   import opened DiskS
   type BM = map<int, BV>
-  // A descriptor: sequence number, position of its data in the log, the home addresses of
-  // these data, and those of the group's direct blocks, whose data lie there already.
+  // A descriptor: sequence number, position of its data if they lie on the ring, the home addresses
+  // of these data, and those of the group's direct blocks, whose data lie there already.
   datatype Desc = Desc(sq: int, pos: int, addrs: seq<int>, dirs: seq<int>)
   datatype OptDesc = NoDesc | SomeDesc(d: Desc)
   // A sealed record: the descriptor block and the data blocks of a group, direct ones last.

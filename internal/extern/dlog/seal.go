@@ -27,7 +27,7 @@ import (
 //	0   8  "TansyLog"
 //	8  16  UUID of the volume
 //	24  8  sequence number
-//	32  8  position of the first data block
+//	32  8  position of the first data block on the ring, if they lie there
 //	40  4  number n of data blocks in the log
 //	44  4  number m of direct blocks, whose data lie at home; n + m is at most 500
 //	48 16  tag
