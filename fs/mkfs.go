@@ -25,7 +25,8 @@ type MkfsOptions struct {
 	Progress func(done, total uint64) // called now and then with bytes written; may be nil
 }
 
-// The journal's size, in blocks: the default, and the least that is useful.
+// The journal's size, in blocks: the default, and the least that is useful. A small
+// volume's is an eighth of it.
 const (
 	logDefault = 64 << 20 / BlockSize
 	logLeast   = 5 << 20 / BlockSize
@@ -88,9 +89,10 @@ func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
 	if err != nil {
 		return s, err
 	}
-	descs := min(log/(2*journal.UnitBlocks), (log-1-journal.MinRing)/journal.UnitBlocks)
+	// Half of it for small groups, half for large ones, which need some room at least.
+	units := min(log/2, log-1-journal.MinRing) / journal.UnitBlocks
 	sec, nsec := stamp(o.Clock)
-	return superm.Companion_Super_.Create_Super_(size, descs, log-1-journal.UnitBlocks*descs, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3]), nil
+	return superm.Companion_Super_.Create_Super_(size, units, log-1-journal.UnitBlocks*units, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3]), nil
 }
 
 func stamp(c Clock) (uint64, uint32) {

@@ -188,9 +188,9 @@ func (s *Server) Conns() int {
 	return len(s.conns)
 }
 
-// clean closes connections that ran into a timeout, and has others read on. One goroutine with a clock of
-// seconds does it for all, since a deadline for every read would cost more than
-// a cheap call.
+// clean closes connections that ran into a timeout, and reads on where the reader is
+// busy with a call. One goroutine with a clock of seconds does it for all, since a
+// deadline for every read would cost more than a cheap call.
 func (s *Server) clean() {
 	defer s.done.Done()
 	t := time.NewTicker(time.Second)
@@ -205,7 +205,8 @@ func (s *Server) clean() {
 	}
 }
 
-// sweep closes what is overdue at second now, and takes over what is busy.
+// sweep closes the connections that are overdue at second now, and has another
+// goroutine read those whose own is busy with a call.
 func (s *Server) sweep(now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,7 @@
     ("journal", "header: a failed barrier counts", "if ok { hdur := true; }", "hdur := true;", "*Journal.HdrBarrier"),
     ("journal", "log: a failed write counts", "if ok { lwn := lwn + n as int; }", "lwn := lwn + n as int; ok := true;", "*Journal.LogWrite"),
     ("journal", "log: no check of the ring's space", " || wp + k > lo + nr", "", "*Journal.StartCommit"),
-    ("journal", "log: no check of the descriptor slots", " || eq - hq >= nd", "", "*Journal.StartCommit"),
+    ("journal", "log: no check of the units", " || eq - hq >= nd", "", "*Journal.StartCommit"),
     ("journal", "log: run over the end of the ring", "if n > nr - s { n := nr - s; }", "", "*Journal.DataRun"),
     ("journal", "log: data over the descriptor", "m.Put(i + 1, b);", "m.Put(i, b);", "*Journal.UnitList"),
     ("journal", "log: a unit's last block not written", "d.WriteRun(at + 1 + 16 * s, l, 0, 1 + n)", "d.WriteRun(at + 1 + 16 * s, l, 0, n)", "*Journal.LogWriteUnit"),
