@@ -304,7 +304,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestBlockDevice needs a device whose contents may be lost, named in
-// TANSY_TEST_DEVICE: for example a loop device.
+// TANSY_TEST_DEVICE. The guest of test/linux has one, a loop device.
 func TestBlockDevice(t *testing.T) {
 	path := os.Getenv("TANSY_TEST_DEVICE")
 	if path == "" {
