@@ -64,6 +64,11 @@ func serve(args []string) int {
 		return misused(f, "a cache of less than "+minCache.String()+" is too small")
 	}
 	debug.SetMemoryLimit(int64(cache) + overhead - slack)
+	if os.Getenv("GOGC") == "" {
+		// Up to that limit memory is there to be used. In a stream of large writes little is
+		// alive: to collect whenever the heap has doubled would be a hundred times a second.
+		debug.SetGCPercent(400)
+	}
 	if os.Getenv("GOMAXPROCS") == "" {
 		// One more than there are CPUs for us: a thread that waits for the device keeps
 		// its share of the scheduler for a while, and the others should not idle meanwhile.
