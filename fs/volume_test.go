@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"log/slog"
@@ -271,4 +272,63 @@ func TestBarriers(t *testing.T) {
 		_, _, _, err := v.Read(root, n.Handle, 0, 10)
 		return err
 	})
+}
+
+// A cold READ asks the device once for what lies side by side there, and for nothing that
+// it does not need.
+func TestDeviceReads(t *testing.T) {
+	const chunk, chunks = 64 << 10, 40
+	r := random(t)
+	d := disk.NewStats(disk.NewMem(20000))
+	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 500})
+	v := open(t, d, fs.Options{})
+	// a file written in one go, and two that took turns
+	var files [3]fs.Handle
+	var contents [3][]byte
+	for i := range files {
+		n, err := v.Create(root, v.Root(), []byte{'a' + byte(i)}, fs.Guarded, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i], contents[i] = n.Handle, make([]byte, chunk*chunks)
+		for k := range contents[i] {
+			contents[i][k] = byte(r.Uint32())
+		}
+	}
+	write := func(i, off, n int) {
+		if _, _, _, err := v.Write(root, files[i], uint64(off), contents[i][off:off+n], fs.Unstable); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for off := 0; off < chunk*chunks; off += chunk {
+		write(0, off, chunk)
+	}
+	for off := 0; off < chunk*chunks; off += disk.BlockSize {
+		write(1, off, disk.BlockSize)
+		write(2, off, disk.BlockSize)
+	}
+	closeFS(t, v)
+
+	v = open(t, d, fs.Options{})
+	defer closeFS(t, v)
+	for i, f := range files {
+		before := d.Counts()
+		for off := 0; off < chunk*chunks; off += chunk {
+			got, _, _, err := v.Read(root, f, uint64(off), chunk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, contents[i][off:off+chunk]) {
+				t.Fatalf("file %d at %d: other bytes than were written", i, off)
+			}
+		}
+		after := d.Counts()
+		const blocks, tree = chunk * chunks / disk.BlockSize, 10
+		if n := after.ReadBlocks - before.ReadBlocks; n > blocks+tree {
+			t.Errorf("file %d: %d blocks were read for %d", i, n, blocks)
+		}
+		if n := after.Reads - before.Reads; i == 0 && n > 2*chunks {
+			t.Errorf("file %d: %d reads of the device for %d READs", i, n, chunks)
+		}
+	}
 }

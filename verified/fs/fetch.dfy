@@ -36,7 +36,7 @@ module FetchM {
   // the number of block n of the file (0 = hole), and the indirect block above it at hand
   method Find(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool, ck: uint64, cj: uint64, pb: Blk) returns (bn: uint64, ck': uint64, cj': uint64, pb': Blk)
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && n < 134480396 && AtHand(x, ino, ck, cj, pb.v)
-    ensures AtHand(x, ino, ck', cj', pb'.v)
+    ensures AtHand(x, ino, ck', cj', pb'.v) && (12 <= FlatK(n) ==> |pb'.v| == 4096)
     ensures PosOf(ino, n) in x.bm && bn == x.bm[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.fs.geo, bn))
   {
     var k, j := FlatK(n), FlatJ(n);
@@ -58,6 +58,30 @@ module FetchM {
     x.Child(p, pb'.v);
   }
 
+  const AheadMax: uint64 := 64     // blocks to ask for at a time (policy: the smallest cache has room for so many)
+
+  // How many blocks of the file from block n on, which is bn on the device, lie side by side
+  // there, as far as the inode or the indirect block at hand tells: at most max, and AheadMax.
+  method Adjacent(ip: Bytes, pb: Blk, n: uint64, bn: uint64, max: uint64) returns (r: uint64)
+    requires |ip.data| == 256 && n < 134480396 && (12 <= FlatK(n) ==> |pb.v| == 4096)
+    ensures 1 <= r <= AheadMax
+  {
+    var k, j := FlatK(n), FlatJ(n) % 512;
+    var room := if k < 12 then 12 - k else 512 - j;
+    var m := Min(max, room);
+    m := Min(m, AheadMax);
+    r := 1;
+    while r < m && bn < 0xFFFF_FFFF_FFFF_0000    // no overflow below
+      invariant 1 <= r <= AheadMax
+      decreases AheadMax - r
+    {
+      var e: uint64;
+      if k < 12 { e := GetSlot(ip, k + r); } else { e := pb.U64(8 * (j + r)); }
+      if e != bn + r { return; }
+      r := r + 1;
+    }
+  }
+
   // n bytes at off
   method Fetch(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64) returns (b: Bytes)
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
@@ -66,6 +90,7 @@ module FetchM {
   {
     b := NewBytes(n);
     var done: uint64 := 0;
+    var ahead: uint64 := 0;      // the file's blocks below this one have been asked for
     var ck: uint64, cj: uint64 := 15, 0;
     var pb := ZeroBlk();
     while done < n
@@ -84,6 +109,12 @@ module FetchM {
       ghost var b0 := b.data;
       ghost var s := Zeros(4096);
       if bn != 0 {
+        if ahead <= pos / 4096 {
+          var left := (bo + (n - done) + 4095) / 4096;
+          var r := Adjacent(ip, pb, pos / 4096, bn, left);
+          if 1 < r { txn.Ahead(bn, r); }
+          ahead := pos / 4096 + r;
+        }
         var blk := x.ReadAt(txn, bn, p, false);
         b.CopyBlk(done, blk, bo, c);
         s := blk.v;

@@ -245,11 +245,16 @@ module FillM {
       }
       GrewMore(b0, b1, x.bm, ino, top, top);
       WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
-      assert src.data[so as int .. so as int + done as int] + src.data[so as int + done as int .. so as int + done as int + c as int] == src.data[so as int .. so as int + done as int + c as int];
+      Joined(src.data, so as int, so as int + done as int, so as int + done as int + c as int);
       done := done + c;
     }
     ok := true;
   }
+
+  lemma Joined(s: seq<byte>, a: int, b: int, c: int)
+    requires 0 <= a <= b <= c <= |s|
+    ensures s[a..b] + s[b..c] == s[a..c]
+  {}
 
   // zero the rest of the block that holds byte sz (nothing if sz is a multiple of the block)
   method ZeroTail(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)

@@ -1470,24 +1470,41 @@ module JournalM {
       if b == null { b := inm.Get(a); }
       if b == null { b := cache.Get(a); }
     }
-    // [F] read the home block
-    method ReadDisk(a: uint64, t: uint64) returns (ok: bool, b: Blk)
-      requires Inv() && home <= a < sz && t <= trims
+    // Block a was seen to hold v since the ticket t was given.
+    predicate WasRead(a: int, t: uint64, v: BV) reads this { |v| == 4096 && exists r :: r in rds && r.a == a && r.v == v && r.t >= t as int }
+    // [F] read n home blocks, from a on
+    method ReadHome(a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList)
+      requires Inv() && home <= a && a as int + n as int <= sz as int && t <= trims
       modifies this
       ensures Inv() && LKeep() && IKeep() && Mono() && vs == old(vs) && lb == old(lb)
-      ensures ok ==> |b.v| == 4096 && exists r :: r in rds && r.a == a as int && r.v == b.v && r.t >= t as int
+      ensures ok ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> WasRead(a as int + i, t, l.blks[i])
       ensures repr == old(repr)
     {
-      OnDisk(a);
-      ok, b := d.Read(a);
-      if !ok { return; }
-      HomeRead(a as int, b.v);
-      ghost var r := Rd(a as int, trims as int, b.v);
-      Seen(r);
-      assert r in rds;
+      OnDisk();
+      ok, l := d.ReadRun(a, n);
+      if ok { AllSeen(a as int, t, l.blks); }
     }
-    lemma OnDisk(a: uint64)
-      requires Inv() && home <= a < sz
+    ghost method AllSeen(a: int, t: uint64, v: seq<BV>)
+      requires Inv() && home as int <= a && a + |v| <= sz as int == |d.poss| && t <= trims
+      requires forall i :: 0 <= i < |v| ==> v[i] in d.poss[a + i] && |v[i]| == 4096
+      modifies this
+      ensures Inv() && LKeep() && IKeep() && Mono() && vs == old(vs) && lb == old(lb) && repr == old(repr)
+      ensures forall i :: 0 <= i < |v| ==> WasRead(a + i, t, v[i])
+    {
+      var n := 0;
+      while n < |v|
+        invariant n <= |v| && Inv() && LKeep() && IKeep() && Mono() && vs == old(vs) && lb == old(lb) && repr == old(repr)
+        invariant forall i :: 0 <= i < n ==> WasRead(a + i, t, v[i])
+      {
+        HomeRead(a + n, v[n]);
+        var r := Rd(a + n, trims as int, v[n]);
+        Seen(r);
+        assert r in rds;
+        n := n + 1;
+      }
+    }
+    lemma OnDisk()
+      requires Inv()
       ensures d.Valid() && |d.cur| == sz as int
     { reveal Inv(); }
     // what a home block may be found to hold
@@ -1512,8 +1529,7 @@ module JournalM {
     }
     // [L] validate the block read; null = retry
     method Lookup2(a: uint64, t: uint64, c: Blk) returns (b: Blk?)
-      requires Inv() && mu.held && home <= a < sz && |c.v| == 4096
-      requires exists r :: r in rds && r.a == a as int && r.v == c.v && r.t >= t as int
+      requires Inv() && mu.held && home <= a < sz && WasRead(a as int, t, c.v)
       modifies cache
       ensures Inv() && LKeep() && IKeep() && Mono() && vs == old(vs) && lb == old(lb) && repr == old(repr)
       ensures b != null ==> a as int in Cur() && b.v == Cur()[a as int] && |b.v| == 4096

@@ -349,11 +349,12 @@ module JournalThreads {
       j.mu.Unlock();
       if b != null { return true, b; }
       CYield(j);
-      var c;
-      ok, c := j.ReadDisk(a, t);
+      var l;
+      ok, l := j.ReadHome(a, 1, t);
       if !ok { return; }
       CYield(j);
       j.mu.Lock(); CYield(j);
+      var c := l.BlkAt(0);
       b := j.Lookup2(a, t, c);
       j.mu.Unlock();
       if b != null { return; }

@@ -1,14 +1,13 @@
 // TRUSTED: the contract of a transaction, as the file system sees it.
 // Go: internal/extern/dtxn, a thin cover of the generated code of verified/txn.
 //
-// A procedure of the file system is a sequential program over the objects of
-// the volume. It runs as one transaction: no other transaction is seen in the
-// middle of it, and it takes effect as a whole or not at all. So `data` below
-// is the volume as this transaction sees it.
+// A procedure of the file system is a sequential program over the objects of the volume. It
+// runs as one transaction: no other transaction is seen in the middle of it, and it takes effect
+// as a whole or not at all. So `data` below is the volume as this transaction sees it.
 //
-// A call that cannot keep its promise (a lock that must not be waited for, a
-// device error) does not return: it unwinds to the runner outside the verified
-// code, which aborts the transaction and then runs it again or reports the error.
+// A call that cannot keep its promise (a lock that must not be waited for, a device error) does
+// not return: it unwinds to the runner outside the verified code, which aborts the transaction
+// and then runs it again or reports the error.
 include "bytes.s.dfy"
 
 module TxnSpec {
@@ -89,8 +88,9 @@ module {:extern "dtxn"} TxnS {
     // What was not taken, or a committed transaction freed, goes back by itself. Tested: dtxn.TestHints, TestNear.
     method {:extern "AllocHint"} AllocHint(which: uint64, near: uint64) returns (ok: bool, x: uint64)
       requires which < 2
-    // A wish: the contents of block blkno, newly allocated, are large file data that should go
-    // straight to their place, not through the log. It promises nothing. Tested: dtxn.TestBulk.
+    // Wishes, which promise nothing: what is written to block blkno, newly allocated, should go straight to
+    // its place, not through the log; n blocks from blkno on are about to be read. Tested: dtxn.TestBulk, TestAhead.
     method {:extern "Bulk"} Bulk(blkno: uint64)
+    method {:extern "Ahead"} Ahead(blkno: uint64, n: uint64)
   }
 }

@@ -79,19 +79,30 @@ module TxnSysM {
     b, t := s.j.Lookup(a);
     s.j.mu.Unlock();
   }
-  // The same from the device; null, although the device did not fail: try again.
-  method Fetch(s: Sys, o: Owner, a: uint64, t: uint64) returns (ok: bool, b: Blk?)
-    requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz && t <= s.j.trims
+  // The same from the device; null, although the device did not fail: try again. The n-1
+  // blocks behind it are read with it.
+  method Fetch(s: Sys, o: Owner, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
+    requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
     modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
   {
     TYield(s, o);
-    var c;
-    ok, c := s.j.ReadDisk(a, t);
+    var l;
+    ok, l := s.j.ReadHome(a, n, t);
     if !ok { return false, null; }
     s.j.mu.Lock(); TYield(s, o);
-    b := s.j.Lookup2(a, t, c);
+    b := null;
+    var i := n;
+    while 0 < i
+      invariant i <= n && s.Inv() && s.j.Mono() && s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+      invariant forall k :: 0 <= k < n as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
+      invariant i < n && b != null ==> (a + i) as int in s.j.Cur() && b.v == s.j.Cur()[(a + i) as int] && |b.v| == 4096
+    {
+      i := i - 1;
+      var c := l.BlkAt(i);
+      b := s.j.Lookup2(a + i, t, c);
+    }
     s.j.mu.Unlock();
   }
   // The latest value of block a, from memory or the device; null when the device failed.
@@ -110,8 +121,19 @@ module TxnSysM {
       invariant b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
       decreases *
     {
-      ok, b := Fetch(s, o, a, t);
+      ok, b := Fetch(s, o, a, 1, t);
       if ok && b == null { b, t := Peek(s, o, a); }
     }
+  }
+  // Brings the n blocks from a on to memory with one read, if the first is not there.
+  method Ahead(s: Sys, o: Owner, a: uint64, n: uint64)
+    requires s.Inv() && !s.j.mu.held
+    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+    ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+  {
+    if n == 0 || a < s.j.home || s.j.sz <= a { return; }
+    var m := if s.j.sz - a < n then s.j.sz - a else n;
+    var b, t := Peek(s, o, a);
+    if b == null { var ok; ok, b := Fetch(s, o, a, m, t); }
   }
 }

@@ -119,6 +119,15 @@ module TxnM {
       return OK, b;
     }
 
+    // A wish: the n blocks from a on are about to be read.
+    method Ahead(a: uint64, n: uint64)
+      requires Inv() && !s.j.mu.held
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+    {
+      TxnSysM.Ahead(s, own, a, n);
+    }
+
     // an object of 256 bytes; null unless st is OK
     method ReadInode(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: Bytes?)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off)

@@ -397,3 +397,6 @@ func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
 
 // Bulk wishes that what is written to block blkno goes straight home, not through the log.
 func (t *Txn) Bulk(blkno uint64) { t.s.j.Bulk(t.s.base + blkno) }
+
+// Ahead wishes that n blocks from blkno on, which are about to be read, are read at once.
+func (t *Txn) Ahead(blkno, n uint64) { t.t.Ahead(t.s.base+blkno, n) }

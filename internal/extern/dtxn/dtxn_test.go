@@ -94,6 +94,9 @@ func TestDeclarations(t *testing.T) {
 				var got []byte
 				switch o.kind {
 				case 0:
+					if r.IntN(3) == 0 {
+						x.Ahead(o.blkno, r.Uint64N(9))
+					}
 					got = x.ReadBlock(o.blkno, excl).Thaw().Data
 					if write {
 						b := &dbytes.Bytes{Data: append([]byte(nil), v...)}

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _445_n uint64
-	var _ = _445_n
-	_445_n = c.Gids.Len()
-	var _446_i uint64
-	var _ = _446_i
-	_446_i = uint64(0)
-	for _445_n-_446_i >= uint64(4) {
-		var _447_x uint32
-		var _ = _447_x
-		_447_x = c.Gids.U32(_446_i)
-		if _447_x == g {
+	var _460_n uint64
+	var _ = _460_n
+	_460_n = c.Gids.Len()
+	var _461_i uint64
+	var _ = _461_i
+	_461_i = uint64(0)
+	for _460_n-_461_i >= uint64(4) {
+		var _462_x uint32
+		var _ = _462_x
+		_462_x = c.Gids.U32(_461_i)
+		if _462_x == g {
 			r = true
 			return r
 		}
-		_446_i = _446_i + uint64(4)
+		_461_i = _461_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _448_mode uint32
-	var _ = _448_mode
-	var _out522 uint32
-	var _ = _out522
-	_out522 = inodem.Companion_Default___.GetMode(ip)
-	_448_mode = _out522
-	var _449_u uint32
-	var _ = _449_u
-	var _out523 uint32
-	var _ = _out523
-	_out523 = inodem.Companion_Default___.GetUid(ip)
-	_449_u = _out523
-	if c.Uid == _449_u {
-		p = _448_mode / uint32(64) % uint32(8)
+	var _463_mode uint32
+	var _ = _463_mode
+	var _out532 uint32
+	var _ = _out532
+	_out532 = inodem.Companion_Default___.GetMode(ip)
+	_463_mode = _out532
+	var _464_u uint32
+	var _ = _464_u
+	var _out533 uint32
+	var _ = _out533
+	_out533 = inodem.Companion_Default___.GetUid(ip)
+	_464_u = _out533
+	if c.Uid == _464_u {
+		p = _463_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _450_g uint32
-	var _ = _450_g
-	var _out524 uint32
-	var _ = _out524
-	_out524 = inodem.Companion_Default___.GetGid(ip)
-	_450_g = _out524
-	var _451_m bool
-	var _ = _451_m
-	var _out525 bool
-	var _ = _out525
-	_out525 = Companion_Default___.InGroup(c, _450_g)
-	_451_m = _out525
-	if _451_m {
-		p = _448_mode / uint32(8) % uint32(8)
+	var _465_g uint32
+	var _ = _465_g
+	var _out534 uint32
+	var _ = _out534
+	_out534 = inodem.Companion_Default___.GetGid(ip)
+	_465_g = _out534
+	var _466_m bool
+	var _ = _466_m
+	var _out535 bool
+	var _ = _out535
+	_out535 = Companion_Default___.InGroup(c, _465_g)
+	_466_m = _out535
+	if _466_m {
+		p = _463_mode / uint32(8) % uint32(8)
 	} else {
-		p = _448_mode % uint32(8)
+		p = _463_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _452_ty uint32
-		var _ = _452_ty
-		var _out526 uint32
-		var _ = _out526
-		_out526 = inodem.Companion_Default___.GetTy(ip)
-		_452_ty = _out526
-		var _453_mode uint32
-		var _ = _453_mode
-		var _out527 uint32
-		var _ = _out527
-		_out527 = inodem.Companion_Default___.GetMode(ip)
-		_453_mode = _out527
-		if _452_ty == Companion_Default___.DIR() || _453_mode%uint32(2) == uint32(1) || _453_mode/uint32(8)%uint32(2) == uint32(1) || _453_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _467_ty uint32
+		var _ = _467_ty
+		var _out536 uint32
+		var _ = _out536
+		_out536 = inodem.Companion_Default___.GetTy(ip)
+		_467_ty = _out536
+		var _468_mode uint32
+		var _ = _468_mode
+		var _out537 uint32
+		var _ = _out537
+		_out537 = inodem.Companion_Default___.GetMode(ip)
+		_468_mode = _out537
+		if _467_ty == Companion_Default___.DIR() || _468_mode%uint32(2) == uint32(1) || _468_mode/uint32(8)%uint32(2) == uint32(1) || _468_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out528 uint32
-	var _ = _out528
-	_out528 = Companion_Default___.ClassBits(c, ip)
-	p = _out528
+	var _out538 uint32
+	var _ = _out538
+	_out538 = Companion_Default___.ClassBits(c, ip)
+	p = _out538
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _454_p uint32
-	var _ = _454_p
-	var _out529 uint32
-	var _ = _out529
-	_out529 = Companion_Default___.Granted(c, ip)
-	_454_p = _out529
-	ok = (want%uint32(2) == uint32(0) || _454_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _454_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _454_p/uint32(4) == uint32(1))
+	var _469_p uint32
+	var _ = _469_p
+	var _out539 uint32
+	var _ = _out539
+	_out539 = Companion_Default___.Granted(c, ip)
+	_469_p = _out539
+	ok = (want%uint32(2) == uint32(0) || _469_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _469_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _469_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _455_u uint32
-	var _ = _455_u
-	var _out530 uint32
-	var _ = _out530
-	_out530 = inodem.Companion_Default___.GetUid(ip)
-	_455_u = _out530
-	if c.Uid == _455_u {
+	var _470_u uint32
+	var _ = _470_u
+	var _out540 uint32
+	var _ = _out540
+	_out540 = inodem.Companion_Default___.GetUid(ip)
+	_470_u = _out540
+	if c.Uid == _470_u {
 		ok = true
 		return ok
 	}
-	var _out531 bool
-	var _ = _out531
-	_out531 = Companion_Default___.May(c, ip, want)
-	ok = _out531
+	var _out541 bool
+	var _ = _out541
+	_out541 = Companion_Default___.May(c, ip, want)
+	ok = _out541
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _456_u uint32
-	var _ = _456_u
-	var _out532 uint32
-	var _ = _out532
-	_out532 = inodem.Companion_Default___.GetUid(ip)
-	_456_u = _out532
-	ok = c.Uid == uint32(0) || c.Uid == _456_u
+	var _471_u uint32
+	var _ = _471_u
+	var _out542 uint32
+	var _ = _out542
+	_out542 = inodem.Companion_Default___.GetUid(ip)
+	_471_u = _out542
+	ok = c.Uid == uint32(0) || c.Uid == _471_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _457_mode uint32
-	var _ = _457_mode
-	var _out533 uint32
-	var _ = _out533
-	_out533 = inodem.Companion_Default___.GetMode(dp)
-	_457_mode = _out533
-	if _457_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _472_mode uint32
+	var _ = _472_mode
+	var _out543 uint32
+	var _ = _out543
+	_out543 = inodem.Companion_Default___.GetMode(dp)
+	_472_mode = _out543
+	if _472_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _458_a bool
-	var _ = _458_a
-	var _out534 bool
-	var _ = _out534
-	_out534 = Companion_Default___.IsOwner(c, dp)
-	_458_a = _out534
-	var _459_b bool
-	var _ = _459_b
-	var _out535 bool
-	var _ = _out535
-	_out535 = Companion_Default___.IsOwner(c, ip)
-	_459_b = _out535
-	refuse = !_458_a && !_459_b
+	var _473_a bool
+	var _ = _473_a
+	var _out544 bool
+	var _ = _out544
+	_out544 = Companion_Default___.IsOwner(c, dp)
+	_473_a = _out544
+	var _474_b bool
+	var _ = _474_b
+	var _out545 bool
+	var _ = _out545
+	_out545 = Companion_Default___.IsOwner(c, ip)
+	_474_b = _out545
+	refuse = !_473_a && !_474_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _460_p uint32
-	var _ = _460_p
-	var _out536 uint32
-	var _ = _out536
-	_out536 = Companion_Default___.Granted(c, ip)
-	_460_p = _out536
-	var _461_ty uint32
-	var _ = _461_ty
-	var _out537 uint32
-	var _ = _out537
-	_out537 = inodem.Companion_Default___.GetTy(ip)
-	_461_ty = _out537
+	var _475_p uint32
+	var _ = _475_p
+	var _out546 uint32
+	var _ = _out546
+	_out546 = Companion_Default___.Granted(c, ip)
+	_475_p = _out546
+	var _476_ty uint32
+	var _ = _476_ty
+	var _out547 uint32
+	var _ = _out547
+	_out547 = inodem.Companion_Default___.GetTy(ip)
+	_476_ty = _out547
 	bits = uint32(0)
-	if _460_p/uint32(4) == uint32(1) {
+	if _475_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _461_ty == Companion_Default___.DIR() {
-		if _460_p%uint32(2) == uint32(1) {
+	if _476_ty == Companion_Default___.DIR() {
+		if _475_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _460_p%uint32(2) == uint32(1) && _460_p/uint32(2)%uint32(2) == uint32(1) {
+		if _475_p%uint32(2) == uint32(1) && _475_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _460_p/uint32(2)%uint32(2) == uint32(1) {
+		if _475_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _460_p%uint32(2) == uint32(1) {
+		if _475_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _462_a uint32 = func() uint32 {
+	var _477_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _462_a
+	var _ = _477_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _462_a - uint32(1024)
+		return _477_a - uint32(1024)
 	} else {
-		return _462_a
+		return _477_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _463_len uint64
-	var _ = _463_len
-	_463_len = n.Len()
-	if _463_len == uint64(0) {
+	var _478_len uint64
+	var _ = _478_len
+	_478_len = n.Len()
+	if _478_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _463_len > uint64(255) {
+	if _478_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _464_i uint64
-	var _ = _464_i
-	_464_i = uint64(0)
-	for _464_i < _463_len {
-		var _465_b uint8
-		var _ = _465_b
-		_465_b = n.Get(_464_i)
-		if _465_b == uint8(0) || _465_b == uint8(47) {
+	var _479_i uint64
+	var _ = _479_i
+	_479_i = uint64(0)
+	for _479_i < _478_len {
+		var _480_b uint8
+		var _ = _480_b
+		_480_b = n.Get(_479_i)
+		if _480_b == uint8(0) || _480_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_464_i = _464_i + uint64(1)
+		_479_i = _479_i + uint64(1)
 	}
 	st = uint32(0)
-	if _463_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _478_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _463_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _478_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -183,17 +183,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _495_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _495_ip
-	var _out586 uint32
-	var _ = _out586
-	var _out587 *dbytes.Bytes
-	var _ = _out587
-	_out586, _out587 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out586
-	_495_ip = _out587
+	var _510_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _510_ip
+	var _out596 uint32
+	var _ = _out596
+	var _out597 *dbytes.Bytes
+	var _ = _out597
+	_out596, _out597 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out596
+	_510_ip = _out597
 	if st == uint32(0) {
-		after = _495_ip
+		after = _510_ip
 	}
 	return st, after
 }
@@ -205,23 +205,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _496_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _496_ip
-	var _out588 uint32
-	var _ = _out588
-	var _out589 *dbytes.Bytes
-	var _ = _out589
-	_out588, _out589 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out588
-	_496_ip = _out589
+	var _511_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _511_ip
+	var _out598 uint32
+	var _ = _out598
+	var _out599 *dbytes.Bytes
+	var _ = _out599
+	_out598, _out599 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out598
+	_511_ip = _out599
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _496_ip
-	var _out590 uint32
-	var _ = _out590
-	_out590 = accessm.Companion_Default___.AccessBits(c, _496_ip)
-	bits = _out590
+	after = _511_ip
+	var _out600 uint32
+	var _ = _out600
+	_out600 = accessm.Companion_Default___.AccessBits(c, _511_ip)
+	bits = _out600
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -241,58 +241,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _497_own bool
-	var _ = _497_own
-	var _out591 bool
-	var _ = _out591
-	_out591 = accessm.Companion_Default___.IsOwner(c, ip)
-	_497_own = _out591
-	if a.HasMode && !_497_own {
+	var _512_own bool
+	var _ = _512_own
+	var _out601 bool
+	var _ = _out601
+	_out601 = accessm.Companion_Default___.IsOwner(c, ip)
+	_512_own = _out601
+	if a.HasMode && !_512_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _498_u uint32
-		var _ = _498_u
-		var _out592 uint32
-		var _ = _out592
-		_out592 = inodem.Companion_Default___.GetUid(ip)
-		_498_u = _out592
-		if !_497_own || a.Uid != _498_u {
+		var _513_u uint32
+		var _ = _513_u
+		var _out602 uint32
+		var _ = _out602
+		_out602 = inodem.Companion_Default___.GetUid(ip)
+		_513_u = _out602
+		if !_512_own || a.Uid != _513_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _499_g uint32
-		var _ = _499_g
-		var _out593 uint32
-		var _ = _out593
-		_out593 = inodem.Companion_Default___.GetGid(ip)
-		_499_g = _out593
-		var _500_mine bool
-		var _ = _500_mine
-		var _out594 bool
-		var _ = _out594
-		_out594 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_500_mine = _out594
-		if !_497_own || a.Gid != _499_g && !_500_mine {
+		var _514_g uint32
+		var _ = _514_g
+		var _out603 uint32
+		var _ = _out603
+		_out603 = inodem.Companion_Default___.GetGid(ip)
+		_514_g = _out603
+		var _515_mine bool
+		var _ = _515_mine
+		var _out604 bool
+		var _ = _out604
+		_out604 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_515_mine = _out604
+		if !_512_own || a.Gid != _514_g && !_515_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_497_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_512_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _501_w bool
-		var _ = _501_w
-		var _out595 bool
-		var _ = _out595
-		_out595 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_501_w = _out595
-		if !_501_w {
+		var _516_w bool
+		var _ = _516_w
+		var _out605 bool
+		var _ = _out605
+		_out605 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_516_w = _out605
+		if !_516_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
 	}
@@ -317,40 +317,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *accessm.Cred, ip *dbytes.By
 	if a.HasGid {
 		inodem.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _502_mode uint32
-	var _ = _502_mode
-	var _out596 uint32
-	var _ = _out596
-	_out596 = inodem.Companion_Default___.GetMode(ip)
-	_502_mode = _out596
+	var _517_mode uint32
+	var _ = _517_mode
+	var _out606 uint32
+	var _ = _out606
+	_out606 = inodem.Companion_Default___.GetMode(ip)
+	_517_mode = _out606
 	if a.HasMode {
-		_502_mode = a.Mode % uint32(4096)
-		var _503_gid uint32
-		var _ = _503_gid
-		var _out597 uint32
-		var _ = _out597
-		_out597 = inodem.Companion_Default___.GetGid(ip)
-		_503_gid = _out597
-		var _504_mine bool
-		var _ = _504_mine
-		var _out598 bool
-		var _ = _out598
-		_out598 = accessm.Companion_Default___.InGroup(c, _503_gid)
-		_504_mine = _out598
-		if c.Uid != uint32(0) && !_504_mine {
-			_502_mode = accessm.Companion_Default___.DropSetgid(_502_mode)
+		_517_mode = a.Mode % uint32(4096)
+		var _518_gid uint32
+		var _ = _518_gid
+		var _out607 uint32
+		var _ = _out607
+		_out607 = inodem.Companion_Default___.GetGid(ip)
+		_518_gid = _out607
+		var _519_mine bool
+		var _ = _519_mine
+		var _out608 bool
+		var _ = _out608
+		_out608 = accessm.Companion_Default___.InGroup(c, _518_gid)
+		_519_mine = _out608
+		if c.Uid != uint32(0) && !_519_mine {
+			_517_mode = accessm.Companion_Default___.DropSetgid(_517_mode)
 		}
 	}
-	var _505_ty uint32
-	var _ = _505_ty
-	var _out599 uint32
-	var _ = _out599
-	_out599 = inodem.Companion_Default___.GetTy(ip)
-	_505_ty = _out599
-	if _505_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_502_mode = accessm.Companion_Default___.KillPriv(_502_mode)
+	var _520_ty uint32
+	var _ = _520_ty
+	var _out609 uint32
+	var _ = _out609
+	_out609 = inodem.Companion_Default___.GetTy(ip)
+	_520_ty = _out609
+	if _520_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_517_mode = accessm.Companion_Default___.KillPriv(_517_mode)
 	}
-	inodem.Companion_Default___.SetMode(ip, _502_mode)
+	inodem.Companion_Default___.SetMode(ip, _517_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *accessm.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -366,47 +366,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	later = false
-	var _506_ip *dbytes.Bytes
-	var _ = _506_ip
-	var _out600 *dbytes.Bytes
-	var _ = _out600
-	_out600 = d.Fs.GetInode(txn, ino, true)
-	_506_ip = _out600
-	var _507_was uint64
-	var _ = _507_was
-	var _out601 uint64
-	var _ = _out601
-	_out601 = inodem.Companion_Default___.GetSize(_506_ip)
-	_507_was = _out601
-	var _508_shrink uint64
-	var _ = _508_shrink
-	var _out602 uint64
-	var _ = _out602
-	_out602 = inodem.Companion_Default___.GetShrink(_506_ip)
-	_508_shrink = _out602
-	if size > _507_was && _508_shrink != uint64(0) {
+	var _521_ip *dbytes.Bytes
+	var _ = _521_ip
+	var _out610 *dbytes.Bytes
+	var _ = _out610
+	_out610 = d.Fs.GetInode(txn, ino, true)
+	_521_ip = _out610
+	var _522_was uint64
+	var _ = _522_was
+	var _out611 uint64
+	var _ = _out611
+	_out611 = inodem.Companion_Default___.GetSize(_521_ip)
+	_522_was = _out611
+	var _523_shrink uint64
+	var _ = _523_shrink
+	var _out612 uint64
+	var _ = _out612
+	_out612 = inodem.Companion_Default___.GetShrink(_521_ip)
+	_523_shrink = _out612
+	if size > _522_was && _523_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _509_ok bool
-	var _ = _509_ok
-	var _out603 bool
-	var _ = _out603
-	_out603 = d.SetSize(txn, ino, size)
-	_509_ok = _out603
-	if !_509_ok {
+	var _524_ok bool
+	var _ = _524_ok
+	var _out613 bool
+	var _ = _out613
+	_out613 = d.SetSize(txn, ino, size)
+	_524_ok = _out613
+	if !_524_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _507_was {
-		var _510_done bool
-		var _ = _510_done
-		var _out604 bool
-		var _ = _out604
-		_out604 = opm.Companion_Default___.Release(txn, d, ino, _507_was-size)
-		_510_done = _out604
-		later = !_510_done
+	if size < _522_was {
+		var _525_done bool
+		var _ = _525_done
+		var _out614 bool
+		var _ = _out614
+		_out614 = opm.Companion_Default___.Release(txn, d, ino, _522_was-size)
+		_525_done = _out614
+		later = !_525_done
 	}
 	return st, later
 }
@@ -416,57 +416,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *dirfsm.DirF
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _511_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _511_p
-	var _out605 uint32
-	var _ = _out605
-	var _out606 *dbytes.Bytes
-	var _ = _out606
-	_out605, _out606 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out605
-	_511_p = _out606
+	var _526_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _526_p
+	var _out615 uint32
+	var _ = _out615
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out615, _out616 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out615
+	_526_p = _out616
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _511_p
+	ip = _526_p
 	if guard {
-		var _512_cs uint64
-		var _ = _512_cs
-		var _513_cns uint32
-		var _ = _513_cns
-		var _out607 uint64
-		var _ = _out607
-		var _out608 uint32
-		var _ = _out608
-		_out607, _out608 = inodem.Companion_Default___.GetCtime(_511_p)
-		_512_cs = _out607
-		_513_cns = _out608
-		if _512_cs != gs || _513_cns != gns {
+		var _527_cs uint64
+		var _ = _527_cs
+		var _528_cns uint32
+		var _ = _528_cns
+		var _out617 uint64
+		var _ = _out617
+		var _out618 uint32
+		var _ = _out618
+		_out617, _out618 = inodem.Companion_Default___.GetCtime(_526_p)
+		_527_cs = _out617
+		_528_cns = _out618
+		if _527_cs != gs || _528_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _514_ty uint32
-	var _ = _514_ty
-	var _out609 uint32
-	var _ = _out609
-	_out609 = inodem.Companion_Default___.GetTy(_511_p)
-	_514_ty = _out609
-	if a.HasSize && _514_ty != accessm.Companion_Default___.REG() {
+	var _529_ty uint32
+	var _ = _529_ty
+	var _out619 uint32
+	var _ = _out619
+	_out619 = inodem.Companion_Default___.GetTy(_526_p)
+	_529_ty = _out619
+	if a.HasSize && _529_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out610 uint32
-	var _ = _out610
-	_out610 = Companion_Default___.ArgStatus(a)
-	st = _out610
+	var _out620 uint32
+	var _ = _out620
+	_out620 = Companion_Default___.ArgStatus(a)
+	st = _out620
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out611 uint32
-	var _ = _out611
-	_out611 = Companion_Default___.MaySetattr(c, _511_p, a)
-	st = _out611
+	var _out621 uint32
+	var _ = _out621
+	_out621 = Companion_Default___.MaySetattr(c, _526_p, a)
+	st = _out621
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -478,27 +478,27 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out612 uint32
-		var _ = _out612
-		var _out613 bool
-		var _ = _out613
-		_out612, _out613 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out612
-		later = _out613
+		var _out622 uint32
+		var _ = _out622
+		var _out623 bool
+		var _ = _out623
+		_out622, _out623 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out622
+		later = _out623
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _515_np *dbytes.Bytes
-	var _ = _515_np
-	var _out614 *dbytes.Bytes
-	var _ = _out614
-	_out614 = d.Fs.GetInode(txn, ino, true)
-	_515_np = _out614
-	Companion_Default___.Apply(c, _515_np, a, s, ns)
-	d.PutInode(txn, ino, _515_np)
-	after = _515_np
+	var _530_np *dbytes.Bytes
+	var _ = _530_np
+	var _out624 *dbytes.Bytes
+	var _ = _out624
+	_out624 = d.Fs.GetInode(txn, ino, true)
+	_530_np = _out624
+	Companion_Default___.Apply(c, _530_np, a, s, ns)
+	d.PutInode(txn, ino, _530_np)
+	after = _530_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -511,13 +511,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out615 uint32
-	var _ = _out615
-	var _out616 *dbytes.Bytes
-	var _ = _out616
-	_out615, _out616 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out615
-	before = _out616
+	var _out625 uint32
+	var _ = _out625
+	var _out626 *dbytes.Bytes
+	var _ = _out626
+	_out625, _out626 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out625
+	before = _out626
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -525,47 +525,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 		after = before
 		return st, before, after, later
 	}
-	var _out617 uint32
-	var _ = _out617
-	var _out618 *dbytes.Bytes
-	var _ = _out618
-	var _out619 bool
-	var _ = _out619
-	_out617, _out618, _out619 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out617
-	after = _out618
-	later = _out619
+	var _out627 uint32
+	var _ = _out627
+	var _out628 *dbytes.Bytes
+	var _ = _out628
+	var _out629 bool
+	var _ = _out629
+	_out627, _out628, _out629 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out627
+	after = _out628
+	later = _out629
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _516_ty uint32
-	var _ = _516_ty
-	var _out620 uint32
-	var _ = _out620
-	_out620 = inodem.Companion_Default___.GetTy(ip)
-	_516_ty = _out620
-	var _517_dmode uint32
-	var _ = _517_dmode
-	var _out621 uint32
-	var _ = _out621
-	_out621 = inodem.Companion_Default___.GetMode(dp)
-	_517_dmode = _out621
-	var _518_dgid uint32
-	var _ = _518_dgid
-	var _out622 uint32
-	var _ = _out622
-	_out622 = inodem.Companion_Default___.GetGid(dp)
-	_518_dgid = _out622
+	var _531_ty uint32
+	var _ = _531_ty
+	var _out630 uint32
+	var _ = _out630
+	_out630 = inodem.Companion_Default___.GetTy(ip)
+	_531_ty = _out630
+	var _532_dmode uint32
+	var _ = _532_dmode
+	var _out631 uint32
+	var _ = _out631
+	_out631 = inodem.Companion_Default___.GetMode(dp)
+	_532_dmode = _out631
+	var _533_dgid uint32
+	var _ = _533_dgid
+	var _out632 uint32
+	var _ = _out632
+	_out632 = inodem.Companion_Default___.GetGid(dp)
+	_533_dgid = _out632
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
-		if _517_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _518_dgid
+		if _532_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _533_dgid
 		}
 		return c.Gid
 	}())
 	inodem.Companion_Default___.SetMode(ip, mode)
 	inodem.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _516_ty == accessm.Companion_Default___.DIR() {
+		if _531_ty == accessm.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -575,20 +575,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _519_dmode uint32
-	var _ = _519_dmode
-	var _out623 uint32
-	var _ = _out623
-	_out623 = inodem.Companion_Default___.GetMode(dp)
-	_519_dmode = _out623
-	var _520_m uint32
-	var _ = _520_m
-	var _out624 uint32
-	var _ = _out624
-	_out624 = inodem.Companion_Default___.GetMode(ip)
-	_520_m = _out624
-	if _519_dmode/uint32(1024)%uint32(2) == uint32(1) && _520_m/uint32(1024)%uint32(2) == uint32(0) && _520_m < uint32(4096) {
-		inodem.Companion_Default___.SetMode(ip, _520_m+uint32(1024))
+	var _534_dmode uint32
+	var _ = _534_dmode
+	var _out633 uint32
+	var _ = _out633
+	_out633 = inodem.Companion_Default___.GetMode(dp)
+	_534_dmode = _out633
+	var _535_m uint32
+	var _ = _535_m
+	var _out634 uint32
+	var _ = _out634
+	_out634 = inodem.Companion_Default___.GetMode(ip)
+	_535_m = _out634
+	if _534_dmode/uint32(1024)%uint32(2) == uint32(1) && _535_m/uint32(1024)%uint32(2) == uint32(0) && _535_m < uint32(4096) {
+		inodem.Companion_Default___.SetMode(ip, _535_m+uint32(1024))
 	}
 }
 

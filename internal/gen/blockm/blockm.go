@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo geometrym.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out256 *dbytes.Bytes
-	var _ = _out256
-	_out256 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out256
+	var _out262 *dbytes.Bytes
+	var _ = _out262
+	_out262 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out262
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _199_tries uint64
-	var _ = _199_tries
-	_199_tries = uint64(0)
-	for _199_tries < uint64(16) {
-		var _200_got bool = false
-		var _ = _200_got
-		var _out257 bool
-		var _ = _out257
-		var _out258 uint64
-		var _ = _out258
-		_out257, _out258 = txn.AllocHint(uint64(1), near)
-		_200_got = _out257
-		ino = _out258
-		if !_200_got {
+	var _206_tries uint64
+	var _ = _206_tries
+	_206_tries = uint64(0)
+	for _206_tries < uint64(16) {
+		var _207_got bool = false
+		var _ = _207_got
+		var _out263 bool
+		var _ = _out263
+		var _out264 uint64
+		var _ = _out264
+		_out263, _out264 = txn.AllocHint(uint64(1), near)
+		_207_got = _out263
+		ino = _out264
+		if !_207_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && geometrym.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _201_u bool
-			var _ = _201_u
-			var _out259 bool
-			var _ = _out259
-			_out259 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_201_u = _out259
-			if !_201_u {
+			var _208_u bool
+			var _ = _208_u
+			var _out265 bool
+			var _ = _out265
+			_out265 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_208_u = _out265
+			if !_208_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_199_tries = _199_tries + uint64(1)
+		_206_tries = _206_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out260 *dbytes.Blk
-	var _ = _out260
-	_out260 = txn.ReadBlock(bn, excl)
-	b = _out260
+	var _out266 *dbytes.Blk
+	var _ = _out266
+	_out266 = txn.ReadBlock(bn, excl)
+	b = _out266
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _202_tries uint64
-	var _ = _202_tries
-	_202_tries = uint64(0)
-	for _202_tries < uint64(16) {
-		var _203_got bool = false
-		var _ = _203_got
-		var _out261 bool
-		var _ = _out261
-		var _out262 uint64
-		var _ = _out262
-		_out261, _out262 = txn.AllocHint(uint64(0), near)
-		_203_got = _out261
-		bn = _out262
-		if !_203_got {
+	var _209_tries uint64
+	var _ = _209_tries
+	_209_tries = uint64(0)
+	for _209_tries < uint64(16) {
+		var _210_got bool = false
+		var _ = _210_got
+		var _out267 bool
+		var _ = _out267
+		var _out268 uint64
+		var _ = _out268
+		_out267, _out268 = txn.AllocHint(uint64(0), near)
+		_210_got = _out267
+		bn = _out268
+		if !_210_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if geometrym.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _204_u bool
-			var _ = _204_u
-			var _out263 bool
-			var _ = _out263
-			_out263 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_204_u = _out263
-			if !_204_u {
+			var _211_u bool
+			var _ = _211_u
+			var _out269 bool
+			var _ = _out269
+			_out269 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_211_u = _out269
+			if !_211_u {
 				ok = true
 				goto L2
 			}
 		}
-		_202_tries = _202_tries + uint64(1)
+		_209_tries = _209_tries + uint64(1)
 	}
 L2:
 	if ok {

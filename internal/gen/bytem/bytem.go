@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *indm.IndFs, geo geometrym.Geo, jrnl *dtxn.Jrnl)
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out343 *dbytes.Bytes
-	var _ = _out343
-	_out343 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out343
+	var _out353 *dbytes.Bytes
+	var _ = _out353
+	_out353 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out353
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,59 +87,59 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _287_ip *dbytes.Bytes
-	var _ = _287_ip
-	var _out344 *dbytes.Bytes
-	var _ = _out344
-	_out344 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_287_ip = _out344
-	var _288_size uint64
-	var _ = _288_size
-	var _out345 uint64
-	var _ = _out345
-	_out345 = inodem.Companion_Default___.GetSize(_287_ip)
-	_288_size = _out345
-	if off >= _288_size {
-		var _out346 *dbytes.Bytes
-		var _ = _out346
-		_out346 = dbytes.NewBytes(uint64(0))
-		b = _out346
+	var _302_ip *dbytes.Bytes
+	var _ = _302_ip
+	var _out354 *dbytes.Bytes
+	var _ = _out354
+	_out354 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_302_ip = _out354
+	var _303_size uint64
+	var _ = _303_size
+	var _out355 uint64
+	var _ = _out355
+	_out355 = inodem.Companion_Default___.GetSize(_302_ip)
+	_303_size = _out355
+	if off >= _303_size {
+		var _out356 *dbytes.Bytes
+		var _ = _out356
+		_out356 = dbytes.NewBytes(uint64(0))
+		b = _out356
 		return b
 	}
-	var _289_n uint64
-	var _ = _289_n
-	var _out347 uint64
-	var _ = _out347
-	_out347 = fetchm.Companion_Default___.Min(len_, _288_size-off)
-	_289_n = _out347
-	var _out348 *dbytes.Bytes
-	var _ = _out348
-	_out348 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _287_ip, off, _289_n)
-	b = _out348
+	var _304_n uint64
+	var _ = _304_n
+	var _out357 uint64
+	var _ = _out357
+	_out357 = fetchm.Companion_Default___.Min(len_, _303_size-off)
+	_304_n = _out357
+	var _out358 *dbytes.Bytes
+	var _ = _out358
+	_out358 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _302_ip, off, _304_n)
+	b = _out358
 	return b
 }
 func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _290_ip *dbytes.Bytes
-	var _ = _290_ip
-	var _out349 *dbytes.Bytes
-	var _ = _out349
-	_out349 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_290_ip = _out349
-	var _out350 *dbytes.Blk
-	var _ = _out350
-	_out350 = _this.ReadBlockOf(txn, _290_ip, ino, n, excl)
-	b = _out350
+	var _305_ip *dbytes.Bytes
+	var _ = _305_ip
+	var _out359 *dbytes.Bytes
+	var _ = _out359
+	_out359 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_305_ip = _out359
+	var _out360 *dbytes.Blk
+	var _ = _out360
+	_out360 = _this.ReadBlockOf(txn, _305_ip, ino, n, excl)
+	b = _out360
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out351 *dbytes.Blk
-	var _ = _out351
-	_out351 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out351
+	var _out361 *dbytes.Blk
+	var _ = _out361
+	_out361 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out361
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -153,53 +153,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _291_ip *dbytes.Bytes
-	var _ = _291_ip
-	var _out352 *dbytes.Bytes
-	var _ = _out352
-	_out352 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_291_ip = _out352
-	var _292_size uint64
-	var _ = _292_size
-	var _out353 uint64
-	var _ = _out353
-	_out353 = inodem.Companion_Default___.GetSize(_291_ip)
-	_292_size = _out353
-	var _293_shrink uint64
-	var _ = _293_shrink
-	var _out354 uint64
-	var _ = _out354
-	_out354 = inodem.Companion_Default___.GetShrink(_291_ip)
-	_293_shrink = _out354
-	if _293_shrink != uint64(0) && off+len_ > _292_size {
+	var _306_ip *dbytes.Bytes
+	var _ = _306_ip
+	var _out362 *dbytes.Bytes
+	var _ = _out362
+	_out362 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_306_ip = _out362
+	var _307_size uint64
+	var _ = _307_size
+	var _out363 uint64
+	var _ = _out363
+	_out363 = inodem.Companion_Default___.GetSize(_306_ip)
+	_307_size = _out363
+	var _308_shrink uint64
+	var _ = _308_shrink
+	var _out364 uint64
+	var _ = _out364
+	_out364 = inodem.Companion_Default___.GetShrink(_306_ip)
+	_308_shrink = _out364
+	if _308_shrink != uint64(0) && off+len_ > _307_size {
 		ok = false
 		return ok
 	}
-	var _294_used uint64
-	var _ = _294_used
-	var _out355 uint64
-	var _ = _out355
-	_out355 = inodem.Companion_Default___.GetUsed(_291_ip)
-	_294_used = _out355
-	var _out356 bool
-	var _ = _out356
-	_out356 = fillm.Companion_Default___.Store(_this.Fs, txn, _291_ip, ino, off, src, so, len_)
-	ok = _out356
+	var _309_used uint64
+	var _ = _309_used
+	var _out365 uint64
+	var _ = _out365
+	_out365 = inodem.Companion_Default___.GetUsed(_306_ip)
+	_309_used = _out365
+	var _out366 bool
+	var _ = _out366
+	_out366 = fillm.Companion_Default___.Store(_this.Fs, txn, _306_ip, ino, off, src, so, len_)
+	ok = _out366
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _295_used_k uint64
-	var _ = _295_used_k
-	var _out357 uint64
-	var _ = _out357
-	_out357 = inodem.Companion_Default___.GetUsed(_291_ip)
-	_295_used_k = _out357
-	if off+len_ > _292_size {
-		inodem.Companion_Default___.SetFileSize(_291_ip, off+len_)
+	var _310_used_k uint64
+	var _ = _310_used_k
+	var _out367 uint64
+	var _ = _out367
+	_out367 = inodem.Companion_Default___.GetUsed(_306_ip)
+	_310_used_k = _out367
+	if off+len_ > _307_size {
+		inodem.Companion_Default___.SetFileSize(_306_ip, off+len_)
 	}
-	if off+len_ > _292_size || _295_used_k != _294_used {
-		_this.Fs.SetMeta(txn, _291_ip, ino)
+	if off+len_ > _307_size || _310_used_k != _309_used {
+		_this.Fs.SetMeta(txn, _306_ip, ino)
 	}
 	return ok
 }
@@ -210,95 +210,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _296_ip *dbytes.Bytes
-	var _ = _296_ip
-	var _out358 *dbytes.Bytes
-	var _ = _out358
-	_out358 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_296_ip = _out358
-	var _297_size uint64
-	var _ = _297_size
-	var _out359 uint64
-	var _ = _out359
-	_out359 = inodem.Companion_Default___.GetSize(_296_ip)
-	_297_size = _out359
-	var _298_shrink uint64
-	var _ = _298_shrink
-	var _out360 uint64
-	var _ = _out360
-	_out360 = inodem.Companion_Default___.GetShrink(_296_ip)
-	_298_shrink = _out360
+	var _311_ip *dbytes.Bytes
+	var _ = _311_ip
+	var _out368 *dbytes.Bytes
+	var _ = _out368
+	_out368 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_311_ip = _out368
+	var _312_size uint64
+	var _ = _312_size
+	var _out369 uint64
+	var _ = _out369
+	_out369 = inodem.Companion_Default___.GetSize(_311_ip)
+	_312_size = _out369
+	var _313_shrink uint64
+	var _ = _313_shrink
+	var _out370 uint64
+	var _ = _out370
+	_out370 = inodem.Companion_Default___.GetShrink(_311_ip)
+	_313_shrink = _out370
 	ok = true
-	if sz > _297_size {
-		if _298_shrink != uint64(0) {
+	if sz > _312_size {
+		if _313_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _297_size {
-		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _296_ip, sz)
-		var _299_shrink_k uint64
-		var _ = _299_shrink_k
-		_299_shrink_k = _298_shrink
-		if _298_shrink < _297_size && (_298_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_297_size+uint64(4095))/uint64(4096)) {
-			_299_shrink_k = _297_size
+	} else if sz < _312_size {
+		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _311_ip, sz)
+		var _314_shrink_k uint64
+		var _ = _314_shrink_k
+		_314_shrink_k = _313_shrink
+		if _313_shrink < _312_size && (_313_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_312_size+uint64(4095))/uint64(4096)) {
+			_314_shrink_k = _312_size
 		}
-		inodem.Companion_Default___.SetShrink(_296_ip, _299_shrink_k)
+		inodem.Companion_Default___.SetShrink(_311_ip, _314_shrink_k)
 	} else {
 		return ok
 	}
-	inodem.Companion_Default___.SetFileSize(_296_ip, sz)
-	_this.Fs.SetMeta(txn, _296_ip, ino)
+	inodem.Companion_Default___.SetFileSize(_311_ip, sz)
+	_this.Fs.SetMeta(txn, _311_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _300_ip *dbytes.Bytes
-	var _ = _300_ip
-	var _out361 *dbytes.Bytes
-	var _ = _out361
-	_out361 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_300_ip = _out361
-	var _301_size uint64
-	var _ = _301_size
-	var _out362 uint64
-	var _ = _out362
-	_out362 = inodem.Companion_Default___.GetSize(_300_ip)
-	_301_size = _out362
-	var _302_shrink uint64
-	var _ = _302_shrink
-	var _out363 uint64
-	var _ = _out363
-	_out363 = inodem.Companion_Default___.GetShrink(_300_ip)
-	_302_shrink = _out363
-	if _302_shrink == uint64(0) {
+	var _315_ip *dbytes.Bytes
+	var _ = _315_ip
+	var _out371 *dbytes.Bytes
+	var _ = _out371
+	_out371 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_315_ip = _out371
+	var _316_size uint64
+	var _ = _316_size
+	var _out372 uint64
+	var _ = _out372
+	_out372 = inodem.Companion_Default___.GetSize(_315_ip)
+	_316_size = _out372
+	var _317_shrink uint64
+	var _ = _317_shrink
+	var _out373 uint64
+	var _ = _out373
+	_out373 = inodem.Companion_Default___.GetShrink(_315_ip)
+	_317_shrink = _out373
+	if _317_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _303_lo uint64
-	var _ = _303_lo
-	_303_lo = (_301_size + uint64(4095)) / uint64(4096)
-	var _304_n uint64
-	var _ = _304_n
-	_304_n = (_302_shrink + uint64(4095)) / uint64(4096)
-	if _304_n < _303_lo {
-		_304_n = _303_lo
+	var _318_lo uint64
+	var _ = _318_lo
+	_318_lo = (_316_size + uint64(4095)) / uint64(4096)
+	var _319_n uint64
+	var _ = _319_n
+	_319_n = (_317_shrink + uint64(4095)) / uint64(4096)
+	if _319_n < _318_lo {
+		_319_n = _318_lo
 	}
-	var _305_m uint64
-	var _ = _305_m
-	var _out364 uint64
-	var _ = _out364
-	_out364 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _300_ip, ino, _304_n, _303_lo, max)
-	_305_m = _out364
-	var _306_shrink_k uint64
-	var _ = _306_shrink_k
-	_306_shrink_k = uint64(4096) * _305_m
-	if _305_m == _303_lo {
-		_306_shrink_k = uint64(0)
+	var _320_m uint64
+	var _ = _320_m
+	var _out374 uint64
+	var _ = _out374
+	_out374 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _315_ip, ino, _319_n, _318_lo, max)
+	_320_m = _out374
+	var _321_shrink_k uint64
+	var _ = _321_shrink_k
+	_321_shrink_k = uint64(4096) * _320_m
+	if _320_m == _318_lo {
+		_321_shrink_k = uint64(0)
 	}
-	done = _306_shrink_k == uint64(0)
-	inodem.Companion_Default___.SetShrink(_300_ip, _306_shrink_k)
-	_this.Fs.SetMeta(txn, _300_ip, ino)
+	done = _321_shrink_k == uint64(0)
+	inodem.Companion_Default___.SetShrink(_315_ip, _321_shrink_k)
+	_this.Fs.SetMeta(txn, _315_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -306,104 +306,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out365 bool
-	var _ = _out365
-	var _out366 uint64
-	var _ = _out366
-	_out365, _out366 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out365
-	ino = _out366
+	var _out375 bool
+	var _ = _out375
+	var _out376 uint64
+	var _ = _out376
+	_out375, _out376 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out375
+	ino = _out376
 	if !ok {
 		return ok, ino
 	}
-	var _307_ip *dbytes.Bytes
-	var _ = _307_ip
-	var _out367 *dbytes.Bytes
-	var _ = _out367
-	_out367 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_307_ip = _out367
-	var _308_size uint64
-	var _ = _308_size
-	var _out368 uint64
-	var _ = _out368
-	_out368 = inodem.Companion_Default___.GetSize(_307_ip)
-	_308_size = _out368
-	var _309_shrink uint64
-	var _ = _309_shrink
-	var _out369 uint64
-	var _ = _out369
-	_out369 = inodem.Companion_Default___.GetShrink(_307_ip)
-	_309_shrink = _out369
-	var _310_gen uint64
-	var _ = _310_gen
-	var _out370 uint64
-	var _ = _out370
-	_out370 = inodem.Companion_Default___.GetGen(_307_ip)
-	_310_gen = _out370
-	var _311_bare bool
-	var _ = _311_bare
-	var _out371 bool
-	var _ = _out371
-	_out371 = inodem.Companion_Default___.NoSlots(_307_ip)
-	_311_bare = _out371
-	if _308_size != uint64(0) || _309_shrink != uint64(0) || !_311_bare || _310_gen == uint64(18446744073709551615) {
+	var _322_ip *dbytes.Bytes
+	var _ = _322_ip
+	var _out377 *dbytes.Bytes
+	var _ = _out377
+	_out377 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_322_ip = _out377
+	var _323_size uint64
+	var _ = _323_size
+	var _out378 uint64
+	var _ = _out378
+	_out378 = inodem.Companion_Default___.GetSize(_322_ip)
+	_323_size = _out378
+	var _324_shrink uint64
+	var _ = _324_shrink
+	var _out379 uint64
+	var _ = _out379
+	_out379 = inodem.Companion_Default___.GetShrink(_322_ip)
+	_324_shrink = _out379
+	var _325_gen uint64
+	var _ = _325_gen
+	var _out380 uint64
+	var _ = _out380
+	_out380 = inodem.Companion_Default___.GetGen(_322_ip)
+	_325_gen = _out380
+	var _326_bare bool
+	var _ = _326_bare
+	var _out381 bool
+	var _ = _out381
+	_out381 = inodem.Companion_Default___.NoSlots(_322_ip)
+	_326_bare = _out381
+	if _323_size != uint64(0) || _324_shrink != uint64(0) || !_326_bare || _325_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _307_ip, ino, ty, _310_gen+uint64(1))
+	_this.Blank(txn, _322_ip, ino, ty, _325_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _312_ip *dbytes.Bytes
-	var _ = _312_ip
-	var _out372 *dbytes.Bytes
-	var _ = _out372
-	_out372 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_312_ip = _out372
-	var _313_size uint64
-	var _ = _313_size
-	var _out373 uint64
-	var _ = _out373
-	_out373 = inodem.Companion_Default___.GetSize(_312_ip)
-	_313_size = _out373
-	var _314_shrink uint64
-	var _ = _314_shrink
-	var _out374 uint64
-	var _ = _out374
-	_out374 = inodem.Companion_Default___.GetShrink(_312_ip)
-	_314_shrink = _out374
-	var _315_gen uint64
-	var _ = _315_gen
-	var _out375 uint64
-	var _ = _out375
-	_out375 = inodem.Companion_Default___.GetGen(_312_ip)
-	_315_gen = _out375
-	var _316_bare bool
-	var _ = _316_bare
-	var _out376 bool
-	var _ = _out376
-	_out376 = inodem.Companion_Default___.NoSlots(_312_ip)
-	_316_bare = _out376
-	if _313_size != uint64(0) || _314_shrink != uint64(0) || !_316_bare {
+	var _327_ip *dbytes.Bytes
+	var _ = _327_ip
+	var _out382 *dbytes.Bytes
+	var _ = _out382
+	_out382 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_327_ip = _out382
+	var _328_size uint64
+	var _ = _328_size
+	var _out383 uint64
+	var _ = _out383
+	_out383 = inodem.Companion_Default___.GetSize(_327_ip)
+	_328_size = _out383
+	var _329_shrink uint64
+	var _ = _329_shrink
+	var _out384 uint64
+	var _ = _out384
+	_out384 = inodem.Companion_Default___.GetShrink(_327_ip)
+	_329_shrink = _out384
+	var _330_gen uint64
+	var _ = _330_gen
+	var _out385 uint64
+	var _ = _out385
+	_out385 = inodem.Companion_Default___.GetGen(_327_ip)
+	_330_gen = _out385
+	var _331_bare bool
+	var _ = _331_bare
+	var _out386 bool
+	var _ = _out386
+	_out386 = inodem.Companion_Default___.NoSlots(_327_ip)
+	_331_bare = _out386
+	if _328_size != uint64(0) || _329_shrink != uint64(0) || !_331_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _312_ip, ino, uint32(0), _315_gen)
+	_this.Blank(txn, _327_ip, ino, uint32(0), _330_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _317_z *dbytes.Bytes
-	var _ = _317_z
-	var _out377 *dbytes.Bytes
-	var _ = _out377
-	_out377 = dbytes.NewBytes(uint64(256))
-	_317_z = _out377
-	inodem.Companion_Default___.SetTy(_317_z, ty)
-	inodem.Companion_Default___.SetGen(_317_z, gen)
-	_this.Fs.SetInode(txn, _317_z, ino, ty != uint32(0))
+	var _332_z *dbytes.Bytes
+	var _ = _332_z
+	var _out387 *dbytes.Bytes
+	var _ = _out387
+	_out387 = dbytes.NewBytes(uint64(256))
+	_332_z = _out387
+	inodem.Companion_Default___.SetTy(_332_z, ty)
+	inodem.Companion_Default___.SetGen(_332_z, gen)
+	_this.Fs.SetInode(txn, _332_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -64,53 +64,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _162_n uint64
-	var _ = _162_n
-	var _out224 uint64
-	var _ = _out224
-	_out224 = t.Buf.Len()
-	_162_n = _out224
+	var _169_n uint64
+	var _ = _169_n
+	var _out230 uint64
+	var _ = _out230
+	_out230 = t.Buf.Len()
+	_169_n = _out230
 	i = i0
-	var _163_go bool
-	var _ = _163_go
-	_163_go = true
-	for _163_go {
-		var _164_k uint64
-		var _ = _164_k
-		var _out225 uint64
-		var _ = _out225
-		_out225 = t.Buf.KeyAt(i)
-		_164_k = _out225
-		var _165_off uint64
-		var _ = _165_off
-		_165_off = objectsm.Companion_Default___.KeyOff(_164_k)
-		var _166_is bool
-		var _ = _166_is
-		var _167_v bool
-		var _ = _167_v
-		var _out226 bool
-		var _ = _out226
-		var _out227 bool
-		var _ = _out227
-		_out226, _out227 = t.Buf.BitAt(i)
-		_166_is = _out226
-		_167_v = _out227
-		if _166_is {
-			objectsm.Companion_Default___.PutBit(w, _165_off, _167_v)
+	var _170_go bool
+	var _ = _170_go
+	_170_go = true
+	for _170_go {
+		var _171_k uint64
+		var _ = _171_k
+		var _out231 uint64
+		var _ = _out231
+		_out231 = t.Buf.KeyAt(i)
+		_171_k = _out231
+		var _172_off uint64
+		var _ = _172_off
+		_172_off = objectsm.Companion_Default___.KeyOff(_171_k)
+		var _173_is bool
+		var _ = _173_is
+		var _174_v bool
+		var _ = _174_v
+		var _out232 bool
+		var _ = _out232
+		var _out233 bool
+		var _ = _out233
+		_out232, _out233 = t.Buf.BitAt(i)
+		_173_is = _out232
+		_174_v = _out233
+		if _173_is {
+			objectsm.Companion_Default___.PutBit(w, _172_off, _174_v)
 		} else {
-			t.Buf.CopyAt(i, w, _165_off/uint64(8))
+			t.Buf.CopyAt(i, w, _172_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _162_n {
-			_163_go = false
+		if i == _169_n {
+			_170_go = false
 		} else {
-			var _168_k2 uint64
-			var _ = _168_k2
-			var _out228 uint64
-			var _ = _out228
-			_out228 = t.Buf.KeyAt(i)
-			_168_k2 = _out228
-			_163_go = objectsm.Companion_Default___.KeyBlk(_168_k2) == a
+			var _175_k2 uint64
+			var _ = _175_k2
+			var _out234 uint64
+			var _ = _out234
+			_out234 = t.Buf.KeyAt(i)
+			_175_k2 = _out234
+			_170_go = objectsm.Companion_Default___.KeyBlk(_175_k2) == a
 		}
 	}
 	return i
@@ -121,68 +121,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _169_n uint64
-	var _ = _169_n
-	var _out229 uint64
-	var _ = _out229
-	_out229 = t.Buf.Len()
-	_169_n = _out229
-	var _170_i uint64
-	var _ = _170_i
-	_170_i = uint64(0)
+	var _176_n uint64
+	var _ = _176_n
+	var _out235 uint64
+	var _ = _out235
+	_out235 = t.Buf.Len()
+	_176_n = _out235
+	var _177_i uint64
+	var _ = _177_i
+	_177_i = uint64(0)
 	miss = uint64(0)
-	for _170_i < _169_n {
-		var _171_k uint64
-		var _ = _171_k
-		var _out230 uint64
-		var _ = _out230
-		_out230 = t.Buf.KeyAt(_170_i)
-		_171_k = _out230
-		var _172_a uint64
-		var _ = _172_a
-		_172_a = objectsm.Companion_Default___.KeyBlk(_171_k)
-		var _173_b *dbytes.Blk
-		var _ = _173_b
-		var _out231 *dbytes.Blk
-		var _ = _out231
-		_out231 = t.Buf.BlkAt(_170_i)
-		_173_b = _out231
-		if _173_b != (*dbytes.Blk)(nil) {
-			tx.Put(_172_a, _173_b)
-			_170_i = _170_i + uint64(1)
+	for _177_i < _176_n {
+		var _178_k uint64
+		var _ = _178_k
+		var _out236 uint64
+		var _ = _out236
+		_out236 = t.Buf.KeyAt(_177_i)
+		_178_k = _out236
+		var _179_a uint64
+		var _ = _179_a
+		_179_a = objectsm.Companion_Default___.KeyBlk(_178_k)
+		var _180_b *dbytes.Blk
+		var _ = _180_b
+		var _out237 *dbytes.Blk
+		var _ = _out237
+		_out237 = t.Buf.BlkAt(_177_i)
+		_180_b = _out237
+		if _180_b != (*dbytes.Blk)(nil) {
+			tx.Put(_179_a, _180_b)
+			_177_i = _177_i + uint64(1)
 		} else {
-			var _174_c *dbytes.Blk
-			var _ = _174_c
-			var _175___v0 uint64
-			var _ = _175___v0
-			var _out232 *dbytes.Blk
-			var _ = _out232
-			var _out233 uint64
-			var _ = _out233
-			_out232, _out233 = t.S.J.Lookup(_172_a)
-			_174_c = _out232
-			_175___v0 = _out233
-			if _174_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _172_a
+			var _181_c *dbytes.Blk
+			var _ = _181_c
+			var _182___v0 uint64
+			var _ = _182___v0
+			var _out238 *dbytes.Blk
+			var _ = _out238
+			var _out239 uint64
+			var _ = _out239
+			_out238, _out239 = t.S.J.Lookup(_179_a)
+			_181_c = _out238
+			_182___v0 = _out239
+			if _181_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _179_a
 				return ok, miss
 			}
-			var _176_w *dbytes.Bytes
-			var _ = _176_w
-			var _out234 *dbytes.Bytes
-			var _ = _out234
-			_out234 = _174_c.Thaw()
-			_176_w = _out234
-			var _out235 uint64
-			var _ = _out235
-			_out235 = Companion_Default___.Splice1(t, _170_i, _172_a, _176_w)
-			_170_i = _out235
-			var _177_f *dbytes.Blk
-			var _ = _177_f
-			var _out236 *dbytes.Blk
-			var _ = _out236
-			_out236 = dbytes.Freeze(_176_w)
-			_177_f = _out236
-			tx.Put(_172_a, _177_f)
+			var _183_w *dbytes.Bytes
+			var _ = _183_w
+			var _out240 *dbytes.Bytes
+			var _ = _out240
+			_out240 = _181_c.Thaw()
+			_183_w = _out240
+			var _out241 uint64
+			var _ = _out241
+			_out241 = Companion_Default___.Splice1(t, _177_i, _179_a, _183_w)
+			_177_i = _out241
+			var _184_f *dbytes.Blk
+			var _ = _184_f
+			var _out242 *dbytes.Blk
+			var _ = _out242
+			_out242 = dbytes.Freeze(_183_w)
+			_184_f = _out242
+			tx.Put(_179_a, _184_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -213,40 +213,40 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _178_j *journalm.Journal
-	var _ = _178_j
-	_178_j = t.S.J
+	var _185_j *journalm.Journal
+	var _ = _185_j
+	_185_j = t.S.J
 	n = uint64(0)
 	miss = uint64(0)
-	_178_j.Mu.Lock()
+	_185_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S, t.Own)
-	var _179_ok bool = false
-	var _ = _179_ok
-	var _out237 bool
-	var _ = _out237
-	var _out238 uint64
-	var _ = _out238
-	_out237, _out238 = Companion_Default___.Build(t, t.Tx)
-	_179_ok = _out237
-	miss = _out238
-	get = !_179_ok
-	if _179_ok {
-		var _out239 uint32
-		var _ = _out239
-		var _out240 uint64
-		var _ = _out240
-		_out239, _out240 = _178_j.Append(t.Tx)
-		st = _out239
-		n = _out240
+	var _186_ok bool = false
+	var _ = _186_ok
+	var _out243 bool
+	var _ = _out243
+	var _out244 uint64
+	var _ = _out244
+	_out243, _out244 = Companion_Default___.Build(t, t.Tx)
+	_186_ok = _out243
+	miss = _out244
+	get = !_186_ok
+	if _186_ok {
+		var _out245 uint32
+		var _ = _out245
+		var _out246 uint64
+		var _ = _out246
+		_out245, _out246 = _185_j.Append(t.Tx)
+		st = _out245
+		n = _out246
 		if st == journalm.Companion_Default___.AFull() {
-			_178_j.AskSpace()
-			_178_j.Mu.Wait(journalm.Companion_Default___.CSpace())
+			_185_j.AskSpace()
+			_185_j.Mu.Wait(journalm.Companion_Default___.CSpace())
 			txnsysm.Companion_Default___.TYield(t.S, t.Own)
 		}
-		_178_j.Mu.Unlock()
+		_185_j.Mu.Unlock()
 	} else {
 		st = journalm.Companion_Default___.AFull()
-		_178_j.Mu.Unlock()
+		_185_j.Mu.Unlock()
 	}
 	return st, n, get, miss
 }
@@ -255,37 +255,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _180_j *journalm.Journal
-	var _ = _180_j
-	_180_j = t.S.J
-	var _181_get bool = false
-	var _ = _181_get
-	var _182_miss uint64 = 0
-	var _ = _182_miss
+	var _187_j *journalm.Journal
+	var _ = _187_j
+	_187_j = t.S.J
+	var _188_get bool = false
+	var _ = _188_get
+	var _189_miss uint64 = 0
+	var _ = _189_miss
 	st = journalm.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalm.Companion_Default___.AFull() {
-		var _out241 uint32
-		var _ = _out241
-		var _out242 uint64
-		var _ = _out242
-		var _out243 bool
-		var _ = _out243
-		var _out244 uint64
-		var _ = _out244
-		_out241, _out242, _out243, _out244 = Companion_Default___.TryAppend(t)
-		st = _out241
-		n = _out242
-		_181_get = _out243
-		_182_miss = _out244
-		if _181_get {
-			var _183_b *dbytes.Blk
-			var _ = _183_b
-			var _out245 *dbytes.Blk
-			var _ = _out245
-			_out245 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _182_miss)
-			_183_b = _out245
-			if _183_b == (*dbytes.Blk)(nil) {
+		var _out247 uint32
+		var _ = _out247
+		var _out248 uint64
+		var _ = _out248
+		var _out249 bool
+		var _ = _out249
+		var _out250 uint64
+		var _ = _out250
+		_out247, _out248, _out249, _out250 = Companion_Default___.TryAppend(t)
+		st = _out247
+		n = _out248
+		_188_get = _out249
+		_189_miss = _out250
+		if _188_get {
+			var _190_b *dbytes.Blk
+			var _ = _190_b
+			var _out251 *dbytes.Blk
+			var _ = _out251
+			_out251 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _189_miss)
+			_190_b = _out251
+			if _190_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -309,39 +309,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _184_w uint64
-	var _ = _184_w
-	var _out246 uint64
-	var _ = _out246
-	_out246 = t.Buf.Len()
-	_184_w = _out246
-	var _185_n uint64
-	var _ = _185_n
-	_185_n = uint64(0)
-	if _184_w > uint64(0) {
+	var _191_w uint64
+	var _ = _191_w
+	var _out252 uint64
+	var _ = _out252
+	_out252 = t.Buf.Len()
+	_191_w = _out252
+	var _192_n uint64
+	var _ = _192_n
+	_192_n = uint64(0)
+	if _191_w > uint64(0) {
 		t.Buf.Sort()
-		var _out247 uint32
-		var _ = _out247
-		var _out248 uint64
-		var _ = _out248
-		_out247, _out248 = Companion_Default___.AppendAll(t)
-		st = _out247
-		_185_n = _out248
+		var _out253 uint32
+		var _ = _out253
+		var _out254 uint64
+		var _ = _out254
+		_out253, _out254 = Companion_Default___.AppendAll(t)
+		st = _out253
+		_192_n = _out254
 		if st != txnm.Companion_Default___.OK() {
-			var _out249 uint64
-			var _ = _out249
-			_out249 = Companion_Default___.Abort(t)
-			need = _out249
+			var _out255 uint64
+			var _ = _out255
+			_out255 = Companion_Default___.Abort(t)
+			need = _out255
 			return st, need
 		}
 		if !stable {
-			_185_n = uint64(0)
+			_192_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _185_n)
-	if _185_n > need {
-		need = _185_n
+	Companion_Default___.Drop(t, _192_n)
+	if _192_n > need {
+		need = _192_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -349,23 +349,23 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _186_need uint64 = 0
-	var _ = _186_need
-	var _out250 uint32
-	var _ = _out250
-	var _out251 uint64
-	var _ = _out251
-	_out250, _out251 = Companion_Default___.Finish(t, stable)
-	st = _out250
-	_186_need = _out251
-	if st == txnm.Companion_Default___.OK() && _186_need > uint64(0) {
-		var _187_ok bool
-		var _ = _187_ok
-		var _out252 bool
-		var _ = _out252
-		_out252 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _186_need)
-		_187_ok = _out252
-		if !_187_ok {
+	var _193_need uint64 = 0
+	var _ = _193_need
+	var _out256 uint32
+	var _ = _out256
+	var _out257 uint64
+	var _ = _out257
+	_out256, _out257 = Companion_Default___.Finish(t, stable)
+	st = _out256
+	_193_need = _out257
+	if st == txnm.Companion_Default___.OK() && _193_need > uint64(0) {
+		var _194_ok bool
+		var _ = _194_ok
+		var _out258 bool
+		var _ = _out258
+		_out258 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _193_need)
+		_194_ok = _out258
+		if !_194_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out381 *dbytes.Bytes
-	var _ = _out381
-	_out381 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out381
-	var _out382 uint64
-	var _ = _out382
-	_out382 = inodem.Companion_Default___.GetSize(ip)
-	n = _out382
+	var _out391 *dbytes.Bytes
+	var _ = _out391
+	_out391 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out391
+	var _out392 uint64
+	var _ = _out392
+	_out392 = inodem.Companion_Default___.GetSize(ip)
+	n = _out392
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _329_ip *dbytes.Bytes
-	var _ = _329_ip
-	var _330_nb uint64
-	var _ = _330_nb
-	var _out383 *dbytes.Bytes
-	var _ = _out383
-	var _out384 uint64
-	var _ = _out384
-	_out383, _out384 = _this.Open(txn, d, excl)
-	_329_ip = _out383
-	_330_nb = _out384
-	var _331_h uint64
-	var _ = _331_h
-	_331_h = dbytes.NameHash(name)
-	var _332_key uint64
-	var _ = _332_key
-	var _out385 uint64
-	var _ = _out385
-	_out385 = dirm.Companion_Default___.KeyFor(name, _331_h)
-	_332_key = _out385
-	var _333_kind uint64
-	var _ = _333_kind
-	_333_kind = uint64(0)
-	var _334_l uint64
-	var _ = _334_l
-	_334_l = name.Len()
-	if _334_l > uint64(56) {
-		_333_kind = uint64(1)
+	var _344_ip *dbytes.Bytes
+	var _ = _344_ip
+	var _345_nb uint64
+	var _ = _345_nb
+	var _out393 *dbytes.Bytes
+	var _ = _out393
+	var _out394 uint64
+	var _ = _out394
+	_out393, _out394 = _this.Open(txn, d, excl)
+	_344_ip = _out393
+	_345_nb = _out394
+	var _346_h uint64
+	var _ = _346_h
+	_346_h = dbytes.NameHash(name)
+	var _347_key uint64
+	var _ = _347_key
+	var _out395 uint64
+	var _ = _out395
+	_out395 = dirm.Companion_Default___.KeyFor(name, _346_h)
+	_347_key = _out395
+	var _348_kind uint64
+	var _ = _348_kind
+	_348_kind = uint64(0)
+	var _349_l uint64
+	var _ = _349_l
+	_349_l = name.Len()
+	if _349_l > uint64(56) {
+		_348_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _335_n uint64
-	var _ = _335_n
-	_335_n = uint64(9)
-	for _335_n > uint64(0) {
-		_335_n = _335_n - uint64(1)
-		var _336_blk uint64
-		var _ = _336_blk
-		var _out386 uint64
-		var _ = _out386
-		_out386 = dirm.Companion_Default___.BucketBlock(_331_h, _335_n, _333_kind)
-		_336_blk = _out386
-		var _337_fr uint64
-		var _ = _337_fr
-		_337_fr = uint64(0)
-		if _336_blk < _330_nb {
-			var _338_b *dbytes.Blk
-			var _ = _338_b
-			var _out387 *dbytes.Blk
-			var _ = _out387
-			_out387 = _this.Fs.ReadBlockOf(txn, _329_ip, d, _336_blk, excl)
-			_338_b = _out387
-			var _339_i uint64 = 0
-			var _ = _339_i
-			var _340_w uint64 = 0
-			var _ = _340_w
-			var _out388 bool
-			var _ = _out388
-			var _out389 uint64
-			var _ = _out389
-			var _out390 uint64
-			var _ = _out390
-			var _out391 uint64
-			var _ = _out391
-			_out388, _out389, _out390, _out391 = dirm.Companion_Default___.Search(_338_b, _336_blk, name, _332_key)
-			found = _out388
-			_339_i = _out389
-			_340_w = _out390
-			_337_fr = _out391
+	var _350_n uint64
+	var _ = _350_n
+	_350_n = uint64(9)
+	for _350_n > uint64(0) {
+		_350_n = _350_n - uint64(1)
+		var _351_blk uint64
+		var _ = _351_blk
+		var _out396 uint64
+		var _ = _out396
+		_out396 = dirm.Companion_Default___.BucketBlock(_346_h, _350_n, _348_kind)
+		_351_blk = _out396
+		var _352_fr uint64
+		var _ = _352_fr
+		_352_fr = uint64(0)
+		if _351_blk < _345_nb {
+			var _353_b *dbytes.Blk
+			var _ = _353_b
+			var _out397 *dbytes.Blk
+			var _ = _out397
+			_out397 = _this.Fs.ReadBlockOf(txn, _344_ip, d, _351_blk, excl)
+			_353_b = _out397
+			var _354_i uint64 = 0
+			var _ = _354_i
+			var _355_w uint64 = 0
+			var _ = _355_w
+			var _out398 bool
+			var _ = _out398
+			var _out399 uint64
+			var _ = _out399
+			var _out400 uint64
+			var _ = _out400
+			var _out401 uint64
+			var _ = _out401
+			_out398, _out399, _out400, _out401 = dirm.Companion_Default___.Search(_353_b, _351_blk, name, _347_key)
+			found = _out398
+			_354_i = _out399
+			_355_w = _out400
+			_352_fr = _out401
 			if found {
-				ino, cell = _340_w%uint64(281474976710656), uint64(64)*_336_blk+_339_i
+				ino, cell = _355_w%uint64(281474976710656), uint64(64)*_351_blk+_354_i
 				return found, ino, cell, lev
 			}
 		}
-		if _337_fr < uint64(64) {
-			lev = _335_n
+		if _352_fr < uint64(64) {
+			lev = _350_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _341_cell uint64 = 0
-	var _ = _341_cell
-	var _342_lev uint64 = 0
-	var _ = _342_lev
-	var _out392 bool
-	var _ = _out392
-	var _out393 uint64
-	var _ = _out393
-	var _out394 uint64
-	var _ = _out394
-	var _out395 uint64
-	var _ = _out395
-	_out392, _out393, _out394, _out395 = _this.Find(txn, d, name, excl)
-	found = _out392
-	ino = _out393
-	_341_cell = _out394
-	_342_lev = _out395
+	var _356_cell uint64 = 0
+	var _ = _356_cell
+	var _357_lev uint64 = 0
+	var _ = _357_lev
+	var _out402 bool
+	var _ = _out402
+	var _out403 uint64
+	var _ = _out403
+	var _out404 uint64
+	var _ = _out404
+	var _out405 uint64
+	var _ = _out405
+	_out402, _out403, _out404, _out405 = _this.Find(txn, d, name, excl)
+	found = _out402
+	ino = _out403
+	_356_cell = _out404
+	_357_lev = _out405
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _343_cell uint64 = 0
-	var _ = _343_cell
-	var _out396 bool
-	var _ = _out396
-	var _out397 uint64
-	var _ = _out397
-	var _out398 uint64
-	var _ = _out398
-	var _out399 uint64
-	var _ = _out399
-	_out396, _out397, _out398, _out399 = _this.Find(txn, d, name, excl)
-	found = _out396
-	ino = _out397
-	_343_cell = _out398
-	hint = _out399
+	var _358_cell uint64 = 0
+	var _ = _358_cell
+	var _out406 bool
+	var _ = _out406
+	var _out407 uint64
+	var _ = _out407
+	var _out408 uint64
+	var _ = _out408
+	var _out409 uint64
+	var _ = _out409
+	_out406, _out407, _out408, _out409 = _this.Find(txn, d, name, excl)
+	found = _out406
+	ino = _out407
+	_358_cell = _out408
+	hint = _out409
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _344_ip *dbytes.Bytes
-	var _ = _344_ip
-	var _out400 *dbytes.Bytes
-	var _ = _out400
-	_out400 = _this.Fs.GetInode(txn, d, true)
-	_344_ip = _out400
-	var _345_n uint64
-	var _ = _345_n
-	var _out401 uint64
-	var _ = _out401
-	_out401 = inodem.Companion_Default___.GetNent(_344_ip)
-	_345_n = _out401
-	if !down && _345_n == uint64(18446744073709551615) {
+	var _359_ip *dbytes.Bytes
+	var _ = _359_ip
+	var _out410 *dbytes.Bytes
+	var _ = _out410
+	_out410 = _this.Fs.GetInode(txn, d, true)
+	_359_ip = _out410
+	var _360_n uint64
+	var _ = _360_n
+	var _out411 uint64
+	var _ = _out411
+	_out411 = inodem.Companion_Default___.GetNent(_359_ip)
+	_360_n = _out411
+	if !down && _360_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_345_n = _345_n - uint64(1)
+		_360_n = _360_n - uint64(1)
 	} else {
-		_345_n = _345_n + uint64(1)
+		_360_n = _360_n + uint64(1)
 	}
-	inodem.Companion_Default___.SetNent(_344_ip, _345_n)
-	_this.Fs.PutInode(txn, d, _344_ip)
+	inodem.Companion_Default___.SetNent(_359_ip, _360_n)
+	_this.Fs.PutInode(txn, d, _359_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _346_len uint64
-	var _ = _346_len
-	_346_len = s.Len()
-	var _out402 bool
-	var _ = _out402
-	_out402 = _this.Fs.Write(txn, d, off, s, uint64(0), _346_len)
-	ok = _out402
+	var _361_len uint64
+	var _ = _361_len
+	_361_len = s.Len()
+	var _out412 bool
+	var _ = _out412
+	_out412 = _this.Fs.Write(txn, d, off, s, uint64(0), _361_len)
+	ok = _out412
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out403 bool
-		var _ = _out403
-		_out403 = _this.Count(txn, d, down)
-		ok = _out403
+		var _out413 bool
+		var _ = _out413
+		_out413 = _this.Count(txn, d, down)
+		ok = _out413
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out404 bool
-	var _ = _out404
-	_out404 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out404
+	var _out414 bool
+	var _ = _out414
+	_out414 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out414
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _347_h uint64
-	var _ = _347_h
-	_347_h = dbytes.NameHash(name)
-	var _348_key uint64
-	var _ = _348_key
-	var _out405 uint64
-	var _ = _out405
-	_out405 = dirm.Companion_Default___.KeyFor(name, _347_h)
-	_348_key = _out405
-	var _349_cell uint64 = 0
-	var _ = _349_cell
-	var _350_size uint64 = 0
-	var _ = _350_size
-	var _out406 bool
-	var _ = _out406
-	var _out407 uint64
-	var _ = _out407
-	var _out408 uint64
-	var _ = _out408
-	_out406, _out407, _out408 = _this.Room(txn, d, name, _347_h, hint)
-	ok = _out406
-	_349_cell = _out407
-	_350_size = _out408
+	var _362_h uint64
+	var _ = _362_h
+	_362_h = dbytes.NameHash(name)
+	var _363_key uint64
+	var _ = _363_key
+	var _out415 uint64
+	var _ = _out415
+	_out415 = dirm.Companion_Default___.KeyFor(name, _362_h)
+	_363_key = _out415
+	var _364_cell uint64 = 0
+	var _ = _364_cell
+	var _365_size uint64 = 0
+	var _ = _365_size
+	var _out416 bool
+	var _ = _out416
+	var _out417 uint64
+	var _ = _out417
+	var _out418 uint64
+	var _ = _out418
+	_out416, _out417, _out418 = _this.Room(txn, d, name, _362_h, hint)
+	ok = _out416
+	_364_cell = _out417
+	_365_size = _out418
 	if !ok {
 		return ok
 	}
-	var _351_s *dbytes.Bytes
-	var _ = _351_s
-	var _out409 *dbytes.Bytes
-	var _ = _out409
-	_out409 = dirm.Companion_Default___.MakeSlot(_350_size, ino, name, _348_key)
-	_351_s = _out409
-	var _out410 bool
-	var _ = _out410
-	_out410 = _this.Store(txn, d, uint64(64)*_349_cell, _351_s, true, false)
-	ok = _out410
+	var _366_s *dbytes.Bytes
+	var _ = _366_s
+	var _out419 *dbytes.Bytes
+	var _ = _out419
+	_out419 = dirm.Companion_Default___.MakeSlot(_365_size, ino, name, _363_key)
+	_366_s = _out419
+	var _out420 bool
+	var _ = _out420
+	_out420 = _this.Store(txn, d, uint64(64)*_364_cell, _366_s, true, false)
+	ok = _out420
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _352_ip *dbytes.Bytes
-	var _ = _352_ip
-	var _353_nb uint64
-	var _ = _353_nb
-	var _out411 *dbytes.Bytes
-	var _ = _out411
-	var _out412 uint64
-	var _ = _out412
-	_out411, _out412 = _this.Open(txn, d, true)
-	_352_ip = _out411
-	_353_nb = _out412
-	var _354_l uint64
-	var _ = _354_l
-	_354_l = name.Len()
-	var _355_kind uint64
-	var _ = _355_kind
-	_355_kind = uint64(0)
+	var _367_ip *dbytes.Bytes
+	var _ = _367_ip
+	var _368_nb uint64
+	var _ = _368_nb
+	var _out421 *dbytes.Bytes
+	var _ = _out421
+	var _out422 uint64
+	var _ = _out422
+	_out421, _out422 = _this.Open(txn, d, true)
+	_367_ip = _out421
+	_368_nb = _out422
+	var _369_l uint64
+	var _ = _369_l
+	_369_l = name.Len()
+	var _370_kind uint64
+	var _ = _370_kind
+	_370_kind = uint64(0)
 	size = uint64(64)
-	if _354_l > uint64(56) {
-		_355_kind, size = uint64(1), uint64(512)
+	if _369_l > uint64(56) {
+		_370_kind, size = uint64(1), uint64(512)
 	}
-	var _356_n uint64
-	var _ = _356_n
-	_356_n = from
-	for _356_n < uint64(9) {
-		var _357_blk uint64
-		var _ = _357_blk
-		var _out413 uint64
-		var _ = _out413
-		_out413 = dirm.Companion_Default___.BucketBlock(h, _356_n, _355_kind)
-		_357_blk = _out413
-		if _357_blk >= _353_nb {
-			ok, cell, size = true, uint64(64)*_357_blk, uint64(4096)
+	var _371_n uint64
+	var _ = _371_n
+	_371_n = from
+	for _371_n < uint64(9) {
+		var _372_blk uint64
+		var _ = _372_blk
+		var _out423 uint64
+		var _ = _out423
+		_out423 = dirm.Companion_Default___.BucketBlock(h, _371_n, _370_kind)
+		_372_blk = _out423
+		if _372_blk >= _368_nb {
+			ok, cell, size = true, uint64(64)*_372_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _358_b *dbytes.Blk
-		var _ = _358_b
-		var _out414 *dbytes.Blk
-		var _ = _out414
-		_out414 = _this.Fs.ReadBlockOf(txn, _352_ip, d, _357_blk, true)
-		_358_b = _out414
-		var _359_i uint64
-		var _ = _359_i
-		var _out415 uint64
-		var _ = _out415
-		_out415 = dirm.Companion_Default___.SearchFree(_358_b, _357_blk)
-		_359_i = _out415
-		if _359_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_357_blk+_359_i, size
+		var _373_b *dbytes.Blk
+		var _ = _373_b
+		var _out424 *dbytes.Blk
+		var _ = _out424
+		_out424 = _this.Fs.ReadBlockOf(txn, _367_ip, d, _372_blk, true)
+		_373_b = _out424
+		var _374_i uint64
+		var _ = _374_i
+		var _out425 uint64
+		var _ = _out425
+		_out425 = dirm.Companion_Default___.SearchFree(_373_b, _372_blk)
+		_374_i = _out425
+		if _374_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_372_blk+_374_i, size
 			return ok, cell, size
 		}
-		_356_n = _356_n + uint64(1)
+		_371_n = _371_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _360_found bool
-	var _ = _360_found
-	var _361_ino0 uint64
-	var _ = _361_ino0
-	var _362_cell uint64
-	var _ = _362_cell
-	var _363_lev uint64
-	var _ = _363_lev
-	var _out416 bool
-	var _ = _out416
-	var _out417 uint64
-	var _ = _out417
-	var _out418 uint64
-	var _ = _out418
-	var _out419 uint64
-	var _ = _out419
-	_out416, _out417, _out418, _out419 = _this.Find(txn, d, name, true)
-	_360_found = _out416
-	_361_ino0 = _out417
-	_362_cell = _out418
-	_363_lev = _out419
-	var _364_h uint64
-	var _ = _364_h
-	_364_h = dbytes.NameHash(name)
-	var _365_key uint64
-	var _ = _365_key
-	var _out420 uint64
-	var _ = _out420
-	_out420 = dirm.Companion_Default___.KeyFor(name, _364_h)
-	_365_key = _out420
-	var _366_size uint64
-	var _ = _366_size
-	_366_size = uint64(64)
-	if _362_cell/uint64(64)%uint64(2) == uint64(1) {
-		_366_size = uint64(512)
+	var _375_found bool
+	var _ = _375_found
+	var _376_ino0 uint64
+	var _ = _376_ino0
+	var _377_cell uint64
+	var _ = _377_cell
+	var _378_lev uint64
+	var _ = _378_lev
+	var _out426 bool
+	var _ = _out426
+	var _out427 uint64
+	var _ = _out427
+	var _out428 uint64
+	var _ = _out428
+	var _out429 uint64
+	var _ = _out429
+	_out426, _out427, _out428, _out429 = _this.Find(txn, d, name, true)
+	_375_found = _out426
+	_376_ino0 = _out427
+	_377_cell = _out428
+	_378_lev = _out429
+	var _379_h uint64
+	var _ = _379_h
+	_379_h = dbytes.NameHash(name)
+	var _380_key uint64
+	var _ = _380_key
+	var _out430 uint64
+	var _ = _out430
+	_out430 = dirm.Companion_Default___.KeyFor(name, _379_h)
+	_380_key = _out430
+	var _381_size uint64
+	var _ = _381_size
+	_381_size = uint64(64)
+	if _377_cell/uint64(64)%uint64(2) == uint64(1) {
+		_381_size = uint64(512)
 	}
-	var _367_s *dbytes.Bytes
-	var _ = _367_s
-	var _out421 *dbytes.Bytes
-	var _ = _out421
-	_out421 = dirm.Companion_Default___.MakeSlot(_366_size, ino, name, _365_key)
-	_367_s = _out421
-	var _out422 bool
-	var _ = _out422
-	_out422 = _this.Store(txn, d, uint64(64)*_362_cell, _367_s, false, false)
-	ok = _out422
+	var _382_s *dbytes.Bytes
+	var _ = _382_s
+	var _out431 *dbytes.Bytes
+	var _ = _out431
+	_out431 = dirm.Companion_Default___.MakeSlot(_381_size, ino, name, _380_key)
+	_382_s = _out431
+	var _out432 bool
+	var _ = _out432
+	_out432 = _this.Store(txn, d, uint64(64)*_377_cell, _382_s, false, false)
+	ok = _out432
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _368_found bool
-	var _ = _368_found
-	var _369_ino0 uint64
-	var _ = _369_ino0
-	var _370_cell uint64
-	var _ = _370_cell
-	var _371_lev uint64
-	var _ = _371_lev
-	var _out423 bool
-	var _ = _out423
-	var _out424 uint64
-	var _ = _out424
-	var _out425 uint64
-	var _ = _out425
-	var _out426 uint64
-	var _ = _out426
-	_out423, _out424, _out425, _out426 = _this.Find(txn, d, name, true)
-	_368_found = _out423
-	_369_ino0 = _out424
-	_370_cell = _out425
-	_371_lev = _out426
-	var _372_size uint64
-	var _ = _372_size
-	_372_size = uint64(64)
-	if _370_cell/uint64(64)%uint64(2) == uint64(1) {
-		_372_size = uint64(512)
+	var _383_found bool
+	var _ = _383_found
+	var _384_ino0 uint64
+	var _ = _384_ino0
+	var _385_cell uint64
+	var _ = _385_cell
+	var _386_lev uint64
+	var _ = _386_lev
+	var _out433 bool
+	var _ = _out433
+	var _out434 uint64
+	var _ = _out434
+	var _out435 uint64
+	var _ = _out435
+	var _out436 uint64
+	var _ = _out436
+	_out433, _out434, _out435, _out436 = _this.Find(txn, d, name, true)
+	_383_found = _out433
+	_384_ino0 = _out434
+	_385_cell = _out435
+	_386_lev = _out436
+	var _387_size uint64
+	var _ = _387_size
+	_387_size = uint64(64)
+	if _385_cell/uint64(64)%uint64(2) == uint64(1) {
+		_387_size = uint64(512)
 	}
-	var _373_s *dbytes.Bytes
-	var _ = _373_s
-	var _out427 *dbytes.Bytes
-	var _ = _out427
-	_out427 = dbytes.NewBytes(_372_size)
-	_373_s = _out427
-	var _out428 bool
-	var _ = _out428
-	_out428 = _this.Store(txn, d, uint64(64)*_370_cell, _373_s, true, true)
-	ok = _out428
+	var _388_s *dbytes.Bytes
+	var _ = _388_s
+	var _out437 *dbytes.Bytes
+	var _ = _out437
+	_out437 = dbytes.NewBytes(_387_size)
+	_388_s = _out437
+	var _out438 bool
+	var _ = _out438
+	_out438 = _this.Store(txn, d, uint64(64)*_385_cell, _388_s, true, true)
+	ok = _out438
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _374_ip *dbytes.Bytes
-	var _ = _374_ip
-	var _out429 *dbytes.Bytes
-	var _ = _out429
-	_out429 = _this.Fs.GetInode(txn, d, false)
-	_374_ip = _out429
-	var _375_n uint64
-	var _ = _375_n
-	var _out430 uint64
-	var _ = _out430
-	_out430 = inodem.Companion_Default___.GetNent(_374_ip)
-	_375_n = _out430
-	e = _375_n == uint64(0)
+	var _389_ip *dbytes.Bytes
+	var _ = _389_ip
+	var _out439 *dbytes.Bytes
+	var _ = _out439
+	_out439 = _this.Fs.GetInode(txn, d, false)
+	_389_ip = _out439
+	var _390_n uint64
+	var _ = _390_n
+	var _out440 uint64
+	var _ = _out440
+	_out440 = inodem.Companion_Default___.GetNent(_389_ip)
+	_390_n = _out440
+	e = _390_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _376_ip *dbytes.Bytes
-	var _ = _376_ip
-	var _377_nb uint64
-	var _ = _377_nb
-	var _out431 *dbytes.Bytes
-	var _ = _out431
-	var _out432 uint64
-	var _ = _out432
-	_out431, _out432 = _this.Open(txn, d, false)
-	_376_ip = _out431
-	_377_nb = _out432
-	var _378_c uint64
-	var _ = _378_c
-	_378_c = uint64(0)
+	var _391_ip *dbytes.Bytes
+	var _ = _391_ip
+	var _392_nb uint64
+	var _ = _392_nb
+	var _out441 *dbytes.Bytes
+	var _ = _out441
+	var _out442 uint64
+	var _ = _out442
+	_out441, _out442 = _this.Open(txn, d, false)
+	_391_ip = _out441
+	_392_nb = _out442
+	var _393_c uint64
+	var _ = _393_c
+	_393_c = uint64(0)
 	if cookie >= uint64(3) {
-		_378_c = cookie - uint64(2)
+		_393_c = cookie - uint64(2)
 	}
-	var _379_blk uint64
-	var _ = _379_blk
-	var _380_i uint64
-	var _ = _380_i
-	_379_blk, _380_i = _378_c/uint64(64), _378_c%uint64(64)
-	for _379_blk < _377_nb {
-		var _381_next uint64
-		var _ = _381_next
-		var _out433 uint64
-		var _ = _out433
-		_out433 = _this.SkipHoles(txn, _376_ip, d, _379_blk, _377_nb)
-		_381_next = _out433
-		if _381_next != _379_blk {
-			_379_blk, _380_i = _381_next, uint64(0)
+	var _394_blk uint64
+	var _ = _394_blk
+	var _395_i uint64
+	var _ = _395_i
+	_394_blk, _395_i = _393_c/uint64(64), _393_c%uint64(64)
+	for _394_blk < _392_nb {
+		var _396_next uint64
+		var _ = _396_next
+		var _out443 uint64
+		var _ = _out443
+		_out443 = _this.SkipHoles(txn, _391_ip, d, _394_blk, _392_nb)
+		_396_next = _out443
+		if _396_next != _394_blk {
+			_394_blk, _395_i = _396_next, uint64(0)
 		} else {
-			var _382_b *dbytes.Blk
-			var _ = _382_b
-			var _out434 *dbytes.Blk
-			var _ = _out434
-			_out434 = _this.Fs.ReadBlockOf(txn, _376_ip, d, _379_blk, false)
-			_382_b = _out434
-			var _383_fits bool = false
-			var _ = _383_fits
-			var _out435 bool
-			var _ = _out435
-			_out435 = dirpagem.Companion_Default___.ListBlock(_382_b, _379_blk, _380_i, out)
-			_383_fits = _out435
-			if !_383_fits {
+			var _397_b *dbytes.Blk
+			var _ = _397_b
+			var _out444 *dbytes.Blk
+			var _ = _out444
+			_out444 = _this.Fs.ReadBlockOf(txn, _391_ip, d, _394_blk, false)
+			_397_b = _out444
+			var _398_fits bool = false
+			var _ = _398_fits
+			var _out445 bool
+			var _ = _out445
+			_out445 = dirpagem.Companion_Default___.ListBlock(_397_b, _394_blk, _395_i, out)
+			_398_fits = _out445
+			if !_398_fits {
 				eof = false
 				return eof
 			}
-			_379_blk, _380_i = _379_blk+uint64(1), uint64(0)
+			_394_blk, _395_i = _394_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _384_k uint64
-	var _ = _384_k
-	_384_k = posm.Companion_Default___.FlatK(n)
-	if _384_k < uint64(12) {
+	var _399_k uint64
+	var _ = _399_k
+	_399_k = posm.Companion_Default___.FlatK(n)
+	if _399_k < uint64(12) {
 		return m
 	}
-	var _385_pb *dbytes.Blk
-	var _ = _385_pb
-	var _out436 *dbytes.Blk
-	var _ = _out436
-	_out436 = _this.Fs.Fs.ReadParent(txn, ip, _384_k, posm.Companion_Default___.MaxLev(_384_k), posm.Companion_Default___.FlatJ(n), false)
-	_385_pb = _out436
-	var _386_i uint64
-	var _ = _386_i
-	_386_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _386_i < uint64(512) {
-		var _387_bn uint64
-		var _ = _387_bn
-		_387_bn = _385_pb.U64(uint64(8) * _386_i)
-		if _387_bn != uint64(0) {
+	var _400_pb *dbytes.Blk
+	var _ = _400_pb
+	var _out446 *dbytes.Blk
+	var _ = _out446
+	_out446 = _this.Fs.Fs.ReadParent(txn, ip, _399_k, posm.Companion_Default___.MaxLev(_399_k), posm.Companion_Default___.FlatJ(n), false)
+	_400_pb = _out446
+	var _401_i uint64
+	var _ = _401_i
+	_401_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _401_i < uint64(512) {
+		var _402_bn uint64
+		var _ = _402_bn
+		_402_bn = _400_pb.U64(uint64(8) * _401_i)
+		if _402_bn != uint64(0) {
 			return m
 		}
-		m, _386_i = m+uint64(1), _386_i+uint64(1)
+		m, _401_i = m+uint64(1), _401_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out437 bool
-	var _ = _out437
-	var _out438 uint64
-	var _ = _out438
-	_out437, _out438 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out437
-	ino = _out438
+	var _out447 bool
+	var _ = _out447
+	var _out448 uint64
+	var _ = _out448
+	_out447, _out448 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out447
+	ino = _out448
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out439 bool
-	var _ = _out439
-	_out439 = _this.Fs.FreeInode(txn, ino)
-	ok = _out439
+	var _out449 bool
+	var _ = _out449
+	_out449 = _this.Fs.FreeInode(txn, ino)
+	ok = _out449
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out440 bool
-	var _ = _out440
-	_out440 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out440
+	var _out450 bool
+	var _ = _out450
+	_out450 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out450
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out441 bool
-	var _ = _out441
-	_out441 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out441
+	var _out451 bool
+	var _ = _out451
+	_out451 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out451
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out442 bool
-	var _ = _out442
-	_out442 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out442
+	var _out452 bool
+	var _ = _out452
+	_out452 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out452
 	return done
 }
 

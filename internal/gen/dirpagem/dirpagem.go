@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _324_step uint64
-	var _ = _324_step
-	var _325_cap uint64
-	var _ = _325_cap
-	_324_step, _325_cap = uint64(1), uint64(56)
-	var _326_i uint64
-	var _ = _326_i
-	_326_i = from
+	var _339_step uint64
+	var _ = _339_step
+	var _340_cap uint64
+	var _ = _340_cap
+	_339_step, _340_cap = uint64(1), uint64(56)
+	var _341_i uint64
+	var _ = _341_i
+	_341_i = from
 	if blk%uint64(2) == uint64(1) {
-		_324_step, _325_cap = uint64(8), uint64(255)
-		_326_i = (_326_i + uint64(7)) / uint64(8) * uint64(8)
+		_339_step, _340_cap = uint64(8), uint64(255)
+		_341_i = (_341_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _326_i < uint64(64) {
-		var _327_w uint64
-		var _ = _327_w
-		_327_w = b.U64(uint64(64) * _326_i)
-		if _327_w != uint64(0) {
-			var _328_l uint64
-			var _ = _328_l
-			_328_l = _327_w / uint64(281474976710656) % uint64(256)
-			if _328_l > _325_cap {
-				_328_l = _325_cap
+	for _341_i < uint64(64) {
+		var _342_w uint64
+		var _ = _342_w
+		_342_w = b.U64(uint64(64) * _341_i)
+		if _342_w != uint64(0) {
+			var _343_l uint64
+			var _ = _343_l
+			_343_l = _342_w / uint64(281474976710656) % uint64(256)
+			if _343_l > _340_cap {
+				_343_l = _340_cap
 			}
-			var _out380 bool
-			var _ = _out380
-			_out380 = out.Offer(_327_w%uint64(281474976710656), b, uint64(64)*_326_i+uint64(8), _328_l, uint64(64)*blk+_326_i+uint64(3))
-			fits = _out380
+			var _out390 bool
+			var _ = _out390
+			_out390 = out.Offer(_342_w%uint64(281474976710656), b, uint64(64)*_341_i+uint64(8), _343_l, uint64(64)*blk+_341_i+uint64(3))
+			fits = _out390
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_326_i = _326_i + _324_step
+		_341_i = _341_i + _339_step
 	}
 	fits = true
 	return fits

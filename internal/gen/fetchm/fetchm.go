@@ -10,6 +10,7 @@ import (
 	dtxn "tansy/internal/extern/dtxn"
 	dafny "tansy/internal/gen/dafny"
 	indm "tansy/internal/gen/indm"
+	inodem "tansy/internal/gen/inodem"
 	posm "tansy/internal/gen/posm"
 )
 
@@ -77,88 +78,154 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _215_k uint64
-	var _ = _215_k
-	var _216_j uint64
-	var _ = _216_j
-	_215_k, _216_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
+	var _222_k uint64
+	var _ = _222_k
+	var _223_j uint64
+	var _ = _223_j
+	_222_k, _223_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _215_k < uint64(12) {
-		var _out289 uint64
-		var _ = _out289
-		_out289 = x.Resolve(txn, ip, _215_k, uint64(0), uint64(0), excl)
-		bn = _out289
+	if _222_k < uint64(12) {
+		var _out295 uint64
+		var _ = _out295
+		_out295 = x.Resolve(txn, ip, _222_k, uint64(0), uint64(0), excl)
+		bn = _out295
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _215_k || cj != _216_j/uint64(512) {
-		var _out290 *dbytes.Blk
-		var _ = _out290
-		_out290 = x.ReadParent(txn, ip, _215_k, posm.Companion_Default___.MaxLev(_215_k), _216_j, excl)
-		pb_k = _out290
-		ck_k, cj_k = _215_k, _216_j/uint64(512)
+	if ck != _222_k || cj != _223_j/uint64(512) {
+		var _out296 *dbytes.Blk
+		var _ = _out296
+		_out296 = x.ReadParent(txn, ip, _222_k, posm.Companion_Default___.MaxLev(_222_k), _223_j, excl)
+		pb_k = _out296
+		ck_k, cj_k = _222_k, _223_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_216_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_223_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
+}
+func (_this *CompanionStruct_Default___) AheadMax() uint64 {
+	return uint64(64)
+}
+func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
+	var r uint64 = 0
+	var _ = r
+	var _224_k uint64
+	var _ = _224_k
+	var _225_j uint64
+	var _ = _225_j
+	_224_k, _225_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)%uint64(512)
+	var _226_room uint64
+	var _ = _226_room
+	_226_room = func() uint64 {
+		if _224_k < uint64(12) {
+			return uint64(12) - _224_k
+		}
+		return uint64(512) - _225_j
+	}()
+	var _227_m uint64
+	var _ = _227_m
+	var _out297 uint64
+	var _ = _out297
+	_out297 = Companion_Default___.Min(max, _226_room)
+	_227_m = _out297
+	var _out298 uint64
+	var _ = _out298
+	_out298 = Companion_Default___.Min(_227_m, Companion_Default___.AheadMax())
+	_227_m = _out298
+	r = uint64(1)
+	for r < _227_m && bn < uint64(18446744073709486080) {
+		var _228_e uint64 = 0
+		var _ = _228_e
+		if _224_k < uint64(12) {
+			var _out299 uint64
+			var _ = _out299
+			_out299 = inodem.Companion_Default___.GetSlot(ip, _224_k+r)
+			_228_e = _out299
+		} else {
+			_228_e = pb.U64(uint64(8) * (_225_j + r))
+		}
+		if _228_e != bn+r {
+			return r
+		}
+		r = r + uint64(1)
+	}
+	return r
 }
 func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out291 *dbytes.Bytes
-	var _ = _out291
-	_out291 = dbytes.NewBytes(n)
-	b = _out291
-	var _217_done uint64
-	var _ = _217_done
-	_217_done = uint64(0)
-	var _218_ck uint64
-	var _ = _218_ck
-	var _219_cj uint64
-	var _ = _219_cj
-	_218_ck, _219_cj = uint64(15), uint64(0)
-	var _220_pb *dbytes.Blk
-	var _ = _220_pb
-	var _out292 *dbytes.Blk
-	var _ = _out292
-	_out292 = dbytes.ZeroBlk()
-	_220_pb = _out292
-	for _217_done < n {
-		var _221_pos uint64
-		var _ = _221_pos
-		_221_pos = off + _217_done
-		var _222_bo uint64
-		var _ = _222_bo
-		_222_bo = _221_pos % uint64(4096)
-		var _223_c uint64
-		var _ = _223_c
-		var _out293 uint64
-		var _ = _out293
-		_out293 = Companion_Default___.Min(uint64(4096)-_222_bo, n-_217_done)
-		_223_c = _out293
-		var _224_bn uint64 = 0
-		var _ = _224_bn
-		var _out294 uint64
-		var _ = _out294
-		var _out295 uint64
-		var _ = _out295
-		var _out296 uint64
-		var _ = _out296
-		var _out297 *dbytes.Blk
-		var _ = _out297
-		_out294, _out295, _out296, _out297 = Companion_Default___.Find(x, txn, ip, _221_pos/uint64(4096), false, _218_ck, _219_cj, _220_pb)
-		_224_bn = _out294
-		_218_ck = _out295
-		_219_cj = _out296
-		_220_pb = _out297
-		if _224_bn != uint64(0) {
-			var _225_blk *dbytes.Blk
-			var _ = _225_blk
-			var _out298 *dbytes.Blk
-			var _ = _out298
-			_out298 = x.ReadAt(txn, _224_bn, false)
-			_225_blk = _out298
-			b.CopyBlk(_217_done, _225_blk, _222_bo, _223_c)
+	var _out300 *dbytes.Bytes
+	var _ = _out300
+	_out300 = dbytes.NewBytes(n)
+	b = _out300
+	var _229_done uint64
+	var _ = _229_done
+	_229_done = uint64(0)
+	var _230_ahead uint64
+	var _ = _230_ahead
+	_230_ahead = uint64(0)
+	var _231_ck uint64
+	var _ = _231_ck
+	var _232_cj uint64
+	var _ = _232_cj
+	_231_ck, _232_cj = uint64(15), uint64(0)
+	var _233_pb *dbytes.Blk
+	var _ = _233_pb
+	var _out301 *dbytes.Blk
+	var _ = _out301
+	_out301 = dbytes.ZeroBlk()
+	_233_pb = _out301
+	for _229_done < n {
+		var _234_pos uint64
+		var _ = _234_pos
+		_234_pos = off + _229_done
+		var _235_bo uint64
+		var _ = _235_bo
+		_235_bo = _234_pos % uint64(4096)
+		var _236_c uint64
+		var _ = _236_c
+		var _out302 uint64
+		var _ = _out302
+		_out302 = Companion_Default___.Min(uint64(4096)-_235_bo, n-_229_done)
+		_236_c = _out302
+		var _237_bn uint64 = 0
+		var _ = _237_bn
+		var _out303 uint64
+		var _ = _out303
+		var _out304 uint64
+		var _ = _out304
+		var _out305 uint64
+		var _ = _out305
+		var _out306 *dbytes.Blk
+		var _ = _out306
+		_out303, _out304, _out305, _out306 = Companion_Default___.Find(x, txn, ip, _234_pos/uint64(4096), false, _231_ck, _232_cj, _233_pb)
+		_237_bn = _out303
+		_231_ck = _out304
+		_232_cj = _out305
+		_233_pb = _out306
+		if _237_bn != uint64(0) {
+			if _230_ahead <= _234_pos/uint64(4096) {
+				var _238_left uint64
+				var _ = _238_left
+				_238_left = (_235_bo + (n - _229_done) + uint64(4095)) / uint64(4096)
+				var _239_r uint64
+				var _ = _239_r
+				var _out307 uint64
+				var _ = _out307
+				_out307 = Companion_Default___.Adjacent(ip, _233_pb, _234_pos/uint64(4096), _237_bn, _238_left)
+				_239_r = _out307
+				if uint64(1) < _239_r {
+					txn.Ahead(_237_bn, _239_r)
+				}
+				_230_ahead = _234_pos/uint64(4096) + _239_r
+			}
+			var _240_blk *dbytes.Blk
+			var _ = _240_blk
+			var _out308 *dbytes.Blk
+			var _ = _out308
+			_out308 = x.ReadAt(txn, _237_bn, false)
+			_240_blk = _out308
+			b.CopyBlk(_229_done, _240_blk, _235_bo, _236_c)
 		}
-		_217_done = _217_done + _223_c
+		_229_done = _229_done + _236_c
 	}
 	return b
 }

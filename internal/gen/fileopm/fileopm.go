@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _521_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _521_ip
-	var _out625 uint32
-	var _ = _out625
-	var _out626 *dbytes.Bytes
-	var _ = _out626
-	_out625, _out626 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out625
-	_521_ip = _out626
+	var _536_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _536_ip
+	var _out635 uint32
+	var _ = _out635
+	var _out636 *dbytes.Bytes
+	var _ = _out636
+	_out635, _out636 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out635
+	_536_ip = _out636
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _521_ip
-	var _522_ty uint32
-	var _ = _522_ty
-	var _out627 uint32
-	var _ = _out627
-	_out627 = inodem.Companion_Default___.GetTy(_521_ip)
-	_522_ty = _out627
-	if _522_ty != accessm.Companion_Default___.REG() {
+	after = _536_ip
+	var _537_ty uint32
+	var _ = _537_ty
+	var _out637 uint32
+	var _ = _out637
+	_out637 = inodem.Companion_Default___.GetTy(_536_ip)
+	_537_ty = _out637
+	if _537_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _523_r bool
-	var _ = _523_r
-	var _out628 bool
-	var _ = _out628
-	_out628 = accessm.Companion_Default___.MayData(c, _521_ip, accessm.Companion_Default___.MAYR())
-	_523_r = _out628
-	var _524_x bool
-	var _ = _524_x
-	var _out629 bool
-	var _ = _out629
-	_out629 = accessm.Companion_Default___.May(c, _521_ip, accessm.Companion_Default___.MAYX())
-	_524_x = _out629
-	if !_523_r && !_524_x {
+	var _538_r bool
+	var _ = _538_r
+	var _out638 bool
+	var _ = _out638
+	_out638 = accessm.Companion_Default___.MayData(c, _536_ip, accessm.Companion_Default___.MAYR())
+	_538_r = _out638
+	var _539_x bool
+	var _ = _539_x
+	var _out639 bool
+	var _ = _out639
+	_out639 = accessm.Companion_Default___.May(c, _536_ip, accessm.Companion_Default___.MAYX())
+	_539_x = _out639
+	if !_538_r && !_539_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _525_size uint64
-	var _ = _525_size
-	var _out630 uint64
-	var _ = _out630
-	_out630 = inodem.Companion_Default___.GetSize(_521_ip)
-	_525_size = _out630
-	eof = off >= _525_size || len_ >= _525_size-off
-	var _out631 *dbytes.Bytes
-	var _ = _out631
-	_out631 = d.Fs.Read(txn, ino, off, len_)
-	data = _out631
+	var _540_size uint64
+	var _ = _540_size
+	var _out640 uint64
+	var _ = _out640
+	_out640 = inodem.Companion_Default___.GetSize(_536_ip)
+	_540_size = _out640
+	eof = off >= _540_size || len_ >= _540_size-off
+	var _out641 *dbytes.Bytes
+	var _ = _out641
+	_out641 = d.Fs.Read(txn, ino, off, len_)
+	data = _out641
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _526_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _526_ip
-	var _out632 uint32
-	var _ = _out632
-	var _out633 *dbytes.Bytes
-	var _ = _out633
-	_out632, _out633 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out632
-	_526_ip = _out633
+	var _541_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _541_ip
+	var _out642 uint32
+	var _ = _out642
+	var _out643 *dbytes.Bytes
+	var _ = _out643
+	_out642, _out643 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out642
+	_541_ip = _out643
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _526_ip
-	var _527_ty uint32
-	var _ = _527_ty
-	var _out634 uint32
-	var _ = _out634
-	_out634 = inodem.Companion_Default___.GetTy(_526_ip)
-	_527_ty = _out634
-	if _527_ty != accessm.Companion_Default___.REG() {
+	before = _541_ip
+	var _542_ty uint32
+	var _ = _542_ty
+	var _out644 uint32
+	var _ = _out644
+	_out644 = inodem.Companion_Default___.GetTy(_541_ip)
+	_542_ty = _out644
+	if _542_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _528_w bool
-	var _ = _528_w
-	var _out635 bool
-	var _ = _out635
-	_out635 = accessm.Companion_Default___.MayData(c, _526_ip, accessm.Companion_Default___.MAYW())
-	_528_w = _out635
-	if !_528_w {
+	var _543_w bool
+	var _ = _543_w
+	var _out645 bool
+	var _ = _out645
+	_out645 = accessm.Companion_Default___.MayData(c, _541_ip, accessm.Companion_Default___.MAYW())
+	_543_w = _out645
+	if !_543_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _526_ip
+		after = _541_ip
 		return st, before, after
 	}
-	var _529_size uint64
-	var _ = _529_size
-	var _out636 uint64
-	var _ = _out636
-	_out636 = inodem.Companion_Default___.GetSize(_526_ip)
-	_529_size = _out636
-	var _530_shrink uint64
-	var _ = _530_shrink
-	var _out637 uint64
-	var _ = _out637
-	_out637 = inodem.Companion_Default___.GetShrink(_526_ip)
-	_530_shrink = _out637
-	if _530_shrink != uint64(0) && off+len_ > _529_size {
+	var _544_size uint64
+	var _ = _544_size
+	var _out646 uint64
+	var _ = _out646
+	_out646 = inodem.Companion_Default___.GetSize(_541_ip)
+	_544_size = _out646
+	var _545_shrink uint64
+	var _ = _545_shrink
+	var _out647 uint64
+	var _ = _out647
+	_out647 = inodem.Companion_Default___.GetShrink(_541_ip)
+	_545_shrink = _out647
+	if _545_shrink != uint64(0) && off+len_ > _544_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _531_ok bool
-	var _ = _531_ok
-	var _out638 bool
-	var _ = _out638
-	_out638 = d.Write(txn, ino, off, src, so, len_)
-	_531_ok = _out638
-	if !_531_ok {
+	var _546_ok bool
+	var _ = _546_ok
+	var _out648 bool
+	var _ = _out648
+	_out648 = d.Write(txn, ino, off, src, so, len_)
+	_546_ok = _out648
+	if !_546_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _532_np *dbytes.Bytes
-	var _ = _532_np
-	var _out639 *dbytes.Bytes
-	var _ = _out639
-	_out639 = d.Fs.GetInode(txn, ino, true)
-	_532_np = _out639
-	inodem.Companion_Default___.SetMtime(_532_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_532_np, s, ns)
+	var _547_np *dbytes.Bytes
+	var _ = _547_np
+	var _out649 *dbytes.Bytes
+	var _ = _out649
+	_out649 = d.Fs.GetInode(txn, ino, true)
+	_547_np = _out649
+	inodem.Companion_Default___.SetMtime(_547_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_547_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _533_mode uint32
-		var _ = _533_mode
-		var _out640 uint32
-		var _ = _out640
-		_out640 = inodem.Companion_Default___.GetMode(_532_np)
-		_533_mode = _out640
-		inodem.Companion_Default___.SetMode(_532_np, accessm.Companion_Default___.KillPriv(_533_mode))
+		var _548_mode uint32
+		var _ = _548_mode
+		var _out650 uint32
+		var _ = _out650
+		_out650 = inodem.Companion_Default___.GetMode(_547_np)
+		_548_mode = _out650
+		inodem.Companion_Default___.SetMode(_547_np, accessm.Companion_Default___.KillPriv(_548_mode))
 	}
-	d.PutInode(txn, ino, _532_np)
-	after = _532_np
+	d.PutInode(txn, ino, _547_np)
+	after = _547_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _534_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _534_ip
-	var _out641 uint32
-	var _ = _out641
-	var _out642 *dbytes.Bytes
-	var _ = _out642
-	_out641, _out642 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out641
-	_534_ip = _out642
+	var _549_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _549_ip
+	var _out651 uint32
+	var _ = _out651
+	var _out652 *dbytes.Bytes
+	var _ = _out652
+	_out651, _out652 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out651
+	_549_ip = _out652
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _534_ip
-	var _535_ty uint32
-	var _ = _535_ty
-	var _out643 uint32
-	var _ = _out643
-	_out643 = inodem.Companion_Default___.GetTy(_534_ip)
-	_535_ty = _out643
-	if _535_ty != accessm.Companion_Default___.LNK() {
+	after = _549_ip
+	var _550_ty uint32
+	var _ = _550_ty
+	var _out653 uint32
+	var _ = _out653
+	_out653 = inodem.Companion_Default___.GetTy(_549_ip)
+	_550_ty = _out653
+	if _550_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _536_size uint64
-	var _ = _536_size
-	var _out644 uint64
-	var _ = _out644
-	_out644 = inodem.Companion_Default___.GetSize(_534_ip)
-	_536_size = _out644
-	if _536_size > uint64(4096) {
+	var _551_size uint64
+	var _ = _551_size
+	var _out654 uint64
+	var _ = _out654
+	_out654 = inodem.Companion_Default___.GetSize(_549_ip)
+	_551_size = _out654
+	if _551_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out645 *dbytes.Bytes
-	var _ = _out645
-	_out645 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out645
+	var _out655 *dbytes.Bytes
+	var _ = _out655
+	_out655 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out655
 	return st, target, after
 }
 

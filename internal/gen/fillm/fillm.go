@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "fillm.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _226_bo uint64
-	var _ = _226_bo
-	_226_bo = pos % uint64(4096)
-	var _227_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _227_b
+	var _241_bo uint64
+	var _ = _241_bo
+	_241_bo = pos % uint64(4096)
+	var _242_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _242_b
 	if c == uint64(4096) {
-		var _out299 *dbytes.Bytes
-		var _ = _out299
-		_out299 = dbytes.NewBytes(uint64(4096))
-		_227_b = _out299
+		var _out309 *dbytes.Bytes
+		var _ = _out309
+		_out309 = dbytes.NewBytes(uint64(4096))
+		_242_b = _out309
 	} else {
-		var _228_blk *dbytes.Blk
-		var _ = _228_blk
-		var _out300 *dbytes.Blk
-		var _ = _out300
-		_out300 = x.ReadAt(txn, bn, true)
-		_228_blk = _out300
-		var _out301 *dbytes.Bytes
-		var _ = _out301
-		_out301 = _228_blk.Thaw()
-		_227_b = _out301
+		var _243_blk *dbytes.Blk
+		var _ = _243_blk
+		var _out310 *dbytes.Blk
+		var _ = _out310
+		_out310 = x.ReadAt(txn, bn, true)
+		_243_blk = _out310
+		var _out311 *dbytes.Bytes
+		var _ = _out311
+		_out311 = _243_blk.Thaw()
+		_242_b = _out311
 	}
-	_227_b.CopyFrom(_226_bo, src, so, c)
-	x.WriteData(txn, bn, _227_b)
+	_242_b.CopyFrom(_241_bo, src, so, c)
+	x.WriteData(txn, bn, _242_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out302 *dbytes.Bytes
-		var _ = _out302
-		_out302 = src.CopyOf(so)
-		b = _out302
+		var _out312 *dbytes.Bytes
+		var _ = _out312
+		_out312 = src.CopyOf(so)
+		b = _out312
 	} else {
-		var _out303 *dbytes.Bytes
-		var _ = _out303
-		_out303 = dbytes.NewBytes(uint64(4096))
-		b = _out303
+		var _out313 *dbytes.Bytes
+		var _ = _out313
+		_out313 = dbytes.NewBytes(uint64(4096))
+		b = _out313
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _229_k uint64
-	var _ = _229_k
-	_229_k = pos / uint64(4096)
-	var _230_b *dbytes.Bytes
-	var _ = _230_b
-	var _out304 *dbytes.Bytes
-	var _ = _out304
-	_out304 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_230_b = _out304
-	var _231_near uint64
-	var _ = _231_near
-	_231_near = uint64(0)
-	if uint64(0) < _229_k {
-		var _out305 uint64
-		var _ = _out305
-		_out305 = inodem.Companion_Default___.GetSlot(ip, _229_k-uint64(1))
-		_231_near = _out305
+	var _244_k uint64
+	var _ = _244_k
+	_244_k = pos / uint64(4096)
+	var _245_b *dbytes.Bytes
+	var _ = _245_b
+	var _out314 *dbytes.Bytes
+	var _ = _out314
+	_out314 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_245_b = _out314
+	var _246_near uint64
+	var _ = _246_near
+	_246_near = uint64(0)
+	if uint64(0) < _244_k {
+		var _out315 uint64
+		var _ = _out315
+		_out315 = inodem.Companion_Default___.GetSlot(ip, _244_k-uint64(1))
+		_246_near = _out315
 	}
-	var _232_bn uint64 = 0
-	var _ = _232_bn
-	var _out306 bool
-	var _ = _out306
-	var _out307 uint64
-	var _ = _out307
-	_out306, _out307 = x.AllocRoot(txn, ip, ino, _229_k, _231_near, _230_b)
-	ok = _out306
-	_232_bn = _out307
+	var _247_bn uint64 = 0
+	var _ = _247_bn
+	var _out316 bool
+	var _ = _out316
+	var _out317 uint64
+	var _ = _out317
+	_out316, _out317 = x.AllocRoot(txn, ip, ino, _244_k, _246_near, _245_b)
+	ok = _out316
+	_247_bn = _out317
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_232_bn)
+		txn.Bulk(_247_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _233_k uint64
-	var _ = _233_k
-	_233_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
-	var _234_lev uint64
-	var _ = _234_lev
-	_234_lev = posm.Companion_Default___.MaxLev(_233_k)
-	var _235_jp uint64
-	var _ = _235_jp
-	_235_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _248_k uint64
+	var _ = _248_k
+	_248_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
+	var _249_lev uint64
+	var _ = _249_lev
+	_249_lev = posm.Companion_Default___.MaxLev(_248_k)
+	var _250_jp uint64
+	var _ = _250_jp
+	_250_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _236_pn uint64 = 0
-	var _ = _236_pn
-	var _out308 bool
-	var _ = _out308
-	var _out309 uint64
-	var _ = _out309
-	_out308, _out309 = x.ResolveAlloc(txn, ip, ino, _233_k, _234_lev-uint64(1), _235_jp)
-	ok = _out308
-	_236_pn = _out309
+	var _251_pn uint64 = 0
+	var _ = _251_pn
+	var _out318 bool
+	var _ = _out318
+	var _out319 uint64
+	var _ = _out319
+	_out318, _out319 = x.ResolveAlloc(txn, ip, ino, _248_k, _249_lev-uint64(1), _250_jp)
+	ok = _out318
+	_251_pn = _out319
 	if !ok {
 		return ok, m
 	}
-	var _237_blk *dbytes.Blk
-	var _ = _237_blk
-	var _out310 *dbytes.Blk
-	var _ = _out310
-	_out310 = x.Fs.ReadBlock(txn, _236_pn, true)
-	_237_blk = _out310
-	var _238_t *dbytes.Bytes
-	var _ = _238_t
-	var _out311 *dbytes.Bytes
-	var _ = _out311
-	_out311 = _237_blk.Thaw()
-	_238_t = _out311
-	var _239_near uint64
-	var _ = _239_near
-	_239_near = _236_pn
+	var _252_blk *dbytes.Blk
+	var _ = _252_blk
+	var _out320 *dbytes.Blk
+	var _ = _out320
+	_out320 = x.Fs.ReadBlock(txn, _251_pn, true)
+	_252_blk = _out320
+	var _253_t *dbytes.Bytes
+	var _ = _253_t
+	var _out321 *dbytes.Bytes
+	var _ = _out321
+	_out321 = _252_blk.Thaw()
+	_253_t = _out321
+	var _254_near uint64
+	var _ = _254_near
+	_254_near = _251_pn
 	for m < len_ {
-		var _240_at uint64
-		var _ = _240_at
-		_240_at = pos + m
-		var _241_n uint64
-		var _ = _241_n
-		_241_n = _240_at / uint64(4096)
-		if posm.Companion_Default___.FlatK(_241_n) != _233_k || posm.Companion_Default___.FlatJ(_241_n)/uint64(512) != _235_jp {
+		var _255_at uint64
+		var _ = _255_at
+		_255_at = pos + m
+		var _256_n uint64
+		var _ = _256_n
+		_256_n = _255_at / uint64(4096)
+		if posm.Companion_Default___.FlatK(_256_n) != _248_k || posm.Companion_Default___.FlatJ(_256_n)/uint64(512) != _250_jp {
 			goto L3
 		}
-		var _242_j uint64
-		var _ = _242_j
-		_242_j = posm.Companion_Default___.FlatJ(_241_n)
-		var _243_bn uint64
-		var _ = _243_bn
-		_243_bn = _238_t.U64(uint64(8) * (_242_j % uint64(512)))
-		if _243_bn != uint64(0) {
+		var _257_j uint64
+		var _ = _257_j
+		_257_j = posm.Companion_Default___.FlatJ(_256_n)
+		var _258_bn uint64
+		var _ = _258_bn
+		_258_bn = _253_t.U64(uint64(8) * (_257_j % uint64(512)))
+		if _258_bn != uint64(0) {
 			goto L3
 		}
-		var _244_c uint64
-		var _ = _244_c
-		var _out312 uint64
-		var _ = _out312
-		_out312 = fetchm.Companion_Default___.Min(uint64(4096)-_240_at%uint64(4096), len_-m)
-		_244_c = _out312
-		var _245_b *dbytes.Bytes
-		var _ = _245_b
-		var _out313 *dbytes.Bytes
-		var _ = _out313
-		_out313 = Companion_Default___.FirstBlock(_240_at, src, so+m, _244_c, bulk)
-		_245_b = _out313
-		if _242_j%uint64(512) != uint64(0) {
-			var _246_left uint64
-			var _ = _246_left
-			_246_left = _238_t.U64(uint64(8) * (_242_j%uint64(512) - uint64(1)))
-			if _246_left != uint64(0) {
-				_239_near = _246_left
+		var _259_c uint64
+		var _ = _259_c
+		var _out322 uint64
+		var _ = _out322
+		_out322 = fetchm.Companion_Default___.Min(uint64(4096)-_255_at%uint64(4096), len_-m)
+		_259_c = _out322
+		var _260_b *dbytes.Bytes
+		var _ = _260_b
+		var _out323 *dbytes.Bytes
+		var _ = _out323
+		_out323 = Companion_Default___.FirstBlock(_255_at, src, so+m, _259_c, bulk)
+		_260_b = _out323
+		if _257_j%uint64(512) != uint64(0) {
+			var _261_left uint64
+			var _ = _261_left
+			_261_left = _253_t.U64(uint64(8) * (_257_j%uint64(512) - uint64(1)))
+			if _261_left != uint64(0) {
+				_254_near = _261_left
 			}
 		}
-		var _out314 bool
-		var _ = _out314
-		var _out315 uint64
-		var _ = _out315
-		_out314, _out315 = x.AddChild(txn, ip, _238_t, _236_pn, _242_j, _239_near, _245_b)
-		ok = _out314
-		_243_bn = _out315
+		var _out324 bool
+		var _ = _out324
+		var _out325 uint64
+		var _ = _out325
+		_out324, _out325 = x.AddChild(txn, ip, _253_t, _251_pn, _257_j, _254_near, _260_b)
+		ok = _out324
+		_258_bn = _out325
 		if !ok {
 			return ok, m
 		}
-		if bulk && _244_c == uint64(4096) {
-			txn.Bulk(_243_bn)
+		if bulk && _259_c == uint64(4096) {
+			txn.Bulk(_258_bn)
 		}
-		_239_near = _243_bn
-		m = m + _244_c
+		_254_near = _258_bn
+		m = m + _259_c
 	}
 L3:
-	x.CloseParent(txn, _236_pn, _238_t)
+	x.CloseParent(txn, _251_pn, _253_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L3:
 func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _247_done uint64
-	var _ = _247_done
-	_247_done = uint64(0)
-	var _248_ck uint64
-	var _ = _248_ck
-	var _249_cj uint64
-	var _ = _249_cj
-	_248_ck, _249_cj = uint64(15), uint64(0)
-	var _250_pb *dbytes.Blk
-	var _ = _250_pb
-	var _out316 *dbytes.Blk
-	var _ = _out316
-	_out316 = dbytes.ZeroBlk()
-	_250_pb = _out316
-	var _251_bulk bool
-	var _ = _251_bulk
-	_251_bulk = Companion_Default___.Much(off, len_)
-	for _247_done < len_ {
-		var _252_pos uint64
-		var _ = _252_pos
-		_252_pos = off + _247_done
-		var _253_n uint64
-		var _ = _253_n
-		_253_n = _252_pos / uint64(4096)
-		var _254_c uint64
-		var _ = _254_c
-		var _out317 uint64
-		var _ = _out317
-		_out317 = fetchm.Companion_Default___.Min(uint64(4096)-_252_pos%uint64(4096), len_-_247_done)
-		_254_c = _out317
-		var _255_bn uint64 = 0
-		var _ = _255_bn
-		var _out318 uint64
-		var _ = _out318
-		var _out319 uint64
-		var _ = _out319
-		var _out320 uint64
-		var _ = _out320
-		var _out321 *dbytes.Blk
-		var _ = _out321
-		_out318, _out319, _out320, _out321 = fetchm.Companion_Default___.Find(x, txn, ip, _253_n, true, _248_ck, _249_cj, _250_pb)
-		_255_bn = _out318
-		_248_ck = _out319
-		_249_cj = _out320
-		_250_pb = _out321
-		if _255_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _255_bn, _252_pos, src, so+_247_done, _254_c)
-		} else if _253_n < uint64(12) {
-			_248_ck = uint64(15)
-			var _out322 bool
-			var _ = _out322
-			_out322 = Companion_Default___.FillDirect(x, txn, ip, ino, _252_pos, src, so+_247_done, _254_c, _251_bulk)
-			ok = _out322
+	var _262_done uint64
+	var _ = _262_done
+	_262_done = uint64(0)
+	var _263_ck uint64
+	var _ = _263_ck
+	var _264_cj uint64
+	var _ = _264_cj
+	_263_ck, _264_cj = uint64(15), uint64(0)
+	var _265_pb *dbytes.Blk
+	var _ = _265_pb
+	var _out326 *dbytes.Blk
+	var _ = _out326
+	_out326 = dbytes.ZeroBlk()
+	_265_pb = _out326
+	var _266_bulk bool
+	var _ = _266_bulk
+	_266_bulk = Companion_Default___.Much(off, len_)
+	for _262_done < len_ {
+		var _267_pos uint64
+		var _ = _267_pos
+		_267_pos = off + _262_done
+		var _268_n uint64
+		var _ = _268_n
+		_268_n = _267_pos / uint64(4096)
+		var _269_c uint64
+		var _ = _269_c
+		var _out327 uint64
+		var _ = _out327
+		_out327 = fetchm.Companion_Default___.Min(uint64(4096)-_267_pos%uint64(4096), len_-_262_done)
+		_269_c = _out327
+		var _270_bn uint64 = 0
+		var _ = _270_bn
+		var _out328 uint64
+		var _ = _out328
+		var _out329 uint64
+		var _ = _out329
+		var _out330 uint64
+		var _ = _out330
+		var _out331 *dbytes.Blk
+		var _ = _out331
+		_out328, _out329, _out330, _out331 = fetchm.Companion_Default___.Find(x, txn, ip, _268_n, true, _263_ck, _264_cj, _265_pb)
+		_270_bn = _out328
+		_263_ck = _out329
+		_264_cj = _out330
+		_265_pb = _out331
+		if _270_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _270_bn, _267_pos, src, so+_262_done, _269_c)
+		} else if _268_n < uint64(12) {
+			_263_ck = uint64(15)
+			var _out332 bool
+			var _ = _out332
+			_out332 = Companion_Default___.FillDirect(x, txn, ip, ino, _267_pos, src, so+_262_done, _269_c, _266_bulk)
+			ok = _out332
 			if !ok {
 				return ok
 			}
 		} else {
-			_248_ck = uint64(15)
-			var _out323 bool
-			var _ = _out323
-			var _out324 uint64
-			var _ = _out324
-			_out323, _out324 = Companion_Default___.FillRun(x, txn, ip, ino, _252_pos, src, so+_247_done, len_-_247_done, _251_bulk)
-			ok = _out323
-			_254_c = _out324
+			_263_ck = uint64(15)
+			var _out333 bool
+			var _ = _out333
+			var _out334 uint64
+			var _ = _out334
+			_out333, _out334 = Companion_Default___.FillRun(x, txn, ip, ino, _267_pos, src, so+_262_done, len_-_262_done, _266_bulk)
+			ok = _out333
+			_269_c = _out334
 			if !ok {
 				return ok
 			}
 		}
-		_247_done = _247_done + _254_c
+		_262_done = _262_done + _269_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _256_n uint64
-	var _ = _256_n
-	_256_n = sz / uint64(4096)
-	var _257_k uint64
-	var _ = _257_k
-	_257_k = posm.Companion_Default___.FlatK(_256_n)
-	var _258_bn uint64
-	var _ = _258_bn
-	var _out325 uint64
-	var _ = _out325
-	_out325 = x.Resolve(txn, ip, _257_k, posm.Companion_Default___.MaxLev(_257_k), posm.Companion_Default___.FlatJ(_256_n), true)
-	_258_bn = _out325
-	if _258_bn == uint64(0) {
+	var _271_n uint64
+	var _ = _271_n
+	_271_n = sz / uint64(4096)
+	var _272_k uint64
+	var _ = _272_k
+	_272_k = posm.Companion_Default___.FlatK(_271_n)
+	var _273_bn uint64
+	var _ = _273_bn
+	var _out335 uint64
+	var _ = _out335
+	_out335 = x.Resolve(txn, ip, _272_k, posm.Companion_Default___.MaxLev(_272_k), posm.Companion_Default___.FlatJ(_271_n), true)
+	_273_bn = _out335
+	if _273_bn == uint64(0) {
 		return
 	}
-	var _259_blk *dbytes.Blk
-	var _ = _259_blk
-	var _out326 *dbytes.Blk
-	var _ = _out326
-	_out326 = x.ReadAt(txn, _258_bn, true)
-	_259_blk = _out326
-	var _260_b *dbytes.Bytes
-	var _ = _260_b
-	var _out327 *dbytes.Bytes
-	var _ = _out327
-	_out327 = dbytes.NewBytes(uint64(4096))
-	_260_b = _out327
-	_260_b.CopyBlk(uint64(0), _259_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _258_bn, _260_b)
+	var _274_blk *dbytes.Blk
+	var _ = _274_blk
+	var _out336 *dbytes.Blk
+	var _ = _out336
+	_out336 = x.ReadAt(txn, _273_bn, true)
+	_274_blk = _out336
+	var _275_b *dbytes.Bytes
+	var _ = _275_b
+	var _out337 *dbytes.Bytes
+	var _ = _out337
+	_out337 = dbytes.NewBytes(uint64(4096))
+	_275_b = _out337
+	_275_b.CopyBlk(uint64(0), _274_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _273_bn, _275_b)
 }
 
 // End of class Default__

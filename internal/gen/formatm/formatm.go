@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrnl) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _388_bf *blockm.BlockFs
-	var _ = _388_bf
+	var _403_bf *blockm.BlockFs
+	var _ = _403_bf
 	var _nw0 = blockm.New_BlockFs_()
 	var _ = _nw0
 	_nw0.Recover(geo, jrnl)
-	_388_bf = _nw0
-	var _389_xf *indm.IndFs
-	var _ = _389_xf
+	_403_bf = _nw0
+	var _404_xf *indm.IndFs
+	var _ = _404_xf
 	var _nw1 = indm.New_IndFs_()
 	var _ = _nw1
-	_nw1.Recover(_388_bf)
-	_389_xf = _nw1
+	_nw1.Recover(_403_bf)
+	_404_xf = _nw1
 	var _nw2 = bytem.New_ByteFs_()
 	var _ = _nw2
-	_nw2.Recover(_389_xf, geo, jrnl)
+	_nw2.Recover(_404_xf, geo, jrnl)
 	f = _nw2
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out443 *bytem.ByteFs
-	var _ = _out443
-	_out443 = Companion_Default___.Blank(geo, jrnl)
-	f = _out443
-	var _390_z *dbytes.Bytes
-	var _ = _390_z
-	var _out444 *dbytes.Bytes
-	var _ = _out444
-	_out444 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_390_z = _out444
-	f.Blank(txn, _390_z, uint64(2), uint32(8), uint64(1))
-	var _out445 *dbytes.Bytes
-	var _ = _out445
-	_out445 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_390_z = _out445
-	f.Blank(txn, _390_z, uint64(1), uint32(2), uint64(1))
-	var _391_ip *dbytes.Bytes
-	var _ = _391_ip
-	var _out446 *dbytes.Bytes
-	var _ = _out446
-	_out446 = f.GetInode(txn, uint64(1), true)
-	_391_ip = _out446
-	inodem.Companion_Default___.SetMode(_391_ip, mode)
-	inodem.Companion_Default___.SetNlink(_391_ip, uint32(2))
-	inodem.Companion_Default___.SetUid(_391_ip, uid)
-	inodem.Companion_Default___.SetGid(_391_ip, gid)
-	inodem.Companion_Default___.SetAtime(_391_ip, s, ns)
-	inodem.Companion_Default___.SetMtime(_391_ip, s, ns)
-	inodem.Companion_Default___.SetCtime(_391_ip, s, ns)
-	inodem.Companion_Default___.SetParent(_391_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _391_ip)
+	var _out453 *bytem.ByteFs
+	var _ = _out453
+	_out453 = Companion_Default___.Blank(geo, jrnl)
+	f = _out453
+	var _405_z *dbytes.Bytes
+	var _ = _405_z
+	var _out454 *dbytes.Bytes
+	var _ = _out454
+	_out454 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_405_z = _out454
+	f.Blank(txn, _405_z, uint64(2), uint32(8), uint64(1))
+	var _out455 *dbytes.Bytes
+	var _ = _out455
+	_out455 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_405_z = _out455
+	f.Blank(txn, _405_z, uint64(1), uint32(2), uint64(1))
+	var _406_ip *dbytes.Bytes
+	var _ = _406_ip
+	var _out456 *dbytes.Bytes
+	var _ = _out456
+	_out456 = f.GetInode(txn, uint64(1), true)
+	_406_ip = _out456
+	inodem.Companion_Default___.SetMode(_406_ip, mode)
+	inodem.Companion_Default___.SetNlink(_406_ip, uint32(2))
+	inodem.Companion_Default___.SetUid(_406_ip, uid)
+	inodem.Companion_Default___.SetGid(_406_ip, gid)
+	inodem.Companion_Default___.SetAtime(_406_ip, s, ns)
+	inodem.Companion_Default___.SetMtime(_406_ip, s, ns)
+	inodem.Companion_Default___.SetCtime(_406_ip, s, ns)
+	inodem.Companion_Default___.SetParent(_406_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _406_ip)
 	return f
 }
 

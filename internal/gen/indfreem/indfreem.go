@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _261_i uint64
-	var _ = _261_i
-	_261_i = uint64(0)
-	for _261_i < uint64(512) {
-		if b.U64(uint64(8)*_261_i) != uint64(0) {
+	var _276_i uint64
+	var _ = _276_i
+	_276_i = uint64(0)
+	for _276_i < uint64(512) {
+		if b.U64(uint64(8)*_276_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_261_i = _261_i + uint64(1)
+		_276_i = _276_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _262_bn uint64
-	var _ = _262_bn
-	var _out328 uint64
-	var _ = _out328
-	_out328 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_262_bn = _out328
+	var _277_bn uint64
+	var _ = _277_bn
+	var _out338 uint64
+	var _ = _out338
+	_out338 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_277_bn = _out338
 	inodem.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodem.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _262_bn, false)
+	x.Fs.SetUsedBit(txn, _277_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *indm.IndFs, txn *dtxn.Txn, 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _263_pn uint64
-	var _ = _263_pn
-	var _out329 uint64
-	var _ = _out329
-	_out329 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_263_pn = _out329
-	var _264_pb *dbytes.Blk
-	var _ = _264_pb
-	var _out330 *dbytes.Blk
-	var _ = _out330
-	_out330 = x.Fs.ReadBlock(txn, _263_pn, true)
-	_264_pb = _out330
-	var _265_bn uint64
-	var _ = _265_bn
-	_265_bn = _264_pb.U64(uint64(8) * (j % uint64(512)))
-	var _266_t *dbytes.Bytes
-	var _ = _266_t
-	var _out331 *dbytes.Bytes
-	var _ = _out331
-	_out331 = _264_pb.Thaw()
-	_266_t = _out331
-	Companion_Default___.CutChild(x, txn, ip, _266_t, _263_pn, _265_bn, j)
-	x.CloseParent(txn, _263_pn, _266_t)
+	var _278_pn uint64
+	var _ = _278_pn
+	var _out339 uint64
+	var _ = _out339
+	_out339 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_278_pn = _out339
+	var _279_pb *dbytes.Blk
+	var _ = _279_pb
+	var _out340 *dbytes.Blk
+	var _ = _out340
+	_out340 = x.Fs.ReadBlock(txn, _278_pn, true)
+	_279_pb = _out340
+	var _280_bn uint64
+	var _ = _280_bn
+	_280_bn = _279_pb.U64(uint64(8) * (j % uint64(512)))
+	var _281_t *dbytes.Bytes
+	var _ = _281_t
+	var _out341 *dbytes.Bytes
+	var _ = _out341
+	_out341 = _279_pb.Thaw()
+	_281_t = _out341
+	Companion_Default___.CutChild(x, txn, ip, _281_t, _278_pn, _280_bn, j)
+	x.CloseParent(txn, _278_pn, _281_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _267_bn uint64
-	var _ = _267_bn
-	var _out332 uint64
-	var _ = _out332
-	_out332 = x.Resolve(txn, ip, k, lev, j, true)
-	_267_bn = _out332
-	var _268_b *dbytes.Blk
-	var _ = _268_b
-	var _out333 *dbytes.Blk
-	var _ = _out333
-	_out333 = x.Fs.ReadBlock(txn, _267_bn, true)
-	_268_b = _out333
-	var _269_e bool = false
-	var _ = _269_e
-	var _out334 bool
-	var _ = _out334
-	_out334 = Companion_Default___.NoEntries(_268_b)
-	_269_e = _out334
-	if !_269_e {
+	var _282_bn uint64
+	var _ = _282_bn
+	var _out342 uint64
+	var _ = _out342
+	_out342 = x.Resolve(txn, ip, k, lev, j, true)
+	_282_bn = _out342
+	var _283_b *dbytes.Blk
+	var _ = _283_b
+	var _out343 *dbytes.Blk
+	var _ = _out343
+	_out343 = x.Fs.ReadBlock(txn, _282_bn, true)
+	_283_b = _out343
+	var _284_e bool = false
+	var _ = _284_e
+	var _out344 bool
+	var _ = _out344
+	_out344 = Companion_Default___.NoEntries(_283_b)
+	_284_e = _out344
+	if !_284_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

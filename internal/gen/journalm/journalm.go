@@ -1332,22 +1332,19 @@ func (_this *Journal) Lookup(a uint64) (*dbytes.Blk, uint64) {
 	}
 	return b, t
 }
-func (_this *Journal) ReadDisk(a uint64, t uint64) (bool, *dbytes.Blk) {
+func (_this *Journal) ReadHome(a uint64, n uint64, t uint64) (bool, *ddisk.BList) {
 	var ok bool = false
 	var _ = ok
-	var b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = b
+	var l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = l
 	var _out132 bool
 	var _ = _out132
-	var _out133 *dbytes.Blk
+	var _out133 *ddisk.BList
 	var _ = _out133
-	_out132, _out133 = _this.D.Read(a)
+	_out132, _out133 = _this.D.ReadRun(a, n)
 	ok = _out132
-	b = _out133
-	if !ok {
-		return ok, b
-	}
-	return ok, b
+	l = _out133
+	return ok, l
 }
 func (_this *Journal) Lookup2(a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)

@@ -532,25 +532,31 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _132_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _132_c
+		var _132_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _132_l
 		var _out186 bool
 		var _ = _out186
-		var _out187 *dbytes.Blk
+		var _out187 *ddisk.BList
 		var _ = _out187
-		_out186, _out187 = j.ReadDisk(a, _131_t)
+		_out186, _out187 = j.ReadHome(a, uint64(1), _131_t)
 		ok = _out186
-		_132_c = _out187
+		_132_l = _out187
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
+		var _133_c *dbytes.Blk
+		var _ = _133_c
 		var _out188 *dbytes.Blk
 		var _ = _out188
-		_out188 = j.Lookup2(a, _131_t, _132_c)
-		b = _out188
+		_out188 = _132_l.BlkAt(uint64(0))
+		_133_c = _out188
+		var _out189 *dbytes.Blk
+		var _ = _out189
+		_out189 = j.Lookup2(a, _131_t, _133_c)
+		b = _out189
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			return ok, b
@@ -566,16 +572,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out189 uint64
-	var _ = _out189
-	_out189 = j.Newest()
-	n = _out189
+	var _out190 uint64
+	var _ = _out190
+	_out190 = j.Newest()
+	n = _out190
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out190 bool
-	var _ = _out190
-	_out190 = Companion_Default___.WaitDurable(j, n)
-	ok = _out190
+	var _out191 bool
+	var _ = _out191
+	_out191 = Companion_Default___.WaitDurable(j, n)
+	ok = _out191
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -587,31 +593,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _133_e bool
-	var _ = _133_e
-	var _out191 bool
-	var _ = _out191
-	_out191 = j.Drained()
-	_133_e = _out191
-	var _134_failed bool
-	var _ = _134_failed
+	var _134_e bool
+	var _ = _134_e
 	var _out192 bool
 	var _ = _out192
-	_out192 = j.Failed()
-	_134_failed = _out192
-	for !_133_e && !_134_failed {
+	_out192 = j.Drained()
+	_134_e = _out192
+	var _135_failed bool
+	var _ = _135_failed
+	var _out193 bool
+	var _ = _out193
+	_out193 = j.Failed()
+	_135_failed = _out193
+	for !_134_e && !_135_failed {
 		j.Nudge()
 		j.Urge()
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out193 bool
-		var _ = _out193
-		_out193 = j.Drained()
-		_133_e = _out193
 		var _out194 bool
 		var _ = _out194
-		_out194 = j.Failed()
-		_134_failed = _out194
+		_out194 = j.Drained()
+		_134_e = _out194
+		var _out195 bool
+		var _ = _out195
+		_out195 = j.Failed()
+		_135_failed = _out195
 	}
 	j.Mu.Unlock()
 }

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _537_dots uint32 = 0
-	var _ = _537_dots
-	var _out646 uint32
-	var _ = _out646
-	var _out647 *dbytes.Bytes
-	var _ = _out647
-	var _out648 uint32
-	var _ = _out648
-	_out646, _out647, _out648 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out646
-	dir = _out647
-	_537_dots = _out648
+	var _552_dots uint32 = 0
+	var _ = _552_dots
+	var _out656 uint32
+	var _ = _out656
+	var _out657 *dbytes.Bytes
+	var _ = _out657
+	var _out658 uint32
+	var _ = _out658
+	_out656, _out657, _out658 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out656
+	dir = _out657
+	_552_dots = _out658
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _538_ok bool
-	var _ = _538_ok
-	var _out649 bool
-	var _ = _out649
-	_out649 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_538_ok = _out649
-	if !_538_ok {
+	var _553_ok bool
+	var _ = _553_ok
+	var _out659 bool
+	var _ = _out659
+	_out659 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_553_ok = _out659
+	if !_553_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _539_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _539_ip
-	if _537_dots == uint32(1) {
+	var _554_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _554_ip
+	if _552_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _537_dots == uint32(2) {
-		var _out650 uint64
-		var _ = _out650
-		_out650 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out650
+	if _552_dots == uint32(2) {
+		var _out660 uint64
+		var _ = _out660
+		_out660 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out660
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out651 *dbytes.Bytes
-		var _ = _out651
-		_out651 = d.Fs.GetInode(txn, ino, false)
-		_539_ip = _out651
-		node = _539_ip
+		var _out661 *dbytes.Bytes
+		var _ = _out661
+		_out661 = d.Fs.GetInode(txn, ino, false)
+		_554_ip = _out661
+		node = _554_ip
 		return st, ino, node, dir
 	}
-	var _540_found bool = false
-	var _ = _540_found
-	var _out652 bool
-	var _ = _out652
-	var _out653 uint64
-	var _ = _out653
-	_out652, _out653 = d.Lookup(txn, dino, name, false)
-	_540_found = _out652
-	ino = _out653
-	if !_540_found {
+	var _555_found bool = false
+	var _ = _555_found
+	var _out662 bool
+	var _ = _out662
+	var _out663 uint64
+	var _ = _out663
+	_out662, _out663 = d.Lookup(txn, dino, name, false)
+	_555_found = _out662
+	ino = _out663
+	if !_555_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out654 uint32
-	var _ = _out654
-	var _out655 *dbytes.Bytes
-	var _ = _out655
-	_out654, _out655 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out654
-	_539_ip = _out655
+	var _out664 uint32
+	var _ = _out664
+	var _out665 *dbytes.Bytes
+	var _ = _out665
+	_out664, _out665 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out664
+	_554_ip = _out665
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _539_ip
+	node = _554_ip
 	return st, ino, node, dir
 }
 

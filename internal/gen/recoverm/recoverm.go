@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _397_s uint64
-	var _ = _397_s
-	var _out453 uint64
-	var _ = _out453
-	_out453 = ring.Companion_Default___.SlotOf(q, nd)
-	_397_s = _out453
-	var _398_a uint64
-	var _ = _398_a
-	_398_a = at + uint64(2) + uint64(16)*_397_s
-	var _399_k uint64
-	var _ = _399_k
-	_399_k = n
+	var _412_s uint64
+	var _ = _412_s
+	var _out463 uint64
+	var _ = _out463
+	_out463 = ring.Companion_Default___.SlotOf(q, nd)
+	_412_s = _out463
+	var _413_a uint64
+	var _ = _413_a
+	_413_a = at + uint64(2) + uint64(16)*_412_s
+	var _414_k uint64
+	var _ = _414_k
+	_414_k = n
 	if n > uint64(15) {
-		var _out454 uint64
-		var _ = _out454
-		_out454 = ring.Companion_Default___.SlotOf(pos, nr)
-		_397_s = _out454
-		_398_a = at + uint64(1) + uint64(16)*nd + _397_s
-		if _399_k > nr-_397_s {
-			_399_k = nr - _397_s
+		var _out464 uint64
+		var _ = _out464
+		_out464 = ring.Companion_Default___.SlotOf(pos, nr)
+		_412_s = _out464
+		_413_a = at + uint64(1) + uint64(16)*nd + _412_s
+		if _414_k > nr-_412_s {
+			_414_k = nr - _412_s
 		}
 	}
-	var _out455 bool
-	var _ = _out455
-	var _out456 *ddisk.BList
-	var _ = _out456
-	_out455, _out456 = d.ReadRun(_398_a, _399_k)
-	io = _out455
-	x = _out456
+	var _out465 bool
+	var _ = _out465
+	var _out466 *ddisk.BList
+	var _ = _out466
+	_out465, _out466 = d.ReadRun(_413_a, _414_k)
+	io = _out465
+	x = _out466
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out457 bool
-	var _ = _out457
-	var _out458 *ddisk.BList
-	var _ = _out458
-	_out457, _out458 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_399_k)
-	io = _out457
-	y = _out458
+	var _out467 bool
+	var _ = _out467
+	var _out468 *ddisk.BList
+	var _ = _out468
+	_out467, _out468 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_414_k)
+	io = _out467
+	y = _out468
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _400_hm *dlog.BMap
-	var _ = _400_hm
-	var _out459 *dlog.BMap
-	var _ = _out459
-	_out459 = dlog.NewBMap()
-	_400_hm = _out459
-	var _401_i uint64
-	var _ = _401_i
-	_401_i = uint64(0)
-	for _401_i < m {
-		var _402_a uint64
-		var _ = _402_a
-		var _403_n uint64
-		var _ = _403_n
-		var _out460 uint64
-		var _ = _out460
-		var _out461 uint64
-		var _ = _out461
-		_out460, _out461 = Companion_Default___.DirRun(r, _401_i, m)
-		_402_a = _out460
-		_403_n = _out461
-		var _404_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _404_l
-		var _out462 bool
-		var _ = _out462
-		var _out463 *ddisk.BList
-		var _ = _out463
-		_out462, _out463 = d.ReadRun(_402_a, _403_n)
-		io = _out462
-		_404_l = _out463
+	var _415_hm *dlog.BMap
+	var _ = _415_hm
+	var _out469 *dlog.BMap
+	var _ = _out469
+	_out469 = dlog.NewBMap()
+	_415_hm = _out469
+	var _416_i uint64
+	var _ = _416_i
+	_416_i = uint64(0)
+	for _416_i < m {
+		var _417_a uint64
+		var _ = _417_a
+		var _418_n uint64
+		var _ = _418_n
+		var _out470 uint64
+		var _ = _out470
+		var _out471 uint64
+		var _ = _out471
+		_out470, _out471 = Companion_Default___.DirRun(r, _416_i, m)
+		_417_a = _out470
+		_418_n = _out471
+		var _419_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _419_l
+		var _out472 bool
+		var _ = _out472
+		var _out473 *ddisk.BList
+		var _ = _out473
+		_out472, _out473 = d.ReadRun(_417_a, _418_n)
+		io = _out472
+		_419_l = _out473
 		if !io {
 			return io, z
 		}
-		var _405_ok bool
-		var _ = _405_ok
-		var _out464 bool
-		var _ = _out464
-		_out464 = Companion_Default___.PutRun(_400_hm, r, _401_i, _403_n, _404_l)
-		_405_ok = _out464
-		if !_405_ok {
+		var _420_ok bool
+		var _ = _420_ok
+		var _out474 bool
+		var _ = _out474
+		_out474 = Companion_Default___.PutRun(_415_hm, r, _416_i, _418_n, _419_l)
+		_420_ok = _out474
+		if !_420_ok {
 			return io, z
 		}
-		_401_i = _401_i + _403_n
+		_416_i = _416_i + _418_n
 	}
-	var _out465 *ddisk.BList
-	var _ = _out465
-	_out465 = _400_hm.List()
-	z = _out465
+	var _out475 *ddisk.BList
+	var _ = _out475
+	_out475 = _415_hm.List()
+	z = _out475
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out466 uint64
-	var _ = _out466
-	_out466 = r.Dir(i)
-	a = _out466
+	var _out476 uint64
+	var _ = _out476
+	_out476 = r.Dir(i)
+	a = _out476
 	n = uint64(1)
 	for i+n < m {
-		var _406_b uint64
-		var _ = _406_b
-		var _out467 uint64
-		var _ = _out467
-		_out467 = r.Dir(i + n)
-		_406_b = _out467
-		if _406_b != a+n {
+		var _421_b uint64
+		var _ = _421_b
+		var _out477 uint64
+		var _ = _out477
+		_out477 = r.Dir(i + n)
+		_421_b = _out477
+		if _421_b != a+n {
 			goto L5
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L5:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _407_k uint64
-	var _ = _407_k
-	_407_k = uint64(0)
-	for _407_k < n {
-		var _408_a uint64
-		var _ = _408_a
-		var _out468 uint64
-		var _ = _out468
-		_out468 = r.Dir(i + _407_k)
-		_408_a = _out468
-		var _409_o *dbytes.Blk
-		var _ = _409_o
-		var _out469 *dbytes.Blk
-		var _ = _out469
-		_out469 = hm.Get(_408_a)
-		_409_o = _out469
-		if _409_o != (*dbytes.Blk)(nil) {
+	var _422_k uint64
+	var _ = _422_k
+	_422_k = uint64(0)
+	for _422_k < n {
+		var _423_a uint64
+		var _ = _423_a
+		var _out478 uint64
+		var _ = _out478
+		_out478 = r.Dir(i + _422_k)
+		_423_a = _out478
+		var _424_o *dbytes.Blk
+		var _ = _424_o
+		var _out479 *dbytes.Blk
+		var _ = _out479
+		_out479 = hm.Get(_423_a)
+		_424_o = _out479
+		if _424_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _410_b *dbytes.Blk
-		var _ = _410_b
-		var _out470 *dbytes.Blk
-		var _ = _out470
-		_out470 = l.BlkAt(_407_k)
-		_410_b = _out470
-		hm.Put(_408_a, _410_b)
-		_407_k = _407_k + uint64(1)
+		var _425_b *dbytes.Blk
+		var _ = _425_b
+		var _out480 *dbytes.Blk
+		var _ = _out480
+		_out480 = l.BlkAt(_422_k)
+		_425_b = _out480
+		hm.Put(_423_a, _425_b)
+		_422_k = _422_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,145 +236,145 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _411_s uint64
-	var _ = _411_s
-	var _out471 uint64
-	var _ = _out471
-	_out471 = ring.Companion_Default___.SlotOf(q, nd)
-	_411_s = _out471
-	var _412_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _412_b
-	var _out472 bool
-	var _ = _out472
-	var _out473 *dbytes.Blk
-	var _ = _out473
-	_out472, _out473 = d.Read(at + uint64(1) + uint64(16)*_411_s)
-	io = _out472
-	_412_b = _out473
-	if !io {
-		return io, gm
-	}
-	var _413_r *dlog.DescR
-	var _ = _413_r
-	var _out474 *dlog.DescR
-	var _ = _out474
-	_out474 = dlog.Parse(_412_b)
-	_413_r = _out474
-	if _413_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _414_q2 uint64
-	var _ = _414_q2
-	var _out475 uint64
-	var _ = _out475
-	_out475 = _413_r.Sq()
-	_414_q2 = _out475
-	var _415_pos uint64
-	var _ = _415_pos
-	var _out476 uint64
-	var _ = _out476
-	_out476 = _413_r.Pos()
-	_415_pos = _out476
-	var _416_n uint64
-	var _ = _416_n
-	var _out477 uint64
-	var _ = _out477
-	_out477 = _413_r.N()
-	_416_n = _out477
-	var _417_dn uint64
-	var _ = _417_dn
-	var _out478 uint64
-	var _ = _out478
-	_out478 = _413_r.M()
-	_417_dn = _out478
-	if _414_q2 != q || _415_pos >= uint64(2305843009213693952) || _416_n > uint64(500) || _417_dn > uint64(500)-_416_n {
-		return io, gm
-	}
-	var _418_inside bool
-	var _ = _418_inside
-	var _out479 bool
-	var _ = _out479
-	_out479 = Companion_Default___.AddrsIn(_413_r, _416_n, _417_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
-	_418_inside = _out479
-	if !_418_inside {
-		return io, gm
-	}
-	var _419_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _419_x
-	var _420_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _420_y
-	var _out480 bool
-	var _ = _out480
-	var _out481 *ddisk.BList
+	var _426_s uint64
+	var _ = _426_s
+	var _out481 uint64
 	var _ = _out481
-	var _out482 *ddisk.BList
+	_out481 = ring.Companion_Default___.SlotOf(q, nd)
+	_426_s = _out481
+	var _427_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _427_b
+	var _out482 bool
 	var _ = _out482
-	_out480, _out481, _out482 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _415_pos, _416_n)
-	io = _out480
-	_419_x = _out481
-	_420_y = _out482
+	var _out483 *dbytes.Blk
+	var _ = _out483
+	_out482, _out483 = d.Read(at + uint64(1) + uint64(16)*_426_s)
+	io = _out482
+	_427_b = _out483
 	if !io {
 		return io, gm
 	}
-	var _421_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _421_z
-	var _out483 bool
-	var _ = _out483
-	var _out484 *ddisk.BList
+	var _428_r *dlog.DescR
+	var _ = _428_r
+	var _out484 *dlog.DescR
 	var _ = _out484
-	_out483, _out484 = Companion_Default___.ReadDirect(d, _413_r, _417_dn)
-	io = _out483
-	_421_z = _out484
-	if !io || _421_z == (*ddisk.BList)(nil) {
+	_out484 = dlog.Parse(_427_b)
+	_428_r = _out484
+	if _428_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _422_ok bool
-	var _ = _422_ok
-	var _out485 bool
+	var _429_q2 uint64
+	var _ = _429_q2
+	var _out485 uint64
 	var _ = _out485
-	_out485 = seal.Check(_413_r, _419_x, _420_y, _421_z)
-	_422_ok = _out485
-	if !_422_ok {
+	_out485 = _428_r.Sq()
+	_429_q2 = _out485
+	var _430_pos uint64
+	var _ = _430_pos
+	var _out486 uint64
+	var _ = _out486
+	_out486 = _428_r.Pos()
+	_430_pos = _out486
+	var _431_n uint64
+	var _ = _431_n
+	var _out487 uint64
+	var _ = _out487
+	_out487 = _428_r.N()
+	_431_n = _out487
+	var _432_dn uint64
+	var _ = _432_dn
+	var _out488 uint64
+	var _ = _out488
+	_out488 = _428_r.M()
+	_432_dn = _out488
+	if _429_q2 != q || _430_pos >= uint64(2305843009213693952) || _431_n > uint64(500) || _432_dn > uint64(500)-_431_n {
 		return io, gm
 	}
-	var _out486 *dlog.BMap
-	var _ = _out486
-	_out486 = Companion_Default___.GroupMap(_413_r, _416_n, _419_x, _420_y)
-	gm = _out486
+	var _433_inside bool
+	var _ = _433_inside
+	var _out489 bool
+	var _ = _out489
+	_out489 = Companion_Default___.AddrsIn(_428_r, _431_n, _432_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
+	_433_inside = _out489
+	if !_433_inside {
+		return io, gm
+	}
+	var _434_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _434_x
+	var _435_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _435_y
+	var _out490 bool
+	var _ = _out490
+	var _out491 *ddisk.BList
+	var _ = _out491
+	var _out492 *ddisk.BList
+	var _ = _out492
+	_out490, _out491, _out492 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _430_pos, _431_n)
+	io = _out490
+	_434_x = _out491
+	_435_y = _out492
+	if !io {
+		return io, gm
+	}
+	var _436_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _436_z
+	var _out493 bool
+	var _ = _out493
+	var _out494 *ddisk.BList
+	var _ = _out494
+	_out493, _out494 = Companion_Default___.ReadDirect(d, _428_r, _432_dn)
+	io = _out493
+	_436_z = _out494
+	if !io || _436_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _437_ok bool
+	var _ = _437_ok
+	var _out495 bool
+	var _ = _out495
+	_out495 = seal.Check(_428_r, _434_x, _435_y, _436_z)
+	_437_ok = _out495
+	if !_437_ok {
+		return io, gm
+	}
+	var _out496 *dlog.BMap
+	var _ = _out496
+	_out496 = Companion_Default___.GroupMap(_428_r, _431_n, _434_x, _435_y)
+	gm = _out496
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _423_i uint64
-	var _ = _423_i
-	_423_i = uint64(0)
-	for _423_i < n {
-		var _424_a uint64
-		var _ = _424_a
-		var _out487 uint64
-		var _ = _out487
-		_out487 = r.Addr(_423_i)
-		_424_a = _out487
-		if _424_a < lo || _424_a >= hi {
+	var _438_i uint64
+	var _ = _438_i
+	_438_i = uint64(0)
+	for _438_i < n {
+		var _439_a uint64
+		var _ = _439_a
+		var _out497 uint64
+		var _ = _out497
+		_out497 = r.Addr(_438_i)
+		_439_a = _out497
+		if _439_a < lo || _439_a >= hi {
 			ok = false
 			return ok
 		}
-		_423_i = _423_i + uint64(1)
+		_438_i = _438_i + uint64(1)
 	}
-	_423_i = uint64(0)
-	for _423_i < m {
-		var _425_a uint64
-		var _ = _425_a
-		var _out488 uint64
-		var _ = _out488
-		_out488 = r.Dir(_423_i)
-		_425_a = _out488
-		if _425_a < lo || _425_a >= hi {
+	_438_i = uint64(0)
+	for _438_i < m {
+		var _440_a uint64
+		var _ = _440_a
+		var _out498 uint64
+		var _ = _out498
+		_out498 = r.Dir(_438_i)
+		_440_a = _out498
+		if _440_a < lo || _440_a >= hi {
 			ok = false
 			return ok
 		}
-		_423_i = _423_i + uint64(1)
+		_438_i = _438_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -383,41 +383,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out489 *dlog.BMap
-	var _ = _out489
-	_out489 = dlog.NewBMap()
-	gm = _out489
-	var _426_k uint64
-	var _ = _426_k
-	var _out490 uint64
-	var _ = _out490
-	_out490 = x.Len()
-	_426_k = _out490
-	var _427_i uint64
-	var _ = _427_i
-	_427_i = uint64(0)
-	for _427_i < n {
-		var _428_a uint64
-		var _ = _428_a
-		var _out491 uint64
-		var _ = _out491
-		_out491 = r.Addr(_427_i)
-		_428_a = _out491
-		var _429_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _429_b
-		if _427_i < _426_k {
-			var _out492 *dbytes.Blk
-			var _ = _out492
-			_out492 = x.BlkAt(_427_i)
-			_429_b = _out492
+	var _out499 *dlog.BMap
+	var _ = _out499
+	_out499 = dlog.NewBMap()
+	gm = _out499
+	var _441_k uint64
+	var _ = _441_k
+	var _out500 uint64
+	var _ = _out500
+	_out500 = x.Len()
+	_441_k = _out500
+	var _442_i uint64
+	var _ = _442_i
+	_442_i = uint64(0)
+	for _442_i < n {
+		var _443_a uint64
+		var _ = _443_a
+		var _out501 uint64
+		var _ = _out501
+		_out501 = r.Addr(_442_i)
+		_443_a = _out501
+		var _444_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _444_b
+		if _442_i < _441_k {
+			var _out502 *dbytes.Blk
+			var _ = _out502
+			_out502 = x.BlkAt(_442_i)
+			_444_b = _out502
 		} else {
-			var _out493 *dbytes.Blk
-			var _ = _out493
-			_out493 = y.BlkAt(_427_i - _426_k)
-			_429_b = _out493
+			var _out503 *dbytes.Blk
+			var _ = _out503
+			_out503 = y.BlkAt(_442_i - _441_k)
+			_444_b = _out503
 		}
-		gm.Put(_428_a, _429_b)
-		_427_i = _427_i + uint64(1)
+		gm.Put(_443_a, _444_b)
+		_442_i = _442_i + uint64(1)
 	}
 	return gm
 }
@@ -428,36 +428,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out494 *dlog.BMap
-	var _ = _out494
-	_out494 = dlog.NewBMap()
-	mm = _out494
+	var _out504 *dlog.BMap
+	var _ = _out504
+	_out504 = dlog.NewBMap()
+	mm = _out504
 	i = uint64(0)
 	io = true
-	var _430_done bool
-	var _ = _430_done
-	_430_done = false
-	for !_430_done {
+	var _445_done bool
+	var _ = _445_done
+	_445_done = false
+	for !_445_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _431_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _431_gm
-		var _out495 bool
-		var _ = _out495
-		var _out496 *dlog.BMap
-		var _ = _out496
-		_out495, _out496 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out495
-		_431_gm = _out496
+		var _446_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _446_gm
+		var _out505 bool
+		var _ = _out505
+		var _out506 *dlog.BMap
+		var _ = _out506
+		_out505, _out506 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out505
+		_446_gm = _out506
 		if !io {
 			return io, mm, i
 		}
-		if _431_gm == (*dlog.BMap)(nil) {
-			_430_done = true
+		if _446_gm == (*dlog.BMap)(nil) {
+			_445_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _431_gm)
+			groups.Companion_Default___.MergeInto(mm, _446_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -466,46 +466,46 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _432_l *ddisk.BList
-	var _ = _432_l
-	var _out497 *ddisk.BList
-	var _ = _out497
-	_out497 = mm.Sorted()
-	_432_l = _out497
-	var _433_n uint64
-	var _ = _433_n
-	var _out498 uint64
-	var _ = _out498
-	_out498 = _432_l.Len()
-	_433_n = _out498
-	var _434_k uint64
-	var _ = _434_k
-	_434_k = uint64(0)
-	for _434_k < _433_n {
-		var _435_a uint64
-		var _ = _435_a
-		var _436_m uint64
-		var _ = _436_m
-		var _out499 uint64
-		var _ = _out499
-		var _out500 uint64
-		var _ = _out500
-		_out499, _out500 = groups.Companion_Default___.Adjacent(_432_l, _434_k)
-		_435_a = _out499
-		_436_m = _out500
-		var _out501 bool
-		var _ = _out501
-		_out501 = d.WriteRun(_435_a, _432_l, _434_k, _436_m)
-		io = _out501
+	var _447_l *ddisk.BList
+	var _ = _447_l
+	var _out507 *ddisk.BList
+	var _ = _out507
+	_out507 = mm.Sorted()
+	_447_l = _out507
+	var _448_n uint64
+	var _ = _448_n
+	var _out508 uint64
+	var _ = _out508
+	_out508 = _447_l.Len()
+	_448_n = _out508
+	var _449_k uint64
+	var _ = _449_k
+	_449_k = uint64(0)
+	for _449_k < _448_n {
+		var _450_a uint64
+		var _ = _450_a
+		var _451_m uint64
+		var _ = _451_m
+		var _out509 uint64
+		var _ = _out509
+		var _out510 uint64
+		var _ = _out510
+		_out509, _out510 = groups.Companion_Default___.Adjacent(_447_l, _449_k)
+		_450_a = _out509
+		_451_m = _out510
+		var _out511 bool
+		var _ = _out511
+		_out511 = d.WriteRun(_450_a, _447_l, _449_k, _451_m)
+		io = _out511
 		if !io {
 			return io
 		}
-		_434_k = _434_k + _436_m
+		_449_k = _449_k + _451_m
 	}
-	var _out502 bool
-	var _ = _out502
-	_out502 = d.Barrier()
-	io = _out502
+	var _out512 bool
+	var _ = _out512
+	_out512 = d.Barrier()
+	io = _out512
 	if !io {
 		return io
 	}
@@ -514,23 +514,23 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal, at uint64, q uint64) bool {
 	var io bool = false
 	var _ = io
-	var _437_nb *dbytes.Blk
-	var _ = _437_nb
-	var _out503 *dbytes.Blk
-	var _ = _out503
-	_out503 = seal.EncHdr(q)
-	_437_nb = _out503
-	var _out504 bool
-	var _ = _out504
-	_out504 = d.WriteSector(at, _437_nb)
-	io = _out504
+	var _452_nb *dbytes.Blk
+	var _ = _452_nb
+	var _out513 *dbytes.Blk
+	var _ = _out513
+	_out513 = seal.EncHdr(q)
+	_452_nb = _out513
+	var _out514 bool
+	var _ = _out514
+	_out514 = d.WriteSector(at, _452_nb)
+	io = _out514
 	if !io {
 		return io
 	}
-	var _out505 bool
-	var _ = _out505
-	_out505 = d.Barrier()
-	io = _out505
+	var _out515 bool
+	var _ = _out515
+	_out515 = d.Barrier()
+	io = _out515
 	if !io {
 		return io
 	}
@@ -542,20 +542,20 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out506 bool
-	var _ = _out506
-	_out506 = d.Barrier()
-	io = _out506
+	var _out516 bool
+	var _ = _out516
+	_out516 = d.Barrier()
+	io = _out516
 	if !io {
 		return io, j
 	}
-	var _out507 bool
-	var _ = _out507
-	var _out508 *journalm.Journal
-	var _ = _out508
-	_out507, _out508 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out507
-	j = _out508
+	var _out517 bool
+	var _ = _out517
+	var _out518 *journalm.Journal
+	var _ = _out518
+	_out517, _out518 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out517
+	j = _out518
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -564,95 +564,95 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _438_sz uint64
-	var _ = _438_sz
-	var _out509 uint64
-	var _ = _out509
-	_out509 = d.Size()
-	_438_sz = _out509
-	var _439_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _439_hb
-	var _out510 bool
-	var _ = _out510
-	var _out511 *dbytes.Blk
-	var _ = _out511
-	_out510, _out511 = d.Read(at)
-	io = _out510
-	_439_hb = _out511
+	var _453_sz uint64
+	var _ = _453_sz
+	var _out519 uint64
+	var _ = _out519
+	_out519 = d.Size()
+	_453_sz = _out519
+	var _454_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _454_hb
+	var _out520 bool
+	var _ = _out520
+	var _out521 *dbytes.Blk
+	var _ = _out521
+	_out520, _out521 = d.Read(at)
+	io = _out520
+	_454_hb = _out521
 	if !io {
 		return io, j
 	}
-	var _440_hok bool
-	var _ = _440_hok
-	var _441_h uint64
-	var _ = _441_h
-	var _out512 bool
-	var _ = _out512
-	var _out513 uint64
-	var _ = _out513
-	_out512, _out513 = seal.DecHdr(_439_hb)
-	_440_hok = _out512
-	_441_h = _out513
-	if !_440_hok || _441_h >= uint64(1152921504606846976) {
+	var _455_hok bool
+	var _ = _455_hok
+	var _456_h uint64
+	var _ = _456_h
+	var _out522 bool
+	var _ = _out522
+	var _out523 uint64
+	var _ = _out523
+	_out522, _out523 = seal.DecHdr(_454_hb)
+	_455_hok = _out522
+	_456_h = _out523
+	if !_455_hok || _456_h >= uint64(1152921504606846976) {
 		return io, j
 	}
-	var _442_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _442_mm
-	var _443_i uint64 = 0
-	var _ = _443_i
-	var _out514 bool
-	var _ = _out514
-	var _out515 *dlog.BMap
-	var _ = _out515
-	var _out516 uint64
-	var _ = _out516
-	_out514, _out515, _out516 = Companion_Default___.Scan(d, seal, _441_h, at, nd, nr, _438_sz)
-	io = _out514
-	_442_mm = _out515
-	_443_i = _out516
+	var _457_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _457_mm
+	var _458_i uint64 = 0
+	var _ = _458_i
+	var _out524 bool
+	var _ = _out524
+	var _out525 *dlog.BMap
+	var _ = _out525
+	var _out526 uint64
+	var _ = _out526
+	_out524, _out525, _out526 = Companion_Default___.Scan(d, seal, _456_h, at, nd, nr, _453_sz)
+	io = _out524
+	_457_mm = _out525
+	_458_i = _out526
 	if !io {
 		return io, j
 	}
-	var _out517 bool
-	var _ = _out517
-	_out517 = Companion_Default___.InstallAll(d, _442_mm)
-	io = _out517
+	var _out527 bool
+	var _ = _out527
+	_out527 = Companion_Default___.InstallAll(d, _457_mm)
+	io = _out527
 	if !io {
 		return io, j
 	}
-	var _out518 bool
-	var _ = _out518
-	_out518 = Companion_Default___.WriteHdr(d, seal, at, _441_h+_443_i+uint64(1))
-	io = _out518
+	var _out528 bool
+	var _ = _out528
+	_out528 = Companion_Default___.WriteHdr(d, seal, at, _456_h+_458_i+uint64(1))
+	io = _out528
 	if !io {
 		return io, j
 	}
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, _438_sz, at, nd, nr, bit, flo, fhi, _441_h+_443_i+uint64(1), maxPin, instAt)
+	_nw4.Ctor__(d, seal, mu, cache, _453_sz, at, nd, nr, bit, flo, fhi, _456_h+_458_i+uint64(1), maxPin, instAt)
 	j = _nw4
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _444_nb *dbytes.Blk
-	var _ = _444_nb
-	var _out519 *dbytes.Blk
-	var _ = _out519
-	_out519 = seal.EncHdr(uint64(1))
-	_444_nb = _out519
-	var _out520 bool
-	var _ = _out520
-	_out520 = d.Write(at, _444_nb)
-	io = _out520
+	var _459_nb *dbytes.Blk
+	var _ = _459_nb
+	var _out529 *dbytes.Blk
+	var _ = _out529
+	_out529 = seal.EncHdr(uint64(1))
+	_459_nb = _out529
+	var _out530 bool
+	var _ = _out530
+	_out530 = d.Write(at, _459_nb)
+	io = _out530
 	if !io {
 		return io
 	}
-	var _out521 bool
-	var _ = _out521
-	_out521 = d.Barrier()
-	io = _out521
+	var _out531 bool
+	var _ = _out531
+	_out531 = d.Barrier()
+	io = _out531
 	if !io {
 		return io
 	}

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _588_found bool = false
-	var _ = _588_found
-	var _out772 bool
-	var _ = _out772
-	var _out773 uint64
-	var _ = _out773
-	_out772, _out773 = d.Lookup(txn, dino, name, true)
-	_588_found = _out772
-	ino = _out773
-	if !_588_found {
+	var _603_found bool = false
+	var _ = _603_found
+	var _out782 bool
+	var _ = _out782
+	var _out783 uint64
+	var _ = _out783
+	_out782, _out783 = d.Lookup(txn, dino, name, true)
+	_603_found = _out782
+	ino = _out783
+	if !_603_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out774 *dbytes.Bytes
-		var _ = _out774
-		_out774 = dbytes.NewBytes(uint64(0))
-		ip = _out774
+		var _out784 *dbytes.Bytes
+		var _ = _out784
+		_out784 = dbytes.NewBytes(uint64(0))
+		ip = _out784
 		return st, ino, ip
 	}
-	var _out775 uint32
-	var _ = _out775
-	var _out776 *dbytes.Bytes
-	var _ = _out776
-	_out775, _out776 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out775
-	ip = _out776
+	var _out785 uint32
+	var _ = _out785
+	var _out786 *dbytes.Bytes
+	var _ = _out786
+	_out785, _out786 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out785
+	ip = _out786
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _589_no bool
-	var _ = _589_no
-	var _out777 bool
-	var _ = _out777
-	_out777 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_589_no = _out777
-	if _589_no {
+	var _604_no bool
+	var _ = _604_no
+	var _out787 bool
+	var _ = _out787
+	_out787 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_604_no = _out787
+	if _604_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _590_dots uint32 = 0
-	var _ = _590_dots
-	var _out778 uint32
-	var _ = _out778
-	var _out779 *dbytes.Bytes
-	var _ = _out779
-	var _out780 uint32
-	var _ = _out780
-	_out778, _out779, _out780 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out778
-	before = _out779
-	_590_dots = _out780
+	var _605_dots uint32 = 0
+	var _ = _605_dots
+	var _out788 uint32
+	var _ = _out788
+	var _out789 *dbytes.Bytes
+	var _ = _out789
+	var _out790 uint32
+	var _ = _out790
+	_out788, _out789, _out790 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out788
+	before = _out789
+	_605_dots = _out790
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _590_dots != uint32(0) {
+	if _605_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _590_dots == uint32(2) {
+			if sub && _605_dots == uint32(2) {
 				return accessm.Companion_Default___.EXIST()
 			}
 			return accessm.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _591_w bool
-	var _ = _591_w
-	var _out781 bool
-	var _ = _out781
-	_out781 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_591_w = _out781
-	if !_591_w {
+	var _606_w bool
+	var _ = _606_w
+	var _out791 bool
+	var _ = _out791
+	_out791 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_606_w = _out791
+	if !_606_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _592_ino uint64 = 0
-	var _ = _592_ino
-	var _593_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _593_ip
-	var _out782 uint32
-	var _ = _out782
-	var _out783 uint64
-	var _ = _out783
-	var _out784 *dbytes.Bytes
-	var _ = _out784
-	_out782, _out783, _out784 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out782
-	_592_ino = _out783
-	_593_ip = _out784
+	var _607_ino uint64 = 0
+	var _ = _607_ino
+	var _608_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _608_ip
+	var _out792 uint32
+	var _ = _out792
+	var _out793 uint64
+	var _ = _out793
+	var _out794 *dbytes.Bytes
+	var _ = _out794
+	_out792, _out793, _out794 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out792
+	_607_ino = _out793
+	_608_ip = _out794
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _594_ty uint32
-	var _ = _594_ty
-	var _out785 uint32
-	var _ = _out785
-	_out785 = inodem.Companion_Default___.GetTy(_593_ip)
-	_594_ty = _out785
-	if _594_ty == accessm.Companion_Default___.DIR() && !sub {
+	var _609_ty uint32
+	var _ = _609_ty
+	var _out795 uint32
+	var _ = _out795
+	_out795 = inodem.Companion_Default___.GetTy(_608_ip)
+	_609_ty = _out795
+	if _609_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _594_ty != accessm.Companion_Default___.DIR() && sub {
+	if _609_ty != accessm.Companion_Default___.DIR() && sub {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _595_e bool
-		var _ = _595_e
-		var _out786 bool
-		var _ = _out786
-		_out786 = d.IsEmpty(txn, _592_ino)
-		_595_e = _out786
-		if !_595_e {
+		var _610_e bool
+		var _ = _610_e
+		var _out796 bool
+		var _ = _out796
+		_out796 = d.IsEmpty(txn, _607_ino)
+		_610_e = _out796
+		if !_610_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out787 uint32
-	var _ = _out787
-	var _out788 *dbytes.Bytes
-	var _ = _out788
-	var _out789 bool
-	var _ = _out789
-	_out787, _out788, _out789 = Companion_Default___.TakeOut(txn, d, dino, name, _592_ino, sub, s, ns)
-	st = _out787
-	after = _out788
-	later = _out789
+	var _out797 uint32
+	var _ = _out797
+	var _out798 *dbytes.Bytes
+	var _ = _out798
+	var _out799 bool
+	var _ = _out799
+	_out797, _out798, _out799 = Companion_Default___.TakeOut(txn, d, dino, name, _607_ino, sub, s, ns)
+	st = _out797
+	after = _out798
+	later = _out799
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _596_ok bool
-	var _ = _596_ok
-	var _out790 bool
-	var _ = _out790
-	_out790 = d.Remove(txn, dino, name)
-	_596_ok = _out790
-	if !_596_ok {
+	var _611_ok bool
+	var _ = _611_ok
+	var _out800 bool
+	var _ = _out800
+	_out800 = d.Remove(txn, dino, name)
+	_611_ok = _out800
+	if !_611_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _597_freed bool = false
-	var _ = _597_freed
-	var _out791 uint32
-	var _ = _out791
-	var _out792 bool
-	var _ = _out792
-	var _out793 bool
-	var _ = _out793
-	_out791, _out792, _out793 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out791
-	_597_freed = _out792
-	later = _out793
+	var _612_freed bool = false
+	var _ = _612_freed
+	var _out801 uint32
+	var _ = _out801
+	var _out802 bool
+	var _ = _out802
+	var _out803 bool
+	var _ = _out803
+	_out801, _out802, _out803 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out801
+	_612_freed = _out802
+	later = _out803
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out794 uint32
-		var _ = _out794
-		_out794 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out794
+		var _out804 uint32
+		var _ = _out804
+		_out804 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out804
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out795 *dbytes.Bytes
-	var _ = _out795
-	_out795 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out795
+	var _out805 *dbytes.Bytes
+	var _ = _out805
+	_out805 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out805
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,98 +262,98 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _598_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _598_ip
-	var _out796 uint32
-	var _ = _out796
-	var _out797 *dbytes.Bytes
-	var _ = _out797
-	_out796, _out797 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out796
-	_598_ip = _out797
+	var _613_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _613_ip
+	var _out806 uint32
+	var _ = _out806
+	var _out807 *dbytes.Bytes
+	var _ = _out807
+	_out806, _out807 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out806
+	_613_ip = _out807
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _598_ip
-	var _599_ty uint32
-	var _ = _599_ty
-	var _out798 uint32
-	var _ = _out798
-	_out798 = inodem.Companion_Default___.GetTy(_598_ip)
-	_599_ty = _out798
-	var _600_dots uint32 = 0
-	var _ = _600_dots
-	var _out799 uint32
-	var _ = _out799
-	var _out800 *dbytes.Bytes
-	var _ = _out800
-	var _out801 uint32
-	var _ = _out801
-	_out799, _out800, _out801 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out799
-	before = _out800
-	_600_dots = _out801
+	node = _613_ip
+	var _614_ty uint32
+	var _ = _614_ty
+	var _out808 uint32
+	var _ = _out808
+	_out808 = inodem.Companion_Default___.GetTy(_613_ip)
+	_614_ty = _out808
+	var _615_dots uint32 = 0
+	var _ = _615_dots
+	var _out809 uint32
+	var _ = _out809
+	var _out810 *dbytes.Bytes
+	var _ = _out810
+	var _out811 uint32
+	var _ = _out811
+	_out809, _out810, _out811 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out809
+	before = _out810
+	_615_dots = _out811
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _600_dots != uint32(0) {
+	if _615_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _599_ty == accessm.Companion_Default___.DIR() {
+	if _614_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _601_w bool
-	var _ = _601_w
-	var _out802 bool
-	var _ = _out802
-	_out802 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_601_w = _out802
-	if !_601_w {
+	var _616_w bool
+	var _ = _616_w
+	var _out812 bool
+	var _ = _out812
+	_out812 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_616_w = _out812
+	if !_616_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _602_found bool
-	var _ = _602_found
-	var _603_x uint64
-	var _ = _603_x
-	var _604_hint uint64
-	var _ = _604_hint
-	var _out803 bool
-	var _ = _out803
-	var _out804 uint64
-	var _ = _out804
-	var _out805 uint64
-	var _ = _out805
-	_out803, _out804, _out805 = d.LookupHint(txn, dino, name, true)
-	_602_found = _out803
-	_603_x = _out804
-	_604_hint = _out805
-	if _602_found {
+	var _617_found bool
+	var _ = _617_found
+	var _618_x uint64
+	var _ = _618_x
+	var _619_hint uint64
+	var _ = _619_hint
+	var _out813 bool
+	var _ = _out813
+	var _out814 uint64
+	var _ = _out814
+	var _out815 uint64
+	var _ = _out815
+	_out813, _out814, _out815 = d.LookupHint(txn, dino, name, true)
+	_617_found = _out813
+	_618_x = _out814
+	_619_hint = _out815
+	if _617_found {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _605_nl uint32
-	var _ = _605_nl
-	var _out806 uint32
-	var _ = _out806
-	_out806 = inodem.Companion_Default___.GetNlink(_598_ip)
-	_605_nl = _out806
-	if _605_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _620_nl uint32
+	var _ = _620_nl
+	var _out816 uint32
+	var _ = _out816
+	_out816 = inodem.Companion_Default___.GetNlink(_613_ip)
+	_620_nl = _out816
+	if _620_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _out807 uint32
-	var _ = _out807
-	var _out808 *dbytes.Bytes
-	var _ = _out808
-	var _out809 *dbytes.Bytes
-	var _ = _out809
-	_out807, _out808, _out809 = Companion_Default___.AddName(txn, d, ino, dino, name, _604_hint, _605_nl, s, ns)
-	st = _out807
-	node = _out808
-	after = _out809
+	var _out817 uint32
+	var _ = _out817
+	var _out818 *dbytes.Bytes
+	var _ = _out818
+	var _out819 *dbytes.Bytes
+	var _ = _out819
+	_out817, _out818, _out819 = Companion_Default___.AddName(txn, d, ino, dino, name, _619_hint, _620_nl, s, ns)
+	st = _out817
+	node = _out818
+	after = _out819
 	return st, node, before, after
 }
 func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, dino uint64, name *dbytes.Bytes, hint uint64, nl uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -364,24 +364,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _606_ok bool
-	var _ = _606_ok
-	var _out810 bool
-	var _ = _out810
-	_out810 = d.InsertAt(txn, dino, name, ino, hint)
-	_606_ok = _out810
-	if !_606_ok {
+	var _621_ok bool
+	var _ = _621_ok
+	var _out820 bool
+	var _ = _out820
+	_out820 = d.InsertAt(txn, dino, name, ino, hint)
+	_621_ok = _out820
+	if !_621_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out811 *dbytes.Bytes
-	var _ = _out811
-	_out811 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out811
-	var _out812 *dbytes.Bytes
-	var _ = _out812
-	_out812 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out812
+	var _out821 *dbytes.Bytes
+	var _ = _out821
+	_out821 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out821
+	var _out822 *dbytes.Bytes
+	var _ = _out822
+	_out822 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out822
 	return st, node, after
 }
 

@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _607_at uint64
-	var _ = _607_at
-	_607_at = x
-	var _608_n uint64
-	var _ = _608_n
-	_608_n = uint64(0)
-	for _608_n < Companion_Default___.MAXDEPTH() {
-		if _607_at == top {
+	var _622_at uint64
+	var _ = _622_at
+	_622_at = x
+	var _623_n uint64
+	var _ = _623_n
+	_623_n = uint64(0)
+	for _623_n < Companion_Default___.MAXDEPTH() {
+		if _622_at == top {
 			below = true
 			return st, below
 		}
-		if _607_at == opm.Companion_Default___.ROOT() {
+		if _622_at == opm.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _609_ip *dbytes.Bytes
-		var _ = _609_ip
-		var _out813 *dbytes.Bytes
-		var _ = _out813
-		_out813 = d.Fs.GetInode(txn, _607_at, false)
-		_609_ip = _out813
-		var _out814 uint64
-		var _ = _out814
-		_out814 = inodem.Companion_Default___.GetParent(_609_ip)
-		_607_at = _out814
-		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _607_at) {
+		var _624_ip *dbytes.Bytes
+		var _ = _624_ip
+		var _out823 *dbytes.Bytes
+		var _ = _out823
+		_out823 = d.Fs.GetInode(txn, _622_at, false)
+		_624_ip = _out823
+		var _out824 uint64
+		var _ = _out824
+		_out824 = inodem.Companion_Default___.GetParent(_624_ip)
+		_622_at = _out824
+		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _622_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_608_n = _608_n + uint64(1)
+		_623_n = _623_n + uint64(1)
 	}
 	st = accessm.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !found {
 		return st
 	}
-	var _610_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _610_ip
-	var _out815 uint32
-	var _ = _out815
-	var _out816 *dbytes.Bytes
-	var _ = _out816
-	_out815, _out816 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out815
-	_610_ip = _out816
-	var _611_ty uint32
-	var _ = _611_ty
-	var _out817 uint32
-	var _ = _out817
-	_out817 = inodem.Companion_Default___.GetTy(_610_ip)
-	_611_ty = _out817
-	var _612_no bool
-	var _ = _612_no
-	var _out818 bool
-	var _ = _out818
-	_out818 = accessm.Companion_Default___.Sticky(c, tdir, _610_ip)
-	_612_no = _out818
-	if _612_no {
+	var _625_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _625_ip
+	var _out825 uint32
+	var _ = _out825
+	var _out826 *dbytes.Bytes
+	var _ = _out826
+	_out825, _out826 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out825
+	_625_ip = _out826
+	var _626_ty uint32
+	var _ = _626_ty
+	var _out827 uint32
+	var _ = _out827
+	_out827 = inodem.Companion_Default___.GetTy(_625_ip)
+	_626_ty = _out827
+	var _627_no bool
+	var _ = _627_no
+	var _out828 bool
+	var _ = _out828
+	_out828 = accessm.Companion_Default___.Sticky(c, tdir, _625_ip)
+	_627_no = _out828
+	if _627_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _611_ty != accessm.Companion_Default___.DIR() {
+	if dir && _626_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _611_ty == accessm.Companion_Default___.DIR() {
+	if !dir && _626_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _613_e bool
-		var _ = _613_e
-		var _out819 bool
-		var _ = _out819
-		_out819 = d.IsEmpty(txn, dst)
-		_613_e = _out819
-		if !_613_e {
+		var _628_e bool
+		var _ = _628_e
+		var _out829 bool
+		var _ = _out829
+		_out829 = d.IsEmpty(txn, dst)
+		_628_e = _out829
+		if !_628_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _614_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _614_ip
-	var _out820 uint32
-	var _ = _out820
-	var _out821 *dbytes.Bytes
-	var _ = _out821
-	_out820, _out821 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out820
-	_614_ip = _out821
-	var _615_ty uint32
-	var _ = _615_ty
-	var _out822 uint32
-	var _ = _out822
-	_out822 = inodem.Companion_Default___.GetTy(_614_ip)
-	_615_ty = _out822
-	var _616_no bool
-	var _ = _616_no
-	var _out823 bool
-	var _ = _out823
-	_out823 = accessm.Companion_Default___.Sticky(c, fdir, _614_ip)
-	_616_no = _out823
-	if _616_no {
+	var _629_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _629_ip
+	var _out830 uint32
+	var _ = _out830
+	var _out831 *dbytes.Bytes
+	var _ = _out831
+	_out830, _out831 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out830
+	_629_ip = _out831
+	var _630_ty uint32
+	var _ = _630_ty
+	var _out832 uint32
+	var _ = _out832
+	_out832 = inodem.Companion_Default___.GetTy(_629_ip)
+	_630_ty = _out832
+	var _631_no bool
+	var _ = _631_no
+	var _out833 bool
+	var _ = _out833
+	_out833 = accessm.Companion_Default___.Sticky(c, fdir, _629_ip)
+	_631_no = _out833
+	if _631_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _615_ty == accessm.Companion_Default___.DIR() {
+	if _630_ty == accessm.Companion_Default___.DIR() {
 		dir = true
-		var _617_below bool = false
-		var _ = _617_below
-		var _out824 uint32
-		var _ = _out824
-		var _out825 bool
-		var _ = _out825
-		_out824, _out825 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out824
-		_617_below = _out825
+		var _632_below bool = false
+		var _ = _632_below
+		var _out834 uint32
+		var _ = _out834
+		var _out835 bool
+		var _ = _out835
+		_out834, _out835 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out834
+		_632_below = _out835
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _617_below {
+		if _632_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _618_w bool
-		var _ = _618_w
-		var _out826 bool
-		var _ = _out826
-		_out826 = accessm.Companion_Default___.May(c, _614_ip, accessm.Companion_Default___.MAYW())
-		_618_w = _out826
-		if fino != tino && !_618_w {
+		var _633_w bool
+		var _ = _633_w
+		var _out836 bool
+		var _ = _out836
+		_out836 = accessm.Companion_Default___.May(c, _629_ip, accessm.Companion_Default___.MAYW())
+		_633_w = _out836
+		if fino != tino && !_633_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _619_wf bool
-	var _ = _619_wf
-	var _out827 bool
-	var _ = _out827
-	_out827 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_619_wf = _out827
-	var _620_wt bool
-	var _ = _620_wt
-	var _out828 bool
-	var _ = _out828
-	_out828 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_620_wt = _out828
-	if !_619_wf || !_620_wt {
+	var _634_wf bool
+	var _ = _634_wf
+	var _out837 bool
+	var _ = _out837
+	_out837 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_634_wf = _out837
+	var _635_wt bool
+	var _ = _635_wt
+	var _out838 bool
+	var _ = _out838
+	_out838 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_635_wt = _out838
+	if !_634_wf || !_635_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _621_there bool = false
-	var _ = _621_there
-	var _out829 bool
-	var _ = _out829
-	var _out830 uint64
-	var _ = _out830
-	_out829, _out830 = d.Lookup(txn, fino, fname, true)
-	_621_there = _out829
-	src = _out830
-	if !_621_there {
+	var _636_there bool = false
+	var _ = _636_there
+	var _out839 bool
+	var _ = _out839
+	var _out840 uint64
+	var _ = _out840
+	_out839, _out840 = d.Lookup(txn, fino, fname, true)
+	_636_there = _out839
+	src = _out840
+	if !_636_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out831 bool
-	var _ = _out831
-	var _out832 uint64
-	var _ = _out832
-	_out831, _out832 = d.Lookup(txn, tino, tname, true)
-	found = _out831
-	dst = _out832
+	var _out841 bool
+	var _ = _out841
+	var _out842 uint64
+	var _ = _out842
+	_out841, _out842 = d.Lookup(txn, tino, tname, true)
+	found = _out841
+	dst = _out842
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out833 uint32
-	var _ = _out833
-	var _out834 bool
-	var _ = _out834
-	_out833, _out834 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out833
-	dir = _out834
+	var _out843 uint32
+	var _ = _out843
+	var _out844 bool
+	var _ = _out844
+	_out843, _out844 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out843
+	dir = _out844
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out835 uint32
-	var _ = _out835
-	_out835 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out835
+	var _out845 uint32
+	var _ = _out845
+	_out845 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out845
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _622_ok bool = false
-	var _ = _622_ok
+	var _637_ok bool = false
+	var _ = _637_ok
 	if found {
-		var _out836 bool
-		var _ = _out836
-		_out836 = d.Replace(txn, tino, tname, src)
-		_622_ok = _out836
+		var _out846 bool
+		var _ = _out846
+		_out846 = d.Replace(txn, tino, tname, src)
+		_637_ok = _out846
 	} else {
-		var _out837 bool
-		var _ = _out837
-		_out837 = d.Insert(txn, tino, tname, src)
-		_622_ok = _out837
+		var _out847 bool
+		var _ = _out847
+		_out847 = d.Insert(txn, tino, tname, src)
+		_637_ok = _out847
 	}
-	if !_622_ok {
+	if !_637_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out838 bool
-	var _ = _out838
-	_out838 = d.Remove(txn, fino, fname)
-	_622_ok = _out838
-	if !_622_ok {
+	var _out848 bool
+	var _ = _out848
+	_out848 = d.Remove(txn, fino, fname)
+	_637_ok = _out848
+	if !_637_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out839 uint32
-		var _ = _out839
-		var _out840 bool
-		var _ = _out840
-		var _out841 bool
-		var _ = _out841
-		_out839, _out840, _out841 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out839
-		freed = _out840
-		later = _out841
+		var _out849 uint32
+		var _ = _out849
+		var _out850 bool
+		var _ = _out850
+		var _out851 bool
+		var _ = _out851
+		_out849, _out850, _out851 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out849
+		freed = _out850
+		later = _out851
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out842 *dbytes.Bytes
-	var _ = _out842
-	_out842 = dbytes.NewBytes(uint64(0))
-	fafter = _out842
+	var _out852 *dbytes.Bytes
+	var _ = _out852
+	_out852 = dbytes.NewBytes(uint64(0))
+	fafter = _out852
 	tafter = fafter
 	if sub {
-		var _out843 uint32
-		var _ = _out843
-		_out843 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out843
+		var _out853 uint32
+		var _ = _out853
+		_out853 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out853
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _623_ip *dbytes.Bytes
-		var _ = _623_ip
-		var _out844 *dbytes.Bytes
-		var _ = _out844
-		_out844 = d.Fs.GetInode(txn, src, true)
-		_623_ip = _out844
-		inodem.Companion_Default___.SetParent(_623_ip, tino)
-		d.PutInode(txn, src, _623_ip)
-		var _out845 uint32
-		var _ = _out845
-		_out845 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out845
+		var _638_ip *dbytes.Bytes
+		var _ = _638_ip
+		var _out854 *dbytes.Bytes
+		var _ = _out854
+		_out854 = d.Fs.GetInode(txn, src, true)
+		_638_ip = _out854
+		inodem.Companion_Default___.SetParent(_638_ip, tino)
+		d.PutInode(txn, src, _638_ip)
+		var _out855 uint32
+		var _ = _out855
+		_out855 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+		st = _out855
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out846 uint32
-		var _ = _out846
-		_out846 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-		st = _out846
+		var _out856 uint32
+		var _ = _out856
+		_out856 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out856
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _624_ip *dbytes.Bytes
-	var _ = _624_ip
-	var _out847 *dbytes.Bytes
-	var _ = _out847
-	_out847 = d.Fs.GetInode(txn, src, true)
-	_624_ip = _out847
-	inodem.Companion_Default___.SetCtime(_624_ip, s, ns)
-	d.PutInode(txn, src, _624_ip)
-	var _out848 *dbytes.Bytes
-	var _ = _out848
-	_out848 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out848
-	var _out849 *dbytes.Bytes
-	var _ = _out849
-	_out849 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out849
+	var _639_ip *dbytes.Bytes
+	var _ = _639_ip
+	var _out857 *dbytes.Bytes
+	var _ = _out857
+	_out857 = d.Fs.GetInode(txn, src, true)
+	_639_ip = _out857
+	inodem.Companion_Default___.SetCtime(_639_ip, s, ns)
+	d.PutInode(txn, src, _639_ip)
+	var _out858 *dbytes.Bytes
+	var _ = _out858
+	_out858 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out858
+	var _out859 *dbytes.Bytes
+	var _ = _out859
+	_out859 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out859
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out850 uint32
-	var _ = _out850
-	var _out851 *dbytes.Bytes
-	var _ = _out851
-	_out850, _out851 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out850
-	fdir = _out851
-	var _625_tst uint32 = 0
-	var _ = _625_tst
-	var _out852 uint32
-	var _ = _out852
-	var _out853 *dbytes.Bytes
-	var _ = _out853
-	_out852, _out853 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_625_tst = _out852
-	tdir = _out853
+	var _out860 uint32
+	var _ = _out860
+	var _out861 *dbytes.Bytes
+	var _ = _out861
+	_out860, _out861 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out860
+	fdir = _out861
+	var _640_tst uint32 = 0
+	var _ = _640_tst
+	var _out862 uint32
+	var _ = _out862
+	var _out863 *dbytes.Bytes
+	var _ = _out863
+	_out862, _out863 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_640_tst = _out862
+	tdir = _out863
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _625_tst != uint32(0) {
-		st = _625_tst
+	if _640_tst != uint32(0) {
+		st = _640_tst
 		return st, fdir, tdir
 	}
-	var _626_fdots uint32 = 0
-	var _ = _626_fdots
-	var _627_tdots uint32 = 0
-	var _ = _627_tdots
-	var _out854 uint32
-	var _ = _out854
-	var _out855 uint32
-	var _ = _out855
-	_out854, _out855 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out854
-	_626_fdots = _out855
+	var _641_fdots uint32 = 0
+	var _ = _641_fdots
+	var _642_tdots uint32 = 0
+	var _ = _642_tdots
+	var _out864 uint32
+	var _ = _out864
+	var _out865 uint32
+	var _ = _out865
+	_out864, _out865 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out864
+	_641_fdots = _out865
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out856 uint32
-	var _ = _out856
-	var _out857 uint32
-	var _ = _out857
-	_out856, _out857 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out856
-	_627_tdots = _out857
-	if st == uint32(0) && (_626_fdots != uint32(0) || _627_tdots != uint32(0)) {
+	var _out866 uint32
+	var _ = _out866
+	var _out867 uint32
+	var _ = _out867
+	_out866, _out867 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out866
+	_642_tdots = _out867
+	if st == uint32(0) && (_641_fdots != uint32(0) || _642_tdots != uint32(0)) {
 		st = accessm.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out858 uint32
-	var _ = _out858
-	var _out859 *dbytes.Bytes
-	var _ = _out859
-	var _out860 *dbytes.Bytes
-	var _ = _out860
-	_out858, _out859, _out860 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out858
-	fbefore = _out859
-	tbefore = _out860
+	var _out868 uint32
+	var _ = _out868
+	var _out869 *dbytes.Bytes
+	var _ = _out869
+	var _out870 *dbytes.Bytes
+	var _ = _out870
+	_out868, _out869, _out870 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out868
+	fbefore = _out869
+	tbefore = _out870
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _628_done bool = false
-	var _ = _628_done
-	var _629_found bool = false
-	var _ = _629_found
-	var _630_src uint64 = 0
-	var _ = _630_src
-	var _631_dst uint64 = 0
-	var _ = _631_dst
-	var _632_dir bool = false
-	var _ = _632_dir
-	var _out861 uint32
-	var _ = _out861
-	var _out862 bool
-	var _ = _out862
-	var _out863 uint64
-	var _ = _out863
-	var _out864 bool
-	var _ = _out864
-	var _out865 bool
-	var _ = _out865
-	var _out866 uint64
-	var _ = _out866
-	_out861, _out862, _out863, _out864, _out865, _out866 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out861
-	_628_done = _out862
-	_630_src = _out863
-	_632_dir = _out864
-	_629_found = _out865
-	_631_dst = _out866
+	var _643_done bool = false
+	var _ = _643_done
+	var _644_found bool = false
+	var _ = _644_found
+	var _645_src uint64 = 0
+	var _ = _645_src
+	var _646_dst uint64 = 0
+	var _ = _646_dst
+	var _647_dir bool = false
+	var _ = _647_dir
+	var _out871 uint32
+	var _ = _out871
+	var _out872 bool
+	var _ = _out872
+	var _out873 uint64
+	var _ = _out873
+	var _out874 bool
+	var _ = _out874
+	var _out875 bool
+	var _ = _out875
+	var _out876 uint64
+	var _ = _out876
+	_out871, _out872, _out873, _out874, _out875, _out876 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out871
+	_643_done = _out872
+	_645_src = _out873
+	_647_dir = _out874
+	_644_found = _out875
+	_646_dst = _out876
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _628_done {
+	if _643_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _633_fr bool = false
-	var _ = _633_fr
-	var _out867 uint32
-	var _ = _out867
-	var _out868 bool
-	var _ = _out868
-	var _out869 bool
-	var _ = _out869
-	_out867, _out868, _out869 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _630_src, _629_found, _631_dst, s, ns)
-	st = _out867
-	_633_fr = _out868
-	later = _out869
+	var _648_fr bool = false
+	var _ = _648_fr
+	var _out877 uint32
+	var _ = _out877
+	var _out878 bool
+	var _ = _out878
+	var _out879 bool
+	var _ = _out879
+	_out877, _out878, _out879 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _645_src, _644_found, _646_dst, s, ns)
+	st = _out877
+	_648_fr = _out878
+	later = _out879
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out870 uint32
-	var _ = _out870
-	var _out871 *dbytes.Bytes
-	var _ = _out871
-	var _out872 *dbytes.Bytes
-	var _ = _out872
-	_out870, _out871, _out872 = Companion_Default___.Finish(txn, d, fino, tino, _630_src, _632_dir, _629_found && _632_dir, s, ns)
-	st = _out870
-	fafter = _out871
-	tafter = _out872
+	var _out880 uint32
+	var _ = _out880
+	var _out881 *dbytes.Bytes
+	var _ = _out881
+	var _out882 *dbytes.Bytes
+	var _ = _out882
+	_out880, _out881, _out882 = Companion_Default___.Finish(txn, d, fino, tino, _645_src, _647_dir, _644_found && _647_dir, s, ns)
+	st = _out880
+	fafter = _out881
+	tafter = _out882
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = d
 	d = posm.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _270_bn uint64
-		var _ = _270_bn
-		var _out335 uint64
-		var _ = _out335
-		_out335 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
-		_270_bn = _out335
-		if _270_bn == uint64(0) {
+		var _285_bn uint64
+		var _ = _285_bn
+		var _out345 uint64
+		var _ = _out345
+		_out345 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
+		_285_bn = _out345
+		if _285_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _271_k uint64
-	var _ = _271_k
-	_271_k = posm.Companion_Default___.FlatK(n - uint64(1))
-	var _272_lev uint64
-	var _ = _272_lev
-	_272_lev = posm.Companion_Default___.MaxLev(_271_k)
-	var _273_jp uint64
-	var _ = _273_jp
-	_273_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _274_pb *dbytes.Blk
-	var _ = _274_pb
-	var _out336 *dbytes.Blk
-	var _ = _out336
-	_out336 = x.Fs.ReadBlock(txn, pn, true)
-	_274_pb = _out336
-	var _275_t *dbytes.Bytes
-	var _ = _275_t
-	var _out337 *dbytes.Bytes
-	var _ = _out337
-	_out337 = _274_pb.Thaw()
-	_275_t = _out337
+	var _286_k uint64
+	var _ = _286_k
+	_286_k = posm.Companion_Default___.FlatK(n - uint64(1))
+	var _287_lev uint64
+	var _ = _287_lev
+	_287_lev = posm.Companion_Default___.MaxLev(_286_k)
+	var _288_jp uint64
+	var _ = _288_jp
+	_288_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _289_pb *dbytes.Blk
+	var _ = _289_pb
+	var _out346 *dbytes.Blk
+	var _ = _out346
+	_out346 = x.Fs.ReadBlock(txn, pn, true)
+	_289_pb = _out346
+	var _290_t *dbytes.Bytes
+	var _ = _290_t
+	var _out347 *dbytes.Bytes
+	var _ = _out347
+	_out347 = _289_pb.Thaw()
+	_290_t = _out347
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _276_l uint64
-		var _ = _276_l
-		_276_l = m - uint64(1)
-		if posm.Companion_Default___.FlatK(_276_l) != _271_k || posm.Companion_Default___.FlatJ(_276_l)/uint64(512) != _273_jp {
+		var _291_l uint64
+		var _ = _291_l
+		_291_l = m - uint64(1)
+		if posm.Companion_Default___.FlatK(_291_l) != _286_k || posm.Companion_Default___.FlatJ(_291_l)/uint64(512) != _288_jp {
 			goto L4
 		}
-		var _277_j uint64
-		var _ = _277_j
-		_277_j = posm.Companion_Default___.FlatJ(_276_l)
-		var _278_bn uint64
-		var _ = _278_bn
-		_278_bn = _275_t.U64(uint64(8) * (_277_j % uint64(512)))
-		if _278_bn == uint64(0) {
+		var _292_j uint64
+		var _ = _292_j
+		_292_j = posm.Companion_Default___.FlatJ(_291_l)
+		var _293_bn uint64
+		var _ = _293_bn
+		_293_bn = _290_t.U64(uint64(8) * (_292_j % uint64(512)))
+		if _293_bn == uint64(0) {
 		} else {
-			indfreem.Companion_Default___.CutChild(x, txn, ip, _275_t, pn, _278_bn, _277_j)
+			indfreem.Companion_Default___.CutChild(x, txn, ip, _290_t, pn, _293_bn, _292_j)
 			freed = freed + uint64(1)
 		}
-		m = _276_l
+		m = _291_l
 	}
 L4:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _275_t)
+		x.CloseParent(txn, pn, _290_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _279_bn uint64
-	var _ = _279_bn
-	var _out338 uint64
-	var _ = _out338
-	_out338 = inodem.Companion_Default___.GetSlot(ip, k)
-	_279_bn = _out338
-	if _279_bn == uint64(0) {
+	var _294_bn uint64
+	var _ = _294_bn
+	var _out348 uint64
+	var _ = _out348
+	_out348 = inodem.Companion_Default___.GetSlot(ip, k)
+	_294_bn = _out348
+	if _294_bn == uint64(0) {
 	} else {
 		indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _280_left uint64
-	var _ = _280_left
-	_280_left = max
-	for lo < m && uint64(0) < _280_left {
-		var _281_k uint64
-		var _ = _281_k
-		var _282_j uint64
-		var _ = _282_j
-		_281_k, _282_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
-		var _283_l uint64
-		var _ = _283_l
-		var _284_freed uint64
-		var _ = _284_freed
-		_283_l, _284_freed = uint64(0), uint64(1)
-		var _285_d uint64
-		var _ = _285_d
-		var _out339 uint64
-		var _ = _out339
-		_out339 = Companion_Default___.Missing(x, txn, ip, _281_k, _282_j)
-		_285_d = _out339
-		if uint64(0) < _285_d || _281_k < uint64(12) {
-			_283_l = reachm.Companion_Default___.BaseOf(_281_k) + reachm.Companion_Default___.First512(_282_j, _285_d)
-			if _283_l < lo {
-				_283_l = lo
+	var _295_left uint64
+	var _ = _295_left
+	_295_left = max
+	for lo < m && uint64(0) < _295_left {
+		var _296_k uint64
+		var _ = _296_k
+		var _297_j uint64
+		var _ = _297_j
+		_296_k, _297_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
+		var _298_l uint64
+		var _ = _298_l
+		var _299_freed uint64
+		var _ = _299_freed
+		_298_l, _299_freed = uint64(0), uint64(1)
+		var _300_d uint64
+		var _ = _300_d
+		var _out349 uint64
+		var _ = _out349
+		_out349 = Companion_Default___.Missing(x, txn, ip, _296_k, _297_j)
+		_300_d = _out349
+		if uint64(0) < _300_d || _296_k < uint64(12) {
+			_298_l = reachm.Companion_Default___.BaseOf(_296_k) + reachm.Companion_Default___.First512(_297_j, _300_d)
+			if _298_l < lo {
+				_298_l = lo
 			}
-			if _285_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _281_k)
+			if _300_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _296_k)
 			} else {
 			}
 		} else {
-			var _286_pn uint64
-			var _ = _286_pn
-			var _out340 uint64
-			var _ = _out340
-			_out340 = x.Resolve(txn, ip, _281_k, posm.Companion_Default___.MaxLev(_281_k)-uint64(1), _282_j/uint64(512), true)
-			_286_pn = _out340
-			var _out341 uint64
-			var _ = _out341
-			var _out342 uint64
-			var _ = _out342
-			_out341, _out342 = Companion_Default___.CutRun(x, txn, ip, _286_pn, ino, m, lo, _280_left)
-			_283_l = _out341
-			_284_freed = _out342
-			if _284_freed == uint64(0) {
-				_284_freed = uint64(1)
+			var _301_pn uint64
+			var _ = _301_pn
+			var _out350 uint64
+			var _ = _out350
+			_out350 = x.Resolve(txn, ip, _296_k, posm.Companion_Default___.MaxLev(_296_k)-uint64(1), _297_j/uint64(512), true)
+			_301_pn = _out350
+			var _out351 uint64
+			var _ = _out351
+			var _out352 uint64
+			var _ = _out352
+			_out351, _out352 = Companion_Default___.CutRun(x, txn, ip, _301_pn, ino, m, lo, _295_left)
+			_298_l = _out351
+			_299_freed = _out352
+			if _299_freed == uint64(0) {
+				_299_freed = uint64(1)
 			}
 		}
-		if _285_d < posm.Companion_Default___.MaxLev(_281_k) {
-			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _281_k, posm.Companion_Default___.MaxLev(_281_k)-_285_d-uint64(1), reachm.Companion_Default___.Up512(_282_j, _285_d+uint64(1)))
+		if _300_d < posm.Companion_Default___.MaxLev(_296_k) {
+			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _296_k, posm.Companion_Default___.MaxLev(_296_k)-_300_d-uint64(1), reachm.Companion_Default___.Up512(_297_j, _300_d+uint64(1)))
 		}
-		_280_left = _280_left - _284_freed
-		m = _283_l
+		_295_left = _295_left - _299_freed
+		m = _298_l
 	}
 	return m
 }

@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S, _this.Own)
-	var _out206 bool
-	var _ = _out206
-	_out206 = _this.Grab(k, excl)
-	ok = _out206
+	var _out212 bool
+	var _ = _out212
+	_out212 = _this.Grab(k, excl)
+	ok = _out212
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _142_wait bool
-	var _ = _142_wait
-	_142_wait = k > _this.Top
-	var _143_n uint64 = 0
-	var _ = _143_n
-	var _out207 bool
-	var _ = _out207
-	var _out208 uint64
-	var _ = _out208
-	_out207, _out208 = _this.S.Tbl.Lock(_this.Own, k, excl, _142_wait)
-	ok = _out207
-	_143_n = _out208
+	var _149_wait bool
+	var _ = _149_wait
+	_149_wait = k > _this.Top
+	var _150_n uint64 = 0
+	var _ = _150_n
+	var _out213 bool
+	var _ = _out213
+	var _out214 uint64
+	var _ = _out214
+	_out213, _out214 = _this.S.Tbl.Lock(_this.Own, k, excl, _149_wait)
+	ok = _out213
+	_150_n = _out214
 	if ok {
-		if _143_n > _this.Seen {
-			_this.Seen = _143_n
+		if _150_n > _this.Seen {
+			_this.Seen = _150_n
 		}
-		if _142_wait {
+		if _149_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _144_k uint64
-	var _ = _144_k
-	_144_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _145_ok bool
-	var _ = _145_ok
-	var _out209 bool
-	var _ = _out209
-	_out209 = _this.Lock(_144_k, excl)
-	_145_ok = _out209
-	if !_145_ok {
+	var _151_k uint64
+	var _ = _151_k
+	_151_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _152_ok bool
+	var _ = _152_ok
+	var _out215 bool
+	var _ = _out215
+	_out215 = _this.Lock(_151_k, excl)
+	_152_ok = _out215
+	if !_152_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out210 *dbytes.Blk
-	var _ = _out210
-	_out210 = _this.Buf.GetBlk(_144_k)
-	b = _out210
+	var _out216 *dbytes.Blk
+	var _ = _out216
+	_out216 = _this.Buf.GetBlk(_151_k)
+	b = _out216
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out211 *dbytes.Blk
-	var _ = _out211
-	_out211 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	b = _out211
+	var _out217 *dbytes.Blk
+	var _ = _out217
+	_out217 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	b = _out217
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -153,50 +153,53 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	return st, b
 	return st, b
 }
+func (_this *Txn) Ahead(a uint64, n uint64) {
+	txnsysm.Companion_Default___.Ahead(_this.S, _this.Own, a, n)
+}
 func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _146_k uint64
-	var _ = _146_k
-	_146_k = objectsm.Companion_Default___.Key(a, off)
-	var _147_ok bool
-	var _ = _147_ok
-	var _out212 bool
-	var _ = _out212
-	_out212 = _this.Lock(_146_k, excl)
-	_147_ok = _out212
-	if !_147_ok {
+	var _153_k uint64
+	var _ = _153_k
+	_153_k = objectsm.Companion_Default___.Key(a, off)
+	var _154_ok bool
+	var _ = _154_ok
+	var _out218 bool
+	var _ = _out218
+	_out218 = _this.Lock(_153_k, excl)
+	_154_ok = _out218
+	if !_154_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out213 *dbytes.Bytes
-	var _ = _out213
-	_out213 = _this.Buf.GetBytes(_146_k)
-	b = _out213
+	var _out219 *dbytes.Bytes
+	var _ = _out219
+	_out219 = _this.Buf.GetBytes(_153_k)
+	b = _out219
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _148_v *dbytes.Blk
-	var _ = _148_v
-	var _out214 *dbytes.Blk
-	var _ = _out214
-	_out214 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_148_v = _out214
-	if _148_v == (*dbytes.Blk)(nil) {
+	var _155_v *dbytes.Blk
+	var _ = _155_v
+	var _out220 *dbytes.Blk
+	var _ = _out220
+	_out220 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_155_v = _out220
+	if _155_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _149_c *dbytes.Bytes
-	var _ = _149_c
-	var _out215 *dbytes.Bytes
-	var _ = _out215
-	_out215 = dbytes.NewBytes(uint64(256))
-	_149_c = _out215
-	_149_c.CopyBlk(uint64(0), _148_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _149_c
+	var _156_c *dbytes.Bytes
+	var _ = _156_c
+	var _out221 *dbytes.Bytes
+	var _ = _out221
+	_out221 = dbytes.NewBytes(uint64(256))
+	_156_c = _out221
+	_156_c.CopyBlk(uint64(0), _155_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _156_c
 	return st, b
 	return st, b
 }
@@ -205,72 +208,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _150_k uint64
-	var _ = _150_k
-	_150_k = objectsm.Companion_Default___.Key(a, off)
-	var _151_ok bool
-	var _ = _151_ok
-	var _out216 bool
-	var _ = _out216
-	_out216 = _this.Lock(_150_k, excl)
-	_151_ok = _out216
-	if !_151_ok {
+	var _157_k uint64
+	var _ = _157_k
+	_157_k = objectsm.Companion_Default___.Key(a, off)
+	var _158_ok bool
+	var _ = _158_ok
+	var _out222 bool
+	var _ = _out222
+	_out222 = _this.Lock(_157_k, excl)
+	_158_ok = _out222
+	if !_158_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _152_found bool = false
-	var _ = _152_found
-	var _out217 bool
-	var _ = _out217
-	var _out218 bool
-	var _ = _out218
-	_out217, _out218 = _this.Buf.GetBit(_150_k)
-	_152_found = _out217
-	b = _out218
-	if _152_found {
+	var _159_found bool = false
+	var _ = _159_found
+	var _out223 bool
+	var _ = _out223
+	var _out224 bool
+	var _ = _out224
+	_out223, _out224 = _this.Buf.GetBit(_157_k)
+	_159_found = _out223
+	b = _out224
+	if _159_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _153_v *dbytes.Blk
-	var _ = _153_v
-	var _out219 *dbytes.Blk
-	var _ = _out219
-	_out219 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
-	_153_v = _out219
-	if _153_v == (*dbytes.Blk)(nil) {
+	var _160_v *dbytes.Blk
+	var _ = _160_v
+	var _out225 *dbytes.Blk
+	var _ = _out225
+	_out225 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_160_v = _out225
+	if _160_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _154_c uint8
-	var _ = _154_c
-	_154_c = _153_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_154_c, off%uint64(8))
+	var _161_c uint8
+	var _ = _161_c
+	_161_c = _160_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_161_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _155_k uint64
-	var _ = _155_k
-	_155_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _156_ok bool
-	var _ = _156_ok
-	var _out220 bool
-	var _ = _out220
-	_out220 = _this.Lock(_155_k, true)
-	_156_ok = _out220
-	if !_156_ok {
+	var _162_k uint64
+	var _ = _162_k
+	_162_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _163_ok bool
+	var _ = _163_ok
+	var _out226 bool
+	var _ = _out226
+	_out226 = _this.Lock(_162_k, true)
+	_163_ok = _out226
+	if !_163_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _157_v *dbytes.Blk
-	var _ = _157_v
-	var _out221 *dbytes.Blk
-	var _ = _out221
-	_out221 = dbytes.Freeze(b)
-	_157_v = _out221
-	_this.Buf.PutBlk(_155_k, _157_v)
+	var _164_v *dbytes.Blk
+	var _ = _164_v
+	var _out227 *dbytes.Blk
+	var _ = _out227
+	_out227 = dbytes.Freeze(b)
+	_164_v = _out227
+	_this.Buf.PutBlk(_162_k, _164_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -278,20 +281,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _158_k uint64
-	var _ = _158_k
-	_158_k = objectsm.Companion_Default___.Key(a, off)
-	var _159_ok bool
-	var _ = _159_ok
-	var _out222 bool
-	var _ = _out222
-	_out222 = _this.Lock(_158_k, true)
-	_159_ok = _out222
-	if !_159_ok {
+	var _165_k uint64
+	var _ = _165_k
+	_165_k = objectsm.Companion_Default___.Key(a, off)
+	var _166_ok bool
+	var _ = _166_ok
+	var _out228 bool
+	var _ = _out228
+	_out228 = _this.Lock(_165_k, true)
+	_166_ok = _out228
+	if !_166_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_158_k, b)
+	_this.Buf.PutBytes(_165_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -299,20 +302,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _160_k uint64
-	var _ = _160_k
-	_160_k = objectsm.Companion_Default___.Key(a, off)
-	var _161_ok bool
-	var _ = _161_ok
-	var _out223 bool
-	var _ = _out223
-	_out223 = _this.Lock(_160_k, true)
-	_161_ok = _out223
-	if !_161_ok {
+	var _167_k uint64
+	var _ = _167_k
+	_167_k = objectsm.Companion_Default___.Key(a, off)
+	var _168_ok bool
+	var _ = _168_ok
+	var _out229 bool
+	var _ = _out229
+	_out229 = _this.Lock(_167_k, true)
+	_168_ok = _out229
+	if !_168_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_160_k, b)
+	_this.Buf.PutBit(_167_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -80,26 +80,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out873 uint32
-	var _ = _out873
-	var _out874 *dbytes.Bytes
-	var _ = _out874
-	_out873, _out874 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out873
-	after = _out874
-	var _634_all uint64
-	var _ = _634_all
-	_634_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _635_files uint64
-	var _ = _635_files
-	_635_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _636_b uint64
-	var _ = _636_b
-	_636_b = Companion_Default___.Least(blocks, _634_all)
-	var _637_i uint64
-	var _ = _637_i
-	_637_i = Companion_Default___.Least(inodes, _635_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _634_all, uint64(4096) * _636_b, uint64(4096) * _636_b, _635_files, _637_i, _637_i, uint32(0)}}
+	var _out883 uint32
+	var _ = _out883
+	var _out884 *dbytes.Bytes
+	var _ = _out884
+	_out883, _out884 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out883
+	after = _out884
+	var _649_all uint64
+	var _ = _649_all
+	_649_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _650_files uint64
+	var _ = _650_files
+	_650_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _651_b uint64
+	var _ = _651_b
+	_651_b = Companion_Default___.Least(blocks, _649_all)
+	var _652_i uint64
+	var _ = _652_i
+	_652_i = Companion_Default___.Least(inodes, _650_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _649_all, uint64(4096) * _651_b, uint64(4096) * _651_b, _650_files, _652_i, _652_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -116,13 +116,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out875 uint32
-	var _ = _out875
-	var _out876 *dbytes.Bytes
-	var _ = _out876
-	_out875, _out876 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out875
-	after = _out876
+	var _out885 uint32
+	var _ = _out885
+	var _out886 *dbytes.Bytes
+	var _ = _out886
+	_out885, _out886 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out885
+	after = _out886
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), accessm.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -133,13 +133,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out877 uint32
-	var _ = _out877
-	var _out878 *dbytes.Bytes
-	var _ = _out878
-	_out877, _out878 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out877
-	after = _out878
+	var _out887 uint32
+	var _ = _out887
+	var _out888 *dbytes.Bytes
+	var _ = _out888
+	_out887, _out888 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out887
+	after = _out888
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{accessm.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -148,13 +148,13 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out879 uint32
-	var _ = _out879
-	var _out880 *dbytes.Bytes
-	var _ = _out880
-	_out879, _out880 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out879
-	after = _out880
+	var _out889 uint32
+	var _ = _out889
+	var _out890 *dbytes.Bytes
+	var _ = _out890
+	_out889, _out890 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out889
+	after = _out890
 	return st, after
 }
 

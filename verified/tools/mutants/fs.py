@@ -36,6 +36,7 @@
     ("indfs", "tree: indirect block not stored", "        CloseParent(txn, pn, t);\n", "", "*ResolveAlloc"),
     ("indfs", "tree: a hole is read from block 0", "      reveal DataOk();\n      if bn == 0 { b := ZeroBlk(); } else { b := fs.ReadBlock(txn, bn, excl); }", "      reveal DataOk();\n      b := fs.ReadBlock(txn, bn, excl);", "*ReadAt"),
     ("fetch", "read: the indirect block of another range", "if ck != k || cj != j / 512 {", "if ck != k {", "*FetchM*Find"),
+    ("fetch", "read ahead: over the end of the indirect block", "12 - k else 512 - j;", "12 - k else 512;", "*FetchM*Adjacent"),
     ("fetch", "read: over the end of a block", "Min(4096 - bo, n - done)", "Min(4096, n - done)", "*FetchM*Fetch"),
     ("fill", "write: the rest of the block is lost", "if c == 4096 {", "if c >= 1 {", "*Overwrite"),
     ("fill", "write: the first block again and again", "b := src.CopyOf(so);", "b := src.CopyOf(0);", "*FirstBlock"),

@@ -40,6 +40,7 @@
     ("journal", "trim positions too far", "hq := ieq; lo := ilo;", "hq := ieq; lo := wp;", "*Journal.FinishInstallFields"),
     ("journal", "cache: stale after an install", "requires Inv() && mu.held && g.ip == 3 && hdur && ilist != null && icn == |ilist.addrs|", "requires Inv() && mu.held && g.ip == 3 && hdur && ilist != null", "*Journal.FinishInstall"),
     ("journal", "cache: a read is cached unvalidated", "if b == null && t == t2 { b := c; cache.Put(a, c); }", "if b == null { cache.Put(a, c); }", "*Journal.Lookup2"),
+    ("journal", "read: seen later than read", "var r := Rd(a + n, trims as int, v[n]);", "var r := Rd(a + n, trims as int + 1, v[n]);", "*Journal.AllSeen"),
     ("journal", "read: no validation", "b == null && t == t2", "b == null", "*Journal.Lookup2"),
     ("journal", "look-up: old before new", "b := running.Get(a);\n      if b == null { b := cgm.Get(a); }", "b := cgm.Get(a);\n      if b == null { b := running.Get(a); }", "*Journal.Lookup"),
     ("journal", "look-up: cache before the log", "b := running.Get(a);", "b := cache.Get(a);\n      if b == null { b := running.Get(a); }", "*Journal.Lookup"),
