@@ -193,7 +193,9 @@ func localSmallfileOnce(dir, name string) error {
 		return err
 	}
 	defer f.Close()
-	if err := d.Sync(); err != nil {
+	// of a new file this covers its name, too; without a journal the directory's does not
+	// cover the file
+	if err := f.Sync(); err != nil {
 		return err
 	}
 	if _, err := f.Write(smallData); err != nil {
