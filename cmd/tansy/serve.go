@@ -63,6 +63,7 @@ func serve(args []string) int {
 	if cache < minCache {
 		return misused(f, "a cache of less than "+minCache.String()+" is too small")
 	}
+	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
 	debug.SetMemoryLimit(int64(cache) + overhead - slack)
 	if os.Getenv("GOGC") == "" {
 		// Up to that limit memory is there to be used. In a stream of large writes little is
