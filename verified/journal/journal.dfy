@@ -723,7 +723,7 @@ module JournalM {
       if known { b := x; assert a as int in g.base; } else { b := ZeroBlk(); }
     }
     // The same block in memory of its own. What is wished to go straight home may share an
-    // allocation with its neighbours, which must not live as long as the log or the cache.
+    // allocation with its neighbours, which must not live as long as the log.
     method Own(b: Blk) returns (c: Blk)
       requires |b.v| == 4096
       ensures c.v == b.v
@@ -771,21 +771,20 @@ module JournalM {
       requires m.Ok() && 0 <= i < |m.addrs|
       ensures m.addrs[i] !in m.addrs[..i]
     { m.Distinct(); }
-    // [L] the cache has nothing older than the direct blocks
-    method CacheDirect(dir: BMap)
+    // [L] the cache has nothing of the direct blocks: what is written in bulk is not worth a place
+    method Uncache(dir: BMap)
       requires dir.Ok()
       modifies cache
-      ensures forall a :: a in cache.m ==> if a in dir.m then cache.m[a] == dir.m[a] else a in old(cache.m) && cache.m[a] == old(cache.m)[a]
+      ensures forall a :: a in cache.m ==> a !in dir.m && a in old(cache.m) && cache.m[a] == old(cache.m)[a]
     {
       var n := dir.Len();
       var i: uint64 := 0;
       while i < n
         invariant i <= n
-        invariant forall a :: a in cache.m ==> if a in dir.addrs[..i as int] then a in dir.m && cache.m[a] == dir.m[a] else a in old(cache.m) && cache.m[a] == old(cache.m)[a]
+        invariant forall a :: a in cache.m ==> a !in dir.addrs[..i as int] && a in old(cache.m) && cache.m[a] == old(cache.m)[a]
       {
         var a := dir.AddrAt(i);
-        var b := dir.BlkAt(i);
-        cache.Update(a, b);
+        cache.Forget(a);
         assert dir.addrs[..i as int + 1] == dir.addrs[..i as int] + [a as int];
         i := i + 1;
       }
@@ -804,7 +803,7 @@ module JournalM {
       reveal Inv(); reveal LogI();
       ghost var all := running.m;
       ghost var c0 := cache.m;
-      CacheDirect(dir);
+      Uncache(dir);
       cgm := ring; cdm := dir; dlist := null; ldn := 0;
       running := r; repr := repr + {r, ring, dir};
       lph := 1; busy := true;

@@ -88,10 +88,9 @@ module {:extern "dlog"} LogS {
     method {:extern "Put"} Put(a: uint64, b: Blk)
       requires |b.v| == 4096 modifies this
       ensures forall x :: x in m ==> if x == a as int then m[x] == b.v else x in old(m) && m[x] == old(m)[x]
-    // Put for a block that is not worth a place: it only takes that of its older contents
-    method {:extern "Update"} Update(a: uint64, b: Blk)
-      requires |b.v| == 4096 modifies this
-      ensures forall x :: x in m ==> if x == a as int then m[x] == b.v else x in old(m) && m[x] == old(m)[x]
+    method {:extern "Forget"} Forget(a: uint64)
+      modifies this
+      ensures forall x :: x in m ==> x != a as int && x in old(m) && m[x] == old(m)[x]
   }
 
   // A mutex with condition variables 0..4. `held`: by the calling thread.

@@ -96,9 +96,11 @@ func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
 	}
 	d.reads.Add(1)
 	d.readBlocks.Add(n)
+	// Together they live: the cache makes copies.
+	memory := make([]byte, n*dbytes.BlkSize)
 	bufs := make([][]byte, n)
 	for i := range bufs {
-		bufs[i] = dbytes.NewBytes(dbytes.BlkSize).Data
+		bufs[i] = memory[i*dbytes.BlkSize : (i+1)*dbytes.BlkSize]
 	}
 	if err := d.d.ReadAt(a, bufs); err != nil {
 		d.read.Store(&err)

@@ -76,68 +76,106 @@ func order0(o []uint64) uint64 {
 	return o[0]
 }
 
-// checkCache tells if the table has exactly what is in the order, where it is found.
+// checkCache tells if the table has what it says, where it is found, and no slot twice.
 func checkCache(t *testing.T, c *Cache) {
 	t.Helper()
-	n := 0
-	for _, e := range c.tab {
-		if e.blk != nil {
-			n++
+	n, seen := 0, map[uint32]bool{}
+	for i, e := range c.tab {
+		if e.slot == 0 {
+			continue
 		}
-	}
-	if n != c.Len() || 2*n > len(c.tab) {
-		t.Fatalf("%d entries of %d are in use for %d blocks", n, len(c.tab), c.Len())
-	}
-	for _, a := range c.order {
-		if _, ok := c.find(a); !ok {
-			t.Fatalf("block %d is lost", a)
+		n++
+		if k, ok := c.find(e.addr); k != i || !ok || c.addrs[e.slot-1] != e.addr || seen[e.slot] {
+			t.Fatalf("block %d is lost", e.addr)
 		}
+		seen[e.slot] = true
+	}
+	if n != c.Len() || 2*n > len(c.tab) || len(c.slabs)*slabLen > c.limit {
+		t.Fatalf("%d entries of %d are in use for %d blocks in %d slabs", n, len(c.tab), c.Len(), len(c.slabs))
 	}
 }
 
 // A Cache gives back nothing else than what was put there last, is bounded, and keeps
-// what is used.
+// what is used. Blocks that it gave back do not change any more.
 func TestCache(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 0))
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
 	c := NewCache(100)
-	last := map[uint64]*dbytes.Blk{}
+	number := func(i int) *dbytes.Blk {
+		b := dbytes.NewBytes(dbytes.BlkSize)
+		b.PutU64(0, uint64(i))
+		return dbytes.Freeze(b)
+	}
+	last := map[uint64]int{}
+	type held struct {
+		b *dbytes.Blk
+		x int
+	}
+	var given []held
 	hits := 0
-	for i := 0; i < 100_000; i++ {
+	for i := 1; i < 100_000; i++ {
 		a := r.Uint64N(300)
-		if r.IntN(3) == 0 {
-			b := new(dbytes.Blk)
-			c.Put(a, b)
-			last[a] = b
-		} else if r.IntN(9) == 0 {
-			b, n := block(byte(i)), c.Len()
-			c.Update(a, b)
-			if now := c.Get(a); now == b || now != nil && *now != *b || c.Len() != n {
-				t.Fatalf("block %d: not updated, or not with a copy, or put", a)
-			} else if now != nil {
-				last[a] = now
+		switch r.IntN(9) {
+		case 0, 1, 2:
+			c.Put(a, number(i))
+			last[a] = i
+		case 3:
+			c.Forget(a)
+			delete(last, a)
+		default:
+			b := c.Get(a)
+			if b == nil {
+				break
 			}
-		} else if b := c.Get(a); b != nil {
 			hits++
-			if b != last[a] {
+			if x, ok := last[a]; !ok || b.U64(0) != uint64(x) {
 				t.Fatalf("block %d: an old or a foreign block", a)
 			}
+			given = append(given, held{b, last[a]})
 		}
 		if c.Len() > 100 {
 			t.Fatal(c.Len())
 		}
 		if i%97 == 0 {
 			checkCache(t, c)
+			for _, h := range given {
+				if h.b.U64(0) != uint64(h.x) {
+					t.Fatal("a block changed after it was given back")
+				}
+			}
+			given = given[max(0, len(given)-500):]
 		}
 	}
-	if hits < 15_000 {
+	if hits < 10_000 {
 		t.Errorf("%d hits", hits)
 	}
 	for i := uint64(1000); i < 2000; i++ {
-		c.Put(i, new(dbytes.Blk))
+		c.Put(i, number(int(i)))
 		if i > 1000 && c.Get(1000) == nil {
 			t.Fatal("a block in constant use was forgotten")
 		}
 	}
+}
+
+// However much of the cache is in use, a block that comes in finds a place, and most of
+// what is in use stays.
+func TestCacheInUse(t *testing.T) {
+	const limit = 1 << 10
+	c := NewCache(limit)
+	for a := uint64(0); a < 3*limit; a++ {
+		c.Put(a, dbytes.ZeroBlk())
+		if c.Get(a) == nil {
+			t.Fatalf("block %d found no place", a)
+		}
+		for b := range a {
+			c.Get(b)
+		}
+		if a >= limit && c.Len() < limit/2 {
+			t.Fatalf("%d of %d blocks are left", c.Len(), limit)
+		}
+	}
+	checkCache(t, c)
 }
 
 // The mutex excludes; a wake-up reaches one waiter, or all of its condition variable.

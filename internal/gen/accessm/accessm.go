@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _460_n uint64
-	var _ = _460_n
-	_460_n = c.Gids.Len()
-	var _461_i uint64
-	var _ = _461_i
-	_461_i = uint64(0)
-	for _460_n-_461_i >= uint64(4) {
-		var _462_x uint32
-		var _ = _462_x
-		_462_x = c.Gids.U32(_461_i)
-		if _462_x == g {
+	var _459_n uint64
+	var _ = _459_n
+	_459_n = c.Gids.Len()
+	var _460_i uint64
+	var _ = _460_i
+	_460_i = uint64(0)
+	for _459_n-_460_i >= uint64(4) {
+		var _461_x uint32
+		var _ = _461_x
+		_461_x = c.Gids.U32(_460_i)
+		if _461_x == g {
 			r = true
 			return r
 		}
-		_461_i = _461_i + uint64(4)
+		_460_i = _460_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _463_mode uint32
-	var _ = _463_mode
+	var _462_mode uint32
+	var _ = _462_mode
+	var _out531 uint32
+	var _ = _out531
+	_out531 = inodem.Companion_Default___.GetMode(ip)
+	_462_mode = _out531
+	var _463_u uint32
+	var _ = _463_u
 	var _out532 uint32
 	var _ = _out532
-	_out532 = inodem.Companion_Default___.GetMode(ip)
-	_463_mode = _out532
-	var _464_u uint32
-	var _ = _464_u
-	var _out533 uint32
-	var _ = _out533
-	_out533 = inodem.Companion_Default___.GetUid(ip)
-	_464_u = _out533
-	if c.Uid == _464_u {
-		p = _463_mode / uint32(64) % uint32(8)
+	_out532 = inodem.Companion_Default___.GetUid(ip)
+	_463_u = _out532
+	if c.Uid == _463_u {
+		p = _462_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _465_g uint32
-	var _ = _465_g
-	var _out534 uint32
+	var _464_g uint32
+	var _ = _464_g
+	var _out533 uint32
+	var _ = _out533
+	_out533 = inodem.Companion_Default___.GetGid(ip)
+	_464_g = _out533
+	var _465_m bool
+	var _ = _465_m
+	var _out534 bool
 	var _ = _out534
-	_out534 = inodem.Companion_Default___.GetGid(ip)
-	_465_g = _out534
-	var _466_m bool
-	var _ = _466_m
-	var _out535 bool
-	var _ = _out535
-	_out535 = Companion_Default___.InGroup(c, _465_g)
-	_466_m = _out535
-	if _466_m {
-		p = _463_mode / uint32(8) % uint32(8)
+	_out534 = Companion_Default___.InGroup(c, _464_g)
+	_465_m = _out534
+	if _465_m {
+		p = _462_mode / uint32(8) % uint32(8)
 	} else {
-		p = _463_mode % uint32(8)
+		p = _462_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _467_ty uint32
-		var _ = _467_ty
+		var _466_ty uint32
+		var _ = _466_ty
+		var _out535 uint32
+		var _ = _out535
+		_out535 = inodem.Companion_Default___.GetTy(ip)
+		_466_ty = _out535
+		var _467_mode uint32
+		var _ = _467_mode
 		var _out536 uint32
 		var _ = _out536
-		_out536 = inodem.Companion_Default___.GetTy(ip)
-		_467_ty = _out536
-		var _468_mode uint32
-		var _ = _468_mode
-		var _out537 uint32
-		var _ = _out537
-		_out537 = inodem.Companion_Default___.GetMode(ip)
-		_468_mode = _out537
-		if _467_ty == Companion_Default___.DIR() || _468_mode%uint32(2) == uint32(1) || _468_mode/uint32(8)%uint32(2) == uint32(1) || _468_mode/uint32(64)%uint32(2) == uint32(1) {
+		_out536 = inodem.Companion_Default___.GetMode(ip)
+		_467_mode = _out536
+		if _466_ty == Companion_Default___.DIR() || _467_mode%uint32(2) == uint32(1) || _467_mode/uint32(8)%uint32(2) == uint32(1) || _467_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out538 uint32
-	var _ = _out538
-	_out538 = Companion_Default___.ClassBits(c, ip)
-	p = _out538
+	var _out537 uint32
+	var _ = _out537
+	_out537 = Companion_Default___.ClassBits(c, ip)
+	p = _out537
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _469_p uint32
-	var _ = _469_p
-	var _out539 uint32
-	var _ = _out539
-	_out539 = Companion_Default___.Granted(c, ip)
-	_469_p = _out539
-	ok = (want%uint32(2) == uint32(0) || _469_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _469_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _469_p/uint32(4) == uint32(1))
+	var _468_p uint32
+	var _ = _468_p
+	var _out538 uint32
+	var _ = _out538
+	_out538 = Companion_Default___.Granted(c, ip)
+	_468_p = _out538
+	ok = (want%uint32(2) == uint32(0) || _468_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _468_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _468_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _470_u uint32
-	var _ = _470_u
-	var _out540 uint32
-	var _ = _out540
-	_out540 = inodem.Companion_Default___.GetUid(ip)
-	_470_u = _out540
-	if c.Uid == _470_u {
+	var _469_u uint32
+	var _ = _469_u
+	var _out539 uint32
+	var _ = _out539
+	_out539 = inodem.Companion_Default___.GetUid(ip)
+	_469_u = _out539
+	if c.Uid == _469_u {
 		ok = true
 		return ok
 	}
-	var _out541 bool
-	var _ = _out541
-	_out541 = Companion_Default___.May(c, ip, want)
-	ok = _out541
+	var _out540 bool
+	var _ = _out540
+	_out540 = Companion_Default___.May(c, ip, want)
+	ok = _out540
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _471_u uint32
-	var _ = _471_u
-	var _out542 uint32
-	var _ = _out542
-	_out542 = inodem.Companion_Default___.GetUid(ip)
-	_471_u = _out542
-	ok = c.Uid == uint32(0) || c.Uid == _471_u
+	var _470_u uint32
+	var _ = _470_u
+	var _out541 uint32
+	var _ = _out541
+	_out541 = inodem.Companion_Default___.GetUid(ip)
+	_470_u = _out541
+	ok = c.Uid == uint32(0) || c.Uid == _470_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _472_mode uint32
-	var _ = _472_mode
-	var _out543 uint32
-	var _ = _out543
-	_out543 = inodem.Companion_Default___.GetMode(dp)
-	_472_mode = _out543
-	if _472_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _471_mode uint32
+	var _ = _471_mode
+	var _out542 uint32
+	var _ = _out542
+	_out542 = inodem.Companion_Default___.GetMode(dp)
+	_471_mode = _out542
+	if _471_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _473_a bool
-	var _ = _473_a
+	var _472_a bool
+	var _ = _472_a
+	var _out543 bool
+	var _ = _out543
+	_out543 = Companion_Default___.IsOwner(c, dp)
+	_472_a = _out543
+	var _473_b bool
+	var _ = _473_b
 	var _out544 bool
 	var _ = _out544
-	_out544 = Companion_Default___.IsOwner(c, dp)
-	_473_a = _out544
-	var _474_b bool
-	var _ = _474_b
-	var _out545 bool
-	var _ = _out545
-	_out545 = Companion_Default___.IsOwner(c, ip)
-	_474_b = _out545
-	refuse = !_473_a && !_474_b
+	_out544 = Companion_Default___.IsOwner(c, ip)
+	_473_b = _out544
+	refuse = !_472_a && !_473_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _475_p uint32
-	var _ = _475_p
+	var _474_p uint32
+	var _ = _474_p
+	var _out545 uint32
+	var _ = _out545
+	_out545 = Companion_Default___.Granted(c, ip)
+	_474_p = _out545
+	var _475_ty uint32
+	var _ = _475_ty
 	var _out546 uint32
 	var _ = _out546
-	_out546 = Companion_Default___.Granted(c, ip)
-	_475_p = _out546
-	var _476_ty uint32
-	var _ = _476_ty
-	var _out547 uint32
-	var _ = _out547
-	_out547 = inodem.Companion_Default___.GetTy(ip)
-	_476_ty = _out547
+	_out546 = inodem.Companion_Default___.GetTy(ip)
+	_475_ty = _out546
 	bits = uint32(0)
-	if _475_p/uint32(4) == uint32(1) {
+	if _474_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _476_ty == Companion_Default___.DIR() {
-		if _475_p%uint32(2) == uint32(1) {
+	if _475_ty == Companion_Default___.DIR() {
+		if _474_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _475_p%uint32(2) == uint32(1) && _475_p/uint32(2)%uint32(2) == uint32(1) {
+		if _474_p%uint32(2) == uint32(1) && _474_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _475_p/uint32(2)%uint32(2) == uint32(1) {
+		if _474_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _475_p%uint32(2) == uint32(1) {
+		if _474_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _477_a uint32 = func() uint32 {
+	var _476_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _477_a
+	var _ = _476_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _477_a - uint32(1024)
+		return _476_a - uint32(1024)
 	} else {
-		return _477_a
+		return _476_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _478_len uint64
-	var _ = _478_len
-	_478_len = n.Len()
-	if _478_len == uint64(0) {
+	var _477_len uint64
+	var _ = _477_len
+	_477_len = n.Len()
+	if _477_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _478_len > uint64(255) {
+	if _477_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _479_i uint64
-	var _ = _479_i
-	_479_i = uint64(0)
-	for _479_i < _478_len {
-		var _480_b uint8
-		var _ = _480_b
-		_480_b = n.Get(_479_i)
-		if _480_b == uint8(0) || _480_b == uint8(47) {
+	var _478_i uint64
+	var _ = _478_i
+	_478_i = uint64(0)
+	for _478_i < _477_len {
+		var _479_b uint8
+		var _ = _479_b
+		_479_b = n.Get(_478_i)
+		if _479_b == uint8(0) || _479_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_479_i = _479_i + uint64(1)
+		_478_i = _478_i + uint64(1)
 	}
 	st = uint32(0)
-	if _478_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _477_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _478_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _477_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *indm.IndFs, geo geometrym.Geo, jrnl *dtxn.Jrnl)
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out353 *dbytes.Bytes
-	var _ = _out353
-	_out353 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out353
+	var _out352 *dbytes.Bytes
+	var _ = _out352
+	_out352 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out352
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,59 +87,59 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _302_ip *dbytes.Bytes
-	var _ = _302_ip
-	var _out354 *dbytes.Bytes
+	var _301_ip *dbytes.Bytes
+	var _ = _301_ip
+	var _out353 *dbytes.Bytes
+	var _ = _out353
+	_out353 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_301_ip = _out353
+	var _302_size uint64
+	var _ = _302_size
+	var _out354 uint64
 	var _ = _out354
-	_out354 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_302_ip = _out354
-	var _303_size uint64
-	var _ = _303_size
-	var _out355 uint64
-	var _ = _out355
-	_out355 = inodem.Companion_Default___.GetSize(_302_ip)
-	_303_size = _out355
-	if off >= _303_size {
-		var _out356 *dbytes.Bytes
-		var _ = _out356
-		_out356 = dbytes.NewBytes(uint64(0))
-		b = _out356
+	_out354 = inodem.Companion_Default___.GetSize(_301_ip)
+	_302_size = _out354
+	if off >= _302_size {
+		var _out355 *dbytes.Bytes
+		var _ = _out355
+		_out355 = dbytes.NewBytes(uint64(0))
+		b = _out355
 		return b
 	}
-	var _304_n uint64
-	var _ = _304_n
-	var _out357 uint64
+	var _303_n uint64
+	var _ = _303_n
+	var _out356 uint64
+	var _ = _out356
+	_out356 = fetchm.Companion_Default___.Min(len_, _302_size-off)
+	_303_n = _out356
+	var _out357 *dbytes.Bytes
 	var _ = _out357
-	_out357 = fetchm.Companion_Default___.Min(len_, _303_size-off)
-	_304_n = _out357
-	var _out358 *dbytes.Bytes
-	var _ = _out358
-	_out358 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _302_ip, off, _304_n)
-	b = _out358
+	_out357 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _301_ip, off, _303_n)
+	b = _out357
 	return b
 }
 func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _305_ip *dbytes.Bytes
-	var _ = _305_ip
-	var _out359 *dbytes.Bytes
+	var _304_ip *dbytes.Bytes
+	var _ = _304_ip
+	var _out358 *dbytes.Bytes
+	var _ = _out358
+	_out358 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_304_ip = _out358
+	var _out359 *dbytes.Blk
 	var _ = _out359
-	_out359 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_305_ip = _out359
-	var _out360 *dbytes.Blk
-	var _ = _out360
-	_out360 = _this.ReadBlockOf(txn, _305_ip, ino, n, excl)
-	b = _out360
+	_out359 = _this.ReadBlockOf(txn, _304_ip, ino, n, excl)
+	b = _out359
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out361 *dbytes.Blk
-	var _ = _out361
-	_out361 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out361
+	var _out360 *dbytes.Blk
+	var _ = _out360
+	_out360 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out360
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -153,53 +153,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _306_ip *dbytes.Bytes
-	var _ = _306_ip
-	var _out362 *dbytes.Bytes
+	var _305_ip *dbytes.Bytes
+	var _ = _305_ip
+	var _out361 *dbytes.Bytes
+	var _ = _out361
+	_out361 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_305_ip = _out361
+	var _306_size uint64
+	var _ = _306_size
+	var _out362 uint64
 	var _ = _out362
-	_out362 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_306_ip = _out362
-	var _307_size uint64
-	var _ = _307_size
+	_out362 = inodem.Companion_Default___.GetSize(_305_ip)
+	_306_size = _out362
+	var _307_shrink uint64
+	var _ = _307_shrink
 	var _out363 uint64
 	var _ = _out363
-	_out363 = inodem.Companion_Default___.GetSize(_306_ip)
-	_307_size = _out363
-	var _308_shrink uint64
-	var _ = _308_shrink
-	var _out364 uint64
-	var _ = _out364
-	_out364 = inodem.Companion_Default___.GetShrink(_306_ip)
-	_308_shrink = _out364
-	if _308_shrink != uint64(0) && off+len_ > _307_size {
+	_out363 = inodem.Companion_Default___.GetShrink(_305_ip)
+	_307_shrink = _out363
+	if _307_shrink != uint64(0) && off+len_ > _306_size {
 		ok = false
 		return ok
 	}
-	var _309_used uint64
-	var _ = _309_used
-	var _out365 uint64
+	var _308_used uint64
+	var _ = _308_used
+	var _out364 uint64
+	var _ = _out364
+	_out364 = inodem.Companion_Default___.GetUsed(_305_ip)
+	_308_used = _out364
+	var _out365 bool
 	var _ = _out365
-	_out365 = inodem.Companion_Default___.GetUsed(_306_ip)
-	_309_used = _out365
-	var _out366 bool
-	var _ = _out366
-	_out366 = fillm.Companion_Default___.Store(_this.Fs, txn, _306_ip, ino, off, src, so, len_)
-	ok = _out366
+	_out365 = fillm.Companion_Default___.Store(_this.Fs, txn, _305_ip, ino, off, src, so, len_)
+	ok = _out365
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _310_used_k uint64
-	var _ = _310_used_k
-	var _out367 uint64
-	var _ = _out367
-	_out367 = inodem.Companion_Default___.GetUsed(_306_ip)
-	_310_used_k = _out367
-	if off+len_ > _307_size {
-		inodem.Companion_Default___.SetFileSize(_306_ip, off+len_)
+	var _309_used_k uint64
+	var _ = _309_used_k
+	var _out366 uint64
+	var _ = _out366
+	_out366 = inodem.Companion_Default___.GetUsed(_305_ip)
+	_309_used_k = _out366
+	if off+len_ > _306_size {
+		inodem.Companion_Default___.SetFileSize(_305_ip, off+len_)
 	}
-	if off+len_ > _307_size || _310_used_k != _309_used {
-		_this.Fs.SetMeta(txn, _306_ip, ino)
+	if off+len_ > _306_size || _309_used_k != _308_used {
+		_this.Fs.SetMeta(txn, _305_ip, ino)
 	}
 	return ok
 }
@@ -210,95 +210,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _311_ip *dbytes.Bytes
-	var _ = _311_ip
-	var _out368 *dbytes.Bytes
+	var _310_ip *dbytes.Bytes
+	var _ = _310_ip
+	var _out367 *dbytes.Bytes
+	var _ = _out367
+	_out367 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_310_ip = _out367
+	var _311_size uint64
+	var _ = _311_size
+	var _out368 uint64
 	var _ = _out368
-	_out368 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_311_ip = _out368
-	var _312_size uint64
-	var _ = _312_size
+	_out368 = inodem.Companion_Default___.GetSize(_310_ip)
+	_311_size = _out368
+	var _312_shrink uint64
+	var _ = _312_shrink
 	var _out369 uint64
 	var _ = _out369
-	_out369 = inodem.Companion_Default___.GetSize(_311_ip)
-	_312_size = _out369
-	var _313_shrink uint64
-	var _ = _313_shrink
-	var _out370 uint64
-	var _ = _out370
-	_out370 = inodem.Companion_Default___.GetShrink(_311_ip)
-	_313_shrink = _out370
+	_out369 = inodem.Companion_Default___.GetShrink(_310_ip)
+	_312_shrink = _out369
 	ok = true
-	if sz > _312_size {
-		if _313_shrink != uint64(0) {
+	if sz > _311_size {
+		if _312_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _312_size {
-		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _311_ip, sz)
-		var _314_shrink_k uint64
-		var _ = _314_shrink_k
-		_314_shrink_k = _313_shrink
-		if _313_shrink < _312_size && (_313_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_312_size+uint64(4095))/uint64(4096)) {
-			_314_shrink_k = _312_size
+	} else if sz < _311_size {
+		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _310_ip, sz)
+		var _313_shrink_k uint64
+		var _ = _313_shrink_k
+		_313_shrink_k = _312_shrink
+		if _312_shrink < _311_size && (_312_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_311_size+uint64(4095))/uint64(4096)) {
+			_313_shrink_k = _311_size
 		}
-		inodem.Companion_Default___.SetShrink(_311_ip, _314_shrink_k)
+		inodem.Companion_Default___.SetShrink(_310_ip, _313_shrink_k)
 	} else {
 		return ok
 	}
-	inodem.Companion_Default___.SetFileSize(_311_ip, sz)
-	_this.Fs.SetMeta(txn, _311_ip, ino)
+	inodem.Companion_Default___.SetFileSize(_310_ip, sz)
+	_this.Fs.SetMeta(txn, _310_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _315_ip *dbytes.Bytes
-	var _ = _315_ip
-	var _out371 *dbytes.Bytes
+	var _314_ip *dbytes.Bytes
+	var _ = _314_ip
+	var _out370 *dbytes.Bytes
+	var _ = _out370
+	_out370 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_314_ip = _out370
+	var _315_size uint64
+	var _ = _315_size
+	var _out371 uint64
 	var _ = _out371
-	_out371 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_315_ip = _out371
-	var _316_size uint64
-	var _ = _316_size
+	_out371 = inodem.Companion_Default___.GetSize(_314_ip)
+	_315_size = _out371
+	var _316_shrink uint64
+	var _ = _316_shrink
 	var _out372 uint64
 	var _ = _out372
-	_out372 = inodem.Companion_Default___.GetSize(_315_ip)
-	_316_size = _out372
-	var _317_shrink uint64
-	var _ = _317_shrink
-	var _out373 uint64
-	var _ = _out373
-	_out373 = inodem.Companion_Default___.GetShrink(_315_ip)
-	_317_shrink = _out373
-	if _317_shrink == uint64(0) {
+	_out372 = inodem.Companion_Default___.GetShrink(_314_ip)
+	_316_shrink = _out372
+	if _316_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _318_lo uint64
-	var _ = _318_lo
-	_318_lo = (_316_size + uint64(4095)) / uint64(4096)
-	var _319_n uint64
-	var _ = _319_n
-	_319_n = (_317_shrink + uint64(4095)) / uint64(4096)
-	if _319_n < _318_lo {
-		_319_n = _318_lo
+	var _317_lo uint64
+	var _ = _317_lo
+	_317_lo = (_315_size + uint64(4095)) / uint64(4096)
+	var _318_n uint64
+	var _ = _318_n
+	_318_n = (_316_shrink + uint64(4095)) / uint64(4096)
+	if _318_n < _317_lo {
+		_318_n = _317_lo
 	}
-	var _320_m uint64
-	var _ = _320_m
-	var _out374 uint64
-	var _ = _out374
-	_out374 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _315_ip, ino, _319_n, _318_lo, max)
-	_320_m = _out374
-	var _321_shrink_k uint64
-	var _ = _321_shrink_k
-	_321_shrink_k = uint64(4096) * _320_m
-	if _320_m == _318_lo {
-		_321_shrink_k = uint64(0)
+	var _319_m uint64
+	var _ = _319_m
+	var _out373 uint64
+	var _ = _out373
+	_out373 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _314_ip, ino, _318_n, _317_lo, max)
+	_319_m = _out373
+	var _320_shrink_k uint64
+	var _ = _320_shrink_k
+	_320_shrink_k = uint64(4096) * _319_m
+	if _319_m == _317_lo {
+		_320_shrink_k = uint64(0)
 	}
-	done = _321_shrink_k == uint64(0)
-	inodem.Companion_Default___.SetShrink(_315_ip, _321_shrink_k)
-	_this.Fs.SetMeta(txn, _315_ip, ino)
+	done = _320_shrink_k == uint64(0)
+	inodem.Companion_Default___.SetShrink(_314_ip, _320_shrink_k)
+	_this.Fs.SetMeta(txn, _314_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -306,104 +306,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out375 bool
+	var _out374 bool
+	var _ = _out374
+	var _out375 uint64
 	var _ = _out375
-	var _out376 uint64
-	var _ = _out376
-	_out375, _out376 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out375
-	ino = _out376
+	_out374, _out375 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out374
+	ino = _out375
 	if !ok {
 		return ok, ino
 	}
-	var _322_ip *dbytes.Bytes
-	var _ = _322_ip
-	var _out377 *dbytes.Bytes
+	var _321_ip *dbytes.Bytes
+	var _ = _321_ip
+	var _out376 *dbytes.Bytes
+	var _ = _out376
+	_out376 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_321_ip = _out376
+	var _322_size uint64
+	var _ = _322_size
+	var _out377 uint64
 	var _ = _out377
-	_out377 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_322_ip = _out377
-	var _323_size uint64
-	var _ = _323_size
+	_out377 = inodem.Companion_Default___.GetSize(_321_ip)
+	_322_size = _out377
+	var _323_shrink uint64
+	var _ = _323_shrink
 	var _out378 uint64
 	var _ = _out378
-	_out378 = inodem.Companion_Default___.GetSize(_322_ip)
-	_323_size = _out378
-	var _324_shrink uint64
-	var _ = _324_shrink
+	_out378 = inodem.Companion_Default___.GetShrink(_321_ip)
+	_323_shrink = _out378
+	var _324_gen uint64
+	var _ = _324_gen
 	var _out379 uint64
 	var _ = _out379
-	_out379 = inodem.Companion_Default___.GetShrink(_322_ip)
-	_324_shrink = _out379
-	var _325_gen uint64
-	var _ = _325_gen
-	var _out380 uint64
+	_out379 = inodem.Companion_Default___.GetGen(_321_ip)
+	_324_gen = _out379
+	var _325_bare bool
+	var _ = _325_bare
+	var _out380 bool
 	var _ = _out380
-	_out380 = inodem.Companion_Default___.GetGen(_322_ip)
-	_325_gen = _out380
-	var _326_bare bool
-	var _ = _326_bare
-	var _out381 bool
-	var _ = _out381
-	_out381 = inodem.Companion_Default___.NoSlots(_322_ip)
-	_326_bare = _out381
-	if _323_size != uint64(0) || _324_shrink != uint64(0) || !_326_bare || _325_gen == uint64(18446744073709551615) {
+	_out380 = inodem.Companion_Default___.NoSlots(_321_ip)
+	_325_bare = _out380
+	if _322_size != uint64(0) || _323_shrink != uint64(0) || !_325_bare || _324_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _322_ip, ino, ty, _325_gen+uint64(1))
+	_this.Blank(txn, _321_ip, ino, ty, _324_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _327_ip *dbytes.Bytes
-	var _ = _327_ip
-	var _out382 *dbytes.Bytes
+	var _326_ip *dbytes.Bytes
+	var _ = _326_ip
+	var _out381 *dbytes.Bytes
+	var _ = _out381
+	_out381 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_326_ip = _out381
+	var _327_size uint64
+	var _ = _327_size
+	var _out382 uint64
 	var _ = _out382
-	_out382 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_327_ip = _out382
-	var _328_size uint64
-	var _ = _328_size
+	_out382 = inodem.Companion_Default___.GetSize(_326_ip)
+	_327_size = _out382
+	var _328_shrink uint64
+	var _ = _328_shrink
 	var _out383 uint64
 	var _ = _out383
-	_out383 = inodem.Companion_Default___.GetSize(_327_ip)
-	_328_size = _out383
-	var _329_shrink uint64
-	var _ = _329_shrink
+	_out383 = inodem.Companion_Default___.GetShrink(_326_ip)
+	_328_shrink = _out383
+	var _329_gen uint64
+	var _ = _329_gen
 	var _out384 uint64
 	var _ = _out384
-	_out384 = inodem.Companion_Default___.GetShrink(_327_ip)
-	_329_shrink = _out384
-	var _330_gen uint64
-	var _ = _330_gen
-	var _out385 uint64
+	_out384 = inodem.Companion_Default___.GetGen(_326_ip)
+	_329_gen = _out384
+	var _330_bare bool
+	var _ = _330_bare
+	var _out385 bool
 	var _ = _out385
-	_out385 = inodem.Companion_Default___.GetGen(_327_ip)
-	_330_gen = _out385
-	var _331_bare bool
-	var _ = _331_bare
-	var _out386 bool
-	var _ = _out386
-	_out386 = inodem.Companion_Default___.NoSlots(_327_ip)
-	_331_bare = _out386
-	if _328_size != uint64(0) || _329_shrink != uint64(0) || !_331_bare {
+	_out385 = inodem.Companion_Default___.NoSlots(_326_ip)
+	_330_bare = _out385
+	if _327_size != uint64(0) || _328_shrink != uint64(0) || !_330_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _327_ip, ino, uint32(0), _330_gen)
+	_this.Blank(txn, _326_ip, ino, uint32(0), _329_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _332_z *dbytes.Bytes
-	var _ = _332_z
-	var _out387 *dbytes.Bytes
-	var _ = _out387
-	_out387 = dbytes.NewBytes(uint64(256))
-	_332_z = _out387
-	inodem.Companion_Default___.SetTy(_332_z, ty)
-	inodem.Companion_Default___.SetGen(_332_z, gen)
-	_this.Fs.SetInode(txn, _332_z, ino, ty != uint32(0))
+	var _331_z *dbytes.Bytes
+	var _ = _331_z
+	var _out386 *dbytes.Bytes
+	var _ = _out386
+	_out386 = dbytes.NewBytes(uint64(256))
+	_331_z = _out386
+	inodem.Companion_Default___.SetTy(_331_z, ty)
+	inodem.Companion_Default___.SetGen(_331_z, gen)
+	_this.Fs.SetInode(txn, _331_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -82,22 +82,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _567_dots uint32 = 0
-	var _ = _567_dots
-	var _out686 uint32
+	var _566_dots uint32 = 0
+	var _ = _566_dots
+	var _out685 uint32
+	var _ = _out685
+	var _out686 *dbytes.Bytes
 	var _ = _out686
-	var _out687 *dbytes.Bytes
+	var _out687 uint32
 	var _ = _out687
-	var _out688 uint32
-	var _ = _out688
-	_out686, _out687, _out688 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out686
-	dir = _out687
-	_567_dots = _out688
+	_out685, _out686, _out687 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out685
+	dir = _out686
+	_566_dots = _out687
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _567_dots != uint32(0) {
+	if _566_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -105,43 +105,43 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out689 uint32
-	var _ = _out689
-	_out689 = attropm.Companion_Default___.ArgStatus(a)
-	st = _out689
+	var _out688 uint32
+	var _ = _out688
+	_out688 = attropm.Companion_Default___.ArgStatus(a)
+	st = _out688
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _568_x bool
-	var _ = _568_x
-	var _out690 bool
-	var _ = _out690
-	_out690 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_568_x = _out690
-	if !_568_x {
+	var _567_x bool
+	var _ = _567_x
+	var _out689 bool
+	var _ = _out689
+	_out689 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_567_x = _out689
+	if !_567_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out691 bool
+	var _out690 bool
+	var _ = _out690
+	var _out691 uint64
 	var _ = _out691
 	var _out692 uint64
 	var _ = _out692
-	var _out693 uint64
-	var _ = _out693
-	_out691, _out692, _out693 = d.LookupHint(txn, dino, name, true)
-	found = _out691
-	ino = _out692
-	hint = _out693
+	_out690, _out691, _out692 = d.LookupHint(txn, dino, name, true)
+	found = _out690
+	ino = _out691
+	hint = _out692
 	if found && keep {
 		return st, dir, found, ino, hint
 	}
-	var _569_w bool
-	var _ = _569_w
-	var _out694 bool
-	var _ = _out694
-	_out694 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
-	_569_w = _out694
-	if !_569_w {
+	var _568_w bool
+	var _ = _568_w
+	var _out693 bool
+	var _ = _out693
+	_out693 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
+	_568_w = _out693
+	if !_568_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
@@ -155,39 +155,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _570_ok bool = false
-	var _ = _570_ok
-	var _out695 bool
+	var _569_ok bool = false
+	var _ = _569_ok
+	var _out694 bool
+	var _ = _out694
+	var _out695 uint64
 	var _ = _out695
-	var _out696 uint64
-	var _ = _out696
-	_out695, _out696 = d.AllocInode(txn, dino, ty)
-	_570_ok = _out695
-	ino = _out696
-	if !_570_ok {
+	_out694, _out695 = d.AllocInode(txn, dino, ty)
+	_569_ok = _out694
+	ino = _out695
+	if !_569_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _571_ip *dbytes.Bytes
-	var _ = _571_ip
-	var _out697 *dbytes.Bytes
+	var _570_ip *dbytes.Bytes
+	var _ = _570_ip
+	var _out696 *dbytes.Bytes
+	var _ = _out696
+	_out696 = d.Fs.GetInode(txn, ino, true)
+	_570_ip = _out696
+	attropm.Companion_Default___.InitAttr(c, dir, _570_ip, mode, s, ns)
+	var _out697 uint32
 	var _ = _out697
-	_out697 = d.Fs.GetInode(txn, ino, true)
-	_571_ip = _out697
-	attropm.Companion_Default___.InitAttr(c, dir, _571_ip, mode, s, ns)
-	var _out698 uint32
-	var _ = _out698
-	_out698 = attropm.Companion_Default___.MaySetattr(c, _571_ip, a)
-	st = _out698
+	_out697 = attropm.Companion_Default___.MaySetattr(c, _570_ip, a)
+	st = _out697
 	if st != uint32(0) {
 		return st, ino
 	}
-	attropm.Companion_Default___.Apply(c, _571_ip, a, s, ns)
+	attropm.Companion_Default___.Apply(c, _570_ip, a, s, ns)
 	if ty == accessm.Companion_Default___.DIR() {
-		attropm.Companion_Default___.InheritSetgid(dir, _571_ip)
-		inodem.Companion_Default___.SetParent(_571_ip, dino)
+		attropm.Companion_Default___.InheritSetgid(dir, _570_ip)
+		inodem.Companion_Default___.SetParent(_570_ip, dino)
 	}
-	d.PutInode(txn, ino, _571_ip)
+	d.PutInode(txn, ino, _570_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -197,39 +197,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, d
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _572_ok bool
-	var _ = _572_ok
-	var _out699 bool
+	var _571_ok bool
+	var _ = _571_ok
+	var _out698 bool
+	var _ = _out698
+	_out698 = d.InsertAt(txn, dino, name, ino, hint)
+	_571_ok = _out698
+	var _out699 *dbytes.Bytes
 	var _ = _out699
-	_out699 = d.InsertAt(txn, dino, name, ino, hint)
-	_572_ok = _out699
-	var _out700 *dbytes.Bytes
-	var _ = _out700
-	_out700 = dbytes.NewBytes(uint64(0))
-	node = _out700
+	_out699 = dbytes.NewBytes(uint64(0))
+	node = _out699
 	after = node
-	if !_572_ok {
+	if !_571_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out701 uint32
-		var _ = _out701
-		_out701 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out701
+		var _out700 uint32
+		var _ = _out700
+		_out700 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out700
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
+	var _out701 *dbytes.Bytes
+	var _ = _out701
+	_out701 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out701
 	var _out702 *dbytes.Bytes
 	var _ = _out702
-	_out702 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out702
-	var _out703 *dbytes.Bytes
-	var _ = _out703
-	_out703 = d.Fs.GetInode(txn, ino, false)
-	node = _out703
+	_out702 = d.Fs.GetInode(txn, ino, false)
+	node = _out702
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,65 +246,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _573_found bool = false
-	var _ = _573_found
-	var _574_hint uint64 = 0
-	var _ = _574_hint
-	var _out704 uint32
+	var _572_found bool = false
+	var _ = _572_found
+	var _573_hint uint64 = 0
+	var _ = _573_hint
+	var _out703 uint32
+	var _ = _out703
+	var _out704 *dbytes.Bytes
 	var _ = _out704
-	var _out705 *dbytes.Bytes
+	var _out705 bool
 	var _ = _out705
-	var _out706 bool
+	var _out706 uint64
 	var _ = _out706
 	var _out707 uint64
 	var _ = _out707
-	var _out708 uint64
-	var _ = _out708
-	_out704, _out705, _out706, _out707, _out708 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	_out703, _out704, _out705, _out706, _out707 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out704
-	before = _out705
-	_573_found = _out706
-	ino = _out707
-	_574_hint = _out708
+	st = _out703
+	before = _out704
+	_572_found = _out705
+	ino = _out706
+	_573_hint = _out707
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _573_found {
-		var _575_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _575_p
-		var _out709 uint32
+	if _572_found {
+		var _574_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _574_p
+		var _out708 uint32
+		var _ = _out708
+		var _out709 *dbytes.Bytes
 		var _ = _out709
-		var _out710 *dbytes.Bytes
+		var _out710 bool
 		var _ = _out710
-		var _out711 bool
-		var _ = _out711
-		_out709, _out710, _out711 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out709
-		_575_p = _out710
-		later = _out711
+		_out708, _out709, _out710 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out708
+		_574_p = _out709
+		later = _out710
 		if st == uint32(0) {
-			node, after = _575_p, before
+			node, after = _574_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out712 uint32
+	var _out711 uint32
+	var _ = _out711
+	var _out712 uint64
 	var _ = _out712
-	var _out713 uint64
+	var _out713 *dbytes.Bytes
 	var _ = _out713
 	var _out714 *dbytes.Bytes
 	var _ = _out714
-	var _out715 *dbytes.Bytes
-	var _ = _out715
-	_out712, _out713, _out714, _out715 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _574_hint, a, how, verf, s, ns)
-	st = _out712
-	ino = _out713
-	node = _out714
-	after = _out715
+	_out711, _out712, _out713, _out714 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _573_hint, a, how, verf, s, ns)
+	st = _out711
+	ino = _out712
+	node = _out713
+	after = _out714
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dir *dbytes.Bytes, a *attropm.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -312,43 +312,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _576_mode uint32
-	var _ = _576_mode
-	_576_mode = func() uint32 {
+	var _575_mode uint32
+	var _ = _575_mode
+	_575_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out716 uint32
+	var _out715 uint32
+	var _ = _out715
+	var _out716 uint64
 	var _ = _out716
-	var _out717 uint64
-	var _ = _out717
-	_out716, _out717 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _576_mode, s, ns)
-	st = _out716
-	ino = _out717
+	_out715, _out716 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _575_mode, s, ns)
+	st = _out715
+	ino = _out716
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _577_ip *dbytes.Bytes
-		var _ = _577_ip
-		var _out718 *dbytes.Bytes
-		var _ = _out718
-		_out718 = d.Fs.GetInode(txn, ino, true)
-		_577_ip = _out718
-		inodem.Companion_Default___.SetVerf(_577_ip, verf)
-		d.PutInode(txn, ino, _577_ip)
+		var _576_ip *dbytes.Bytes
+		var _ = _576_ip
+		var _out717 *dbytes.Bytes
+		var _ = _out717
+		_out717 = d.Fs.GetInode(txn, ino, true)
+		_576_ip = _out717
+		inodem.Companion_Default___.SetVerf(_576_ip, verf)
+		d.PutInode(txn, ino, _576_ip)
 	} else if a.HasSize {
-		var _578_later bool = false
-		var _ = _578_later
-		var _out719 uint32
+		var _577_later bool = false
+		var _ = _577_later
+		var _out718 uint32
+		var _ = _out718
+		var _out719 bool
 		var _ = _out719
-		var _out720 bool
-		var _ = _out720
-		_out719, _out720 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out719
-		_578_later = _out720
+		_out718, _out719 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out718
+		_577_later = _out719
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,34 +365,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _579_mode uint32
-	var _ = _579_mode
-	_579_mode = func() uint32 {
+	var _578_mode uint32
+	var _ = _578_mode
+	_578_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out721 uint32
+	var _out720 uint32
+	var _ = _out720
+	var _out721 uint64
 	var _ = _out721
-	var _out722 uint64
-	var _ = _out722
-	_out721, _out722 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out721
-	ino = _out722
+	_out720, _out721 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out720
+	ino = _out721
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out723 uint32
+	var _out722 uint32
+	var _ = _out722
+	var _out723 *dbytes.Bytes
 	var _ = _out723
 	var _out724 *dbytes.Bytes
 	var _ = _out724
-	var _out725 *dbytes.Bytes
-	var _ = _out725
-	_out723, _out724, _out725 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out723
-	node = _out724
-	after = _out725
+	_out722, _out723, _out724 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out722
+	node = _out723
+	after = _out724
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,34 +406,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	later = false
-	var _out726 uint32
+	var _out725 uint32
+	var _ = _out725
+	var _out726 *dbytes.Bytes
 	var _ = _out726
-	var _out727 *dbytes.Bytes
-	var _ = _out727
-	_out726, _out727 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out726
-	node = _out727
+	_out725, _out726 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out725
+	node = _out726
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _580_ty uint32
-	var _ = _580_ty
-	var _out728 uint32
-	var _ = _out728
-	_out728 = inodem.Companion_Default___.GetTy(node)
-	_580_ty = _out728
-	if _580_ty != accessm.Companion_Default___.REG() {
+	var _579_ty uint32
+	var _ = _579_ty
+	var _out727 uint32
+	var _ = _out727
+	_out727 = inodem.Companion_Default___.GetTy(node)
+	_579_ty = _out727
+	if _579_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _581_v uint64
-		var _ = _581_v
-		var _out729 uint64
-		var _ = _out729
-		_out729 = inodem.Companion_Default___.GetVerf(node)
-		_581_v = _out729
-		if _581_v != verf || _581_v == uint64(0) {
+		var _580_v uint64
+		var _ = _580_v
+		var _out728 uint64
+		var _ = _out728
+		_out728 = inodem.Companion_Default___.GetVerf(node)
+		_580_v = _out728
+		if _580_v != verf || _580_v == uint64(0) {
 			st = accessm.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,40 +441,40 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _582_may bool
-	var _ = _582_may
-	var _out730 bool
-	var _ = _out730
-	_out730 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
-	_582_may = _out730
-	if !_582_may {
+	var _581_may bool
+	var _ = _581_may
+	var _out729 bool
+	var _ = _out729
+	_out729 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
+	_581_may = _out729
+	if !_581_may {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out731 uint32
+	var _out730 uint32
+	var _ = _out730
+	var _out731 bool
 	var _ = _out731
-	var _out732 bool
-	var _ = _out732
-	_out731, _out732 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out731
-	later = _out732
+	_out730, _out731 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out730
+	later = _out731
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out733 *dbytes.Bytes
-	var _ = _out733
-	_out733 = d.Fs.GetInode(txn, ino, true)
-	node = _out733
+	var _out732 *dbytes.Bytes
+	var _ = _out732
+	_out732 = d.Fs.GetInode(txn, ino, true)
+	node = _out732
 	inodem.Companion_Default___.SetMtime(node, s, ns)
 	inodem.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
-		var _583_mode uint32
-		var _ = _583_mode
-		var _out734 uint32
-		var _ = _out734
-		_out734 = inodem.Companion_Default___.GetMode(node)
-		_583_mode = _out734
-		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_583_mode))
+		var _582_mode uint32
+		var _ = _582_mode
+		var _out733 uint32
+		var _ = _out733
+		_out733 = inodem.Companion_Default___.GetMode(node)
+		_582_mode = _out733
+		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_582_mode))
 	}
 	d.PutInode(txn, ino, node)
 	return st, node, later
@@ -490,51 +490,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _584_t *attropm.Sattr
-	var _ = _584_t
-	var _out735 *attropm.Sattr
-	var _ = _out735
-	_out735 = attropm.Companion_Default___.Without(a, false)
-	_584_t = _out735
+	var _583_t *attropm.Sattr
+	var _ = _583_t
+	var _out734 *attropm.Sattr
+	var _ = _out734
+	_out734 = attropm.Companion_Default___.Without(a, false)
+	_583_t = _out734
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _585_found bool = false
-	var _ = _585_found
-	var _586_x uint64 = 0
-	var _ = _586_x
-	var _587_hint uint64 = 0
-	var _ = _587_hint
-	var _out736 uint32
+	var _584_found bool = false
+	var _ = _584_found
+	var _585_x uint64 = 0
+	var _ = _585_x
+	var _586_hint uint64 = 0
+	var _ = _586_hint
+	var _out735 uint32
+	var _ = _out735
+	var _out736 *dbytes.Bytes
 	var _ = _out736
-	var _out737 *dbytes.Bytes
+	var _out737 bool
 	var _ = _out737
-	var _out738 bool
+	var _out738 uint64
 	var _ = _out738
 	var _out739 uint64
 	var _ = _out739
-	var _out740 uint64
-	var _ = _out740
-	_out736, _out737, _out738, _out739, _out740 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _584_t, false)
-	st = _out736
-	before = _out737
-	_585_found = _out738
-	_586_x = _out739
-	_587_hint = _out740
+	_out735, _out736, _out737, _out738, _out739 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _583_t, false)
+	st = _out735
+	before = _out736
+	_584_found = _out737
+	_585_x = _out738
+	_586_hint = _out739
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out741 uint32
+	var _out740 uint32
+	var _ = _out740
+	var _out741 uint64
 	var _ = _out741
-	var _out742 uint64
+	var _out742 *dbytes.Bytes
 	var _ = _out742
 	var _out743 *dbytes.Bytes
 	var _ = _out743
-	var _out744 *dbytes.Bytes
-	var _ = _out744
-	_out741, _out742, _out743, _out744 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _587_hint, _584_t, s, ns)
-	st = _out741
-	ino = _out742
-	node = _out743
-	after = _out744
+	_out740, _out741, _out742, _out743 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _586_hint, _583_t, s, ns)
+	st = _out740
+	ino = _out741
+	node = _out742
+	after = _out743
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attropm.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -548,67 +548,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _588_t *attropm.Sattr
-	var _ = _588_t
-	var _out745 *attropm.Sattr
-	var _ = _out745
-	_out745 = attropm.Companion_Default___.Without(a, true)
-	_588_t = _out745
+	var _587_t *attropm.Sattr
+	var _ = _587_t
+	var _out744 *attropm.Sattr
+	var _ = _out744
+	_out744 = attropm.Companion_Default___.Without(a, true)
+	_587_t = _out744
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _589_found bool = false
-	var _ = _589_found
-	var _590_x uint64 = 0
-	var _ = _590_x
-	var _591_hint uint64 = 0
-	var _ = _591_hint
-	var _592_len uint64
-	var _ = _592_len
-	_592_len = target.Len()
-	var _593_bad uint32
-	var _ = _593_bad
-	_593_bad = func() uint32 {
-		if _592_len == uint64(0) {
+	var _588_found bool = false
+	var _ = _588_found
+	var _589_x uint64 = 0
+	var _ = _589_x
+	var _590_hint uint64 = 0
+	var _ = _590_hint
+	var _591_len uint64
+	var _ = _591_len
+	_591_len = target.Len()
+	var _592_bad uint32
+	var _ = _592_bad
+	_592_bad = func() uint32 {
+		if _591_len == uint64(0) {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _592_len > uint64(4095) {
+			if _591_len > uint64(4095) {
 				return accessm.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out746 uint32
+	var _out745 uint32
+	var _ = _out745
+	var _out746 *dbytes.Bytes
 	var _ = _out746
-	var _out747 *dbytes.Bytes
+	var _out747 bool
 	var _ = _out747
-	var _out748 bool
+	var _out748 uint64
 	var _ = _out748
 	var _out749 uint64
 	var _ = _out749
-	var _out750 uint64
-	var _ = _out750
-	_out746, _out747, _out748, _out749, _out750 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _593_bad, _588_t, false)
-	st = _out746
-	before = _out747
-	_589_found = _out748
-	_590_x = _out749
-	_591_hint = _out750
+	_out745, _out746, _out747, _out748, _out749 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _592_bad, _587_t, false)
+	st = _out745
+	before = _out746
+	_588_found = _out747
+	_589_x = _out748
+	_590_hint = _out749
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out751 uint32
+	var _out750 uint32
+	var _ = _out750
+	var _out751 uint64
 	var _ = _out751
-	var _out752 uint64
+	var _out752 *dbytes.Bytes
 	var _ = _out752
 	var _out753 *dbytes.Bytes
 	var _ = _out753
-	var _out754 *dbytes.Bytes
-	var _ = _out754
-	_out751, _out752, _out753, _out754 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _591_hint, _588_t, target, s, ns)
-	st = _out751
-	ino = _out752
-	node = _out753
-	after = _out754
+	_out750, _out751, _out752, _out753 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _590_hint, _587_t, target, s, ns)
+	st = _out750
+	ino = _out751
+	node = _out752
+	after = _out753
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attropm.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -622,67 +622,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _594_t *attropm.Sattr
-	var _ = _594_t
-	var _out755 *attropm.Sattr
-	var _ = _out755
-	_out755 = attropm.Companion_Default___.Without(a, false)
-	_594_t = _out755
+	var _593_t *attropm.Sattr
+	var _ = _593_t
+	var _out754 *attropm.Sattr
+	var _ = _out754
+	_out754 = attropm.Companion_Default___.Without(a, false)
+	_593_t = _out754
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _595_found bool = false
-	var _ = _595_found
-	var _596_x uint64 = 0
-	var _ = _596_x
-	var _597_hint uint64 = 0
-	var _ = _597_hint
-	var _598_dev bool
-	var _ = _598_dev
-	_598_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
-	var _599_bad uint32
-	var _ = _599_bad
-	_599_bad = func() uint32 {
-		if !_598_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
+	var _594_found bool = false
+	var _ = _594_found
+	var _595_x uint64 = 0
+	var _ = _595_x
+	var _596_hint uint64 = 0
+	var _ = _596_hint
+	var _597_dev bool
+	var _ = _597_dev
+	_597_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
+	var _598_bad uint32
+	var _ = _598_bad
+	_598_bad = func() uint32 {
+		if !_597_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
 			return accessm.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _598_dev && c.Uid != uint32(0) {
+			if _597_dev && c.Uid != uint32(0) {
 				return accessm.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out756 uint32
+	var _out755 uint32
+	var _ = _out755
+	var _out756 *dbytes.Bytes
 	var _ = _out756
-	var _out757 *dbytes.Bytes
+	var _out757 bool
 	var _ = _out757
-	var _out758 bool
+	var _out758 uint64
 	var _ = _out758
 	var _out759 uint64
 	var _ = _out759
-	var _out760 uint64
-	var _ = _out760
-	_out756, _out757, _out758, _out759, _out760 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _599_bad, _594_t, false)
-	st = _out756
-	before = _out757
-	_595_found = _out758
-	_596_x = _out759
-	_597_hint = _out760
+	_out755, _out756, _out757, _out758, _out759 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _598_bad, _593_t, false)
+	st = _out755
+	before = _out756
+	_594_found = _out757
+	_595_x = _out758
+	_596_hint = _out759
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out761 uint32
+	var _out760 uint32
+	var _ = _out760
+	var _out761 uint64
 	var _ = _out761
-	var _out762 uint64
+	var _out762 *dbytes.Bytes
 	var _ = _out762
 	var _out763 *dbytes.Bytes
 	var _ = _out763
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out761, _out762, _out763, _out764 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _597_hint, _594_t, ty, maj, min, s, ns)
-	st = _out761
-	ino = _out762
-	node = _out763
-	after = _out764
+	_out760, _out761, _out762, _out763 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _596_hint, _593_t, ty, maj, min, s, ns)
+	st = _out760
+	ino = _out761
+	node = _out762
+	after = _out763
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attropm.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -695,26 +695,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out765 uint32
+	var _out764 uint32
+	var _ = _out764
+	var _out765 uint64
 	var _ = _out765
-	var _out766 uint64
-	var _ = _out766
-	_out765, _out766 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out765
-	ino = _out766
+	_out764, _out765 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out764
+	ino = _out765
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out767 uint32
+	var _out766 uint32
+	var _ = _out766
+	var _out767 *dbytes.Bytes
 	var _ = _out767
 	var _out768 *dbytes.Bytes
 	var _ = _out768
-	var _out769 *dbytes.Bytes
-	var _ = _out769
-	_out767, _out768, _out769 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out767
-	node = _out768
-	after = _out769
+	_out766, _out767, _out768 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out766
+	node = _out767
+	after = _out768
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -730,39 +730,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out770 uint32
+	var _out769 uint32
+	var _ = _out769
+	var _out770 uint64
 	var _ = _out770
-	var _out771 uint64
-	var _ = _out771
-	_out770, _out771 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out770
-	ino = _out771
+	_out769, _out770 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out769
+	ino = _out770
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _600_len uint64
-	var _ = _600_len
-	_600_len = target.Len()
-	var _601_ok bool
-	var _ = _601_ok
-	var _out772 bool
-	var _ = _out772
-	_out772 = d.Write(txn, ino, uint64(0), target, uint64(0), _600_len)
-	_601_ok = _out772
-	if !_601_ok {
+	var _599_len uint64
+	var _ = _599_len
+	_599_len = target.Len()
+	var _600_ok bool
+	var _ = _600_ok
+	var _out771 bool
+	var _ = _out771
+	_out771 = d.Write(txn, ino, uint64(0), target, uint64(0), _599_len)
+	_600_ok = _out771
+	if !_600_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out773 uint32
+	var _out772 uint32
+	var _ = _out772
+	var _out773 *dbytes.Bytes
 	var _ = _out773
 	var _out774 *dbytes.Bytes
 	var _ = _out774
-	var _out775 *dbytes.Bytes
-	var _ = _out775
-	_out773, _out774, _out775 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out773
-	node = _out774
-	after = _out775
+	_out772, _out773, _out774 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out772
+	node = _out773
+	after = _out774
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -778,36 +778,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out776 uint32
+	var _out775 uint32
+	var _ = _out775
+	var _out776 uint64
 	var _ = _out776
-	var _out777 uint64
-	var _ = _out777
-	_out776, _out777 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out776
-	ino = _out777
+	_out775, _out776 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out775
+	ino = _out776
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR() {
-		var _602_ip *dbytes.Bytes
-		var _ = _602_ip
-		var _out778 *dbytes.Bytes
-		var _ = _out778
-		_out778 = d.Fs.GetInode(txn, ino, true)
-		_602_ip = _out778
-		inodem.Companion_Default___.SetRdev(_602_ip, maj, min)
-		d.PutInode(txn, ino, _602_ip)
+		var _601_ip *dbytes.Bytes
+		var _ = _601_ip
+		var _out777 *dbytes.Bytes
+		var _ = _out777
+		_out777 = d.Fs.GetInode(txn, ino, true)
+		_601_ip = _out777
+		inodem.Companion_Default___.SetRdev(_601_ip, maj, min)
+		d.PutInode(txn, ino, _601_ip)
 	}
-	var _out779 uint32
+	var _out778 uint32
+	var _ = _out778
+	var _out779 *dbytes.Bytes
 	var _ = _out779
 	var _out780 *dbytes.Bytes
 	var _ = _out780
-	var _out781 *dbytes.Bytes
-	var _ = _out781
-	_out779, _out780, _out781 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out779
-	node = _out780
-	after = _out781
+	_out778, _out779, _out780 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out778
+	node = _out779
+	after = _out780
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

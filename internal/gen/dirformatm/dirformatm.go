@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dirfsm.DirFs {
 	var d *dirfsm.DirFs = (*dirfsm.DirFs)(nil)
 	var _ = d
-	var _407_f *bytem.ByteFs
-	var _ = _407_f
-	var _out457 *bytem.ByteFs
-	var _ = _out457
-	_out457 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_407_f = _out457
+	var _406_f *bytem.ByteFs
+	var _ = _406_f
+	var _out456 *bytem.ByteFs
+	var _ = _out456
+	_out456 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_406_f = _out456
 	var _nw3 = dirfsm.New_DirFs_()
 	var _ = _nw3
-	_nw3.Recover(_407_f)
+	_nw3.Recover(_406_f)
 	d = _nw3
 	return d
 }

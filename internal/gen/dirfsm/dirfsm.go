@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out391 *dbytes.Bytes
+	var _out390 *dbytes.Bytes
+	var _ = _out390
+	_out390 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out390
+	var _out391 uint64
 	var _ = _out391
-	_out391 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out391
-	var _out392 uint64
-	var _ = _out392
-	_out392 = inodem.Companion_Default___.GetSize(ip)
-	n = _out392
+	_out391 = inodem.Companion_Default___.GetSize(ip)
+	n = _out391
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _344_ip *dbytes.Bytes
-	var _ = _344_ip
-	var _345_nb uint64
-	var _ = _345_nb
-	var _out393 *dbytes.Bytes
+	var _343_ip *dbytes.Bytes
+	var _ = _343_ip
+	var _344_nb uint64
+	var _ = _344_nb
+	var _out392 *dbytes.Bytes
+	var _ = _out392
+	var _out393 uint64
 	var _ = _out393
+	_out392, _out393 = _this.Open(txn, d, excl)
+	_343_ip = _out392
+	_344_nb = _out393
+	var _345_h uint64
+	var _ = _345_h
+	_345_h = dbytes.NameHash(name)
+	var _346_key uint64
+	var _ = _346_key
 	var _out394 uint64
 	var _ = _out394
-	_out393, _out394 = _this.Open(txn, d, excl)
-	_344_ip = _out393
-	_345_nb = _out394
-	var _346_h uint64
-	var _ = _346_h
-	_346_h = dbytes.NameHash(name)
-	var _347_key uint64
-	var _ = _347_key
-	var _out395 uint64
-	var _ = _out395
-	_out395 = dirm.Companion_Default___.KeyFor(name, _346_h)
-	_347_key = _out395
-	var _348_kind uint64
-	var _ = _348_kind
-	_348_kind = uint64(0)
-	var _349_l uint64
-	var _ = _349_l
-	_349_l = name.Len()
-	if _349_l > uint64(56) {
-		_348_kind = uint64(1)
+	_out394 = dirm.Companion_Default___.KeyFor(name, _345_h)
+	_346_key = _out394
+	var _347_kind uint64
+	var _ = _347_kind
+	_347_kind = uint64(0)
+	var _348_l uint64
+	var _ = _348_l
+	_348_l = name.Len()
+	if _348_l > uint64(56) {
+		_347_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _350_n uint64
-	var _ = _350_n
-	_350_n = uint64(9)
-	for _350_n > uint64(0) {
-		_350_n = _350_n - uint64(1)
-		var _351_blk uint64
-		var _ = _351_blk
-		var _out396 uint64
-		var _ = _out396
-		_out396 = dirm.Companion_Default___.BucketBlock(_346_h, _350_n, _348_kind)
-		_351_blk = _out396
-		var _352_fr uint64
-		var _ = _352_fr
-		_352_fr = uint64(0)
-		if _351_blk < _345_nb {
-			var _353_b *dbytes.Blk
-			var _ = _353_b
-			var _out397 *dbytes.Blk
+	var _349_n uint64
+	var _ = _349_n
+	_349_n = uint64(9)
+	for _349_n > uint64(0) {
+		_349_n = _349_n - uint64(1)
+		var _350_blk uint64
+		var _ = _350_blk
+		var _out395 uint64
+		var _ = _out395
+		_out395 = dirm.Companion_Default___.BucketBlock(_345_h, _349_n, _347_kind)
+		_350_blk = _out395
+		var _351_fr uint64
+		var _ = _351_fr
+		_351_fr = uint64(0)
+		if _350_blk < _344_nb {
+			var _352_b *dbytes.Blk
+			var _ = _352_b
+			var _out396 *dbytes.Blk
+			var _ = _out396
+			_out396 = _this.Fs.ReadBlockOf(txn, _343_ip, d, _350_blk, excl)
+			_352_b = _out396
+			var _353_i uint64 = 0
+			var _ = _353_i
+			var _354_w uint64 = 0
+			var _ = _354_w
+			var _out397 bool
 			var _ = _out397
-			_out397 = _this.Fs.ReadBlockOf(txn, _344_ip, d, _351_blk, excl)
-			_353_b = _out397
-			var _354_i uint64 = 0
-			var _ = _354_i
-			var _355_w uint64 = 0
-			var _ = _355_w
-			var _out398 bool
+			var _out398 uint64
 			var _ = _out398
 			var _out399 uint64
 			var _ = _out399
 			var _out400 uint64
 			var _ = _out400
-			var _out401 uint64
-			var _ = _out401
-			_out398, _out399, _out400, _out401 = dirm.Companion_Default___.Search(_353_b, _351_blk, name, _347_key)
-			found = _out398
-			_354_i = _out399
-			_355_w = _out400
-			_352_fr = _out401
+			_out397, _out398, _out399, _out400 = dirm.Companion_Default___.Search(_352_b, _350_blk, name, _346_key)
+			found = _out397
+			_353_i = _out398
+			_354_w = _out399
+			_351_fr = _out400
 			if found {
-				ino, cell = _355_w%uint64(281474976710656), uint64(64)*_351_blk+_354_i
+				ino, cell = _354_w%uint64(281474976710656), uint64(64)*_350_blk+_353_i
 				return found, ino, cell, lev
 			}
 		}
-		if _352_fr < uint64(64) {
-			lev = _350_n
+		if _351_fr < uint64(64) {
+			lev = _349_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _356_cell uint64 = 0
-	var _ = _356_cell
-	var _357_lev uint64 = 0
-	var _ = _357_lev
-	var _out402 bool
+	var _355_cell uint64 = 0
+	var _ = _355_cell
+	var _356_lev uint64 = 0
+	var _ = _356_lev
+	var _out401 bool
+	var _ = _out401
+	var _out402 uint64
 	var _ = _out402
 	var _out403 uint64
 	var _ = _out403
 	var _out404 uint64
 	var _ = _out404
-	var _out405 uint64
-	var _ = _out405
-	_out402, _out403, _out404, _out405 = _this.Find(txn, d, name, excl)
-	found = _out402
-	ino = _out403
-	_356_cell = _out404
-	_357_lev = _out405
+	_out401, _out402, _out403, _out404 = _this.Find(txn, d, name, excl)
+	found = _out401
+	ino = _out402
+	_355_cell = _out403
+	_356_lev = _out404
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _358_cell uint64 = 0
-	var _ = _358_cell
-	var _out406 bool
+	var _357_cell uint64 = 0
+	var _ = _357_cell
+	var _out405 bool
+	var _ = _out405
+	var _out406 uint64
 	var _ = _out406
 	var _out407 uint64
 	var _ = _out407
 	var _out408 uint64
 	var _ = _out408
-	var _out409 uint64
-	var _ = _out409
-	_out406, _out407, _out408, _out409 = _this.Find(txn, d, name, excl)
-	found = _out406
-	ino = _out407
-	_358_cell = _out408
-	hint = _out409
+	_out405, _out406, _out407, _out408 = _this.Find(txn, d, name, excl)
+	found = _out405
+	ino = _out406
+	_357_cell = _out407
+	hint = _out408
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _359_ip *dbytes.Bytes
-	var _ = _359_ip
-	var _out410 *dbytes.Bytes
+	var _358_ip *dbytes.Bytes
+	var _ = _358_ip
+	var _out409 *dbytes.Bytes
+	var _ = _out409
+	_out409 = _this.Fs.GetInode(txn, d, true)
+	_358_ip = _out409
+	var _359_n uint64
+	var _ = _359_n
+	var _out410 uint64
 	var _ = _out410
-	_out410 = _this.Fs.GetInode(txn, d, true)
-	_359_ip = _out410
-	var _360_n uint64
-	var _ = _360_n
-	var _out411 uint64
-	var _ = _out411
-	_out411 = inodem.Companion_Default___.GetNent(_359_ip)
-	_360_n = _out411
-	if !down && _360_n == uint64(18446744073709551615) {
+	_out410 = inodem.Companion_Default___.GetNent(_358_ip)
+	_359_n = _out410
+	if !down && _359_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_360_n = _360_n - uint64(1)
+		_359_n = _359_n - uint64(1)
 	} else {
-		_360_n = _360_n + uint64(1)
+		_359_n = _359_n + uint64(1)
 	}
-	inodem.Companion_Default___.SetNent(_359_ip, _360_n)
-	_this.Fs.PutInode(txn, d, _359_ip)
+	inodem.Companion_Default___.SetNent(_358_ip, _359_n)
+	_this.Fs.PutInode(txn, d, _358_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _361_len uint64
-	var _ = _361_len
-	_361_len = s.Len()
-	var _out412 bool
-	var _ = _out412
-	_out412 = _this.Fs.Write(txn, d, off, s, uint64(0), _361_len)
-	ok = _out412
+	var _360_len uint64
+	var _ = _360_len
+	_360_len = s.Len()
+	var _out411 bool
+	var _ = _out411
+	_out411 = _this.Fs.Write(txn, d, off, s, uint64(0), _360_len)
+	ok = _out411
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out413 bool
-		var _ = _out413
-		_out413 = _this.Count(txn, d, down)
-		ok = _out413
+		var _out412 bool
+		var _ = _out412
+		_out412 = _this.Count(txn, d, down)
+		ok = _out412
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out414 bool
-	var _ = _out414
-	_out414 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out414
+	var _out413 bool
+	var _ = _out413
+	_out413 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out413
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _362_h uint64
-	var _ = _362_h
-	_362_h = dbytes.NameHash(name)
-	var _363_key uint64
-	var _ = _363_key
-	var _out415 uint64
+	var _361_h uint64
+	var _ = _361_h
+	_361_h = dbytes.NameHash(name)
+	var _362_key uint64
+	var _ = _362_key
+	var _out414 uint64
+	var _ = _out414
+	_out414 = dirm.Companion_Default___.KeyFor(name, _361_h)
+	_362_key = _out414
+	var _363_cell uint64 = 0
+	var _ = _363_cell
+	var _364_size uint64 = 0
+	var _ = _364_size
+	var _out415 bool
 	var _ = _out415
-	_out415 = dirm.Companion_Default___.KeyFor(name, _362_h)
-	_363_key = _out415
-	var _364_cell uint64 = 0
-	var _ = _364_cell
-	var _365_size uint64 = 0
-	var _ = _365_size
-	var _out416 bool
+	var _out416 uint64
 	var _ = _out416
 	var _out417 uint64
 	var _ = _out417
-	var _out418 uint64
-	var _ = _out418
-	_out416, _out417, _out418 = _this.Room(txn, d, name, _362_h, hint)
-	ok = _out416
-	_364_cell = _out417
-	_365_size = _out418
+	_out415, _out416, _out417 = _this.Room(txn, d, name, _361_h, hint)
+	ok = _out415
+	_363_cell = _out416
+	_364_size = _out417
 	if !ok {
 		return ok
 	}
-	var _366_s *dbytes.Bytes
-	var _ = _366_s
-	var _out419 *dbytes.Bytes
+	var _365_s *dbytes.Bytes
+	var _ = _365_s
+	var _out418 *dbytes.Bytes
+	var _ = _out418
+	_out418 = dirm.Companion_Default___.MakeSlot(_364_size, ino, name, _362_key)
+	_365_s = _out418
+	var _out419 bool
 	var _ = _out419
-	_out419 = dirm.Companion_Default___.MakeSlot(_365_size, ino, name, _363_key)
-	_366_s = _out419
-	var _out420 bool
-	var _ = _out420
-	_out420 = _this.Store(txn, d, uint64(64)*_364_cell, _366_s, true, false)
-	ok = _out420
+	_out419 = _this.Store(txn, d, uint64(64)*_363_cell, _365_s, true, false)
+	ok = _out419
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _367_ip *dbytes.Bytes
-	var _ = _367_ip
-	var _368_nb uint64
-	var _ = _368_nb
-	var _out421 *dbytes.Bytes
+	var _366_ip *dbytes.Bytes
+	var _ = _366_ip
+	var _367_nb uint64
+	var _ = _367_nb
+	var _out420 *dbytes.Bytes
+	var _ = _out420
+	var _out421 uint64
 	var _ = _out421
-	var _out422 uint64
-	var _ = _out422
-	_out421, _out422 = _this.Open(txn, d, true)
-	_367_ip = _out421
-	_368_nb = _out422
-	var _369_l uint64
-	var _ = _369_l
-	_369_l = name.Len()
-	var _370_kind uint64
-	var _ = _370_kind
-	_370_kind = uint64(0)
+	_out420, _out421 = _this.Open(txn, d, true)
+	_366_ip = _out420
+	_367_nb = _out421
+	var _368_l uint64
+	var _ = _368_l
+	_368_l = name.Len()
+	var _369_kind uint64
+	var _ = _369_kind
+	_369_kind = uint64(0)
 	size = uint64(64)
-	if _369_l > uint64(56) {
-		_370_kind, size = uint64(1), uint64(512)
+	if _368_l > uint64(56) {
+		_369_kind, size = uint64(1), uint64(512)
 	}
-	var _371_n uint64
-	var _ = _371_n
-	_371_n = from
-	for _371_n < uint64(9) {
-		var _372_blk uint64
-		var _ = _372_blk
-		var _out423 uint64
+	var _370_n uint64
+	var _ = _370_n
+	_370_n = from
+	for _370_n < uint64(9) {
+		var _371_blk uint64
+		var _ = _371_blk
+		var _out422 uint64
+		var _ = _out422
+		_out422 = dirm.Companion_Default___.BucketBlock(h, _370_n, _369_kind)
+		_371_blk = _out422
+		if _371_blk >= _367_nb {
+			ok, cell, size = true, uint64(64)*_371_blk, uint64(4096)
+			return ok, cell, size
+		}
+		var _372_b *dbytes.Blk
+		var _ = _372_b
+		var _out423 *dbytes.Blk
 		var _ = _out423
-		_out423 = dirm.Companion_Default___.BucketBlock(h, _371_n, _370_kind)
-		_372_blk = _out423
-		if _372_blk >= _368_nb {
-			ok, cell, size = true, uint64(64)*_372_blk, uint64(4096)
-			return ok, cell, size
-		}
-		var _373_b *dbytes.Blk
-		var _ = _373_b
-		var _out424 *dbytes.Blk
+		_out423 = _this.Fs.ReadBlockOf(txn, _366_ip, d, _371_blk, true)
+		_372_b = _out423
+		var _373_i uint64
+		var _ = _373_i
+		var _out424 uint64
 		var _ = _out424
-		_out424 = _this.Fs.ReadBlockOf(txn, _367_ip, d, _372_blk, true)
-		_373_b = _out424
-		var _374_i uint64
-		var _ = _374_i
-		var _out425 uint64
-		var _ = _out425
-		_out425 = dirm.Companion_Default___.SearchFree(_373_b, _372_blk)
-		_374_i = _out425
-		if _374_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_372_blk+_374_i, size
+		_out424 = dirm.Companion_Default___.SearchFree(_372_b, _371_blk)
+		_373_i = _out424
+		if _373_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_371_blk+_373_i, size
 			return ok, cell, size
 		}
-		_371_n = _371_n + uint64(1)
+		_370_n = _370_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _375_found bool
-	var _ = _375_found
-	var _376_ino0 uint64
-	var _ = _376_ino0
-	var _377_cell uint64
-	var _ = _377_cell
-	var _378_lev uint64
-	var _ = _378_lev
-	var _out426 bool
+	var _374_found bool
+	var _ = _374_found
+	var _375_ino0 uint64
+	var _ = _375_ino0
+	var _376_cell uint64
+	var _ = _376_cell
+	var _377_lev uint64
+	var _ = _377_lev
+	var _out425 bool
+	var _ = _out425
+	var _out426 uint64
 	var _ = _out426
 	var _out427 uint64
 	var _ = _out427
 	var _out428 uint64
 	var _ = _out428
+	_out425, _out426, _out427, _out428 = _this.Find(txn, d, name, true)
+	_374_found = _out425
+	_375_ino0 = _out426
+	_376_cell = _out427
+	_377_lev = _out428
+	var _378_h uint64
+	var _ = _378_h
+	_378_h = dbytes.NameHash(name)
+	var _379_key uint64
+	var _ = _379_key
 	var _out429 uint64
 	var _ = _out429
-	_out426, _out427, _out428, _out429 = _this.Find(txn, d, name, true)
-	_375_found = _out426
-	_376_ino0 = _out427
-	_377_cell = _out428
-	_378_lev = _out429
-	var _379_h uint64
-	var _ = _379_h
-	_379_h = dbytes.NameHash(name)
-	var _380_key uint64
-	var _ = _380_key
-	var _out430 uint64
-	var _ = _out430
-	_out430 = dirm.Companion_Default___.KeyFor(name, _379_h)
-	_380_key = _out430
-	var _381_size uint64
-	var _ = _381_size
-	_381_size = uint64(64)
-	if _377_cell/uint64(64)%uint64(2) == uint64(1) {
-		_381_size = uint64(512)
+	_out429 = dirm.Companion_Default___.KeyFor(name, _378_h)
+	_379_key = _out429
+	var _380_size uint64
+	var _ = _380_size
+	_380_size = uint64(64)
+	if _376_cell/uint64(64)%uint64(2) == uint64(1) {
+		_380_size = uint64(512)
 	}
-	var _382_s *dbytes.Bytes
-	var _ = _382_s
-	var _out431 *dbytes.Bytes
+	var _381_s *dbytes.Bytes
+	var _ = _381_s
+	var _out430 *dbytes.Bytes
+	var _ = _out430
+	_out430 = dirm.Companion_Default___.MakeSlot(_380_size, ino, name, _379_key)
+	_381_s = _out430
+	var _out431 bool
 	var _ = _out431
-	_out431 = dirm.Companion_Default___.MakeSlot(_381_size, ino, name, _380_key)
-	_382_s = _out431
-	var _out432 bool
-	var _ = _out432
-	_out432 = _this.Store(txn, d, uint64(64)*_377_cell, _382_s, false, false)
-	ok = _out432
+	_out431 = _this.Store(txn, d, uint64(64)*_376_cell, _381_s, false, false)
+	ok = _out431
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _383_found bool
-	var _ = _383_found
-	var _384_ino0 uint64
-	var _ = _384_ino0
-	var _385_cell uint64
-	var _ = _385_cell
-	var _386_lev uint64
-	var _ = _386_lev
-	var _out433 bool
+	var _382_found bool
+	var _ = _382_found
+	var _383_ino0 uint64
+	var _ = _383_ino0
+	var _384_cell uint64
+	var _ = _384_cell
+	var _385_lev uint64
+	var _ = _385_lev
+	var _out432 bool
+	var _ = _out432
+	var _out433 uint64
 	var _ = _out433
 	var _out434 uint64
 	var _ = _out434
 	var _out435 uint64
 	var _ = _out435
-	var _out436 uint64
-	var _ = _out436
-	_out433, _out434, _out435, _out436 = _this.Find(txn, d, name, true)
-	_383_found = _out433
-	_384_ino0 = _out434
-	_385_cell = _out435
-	_386_lev = _out436
-	var _387_size uint64
-	var _ = _387_size
-	_387_size = uint64(64)
-	if _385_cell/uint64(64)%uint64(2) == uint64(1) {
-		_387_size = uint64(512)
+	_out432, _out433, _out434, _out435 = _this.Find(txn, d, name, true)
+	_382_found = _out432
+	_383_ino0 = _out433
+	_384_cell = _out434
+	_385_lev = _out435
+	var _386_size uint64
+	var _ = _386_size
+	_386_size = uint64(64)
+	if _384_cell/uint64(64)%uint64(2) == uint64(1) {
+		_386_size = uint64(512)
 	}
-	var _388_s *dbytes.Bytes
-	var _ = _388_s
-	var _out437 *dbytes.Bytes
+	var _387_s *dbytes.Bytes
+	var _ = _387_s
+	var _out436 *dbytes.Bytes
+	var _ = _out436
+	_out436 = dbytes.NewBytes(_386_size)
+	_387_s = _out436
+	var _out437 bool
 	var _ = _out437
-	_out437 = dbytes.NewBytes(_387_size)
-	_388_s = _out437
-	var _out438 bool
-	var _ = _out438
-	_out438 = _this.Store(txn, d, uint64(64)*_385_cell, _388_s, true, true)
-	ok = _out438
+	_out437 = _this.Store(txn, d, uint64(64)*_384_cell, _387_s, true, true)
+	ok = _out437
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _389_ip *dbytes.Bytes
-	var _ = _389_ip
-	var _out439 *dbytes.Bytes
+	var _388_ip *dbytes.Bytes
+	var _ = _388_ip
+	var _out438 *dbytes.Bytes
+	var _ = _out438
+	_out438 = _this.Fs.GetInode(txn, d, false)
+	_388_ip = _out438
+	var _389_n uint64
+	var _ = _389_n
+	var _out439 uint64
 	var _ = _out439
-	_out439 = _this.Fs.GetInode(txn, d, false)
-	_389_ip = _out439
-	var _390_n uint64
-	var _ = _390_n
-	var _out440 uint64
-	var _ = _out440
-	_out440 = inodem.Companion_Default___.GetNent(_389_ip)
-	_390_n = _out440
-	e = _390_n == uint64(0)
+	_out439 = inodem.Companion_Default___.GetNent(_388_ip)
+	_389_n = _out439
+	e = _389_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _391_ip *dbytes.Bytes
-	var _ = _391_ip
-	var _392_nb uint64
-	var _ = _392_nb
-	var _out441 *dbytes.Bytes
+	var _390_ip *dbytes.Bytes
+	var _ = _390_ip
+	var _391_nb uint64
+	var _ = _391_nb
+	var _out440 *dbytes.Bytes
+	var _ = _out440
+	var _out441 uint64
 	var _ = _out441
-	var _out442 uint64
-	var _ = _out442
-	_out441, _out442 = _this.Open(txn, d, false)
-	_391_ip = _out441
-	_392_nb = _out442
-	var _393_c uint64
-	var _ = _393_c
-	_393_c = uint64(0)
+	_out440, _out441 = _this.Open(txn, d, false)
+	_390_ip = _out440
+	_391_nb = _out441
+	var _392_c uint64
+	var _ = _392_c
+	_392_c = uint64(0)
 	if cookie >= uint64(3) {
-		_393_c = cookie - uint64(2)
+		_392_c = cookie - uint64(2)
 	}
-	var _394_blk uint64
-	var _ = _394_blk
-	var _395_i uint64
-	var _ = _395_i
-	_394_blk, _395_i = _393_c/uint64(64), _393_c%uint64(64)
-	for _394_blk < _392_nb {
-		var _396_next uint64
-		var _ = _396_next
-		var _out443 uint64
-		var _ = _out443
-		_out443 = _this.SkipHoles(txn, _391_ip, d, _394_blk, _392_nb)
-		_396_next = _out443
-		if _396_next != _394_blk {
-			_394_blk, _395_i = _396_next, uint64(0)
+	var _393_blk uint64
+	var _ = _393_blk
+	var _394_i uint64
+	var _ = _394_i
+	_393_blk, _394_i = _392_c/uint64(64), _392_c%uint64(64)
+	for _393_blk < _391_nb {
+		var _395_next uint64
+		var _ = _395_next
+		var _out442 uint64
+		var _ = _out442
+		_out442 = _this.SkipHoles(txn, _390_ip, d, _393_blk, _391_nb)
+		_395_next = _out442
+		if _395_next != _393_blk {
+			_393_blk, _394_i = _395_next, uint64(0)
 		} else {
-			var _397_b *dbytes.Blk
-			var _ = _397_b
-			var _out444 *dbytes.Blk
+			var _396_b *dbytes.Blk
+			var _ = _396_b
+			var _out443 *dbytes.Blk
+			var _ = _out443
+			_out443 = _this.Fs.ReadBlockOf(txn, _390_ip, d, _393_blk, false)
+			_396_b = _out443
+			var _397_fits bool = false
+			var _ = _397_fits
+			var _out444 bool
 			var _ = _out444
-			_out444 = _this.Fs.ReadBlockOf(txn, _391_ip, d, _394_blk, false)
-			_397_b = _out444
-			var _398_fits bool = false
-			var _ = _398_fits
-			var _out445 bool
-			var _ = _out445
-			_out445 = dirpagem.Companion_Default___.ListBlock(_397_b, _394_blk, _395_i, out)
-			_398_fits = _out445
-			if !_398_fits {
+			_out444 = dirpagem.Companion_Default___.ListBlock(_396_b, _393_blk, _394_i, out)
+			_397_fits = _out444
+			if !_397_fits {
 				eof = false
 				return eof
 			}
-			_394_blk, _395_i = _394_blk+uint64(1), uint64(0)
+			_393_blk, _394_i = _393_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _399_k uint64
-	var _ = _399_k
-	_399_k = posm.Companion_Default___.FlatK(n)
-	if _399_k < uint64(12) {
+	var _398_k uint64
+	var _ = _398_k
+	_398_k = posm.Companion_Default___.FlatK(n)
+	if _398_k < uint64(12) {
 		return m
 	}
-	var _400_pb *dbytes.Blk
-	var _ = _400_pb
-	var _out446 *dbytes.Blk
-	var _ = _out446
-	_out446 = _this.Fs.Fs.ReadParent(txn, ip, _399_k, posm.Companion_Default___.MaxLev(_399_k), posm.Companion_Default___.FlatJ(n), false)
-	_400_pb = _out446
-	var _401_i uint64
-	var _ = _401_i
-	_401_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _401_i < uint64(512) {
-		var _402_bn uint64
-		var _ = _402_bn
-		_402_bn = _400_pb.U64(uint64(8) * _401_i)
-		if _402_bn != uint64(0) {
+	var _399_pb *dbytes.Blk
+	var _ = _399_pb
+	var _out445 *dbytes.Blk
+	var _ = _out445
+	_out445 = _this.Fs.Fs.ReadParent(txn, ip, _398_k, posm.Companion_Default___.MaxLev(_398_k), posm.Companion_Default___.FlatJ(n), false)
+	_399_pb = _out445
+	var _400_i uint64
+	var _ = _400_i
+	_400_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _400_i < uint64(512) {
+		var _401_bn uint64
+		var _ = _401_bn
+		_401_bn = _399_pb.U64(uint64(8) * _400_i)
+		if _401_bn != uint64(0) {
 			return m
 		}
-		m, _401_i = m+uint64(1), _401_i+uint64(1)
+		m, _400_i = m+uint64(1), _400_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out447 bool
+	var _out446 bool
+	var _ = _out446
+	var _out447 uint64
 	var _ = _out447
-	var _out448 uint64
-	var _ = _out448
-	_out447, _out448 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out447
-	ino = _out448
+	_out446, _out447 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out446
+	ino = _out447
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out449 bool
-	var _ = _out449
-	_out449 = _this.Fs.FreeInode(txn, ino)
-	ok = _out449
+	var _out448 bool
+	var _ = _out448
+	_out448 = _this.Fs.FreeInode(txn, ino)
+	ok = _out448
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out450 bool
-	var _ = _out450
-	_out450 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out450
+	var _out449 bool
+	var _ = _out449
+	_out449 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out449
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out451 bool
-	var _ = _out451
-	_out451 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out451
+	var _out450 bool
+	var _ = _out450
+	_out450 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out450
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out452 bool
-	var _ = _out452
-	_out452 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out452
+	var _out451 bool
+	var _ = _out451
+	_out451 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out451
 	return done
 }
 

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _339_step uint64
-	var _ = _339_step
-	var _340_cap uint64
-	var _ = _340_cap
-	_339_step, _340_cap = uint64(1), uint64(56)
-	var _341_i uint64
-	var _ = _341_i
-	_341_i = from
+	var _338_step uint64
+	var _ = _338_step
+	var _339_cap uint64
+	var _ = _339_cap
+	_338_step, _339_cap = uint64(1), uint64(56)
+	var _340_i uint64
+	var _ = _340_i
+	_340_i = from
 	if blk%uint64(2) == uint64(1) {
-		_339_step, _340_cap = uint64(8), uint64(255)
-		_341_i = (_341_i + uint64(7)) / uint64(8) * uint64(8)
+		_338_step, _339_cap = uint64(8), uint64(255)
+		_340_i = (_340_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _341_i < uint64(64) {
-		var _342_w uint64
-		var _ = _342_w
-		_342_w = b.U64(uint64(64) * _341_i)
-		if _342_w != uint64(0) {
-			var _343_l uint64
-			var _ = _343_l
-			_343_l = _342_w / uint64(281474976710656) % uint64(256)
-			if _343_l > _340_cap {
-				_343_l = _340_cap
+	for _340_i < uint64(64) {
+		var _341_w uint64
+		var _ = _341_w
+		_341_w = b.U64(uint64(64) * _340_i)
+		if _341_w != uint64(0) {
+			var _342_l uint64
+			var _ = _342_l
+			_342_l = _341_w / uint64(281474976710656) % uint64(256)
+			if _342_l > _339_cap {
+				_342_l = _339_cap
 			}
-			var _out390 bool
-			var _ = _out390
-			_out390 = out.Offer(_342_w%uint64(281474976710656), b, uint64(64)*_341_i+uint64(8), _343_l, uint64(64)*blk+_341_i+uint64(3))
-			fits = _out390
+			var _out389 bool
+			var _ = _out389
+			_out389 = out.Offer(_341_w%uint64(281474976710656), b, uint64(64)*_340_i+uint64(8), _342_l, uint64(64)*blk+_340_i+uint64(3))
+			fits = _out389
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_341_i = _341_i + _339_step
+		_340_i = _340_i + _338_step
 	}
 	fits = true
 	return fits

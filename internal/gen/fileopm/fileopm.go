@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _536_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _536_ip
-	var _out635 uint32
+	var _535_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _535_ip
+	var _out634 uint32
+	var _ = _out634
+	var _out635 *dbytes.Bytes
 	var _ = _out635
-	var _out636 *dbytes.Bytes
-	var _ = _out636
-	_out635, _out636 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out635
-	_536_ip = _out636
+	_out634, _out635 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out634
+	_535_ip = _out635
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _536_ip
-	var _537_ty uint32
-	var _ = _537_ty
-	var _out637 uint32
-	var _ = _out637
-	_out637 = inodem.Companion_Default___.GetTy(_536_ip)
-	_537_ty = _out637
-	if _537_ty != accessm.Companion_Default___.REG() {
+	after = _535_ip
+	var _536_ty uint32
+	var _ = _536_ty
+	var _out636 uint32
+	var _ = _out636
+	_out636 = inodem.Companion_Default___.GetTy(_535_ip)
+	_536_ty = _out636
+	if _536_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _538_r bool
-	var _ = _538_r
+	var _537_r bool
+	var _ = _537_r
+	var _out637 bool
+	var _ = _out637
+	_out637 = accessm.Companion_Default___.MayData(c, _535_ip, accessm.Companion_Default___.MAYR())
+	_537_r = _out637
+	var _538_x bool
+	var _ = _538_x
 	var _out638 bool
 	var _ = _out638
-	_out638 = accessm.Companion_Default___.MayData(c, _536_ip, accessm.Companion_Default___.MAYR())
-	_538_r = _out638
-	var _539_x bool
-	var _ = _539_x
-	var _out639 bool
-	var _ = _out639
-	_out639 = accessm.Companion_Default___.May(c, _536_ip, accessm.Companion_Default___.MAYX())
-	_539_x = _out639
-	if !_538_r && !_539_x {
+	_out638 = accessm.Companion_Default___.May(c, _535_ip, accessm.Companion_Default___.MAYX())
+	_538_x = _out638
+	if !_537_r && !_538_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _540_size uint64
-	var _ = _540_size
-	var _out640 uint64
+	var _539_size uint64
+	var _ = _539_size
+	var _out639 uint64
+	var _ = _out639
+	_out639 = inodem.Companion_Default___.GetSize(_535_ip)
+	_539_size = _out639
+	eof = off >= _539_size || len_ >= _539_size-off
+	var _out640 *dbytes.Bytes
 	var _ = _out640
-	_out640 = inodem.Companion_Default___.GetSize(_536_ip)
-	_540_size = _out640
-	eof = off >= _540_size || len_ >= _540_size-off
-	var _out641 *dbytes.Bytes
-	var _ = _out641
-	_out641 = d.Fs.Read(txn, ino, off, len_)
-	data = _out641
+	_out640 = d.Fs.Read(txn, ino, off, len_)
+	data = _out640
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _541_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _541_ip
-	var _out642 uint32
+	var _540_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _540_ip
+	var _out641 uint32
+	var _ = _out641
+	var _out642 *dbytes.Bytes
 	var _ = _out642
-	var _out643 *dbytes.Bytes
-	var _ = _out643
-	_out642, _out643 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out642
-	_541_ip = _out643
+	_out641, _out642 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out641
+	_540_ip = _out642
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _541_ip
-	var _542_ty uint32
-	var _ = _542_ty
-	var _out644 uint32
-	var _ = _out644
-	_out644 = inodem.Companion_Default___.GetTy(_541_ip)
-	_542_ty = _out644
-	if _542_ty != accessm.Companion_Default___.REG() {
+	before = _540_ip
+	var _541_ty uint32
+	var _ = _541_ty
+	var _out643 uint32
+	var _ = _out643
+	_out643 = inodem.Companion_Default___.GetTy(_540_ip)
+	_541_ty = _out643
+	if _541_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _543_w bool
-	var _ = _543_w
-	var _out645 bool
-	var _ = _out645
-	_out645 = accessm.Companion_Default___.MayData(c, _541_ip, accessm.Companion_Default___.MAYW())
-	_543_w = _out645
-	if !_543_w {
+	var _542_w bool
+	var _ = _542_w
+	var _out644 bool
+	var _ = _out644
+	_out644 = accessm.Companion_Default___.MayData(c, _540_ip, accessm.Companion_Default___.MAYW())
+	_542_w = _out644
+	if !_542_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _541_ip
+		after = _540_ip
 		return st, before, after
 	}
-	var _544_size uint64
-	var _ = _544_size
+	var _543_size uint64
+	var _ = _543_size
+	var _out645 uint64
+	var _ = _out645
+	_out645 = inodem.Companion_Default___.GetSize(_540_ip)
+	_543_size = _out645
+	var _544_shrink uint64
+	var _ = _544_shrink
 	var _out646 uint64
 	var _ = _out646
-	_out646 = inodem.Companion_Default___.GetSize(_541_ip)
-	_544_size = _out646
-	var _545_shrink uint64
-	var _ = _545_shrink
-	var _out647 uint64
-	var _ = _out647
-	_out647 = inodem.Companion_Default___.GetShrink(_541_ip)
-	_545_shrink = _out647
-	if _545_shrink != uint64(0) && off+len_ > _544_size {
+	_out646 = inodem.Companion_Default___.GetShrink(_540_ip)
+	_544_shrink = _out646
+	if _544_shrink != uint64(0) && off+len_ > _543_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _546_ok bool
-	var _ = _546_ok
-	var _out648 bool
-	var _ = _out648
-	_out648 = d.Write(txn, ino, off, src, so, len_)
-	_546_ok = _out648
-	if !_546_ok {
+	var _545_ok bool
+	var _ = _545_ok
+	var _out647 bool
+	var _ = _out647
+	_out647 = d.Write(txn, ino, off, src, so, len_)
+	_545_ok = _out647
+	if !_545_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _547_np *dbytes.Bytes
-	var _ = _547_np
-	var _out649 *dbytes.Bytes
-	var _ = _out649
-	_out649 = d.Fs.GetInode(txn, ino, true)
-	_547_np = _out649
-	inodem.Companion_Default___.SetMtime(_547_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_547_np, s, ns)
+	var _546_np *dbytes.Bytes
+	var _ = _546_np
+	var _out648 *dbytes.Bytes
+	var _ = _out648
+	_out648 = d.Fs.GetInode(txn, ino, true)
+	_546_np = _out648
+	inodem.Companion_Default___.SetMtime(_546_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_546_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _548_mode uint32
-		var _ = _548_mode
-		var _out650 uint32
-		var _ = _out650
-		_out650 = inodem.Companion_Default___.GetMode(_547_np)
-		_548_mode = _out650
-		inodem.Companion_Default___.SetMode(_547_np, accessm.Companion_Default___.KillPriv(_548_mode))
+		var _547_mode uint32
+		var _ = _547_mode
+		var _out649 uint32
+		var _ = _out649
+		_out649 = inodem.Companion_Default___.GetMode(_546_np)
+		_547_mode = _out649
+		inodem.Companion_Default___.SetMode(_546_np, accessm.Companion_Default___.KillPriv(_547_mode))
 	}
-	d.PutInode(txn, ino, _547_np)
-	after = _547_np
+	d.PutInode(txn, ino, _546_np)
+	after = _546_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _549_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _549_ip
-	var _out651 uint32
+	var _548_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _548_ip
+	var _out650 uint32
+	var _ = _out650
+	var _out651 *dbytes.Bytes
 	var _ = _out651
-	var _out652 *dbytes.Bytes
-	var _ = _out652
-	_out651, _out652 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out651
-	_549_ip = _out652
+	_out650, _out651 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out650
+	_548_ip = _out651
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _549_ip
-	var _550_ty uint32
-	var _ = _550_ty
-	var _out653 uint32
-	var _ = _out653
-	_out653 = inodem.Companion_Default___.GetTy(_549_ip)
-	_550_ty = _out653
-	if _550_ty != accessm.Companion_Default___.LNK() {
+	after = _548_ip
+	var _549_ty uint32
+	var _ = _549_ty
+	var _out652 uint32
+	var _ = _out652
+	_out652 = inodem.Companion_Default___.GetTy(_548_ip)
+	_549_ty = _out652
+	if _549_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _551_size uint64
-	var _ = _551_size
-	var _out654 uint64
-	var _ = _out654
-	_out654 = inodem.Companion_Default___.GetSize(_549_ip)
-	_551_size = _out654
-	if _551_size > uint64(4096) {
+	var _550_size uint64
+	var _ = _550_size
+	var _out653 uint64
+	var _ = _out653
+	_out653 = inodem.Companion_Default___.GetSize(_548_ip)
+	_550_size = _out653
+	if _550_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out655 *dbytes.Bytes
-	var _ = _out655
-	_out655 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out655
+	var _out654 *dbytes.Bytes
+	var _ = _out654
+	_out654 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out654
 	return st, target, after
 }
 

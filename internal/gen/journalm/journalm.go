@@ -793,7 +793,7 @@ func (_this *Journal) Split() (*dlog.BMap, *dlog.BMap) {
 	}
 	return ring, dir
 }
-func (_this *Journal) CacheDirect(dir *dlog.BMap) {
+func (_this *Journal) Uncache(dir *dlog.BMap) {
 	var _64_n uint64
 	var _ = _64_n
 	var _out70 uint64
@@ -810,18 +810,12 @@ func (_this *Journal) CacheDirect(dir *dlog.BMap) {
 		var _ = _out71
 		_out71 = dir.AddrAt(_65_i)
 		_66_a = _out71
-		var _67_b *dbytes.Blk
-		var _ = _67_b
-		var _out72 *dbytes.Blk
-		var _ = _out72
-		_out72 = dir.BlkAt(_65_i)
-		_67_b = _out72
-		_this.Cache.Update(_66_a, _67_b)
+		_this.Cache.Forget(_66_a)
 		_65_i = _65_i + uint64(1)
 	}
 }
 func (_this *Journal) StartFields(r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
-	_this.CacheDirect(dir)
+	_this.Uncache(dir)
 	_this.Cgm = ring
 	_this.Cdm = dir
 	_this.Dlist = (*ddisk.BList)(nil)
@@ -830,23 +824,23 @@ func (_this *Journal) StartFields(r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap)
 	_this.Ncl = _this.Nvs
 }
 func (_this *Journal) LogEnc() {
-	var _68_b *dbytes.Blk
-	var _ = _68_b
-	var _69_l *ddisk.BList
-	var _ = _69_l
-	var _70_dl *ddisk.BList
-	var _ = _70_dl
-	var _out73 *dbytes.Blk
+	var _67_b *dbytes.Blk
+	var _ = _67_b
+	var _68_l *ddisk.BList
+	var _ = _68_l
+	var _69_dl *ddisk.BList
+	var _ = _69_dl
+	var _out72 *dbytes.Blk
+	var _ = _out72
+	var _out73 *ddisk.BList
 	var _ = _out73
 	var _out74 *ddisk.BList
 	var _ = _out74
-	var _out75 *ddisk.BList
-	var _ = _out75
-	_out73, _out74, _out75 = _this.Encode()
-	_68_b = _out73
-	_69_l = _out74
-	_70_dl = _out75
-	_this.LogEncFields(_68_b, _69_l, _70_dl)
+	_out72, _out73, _out74 = _this.Encode()
+	_67_b = _out72
+	_68_l = _out73
+	_69_dl = _out74
+	_this.LogEncFields(_67_b, _68_l, _69_dl)
 }
 func (_this *Journal) Encode() (*dbytes.Blk, *ddisk.BList, *ddisk.BList) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -855,18 +849,18 @@ func (_this *Journal) Encode() (*dbytes.Blk, *ddisk.BList, *ddisk.BList) {
 	var _ = l
 	var dl *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = dl
-	var _out76 *dbytes.Blk
+	var _out75 *dbytes.Blk
+	var _ = _out75
+	_out75 = _this.Seal.Sign(_this.Eq, _this.Wp, _this.Cgm, _this.Cdm)
+	b = _out75
+	var _out76 *ddisk.BList
 	var _ = _out76
-	_out76 = _this.Seal.Sign(_this.Eq, _this.Wp, _this.Cgm, _this.Cdm)
-	b = _out76
+	_out76 = _this.Cgm.List()
+	l = _out76
 	var _out77 *ddisk.BList
 	var _ = _out77
-	_out77 = _this.Cgm.List()
-	l = _out77
-	var _out78 *ddisk.BList
-	var _ = _out78
-	_out78 = _this.Cdm.Sorted()
-	dl = _out78
+	_out77 = _this.Cdm.Sorted()
+	dl = _out77
 	return b, l, dl
 }
 func (_this *Journal) LogEncFields(b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList) {
@@ -877,13 +871,13 @@ func (_this *Journal) LogEncFields(b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BLis
 func (_this *Journal) Small() bool {
 	var b bool = false
 	var _ = b
-	var _71_n uint64
-	var _ = _71_n
-	var _out79 uint64
-	var _ = _out79
-	_out79 = _this.Clist.Len()
-	_71_n = _out79
-	b = _71_n <= uint64(15)
+	var _70_n uint64
+	var _ = _70_n
+	var _out78 uint64
+	var _ = _out78
+	_out78 = _this.Clist.Len()
+	_70_n = _out78
+	b = _70_n <= uint64(15)
 	return b
 }
 func (_this *Journal) UnitList() (*ddisk.BList, uint64) {
@@ -891,60 +885,60 @@ func (_this *Journal) UnitList() (*ddisk.BList, uint64) {
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out80 uint64
+	var _out79 uint64
+	var _ = _out79
+	_out79 = _this.Clist.Len()
+	n = _out79
+	var _71_m *dlog.BMap
+	var _ = _71_m
+	var _out80 *dlog.BMap
 	var _ = _out80
-	_out80 = _this.Clist.Len()
-	n = _out80
-	var _72_m *dlog.BMap
-	var _ = _72_m
-	var _out81 *dlog.BMap
-	var _ = _out81
-	_out81 = dlog.NewBMap()
-	_72_m = _out81
-	_72_m.Put(uint64(0), _this.Cbk)
-	var _73_i uint64
-	var _ = _73_i
-	_73_i = uint64(0)
-	for _73_i < n {
-		var _74_b *dbytes.Blk
-		var _ = _74_b
-		var _out82 *dbytes.Blk
-		var _ = _out82
-		_out82 = _this.Clist.BlkAt(_73_i)
-		_74_b = _out82
-		_72_m.Put(_73_i+uint64(1), _74_b)
-		_73_i = _73_i + uint64(1)
+	_out80 = dlog.NewBMap()
+	_71_m = _out80
+	_71_m.Put(uint64(0), _this.Cbk)
+	var _72_i uint64
+	var _ = _72_i
+	_72_i = uint64(0)
+	for _72_i < n {
+		var _73_b *dbytes.Blk
+		var _ = _73_b
+		var _out81 *dbytes.Blk
+		var _ = _out81
+		_out81 = _this.Clist.BlkAt(_72_i)
+		_73_b = _out81
+		_71_m.Put(_72_i+uint64(1), _73_b)
+		_72_i = _72_i + uint64(1)
 	}
-	var _out83 *ddisk.BList
-	var _ = _out83
-	_out83 = _72_m.List()
-	l = _out83
+	var _out82 *ddisk.BList
+	var _ = _out82
+	_out82 = _71_m.List()
+	l = _out82
 	return l, n
 }
 func (_this *Journal) LogWriteUnit() bool {
 	var ok bool = false
 	var _ = ok
-	var _75_l *ddisk.BList
-	var _ = _75_l
-	var _76_n uint64
-	var _ = _76_n
-	var _out84 *ddisk.BList
+	var _74_l *ddisk.BList
+	var _ = _74_l
+	var _75_n uint64
+	var _ = _75_n
+	var _out83 *ddisk.BList
+	var _ = _out83
+	var _out84 uint64
 	var _ = _out84
+	_out83, _out84 = _this.UnitList()
+	_74_l = _out83
+	_75_n = _out84
+	var _76_s uint64
+	var _ = _76_s
 	var _out85 uint64
 	var _ = _out85
-	_out84, _out85 = _this.UnitList()
-	_75_l = _out84
-	_76_n = _out85
-	var _77_s uint64
-	var _ = _77_s
-	var _out86 uint64
+	_out85 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
+	_76_s = _out85
+	var _out86 bool
 	var _ = _out86
-	_out86 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
-	_77_s = _out86
-	var _out87 bool
-	var _ = _out87
-	_out87 = _this.D.WriteRun(_this.At+uint64(1)+uint64(16)*_77_s, _75_l, uint64(0), uint64(1)+_76_n)
-	ok = _out87
+	_out86 = _this.D.WriteRun(_this.At+uint64(1)+uint64(16)*_76_s, _74_l, uint64(0), uint64(1)+_75_n)
+	ok = _out86
 	return ok
 }
 func (_this *Journal) DataRun(i uint64) (uint64, uint64) {
@@ -952,23 +946,23 @@ func (_this *Journal) DataRun(i uint64) (uint64, uint64) {
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _78_len uint64
-	var _ = _78_len
+	var _77_len uint64
+	var _ = _77_len
+	var _out87 uint64
+	var _ = _out87
+	_out87 = _this.Clist.Len()
+	_77_len = _out87
+	n = _77_len - i
+	var _78_s uint64
+	var _ = _78_s
 	var _out88 uint64
 	var _ = _out88
-	_out88 = _this.Clist.Len()
-	_78_len = _out88
-	n = _78_len - i
-	var _79_s uint64
-	var _ = _79_s
-	var _out89 uint64
-	var _ = _out89
-	_out89 = ring.Companion_Default___.SlotOf(_this.Wp+i, _this.Nr)
-	_79_s = _out89
-	if n > _this.Nr-_79_s {
-		n = _this.Nr - _79_s
+	_out88 = ring.Companion_Default___.SlotOf(_this.Wp+i, _this.Nr)
+	_78_s = _out88
+	if n > _this.Nr-_78_s {
+		n = _this.Nr - _78_s
 	}
-	a = _this.At + uint64(1) + uint64(16)*_this.Nd + _79_s
+	a = _this.At + uint64(1) + uint64(16)*_this.Nd + _78_s
 	return a, n
 }
 func (_this *Journal) LogWrite(i uint64) (bool, uint64) {
@@ -976,19 +970,19 @@ func (_this *Journal) LogWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _80_a uint64 = 0
-	var _ = _80_a
+	var _79_a uint64 = 0
+	var _ = _79_a
+	var _out89 uint64
+	var _ = _out89
 	var _out90 uint64
 	var _ = _out90
-	var _out91 uint64
+	_out89, _out90 = _this.DataRun(i)
+	_79_a = _out89
+	n = _out90
+	var _out91 bool
 	var _ = _out91
-	_out90, _out91 = _this.DataRun(i)
-	_80_a = _out90
-	n = _out91
-	var _out92 bool
-	var _ = _out92
-	_out92 = _this.D.WriteRun(_80_a, _this.Clist, i, n)
-	ok = _out92
+	_out91 = _this.D.WriteRun(_79_a, _this.Clist, i, n)
+	ok = _out91
 	return ok, n
 }
 func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
@@ -996,104 +990,104 @@ func (_this *Journal) DirWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _81_a uint64 = 0
-	var _ = _81_a
+	var _80_a uint64 = 0
+	var _ = _80_a
+	var _out92 uint64
+	var _ = _out92
 	var _out93 uint64
 	var _ = _out93
-	var _out94 uint64
+	_out92, _out93 = groups.Companion_Default___.Adjacent(_this.Dlist, i)
+	_80_a = _out92
+	n = _out93
+	var _out94 bool
 	var _ = _out94
-	_out93, _out94 = groups.Companion_Default___.Adjacent(_this.Dlist, i)
-	_81_a = _out93
-	n = _out94
-	var _out95 bool
-	var _ = _out95
-	_out95 = _this.D.WriteRun(_81_a, _this.Dlist, i, n)
-	ok = _out95
+	_out94 = _this.D.WriteRun(_80_a, _this.Dlist, i, n)
+	ok = _out94
 	return ok, n
 }
 func (_this *Journal) LogWriteDesc() bool {
 	var ok bool = false
 	var _ = ok
-	var _82_s uint64
-	var _ = _82_s
-	var _out96 uint64
+	var _81_s uint64
+	var _ = _81_s
+	var _out95 uint64
+	var _ = _out95
+	_out95 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
+	_81_s = _out95
+	var _out96 bool
 	var _ = _out96
-	_out96 = ring.Companion_Default___.SlotOf(_this.Eq, _this.Nd)
-	_82_s = _out96
-	var _out97 bool
-	var _ = _out97
-	_out97 = _this.D.Write(_this.At+uint64(1)+uint64(16)*_82_s, _this.Cbk)
-	ok = _out97
+	_out96 = _this.D.Write(_this.At+uint64(1)+uint64(16)*_81_s, _this.Cbk)
+	ok = _out96
 	return ok
 }
 func (_this *Journal) LogBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out98 bool
-	var _ = _out98
-	_out98 = _this.D.Barrier()
-	ok = _out98
+	var _out97 bool
+	var _ = _out97
+	_out97 = _this.D.Barrier()
+	ok = _out97
 	return ok
 }
 func (_this *Journal) HoldDirect() {
-	var _83_n uint64
-	var _ = _83_n
-	var _out99 uint64
+	var _82_n uint64
+	var _ = _82_n
+	var _out98 uint64
+	var _ = _out98
+	_out98 = _this.Cdm.Len()
+	_82_n = _out98
+	var _83_i uint64
+	var _ = _83_i
+	_83_i = uint64(0)
+	var _84_z *dbytes.Blk
+	var _ = _84_z
+	var _out99 *dbytes.Blk
 	var _ = _out99
-	_out99 = _this.Cdm.Len()
-	_83_n = _out99
-	var _84_i uint64
-	var _ = _84_i
-	_84_i = uint64(0)
-	var _85_z *dbytes.Blk
-	var _ = _85_z
-	var _out100 *dbytes.Blk
-	var _ = _out100
-	_out100 = dbytes.ZeroBlk()
-	_85_z = _out100
-	for _84_i < _83_n {
-		var _86_a uint64
-		var _ = _86_a
-		var _out101 uint64
-		var _ = _out101
-		_out101 = _this.Cdm.AddrAt(_84_i)
-		_86_a = _out101
-		_this.Lho.Put(_86_a, _85_z)
-		_84_i = _84_i + uint64(1)
+	_out99 = dbytes.ZeroBlk()
+	_84_z = _out99
+	for _83_i < _82_n {
+		var _85_a uint64
+		var _ = _85_a
+		var _out100 uint64
+		var _ = _out100
+		_out100 = _this.Cdm.AddrAt(_83_i)
+		_85_a = _out100
+		_this.Lho.Put(_85_a, _84_z)
+		_83_i = _83_i + uint64(1)
 	}
 }
 func (_this *Journal) FinishCommit() {
-	var _87_n uint64
-	var _ = _87_n
-	var _out102 uint64
+	var _86_n uint64
+	var _ = _86_n
+	var _out101 uint64
+	var _ = _out101
+	_out101 = _this.Cgm.Len()
+	_86_n = _out101
+	var _87_e *dlog.BMap
+	var _ = _87_e
+	var _out102 *dlog.BMap
 	var _ = _out102
-	_out102 = _this.Cgm.Len()
-	_87_n = _out102
-	var _88_e *dlog.BMap
-	var _ = _88_e
+	_out102 = dlog.NewBMap()
+	_87_e = _out102
+	var _88_f *dlog.BMap
+	var _ = _88_f
 	var _out103 *dlog.BMap
 	var _ = _out103
 	_out103 = dlog.NewBMap()
-	_88_e = _out103
-	var _89_f *dlog.BMap
-	var _ = _89_f
+	_88_f = _out103
+	var _89_l *dlog.BMap
+	var _ = _89_l
 	var _out104 *dlog.BMap
 	var _ = _out104
-	_out104 = dlog.NewBMap()
-	_89_f = _out104
-	var _90_l *dlog.BMap
-	var _ = _90_l
-	var _out105 *dlog.BMap
+	_out104 = groups.Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
+	_89_l = _out104
+	var _90_h uint64
+	var _ = _90_h
+	var _out105 uint64
 	var _ = _out105
-	_out105 = groups.Companion_Default___.MergeOrSwap(_this.Lgm, _this.Cgm)
-	_90_l = _out105
-	var _91_h uint64
-	var _ = _91_h
-	var _out106 uint64
-	var _ = _out106
-	_out106 = _this.Cdm.Len()
-	_91_h = _out106
-	_this.FinishFields(_88_e, _89_f, _90_l, _87_n, _91_h)
+	_out105 = _this.Cdm.Len()
+	_90_h = _out105
+	_this.FinishFields(_87_e, _88_f, _89_l, _86_n, _90_h)
 	_this.NoteFinish()
 }
 func (_this *Journal) FinishFields(e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {
@@ -1114,48 +1108,48 @@ func (_this *Journal) FinishFields(e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n u
 func (_this *Journal) StartInstall() bool {
 	var ok bool = false
 	var _ = ok
-	var _92_k uint64
-	var _ = _92_k
+	var _91_k uint64
+	var _ = _91_k
+	var _out106 uint64
+	var _ = _out106
+	_out106 = _this.Lgm.Len()
+	_91_k = _out106
+	var _92_h uint64
+	var _ = _92_h
 	var _out107 uint64
 	var _ = _out107
-	_out107 = _this.Lgm.Len()
-	_92_k = _out107
-	var _93_h uint64
-	var _ = _93_h
+	_out107 = _this.Lho.Len()
+	_92_h = _out107
+	var _93_urge uint64
+	var _ = _93_urge
 	var _out108 uint64
 	var _ = _out108
-	_out108 = _this.Lho.Len()
-	_93_h = _out108
-	var _94_urge uint64
-	var _ = _94_urge
+	_out108 = _this.Notes.Get(Companion_Default___.NUrge())
+	_93_urge = _out108
+	var _94_failed uint64
+	var _ = _94_failed
 	var _out109 uint64
 	var _ = _out109
-	_out109 = _this.Notes.Get(Companion_Default___.NUrge())
-	_94_urge = _out109
-	var _95_failed uint64
-	var _ = _95_failed
-	var _out110 uint64
-	var _ = _out110
-	_out110 = _this.Notes.Get(Companion_Default___.NFailed())
-	_95_failed = _out110
-	if _92_k == uint64(0) && _93_h == uint64(0) || _95_failed != uint64(0) || _94_urge == uint64(0) && _92_k < _this.InstAt && _93_h < Companion_Default___.HoldMax() && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
+	_out109 = _this.Notes.Get(Companion_Default___.NFailed())
+	_94_failed = _out109
+	if _91_k == uint64(0) && _92_h == uint64(0) || _94_failed != uint64(0) || _93_urge == uint64(0) && _91_k < _this.InstAt && _92_h < Companion_Default___.HoldMax() && _this.Eq-_this.Hq < _this.Nd/uint64(2) && _this.Wp-_this.Lo < _this.Nr/uint64(2) {
 		ok = false
 		return ok
 	}
 	_this.Notes.Set(Companion_Default___.NUrge(), uint64(0))
-	var _96_r *dlog.BMap
-	var _ = _96_r
+	var _95_r *dlog.BMap
+	var _ = _95_r
+	var _out110 *dlog.BMap
+	var _ = _out110
+	_out110 = dlog.NewBMap()
+	_95_r = _out110
+	var _96_f *dlog.BMap
+	var _ = _96_f
 	var _out111 *dlog.BMap
 	var _ = _out111
 	_out111 = dlog.NewBMap()
-	_96_r = _out111
-	var _97_f *dlog.BMap
-	var _ = _97_f
-	var _out112 *dlog.BMap
-	var _ = _out112
-	_out112 = dlog.NewBMap()
-	_97_f = _out112
-	_this.StartInstallFields(_96_r, _97_f)
+	_96_f = _out111
+	_this.StartInstallFields(_95_r, _96_f)
 	ok = true
 	return ok
 	return ok
@@ -1173,10 +1167,10 @@ func (_this *Journal) StartInstallFields(r *dlog.BMap, f *dlog.BMap) {
 func (_this *Journal) InstSort() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out113 *ddisk.BList
-	var _ = _out113
-	_out113 = _this.Inm.Sorted()
-	l = _out113
+	var _out112 *ddisk.BList
+	var _ = _out112
+	_out112 = _this.Inm.Sorted()
+	l = _out112
 	_this.Ilist = l
 	return l
 }
@@ -1185,98 +1179,98 @@ func (_this *Journal) InstWrite(i uint64) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _98_a uint64 = 0
-	var _ = _98_a
+	var _97_a uint64 = 0
+	var _ = _97_a
+	var _out113 uint64
+	var _ = _out113
 	var _out114 uint64
 	var _ = _out114
-	var _out115 uint64
+	_out113, _out114 = groups.Companion_Default___.Adjacent(_this.Ilist, i)
+	_97_a = _out113
+	n = _out114
+	var _out115 bool
 	var _ = _out115
-	_out114, _out115 = groups.Companion_Default___.Adjacent(_this.Ilist, i)
-	_98_a = _out114
-	n = _out115
-	var _out116 bool
-	var _ = _out116
-	_out116 = _this.D.WriteRun(_98_a, _this.Ilist, i, n)
-	ok = _out116
+	_out115 = _this.D.WriteRun(_97_a, _this.Ilist, i, n)
+	ok = _out115
 	return ok, n
 }
 func (_this *Journal) InstBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out117 bool
-	var _ = _out117
-	_out117 = _this.D.Barrier()
-	ok = _out117
+	var _out116 bool
+	var _ = _out116
+	_out116 = _this.D.Barrier()
+	ok = _out116
 	return ok
 }
 func (_this *Journal) HdrWrite() bool {
 	var ok bool = false
 	var _ = ok
-	var _99_b *dbytes.Blk
-	var _ = _99_b
-	var _out118 *dbytes.Blk
+	var _98_b *dbytes.Blk
+	var _ = _98_b
+	var _out117 *dbytes.Blk
+	var _ = _out117
+	_out117 = _this.Seal.EncHdr(_this.Ieq)
+	_98_b = _out117
+	var _out118 bool
 	var _ = _out118
-	_out118 = _this.Seal.EncHdr(_this.Ieq)
-	_99_b = _out118
-	var _out119 bool
-	var _ = _out119
-	_out119 = _this.D.WriteSector(_this.At, _99_b)
-	ok = _out119
+	_out118 = _this.D.WriteSector(_this.At, _98_b)
+	ok = _out118
 	return ok
 }
 func (_this *Journal) HdrBarrier() bool {
 	var ok bool = false
 	var _ = ok
-	var _out120 bool
-	var _ = _out120
-	_out120 = _this.D.Barrier()
-	ok = _out120
+	var _out119 bool
+	var _ = _out119
+	_out119 = _this.D.Barrier()
+	ok = _out119
 	return ok
 }
 func (_this *Journal) CacheInst() {
-	var _100_i uint64
-	var _ = _100_i
-	_100_i = _this.Icnr
-	var _101_a uint64
-	var _ = _101_a
-	var _out121 uint64
+	var _99_i uint64
+	var _ = _99_i
+	_99_i = _this.Icnr
+	var _100_a uint64
+	var _ = _100_a
+	var _out120 uint64
+	var _ = _out120
+	_out120 = _this.Ilist.AddrAt(_99_i)
+	_100_a = _out120
+	var _101_b *dbytes.Blk
+	var _ = _101_b
+	var _out121 *dbytes.Blk
 	var _ = _out121
-	_out121 = _this.Ilist.AddrAt(_100_i)
-	_101_a = _out121
-	var _102_b *dbytes.Blk
-	var _ = _102_b
-	var _out122 *dbytes.Blk
-	var _ = _out122
-	_out122 = _this.Ilist.BlkAt(_100_i)
-	_102_b = _out122
-	_this.Cache.Put(_101_a, _102_b)
+	_out121 = _this.Ilist.BlkAt(_99_i)
+	_101_b = _out121
+	_this.Cache.Put(_100_a, _101_b)
 	_this.Icnr = _this.Icnr + uint64(1)
 }
 func (_this *Journal) FinishInstall() {
-	var _103_e *dlog.BMap
-	var _ = _103_e
+	var _102_e *dlog.BMap
+	var _ = _102_e
+	var _out122 *dlog.BMap
+	var _ = _out122
+	_out122 = dlog.NewBMap()
+	_102_e = _out122
+	var _103_f *dlog.BMap
+	var _ = _103_f
 	var _out123 *dlog.BMap
 	var _ = _out123
 	_out123 = dlog.NewBMap()
-	_103_e = _out123
-	var _104_f *dlog.BMap
-	var _ = _104_f
-	var _out124 *dlog.BMap
-	var _ = _out124
-	_out124 = dlog.NewBMap()
-	_104_f = _out124
-	_this.FinishInstallFields(_103_e, _104_f)
+	_103_f = _out123
+	_this.FinishInstallFields(_102_e, _103_f)
 	_this.NoteInstall()
 }
 func (_this *Journal) NoteInstall() {
-	var _105_n uint64
-	var _ = _105_n
-	var _out125 uint64
-	var _ = _out125
-	_out125 = _this.Notes.Get(Companion_Default___.NInstalls())
-	_105_n = _out125
-	if _105_n < uint64(18446744073709551615) {
-		_this.Notes.Set(Companion_Default___.NInstalls(), _105_n+uint64(1))
+	var _104_n uint64
+	var _ = _104_n
+	var _out124 uint64
+	var _ = _out124
+	_out124 = _this.Notes.Get(Companion_Default___.NInstalls())
+	_104_n = _out124
+	if _104_n < uint64(18446744073709551615) {
+		_this.Notes.Set(Companion_Default___.NInstalls(), _104_n+uint64(1))
 	}
 	_this.Mu.WakeAll(Companion_Default___.CSpace())
 	_this.Mu.WakeOne(Companion_Default___.CLogger())
@@ -1296,39 +1290,39 @@ func (_this *Journal) Lookup(a uint64) (*dbytes.Blk, uint64) {
 	var t uint64 = 0
 	var _ = t
 	t = _this.Trims
-	var _out126 *dbytes.Blk
-	var _ = _out126
-	_out126 = _this.Running.Get(a)
-	b = _out126
+	var _out125 *dbytes.Blk
+	var _ = _out125
+	_out125 = _this.Running.Get(a)
+	b = _out125
+	if b == (*dbytes.Blk)(nil) {
+		var _out126 *dbytes.Blk
+		var _ = _out126
+		_out126 = _this.Cgm.Get(a)
+		b = _out126
+	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out127 *dbytes.Blk
 		var _ = _out127
-		_out127 = _this.Cgm.Get(a)
+		_out127 = _this.Cdm.Get(a)
 		b = _out127
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out128 *dbytes.Blk
 		var _ = _out128
-		_out128 = _this.Cdm.Get(a)
+		_out128 = _this.Lgm.Get(a)
 		b = _out128
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out129 *dbytes.Blk
 		var _ = _out129
-		_out129 = _this.Lgm.Get(a)
+		_out129 = _this.Inm.Get(a)
 		b = _out129
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out130 *dbytes.Blk
 		var _ = _out130
-		_out130 = _this.Inm.Get(a)
+		_out130 = _this.Cache.Get(a)
 		b = _out130
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out131 *dbytes.Blk
-		var _ = _out131
-		_out131 = _this.Cache.Get(a)
-		b = _out131
 	}
 	return b, t
 }
@@ -1337,28 +1331,28 @@ func (_this *Journal) ReadHome(a uint64, n uint64, t uint64) (bool, *ddisk.BList
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out132 bool
+	var _out131 bool
+	var _ = _out131
+	var _out132 *ddisk.BList
 	var _ = _out132
-	var _out133 *ddisk.BList
-	var _ = _out133
-	_out132, _out133 = _this.D.ReadRun(a, n)
-	ok = _out132
-	l = _out133
+	_out131, _out132 = _this.D.ReadRun(a, n)
+	ok = _out131
+	l = _out132
 	return ok, l
 }
 func (_this *Journal) Lookup2(a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _106_t2 uint64 = 0
-	var _ = _106_t2
-	var _out134 *dbytes.Blk
+	var _105_t2 uint64 = 0
+	var _ = _105_t2
+	var _out133 *dbytes.Blk
+	var _ = _out133
+	var _out134 uint64
 	var _ = _out134
-	var _out135 uint64
-	var _ = _out135
-	_out134, _out135 = _this.Lookup(a)
-	b = _out134
-	_106_t2 = _out135
-	if b == (*dbytes.Blk)(nil) && t == _106_t2 {
+	_out133, _out134 = _this.Lookup(a)
+	b = _out133
+	_105_t2 = _out134
+	if b == (*dbytes.Blk)(nil) && t == _105_t2 {
 		b = c
 		_this.Cache.Put(a, c)
 	}

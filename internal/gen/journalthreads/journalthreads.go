@@ -67,32 +67,32 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _107_l *ddisk.BList
-	var _ = _107_l
-	_107_l = j.Dlist
-	var _108_n uint64
-	var _ = _108_n
-	var _out136 uint64
-	var _ = _out136
-	_out136 = _107_l.Len()
-	_108_n = _out136
-	var _109_i uint64
-	var _ = _109_i
-	_109_i = uint64(0)
+	var _106_l *ddisk.BList
+	var _ = _106_l
+	_106_l = j.Dlist
+	var _107_n uint64
+	var _ = _107_n
+	var _out135 uint64
+	var _ = _out135
+	_out135 = _106_l.Len()
+	_107_n = _out135
+	var _108_i uint64
+	var _ = _108_i
+	_108_i = uint64(0)
 	ok = true
-	for ok && _109_i < _108_n {
+	for ok && _108_i < _107_n {
 		Companion_Default___.LYield(j)
-		var _110_m uint64 = 0
-		var _ = _110_m
-		var _out137 bool
+		var _109_m uint64 = 0
+		var _ = _109_m
+		var _out136 bool
+		var _ = _out136
+		var _out137 uint64
 		var _ = _out137
-		var _out138 uint64
-		var _ = _out138
-		_out137, _out138 = j.DirWrite(_109_i)
-		ok = _out137
-		_110_m = _out138
+		_out136, _out137 = j.DirWrite(_108_i)
+		ok = _out136
+		_109_m = _out137
 		if ok {
-			_109_i = _109_i + _110_m
+			_108_i = _108_i + _109_m
 		}
 	}
 	return ok
@@ -101,29 +101,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _111_n uint64
-	var _ = _111_n
-	var _out139 uint64
-	var _ = _out139
-	_out139 = j.Cgm.Len()
-	_111_n = _out139
-	var _112_i uint64
-	var _ = _112_i
-	_112_i = uint64(0)
+	var _110_n uint64
+	var _ = _110_n
+	var _out138 uint64
+	var _ = _out138
+	_out138 = j.Cgm.Len()
+	_110_n = _out138
+	var _111_i uint64
+	var _ = _111_i
+	_111_i = uint64(0)
 	ok = true
-	for ok && _112_i < _111_n {
+	for ok && _111_i < _110_n {
 		Companion_Default___.LYield(j)
-		var _113_m uint64 = 0
-		var _ = _113_m
-		var _out140 bool
+		var _112_m uint64 = 0
+		var _ = _112_m
+		var _out139 bool
+		var _ = _out139
+		var _out140 uint64
 		var _ = _out140
-		var _out141 uint64
-		var _ = _out141
-		_out140, _out141 = j.LogWrite(_112_i)
-		ok = _out140
-		_113_m = _out141
+		_out139, _out140 = j.LogWrite(_111_i)
+		ok = _out139
+		_112_m = _out140
 		if ok {
-			_112_i = _112_i + _113_m
+			_111_i = _111_i + _112_m
 		}
 	}
 	return ok
@@ -132,55 +132,55 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _114_small bool
-	var _ = _114_small
-	var _out142 bool
-	var _ = _out142
-	_out142 = j.Small()
-	_114_small = _out142
-	if _114_small {
-		var _out143 bool
-		var _ = _out143
-		_out143 = j.LogWriteUnit()
-		ok = _out143
+	var _113_small bool
+	var _ = _113_small
+	var _out141 bool
+	var _ = _out141
+	_out141 = j.Small()
+	_113_small = _out141
+	if _113_small {
+		var _out142 bool
+		var _ = _out142
+		_out142 = j.LogWriteUnit()
+		ok = _out142
 		return ok
 	}
-	var _out144 bool
-	var _ = _out144
-	_out144 = Companion_Default___.WriteRing(j)
-	ok = _out144
+	var _out143 bool
+	var _ = _out143
+	_out143 = Companion_Default___.WriteRing(j)
+	ok = _out143
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out145 bool
-	var _ = _out145
-	_out145 = j.LogWriteDesc()
-	ok = _out145
+	var _out144 bool
+	var _ = _out144
+	_out144 = j.LogWriteDesc()
+	ok = _out144
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
+	var _out145 bool
+	var _ = _out145
+	_out145 = Companion_Default___.WriteRecord(j)
+	ok = _out145
+	if !ok {
+		return ok
+	}
 	var _out146 bool
 	var _ = _out146
-	_out146 = Companion_Default___.WriteRecord(j)
+	_out146 = Companion_Default___.WriteDirect(j)
 	ok = _out146
 	if !ok {
 		return ok
 	}
+	Companion_Default___.LYield(j)
 	var _out147 bool
 	var _ = _out147
-	_out147 = Companion_Default___.WriteDirect(j)
+	_out147 = j.LogBarrier()
 	ok = _out147
-	if !ok {
-		return ok
-	}
-	Companion_Default___.LYield(j)
-	var _out148 bool
-	var _ = _out148
-	_out148 = j.LogBarrier()
-	ok = _out148
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
@@ -189,10 +189,10 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
 	j.LogEnc()
-	var _out149 bool
-	var _ = _out149
-	_out149 = Companion_Default___.WriteGroup(j)
-	ok = _out149
+	var _out148 bool
+	var _ = _out148
+	_out148 = Companion_Default___.WriteGroup(j)
+	ok = _out148
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -208,47 +208,47 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _115_alive bool
-	var _ = _115_alive
-	var _out150 bool
-	var _ = _out150
-	_out150 = j.Alive()
-	_115_alive = _out150
-	for _115_alive {
-		var _116_go bool
-		var _ = _116_go
-		var _out151 bool
-		var _ = _out151
-		_out151 = j.StartCommit()
-		_116_go = _out151
-		if _116_go {
-			var _117_ok bool
-			var _ = _117_ok
-			var _out152 bool
-			var _ = _out152
-			_out152 = Companion_Default___.LogGroup(j)
-			_117_ok = _out152
+	var _114_alive bool
+	var _ = _114_alive
+	var _out149 bool
+	var _ = _out149
+	_out149 = j.Alive()
+	_114_alive = _out149
+	for _114_alive {
+		var _115_go bool
+		var _ = _115_go
+		var _out150 bool
+		var _ = _out150
+		_out150 = j.StartCommit()
+		_115_go = _out150
+		if _115_go {
+			var _116_ok bool
+			var _ = _116_ok
+			var _out151 bool
+			var _ = _out151
+			_out151 = Companion_Default___.LogGroup(j)
+			_116_ok = _out151
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out153 bool
-		var _ = _out153
-		_out153 = j.Alive()
-		_115_alive = _out153
+		var _out152 bool
+		var _ = _out152
+		_out152 = j.Alive()
+		_114_alive = _out152
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _118_i uint64
-	var _ = _118_i
-	_118_i = uint64(0)
-	for _118_i < n {
+	var _117_i uint64
+	var _ = _117_i
+	_117_i = uint64(0)
+	for _117_i < n {
 		j.CacheInst()
-		_118_i = _118_i + uint64(1)
-		if _118_i%uint64(128) == uint64(0) {
+		_117_i = _117_i + uint64(1)
+		if _117_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -266,39 +266,39 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var n uint64 = 0
 	var _ = n
 	Companion_Default___.IYield(j)
-	var _out154 *ddisk.BList
+	var _out153 *ddisk.BList
+	var _ = _out153
+	_out153 = j.InstSort()
+	l = _out153
+	var _out154 uint64
 	var _ = _out154
-	_out154 = j.InstSort()
-	l = _out154
-	var _out155 uint64
-	var _ = _out155
-	_out155 = l.Len()
-	n = _out155
-	var _119_i uint64
-	var _ = _119_i
-	_119_i = uint64(0)
+	_out154 = l.Len()
+	n = _out154
+	var _118_i uint64
+	var _ = _118_i
+	_118_i = uint64(0)
 	ok = true
-	for ok && _119_i < n {
+	for ok && _118_i < n {
 		Companion_Default___.IYield(j)
-		var _120_m uint64 = 0
-		var _ = _120_m
-		var _out156 bool
+		var _119_m uint64 = 0
+		var _ = _119_m
+		var _out155 bool
+		var _ = _out155
+		var _out156 uint64
 		var _ = _out156
-		var _out157 uint64
-		var _ = _out157
-		_out156, _out157 = j.InstWrite(_119_i)
-		ok = _out156
-		_120_m = _out157
+		_out155, _out156 = j.InstWrite(_118_i)
+		ok = _out155
+		_119_m = _out156
 		if ok {
-			_119_i = _119_i + _120_m
+			_118_i = _118_i + _119_m
 		}
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out158 bool
-		var _ = _out158
-		_out158 = j.InstBarrier()
-		ok = _out158
+		var _out157 bool
+		var _ = _out157
+		_out157 = j.InstBarrier()
+		ok = _out157
 	}
 	return ok, l, n
 }
@@ -309,52 +309,52 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out159 bool
+	var _out158 bool
+	var _ = _out158
+	var _out159 *ddisk.BList
 	var _ = _out159
-	var _out160 *ddisk.BList
+	var _out160 uint64
 	var _ = _out160
-	var _out161 uint64
+	_out158, _out159, _out160 = Companion_Default___.WriteHome(j)
+	ok = _out158
+	l = _out159
+	n = _out160
+	if !ok {
+		return ok, l, n
+	}
+	Companion_Default___.IYield(j)
+	var _out161 bool
 	var _ = _out161
-	_out159, _out160, _out161 = Companion_Default___.WriteHome(j)
-	ok = _out159
-	l = _out160
-	n = _out161
+	_out161 = j.HdrWrite()
+	ok = _out161
 	if !ok {
 		return ok, l, n
 	}
 	Companion_Default___.IYield(j)
 	var _out162 bool
 	var _ = _out162
-	_out162 = j.HdrWrite()
+	_out162 = j.HdrBarrier()
 	ok = _out162
-	if !ok {
-		return ok, l, n
-	}
-	Companion_Default___.IYield(j)
-	var _out163 bool
-	var _ = _out163
-	_out163 = j.HdrBarrier()
-	ok = _out163
 	return ok, l, n
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _121_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _121_l
-	var _122_n uint64 = 0
-	var _ = _122_n
-	var _out164 bool
+	var _120_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _120_l
+	var _121_n uint64 = 0
+	var _ = _121_n
+	var _out163 bool
+	var _ = _out163
+	var _out164 *ddisk.BList
 	var _ = _out164
-	var _out165 *ddisk.BList
+	var _out165 uint64
 	var _ = _out165
-	var _out166 uint64
-	var _ = _out166
-	_out164, _out165, _out166 = Companion_Default___.WriteInst(j)
-	ok = _out164
-	_121_l = _out165
-	_122_n = _out166
+	_out163, _out164, _out165 = Companion_Default___.WriteInst(j)
+	ok = _out163
+	_120_l = _out164
+	_121_n = _out165
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -362,10 +362,10 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		j.Fail()
 		return ok
 	}
-	var _out167 bool
-	var _ = _out167
-	_out167 = Companion_Default___.CacheAll(j, _121_l, _122_n)
-	ok = _out167
+	var _out166 bool
+	var _ = _out166
+	_out166 = Companion_Default___.CacheAll(j, _120_l, _121_n)
+	ok = _out166
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		j.Fail()
@@ -378,37 +378,37 @@ func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _123_alive bool
-	var _ = _123_alive
-	var _out168 bool
-	var _ = _out168
-	_out168 = j.Alive()
-	_123_alive = _out168
-	for _123_alive {
-		var _124_go bool
-		var _ = _124_go
-		var _out169 bool
-		var _ = _out169
-		_out169 = j.StartInstall()
-		_124_go = _out169
-		if _124_go {
-			var _125_ok bool
-			var _ = _125_ok
-			var _out170 bool
-			var _ = _out170
-			_out170 = Companion_Default___.Install(j)
-			_125_ok = _out170
-			if !_125_ok {
+	var _122_alive bool
+	var _ = _122_alive
+	var _out167 bool
+	var _ = _out167
+	_out167 = j.Alive()
+	_122_alive = _out167
+	for _122_alive {
+		var _123_go bool
+		var _ = _123_go
+		var _out168 bool
+		var _ = _out168
+		_out168 = j.StartInstall()
+		_123_go = _out168
+		if _123_go {
+			var _124_ok bool
+			var _ = _124_ok
+			var _out169 bool
+			var _ = _out169
+			_out169 = Companion_Default___.Install(j)
+			_124_ok = _out169
+			if !_124_ok {
 				goto L1
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out171 bool
-		var _ = _out171
-		_out171 = j.Alive()
-		_123_alive = _out171
+		var _out170 bool
+		var _ = _out170
+		_out170 = j.Alive()
+		_122_alive = _out170
 	}
 L1:
 	j.Mu.Unlock()
@@ -423,49 +423,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
+	var _out171 bool
+	var _ = _out171
+	_out171 = j.IsDurable(n)
+	ok = _out171
+	var _125_failed bool
+	var _ = _125_failed
 	var _out172 bool
 	var _ = _out172
-	_out172 = j.IsDurable(n)
-	ok = _out172
-	var _126_failed bool
-	var _ = _126_failed
-	var _out173 bool
-	var _ = _out173
-	_out173 = j.Failed()
-	_126_failed = _out173
-	for !ok && !_126_failed {
+	_out172 = j.Failed()
+	_125_failed = _out172
+	for !ok && !_125_failed {
 		j.Want(n)
-		var _127_go bool
-		var _ = _127_go
-		var _out174 bool
-		var _ = _out174
-		_out174 = j.StartCommit()
-		_127_go = _out174
-		if _127_go {
-			var _128_done bool
-			var _ = _128_done
-			var _out175 bool
-			var _ = _out175
-			_out175 = Companion_Default___.LogGroup(j)
-			_128_done = _out175
+		var _126_go bool
+		var _ = _126_go
+		var _out173 bool
+		var _ = _out173
+		_out173 = j.StartCommit()
+		_126_go = _out173
+		if _126_go {
+			var _127_done bool
+			var _ = _127_done
+			var _out174 bool
+			var _ = _out174
+			_out174 = Companion_Default___.LogGroup(j)
+			_127_done = _out174
 		} else {
-			var _129_c uint32
-			var _ = _129_c
-			var _out176 uint32
-			var _ = _out176
-			_out176 = j.WaitOn(n)
-			_129_c = _out176
-			j.Mu.Wait(_129_c)
+			var _128_c uint32
+			var _ = _128_c
+			var _out175 uint32
+			var _ = _out175
+			_out175 = j.WaitOn(n)
+			_128_c = _out175
+			j.Mu.Wait(_128_c)
 			Companion_Default___.CYield(j)
 		}
+		var _out176 bool
+		var _ = _out176
+		_out176 = j.IsDurable(n)
+		ok = _out176
 		var _out177 bool
 		var _ = _out177
-		_out177 = j.IsDurable(n)
-		ok = _out177
-		var _out178 bool
-		var _ = _out178
-		_out178 = j.Failed()
-		_126_failed = _out178
+		_out177 = j.Failed()
+		_125_failed = _out177
 	}
 	j.Mu.Unlock()
 	return ok
@@ -477,33 +477,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out179 uint32
+	var _out178 uint32
+	var _ = _out178
+	var _out179 uint64
 	var _ = _out179
-	var _out180 uint64
-	var _ = _out180
-	_out179, _out180 = j.Append(tx)
-	st = _out179
-	n = _out180
+	_out178, _out179 = j.Append(tx)
+	st = _out178
+	n = _out179
 	for st == journalm.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out181 uint32
+		var _out180 uint32
+		var _ = _out180
+		var _out181 uint64
 		var _ = _out181
-		var _out182 uint64
-		var _ = _out182
-		_out181, _out182 = j.Append(tx)
-		st = _out181
-		n = _out182
+		_out180, _out181 = j.Append(tx)
+		st = _out180
+		n = _out181
 	}
 	j.Mu.Unlock()
 	if st == journalm.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _130_ok bool
-		var _ = _130_ok
-		var _out183 bool
-		var _ = _out183
-		_out183 = Companion_Default___.WaitDurable(j, n)
-		_130_ok = _out183
-		if !_130_ok {
+		var _129_ok bool
+		var _ = _129_ok
+		var _out182 bool
+		var _ = _out182
+		_out182 = Companion_Default___.WaitDurable(j, n)
+		_129_ok = _out182
+		if !_129_ok {
 			st = journalm.Companion_Default___.AFailed()
 		}
 	}
@@ -517,46 +517,46 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	for true {
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _131_t uint64 = 0
-		var _ = _131_t
-		var _out184 *dbytes.Blk
+		var _130_t uint64 = 0
+		var _ = _130_t
+		var _out183 *dbytes.Blk
+		var _ = _out183
+		var _out184 uint64
 		var _ = _out184
-		var _out185 uint64
-		var _ = _out185
-		_out184, _out185 = j.Lookup(a)
-		b = _out184
-		_131_t = _out185
+		_out183, _out184 = j.Lookup(a)
+		b = _out183
+		_130_t = _out184
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _132_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _132_l
-		var _out186 bool
+		var _131_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _131_l
+		var _out185 bool
+		var _ = _out185
+		var _out186 *ddisk.BList
 		var _ = _out186
-		var _out187 *ddisk.BList
-		var _ = _out187
-		_out186, _out187 = j.ReadHome(a, uint64(1), _131_t)
-		ok = _out186
-		_132_l = _out187
+		_out185, _out186 = j.ReadHome(a, uint64(1), _130_t)
+		ok = _out185
+		_131_l = _out186
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _133_c *dbytes.Blk
-		var _ = _133_c
+		var _132_c *dbytes.Blk
+		var _ = _132_c
+		var _out187 *dbytes.Blk
+		var _ = _out187
+		_out187 = _131_l.BlkAt(uint64(0))
+		_132_c = _out187
 		var _out188 *dbytes.Blk
 		var _ = _out188
-		_out188 = _132_l.BlkAt(uint64(0))
-		_133_c = _out188
-		var _out189 *dbytes.Blk
-		var _ = _out189
-		_out189 = j.Lookup2(a, _131_t, _133_c)
-		b = _out189
+		_out188 = j.Lookup2(a, _130_t, _132_c)
+		b = _out188
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			return ok, b
@@ -572,16 +572,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out190 uint64
-	var _ = _out190
-	_out190 = j.Newest()
-	n = _out190
+	var _out189 uint64
+	var _ = _out189
+	_out189 = j.Newest()
+	n = _out189
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out191 bool
-	var _ = _out191
-	_out191 = Companion_Default___.WaitDurable(j, n)
-	ok = _out191
+	var _out190 bool
+	var _ = _out190
+	_out190 = Companion_Default___.WaitDurable(j, n)
+	ok = _out190
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -593,31 +593,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _134_e bool
-	var _ = _134_e
+	var _133_e bool
+	var _ = _133_e
+	var _out191 bool
+	var _ = _out191
+	_out191 = j.Drained()
+	_133_e = _out191
+	var _134_failed bool
+	var _ = _134_failed
 	var _out192 bool
 	var _ = _out192
-	_out192 = j.Drained()
-	_134_e = _out192
-	var _135_failed bool
-	var _ = _135_failed
-	var _out193 bool
-	var _ = _out193
-	_out193 = j.Failed()
-	_135_failed = _out193
-	for !_134_e && !_135_failed {
+	_out192 = j.Failed()
+	_134_failed = _out192
+	for !_133_e && !_134_failed {
 		j.Nudge()
 		j.Urge()
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
+		var _out193 bool
+		var _ = _out193
+		_out193 = j.Drained()
+		_133_e = _out193
 		var _out194 bool
 		var _ = _out194
-		_out194 = j.Drained()
-		_134_e = _out194
-		var _out195 bool
-		var _ = _out195
-		_out195 = j.Failed()
-		_135_failed = _out195
+		_out194 = j.Failed()
+		_134_failed = _out194
 	}
 	j.Mu.Unlock()
 }

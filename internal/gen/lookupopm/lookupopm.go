@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _552_dots uint32 = 0
-	var _ = _552_dots
-	var _out656 uint32
+	var _551_dots uint32 = 0
+	var _ = _551_dots
+	var _out655 uint32
+	var _ = _out655
+	var _out656 *dbytes.Bytes
 	var _ = _out656
-	var _out657 *dbytes.Bytes
+	var _out657 uint32
 	var _ = _out657
-	var _out658 uint32
-	var _ = _out658
-	_out656, _out657, _out658 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out656
-	dir = _out657
-	_552_dots = _out658
+	_out655, _out656, _out657 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out655
+	dir = _out656
+	_551_dots = _out657
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _553_ok bool
-	var _ = _553_ok
-	var _out659 bool
-	var _ = _out659
-	_out659 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_553_ok = _out659
-	if !_553_ok {
+	var _552_ok bool
+	var _ = _552_ok
+	var _out658 bool
+	var _ = _out658
+	_out658 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_552_ok = _out658
+	if !_552_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _554_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _554_ip
-	if _552_dots == uint32(1) {
+	var _553_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _553_ip
+	if _551_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _552_dots == uint32(2) {
-		var _out660 uint64
-		var _ = _out660
-		_out660 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out660
+	if _551_dots == uint32(2) {
+		var _out659 uint64
+		var _ = _out659
+		_out659 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out659
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out661 *dbytes.Bytes
-		var _ = _out661
-		_out661 = d.Fs.GetInode(txn, ino, false)
-		_554_ip = _out661
-		node = _554_ip
+		var _out660 *dbytes.Bytes
+		var _ = _out660
+		_out660 = d.Fs.GetInode(txn, ino, false)
+		_553_ip = _out660
+		node = _553_ip
 		return st, ino, node, dir
 	}
-	var _555_found bool = false
-	var _ = _555_found
-	var _out662 bool
+	var _554_found bool = false
+	var _ = _554_found
+	var _out661 bool
+	var _ = _out661
+	var _out662 uint64
 	var _ = _out662
-	var _out663 uint64
-	var _ = _out663
-	_out662, _out663 = d.Lookup(txn, dino, name, false)
-	_555_found = _out662
-	ino = _out663
-	if !_555_found {
+	_out661, _out662 = d.Lookup(txn, dino, name, false)
+	_554_found = _out661
+	ino = _out662
+	if !_554_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out664 uint32
+	var _out663 uint32
+	var _ = _out663
+	var _out664 *dbytes.Bytes
 	var _ = _out664
-	var _out665 *dbytes.Bytes
-	var _ = _out665
-	_out664, _out665 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out664
-	_554_ip = _out665
+	_out663, _out664 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out663
+	_553_ip = _out664
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _554_ip
+	node = _553_ip
 	return st, ino, node, dir
 }
 

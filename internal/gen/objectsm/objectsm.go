@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _136_b uint8
-	var _ = _136_b
-	_136_b = w.Get(off / uint64(8))
-	var _137_i uint64
-	var _ = _137_i
-	_137_i = off % uint64(8)
-	var _138_is bool
-	var _ = _138_is
-	_138_is = bits.Companion_Default___.BitOf(_136_b, _137_i)
-	if _138_is != v {
-		var _139_c uint8 = 0
-		var _ = _139_c
+	var _135_b uint8
+	var _ = _135_b
+	_135_b = w.Get(off / uint64(8))
+	var _136_i uint64
+	var _ = _136_i
+	_136_i = off % uint64(8)
+	var _137_is bool
+	var _ = _137_is
+	_137_is = bits.Companion_Default___.BitOf(_135_b, _136_i)
+	if _137_is != v {
+		var _138_c uint8 = 0
+		var _ = _138_c
 		if v {
-			_139_c = _136_b + Companion_Default___.Pow2(_137_i)
+			_138_c = _135_b + Companion_Default___.Pow2(_136_i)
 		} else {
-			_139_c = _136_b - Companion_Default___.Pow2(_137_i)
+			_138_c = _135_b - Companion_Default___.Pow2(_136_i)
 		}
-		w.Set(off/uint64(8), _139_c)
+		w.Set(off/uint64(8), _138_c)
 	}
 }
 

@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = ip
 	st = accessm.Companion_Default___.STALE()
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out548 *dbytes.Bytes
-		var _ = _out548
-		_out548 = dbytes.NewBytes(uint64(256))
-		ip = _out548
+		var _out547 *dbytes.Bytes
+		var _ = _out547
+		_out547 = dbytes.NewBytes(uint64(256))
+		ip = _out547
 		return st, ip
 	}
-	var _out549 *dbytes.Bytes
+	var _out548 *dbytes.Bytes
+	var _ = _out548
+	_out548 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out548
+	var _480_ty uint32
+	var _ = _480_ty
+	var _out549 uint32
 	var _ = _out549
-	_out549 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out549
-	var _481_ty uint32
-	var _ = _481_ty
+	_out549 = inodem.Companion_Default___.GetTy(ip)
+	_480_ty = _out549
+	var _481_nl uint32
+	var _ = _481_nl
 	var _out550 uint32
 	var _ = _out550
-	_out550 = inodem.Companion_Default___.GetTy(ip)
-	_481_ty = _out550
-	var _482_nl uint32
-	var _ = _482_nl
-	var _out551 uint32
+	_out550 = inodem.Companion_Default___.GetNlink(ip)
+	_481_nl = _out550
+	var _482_g uint64
+	var _ = _482_g
+	var _out551 uint64
 	var _ = _out551
-	_out551 = inodem.Companion_Default___.GetNlink(ip)
-	_482_nl = _out551
-	var _483_g uint64
-	var _ = _483_g
-	var _out552 uint64
-	var _ = _out552
-	_out552 = inodem.Companion_Default___.GetGen(ip)
-	_483_g = _out552
-	if _481_ty == uint32(0) || _482_nl == uint32(0) || _483_g != gen {
+	_out551 = inodem.Companion_Default___.GetGen(ip)
+	_482_g = _out551
+	if _480_ty == uint32(0) || _481_nl == uint32(0) || _482_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *dirfsm.DirF
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out553 *dbytes.Bytes
+	var _out552 *dbytes.Bytes
+	var _ = _out552
+	_out552 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out552
+	var _483_ty uint32
+	var _ = _483_ty
+	var _out553 uint32
 	var _ = _out553
-	_out553 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out553
-	var _484_ty uint32
-	var _ = _484_ty
+	_out553 = inodem.Companion_Default___.GetTy(ip)
+	_483_ty = _out553
+	var _484_nl uint32
+	var _ = _484_nl
 	var _out554 uint32
 	var _ = _out554
-	_out554 = inodem.Companion_Default___.GetTy(ip)
-	_484_ty = _out554
-	var _485_nl uint32
-	var _ = _485_nl
-	var _out555 uint32
-	var _ = _out555
-	_out555 = inodem.Companion_Default___.GetNlink(ip)
-	_485_nl = _out555
+	_out554 = inodem.Companion_Default___.GetNlink(ip)
+	_484_nl = _out554
 	st = func() uint32 {
-		if _484_ty == uint32(0) || _485_nl == uint32(0) || ino <= uint64(2) {
+		if _483_ty == uint32(0) || _484_nl == uint32(0) || ino <= uint64(2) {
 			return accessm.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out556 uint32
+	var _out555 uint32
+	var _ = _out555
+	var _out556 *dbytes.Bytes
 	var _ = _out556
-	var _out557 *dbytes.Bytes
-	var _ = _out557
-	_out556, _out557 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out556
-	ip = _out557
+	_out555, _out556 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out555
+	ip = _out556
 	if st != uint32(0) {
 		return st, ip, dots
 	}
+	var _out557 uint32
+	var _ = _out557
 	var _out558 uint32
 	var _ = _out558
-	var _out559 uint32
-	var _ = _out559
-	_out558, _out559 = accessm.Companion_Default___.NameStatus(name)
-	st = _out558
-	dots = _out559
+	_out557, _out558 = accessm.Companion_Default___.NameStatus(name)
+	st = _out557
+	dots = _out558
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _486_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _486_p
-	var _out560 uint32
+	var _485_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _485_p
+	var _out559 uint32
+	var _ = _out559
+	var _out560 *dbytes.Bytes
 	var _ = _out560
-	var _out561 *dbytes.Bytes
-	var _ = _out561
-	_out560, _out561 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out560
-	_486_p = _out561
+	_out559, _out560 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out559
+	_485_p = _out560
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _486_p
-	var _487_ty uint32
-	var _ = _487_ty
-	var _out562 uint32
-	var _ = _out562
-	_out562 = inodem.Companion_Default___.GetTy(_486_p)
-	_487_ty = _out562
-	if _487_ty != accessm.Companion_Default___.DIR() {
+	ip = _485_p
+	var _486_ty uint32
+	var _ = _486_ty
+	var _out561 uint32
+	var _ = _out561
+	_out561 = inodem.Companion_Default___.GetTy(_485_p)
+	_486_ty = _out561
+	if _486_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out563 *dbytes.Bytes
-	var _ = _out563
-	_out563 = d.Fs.GetInode(txn, ino, true)
-	ip = _out563
+	var _out562 *dbytes.Bytes
+	var _ = _out562
+	_out562 = d.Fs.GetInode(txn, ino, true)
+	ip = _out562
 	inodem.Companion_Default___.SetMtime(ip, s, ns)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, i
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out564 *dbytes.Bytes
-	var _ = _out564
-	_out564 = d.Fs.GetInode(txn, ino, true)
-	ip = _out564
+	var _out563 *dbytes.Bytes
+	var _ = _out563
+	_out563 = d.Fs.GetInode(txn, ino, true)
+	ip = _out563
 	inodem.Companion_Default___.SetNlink(ip, nl)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _488_ip *dbytes.Bytes
-	var _ = _488_ip
-	var _out565 *dbytes.Bytes
+	var _487_ip *dbytes.Bytes
+	var _ = _487_ip
+	var _out564 *dbytes.Bytes
+	var _ = _out564
+	_out564 = d.Fs.GetInode(txn, ino, true)
+	_487_ip = _out564
+	var _488_nl uint32
+	var _ = _488_nl
+	var _out565 uint32
 	var _ = _out565
-	_out565 = d.Fs.GetInode(txn, ino, true)
-	_488_ip = _out565
-	var _489_nl uint32
-	var _ = _489_nl
-	var _out566 uint32
-	var _ = _out566
-	_out566 = inodem.Companion_Default___.GetNlink(_488_ip)
-	_489_nl = _out566
-	if up && _489_nl >= accessm.Companion_Default___.MAXLINK() {
+	_out565 = inodem.Companion_Default___.GetNlink(_487_ip)
+	_488_nl = _out565
+	if up && _488_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _489_nl <= uint32(2) {
+	if !up && _488_nl <= uint32(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out567 *dbytes.Bytes
-	var _ = _out567
-	_out567 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out566 *dbytes.Bytes
+	var _ = _out566
+	_out566 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _489_nl + uint32(1)
+			return _488_nl + uint32(1)
 		}
-		return _489_nl - uint32(1)
+		return _488_nl - uint32(1)
 	}(), s, ns)
-	_488_ip = _out567
+	_487_ip = _out566
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64) {
-	var _490_ip *dbytes.Bytes
-	var _ = _490_ip
-	var _out568 *dbytes.Bytes
+	var _489_ip *dbytes.Bytes
+	var _ = _489_ip
+	var _out567 *dbytes.Bytes
+	var _ = _out567
+	_out567 = d.Fs.GetInode(txn, ino, true)
+	_489_ip = _out567
+	var _490_fl uint32
+	var _ = _490_fl
+	var _out568 uint32
 	var _ = _out568
-	_out568 = d.Fs.GetInode(txn, ino, true)
-	_490_ip = _out568
-	var _491_fl uint32
-	var _ = _491_fl
-	var _out569 uint32
-	var _ = _out569
-	_out569 = inodem.Companion_Default___.GetFlags(_490_ip)
-	_491_fl = _out569
-	if _491_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	_out568 = inodem.Companion_Default___.GetFlags(_489_ip)
+	_490_fl = _out568
+	if _490_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _492_hp *dbytes.Bytes
-	var _ = _492_hp
-	var _out570 *dbytes.Bytes
+	var _491_hp *dbytes.Bytes
+	var _ = _491_hp
+	var _out569 *dbytes.Bytes
+	var _ = _out569
+	_out569 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_491_hp = _out569
+	var _492_h uint64
+	var _ = _492_h
+	var _out570 uint64
 	var _ = _out570
-	_out570 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_492_hp = _out570
-	var _493_h uint64
-	var _ = _493_h
-	var _out571 uint64
+	_out570 = inodem.Companion_Default___.GetNext(_491_hp)
+	_492_h = _out570
+	inodem.Companion_Default___.SetNext(_489_ip, _492_h)
+	inodem.Companion_Default___.SetFlags(_489_ip, _490_fl+uint32(1))
+	d.PutInode(txn, ino, _489_ip)
+	var _out571 *dbytes.Bytes
 	var _ = _out571
-	_out571 = inodem.Companion_Default___.GetNext(_492_hp)
-	_493_h = _out571
-	inodem.Companion_Default___.SetNext(_490_ip, _493_h)
-	inodem.Companion_Default___.SetFlags(_490_ip, _491_fl+uint32(1))
-	d.PutInode(txn, ino, _490_ip)
-	var _out572 *dbytes.Bytes
-	var _ = _out572
-	_out572 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_492_hp = _out572
-	inodem.Companion_Default___.SetNext(_492_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _492_hp)
+	_out571 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_491_hp = _out571
+	inodem.Companion_Default___.SetNext(_491_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _491_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out573 bool
-		var _ = _out573
-		_out573 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out573
+		var _out572 bool
+		var _ = _out572
+		_out572 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out572
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _494_ip *dbytes.Bytes
-	var _ = _494_ip
-	var _out574 *dbytes.Bytes
+	var _493_ip *dbytes.Bytes
+	var _ = _493_ip
+	var _out573 *dbytes.Bytes
+	var _ = _out573
+	_out573 = d.Fs.GetInode(txn, ino, true)
+	_493_ip = _out573
+	var _494_nl uint32
+	var _ = _494_nl
+	var _out574 uint32
 	var _ = _out574
-	_out574 = d.Fs.GetInode(txn, ino, true)
-	_494_ip = _out574
-	var _495_nl uint32
-	var _ = _495_nl
+	_out574 = inodem.Companion_Default___.GetNlink(_493_ip)
+	_494_nl = _out574
+	var _495_ty uint32
+	var _ = _495_ty
 	var _out575 uint32
 	var _ = _out575
-	_out575 = inodem.Companion_Default___.GetNlink(_494_ip)
-	_495_nl = _out575
-	var _496_ty uint32
-	var _ = _496_ty
-	var _out576 uint32
+	_out575 = inodem.Companion_Default___.GetTy(_493_ip)
+	_495_ty = _out575
+	var _496_size uint64
+	var _ = _496_size
+	var _out576 uint64
 	var _ = _out576
-	_out576 = inodem.Companion_Default___.GetTy(_494_ip)
-	_496_ty = _out576
-	var _497_size uint64
-	var _ = _497_size
-	var _out577 uint64
+	_out576 = inodem.Companion_Default___.GetSize(_493_ip)
+	_496_size = _out576
+	var _497_fl uint32
+	var _ = _497_fl
+	var _out577 uint32
 	var _ = _out577
-	_out577 = inodem.Companion_Default___.GetSize(_494_ip)
-	_497_size = _out577
-	var _498_fl uint32
-	var _ = _498_fl
-	var _out578 uint32
-	var _ = _out578
-	_out578 = inodem.Companion_Default___.GetFlags(_494_ip)
-	_498_fl = _out578
-	if _495_nl == uint32(0) {
+	_out577 = inodem.Companion_Default___.GetFlags(_493_ip)
+	_497_fl = _out577
+	if _494_nl == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _496_ty != accessm.Companion_Default___.DIR() && _495_nl > uint32(1) {
-		var _out579 *dbytes.Bytes
-		var _ = _out579
-		_out579 = Companion_Default___.SetLinks(txn, d, ino, _495_nl-uint32(1), s, ns)
-		_494_ip = _out579
+	if _495_ty != accessm.Companion_Default___.DIR() && _494_nl > uint32(1) {
+		var _out578 *dbytes.Bytes
+		var _ = _out578
+		_out578 = Companion_Default___.SetLinks(txn, d, ino, _494_nl-uint32(1), s, ns)
+		_493_ip = _out578
 		return st, freed, later
 	}
-	var _out580 *dbytes.Bytes
+	var _out579 *dbytes.Bytes
+	var _ = _out579
+	_out579 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_493_ip = _out579
+	var _498_ok bool
+	var _ = _498_ok
+	var _out580 bool
 	var _ = _out580
-	_out580 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_494_ip = _out580
-	var _499_ok bool
-	var _ = _499_ok
-	var _out581 bool
-	var _ = _out581
-	_out581 = d.SetSize(txn, ino, uint64(0))
-	_499_ok = _out581
-	if !_499_ok {
+	_out580 = d.SetSize(txn, ino, uint64(0))
+	_498_ok = _out580
+	if !_498_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _498_fl%uint32(2) == uint32(1) {
+	if _497_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _500_done bool
-	var _ = _500_done
-	var _out582 bool
-	var _ = _out582
-	_out582 = Companion_Default___.Release(txn, d, ino, _497_size)
-	_500_done = _out582
-	if _500_done {
-		var _out583 bool
-		var _ = _out583
-		_out583 = d.FreeInode(txn, ino)
-		_499_ok = _out583
-		if !_499_ok {
+	var _499_done bool
+	var _ = _499_done
+	var _out581 bool
+	var _ = _out581
+	_out581 = Companion_Default___.Release(txn, d, ino, _496_size)
+	_499_done = _out581
+	if _499_done {
+		var _out582 bool
+		var _ = _out582
+		_out582 = d.FreeInode(txn, ino)
+		_498_ok = _out582
+		if !_498_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,43 +405,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _501_hp *dbytes.Bytes
-	var _ = _501_hp
-	var _out584 *dbytes.Bytes
+	var _500_hp *dbytes.Bytes
+	var _ = _500_hp
+	var _out583 *dbytes.Bytes
+	var _ = _out583
+	_out583 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_500_hp = _out583
+	var _501_h uint64
+	var _ = _501_h
+	var _out584 uint64
 	var _ = _out584
-	_out584 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_501_hp = _out584
-	var _502_h uint64
-	var _ = _502_h
-	var _out585 uint64
-	var _ = _out585
-	_out585 = inodem.Companion_Default___.GetNext(_501_hp)
-	_502_h = _out585
+	_out584 = inodem.Companion_Default___.GetNext(_500_hp)
+	_501_h = _out584
 	st, more = uint32(0), false
-	if _502_h == uint64(0) {
+	if _501_h == uint64(0) {
 		return st, more
 	}
-	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _502_h) || _502_h <= uint64(2) {
+	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _501_h) || _501_h <= uint64(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _503_done bool
-	var _ = _503_done
-	var _out586 bool
-	var _ = _out586
-	_out586 = d.FreeSome(txn, _502_h, max)
-	_503_done = _out586
-	if !_503_done {
+	var _502_done bool
+	var _ = _502_done
+	var _out585 bool
+	var _ = _out585
+	_out585 = d.FreeSome(txn, _501_h, max)
+	_502_done = _out585
+	if !_502_done {
 		return st, more
 	}
-	var _out587 uint32
+	var _out586 uint32
+	var _ = _out586
+	var _out587 bool
 	var _ = _out587
-	var _out588 bool
-	var _ = _out588
-	_out587, _out588 = Companion_Default___.OffList(txn, d, _502_h)
-	st = _out587
-	more = _out588
+	_out586, _out587 = Companion_Default___.OffList(txn, d, _501_h)
+	st = _out586
+	more = _out587
 	if st != uint32(0) {
 		return st, more
 	}
@@ -454,58 +454,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _504_ip *dbytes.Bytes
-	var _ = _504_ip
-	var _out589 *dbytes.Bytes
+	var _503_ip *dbytes.Bytes
+	var _ = _503_ip
+	var _out588 *dbytes.Bytes
+	var _ = _out588
+	_out588 = d.Fs.GetInode(txn, h, true)
+	_503_ip = _out588
+	var _504_fl uint32
+	var _ = _504_fl
+	var _out589 uint32
 	var _ = _out589
-	_out589 = d.Fs.GetInode(txn, h, true)
-	_504_ip = _out589
-	var _505_fl uint32
-	var _ = _505_fl
+	_out589 = inodem.Companion_Default___.GetFlags(_503_ip)
+	_504_fl = _out589
+	var _505_nl uint32
+	var _ = _505_nl
 	var _out590 uint32
 	var _ = _out590
-	_out590 = inodem.Companion_Default___.GetFlags(_504_ip)
-	_505_fl = _out590
-	var _506_nl uint32
-	var _ = _506_nl
-	var _out591 uint32
+	_out590 = inodem.Companion_Default___.GetNlink(_503_ip)
+	_505_nl = _out590
+	var _506_next uint64
+	var _ = _506_next
+	var _out591 uint64
 	var _ = _out591
-	_out591 = inodem.Companion_Default___.GetNlink(_504_ip)
-	_506_nl = _out591
-	var _507_next uint64
-	var _ = _507_next
-	var _out592 uint64
-	var _ = _out592
-	_out592 = inodem.Companion_Default___.GetNext(_504_ip)
-	_507_next = _out592
-	if _505_fl%uint32(2) == uint32(0) {
+	_out591 = inodem.Companion_Default___.GetNext(_503_ip)
+	_506_next = _out591
+	if _504_fl%uint32(2) == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodem.Companion_Default___.SetFlags(_504_ip, _505_fl-uint32(1))
-	inodem.Companion_Default___.SetNext(_504_ip, uint64(0))
-	d.PutInode(txn, h, _504_ip)
-	var _508_hp *dbytes.Bytes
-	var _ = _508_hp
-	var _out593 *dbytes.Bytes
-	var _ = _out593
-	_out593 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_508_hp = _out593
-	inodem.Companion_Default___.SetNext(_508_hp, _507_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _508_hp)
-	if _506_nl == uint32(0) {
-		var _509_ok bool
-		var _ = _509_ok
-		var _out594 bool
-		var _ = _out594
-		_out594 = d.FreeInode(txn, h)
-		_509_ok = _out594
-		if !_509_ok {
+	inodem.Companion_Default___.SetFlags(_503_ip, _504_fl-uint32(1))
+	inodem.Companion_Default___.SetNext(_503_ip, uint64(0))
+	d.PutInode(txn, h, _503_ip)
+	var _507_hp *dbytes.Bytes
+	var _ = _507_hp
+	var _out592 *dbytes.Bytes
+	var _ = _out592
+	_out592 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_507_hp = _out592
+	inodem.Companion_Default___.SetNext(_507_hp, _506_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _507_hp)
+	if _505_nl == uint32(0) {
+		var _508_ok bool
+		var _ = _508_ok
+		var _out593 bool
+		var _ = _out593
+		_out593 = d.FreeInode(txn, h)
+		_508_ok = _out593
+		if !_508_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _507_next != uint64(0) /* dircomp */
+	more = _506_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, max uint64) bool {
@@ -515,10 +515,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out595 bool
-	var _ = _out595
-	_out595 = d.FreeSome(txn, ino, max)
-	done = _out595
+	var _out594 bool
+	var _ = _out594
+	_out594 = d.FreeSome(txn, ino, max)
+	done = _out594
 	return done
 }
 

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _556_w *dbytes.Bytes
-	var _ = _556_w
-	var _out666 *dbytes.Bytes
+	var _555_w *dbytes.Bytes
+	var _ = _555_w
+	var _out665 *dbytes.Bytes
+	var _ = _out665
+	_out665 = dbytes.NewBytes(uint64(4096))
+	_555_w = _out665
+	_555_w.Set(uint64(0), uint8(46))
+	_555_w.Set(uint64(1), uint8(46))
+	var _out666 *dbytes.Blk
 	var _ = _out666
-	_out666 = dbytes.NewBytes(uint64(4096))
-	_556_w = _out666
-	_556_w.Set(uint64(0), uint8(46))
-	_556_w.Set(uint64(1), uint8(46))
-	var _out667 *dbytes.Blk
-	var _ = _out667
-	_out667 = dbytes.Freeze(_556_w)
-	b = _out667
+	_out666 = dbytes.Freeze(_555_w)
+	b = _out666
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _557_dots *dbytes.Blk
-	var _ = _557_dots
-	var _out668 *dbytes.Blk
-	var _ = _out668
-	_out668 = Companion_Default___.DotNames()
-	_557_dots = _out668
+	var _556_dots *dbytes.Blk
+	var _ = _556_dots
+	var _out667 *dbytes.Blk
+	var _ = _out667
+	_out667 = Companion_Default___.DotNames()
+	_556_dots = _out667
 	if cookie == uint64(0) {
-		var _out669 bool
-		var _ = _out669
-		_out669 = out.Offer(ino, _557_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out669
+		var _out668 bool
+		var _ = _out668
+		_out668 = out.Offer(ino, _556_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out668
 	}
 	if fits {
-		var _out670 bool
-		var _ = _out670
-		_out670 = out.Offer(up, _557_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out670
+		var _out669 bool
+		var _ = _out669
+		_out669 = out.Offer(up, _556_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out669
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *dirfsm.DirFs, in
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _558_up uint64
-	var _ = _558_up
-	var _out671 uint64
+	var _557_up uint64
+	var _ = _557_up
+	var _out670 uint64
+	var _ = _out670
+	_out670 = inodem.Companion_Default___.GetParent(dp)
+	_557_up = _out670
+	var _558_fits bool
+	var _ = _558_fits
+	var _out671 bool
 	var _ = _out671
-	_out671 = inodem.Companion_Default___.GetParent(dp)
-	_558_up = _out671
-	var _559_fits bool
-	var _ = _559_fits
-	var _out672 bool
-	var _ = _out672
-	_out672 = Companion_Default___.Offer2(ino, _558_up, cookie, out)
-	_559_fits = _out672
-	if !_559_fits {
+	_out671 = Companion_Default___.Offer2(ino, _557_up, cookie, out)
+	_558_fits = _out671
+	if !_558_fits {
 		return eof
 	}
-	var _out673 bool
-	var _ = _out673
-	_out673 = d.List(txn, ino, func() uint64 {
+	var _out672 bool
+	var _ = _out672
+	_out672 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out673
+	eof = _out672
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out674 uint32
+	var _out673 uint32
+	var _ = _out673
+	var _out674 *dbytes.Bytes
 	var _ = _out674
-	var _out675 *dbytes.Bytes
-	var _ = _out675
-	_out674, _out675 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out674
-	dir = _out675
+	_out673, _out674 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out673
+	dir = _out674
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _560_ok bool
-	var _ = _560_ok
-	var _out676 bool
-	var _ = _out676
-	_out676 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
-	_560_ok = _out676
-	if !_560_ok {
+	var _559_ok bool
+	var _ = _559_ok
+	var _out675 bool
+	var _ = _out675
+	_out675 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
+	_559_ok = _out675
+	if !_559_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,46 +170,46 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _out677 bool
+	var _out676 bool
+	var _ = _out676
+	_out676 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out676
+	var _560_n uint64
+	var _ = _560_n
+	var _out677 uint64
 	var _ = _out677
-	_out677 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out677
+	_out677 = out.Len()
+	_560_n = _out677
+	if _560_n == uint64(0) && !eof {
+		st = Companion_Default___.TOOSMALL()
+	}
+	return st, eof, dir
+}
+func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *dirfsm.DirFs, out *ddir.List) {
 	var _561_n uint64
 	var _ = _561_n
 	var _out678 uint64
 	var _ = _out678
 	_out678 = out.Len()
 	_561_n = _out678
-	if _561_n == uint64(0) && !eof {
-		st = Companion_Default___.TOOSMALL()
-	}
-	return st, eof, dir
-}
-func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *dirfsm.DirFs, out *ddir.List) {
-	var _562_n uint64
-	var _ = _562_n
-	var _out679 uint64
-	var _ = _out679
-	_out679 = out.Len()
-	_562_n = _out679
-	var _563_i uint64
-	var _ = _563_i
-	_563_i = uint64(0)
-	for _563_i < _562_n {
-		var _564_x uint64
-		var _ = _564_x
-		var _out680 uint64
+	var _562_i uint64
+	var _ = _562_i
+	_562_i = uint64(0)
+	for _562_i < _561_n {
+		var _563_x uint64
+		var _ = _563_x
+		var _out679 uint64
+		var _ = _out679
+		_out679 = out.InoAt(_562_i)
+		_563_x = _out679
+		var _564_p *dbytes.Bytes
+		var _ = _564_p
+		var _out680 *dbytes.Bytes
 		var _ = _out680
-		_out680 = out.InoAt(_563_i)
-		_564_x = _out680
-		var _565_p *dbytes.Bytes
-		var _ = _565_p
-		var _out681 *dbytes.Bytes
-		var _ = _out681
-		_out681 = d.Fs.GetInode(txn, _564_x, false)
-		_565_p = _out681
-		out.AttrAt(_563_i, _565_p)
-		_563_i = _563_i + uint64(1)
+		_out680 = d.Fs.GetInode(txn, _563_x, false)
+		_564_p = _out680
+		out.AttrAt(_562_i, _564_p)
+		_562_i = _562_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -219,26 +219,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.Di
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out682 uint32
+	var _out681 uint32
+	var _ = _out681
+	var _out682 bool
 	var _ = _out682
-	var _out683 bool
+	var _out683 *dbytes.Bytes
 	var _ = _out683
-	var _out684 *dbytes.Bytes
-	var _ = _out684
-	_out682, _out683, _out684 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out682
-	eof = _out683
-	dir = _out684
+	_out681, _out682, _out683 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out681
+	eof = _out682
+	dir = _out683
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _566_ok bool
-	var _ = _566_ok
-	var _out685 bool
-	var _ = _out685
-	_out685 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_566_ok = _out685
-	if !_566_ok {
+	var _565_ok bool
+	var _ = _565_ok
+	var _out684 bool
+	var _ = _out684
+	_out684 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_565_ok = _out684
+	if !_565_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

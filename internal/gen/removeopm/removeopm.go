@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _603_found bool = false
-	var _ = _603_found
-	var _out782 bool
+	var _602_found bool = false
+	var _ = _602_found
+	var _out781 bool
+	var _ = _out781
+	var _out782 uint64
 	var _ = _out782
-	var _out783 uint64
-	var _ = _out783
-	_out782, _out783 = d.Lookup(txn, dino, name, true)
-	_603_found = _out782
-	ino = _out783
-	if !_603_found {
+	_out781, _out782 = d.Lookup(txn, dino, name, true)
+	_602_found = _out781
+	ino = _out782
+	if !_602_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out784 *dbytes.Bytes
-		var _ = _out784
-		_out784 = dbytes.NewBytes(uint64(0))
-		ip = _out784
+		var _out783 *dbytes.Bytes
+		var _ = _out783
+		_out783 = dbytes.NewBytes(uint64(0))
+		ip = _out783
 		return st, ino, ip
 	}
-	var _out785 uint32
+	var _out784 uint32
+	var _ = _out784
+	var _out785 *dbytes.Bytes
 	var _ = _out785
-	var _out786 *dbytes.Bytes
-	var _ = _out786
-	_out785, _out786 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out785
-	ip = _out786
+	_out784, _out785 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out784
+	ip = _out785
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _604_no bool
-	var _ = _604_no
-	var _out787 bool
-	var _ = _out787
-	_out787 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_604_no = _out787
-	if _604_no {
+	var _603_no bool
+	var _ = _603_no
+	var _out786 bool
+	var _ = _out786
+	_out786 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_603_no = _out786
+	if _603_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _605_dots uint32 = 0
-	var _ = _605_dots
-	var _out788 uint32
+	var _604_dots uint32 = 0
+	var _ = _604_dots
+	var _out787 uint32
+	var _ = _out787
+	var _out788 *dbytes.Bytes
 	var _ = _out788
-	var _out789 *dbytes.Bytes
+	var _out789 uint32
 	var _ = _out789
-	var _out790 uint32
-	var _ = _out790
-	_out788, _out789, _out790 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out788
-	before = _out789
-	_605_dots = _out790
+	_out787, _out788, _out789 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out787
+	before = _out788
+	_604_dots = _out789
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _605_dots != uint32(0) {
+	if _604_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _605_dots == uint32(2) {
+			if sub && _604_dots == uint32(2) {
 				return accessm.Companion_Default___.EXIST()
 			}
 			return accessm.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _606_w bool
-	var _ = _606_w
-	var _out791 bool
-	var _ = _out791
-	_out791 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_606_w = _out791
-	if !_606_w {
+	var _605_w bool
+	var _ = _605_w
+	var _out790 bool
+	var _ = _out790
+	_out790 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_605_w = _out790
+	if !_605_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _607_ino uint64 = 0
-	var _ = _607_ino
-	var _608_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _608_ip
-	var _out792 uint32
+	var _606_ino uint64 = 0
+	var _ = _606_ino
+	var _607_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _607_ip
+	var _out791 uint32
+	var _ = _out791
+	var _out792 uint64
 	var _ = _out792
-	var _out793 uint64
+	var _out793 *dbytes.Bytes
 	var _ = _out793
-	var _out794 *dbytes.Bytes
-	var _ = _out794
-	_out792, _out793, _out794 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out792
-	_607_ino = _out793
-	_608_ip = _out794
+	_out791, _out792, _out793 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out791
+	_606_ino = _out792
+	_607_ip = _out793
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _609_ty uint32
-	var _ = _609_ty
-	var _out795 uint32
-	var _ = _out795
-	_out795 = inodem.Companion_Default___.GetTy(_608_ip)
-	_609_ty = _out795
-	if _609_ty == accessm.Companion_Default___.DIR() && !sub {
+	var _608_ty uint32
+	var _ = _608_ty
+	var _out794 uint32
+	var _ = _out794
+	_out794 = inodem.Companion_Default___.GetTy(_607_ip)
+	_608_ty = _out794
+	if _608_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _609_ty != accessm.Companion_Default___.DIR() && sub {
+	if _608_ty != accessm.Companion_Default___.DIR() && sub {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _610_e bool
-		var _ = _610_e
-		var _out796 bool
-		var _ = _out796
-		_out796 = d.IsEmpty(txn, _607_ino)
-		_610_e = _out796
-		if !_610_e {
+		var _609_e bool
+		var _ = _609_e
+		var _out795 bool
+		var _ = _out795
+		_out795 = d.IsEmpty(txn, _606_ino)
+		_609_e = _out795
+		if !_609_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out797 uint32
+	var _out796 uint32
+	var _ = _out796
+	var _out797 *dbytes.Bytes
 	var _ = _out797
-	var _out798 *dbytes.Bytes
+	var _out798 bool
 	var _ = _out798
-	var _out799 bool
-	var _ = _out799
-	_out797, _out798, _out799 = Companion_Default___.TakeOut(txn, d, dino, name, _607_ino, sub, s, ns)
-	st = _out797
-	after = _out798
-	later = _out799
+	_out796, _out797, _out798 = Companion_Default___.TakeOut(txn, d, dino, name, _606_ino, sub, s, ns)
+	st = _out796
+	after = _out797
+	later = _out798
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _611_ok bool
-	var _ = _611_ok
-	var _out800 bool
-	var _ = _out800
-	_out800 = d.Remove(txn, dino, name)
-	_611_ok = _out800
-	if !_611_ok {
+	var _610_ok bool
+	var _ = _610_ok
+	var _out799 bool
+	var _ = _out799
+	_out799 = d.Remove(txn, dino, name)
+	_610_ok = _out799
+	if !_610_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _612_freed bool = false
-	var _ = _612_freed
-	var _out801 uint32
+	var _611_freed bool = false
+	var _ = _611_freed
+	var _out800 uint32
+	var _ = _out800
+	var _out801 bool
 	var _ = _out801
 	var _out802 bool
 	var _ = _out802
-	var _out803 bool
-	var _ = _out803
-	_out801, _out802, _out803 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out801
-	_612_freed = _out802
-	later = _out803
+	_out800, _out801, _out802 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out800
+	_611_freed = _out801
+	later = _out802
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out804 uint32
-		var _ = _out804
-		_out804 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out804
+		var _out803 uint32
+		var _ = _out803
+		_out803 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out803
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out805 *dbytes.Bytes
-	var _ = _out805
-	_out805 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out805
+	var _out804 *dbytes.Bytes
+	var _ = _out804
+	_out804 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out804
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,98 +262,98 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _613_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _613_ip
-	var _out806 uint32
+	var _612_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _612_ip
+	var _out805 uint32
+	var _ = _out805
+	var _out806 *dbytes.Bytes
 	var _ = _out806
-	var _out807 *dbytes.Bytes
-	var _ = _out807
-	_out806, _out807 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out806
-	_613_ip = _out807
+	_out805, _out806 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out805
+	_612_ip = _out806
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _613_ip
-	var _614_ty uint32
-	var _ = _614_ty
+	node = _612_ip
+	var _613_ty uint32
+	var _ = _613_ty
+	var _out807 uint32
+	var _ = _out807
+	_out807 = inodem.Companion_Default___.GetTy(_612_ip)
+	_613_ty = _out807
+	var _614_dots uint32 = 0
+	var _ = _614_dots
 	var _out808 uint32
 	var _ = _out808
-	_out808 = inodem.Companion_Default___.GetTy(_613_ip)
-	_614_ty = _out808
-	var _615_dots uint32 = 0
-	var _ = _615_dots
-	var _out809 uint32
+	var _out809 *dbytes.Bytes
 	var _ = _out809
-	var _out810 *dbytes.Bytes
+	var _out810 uint32
 	var _ = _out810
-	var _out811 uint32
-	var _ = _out811
-	_out809, _out810, _out811 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out809
-	before = _out810
-	_615_dots = _out811
+	_out808, _out809, _out810 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out808
+	before = _out809
+	_614_dots = _out810
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _615_dots != uint32(0) {
+	if _614_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _614_ty == accessm.Companion_Default___.DIR() {
+	if _613_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _616_w bool
-	var _ = _616_w
-	var _out812 bool
-	var _ = _out812
-	_out812 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_616_w = _out812
-	if !_616_w {
+	var _615_w bool
+	var _ = _615_w
+	var _out811 bool
+	var _ = _out811
+	_out811 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_615_w = _out811
+	if !_615_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _617_found bool
-	var _ = _617_found
-	var _618_x uint64
-	var _ = _618_x
-	var _619_hint uint64
-	var _ = _619_hint
-	var _out813 bool
+	var _616_found bool
+	var _ = _616_found
+	var _617_x uint64
+	var _ = _617_x
+	var _618_hint uint64
+	var _ = _618_hint
+	var _out812 bool
+	var _ = _out812
+	var _out813 uint64
 	var _ = _out813
 	var _out814 uint64
 	var _ = _out814
-	var _out815 uint64
-	var _ = _out815
-	_out813, _out814, _out815 = d.LookupHint(txn, dino, name, true)
-	_617_found = _out813
-	_618_x = _out814
-	_619_hint = _out815
-	if _617_found {
+	_out812, _out813, _out814 = d.LookupHint(txn, dino, name, true)
+	_616_found = _out812
+	_617_x = _out813
+	_618_hint = _out814
+	if _616_found {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _620_nl uint32
-	var _ = _620_nl
-	var _out816 uint32
-	var _ = _out816
-	_out816 = inodem.Companion_Default___.GetNlink(_613_ip)
-	_620_nl = _out816
-	if _620_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _619_nl uint32
+	var _ = _619_nl
+	var _out815 uint32
+	var _ = _out815
+	_out815 = inodem.Companion_Default___.GetNlink(_612_ip)
+	_619_nl = _out815
+	if _619_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _out817 uint32
+	var _out816 uint32
+	var _ = _out816
+	var _out817 *dbytes.Bytes
 	var _ = _out817
 	var _out818 *dbytes.Bytes
 	var _ = _out818
-	var _out819 *dbytes.Bytes
-	var _ = _out819
-	_out817, _out818, _out819 = Companion_Default___.AddName(txn, d, ino, dino, name, _619_hint, _620_nl, s, ns)
-	st = _out817
-	node = _out818
-	after = _out819
+	_out816, _out817, _out818 = Companion_Default___.AddName(txn, d, ino, dino, name, _618_hint, _619_nl, s, ns)
+	st = _out816
+	node = _out817
+	after = _out818
 	return st, node, before, after
 }
 func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, dino uint64, name *dbytes.Bytes, hint uint64, nl uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -364,24 +364,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _621_ok bool
-	var _ = _621_ok
-	var _out820 bool
-	var _ = _out820
-	_out820 = d.InsertAt(txn, dino, name, ino, hint)
-	_621_ok = _out820
-	if !_621_ok {
+	var _620_ok bool
+	var _ = _620_ok
+	var _out819 bool
+	var _ = _out819
+	_out819 = d.InsertAt(txn, dino, name, ino, hint)
+	_620_ok = _out819
+	if !_620_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
+	var _out820 *dbytes.Bytes
+	var _ = _out820
+	_out820 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out820
 	var _out821 *dbytes.Bytes
 	var _ = _out821
-	_out821 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out821
-	var _out822 *dbytes.Bytes
-	var _ = _out822
-	_out822 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out822
+	_out821 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out821
 	return st, node, after
 }
 

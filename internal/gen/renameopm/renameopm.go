@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _622_at uint64
-	var _ = _622_at
-	_622_at = x
-	var _623_n uint64
-	var _ = _623_n
-	_623_n = uint64(0)
-	for _623_n < Companion_Default___.MAXDEPTH() {
-		if _622_at == top {
+	var _621_at uint64
+	var _ = _621_at
+	_621_at = x
+	var _622_n uint64
+	var _ = _622_n
+	_622_n = uint64(0)
+	for _622_n < Companion_Default___.MAXDEPTH() {
+		if _621_at == top {
 			below = true
 			return st, below
 		}
-		if _622_at == opm.Companion_Default___.ROOT() {
+		if _621_at == opm.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _624_ip *dbytes.Bytes
-		var _ = _624_ip
-		var _out823 *dbytes.Bytes
+		var _623_ip *dbytes.Bytes
+		var _ = _623_ip
+		var _out822 *dbytes.Bytes
+		var _ = _out822
+		_out822 = d.Fs.GetInode(txn, _621_at, false)
+		_623_ip = _out822
+		var _out823 uint64
 		var _ = _out823
-		_out823 = d.Fs.GetInode(txn, _622_at, false)
-		_624_ip = _out823
-		var _out824 uint64
-		var _ = _out824
-		_out824 = inodem.Companion_Default___.GetParent(_624_ip)
-		_622_at = _out824
-		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _622_at) {
+		_out823 = inodem.Companion_Default___.GetParent(_623_ip)
+		_621_at = _out823
+		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _621_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_623_n = _623_n + uint64(1)
+		_622_n = _622_n + uint64(1)
 	}
 	st = accessm.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !found {
 		return st
 	}
-	var _625_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _625_ip
-	var _out825 uint32
+	var _624_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _624_ip
+	var _out824 uint32
+	var _ = _out824
+	var _out825 *dbytes.Bytes
 	var _ = _out825
-	var _out826 *dbytes.Bytes
+	_out824, _out825 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out824
+	_624_ip = _out825
+	var _625_ty uint32
+	var _ = _625_ty
+	var _out826 uint32
 	var _ = _out826
-	_out825, _out826 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out825
-	_625_ip = _out826
-	var _626_ty uint32
-	var _ = _626_ty
-	var _out827 uint32
+	_out826 = inodem.Companion_Default___.GetTy(_624_ip)
+	_625_ty = _out826
+	var _626_no bool
+	var _ = _626_no
+	var _out827 bool
 	var _ = _out827
-	_out827 = inodem.Companion_Default___.GetTy(_625_ip)
-	_626_ty = _out827
-	var _627_no bool
-	var _ = _627_no
-	var _out828 bool
-	var _ = _out828
-	_out828 = accessm.Companion_Default___.Sticky(c, tdir, _625_ip)
-	_627_no = _out828
-	if _627_no {
+	_out827 = accessm.Companion_Default___.Sticky(c, tdir, _624_ip)
+	_626_no = _out827
+	if _626_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _626_ty != accessm.Companion_Default___.DIR() {
+	if dir && _625_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _626_ty == accessm.Companion_Default___.DIR() {
+	if !dir && _625_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _628_e bool
-		var _ = _628_e
-		var _out829 bool
-		var _ = _out829
-		_out829 = d.IsEmpty(txn, dst)
-		_628_e = _out829
-		if !_628_e {
+		var _627_e bool
+		var _ = _627_e
+		var _out828 bool
+		var _ = _out828
+		_out828 = d.IsEmpty(txn, dst)
+		_627_e = _out828
+		if !_627_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _629_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _629_ip
-	var _out830 uint32
+	var _628_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _628_ip
+	var _out829 uint32
+	var _ = _out829
+	var _out830 *dbytes.Bytes
 	var _ = _out830
-	var _out831 *dbytes.Bytes
+	_out829, _out830 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out829
+	_628_ip = _out830
+	var _629_ty uint32
+	var _ = _629_ty
+	var _out831 uint32
 	var _ = _out831
-	_out830, _out831 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out830
-	_629_ip = _out831
-	var _630_ty uint32
-	var _ = _630_ty
-	var _out832 uint32
+	_out831 = inodem.Companion_Default___.GetTy(_628_ip)
+	_629_ty = _out831
+	var _630_no bool
+	var _ = _630_no
+	var _out832 bool
 	var _ = _out832
-	_out832 = inodem.Companion_Default___.GetTy(_629_ip)
-	_630_ty = _out832
-	var _631_no bool
-	var _ = _631_no
-	var _out833 bool
-	var _ = _out833
-	_out833 = accessm.Companion_Default___.Sticky(c, fdir, _629_ip)
-	_631_no = _out833
-	if _631_no {
+	_out832 = accessm.Companion_Default___.Sticky(c, fdir, _628_ip)
+	_630_no = _out832
+	if _630_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _630_ty == accessm.Companion_Default___.DIR() {
+	if _629_ty == accessm.Companion_Default___.DIR() {
 		dir = true
-		var _632_below bool = false
-		var _ = _632_below
-		var _out834 uint32
+		var _631_below bool = false
+		var _ = _631_below
+		var _out833 uint32
+		var _ = _out833
+		var _out834 bool
 		var _ = _out834
-		var _out835 bool
-		var _ = _out835
-		_out834, _out835 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out834
-		_632_below = _out835
+		_out833, _out834 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out833
+		_631_below = _out834
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _632_below {
+		if _631_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _633_w bool
-		var _ = _633_w
-		var _out836 bool
-		var _ = _out836
-		_out836 = accessm.Companion_Default___.May(c, _629_ip, accessm.Companion_Default___.MAYW())
-		_633_w = _out836
-		if fino != tino && !_633_w {
+		var _632_w bool
+		var _ = _632_w
+		var _out835 bool
+		var _ = _out835
+		_out835 = accessm.Companion_Default___.May(c, _628_ip, accessm.Companion_Default___.MAYW())
+		_632_w = _out835
+		if fino != tino && !_632_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _634_wf bool
-	var _ = _634_wf
+	var _633_wf bool
+	var _ = _633_wf
+	var _out836 bool
+	var _ = _out836
+	_out836 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_633_wf = _out836
+	var _634_wt bool
+	var _ = _634_wt
 	var _out837 bool
 	var _ = _out837
-	_out837 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_634_wf = _out837
-	var _635_wt bool
-	var _ = _635_wt
-	var _out838 bool
-	var _ = _out838
-	_out838 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_635_wt = _out838
-	if !_634_wf || !_635_wt {
+	_out837 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_634_wt = _out837
+	if !_633_wf || !_634_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _636_there bool = false
-	var _ = _636_there
-	var _out839 bool
+	var _635_there bool = false
+	var _ = _635_there
+	var _out838 bool
+	var _ = _out838
+	var _out839 uint64
 	var _ = _out839
-	var _out840 uint64
-	var _ = _out840
-	_out839, _out840 = d.Lookup(txn, fino, fname, true)
-	_636_there = _out839
-	src = _out840
-	if !_636_there {
+	_out838, _out839 = d.Lookup(txn, fino, fname, true)
+	_635_there = _out838
+	src = _out839
+	if !_635_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out841 bool
+	var _out840 bool
+	var _ = _out840
+	var _out841 uint64
 	var _ = _out841
-	var _out842 uint64
-	var _ = _out842
-	_out841, _out842 = d.Lookup(txn, tino, tname, true)
-	found = _out841
-	dst = _out842
+	_out840, _out841 = d.Lookup(txn, tino, tname, true)
+	found = _out840
+	dst = _out841
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out843 uint32
+	var _out842 uint32
+	var _ = _out842
+	var _out843 bool
 	var _ = _out843
-	var _out844 bool
-	var _ = _out844
-	_out843, _out844 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out843
-	dir = _out844
+	_out842, _out843 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out842
+	dir = _out843
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out845 uint32
-	var _ = _out845
-	_out845 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out845
+	var _out844 uint32
+	var _ = _out844
+	_out844 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out844
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _637_ok bool = false
-	var _ = _637_ok
+	var _636_ok bool = false
+	var _ = _636_ok
 	if found {
+		var _out845 bool
+		var _ = _out845
+		_out845 = d.Replace(txn, tino, tname, src)
+		_636_ok = _out845
+	} else {
 		var _out846 bool
 		var _ = _out846
-		_out846 = d.Replace(txn, tino, tname, src)
-		_637_ok = _out846
-	} else {
-		var _out847 bool
-		var _ = _out847
-		_out847 = d.Insert(txn, tino, tname, src)
-		_637_ok = _out847
+		_out846 = d.Insert(txn, tino, tname, src)
+		_636_ok = _out846
 	}
-	if !_637_ok {
+	if !_636_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out848 bool
-	var _ = _out848
-	_out848 = d.Remove(txn, fino, fname)
-	_637_ok = _out848
-	if !_637_ok {
+	var _out847 bool
+	var _ = _out847
+	_out847 = d.Remove(txn, fino, fname)
+	_636_ok = _out847
+	if !_636_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out849 uint32
+		var _out848 uint32
+		var _ = _out848
+		var _out849 bool
 		var _ = _out849
 		var _out850 bool
 		var _ = _out850
-		var _out851 bool
-		var _ = _out851
-		_out849, _out850, _out851 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out849
-		freed = _out850
-		later = _out851
+		_out848, _out849, _out850 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out848
+		freed = _out849
+		later = _out850
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out852 *dbytes.Bytes
-	var _ = _out852
-	_out852 = dbytes.NewBytes(uint64(0))
-	fafter = _out852
+	var _out851 *dbytes.Bytes
+	var _ = _out851
+	_out851 = dbytes.NewBytes(uint64(0))
+	fafter = _out851
 	tafter = fafter
 	if sub {
-		var _out853 uint32
-		var _ = _out853
-		_out853 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out853
+		var _out852 uint32
+		var _ = _out852
+		_out852 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out852
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _638_ip *dbytes.Bytes
-		var _ = _638_ip
-		var _out854 *dbytes.Bytes
+		var _637_ip *dbytes.Bytes
+		var _ = _637_ip
+		var _out853 *dbytes.Bytes
+		var _ = _out853
+		_out853 = d.Fs.GetInode(txn, src, true)
+		_637_ip = _out853
+		inodem.Companion_Default___.SetParent(_637_ip, tino)
+		d.PutInode(txn, src, _637_ip)
+		var _out854 uint32
 		var _ = _out854
-		_out854 = d.Fs.GetInode(txn, src, true)
-		_638_ip = _out854
-		inodem.Companion_Default___.SetParent(_638_ip, tino)
-		d.PutInode(txn, src, _638_ip)
+		_out854 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+		st = _out854
+		if st != uint32(0) {
+			return st, fafter, tafter
+		}
 		var _out855 uint32
 		var _ = _out855
-		_out855 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+		_out855 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
 		st = _out855
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out856 uint32
-		var _ = _out856
-		_out856 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-		st = _out856
-		if st != uint32(0) {
-			return st, fafter, tafter
-		}
 	}
-	var _639_ip *dbytes.Bytes
-	var _ = _639_ip
+	var _638_ip *dbytes.Bytes
+	var _ = _638_ip
+	var _out856 *dbytes.Bytes
+	var _ = _out856
+	_out856 = d.Fs.GetInode(txn, src, true)
+	_638_ip = _out856
+	inodem.Companion_Default___.SetCtime(_638_ip, s, ns)
+	d.PutInode(txn, src, _638_ip)
 	var _out857 *dbytes.Bytes
 	var _ = _out857
-	_out857 = d.Fs.GetInode(txn, src, true)
-	_639_ip = _out857
-	inodem.Companion_Default___.SetCtime(_639_ip, s, ns)
-	d.PutInode(txn, src, _639_ip)
+	_out857 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out857
 	var _out858 *dbytes.Bytes
 	var _ = _out858
-	_out858 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out858
-	var _out859 *dbytes.Bytes
-	var _ = _out859
-	_out859 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out859
+	_out858 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out858
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out860 uint32
+	var _out859 uint32
+	var _ = _out859
+	var _out860 *dbytes.Bytes
 	var _ = _out860
-	var _out861 *dbytes.Bytes
+	_out859, _out860 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out859
+	fdir = _out860
+	var _639_tst uint32 = 0
+	var _ = _639_tst
+	var _out861 uint32
 	var _ = _out861
-	_out860, _out861 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out860
-	fdir = _out861
-	var _640_tst uint32 = 0
-	var _ = _640_tst
-	var _out862 uint32
+	var _out862 *dbytes.Bytes
 	var _ = _out862
-	var _out863 *dbytes.Bytes
-	var _ = _out863
-	_out862, _out863 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_640_tst = _out862
-	tdir = _out863
+	_out861, _out862 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_639_tst = _out861
+	tdir = _out862
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _640_tst != uint32(0) {
-		st = _640_tst
+	if _639_tst != uint32(0) {
+		st = _639_tst
 		return st, fdir, tdir
 	}
-	var _641_fdots uint32 = 0
-	var _ = _641_fdots
-	var _642_tdots uint32 = 0
-	var _ = _642_tdots
+	var _640_fdots uint32 = 0
+	var _ = _640_fdots
+	var _641_tdots uint32 = 0
+	var _ = _641_tdots
+	var _out863 uint32
+	var _ = _out863
 	var _out864 uint32
 	var _ = _out864
-	var _out865 uint32
-	var _ = _out865
-	_out864, _out865 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out864
-	_641_fdots = _out865
+	_out863, _out864 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out863
+	_640_fdots = _out864
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
+	var _out865 uint32
+	var _ = _out865
 	var _out866 uint32
 	var _ = _out866
-	var _out867 uint32
-	var _ = _out867
-	_out866, _out867 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out866
-	_642_tdots = _out867
-	if st == uint32(0) && (_641_fdots != uint32(0) || _642_tdots != uint32(0)) {
+	_out865, _out866 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out865
+	_641_tdots = _out866
+	if st == uint32(0) && (_640_fdots != uint32(0) || _641_tdots != uint32(0)) {
 		st = accessm.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out868 uint32
+	var _out867 uint32
+	var _ = _out867
+	var _out868 *dbytes.Bytes
 	var _ = _out868
 	var _out869 *dbytes.Bytes
 	var _ = _out869
-	var _out870 *dbytes.Bytes
-	var _ = _out870
-	_out868, _out869, _out870 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out868
-	fbefore = _out869
-	tbefore = _out870
+	_out867, _out868, _out869 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out867
+	fbefore = _out868
+	tbefore = _out869
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _643_done bool = false
-	var _ = _643_done
-	var _644_found bool = false
-	var _ = _644_found
-	var _645_src uint64 = 0
-	var _ = _645_src
-	var _646_dst uint64 = 0
-	var _ = _646_dst
-	var _647_dir bool = false
-	var _ = _647_dir
-	var _out871 uint32
+	var _642_done bool = false
+	var _ = _642_done
+	var _643_found bool = false
+	var _ = _643_found
+	var _644_src uint64 = 0
+	var _ = _644_src
+	var _645_dst uint64 = 0
+	var _ = _645_dst
+	var _646_dir bool = false
+	var _ = _646_dir
+	var _out870 uint32
+	var _ = _out870
+	var _out871 bool
 	var _ = _out871
-	var _out872 bool
+	var _out872 uint64
 	var _ = _out872
-	var _out873 uint64
+	var _out873 bool
 	var _ = _out873
 	var _out874 bool
 	var _ = _out874
-	var _out875 bool
+	var _out875 uint64
 	var _ = _out875
-	var _out876 uint64
-	var _ = _out876
-	_out871, _out872, _out873, _out874, _out875, _out876 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out871
-	_643_done = _out872
-	_645_src = _out873
-	_647_dir = _out874
-	_644_found = _out875
-	_646_dst = _out876
+	_out870, _out871, _out872, _out873, _out874, _out875 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out870
+	_642_done = _out871
+	_644_src = _out872
+	_646_dir = _out873
+	_643_found = _out874
+	_645_dst = _out875
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _643_done {
+	if _642_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _648_fr bool = false
-	var _ = _648_fr
-	var _out877 uint32
+	var _647_fr bool = false
+	var _ = _647_fr
+	var _out876 uint32
+	var _ = _out876
+	var _out877 bool
 	var _ = _out877
 	var _out878 bool
 	var _ = _out878
-	var _out879 bool
-	var _ = _out879
-	_out877, _out878, _out879 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _645_src, _644_found, _646_dst, s, ns)
-	st = _out877
-	_648_fr = _out878
-	later = _out879
+	_out876, _out877, _out878 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _644_src, _643_found, _645_dst, s, ns)
+	st = _out876
+	_647_fr = _out877
+	later = _out878
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out880 uint32
+	var _out879 uint32
+	var _ = _out879
+	var _out880 *dbytes.Bytes
 	var _ = _out880
 	var _out881 *dbytes.Bytes
 	var _ = _out881
-	var _out882 *dbytes.Bytes
-	var _ = _out882
-	_out880, _out881, _out882 = Companion_Default___.Finish(txn, d, fino, tino, _645_src, _647_dir, _644_found && _647_dir, s, ns)
-	st = _out880
-	fafter = _out881
-	tafter = _out882
+	_out879, _out880, _out881 = Companion_Default___.Finish(txn, d, fino, tino, _644_src, _646_dir, _643_found && _646_dir, s, ns)
+	st = _out879
+	fafter = _out880
+	tafter = _out881
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

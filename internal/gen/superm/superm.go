@@ -218,10 +218,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out458 *dbytes.Bytes
-	var _ = _out458
-	_out458 = dbytes.NewBytes(uint64(4096))
-	b = _out458
+	var _out457 *dbytes.Bytes
+	var _ = _out457
+	_out457 = dbytes.NewBytes(uint64(4096))
+	b = _out457
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -248,13 +248,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _408_sum *dbytes.Bytes
-	var _ = _408_sum
-	var _out459 *dbytes.Bytes
-	var _ = _out459
-	_out459 = dsum.Sum(b, uint64(4064))
-	_408_sum = _out459
-	b.CopyFrom(uint64(4064), _408_sum, uint64(0), uint64(32))
+	var _407_sum *dbytes.Bytes
+	var _ = _407_sum
+	var _out458 *dbytes.Bytes
+	var _ = _out458
+	_out458 = dsum.Sum(b, uint64(4064))
+	_407_sum = _out458
+	b.CopyFrom(uint64(4064), _407_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -266,19 +266,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _409_sum *dbytes.Bytes
-	var _ = _409_sum
-	var _out460 *dbytes.Bytes
+	var _408_sum *dbytes.Bytes
+	var _ = _408_sum
+	var _out459 *dbytes.Bytes
+	var _ = _out459
+	_out459 = dsum.Sum(b, uint64(4064))
+	_408_sum = _out459
+	var _409_sealed bool
+	var _ = _409_sealed
+	var _out460 bool
 	var _ = _out460
-	_out460 = dsum.Sum(b, uint64(4064))
-	_409_sum = _out460
-	var _410_sealed bool
-	var _ = _410_sealed
-	var _out461 bool
-	var _ = _out461
-	_out461 = b.EqualAt(uint64(4064), _409_sum)
-	_410_sealed = _out461
-	if !_410_sealed {
+	_out460 = b.EqualAt(uint64(4064), _408_sum)
+	_409_sealed = _out460
+	if !_409_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -290,13 +290,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _411_ok bool
-	var _ = _411_ok
-	var _out462 bool
-	var _ = _out462
-	_out462 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_411_ok = _out462
-	if !_411_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _410_ok bool
+	var _ = _410_ok
+	var _out461 bool
+	var _ = _out461
+	_out461 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_410_ok = _out461
+	if !_410_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}
