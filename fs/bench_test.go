@@ -2,6 +2,8 @@ package fs
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"testing"
 )
 
@@ -24,6 +26,23 @@ func BenchmarkLookup(b *testing.B) {
 	name := []byte("f250")
 	for b.Loop() {
 		if _, err := v.Lookup(alice, v.Root(), name); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Names at random in a large directory: what the processor's caches do not know.
+func BenchmarkLookupLarge(b *testing.B) {
+	const files = 100_000
+	v := memFS(b, 1<<17, 2*files, Options{})
+	for i := range files {
+		create(b, v, root, v.Root(), fmt.Sprint("f", i))
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	name := make([]byte, 0, 10)
+	for b.Loop() {
+		name = strconv.AppendInt(append(name[:0], 'f'), r.Int64N(files), 10)
+		if _, err := v.Lookup(root, v.Root(), name); err != nil {
 			b.Fatal(err)
 		}
 	}

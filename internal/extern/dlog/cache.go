@@ -14,7 +14,7 @@ import (
 // the old one. What is worth it is copied over (a second chance): blocks that were asked for
 // more than once, because what is read ahead is asked for when its turn comes, and all as
 // long as the slots of blocks since replaced make a quarter. A slab that is worth it on the
-// whole stays.
+// whole stays. There are as many slabs as the blocks need, up to the limit.
 //
 // So to the garbage collector the cache is a few objects without pointers. With one for
 // each block, marking and sweeping them took a fifth of the processors' time in a stream.
@@ -104,16 +104,16 @@ func (c *Cache) Len() int { return c.len }
 // turn finds the slab to fill next, and begins it with what is kept of its older contents.
 func (c *Cache) turn() {
 	for {
-		if c.next == c.limit {
+		if end := len(c.slabs) * slabLen; c.next == end {
+			if end < c.limit && c.len >= end/4*3 {
+				c.slabs = append(c.slabs, new(slab))
+				c.addrs = append(c.addrs, make([]uint64, slabLen)...)
+				c.asked, c.again = append(c.asked, 0), append(c.again, 0)
+				return
+			}
 			c.next = 0
 		}
 		k := c.next / slabLen
-		if k == len(c.slabs) {
-			c.slabs = append(c.slabs, new(slab))
-			c.addrs = append(c.addrs, make([]uint64, slabLen)...)
-			c.asked, c.again = append(c.asked, 0), append(c.again, 0)
-			return
-		}
 		keep := c.worth(k)
 		c.asked[k], c.again[k] = 0, 0
 		if bits.OnesCount16(keep) <= maxKept {
@@ -127,7 +127,7 @@ func (c *Cache) turn() {
 // worth tells which slots of slab k to keep: what was asked for again, or, while there is
 // room, all that has not been replaced or forgotten.
 func (c *Cache) worth(k int) (keep uint16) {
-	room := c.len <= c.limit/4*3
+	room := c.len < c.limit/4*3
 	for s := range slabLen {
 		at := k*slabLen + s
 		if i, ok := c.find(c.addrs[at]); ok && c.tab[i].slot == uint32(at+1) && (room || c.again[k]>>s&1 == 1) {

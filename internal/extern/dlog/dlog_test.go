@@ -158,6 +158,20 @@ func TestCache(t *testing.T) {
 	}
 }
 
+// A cache is not larger than what it holds needs, however often that is replaced.
+func TestCacheSize(t *testing.T) {
+	c := NewCache(1 << 14)
+	for range 50 {
+		for a := range uint64(1000) {
+			c.Put(a, dbytes.ZeroBlk())
+		}
+	}
+	if n := len(c.slabs) * slabLen; c.Len() != 1000 || n > 1000*3/2 {
+		t.Errorf("%d of 1000 blocks take the room of %d", c.Len(), n)
+	}
+	checkCache(t, c)
+}
+
 // However much of the cache is in use, a block that comes in finds a place, and most of
 // what is in use stays.
 func TestCacheInUse(t *testing.T) {
