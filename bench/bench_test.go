@@ -48,7 +48,7 @@ func TestWorkloads(t *testing.T) {
 			t.Errorf("no row %q", row)
 		}
 	}
-	c, err := dial(b.addr)
+	c, err := dial(b.addr, true)
 	if err != nil {
 		t.Fatal(err)
 	}

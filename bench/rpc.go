@@ -15,7 +15,7 @@ import (
 // one goroutine: start queues a call, wait sends what is queued and handles
 // replies, in whatever order they come.
 type conn struct {
-	c       net.Conn
+	c       stream
 	r       *bufio.Reader
 	w       []byte // calls not sent yet
 	xid     uint32
@@ -36,10 +36,17 @@ const replyTimeout = 60 * time.Second
 // maxRecord bounds a reply in bytes.
 const maxRecord = 2 << 20
 
-func dial(addr string) (*conn, error) {
-	c, err := net.Dial("tcp", addr)
+// dial connects. The only connection of a workload is to be a blocking one.
+func dial(addr string, alone bool) (*conn, error) {
+	tcp, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
+	}
+	var c stream = tcp
+	if alone {
+		if c, err = blocking(tcp.(*net.TCPConn)); err != nil {
+			return nil, err
+		}
 	}
 	var body encoder
 	body.u32(0) // stamp
@@ -107,7 +114,7 @@ func (c *conn) flush() error {
 
 func (c *conn) receive() error {
 	if c.r.Buffered() == 0 { // about to sleep; else not worth a system call
-		c.c.SetReadDeadline(time.Now().Add(replyTimeout))
+		c.c.SetReadDeadline(time.Now().Add(replyTimeout)) // a blocking stream has its own
 	}
 	if err := c.readRecord(); err != nil {
 		return fmt.Errorf("reading a reply: %w", err)

@@ -99,7 +99,7 @@ func (b *bench) clients(name string, n int) (conns []*conn, dirs []handle, done 
 		}
 	}()
 	for i := range n {
-		c, err := dial(b.addr)
+		c, err := dial(b.addr, n == 1)
 		if err != nil {
 			return conns, dirs, done, err
 		}
