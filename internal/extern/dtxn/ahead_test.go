@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -108,7 +107,7 @@ func TestAheadMeetsWriters(t *testing.T) {
 						t.Errorf("pair %d: %d and %d", p, a.U64(0), b.U64(0))
 					}
 					if w >= 2 {
-						n := rand.Uint64()
+						n := r.Uint64()
 						x.WriteBlock(data+p, number(n))
 						x.WriteBlock(data+pairs+p, number(n))
 					}
