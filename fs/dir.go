@@ -12,10 +12,10 @@ import (
 // node makes the result of an operation that finds or makes a file.
 func node(ino uint64, ip *buf, dir Handle, before, after *buf, err error) (Node, error) {
 	if err != nil {
-		return Node{Dir: wcc(dir.Ino, before, nil, true)}, final(err)
+		return Node{Dir: wcc(dir.Ino, before, nil, err)}, final(err)
 	}
 	a := decode(ino, ip)
-	return Node{Handle: Handle{ino, a.Gen}, Attr: *a, Dir: wcc(dir.Ino, before, after, false)}, nil
+	return Node{Handle: Handle{ino, a.Gen}, Attr: *a, Dir: wcc(dir.Ino, before, after, nil)}, nil
 }
 
 // Lookup implements FileSystem.
@@ -36,12 +36,12 @@ func (v *FS) Create(c *Cred, dir Handle, name []byte, how CreateHow, s *SetAttr,
 		s = nil
 	}
 	vc, vn, a := cred(c), bytesOf(name), sattr(s)
-	sec, nsec := v.now()
 	var ino uint64
 	var ip, before, after *buf
 	var later bool
 	op := func() error {
 		return v.run(true, false, func(t *txn) (st uint32) {
+			sec, nsec := v.now()
 			st, ino, ip, before, after, later = createopm.Companion_Default___.Create(t, v.dirs, vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
 			return st
 		})
@@ -61,10 +61,10 @@ func (v *FS) Create(c *Cred, dir Handle, name []byte, how CreateHow, s *SetAttr,
 // Mkdir implements FileSystem.
 func (v *FS) Mkdir(c *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
 	vc, vn, a := cred(c), bytesOf(name), sattr(s)
-	sec, nsec := v.now()
 	var ino uint64
 	var ip, before, after *buf
 	err := v.run(true, false, func(t *txn) (st uint32) {
+		sec, nsec := v.now()
 		st, ino, ip, before, after = createopm.Companion_Default___.Mkdir(t, v.dirs, vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
 		return st
 	})
@@ -74,10 +74,10 @@ func (v *FS) Mkdir(c *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
 // Symlink implements FileSystem.
 func (v *FS) Symlink(c *Cred, dir Handle, name []byte, s *SetAttr, target []byte) (Node, error) {
 	vc, vn, a, vt := cred(c), bytesOf(name), sattr(s), bytesOf(target)
-	sec, nsec := v.now()
 	var ino uint64
 	var ip, before, after *buf
 	err := v.run(true, false, func(t *txn) (st uint32) {
+		sec, nsec := v.now()
 		st, ino, ip, before, after = createopm.Companion_Default___.Symlink(t, v.dirs, vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
 		return st
 	})
@@ -87,10 +87,10 @@ func (v *FS) Symlink(c *Cred, dir Handle, name []byte, s *SetAttr, target []byte
 // Mknod implements FileSystem.
 func (v *FS) Mknod(c *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major, minor uint32) (Node, error) {
 	vc, vn, a := cred(c), bytesOf(name), sattr(s)
-	sec, nsec := v.now()
 	var ino uint64
 	var ip, before, after *buf
 	err := v.run(true, false, func(t *txn) (st uint32) {
+		sec, nsec := v.now()
 		st, ino, ip, before, after = createopm.Companion_Default___.Mknod(t, v.dirs, vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
 		return st
 	})
@@ -109,45 +109,45 @@ func (v *FS) Rmdir(c *Cred, dir Handle, name []byte) (WCC, error) {
 
 func (v *FS) remove(c *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	vc, vn := cred(c), bytesOf(name)
-	sec, nsec := v.now()
 	var before, after *buf
 	var later bool
 	err := v.run(true, false, func(t *txn) (st uint32) {
+		sec, nsec := v.now()
 		st, before, after, later = removeopm.Companion_Default___.Remove(t, v.dirs, vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
 		return st
 	})
 	if err == nil && later {
 		v.free.wake()
 	}
-	return wcc(dir.Ino, before, after, err != nil), final(err)
+	return wcc(dir.Ino, before, after, err), final(err)
 }
 
 // Rename implements FileSystem.
 func (v *FS) Rename(c *Cred, from Handle, fromName []byte, to Handle, toName []byte) (WCC, WCC, error) {
 	vc, fn, tn := cred(c), bytesOf(fromName), bytesOf(toName)
-	sec, nsec := v.now()
 	var fb, fa, tb, ta *buf
 	var later bool
 	err := v.run(true, false, func(t *txn) (st uint32) {
+		sec, nsec := v.now()
 		st, fb, fa, tb, ta, later = renameopm.Companion_Default___.Rename(t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
 		return st
 	})
 	if err == nil && later {
 		v.free.wake()
 	}
-	return wcc(from.Ino, fb, fa, err != nil), wcc(to.Ino, tb, ta, err != nil), final(err)
+	return wcc(from.Ino, fb, fa, err), wcc(to.Ino, tb, ta, err), final(err)
 }
 
 // Link implements FileSystem.
 func (v *FS) Link(c *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
 	vc, vn := cred(c), bytesOf(name)
-	sec, nsec := v.now()
 	var ip, before, after *buf
 	err := v.run(true, false, func(t *txn) (st uint32) {
+		sec, nsec := v.now()
 		st, ip, before, after = removeopm.Companion_Default___.Link(t, v.dirs, vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
 		return st
 	})
-	return decode(file.Ino, ip), wcc(dir.Ino, before, after, err != nil), final(err)
+	return attrs(file.Ino, ip, err), wcc(dir.Ino, before, after, err), final(err)
 }
 
 // Readdir implements FileSystem.
@@ -165,7 +165,7 @@ func (v *FS) Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, maxByt
 		st, eof, dp = list(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, l)
 		return st
 	})
-	r := Listing{Dir: decode(dir.Ino, dp)}
+	r := Listing{Dir: attrs(dir.Ino, dp, err)}
 	if err != nil {
 		return r, final(err)
 	}

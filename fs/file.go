@@ -27,8 +27,14 @@ func (v *FS) Access(c *Cred, h Handle, want uint32) (uint32, *Attr, error) {
 		st, bits, ip = attropm.Companion_Default___.Access(t, v.dirs, vc, h.Ino, h.Gen)
 		return st
 	})
-	return bits & want, decode(h.Ino, ip), err
+	if v.refusesChanges() {
+		bits &^= accessChange
+	}
+	return bits & want, attrs(h.Ino, ip, err), err
 }
+
+// accessChange are the rights of ACCESS to change something: MODIFY, EXTEND, DELETE.
+const accessChange = 0x04 | 0x08 | 0x10
 
 // Setattr implements FileSystem.
 func (v *FS) Setattr(c *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) {
@@ -37,11 +43,11 @@ func (v *FS) Setattr(c *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) {
 	if guard != nil {
 		g = *guard
 	}
-	sec, nsec := v.now()
 	var before, after *buf
 	var later bool
 	err := v.growing(h.Ino, func() error {
 		return v.run(true, false, func(t *txn) (st uint32) {
+			sec, nsec := v.now()
 			st, before, after, later = attropm.Companion_Default___.Setattr(t, v.dirs, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
 			return st
 		})
@@ -49,7 +55,7 @@ func (v *FS) Setattr(c *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) {
 	if err == nil && later {
 		v.free.wake()
 	}
-	return wcc(h.Ino, before, after, err != nil), final(err)
+	return wcc(h.Ino, before, after, err), final(err)
 }
 
 // growing runs op, which may want blocks of file ino freed first.
@@ -73,7 +79,7 @@ func (v *FS) Readlink(c *Cred, h Handle) ([]byte, *Attr, error) {
 		return st
 	})
 	if err != nil {
-		return nil, decode(h.Ino, ip), err
+		return nil, attrs(h.Ino, ip, err), err
 	}
 	return target.Data, decode(h.Ino, ip), nil
 }
@@ -88,7 +94,7 @@ func (v *FS) Read(c *Cred, h Handle, off uint64, count uint32) ([]byte, bool, *A
 		return st
 	})
 	if err != nil {
-		return nil, false, decode(h.Ino, ip), err
+		return nil, false, attrs(h.Ino, ip, err), err
 	}
 	return data.Data, eof, decode(h.Ino, ip), nil
 }
@@ -105,11 +111,11 @@ func (v *FS) Write(c *Cred, h Handle, off uint64, data []byte, how Stability) (u
 	if stable {
 		done = FileSync
 	}
-	sec, nsec := v.now()
 	var before, after *buf
 	for {
 		err := v.growing(h.Ino, func() error {
 			return v.run(stable, false, func(t *txn) (st uint32) {
+				sec, nsec := v.now()
 				st, before, after = fileopm.Companion_Default___.Write(t, v.dirs, vc, h.Ino, h.Gen, off, src, 0, n, sec, nsec)
 				return st
 			})
@@ -119,9 +125,9 @@ func (v *FS) Write(c *Cred, h Handle, off uint64, data []byte, how Stability) (u
 			continue
 		}
 		if err != nil {
-			return 0, done, wcc(h.Ino, before, nil, true), final(err)
+			return 0, done, wcc(h.Ino, before, nil, err), final(err)
 		}
-		return uint32(n), done, wcc(h.Ino, before, after, false), nil
+		return uint32(n), done, wcc(h.Ino, before, after, nil), nil
 	}
 }
 

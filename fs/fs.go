@@ -85,7 +85,8 @@ func (v *FS) Close() error {
 	return v.stop()
 }
 
-// now is the time for the stamps of one operation.
+// now is the time for the stamps of one operation, read anew by each attempt: a file
+// that changed while one waited would otherwise get an earlier stamp than it had.
 func (v *FS) now() (sec uint64, nsec uint32) {
 	t := v.clock()
 	return uint64(t.Unix()), uint32(t.Nanosecond())
@@ -113,6 +114,9 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 		}
 	}
 }
+
+// refusesChanges tells that the volume is read-only, or became so.
+func (v *FS) refusesChanges() bool { return v.readOnly || v.damaged.Load() || v.failed.Load() }
 
 func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 	if v.damaged.Load() && !readOnly {

@@ -24,7 +24,7 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 	if err != nil {
 		s = Stat{}
 	}
-	return s, decode(h.Ino, ip), err
+	return s, attrs(h.Ino, ip, err), err
 }
 
 // count counts what is free.
@@ -49,7 +49,7 @@ func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 		}
 		return st
 	})
-	return i, decode(h.Ino, ip), err
+	return i, attrs(h.Ino, ip, err), err
 }
 
 // Pathconf implements FileSystem.
@@ -63,7 +63,7 @@ func (v *FS) Pathconf(h Handle) (c Pathconf, a *Attr, err error) {
 		}
 		return st
 	})
-	return c, decode(h.Ino, ip), err
+	return c, attrs(h.Ino, ip, err), err
 }
 
 // Commit implements FileSystem. Everything written so far becomes durable, not
@@ -77,10 +77,9 @@ func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 	if err != nil {
 		return WCC{}, err
 	}
-	w := wcc(h.Ino, ip, ip, false)
 	if err := v.sys.Flush(); err != nil {
 		v.log.Error("commit failed", "err", err)
-		return w, ErrIO
+		return WCC{}, ErrIO
 	}
-	return w, nil
+	return wcc(h.Ino, ip, ip, nil), nil
 }

@@ -122,6 +122,13 @@ func TestReadOnly(t *testing.T) {
 	if _, err := v.Remove(root, v.Root(), []byte("f")); err != fs.ErrROFS {
 		t.Fatal(err)
 	}
+	// ACCESS says so before anybody tries: a client would else take writes and lose them later
+	if bits, _, err := v.Access(root, v.Root(), 0x3f); err != nil || bits != 0x03 {
+		t.Fatalf("ACCESS of the root: %#x %v", bits, err)
+	}
+	if bits, _, err := v.Access(root, n.Handle, 0x3f); err != nil || bits != 0x01 {
+		t.Fatalf("ACCESS of a file: %#x %v", bits, err)
+	}
 	closeFS(t, v)
 	if image.Ops() != ops {
 		t.Fatal("the device was written to")
@@ -221,6 +228,32 @@ func TestDeviceErrors(t *testing.T) {
 		if !slices.Contains(states[stable:min(done+2, len(states))], got) {
 			t.Fatalf("device operation %d failed, %d operations were done, of these %d durable; after a restart there is\n%s", at, done, stable, got)
 		}
+	}
+}
+
+// When the device fails under a change, no reply shows attributes that the change
+// gave a file: they may never be on the device. All is refused then, and ACCESS says so.
+func TestDeviceErrorShowsNothing(t *testing.T) {
+	f := disk.NewFault(disk.NewMem(6000), 1, nil)
+	mkfs(t, f, fs.MkfsOptions{Zeroed: true, Inodes: 256})
+	v := open(t, f, fs.Options{Log: slog.New(slog.DiscardHandler)})
+	defer v.Close()
+	n, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.SetPlan(disk.FailFrom(0, syscall.EIO, disk.Write, disk.Barrier))
+	for range 2 {
+		a, w, err := v.Link(root, n.Handle, v.Root(), []byte("g"))
+		if err != fs.ErrIO && err != fs.ErrROFS || a != nil || w.Before != nil || w.After != nil {
+			t.Errorf("LINK: %v, attributes %v %v", err, a, w)
+		}
+	}
+	if a, err := v.Getattr(n.Handle); err == nil && a.Nlink != 1 {
+		t.Errorf("GETATTR shows a link that is not durable: %+v", a)
+	}
+	if bits, _, err := v.Access(root, v.Root(), 0x3f); err == nil && bits&0x1c != 0 {
+		t.Errorf("ACCESS %#x after a failure", bits)
 	}
 }
 
