@@ -357,6 +357,11 @@ func TestCreateModes(t *testing.T) {
 	want(t, err, ErrExist)
 	_, err = v.Create(alice, dh.Handle, []byte("x"), Guarded, nil, 0)
 	want(t, err, ErrExist)
+	// the client that made it sets attributes next; another one's call with the same verifier is no repetition
+	_, err = v.Setattr(alice, n.Handle, mode(0o644), nil)
+	want(t, err, 0)
+	_, err = v.Create(alice, dh.Handle, []byte("x"), Exclusive, nil, 77)
+	want(t, err, ErrExist)
 	create(t, v, alice, dh.Handle, "plain")
 	_, err = v.Create(alice, dh.Handle, []byte("plain"), Exclusive, nil, 0)
 	want(t, err, ErrExist)
@@ -543,6 +548,12 @@ func TestSetID(t *testing.T) {
 	want(t, err, 0)
 	if sub.Attr.Mode != 0o2755 || sub.Attr.GID != 27 {
 		t.Fatalf("%o %d", sub.Attr.Mode, sub.Attr.GID)
+	}
+	// a new file has the mode asked for, whatever its size: nobody's bytes are cut off
+	n, err = v.Create(alice, d, []byte("sized"), Unchecked, &SetAttr{Mode: ptr(uint32(0o4755)), Size: ptr(uint64(0))}, 0)
+	want(t, err, 0)
+	if n.Attr.Mode != 0o4755 {
+		t.Fatalf("%o", n.Attr.Mode)
 	}
 	n, err = v.Create(bob, d, []byte("g"), Guarded, mode(0o2755), 0)
 	want(t, err, 0)

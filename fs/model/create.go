@@ -101,7 +101,12 @@ func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.N
 	uid, gid := n.attr.UID, n.attr.GID
 	n = m.alloc(k.typ)
 	n.attr.UID, n.attr.GID = uid, gid
+	size := k.s.Size
+	k.s.Size = nil // nothing is cut off, so setuid stays
 	m.set(c, n, &k.s)
+	if size != nil {
+		m.resize(n, *size)
+	}
 	n.attr.Nlink = 1
 	if k.typ == fs.Directory {
 		n.attr.Nlink = 2

@@ -75,6 +75,7 @@ func (m *Model) set(c *fs.Cred, n *inode, s *fs.SetAttr) {
 	}
 	if any {
 		a.Ctime = now
+		n.verf = 0 // who made it EXCLUSIVE has the answer
 	}
 }
 

@@ -30,18 +30,20 @@ module AttrOpM {
     var hasSize: bool  var size: uint64
     var atimeHow: uint32  var atime: uint64  var atimens: uint32
     var mtimeHow: uint32  var mtime: uint64  var mtimens: uint32
-    constructor Make() {
+    constructor Make()
+      ensures SattrOf(this) == N.NoSattr()
+    {
       hasMode, hasUid, hasGid, hasSize := false, false, false, false;
       mode, uid, gid, size := 0, 0, 0, 0;
       atimeHow, atime, atimens := 0, 0, 0;
       mtimeHow, mtime, mtimens := 0, 0, 0;
     }
-    method SetMode(x: uint32) modifies this { hasMode, mode := true, x % 4096; }
-    method SetUid(x: uint32) modifies this { hasUid, uid := true, x; }
-    method SetGid(x: uint32) modifies this { hasGid, gid := true, x; }
-    method SetSize(x: uint64) modifies this { hasSize, size := true, x; }
-    method SetAtime(how: uint32, s: uint64, ns: uint32) modifies this { atimeHow, atime, atimens := how, s, ns; }
-    method SetMtime(how: uint32, s: uint64, ns: uint32) modifies this { mtimeHow, mtime, mtimens := how, s, ns; }
+    method SetMode(x: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(mode := Some(x % 4096)) { hasMode, mode := true, x % 4096; }
+    method SetUid(x: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(uid := Some(x)) { hasUid, uid := true, x; }
+    method SetGid(x: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(gid := Some(x)) { hasGid, gid := true, x; }
+    method SetSize(x: uint64) modifies this ensures SattrOf(this) == old(SattrOf(this)).(size := Some(x)) { hasSize, size := true, x; }
+    method SetAtime(how: uint32, s: uint64, ns: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(atime := TimeOf(how, s, ns)) { atimeHow, atime, atimens := how, s, ns; }
+    method SetMtime(how: uint32, s: uint64, ns: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(mtime := TimeOf(how, s, ns)) { mtimeHow, mtime, mtimens := how, s, ns; }
     predicate method Empty() reads this {
       !hasMode && !hasUid && !hasGid && !hasSize && atimeHow == 0 && mtimeHow == 0
     }
@@ -71,7 +73,7 @@ module AttrOpM {
   method Getattr(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> after != null && |after.data| == 256 && A.GetattrOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)))
-    ensures st != 0 ==> A.GetattrErr(AbsOf(d), N.Handle(ino, gen), st)
+    ensures st != 0 ==> A.GetattrErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);
     after := null;
@@ -84,7 +86,7 @@ module AttrOpM {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures bits < 64
     ensures st == 0 ==> after != null && |after.data| == 256 && A.AccessOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), bits, FattrM(ino, M(after.data)))
-    ensures st != 0 ==> A.AccessErr(AbsOf(d), N.Handle(ino, gen), st)
+    ensures st != 0 ==> A.AccessErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);
     after, bits := null, 0;
@@ -264,7 +266,7 @@ module AttrOpM {
     requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh == 0) && files' == files[i := SizeSpec(files[i], sa.size.x as int)]
     requires sa.size.None? ==> files' == files
     requires var r := if sa.size.Some? then ResizedAll(ms, i, sa.size.x, sh, done) else ms;
-      i in r && ms' == r[i := WithAttr(r[i], C.Applied(c, r[i].ty, MetaAttr(r[i]), sa, now))]
+      i in r && ms' == r[i := WithVerf(WithAttr(r[i], C.Applied(c, r[i].ty, MetaAttr(r[i]), sa, now)), 0)]
     ensures TreeM.TreeOk(g, ms', dirs)
     ensures var p := Abs(g, ms, files, dirs, ats); i in p.nodes && (sa.size.Some? ==> p.nodes[i].body.File?) &&
       Abs(g, ms', files', dirs, ats) == C.Put(p, i, C.SetNode(c, p.nodes[i], sa, now))
@@ -280,7 +282,7 @@ module AttrOpM {
       ResizeOk(g, ms, files, dirs, ats, i, sa.size.x, sh, done, a, files'[i]);
       assert files'[i] == C.Resized(files[i], sa.size.x as int);
     } else {
-      ChangeOk(g, ms, files, dirs, ats, i, WithAttr(m, a), files[i]);
+      ChangeOk(g, ms, files, dirs, ats, i, WithVerf(WithAttr(m, a), 0), files[i]);
       assert files[i := files[i]] == files;
     }
   }
@@ -301,7 +303,7 @@ module AttrOpM {
     ensures ip != null ==> fresh(ip) && |ip.data| == 256
     ensures st == 0 ==> ip != null && Live(d.fs.geo, d.fs.metas, ino, gen) && M(ip.data) == d.fs.metas[ino]
     ensures st == 0 ==> Allowed(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns))
-    ensures st != 0 ==> A.SetattrErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
+    ensures st != 0 ==> A.SetattrErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st) && N.Seen(AbsOf(d), ino, Reply(ino, ip))
   {
     Node(d, ino, gen);
     ip := null;
@@ -341,6 +343,7 @@ module AttrOpM {
     st := 0;
     var np := d.fs.GetInode(txn, ino, true);
     Apply(c, np, a, s, ns);
+    SetVerf(np, 0);
     d.PutInode(txn, ino, np);
     after := np;
     SetattrEffect(WhoOf(c), d.fs.geo, ms, d.fs.metas, files, d.fs.files, d.dirs, d.ats, ino, SattrOf(a), N.Time(s, ns), sh, !later);
@@ -356,7 +359,7 @@ module AttrOpM {
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), N.Time(s, ns),
       N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
-    ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
+    ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
   {
     Node(d, ino, gen);
     after, later := null, false;

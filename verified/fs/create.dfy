@@ -23,7 +23,6 @@ module CreateOpM {
   import P = NfsPerm
   import K = NfsMake
 
-  const UNCHECKED: uint32 := 0
   const GUARDED: uint32 := 1
   const EXCLUSIVE: uint32 := 2
 
@@ -33,7 +32,7 @@ module CreateOpM {
   method Vacant(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, bad: uint32, a: Sattr, keep: bool)
     returns (st: uint32, dir: Bytes?, found: bool, ino: uint64, hint: uint64)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures dir != null ==> fresh(dir)
+    ensures dir != null ==> fresh(dir) && |dir.data| == 256 && Live(d.fs.geo, d.fs.metas, dino, dgen) && M(dir.data) == d.fs.metas[dino]
     ensures st == 0 ==> OkIno(d.fs.geo, dino) && dino in d.dirs && dino in d.fs.metas && OkName(name.data) && bad == 0 && dir != null && |dir.data| == 256 && M(dir.data) == d.fs.metas[dino]
     ensures st == 0 ==> DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && N.Proper(name.data) && C.ArgsOk(SattrOf(a))
     ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && AbsOf(d).nodes[dino].body.names == d.dirs[dino] && C.Can(WhoOf(c), AbsOf(d).nodes[dino], 1)
@@ -82,11 +81,12 @@ module CreateOpM {
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := []]
     ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 && old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino := Born(WhoOf(c), M(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
-    ensures var f := FirstS(WhoOf(c), M(dir.data), ty, mode, N.Time(s, ns)); st == 0 ==> C.SetPerm(WhoOf(c), f, SattrOf(a)) && C.SetAcces(WhoOf(c), ty, f, SattrOf(a))
-    ensures st != 0 ==> st == NOSPC || C.SetErr(WhoOf(c), ty, FirstS(WhoOf(c), M(dir.data), ty, mode, N.Time(s, ns)), SattrOf(a), st)
+    ensures st == 0 ==> C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), ty, mode, N.Time(s, ns)), SattrOf(a))
+    ensures st != 0 ==> st == NOSPC || (st == PERM && !C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), ty, mode, N.Time(s, ns)), SattrOf(a)))
   {
     var ok: bool;
     ghost var ms := d.fs.metas;
+    var t := Without(a, false);
     ok, ino := d.AllocInode(txn, dino, ty);
     if !ok { st := NOSPC; return; }
     var ip := d.fs.GetInode(txn, ino, true);
@@ -97,12 +97,12 @@ module CreateOpM {
     ghost var m1 := M(ip.data);
     assert m1 == WithAttr(m0, f);
     assert MetaAttr(m1) == f && m1.ty == ty;
-    st := MaySetattr(c, ip, a);
+    st := MaySetattr(c, ip, t);
     if st != 0 { return; }
-    Apply(c, ip, a, s, ns);
-    ghost var at := C.Applied(w, ty, f, sa, now);
+    Apply(c, ip, t, s, ns);
+    ghost var at := C.Applied(w, ty, f, N.WithoutSize(sa), now);
     ghost var m2 := M(ip.data);
-    assert IsApplied(w, m1, m2, sa, now);
+    assert IsApplied(w, m1, m2, N.WithoutSize(sa), now);
     assert m2 == WithAttr(m1, at);
     if ty == DIR {
       InheritSetgid(dir, ip);
@@ -163,7 +163,8 @@ module CreateOpM {
     requires dino in d.ats && d.ats == (if m.ty == 2 then ats[ino := map[]] else ats)[dino := d.ats[dino]]
     requires forall x: seq<byte> {:trigger x in dirs[dino]} | x in dirs[dino] && x in PlacesAt(ats, dino) :: x in d.ats[dino] && d.ats[dino][x] == PlacesAt(ats, dino)[x]
     ensures Sound(d) && ino in AbsOf(d).nodes
-    ensures K.Made(Abs(d.fs.geo, ms, files, dirs, ats), AbsOf(d), dino, name, ino, AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
+    ensures K.Made(Abs(d.fs.geo, ms, files, dirs, ats), AbsOf(d), dino, name, N.Handle(ino, m.gen), AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
+    ensures N.Live(AbsOf(d), N.Handle(ino, m.gen))
     ensures if m.ty == 2 then EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino) else AbsOf(d).nodes[ino] == NodeOf(m, b, map[], map[])
   {
     ghost var ms', files', dirs', ats' := MadeOk(d.fs.geo, ms, files, dirs, ats, dino, name, ino, m, b, d.fs.metas[dino], d.fs.files[dino], d.ats[dino], s, ns);
@@ -182,11 +183,15 @@ module CreateOpM {
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (how == EXCLUSIVE ==> a.Empty())
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), ino,
+    ensures st == 0 ==> K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+    // the caller has its blocks freed then, and calls again
+    ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) && name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
   {
     DirStatus(d, dino, dgen, name.data);
+    Node(d, dino, dgen);
     ghost var pre, w, sa, now := AbsOf(d), WhoOf(c), SattrOf(a), N.Time(s, ns);
     node, after, later := null, null, false;
     var found: bool;
@@ -216,8 +221,8 @@ module CreateOpM {
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := if a.hasSize then Zeros(a.size as int) else []]
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
       DataMeta(Born(WhoOf(c), M(dir.data), 1, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0 else 420, SattrOf(a), dino, N.Time(s, ns)), how, a.hasSize, a.size, verf)]
-    ensures var f := FirstS(WhoOf(c), M(dir.data), 1, if how == EXCLUSIVE then 0 else 420, N.Time(s, ns)); st == 0 ==> C.SetPerm(WhoOf(c), f, SattrOf(a)) && C.SetAcces(WhoOf(c), 1, f, SattrOf(a))
-    ensures st != 0 ==> st == NOSPC || C.SetErr(WhoOf(c), 1, FirstS(WhoOf(c), M(dir.data), 1, if how == EXCLUSIVE then 0 else 420, N.Time(s, ns)), SattrOf(a), st)
+    ensures st == 0 ==> C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), 1, if how == EXCLUSIVE then 0 else 420, N.Time(s, ns)), SattrOf(a))
+    ensures st != 0 ==> st == NOSPC || (st == PERM && !C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), 1, if how == EXCLUSIVE then 0 else 420, N.Time(s, ns)), SattrOf(a)))
   {
     ghost var ms, w, dm, sa, now := d.fs.metas, WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
     var mode: uint32 := if how == EXCLUSIVE then 0 else 420;
@@ -249,7 +254,7 @@ module CreateOpM {
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], 1, K.CreateMode(how), SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == K.NewFile(WhoOf(c), old(AbsOf(d)).nodes[dino], how, SattrOf(a), verf, N.Time(s, ns))
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, ino, AbsOf(d).nodes[ino], N.Time(s, ns),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> st == NOSPC || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], 1, K.CreateMode(how), SattrOf(a), N.Time(s, ns), st)
   {
@@ -271,9 +276,9 @@ module CreateOpM {
     Conclude(d, ms, files, dirs, ats, dino, dgen, name.data, ino, m, b, s, ns);
   }
 
-  predicate Reused(pre: N.FS, post: N.FS, c: P.Caller, ino: uint64, how: uint32, sized: bool, size: uint64, verf: uint64, now: N.Time, na: N.Fattr)
+  predicate Reused(pre: N.FS, post: N.FS, c: P.Caller, ino: uint64, gen: uint64, how: uint32, sized: bool, size: uint64, verf: uint64, now: N.Time, na: N.Fattr)
   {
-    N.IsFile(pre, ino) && ino in post.nodes && na == N.FattrOf(ino, post.nodes[ino]) &&
+    N.IsFile(pre, ino) && N.Live(post, N.Handle(ino, gen)) && na == N.FattrOf(ino, post.nodes[ino]) &&
     if how == 2 then verf != 0 && pre.nodes[ino].body.verf == verf && post == pre
     else if !sized then post == pre
     else C.CanWriteData(c, pre.nodes[ino]) && post == C.Put(pre, ino, C.SetNode(c, pre.nodes[ino], N.OnlySize(size), now))
@@ -292,7 +297,7 @@ module CreateOpM {
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && TreeM.InUse(d.fs.metas, ino) && how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
     ensures fresh(node)
     ensures st == 0 ==> Sound(d) && |node.data| == 256
-    ensures st == 0 ==> Reused(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, how, a.hasSize, a.size, verf, N.Time(s, ns), FattrM(ino, M(node.data)))
+    ensures st == 0 ==> Reused(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, M(node.data).gen, how, a.hasSize, a.size, verf, N.Time(s, ns), FattrM(ino, M(node.data)))
     ensures st != 0 ==> ReuseErr(old(AbsOf(d)), WhoOf(c), ino, how, a.hasSize, a.size, verf, st)
   {
     Node(d, ino, d.fs.metas[ino].gen);
@@ -323,11 +328,12 @@ module CreateOpM {
       var mode := GetMode(node);
       InodeM.SetMode(node, KillPriv(mode));
     }
+    SetVerf(node, 0);
     d.PutInode(txn, ino, node);
     ghost var sa := N.OnlySize(a.size);
     ghost var e, mode := C.Applied(w, m.ty, MetaAttr(m), sa, now), m.mode;
     assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens), now, now);
-    assert M(node.data) == WithAttr(m, e);
+    assert M(node.data) == WithVerf(WithAttr(m, e), 0);
     SetattrEffect(w, d.fs.geo, ms, d.fs.metas, files, d.fs.files, d.dirs, d.ats, ino, sa, now, sh, !later);
     Node(d, ino, d.fs.metas[ino].gen);
   }
@@ -338,11 +344,13 @@ module CreateOpM {
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), ino,
+    ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
+    Node(d, dino, dgen);
     var t := Without(a, false);
     node, after, ino := null, null, 0;
     var found: bool;
@@ -359,11 +367,13 @@ module CreateOpM {
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), ino,
+    ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
+    Node(d, dino, dgen);
     var t := Without(a, true);
     node, after, ino := null, null, 0;
     var found: bool;
@@ -382,11 +392,13 @@ module CreateOpM {
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), ino,
+    ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), N.Time(s, ns), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
+    Node(d, dino, dgen);
     var t := Without(a, false);
     node, after, ino := null, null, 0;
     var found: bool;
@@ -408,7 +420,7 @@ module CreateOpM {
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && EmptyNode(AbsOf(d).nodes[ino], K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)), dino) && old(AbsOf(d)).nodes[dino].attr.nlink < MAXLINK
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, ino, AbsOf(d).nodes[ino], N.Time(s, ns),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> st == NOSPC || (st == MLINK && old(AbsOf(d)).nodes[dino].attr.nlink >= MAXLINK) || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns), st)
   {
@@ -437,7 +449,7 @@ module CreateOpM {
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)), N.Symlink(target.data))
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, ino, AbsOf(d).nodes[ino], N.Time(s, ns),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> st == NOSPC || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns), st)
   {
@@ -470,7 +482,7 @@ module CreateOpM {
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)), ty, maj, min)
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, ino, AbsOf(d).nodes[ino], N.Time(s, ns),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> st == NOSPC || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns), st)
   {

@@ -29,7 +29,7 @@ module FileOpM {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> data != null && after != null && |after.data| == 256 &&
       D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, data.data, eof, FattrM(ino, M(after.data)))
-    ensures st != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), st)
+    ensures st != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), st) && N.Seen(AbsOf(d), ino, Reply(ino, after))
   {
     Node(d, ino, gen);
     data, eof, after := null, false, null;
@@ -79,7 +79,7 @@ module FileOpM {
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], N.Time(s, ns),
       N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
-    ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], st)
+    ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
   {
     Node(d, ino, gen);
     ghost var ms, files, bytes := d.fs.metas, d.fs.files, src.data[so as int .. so as int + len as int];
@@ -117,7 +117,7 @@ module FileOpM {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> target != null && after != null && |after.data| == 256 &&
       D.ReadlinkOk(AbsOf(d), N.Handle(ino, gen), target.data, FattrM(ino, M(after.data)))
-    ensures st != 0 ==> D.ReadlinkErr(AbsOf(d), N.Handle(ino, gen), st)
+    ensures st != 0 ==> D.ReadlinkErr(AbsOf(d), N.Handle(ino, gen), st) && N.Seen(AbsOf(d), ino, Reply(ino, after))
   {
     Node(d, ino, gen);
     target, after := null, null;

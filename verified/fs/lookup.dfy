@@ -14,7 +14,6 @@ module LookupOpM {
   import opened AbsM
   import TreeM
   import N = NfsState
-  import C = NfsCommon
   import L = NfsList
 
   // "." is the directory itself, ".." its parent
@@ -23,9 +22,10 @@ module LookupOpM {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> node != null && |node.data| == 256 && dir != null && |dir.data| == 256
     ensures st == 0 ==> L.LookupOk(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen), FattrM(ino, M(node.data)), FattrM(dino, M(dir.data)))
-    ensures st != 0 ==> L.LookupErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, st)
+    ensures st != 0 ==> L.LookupErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, st) && N.Seen(AbsOf(d), dino, Reply(dino, dir))
   {
     DirStatus(d, dino, dgen, name.data);
+    Node(d, dino, dgen);
     ino, node := 0, null;
     var dots: uint32;
     st, dir, dots := OpenDir(txn, d, dino, dgen, name, false);

@@ -22,7 +22,7 @@ module MakeM {
   // the inode that is made
   function Born(c: P.Caller, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64, now: N.Time): Meta
   {
-    var m := WithAttr(NewMeta(ty, gen), C.Applied(c, ty, FirstS(c, dm, ty, mode, now), s, now));
+    var m := WithAttr(NewMeta(ty, gen), C.Applied(c, ty, FirstS(c, dm, ty, mode, now), N.WithoutSize(s), now));
     if ty != 2 then m else WithParent(if dm.mode / 1024 % 2 == 1 then WithMode(m, P.AddSetgid(m.mode)) else m, dino)
   }
   lemma BornIs(c: P.Caller, d: N.Node, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64, now: N.Time)
@@ -34,8 +34,8 @@ module MakeM {
   {
     var f := FirstS(c, dm, ty, mode, now);
     assert f == K.FirstAttr(c, d, ty, mode, now);
-    var a := C.Applied(c, ty, f, s, now);
-    SmallMode(c, ty, f, s, now);
+    var a := C.Applied(c, ty, f, N.WithoutSize(s), now);
+    SmallMode(c, ty, f, N.WithoutSize(s), now);
     var m := a.mode;
     assert P.AddSetgid(m) < 4096;
   }

@@ -6,20 +6,24 @@
 //   XOk(before, after, who calls, arguments, now, results)   the call succeeded
 //   XErr(before, who calls, arguments, status)               the call failed with this status
 //
-// and the promise, for every call and every volume, is
+// and the promise, for every call and every sound volume (Sound, section 1), is
 //
-//   status == NFS3_OK ==> XOk(...)
-//   status != NFS3_OK ==> XErr(...) or Outside(status), and the volume is as before.
+//   status == NFS3_OK ==> XOk(...), and the volume is sound again
+//   status != NFS3_OK ==> XErr(...) or Outside(status, ...), and the volume is as before; attributes in the reply are Seen (section 1)
 //
-// A procedure is one transaction. On an error its caller aborts the transaction,
-// so nothing it did is left; that is why XErr knows only the state before. Read
-// procedures change nothing, and their XOk has one state.
+// A procedure is one transaction. On an error its caller aborts the transaction, so nothing it did is left; that is why
+// XErr knows only the state before. One error is another: NFS3ERR_IO because the device failed when a change was to be made
+// durable. No reply shows that change, nothing more is written, and whether it is there turns out when the volume is served
+// again. Read procedures change nothing, and their XOk has one state.
 //
 // XOk names every condition of success, so when a condition is not met the answer is an error. When several
 // errors apply, XErr leaves open which of them is given, as RFC 1813 does. Numbers such as "3.3.8" are its sections.
 //
-// Times: `now` is the server's clock (seconds, nanoseconds), read once per
-// call; it is stored as it is, so time stamps are as monotone as the clock.
+// Times: `now` is the server's clock (seconds, nanoseconds), read when the call begins, and stored as it is. Of two calls
+// under way at once the one that takes effect later may so leave the earlier stamp.
+//
+// Notation: |s| is the length of s, s[a..b] its elements a to b - 1, m[k := v] the map m with v at k, ==> implies; {:trigger ...}
+// is for the prover. m / 512 % 2 == 1 says that bit 512, octal 01000, of m is set; 64, 8, and 1 stand for owner, group, and others.
 include "../lib/bytespec.dfy"
 // ---------------------------------------------------------------- 1. the volume, statuses, results
 module NfsState {
@@ -32,7 +36,7 @@ module NfsState {
   datatype Attr = Attr(mode: uint32, nlink: uint32, uid: uint32, gid: uint32, atime: Time, mtime: Time, ctime: Time)
 
   // What a file is.
-  //   File      verf: the verifier of the EXCLUSIVE CREATE that made it, or 0
+  //   File      verf: the verifier of the EXCLUSIVE CREATE that made it, until attributes are set; else 0
   //   Dir       names: the entries; cookies: the place of each entry in listings;
   //             parent: the directory ".." means; bytes: the size that is reported
   //   Special   kind: NF3BLK, NF3CHR, NF3SOCK, or NF3FIFO
@@ -51,8 +55,8 @@ module NfsState {
   // also has the volume's identity, and a code that makes forgery evident: nfs3/handle.go.)
   datatype Handle = Handle(ino: uint64, gen: uint64)
 
-  // The handle is of a file that exists. Since a number is given out with a new
-  // generation each time, a handle never means another file (2.3.3, NFS3ERR_STALE).
+  // The handle is of a file that exists, in this use of its number. Since a number is given out with
+  // a new generation each time, a handle never means another file (2.3.3, NFS3ERR_STALE).
   predicate Live(f: FS, h: Handle) { h.ino in f.nodes && h.ino in f.gens && f.gens[h.ino] == h.gen }
   predicate IsDir(f: FS, i: uint64) { i in f.nodes && f.nodes[i].body.Dir? }
   predicate IsFile(f: FS, i: uint64) { i in f.nodes && f.nodes[i].body.File? }
@@ -64,21 +68,9 @@ module NfsState {
   ghost const NF3FIFO: uint32 := 7
 
   function Type(n: Node): uint32
-  {
-    match n.body
-    case File(d, v) => 1
-    case Dir(e, k, p, z) => 2
-    case Symlink(t) => 5
-    case Special(k, a, b) => k
-  }
+  { match n.body case File(data, verf) => 1 case Dir(names, cookies, parent, bytes) => 2 case Symlink(target) => 5 case Special(kind, major, minor) => kind }
   function Size(n: Node): int
-  {
-    match n.body
-    case File(d, v) => |d|
-    case Dir(e, k, p, z) => z as int
-    case Symlink(t) => |t|
-    case Special(k, a, b) => 0
-  }
+  { match n.body case File(data, verf) => |data| case Dir(names, cookies, parent, bytes) => bytes as int case Symlink(target) => |target| case Special(kind, major, minor) => 0 }
 
   // the limits that FSINFO and PATHCONF report
   ghost const TARGETMAX: int := 4095                   // bytes in the target of a symbolic link
@@ -123,7 +115,7 @@ module NfsState {
       i in f.gens && f.nodes[i].attr.mode < 4096 &&
       match f.nodes[i].body
       case File(d, v) => |d| <= 549755813888
-      case Dir(e, k, p, z) => Places(f.nodes[i].body)
+      case Dir(names, cookies, parent, bytes) => Places(f.nodes[i].body)
       case Symlink(t) => 0 < |t| <= 4095
       case Special(k, a, b) => k == 3 || k == 4 || k == 6 || k == 7
   }
@@ -152,10 +144,9 @@ module NfsState {
   // calls the procedure again; when there are very many it answers JUKEBOX.
   ghost const SHRINKFIRST: uint32 := 20001
 
-  // What any procedure may answer in any state, since it is not decided by the
-  // state: the device failed; others were in the way too often ("come again");
-  // the volume is served read-only, or became so after a failure of the device.
-  predicate Outside(st: uint32) { st == NFS3ERR_IO || st == NFS3ERR_JUKEBOX || st == NFS3ERR_ROFS }
+  // What any procedure may answer in any state, since it is not decided by the state: the device failed; others were in the
+  // way too often ("come again"). One that changes something: the volume is served read-only, or became so when the device failed.
+  predicate Outside(st: uint32, changes: bool) { st == NFS3ERR_IO || st == NFS3ERR_JUKEBOX || (changes && st == NFS3ERR_ROFS) }
 
   // NOSPC is allowed to the procedures that may need a block or an inode: how much
   // is free is not part of the state. REMOVE and RMDIR never need one.
@@ -163,8 +154,8 @@ module NfsState {
   // SERVERFAULT: the volume contradicts itself. It is proved that no procedure answers
   // so on a sound volume, but RENAME of a directory to a place too deep (section 9).
 
-  // The attributes in replies (2.5, fattr3), of inode i. Two are left out: `used`,
-  // which is informative, and `fsid`, a constant of the volume.
+  // The attributes in replies (2.5, fattr3), of inode i. Two are left out: `fsid`, a constant of the volume, and `used`, the
+  // blocks the file takes (some programs believe that a file with used 0 has no bytes but zeros; tests see to it, not this text).
   datatype Fattr = Fattr(ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, size: int,
     major: uint32, minor: uint32, fileid: uint64, atime: Time, mtime: Time, ctime: Time)
   function FattrOf(i: uint64, n: Node): Fattr
@@ -181,7 +172,7 @@ module NfsState {
     i in pre.nodes && w.before == FattrOf(i, pre.nodes[i]) &&
     i in post.nodes && w.after == FattrOf(i, post.nodes[i])
   }
-  // Attributes in the reply of a call that failed: none, or those the file has.
+  // Attributes in the reply of a call that failed: none, or those that the file has.
   predicate Seen(f: FS, i: uint64, a: Option<Fattr>)
   { a.None? || (i in f.nodes && a.x == FattrOf(i, f.nodes[i])) }
 
@@ -268,6 +259,7 @@ module NfsCommon {
   function SetNlinkCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, now) }
   function Put(f: FS, i: uint64, n: Node): FS { FS(f.nodes[i := n], f.gens) }
 
+  // ("post.nodes == pre.nodes[..][di := post.nodes[di]]", below, says that all but di is as in pre; what became of di, DirStep says.)
   // A directory d that became e: other entries and link count, mtime and ctime
   // now. All entries that it had before and still has are where they were in
   // listings (3.3.16: cookies stay valid). Its reported size may be another one.
@@ -339,11 +331,12 @@ module NfsCommon {
     requires 0 <= off
   { Resized(d, if off + |s| > |d| then off else |d|)[..off] + s + (if off + |s| < |d| then d[off + |s| ..] else []) }
 
-  // a file with s set
+  // A file with s set. Whoever made it EXCLUSIVE has the answer, and sets attributes next (3.3.8): its verifier has served.
   function SetNode(c: Caller, n: Node, s: Sattr, now: Time): Node
     requires s.size.Some? ==> n.body.File?
   {
-    Node(Applied(c, Type(n), n.attr, s, now), if s.size.Some? then File(Resized(n.body.data, s.size.x as int), n.body.verf) else n.body)
+    Node(Applied(c, Type(n), n.attr, s, now),
+      if n.body.File? then File(if s.size.Some? then Resized(n.body.data, s.size.x as int) else n.body.data, 0) else n.body)
   }
 }
 
@@ -376,7 +369,7 @@ module NfsAttrs {
       (st == SHRINKFIRST && s.size.Some? && n.body.File? && s.size.x as int > |n.body.data|))
   }
 
-  // 3.3.4 ACCESS. bits: all the caller has; the reply has those that were asked for.
+  // 3.3.4 ACCESS. bits: all the caller has; the reply has those that were asked for, without 4, 8, 16 if the volume is served read-only.
   predicate AccessOk(f: FS, c: Caller, h: Handle, bits: uint32, a: Fattr)
   {
     Live(f, h) && var n := f.nodes[h.ino];
@@ -415,8 +408,8 @@ module NfsData {
   }
 
   // 3.3.7 WRITE: all of data, at off. mtime and ctime are now; another than root ends
-  // setuid and setgid. No bytes: no change. (The protocol layer may store fewer bytes than it
-  // was given, by calling this with a prefix, and says so.) How stable the data then is: see COMMIT.
+  // setuid and setgid. No bytes: no change. The protocol layer may store fewer bytes than it was
+  // given, by calling this with a prefix, and says so: WriteReply, which is its own to keep.
   predicate WriteOk(pre: FS, post: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, now: Time, w: Wcc)
   {
     Live(pre, h) && var n := pre.nodes[h.ino];
@@ -430,6 +423,9 @@ module NfsData {
     Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, now, now),
       File(WriteAt(n.body.data, off, data), n.body.verf))
   }
+  // How much was stored, and how stable it is (0 UNSTABLE, 1 DATA_SYNC, 2 FILE_SYNC; what that means: see COMMIT): as was asked, or more.
+  predicate WriteReply(asked: int, how: uint32, count: int, committed: uint32)
+  { 0 <= count <= asked && (0 < asked ==> 0 < count) && how <= committed <= 2 }
   predicate WriteErr(pre: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, st: uint32)
   {
     HandleErr(pre, h, st) ||
@@ -509,7 +505,7 @@ module NfsList {
   { exists e: Item {:trigger First(i, b, cookie, e)} :: First(i, b, cookie, e) && lim.room < lim.cost(|e.name|) }
 
   // 3.3.16 READDIR. Needs read permission. Any cookie may be resumed at any time, so
-  // the cookie verifier is always 0, and another one cannot be ours. A page has an entry, or
+  // the cookie verifier is always 0, in replies too, and another one cannot be ours. A page has an entry, or
   // eof: a scan comes to an end. Not one fits within the bytes asked for: TOOSMALL.
   predicate ReaddirOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>, eof: bool, a: Fattr)
   {
@@ -548,27 +544,27 @@ module NfsMake {
   { Attr(mode, if ty == 2 then 2 else 1, c.uid, if d.attr.mode / 1024 % 2 == 1 then d.attr.gid else c.gid, now, now, now) }
   function NewAttr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time): Attr
   {
-    var given := Applied(c, ty, FirstAttr(c, d, ty, mode, now), s, now);
+    // a size is of the bytes alone: nobody's are cut off here, and so setuid stays
+    var given := Applied(c, ty, FirstAttr(c, d, ty, mode, now), WithoutSize(s), now);
     // a directory made in a setgid directory is one itself
     if ty == 2 && d.attr.mode / 1024 % 2 == 1 then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid, given.atime, given.mtime, given.ctime) else given
   }
   // c may have a new file with the attributes s
-  predicate NewPerm(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time)
-  { var first := FirstAttr(c, d, ty, mode, now); SetPerm(c, first, s) && SetAcces(c, ty, first, s) }
+  predicate NewPerm(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time) { SetPerm(c, FirstAttr(c, d, ty, mode, now), s) }
   predicate NewErr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time, st: uint32)
-  { SetErr(c, ty, FirstAttr(c, d, ty, mode, now), s, st) }
+  { st == NFS3ERR_PERM && !NewPerm(c, d, ty, mode, s, now) }
 
-  // The directory di gets the entry name for the new node n with the inode number
-  // ino, which no file had, and a generation that no handle has. na: its attributes.
-  predicate Made(pre: FS, post: FS, di: uint64, name: Name, ino: uint64, n: Node, now: Time, na: Fattr, w: Wcc)
+  // The directory di gets the entry name for the new node n with the handle h: an inode
+  // number that no file had, and a generation that no handle has. na: its attributes.
+  predicate Made(pre: FS, post: FS, di: uint64, name: Name, h: Handle, n: Node, now: Time, na: Fattr, w: Wcc)
   {
-    IsDir(pre, di) && IsDir(post, di) && ino != di && 2 < ino && ino !in pre.nodes && ino in pre.gens && ino in post.gens &&
-    post.gens == pre.gens[ino := post.gens[ino]] && post.gens[ino] as int == pre.gens[ino] as int + 1 &&
-    post.nodes == pre.nodes[ino := n][di := post.nodes[di]] &&
+    IsDir(pre, di) && IsDir(post, di) && h.ino != di && 2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens &&
+    post.gens == pre.gens[h.ino := h.gen] && h.gen as int == pre.gens[h.ino] as int + 1 &&
+    post.nodes == pre.nodes[h.ino := n][di := post.nodes[di]] &&
     var d := pre.nodes[di];
     name !in d.body.names &&
-    DirStep(d, post.nodes[di], d.body.names[name := ino], d.attr.nlink as int + (if n.body.Dir? then 1 else 0), now) &&
-    na == FattrOf(ino, n) && WccOk(pre, post, di, w)
+    DirStep(d, post.nodes[di], d.body.names[name := h.ino], d.attr.nlink as int + (if n.body.Dir? then 1 else 0), now) &&
+    na == FattrOf(h.ino, n) && WccOk(pre, post, di, w)
   }
   // the directory, the name, and the right to enter it
   predicate MayMake(f: FS, c: Caller, dh: Handle, name: Name)
@@ -583,16 +579,16 @@ module NfsMake {
       (st == NFS3ERR_ACCES && !Can(c, d, 3)) || (st == NFS3ERR_EXIST && name in d.body.names) || Full(st))
   }
 
-  // 3.3.8 CREATE. how: 0 UNCHECKED, 1 GUARDED, 2 EXCLUSIVE. EXCLUSIVE sets no attributes but remembers verf: a call
-  // that comes twice finds the file it made and succeeds. (0 is no verifier: it never matches.) UNCHECKED of a
-  // regular file that exists sets its size if s has one, as SETATTR would, and nothing else. ino, na: the file.
-  predicate CreateOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, ino: uint64, na: Fattr, w: Wcc)
+  // 3.3.8 CREATE. how: 0 UNCHECKED, 1 GUARDED, 2 EXCLUSIVE. EXCLUSIVE sets no attributes but remembers verf: a call that
+  // comes twice, with no SETATTR between, finds the file it made and succeeds. (0 is no verifier: it never matches.) UNCHECKED of a
+  // regular file that exists sets its size if s has one, as SETATTR would, and nothing else. h, na: the file.
+  predicate CreateOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     LiveDir(pre, dh) && Proper(name) && how <= 2 && ArgsOk(s) && var d := pre.nodes[dh.ino];
     Can(c, d, 1) &&
-    if name in d.body.names then Reopened(pre, post, c, dh.ino, name, how, s, verf, now, ino, na, w)
+    if name in d.body.names then Reopened(pre, post, c, dh.ino, name, how, s, verf, now, h, na, w)
     else MayMake(pre, c, dh, name) && NewPerm(c, d, 1, CreateMode(how), CreateAttr(how, s), now) &&
-      Made(pre, post, dh.ino, name, ino, NewFile(c, d, how, s, verf, now), now, na, w)
+      Made(pre, post, dh.ino, name, h, NewFile(c, d, how, s, verf, now), now, na, w)
   }
   function CreateMode(how: uint32): uint32 { if how == 2 then 0 else 420 }   // 0644
   function CreateAttr(how: uint32, s: Sattr): Sattr { if how == 2 then NoSattr() else s }
@@ -601,14 +597,14 @@ module NfsMake {
     var t := CreateAttr(how, s);
     Node(NewAttr(c, d, 1, CreateMode(how), t, now), File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == 2 then verf else 0))
   }
-  predicate Reopened(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, ino: uint64, na: Fattr, w: Wcc)
+  predicate Reopened(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
     requires IsDir(pre, di) && name in pre.nodes[di].body.names
   {
-    ino == pre.nodes[di].body.names[name] && IsFile(pre, ino) && how != 1 && var n := pre.nodes[ino];
+    h.ino == pre.nodes[di].body.names[name] && IsFile(pre, h.ino) && how != 1 && var n := pre.nodes[h.ino];
     (if how == 2 then verf != 0 && n.body.verf == verf && post == pre
      else if s.size.None? then post == pre
-     else CanWriteData(c, n) && post == Put(pre, ino, SetNode(c, n, OnlySize(s.size.x), now))) &&
-    ino in post.nodes && na == FattrOf(ino, post.nodes[ino]) && WccOk(pre, post, di, w)
+     else CanWriteData(c, n) && post == Put(pre, h.ino, SetNode(c, n, OnlySize(s.size.x), now))) &&
+    Live(post, h) && na == FattrOf(h.ino, post.nodes[h.ino]) && WccOk(pre, post, di, w)
   }
   predicate CreateErr(pre: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, st: uint32)
   {
@@ -629,13 +625,13 @@ module NfsMake {
   }
 
   // 3.3.9 MKDIR. Mode 0755 if s has none; a size in s is ignored.
-  predicate MkdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, ino: uint64, na: Fattr, w: Wcc)
+  predicate MkdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(s);
     ArgsOk(t) && NewPerm(c, d, 2, 493, t, now) && d.attr.nlink < LINKMAX &&
-    IsDir(post, ino) && var b := post.nodes[ino].body;
+    IsDir(post, h.ino) && var b := post.nodes[h.ino].body;
     b.names == map[] && b.parent == dh.ino &&
-    Made(pre, post, dh.ino, name, ino, Node(NewAttr(c, d, 2, 493, t, now), b), now, na, w)
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, d, 2, 493, t, now), b), now, na, w)
   }
   predicate MkdirErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, st: uint32)
   {
@@ -645,11 +641,11 @@ module NfsMake {
   }
 
   // 3.3.10 SYMLINK. The mode is 0777, whatever s says; a size in s is ignored.
-  predicate SymlinkOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, ino: uint64, na: Fattr, w: Wcc)
+  predicate SymlinkOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(WithoutMode(s));
     0 < |target| <= TARGETMAX && ArgsOk(t) && NewPerm(c, d, 5, 511, t, now) &&
-    Made(pre, post, dh.ino, name, ino, Node(NewAttr(c, d, 5, 511, t, now), Symlink(target)), now, na, w)
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, d, 5, 511, t, now), Symlink(target)), now, na, w)
   }
   predicate SymlinkErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, st: uint32)
   {
@@ -660,11 +656,11 @@ module NfsMake {
 
   // 3.3.11 MKNOD. Devices are root's; sockets and FIFOs anybody's. Mode 0644 if s has none; a size in s is ignored.
   predicate Device(kind: uint32) { kind == NF3BLK || kind == NF3CHR }
-  predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, ino: uint64, na: Fattr, w: Wcc)
+  predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(s);
     (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) && (Device(kind) ==> c.uid == 0) && ArgsOk(t) && NewPerm(c, d, kind, 420, t, now) &&
-    Made(pre, post, dh.ino, name, ino, Node(NewAttr(c, d, kind, 420, t, now),
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, d, kind, 420, t, now),
       if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0)), now, na, w)
   }
   predicate MknodErr(pre: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, now: Time, st: uint32)
@@ -891,8 +887,9 @@ module NfsVolume {
 
   // 3.3.21 COMMIT changes nothing that can be seen. What it promises is of crashes: a crash takes the volume back
   // to a state that some call left, not older than the last one whose reply said OK to a COMMIT, or to a call that
-  // changed something other than by an UNSTABLE WRITE (durability: theorem 3 in verified/README.md). After a crash
-  // the write verifier is another, so the client sends its unstable data again.
+  // changed something other than by an UNSTABLE WRITE, nor older than what a reply has shown of such a call (theorems 3 and 9
+  // in verified/README.md). The write verifier in the replies of WRITE and COMMIT stays the same until the server starts again, and
+  // is another then, so that the client sends its unstable data again.
   predicate CommitOk(f: FS, h: Handle, w: Wcc) { WccOk(f, f, h.ino, w) && Live(f, h) }
   predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 }

@@ -62,6 +62,9 @@ module OpM {
       AbsM.FattrM(i, d.fs.metas[i]) == N.FattrOf(i, f.nodes[i])
   { Node(d, i, gen); }
 
+  // attributes in a reply, as they are given: a serialized inode, or null
+  function Reply(i: uint64, b: Bytes?): Option<N.Fattr> reads b { if b == null || |b.data| != 256 then None else Some(AbsM.FattrM(i, M(b.data))) }
+
   // b is a with only such fields changed as PutInode may store
   predicate Keeps(a: seq<byte>, b: seq<byte>)
   {
@@ -282,6 +285,7 @@ module OpM {
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS)
     ensures st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d))
+    ensures !more ==> ORPHANS in d.fs.metas && d.fs.metas[ORPHANS].next == 0
   {
     assert OkIno(d.fs.geo, ORPHANS);
     ghost var ms, dirs := d.fs.metas, d.dirs;
@@ -314,6 +318,7 @@ module OpM {
     requires h in d.fs.metas && d.fs.metas[h].flags % 2 == 1 && (d.fs.metas[h].nlink == 0 ==> d.fs.metas[h].size == 0 && d.fs.metas[h].shrink == 0)
     ensures st == 0 && d.Valid() && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && ORPHANS in old(d.fs.metas) && h in old(d.fs.metas)
     ensures old(d.fs.metas)[h].flags as int % 2 == 1 && d.fs.metas == Unlisted(old(d.fs.metas), h)
+    ensures ORPHANS in d.fs.metas && (more <==> d.fs.metas[ORPHANS].next != 0)
     ensures d.dirs == (if old(d.fs.metas)[h].nlink == 0 then map x | x in old(d.dirs) && x != h :: old(d.dirs)[x] else old(d.dirs))
   {
     more := false;
@@ -350,9 +355,7 @@ module OpM {
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files)
-    ensures if OkIno(d.fs.geo, ino) then ino in old(d.fs.metas) && ino in d.fs.metas && d.fs.metas == old(d.fs.metas)[ino := WithShrink(old(d.fs.metas)[ino], d.fs.metas[ino].shrink)]
-      else d.fs.metas == old(d.fs.metas)
+    ensures done && OkIno(d.fs.geo, ino) ==> ino in d.fs.metas && d.fs.metas[ino].shrink == 0
   {
     done := true;
     if !OkIno(d.fs.geo, ino) { return; }

@@ -88,9 +88,10 @@ module ReaddirOpM {
     ensures out.attrs == old(out.attrs)
     ensures st == 0 ==> dir != null && |dir.data| == 256 && ino in d.fs.metas && M(dir.data) == d.fs.metas[ino]
     ensures st == 0 ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got), eof, FattrM(ino, M(dir.data)))
-    ensures st != 0 ==> L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st)
+    ensures st != 0 ==> L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st) && N.Seen(AbsOf(d), ino, Reply(ino, dir))
   {
     DirStatus(d, ino, gen, []);
+    Node(d, ino, gen);
     eof := false;
     st, dir := OpenDirHandle(txn, d, ino, gen, false);
     if st != 0 { return; }
@@ -152,7 +153,7 @@ module ReaddirOpM {
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == [] && out.attrs == map[]
     ensures st == 0 ==> dir != null && |dir.data| == 256 && Given(out.got, out.attrs)
     ensures st == 0 ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got), Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, FattrM(ino, M(dir.data)))
-    ensures st != 0 ==> L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st)
+    ensures st != 0 ==> L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st) && N.Seen(AbsOf(d), ino, Reply(ino, dir))
   {
     DirStatus(d, ino, gen, []);
     st, eof, dir := Readdir(txn, d, c, ino, gen, cookie, verf, out);

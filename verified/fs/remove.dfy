@@ -23,9 +23,6 @@ module RemoveOpM {
   import K = NfsMake
   import U = NfsUnlink
 
-  // dirs without ino when it was freed
-  function Without(m: Dirs, ino: uint64, freed: bool): Dirs { if freed then map x | x in m && x != ino :: m[x] else m }
-
   // The entry that is to go: found, and the caller may take it out. ino is not the directory's.
   method Victim(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, name: Bytes)
     returns (st: uint32, ino: uint64, ip: Bytes)
@@ -57,8 +54,10 @@ module RemoveOpM {
     ensures st == 0 && sub ==> U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
+    Node(d, dino, dgen);
     after, later := null, false;
     var dots: uint32;
     st, before, dots := OpenDir(txn, d, dino, dgen, name, true);
@@ -139,9 +138,11 @@ module RemoveOpM {
     ensures st == 0 ==> K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
       N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node)) && N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, ino, gen);
+    Node(d, dino, dgen);
     node, before, after := null, null, null;
     var ip: Bytes;
     st, ip := OpenHandle(txn, d, ino, gen, true);
@@ -159,7 +160,9 @@ module RemoveOpM {
     if found { st := EXIST; return; }
     var nl := GetNlink(ip);
     if nl >= MAXLINK { st := MLINK; return; }
-    st, node, after := AddName(txn, d, ino, gen, dino, dgen, name, hint, nl, s, ns);
+    var np: Bytes?;
+    st, np, after := AddName(txn, d, ino, gen, dino, dgen, name, hint, nl, s, ns);
+    if st == 0 { node := np; }
   }
 
   // The name is entered, and the file has a link more.

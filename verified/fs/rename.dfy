@@ -365,9 +365,6 @@ module RenameOpM {
     C.DirErr(f, fh, st) || C.DirErr(f, th, st) || C.NameErr(fn, st) || C.NameErr(tn, st) || (st == INVAL && (N.Dots(fn) || N.Dots(tn)))
   }
 
-  // attributes in a reply
-  function Reply(i: uint64, b: Bytes?): Option<N.Fattr> reads b { if b == null || |b.data| != 256 then None else Some(A.FattrM(i, M(b.data))) }
-
   // later: the background has work
   method Rename(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)

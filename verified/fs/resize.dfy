@@ -27,19 +27,19 @@ module ResizeM {
     ensures Abs(g, Orphaned(ms, i), files, dirs, ats) == Abs(g, ms, files, dirs, ats)
   { HiddenStep(g, ms, Orphaned(ms, i), files, dirs, ats); }
 
-  // A regular file is set to size sz and then has the attributes a and the bytes f.
+  // A regular file is set to size sz and then has the attributes a, the bytes f, and no verifier.
   lemma ResizeOk(g: Geo, ms: Metas, files: Files, dirs: Dirs, ats: Ats, i: uint64, sz: uint64, sh: uint64, done: bool, a: N.Attr, f: seq<byte>)
     requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && 2 in ms && (done && sz < ms[i].size ==> sh == 0) && a.mode < 4096 && a.nlink == ms[i].nlink
     ensures i in ResizedAll(ms, i, sz, sh, done)
-    ensures var r := ResizedAll(ms, i, sz, sh, done); TreeOk(g, r[i := WithAttr(r[i], a)], dirs)
+    ensures var r := ResizedAll(ms, i, sz, sh, done); TreeOk(g, r[i := WithVerf(WithAttr(r[i], a), 0)], dirs)
     ensures var r, p := ResizedAll(ms, i, sz, sh, done), Abs(g, ms, files, dirs, ats);
-      Abs(g, r[i := WithAttr(r[i], a)], files[i := f], dirs, ats) == N.FS(p.nodes[i := N.Node(a, N.File(f, ms[i].verf))], p.gens)
+      Abs(g, r[i := WithVerf(WithAttr(r[i], a), 0)], files[i := f], dirs, ats) == N.FS(p.nodes[i := N.Node(a, N.File(f, 0))], p.gens)
   {
     Basics(g, ms, dirs);
     var m := ms[i];
     assert Fits(i, m) && Fits(2, ms[2]);
     var r := ResizedAll(ms, i, sz, sh, done);
-    var x := WithAttr(r[i], a);
+    var x := WithVerf(WithAttr(r[i], a), 0);
     var listed := sz < m.size && !done;
     var b := if listed then Orphaned(ms, i) else ms;
     if listed {

@@ -69,8 +69,8 @@ module ScenarioAttrs {
   { }
 
   lemma Setattr1(post: FS, w: Wcc)
-    // the owner sets the mode: ctime moves, nothing else
-    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body)); SetattrOk(V(), f, Ann(), H(3), Mode(384), None, Now(), W(V(), f, 3))
+    // the owner sets the mode: ctime moves, and the verifier of the CREATE has served; nothing else
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0))); SetattrOk(V(), f, Ann(), H(3), Mode(384), None, Now(), W(V(), f, 3))
     // others may not
     ensures !SetattrOk(V(), post, Eve(), H(3), Mode(511), None, Now(), w) && SetattrErr(V(), Eve(), H(3), Mode(511), None, NFS3ERR_PERM)
     // nothing to set: nothing moves
@@ -81,7 +81,7 @@ module ScenarioAttrs {
   { }
   lemma Setattr2(post: FS, w: Wcc)
     // extended with zeros; mtime moves
-    ensures SetattrOk(V(), post, Ann(), H(3), OnlySize(5), None, Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 2, 3, 0, 0], 77) && post.nodes[3].attr.mtime == Now()
+    ensures SetattrOk(V(), post, Ann(), H(3), OnlySize(5), None, Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 2, 3, 0, 0], 0) && post.nodes[3].attr.mtime == Now()
     // the owner gives the file to a group of theirs, but not to another owner
     ensures !SetattrErr(V(), Ann(), H(3), Sattr(None, None, Some(30), None, DontChange, DontChange), None, NFS3ERR_PERM)
     ensures var s := Sattr(None, Some(11), None, None, DontChange, DontChange); SetattrErr(V(), Ann(), H(3), s, None, NFS3ERR_PERM) && !SetattrOk(V(), post, Ann(), H(3), s, None, Now(), w)
@@ -142,6 +142,9 @@ module ScenarioData {
     // in the middle; no other file changes
     ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 8, 3], 77) && 4 in post.nodes && post.nodes[4] == N4()
     ensures WriteErr(V(), Eve(), H(3), 0, [8], NFS3ERR_ACCES) && !WriteOk(V(), post, Eve(), H(3), 0, [8], Now(), w)
+    // the reply: all or a part, as stable as was asked for, or more
+    ensures WriteReply(10, 0, 10, 0) && WriteReply(10, 1, 4, 2) && WriteReply(0, 0, 0, 0)
+    ensures !WriteReply(10, 2, 10, 0) && !WriteReply(10, 0, 0, 0) && !WriteReply(10, 0, 11, 0) && !WriteReply(10, 2, 10, 3)
     // no bytes; too far
     ensures WriteOk(V(), V(), Ann(), H(3), 9, [], Now(), W(V(), V(), 3))
     ensures WriteErr(V(), Ann(), H(3), 549755813888, [8], NFS3ERR_FBIG) && !WriteOk(V(), post, Ann(), H(3), 549755813888, [8], Now(), w)
@@ -262,45 +265,54 @@ module ScenarioMake {
   { FS(V().nodes[8 := n][1 := Entries(N1(), N1().body.names[L(120) := 8], N1().body.cookies[L(120) := 20], if n.body.Dir? then 4 else 3)], V().gens[8 := 7]) }
   function Fresh(mode: uint32, nlink: uint32, b: Body): Node { Node(Attr(mode, nlink, 12, 22, Now(), Now(), Now()), b) }
 
-  lemma Create1(post: FS, i: uint64, a: Fattr, w: Wcc)
-    ensures var n := Fresh(420, 1, File([], 0)); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), 8, FattrOf(8, n), W(V(), Added(n), 1))
+  lemma Create1(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures var n := Fresh(420, 1, File([], 0)); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     // GUARDED, and the name is taken
-    ensures CreateErr(V(), Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), i, a, w)
+    ensures CreateErr(V(), Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), h, a, w)
     // EXCLUSIVE: the call that made it comes again; another call with another verifier
-    ensures CreateOk(V(), V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), 3, F(V(), 3), W(V(), V(), 1)) && !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), NFS3ERR_EXIST)
-    ensures CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), i, a, w)
+    ensures CreateOk(V(), V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), H(3), F(V(), 3), W(V(), V(), 1)) && !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), NFS3ERR_EXIST)
+    ensures CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), h, a, w)
   { Letters(); }
-  lemma Create2(post: FS, i: uint64, a: Fattr, w: Wcc)
+  lemma Create2(post: FS, h: Handle, a: Fattr, w: Wcc)
     // UNCHECKED of a file that exists cuts it, and leaves its mode alone
-    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Sattr(Some(511), None, None, Some(0), DontChange, DontChange), 0, Now(), i, a, w) ==>
-      i == 3 && 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([], 77))
+    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Sattr(Some(511), None, None, Some(0), DontChange, DontChange), 0, Now(), h, a, w) ==>
+      h == H(3) && 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([], 0))
     // in a setgid directory the group is the directory's, else the caller's
     ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body), 1, 420, NoSattr(), Now()).gid == 50 && NewAttr(Eve(), N1(), 1, 420, NoSattr(), Now()).gid == 22
   { Letters(); assert Resized([1, 2, 3], 0) == []; }
 
-  lemma Mkdir(post: FS, i: uint64, a: Fattr, w: Wcc)
-    ensures var n := Fresh(493, 2, Dir(map[], map[], 1, 0)); MkdirOk(V(), Added(n), Eve(), H(1), L(120), NoSattr(), Now(), 8, FattrOf(8, n), W(V(), Added(n), 1))
+  lemma Create3(post: FS, h: Handle, a: Fattr, w: Wcc)
+    // a handle of the inode's last use, or of another inode
+    ensures !CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 6), a, w) && !CreateOk(V(), post, Ann(), H(1), L(97), 0, NoSattr(), 0, Now(), Handle(3, 4), a, w)
+    // the client that made "a" has set attributes: its EXCLUSIVE call, come again, is another client's
+    ensures var n := SetNode(Ann(), N3(), Mode(384), Now()); var f := With(3, n); CreateErr(f, Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), NFS3ERR_EXIST) && !CreateOk(f, post, Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), h, a, w)
+    // a setuid program (04755) is made with a size: it stays one
+    ensures NewAttr(Eve(), N1(), 1, 420, Sattr(Some(2541), None, None, Some(0), DontChange, DontChange), Now()).mode == 2541
+  { Letters(); }
+
+  lemma Mkdir(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures var n := Fresh(493, 2, Dir(map[], map[], 1, 0)); MkdirOk(V(), Added(n), Eve(), H(1), L(120), NoSattr(), Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     // the parent has one link more, the inode a new generation
-    ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), 8, a, w) ==> 1 in post.nodes && post.nodes[1].attr.nlink == 4 && 8 in post.gens && post.gens[8] == 7
+    ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), Handle(8, 7), a, w) ==> 1 in post.nodes && post.nodes[1].attr.nlink == 4 && 8 in post.gens && post.gens[8] == 7
     // eve may not write in "d"; "." is there
-    ensures MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), Now(), NFS3ERR_ACCES) && !MkdirOk(V(), post, Eve(), H(4), L(120), NoSattr(), Now(), i, a, w)
+    ensures MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), Now(), NFS3ERR_ACCES) && !MkdirOk(V(), post, Eve(), H(4), L(120), NoSattr(), Now(), h, a, w)
     ensures MkdirErr(V(), Ann(), H(1), [46], NoSattr(), Now(), NFS3ERR_EXIST)
     // a directory made in a setgid directory is setgid
     ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body), 2, 493, NoSattr(), Now()).mode == 1517
   { Letters(); }
 
-  lemma Symlinks(post: FS, i: uint64, a: Fattr, w: Wcc)
+  lemma Symlinks(post: FS, h: Handle, a: Fattr, w: Wcc)
     // the mode is 0777, whatever is asked for
-    ensures var n := Fresh(511, 1, Symlink([65])); SymlinkOk(V(), Added(n), Eve(), H(1), L(120), Mode(0), [65], Now(), 8, FattrOf(8, n), W(V(), Added(n), 1))
-    ensures SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [], Now(), NFS3ERR_INVAL) && !SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [], Now(), i, a, w)
+    ensures var n := Fresh(511, 1, Symlink([65])); SymlinkOk(V(), Added(n), Eve(), H(1), L(120), Mode(0), [65], Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [], Now(), NFS3ERR_INVAL) && !SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [], Now(), h, a, w)
   { Letters(); }
 
-  lemma Mknod(post: FS, i: uint64, a: Fattr, w: Wcc)
-    ensures var n := Fresh(420, 1, Special(7, 0, 0)); MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, NoSattr(), 4, 5, Now(), 8, FattrOf(8, n), W(V(), Added(n), 1))
+  lemma Mknod(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures var n := Fresh(420, 1, Special(7, 0, 0)); MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, NoSattr(), 4, 5, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     // a device by eve, and by root; a regular file
-    ensures MknodErr(V(), Eve(), H(1), L(120), 4, NoSattr(), Now(), NFS3ERR_PERM) && !MknodOk(V(), post, Eve(), H(1), L(120), 4, NoSattr(), 4, 5, Now(), i, a, w)
+    ensures MknodErr(V(), Eve(), H(1), L(120), 4, NoSattr(), Now(), NFS3ERR_PERM) && !MknodOk(V(), post, Eve(), H(1), L(120), 4, NoSattr(), 4, 5, Now(), h, a, w)
     ensures !MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), Now(), NFS3ERR_PERM)
-    ensures MknodErr(V(), Root(), H(1), L(120), 1, NoSattr(), Now(), NFS3ERR_BADTYPE) && !MknodOk(V(), post, Root(), H(1), L(120), 1, NoSattr(), 0, 0, Now(), i, a, w)
+    ensures MknodErr(V(), Root(), H(1), L(120), 1, NoSattr(), Now(), NFS3ERR_BADTYPE) && !MknodOk(V(), post, Root(), H(1), L(120), 1, NoSattr(), 0, 0, Now(), h, a, w)
   { Letters(); }
 
   lemma Links(post: FS, a: Fattr, w: Wcc)
@@ -378,18 +390,19 @@ module ScenarioExact {
     e.attr == Attr(n.attr.mode, nlink, n.attr.uid, n.attr.gid, n.attr.atime, Now(), Now()) &&
     forall x: Name {:trigger x in e.body.names} | x in names && x in n.body.names && x in n.body.cookies :: x in e.body.cookies && e.body.cookies[x] == n.body.cookies[x]
   }
-  // inode i became the new node n, "x" of the root
-  predicate Came(post: FS, i: uint64, n: Node, a: Fattr, w: Wcc)
+  // a free inode became the new node n, "x" of the root, with the handle h
+  predicate Came(post: FS, h: Handle, n: Node, a: Fattr, w: Wcc)
   {
-    2 < i && i !in V().nodes && i in V().gens && V().gens[i] < 100 && post.gens == V().gens[i := V().gens[i] + 1] && 1 in post.nodes &&
+    var i := h.ino;
+    2 < i && i !in V().nodes && i in V().gens && V().gens[i] < 100 && h.gen == V().gens[i] + 1 && post.gens == V().gens[i := h.gen] && 1 in post.nodes &&
     post.nodes == V().nodes[i := n][1 := post.nodes[1]] && Touched(N1(), post.nodes[1], N1().body.names[L(120) := i], if n.body.Dir? then 4 else 3) &&
     a == FattrOf(i, n) && w == W(V(), post, 1)
   }
 
   lemma Attrs(post: FS, w: Wcc)
-    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body)); SetattrOk(V(), post, Ann(), H(3), Mode(384), None, Now(), w) ==> post == f && w == W(V(), f, 3)
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0))); SetattrOk(V(), post, Ann(), H(3), Mode(384), None, Now(), w) ==> post == f && w == W(V(), f, 3)
     // times: the client's, and the server's
-    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(7, 1), Now(), Now()), N3().body));
+    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(7, 1), Now(), Now()), File([1, 2, 3], 0)));
       SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, None, ClientTime(Time(7, 1)), ServerTime), None, Now(), w) ==> post == f && w == W(V(), f, 3)
     // root gives the file away; a setuid and setgid program (06755) becomes an ordinary one by that
     ensures Applied(Root(), 1, Of(3565, 1, 10, 20), Sattr(None, Some(11), Some(21), None, DontChange, DontChange), Now()) == Attr(493, 1, 11, 21, Time(1, 0), Time(2, 0), Now())
@@ -407,16 +420,16 @@ module ScenarioExact {
     ensures var n := Node(Of(2541, 1, 10, 20), File([1], 0)); Written(Ann(), n, 0, [2], Now()).attr.mode == 493 && Written(Root(), n, 0, [2], Now()).attr.mode == 2541
   { assert WriteAt([1, 2, 3], 1, [8]) == [1, 8, 3]; }
 
-  lemma Creates(post: FS, i: uint64, a: Fattr, w: Wcc)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), i, a, w) ==> Came(post, i, Node(Attr(420, 1, 12, 22, Now(), Now(), Now()), File([], 0)), a, w)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 2, NoSattr(), 55, Now(), i, a, w) ==> Came(post, i, Node(Attr(0, 1, 12, 22, Now(), Now(), Now()), File([], 55)), a, w)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Sattr(Some(384), None, None, Some(2), DontChange, DontChange), 0, Now(), i, a, w) ==> Came(post, i, Node(Attr(384, 1, 12, 22, Now(), Now(), Now()), File([0, 0], 0)), a, w)
+  lemma Creates(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(420, 1, 12, 22, Now(), Now(), Now()), File([], 0)), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 2, NoSattr(), 55, Now(), h, a, w) ==> Came(post, h, Node(Attr(0, 1, 12, 22, Now(), Now(), Now()), File([], 55)), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Sattr(Some(384), None, None, Some(2), DontChange, DontChange), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 12, 22, Now(), Now(), Now()), File([0, 0], 0)), a, w)
   { Letters(); assert Zeros(2) == [0, 0]; }
-  lemma Makes(post: FS, i: uint64, a: Fattr, w: Wcc)
-    ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), i, a, w) ==> i in post.nodes && post.nodes[i].body.Dir? && post.nodes[i].body.names == map[] && post.nodes[i].body.parent == 1 &&
-      Came(post, i, Node(Attr(493, 2, 12, 22, Now(), Now(), Now()), post.nodes[i].body), a, w)
-    ensures SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [65], Now(), i, a, w) ==> Came(post, i, Node(Attr(511, 1, 12, 22, Now(), Now(), Now()), Symlink([65])), a, w)
-    ensures MknodOk(V(), post, Root(), H(1), L(120), 3, Mode(384), 4, 5, Now(), i, a, w) ==> Came(post, i, Node(Attr(384, 1, 0, 0, Now(), Now(), Now()), Special(3, 4, 5)), a, w)
+  lemma Makes(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), h, a, w) ==> h.ino in post.nodes && post.nodes[h.ino].body.Dir? && post.nodes[h.ino].body.names == map[] && post.nodes[h.ino].body.parent == 1 &&
+      Came(post, h, Node(Attr(493, 2, 12, 22, Now(), Now(), Now()), post.nodes[h.ino].body), a, w)
+    ensures SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [65], Now(), h, a, w) ==> Came(post, h, Node(Attr(511, 1, 12, 22, Now(), Now(), Now()), Symlink([65])), a, w)
+    ensures MknodOk(V(), post, Root(), H(1), L(120), 3, Mode(384), 4, 5, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 0, 0, Now(), Now(), Now()), Special(3, 4, 5)), a, w)
   { Letters(); }
 
   lemma Link(post: FS, a: Fattr, w: Wcc)
@@ -493,7 +506,9 @@ module ScenarioErrors {
 
   // what the state does not decide
   lemma Outsiders(st: uint32)
-    ensures Outside(st) <==> st == NFS3ERR_IO || st == NFS3ERR_ROFS || st == NFS3ERR_JUKEBOX
+    ensures Outside(st, true) <==> st == NFS3ERR_IO || st == NFS3ERR_ROFS || st == NFS3ERR_JUKEBOX
+    // who only reads is not refused because nothing may be written
+    ensures Outside(st, false) <==> st == NFS3ERR_IO || st == NFS3ERR_JUKEBOX
     ensures Seen(V(), 3, None) && Seen(V(), 3, Some(F(V(), 3))) && !Seen(V(), 3, Some(F(V(), 4)))
   { }
 
@@ -557,23 +572,23 @@ module ScenarioNever {
     assert u[0].cookie == 12;
   }
 
-  lemma Make(post: FS, i: uint64, a: Fattr, w: Wcc)
+  lemma Make(post: FS, h: Handle, a: Fattr, w: Wcc)
     // "." and ".." are no names to be made; eve may not write in "d"
-    ensures !CreateOk(V(), post, Root(), H(1), [46], 0, NoSattr(), 0, Now(), i, a, w) && !CreateOk(V(), post, Root(), H(1), [46, 46], 0, NoSattr(), 0, Now(), i, a, w)
-    ensures !CreateOk(V(), post, Eve(), H(4), L(120), 0, NoSattr(), 0, Now(), i, a, w) && !SymlinkOk(V(), post, Eve(), H(4), L(120), NoSattr(), [65], Now(), i, a, w)
-    ensures !MknodOk(V(), post, Eve(), H(4), L(120), 7, NoSattr(), 0, 0, Now(), i, a, w) && !LinkOk(V(), post, Eve(), H(3), H(4), L(120), Now(), a, w)
+    ensures !CreateOk(V(), post, Root(), H(1), [46], 0, NoSattr(), 0, Now(), h, a, w) && !CreateOk(V(), post, Root(), H(1), [46, 46], 0, NoSattr(), 0, Now(), h, a, w)
+    ensures !CreateOk(V(), post, Eve(), H(4), L(120), 0, NoSattr(), 0, Now(), h, a, w) && !SymlinkOk(V(), post, Eve(), H(4), L(120), NoSattr(), [65], Now(), h, a, w)
+    ensures !MknodOk(V(), post, Eve(), H(4), L(120), 7, NoSattr(), 0, 0, Now(), h, a, w) && !LinkOk(V(), post, Eve(), H(3), H(4), L(120), Now(), a, w)
     // eve cuts ann's file; a directory is no file; a fourth way to create
-    ensures !CreateOk(V(), post, Eve(), H(1), L(97), 0, OnlySize(0), 0, Now(), i, a, w) && !CreateOk(V(), post, Ann(), H(1), L(100), 0, NoSattr(), 0, Now(), i, a, w)
-    ensures !CreateOk(V(), post, Ann(), H(1), L(120), 3, NoSattr(), 0, Now(), i, a, w)
+    ensures !CreateOk(V(), post, Eve(), H(1), L(97), 0, OnlySize(0), 0, Now(), h, a, w) && !CreateOk(V(), post, Ann(), H(1), L(100), 0, NoSattr(), 0, Now(), h, a, w)
+    ensures !CreateOk(V(), post, Ann(), H(1), L(120), 3, NoSattr(), 0, Now(), h, a, w)
     // a file made for another owner
-    ensures !CreateOk(V(), post, Eve(), H(1), L(120), 1, Sattr(None, Some(10), None, None, DontChange, DontChange), 0, Now(), i, a, w)
+    ensures !CreateOk(V(), post, Eve(), H(1), L(120), 1, Sattr(None, Some(10), None, None, DontChange, DontChange), 0, Now(), h, a, w)
     // what is there is left alone, but for its size
-    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Mode(511), 0, Now(), i, a, w) ==> post == V() && i == 3 && a == F(V(), 3)
+    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Mode(511), 0, Now(), h, a, w) ==> post == V() && h == H(3) && a == F(V(), 3)
     // a name that is there
-    ensures !MkdirOk(V(), post, Ann(), H(1), L(97), NoSattr(), Now(), i, a, w) && !LinkOk(V(), post, Ann(), H(3), H(1), L(115), Now(), a, w)
+    ensures !MkdirOk(V(), post, Ann(), H(1), L(97), NoSattr(), Now(), h, a, w) && !LinkOk(V(), post, Ann(), H(3), H(1), L(115), Now(), a, w)
     // too many links
     ensures var f := With(3, Node(Of(420, 0x7fff_ffff, 10, 20), N3().body)); !LinkOk(f, post, Ann(), H(3), H(1), L(120), Now(), a, w) && LinkErr(f, Ann(), H(3), H(1), L(120), NFS3ERR_MLINK)
-    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body)); !MkdirOk(f, post, Ann(), H(1), L(120), NoSattr(), Now(), i, a, w)
+    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body)); !MkdirOk(f, post, Ann(), H(1), L(120), NoSattr(), Now(), h, a, w)
   { Letters(); }
 
   lemma Unlink(post: FS, v: Wcc, w: Wcc)

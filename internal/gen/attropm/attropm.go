@@ -497,6 +497,7 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	_out623 = d.Fs.GetInode(txn, ino, true)
 	_529_np = _out623
 	Companion_Default___.Apply(c, _529_np, a, s, ns)
+	inodem.Companion_Default___.SetVerf(_529_np, uint64(0))
 	d.PutInode(txn, ino, _529_np)
 	after = _529_np
 	return st, after, later
