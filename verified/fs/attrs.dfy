@@ -277,7 +277,7 @@ module AttrOpM {
     At(g, ms, files, dirs, ats, i);
     var a := C.Applied(c, m.ty, MetaAttr(m), sa, now);
     AppliedIs(c, m.ty, MetaAttr(m), sa, now);
-    ModeSmall(c, m.ty, m.mode, if sa.gid.Some? then sa.gid.x else m.gid, sa);
+    MakeM.SmallMode(c, m.ty, MetaAttr(m), sa, now);
     if sa.size.Some? {
       ResizeOk(g, ms, files, dirs, ats, i, sa.size.x, sh, done, a, files'[i]);
       assert files'[i] == C.Resized(files[i], sa.size.x as int);
@@ -286,11 +286,6 @@ module AttrOpM {
       assert files[i := files[i]] == files;
     }
   }
-  lemma ModeSmall(c: P.Caller, ty: uint32, mode: uint32, gid: uint32, s: N.Sattr)
-    requires mode < 4096
-    ensures NewMode(c, ty, mode, gid, s) < 4096
-  { }
-
   // what SETATTR asks before it changes anything
   predicate Allowed(f: N.FS, c: P.Caller, h: N.Handle, s: N.Sattr, guard: Option<N.Time>)
   {

@@ -16,7 +16,6 @@ module CreateOpM {
   import opened EffectM
   import opened AbsM
   import opened MakeM
-  import EntryM
   import TreeM
   import N = NfsState
   import C = NfsCommon
