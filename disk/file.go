@@ -70,7 +70,34 @@ func OpenFile(path string, opts FileOptions) (*File, error) {
 	if err != nil {
 		return nil, &Error{Op: "open", Path: path, Err: cause(err)}
 	}
-	return newFile(f, path, opts.ReadOnly)
+	d, err := newFile(f, path, opts.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.settle(); err != nil {
+		d.Close()
+		return nil, &Error{Op: "open", Path: path, Err: err}
+	}
+	return d, nil
+}
+
+// settle makes what is read from now on be what the medium holds. A block whose write
+// failed stays in the page cache as if it had been written, and who opens the file after
+// somebody else was told of the failure hears nothing of it. A server that starts again
+// must not take such a block for durable; nor must a reader show what a crash of the
+// machine may take back. So what is in the cache is written, and then dropped. (What
+// another process has mapped into its memory stays.)
+func (d *File) settle() error {
+	return withFD(d.conn, func(fd int) error {
+		err := retry(func() error { return d.flush(fd) })
+		if d.readOnly && (err == unix.EROFS || err == unix.EINVAL) {
+			err = nil // nothing can have been written
+		}
+		if err != nil {
+			return err
+		}
+		return retry(func() error { return dropCache(fd) })
+	})
 }
 
 // CreateFile makes a new image of size bytes, a positive multiple of BlockSize,

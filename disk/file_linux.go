@@ -15,6 +15,9 @@ const deviceFlags = os.O_EXCL
 // flushFD makes data, and the metadata needed to find it, durable.
 func flushFD(fd int) error { return unix.Fdatasync(fd) }
 
+// dropCache drops what the page cache has of the file, but for dirty pages.
+func dropCache(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
+
 // deviceSize is the size of a block device in bytes.
 func deviceSize(f *os.File) (uint64, error) {
 	n, err := f.Seek(0, io.SeekEnd) // as BLKGETSIZE64, but of the same width everywhere

@@ -150,6 +150,21 @@ func TestFailedBarrierIsFinal(t *testing.T) {
 	}
 }
 
+// Who cannot write what is in the cache does not open, unless nothing can be there.
+func TestOpenFailsToWriteTheCache(t *testing.T) {
+	d := create(t, 16)
+	for _, c := range []struct {
+		readOnly bool
+		err      error
+		opens    bool
+	}{{false, syscall.EIO, false}, {true, syscall.EIO, false}, {false, syscall.EROFS, false}, {true, syscall.EROFS, true}, {true, syscall.EINVAL, true}} {
+		d.readOnly, d.flush = c.readOnly, func(int) error { return c.err }
+		if err := d.settle(); (err == nil) != c.opens || err != nil && err != c.err {
+			t.Errorf("read-only: %v, flush fails with %v: error %v", c.readOnly, c.err, err)
+		}
+	}
+}
+
 func TestLock(t *testing.T) {
 	d := create(t, 16)
 	for _, opts := range []FileOptions{{}, {ReadOnly: true}} {
