@@ -3,6 +3,8 @@ package disk
 import (
 	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"unsafe"
@@ -100,6 +102,32 @@ func TestDirectWriteRefused(t *testing.T) {
 	}
 	if tries != 1 {
 		t.Errorf("%d direct writes were tried, want 1", tries)
+	}
+}
+
+// A device gets no direct writes, whatever file system its node lies on. The test needs a
+// device whose contents may be lost, named in TANSY_TEST_DEVICE, and the right to make a node.
+func TestNoDirectWritesToDevices(t *testing.T) {
+	path := os.Getenv("TANSY_TEST_DEVICE")
+	if path == "" {
+		t.Skip("TANSY_TEST_DEVICE is not set")
+	}
+	createDirect(t, 1) // files here get them
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	node := filepath.Join(t.TempDir(), "node")
+	if err := unix.Mknod(node, st.Mode, int(st.Rdev)); err != nil {
+		t.Skip(err)
+	}
+	d, err := OpenFile(node, FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.direct != nil {
+		t.Error("the device would be written to directly")
 	}
 }
 

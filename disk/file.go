@@ -23,6 +23,7 @@ type File struct {
 	path     string
 	size     uint64 // blocks
 	readOnly bool
+	device   bool // not a regular file
 	f        *os.File
 	conn     syscall.RawConn // keeps the descriptor valid while a call uses it
 	direct   *direct         // for long writes; may be nil
@@ -171,16 +172,13 @@ func newFile(f *os.File, path string, readOnly bool) (*File, error) {
 		op, err = "lock", d.lock()
 	}
 	if err == nil {
-		var bytes uint64
-		op = "open"
-		bytes, err = sizeOf(f)
-		d.size = bytes / BlockSize
+		op, err = "open", d.measure()
 	}
 	if err != nil {
 		f.Close()
 		return nil, &Error{Op: op, Path: path, Err: cause(err)}
 	}
-	if !readOnly {
+	if !readOnly && !d.device { // what a device's node lies on says nothing about the device
 		d.direct = newDirect(f)
 	}
 	return d, nil
@@ -212,20 +210,21 @@ func isDevice(st os.FileInfo) (bool, error) {
 	}
 }
 
-// sizeOf is the size in bytes of the open file or device.
-func sizeOf(f *os.File) (uint64, error) {
-	st, err := f.Stat()
+// measure finds out what the open file is, and its size.
+func (d *File) measure() error {
+	st, err := d.f.Stat()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	device, err := isDevice(st)
-	if err != nil {
-		return 0, err
+	if d.device, err = isDevice(st); err != nil {
+		return err
 	}
-	if device {
-		return deviceSize(f)
+	bytes := uint64(st.Size())
+	if d.device {
+		bytes, err = deviceSize(d.f)
 	}
-	return uint64(st.Size()), nil
+	d.size = bytes / BlockSize
+	return err
 }
 
 // ReadAt implements Disk.
