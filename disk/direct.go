@@ -56,7 +56,15 @@ func (d *File) writeDirect(a uint64, bufs [][]byte) (ok bool, err error) {
 	if !d.direct.takes(bufs) {
 		return false, nil
 	}
-	err = d.transfer("write", d.direct.conn, d.pwritev, a, bufs)
+	// The descriptor with the lock stays open meanwhile: were it closed, another server
+	// could recover the volume, and then this write would land in it.
+	gone := withFD(d.conn, func(int) error {
+		err = d.transfer("write", d.direct.conn, d.pwritev, a, bufs)
+		return nil
+	})
+	if gone != nil {
+		return true, &Error{Op: "write", Path: d.path, Block: a, Err: gone}
+	}
 	if e, is := err.(*Error); is && e.Err == unix.EINVAL {
 		d.direct.refused.Store(true)
 		return false, nil

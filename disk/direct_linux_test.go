@@ -131,6 +131,39 @@ func TestNoDirectWritesToDevices(t *testing.T) {
 	}
 }
 
+// The lock is held while a direct write is in flight, also when the file is closed meanwhile.
+func TestDirectWriteKeepsLock(t *testing.T) {
+	d := createDirect(t, 64)
+	var inside error
+	pwritev := d.pwritev
+	d.pwritev = func(fd int, iovs [][]byte, off int64) (int, error) {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		other, err := OpenFile(d.Path(), FileOptions{})
+		if err == nil {
+			other.Close()
+		}
+		inside = err
+		return pwritev(fd, iovs, off)
+	}
+	if err := d.WriteAt(8, pages(32, nil)); err != nil {
+		t.Error(err)
+	}
+	if !errors.Is(inside, ErrLocked) {
+		t.Errorf("error %v from another open while a write was in flight, want ErrLocked", inside)
+	}
+	other, err := OpenFile(d.Path(), FileOptions{})
+	if err != nil {
+		t.Fatal("after the write:", err)
+	}
+	other.Close()
+	var e *Error
+	if err := d.WriteAt(8, pages(32, nil)); !errors.As(err, &e) || e.Err != os.ErrClosed || e.Op != "write" || e.Block != 8 {
+		t.Errorf("error %v, want that the file is closed", err)
+	}
+}
+
 // Other errors of a direct write are the caller's.
 func TestDirectWriteFails(t *testing.T) {
 	d := createDirect(t, 64)
