@@ -291,10 +291,32 @@ func (d *File) Barrier() error {
 	}
 	// Barriers may run side by side: one that started before another failed
 	// must not report success either, hence the second look.
-	if err := withFD(d.conn, func(fd int) error { return retry(func() error { return d.flush(fd) }) }); err != nil {
+	err := withFD(d.conn, func(fd int) error {
+		if err := retry(func() error { return d.flush(fd) }); err != nil {
+			return err
+		}
+		return d.whole(fd)
+	})
+	if err != nil {
 		return d.failed(&Error{Op: "barrier", Path: d.path, Err: err})
 	}
 	return d.failed(nil)
+}
+
+// whole fails if somebody has cut the file short: a write behind its new end makes it
+// longer again, and the blocks between read as zeros without an error.
+func (d *File) whole(fd int) error {
+	if d.device {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if uint64(st.Size)/BlockSize < d.size {
+		return fmt.Errorf("the file has been cut to %d bytes: %w", st.Size, io.ErrUnexpectedEOF)
+	}
+	return nil
 }
 
 // failed records err if it is the first failure of a barrier, and returns the first.

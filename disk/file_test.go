@@ -131,6 +131,15 @@ func TestFileCutShortBehindOurBack(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &e) || e.Block != 4 {
 		t.Errorf("error %v, want an unexpected end at block 4", err)
 	}
+	// a write behind the end fills the gap with zeros, which could be read
+	if err := d.WriteAt(10, blocksOf(1, nil)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := d.Barrier(); !errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &e) || e.Op != "barrier" {
+			t.Errorf("error %v of a barrier, want an unexpected end", err)
+		}
+	}
 }
 
 // A device may forget the data of a failed flush and call the next one a success.
