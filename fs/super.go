@@ -65,16 +65,18 @@ func decodeSuper(d disk.Disk, a uint64) (why uint32, s superm.Super, err error) 
 
 // writeSuper writes the copy first: a volume is one only when block 0 says so.
 func writeSuper(d disk.Disk, s superm.Super) error {
-	b := superm.Companion_Default___.Encode(s).Data
-	for _, a := range []uint64{s.Dtor_size() - 1, 0} {
-		if err := d.WriteAt(a, [][]byte{b}); err != nil {
-			return err
-		}
-		if err := d.Barrier(); err != nil {
-			return err
-		}
+	if err := putSuper(d, s, s.Dtor_size()-1); err != nil {
+		return err
 	}
-	return nil
+	return putSuper(d, s, 0)
+}
+
+// putSuper makes block a the superblock, durably.
+func putSuper(d disk.Disk, s superm.Super, a uint64) error {
+	if err := d.WriteAt(a, [][]byte{superm.Companion_Default___.Encode(s).Data}); err != nil {
+		return err
+	}
+	return d.Barrier()
 }
 
 // key is the 32 random bytes of the volume.

@@ -26,7 +26,7 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 	}
 	if damaged {
 		o.Log.Warn("the superblock in block 0 is damaged; it is restored from its copy")
-		if err := writeSuper(d, s); err != nil {
+		if err := putSuper(d, s, 0); err != nil { // only there: the copy is the last one
 			return nil, err
 		}
 	}

@@ -172,6 +172,40 @@ func TestSuperblock(t *testing.T) {
 	}
 }
 
+// While the superblock is restored, its copy stays as it is: a crash may leave anything in
+// a block that is being written.
+func TestSuperblockCopyKept(t *testing.T) {
+	d := &noWrites{Disk: disk.NewMem(6000)}
+	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
+	good, bad := make([]byte, fs.BlockSize), make([]byte, fs.BlockSize)
+	if err := d.ReadAt(0, [][]byte{good}); err != nil {
+		t.Fatal(err)
+	}
+	copy(bad, good)
+	bad[100] ^= 1
+	if err := d.WriteAt(0, [][]byte{bad}); err != nil {
+		t.Fatal(err)
+	}
+	d.block = d.Size() - 1
+	closeFS(t, open(t, d, fs.Options{Log: slog.New(slog.DiscardHandler)}))
+	if err := d.ReadAt(0, [][]byte{bad}); err != nil || !bytes.Equal(good, bad) {
+		t.Error("block 0 was not restored:", err)
+	}
+}
+
+// noWrites is a device on which no write to one block succeeds, if that is not 0.
+type noWrites struct {
+	disk.Disk
+	block uint64
+}
+
+func (d *noWrites) WriteAt(a uint64, bufs [][]byte) error {
+	if d.block != 0 && a <= d.block && d.block < a+uint64(len(bufs)) {
+		return syscall.EPERM
+	}
+	return d.Disk.WriteAt(a, bufs)
+}
+
 // The device fails at some point and for good: every later change is refused,
 // and after a restart there is what was acknowledged, and perhaps the operation
 // that failed.
