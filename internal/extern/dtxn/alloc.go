@@ -42,7 +42,7 @@ const maxWindows = 64
 
 type window struct {
 	bits [windowBits / 64]uint64
-	out  int // bits handed out to running transactions
+	out  map[uint64]int // bits handed out: how often set since, less how often cleared
 	used uint64
 }
 
@@ -72,13 +72,13 @@ func (a *alloc) load(w uint64) (*window, error) {
 	if len(a.win) >= maxWindows {
 		old, oldest := ^uint64(0), ^uint64(0)
 		for i, x := range a.win {
-			if x.out == 0 && x.used < oldest {
+			if len(x.out) == 0 && x.used < oldest {
 				old, oldest = i, x.used
 			}
 		}
 		delete(a.win, old)
 	}
-	x := &window{used: a.use}
+	x := &window{used: a.use, out: map[uint64]int{}}
 	for i, c := range p {
 		x.bits[i/8] |= uint64(c) << (i % 8 * 8)
 	}
@@ -121,7 +121,7 @@ func (x *window) find(lo, hi uint64) (uint64, bool) {
 				break
 			}
 			x.bits[i/64] |= 1 << (i % 64)
-			x.out++
+			x.out[i] = 0
 			return i, true
 		}
 	}
@@ -192,27 +192,25 @@ type bitWrite struct {
 
 // done reports the end of a transaction: it had been handed out the bits took,
 // and, if it committed, has changed the bits wrote.
+//
+// The locks are gone before this. So a transaction that freed a bit may report before the
+// one that had been handed the bit. Whatever the order, the sum of the changes says what
+// became of it.
 func (a *alloc) done(took []uint64, wrote []bitWrite) {
 	if len(took) == 0 && len(wrote) == 0 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, x := range took {
-		w := a.win[x/windowBits]
-		w.bits[x%windowBits/64] &^= 1 << (x % 64)
-		w.out--
-	}
 	for _, c := range wrote {
+		if c.old == c.new {
+			continue
+		}
 		i := c.x / windowBits
 		if w := a.win[i]; w != nil {
-			if c.new {
-				w.bits[c.x%windowBits/64] |= 1 << (c.x % 64)
-			} else {
-				w.bits[c.x%windowBits/64] &^= 1 << (c.x % 64)
-			}
+			w.change(c.x%windowBits, c.new)
 		}
-		if c.old != c.new && a.free[i] >= 0 && a.first <= c.x && c.x < a.limit {
+		if a.free[i] >= 0 && a.first <= c.x && c.x < a.limit {
 			if c.new {
 				a.free[i]--
 				a.total--
@@ -221,6 +219,28 @@ func (a *alloc) done(took []uint64, wrote []bitWrite) {
 				a.total++
 			}
 		}
+	}
+	for _, x := range took {
+		w, i := a.win[x/windowBits], x%windowBits
+		if w.out[i] <= 0 {
+			w.bits[i/64] &^= 1 << (i % 64)
+		}
+		delete(w.out, i)
+	}
+}
+
+// change notes that bit i was set or cleared by a transaction that committed.
+func (x *window) change(i uint64, set bool) {
+	n, handedOut := x.out[i]
+	switch {
+	case handedOut && set:
+		x.out[i] = n + 1
+	case handedOut:
+		x.out[i] = n - 1
+	case set:
+		x.bits[i/64] |= 1 << (i % 64)
+	default:
+		x.bits[i/64] &^= 1 << (i % 64)
 	}
 }
 

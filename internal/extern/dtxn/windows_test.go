@@ -36,3 +36,55 @@ func TestManyWindows(t *testing.T) {
 		t.Error(len(a.win))
 	}
 }
+
+// TestReportsOutOfOrder: transactions report in any order, and what they have left clear is
+// offered, but not before all who had been handed it have reported.
+func TestReportsOutOfOrder(t *testing.T) {
+	const x = 9
+	take := []uint64{x}
+	set, free := []bitWrite{{x, false, true}}, []bitWrite{{x, true, false}}
+	for _, c := range []struct {
+		what    string
+		reports []func(a *alloc)
+		clear   bool
+	}{
+		{"set and freed", []func(*alloc){func(a *alloc) { a.done(take, set) }, func(a *alloc) { a.done(nil, free) }}, true},
+		{"freed by another first", []func(*alloc){func(a *alloc) { a.done(nil, free) }, func(a *alloc) { a.done(take, set) }}, true},
+		{"only set", []func(*alloc){func(a *alloc) { a.done(take, set) }}, false},
+		{"aborted", []func(*alloc){func(a *alloc) { a.done(take, nil) }}, true},
+		{"set and freed at once", []func(*alloc){func(a *alloc) { a.done(take, append(set, free...)) }}, true},
+		{"set by another", []func(*alloc){func(a *alloc) { a.done(nil, set) }, func(a *alloc) { a.done(take, nil) }}, false},
+	} {
+		a := newAlloc(Bitmap{First: 1, Limit: windowBits}, func(uint64) ([]byte, error) { return make([]byte, windowBits/8), nil })
+		next := func() uint64 {
+			got, ok, err := a.take(x - 1)
+			if err != nil || !ok {
+				t.Fatal(c.what, ok, err)
+			}
+			return got
+		}
+		if got := next(); got != x {
+			t.Fatalf("%s: %d, want %d", c.what, got, x)
+		}
+		for _, report := range c.reports {
+			if got := next(); got == x {
+				t.Errorf("%s: offered twice", c.what)
+			} else {
+				a.done([]uint64{got}, nil)
+			}
+			report(a)
+		}
+		got := next()
+		if clear := got == x; clear != c.clear {
+			t.Errorf("%s: offered: %v, want %v", c.what, clear, c.clear)
+		}
+		a.done([]uint64{got}, nil)
+		want := uint64(windowBits - 1)
+		if !c.clear {
+			want--
+		}
+		if n, err := a.count(); err != nil || n != want {
+			t.Errorf("%s: %d bits are clear, want %d (%v)", c.what, n, want, err)
+		}
+	}
+}
