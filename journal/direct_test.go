@@ -349,6 +349,15 @@ func TestCrashDirectLives(t *testing.T) {
 	}
 }
 
+// forget makes the journal forget n blocks from block a on, where it need not remember them.
+func forget(j *Journal, a, n uint64) {
+	j.core.Mu.Lock()
+	defer j.core.Mu.Unlock()
+	for i := range n {
+		j.core.Cache.Forget(a + i)
+	}
+}
+
 // Reads beside commits and installations, most of them of the device, never go back in time.
 func TestDirectReads(t *testing.T) {
 	p := bitmapped(64)
@@ -356,9 +365,7 @@ func TestDirectReads(t *testing.T) {
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}
-	o := quiet
-	o.CacheBytes = 1 // less than all blocks
-	j, err := Open(slow{d, p}, p, o)
+	j, err := Open(slow{d, p}, p, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,6 +379,9 @@ func TestDirectReads(t *testing.T) {
 			for !stop.Load() {
 				i := r.Uint64N(datas)
 				last := seen[i].Load()
+				if r.IntN(2) == 0 {
+					forget(j, p.First+i, 1)
+				}
 				if err := j.Read(p.First+i, buf); err != nil {
 					t.Error(err)
 					return
@@ -441,9 +451,7 @@ func TestDirectOvertakes(t *testing.T) {
 	if err := Format(d.Disk, p); err != nil {
 		t.Fatal(err)
 	}
-	o := quiet
-	o.CacheBytes = 1
-	j, err := Open(d, p, o)
+	j, err := Open(d, p, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,6 +476,7 @@ func TestDirectOvertakes(t *testing.T) {
 	if err := j.Commit(ws, true); err != nil {
 		t.Fatal(err)
 	}
+	forget(j, p.First, 1)
 	d.leave <- struct{}{}
 	select {
 	case <-d.read: // it asks again

@@ -135,7 +135,7 @@ func Format(d disk.Disk, p Params) error {
 
 // Options are for one opening of a journal.
 type Options struct {
-	CacheBytes uint64        // bound on the memory for clean blocks; 0 = 64 MiB
+	CacheBytes uint64        // bound on the memory for clean blocks, at least 4 MiB; 0 = 64 MiB
 	Log        *slog.Logger  // nil = slog.Default()
 	Linger     time.Duration // how long a commit that nobody waits for may stay in memory; 0 = 1 s
 }

@@ -23,6 +23,7 @@ func TestSmallVolumesAndMistakes(t *testing.T) {
 	exit(exitUsage, "serve", "--nothing")
 	exit(exitUsage, "serve", "more")
 	exit(exitUsage, "serve", "--volume", img, "--cache", "0")
+	exit(exitUsage, "serve", "--volume", img, "--cache", "3M")
 	exit(exitFailure, "serve", "--volume", img, "--listen", "nowhere")
 	exit(exitFailure, "serve", "--volume", img, "--listen", "127.0.0.1:0", "--read-only")
 	exit(exitFailure, "mkfs", img)

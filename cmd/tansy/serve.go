@@ -31,8 +31,8 @@ const overhead = 64 << 20
 // collector runs (bytes).
 const slack = 20 << 20
 
-// minCache is the least block cache that is of any use.
-var minCache = byteSize(1 << 20)
+// minCache is the least block cache: no smaller one is made.
+var minCache = byteSize(4 << 20)
 
 // drain is how long a stopping server waits for the requests in flight.
 const drain = 10 * time.Second

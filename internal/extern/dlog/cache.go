@@ -48,13 +48,15 @@ type entry struct {
 	slot uint32 // plus 1; 0: the entry is free
 }
 
-// minCache is the least number of blocks of a cache.
-const minCache = 64
+// minCache is the least number of blocks of a cache. A transaction that writes parts of
+// blocks needs all of these in memory at once when it commits, up to 500: if they pushed
+// each other out, the commit would never come to an end.
+const minCache = 1024
 
 // NewCache returns an empty cache for limit blocks.
 func NewCache(limit int) *Cache {
 	limit = min(max(limit, minCache), 1<<31)
-	return &Cache{tab: make([]entry, 2*minCache), shift: 64 - 7, limit: limit - limit%slabLen}
+	return &Cache{tab: make([]entry, 128), shift: 64 - 7, limit: limit - limit%slabLen}
 }
 
 // Get returns the block at address a, or nil.

@@ -105,7 +105,8 @@ func TestCache(t *testing.T) {
 
 func testCache(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	c := NewCache(100)
+	c := NewCache(0)
+	c.limit = 96
 	number := func(i int) *dbytes.Blk {
 		b := dbytes.NewBytes(dbytes.BlkSize)
 		b.PutU64(0, uint64(i))
@@ -138,7 +139,7 @@ func testCache(t *testing.T, seed uint64) {
 			}
 			given = append(given, held{b, last[a]})
 		}
-		if c.Len() > 100 {
+		if c.Len() > c.limit {
 			t.Fatal(c.Len())
 		}
 		if i%97 == 0 {
