@@ -1,6 +1,7 @@
 package txn_test
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -10,10 +11,9 @@ import (
 	"tansy/txn"
 )
 
-// A transaction that writes parts of as many blocks as it can needs them in memory all at
-// once when it commits, also with the least cache.
-func TestPartsOfManyBlocks(t *testing.T) {
-	d := disk.NewMem(size)
+// openSmall returns transactions over bits in n blocks, with the least cache there is.
+func openSmall(t *testing.T, n uint64) *txn.System {
+	d := disk.NewMem(blocks + n)
 	if err := journal.Format(d, params); err != nil {
 		t.Fatal(err)
 	}
@@ -21,30 +21,65 @@ func TestPartsOfManyBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := txn.Open(j, txn.Region{Start: blocks, Count: txn.MaxBlocks, Kind: txn.Bits})
+	t.Cleanup(func() { j.Close() })
+	s, err := txn.Open(j, txn.Region{Start: blocks, Count: n, Kind: txn.Bits})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() {
-		done <- s.Run(true, func(x *txn.Txn) error {
-			for b := range uint64(txn.MaxBlocks) {
-				if err := x.WriteBit(txn.Addr{Block: blocks + b, Index: int(b)}, true); err != nil {
-					return err
-				}
+	return s
+}
+
+// setBits sets a bit in each of n blocks, in one transaction.
+func setBits(s *txn.System, from, n uint64) error {
+	return s.Run(true, func(x *txn.Txn) error {
+		for b := from; b < from+n; b++ {
+			if err := x.WriteBit(txn.Addr{Block: blocks + b, Index: int(b)}, true); err != nil {
+				return err
 			}
-			return nil
-		})
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Fatal(err)
 		}
-	case <-time.After(time.Minute): // it takes far less than a second
-		t.Fatal("the commit does not come to an end")
+		return nil
+	})
+}
+
+// Transactions that write parts of as many blocks as they can need them in memory all at
+// once when they commit, also with the least cache, and when there are several of them.
+func TestPartsOfManyBlocks(t *testing.T) {
+	const clients = 6
+	s := openSmall(t, clients*txn.MaxBlocks)
+	done := make(chan error, clients)
+	for c := range uint64(clients) {
+		go func() { done <- setBits(s, c*txn.MaxBlocks, txn.MaxBlocks) }()
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
+	late := time.After(time.Minute) // it takes a second or so
+	for range clients {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-late:
+			t.Fatal("the commits do not come to an end")
+		}
+	}
+}
+
+// Parts of more blocks than a transaction can write are too many, even if they are more
+// than the cache can hold.
+func TestPartsOfTooManyBlocks(t *testing.T) {
+	s := openSmall(t, 2000)
+	done := make(chan error, 1)
+	for _, n := range []uint64{txn.MaxBlocks + 1, 2000} {
+		go func() { done <- setBits(s, 0, n) }()
+		select {
+		case err := <-done:
+			if !errors.Is(err, txn.ErrTooLarge) {
+				t.Errorf("error %v, want ErrTooLarge", err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the commit does not come to an end")
+		}
+	}
+	if err := setBits(s, 0, 1); err != nil { // the locks are free again
+		t.Error(err)
 	}
 }

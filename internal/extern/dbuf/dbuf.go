@@ -28,6 +28,9 @@ type object struct {
 	bit bool        // a bit, if blk and p are nil
 }
 
+// blockBits is the number of keys of a block: one for each bit (verified/txn/objects.dfy).
+const blockBits = 32768
+
 // indexFrom is the number of objects from which on a map finds them.
 const indexFrom = 12
 
@@ -122,6 +125,22 @@ func (b *Buf) GetBit(k uint64) (found, v bool) {
 		return true, x.bit
 	}
 	return false, false
+}
+
+// Parts is the number of blocks that hold objects smaller than a block.
+func (b *Buf) Parts() int {
+	var room [32]uint64 // enough for most
+	blks := room[:0]
+	for i := range b.objs {
+		if b.objs[i].blk != nil {
+			continue
+		}
+		if a := b.objs[i].key / blockBits; len(blks) == 0 || blks[len(blks)-1] != a {
+			blks = append(blks, a)
+		}
+	}
+	slices.Sort(blks)
+	return len(slices.Compact(blks))
 }
 
 // Sort puts the objects in ascending order of their keys, for KeyAt and the others.

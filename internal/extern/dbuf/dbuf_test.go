@@ -9,6 +9,20 @@ import (
 	"tansy/internal/extern/dbytes"
 )
 
+// TestParts: each block counts once, those written as a whole do not.
+func TestParts(t *testing.T) {
+	b := NewBuf()
+	for n := range uint64(100) {
+		if got := b.Parts(); got != int(n) {
+			t.Fatalf("%d, want %d", got, n)
+		}
+		a := n * 37 % 100 // not in order
+		b.PutBytes(a*blockBits, dbytes.NewBytes(256))
+		b.PutBit((n/2*74%100)*blockBits+32767, true) // one that was there
+		b.PutBlk((200+a)*blockBits, dbytes.ZeroBlk())
+	}
+}
+
 // TestDeclarations compares random calls with a plain map, the ghost state of
 // buf.s.dfy. Key k stands for a block, bytes or a bit by its remainder mod 3.
 func TestDeclarations(t *testing.T) {

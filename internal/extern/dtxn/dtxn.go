@@ -104,7 +104,8 @@ type System struct {
 	base      uint64 // where block 0 of the volume lies; not 0 only in tests
 	layout    Layout
 	alloc     [2]*alloc
-	pool      sync.Pool // of *Txn, idle
+	pool      sync.Pool  // of *Txn, idle
+	large     sync.Mutex // see parts.go
 	commits   atomic.Uint64
 	conflicts atomic.Uint64
 	close     func() error
@@ -329,6 +330,11 @@ func (t *Txn) Commit(stable bool) error {
 		t.Abort()
 		return err
 	}
+	release, err := t.admit()
+	if err != nil {
+		t.Abort()
+		return err
+	}
 	wrote := t.t.Buf.Len() > 0
 	gated := [2]bool{len(t.bits[0]) > 0, len(t.bits[1]) > 0}
 	for i, g := range gated {
@@ -337,6 +343,7 @@ func (t *Txn) Commit(stable bool) error {
 		}
 	}
 	st, need := commitm.Companion_Default___.Finish(t.t, stable)
+	release()
 	t.end(st == 0)
 	for i, g := range gated {
 		if g {
