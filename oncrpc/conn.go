@@ -40,7 +40,7 @@ type conn struct {
 	draining    atomic.Bool
 
 	mu       sync.Mutex
-	changed  sync.Cond // inFlight or queued went down
+	changed  sync.Cond // inFlight or queued went down, or writing ended
 	inFlight int       // calls, but inline ones, whose reply is not written
 	held     int       // bytes of the budget they took
 	queue    []outgoing
@@ -145,8 +145,9 @@ func (c *conn) stopReading() {
 }
 
 // run serves the connection until the peer closes it, breaks the protocol, or
-// the server shuts down; then it waits for the calls in progress. It returns
-// false at once when another goroutine has taken its place.
+// the server shuts down; then it waits for the calls in progress and until all
+// replies are written. It returns false at once when another goroutine has taken
+// its place.
 func (c *conn) run() (ended bool) {
 	ended = true
 	defer func() {
@@ -158,7 +159,7 @@ func (c *conn) run() (ended bool) {
 		}
 		c.flush()
 		c.mu.Lock()
-		for c.inFlight > 0 {
+		for c.inFlight > 0 || c.writing {
 			c.changed.Wait()
 		}
 		dead := c.dead
@@ -442,6 +443,7 @@ func (c *conn) send(o outgoing) {
 		c.changed.Broadcast()
 	}
 	c.writing = false
+	c.changed.Broadcast()
 }
 
 // write sends replies with one system call where possible.

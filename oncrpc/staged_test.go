@@ -1,0 +1,122 @@
+package oncrpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// Tests of what happens while a reply is being written. They run in a bubble of
+// testing/synctest, on connections without a buffer: a reply is under way until the
+// test has read all of it, and synctest.Wait returns when the server has done all it
+// can do meanwhile. The clock is that of the bubble.
+
+// staged is the server's end of such a connection. What it reads comes from in, so
+// that the peer can end its half.
+type staged struct {
+	net.Conn
+	in     *io.PipeReader
+	closed atomic.Bool
+}
+
+func (s *staged) Read(p []byte) (int, error) { return s.in.Read(p) }
+
+func (s *staged) Close() error {
+	s.closed.Store(true)
+	s.in.Close()
+	return s.Conn.Close()
+}
+
+func stagedServer(t *testing.T, cfg Config, g *gate) *Server {
+	cfg.Programs, cfg.Log = []Program{echo(g)}, quiet
+	s := NewServer(cfg)
+	t.Cleanup(func() {
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+	return s
+}
+
+// stage connects a peer to s.
+func stage(t *testing.T, s *Server) (p peer, in *io.PipeWriter, end *staged) {
+	near, far := net.Pipe()
+	r, in := io.Pipe()
+	end = &staged{Conn: far, in: r}
+	s.open(end)
+	t.Cleanup(func() { near.Close(); in.Close() })
+	return peer{t, near}, in, end
+}
+
+// half reads the first half of a reply to an empty echo, and second the rest of it.
+func (p peer) half() []byte {
+	p.t.Helper()
+	b := make([]byte, 16)
+	if _, err := io.ReadFull(p, b); err != nil {
+		p.t.Fatal(err)
+	}
+	return b
+}
+
+func (p peer) second(first []byte) uint32 {
+	p.t.Helper()
+	n := 4 + int(binary.BigEndian.Uint32(first)&^lastFragment)
+	if _, err := io.ReadFull(p, make([]byte, n-len(first))); err != nil {
+		p.t.Fatal(err)
+	}
+	return binary.BigEndian.Uint32(first[4:])
+}
+
+// workerWrites brings a connection to where another goroutine than the reader's is
+// writing the reply to call 1.
+func workerWrites(p peer, in io.Writer, g *gate) (first []byte) {
+	in.Write(append(mark(callBytes(1, 4, nil)), mark(callBytes(2, 1, nil))...))
+	p.receive() // of the echo, which the reader wrote
+	<-g.started
+	g.finish <- struct{}{}
+	return p.half()
+}
+
+// TestRepliesBehindAWriter: replies that wait behind the one being written are not lost
+// when the reader comes to its end: because the peer has no more to say, or because
+// the server stops.
+func TestRepliesBehindAWriter(t *testing.T) {
+	for name, end := range map[string]func(s *Server, in *io.PipeWriter){
+		"end of the input": func(s *Server, in *io.PipeWriter) { in.Close() },
+		"shutdown": func(s *Server, in *io.PipeWriter) {
+			go s.Shutdown(context.Background())
+			synctest.Wait()
+			in.CloseWithError(io.ErrNoProgress) // what the deadline does to a socket
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate()
+				s := stagedServer(t, Config{}, g)
+				p, in, _ := stage(t, s)
+				first := workerWrites(p, in, g)
+				in.Write(mark(callBytes(3, 1, []byte("inline"))))
+				in.Write(mark(words(4, 0, 2, 78, 1, 0, 0, 0, 0, 0))) // an error
+				synctest.Wait()
+				end(s, in)
+				synctest.Wait()
+				if xid := p.second(first); xid != 1 {
+					t.Errorf("reply to %d, want 1", xid)
+				}
+				synctest.Wait()
+				if w, raw := p.receive(); w[0] != 3 || !bytes.Contains(raw, []byte("inline")) {
+					t.Errorf("reply to %d, want 3", w[0])
+				}
+				if w, _ := p.receive(); w[0] != 4 {
+					t.Errorf("reply to %d, want 4", w[0])
+				}
+				p.closed("after the last reply")
+			})
+		})
+	}
+}
