@@ -65,6 +65,7 @@ var replyBuffers = sync.Pool{New: func() any { return &replyBuffer{make([]byte, 
 
 // Sizes in bytes.
 const (
+	ownArgs        = 2048      // arguments up to this size are copied, so that they do not keep a chunk
 	maxBatch       = 32 << 10  // replies of inline calls sent together
 	maxReplyBuffer = 128 << 10 // kept for reuse
 	maxQueued      = 256 << 10 // replies of inline calls waiting for a writer
@@ -228,7 +229,7 @@ func (c *conn) serve(rec []byte) outcome {
 			proc, accept, versions := target(c.s.cfg.Programs, &h)
 			if accept == Success && (!proc.Inline || c.shy > 0) {
 				c.shy = max(0, c.shy-1)
-				return c.start(&h, proc, cred, d, len(rec))
+				return c.start(&h, proc, cred, d)
 			}
 			e := c.reply()
 			if accept == Success {
@@ -310,9 +311,11 @@ func (c *conn) flush() {
 
 // start runs a call as soon as the limits allow it, on another goroutine unless
 // it is alone.
-func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) outcome {
-	if size < smallChunk {
-		size = 2048
+func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
+	size := ownArgs
+	small := len(args.b) <= ownArgs
+	if !small {
+		size = len(c.rr.chunk.b) // which may be kept for this call only
 	}
 	if proc.Weight != nil {
 		size += proc.Weight(args)
@@ -338,8 +341,13 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder, size int) 
 	}
 	t := tasks.Get().(*task)
 	t.c, t.proc, t.xid, t.bytes = c, proc, h.xid, size
-	t.chunk = c.rr.chunk
-	t.chunk.hold()
+	if small {
+		t.own = append(t.own[:0], args.b...)
+		args = NewDecoder(t.own)
+	} else {
+		t.chunk = c.rr.chunk
+		t.chunk.hold()
+	}
 	t.call.Args, t.call.Cred, t.call.Peer = args, cred, c.call.Peer
 	if !c.alone(others) {
 		c.s.work.start(t)
@@ -361,7 +369,8 @@ type task struct {
 	c     *conn
 	proc  *Proc
 	xid   uint32
-	chunk *chunk // holds the arguments
+	chunk *chunk // holds the arguments, or nil
+	own   []byte // holds them if they are small
 	bytes int    // taken from the budget
 	call  Call
 }
@@ -376,8 +385,10 @@ func (t *task) run() outgoing {
 	execute(c.s, t.proc, &t.call, t.xid)
 	buf.b = t.call.Reply.b
 	out := outgoing{buf: buf, data: t.call.Reply.data, calls: 1, bytes: t.bytes}
-	t.chunk.release()
-	*t = task{}
+	if t.chunk != nil {
+		t.chunk.release()
+	}
+	*t = task{own: t.own}
 	tasks.Put(t)
 	return out
 }

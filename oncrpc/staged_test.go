@@ -120,3 +120,78 @@ func TestRepliesBehindAWriter(t *testing.T) {
 		})
 	}
 }
+
+// one returns the only connection.
+func (s *Server) one() *conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		return c
+	}
+	return nil
+}
+
+// crowd makes the server take the peer for one that does not wait for its answers.
+func crowd(p peer, in io.Writer) {
+	in.Write(append(mark(callBytes(1, 2, []byte("x"))), mark(callBytes(2, 1, nil))...))
+	p.receive()
+	p.receive()
+	synctest.Wait()
+}
+
+// TestCallsCountForWhatTheyHold: a call whose arguments take more than half of a chunk
+// holds all of it, and counts for that.
+func TestCallsCountForWhatTheyHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		s := stagedServer(t, Config{MaxBytes: 64 * smallChunk}, g)
+		p, in, _ := stage(t, s)
+		crowd(p, in)
+		const calls = 40
+		go func() {
+			for xid := range uint32(calls) {
+				in.Write(mark(callBytes(xid, 4, make([]byte, 12<<10))))
+			}
+		}()
+		synctest.Wait()
+		if n := s.one().inFlight; n != 16 { // which are a quarter of MaxBytes
+			t.Errorf("%d calls in progress, want 16", n)
+		}
+		for range calls {
+			<-g.started
+			g.finish <- struct{}{}
+			p.receive()
+		}
+	})
+}
+
+// TestSmallArgumentsHoldNoChunk: nor does a chunk have to stay for a small call that was
+// one of many in it.
+func TestSmallArgumentsHoldNoChunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		s := stagedServer(t, Config{}, g)
+		p, in, _ := stage(t, s)
+		crowd(p, in)
+		chunk := s.one().rr.chunk
+		const calls = 40
+		for xid := range uint32(calls) {
+			in.Write(mark(callBytes(xid, 4, []byte{byte(xid)})))
+			for range 4 {
+				in.Write(mark(callBytes(99, 1, make([]byte, 4000))))
+				p.receive()
+			}
+		}
+		synctest.Wait()
+		if c := s.one(); c.rr.chunk != chunk || chunk.refs.Load() != 1 || c.held != calls*ownArgs {
+			t.Errorf("%d calls with small arguments hold chunks, or count %d bytes", c.inFlight, c.held)
+		}
+		for range calls {
+			<-g.started
+			g.finish <- struct{}{}
+			if w, raw := p.receive(); raw[28] != byte(w[0]) {
+				t.Error("arguments were overwritten")
+			}
+		}
+	})
+}
