@@ -45,7 +45,7 @@ type conn struct {
 	held     int       // bytes of the budget they took
 	queue    []outgoing
 	spare    []outgoing // an empty queue, for next time
-	queued   int        // bytes in queue
+	queued   int        // bytes of inline calls in queue or being written
 	writing  bool
 	dead     bool // a write failed
 }
@@ -58,6 +58,14 @@ type outgoing struct {
 	bytes int    // of the budget that it gives back
 }
 
+// inline is the number of bytes of inline calls in o.
+func (o *outgoing) inline() int {
+	if o.calls > 0 {
+		return 0 // these are in the budget
+	}
+	return len(o.buf.b) + len(o.data)
+}
+
 // replyBuffer is what replies are encoded into.
 type replyBuffer struct{ b []byte }
 
@@ -68,7 +76,7 @@ const (
 	ownArgs        = 2048      // arguments up to this size are copied, so that they do not keep a chunk
 	maxBatch       = 32 << 10  // replies of inline calls sent together
 	maxReplyBuffer = 128 << 10 // kept for reuse
-	maxQueued      = 256 << 10 // replies of inline calls waiting for a writer
+	maxQueued      = 64 << 10  // replies of inline calls that another goroutine has to write
 )
 
 // lingerTime is how long a stopping server waits for its peers to hang up.
@@ -282,15 +290,13 @@ func (c *conn) reply() *Encoder {
 func (c *conn) keep(e Encoder) {
 	c.batch.b = e.b
 	if e.data != nil {
-		// Nothing can be encoded behind data.
-		c.send(outgoing{buf: c.batch, data: e.data})
-		c.batch = nil
+		c.sendBatch(e.data) // nothing can be encoded behind data
 	} else if len(e.b) >= maxBatch {
 		c.flush()
 	}
 }
 
-// flush sends the batch.
+// flush sends the batch, if there is one.
 func (c *conn) flush() {
 	if c.batch == nil || len(c.batch.b) == 0 {
 		return
@@ -298,15 +304,20 @@ func (c *conn) flush() {
 	if c.ran && time.Since(c.woke) > slowInline {
 		c.shy = shyCalls
 	}
-	c.send(outgoing{buf: c.batch})
+	c.sendBatch(nil)
+	c.ran = false
+}
+
+// sendBatch sends the batch, and data behind it. When more than maxQueued is on its
+// way it waits: a peer that does not read its replies is not served any further.
+func (c *conn) sendBatch(data []byte) {
+	c.send(outgoing{buf: c.batch, data: data})
 	c.batch = nil
-	// A peer that does not read its replies is not served any further.
 	c.mu.Lock()
 	for c.queued > maxQueued && !c.dead {
 		c.changed.Wait()
 	}
 	c.mu.Unlock()
-	c.ran = false
 }
 
 // start runs a call as soon as the limits allow it, on another goroutine unless
@@ -420,7 +431,7 @@ func (c *conn) send(o outgoing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.queue = append(c.queue, o)
-	c.queued += len(o.buf.b)
+	c.queued += o.inline()
 	if c.writing {
 		return
 	}
@@ -428,7 +439,6 @@ func (c *conn) send(o outgoing) {
 	for len(c.queue) > 0 {
 		batch := c.queue
 		c.queue, c.spare = c.spare[:0], nil
-		c.queued = 0
 		if !c.dead {
 			c.mu.Unlock()
 			err := c.write(batch)
@@ -441,6 +451,7 @@ func (c *conn) send(o outgoing) {
 		for i, o := range batch {
 			c.inFlight -= o.calls
 			c.held -= o.bytes
+			c.queued -= o.inline()
 			if o.bytes > 0 {
 				c.s.budget.give(o.bytes)
 			}

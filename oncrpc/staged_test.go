@@ -195,3 +195,32 @@ func TestSmallArgumentsHoldNoChunk(t *testing.T) {
 		}
 	})
 }
+
+// TestInlineRepliesAreBounded: those that wait for another goroutine to write them, and
+// those that it is writing.
+func TestInlineRepliesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		s := stagedServer(t, Config{}, g)
+		p, in, _ := stage(t, s)
+		first := workerWrites(p, in, g)
+		const calls, size = 100, 10000
+		var taken atomic.Int32
+		go func() {
+			for range calls {
+				in.Write(mark(callBytes(3, 1, make([]byte, size))))
+				taken.Add(1)
+			}
+		}()
+		synctest.Wait()
+		before := taken.Load()
+		p.second(first)
+		synctest.Wait() // the replies are being written now
+		if after := taken.Load(); after != before || before != maxQueued/size+1 {
+			t.Errorf("%d calls taken, then %d", before, after)
+		}
+		for range calls {
+			p.receive()
+		}
+	})
+}
