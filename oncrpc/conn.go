@@ -74,6 +74,7 @@ var replyBuffers = sync.Pool{New: func() any { return &replyBuffer{make([]byte, 
 // Sizes in bytes.
 const (
 	ownArgs        = 2048      // arguments up to this size are copied, so that they do not keep a chunk
+	writeSize      = 128 << 10 // a write has at least that, if there is as much, and less than twice that
 	maxBatch       = 32 << 10  // replies of inline calls sent together
 	maxReplyBuffer = 128 << 10 // kept for reuse
 	maxQueued      = 64 << 10  // replies of inline calls that another goroutine has to write
@@ -468,24 +469,44 @@ func (c *conn) send(o outgoing) {
 	c.changed.Broadcast()
 }
 
-// write sends replies with one system call where possible.
+// write sends replies with few system calls. WriteTimeout is for each of them: a peer
+// that is slow, but reads, gets all.
 func (c *conn) write(batch []outgoing) error {
-	c.writeSince.Store(c.s.tick.Load())
 	defer c.writeSince.Store(0)
-	if len(batch) == 1 && batch[0].data == nil {
+	if len(batch) == 1 && batch[0].data == nil && len(batch[0].buf.b) <= writeSize {
+		c.writeSince.Store(c.s.tick.Load())
 		_, err := c.nc.Write(batch[0].buf.b)
 		return err
 	}
 	bufs := make(net.Buffers, 0, 3*len(batch))
 	for _, o := range batch {
-		bufs = append(bufs, o.buf.b)
-		if o.data != nil {
-			bufs = append(bufs, o.data)
-			if pad := -len(o.data) & 3; pad > 0 {
-				bufs = append(bufs, padding[:pad])
-			}
+		bufs = appendSplit(bufs, o.buf.b)
+		bufs = appendSplit(bufs, o.data)
+		if pad := -len(o.data) & 3; pad > 0 {
+			bufs = append(bufs, padding[:pad])
 		}
 	}
-	_, err := bufs.WriteTo(c.nc)
-	return err
+	for len(bufs) > 0 {
+		n := 0
+		for size := 0; n < len(bufs) && size < writeSize; n++ {
+			size += len(bufs[n])
+		}
+		part := bufs[:n]
+		bufs = bufs[n:]
+		c.writeSince.Store(c.s.tick.Load())
+		if _, err := part.WriteTo(c.nc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendSplit appends b in pieces of at most writeSize.
+func appendSplit(bufs net.Buffers, b []byte) net.Buffers {
+	for len(b) > 0 {
+		n := min(len(b), writeSize)
+		bufs = append(bufs, b[:n])
+		b = b[n:]
+	}
+	return bufs
 }

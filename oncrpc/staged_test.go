@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Tests of what happens while a reply is being written. They run in a bubble of
@@ -221,6 +222,34 @@ func TestInlineRepliesAreBounded(t *testing.T) {
 		}
 		for range calls {
 			p.receive()
+		}
+	})
+}
+
+// TestSlowPeerGetsAll: a peer that takes its replies slowly, but does, is not closed,
+// however much waits for it. One that stops is.
+func TestSlowPeerGetsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stagedServer(t, Config{WriteTimeout: 10 * time.Second}, nil)
+		p, in, end := stage(t, s)
+		crowd(p, in)
+		const calls, rate = 4, 64 << 10
+		go func() {
+			for xid := range uint32(calls) {
+				in.Write(mark(words(xid, 0, 2, 77, 1, 5, 0, 0, 0, 0, 1<<20)))
+			}
+		}()
+		left := calls*(1<<20+32) - rate
+		for b := make([]byte, rate); left > 0; left -= rate {
+			if _, err := io.ReadFull(p, b); err != nil {
+				t.Fatalf("%v, with %d bytes left", err, left)
+			}
+			s.sweep(s.tick.Add(1)) // a second later
+		}
+		synctest.Wait()
+		s.sweep(s.tick.Add(12))
+		if !end.closed.Load() {
+			t.Error("a peer that does not take its replies is not closed")
 		}
 	})
 }
