@@ -150,8 +150,11 @@ func (c *conn) overdue(now int64) string {
 
 // stopReading makes run end after the call at hand.
 func (c *conn) stopReading() {
-	c.draining.Store(true)
-	c.nc.SetReadDeadline(time.Unix(1, 0))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.draining.Swap(true) { // else run may linger, with a deadline of its own
+		c.nc.SetReadDeadline(time.Unix(1, 0))
+	}
 }
 
 // run serves the connection until the peer closes it, breaks the protocol, or
@@ -172,9 +175,9 @@ func (c *conn) run() (ended bool) {
 		for c.inFlight > 0 || c.writing {
 			c.changed.Wait()
 		}
-		dead := c.dead
+		linger := c.draining.Load() && !c.dead
 		c.mu.Unlock()
-		if c.draining.Load() && !dead {
+		if linger {
 			c.linger()
 		}
 		c.nc.Close()

@@ -21,7 +21,7 @@ type Config struct {
 
 	IdleTimeout   time.Duration // without a call, default 10 minutes
 	RecordTimeout time.Duration // from a record's first byte to its last, default 1 minute
-	WriteTimeout  time.Duration // for the peer to take a reply, default 1 minute
+	WriteTimeout  time.Duration // for the peer to take a reply, or 256 KiB of it, default 1 minute
 }
 
 // ErrClosed is what Serve returns after Shutdown.
@@ -42,9 +42,11 @@ type Server struct {
 	closing   bool
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
-	done      sync.WaitGroup // connections and the janitor
-	stop      chan struct{}
+	done      sync.WaitGroup // connections
+	stop      chan struct{}  // closed when Shutdown begins
 	janitor   sync.Once
+	ended     sync.Once
+	end       chan struct{} // closed when all connections are
 }
 
 // NewServer makes a server that listens nowhere yet.
@@ -60,7 +62,8 @@ func NewServer(cfg Config) *Server {
 	setDefault(&cfg.WriteTimeout, time.Minute)
 	s := &Server{
 		cfg: cfg, budget: newBudget(cfg.MaxBytes), receiving: newBudget(cfg.MaxBytes / 2),
-		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, stop: make(chan struct{}),
+		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
+		stop: make(chan struct{}), end: make(chan struct{}),
 	}
 	s.tick.Store(1)
 	s.work.init()
@@ -83,10 +86,7 @@ func (s *Server) Serve(l net.Listener) error {
 		return ErrClosed
 	}
 	s.listeners[l] = struct{}{}
-	s.janitor.Do(func() {
-		s.done.Add(1)
-		go s.clean()
-	})
+	s.janitor.Do(func() { go s.clean() })
 	s.mu.Unlock()
 	defer l.Close()
 
@@ -146,8 +146,9 @@ func (s *Server) run(c *conn) {
 }
 
 // Shutdown stops listening and reading, lets the calls in progress finish, sends
-// their replies and closes. When ctx ends first it closes all connections and
-// returns its error; procedures may still run then. It may be called again.
+// their replies and closes. A peer that does not take them is still closed after
+// WriteTimeout. When ctx ends first it closes all connections and returns its error;
+// procedures may still run then. It may be called again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closing {
@@ -162,14 +163,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 
-	all := make(chan struct{})
 	go func() {
 		s.done.Wait()
-		s.work.close()
-		close(all)
+		s.ended.Do(func() {
+			s.work.close()
+			close(s.end)
+		})
 	}()
 	select {
-	case <-all:
+	case <-s.end:
 		return nil
 	case <-ctx.Done():
 		s.mu.Lock()
@@ -192,12 +194,11 @@ func (s *Server) Conns() int {
 // busy with a call. One goroutine with a clock of seconds does it for all, since a
 // deadline for every read would cost more than a cheap call.
 func (s *Server) clean() {
-	defer s.done.Done()
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	for {
 		select {
-		case <-s.stop:
+		case <-s.end:
 			return
 		case <-t.C:
 			s.sweep(s.tick.Add(1))
@@ -226,7 +227,6 @@ func (s *Server) sweep(now int64) {
 type workers struct {
 	ch   chan *task
 	idle atomic.Int32
-	end  sync.Once
 }
 
 const maxIdleWorkers = 128
@@ -255,4 +255,4 @@ func (w *workers) loop(t *task) {
 }
 
 // close ends the workers. No task may be started after it.
-func (w *workers) close() { w.end.Do(func() { close(w.ch) }) }
+func (w *workers) close() { close(w.ch) }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -250,6 +251,84 @@ func TestSlowPeerGetsAll(t *testing.T) {
 		s.sweep(s.tick.Add(12))
 		if !end.closed.Load() {
 			t.Error("a peer that does not take its replies is not closed")
+		}
+	})
+}
+
+// oneConn is a listener that has one connection to accept.
+type oneConn struct {
+	conn   chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conn:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *oneConn) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestShutdownOfADeafPeer: a peer that does not take its replies does not keep a
+// stopping server for ever.
+func TestShutdownOfADeafPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stagedServer(t, Config{WriteTimeout: 5 * time.Second}, nil)
+		near, far := net.Pipe()
+		defer near.Close()
+		l := &oneConn{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
+		l.conn <- far
+		go s.Serve(l)
+		near.Write(mark(callBytes(1, 1, nil)))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// lingering is a connection that can end its half, as a socket.
+type lingering struct {
+	net.Conn
+	closed atomic.Bool
+}
+
+func (l *lingering) CloseWrite() error { return nil }
+
+func (l *lingering) Close() error {
+	l.closed.Store(true)
+	return l.Conn.Close()
+}
+
+// TestShutdownAgain: a second Shutdown does not cut short what the first lets end.
+func TestShutdownAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stagedServer(t, Config{}, nil)
+		near, far := net.Pipe()
+		defer near.Close()
+		c := &lingering{Conn: far}
+		s.open(c)
+		for range 2 {
+			go s.Shutdown(context.Background())
+			synctest.Wait()
+		}
+		if c.closed.Load() {
+			t.Error("closed before the peer saw the end")
+		}
+		time.Sleep(2 * lingerTime)
+		if !c.closed.Load() {
+			t.Error("still open")
 		}
 	})
 }
