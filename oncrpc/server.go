@@ -120,16 +120,18 @@ func (s *Server) Serve(l net.Listener) error {
 // open starts a connection, or refuses it.
 func (s *Server) open(nc net.Conn) {
 	s.mu.Lock()
-	refused := s.closing || len(s.conns) >= s.cfg.MaxConns
-	if !refused {
+	closing, full := s.closing, len(s.conns) >= s.cfg.MaxConns
+	if !closing && !full {
 		c := newConn(s, nc)
 		s.conns[c] = struct{}{}
 		s.done.Add(1)
 		go s.run(c)
 	}
 	s.mu.Unlock()
-	if refused {
-		s.cfg.Log.Warn("connection refused: too many", "peer", nc.RemoteAddr())
+	if closing || full {
+		if !closing {
+			s.cfg.Log.Warn("connection refused: too many", "peer", nc.RemoteAddr())
+		}
 		nc.Close()
 	}
 }

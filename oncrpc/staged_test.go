@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -331,4 +332,19 @@ func TestShutdownAgain(t *testing.T) {
 			t.Error("still open")
 		}
 	})
+}
+
+// TestLateConnection: one that comes while the server stops is not one too many.
+func TestLateConnection(t *testing.T) {
+	var log bytes.Buffer
+	s := NewServer(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	near, far := net.Pipe()
+	s.open(far)
+	peer{t, near}.closed("late")
+	if log.Len() > 0 {
+		t.Errorf("logged: %s", log.String())
+	}
 }
