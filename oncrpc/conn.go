@@ -232,51 +232,59 @@ func (c *conn) linger() {
 func (c *conn) serve(rec []byte) outcome {
 	d := NewDecoder(rec)
 	h, fault := parseHeader(&d)
-	if fault == headerAlien {
-		return notACall
-	}
-	if fault == headerOK {
-		cred, stat := c.creds.get(h.flavor, h.cred)
-		if stat == AuthOK {
-			proc, accept, versions := target(c.s.cfg.Programs, &h)
-			if accept == Success && (!proc.Inline || c.shy > 0) {
-				c.shy = max(0, c.shy-1)
-				return c.start(&h, proc, cred, d)
-			}
-			e := c.reply()
-			if accept == Success {
-				c.call.Args, c.call.Cred = d, cred
-				c.ran = true
-				execute(c.s, proc, &c.call, h.xid)
-				c.keep(c.call.Reply)
-				return served
-			}
-			start := e.Len()
-			beginReply(e, h.xid, accept)
-			if accept == ProgMismatch {
-				e.Uint32(versions[0])
-				e.Uint32(versions[1])
-			}
-			endReply(e, start)
-			c.keep(*e)
-			return served
-		}
-		e := c.reply()
-		refuse(e, h.xid, rejectAuth, uint32(stat))
-		c.keep(*e)
-		return served
-	}
-	e := c.reply()
 	switch fault {
+	case headerOK:
+	case headerAlien:
+		return notACall
 	case headerMismatch:
-		refuse(e, h.xid, rejectMismatch, rpcVersion, rpcVersion)
-	case headerAuth:
-		refuse(e, h.xid, rejectAuth, uint32(AuthBadCred))
+		return c.refuse(h.xid, rejectMismatch, rpcVersion, rpcVersion)
+	case headerCred:
+		return c.refuse(h.xid, rejectAuth, uint32(AuthBadCred))
+	case headerVerf:
+		return c.refuse(h.xid, rejectAuth, uint32(AuthBadVerf))
 	default:
-		start := e.Len()
-		beginReply(e, h.xid, GarbageArgs)
-		endReply(e, start)
+		return c.decline(h.xid, GarbageArgs)
 	}
+	cred, stat := c.creds.get(h.flavor, h.cred)
+	if stat != AuthOK {
+		return c.refuse(h.xid, rejectAuth, uint32(stat))
+	}
+	proc, accept, versions := target(c.s.cfg.Programs, &h)
+	if accept == ProgMismatch {
+		return c.decline(h.xid, accept, versions[0], versions[1])
+	}
+	if accept != Success {
+		return c.decline(h.xid, accept)
+	}
+	if !proc.Inline || c.shy > 0 {
+		c.shy = max(0, c.shy-1)
+		return c.start(&h, proc, cred, d)
+	}
+	c.reply()
+	c.call.Args, c.call.Cred = d, cred
+	c.ran = true
+	execute(c.s, proc, &c.call, h.xid)
+	c.keep(c.call.Reply)
+	return served
+}
+
+// refuse answers a call that is not accepted.
+func (c *conn) refuse(xid uint32, reject uint32, words ...uint32) outcome {
+	e := c.reply()
+	refuse(e, xid, reject, words...)
+	c.keep(*e)
+	return served
+}
+
+// decline answers a call that is accepted, but not carried out.
+func (c *conn) decline(xid uint32, accept Accept, words ...uint32) outcome {
+	e := c.reply()
+	start := e.Len()
+	beginReply(e, xid, accept)
+	for _, w := range words {
+		e.Uint32(w)
+	}
+	endReply(e, start)
 	c.keep(*e)
 	return served
 }

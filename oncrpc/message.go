@@ -31,13 +31,14 @@ const (
 	SystemErr    Accept = 5
 )
 
-// AuthStat says why credentials were refused (auth_stat).
+// AuthStat says why credentials or a verifier were refused (auth_stat).
 type AuthStat uint32
 
 const (
 	AuthOK           AuthStat = 0
 	AuthBadCred      AuthStat = 1
 	AuthRejectedCred AuthStat = 2
+	AuthBadVerf      AuthStat = 3
 )
 
 // Flavor is the kind of credentials.
@@ -83,7 +84,8 @@ const (
 	headerAlien                // not a call: there is nobody to answer
 	headerMismatch             // another version of RPC
 	headerShort                // ends too early
-	headerAuth                 // credentials too long
+	headerCred                 // credentials too long
+	headerVerf                 // verifier too long
 )
 
 // parseHeader decodes a call up to its arguments, which stay in d.
@@ -106,14 +108,17 @@ func parseHeader(d *Decoder) (h header, fault headerFault) {
 	h.flavor = d.Uint32()
 	credOK := peekLen(d) <= maxAuthBody
 	h.cred = d.Opaque(maxAuthBody)
+	verfOK := true
 	if credOK && d.Ok() {
 		d.Uint32() // flavor of the verifier: none is checked
-		credOK = peekLen(d) <= maxAuthBody
+		verfOK = peekLen(d) <= maxAuthBody
 		d.Opaque(maxAuthBody)
 	}
 	switch {
 	case !credOK:
-		return h, headerAuth
+		return h, headerCred
+	case !verfOK:
+		return h, headerVerf
 	case !d.Ok():
 		return h, headerShort
 	}

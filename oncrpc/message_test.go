@@ -211,8 +211,8 @@ func TestHeaderFaults(t *testing.T) {
 		"another version":      {head(msgCall, rpcVersion+1, short, short), headerMismatch},
 		"ends in the header":   {good[:20], headerShort},
 		"ends in the verifier": {good[:len(good)-1], headerShort},
-		"credentials too long": {head(msgCall, rpcVersion, long, short), headerAuth},
-		"verifier too long":    {head(msgCall, rpcVersion, short, long), headerAuth},
+		"credentials too long": {head(msgCall, rpcVersion, long, short), headerCred},
+		"verifier too long":    {head(msgCall, rpcVersion, short, long), headerVerf},
 	} {
 		d := NewDecoder(c.rec)
 		if _, got := parseHeader(&d); got != c.want {

@@ -177,6 +177,7 @@ func TestAnswers(t *testing.T) {
 		{"unknown flavor", words(9, 0, 2, 77, 1, 0, 6, 0, 0, 0), []uint32{1, 1, 1, 2}},
 		{"bad credentials", words(9, 0, 2, 77, 1, 0, 1, 4, 5, 0, 0), []uint32{1, 1, 1, 1}},
 		{"credentials too long", words(9, 0, 2, 77, 1, 0, 1, 404), []uint32{1, 1, 1, 1}},
+		{"verifier too long", words(9, 0, 2, 77, 1, 0, 0, 0, 0, 404), []uint32{1, 1, 1, 3}},
 	} {
 		p.send(mark(x.call))
 		got, _ := p.receive()
