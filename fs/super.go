@@ -15,11 +15,17 @@ import (
 // volume this version can use.
 var ErrNotVolume = errors.New("not a Tansy volume")
 
-const badSum = 2
+// ErrNoSuperblock is wrapped as well when there is no sign that the device ever
+// held one.
+var ErrNoSuperblock = errors.New("it has no superblock")
 
-// why a superblock is refused, as verified/fs/super.dfy numbers it
+const (
+	noSuper = 1
+	badSum  = 2
+)
+
+// why a superblock that is there is refused, as verified/fs/super.dfy numbers it
 var refusals = map[uint32]string{
-	1:      "it has no superblock",
 	badSum: "its superblock is damaged (checksum)",
 	3:      "it was made by another version of Tansy",
 	4:      "it uses features this version does not know",
@@ -28,12 +34,15 @@ var refusals = map[uint32]string{
 
 // readSuper returns the superblock of a volume. When that in block 0 is there but
 // damaged, the copy in the last block serves, and damaged is true. When block 0
-// holds something else, so may the rest of the device: the copy is not looked at.
+// holds something else, so may the rest of the device: the copy is not used.
 func readSuper(d disk.Disk) (s superm.Super, damaged bool, err error) {
 	if d.Size() < 2 {
 		return s, false, fmt.Errorf("%w: the device has %d blocks", ErrNotVolume, d.Size())
 	}
 	why, s, err := decodeSuper(d, 0)
+	if err == nil && why == noSuper {
+		return s, false, noSuperblock(d)
+	}
 	if err == nil && why != 0 && why != badSum {
 		return s, false, fmt.Errorf("%w: %s", ErrNotVolume, refusals[why])
 	}
@@ -52,6 +61,19 @@ func readSuper(d disk.Disk) (s superm.Super, damaged bool, err error) {
 		return s, damaged, fmt.Errorf("the volume has %d blocks, but the device only %d", s.Dtor_size(), d.Size())
 	}
 	return s, damaged, nil
+}
+
+// noSuperblock is the error for a device without a superblock in block 0. Nobody
+// should be told to make a volume where one may have been.
+func noSuperblock(d disk.Disk) error {
+	last := d.Size() - 1
+	switch why, _, err := decodeSuper(d, last); {
+	case err != nil:
+		return fmt.Errorf("%w: there is no superblock in block 0, and block %d with the copy cannot be read: %w", ErrNotVolume, last, err)
+	case why != noSuper:
+		return fmt.Errorf("%w: there is no superblock in block 0, but the copy of one in block %d: it was written over, or mkfs was interrupted", ErrNotVolume, last)
+	}
+	return fmt.Errorf("%w: %w", ErrNotVolume, ErrNoSuperblock)
 }
 
 func decodeSuper(d disk.Disk, a uint64) (why uint32, s superm.Super, err error) {

@@ -101,10 +101,7 @@ func serve(args []string) int {
 	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log})
 	if err != nil {
 		d.Close()
-		if errors.Is(err, tansyfs.ErrNotVolume) {
-			err = fmt.Errorf("%w (tansy mkfs makes one)", err)
-		}
-		return fail("serve", fmt.Errorf("%s: %w", *volume, err))
+		return fail("serve", fmt.Errorf("%s: %w%s", *volume, err, advice(err)))
 	}
 	if *debugListen != "" {
 		go func() { log.Error("profiler", "err", http.ListenAndServe(*debugListen, nil)) }()
@@ -120,6 +117,15 @@ func serve(args []string) int {
 		code = fail("serve", err)
 	}
 	return code
+}
+
+// advice is what to do about an error of opening a volume, for its end. That nothing
+// is there is all that mkfs should be advised for: it destroys what is.
+func advice(err error) string {
+	if errors.Is(err, tansyfs.ErrNoSuperblock) {
+		return " (tansy mkfs makes one)"
+	}
+	return ""
 }
 
 // serveUntilSignal serves on l until SIGINT or SIGTERM, then finishes what is in flight.

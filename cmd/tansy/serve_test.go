@@ -1,0 +1,62 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"testing"
+
+	"tansy/disk"
+	tansyfs "tansy/fs"
+)
+
+// Only where nothing speaks for a volume is it advised to make one: mkfs destroys what is there.
+func TestAdvice(t *testing.T) {
+	const size = 6000
+	d := disk.NewMem(size)
+	open := func() error {
+		v, err := tansyfs.Open(d, tansyfs.Options{})
+		if err == nil {
+			v.Close()
+		}
+		return err
+	}
+	if err := open(); !errors.Is(err, tansyfs.ErrNotVolume) || advice(err) == "" {
+		t.Errorf("an empty device: %v%s", err, advice(err))
+	}
+	if err := tansyfs.Mkfs(d, tansyfs.MkfsOptions{Zeroed: true}); err != nil {
+		t.Fatal(err)
+	}
+	block := func(a uint64) []byte {
+		b := make([]byte, tansyfs.BlockSize)
+		if err := d.ReadAt(a, [][]byte{b}); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	write := func(a uint64, b []byte) {
+		if err := d.WriteAt(a, [][]byte{b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good := block(0)
+	seal := func(b []byte) []byte {
+		sum := sha256.Sum256(b[:len(b)-sha256.Size])
+		copy(b[len(b)-sha256.Size:], sum[:])
+		return b
+	}
+	for want, damage := range map[string]func(b []byte) (first, last []byte){
+		"another version":           func(b []byte) ([]byte, []byte) { b[8]++; seal(b); return b, b },
+		"features":                  func(b []byte) ([]byte, []byte) { b[12]++; seal(b); return b, b },
+		"and so is the copy":        func(b []byte) ([]byte, []byte) { b[100]++; return b, b },
+		"but the copy of one":       func(b []byte) ([]byte, []byte) { return make([]byte, len(b)), b },
+		"copy of one in block 5999": func(b []byte) ([]byte, []byte) { b[100]++; return make([]byte, len(b)), b },
+	} {
+		first, last := damage(append([]byte(nil), good...))
+		write(0, first)
+		write(size-1, last)
+		if err := open(); !errors.Is(err, tansyfs.ErrNotVolume) || !strings.Contains(err.Error(), want) || advice(err) != "" {
+			t.Errorf("%s: %v%s", want, err, advice(err))
+		}
+	}
+}
