@@ -71,7 +71,7 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 // plan lays a volume of size blocks out.
 func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
 	log := o.LogBytes / BlockSize
-	if log == 0 {
+	if o.LogBytes == 0 {
 		log = min(logDefault, max(logLeast, size/8))
 	}
 	if log < logLeast {

@@ -29,6 +29,7 @@ func TestSmallVolumesAndMistakes(t *testing.T) {
 	exit(exitFailure, "mkfs", img)
 	exit(exitFailure, "mkfs", img, "--size", "1M")
 	exit(exitFailure, "mkfs", img, "--size", "10000001")
+	exit(exitFailure, "mkfs", img, "--size", "64M", "--log-size", "64") // 64M was meant
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Fatalf("left behind: %v", left)
 	}
