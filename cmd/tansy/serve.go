@@ -106,10 +106,20 @@ func serve(args []string) int {
 	if *debugListen != "" {
 		go func() { log.Error("profiler", "err", http.ListenAndServe(*debugListen, nil)) }()
 	}
+	stop, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer release()
+	context.AfterFunc(stop, release) // a second signal does not wait for anything
 	id := v.VolumeID()
-	code := serveUntilSignal(l, server.Config{
+	idle, err := serveUntil(stop, l, server.Config{
 		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash,
-	})
+	}, drain)
+	code := exitOK
+	if err != nil {
+		code = fail("serve", err)
+	}
+	if !idle {
+		return code // v may not be closed
+	}
 	if err := v.Close(); err != nil {
 		code = fail("serve", err)
 	}
@@ -128,27 +138,25 @@ func advice(err error) string {
 	return ""
 }
 
-// serveUntilSignal serves on l until SIGINT or SIGTERM, then finishes what is in flight.
-func serveUntilSignal(l net.Listener, cfg server.Config) int {
+// serveUntil serves on l until stop is done, then finishes what is in flight, for as
+// long as drain. If that was too short, idle is false: operations may still run on the
+// file system.
+func serveUntil(stop context.Context, l net.Listener, cfg server.Config, drain time.Duration) (idle bool, err error) {
 	s := server.New(cfg)
-	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer cancel()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	printMount(l.Addr())
 	select {
-	case err := <-served:
-		return fail("serve", err)
+	case err = <-served:
 	case <-stop.Done():
+		cfg.Log.Info("stopping")
 	}
-	cfg.Log.Info("stopping")
 	ctx, done := context.WithTimeout(context.Background(), drain)
 	defer done()
-	if err := s.Shutdown(ctx); err != nil {
-		cfg.Log.Warn("requests in flight were cut off", "err", err)
+	if s.Shutdown(ctx) != nil {
+		return false, errors.Join(err, fmt.Errorf("requests still in flight after %v were cut off; the next start recovers the volume, as after a crash", drain))
 	}
-	<-served
-	return exitOK
+	return true, err
 }
 
 // printMount tells on standard output how to mount the volume.

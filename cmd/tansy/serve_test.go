@@ -1,13 +1,20 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
+	"log/slog"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
+	"tansy/fs/model"
+	"tansy/internal/nfsclient"
+	"tansy/server"
 )
 
 // Only where nothing speaks for a volume is it advised to make one: mkfs destroys what is there.
@@ -58,5 +65,62 @@ func TestAdvice(t *testing.T) {
 		if err := open(); !errors.Is(err, tansyfs.ErrNotVolume) || !strings.Contains(err.Error(), want) || advice(err) != "" {
 			t.Errorf("%s: %v%s", want, err, advice(err))
 		}
+	}
+}
+
+// slowStat is a file system whose FSSTAT says that it began, and waits.
+type slowStat struct {
+	tansyfs.FileSystem
+	began, end chan struct{}
+}
+
+func (f *slowStat) Fsstat(h tansyfs.Handle) (tansyfs.Stat, *tansyfs.Attr, error) {
+	f.began <- struct{}{}
+	<-f.end
+	return f.FileSystem.Fsstat(h)
+}
+
+// A server that stops says whether operations still run, for then the file system
+// may not be closed.
+func TestStop(t *testing.T) {
+	for _, patient := range []bool{false, true} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &slowStat{model.New(model.Options{}), make(chan struct{}), make(chan struct{})}
+		drain := time.Nanosecond
+		if patient {
+			drain = time.Minute
+		}
+		stop, signal := context.WithCancel(context.Background())
+		var idle bool
+		stopped, replied := make(chan error), make(chan error)
+		go func() {
+			var err error
+			idle, err = serveUntil(stop, l, server.Config{FS: f, Log: slog.New(slog.DiscardHandler)}, drain)
+			stopped <- err
+		}()
+		c, err := nfsclient.Mount(l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, _, err := c.Fsstat(c.Root())
+			replied <- err
+		}()
+		<-f.began
+		signal()
+		if patient {
+			f.end <- struct{}{}
+		}
+		if err := <-stopped; idle != patient || (err == nil) != patient {
+			t.Errorf("idle %v (%v), want %v", idle, err, patient)
+		}
+		if err := <-replied; (err == nil) != patient {
+			t.Errorf("the request in flight: %v", err)
+		}
+		close(f.end)
+		c.Close()
 	}
 }
