@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -170,14 +171,19 @@ func printMount(addr net.Addr) {
 			host = "SERVER"
 		}
 	}
-	opts := fmt.Sprintf("vers=3,tcp,port=%s,mountport=%s", port, port)
-	fmt.Printf(`listening on %s
+	fmt.Printf("listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, mountCommands(host, port))
+}
 
-Linux:  sudo mount -t nfs -o %s,nolock,hard %s:/ /mnt
-macOS:  sudo mount -t nfs -o %s,nolocks,hard,resvport %s:/ /private/mnt
-
-Stop with Ctrl-C or SIGTERM.
-`, addr, opts, host, opts, host)
+// mountCommands are the commands that mount the volume.
+func mountCommands(host, port string) string {
+	from, linux := host+":/", "tcp"
+	if strings.Contains(host, ":") { // an IPv6 address
+		from, linux = "'["+host+"]:/'", "proto=tcp6" // there plain tcp means IPv4
+	}
+	ports := fmt.Sprintf("port=%s,mountport=%s", port, port)
+	return fmt.Sprintf(`Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard %s /mnt
+macOS:  sudo mount -t nfs -o vers=3,tcp,%s,nolocks,hard,resvport %s /private/mnt
+`, linux, ports, from, ports, from)
 }
 
 func newLogger(format string, verbose bool) (*slog.Logger, error) {
