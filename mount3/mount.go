@@ -31,12 +31,10 @@ const (
 	ProcExport
 )
 
-// Status of MNT (mountstat3).
+// Status of MNT (mountstat3), as far as it is used.
 const (
-	OK          = 0
-	ErrNoEnt    = 2
-	ErrAcces    = 13
-	ErrNameLong = 63
+	OK       = 0
+	ErrNoEnt = 2
 )
 
 const (
@@ -63,9 +61,7 @@ type mount struct{ host, dir string }
 
 // New makes a Service.
 func New(cfg Config) *Service {
-	if cfg.Export == "" {
-		cfg.Export = "/"
-	}
+	cfg.Export = path.Clean("/" + cfg.Export)
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
@@ -89,7 +85,7 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 	if !c.Args.Ok() {
 		return oncrpc.GarbageArgs
 	}
-	if path.Clean("/"+string(dir)) != path.Clean("/"+s.cfg.Export) {
+	if path.Clean("/"+string(dir)) != s.cfg.Export {
 		s.cfg.Log.Warn("mount refused: no such export", "peer", c.Peer, "path", string(dir))
 		c.Reply.Uint32(ErrNoEnt)
 		return oncrpc.Success
@@ -154,7 +150,7 @@ func (s *Service) export(c *oncrpc.Call) oncrpc.Accept {
 func (s *Service) forget(host, dir string) {
 	kept := s.mounts[:0]
 	for _, m := range s.mounts {
-		if m.host != host || dir != "" && path.Clean(m.dir) != dir {
+		if m.host != host || dir != "" && m.dir != dir {
 			kept = append(kept, m)
 		}
 	}

@@ -73,3 +73,27 @@ func TestMountsBounded(t *testing.T) {
 		t.Errorf("%d mounts remembered", len(s.mounts))
 	}
 }
+
+// TestExportIsClean: however the export is written, a mount is remembered once, and
+// forgotten.
+func TestExportIsClean(t *testing.T) {
+	for _, export := range []string{"/vol", "/vol/", "vol", "//vol/."} {
+		s := New(Config{Export: export, Log: slog.New(slog.DiscardHandler)})
+		call := func(proc int) {
+			e := oncrpc.NewEncoder(nil)
+			e.Opaque([]byte("/vol"))
+			s.Program().Procs[proc].Serve(&oncrpc.Call{
+				Args: oncrpc.NewDecoder(e.Bytes()), Reply: oncrpc.NewEncoder(nil), Peer: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1},
+			})
+		}
+		call(ProcMnt)
+		call(ProcMnt)
+		if len(s.mounts) != 1 || s.mounts[0].dir != "/vol" {
+			t.Errorf("%q: mounts %v", export, s.mounts)
+		}
+		call(ProcUmnt)
+		if len(s.mounts) != 0 {
+			t.Errorf("%q: after UMNT %v", export, s.mounts)
+		}
+	}
+}
