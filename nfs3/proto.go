@@ -5,9 +5,10 @@
 // The table in table.go lists the procedures, each with what decodes its arguments
 // (get...), the method of Service that calls the file system, and what encodes the
 // result (put...). Arguments that are not XDR are GARBAGE_ARGS to the caller, and so are
-// values outside an enum that selects an arm of a union (createmode3, time_how);
-// values outside other enums get the status the RFC has for them: NFS3ERR_BADTYPE
-// for MKNOD, NFS3ERR_INVAL for the stability of a WRITE.
+// values outside an enum that selects an arm of a union (createmode3, time_how). The
+// union of MKNOD has a default arm, so any type decodes. Values outside other enums get
+// the status the RFC has for them: NFS3ERR_BADTYPE for the type of MKNOD, NFS3ERR_INVAL
+// for the stability of a WRITE.
 package nfs3
 
 import "tansy/fs"

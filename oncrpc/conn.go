@@ -298,7 +298,8 @@ func (c *conn) reply() *Encoder {
 	return &c.call.Reply
 }
 
-// keep stores what was encoded in the batch, and sends it when it is time.
+// keep stores what was encoded in the batch, and sends it when it is time, which may
+// have to wait (sendBatch).
 func (c *conn) keep(e Encoder) {
 	c.batch.b = e.b
 	if e.data != nil {
@@ -308,7 +309,7 @@ func (c *conn) keep(e Encoder) {
 	}
 }
 
-// flush sends the batch, if there is one.
+// flush sends the batch, if there is one, and waits as sendBatch does.
 func (c *conn) flush() {
 	if c.batch == nil || len(c.batch.b) == 0 {
 		return

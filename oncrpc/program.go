@@ -8,11 +8,13 @@
 // answered in the order in which they finish. Only a call that comes alone is run
 // without a goroutine of its own (lone.go).
 //
-// Nothing a peer sends makes the server fail or allocate much more than was
-// sent. Limits bound the connections, the calls in progress and the memory
-// they hold; a connection that is over its share is not read until it is not.
-// Arguments lie in the receive buffer, which is not used again before the
-// procedure returned.
+// Nothing a peer sends makes the server fail. Limits bound the connections, the
+// calls in progress, and what takes memory: over all connections the large records
+// being received, the arguments and the large results of calls in progress
+// (Config.MaxBytes), and for each the rest, which is a small receive buffer and the
+// replies of inline calls. A connection that is over its share is not read until it
+// is not. Large arguments lie in the receive buffer, which is not used again before
+// the procedure returned; small ones are copied.
 package oncrpc
 
 import "net"
@@ -27,8 +29,9 @@ type Program struct {
 type Proc struct {
 	Name string
 
-	// Inline procedures take microseconds and do not wait for a device. The
-	// goroutine of the connection runs them.
+	// Inline procedures mostly take microseconds. The goroutine of the connection
+	// runs them, and meanwhile reads nothing. When they do wait, say for a device
+	// because what they read is not cached, it runs them like all others for a while.
 	Inline bool
 
 	// Serve decodes c.Args and encodes the result into c.Reply. Anything but
@@ -37,7 +40,7 @@ type Proc struct {
 	Serve func(c *Call) Accept
 
 	// Weight, if not nil, estimates the memory in bytes that the result will
-	// take, for results much larger than the arguments.
+	// take, for results of more than a few KiB.
 	Weight func(args Decoder) int
 }
 

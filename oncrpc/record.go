@@ -31,9 +31,9 @@ const peek = 256
 type recordReader struct {
 	r          io.Reader
 	chunk      *chunk
-	start, end int // received, not yet returned
-	largest    int // bytes in the largest record so far, mark included
-	large      bool
+	start, end int  // received, not yet returned
+	largest    int  // bytes in the largest record so far, mark included
+	large      bool // the last record was: the next one's header is received by itself (peek)
 	assembling bool // a record of several fragments
 
 	// The bytes of a record larger than smallChunk are taken from limit, if that
@@ -205,7 +205,7 @@ func (rr *recordReader) room(n int) {
 	size = min(size, n)
 	switch {
 	case have == 0 && n <= smallChunk && fits > smallChunk:
-		// Fall through: idle connections hold a small chunk.
+		// A new one, for idle connections shall hold a small chunk.
 	case rr.start+n <= fits:
 		return
 	case size <= fits && rr.start == 0 && rr.end < fits:

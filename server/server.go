@@ -28,7 +28,8 @@ type Config struct {
 	RPC oncrpc.Config
 }
 
-// nobody is the user and group of a caller without credentials.
+// nobody is the user and group of a caller without credentials and, with RootSquash,
+// of user 0.
 const nobody = 65534
 
 // Server is a file system being served.
