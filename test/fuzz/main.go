@@ -171,6 +171,9 @@ func (t target) fuzz(ctx context.Context, bins string) error {
 		"-test.fuzzcachedir="+cache, "-test.fuzzminimizetime=1s", "-test.parallel=1", "-test.timeout=0")
 	cmd.Dir = t.dir
 	out, err := runUntil(ctx, cmd)
+	if cmd.ProcessState == nil {
+		return err // it did not start
+	}
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if err := appendLog(t, cpu); err != nil {
 		return err
