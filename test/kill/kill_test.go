@@ -10,12 +10,16 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,8 +37,9 @@ var root = &fs.Cred{}
 
 // server is a running tansy process.
 type server struct {
-	cmd  *exec.Cmd
-	addr string
+	cmd    *exec.Cmd
+	addr   string
+	killed atomic.Bool // or about to be
 }
 
 func build(t *testing.T) string {
@@ -63,19 +68,29 @@ func start(t *testing.T, bin, volume string) *server {
 				for lines.Scan() {
 				}
 			}()
-			return &server{cmd, strings.TrimSpace(addr)}
+			return &server{cmd: cmd, addr: strings.TrimSpace(addr)}
 		}
 	}
 	t.Fatalf("the server did not start: %v", cmd.Wait())
 	return nil
 }
 
+// kill ends the server, which must not have ended by itself.
 func (s *server) kill(t *testing.T) {
 	t.Helper()
+	s.killed.Store(true)
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	s.cmd.Wait()
+	err := s.cmd.Wait()
+	if how, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGKILL {
+		t.Fatalf("the server was not killed but ended by itself: %v", err)
+	}
+}
+
+// lost says whether err is the end of a connection because the server was killed.
+func (s *server) lost(err error) bool {
+	return s.killed.Load() && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError)))
 }
 
 // state is what a file may be: absent, or one of some contents.
@@ -102,22 +117,21 @@ func (w *worker) dir(c *nfsclient.Client) (fs.Handle, error) {
 	return n.Handle, err
 }
 
-// run works until the connection breaks.
-func (w *worker) run(addr string) error {
-	c, err := nfsclient.Mount(addr)
-	if err != nil {
-		return nil // killed before it began
+// run works until the server is killed.
+func (w *worker) run(s *server) error {
+	c, err := nfsclient.Mount(s.addr)
+	if err == nil {
+		defer c.Close()
+		var dir fs.Handle
+		dir, err = w.dir(c)
+		for err == nil {
+			err = w.step(c, dir)
+		}
 	}
-	defer c.Close()
-	dir, err := w.dir(c)
-	for err == nil {
-		err = w.step(c, dir)
+	if s.lost(err) {
+		return nil
 	}
-	var status fs.Errno
-	if errors.As(err, &status) {
-		return fmt.Errorf("worker %d: %w", w.id, err)
-	}
-	return nil
+	return fmt.Errorf("worker %d: %w", w.id, err)
 }
 
 // step does one operation on one file.
@@ -261,7 +275,7 @@ func TestKill(t *testing.T) {
 		var wg sync.WaitGroup
 		errs := make(chan error, len(all))
 		for _, w := range all {
-			wg.Go(func() { errs <- w.run(s.addr) })
+			wg.Go(func() { errs <- w.run(s) })
 		}
 		time.Sleep(time.Duration(100+rnd.IntN(900)) * time.Millisecond) // the moment of the crash, not a synchronisation
 		s.kill(t)

@@ -31,6 +31,16 @@ func (d *doomed) note(err error) error {
 	return err
 }
 
+// dead says whether the machine has stopped.
+func (d *doomed) dead() bool {
+	select {
+	case <-d.died:
+		return true
+	default:
+		return false
+	}
+}
+
 func (d *doomed) ReadAt(a uint64, b [][]byte) error  { return d.note(d.Disk.ReadAt(a, b)) }
 func (d *doomed) WriteAt(a uint64, b [][]byte) error { return d.note(d.Disk.WriteAt(a, b)) }
 func (d *doomed) Barrier() error                     { return d.note(d.Disk.Barrier()) }
@@ -77,6 +87,7 @@ func runCrash(t *testing.T, seed uint64, bug fault, noBarriers bool) (*history, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.down = func() bool { return d.dead() }
 	for round := range 1 + r.IntN(2) {
 		if r.IntN(5) > 0 {
 			sim.FreezeAfter(sim.Ops()+uint64(r.IntN(25)), false)

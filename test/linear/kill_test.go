@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/anishathalye/porcupine"
@@ -14,8 +16,9 @@ import (
 
 // process is the program serving a volume.
 type process struct {
-	cmd  *exec.Cmd
-	addr string
+	cmd    *exec.Cmd
+	addr   string
+	killed atomic.Bool // or about to be
 }
 
 func startProcess(t *testing.T, bin, volume string) *process {
@@ -35,7 +38,7 @@ func startProcess(t *testing.T, bin, volume string) *process {
 				for lines.Scan() {
 				}
 			}()
-			return &process{cmd, strings.TrimSpace(addr)}
+			return &process{cmd: cmd, addr: strings.TrimSpace(addr)}
 		}
 	}
 	t.Fatalf("the server did not start: %v", cmd.Wait())
@@ -43,8 +46,21 @@ func startProcess(t *testing.T, bin, volume string) *process {
 }
 
 func (p *process) kill() {
+	p.killed.Store(true)
 	p.cmd.Process.Kill()
-	p.cmd.Wait()
+}
+
+// bury kills the process if it runs yet, and waits for its end, which must be that.
+func (p *process) bury(t *testing.T) {
+	t.Helper()
+	if p.cmd.ProcessState != nil {
+		return
+	}
+	p.kill()
+	err := p.cmd.Wait()
+	if how, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGKILL {
+		t.Fatalf("the server was not killed but ended by itself: %v", err)
+	}
 }
 
 // TestKill is TestCrash with the program itself on a file: it is killed with
@@ -59,7 +75,7 @@ func TestKill(t *testing.T) {
 	}
 	volume := filepath.Join(dir, "test.img")
 	p := startProcess(t, bin, volume)
-	defer func() { p.kill() }()
+	defer func() { p.bury(t) }()
 	var sum totals
 	for i := range count(8) {
 		seed := first + uint64(i)
@@ -74,16 +90,18 @@ func TestKill(t *testing.T) {
 		last := 1 + r.IntN(20) // the answer after which the server dies
 		h.answered = func() {
 			if last--; last == 0 {
-				p.cmd.Process.Kill()
+				p.kill()
 			}
 		}
+		h.down = p.killed.Load
 		h.together(clients, sh, 0)
 		h.answered = nil
-		p.kill()
+		p.bury(t)
 		closeAll(clients)
 		h.crashed()
 
 		p = startProcess(t, bin, volume)
+		h.down = p.killed.Load
 		clients = dial(t, clients[0], p.addr, sh.connections)
 		ok := h.audit(clients[0])
 		if ok {

@@ -2,6 +2,7 @@ package linear
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -120,11 +121,15 @@ type history struct {
 
 	// answered, if not nil, is called for every answer, one at a time.
 	answered func()
+	// down says whether the server's machine or process has met its end: from then on,
+	// operations may fail. nil: it never does.
+	down func() bool
 
 	mu    sync.Mutex
 	calls []*call
 	ops   []porcupine.Operation
 	lost  []int // operations without an answer since the last crash
+	early []int // those of them that had none when nothing was down
 	// verifiers are those of unstable writes and COMMITs, by incarnation of the
 	// server.
 	verifiers []map[uint64]bool
@@ -168,6 +173,9 @@ func (h *history) close(client int, c *call, r *reply) {
 	op.ClientId, op.Output, op.Return = client, r, int64(time.Since(h.started))
 	if r.lost {
 		h.lost = append(h.lost, c.id)
+		if h.down == nil || !h.down() || !excusable(r.err) {
+			h.early = append(h.early, c.id)
+		}
 		return
 	}
 	c.ended = h.clock.bound(false)
@@ -194,6 +202,14 @@ func (h *history) crashed() {
 	h.open(c)
 	h.ops[c.id].Call = end + 1
 	h.close(0, c, &reply{})
+}
+
+// excusable says whether a call may end so when the server's machine or process
+// does: with the errors of a dead device, or of a connection that was cut. That the
+// call was not carried out, or a result that makes no sense, is neither.
+func excusable(err error) bool {
+	_, isErrno := err.(fs.Errno)
+	return isErrno || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))
 }
 
 // do makes one call and records it. It tells if there was an answer.
@@ -307,9 +323,14 @@ func (h *history) verdict(limit time.Duration) (porcupine.CheckResult, error) {
 	return result, h.explain(k, longest)
 }
 
-// facts checks what needs no order: within one life of the server the write
-// verifier stays, over a crash it changes; and every new file has a new handle.
+// facts checks what needs no order: nothing failed while the server was up; within
+// one life of the server the write verifier stays, over a crash it changes; and
+// every new file has a new handle.
 func (h *history) facts() error {
+	if len(h.early) > 0 {
+		id := h.early[0]
+		return fmt.Errorf("operation %d, %v, failed before any crash: %v", id, h.calls[id], h.ops[id].Output.(*reply).err)
+	}
 	seen := map[uint64]bool{}
 	for life, all := range h.verifiers {
 		if len(all) > 1 {
