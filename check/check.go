@@ -19,8 +19,9 @@
 //	links        link counts, parents, unreachable files, the orphan list
 //	blocks       the block bitmap, both ways
 //
-// Memory: a bit for every used block, about 24 bytes for every inode in use, and
-// 8 bytes for every entry of the largest directory.
+// Memory: a bit for every used block, about 24 bytes for every inode in use, 8
+// bytes for every entry of the largest directory, and the blocks that the log has
+// still to install, which may be as many as the log holds.
 package check
 
 import (

@@ -291,6 +291,22 @@ func TestDamage(t *testing.T) {
 	bit := func(start, n uint64) edit {
 		return poke(start+n/pageBits, int(n%pageBits/8), 1<<(n%8))
 	}
+	number := func(x uint64) []byte { return binary.LittleEndian.AppendUint64(nil, x) }
+	// seal changes a byte of a superblock, which stays one
+	seal := func(a uint64, off int) edit {
+		return func(d *disk.Mem) {
+			b := get(t, d, a)
+			b[off] ^= 1
+			sum := sha256.Sum256(b[:superSum])
+			copy(b[superSum:], sum[:])
+			put(t, d, a, b)
+		}
+	}
+	short, long := dirBlock(s.sub), s.parsed(s.image(), s.sub).blks[1]
+	longOff := 0
+	for b := get(t, s.image(), long); u64(b, longOff) == 0; {
+		longOff += longSlot
+	}
 	for _, c := range []struct {
 		what string
 		edit edit
@@ -299,6 +315,26 @@ func TestDamage(t *testing.T) {
 		{"superblock", poke(0, 30, 1), "superblock: block 0: the superblock cannot be used: the checksum"},
 		{"superblock's copy", poke(size-1, 30, 1), fmt.Sprintf("superblock: block %d: the copy of the superblock cannot be used", size-1)},
 		{"both superblocks", both(poke(0, 30, 1), poke(size-1, 31, 1)), "nor can its copy"},
+		{"superblock and copy differ", seal(size-1, 116), fmt.Sprintf("superblock: block %d: the superblock and its copy differ", size-1)},
+		{"superblock's unused bytes", both(seal(0, 200), seal(size-1, 200)), "superblock: the superblock's unused bytes are not zeros"},
+		{"superblock's unused word", both(seal(0, 16), seal(size-1, 16)), "superblock: the superblock's unused bytes are not zeros"},
+		{"log block outside the regions", func(d *disk.Mem) {
+			sb, err := parseSuper(get(t, d, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			j, err := journal.Open(d, sb.journal(), journal.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { j.Close() })
+			if err := j.Commit([]journal.Write{{Addr: sb.data1, Data: get(t, d, sb.data1)}}, true); err != nil {
+				t.Fatal(err)
+			}
+		}, fmt.Sprintf("log: block %d: the log has a block that lies outside", size-1)},
+		{"inode 0's bit", bit(s.geo.Dtor_ibm(), 0), "inode 0 does not exist, but is marked"},
+		{"bit of an inode behind the last", both(bit(s.geo.Dtor_ibm(), 600), bit(s.geo.Dtor_ibm(), 601)), "inodes 600 to 601 do not exist, but are marked"},
+		{"last bit of the inode bitmap", bit(s.geo.Dtor_ibm(), pageBits-1), "inodes 32767 to 32767 do not exist, but are marked"},
 		{"inode bit lost", bit(s.geo.Dtor_ibm(), s.fifo), fmt.Sprintf("inode %d: block %d: the inode is in use, but the inode bitmap says free", s.fifo, s.geo.Dtor_itab()+s.fifo/16)},
 		{"inode bit set", bit(s.geo.Dtor_ibm(), free), "the inode is free, but the inode bitmap says in use"},
 		{"free inode with a size", field(free, 33, 1), "a free inode is not blank"},
@@ -308,10 +344,16 @@ func TestDamage(t *testing.T) {
 		{"orphan head type", field(orphansIno, 0, 9), "the head of the orphan list has type 1"},
 		{"mode", field(s.file, 6, 1), "has bits beyond the permissions"},
 		{"flags", field(s.file, 28, 0x80), "flags 0x80 are unknown"},
+		{"a flag next to the known one", field(s.file, 28, 2), "flags 0x2 are unknown"},
+		{"orphan head's link count", field(orphansIno, 8, 1), "the head of the orphan list has link count 1"},
+		{"orphan head on its list", field(orphansIno, 28, 1), "the head of the orphan list has link count 0 and flags 0x1"},
+		{"device number of a file", field(s.file, 20, 1), "device number 1, 0 of a file of type 1"},
+		{"size of a removed file", field(s.removed, 33, 1), "size 256 of a removed file"},
 		{"nanoseconds", field(s.file, 83, 0xff), "atime has"},
 		{"padding", field(s.file, 92, 1), "unused bytes"},
 		{"huge size", field(s.file, 39, 0x10), "larger than a file can be"},
 		{"smaller size", field(s.file, 34, 1), "lies beyond its end"},
+		{"empty indirect block beyond the end", field(s.file, 136+8*13, number(size-5)...), "block 524 of the file (level 2) lies beyond its end"},
 		{"size within the block", field(s.file, 32, 4), "behind the file's end"},
 		{"symlink size", field(s.symlink, 33, 0x10), "of a symbolic link"},
 		{"fifo size", field(s.fifo, 32, 1), "which has no contents"},
@@ -321,7 +363,8 @@ func TestDamage(t *testing.T) {
 		{"next of a file not listed", field(s.file, 112, 1), "next is 1"},
 		{"block count", field(s.file, 40, 1), "but its inode says"},
 		{"pointer out of bounds", field(s.file, 136+7, 0x10), "is no data block"},
-		{"pointer to metadata", copyPtr([slots]uint64{0}, 0, s.file, 0), "but its inode says"},
+		{"pointer to metadata", copyPtr([slots]uint64{s.geo.Dtor_itab()}, 0, s.file, 0), "is no data block"},
+		{"hole instead of a block", copyPtr([slots]uint64{0}, 0, s.file, 0), "but its inode says"},
 		{"block used twice", copyPtr(fileBlk, 1, s.holey, 1), "is used more than once"},
 		{"block twice in one file", copyPtr(holeyBlk, 3, s.holey, 4), "is used more than once"},
 		{"indirect block as data", copyPtr(fileBlk, 12, s.symlink, 0), "is used more than once"},
@@ -373,19 +416,25 @@ func TestDamage(t *testing.T) {
 		{"link count of a directory", field(s.dir, 8, 8), "but a directory with 1 sub-directories has 3"},
 		{"parent", field(s.sub, 104, 2), "whose parent is"},
 		{"parent of the root", field(rootIno, 104, 2), "the parent of the root"},
-		{"unreachable", func(d *disk.Mem) {
-			a := dirBlock(s.sub)
-			b := get(t, d, a)
-			off := entryOff(s, s.sub, "file")
-			clear(b[off : off+64])
-			put(t, d, a, b)
-		}, "the link count is 3, but 2 entries name the file"},
+		{"one of three names", poke(short, entryOff(s, s.sub, "file"), entryOf(s, s.sub, "file")...), "the link count is 3, but 2 entries name the file"},
+		{"the only name", poke(dirBlock(s.dir), entryOff(s, s.dir, "fifo"), entryOf(s, s.dir, "fifo")...), "the file has link count 1, but no directory names it"},
+		{"the only name of a directory", poke(dirBlock(s.dir), entryOff(s, s.dir, "sub"), entryOf(s, s.dir, "sub")...), "the file has link count 2, but no directory names it"},
+		{"two names of a directory", poke(dirBlock(s.dir), entryOff(s, s.dir, "holey"), byte(s.holey^s.sub), byte((s.holey^s.sub)>>8)), "2 entries name the directory"},
+		{"parents in a circle", field(s.dir, 104, number(rootIno^s.sub)...), fmt.Sprintf("inode %d: its parents lead to inode %d for the second time, not to the root", s.dir, s.dir)},
+		{"parent that is no directory", field(s.sub, 104, number(s.dir^s.fifo)...), fmt.Sprintf("inode %d: its parents lead to inode %d, which is no directory", s.sub, s.fifo)},
+		{"removed directory with a name", field(s.sub, 8, 2), "a removed directory is named by 1 entries and has 0 sub-directories"},
+		{"removed directory with entries", field(s.sub, 8, 2), "a removed directory has 2 entries"},
+		{"removed root", field(rootIno, 8, 3), "inode 1: the link count is 0, but a directory with 1 sub-directories has 3"},
+		{"short name in a long slot", poke(long, longOff+6, 200^50), "a name of 50 bytes lies in a slot of the other size"},
 		{"orphan list goes nowhere", field(orphansIno, 113, 0xff), "the orphan list goes on to inode"},
 		{"orphan list in a circle", field(s.removed, 112, byte(s.shrunk), byte(s.shrunk>>8)), "it has no end"},
 		{"orphan list too short", field(orphansIno, 112, byte(s.shrunk), byte(s.shrunk>>8)), "is marked to be on the orphan list, but is not"},
 		{"orphan mark", field(s.shrunk, 28, 1), "is on the orphan list, but not marked so"},
 		{"block bit lost", bit(s.geo.Dtor_bbm(), fileBlk[0]), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked free, but files have them", fileBlk[0])},
 		{"block bits set", both(bit(s.geo.Dtor_bbm(), size-5), bit(s.geo.Dtor_bbm(), size-4)), fmt.Sprintf("blocks: block %d: 2 blocks from here on are marked in use, but no file has them", size-5)},
+		{"log block's bit", bit(s.geo.Dtor_bbm(), 3), "blocks: block 3: 1 blocks from here on are marked in use, but are no data blocks"},
+		{"bit of the superblock's copy", bit(s.geo.Dtor_bbm(), size-1), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked in use, but are no data blocks", size-1)},
+		{"last bit of the block bitmap", bit(s.geo.Dtor_bbm(), pageBits-1), "blocks: block 32767: 1 blocks from here on are marked in use, but are no data blocks"},
 		{"first data block's bit", bit(s.geo.Dtor_bbm(), data0), fmt.Sprintf("block %d: 1 blocks from here on are marked free", data0)},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -418,6 +467,27 @@ func entryOff(s *sample, dir uint64, name string) int {
 	}
 	s.t.Fatalf("%q not found", name)
 	return 0
+}
+
+// entryOf is the whole slot: to xor it with itself removes the entry.
+func entryOf(s *sample, dir uint64, name string) []byte {
+	d := s.image()
+	off := entryOff(s, dir, name)
+	return get(s.t, d, s.parsed(d, dir).blks[0])[off : off+shortSlot]
+}
+
+// A root directory without links and entries is not one that was removed.
+func TestRemovedRoot(t *testing.T) {
+	s := &sample{builder: newBuilder(t, 1100, 32)}
+	d := s.image()
+	a, off := s.inodeAt(rootIno)
+	b := get(t, d, a)
+	b[off+8] = 0
+	put(t, d, a, b)
+	r, err := Volume(d, Options{})
+	if err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].String(), "inode 1: the link count is 0") {
+		t.Error(r.Problems, err)
+	}
 }
 
 func TestNotAVolume(t *testing.T) {

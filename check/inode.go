@@ -13,13 +13,14 @@ const (
 
 	typeReg     = 1
 	typeDir     = 2
+	typeBlk     = 3
+	typeChr     = 4
 	typeLnk     = 5
 	typeLast    = 7 // the types are those of NFSv3, 1 to 7
 	typeOrphans = 8 // inode 2 only
 
-	flagOrphan    = 1 // on the orphan list
-	flagExclusive = 2 // made by an exclusive CREATE
-	flagsKnown    = flagOrphan | flagExclusive
+	flagOrphan = 1 // on the orphan list
+	flagsKnown = flagOrphan
 
 	rootIno    = 1
 	orphansIno = 2
@@ -60,7 +61,7 @@ func (c *checker) inodes() error {
 	g := &c.geo
 	bits := make([]byte, disk.BlockSize)
 	bitsOf := uint64(0) // the bitmap block in bits
-	return c.v.scan(g.itab, g.itab+(g.ninode+inodesBlock-1)/inodesBlock, func(a uint64, buf []byte) error {
+	err := c.v.scan(g.itab, g.itab+(g.ninode+inodesBlock-1)/inodesBlock, func(a uint64, buf []byte) error {
 		first := (a - g.itab) * inodesBlock
 		c.progress(first, g.ninode)
 		if b := g.ibm + first/pageBits; b != bitsOf {
@@ -74,13 +75,42 @@ func (c *checker) inodes() error {
 		}
 		for i := range uint64(inodesBlock) {
 			ino := first + i
+			set := bits[ino%pageBits/8]>>(ino%8)&1 != 0
+			if ino == 0 && set {
+				c.problem(0, g.ibm, "inode 0 does not exist, but is marked in use")
+			}
 			if ino == 0 || ino >= g.ninode {
 				continue
 			}
-			set := bits[ino%pageBits/8]>>(ino%8)&1 != 0
 			if err := c.inode(ino, a, set, buf[i*inodeSize:(i+1)*inodeSize]); err != nil {
 				return err
 			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.inodeBitsBeyond()
+}
+
+// inodeBitsBeyond checks that the inode bitmap has no bits of inodes that do not exist.
+func (c *checker) inodeBitsBeyond() error {
+	g := &c.geo
+	return c.v.scan(g.ibm+g.ninode/pageBits, g.bbm, func(a uint64, buf []byte) error {
+		first := (a - g.ibm) * pageBits
+		skip := uint64(0) // bits of inodes that exist
+		if first < g.ninode {
+			skip = g.ninode - first
+		}
+		for w := skip / 64; w < pageBits/64; w++ {
+			marked := u64(buf, int(8*w))
+			if w == skip/64 {
+				marked &= ^uint64(0) << (skip % 64)
+			}
+			bitRuns(marked, first+64*w, func(from, to uint64) {
+				c.problem(0, a, "inodes %d to %d do not exist, but are marked in use", from, to-1)
+			})
 		}
 		return nil
 	})
@@ -130,6 +160,8 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 		wrong("the root has type %d, not that of a directory", n.ty)
 	case ino == orphansIno && n.ty != typeOrphans:
 		wrong("the head of the orphan list has type %d", n.ty)
+	case ino == orphansIno && (n.nlink != 0 || n.flags&flagOrphan != 0):
+		wrong("the head of the orphan list has link count %d and flags %#x", n.nlink, n.flags)
 	case ino > orphansIno && n.ty > typeLast:
 		wrong("type %d does not exist", n.ty)
 	}
@@ -149,6 +181,12 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 		if t.ns >= 1e9 {
 			wrong("%s has %d nanoseconds", t.name, t.ns)
 		}
+	}
+	if n.ty != typeBlk && n.ty != typeChr && (n.major != 0 || n.minor != 0) {
+		wrong("device number %d, %d of a file of type %d", n.major, n.minor, n.ty)
+	}
+	if n.nlink == 0 && n.size != 0 {
+		wrong("size %d of a removed file", n.size)
 	}
 	if n.size > maxSize {
 		wrong("size %d is larger than a file can be", n.size)

@@ -72,7 +72,7 @@ func (c *checker) link(ino uint64, r *record) {
 			c.problem(ino, 0, "the parent of the root is %d", r.parent)
 		}
 	}
-	if r.nlink == 0 { // removed, and on the orphan list
+	if r.nlink == 0 && ino != rootIno { // removed, and on the orphan list
 		if r.refs != 0 || r.subdirs != 0 {
 			c.problem(ino, 0, "a removed directory is named by %d entries and has %d sub-directories", r.refs, r.subdirs)
 		}
@@ -117,34 +117,38 @@ func (c *checker) blocks() error {
 	}
 	g := &c.geo
 	lost, free := runs{c: c, text: "marked in use, but no file has them"}, runs{c: c, text: "marked free, but files have them"}
-	err := c.v.scan(g.bbm, g.bbm+(g.data1+pageBits-1)/pageBits, func(a uint64, buf []byte) error {
+	outside := runs{c: c, text: "marked in use, but are no data blocks"}
+	err := c.v.scan(g.bbm, g.itab, func(a uint64, buf []byte) error {
 		first := (a - g.bbm) * pageBits
-		c.progress(first, g.data1)
+		c.progress(min(first, g.data1), g.data1)
 		for w := range uint64(pageBits / 64) {
 			base := first + 64*w
 			marked, found := u64(buf, int(8*w)), c.seen.word(base)
-			if marked == found || base >= g.data1 {
+			if marked == found {
 				continue
 			}
-			// The bits of blocks outside of the data region mean nothing.
-			mask := ^uint64(0)
-			if base < g.data0 {
-				if base+64 <= g.data0 {
-					continue
-				}
-				mask <<= g.data0 - base
-			}
-			if base+64 > g.data1 {
-				mask &= 1<<(g.data1-base) - 1
-			}
-			bitRuns(marked&^found&mask, base, lost.add)
-			bitRuns(found&^marked&mask, base, free.add)
+			data := below(g.data1, base) &^ below(g.data0, base)
+			bitRuns(marked&^found&data, base, lost.add)
+			bitRuns(found&^marked, base, free.add)
+			bitRuns(marked&^data, base, outside.add)
 		}
 		return nil
 	})
 	lost.flush()
 	free.flush()
+	outside.flush()
 	return err
+}
+
+// below is the bits of those of the 64 numbers from base on that are below limit.
+func below(limit, base uint64) uint64 {
+	switch {
+	case limit <= base:
+		return 0
+	case limit-base >= 64:
+		return ^uint64(0)
+	}
+	return 1<<(limit-base) - 1
 }
 
 // owners names the files that have the blocks found more than once.

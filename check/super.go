@@ -14,6 +14,7 @@ import (
 const (
 	superMagic   = 0x0053_4679_736e_6154 // "TansyFS\0"
 	superVersion = 2
+	superUsed    = 168  // bytes that mean something
 	superSum     = 4064 // bytes before the checksum
 	maxBlocks    = 1 << 52
 	maxInodes    = 1 << 48
@@ -33,6 +34,7 @@ type superblock struct {
 	compat  uint32
 	uuid    [16]byte
 	key     [32]byte
+	junk    bool // there is something in bytes that mean nothing
 }
 
 // errNotVolume: the device holds something else, or nothing.
@@ -62,6 +64,7 @@ func parseSuper(b []byte) (*superblock, error) {
 		geometry: geometry{u64(b, 48), u64(b, 56), u64(b, 64), u64(b, 72), u64(b, 80), u64(b, 88)},
 		rootgen:  u64(b, 96), ctime: u64(b, 104), ctimens: u32(b, 112), compat: u32(b, 116),
 	}
+	s.junk = u64(b, 16) != 0 || !zeros(b[superUsed:superSum])
 	copy(s.uuid[:], b[120:])
 	copy(s.key[:], b[136:])
 	return s, s.consistent()
@@ -128,6 +131,9 @@ func (c *checker) superblock(d disk.Disk) (*superblock, error) {
 			return nil, nil
 		}
 		first = copied
+	}
+	if first.junk && first.compat == 0 { // a feature may have a use for them
+		c.problem(0, 0, "the superblock's unused bytes are not zeros")
 	}
 	if first.size > d.Size() {
 		c.problem(0, 0, "the volume has %d blocks, but the device only %d", first.size, d.Size())

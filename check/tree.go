@@ -78,8 +78,8 @@ func (c *checker) tree(ino uint64, n *inode) (ok bool, err error) {
 			return false, nil
 		}
 		blocks++
-		if level == 0 && k*disk.BlockSize >= end {
-			c.problem(ino, b, "block %d of the file lies beyond its end (size %d, shrink %d)", k, n.size, n.shrink)
+		if k*disk.BlockSize >= end {
+			c.problem(ino, b, "block %d of the file (level %d) lies beyond its end (size %d, shrink %d)", k, level, n.size, n.shrink)
 		}
 		if level == 0 && n.size%disk.BlockSize != 0 && k == n.size/disk.BlockSize {
 			last = b
