@@ -8,7 +8,6 @@ import (
 	"math/rand"
 	"strings"
 	"testing"
-	"time"
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
@@ -18,6 +17,7 @@ import (
 	"tansy/internal/gen/geometrym"
 	"tansy/internal/gen/inodem"
 	"tansy/internal/gen/superm"
+	"tansy/internal/replay"
 	"tansy/journal"
 )
 
@@ -500,9 +500,7 @@ func TestNotAVolume(t *testing.T) {
 
 // Whatever is on the volume, the check ends, and without a panic.
 func TestRandomDamage(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewSource(seed))
+	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	s := newSample(t)
 	clean := s.image()
 	size := s.sb.Dtor_size()

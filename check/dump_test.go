@@ -6,9 +6,9 @@ import (
 	"math/rand"
 	"strings"
 	"testing"
-	"time"
 
 	"tansy/disk"
+	"tansy/internal/replay"
 )
 
 func TestDump(t *testing.T) {
@@ -46,9 +46,7 @@ func TestDump(t *testing.T) {
 
 // No content makes a dump panic, or run for ever.
 func TestDumpRandomDamage(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewSource(seed))
+	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	s := newSample(t)
 	clean := s.image()
 	var used []uint64

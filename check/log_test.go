@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math/rand"
 	"testing"
-	"time"
 
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/internal/replay"
 )
 
 // busyVolume is a volume whose server is still running: much of it is in the log only.
@@ -48,9 +48,7 @@ func TestLog(t *testing.T) {
 
 // A log of any content is judged without a panic.
 func TestRandomDamageInLog(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewSource(seed))
+	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	d := busyVolume(t)
 	raw, err := readSupers(d)
 	if err != nil {

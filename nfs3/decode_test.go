@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tansy/fs"
+	"tansy/internal/replay"
 	"tansy/internal/rfc1813"
 	"tansy/oncrpc"
 )
@@ -164,8 +165,7 @@ func sameDecoding(t *testing.T, proc int, msg []byte) (ok bool) {
 // values, for every procedure; cut off anywhere, it decodes nothing; and with a
 // word changed, it decodes what the description does.
 func TestDecode(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for proc := range int(procCount) {
 		for range 300 {

@@ -8,6 +8,8 @@ import (
 	"math/rand"
 	"testing"
 	"testing/iotest"
+
+	"tansy/internal/replay"
 )
 
 // mark makes one record of the given fragments.
@@ -37,9 +39,7 @@ func (p pieces) Read(b []byte) (int, error) {
 // keeps some of the chunks, as calls in progress do: what was returned must not
 // change until the chunk is released.
 func TestRecordsRandom(t *testing.T) {
-	seed := rand.Int63()
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewSource(seed))
+	rnd := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	var stream []byte
 	var want [][]byte
 	for range 400 {

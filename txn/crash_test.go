@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tansy/disk"
+	"tansy/internal/replay"
 	"tansy/journal"
 	"tansy/txn"
 )
@@ -173,8 +174,7 @@ func check(t *testing.T, d disk.Disk, n uint64, seen []witness, tried [workers]u
 // there as a whole or not at all, and what anybody was told must be there:
 // also what a reader has only seen.
 func TestCrash(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 99))
 	sim := disk.NewSim(size)
 	if err := journal.Format(sim, params); err != nil {
@@ -211,8 +211,7 @@ func TestCrash(t *testing.T) {
 // TestDeviceDies lets the device fail for good at some operation. Nothing may hang
 // or be acknowledged that is not durable; reads go on.
 func TestDeviceDies(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 99))
 	for range 15 {
 		sim := disk.NewSim(size)

@@ -8,7 +8,6 @@ import (
 	"math/bits"
 	"math/rand"
 	"testing"
-	"time"
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddir"
@@ -18,6 +17,7 @@ import (
 	"tansy/internal/gen/dirfsm"
 	"tansy/internal/gen/geometrym"
 	"tansy/internal/gen/indm"
+	"tansy/internal/replay"
 )
 
 // The verified directories against a Go map, on a volume in memory. What the
@@ -132,9 +132,7 @@ func (v *dirVolume) mustEqual(t testing.TB, d uint64, want map[string]uint64) {
 }
 
 func testRand(t *testing.T) *rand.Rand {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewSource(seed))
+	return rand.New(rand.NewSource(int64(replay.Seed(t))))
 }
 
 // randomName is any bytes, 1 to 255 of them; short ones and those around the

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/replay"
 )
 
 // TestParts: each block counts once, those written as a whole do not.
@@ -26,8 +27,7 @@ func TestParts(t *testing.T) {
 // TestDeclarations compares random calls with a plain map, the ghost state of
 // buf.s.dfy. Key k stands for a block, bytes or a bit by its remainder mod 3.
 func TestDeclarations(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	b := NewBuf()
 	for range 30 {

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"math/rand"
 	"testing"
-	"time"
+
+	"tansy/internal/replay"
 )
 
 // The tests check every declaration of verified/trusted/bytes.s.dfy against its
@@ -14,9 +15,7 @@ import (
 // store outside its range is seen too.
 
 func seeded(t *testing.T) *rand.Rand {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewSource(seed))
+	return rand.New(rand.NewSource(int64(replay.Seed(t))))
 }
 
 func random(r *rand.Rand, n int) []byte {

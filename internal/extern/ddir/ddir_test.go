@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"math/rand"
 	"testing"
-	"time"
 
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/replay"
 )
 
 // The declarations of verified/trusted/dirlist.s.dfy: every call within its
 // precondition returns, and what was accepted can be read back in order.
 
 func TestList(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewSource(seed))
+	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	for range 300 {
 		max := r.Intn(20000)
 		size := func(n int) int { return 24 + (n+3)/4*4 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"tansy/internal/replay"
 )
 
 // model is the ghost state of locks.s.dfy.
@@ -28,8 +30,7 @@ func (m *model) shared(k uint64) (n int) {
 // compares each with the contract in locks.s.dfy. Here a lock that is free must
 // also be granted, which the contract leaves open.
 func TestDeclarations(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 30 {
 		tab := NewTable()
@@ -105,8 +106,7 @@ func TestExclusion(t *testing.T) {
 	var readers, writers [nkeys]atomic.Int32
 	var plain [nkeys]int // for the race detector
 	var wg sync.WaitGroup
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := replay.Seed(t)
 	for w := range workers {
 		wg.Add(1)
 		go func() {

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"tansy/internal/replay"
 )
 
 // queued is the number of those that wait for key k.
@@ -29,8 +31,7 @@ func (t *Table) untilQueued(k uint64, n int) {
 // TestWaiters: those that wait get the lock in the order in which they came, readers
 // together; what they are told to have seen covers what was noted while they waited.
 func TestWaiters(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 200 {
 		const k = 3 << 15

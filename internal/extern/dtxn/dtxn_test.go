@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/replay"
 )
 
 // A volume for the tests: bitmaps of blocks and of inodes, an inode table, and
@@ -44,8 +45,7 @@ func must(t testing.TB, err error) {
 
 // seeded returns a source of randomness per worker.
 func seeded(t testing.TB) func(worker int) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := replay.Seed(t)
 	return func(w int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(w))) }
 }
 
