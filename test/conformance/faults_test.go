@@ -337,6 +337,10 @@ var wireFaults = []struct {
 func TestWireFaultsAreFound(t *testing.T) {
 	for _, x := range wireFaults {
 		t.Run(x.check, func(t *testing.T) {
+			faithful := func(rec []byte) []byte { return rec }
+			if got := run(t, spoil(t, serveFS(t, model.New(model.Options{})), faithful), x.check); got != conform.Pass {
+				t.Errorf("without the fault: %s", got)
+			}
 			if got := run(t, spoil(t, serveFS(t, model.New(model.Options{})), x.spoil), x.check); got != conform.Fail {
 				t.Errorf("with the fault: %s", got)
 			}

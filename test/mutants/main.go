@@ -123,6 +123,11 @@ func (m mutant) foundBy(dir string) (string, error) {
 	if err == nil {
 		return "", nil
 	}
+	for _, other := range []string{"[build failed]", "[setup failed]", "panic: test timed out"} {
+		if bytes.Contains(out, []byte(other)) {
+			return "", fmt.Errorf("that says nothing of the fault:\n%s", out)
+		}
+	}
 	if by := regexp.MustCompile(`(?m)^--- FAIL: (\w+)`).FindSubmatch(out); by != nil {
 		pkg := regexp.MustCompile(`(?m)^FAIL\s+tansy/(\S+)`).FindSubmatch(out)
 		return fmt.Sprintf("`%s` %s", pkg[1], by[1]), nil

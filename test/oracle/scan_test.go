@@ -104,12 +104,17 @@ func TestScan(t *testing.T) {
 		}
 		stop.Store(true)
 		wg.Wait()
+		restarted := false
 		if err := b.scan(c, r, func() fs.FileSystem {
+			restarted = true
 			v.stop()
 			v.start()
 			return v.again(first)
 		}); err != nil {
 			t.Fatalf("with a restart: %v", err)
+		}
+		if !restarted {
+			t.Error("the scan was over before the restart")
 		}
 	}
 	t.Logf("%d scans, %d names", scans, len(b.names))
@@ -163,14 +168,17 @@ func (b *board) churn(c fs.FileSystem, r *rand.Rand, prefix string, stop *atomic
 func (b *board) scan(c fs.FileSystem, r *rand.Rand, restart func() fs.FileSystem) error {
 	seen := map[string]int{}
 	start := b.tick.Add(1)
-	at := r.IntN(4)
+	at, size := r.IntN(4), 3000
+	if restart != nil {
+		size = 700 // more pages than that, with the names that stay alone
+	}
 	var cookie uint64
 	for page := 0; ; page++ {
 		if page == at && restart != nil {
 			c = restart()
 		}
 		plus := r.IntN(2) == 0
-		l, err := c.Readdir(root, c.Root(), cookie, 0, plus, 500+r.IntN(3000), nil)
+		l, err := c.Readdir(root, c.Root(), cookie, 0, plus, 500+r.IntN(size), nil)
 		if err != nil {
 			return err
 		}
