@@ -10,9 +10,9 @@
 //	table.go      measuring in turns, medians, the table
 //	server.go     the server under test as a child process
 //	rpc.go nfs.go a minimal pipelining NFSv3 client
+//	stream.go     how it waits for replies
 //	pattern.go    file contents that tell where they belong
-//	smallfile.go large.go roundtrip.go directory.go   the workloads
-//	floor.go      what they are compared with
+//	smallfile.go large.go roundtrip.go directory.go   the workloads, and what they are compared with
 package main
 
 import (
