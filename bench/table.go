@@ -50,7 +50,7 @@ func (t *table) note(name string, v float64, unit string) {
 func (t *table) footer() {
 	fmt.Fprint(t.out, `
 floors: smallfile  the same steps on the local file system, fsync of file and directory
-        write      a local file written in the same pieces, one fdatasync
+        write      a local file written in the same pieces, one fsync
         read       the local file read from the page cache
         rpc        a bare TCP echo of the same sizes in a process of its own
         directory  the same operation in the directory of 1,000 entries
