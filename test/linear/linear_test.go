@@ -11,9 +11,10 @@
 // while the operation ran. Not specified, and not compared: see package model.
 //
 // After a crash (TestCrash) each operation that got no answer has happened or not,
-// which Porcupine tries both ways. Everything acknowledged as stable must be there.
-// Of unstable writes those since the last stable change may be lost, the latest
-// first; what is left is the state after some prefix of the order.
+// which Porcupine tries both ways; before the crash there must be none. Everything
+// acknowledged as stable must be there. Of unstable writes those since the last
+// stable change may be lost, the latest first; what is left is the state after some
+// prefix of the order.
 //
 // TestKill does the same to the program itself, with SIGKILL.
 //
