@@ -25,7 +25,7 @@ func TestOpenReadsTheMedium(t *testing.T) {
 	const blocks = 600
 	for _, opts := range []FileOptions{{}, {ReadOnly: true}} {
 		for _, synced := range []bool{false, true} {
-			d := createDirect(t, blocks) // elsewhere the page cache may be the medium
+			d := createDirect(t, blocks)    // elsewhere the page cache may be the medium
 			for a := range uint64(blocks) { // short writes go through the cache
 				if err := d.WriteAt(a, blocksOf(1, nil)); err != nil {
 					t.Fatal(err)
