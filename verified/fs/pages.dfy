@@ -97,7 +97,7 @@ module PagesM {
   // the start of a page is a page, and keeps to the limit: nfs3/list.go cuts what is more than dircount asks for
   lemma Cut(i: uint64, b: N.Body, cookie: int, items: seq<L.Item>, eof: bool, n: int, lim: L.Limit)
     requires b.Dir? && L.Page(i, b, cookie, items, eof) && 0 < n <= |items|
-    requires L.Fits(items, lim) && forall k: int {:trigger lim.cost(k)} :: 0 <= lim.cost(k)
+    requires L.Fits(items, lim) && forall k: int {:trigger lim.cost(k)} | 0 <= k :: 0 <= lim.cost(k)
     ensures L.Page(i, b, cookie, items[..n], false) && L.Fits(items[..n], lim)
   {
     Less(lim.cost, items, n);
@@ -112,13 +112,26 @@ module PagesM {
   }
 
   lemma Less(cost: int -> int, items: seq<L.Item>, n: int)
-    requires 0 <= n <= |items| && forall k: int {:trigger cost(k)} :: 0 <= cost(k)
+    requires 0 <= n <= |items| && forall k: int {:trigger cost(k)} | 0 <= k :: 0 <= cost(k)
     ensures L.Bytes(cost, items[..n]) <= L.Bytes(cost, items)
   {
     if n == |items| { assert items[..n] == items; return; }
     var p := items[..|items| - 1];
     assert p[..n] == items[..n];
     Less(cost, p, n);
+  }
+  // The specification's limits are such: a page of READDIRPLUS; and, for one, that of an empty directory, cut to ".".
+  lemma CutPlus(i: uint64, b: N.Body, cookie: int, items: seq<L.Item>, eof: bool, n: int, maxcount: int)
+    requires b.Dir? && L.Page(i, b, cookie, items, eof) && 0 < n <= |items| && L.Fits(items, L.Maxcount(maxcount))
+    ensures L.Page(i, b, cookie, items[..n], false) && L.Fits(items[..n], L.Maxcount(maxcount))
+  { Cut(i, b, cookie, items, eof, n, L.Maxcount(maxcount)); }
+  lemma CutEmpty()
+    ensures var b := N.Dir(map[], map[], 1, 0); L.Page(1, b, 0, [L.Item(1, [46], 1)], false) && L.Fits([L.Item(1, [46], 1)], L.Maxcount(512))
+  {
+    var b := N.Dir(map[], map[], 1, 0);
+    var items := [L.Item(1, [46], 1), L.Item(1, [46, 46], 2)];
+    assert items[..1] == [items[0]] && L.Bytes(L.Maxcount(512).cost, items[..1]) == 156;
+    CutPlus(1, b, 0, items, true, 1, 512);
   }
 
   // ---- READDIRPLUS ----

@@ -145,6 +145,7 @@
     ("readdir", "READDIR: an entry skipped", "if cookie < 2 then 0 else cookie, out", "cookie + 1, out", "*ReaddirOpM*Page"),
     ("readdir", "READDIRPLUS: without search permission", "    if !ok { return; }\n", "", "*ReaddirOpM*Readdirplus"),
     ("readdir", "READDIRPLUS: the attributes of the first entry", "var x := out.InoAt(i);", "var x := out.InoAt(0);", "*ReaddirOpM*Attrs"),
+    ("pages", "a page cut short: for costs that are not the specification's", "| 0 <= k :: 0 <= lim.cost(k)", ":: 0 <= lim.cost(k)", "*CutPlus"),
     ("volume", "FSSTAT: more free than there is", "var b := Least(blocks, all);", "var b := blocks;", "*Fsstat"),
     ("volume", "FSINFO: larger writes", "MAXIO: uint32 := 1048576", "MAXIO: uint32 := 2097152", "*Fsinfo"),
     ("volume", "PATHCONF: names of 256 bytes", "NAMEMAX: uint32 := 255", "NAMEMAX: uint32 := 256", "*Pathconf"),
@@ -209,4 +210,5 @@
     ("rename", "vacuity: RENAME", "    Finale(d.fs.geo, v, ms, m2, RA.Vol(", "    assert false; Finale(d.fs.geo, v, ms, m2, RA.Vol(", "*RenameOpM*.Rename"),
     ("sound", "vacuity: a sound volume", "    assert N.Tree(f, w.depth);\n", "    assert N.Tree(f, w.depth); assert false;\n", "*SoundAbs"),
     ("scan", "vacuity: a scan", "    assert e in pages[j];\n", "    assert e in pages[j]; assert false;\n", "*Once"),
+    ("pages", "vacuity: a page cut short", "    CutPlus(1, b, 0, items, true, 1, 512);\n", "    CutPlus(1, b, 0, items, true, 1, 512); assert false;\n", "*CutEmpty"),
 ]
