@@ -1,5 +1,5 @@
 // A new volume, seen from the top: it satisfies the invariants of directories and
-// of the tree too, and its root directory is empty.
+// of the tree too, its root directory is empty and has the attributes asked for.
 include "dirfs.dfy"
 include "format.dfy"
 include "tree.dfy"
@@ -16,11 +16,12 @@ module DirFormatM {
   import FormatM
   import TreeM
 
-  // the volume of zeros becomes one with an empty root directory
+  // the volume without files becomes one with an empty root directory
   method Format(txn: Txn, geo: Geo, jrnl: Jrnl, mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32) returns (d: DirFs)
     modifies jrnl
-    requires GeoOk(geo) && jrnl.Valid() && KindsOk(geo, jrnl.kinds) && FormatM.ZeroDisk(jrnl.data) && txn.jrnl == jrnl && mode < 4096
+    requires GeoOk(geo) && jrnl.Valid() && KindsOk(geo, jrnl.kinds) && FormatM.ZeroDisk(geo, jrnl.data) && txn.jrnl == jrnl && mode < 4096
     ensures fresh(d) && d.Valid() && d.fs.geo == geo && d.fs.jrnl == jrnl
+    ensures 1 in d.fs.metas && d.fs.metas[1] == FormatM.RootMeta(mode, uid, gid, s, ns)
     ensures d.dirs == map[1 := map[]] && TreeM.TreeOk(geo, d.fs.metas, d.dirs)
   {
     var f := FormatM.Format(txn, geo, jrnl, mode, uid, gid, s, ns);

@@ -1,6 +1,7 @@
-// Making the file system on a volume whose bitmaps, inodes and data are zeros:
-// the root directory and the reserved inode. Everything else is right already,
-// which also shows that the invariants can be satisfied.
+// Making the file system on a volume whose bitmaps and inodes are zeros: the root
+// directory and the reserved inode. Everything else is right already, which also
+// shows that the invariants can be satisfied. All data blocks are free, so it does
+// not matter what they hold.
 include "bytefs.dfy"
 module FormatM {
   import opened Machine
@@ -19,14 +20,24 @@ module FormatM {
   import opened ByteM
   import opened ReachM
 
-  predicate ZeroDisk(d: map<Addr, Object>) {
-    forall a: Addr {:trigger d[a]} | a in d ::
+  predicate ZeroDisk(geo: Geo, d: map<Addr, Object>) {
+    forall a: Addr {:trigger d[a]} | a in d && a.blkno < geo.data0 ::
       match d[a] case ObjBit(b) => !b case ObjData(bs) => bs == Zeros(|bs|)
   }
 
-  // the layers over a volume of zeros: every inode is free and empty
+  // what a data block holds: anything
+  function BlockIn(d: map<Addr, Object>, b: uint64): seq<byte> { if Addr(b, 0) in d && d[Addr(b, 0)].ObjData? then d[Addr(b, 0)].bs else [] }
+  lemma BlocksThere(geo: Geo, jrnl: Jrnl)
+    requires GeoOk(geo) && jrnl.Valid() && KindsOk(geo, jrnl.kinds)
+    ensures forall b: uint64 {:trigger OkBlk(geo, b)} | OkBlk(geo, b) :: Addr(b, 0) in jrnl.data && jrnl.data[Addr(b, 0)] == ObjData(BlockIn(jrnl.data, b)) && |BlockIn(jrnl.data, b)| == 4096
+  {
+    forall b: uint64 | OkBlk(geo, b) ensures Addr(b, 0) in jrnl.data && ObjOk(KBlock, jrnl.data[Addr(b, 0)])
+    { assert b in jrnl.kinds && jrnl.kinds[b] == KBlock; assert Addr(b, 0).blkno in jrnl.kinds && OffOk(jrnl.kinds[Addr(b, 0).blkno], Addr(b, 0).off); }
+  }
+
+  // the layers over such a volume: every inode is free and empty, and so is every block
   method Blank(geo: Geo, jrnl: Jrnl) returns (f: ByteFs)
-    requires GeoOk(geo) && jrnl.Valid() && KindsOk(geo, jrnl.kinds) && ZeroDisk(jrnl.data)
+    requires GeoOk(geo) && jrnl.Valid() && KindsOk(geo, jrnl.kinds) && ZeroDisk(geo, jrnl.data)
     ensures fresh(f) && fresh(f.fs) && fresh(f.fs.fs) && f.Valid() && f.jrnl == jrnl && f.geo == geo
     ensures forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in f.files && f.files[i] == [] && i in f.metas && f.metas[i] == NewMeta(0, 0)
     ensures forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in f.fs.fs.inodes && f.fs.fs.inodes[i] == Parse(Zeros(256))
@@ -36,7 +47,8 @@ module FormatM {
     ghost var z := Zeros(4096);
     ghost var inodes: map<uint64, Inode> := map i: uint64 | OkIno(geo, i) :: zi;
     ghost var metas: map<uint64, Meta> := map i: uint64 | OkIno(geo, i) :: zm;
-    ghost var blocks: Blocks := map b: uint64 | OkBlk(geo, b) :: z;
+    BlocksThere(geo, jrnl);
+    ghost var blocks: Blocks := map b: uint64 | OkBlk(geo, b) :: BlockIn(jrnl.data, b);
     ghost var used: map<uint64, bool> := map b: uint64 | OkBlk(geo, b) :: false;
     ghost var bm: BlkMap := imap p: Pos | OkPos(p) :: 0 as uint64;
     ghost var none: Option<Pos> := None;
@@ -69,7 +81,7 @@ module FormatM {
   // Type 8 is none of RFC 1813's, so that no request reaches the reserved inode.
   method Format(txn: Txn, geo: Geo, jrnl: Jrnl, mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32) returns (f: ByteFs)
     modifies jrnl
-    requires GeoOk(geo) && jrnl.Valid() && KindsOk(geo, jrnl.kinds) && ZeroDisk(jrnl.data) && txn.jrnl == jrnl
+    requires GeoOk(geo) && jrnl.Valid() && KindsOk(geo, jrnl.kinds) && ZeroDisk(geo, jrnl.data) && txn.jrnl == jrnl
     ensures fresh(f) && f.Valid() && f.jrnl == jrnl && f.geo == geo
     ensures forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in f.files && f.files[i] == [] && i in f.metas
     ensures forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && 2 < i :: f.metas[i] == NewMeta(0, 0)

@@ -11,6 +11,8 @@
     ("format", "mkfs: the root has one link", "SetNlink(ip, 2);", "SetNlink(ip, 1);", "*FormatM*Format"),
     ("format", "mkfs: the root has no parent", "    SetParent(ip, 1);\n", "", "*FormatM*Format"),
     ("format", "mkfs: no reserved inode", "    f.Blank(txn, z, 2, 8, 1);\n", "", "*FormatM*Format"),
+    ("format", "mkfs: free blocks taken for zeros", ":: BlockIn(jrnl.data, b);", ":: z;", "*FormatM*Blank"),
+    ("dirformat", "mkfs: another mode of the root", "FormatM.Format(txn, geo, jrnl, mode, uid", "FormatM.Format(txn, geo, jrnl, 511, uid", "*DirFormatM*Format"),
     # inodes
     ("inode", "inode: link count at the owner's place", "Put32(b, 8, x)", "Put32(b, 12, x)", "*SetNlink"),
     ("inode", "inode: shrink read from next", "x := b.U64(120)", "x := b.U64(112)", "*GetShrink"),
@@ -197,6 +199,7 @@
     ("bytefs", "vacuity: blocks freed", "      assert files[ino := f] == files;\n", "      assert files[ino := f] == files; assert false;\n", "*ByteFs.FreeSome"),
     ("dirfs", "vacuity: an entry", "      ok := Store(txn, d, 64 * cell, s, true, false, m, at);\n", "      ok := Store(txn, d, 64 * cell, s, true, false, m, at); assert ok ==> false;\n", "*DirFs.InsertAt"),
     ("format", "vacuity: mkfs", "    f.PutInode(txn, 1, ip);\n", "    f.PutInode(txn, 1, ip); assert false;\n", "*FormatM*Format"),
+    ("dirformat", "vacuity: the tree of a new volume", "    TreeM.FormatTree(geo, f.metas);\n", "    TreeM.FormatTree(geo, f.metas); assert false;\n", "*DirFormatM*Format"),
     ("opbase", "vacuity: a link dropped", "      freed := true;\n", "      freed := true; assert false;\n", "*DropLink"),
     ("opbase", "vacuity: the background", "    more := next != 0;\n", "    more := next != 0; assert false;\n", "*OffList"),
     ("attrs", "vacuity: SETATTR", "    st, after, later := Change(txn, d, c, ino, a, s, ns, gen);\n", "    st, after, later := Change(txn, d, c, ino, a, s, ns, gen); assert st == 0 ==> false;\n", "*AttrOpM*.Setattr"),
