@@ -344,7 +344,7 @@ module ByteM {
       var shrink := GetShrink(ip);
       var gen := GetGen(ip);
       var bare := NoSlots(ip);
-      // never so in a sound volume: a free inode holds nothing
+      // never so in a sound volume (a free inode holds nothing: Fits in tree.dfy), but that a number was given out 2^64 times
       if size != 0 || shrink != 0 || !bare || gen == 0xffff_ffff_ffff_ffff { return false, 0; }
       Blank(txn, ip, ino, ty, gen + 1);
     }

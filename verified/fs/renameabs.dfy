@@ -33,7 +33,8 @@ module RenameAbsM {
   lemma ReplacedAt(ms: Metas, a: Act)
     requires Apart(ms, a)
     ensures var m := Replaced(ms, a.td, a.found, a.dst, a.dir, a.s, a.ns, a.sh, a.freed);
-      a.src in m && a.fd in m && a.td in m && (a.fd != a.td ==> m[a.fd] == ms[a.fd]) && m[a.td].nlink <= ms[a.td].nlink
+      a.src in m && a.fd in m && a.td in m && (a.fd != a.td ==> m[a.fd] == ms[a.fd]) && m[a.td].nlink <= ms[a.td].nlink &&
+      m[a.fd].ty == ms[a.fd].ty && m[a.td].ty == ms[a.td].ty && m[a.src].ty == ms[a.src].ty
   { }
   function Final(ms: Metas, a: Act): Metas
     requires Apart(ms, a)
@@ -81,6 +82,7 @@ module RenameAbsM {
   }
   lemma ApartOk(geo: Geo, ms: Metas, dirs: Dirs, a: Act)
     requires Given(geo, ms, dirs, a)
+    ensures a.fd in ms && a.td in ms && ms[a.fd].ty != 0 && ms[a.td].ty != 0 && ms[a.src].ty != 0
     ensures Apart(ms, a) && OkIno(geo, a.fd) && OkIno(geo, a.td) && OkIno(geo, a.src) && ms[a.td].nlink <= 0x7fff_ffff && (a.dir ==> ms[a.src].parent == a.fd)
   {
     EntryOk(geo, ms, dirs, a.fd, a.fn);
@@ -107,7 +109,7 @@ module RenameAbsM {
     StampedTree(geo, p, dirs', a);
   }
   lemma StampedTree(geo: Geo, p: Metas, dirs: Dirs, a: Act)
-    requires TreeOk(geo, p, dirs) && OkIno(geo, a.fd) && OkIno(geo, a.td) && OkIno(geo, a.src) && a.fd in p && a.td in p && a.src in p
+    requires TreeOk(geo, p, dirs) && OkIno(geo, a.fd) && OkIno(geo, a.td) && OkIno(geo, a.src) && a.fd in p && a.td in p && a.src in p && p[a.fd].ty != 0 && p[a.td].ty != 0 && p[a.src].ty != 0
     ensures TreeOk(geo, Stamped(p, a), dirs)
   {
     Basics(geo, p, dirs);

@@ -28,7 +28,7 @@ module TreeM {
   // What can be said of one inode alone.
   predicate Fits(i: uint64, m: Meta)
   {
-    m.nlink <= 0x7fff_ffff && (m.ty == 0 ==> m.nlink == 0 && !OnList(m)) &&
+    m.nlink <= 0x7fff_ffff && (m.ty == 0 ==> m == NewMeta(0, m.gen)) &&
     (Alive(m) ==> 1 <= m.ty <= 7 && m.mode < 4096 && (m.ty == 5 ==> 0 < m.size <= 4095) && (m.ty != 1 && m.ty != 2 && m.ty != 5 ==> m.size == 0)) &&
     (m.ty != 3 && m.ty != 4 ==> m.major == 0 && m.minor == 0) &&
     (m.shrink != 0 ==> OnList(m)) && (m.ty != 0 && m.nlink == 0 ==> m.size == 0 && (i != 2 ==> OnList(m))) &&
