@@ -1,7 +1,7 @@
-// The invariant of tree.dfy, and what the layers below know of files and
-// directories, make a volume sound in the sense of nfs3.s.dfy.
-include "dirfs.dfy"
-include "abs.dfy"
+// What the procedures start from and keep (Sound in opbase.dfy: the invariant of
+// tree.dfy, and what the layers below know of files and directories) makes a volume
+// sound in the sense of nfs3.s.dfy.
+include "opbase.dfy"
 module SoundM {
   import opened Machine
   import opened GeometryM
@@ -10,8 +10,29 @@ module SoundM {
   import D = DirM
   import F = DirFsM
   import A = AbsM
+  import Op = OpM
+  import R = ReachM
   import T = TreeM
   import N = NfsState
+
+  lemma OfVolume(d: F.DirFs)
+    requires Op.Sound(d)
+    ensures N.Sound(Op.AbsOf(d))
+  {
+    assert Layers(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats);
+    SoundAbs(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats);
+  }
+
+  // and no free inode holds a block
+  lemma FreeHolds(d: F.DirFs, i: uint64)
+    requires Op.Sound(d) && OkIno(d.fs.geo, i) && i in d.fs.metas && d.fs.metas[i].ty == 0
+    ensures i in d.fs.files && d.fs.files[i] == [] && i in d.fs.fs.fs.inodes
+    ensures |d.fs.fs.fs.inodes[i].blks| == 15 && forall k: int | 0 <= k < 15 :: d.fs.fs.fs.inodes[i].blks[k] == 0
+  {
+    T.Basics(d.fs.geo, d.fs.metas, d.dirs);
+    assert T.Fits(i, d.fs.metas[i]);
+    R.Bare(d.fs.geo, d.fs.fs.bm, d.fs.fs.fs.inodes, d.fs.metas, i);
+  }
 
   // What the layers below keep: sizes, types, and directories that stand for their maps.
   predicate Layers(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats)
