@@ -148,6 +148,7 @@
     ("readdir", "READDIRPLUS: without search permission", "    if !ok { return; }\n", "", "*ReaddirOpM*Readdirplus"),
     ("readdir", "READDIRPLUS: the attributes of the first entry", "var x := out.InoAt(i);", "var x := out.InoAt(0);", "*ReaddirOpM*Attrs"),
     ("tree", "sound: a free inode keeps its blocks", "(m.ty == 0 ==> m == NewMeta(0, m.gen))", "(m.ty == 0 ==> m.nlink == 0 && !OnList(m))", "sound:*FreeHolds"),
+    ("scan", "scan: an entry may move", ":: Stay(pre.nodes[i].body, post.nodes[i].body) }", ":: true }", "*Steady"),
     ("pages", "a page cut short: for costs that are not the specification's", "| 0 <= k :: 0 <= lim.cost(k)", ":: 0 <= lim.cost(k)", "*CutPlus"),
     ("volume", "FSSTAT: more free than there is", "var b := Least(blocks, all);", "var b := blocks;", "*Fsstat"),
     ("volume", "FSINFO: larger writes", "MAXIO: uint32 := 1048576", "MAXIO: uint32 := 2097152", "*Fsinfo"),
@@ -215,6 +216,9 @@
     ("sound", "vacuity: a free inode", "    R.Bare(d.fs.geo, d.fs.fs.bm, d.fs.fs.fs.inodes, d.fs.metas, i);\n", "    R.Bare(d.fs.geo, d.fs.fs.bm, d.fs.fs.fs.inodes, d.fs.metas, i); assert false;\n", "*FreeHolds"),
     ("sound", "vacuity: a sound volume", "    assert N.Tree(f, w.depth);\n", "    assert N.Tree(f, w.depth); assert false;\n", "*SoundAbs"),
     ("sound", "vacuity: the volume is sound", "    SoundAbs(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats);\n", "    SoundAbs(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats); assert false;\n", "*OfVolume"),
+    ("scan", "vacuity: RENAME moves no entry", "fw, tw)\n    ensures Kept(pre, post)\n  { }", "fw, tw)\n    ensures Kept(pre, post)\n  { assert false; }", "*ScanM*Rename"),
+    ("scan", "vacuity: an entry that is there throughout", "      Steady(fs, i, n, p);\n", "      Steady(fs, i, n, p); assert false;\n", "*Steady"),
+    ("scan", "vacuity: a scan of a volume that changes", "    j, k := Once(", "    assert false; j, k := Once(", "*Scanned"),
     ("scan", "vacuity: a scan", "    assert e in pages[j];\n", "    assert e in pages[j]; assert false;\n", "*Once"),
     ("pages", "vacuity: a page cut short", "    CutPlus(1, b, 0, items, true, 1, 512);\n", "    CutPlus(1, b, 0, items, true, 1, 512); assert false;\n", "*CutEmpty"),
 ]
