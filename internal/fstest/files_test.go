@@ -177,7 +177,7 @@ func TestFiles(t *testing.T) {
 					n = min(n-1, place(r)/4096)
 					var p []byte
 					v.run(func(tx *dtxn.Txn) bool {
-						p = v.fs.ReadFileBlock(tx, ino, n, false).Data()
+						p = v.fs.ReadBlockOf(tx, v.fs.GetInode(tx, ino, false), ino, n, false).Data()
 						return true
 					})
 					if !bytes.Equal(p, m.read(n*4096, 4096)) {

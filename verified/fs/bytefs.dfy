@@ -174,16 +174,7 @@ module ByteM {
       assert b.data == f[off as int .. off as int + n as int];
     }
 
-    // block n of the file, without a copy; all of it must lie below the file's size
-    method ReadFileBlock(txn: Txn, ino: uint64, n: uint64, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && 4096 * n as int + 4096 <= |files[ino]|
-      ensures b.v == files[ino][4096 * n as int .. 4096 * n as int + 4096]
-    {
-      var ip := fs.fs.ReadInode(txn, ino, excl);
-      b := ReadBlockOf(txn, ip, ino, n, excl);
-    }
-
-    // the same for a caller that has the inode already
+    // block n of the file, whose inode is ip, without a copy; all of it must lie below the file's size
     method ReadBlockOf(txn: Txn, ip: Bytes, ino: uint64, n: uint64, excl: bool) returns (b: Blk)
       requires Valid() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && ino in files && 4096 * n as int + 4096 <= |files[ino]|
       ensures b.v == files[ino][4096 * n as int .. 4096 * n as int + 4096]

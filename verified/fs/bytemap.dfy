@@ -14,9 +14,6 @@ module ByteMap {
   import opened PosM
   import opened IndSpec
 
-  const MAXSZ: int := 549755813888             // bytes: 512 GiB, below 4096 * MAXBLK
-  const MAXSZ64: uint64 := 549755813888
-
   predicate DataDom(d: Data) { forall p: Pos {:trigger IsData(p)} | IsData(p) :: p in d && |d[p]| == 4096 }
 
   function ByteAt(d: Data, ino: uint64, i: int): byte

@@ -79,10 +79,6 @@ module InodeM {
   method GetUid(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).uid { reveal Parse(); x := b.U32(12); }
   method GetGid(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).gid { reveal Parse(); x := b.U32(16); }
   method GetFlags(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).flags { reveal Parse(); x := b.U32(28); }
-  method GetRdev(b: Bytes) returns (maj: uint32, min: uint32)
-    requires |b.data| == 256
-    ensures maj == M(b.data).major && min == M(b.data).minor
-  { reveal Parse(); maj := b.U32(20); min := b.U32(24); }
   method GetSize(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).size { reveal Parse(); x := b.U64(32); }
   method GetGen(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).gen { reveal Parse(); x := b.U64(48); }
   method GetVerf(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).verf { reveal Parse(); x := b.U64(96); }
@@ -90,14 +86,6 @@ module InodeM {
   method GetNext(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).next { reveal Parse(); x := b.U64(112); }
   method GetShrink(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).shrink { reveal Parse(); x := b.U64(120); }
   method GetNent(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).nent { reveal Parse(); x := b.U64(128); }
-  method GetAtime(b: Bytes) returns (s: uint64, ns: uint32)
-    requires |b.data| == 256
-    ensures s == M(b.data).atime && ns == M(b.data).atimens
-  { reveal Parse(); s := b.U64(56); ns := b.U32(80); }
-  method GetMtime(b: Bytes) returns (s: uint64, ns: uint32)
-    requires |b.data| == 256
-    ensures s == M(b.data).mtime && ns == M(b.data).mtimens
-  { reveal Parse(); s := b.U64(64); ns := b.U32(84); }
   method GetCtime(b: Bytes) returns (s: uint64, ns: uint32)
     requires |b.data| == 256
     ensures s == M(b.data).ctime && ns == M(b.data).ctimens

@@ -31,8 +31,7 @@ module PosM {
     ensures p == q
   { }
 
-  // block number in the file -> position
-  const MAXBLK: uint64 := 134480396     // 12 + 512 + 512^2 + 512^3
+  // block number in the file (below 134480396: 12 + 512 + 512^2 + 512^3) -> position
   function method FlatK(n: uint64): uint64 { if n < 12 then n else if n < 524 then 12 else if n < 262668 then 13 else 14 }
   function method FlatJ(n: uint64): uint64 { if n < 12 then 0 else if n < 524 then n - 12 else if n < 262668 then n - 524 else n - 262668 }
   function PosOf(ino: uint64, n: uint64): Pos { Pos(ino, FlatK(n), MaxLev(FlatK(n)), FlatJ(n)) }

@@ -129,20 +129,6 @@ module TreeM {
     if d != 1 { assert Child(ms, dirs, d); }
   }
 
-  // a directory has one name
-  lemma OneName(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, d': uint64, n': Name)
-    requires TreeOk(geo, ms, dirs) && Has(dirs, d, n) && Has(dirs, d', n') && dirs[d][n] == dirs[d'][n'] && dirs[d][n] in dirs
-    ensures d == d' && n == n'
-  {
-    var w := Elim(geo, ms, dirs);
-    var i := dirs[d][n];
-    assert Link(d, n) in Of(w.names, i) && Link(d', n') in Of(w.names, i);
-    if Link(d, n) != Link(d', n') {
-      var s := {Link(d, n), Link(d', n')};
-      assert |s| == 2;
-      Subset(s, Of(w.names, i));
-    }
-  }
   lemma Subset<T>(a: set<T>, b: set<T>)
     requires a <= b
     ensures |a| <= |b|

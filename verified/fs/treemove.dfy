@@ -150,25 +150,13 @@ module TreeMoveM {
     }
   }
 
-  // RENAME walks up from a directory to see whether another one is above it. The
-  // walk decides that, and ends, for each step leads to a smaller depth.
-  lemma HasWit(geo: Geo, ms: Metas, dirs: Dirs)
-    requires TreeOk(geo, ms, dirs)
-    ensures exists w: Wit {:trigger TreeBy(geo, ms, dirs, w)} :: TreeBy(geo, ms, dirs, w)
-  { var w := Elim(geo, ms, dirs); }
-  function Depth(geo: Geo, ms: Metas, dirs: Dirs, d: uint64): int
-    requires TreeOk(geo, ms, dirs)
-  { HasWit(geo, ms, dirs); var w: Wit :| TreeBy(geo, ms, dirs, w); DepthOf(w.depth, d) }
+  // RENAME walks up from a directory to see whether another one is above it: it is
+  // above the directory if it is the parent or above that, and the walk is over at the root.
   lemma WalkUp(geo: Geo, ms: Metas, dirs: Dirs, at: uint64, top: uint64)
     requires TreeOk(geo, ms, dirs) && at in dirs && InUse(ms, at) && at != top && at != 1
-    ensures var p := ms[at].parent; p in dirs && OkIno(geo, p) && InUse(ms, p) && (Under(ms, at, top) <==> Under(ms, p, top)) &&
-      0 <= Depth(geo, ms, dirs, p) < Depth(geo, ms, dirs, at)
+    ensures var p := ms[at].parent; p in dirs && OkIno(geo, p) && InUse(ms, p) && (Under(ms, at, top) <==> Under(ms, p, top))
   {
-    HasWit(geo, ms, dirs);
-    var w: Wit :| TreeBy(geo, ms, dirs, w) && Depth(geo, ms, dirs, at) == DepthOf(w.depth, at) && Depth(geo, ms, dirs, ms[at].parent) == DepthOf(w.depth, ms[at].parent);
-    var p := ms[at].parent;
-    assert Child(ms, dirs, at);
-    assert p == 1 || Child(ms, dirs, p);
+    ParentOk(geo, ms, dirs, at);
     UnderUp(ms, at, top);
   }
   lemma WalkEnd(geo: Geo, ms: Metas, dirs: Dirs, top: uint64)

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _459_n uint64
-	var _ = _459_n
-	_459_n = c.Gids.Len()
-	var _460_i uint64
-	var _ = _460_i
-	_460_i = uint64(0)
-	for _459_n-_460_i >= uint64(4) {
-		var _461_x uint32
-		var _ = _461_x
-		_461_x = c.Gids.U32(_460_i)
-		if _461_x == g {
+	var _458_n uint64
+	var _ = _458_n
+	_458_n = c.Gids.Len()
+	var _459_i uint64
+	var _ = _459_i
+	_459_i = uint64(0)
+	for _458_n-_459_i >= uint64(4) {
+		var _460_x uint32
+		var _ = _460_x
+		_460_x = c.Gids.U32(_459_i)
+		if _460_x == g {
 			r = true
 			return r
 		}
-		_460_i = _460_i + uint64(4)
+		_459_i = _459_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _462_mode uint32
-	var _ = _462_mode
-	var _out531 uint32
-	var _ = _out531
-	_out531 = inodem.Companion_Default___.GetMode(ip)
-	_462_mode = _out531
-	var _463_u uint32
-	var _ = _463_u
-	var _out532 uint32
-	var _ = _out532
-	_out532 = inodem.Companion_Default___.GetUid(ip)
-	_463_u = _out532
-	if c.Uid == _463_u {
-		p = _462_mode / uint32(64) % uint32(8)
+	var _461_mode uint32
+	var _ = _461_mode
+	var _out529 uint32
+	var _ = _out529
+	_out529 = inodem.Companion_Default___.GetMode(ip)
+	_461_mode = _out529
+	var _462_u uint32
+	var _ = _462_u
+	var _out530 uint32
+	var _ = _out530
+	_out530 = inodem.Companion_Default___.GetUid(ip)
+	_462_u = _out530
+	if c.Uid == _462_u {
+		p = _461_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _464_g uint32
-	var _ = _464_g
-	var _out533 uint32
-	var _ = _out533
-	_out533 = inodem.Companion_Default___.GetGid(ip)
-	_464_g = _out533
-	var _465_m bool
-	var _ = _465_m
-	var _out534 bool
-	var _ = _out534
-	_out534 = Companion_Default___.InGroup(c, _464_g)
-	_465_m = _out534
-	if _465_m {
-		p = _462_mode / uint32(8) % uint32(8)
+	var _463_g uint32
+	var _ = _463_g
+	var _out531 uint32
+	var _ = _out531
+	_out531 = inodem.Companion_Default___.GetGid(ip)
+	_463_g = _out531
+	var _464_m bool
+	var _ = _464_m
+	var _out532 bool
+	var _ = _out532
+	_out532 = Companion_Default___.InGroup(c, _463_g)
+	_464_m = _out532
+	if _464_m {
+		p = _461_mode / uint32(8) % uint32(8)
 	} else {
-		p = _462_mode % uint32(8)
+		p = _461_mode % uint32(8)
 	}
 	return p
 }
@@ -268,44 +268,63 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _466_ty uint32
-		var _ = _466_ty
-		var _out535 uint32
-		var _ = _out535
-		_out535 = inodem.Companion_Default___.GetTy(ip)
-		_466_ty = _out535
-		var _467_mode uint32
-		var _ = _467_mode
-		var _out536 uint32
-		var _ = _out536
-		_out536 = inodem.Companion_Default___.GetMode(ip)
-		_467_mode = _out536
-		if _466_ty == Companion_Default___.DIR() || _467_mode%uint32(2) == uint32(1) || _467_mode/uint32(8)%uint32(2) == uint32(1) || _467_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _465_ty uint32
+		var _ = _465_ty
+		var _out533 uint32
+		var _ = _out533
+		_out533 = inodem.Companion_Default___.GetTy(ip)
+		_465_ty = _out533
+		var _466_mode uint32
+		var _ = _466_mode
+		var _out534 uint32
+		var _ = _out534
+		_out534 = inodem.Companion_Default___.GetMode(ip)
+		_466_mode = _out534
+		if _465_ty == Companion_Default___.DIR() || _466_mode%uint32(2) == uint32(1) || _466_mode/uint32(8)%uint32(2) == uint32(1) || _466_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out537 uint32
-	var _ = _out537
-	_out537 = Companion_Default___.ClassBits(c, ip)
-	p = _out537
+	var _out535 uint32
+	var _ = _out535
+	_out535 = Companion_Default___.ClassBits(c, ip)
+	p = _out535
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _468_p uint32
-	var _ = _468_p
-	var _out538 uint32
-	var _ = _out538
-	_out538 = Companion_Default___.Granted(c, ip)
-	_468_p = _out538
-	ok = (want%uint32(2) == uint32(0) || _468_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _468_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _468_p/uint32(4) == uint32(1))
+	var _467_p uint32
+	var _ = _467_p
+	var _out536 uint32
+	var _ = _out536
+	_out536 = Companion_Default___.Granted(c, ip)
+	_467_p = _out536
+	ok = (want%uint32(2) == uint32(0) || _467_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _467_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _467_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
+	var ok bool = false
+	var _ = ok
+	var _468_u uint32
+	var _ = _468_u
+	var _out537 uint32
+	var _ = _out537
+	_out537 = inodem.Companion_Default___.GetUid(ip)
+	_468_u = _out537
+	if c.Uid == _468_u {
+		ok = true
+		return ok
+	}
+	var _out538 bool
+	var _ = _out538
+	_out538 = Companion_Default___.May(c, ip, want)
+	ok = _out538
+	return ok
+}
+func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
 	var _469_u uint32
@@ -314,104 +333,85 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 	var _ = _out539
 	_out539 = inodem.Companion_Default___.GetUid(ip)
 	_469_u = _out539
-	if c.Uid == _469_u {
-		ok = true
-		return ok
-	}
-	var _out540 bool
-	var _ = _out540
-	_out540 = Companion_Default___.May(c, ip, want)
-	ok = _out540
-	return ok
-}
-func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
-	var ok bool = false
-	var _ = ok
-	var _470_u uint32
-	var _ = _470_u
-	var _out541 uint32
-	var _ = _out541
-	_out541 = inodem.Companion_Default___.GetUid(ip)
-	_470_u = _out541
-	ok = c.Uid == uint32(0) || c.Uid == _470_u
+	ok = c.Uid == uint32(0) || c.Uid == _469_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _471_mode uint32
-	var _ = _471_mode
-	var _out542 uint32
-	var _ = _out542
-	_out542 = inodem.Companion_Default___.GetMode(dp)
-	_471_mode = _out542
-	if _471_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _470_mode uint32
+	var _ = _470_mode
+	var _out540 uint32
+	var _ = _out540
+	_out540 = inodem.Companion_Default___.GetMode(dp)
+	_470_mode = _out540
+	if _470_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _472_a bool
-	var _ = _472_a
-	var _out543 bool
-	var _ = _out543
-	_out543 = Companion_Default___.IsOwner(c, dp)
-	_472_a = _out543
-	var _473_b bool
-	var _ = _473_b
-	var _out544 bool
-	var _ = _out544
-	_out544 = Companion_Default___.IsOwner(c, ip)
-	_473_b = _out544
-	refuse = !_472_a && !_473_b
+	var _471_a bool
+	var _ = _471_a
+	var _out541 bool
+	var _ = _out541
+	_out541 = Companion_Default___.IsOwner(c, dp)
+	_471_a = _out541
+	var _472_b bool
+	var _ = _472_b
+	var _out542 bool
+	var _ = _out542
+	_out542 = Companion_Default___.IsOwner(c, ip)
+	_472_b = _out542
+	refuse = !_471_a && !_472_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _474_p uint32
-	var _ = _474_p
-	var _out545 uint32
-	var _ = _out545
-	_out545 = Companion_Default___.Granted(c, ip)
-	_474_p = _out545
-	var _475_ty uint32
-	var _ = _475_ty
-	var _out546 uint32
-	var _ = _out546
-	_out546 = inodem.Companion_Default___.GetTy(ip)
-	_475_ty = _out546
+	var _473_p uint32
+	var _ = _473_p
+	var _out543 uint32
+	var _ = _out543
+	_out543 = Companion_Default___.Granted(c, ip)
+	_473_p = _out543
+	var _474_ty uint32
+	var _ = _474_ty
+	var _out544 uint32
+	var _ = _out544
+	_out544 = inodem.Companion_Default___.GetTy(ip)
+	_474_ty = _out544
 	bits = uint32(0)
-	if _474_p/uint32(4) == uint32(1) {
+	if _473_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _475_ty == Companion_Default___.DIR() {
-		if _474_p%uint32(2) == uint32(1) {
+	if _474_ty == Companion_Default___.DIR() {
+		if _473_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _474_p%uint32(2) == uint32(1) && _474_p/uint32(2)%uint32(2) == uint32(1) {
+		if _473_p%uint32(2) == uint32(1) && _473_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _474_p/uint32(2)%uint32(2) == uint32(1) {
+		if _473_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _474_p%uint32(2) == uint32(1) {
+		if _473_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _476_a uint32 = func() uint32 {
+	var _475_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _476_a
+	var _ = _475_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _476_a - uint32(1024)
+		return _475_a - uint32(1024)
 	} else {
-		return _476_a
+		return _475_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _477_len uint64
-	var _ = _477_len
-	_477_len = n.Len()
-	if _477_len == uint64(0) {
+	var _476_len uint64
+	var _ = _476_len
+	_476_len = n.Len()
+	if _476_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _477_len > uint64(255) {
+	if _476_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _478_i uint64
-	var _ = _478_i
-	_478_i = uint64(0)
-	for _478_i < _477_len {
-		var _479_b uint8
-		var _ = _479_b
-		_479_b = n.Get(_478_i)
-		if _479_b == uint8(0) || _479_b == uint8(47) {
+	var _477_i uint64
+	var _ = _477_i
+	_477_i = uint64(0)
+	for _477_i < _476_len {
+		var _478_b uint8
+		var _ = _478_b
+		_478_b = n.Get(_477_i)
+		if _478_b == uint8(0) || _478_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_478_i = _478_i + uint64(1)
+		_477_i = _477_i + uint64(1)
 	}
 	st = uint32(0)
-	if _477_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _476_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _477_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _476_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -118,28 +118,13 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	b = _out357
 	return b
 }
-func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
-	var b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = b
-	var _304_ip *dbytes.Bytes
-	var _ = _304_ip
-	var _out358 *dbytes.Bytes
-	var _ = _out358
-	_out358 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_304_ip = _out358
-	var _out359 *dbytes.Blk
-	var _ = _out359
-	_out359 = _this.ReadBlockOf(txn, _304_ip, ino, n, excl)
-	b = _out359
-	return b
-}
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out360 *dbytes.Blk
-	var _ = _out360
-	_out360 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out360
+	var _out358 *dbytes.Blk
+	var _ = _out358
+	_out358 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out358
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -153,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _305_ip *dbytes.Bytes
-	var _ = _305_ip
-	var _out361 *dbytes.Bytes
+	var _304_ip *dbytes.Bytes
+	var _ = _304_ip
+	var _out359 *dbytes.Bytes
+	var _ = _out359
+	_out359 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_304_ip = _out359
+	var _305_size uint64
+	var _ = _305_size
+	var _out360 uint64
+	var _ = _out360
+	_out360 = inodem.Companion_Default___.GetSize(_304_ip)
+	_305_size = _out360
+	var _306_shrink uint64
+	var _ = _306_shrink
+	var _out361 uint64
 	var _ = _out361
-	_out361 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_305_ip = _out361
-	var _306_size uint64
-	var _ = _306_size
-	var _out362 uint64
-	var _ = _out362
-	_out362 = inodem.Companion_Default___.GetSize(_305_ip)
-	_306_size = _out362
-	var _307_shrink uint64
-	var _ = _307_shrink
-	var _out363 uint64
-	var _ = _out363
-	_out363 = inodem.Companion_Default___.GetShrink(_305_ip)
-	_307_shrink = _out363
-	if _307_shrink != uint64(0) && off+len_ > _306_size {
+	_out361 = inodem.Companion_Default___.GetShrink(_304_ip)
+	_306_shrink = _out361
+	if _306_shrink != uint64(0) && off+len_ > _305_size {
 		ok = false
 		return ok
 	}
-	var _308_used uint64
-	var _ = _308_used
-	var _out364 uint64
-	var _ = _out364
-	_out364 = inodem.Companion_Default___.GetUsed(_305_ip)
-	_308_used = _out364
-	var _out365 bool
-	var _ = _out365
-	_out365 = fillm.Companion_Default___.Store(_this.Fs, txn, _305_ip, ino, off, src, so, len_)
-	ok = _out365
+	var _307_used uint64
+	var _ = _307_used
+	var _out362 uint64
+	var _ = _out362
+	_out362 = inodem.Companion_Default___.GetUsed(_304_ip)
+	_307_used = _out362
+	var _out363 bool
+	var _ = _out363
+	_out363 = fillm.Companion_Default___.Store(_this.Fs, txn, _304_ip, ino, off, src, so, len_)
+	ok = _out363
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _309_used_k uint64
-	var _ = _309_used_k
-	var _out366 uint64
-	var _ = _out366
-	_out366 = inodem.Companion_Default___.GetUsed(_305_ip)
-	_309_used_k = _out366
-	if off+len_ > _306_size {
-		inodem.Companion_Default___.SetFileSize(_305_ip, off+len_)
+	var _308_used_k uint64
+	var _ = _308_used_k
+	var _out364 uint64
+	var _ = _out364
+	_out364 = inodem.Companion_Default___.GetUsed(_304_ip)
+	_308_used_k = _out364
+	if off+len_ > _305_size {
+		inodem.Companion_Default___.SetFileSize(_304_ip, off+len_)
 	}
-	if off+len_ > _306_size || _309_used_k != _308_used {
-		_this.Fs.SetMeta(txn, _305_ip, ino)
+	if off+len_ > _305_size || _308_used_k != _307_used {
+		_this.Fs.SetMeta(txn, _304_ip, ino)
 	}
 	return ok
 }
@@ -210,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _310_ip *dbytes.Bytes
-	var _ = _310_ip
-	var _out367 *dbytes.Bytes
+	var _309_ip *dbytes.Bytes
+	var _ = _309_ip
+	var _out365 *dbytes.Bytes
+	var _ = _out365
+	_out365 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_309_ip = _out365
+	var _310_size uint64
+	var _ = _310_size
+	var _out366 uint64
+	var _ = _out366
+	_out366 = inodem.Companion_Default___.GetSize(_309_ip)
+	_310_size = _out366
+	var _311_shrink uint64
+	var _ = _311_shrink
+	var _out367 uint64
 	var _ = _out367
-	_out367 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_310_ip = _out367
-	var _311_size uint64
-	var _ = _311_size
-	var _out368 uint64
-	var _ = _out368
-	_out368 = inodem.Companion_Default___.GetSize(_310_ip)
-	_311_size = _out368
-	var _312_shrink uint64
-	var _ = _312_shrink
-	var _out369 uint64
-	var _ = _out369
-	_out369 = inodem.Companion_Default___.GetShrink(_310_ip)
-	_312_shrink = _out369
+	_out367 = inodem.Companion_Default___.GetShrink(_309_ip)
+	_311_shrink = _out367
 	ok = true
-	if sz > _311_size {
-		if _312_shrink != uint64(0) {
+	if sz > _310_size {
+		if _311_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _311_size {
-		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _310_ip, sz)
-		var _313_shrink_k uint64
-		var _ = _313_shrink_k
-		_313_shrink_k = _312_shrink
-		if _312_shrink < _311_size && (_312_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_311_size+uint64(4095))/uint64(4096)) {
-			_313_shrink_k = _311_size
+	} else if sz < _310_size {
+		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _309_ip, sz)
+		var _312_shrink_k uint64
+		var _ = _312_shrink_k
+		_312_shrink_k = _311_shrink
+		if _311_shrink < _310_size && (_311_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_310_size+uint64(4095))/uint64(4096)) {
+			_312_shrink_k = _310_size
 		}
-		inodem.Companion_Default___.SetShrink(_310_ip, _313_shrink_k)
+		inodem.Companion_Default___.SetShrink(_309_ip, _312_shrink_k)
 	} else {
 		return ok
 	}
-	inodem.Companion_Default___.SetFileSize(_310_ip, sz)
-	_this.Fs.SetMeta(txn, _310_ip, ino)
+	inodem.Companion_Default___.SetFileSize(_309_ip, sz)
+	_this.Fs.SetMeta(txn, _309_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _314_ip *dbytes.Bytes
-	var _ = _314_ip
-	var _out370 *dbytes.Bytes
+	var _313_ip *dbytes.Bytes
+	var _ = _313_ip
+	var _out368 *dbytes.Bytes
+	var _ = _out368
+	_out368 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_313_ip = _out368
+	var _314_size uint64
+	var _ = _314_size
+	var _out369 uint64
+	var _ = _out369
+	_out369 = inodem.Companion_Default___.GetSize(_313_ip)
+	_314_size = _out369
+	var _315_shrink uint64
+	var _ = _315_shrink
+	var _out370 uint64
 	var _ = _out370
-	_out370 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_314_ip = _out370
-	var _315_size uint64
-	var _ = _315_size
-	var _out371 uint64
-	var _ = _out371
-	_out371 = inodem.Companion_Default___.GetSize(_314_ip)
-	_315_size = _out371
-	var _316_shrink uint64
-	var _ = _316_shrink
-	var _out372 uint64
-	var _ = _out372
-	_out372 = inodem.Companion_Default___.GetShrink(_314_ip)
-	_316_shrink = _out372
-	if _316_shrink == uint64(0) {
+	_out370 = inodem.Companion_Default___.GetShrink(_313_ip)
+	_315_shrink = _out370
+	if _315_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _317_lo uint64
-	var _ = _317_lo
-	_317_lo = (_315_size + uint64(4095)) / uint64(4096)
-	var _318_n uint64
-	var _ = _318_n
-	_318_n = (_316_shrink + uint64(4095)) / uint64(4096)
-	if _318_n < _317_lo {
-		_318_n = _317_lo
+	var _316_lo uint64
+	var _ = _316_lo
+	_316_lo = (_314_size + uint64(4095)) / uint64(4096)
+	var _317_n uint64
+	var _ = _317_n
+	_317_n = (_315_shrink + uint64(4095)) / uint64(4096)
+	if _317_n < _316_lo {
+		_317_n = _316_lo
 	}
-	var _319_m uint64
-	var _ = _319_m
-	var _out373 uint64
-	var _ = _out373
-	_out373 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _314_ip, ino, _318_n, _317_lo, max)
-	_319_m = _out373
-	var _320_shrink_k uint64
-	var _ = _320_shrink_k
-	_320_shrink_k = uint64(4096) * _319_m
-	if _319_m == _317_lo {
-		_320_shrink_k = uint64(0)
+	var _318_m uint64
+	var _ = _318_m
+	var _out371 uint64
+	var _ = _out371
+	_out371 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _313_ip, ino, _317_n, _316_lo, max)
+	_318_m = _out371
+	var _319_shrink_k uint64
+	var _ = _319_shrink_k
+	_319_shrink_k = uint64(4096) * _318_m
+	if _318_m == _316_lo {
+		_319_shrink_k = uint64(0)
 	}
-	done = _320_shrink_k == uint64(0)
-	inodem.Companion_Default___.SetShrink(_314_ip, _320_shrink_k)
-	_this.Fs.SetMeta(txn, _314_ip, ino)
+	done = _319_shrink_k == uint64(0)
+	inodem.Companion_Default___.SetShrink(_313_ip, _319_shrink_k)
+	_this.Fs.SetMeta(txn, _313_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -306,104 +291,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out374 bool
-	var _ = _out374
-	var _out375 uint64
-	var _ = _out375
-	_out374, _out375 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out374
-	ino = _out375
+	var _out372 bool
+	var _ = _out372
+	var _out373 uint64
+	var _ = _out373
+	_out372, _out373 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out372
+	ino = _out373
 	if !ok {
 		return ok, ino
 	}
-	var _321_ip *dbytes.Bytes
-	var _ = _321_ip
-	var _out376 *dbytes.Bytes
+	var _320_ip *dbytes.Bytes
+	var _ = _320_ip
+	var _out374 *dbytes.Bytes
+	var _ = _out374
+	_out374 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_320_ip = _out374
+	var _321_size uint64
+	var _ = _321_size
+	var _out375 uint64
+	var _ = _out375
+	_out375 = inodem.Companion_Default___.GetSize(_320_ip)
+	_321_size = _out375
+	var _322_shrink uint64
+	var _ = _322_shrink
+	var _out376 uint64
 	var _ = _out376
-	_out376 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_321_ip = _out376
-	var _322_size uint64
-	var _ = _322_size
+	_out376 = inodem.Companion_Default___.GetShrink(_320_ip)
+	_322_shrink = _out376
+	var _323_gen uint64
+	var _ = _323_gen
 	var _out377 uint64
 	var _ = _out377
-	_out377 = inodem.Companion_Default___.GetSize(_321_ip)
-	_322_size = _out377
-	var _323_shrink uint64
-	var _ = _323_shrink
-	var _out378 uint64
+	_out377 = inodem.Companion_Default___.GetGen(_320_ip)
+	_323_gen = _out377
+	var _324_bare bool
+	var _ = _324_bare
+	var _out378 bool
 	var _ = _out378
-	_out378 = inodem.Companion_Default___.GetShrink(_321_ip)
-	_323_shrink = _out378
-	var _324_gen uint64
-	var _ = _324_gen
-	var _out379 uint64
-	var _ = _out379
-	_out379 = inodem.Companion_Default___.GetGen(_321_ip)
-	_324_gen = _out379
-	var _325_bare bool
-	var _ = _325_bare
-	var _out380 bool
-	var _ = _out380
-	_out380 = inodem.Companion_Default___.NoSlots(_321_ip)
-	_325_bare = _out380
-	if _322_size != uint64(0) || _323_shrink != uint64(0) || !_325_bare || _324_gen == uint64(18446744073709551615) {
+	_out378 = inodem.Companion_Default___.NoSlots(_320_ip)
+	_324_bare = _out378
+	if _321_size != uint64(0) || _322_shrink != uint64(0) || !_324_bare || _323_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _321_ip, ino, ty, _324_gen+uint64(1))
+	_this.Blank(txn, _320_ip, ino, ty, _323_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _326_ip *dbytes.Bytes
-	var _ = _326_ip
-	var _out381 *dbytes.Bytes
+	var _325_ip *dbytes.Bytes
+	var _ = _325_ip
+	var _out379 *dbytes.Bytes
+	var _ = _out379
+	_out379 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_325_ip = _out379
+	var _326_size uint64
+	var _ = _326_size
+	var _out380 uint64
+	var _ = _out380
+	_out380 = inodem.Companion_Default___.GetSize(_325_ip)
+	_326_size = _out380
+	var _327_shrink uint64
+	var _ = _327_shrink
+	var _out381 uint64
 	var _ = _out381
-	_out381 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_326_ip = _out381
-	var _327_size uint64
-	var _ = _327_size
+	_out381 = inodem.Companion_Default___.GetShrink(_325_ip)
+	_327_shrink = _out381
+	var _328_gen uint64
+	var _ = _328_gen
 	var _out382 uint64
 	var _ = _out382
-	_out382 = inodem.Companion_Default___.GetSize(_326_ip)
-	_327_size = _out382
-	var _328_shrink uint64
-	var _ = _328_shrink
-	var _out383 uint64
+	_out382 = inodem.Companion_Default___.GetGen(_325_ip)
+	_328_gen = _out382
+	var _329_bare bool
+	var _ = _329_bare
+	var _out383 bool
 	var _ = _out383
-	_out383 = inodem.Companion_Default___.GetShrink(_326_ip)
-	_328_shrink = _out383
-	var _329_gen uint64
-	var _ = _329_gen
-	var _out384 uint64
-	var _ = _out384
-	_out384 = inodem.Companion_Default___.GetGen(_326_ip)
-	_329_gen = _out384
-	var _330_bare bool
-	var _ = _330_bare
-	var _out385 bool
-	var _ = _out385
-	_out385 = inodem.Companion_Default___.NoSlots(_326_ip)
-	_330_bare = _out385
-	if _327_size != uint64(0) || _328_shrink != uint64(0) || !_330_bare {
+	_out383 = inodem.Companion_Default___.NoSlots(_325_ip)
+	_329_bare = _out383
+	if _326_size != uint64(0) || _327_shrink != uint64(0) || !_329_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _326_ip, ino, uint32(0), _329_gen)
+	_this.Blank(txn, _325_ip, ino, uint32(0), _328_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _331_z *dbytes.Bytes
-	var _ = _331_z
-	var _out386 *dbytes.Bytes
-	var _ = _out386
-	_out386 = dbytes.NewBytes(uint64(256))
-	_331_z = _out386
-	inodem.Companion_Default___.SetTy(_331_z, ty)
-	inodem.Companion_Default___.SetGen(_331_z, gen)
-	_this.Fs.SetInode(txn, _331_z, ino, ty != uint32(0))
+	var _330_z *dbytes.Bytes
+	var _ = _330_z
+	var _out384 *dbytes.Bytes
+	var _ = _out384
+	_out384 = dbytes.NewBytes(uint64(256))
+	_330_z = _out384
+	inodem.Companion_Default___.SetTy(_330_z, ty)
+	inodem.Companion_Default___.SetGen(_330_z, gen)
+	_this.Fs.SetInode(txn, _330_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

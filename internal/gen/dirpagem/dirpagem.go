@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _338_step uint64
-	var _ = _338_step
-	var _339_cap uint64
-	var _ = _339_cap
-	_338_step, _339_cap = uint64(1), uint64(56)
-	var _340_i uint64
-	var _ = _340_i
-	_340_i = from
+	var _337_step uint64
+	var _ = _337_step
+	var _338_cap uint64
+	var _ = _338_cap
+	_337_step, _338_cap = uint64(1), uint64(56)
+	var _339_i uint64
+	var _ = _339_i
+	_339_i = from
 	if blk%uint64(2) == uint64(1) {
-		_338_step, _339_cap = uint64(8), uint64(255)
-		_340_i = (_340_i + uint64(7)) / uint64(8) * uint64(8)
+		_337_step, _338_cap = uint64(8), uint64(255)
+		_339_i = (_339_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _340_i < uint64(64) {
-		var _341_w uint64
-		var _ = _341_w
-		_341_w = b.U64(uint64(64) * _340_i)
-		if _341_w != uint64(0) {
-			var _342_l uint64
-			var _ = _342_l
-			_342_l = _341_w / uint64(281474976710656) % uint64(256)
-			if _342_l > _339_cap {
-				_342_l = _339_cap
+	for _339_i < uint64(64) {
+		var _340_w uint64
+		var _ = _340_w
+		_340_w = b.U64(uint64(64) * _339_i)
+		if _340_w != uint64(0) {
+			var _341_l uint64
+			var _ = _341_l
+			_341_l = _340_w / uint64(281474976710656) % uint64(256)
+			if _341_l > _338_cap {
+				_341_l = _338_cap
 			}
-			var _out389 bool
-			var _ = _out389
-			_out389 = out.Offer(_341_w%uint64(281474976710656), b, uint64(64)*_340_i+uint64(8), _342_l, uint64(64)*blk+_340_i+uint64(3))
-			fits = _out389
+			var _out387 bool
+			var _ = _out387
+			_out387 = out.Offer(_340_w%uint64(281474976710656), b, uint64(64)*_339_i+uint64(8), _341_l, uint64(64)*blk+_339_i+uint64(3))
+			fits = _out387
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_340_i = _340_i + _338_step
+		_339_i = _339_i + _337_step
 	}
 	fits = true
 	return fits

@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _535_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _535_ip
-	var _out634 uint32
-	var _ = _out634
-	var _out635 *dbytes.Bytes
-	var _ = _out635
-	_out634, _out635 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out634
-	_535_ip = _out635
+	var _534_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _534_ip
+	var _out632 uint32
+	var _ = _out632
+	var _out633 *dbytes.Bytes
+	var _ = _out633
+	_out632, _out633 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out632
+	_534_ip = _out633
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _535_ip
-	var _536_ty uint32
-	var _ = _536_ty
-	var _out636 uint32
-	var _ = _out636
-	_out636 = inodem.Companion_Default___.GetTy(_535_ip)
-	_536_ty = _out636
-	if _536_ty != accessm.Companion_Default___.REG() {
+	after = _534_ip
+	var _535_ty uint32
+	var _ = _535_ty
+	var _out634 uint32
+	var _ = _out634
+	_out634 = inodem.Companion_Default___.GetTy(_534_ip)
+	_535_ty = _out634
+	if _535_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _537_r bool
-	var _ = _537_r
-	var _out637 bool
-	var _ = _out637
-	_out637 = accessm.Companion_Default___.MayData(c, _535_ip, accessm.Companion_Default___.MAYR())
-	_537_r = _out637
-	var _538_x bool
-	var _ = _538_x
-	var _out638 bool
-	var _ = _out638
-	_out638 = accessm.Companion_Default___.May(c, _535_ip, accessm.Companion_Default___.MAYX())
-	_538_x = _out638
-	if !_537_r && !_538_x {
+	var _536_r bool
+	var _ = _536_r
+	var _out635 bool
+	var _ = _out635
+	_out635 = accessm.Companion_Default___.MayData(c, _534_ip, accessm.Companion_Default___.MAYR())
+	_536_r = _out635
+	var _537_x bool
+	var _ = _537_x
+	var _out636 bool
+	var _ = _out636
+	_out636 = accessm.Companion_Default___.May(c, _534_ip, accessm.Companion_Default___.MAYX())
+	_537_x = _out636
+	if !_536_r && !_537_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _539_size uint64
-	var _ = _539_size
-	var _out639 uint64
-	var _ = _out639
-	_out639 = inodem.Companion_Default___.GetSize(_535_ip)
-	_539_size = _out639
-	eof = off >= _539_size || len_ >= _539_size-off
-	var _out640 *dbytes.Bytes
-	var _ = _out640
-	_out640 = d.Fs.Read(txn, ino, off, len_)
-	data = _out640
+	var _538_size uint64
+	var _ = _538_size
+	var _out637 uint64
+	var _ = _out637
+	_out637 = inodem.Companion_Default___.GetSize(_534_ip)
+	_538_size = _out637
+	eof = off >= _538_size || len_ >= _538_size-off
+	var _out638 *dbytes.Bytes
+	var _ = _out638
+	_out638 = d.Fs.Read(txn, ino, off, len_)
+	data = _out638
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _540_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _540_ip
-	var _out641 uint32
-	var _ = _out641
-	var _out642 *dbytes.Bytes
-	var _ = _out642
-	_out641, _out642 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out641
-	_540_ip = _out642
+	var _539_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _539_ip
+	var _out639 uint32
+	var _ = _out639
+	var _out640 *dbytes.Bytes
+	var _ = _out640
+	_out639, _out640 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out639
+	_539_ip = _out640
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _540_ip
-	var _541_ty uint32
-	var _ = _541_ty
-	var _out643 uint32
-	var _ = _out643
-	_out643 = inodem.Companion_Default___.GetTy(_540_ip)
-	_541_ty = _out643
-	if _541_ty != accessm.Companion_Default___.REG() {
+	before = _539_ip
+	var _540_ty uint32
+	var _ = _540_ty
+	var _out641 uint32
+	var _ = _out641
+	_out641 = inodem.Companion_Default___.GetTy(_539_ip)
+	_540_ty = _out641
+	if _540_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _542_w bool
-	var _ = _542_w
-	var _out644 bool
-	var _ = _out644
-	_out644 = accessm.Companion_Default___.MayData(c, _540_ip, accessm.Companion_Default___.MAYW())
-	_542_w = _out644
-	if !_542_w {
+	var _541_w bool
+	var _ = _541_w
+	var _out642 bool
+	var _ = _out642
+	_out642 = accessm.Companion_Default___.MayData(c, _539_ip, accessm.Companion_Default___.MAYW())
+	_541_w = _out642
+	if !_541_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _540_ip
+		after = _539_ip
 		return st, before, after
 	}
-	var _543_size uint64
-	var _ = _543_size
-	var _out645 uint64
-	var _ = _out645
-	_out645 = inodem.Companion_Default___.GetSize(_540_ip)
-	_543_size = _out645
-	var _544_shrink uint64
-	var _ = _544_shrink
-	var _out646 uint64
-	var _ = _out646
-	_out646 = inodem.Companion_Default___.GetShrink(_540_ip)
-	_544_shrink = _out646
-	if _544_shrink != uint64(0) && off+len_ > _543_size {
+	var _542_size uint64
+	var _ = _542_size
+	var _out643 uint64
+	var _ = _out643
+	_out643 = inodem.Companion_Default___.GetSize(_539_ip)
+	_542_size = _out643
+	var _543_shrink uint64
+	var _ = _543_shrink
+	var _out644 uint64
+	var _ = _out644
+	_out644 = inodem.Companion_Default___.GetShrink(_539_ip)
+	_543_shrink = _out644
+	if _543_shrink != uint64(0) && off+len_ > _542_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _545_ok bool
-	var _ = _545_ok
-	var _out647 bool
-	var _ = _out647
-	_out647 = d.Write(txn, ino, off, src, so, len_)
-	_545_ok = _out647
-	if !_545_ok {
+	var _544_ok bool
+	var _ = _544_ok
+	var _out645 bool
+	var _ = _out645
+	_out645 = d.Write(txn, ino, off, src, so, len_)
+	_544_ok = _out645
+	if !_544_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _546_np *dbytes.Bytes
-	var _ = _546_np
-	var _out648 *dbytes.Bytes
-	var _ = _out648
-	_out648 = d.Fs.GetInode(txn, ino, true)
-	_546_np = _out648
-	inodem.Companion_Default___.SetMtime(_546_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_546_np, s, ns)
+	var _545_np *dbytes.Bytes
+	var _ = _545_np
+	var _out646 *dbytes.Bytes
+	var _ = _out646
+	_out646 = d.Fs.GetInode(txn, ino, true)
+	_545_np = _out646
+	inodem.Companion_Default___.SetMtime(_545_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_545_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _547_mode uint32
-		var _ = _547_mode
-		var _out649 uint32
-		var _ = _out649
-		_out649 = inodem.Companion_Default___.GetMode(_546_np)
-		_547_mode = _out649
-		inodem.Companion_Default___.SetMode(_546_np, accessm.Companion_Default___.KillPriv(_547_mode))
+		var _546_mode uint32
+		var _ = _546_mode
+		var _out647 uint32
+		var _ = _out647
+		_out647 = inodem.Companion_Default___.GetMode(_545_np)
+		_546_mode = _out647
+		inodem.Companion_Default___.SetMode(_545_np, accessm.Companion_Default___.KillPriv(_546_mode))
 	}
-	d.PutInode(txn, ino, _546_np)
-	after = _546_np
+	d.PutInode(txn, ino, _545_np)
+	after = _545_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _548_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _548_ip
-	var _out650 uint32
-	var _ = _out650
-	var _out651 *dbytes.Bytes
-	var _ = _out651
-	_out650, _out651 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out650
-	_548_ip = _out651
+	var _547_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _547_ip
+	var _out648 uint32
+	var _ = _out648
+	var _out649 *dbytes.Bytes
+	var _ = _out649
+	_out648, _out649 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out648
+	_547_ip = _out649
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _548_ip
-	var _549_ty uint32
-	var _ = _549_ty
-	var _out652 uint32
-	var _ = _out652
-	_out652 = inodem.Companion_Default___.GetTy(_548_ip)
-	_549_ty = _out652
-	if _549_ty != accessm.Companion_Default___.LNK() {
+	after = _547_ip
+	var _548_ty uint32
+	var _ = _548_ty
+	var _out650 uint32
+	var _ = _out650
+	_out650 = inodem.Companion_Default___.GetTy(_547_ip)
+	_548_ty = _out650
+	if _548_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _550_size uint64
-	var _ = _550_size
-	var _out653 uint64
-	var _ = _out653
-	_out653 = inodem.Companion_Default___.GetSize(_548_ip)
-	_550_size = _out653
-	if _550_size > uint64(4096) {
+	var _549_size uint64
+	var _ = _549_size
+	var _out651 uint64
+	var _ = _out651
+	_out651 = inodem.Companion_Default___.GetSize(_547_ip)
+	_549_size = _out651
+	if _549_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out654 *dbytes.Bytes
-	var _ = _out654
-	_out654 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out654
+	var _out652 *dbytes.Bytes
+	var _ = _out652
+	_out652 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out652
 	return st, target, after
 }
 

@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrnl) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _402_bf *blockm.BlockFs
-	var _ = _402_bf
+	var _401_bf *blockm.BlockFs
+	var _ = _401_bf
 	var _nw0 = blockm.New_BlockFs_()
 	var _ = _nw0
 	_nw0.Recover(geo, jrnl)
-	_402_bf = _nw0
-	var _403_xf *indm.IndFs
-	var _ = _403_xf
+	_401_bf = _nw0
+	var _402_xf *indm.IndFs
+	var _ = _402_xf
 	var _nw1 = indm.New_IndFs_()
 	var _ = _nw1
-	_nw1.Recover(_402_bf)
-	_403_xf = _nw1
+	_nw1.Recover(_401_bf)
+	_402_xf = _nw1
 	var _nw2 = bytem.New_ByteFs_()
 	var _ = _nw2
-	_nw2.Recover(_403_xf, geo, jrnl)
+	_nw2.Recover(_402_xf, geo, jrnl)
 	f = _nw2
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out452 *bytem.ByteFs
+	var _out450 *bytem.ByteFs
+	var _ = _out450
+	_out450 = Companion_Default___.Blank(geo, jrnl)
+	f = _out450
+	var _403_z *dbytes.Bytes
+	var _ = _403_z
+	var _out451 *dbytes.Bytes
+	var _ = _out451
+	_out451 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_403_z = _out451
+	f.Blank(txn, _403_z, uint64(2), uint32(8), uint64(1))
+	var _out452 *dbytes.Bytes
 	var _ = _out452
-	_out452 = Companion_Default___.Blank(geo, jrnl)
-	f = _out452
-	var _404_z *dbytes.Bytes
-	var _ = _404_z
+	_out452 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_403_z = _out452
+	f.Blank(txn, _403_z, uint64(1), uint32(2), uint64(1))
+	var _404_ip *dbytes.Bytes
+	var _ = _404_ip
 	var _out453 *dbytes.Bytes
 	var _ = _out453
-	_out453 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_404_z = _out453
-	f.Blank(txn, _404_z, uint64(2), uint32(8), uint64(1))
-	var _out454 *dbytes.Bytes
-	var _ = _out454
-	_out454 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_404_z = _out454
-	f.Blank(txn, _404_z, uint64(1), uint32(2), uint64(1))
-	var _405_ip *dbytes.Bytes
-	var _ = _405_ip
-	var _out455 *dbytes.Bytes
-	var _ = _out455
-	_out455 = f.GetInode(txn, uint64(1), true)
-	_405_ip = _out455
-	inodem.Companion_Default___.SetMode(_405_ip, mode)
-	inodem.Companion_Default___.SetNlink(_405_ip, uint32(2))
-	inodem.Companion_Default___.SetUid(_405_ip, uid)
-	inodem.Companion_Default___.SetGid(_405_ip, gid)
-	inodem.Companion_Default___.SetAtime(_405_ip, s, ns)
-	inodem.Companion_Default___.SetMtime(_405_ip, s, ns)
-	inodem.Companion_Default___.SetCtime(_405_ip, s, ns)
-	inodem.Companion_Default___.SetParent(_405_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _405_ip)
+	_out453 = f.GetInode(txn, uint64(1), true)
+	_404_ip = _out453
+	inodem.Companion_Default___.SetMode(_404_ip, mode)
+	inodem.Companion_Default___.SetNlink(_404_ip, uint32(2))
+	inodem.Companion_Default___.SetUid(_404_ip, uid)
+	inodem.Companion_Default___.SetGid(_404_ip, gid)
+	inodem.Companion_Default___.SetAtime(_404_ip, s, ns)
+	inodem.Companion_Default___.SetMtime(_404_ip, s, ns)
+	inodem.Companion_Default___.SetCtime(_404_ip, s, ns)
+	inodem.Companion_Default___.SetParent(_404_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _404_ip)
 	return f
 }
 

@@ -92,15 +92,6 @@ func (_this *CompanionStruct_Default___) GetFlags(b *dbytes.Bytes) uint32 {
 	x = b.U32(uint64(28))
 	return x
 }
-func (_this *CompanionStruct_Default___) GetRdev(b *dbytes.Bytes) (uint32, uint32) {
-	var maj uint32 = 0
-	var _ = maj
-	var min uint32 = 0
-	var _ = min
-	maj = b.U32(uint64(20))
-	min = b.U32(uint64(24))
-	return maj, min
-}
 func (_this *CompanionStruct_Default___) GetSize(b *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
@@ -142,24 +133,6 @@ func (_this *CompanionStruct_Default___) GetNent(b *dbytes.Bytes) uint64 {
 	var _ = x
 	x = b.U64(uint64(128))
 	return x
-}
-func (_this *CompanionStruct_Default___) GetAtime(b *dbytes.Bytes) (uint64, uint32) {
-	var s uint64 = 0
-	var _ = s
-	var ns uint32 = 0
-	var _ = ns
-	s = b.U64(uint64(56))
-	ns = b.U32(uint64(80))
-	return s, ns
-}
-func (_this *CompanionStruct_Default___) GetMtime(b *dbytes.Bytes) (uint64, uint32) {
-	var s uint64 = 0
-	var _ = s
-	var ns uint32 = 0
-	var _ = ns
-	s = b.U64(uint64(64))
-	ns = b.U32(uint64(84))
-	return s, ns
 }
 func (_this *CompanionStruct_Default___) GetCtime(b *dbytes.Bytes) (uint64, uint32) {
 	var s uint64 = 0

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _551_dots uint32 = 0
-	var _ = _551_dots
+	var _550_dots uint32 = 0
+	var _ = _550_dots
+	var _out653 uint32
+	var _ = _out653
+	var _out654 *dbytes.Bytes
+	var _ = _out654
 	var _out655 uint32
 	var _ = _out655
-	var _out656 *dbytes.Bytes
-	var _ = _out656
-	var _out657 uint32
-	var _ = _out657
-	_out655, _out656, _out657 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out655
-	dir = _out656
-	_551_dots = _out657
+	_out653, _out654, _out655 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out653
+	dir = _out654
+	_550_dots = _out655
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _552_ok bool
-	var _ = _552_ok
-	var _out658 bool
-	var _ = _out658
-	_out658 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_552_ok = _out658
-	if !_552_ok {
+	var _551_ok bool
+	var _ = _551_ok
+	var _out656 bool
+	var _ = _out656
+	_out656 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_551_ok = _out656
+	if !_551_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _553_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _553_ip
-	if _551_dots == uint32(1) {
+	var _552_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _552_ip
+	if _550_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _551_dots == uint32(2) {
-		var _out659 uint64
-		var _ = _out659
-		_out659 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out659
+	if _550_dots == uint32(2) {
+		var _out657 uint64
+		var _ = _out657
+		_out657 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out657
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out660 *dbytes.Bytes
-		var _ = _out660
-		_out660 = d.Fs.GetInode(txn, ino, false)
-		_553_ip = _out660
-		node = _553_ip
+		var _out658 *dbytes.Bytes
+		var _ = _out658
+		_out658 = d.Fs.GetInode(txn, ino, false)
+		_552_ip = _out658
+		node = _552_ip
 		return st, ino, node, dir
 	}
-	var _554_found bool = false
-	var _ = _554_found
-	var _out661 bool
-	var _ = _out661
-	var _out662 uint64
-	var _ = _out662
-	_out661, _out662 = d.Lookup(txn, dino, name, false)
-	_554_found = _out661
-	ino = _out662
-	if !_554_found {
+	var _553_found bool = false
+	var _ = _553_found
+	var _out659 bool
+	var _ = _out659
+	var _out660 uint64
+	var _ = _out660
+	_out659, _out660 = d.Lookup(txn, dino, name, false)
+	_553_found = _out659
+	ino = _out660
+	if !_553_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out663 uint32
-	var _ = _out663
-	var _out664 *dbytes.Bytes
-	var _ = _out664
-	_out663, _out664 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out663
-	_553_ip = _out664
+	var _out661 uint32
+	var _ = _out661
+	var _out662 *dbytes.Bytes
+	var _ = _out662
+	_out661, _out662 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out661
+	_552_ip = _out662
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _553_ip
+	node = _552_ip
 	return st, ino, node, dir
 }
 

@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = ip
 	st = accessm.Companion_Default___.STALE()
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out547 *dbytes.Bytes
-		var _ = _out547
-		_out547 = dbytes.NewBytes(uint64(256))
-		ip = _out547
+		var _out545 *dbytes.Bytes
+		var _ = _out545
+		_out545 = dbytes.NewBytes(uint64(256))
+		ip = _out545
 		return st, ip
 	}
-	var _out548 *dbytes.Bytes
+	var _out546 *dbytes.Bytes
+	var _ = _out546
+	_out546 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out546
+	var _479_ty uint32
+	var _ = _479_ty
+	var _out547 uint32
+	var _ = _out547
+	_out547 = inodem.Companion_Default___.GetTy(ip)
+	_479_ty = _out547
+	var _480_nl uint32
+	var _ = _480_nl
+	var _out548 uint32
 	var _ = _out548
-	_out548 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out548
-	var _480_ty uint32
-	var _ = _480_ty
-	var _out549 uint32
+	_out548 = inodem.Companion_Default___.GetNlink(ip)
+	_480_nl = _out548
+	var _481_g uint64
+	var _ = _481_g
+	var _out549 uint64
 	var _ = _out549
-	_out549 = inodem.Companion_Default___.GetTy(ip)
-	_480_ty = _out549
-	var _481_nl uint32
-	var _ = _481_nl
-	var _out550 uint32
-	var _ = _out550
-	_out550 = inodem.Companion_Default___.GetNlink(ip)
-	_481_nl = _out550
-	var _482_g uint64
-	var _ = _482_g
-	var _out551 uint64
-	var _ = _out551
-	_out551 = inodem.Companion_Default___.GetGen(ip)
-	_482_g = _out551
-	if _480_ty == uint32(0) || _481_nl == uint32(0) || _482_g != gen {
+	_out549 = inodem.Companion_Default___.GetGen(ip)
+	_481_g = _out549
+	if _479_ty == uint32(0) || _480_nl == uint32(0) || _481_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *dirfsm.DirF
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out552 *dbytes.Bytes
+	var _out550 *dbytes.Bytes
+	var _ = _out550
+	_out550 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out550
+	var _482_ty uint32
+	var _ = _482_ty
+	var _out551 uint32
+	var _ = _out551
+	_out551 = inodem.Companion_Default___.GetTy(ip)
+	_482_ty = _out551
+	var _483_nl uint32
+	var _ = _483_nl
+	var _out552 uint32
 	var _ = _out552
-	_out552 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out552
-	var _483_ty uint32
-	var _ = _483_ty
-	var _out553 uint32
-	var _ = _out553
-	_out553 = inodem.Companion_Default___.GetTy(ip)
-	_483_ty = _out553
-	var _484_nl uint32
-	var _ = _484_nl
-	var _out554 uint32
-	var _ = _out554
-	_out554 = inodem.Companion_Default___.GetNlink(ip)
-	_484_nl = _out554
+	_out552 = inodem.Companion_Default___.GetNlink(ip)
+	_483_nl = _out552
 	st = func() uint32 {
-		if _483_ty == uint32(0) || _484_nl == uint32(0) || ino <= uint64(2) {
+		if _482_ty == uint32(0) || _483_nl == uint32(0) || ino <= uint64(2) {
 			return accessm.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out555 uint32
-	var _ = _out555
-	var _out556 *dbytes.Bytes
-	var _ = _out556
-	_out555, _out556 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out555
-	ip = _out556
+	var _out553 uint32
+	var _ = _out553
+	var _out554 *dbytes.Bytes
+	var _ = _out554
+	_out553, _out554 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out553
+	ip = _out554
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out557 uint32
-	var _ = _out557
-	var _out558 uint32
-	var _ = _out558
-	_out557, _out558 = accessm.Companion_Default___.NameStatus(name)
-	st = _out557
-	dots = _out558
+	var _out555 uint32
+	var _ = _out555
+	var _out556 uint32
+	var _ = _out556
+	_out555, _out556 = accessm.Companion_Default___.NameStatus(name)
+	st = _out555
+	dots = _out556
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _485_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _485_p
-	var _out559 uint32
-	var _ = _out559
-	var _out560 *dbytes.Bytes
-	var _ = _out560
-	_out559, _out560 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out559
-	_485_p = _out560
+	var _484_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _484_p
+	var _out557 uint32
+	var _ = _out557
+	var _out558 *dbytes.Bytes
+	var _ = _out558
+	_out557, _out558 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out557
+	_484_p = _out558
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _485_p
-	var _486_ty uint32
-	var _ = _486_ty
-	var _out561 uint32
-	var _ = _out561
-	_out561 = inodem.Companion_Default___.GetTy(_485_p)
-	_486_ty = _out561
-	if _486_ty != accessm.Companion_Default___.DIR() {
+	ip = _484_p
+	var _485_ty uint32
+	var _ = _485_ty
+	var _out559 uint32
+	var _ = _out559
+	_out559 = inodem.Companion_Default___.GetTy(_484_p)
+	_485_ty = _out559
+	if _485_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out562 *dbytes.Bytes
-	var _ = _out562
-	_out562 = d.Fs.GetInode(txn, ino, true)
-	ip = _out562
+	var _out560 *dbytes.Bytes
+	var _ = _out560
+	_out560 = d.Fs.GetInode(txn, ino, true)
+	ip = _out560
 	inodem.Companion_Default___.SetMtime(ip, s, ns)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, i
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out563 *dbytes.Bytes
-	var _ = _out563
-	_out563 = d.Fs.GetInode(txn, ino, true)
-	ip = _out563
+	var _out561 *dbytes.Bytes
+	var _ = _out561
+	_out561 = d.Fs.GetInode(txn, ino, true)
+	ip = _out561
 	inodem.Companion_Default___.SetNlink(ip, nl)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _487_ip *dbytes.Bytes
-	var _ = _487_ip
-	var _out564 *dbytes.Bytes
-	var _ = _out564
-	_out564 = d.Fs.GetInode(txn, ino, true)
-	_487_ip = _out564
-	var _488_nl uint32
-	var _ = _488_nl
-	var _out565 uint32
-	var _ = _out565
-	_out565 = inodem.Companion_Default___.GetNlink(_487_ip)
-	_488_nl = _out565
-	if up && _488_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _486_ip *dbytes.Bytes
+	var _ = _486_ip
+	var _out562 *dbytes.Bytes
+	var _ = _out562
+	_out562 = d.Fs.GetInode(txn, ino, true)
+	_486_ip = _out562
+	var _487_nl uint32
+	var _ = _487_nl
+	var _out563 uint32
+	var _ = _out563
+	_out563 = inodem.Companion_Default___.GetNlink(_486_ip)
+	_487_nl = _out563
+	if up && _487_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _488_nl <= uint32(2) {
+	if !up && _487_nl <= uint32(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out566 *dbytes.Bytes
-	var _ = _out566
-	_out566 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out564 *dbytes.Bytes
+	var _ = _out564
+	_out564 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _488_nl + uint32(1)
+			return _487_nl + uint32(1)
 		}
-		return _488_nl - uint32(1)
+		return _487_nl - uint32(1)
 	}(), s, ns)
-	_487_ip = _out566
+	_486_ip = _out564
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64) {
-	var _489_ip *dbytes.Bytes
-	var _ = _489_ip
-	var _out567 *dbytes.Bytes
-	var _ = _out567
-	_out567 = d.Fs.GetInode(txn, ino, true)
-	_489_ip = _out567
-	var _490_fl uint32
-	var _ = _490_fl
-	var _out568 uint32
-	var _ = _out568
-	_out568 = inodem.Companion_Default___.GetFlags(_489_ip)
-	_490_fl = _out568
-	if _490_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _488_ip *dbytes.Bytes
+	var _ = _488_ip
+	var _out565 *dbytes.Bytes
+	var _ = _out565
+	_out565 = d.Fs.GetInode(txn, ino, true)
+	_488_ip = _out565
+	var _489_fl uint32
+	var _ = _489_fl
+	var _out566 uint32
+	var _ = _out566
+	_out566 = inodem.Companion_Default___.GetFlags(_488_ip)
+	_489_fl = _out566
+	if _489_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _491_hp *dbytes.Bytes
-	var _ = _491_hp
+	var _490_hp *dbytes.Bytes
+	var _ = _490_hp
+	var _out567 *dbytes.Bytes
+	var _ = _out567
+	_out567 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_490_hp = _out567
+	var _491_h uint64
+	var _ = _491_h
+	var _out568 uint64
+	var _ = _out568
+	_out568 = inodem.Companion_Default___.GetNext(_490_hp)
+	_491_h = _out568
+	inodem.Companion_Default___.SetNext(_488_ip, _491_h)
+	inodem.Companion_Default___.SetFlags(_488_ip, _489_fl+uint32(1))
+	d.PutInode(txn, ino, _488_ip)
 	var _out569 *dbytes.Bytes
 	var _ = _out569
 	_out569 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_491_hp = _out569
-	var _492_h uint64
-	var _ = _492_h
-	var _out570 uint64
-	var _ = _out570
-	_out570 = inodem.Companion_Default___.GetNext(_491_hp)
-	_492_h = _out570
-	inodem.Companion_Default___.SetNext(_489_ip, _492_h)
-	inodem.Companion_Default___.SetFlags(_489_ip, _490_fl+uint32(1))
-	d.PutInode(txn, ino, _489_ip)
-	var _out571 *dbytes.Bytes
-	var _ = _out571
-	_out571 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_491_hp = _out571
-	inodem.Companion_Default___.SetNext(_491_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _491_hp)
+	_490_hp = _out569
+	inodem.Companion_Default___.SetNext(_490_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _490_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out572 bool
-		var _ = _out572
-		_out572 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out572
+		var _out570 bool
+		var _ = _out570
+		_out570 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out570
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _493_ip *dbytes.Bytes
-	var _ = _493_ip
-	var _out573 *dbytes.Bytes
+	var _492_ip *dbytes.Bytes
+	var _ = _492_ip
+	var _out571 *dbytes.Bytes
+	var _ = _out571
+	_out571 = d.Fs.GetInode(txn, ino, true)
+	_492_ip = _out571
+	var _493_nl uint32
+	var _ = _493_nl
+	var _out572 uint32
+	var _ = _out572
+	_out572 = inodem.Companion_Default___.GetNlink(_492_ip)
+	_493_nl = _out572
+	var _494_ty uint32
+	var _ = _494_ty
+	var _out573 uint32
 	var _ = _out573
-	_out573 = d.Fs.GetInode(txn, ino, true)
-	_493_ip = _out573
-	var _494_nl uint32
-	var _ = _494_nl
-	var _out574 uint32
+	_out573 = inodem.Companion_Default___.GetTy(_492_ip)
+	_494_ty = _out573
+	var _495_size uint64
+	var _ = _495_size
+	var _out574 uint64
 	var _ = _out574
-	_out574 = inodem.Companion_Default___.GetNlink(_493_ip)
-	_494_nl = _out574
-	var _495_ty uint32
-	var _ = _495_ty
+	_out574 = inodem.Companion_Default___.GetSize(_492_ip)
+	_495_size = _out574
+	var _496_fl uint32
+	var _ = _496_fl
 	var _out575 uint32
 	var _ = _out575
-	_out575 = inodem.Companion_Default___.GetTy(_493_ip)
-	_495_ty = _out575
-	var _496_size uint64
-	var _ = _496_size
-	var _out576 uint64
-	var _ = _out576
-	_out576 = inodem.Companion_Default___.GetSize(_493_ip)
-	_496_size = _out576
-	var _497_fl uint32
-	var _ = _497_fl
-	var _out577 uint32
-	var _ = _out577
-	_out577 = inodem.Companion_Default___.GetFlags(_493_ip)
-	_497_fl = _out577
-	if _494_nl == uint32(0) {
+	_out575 = inodem.Companion_Default___.GetFlags(_492_ip)
+	_496_fl = _out575
+	if _493_nl == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _495_ty != accessm.Companion_Default___.DIR() && _494_nl > uint32(1) {
-		var _out578 *dbytes.Bytes
-		var _ = _out578
-		_out578 = Companion_Default___.SetLinks(txn, d, ino, _494_nl-uint32(1), s, ns)
-		_493_ip = _out578
+	if _494_ty != accessm.Companion_Default___.DIR() && _493_nl > uint32(1) {
+		var _out576 *dbytes.Bytes
+		var _ = _out576
+		_out576 = Companion_Default___.SetLinks(txn, d, ino, _493_nl-uint32(1), s, ns)
+		_492_ip = _out576
 		return st, freed, later
 	}
-	var _out579 *dbytes.Bytes
-	var _ = _out579
-	_out579 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_493_ip = _out579
-	var _498_ok bool
-	var _ = _498_ok
-	var _out580 bool
-	var _ = _out580
-	_out580 = d.SetSize(txn, ino, uint64(0))
-	_498_ok = _out580
-	if !_498_ok {
+	var _out577 *dbytes.Bytes
+	var _ = _out577
+	_out577 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_492_ip = _out577
+	var _497_ok bool
+	var _ = _497_ok
+	var _out578 bool
+	var _ = _out578
+	_out578 = d.SetSize(txn, ino, uint64(0))
+	_497_ok = _out578
+	if !_497_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _497_fl%uint32(2) == uint32(1) {
+	if _496_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _499_done bool
-	var _ = _499_done
-	var _out581 bool
-	var _ = _out581
-	_out581 = Companion_Default___.Release(txn, d, ino, _496_size)
-	_499_done = _out581
-	if _499_done {
-		var _out582 bool
-		var _ = _out582
-		_out582 = d.FreeInode(txn, ino)
-		_498_ok = _out582
-		if !_498_ok {
+	var _498_done bool
+	var _ = _498_done
+	var _out579 bool
+	var _ = _out579
+	_out579 = Companion_Default___.Release(txn, d, ino, _495_size)
+	_498_done = _out579
+	if _498_done {
+		var _out580 bool
+		var _ = _out580
+		_out580 = d.FreeInode(txn, ino)
+		_497_ok = _out580
+		if !_497_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,43 +405,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _500_hp *dbytes.Bytes
-	var _ = _500_hp
-	var _out583 *dbytes.Bytes
-	var _ = _out583
-	_out583 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_500_hp = _out583
-	var _501_h uint64
-	var _ = _501_h
-	var _out584 uint64
-	var _ = _out584
-	_out584 = inodem.Companion_Default___.GetNext(_500_hp)
-	_501_h = _out584
+	var _499_hp *dbytes.Bytes
+	var _ = _499_hp
+	var _out581 *dbytes.Bytes
+	var _ = _out581
+	_out581 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_499_hp = _out581
+	var _500_h uint64
+	var _ = _500_h
+	var _out582 uint64
+	var _ = _out582
+	_out582 = inodem.Companion_Default___.GetNext(_499_hp)
+	_500_h = _out582
 	st, more = uint32(0), false
-	if _501_h == uint64(0) {
+	if _500_h == uint64(0) {
 		return st, more
 	}
-	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _501_h) || _501_h <= uint64(2) {
+	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _500_h) || _500_h <= uint64(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _502_done bool
-	var _ = _502_done
-	var _out585 bool
-	var _ = _out585
-	_out585 = d.FreeSome(txn, _501_h, max)
-	_502_done = _out585
-	if !_502_done {
+	var _501_done bool
+	var _ = _501_done
+	var _out583 bool
+	var _ = _out583
+	_out583 = d.FreeSome(txn, _500_h, max)
+	_501_done = _out583
+	if !_501_done {
 		return st, more
 	}
-	var _out586 uint32
-	var _ = _out586
-	var _out587 bool
-	var _ = _out587
-	_out586, _out587 = Companion_Default___.OffList(txn, d, _501_h)
-	st = _out586
-	more = _out587
+	var _out584 uint32
+	var _ = _out584
+	var _out585 bool
+	var _ = _out585
+	_out584, _out585 = Companion_Default___.OffList(txn, d, _500_h)
+	st = _out584
+	more = _out585
 	if st != uint32(0) {
 		return st, more
 	}
@@ -454,58 +454,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _503_ip *dbytes.Bytes
-	var _ = _503_ip
-	var _out588 *dbytes.Bytes
+	var _502_ip *dbytes.Bytes
+	var _ = _502_ip
+	var _out586 *dbytes.Bytes
+	var _ = _out586
+	_out586 = d.Fs.GetInode(txn, h, true)
+	_502_ip = _out586
+	var _503_fl uint32
+	var _ = _503_fl
+	var _out587 uint32
+	var _ = _out587
+	_out587 = inodem.Companion_Default___.GetFlags(_502_ip)
+	_503_fl = _out587
+	var _504_nl uint32
+	var _ = _504_nl
+	var _out588 uint32
 	var _ = _out588
-	_out588 = d.Fs.GetInode(txn, h, true)
-	_503_ip = _out588
-	var _504_fl uint32
-	var _ = _504_fl
-	var _out589 uint32
+	_out588 = inodem.Companion_Default___.GetNlink(_502_ip)
+	_504_nl = _out588
+	var _505_next uint64
+	var _ = _505_next
+	var _out589 uint64
 	var _ = _out589
-	_out589 = inodem.Companion_Default___.GetFlags(_503_ip)
-	_504_fl = _out589
-	var _505_nl uint32
-	var _ = _505_nl
-	var _out590 uint32
-	var _ = _out590
-	_out590 = inodem.Companion_Default___.GetNlink(_503_ip)
-	_505_nl = _out590
-	var _506_next uint64
-	var _ = _506_next
-	var _out591 uint64
-	var _ = _out591
-	_out591 = inodem.Companion_Default___.GetNext(_503_ip)
-	_506_next = _out591
-	if _504_fl%uint32(2) == uint32(0) {
+	_out589 = inodem.Companion_Default___.GetNext(_502_ip)
+	_505_next = _out589
+	if _503_fl%uint32(2) == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodem.Companion_Default___.SetFlags(_503_ip, _504_fl-uint32(1))
-	inodem.Companion_Default___.SetNext(_503_ip, uint64(0))
-	d.PutInode(txn, h, _503_ip)
-	var _507_hp *dbytes.Bytes
-	var _ = _507_hp
-	var _out592 *dbytes.Bytes
-	var _ = _out592
-	_out592 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_507_hp = _out592
-	inodem.Companion_Default___.SetNext(_507_hp, _506_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _507_hp)
-	if _505_nl == uint32(0) {
-		var _508_ok bool
-		var _ = _508_ok
-		var _out593 bool
-		var _ = _out593
-		_out593 = d.FreeInode(txn, h)
-		_508_ok = _out593
-		if !_508_ok {
+	inodem.Companion_Default___.SetFlags(_502_ip, _503_fl-uint32(1))
+	inodem.Companion_Default___.SetNext(_502_ip, uint64(0))
+	d.PutInode(txn, h, _502_ip)
+	var _506_hp *dbytes.Bytes
+	var _ = _506_hp
+	var _out590 *dbytes.Bytes
+	var _ = _out590
+	_out590 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_506_hp = _out590
+	inodem.Companion_Default___.SetNext(_506_hp, _505_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _506_hp)
+	if _504_nl == uint32(0) {
+		var _507_ok bool
+		var _ = _507_ok
+		var _out591 bool
+		var _ = _out591
+		_out591 = d.FreeInode(txn, h)
+		_507_ok = _out591
+		if !_507_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _506_next != uint64(0) /* dircomp */
+	more = _505_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, max uint64) bool {
@@ -515,10 +515,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out594 bool
-	var _ = _out594
-	_out594 = d.FreeSome(txn, ino, max)
-	done = _out594
+	var _out592 bool
+	var _ = _out592
+	_out592 = d.FreeSome(txn, ino, max)
+	done = _out592
 	return done
 }
 

@@ -84,9 +84,6 @@ func (_this *CompanionStruct_Default___) Width(lev uint64) uint64 {
 		}
 	}
 }
-func (_this *CompanionStruct_Default___) MAXBLK() uint64 {
-	return uint64(134480396)
-}
 func (_this *CompanionStruct_Default___) FlatK(n uint64) uint64 {
 	if n < uint64(12) {
 		return n

@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _411_s uint64
-	var _ = _411_s
-	var _out462 uint64
-	var _ = _out462
-	_out462 = ring.Companion_Default___.SlotOf(q, nd)
-	_411_s = _out462
-	var _412_a uint64
-	var _ = _412_a
-	_412_a = at + uint64(2) + uint64(16)*_411_s
-	var _413_k uint64
-	var _ = _413_k
-	_413_k = n
+	var _410_s uint64
+	var _ = _410_s
+	var _out460 uint64
+	var _ = _out460
+	_out460 = ring.Companion_Default___.SlotOf(q, nd)
+	_410_s = _out460
+	var _411_a uint64
+	var _ = _411_a
+	_411_a = at + uint64(2) + uint64(16)*_410_s
+	var _412_k uint64
+	var _ = _412_k
+	_412_k = n
 	if n > uint64(15) {
-		var _out463 uint64
-		var _ = _out463
-		_out463 = ring.Companion_Default___.SlotOf(pos, nr)
-		_411_s = _out463
-		_412_a = at + uint64(1) + uint64(16)*nd + _411_s
-		if _413_k > nr-_411_s {
-			_413_k = nr - _411_s
+		var _out461 uint64
+		var _ = _out461
+		_out461 = ring.Companion_Default___.SlotOf(pos, nr)
+		_410_s = _out461
+		_411_a = at + uint64(1) + uint64(16)*nd + _410_s
+		if _412_k > nr-_410_s {
+			_412_k = nr - _410_s
 		}
+	}
+	var _out462 bool
+	var _ = _out462
+	var _out463 *ddisk.BList
+	var _ = _out463
+	_out462, _out463 = d.ReadRun(_411_a, _412_k)
+	io = _out462
+	x = _out463
+	y = x
+	if !io {
+		return io, x, y
 	}
 	var _out464 bool
 	var _ = _out464
 	var _out465 *ddisk.BList
 	var _ = _out465
-	_out464, _out465 = d.ReadRun(_412_a, _413_k)
+	_out464, _out465 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_412_k)
 	io = _out464
-	x = _out465
-	y = x
-	if !io {
-		return io, x, y
-	}
-	var _out466 bool
-	var _ = _out466
-	var _out467 *ddisk.BList
-	var _ = _out467
-	_out466, _out467 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_413_k)
-	io = _out466
-	y = _out467
+	y = _out465
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _414_hm *dlog.BMap
-	var _ = _414_hm
-	var _out468 *dlog.BMap
-	var _ = _out468
-	_out468 = dlog.NewBMap()
-	_414_hm = _out468
-	var _415_i uint64
-	var _ = _415_i
-	_415_i = uint64(0)
-	for _415_i < m {
-		var _416_a uint64
-		var _ = _416_a
-		var _417_n uint64
-		var _ = _417_n
-		var _out469 uint64
+	var _413_hm *dlog.BMap
+	var _ = _413_hm
+	var _out466 *dlog.BMap
+	var _ = _out466
+	_out466 = dlog.NewBMap()
+	_413_hm = _out466
+	var _414_i uint64
+	var _ = _414_i
+	_414_i = uint64(0)
+	for _414_i < m {
+		var _415_a uint64
+		var _ = _415_a
+		var _416_n uint64
+		var _ = _416_n
+		var _out467 uint64
+		var _ = _out467
+		var _out468 uint64
+		var _ = _out468
+		_out467, _out468 = Companion_Default___.DirRun(r, _414_i, m)
+		_415_a = _out467
+		_416_n = _out468
+		var _417_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _417_l
+		var _out469 bool
 		var _ = _out469
-		var _out470 uint64
+		var _out470 *ddisk.BList
 		var _ = _out470
-		_out469, _out470 = Companion_Default___.DirRun(r, _415_i, m)
-		_416_a = _out469
-		_417_n = _out470
-		var _418_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _418_l
-		var _out471 bool
-		var _ = _out471
-		var _out472 *ddisk.BList
-		var _ = _out472
-		_out471, _out472 = d.ReadRun(_416_a, _417_n)
-		io = _out471
-		_418_l = _out472
+		_out469, _out470 = d.ReadRun(_415_a, _416_n)
+		io = _out469
+		_417_l = _out470
 		if !io {
 			return io, z
 		}
-		var _419_ok bool
-		var _ = _419_ok
-		var _out473 bool
-		var _ = _out473
-		_out473 = Companion_Default___.PutRun(_414_hm, r, _415_i, _417_n, _418_l)
-		_419_ok = _out473
-		if !_419_ok {
+		var _418_ok bool
+		var _ = _418_ok
+		var _out471 bool
+		var _ = _out471
+		_out471 = Companion_Default___.PutRun(_413_hm, r, _414_i, _416_n, _417_l)
+		_418_ok = _out471
+		if !_418_ok {
 			return io, z
 		}
-		_415_i = _415_i + _417_n
+		_414_i = _414_i + _416_n
 	}
-	var _out474 *ddisk.BList
-	var _ = _out474
-	_out474 = _414_hm.List()
-	z = _out474
+	var _out472 *ddisk.BList
+	var _ = _out472
+	_out472 = _413_hm.List()
+	z = _out472
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out475 uint64
-	var _ = _out475
-	_out475 = r.Dir(i)
-	a = _out475
+	var _out473 uint64
+	var _ = _out473
+	_out473 = r.Dir(i)
+	a = _out473
 	n = uint64(1)
 	for i+n < m {
-		var _420_b uint64
-		var _ = _420_b
-		var _out476 uint64
-		var _ = _out476
-		_out476 = r.Dir(i + n)
-		_420_b = _out476
-		if _420_b != a+n {
+		var _419_b uint64
+		var _ = _419_b
+		var _out474 uint64
+		var _ = _out474
+		_out474 = r.Dir(i + n)
+		_419_b = _out474
+		if _419_b != a+n {
 			goto L5
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L5:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _421_k uint64
-	var _ = _421_k
-	_421_k = uint64(0)
-	for _421_k < n {
-		var _422_a uint64
-		var _ = _422_a
-		var _out477 uint64
-		var _ = _out477
-		_out477 = r.Dir(i + _421_k)
-		_422_a = _out477
-		var _423_o *dbytes.Blk
-		var _ = _423_o
-		var _out478 *dbytes.Blk
-		var _ = _out478
-		_out478 = hm.Get(_422_a)
-		_423_o = _out478
-		if _423_o != (*dbytes.Blk)(nil) {
+	var _420_k uint64
+	var _ = _420_k
+	_420_k = uint64(0)
+	for _420_k < n {
+		var _421_a uint64
+		var _ = _421_a
+		var _out475 uint64
+		var _ = _out475
+		_out475 = r.Dir(i + _420_k)
+		_421_a = _out475
+		var _422_o *dbytes.Blk
+		var _ = _422_o
+		var _out476 *dbytes.Blk
+		var _ = _out476
+		_out476 = hm.Get(_421_a)
+		_422_o = _out476
+		if _422_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _424_b *dbytes.Blk
-		var _ = _424_b
-		var _out479 *dbytes.Blk
-		var _ = _out479
-		_out479 = l.BlkAt(_421_k)
-		_424_b = _out479
-		hm.Put(_422_a, _424_b)
-		_421_k = _421_k + uint64(1)
+		var _423_b *dbytes.Blk
+		var _ = _423_b
+		var _out477 *dbytes.Blk
+		var _ = _out477
+		_out477 = l.BlkAt(_420_k)
+		_423_b = _out477
+		hm.Put(_421_a, _423_b)
+		_420_k = _420_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,145 +236,145 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _425_s uint64
-	var _ = _425_s
-	var _out480 uint64
+	var _424_s uint64
+	var _ = _424_s
+	var _out478 uint64
+	var _ = _out478
+	_out478 = ring.Companion_Default___.SlotOf(q, nd)
+	_424_s = _out478
+	var _425_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _425_b
+	var _out479 bool
+	var _ = _out479
+	var _out480 *dbytes.Blk
 	var _ = _out480
-	_out480 = ring.Companion_Default___.SlotOf(q, nd)
-	_425_s = _out480
-	var _426_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _426_b
-	var _out481 bool
-	var _ = _out481
-	var _out482 *dbytes.Blk
-	var _ = _out482
-	_out481, _out482 = d.Read(at + uint64(1) + uint64(16)*_425_s)
-	io = _out481
-	_426_b = _out482
+	_out479, _out480 = d.Read(at + uint64(1) + uint64(16)*_424_s)
+	io = _out479
+	_425_b = _out480
 	if !io {
 		return io, gm
 	}
-	var _427_r *dlog.DescR
-	var _ = _427_r
-	var _out483 *dlog.DescR
-	var _ = _out483
-	_out483 = dlog.Parse(_426_b)
-	_427_r = _out483
-	if _427_r == (*dlog.DescR)(nil) {
+	var _426_r *dlog.DescR
+	var _ = _426_r
+	var _out481 *dlog.DescR
+	var _ = _out481
+	_out481 = dlog.Parse(_425_b)
+	_426_r = _out481
+	if _426_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _428_q2 uint64
-	var _ = _428_q2
+	var _427_q2 uint64
+	var _ = _427_q2
+	var _out482 uint64
+	var _ = _out482
+	_out482 = _426_r.Sq()
+	_427_q2 = _out482
+	var _428_pos uint64
+	var _ = _428_pos
+	var _out483 uint64
+	var _ = _out483
+	_out483 = _426_r.Pos()
+	_428_pos = _out483
+	var _429_n uint64
+	var _ = _429_n
 	var _out484 uint64
 	var _ = _out484
-	_out484 = _427_r.Sq()
-	_428_q2 = _out484
-	var _429_pos uint64
-	var _ = _429_pos
+	_out484 = _426_r.N()
+	_429_n = _out484
+	var _430_dn uint64
+	var _ = _430_dn
 	var _out485 uint64
 	var _ = _out485
-	_out485 = _427_r.Pos()
-	_429_pos = _out485
-	var _430_n uint64
-	var _ = _430_n
-	var _out486 uint64
+	_out485 = _426_r.M()
+	_430_dn = _out485
+	if _427_q2 != q || _428_pos >= uint64(2305843009213693952) || _429_n > uint64(500) || _430_dn > uint64(500)-_429_n {
+		return io, gm
+	}
+	var _431_inside bool
+	var _ = _431_inside
+	var _out486 bool
 	var _ = _out486
-	_out486 = _427_r.N()
-	_430_n = _out486
-	var _431_dn uint64
-	var _ = _431_dn
-	var _out487 uint64
+	_out486 = Companion_Default___.AddrsIn(_426_r, _429_n, _430_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
+	_431_inside = _out486
+	if !_431_inside {
+		return io, gm
+	}
+	var _432_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _432_x
+	var _433_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _433_y
+	var _out487 bool
 	var _ = _out487
-	_out487 = _427_r.M()
-	_431_dn = _out487
-	if _428_q2 != q || _429_pos >= uint64(2305843009213693952) || _430_n > uint64(500) || _431_dn > uint64(500)-_430_n {
-		return io, gm
-	}
-	var _432_inside bool
-	var _ = _432_inside
-	var _out488 bool
+	var _out488 *ddisk.BList
 	var _ = _out488
-	_out488 = Companion_Default___.AddrsIn(_427_r, _430_n, _431_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
-	_432_inside = _out488
-	if !_432_inside {
+	var _out489 *ddisk.BList
+	var _ = _out489
+	_out487, _out488, _out489 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _428_pos, _429_n)
+	io = _out487
+	_432_x = _out488
+	_433_y = _out489
+	if !io {
 		return io, gm
 	}
-	var _433_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _433_x
-	var _434_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _434_y
-	var _out489 bool
-	var _ = _out489
-	var _out490 *ddisk.BList
+	var _434_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _434_z
+	var _out490 bool
 	var _ = _out490
 	var _out491 *ddisk.BList
 	var _ = _out491
-	_out489, _out490, _out491 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _429_pos, _430_n)
-	io = _out489
-	_433_x = _out490
-	_434_y = _out491
-	if !io {
+	_out490, _out491 = Companion_Default___.ReadDirect(d, _426_r, _430_dn)
+	io = _out490
+	_434_z = _out491
+	if !io || _434_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _435_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _435_z
+	var _435_ok bool
+	var _ = _435_ok
 	var _out492 bool
 	var _ = _out492
-	var _out493 *ddisk.BList
+	_out492 = seal.Check(_426_r, _432_x, _433_y, _434_z)
+	_435_ok = _out492
+	if !_435_ok {
+		return io, gm
+	}
+	var _out493 *dlog.BMap
 	var _ = _out493
-	_out492, _out493 = Companion_Default___.ReadDirect(d, _427_r, _431_dn)
-	io = _out492
-	_435_z = _out493
-	if !io || _435_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _436_ok bool
-	var _ = _436_ok
-	var _out494 bool
-	var _ = _out494
-	_out494 = seal.Check(_427_r, _433_x, _434_y, _435_z)
-	_436_ok = _out494
-	if !_436_ok {
-		return io, gm
-	}
-	var _out495 *dlog.BMap
-	var _ = _out495
-	_out495 = Companion_Default___.GroupMap(_427_r, _430_n, _433_x, _434_y)
-	gm = _out495
+	_out493 = Companion_Default___.GroupMap(_426_r, _429_n, _432_x, _433_y)
+	gm = _out493
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _437_i uint64
-	var _ = _437_i
-	_437_i = uint64(0)
-	for _437_i < n {
+	var _436_i uint64
+	var _ = _436_i
+	_436_i = uint64(0)
+	for _436_i < n {
+		var _437_a uint64
+		var _ = _437_a
+		var _out494 uint64
+		var _ = _out494
+		_out494 = r.Addr(_436_i)
+		_437_a = _out494
+		if _437_a < lo || _437_a >= hi {
+			ok = false
+			return ok
+		}
+		_436_i = _436_i + uint64(1)
+	}
+	_436_i = uint64(0)
+	for _436_i < m {
 		var _438_a uint64
 		var _ = _438_a
-		var _out496 uint64
-		var _ = _out496
-		_out496 = r.Addr(_437_i)
-		_438_a = _out496
+		var _out495 uint64
+		var _ = _out495
+		_out495 = r.Dir(_436_i)
+		_438_a = _out495
 		if _438_a < lo || _438_a >= hi {
 			ok = false
 			return ok
 		}
-		_437_i = _437_i + uint64(1)
-	}
-	_437_i = uint64(0)
-	for _437_i < m {
-		var _439_a uint64
-		var _ = _439_a
-		var _out497 uint64
-		var _ = _out497
-		_out497 = r.Dir(_437_i)
-		_439_a = _out497
-		if _439_a < lo || _439_a >= hi {
-			ok = false
-			return ok
-		}
-		_437_i = _437_i + uint64(1)
+		_436_i = _436_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -383,41 +383,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out498 *dlog.BMap
-	var _ = _out498
-	_out498 = dlog.NewBMap()
-	gm = _out498
-	var _440_k uint64
-	var _ = _440_k
-	var _out499 uint64
-	var _ = _out499
-	_out499 = x.Len()
-	_440_k = _out499
-	var _441_i uint64
-	var _ = _441_i
-	_441_i = uint64(0)
-	for _441_i < n {
-		var _442_a uint64
-		var _ = _442_a
-		var _out500 uint64
-		var _ = _out500
-		_out500 = r.Addr(_441_i)
-		_442_a = _out500
-		var _443_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _443_b
-		if _441_i < _440_k {
-			var _out501 *dbytes.Blk
-			var _ = _out501
-			_out501 = x.BlkAt(_441_i)
-			_443_b = _out501
+	var _out496 *dlog.BMap
+	var _ = _out496
+	_out496 = dlog.NewBMap()
+	gm = _out496
+	var _439_k uint64
+	var _ = _439_k
+	var _out497 uint64
+	var _ = _out497
+	_out497 = x.Len()
+	_439_k = _out497
+	var _440_i uint64
+	var _ = _440_i
+	_440_i = uint64(0)
+	for _440_i < n {
+		var _441_a uint64
+		var _ = _441_a
+		var _out498 uint64
+		var _ = _out498
+		_out498 = r.Addr(_440_i)
+		_441_a = _out498
+		var _442_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _442_b
+		if _440_i < _439_k {
+			var _out499 *dbytes.Blk
+			var _ = _out499
+			_out499 = x.BlkAt(_440_i)
+			_442_b = _out499
 		} else {
-			var _out502 *dbytes.Blk
-			var _ = _out502
-			_out502 = y.BlkAt(_441_i - _440_k)
-			_443_b = _out502
+			var _out500 *dbytes.Blk
+			var _ = _out500
+			_out500 = y.BlkAt(_440_i - _439_k)
+			_442_b = _out500
 		}
-		gm.Put(_442_a, _443_b)
-		_441_i = _441_i + uint64(1)
+		gm.Put(_441_a, _442_b)
+		_440_i = _440_i + uint64(1)
 	}
 	return gm
 }
@@ -428,36 +428,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out503 *dlog.BMap
-	var _ = _out503
-	_out503 = dlog.NewBMap()
-	mm = _out503
+	var _out501 *dlog.BMap
+	var _ = _out501
+	_out501 = dlog.NewBMap()
+	mm = _out501
 	i = uint64(0)
 	io = true
-	var _444_done bool
-	var _ = _444_done
-	_444_done = false
-	for !_444_done {
+	var _443_done bool
+	var _ = _443_done
+	_443_done = false
+	for !_443_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _445_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _445_gm
-		var _out504 bool
-		var _ = _out504
-		var _out505 *dlog.BMap
-		var _ = _out505
-		_out504, _out505 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out504
-		_445_gm = _out505
+		var _444_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _444_gm
+		var _out502 bool
+		var _ = _out502
+		var _out503 *dlog.BMap
+		var _ = _out503
+		_out502, _out503 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out502
+		_444_gm = _out503
 		if !io {
 			return io, mm, i
 		}
-		if _445_gm == (*dlog.BMap)(nil) {
-			_444_done = true
+		if _444_gm == (*dlog.BMap)(nil) {
+			_443_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _445_gm)
+			groups.Companion_Default___.MergeInto(mm, _444_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -466,46 +466,46 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _446_l *ddisk.BList
-	var _ = _446_l
-	var _out506 *ddisk.BList
-	var _ = _out506
-	_out506 = mm.Sorted()
-	_446_l = _out506
-	var _447_n uint64
-	var _ = _447_n
-	var _out507 uint64
-	var _ = _out507
-	_out507 = _446_l.Len()
-	_447_n = _out507
-	var _448_k uint64
-	var _ = _448_k
-	_448_k = uint64(0)
-	for _448_k < _447_n {
-		var _449_a uint64
-		var _ = _449_a
-		var _450_m uint64
-		var _ = _450_m
-		var _out508 uint64
+	var _445_l *ddisk.BList
+	var _ = _445_l
+	var _out504 *ddisk.BList
+	var _ = _out504
+	_out504 = mm.Sorted()
+	_445_l = _out504
+	var _446_n uint64
+	var _ = _446_n
+	var _out505 uint64
+	var _ = _out505
+	_out505 = _445_l.Len()
+	_446_n = _out505
+	var _447_k uint64
+	var _ = _447_k
+	_447_k = uint64(0)
+	for _447_k < _446_n {
+		var _448_a uint64
+		var _ = _448_a
+		var _449_m uint64
+		var _ = _449_m
+		var _out506 uint64
+		var _ = _out506
+		var _out507 uint64
+		var _ = _out507
+		_out506, _out507 = groups.Companion_Default___.Adjacent(_445_l, _447_k)
+		_448_a = _out506
+		_449_m = _out507
+		var _out508 bool
 		var _ = _out508
-		var _out509 uint64
-		var _ = _out509
-		_out508, _out509 = groups.Companion_Default___.Adjacent(_446_l, _448_k)
-		_449_a = _out508
-		_450_m = _out509
-		var _out510 bool
-		var _ = _out510
-		_out510 = d.WriteRun(_449_a, _446_l, _448_k, _450_m)
-		io = _out510
+		_out508 = d.WriteRun(_448_a, _445_l, _447_k, _449_m)
+		io = _out508
 		if !io {
 			return io
 		}
-		_448_k = _448_k + _450_m
+		_447_k = _447_k + _449_m
 	}
-	var _out511 bool
-	var _ = _out511
-	_out511 = d.Barrier()
-	io = _out511
+	var _out509 bool
+	var _ = _out509
+	_out509 = d.Barrier()
+	io = _out509
 	if !io {
 		return io
 	}
@@ -514,23 +514,23 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal, at uint64, q uint64) bool {
 	var io bool = false
 	var _ = io
-	var _451_nb *dbytes.Blk
-	var _ = _451_nb
-	var _out512 *dbytes.Blk
-	var _ = _out512
-	_out512 = seal.EncHdr(q)
-	_451_nb = _out512
-	var _out513 bool
-	var _ = _out513
-	_out513 = d.WriteSector(at, _451_nb)
-	io = _out513
+	var _450_nb *dbytes.Blk
+	var _ = _450_nb
+	var _out510 *dbytes.Blk
+	var _ = _out510
+	_out510 = seal.EncHdr(q)
+	_450_nb = _out510
+	var _out511 bool
+	var _ = _out511
+	_out511 = d.WriteSector(at, _450_nb)
+	io = _out511
 	if !io {
 		return io
 	}
-	var _out514 bool
-	var _ = _out514
-	_out514 = d.Barrier()
-	io = _out514
+	var _out512 bool
+	var _ = _out512
+	_out512 = d.Barrier()
+	io = _out512
 	if !io {
 		return io
 	}
@@ -542,20 +542,20 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out515 bool
-	var _ = _out515
-	_out515 = d.Barrier()
-	io = _out515
+	var _out513 bool
+	var _ = _out513
+	_out513 = d.Barrier()
+	io = _out513
 	if !io {
 		return io, j
 	}
-	var _out516 bool
-	var _ = _out516
-	var _out517 *journalm.Journal
-	var _ = _out517
-	_out516, _out517 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out516
-	j = _out517
+	var _out514 bool
+	var _ = _out514
+	var _out515 *journalm.Journal
+	var _ = _out515
+	_out514, _out515 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out514
+	j = _out515
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -564,95 +564,95 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _452_sz uint64
-	var _ = _452_sz
-	var _out518 uint64
+	var _451_sz uint64
+	var _ = _451_sz
+	var _out516 uint64
+	var _ = _out516
+	_out516 = d.Size()
+	_451_sz = _out516
+	var _452_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _452_hb
+	var _out517 bool
+	var _ = _out517
+	var _out518 *dbytes.Blk
 	var _ = _out518
-	_out518 = d.Size()
-	_452_sz = _out518
-	var _453_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _453_hb
+	_out517, _out518 = d.Read(at)
+	io = _out517
+	_452_hb = _out518
+	if !io {
+		return io, j
+	}
+	var _453_hok bool
+	var _ = _453_hok
+	var _454_h uint64
+	var _ = _454_h
 	var _out519 bool
 	var _ = _out519
-	var _out520 *dbytes.Blk
+	var _out520 uint64
 	var _ = _out520
-	_out519, _out520 = d.Read(at)
-	io = _out519
-	_453_hb = _out520
-	if !io {
+	_out519, _out520 = seal.DecHdr(_452_hb)
+	_453_hok = _out519
+	_454_h = _out520
+	if !_453_hok || _454_h >= uint64(1152921504606846976) {
 		return io, j
 	}
-	var _454_hok bool
-	var _ = _454_hok
-	var _455_h uint64
-	var _ = _455_h
+	var _455_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _455_mm
+	var _456_i uint64 = 0
+	var _ = _456_i
 	var _out521 bool
 	var _ = _out521
-	var _out522 uint64
+	var _out522 *dlog.BMap
 	var _ = _out522
-	_out521, _out522 = seal.DecHdr(_453_hb)
-	_454_hok = _out521
-	_455_h = _out522
-	if !_454_hok || _455_h >= uint64(1152921504606846976) {
-		return io, j
-	}
-	var _456_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _456_mm
-	var _457_i uint64 = 0
-	var _ = _457_i
-	var _out523 bool
+	var _out523 uint64
 	var _ = _out523
-	var _out524 *dlog.BMap
+	_out521, _out522, _out523 = Companion_Default___.Scan(d, seal, _454_h, at, nd, nr, _451_sz)
+	io = _out521
+	_455_mm = _out522
+	_456_i = _out523
+	if !io {
+		return io, j
+	}
+	var _out524 bool
 	var _ = _out524
-	var _out525 uint64
+	_out524 = Companion_Default___.InstallAll(d, _455_mm)
+	io = _out524
+	if !io {
+		return io, j
+	}
+	var _out525 bool
 	var _ = _out525
-	_out523, _out524, _out525 = Companion_Default___.Scan(d, seal, _455_h, at, nd, nr, _452_sz)
-	io = _out523
-	_456_mm = _out524
-	_457_i = _out525
-	if !io {
-		return io, j
-	}
-	var _out526 bool
-	var _ = _out526
-	_out526 = Companion_Default___.InstallAll(d, _456_mm)
-	io = _out526
-	if !io {
-		return io, j
-	}
-	var _out527 bool
-	var _ = _out527
-	_out527 = Companion_Default___.WriteHdr(d, seal, at, _455_h+_457_i+uint64(1))
-	io = _out527
+	_out525 = Companion_Default___.WriteHdr(d, seal, at, _454_h+_456_i+uint64(1))
+	io = _out525
 	if !io {
 		return io, j
 	}
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, _452_sz, at, nd, nr, bit, flo, fhi, _455_h+_457_i+uint64(1), maxPin, instAt)
+	_nw4.Ctor__(d, seal, mu, cache, _451_sz, at, nd, nr, bit, flo, fhi, _454_h+_456_i+uint64(1), maxPin, instAt)
 	j = _nw4
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _458_nb *dbytes.Blk
-	var _ = _458_nb
-	var _out528 *dbytes.Blk
-	var _ = _out528
-	_out528 = seal.EncHdr(uint64(1))
-	_458_nb = _out528
-	var _out529 bool
-	var _ = _out529
-	_out529 = d.Write(at, _458_nb)
-	io = _out529
+	var _457_nb *dbytes.Blk
+	var _ = _457_nb
+	var _out526 *dbytes.Blk
+	var _ = _out526
+	_out526 = seal.EncHdr(uint64(1))
+	_457_nb = _out526
+	var _out527 bool
+	var _ = _out527
+	_out527 = d.Write(at, _457_nb)
+	io = _out527
 	if !io {
 		return io
 	}
-	var _out530 bool
-	var _ = _out530
-	_out530 = d.Barrier()
-	io = _out530
+	var _out528 bool
+	var _ = _out528
+	_out528 = d.Barrier()
+	io = _out528
 	if !io {
 		return io
 	}
