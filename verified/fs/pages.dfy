@@ -6,15 +6,13 @@ module PagesM {
   import opened Machine
   import opened DirListSpec
   import opened InodeM
+  import opened DirM
   import D = DirPageM
   import A = AbsM
   import N = NfsState
   import L = NfsList
   import C = NfsCommon
   import P = NfsPerm
-
-  type Names = map<seq<byte>, uint64>
-  type Places = map<seq<byte>, int>
 
   function Items(g: seq<Ent>): (r: seq<L.Item>)
     ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == L.Item(g[k].ino, g[k].name, g[k].cookie as int)

@@ -38,19 +38,6 @@ module ShrinkM {
     }
   }
 
-  // nothing hangs below a hole
-  lemma HoleBelow(x: IndFs, p: Pos, d: uint64)
-    requires x.Valid() && OkPos(p) && d <= p.lev && OkPos(Above(p, d)) && x.bm[Above(p, d)] == 0
-    ensures x.bm[p] == 0
-    decreases d
-  {
-    if d > 0 {
-      ParentOk(p);
-      HoleBelow(x, Parent(p), d - 1);
-      reveal LinksOk();
-    }
-  }
-
   // how many levels above the data block at j the tree ends: 0 = the block's
   // parent is there (or it needs none)
   method Missing(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, j: uint64) returns (d: uint64)
@@ -100,7 +87,7 @@ module ShrinkM {
     SameSubtree(n - 1, i, d);
     AboveIs(q, d);
     assert Above(q, d) == Above(p, d);
-    HoleBelow(x, q, d);
+    Below(x.bm, x.fs.blocks, Above(q, d), q);
     assert x.bm[q] == 0;
     reveal DataOk();
     assert IsData(q);
