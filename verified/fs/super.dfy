@@ -8,7 +8,7 @@
 //   96 rootgen u64     generation of inode 1
 //  104 ctime u64 112 ctimens u32     when the volume was made
 //  116 compatible flags u32 (unknown ones are ignored)
-//  120 uuid 16 bytes   136 key 32 bytes (random: checksums of the log, authentication of handles)
+//  120 uuid 16 bytes   136 key 32 bytes (random: seals of the log, authentication of handles)
 //  168 zero
 // 4064 SHA-256 of the 4064 bytes before
 include "marshal.dfy"
