@@ -1,0 +1,36 @@
+package fs_test
+
+import (
+	"bytes"
+	"testing"
+
+	"tansy/disk"
+	"tansy/fs"
+	"tansy/fs/fstest"
+	"tansy/fs/model"
+)
+
+// Nothing shows of what was on a device before: mkfs leaves the data blocks as
+// they are, and new blocks and holes read as zeros all the same.
+func TestUsedDevice(t *testing.T) {
+	clock := fstest.NewClock()
+	d := disk.NewMem(25000)
+	old := [][]byte{bytes.Repeat([]byte{0xa5}, fs.BlockSize)}
+	for a := range d.Size() {
+		if err := d.WriteAt(a, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mkfs(t, d, fs.MkfsOptions{Inodes: 5000, Clock: clock.Now})
+	mustCheck(t, d)
+	v := open(t, d, fs.Options{Clock: clock.Now})
+	c := fstest.New(model.New(model.Options{Clock: clock.Now}), v, fstest.Options{Seed: seed(t), Clock: clock, Far: true})
+	if err := c.Run(*opsFlag / 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CompareTrees(); err != nil {
+		t.Fatal(err)
+	}
+	closeFS(t, v)
+	mustCheck(t, d)
+}
