@@ -497,6 +497,7 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	_out621 = d.Fs.GetInode(txn, ino, true)
 	_528_np = _out621
 	Companion_Default___.Apply(c, _528_np, a, s, ns)
+	inodem.Companion_Default___.SetVerf(_528_np, uint64(0))
 	d.PutInode(txn, ino, _528_np)
 	after = _528_np
 	return st, after, later
