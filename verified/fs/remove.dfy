@@ -105,7 +105,7 @@ module RemoveOpM {
     if !ok { st := SERVERFAULT; return; }
     ghost var e, at, df, x := d.dirs[dino], d.ats[dino], d.fs.files[dino], d.fs.metas[dino];
     assert d.fs.metas == ms[dino := x] && d.fs.files == files[dino := df] && d.dirs == dirs[dino := e] && d.ats == ats[dino := at];
-    assert e == Del(dirs[dino], name.data);
+    assert e == C.Del(dirs[dino], name.data);
     forall y: seq<byte> | y in e && y in dirs[dino] && y in PlacesAt(ats, dino)
       ensures y in at && at[y] == PlacesAt(ats, dino)[y]
     { assert y in d.dirs[dino]; }

@@ -15,8 +15,6 @@ module UnlinkM {
   import C = NfsCommon
   import U = NfsUnlink
 
-  function Del(m: map<Name, uint64>, n: Name): map<Name, uint64> { map x | x in m && x != n :: m[x] }
-
   // the directory dm becomes m when an entry goes; sub: of a directory
   predicate Left(dm: Meta, m: Meta, sub: bool, s: uint64, ns: uint32)
   {
@@ -30,7 +28,7 @@ module UnlinkM {
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] && dirs[d][n] == i && i in ms && 2 in ms
     requires ms[i].ty == 2 ==> i in dirs && dirs[i] == map[]
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
-    requires Left(ms[d], dm, ms[i].ty == 2, s, ns) && e == Del(dirs[d], n)
+    requires Left(ms[d], dm, ms[i].ty == 2, s, ns) && e == C.Del(dirs[d], n)
     requires forall y: Name {:trigger y in e} | y in e && y in dirs[d] && y in PlacesAt(ats, d) :: y in at && at[y] == PlacesAt(ats, d)[y]
     requires d != i && ms' == Dropped(ms[d := x], i, s, ns, sh, freed)[d := dm]
     requires var f1 := files[d := df]; files' == if LastLink(ms[i]) then f1[i := []] else f1
