@@ -30,6 +30,12 @@ module CommitM {
     forall k: uint64 {:trigger Cell(st1, kinds, k)} :: OkKey(kinds, k) ==>
       Cell(st1, kinds, k) == if k in m && k as int < lim then m[k] else Cell(st0, kinds, k)
   }
+  // What a commit of o's objects changes, nobody else holds.
+  lemma Guarantee(t: Table, kinds: Kinds, st0: Vol, st1: Vol, m: Objs, o: Owner, p: Owner, k: uint64)
+    requires t.Valid() && Put(kinds, st0, st1, m, 0x1_0000_0000_0000_0000) && forall x :: x in m ==> t.Owns(o, x)
+    requires o != p && t.Holds(p, k)
+    ensures Cell(st1, kinds, k) == Cell(st0, kinds, k)
+  { assert !t.Owns(o, k); }
   function Lim(keys: seq<uint64>, i: int): int
     requires 0 <= i <= |keys|
   { if i < |keys| then keys[i] as int else 0x1_0000_0000_0000_0000 }
@@ -220,13 +226,26 @@ module CommitM {
     return true, 0;
   }
 
-  // Gives up all locks of a transaction that has ended; those held exclusively note commit n.
+  // Gives up all locks of a transaction that has ended; with n > 0, those held exclusively note commit n.
   method Drop(t: Txn, n: uint64)
     requires t.Inv()
     modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
+    ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
   {
     TYield(t.s, t.own);
+    LetGo(t, n);
+  }
+  // whoever locks object k learns of commit n
+  predicate Noted(t: Table, k: uint64, n: int) reads t { k in t.last && n <= t.last[k] as int }
+  // the step itself
+  method LetGo(t: Txn, n: uint64)
+    requires t.Inv()
+    modifies t, t.s.tbl, t.buf, t.tx
+    ensures t.Inv() && t.Idle()
+    ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
+    ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
+  {
     t.buf.Clear();
     t.tx.Clear();
     t.s.tbl.Release(t.own, n);
@@ -265,22 +284,38 @@ module CommitM {
       forall k :: old(t.s.tbl.Holds(t.own, k)) ==> Cell(t.s.j.vs[n-1], t.s.kinds, k) == old(t.s.Now(k))
   {
     var j := t.s.j;
-    n := 0; miss := 0;
     j.mu.Lock(); TYield(t.s, t.own);
+    ghost var v := j.vs;
+    forall k | old(t.s.tbl.Holds(t.own, k))
+      ensures Cell(v[|v|-1], t.s.kinds, k) == old(t.s.Now(k))
+    { assert t.s.tbl.Holds(t.own, k); assert t.s.Now(k) == old(t.s.Now(k)); }
+    st, n, get, miss := Point(t);
+    if st == AFull && !get { j.AskSpace(); j.mu.Wait(CSpace); TYield(t.s, t.own); }
+    j.mu.Unlock();
+  }
+  // the step itself, under the mutex
+  method Point(t: Txn) returns (st: uint32, n: uint64, get: bool, miss: uint64)
+    requires t.Inv() && t.s.j.mu.held && t.buf.Sorted()
+    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx
+    ensures t.Inv() && t.s.j.Mono() && t.s.j.repr == old(t.s.j.repr)
+    ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
+    ensures st != AOk ==> t.s.j.vs == old(t.s.j.vs)
+    ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 &&
+      Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000)
+    ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
+  {
+    var j := t.s.j;
+    n := 0;
     var ok;
     ok, miss := Build(t, t.tx);
     get := !ok;
-    if ok {
-      ghost var v := j.vs;
-      forall k | old(t.s.tbl.Holds(t.own, k))
-        ensures Cell(v[|v|-1], t.s.kinds, k) == old(t.s.Now(k))
-      { assert t.s.tbl.Holds(t.own, k); assert t.s.Now(k) == old(t.s.Now(k)); }
-      st, n := j.Append(t.tx);
-      if st == AFull { j.AskSpace(); j.mu.Wait(CSpace); TYield(t.s, t.own); }
-      j.mu.Unlock();
-    } else {
-      st := AFull;
-      j.mu.Unlock();
+    if !ok { st := AFull; return; }
+    ghost var st0 := j.Cur();
+    st, n := j.Append(t.tx);
+    if st == AOk {
+      forall p: Owner, k | p != t.own && t.s.tbl.Holds(p, k) ensures t.s.Now(k) == old(t.s.Now(k)) {
+        Guarantee(t.s.tbl, t.s.kinds, st0, j.Cur(), t.buf.m, t.own, p, k);
+      }
     }
   }
   // The same, waiting for room and fetching blocks.
@@ -289,6 +324,7 @@ module CommitM {
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
     modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
+    ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
     ensures st == OK ==> |old(t.s.j.vs)| <= n as int
     decreases *
@@ -299,6 +335,7 @@ module CommitM {
     st := AFull; n := 0;
     while st == AFull
       invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+      invariant forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
       invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
       invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int
       decreases *
@@ -315,8 +352,8 @@ module CommitM {
   }
 
   // Ends the transaction: with st = OK all its writes took effect at one instant, at the
-  // commit numbered at; else none did. All its locks go. No reply may be sent before
-  // commit `need` is durable.
+  // commit numbered at; else none did. All its locks go, and if stable, whoever gets one that
+  // it held exclusively learns of this commit. No reply may be sent before commit `need` is durable.
   method Finish(t: Txn, stable: bool) returns (st: uint32, need: uint64, ghost at: int)
     requires t.Inv() && !t.s.j.mu.held
     modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.buf, t.tx
@@ -324,8 +361,8 @@ module CommitM {
     ensures st == OK && old(t.buf.m) != map[] ==>
       |old(t.s.j.vs)| <= at &&
       Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
-      (stable ==> at <= need as int)
-    ensures st == OK ==> old(t.seen) <= need
+      (stable ==> at <= need as int && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, at))
+    ensures old(t.seen) <= need
     decreases *
   {
     need := t.seen;
@@ -343,6 +380,7 @@ module CommitM {
     } else {
       assert m == map[];
     }
+    assert forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k);
     Drop(t, n);
     if n > need { need := n; }
     st := OK;
@@ -365,6 +403,7 @@ module CommitM {
     st, need, at := Finish(t, stable);
     if st == OK && need > 0 {
       var ok := WaitDurable(t.s.j, need);
+      TYield(t.s, t.own);
       if !ok { st := IOERR; }
     }
   }

@@ -3,9 +3,10 @@
 // Ownership: the lock table's ghost maps say which transaction owns which object.
 // While a transaction holds an object (shared or exclusively) no other changes
 // it. TYield stands wherever other threads may run: its contract is what they
-// may have done meanwhile (the rely). That they do no more is the guarantee: the
-// table's contract for locking and releasing, and Append in commit.dfy, which
-// changes only objects that the transaction owns exclusively (lemma Guarantee).
+// may have done meanwhile (the rely). That they do no more is the guarantee:
+// every step that locks, commits, or releases is verified to leave all that others hold as it
+// was (Txn.Grab in txn.dfy, Point and LetGo in commit.dfy). No other step changes the newest
+// state or the lock table.
 include "objects.dfy"
 include "../trusted/locks.s.dfy"
 include "../journal/threads.dfy"
@@ -58,13 +59,6 @@ module TxnSysM {
     requires s.Inv()
     modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
-  {}
-
-  // An object that another transaction holds is not owned by o; and o's commit changes
-  // only what o owns.
-  lemma Guarantee(t: Table, o: Owner, p: Owner, k: uint64)
-    requires t.Valid() && o != p && t.Holds(p, k)
-    ensures !t.Owns(o, k)
   {}
 
   // The latest value of block a if it is in memory, else a ticket for Fetch.

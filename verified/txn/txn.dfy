@@ -85,8 +85,7 @@ module TxnM {
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
-      ensures s.tbl.last == old(s.tbl.last)       // and the guarantee: others keep what they hold, and no more
-      ensures forall o: Owner, x :: o != own && old(allocated(o)) ==> s.tbl.Holds(o, x) == old(s.tbl.Holds(o, x)) && s.tbl.Owns(o, x) == old(s.tbl.Owns(o, x))
+      ensures forall o: Owner {:trigger s.Kept(o)} :: o != own && old(allocated(o)) ==> s.Kept(o)       // the guarantee
     {
       var wait := k > top;
       ghost var h := iset x | s.tbl.Holds(own, x);

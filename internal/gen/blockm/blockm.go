@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo geometrym.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out261 *dbytes.Bytes
-	var _ = _out261
-	_out261 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out261
+	var _out265 *dbytes.Bytes
+	var _ = _out265
+	_out265 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out265
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _205_tries uint64
-	var _ = _205_tries
-	_205_tries = uint64(0)
-	for _205_tries < uint64(16) {
-		var _206_got bool = false
-		var _ = _206_got
-		var _out262 bool
-		var _ = _out262
-		var _out263 uint64
-		var _ = _out263
-		_out262, _out263 = txn.AllocHint(uint64(1), near)
-		_206_got = _out262
-		ino = _out263
-		if !_206_got {
+	var _206_tries uint64
+	var _ = _206_tries
+	_206_tries = uint64(0)
+	for _206_tries < uint64(16) {
+		var _207_got bool = false
+		var _ = _207_got
+		var _out266 bool
+		var _ = _out266
+		var _out267 uint64
+		var _ = _out267
+		_out266, _out267 = txn.AllocHint(uint64(1), near)
+		_207_got = _out266
+		ino = _out267
+		if !_207_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && geometrym.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _207_u bool
-			var _ = _207_u
-			var _out264 bool
-			var _ = _out264
-			_out264 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_207_u = _out264
-			if !_207_u {
+			var _208_u bool
+			var _ = _208_u
+			var _out268 bool
+			var _ = _out268
+			_out268 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_208_u = _out268
+			if !_208_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_205_tries = _205_tries + uint64(1)
+		_206_tries = _206_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out265 *dbytes.Blk
-	var _ = _out265
-	_out265 = txn.ReadBlock(bn, excl)
-	b = _out265
+	var _out269 *dbytes.Blk
+	var _ = _out269
+	_out269 = txn.ReadBlock(bn, excl)
+	b = _out269
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _208_tries uint64
-	var _ = _208_tries
-	_208_tries = uint64(0)
-	for _208_tries < uint64(16) {
-		var _209_got bool = false
-		var _ = _209_got
-		var _out266 bool
-		var _ = _out266
-		var _out267 uint64
-		var _ = _out267
-		_out266, _out267 = txn.AllocHint(uint64(0), near)
-		_209_got = _out266
-		bn = _out267
-		if !_209_got {
+	var _209_tries uint64
+	var _ = _209_tries
+	_209_tries = uint64(0)
+	for _209_tries < uint64(16) {
+		var _210_got bool = false
+		var _ = _210_got
+		var _out270 bool
+		var _ = _out270
+		var _out271 uint64
+		var _ = _out271
+		_out270, _out271 = txn.AllocHint(uint64(0), near)
+		_210_got = _out270
+		bn = _out271
+		if !_210_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if geometrym.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _210_u bool
-			var _ = _210_u
-			var _out268 bool
-			var _ = _out268
-			_out268 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_210_u = _out268
-			if !_210_u {
+			var _211_u bool
+			var _ = _211_u
+			var _out272 bool
+			var _ = _out272
+			_out272 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_211_u = _out272
+			if !_211_u {
 				ok = true
 				goto L2
 			}
 		}
-		_208_tries = _208_tries + uint64(1)
+		_209_tries = _209_tries + uint64(1)
 	}
 L2:
 	if ok {

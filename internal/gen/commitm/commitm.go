@@ -191,6 +191,9 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 }
 func (_this *CompanionStruct_Default___) Drop(t *txnm.Txn, n uint64) {
 	txnsysm.Companion_Default___.TYield(t.S, t.Own)
+	Companion_Default___.LetGo(t, n)
+}
+func (_this *CompanionStruct_Default___) LetGo(t *txnm.Txn, n uint64) {
 	t.Buf.Clear()
 	t.Tx.Clear()
 	t.S.Tbl.Release(t.Own, n)
@@ -216,38 +219,63 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _184_j *journalm.Journal
 	var _ = _184_j
 	_184_j = t.S.J
-	n = uint64(0)
-	miss = uint64(0)
 	_184_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S, t.Own)
-	var _185_ok bool = false
-	var _ = _185_ok
-	var _out242 bool
+	var _out242 uint32
 	var _ = _out242
 	var _out243 uint64
 	var _ = _out243
-	_out242, _out243 = Companion_Default___.Build(t, t.Tx)
-	_185_ok = _out242
-	miss = _out243
-	get = !_185_ok
-	if _185_ok {
-		var _out244 uint32
-		var _ = _out244
-		var _out245 uint64
-		var _ = _out245
-		_out244, _out245 = _184_j.Append(t.Tx)
-		st = _out244
-		n = _out245
-		if st == journalm.Companion_Default___.AFull() {
-			_184_j.AskSpace()
-			_184_j.Mu.Wait(journalm.Companion_Default___.CSpace())
-			txnsysm.Companion_Default___.TYield(t.S, t.Own)
-		}
-		_184_j.Mu.Unlock()
-	} else {
-		st = journalm.Companion_Default___.AFull()
-		_184_j.Mu.Unlock()
+	var _out244 bool
+	var _ = _out244
+	var _out245 uint64
+	var _ = _out245
+	_out242, _out243, _out244, _out245 = Companion_Default___.Point(t)
+	st = _out242
+	n = _out243
+	get = _out244
+	miss = _out245
+	if st == journalm.Companion_Default___.AFull() && !get {
+		_184_j.AskSpace()
+		_184_j.Mu.Wait(journalm.Companion_Default___.CSpace())
+		txnsysm.Companion_Default___.TYield(t.S, t.Own)
 	}
+	_184_j.Mu.Unlock()
+	return st, n, get, miss
+}
+func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, bool, uint64) {
+	var st uint32 = 0
+	var _ = st
+	var n uint64 = 0
+	var _ = n
+	var get bool = false
+	var _ = get
+	var miss uint64 = 0
+	var _ = miss
+	var _185_j *journalm.Journal
+	var _ = _185_j
+	_185_j = t.S.J
+	n = uint64(0)
+	var _186_ok bool = false
+	var _ = _186_ok
+	var _out246 bool
+	var _ = _out246
+	var _out247 uint64
+	var _ = _out247
+	_out246, _out247 = Companion_Default___.Build(t, t.Tx)
+	_186_ok = _out246
+	miss = _out247
+	get = !_186_ok
+	if !_186_ok {
+		st = journalm.Companion_Default___.AFull()
+		return st, n, get, miss
+	}
+	var _out248 uint32
+	var _ = _out248
+	var _out249 uint64
+	var _ = _out249
+	_out248, _out249 = _185_j.Append(t.Tx)
+	st = _out248
+	n = _out249
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -255,37 +283,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _186_j *journalm.Journal
-	var _ = _186_j
-	_186_j = t.S.J
-	var _187_get bool = false
-	var _ = _187_get
-	var _188_miss uint64 = 0
-	var _ = _188_miss
+	var _187_j *journalm.Journal
+	var _ = _187_j
+	_187_j = t.S.J
+	var _188_get bool = false
+	var _ = _188_get
+	var _189_miss uint64 = 0
+	var _ = _189_miss
 	st = journalm.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalm.Companion_Default___.AFull() {
-		var _out246 uint32
-		var _ = _out246
-		var _out247 uint64
-		var _ = _out247
-		var _out248 bool
-		var _ = _out248
-		var _out249 uint64
-		var _ = _out249
-		_out246, _out247, _out248, _out249 = Companion_Default___.TryAppend(t)
-		st = _out246
-		n = _out247
-		_187_get = _out248
-		_188_miss = _out249
-		if _187_get {
-			var _189_b *dbytes.Blk
-			var _ = _189_b
-			var _out250 *dbytes.Blk
-			var _ = _out250
-			_out250 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _188_miss)
-			_189_b = _out250
-			if _189_b == (*dbytes.Blk)(nil) {
+		var _out250 uint32
+		var _ = _out250
+		var _out251 uint64
+		var _ = _out251
+		var _out252 bool
+		var _ = _out252
+		var _out253 uint64
+		var _ = _out253
+		_out250, _out251, _out252, _out253 = Companion_Default___.TryAppend(t)
+		st = _out250
+		n = _out251
+		_188_get = _out252
+		_189_miss = _out253
+		if _188_get {
+			var _190_b *dbytes.Blk
+			var _ = _190_b
+			var _out254 *dbytes.Blk
+			var _ = _out254
+			_out254 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _189_miss)
+			_190_b = _out254
+			if _190_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -309,39 +337,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _190_w uint64
-	var _ = _190_w
-	var _out251 uint64
-	var _ = _out251
-	_out251 = t.Buf.Len()
-	_190_w = _out251
-	var _191_n uint64
-	var _ = _191_n
-	_191_n = uint64(0)
-	if _190_w > uint64(0) {
+	var _191_w uint64
+	var _ = _191_w
+	var _out255 uint64
+	var _ = _out255
+	_out255 = t.Buf.Len()
+	_191_w = _out255
+	var _192_n uint64
+	var _ = _192_n
+	_192_n = uint64(0)
+	if _191_w > uint64(0) {
 		t.Buf.Sort()
-		var _out252 uint32
-		var _ = _out252
-		var _out253 uint64
-		var _ = _out253
-		_out252, _out253 = Companion_Default___.AppendAll(t)
-		st = _out252
-		_191_n = _out253
+		var _out256 uint32
+		var _ = _out256
+		var _out257 uint64
+		var _ = _out257
+		_out256, _out257 = Companion_Default___.AppendAll(t)
+		st = _out256
+		_192_n = _out257
 		if st != txnm.Companion_Default___.OK() {
-			var _out254 uint64
-			var _ = _out254
-			_out254 = Companion_Default___.Abort(t)
-			need = _out254
+			var _out258 uint64
+			var _ = _out258
+			_out258 = Companion_Default___.Abort(t)
+			need = _out258
 			return st, need
 		}
 		if !stable {
-			_191_n = uint64(0)
+			_192_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _191_n)
-	if _191_n > need {
-		need = _191_n
+	Companion_Default___.Drop(t, _192_n)
+	if _192_n > need {
+		need = _192_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -349,23 +377,24 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _192_need uint64 = 0
-	var _ = _192_need
-	var _out255 uint32
-	var _ = _out255
-	var _out256 uint64
-	var _ = _out256
-	_out255, _out256 = Companion_Default___.Finish(t, stable)
-	st = _out255
-	_192_need = _out256
-	if st == txnm.Companion_Default___.OK() && _192_need > uint64(0) {
-		var _193_ok bool
-		var _ = _193_ok
-		var _out257 bool
-		var _ = _out257
-		_out257 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _192_need)
-		_193_ok = _out257
-		if !_193_ok {
+	var _193_need uint64 = 0
+	var _ = _193_need
+	var _out259 uint32
+	var _ = _out259
+	var _out260 uint64
+	var _ = _out260
+	_out259, _out260 = Companion_Default___.Finish(t, stable)
+	st = _out259
+	_193_need = _out260
+	if st == txnm.Companion_Default___.OK() && _193_need > uint64(0) {
+		var _194_ok bool
+		var _ = _194_ok
+		var _out261 bool
+		var _ = _out261
+		_out261 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _193_need)
+		_194_ok = _out261
+		txnsysm.Companion_Default___.TYield(t.S, t.Own)
+		if !_194_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

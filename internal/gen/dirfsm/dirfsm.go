@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out388 *dbytes.Bytes
-	var _ = _out388
-	_out388 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out388
-	var _out389 uint64
-	var _ = _out389
-	_out389 = inodem.Companion_Default___.GetSize(ip)
-	n = _out389
+	var _out394 *dbytes.Bytes
+	var _ = _out394
+	_out394 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out394
+	var _out395 uint64
+	var _ = _out395
+	_out395 = inodem.Companion_Default___.GetSize(ip)
+	n = _out395
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _342_ip *dbytes.Bytes
-	var _ = _342_ip
-	var _343_nb uint64
-	var _ = _343_nb
-	var _out390 *dbytes.Bytes
-	var _ = _out390
-	var _out391 uint64
-	var _ = _out391
-	_out390, _out391 = _this.Open(txn, d, excl)
-	_342_ip = _out390
-	_343_nb = _out391
-	var _344_h uint64
-	var _ = _344_h
-	_344_h = dbytes.NameHash(name)
-	var _345_key uint64
-	var _ = _345_key
-	var _out392 uint64
-	var _ = _out392
-	_out392 = dirm.Companion_Default___.KeyFor(name, _344_h)
-	_345_key = _out392
-	var _346_kind uint64
-	var _ = _346_kind
-	_346_kind = uint64(0)
-	var _347_l uint64
-	var _ = _347_l
-	_347_l = name.Len()
-	if _347_l > uint64(56) {
-		_346_kind = uint64(1)
+	var _344_ip *dbytes.Bytes
+	var _ = _344_ip
+	var _345_nb uint64
+	var _ = _345_nb
+	var _out396 *dbytes.Bytes
+	var _ = _out396
+	var _out397 uint64
+	var _ = _out397
+	_out396, _out397 = _this.Open(txn, d, excl)
+	_344_ip = _out396
+	_345_nb = _out397
+	var _346_h uint64
+	var _ = _346_h
+	_346_h = dbytes.NameHash(name)
+	var _347_key uint64
+	var _ = _347_key
+	var _out398 uint64
+	var _ = _out398
+	_out398 = dirm.Companion_Default___.KeyFor(name, _346_h)
+	_347_key = _out398
+	var _348_kind uint64
+	var _ = _348_kind
+	_348_kind = uint64(0)
+	var _349_l uint64
+	var _ = _349_l
+	_349_l = name.Len()
+	if _349_l > uint64(56) {
+		_348_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _348_n uint64
-	var _ = _348_n
-	_348_n = uint64(9)
-	for _348_n > uint64(0) {
-		_348_n = _348_n - uint64(1)
-		var _349_blk uint64
-		var _ = _349_blk
-		var _out393 uint64
-		var _ = _out393
-		_out393 = dirm.Companion_Default___.BucketBlock(_344_h, _348_n, _346_kind)
-		_349_blk = _out393
-		var _350_fr uint64
-		var _ = _350_fr
-		_350_fr = uint64(0)
-		if _349_blk < _343_nb {
-			var _351_b *dbytes.Blk
-			var _ = _351_b
-			var _out394 *dbytes.Blk
-			var _ = _out394
-			_out394 = _this.Fs.ReadBlockOf(txn, _342_ip, d, _349_blk, excl)
-			_351_b = _out394
-			var _352_i uint64 = 0
-			var _ = _352_i
-			var _353_w uint64 = 0
-			var _ = _353_w
-			var _out395 bool
-			var _ = _out395
-			var _out396 uint64
-			var _ = _out396
-			var _out397 uint64
-			var _ = _out397
-			var _out398 uint64
-			var _ = _out398
-			_out395, _out396, _out397, _out398 = dirm.Companion_Default___.Search(_351_b, _349_blk, name, _345_key)
-			found = _out395
-			_352_i = _out396
-			_353_w = _out397
-			_350_fr = _out398
+	var _350_n uint64
+	var _ = _350_n
+	_350_n = uint64(9)
+	for _350_n > uint64(0) {
+		_350_n = _350_n - uint64(1)
+		var _351_blk uint64
+		var _ = _351_blk
+		var _out399 uint64
+		var _ = _out399
+		_out399 = dirm.Companion_Default___.BucketBlock(_346_h, _350_n, _348_kind)
+		_351_blk = _out399
+		var _352_fr uint64
+		var _ = _352_fr
+		_352_fr = uint64(0)
+		if _351_blk < _345_nb {
+			var _353_b *dbytes.Blk
+			var _ = _353_b
+			var _out400 *dbytes.Blk
+			var _ = _out400
+			_out400 = _this.Fs.ReadBlockOf(txn, _344_ip, d, _351_blk, excl)
+			_353_b = _out400
+			var _354_i uint64 = 0
+			var _ = _354_i
+			var _355_w uint64 = 0
+			var _ = _355_w
+			var _out401 bool
+			var _ = _out401
+			var _out402 uint64
+			var _ = _out402
+			var _out403 uint64
+			var _ = _out403
+			var _out404 uint64
+			var _ = _out404
+			_out401, _out402, _out403, _out404 = dirm.Companion_Default___.Search(_353_b, _351_blk, name, _347_key)
+			found = _out401
+			_354_i = _out402
+			_355_w = _out403
+			_352_fr = _out404
 			if found {
-				ino, cell = _353_w%uint64(281474976710656), uint64(64)*_349_blk+_352_i
+				ino, cell = _355_w%uint64(281474976710656), uint64(64)*_351_blk+_354_i
 				return found, ino, cell, lev
 			}
 		}
-		if _350_fr < uint64(64) {
-			lev = _348_n
+		if _352_fr < uint64(64) {
+			lev = _350_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _354_cell uint64 = 0
-	var _ = _354_cell
-	var _355_lev uint64 = 0
-	var _ = _355_lev
-	var _out399 bool
-	var _ = _out399
-	var _out400 uint64
-	var _ = _out400
-	var _out401 uint64
-	var _ = _out401
-	var _out402 uint64
-	var _ = _out402
-	_out399, _out400, _out401, _out402 = _this.Find(txn, d, name, excl)
-	found = _out399
-	ino = _out400
-	_354_cell = _out401
-	_355_lev = _out402
+	var _356_cell uint64 = 0
+	var _ = _356_cell
+	var _357_lev uint64 = 0
+	var _ = _357_lev
+	var _out405 bool
+	var _ = _out405
+	var _out406 uint64
+	var _ = _out406
+	var _out407 uint64
+	var _ = _out407
+	var _out408 uint64
+	var _ = _out408
+	_out405, _out406, _out407, _out408 = _this.Find(txn, d, name, excl)
+	found = _out405
+	ino = _out406
+	_356_cell = _out407
+	_357_lev = _out408
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _356_cell uint64 = 0
-	var _ = _356_cell
-	var _out403 bool
-	var _ = _out403
-	var _out404 uint64
-	var _ = _out404
-	var _out405 uint64
-	var _ = _out405
-	var _out406 uint64
-	var _ = _out406
-	_out403, _out404, _out405, _out406 = _this.Find(txn, d, name, excl)
-	found = _out403
-	ino = _out404
-	_356_cell = _out405
-	hint = _out406
+	var _358_cell uint64 = 0
+	var _ = _358_cell
+	var _out409 bool
+	var _ = _out409
+	var _out410 uint64
+	var _ = _out410
+	var _out411 uint64
+	var _ = _out411
+	var _out412 uint64
+	var _ = _out412
+	_out409, _out410, _out411, _out412 = _this.Find(txn, d, name, excl)
+	found = _out409
+	ino = _out410
+	_358_cell = _out411
+	hint = _out412
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _357_ip *dbytes.Bytes
-	var _ = _357_ip
-	var _out407 *dbytes.Bytes
-	var _ = _out407
-	_out407 = _this.Fs.GetInode(txn, d, true)
-	_357_ip = _out407
-	var _358_n uint64
-	var _ = _358_n
-	var _out408 uint64
-	var _ = _out408
-	_out408 = inodem.Companion_Default___.GetNent(_357_ip)
-	_358_n = _out408
-	if !down && _358_n == uint64(18446744073709551615) {
+	var _359_ip *dbytes.Bytes
+	var _ = _359_ip
+	var _out413 *dbytes.Bytes
+	var _ = _out413
+	_out413 = _this.Fs.GetInode(txn, d, true)
+	_359_ip = _out413
+	var _360_n uint64
+	var _ = _360_n
+	var _out414 uint64
+	var _ = _out414
+	_out414 = inodem.Companion_Default___.GetNent(_359_ip)
+	_360_n = _out414
+	if !down && _360_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_358_n = _358_n - uint64(1)
+		_360_n = _360_n - uint64(1)
 	} else {
-		_358_n = _358_n + uint64(1)
+		_360_n = _360_n + uint64(1)
 	}
-	inodem.Companion_Default___.SetNent(_357_ip, _358_n)
-	_this.Fs.PutInode(txn, d, _357_ip)
+	inodem.Companion_Default___.SetNent(_359_ip, _360_n)
+	_this.Fs.PutInode(txn, d, _359_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _359_len uint64
-	var _ = _359_len
-	_359_len = s.Len()
-	var _out409 bool
-	var _ = _out409
-	_out409 = _this.Fs.Write(txn, d, off, s, uint64(0), _359_len)
-	ok = _out409
+	var _361_len uint64
+	var _ = _361_len
+	_361_len = s.Len()
+	var _out415 bool
+	var _ = _out415
+	_out415 = _this.Fs.Write(txn, d, off, s, uint64(0), _361_len)
+	ok = _out415
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out410 bool
-		var _ = _out410
-		_out410 = _this.Count(txn, d, down)
-		ok = _out410
+		var _out416 bool
+		var _ = _out416
+		_out416 = _this.Count(txn, d, down)
+		ok = _out416
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out411 bool
-	var _ = _out411
-	_out411 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out411
+	var _out417 bool
+	var _ = _out417
+	_out417 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out417
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _360_h uint64
-	var _ = _360_h
-	_360_h = dbytes.NameHash(name)
-	var _361_key uint64
-	var _ = _361_key
-	var _out412 uint64
-	var _ = _out412
-	_out412 = dirm.Companion_Default___.KeyFor(name, _360_h)
-	_361_key = _out412
-	var _362_cell uint64 = 0
-	var _ = _362_cell
-	var _363_size uint64 = 0
-	var _ = _363_size
-	var _out413 bool
-	var _ = _out413
-	var _out414 uint64
-	var _ = _out414
-	var _out415 uint64
-	var _ = _out415
-	_out413, _out414, _out415 = _this.Room(txn, d, name, _360_h, hint)
-	ok = _out413
-	_362_cell = _out414
-	_363_size = _out415
+	var _362_h uint64
+	var _ = _362_h
+	_362_h = dbytes.NameHash(name)
+	var _363_key uint64
+	var _ = _363_key
+	var _out418 uint64
+	var _ = _out418
+	_out418 = dirm.Companion_Default___.KeyFor(name, _362_h)
+	_363_key = _out418
+	var _364_cell uint64 = 0
+	var _ = _364_cell
+	var _365_size uint64 = 0
+	var _ = _365_size
+	var _out419 bool
+	var _ = _out419
+	var _out420 uint64
+	var _ = _out420
+	var _out421 uint64
+	var _ = _out421
+	_out419, _out420, _out421 = _this.Room(txn, d, name, _362_h, hint)
+	ok = _out419
+	_364_cell = _out420
+	_365_size = _out421
 	if !ok {
 		return ok
 	}
-	var _364_s *dbytes.Bytes
-	var _ = _364_s
-	var _out416 *dbytes.Bytes
-	var _ = _out416
-	_out416 = dirm.Companion_Default___.MakeSlot(_363_size, ino, name, _361_key)
-	_364_s = _out416
-	var _out417 bool
-	var _ = _out417
-	_out417 = _this.Store(txn, d, uint64(64)*_362_cell, _364_s, true, false)
-	ok = _out417
+	var _366_s *dbytes.Bytes
+	var _ = _366_s
+	var _out422 *dbytes.Bytes
+	var _ = _out422
+	_out422 = dirm.Companion_Default___.MakeSlot(_365_size, ino, name, _363_key)
+	_366_s = _out422
+	var _out423 bool
+	var _ = _out423
+	_out423 = _this.Store(txn, d, uint64(64)*_364_cell, _366_s, true, false)
+	ok = _out423
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _365_ip *dbytes.Bytes
-	var _ = _365_ip
-	var _366_nb uint64
-	var _ = _366_nb
-	var _out418 *dbytes.Bytes
-	var _ = _out418
-	var _out419 uint64
-	var _ = _out419
-	_out418, _out419 = _this.Open(txn, d, true)
-	_365_ip = _out418
-	_366_nb = _out419
-	var _367_l uint64
-	var _ = _367_l
-	_367_l = name.Len()
-	var _368_kind uint64
-	var _ = _368_kind
-	_368_kind = uint64(0)
+	var _367_ip *dbytes.Bytes
+	var _ = _367_ip
+	var _368_nb uint64
+	var _ = _368_nb
+	var _out424 *dbytes.Bytes
+	var _ = _out424
+	var _out425 uint64
+	var _ = _out425
+	_out424, _out425 = _this.Open(txn, d, true)
+	_367_ip = _out424
+	_368_nb = _out425
+	var _369_l uint64
+	var _ = _369_l
+	_369_l = name.Len()
+	var _370_kind uint64
+	var _ = _370_kind
+	_370_kind = uint64(0)
 	size = uint64(64)
-	if _367_l > uint64(56) {
-		_368_kind, size = uint64(1), uint64(512)
+	if _369_l > uint64(56) {
+		_370_kind, size = uint64(1), uint64(512)
 	}
-	var _369_n uint64
-	var _ = _369_n
-	_369_n = from
-	for _369_n < uint64(9) {
-		var _370_blk uint64
-		var _ = _370_blk
-		var _out420 uint64
-		var _ = _out420
-		_out420 = dirm.Companion_Default___.BucketBlock(h, _369_n, _368_kind)
-		_370_blk = _out420
-		if _370_blk >= _366_nb {
-			ok, cell, size = true, uint64(64)*_370_blk, uint64(4096)
+	var _371_n uint64
+	var _ = _371_n
+	_371_n = from
+	for _371_n < uint64(9) {
+		var _372_blk uint64
+		var _ = _372_blk
+		var _out426 uint64
+		var _ = _out426
+		_out426 = dirm.Companion_Default___.BucketBlock(h, _371_n, _370_kind)
+		_372_blk = _out426
+		if _372_blk >= _368_nb {
+			ok, cell, size = true, uint64(64)*_372_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _371_b *dbytes.Blk
-		var _ = _371_b
-		var _out421 *dbytes.Blk
-		var _ = _out421
-		_out421 = _this.Fs.ReadBlockOf(txn, _365_ip, d, _370_blk, true)
-		_371_b = _out421
-		var _372_i uint64
-		var _ = _372_i
-		var _out422 uint64
-		var _ = _out422
-		_out422 = dirm.Companion_Default___.SearchFree(_371_b, _370_blk)
-		_372_i = _out422
-		if _372_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_370_blk+_372_i, size
+		var _373_b *dbytes.Blk
+		var _ = _373_b
+		var _out427 *dbytes.Blk
+		var _ = _out427
+		_out427 = _this.Fs.ReadBlockOf(txn, _367_ip, d, _372_blk, true)
+		_373_b = _out427
+		var _374_i uint64
+		var _ = _374_i
+		var _out428 uint64
+		var _ = _out428
+		_out428 = dirm.Companion_Default___.SearchFree(_373_b, _372_blk)
+		_374_i = _out428
+		if _374_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_372_blk+_374_i, size
 			return ok, cell, size
 		}
-		_369_n = _369_n + uint64(1)
+		_371_n = _371_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _373_found bool
-	var _ = _373_found
-	var _374_ino0 uint64
-	var _ = _374_ino0
-	var _375_cell uint64
-	var _ = _375_cell
-	var _376_lev uint64
-	var _ = _376_lev
-	var _out423 bool
-	var _ = _out423
-	var _out424 uint64
-	var _ = _out424
-	var _out425 uint64
-	var _ = _out425
-	var _out426 uint64
-	var _ = _out426
-	_out423, _out424, _out425, _out426 = _this.Find(txn, d, name, true)
-	_373_found = _out423
-	_374_ino0 = _out424
-	_375_cell = _out425
-	_376_lev = _out426
-	var _377_h uint64
-	var _ = _377_h
-	_377_h = dbytes.NameHash(name)
-	var _378_key uint64
-	var _ = _378_key
-	var _out427 uint64
-	var _ = _out427
-	_out427 = dirm.Companion_Default___.KeyFor(name, _377_h)
-	_378_key = _out427
-	var _379_size uint64
-	var _ = _379_size
-	_379_size = uint64(64)
-	if _375_cell/uint64(64)%uint64(2) == uint64(1) {
-		_379_size = uint64(512)
-	}
-	var _380_s *dbytes.Bytes
-	var _ = _380_s
-	var _out428 *dbytes.Bytes
-	var _ = _out428
-	_out428 = dirm.Companion_Default___.MakeSlot(_379_size, ino, name, _378_key)
-	_380_s = _out428
+	var _375_found bool
+	var _ = _375_found
+	var _376_ino0 uint64
+	var _ = _376_ino0
+	var _377_cell uint64
+	var _ = _377_cell
+	var _378_lev uint64
+	var _ = _378_lev
 	var _out429 bool
 	var _ = _out429
-	_out429 = _this.Store(txn, d, uint64(64)*_375_cell, _380_s, false, false)
-	ok = _out429
-	return ok
-}
-func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
-	var ok bool = false
-	var _ = ok
-	var _381_found bool
-	var _ = _381_found
-	var _382_ino0 uint64
-	var _ = _382_ino0
-	var _383_cell uint64
-	var _ = _383_cell
-	var _384_lev uint64
-	var _ = _384_lev
-	var _out430 bool
+	var _out430 uint64
 	var _ = _out430
 	var _out431 uint64
 	var _ = _out431
 	var _out432 uint64
 	var _ = _out432
+	_out429, _out430, _out431, _out432 = _this.Find(txn, d, name, true)
+	_375_found = _out429
+	_376_ino0 = _out430
+	_377_cell = _out431
+	_378_lev = _out432
+	var _379_h uint64
+	var _ = _379_h
+	_379_h = dbytes.NameHash(name)
+	var _380_key uint64
+	var _ = _380_key
 	var _out433 uint64
 	var _ = _out433
-	_out430, _out431, _out432, _out433 = _this.Find(txn, d, name, true)
-	_381_found = _out430
-	_382_ino0 = _out431
-	_383_cell = _out432
-	_384_lev = _out433
-	var _385_size uint64
-	var _ = _385_size
-	_385_size = uint64(64)
-	if _383_cell/uint64(64)%uint64(2) == uint64(1) {
-		_385_size = uint64(512)
+	_out433 = dirm.Companion_Default___.KeyFor(name, _379_h)
+	_380_key = _out433
+	var _381_size uint64
+	var _ = _381_size
+	_381_size = uint64(64)
+	if _377_cell/uint64(64)%uint64(2) == uint64(1) {
+		_381_size = uint64(512)
 	}
-	var _386_s *dbytes.Bytes
-	var _ = _386_s
+	var _382_s *dbytes.Bytes
+	var _ = _382_s
 	var _out434 *dbytes.Bytes
 	var _ = _out434
-	_out434 = dbytes.NewBytes(_385_size)
-	_386_s = _out434
+	_out434 = dirm.Companion_Default___.MakeSlot(_381_size, ino, name, _380_key)
+	_382_s = _out434
 	var _out435 bool
 	var _ = _out435
-	_out435 = _this.Store(txn, d, uint64(64)*_383_cell, _386_s, true, true)
+	_out435 = _this.Store(txn, d, uint64(64)*_377_cell, _382_s, false, false)
 	ok = _out435
+	return ok
+}
+func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
+	var ok bool = false
+	var _ = ok
+	var _383_found bool
+	var _ = _383_found
+	var _384_ino0 uint64
+	var _ = _384_ino0
+	var _385_cell uint64
+	var _ = _385_cell
+	var _386_lev uint64
+	var _ = _386_lev
+	var _out436 bool
+	var _ = _out436
+	var _out437 uint64
+	var _ = _out437
+	var _out438 uint64
+	var _ = _out438
+	var _out439 uint64
+	var _ = _out439
+	_out436, _out437, _out438, _out439 = _this.Find(txn, d, name, true)
+	_383_found = _out436
+	_384_ino0 = _out437
+	_385_cell = _out438
+	_386_lev = _out439
+	var _387_size uint64
+	var _ = _387_size
+	_387_size = uint64(64)
+	if _385_cell/uint64(64)%uint64(2) == uint64(1) {
+		_387_size = uint64(512)
+	}
+	var _388_s *dbytes.Bytes
+	var _ = _388_s
+	var _out440 *dbytes.Bytes
+	var _ = _out440
+	_out440 = dbytes.NewBytes(_387_size)
+	_388_s = _out440
+	var _out441 bool
+	var _ = _out441
+	_out441 = _this.Store(txn, d, uint64(64)*_385_cell, _388_s, true, true)
+	ok = _out441
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _387_ip *dbytes.Bytes
-	var _ = _387_ip
-	var _out436 *dbytes.Bytes
-	var _ = _out436
-	_out436 = _this.Fs.GetInode(txn, d, false)
-	_387_ip = _out436
-	var _388_n uint64
-	var _ = _388_n
-	var _out437 uint64
-	var _ = _out437
-	_out437 = inodem.Companion_Default___.GetNent(_387_ip)
-	_388_n = _out437
-	e = _388_n == uint64(0)
+	var _389_ip *dbytes.Bytes
+	var _ = _389_ip
+	var _out442 *dbytes.Bytes
+	var _ = _out442
+	_out442 = _this.Fs.GetInode(txn, d, false)
+	_389_ip = _out442
+	var _390_n uint64
+	var _ = _390_n
+	var _out443 uint64
+	var _ = _out443
+	_out443 = inodem.Companion_Default___.GetNent(_389_ip)
+	_390_n = _out443
+	e = _390_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _389_ip *dbytes.Bytes
-	var _ = _389_ip
-	var _390_nb uint64
-	var _ = _390_nb
-	var _out438 *dbytes.Bytes
-	var _ = _out438
-	var _out439 uint64
-	var _ = _out439
-	_out438, _out439 = _this.Open(txn, d, false)
-	_389_ip = _out438
-	_390_nb = _out439
-	var _391_c uint64
-	var _ = _391_c
-	_391_c = uint64(0)
+	var _391_ip *dbytes.Bytes
+	var _ = _391_ip
+	var _392_nb uint64
+	var _ = _392_nb
+	var _out444 *dbytes.Bytes
+	var _ = _out444
+	var _out445 uint64
+	var _ = _out445
+	_out444, _out445 = _this.Open(txn, d, false)
+	_391_ip = _out444
+	_392_nb = _out445
+	var _393_c uint64
+	var _ = _393_c
+	_393_c = uint64(0)
 	if cookie >= uint64(3) {
-		_391_c = cookie - uint64(2)
+		_393_c = cookie - uint64(2)
 	}
-	var _392_blk uint64
-	var _ = _392_blk
-	var _393_i uint64
-	var _ = _393_i
-	_392_blk, _393_i = _391_c/uint64(64), _391_c%uint64(64)
-	for _392_blk < _390_nb {
-		var _394_next uint64
-		var _ = _394_next
-		var _out440 uint64
-		var _ = _out440
-		_out440 = _this.SkipHoles(txn, _389_ip, d, _392_blk, _390_nb)
-		_394_next = _out440
-		if _394_next != _392_blk {
-			_392_blk, _393_i = _394_next, uint64(0)
+	var _394_blk uint64
+	var _ = _394_blk
+	var _395_i uint64
+	var _ = _395_i
+	_394_blk, _395_i = _393_c/uint64(64), _393_c%uint64(64)
+	for _394_blk < _392_nb {
+		var _396_next uint64
+		var _ = _396_next
+		var _out446 uint64
+		var _ = _out446
+		_out446 = _this.SkipHoles(txn, _391_ip, d, _394_blk, _392_nb)
+		_396_next = _out446
+		if _396_next != _394_blk {
+			_394_blk, _395_i = _396_next, uint64(0)
 		} else {
-			var _395_b *dbytes.Blk
-			var _ = _395_b
-			var _out441 *dbytes.Blk
-			var _ = _out441
-			_out441 = _this.Fs.ReadBlockOf(txn, _389_ip, d, _392_blk, false)
-			_395_b = _out441
-			var _396_fits bool = false
-			var _ = _396_fits
-			var _out442 bool
-			var _ = _out442
-			_out442 = dirpagem.Companion_Default___.ListBlock(_395_b, _392_blk, _393_i, out)
-			_396_fits = _out442
-			if !_396_fits {
+			var _397_b *dbytes.Blk
+			var _ = _397_b
+			var _out447 *dbytes.Blk
+			var _ = _out447
+			_out447 = _this.Fs.ReadBlockOf(txn, _391_ip, d, _394_blk, false)
+			_397_b = _out447
+			var _398_fits bool = false
+			var _ = _398_fits
+			var _out448 bool
+			var _ = _out448
+			_out448 = dirpagem.Companion_Default___.ListBlock(_397_b, _394_blk, _395_i, out)
+			_398_fits = _out448
+			if !_398_fits {
 				eof = false
 				return eof
 			}
-			_392_blk, _393_i = _392_blk+uint64(1), uint64(0)
+			_394_blk, _395_i = _394_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _397_k uint64
-	var _ = _397_k
-	_397_k = posm.Companion_Default___.FlatK(n)
-	if _397_k < uint64(12) {
+	var _399_k uint64
+	var _ = _399_k
+	_399_k = posm.Companion_Default___.FlatK(n)
+	if _399_k < uint64(12) {
 		return m
 	}
-	var _398_pb *dbytes.Blk
-	var _ = _398_pb
-	var _out443 *dbytes.Blk
-	var _ = _out443
-	_out443 = _this.Fs.Fs.ReadParent(txn, ip, _397_k, posm.Companion_Default___.MaxLev(_397_k), posm.Companion_Default___.FlatJ(n), false)
-	_398_pb = _out443
-	var _399_i uint64
-	var _ = _399_i
-	_399_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _399_i < uint64(512) {
-		var _400_bn uint64
-		var _ = _400_bn
-		_400_bn = _398_pb.U64(uint64(8) * _399_i)
-		if _400_bn != uint64(0) {
+	var _400_pb *dbytes.Blk
+	var _ = _400_pb
+	var _out449 *dbytes.Blk
+	var _ = _out449
+	_out449 = _this.Fs.Fs.ReadParent(txn, ip, _399_k, posm.Companion_Default___.MaxLev(_399_k), posm.Companion_Default___.FlatJ(n), false)
+	_400_pb = _out449
+	var _401_i uint64
+	var _ = _401_i
+	_401_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _401_i < uint64(512) {
+		var _402_bn uint64
+		var _ = _402_bn
+		_402_bn = _400_pb.U64(uint64(8) * _401_i)
+		if _402_bn != uint64(0) {
 			return m
 		}
-		m, _399_i = m+uint64(1), _399_i+uint64(1)
+		m, _401_i = m+uint64(1), _401_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out444 bool
-	var _ = _out444
-	var _out445 uint64
-	var _ = _out445
-	_out444, _out445 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out444
-	ino = _out445
+	var _out450 bool
+	var _ = _out450
+	var _out451 uint64
+	var _ = _out451
+	_out450, _out451 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out450
+	ino = _out451
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out446 bool
-	var _ = _out446
-	_out446 = _this.Fs.FreeInode(txn, ino)
-	ok = _out446
+	var _out452 bool
+	var _ = _out452
+	_out452 = _this.Fs.FreeInode(txn, ino)
+	ok = _out452
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out447 bool
-	var _ = _out447
-	_out447 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out447
+	var _out453 bool
+	var _ = _out453
+	_out453 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out453
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out448 bool
-	var _ = _out448
-	_out448 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out448
+	var _out454 bool
+	var _ = _out454
+	_out454 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out454
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out449 bool
-	var _ = _out449
-	_out449 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out449
+	var _out455 bool
+	var _ = _out455
+	_out455 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out455
 	return done
 }
 

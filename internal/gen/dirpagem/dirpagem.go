@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _337_step uint64
-	var _ = _337_step
-	var _338_cap uint64
-	var _ = _338_cap
-	_337_step, _338_cap = uint64(1), uint64(56)
-	var _339_i uint64
-	var _ = _339_i
-	_339_i = from
+	var _339_step uint64
+	var _ = _339_step
+	var _340_cap uint64
+	var _ = _340_cap
+	_339_step, _340_cap = uint64(1), uint64(56)
+	var _341_i uint64
+	var _ = _341_i
+	_341_i = from
 	if blk%uint64(2) == uint64(1) {
-		_337_step, _338_cap = uint64(8), uint64(255)
-		_339_i = (_339_i + uint64(7)) / uint64(8) * uint64(8)
+		_339_step, _340_cap = uint64(8), uint64(255)
+		_341_i = (_341_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _339_i < uint64(64) {
-		var _340_w uint64
-		var _ = _340_w
-		_340_w = b.U64(uint64(64) * _339_i)
-		if _340_w != uint64(0) {
-			var _341_l uint64
-			var _ = _341_l
-			_341_l = _340_w / uint64(281474976710656) % uint64(256)
-			if _341_l > _338_cap {
-				_341_l = _338_cap
+	for _341_i < uint64(64) {
+		var _342_w uint64
+		var _ = _342_w
+		_342_w = b.U64(uint64(64) * _341_i)
+		if _342_w != uint64(0) {
+			var _343_l uint64
+			var _ = _343_l
+			_343_l = _342_w / uint64(281474976710656) % uint64(256)
+			if _343_l > _340_cap {
+				_343_l = _340_cap
 			}
-			var _out387 bool
-			var _ = _out387
-			_out387 = out.Offer(_340_w%uint64(281474976710656), b, uint64(64)*_339_i+uint64(8), _341_l, uint64(64)*blk+_339_i+uint64(3))
-			fits = _out387
+			var _out393 bool
+			var _ = _out393
+			_out393 = out.Offer(_342_w%uint64(281474976710656), b, uint64(64)*_341_i+uint64(8), _343_l, uint64(64)*blk+_341_i+uint64(3))
+			fits = _out393
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_339_i = _339_i + _337_step
+		_341_i = _341_i + _339_step
 	}
 	fits = true
 	return fits

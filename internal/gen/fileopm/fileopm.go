@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _534_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _534_ip
-	var _out632 uint32
-	var _ = _out632
-	var _out633 *dbytes.Bytes
-	var _ = _out633
-	_out632, _out633 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out632
-	_534_ip = _out633
+	var _536_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _536_ip
+	var _out638 uint32
+	var _ = _out638
+	var _out639 *dbytes.Bytes
+	var _ = _out639
+	_out638, _out639 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out638
+	_536_ip = _out639
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _534_ip
-	var _535_ty uint32
-	var _ = _535_ty
-	var _out634 uint32
-	var _ = _out634
-	_out634 = inodem.Companion_Default___.GetTy(_534_ip)
-	_535_ty = _out634
-	if _535_ty != accessm.Companion_Default___.REG() {
+	after = _536_ip
+	var _537_ty uint32
+	var _ = _537_ty
+	var _out640 uint32
+	var _ = _out640
+	_out640 = inodem.Companion_Default___.GetTy(_536_ip)
+	_537_ty = _out640
+	if _537_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _536_r bool
-	var _ = _536_r
-	var _out635 bool
-	var _ = _out635
-	_out635 = accessm.Companion_Default___.MayData(c, _534_ip, accessm.Companion_Default___.MAYR())
-	_536_r = _out635
-	var _537_x bool
-	var _ = _537_x
-	var _out636 bool
-	var _ = _out636
-	_out636 = accessm.Companion_Default___.May(c, _534_ip, accessm.Companion_Default___.MAYX())
-	_537_x = _out636
-	if !_536_r && !_537_x {
+	var _538_r bool
+	var _ = _538_r
+	var _out641 bool
+	var _ = _out641
+	_out641 = accessm.Companion_Default___.MayData(c, _536_ip, accessm.Companion_Default___.MAYR())
+	_538_r = _out641
+	var _539_x bool
+	var _ = _539_x
+	var _out642 bool
+	var _ = _out642
+	_out642 = accessm.Companion_Default___.May(c, _536_ip, accessm.Companion_Default___.MAYX())
+	_539_x = _out642
+	if !_538_r && !_539_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _538_size uint64
-	var _ = _538_size
-	var _out637 uint64
-	var _ = _out637
-	_out637 = inodem.Companion_Default___.GetSize(_534_ip)
-	_538_size = _out637
-	eof = off >= _538_size || len_ >= _538_size-off
-	var _out638 *dbytes.Bytes
-	var _ = _out638
-	_out638 = d.Fs.Read(txn, ino, off, len_)
-	data = _out638
+	var _540_size uint64
+	var _ = _540_size
+	var _out643 uint64
+	var _ = _out643
+	_out643 = inodem.Companion_Default___.GetSize(_536_ip)
+	_540_size = _out643
+	eof = off >= _540_size || len_ >= _540_size-off
+	var _out644 *dbytes.Bytes
+	var _ = _out644
+	_out644 = d.Fs.Read(txn, ino, off, len_)
+	data = _out644
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _539_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _539_ip
-	var _out639 uint32
-	var _ = _out639
-	var _out640 *dbytes.Bytes
-	var _ = _out640
-	_out639, _out640 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out639
-	_539_ip = _out640
+	var _541_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _541_ip
+	var _out645 uint32
+	var _ = _out645
+	var _out646 *dbytes.Bytes
+	var _ = _out646
+	_out645, _out646 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out645
+	_541_ip = _out646
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _539_ip
-	var _540_ty uint32
-	var _ = _540_ty
-	var _out641 uint32
-	var _ = _out641
-	_out641 = inodem.Companion_Default___.GetTy(_539_ip)
-	_540_ty = _out641
-	if _540_ty != accessm.Companion_Default___.REG() {
+	before = _541_ip
+	var _542_ty uint32
+	var _ = _542_ty
+	var _out647 uint32
+	var _ = _out647
+	_out647 = inodem.Companion_Default___.GetTy(_541_ip)
+	_542_ty = _out647
+	if _542_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _541_w bool
-	var _ = _541_w
-	var _out642 bool
-	var _ = _out642
-	_out642 = accessm.Companion_Default___.MayData(c, _539_ip, accessm.Companion_Default___.MAYW())
-	_541_w = _out642
-	if !_541_w {
+	var _543_w bool
+	var _ = _543_w
+	var _out648 bool
+	var _ = _out648
+	_out648 = accessm.Companion_Default___.MayData(c, _541_ip, accessm.Companion_Default___.MAYW())
+	_543_w = _out648
+	if !_543_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _539_ip
+		after = _541_ip
 		return st, before, after
 	}
-	var _542_size uint64
-	var _ = _542_size
-	var _out643 uint64
-	var _ = _out643
-	_out643 = inodem.Companion_Default___.GetSize(_539_ip)
-	_542_size = _out643
-	var _543_shrink uint64
-	var _ = _543_shrink
-	var _out644 uint64
-	var _ = _out644
-	_out644 = inodem.Companion_Default___.GetShrink(_539_ip)
-	_543_shrink = _out644
-	if _543_shrink != uint64(0) && off+len_ > _542_size {
+	var _544_size uint64
+	var _ = _544_size
+	var _out649 uint64
+	var _ = _out649
+	_out649 = inodem.Companion_Default___.GetSize(_541_ip)
+	_544_size = _out649
+	var _545_shrink uint64
+	var _ = _545_shrink
+	var _out650 uint64
+	var _ = _out650
+	_out650 = inodem.Companion_Default___.GetShrink(_541_ip)
+	_545_shrink = _out650
+	if _545_shrink != uint64(0) && off+len_ > _544_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _544_ok bool
-	var _ = _544_ok
-	var _out645 bool
-	var _ = _out645
-	_out645 = d.Write(txn, ino, off, src, so, len_)
-	_544_ok = _out645
-	if !_544_ok {
+	var _546_ok bool
+	var _ = _546_ok
+	var _out651 bool
+	var _ = _out651
+	_out651 = d.Write(txn, ino, off, src, so, len_)
+	_546_ok = _out651
+	if !_546_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _545_np *dbytes.Bytes
-	var _ = _545_np
-	var _out646 *dbytes.Bytes
-	var _ = _out646
-	_out646 = d.Fs.GetInode(txn, ino, true)
-	_545_np = _out646
-	inodem.Companion_Default___.SetMtime(_545_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_545_np, s, ns)
+	var _547_np *dbytes.Bytes
+	var _ = _547_np
+	var _out652 *dbytes.Bytes
+	var _ = _out652
+	_out652 = d.Fs.GetInode(txn, ino, true)
+	_547_np = _out652
+	inodem.Companion_Default___.SetMtime(_547_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_547_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _546_mode uint32
-		var _ = _546_mode
-		var _out647 uint32
-		var _ = _out647
-		_out647 = inodem.Companion_Default___.GetMode(_545_np)
-		_546_mode = _out647
-		inodem.Companion_Default___.SetMode(_545_np, accessm.Companion_Default___.KillPriv(_546_mode))
+		var _548_mode uint32
+		var _ = _548_mode
+		var _out653 uint32
+		var _ = _out653
+		_out653 = inodem.Companion_Default___.GetMode(_547_np)
+		_548_mode = _out653
+		inodem.Companion_Default___.SetMode(_547_np, accessm.Companion_Default___.KillPriv(_548_mode))
 	}
-	d.PutInode(txn, ino, _545_np)
-	after = _545_np
+	d.PutInode(txn, ino, _547_np)
+	after = _547_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _547_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _547_ip
-	var _out648 uint32
-	var _ = _out648
-	var _out649 *dbytes.Bytes
-	var _ = _out649
-	_out648, _out649 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out648
-	_547_ip = _out649
+	var _549_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _549_ip
+	var _out654 uint32
+	var _ = _out654
+	var _out655 *dbytes.Bytes
+	var _ = _out655
+	_out654, _out655 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out654
+	_549_ip = _out655
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _547_ip
-	var _548_ty uint32
-	var _ = _548_ty
-	var _out650 uint32
-	var _ = _out650
-	_out650 = inodem.Companion_Default___.GetTy(_547_ip)
-	_548_ty = _out650
-	if _548_ty != accessm.Companion_Default___.LNK() {
+	after = _549_ip
+	var _550_ty uint32
+	var _ = _550_ty
+	var _out656 uint32
+	var _ = _out656
+	_out656 = inodem.Companion_Default___.GetTy(_549_ip)
+	_550_ty = _out656
+	if _550_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _549_size uint64
-	var _ = _549_size
-	var _out651 uint64
-	var _ = _out651
-	_out651 = inodem.Companion_Default___.GetSize(_547_ip)
-	_549_size = _out651
-	if _549_size > uint64(4096) {
+	var _551_size uint64
+	var _ = _551_size
+	var _out657 uint64
+	var _ = _out657
+	_out657 = inodem.Companion_Default___.GetSize(_549_ip)
+	_551_size = _out657
+	if _551_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out652 *dbytes.Bytes
-	var _ = _out652
-	_out652 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out652
+	var _out658 *dbytes.Bytes
+	var _ = _out658
+	_out658 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out658
 	return st, target, after
 }
 

@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "fillm.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _240_bo uint64
-	var _ = _240_bo
-	_240_bo = pos % uint64(4096)
-	var _241_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _241_b
+	var _241_bo uint64
+	var _ = _241_bo
+	_241_bo = pos % uint64(4096)
+	var _242_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _242_b
 	if c == uint64(4096) {
-		var _out308 *dbytes.Bytes
-		var _ = _out308
-		_out308 = dbytes.NewBytes(uint64(4096))
-		_241_b = _out308
+		var _out312 *dbytes.Bytes
+		var _ = _out312
+		_out312 = dbytes.NewBytes(uint64(4096))
+		_242_b = _out312
 	} else {
-		var _242_blk *dbytes.Blk
-		var _ = _242_blk
-		var _out309 *dbytes.Blk
-		var _ = _out309
-		_out309 = x.ReadAt(txn, bn, true)
-		_242_blk = _out309
-		var _out310 *dbytes.Bytes
-		var _ = _out310
-		_out310 = _242_blk.Thaw()
-		_241_b = _out310
+		var _243_blk *dbytes.Blk
+		var _ = _243_blk
+		var _out313 *dbytes.Blk
+		var _ = _out313
+		_out313 = x.ReadAt(txn, bn, true)
+		_243_blk = _out313
+		var _out314 *dbytes.Bytes
+		var _ = _out314
+		_out314 = _243_blk.Thaw()
+		_242_b = _out314
 	}
-	_241_b.CopyFrom(_240_bo, src, so, c)
-	x.WriteData(txn, bn, _241_b)
+	_242_b.CopyFrom(_241_bo, src, so, c)
+	x.WriteData(txn, bn, _242_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out311 *dbytes.Bytes
-		var _ = _out311
-		_out311 = src.CopyOf(so)
-		b = _out311
+		var _out315 *dbytes.Bytes
+		var _ = _out315
+		_out315 = src.CopyOf(so)
+		b = _out315
 	} else {
-		var _out312 *dbytes.Bytes
-		var _ = _out312
-		_out312 = dbytes.NewBytes(uint64(4096))
-		b = _out312
+		var _out316 *dbytes.Bytes
+		var _ = _out316
+		_out316 = dbytes.NewBytes(uint64(4096))
+		b = _out316
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _243_k uint64
-	var _ = _243_k
-	_243_k = pos / uint64(4096)
-	var _244_b *dbytes.Bytes
-	var _ = _244_b
-	var _out313 *dbytes.Bytes
-	var _ = _out313
-	_out313 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_244_b = _out313
-	var _245_near uint64
-	var _ = _245_near
-	_245_near = uint64(0)
-	if uint64(0) < _243_k {
-		var _out314 uint64
-		var _ = _out314
-		_out314 = inodem.Companion_Default___.GetSlot(ip, _243_k-uint64(1))
-		_245_near = _out314
+	var _244_k uint64
+	var _ = _244_k
+	_244_k = pos / uint64(4096)
+	var _245_b *dbytes.Bytes
+	var _ = _245_b
+	var _out317 *dbytes.Bytes
+	var _ = _out317
+	_out317 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_245_b = _out317
+	var _246_near uint64
+	var _ = _246_near
+	_246_near = uint64(0)
+	if uint64(0) < _244_k {
+		var _out318 uint64
+		var _ = _out318
+		_out318 = inodem.Companion_Default___.GetSlot(ip, _244_k-uint64(1))
+		_246_near = _out318
 	}
-	var _246_bn uint64 = 0
-	var _ = _246_bn
-	var _out315 bool
-	var _ = _out315
-	var _out316 uint64
-	var _ = _out316
-	_out315, _out316 = x.AllocRoot(txn, ip, ino, _243_k, _245_near, _244_b)
-	ok = _out315
-	_246_bn = _out316
+	var _247_bn uint64 = 0
+	var _ = _247_bn
+	var _out319 bool
+	var _ = _out319
+	var _out320 uint64
+	var _ = _out320
+	_out319, _out320 = x.AllocRoot(txn, ip, ino, _244_k, _246_near, _245_b)
+	ok = _out319
+	_247_bn = _out320
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_246_bn)
+		txn.Bulk(_247_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _247_k uint64
-	var _ = _247_k
-	_247_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
-	var _248_lev uint64
-	var _ = _248_lev
-	_248_lev = posm.Companion_Default___.MaxLev(_247_k)
-	var _249_jp uint64
-	var _ = _249_jp
-	_249_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _248_k uint64
+	var _ = _248_k
+	_248_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
+	var _249_lev uint64
+	var _ = _249_lev
+	_249_lev = posm.Companion_Default___.MaxLev(_248_k)
+	var _250_jp uint64
+	var _ = _250_jp
+	_250_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _250_pn uint64 = 0
-	var _ = _250_pn
-	var _out317 bool
-	var _ = _out317
-	var _out318 uint64
-	var _ = _out318
-	_out317, _out318 = x.ResolveAlloc(txn, ip, ino, _247_k, _248_lev-uint64(1), _249_jp)
-	ok = _out317
-	_250_pn = _out318
+	var _251_pn uint64 = 0
+	var _ = _251_pn
+	var _out321 bool
+	var _ = _out321
+	var _out322 uint64
+	var _ = _out322
+	_out321, _out322 = x.ResolveAlloc(txn, ip, ino, _248_k, _249_lev-uint64(1), _250_jp)
+	ok = _out321
+	_251_pn = _out322
 	if !ok {
 		return ok, m
 	}
-	var _251_blk *dbytes.Blk
-	var _ = _251_blk
-	var _out319 *dbytes.Blk
-	var _ = _out319
-	_out319 = x.Fs.ReadBlock(txn, _250_pn, true)
-	_251_blk = _out319
-	var _252_t *dbytes.Bytes
-	var _ = _252_t
-	var _out320 *dbytes.Bytes
-	var _ = _out320
-	_out320 = _251_blk.Thaw()
-	_252_t = _out320
-	var _253_near uint64
-	var _ = _253_near
-	_253_near = _250_pn
+	var _252_blk *dbytes.Blk
+	var _ = _252_blk
+	var _out323 *dbytes.Blk
+	var _ = _out323
+	_out323 = x.Fs.ReadBlock(txn, _251_pn, true)
+	_252_blk = _out323
+	var _253_t *dbytes.Bytes
+	var _ = _253_t
+	var _out324 *dbytes.Bytes
+	var _ = _out324
+	_out324 = _252_blk.Thaw()
+	_253_t = _out324
+	var _254_near uint64
+	var _ = _254_near
+	_254_near = _251_pn
 	for m < len_ {
-		var _254_at uint64
-		var _ = _254_at
-		_254_at = pos + m
-		var _255_n uint64
-		var _ = _255_n
-		_255_n = _254_at / uint64(4096)
-		if posm.Companion_Default___.FlatK(_255_n) != _247_k || posm.Companion_Default___.FlatJ(_255_n)/uint64(512) != _249_jp {
+		var _255_at uint64
+		var _ = _255_at
+		_255_at = pos + m
+		var _256_n uint64
+		var _ = _256_n
+		_256_n = _255_at / uint64(4096)
+		if posm.Companion_Default___.FlatK(_256_n) != _248_k || posm.Companion_Default___.FlatJ(_256_n)/uint64(512) != _250_jp {
 			goto L3
 		}
-		var _256_j uint64
-		var _ = _256_j
-		_256_j = posm.Companion_Default___.FlatJ(_255_n)
-		var _257_bn uint64
-		var _ = _257_bn
-		_257_bn = _252_t.U64(uint64(8) * (_256_j % uint64(512)))
-		if _257_bn != uint64(0) {
+		var _257_j uint64
+		var _ = _257_j
+		_257_j = posm.Companion_Default___.FlatJ(_256_n)
+		var _258_bn uint64
+		var _ = _258_bn
+		_258_bn = _253_t.U64(uint64(8) * (_257_j % uint64(512)))
+		if _258_bn != uint64(0) {
 			goto L3
 		}
-		var _258_c uint64
-		var _ = _258_c
-		var _out321 uint64
-		var _ = _out321
-		_out321 = fetchm.Companion_Default___.Min(uint64(4096)-_254_at%uint64(4096), len_-m)
-		_258_c = _out321
-		var _259_b *dbytes.Bytes
-		var _ = _259_b
-		var _out322 *dbytes.Bytes
-		var _ = _out322
-		_out322 = Companion_Default___.FirstBlock(_254_at, src, so+m, _258_c, bulk)
-		_259_b = _out322
-		if _256_j%uint64(512) != uint64(0) {
-			var _260_left uint64
-			var _ = _260_left
-			_260_left = _252_t.U64(uint64(8) * (_256_j%uint64(512) - uint64(1)))
-			if _260_left != uint64(0) {
-				_253_near = _260_left
+		var _259_c uint64
+		var _ = _259_c
+		var _out325 uint64
+		var _ = _out325
+		_out325 = fetchm.Companion_Default___.Min(uint64(4096)-_255_at%uint64(4096), len_-m)
+		_259_c = _out325
+		var _260_b *dbytes.Bytes
+		var _ = _260_b
+		var _out326 *dbytes.Bytes
+		var _ = _out326
+		_out326 = Companion_Default___.FirstBlock(_255_at, src, so+m, _259_c, bulk)
+		_260_b = _out326
+		if _257_j%uint64(512) != uint64(0) {
+			var _261_left uint64
+			var _ = _261_left
+			_261_left = _253_t.U64(uint64(8) * (_257_j%uint64(512) - uint64(1)))
+			if _261_left != uint64(0) {
+				_254_near = _261_left
 			}
 		}
-		var _out323 bool
-		var _ = _out323
-		var _out324 uint64
-		var _ = _out324
-		_out323, _out324 = x.AddChild(txn, ip, _252_t, _250_pn, _256_j, _253_near, _259_b)
-		ok = _out323
-		_257_bn = _out324
+		var _out327 bool
+		var _ = _out327
+		var _out328 uint64
+		var _ = _out328
+		_out327, _out328 = x.AddChild(txn, ip, _253_t, _251_pn, _257_j, _254_near, _260_b)
+		ok = _out327
+		_258_bn = _out328
 		if !ok {
 			return ok, m
 		}
-		if bulk && _258_c == uint64(4096) {
-			txn.Bulk(_257_bn)
+		if bulk && _259_c == uint64(4096) {
+			txn.Bulk(_258_bn)
 		}
-		_253_near = _257_bn
-		m = m + _258_c
+		_254_near = _258_bn
+		m = m + _259_c
 	}
 L3:
-	x.CloseParent(txn, _250_pn, _252_t)
+	x.CloseParent(txn, _251_pn, _253_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L3:
 func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _261_done uint64
-	var _ = _261_done
-	_261_done = uint64(0)
-	var _262_ck uint64
-	var _ = _262_ck
-	var _263_cj uint64
-	var _ = _263_cj
-	_262_ck, _263_cj = uint64(15), uint64(0)
-	var _264_pb *dbytes.Blk
-	var _ = _264_pb
-	var _out325 *dbytes.Blk
-	var _ = _out325
-	_out325 = dbytes.ZeroBlk()
-	_264_pb = _out325
-	var _265_bulk bool
-	var _ = _265_bulk
-	_265_bulk = Companion_Default___.Much(off, len_)
-	for _261_done < len_ {
-		var _266_pos uint64
-		var _ = _266_pos
-		_266_pos = off + _261_done
-		var _267_n uint64
-		var _ = _267_n
-		_267_n = _266_pos / uint64(4096)
-		var _268_c uint64
-		var _ = _268_c
-		var _out326 uint64
-		var _ = _out326
-		_out326 = fetchm.Companion_Default___.Min(uint64(4096)-_266_pos%uint64(4096), len_-_261_done)
-		_268_c = _out326
-		var _269_bn uint64 = 0
-		var _ = _269_bn
-		var _out327 uint64
-		var _ = _out327
-		var _out328 uint64
-		var _ = _out328
-		var _out329 uint64
-		var _ = _out329
-		var _out330 *dbytes.Blk
+	var _262_done uint64
+	var _ = _262_done
+	_262_done = uint64(0)
+	var _263_ck uint64
+	var _ = _263_ck
+	var _264_cj uint64
+	var _ = _264_cj
+	_263_ck, _264_cj = uint64(15), uint64(0)
+	var _265_pb *dbytes.Blk
+	var _ = _265_pb
+	var _out329 *dbytes.Blk
+	var _ = _out329
+	_out329 = dbytes.ZeroBlk()
+	_265_pb = _out329
+	var _266_bulk bool
+	var _ = _266_bulk
+	_266_bulk = Companion_Default___.Much(off, len_)
+	for _262_done < len_ {
+		var _267_pos uint64
+		var _ = _267_pos
+		_267_pos = off + _262_done
+		var _268_n uint64
+		var _ = _268_n
+		_268_n = _267_pos / uint64(4096)
+		var _269_c uint64
+		var _ = _269_c
+		var _out330 uint64
 		var _ = _out330
-		_out327, _out328, _out329, _out330 = fetchm.Companion_Default___.Find(x, txn, ip, _267_n, true, _262_ck, _263_cj, _264_pb)
-		_269_bn = _out327
-		_262_ck = _out328
-		_263_cj = _out329
-		_264_pb = _out330
-		if _269_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _269_bn, _266_pos, src, so+_261_done, _268_c)
-		} else if _267_n < uint64(12) {
-			_262_ck = uint64(15)
-			var _out331 bool
-			var _ = _out331
-			_out331 = Companion_Default___.FillDirect(x, txn, ip, ino, _266_pos, src, so+_261_done, _268_c, _265_bulk)
-			ok = _out331
+		_out330 = fetchm.Companion_Default___.Min(uint64(4096)-_267_pos%uint64(4096), len_-_262_done)
+		_269_c = _out330
+		var _270_bn uint64 = 0
+		var _ = _270_bn
+		var _out331 uint64
+		var _ = _out331
+		var _out332 uint64
+		var _ = _out332
+		var _out333 uint64
+		var _ = _out333
+		var _out334 *dbytes.Blk
+		var _ = _out334
+		_out331, _out332, _out333, _out334 = fetchm.Companion_Default___.Find(x, txn, ip, _268_n, true, _263_ck, _264_cj, _265_pb)
+		_270_bn = _out331
+		_263_ck = _out332
+		_264_cj = _out333
+		_265_pb = _out334
+		if _270_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _270_bn, _267_pos, src, so+_262_done, _269_c)
+		} else if _268_n < uint64(12) {
+			_263_ck = uint64(15)
+			var _out335 bool
+			var _ = _out335
+			_out335 = Companion_Default___.FillDirect(x, txn, ip, ino, _267_pos, src, so+_262_done, _269_c, _266_bulk)
+			ok = _out335
 			if !ok {
 				return ok
 			}
 		} else {
-			_262_ck = uint64(15)
-			var _out332 bool
-			var _ = _out332
-			var _out333 uint64
-			var _ = _out333
-			_out332, _out333 = Companion_Default___.FillRun(x, txn, ip, ino, _266_pos, src, so+_261_done, len_-_261_done, _265_bulk)
-			ok = _out332
-			_268_c = _out333
+			_263_ck = uint64(15)
+			var _out336 bool
+			var _ = _out336
+			var _out337 uint64
+			var _ = _out337
+			_out336, _out337 = Companion_Default___.FillRun(x, txn, ip, ino, _267_pos, src, so+_262_done, len_-_262_done, _266_bulk)
+			ok = _out336
+			_269_c = _out337
 			if !ok {
 				return ok
 			}
 		}
-		_261_done = _261_done + _268_c
+		_262_done = _262_done + _269_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _270_n uint64
-	var _ = _270_n
-	_270_n = sz / uint64(4096)
-	var _271_k uint64
-	var _ = _271_k
-	_271_k = posm.Companion_Default___.FlatK(_270_n)
-	var _272_bn uint64
-	var _ = _272_bn
-	var _out334 uint64
-	var _ = _out334
-	_out334 = x.Resolve(txn, ip, _271_k, posm.Companion_Default___.MaxLev(_271_k), posm.Companion_Default___.FlatJ(_270_n), true)
-	_272_bn = _out334
-	if _272_bn == uint64(0) {
+	var _271_n uint64
+	var _ = _271_n
+	_271_n = sz / uint64(4096)
+	var _272_k uint64
+	var _ = _272_k
+	_272_k = posm.Companion_Default___.FlatK(_271_n)
+	var _273_bn uint64
+	var _ = _273_bn
+	var _out338 uint64
+	var _ = _out338
+	_out338 = x.Resolve(txn, ip, _272_k, posm.Companion_Default___.MaxLev(_272_k), posm.Companion_Default___.FlatJ(_271_n), true)
+	_273_bn = _out338
+	if _273_bn == uint64(0) {
 		return
 	}
-	var _273_blk *dbytes.Blk
-	var _ = _273_blk
-	var _out335 *dbytes.Blk
-	var _ = _out335
-	_out335 = x.ReadAt(txn, _272_bn, true)
-	_273_blk = _out335
-	var _274_b *dbytes.Bytes
-	var _ = _274_b
-	var _out336 *dbytes.Bytes
-	var _ = _out336
-	_out336 = dbytes.NewBytes(uint64(4096))
-	_274_b = _out336
-	_274_b.CopyBlk(uint64(0), _273_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _272_bn, _274_b)
+	var _274_blk *dbytes.Blk
+	var _ = _274_blk
+	var _out339 *dbytes.Blk
+	var _ = _out339
+	_out339 = x.ReadAt(txn, _273_bn, true)
+	_274_blk = _out339
+	var _275_b *dbytes.Bytes
+	var _ = _275_b
+	var _out340 *dbytes.Bytes
+	var _ = _out340
+	_out340 = dbytes.NewBytes(uint64(4096))
+	_275_b = _out340
+	_275_b.CopyBlk(uint64(0), _274_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _273_bn, _275_b)
 }
 
 // End of class Default__

@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrnl) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _401_bf *blockm.BlockFs
-	var _ = _401_bf
+	var _403_bf *blockm.BlockFs
+	var _ = _403_bf
 	var _nw0 = blockm.New_BlockFs_()
 	var _ = _nw0
 	_nw0.Recover(geo, jrnl)
-	_401_bf = _nw0
-	var _402_xf *indm.IndFs
-	var _ = _402_xf
+	_403_bf = _nw0
+	var _404_xf *indm.IndFs
+	var _ = _404_xf
 	var _nw1 = indm.New_IndFs_()
 	var _ = _nw1
-	_nw1.Recover(_401_bf)
-	_402_xf = _nw1
+	_nw1.Recover(_403_bf)
+	_404_xf = _nw1
 	var _nw2 = bytem.New_ByteFs_()
 	var _ = _nw2
-	_nw2.Recover(_402_xf, geo, jrnl)
+	_nw2.Recover(_404_xf, geo, jrnl)
 	f = _nw2
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out450 *bytem.ByteFs
-	var _ = _out450
-	_out450 = Companion_Default___.Blank(geo, jrnl)
-	f = _out450
-	var _403_z *dbytes.Bytes
-	var _ = _403_z
-	var _out451 *dbytes.Bytes
-	var _ = _out451
-	_out451 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_403_z = _out451
-	f.Blank(txn, _403_z, uint64(2), uint32(8), uint64(1))
-	var _out452 *dbytes.Bytes
-	var _ = _out452
-	_out452 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_403_z = _out452
-	f.Blank(txn, _403_z, uint64(1), uint32(2), uint64(1))
-	var _404_ip *dbytes.Bytes
-	var _ = _404_ip
-	var _out453 *dbytes.Bytes
-	var _ = _out453
-	_out453 = f.GetInode(txn, uint64(1), true)
-	_404_ip = _out453
-	inodem.Companion_Default___.SetMode(_404_ip, mode)
-	inodem.Companion_Default___.SetNlink(_404_ip, uint32(2))
-	inodem.Companion_Default___.SetUid(_404_ip, uid)
-	inodem.Companion_Default___.SetGid(_404_ip, gid)
-	inodem.Companion_Default___.SetAtime(_404_ip, s, ns)
-	inodem.Companion_Default___.SetMtime(_404_ip, s, ns)
-	inodem.Companion_Default___.SetCtime(_404_ip, s, ns)
-	inodem.Companion_Default___.SetParent(_404_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _404_ip)
+	var _out456 *bytem.ByteFs
+	var _ = _out456
+	_out456 = Companion_Default___.Blank(geo, jrnl)
+	f = _out456
+	var _405_z *dbytes.Bytes
+	var _ = _405_z
+	var _out457 *dbytes.Bytes
+	var _ = _out457
+	_out457 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_405_z = _out457
+	f.Blank(txn, _405_z, uint64(2), uint32(8), uint64(1))
+	var _out458 *dbytes.Bytes
+	var _ = _out458
+	_out458 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_405_z = _out458
+	f.Blank(txn, _405_z, uint64(1), uint32(2), uint64(1))
+	var _406_ip *dbytes.Bytes
+	var _ = _406_ip
+	var _out459 *dbytes.Bytes
+	var _ = _out459
+	_out459 = f.GetInode(txn, uint64(1), true)
+	_406_ip = _out459
+	inodem.Companion_Default___.SetMode(_406_ip, mode)
+	inodem.Companion_Default___.SetNlink(_406_ip, uint32(2))
+	inodem.Companion_Default___.SetUid(_406_ip, uid)
+	inodem.Companion_Default___.SetGid(_406_ip, gid)
+	inodem.Companion_Default___.SetAtime(_406_ip, s, ns)
+	inodem.Companion_Default___.SetMtime(_406_ip, s, ns)
+	inodem.Companion_Default___.SetCtime(_406_ip, s, ns)
+	inodem.Companion_Default___.SetParent(_406_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _406_ip)
 	return f
 }
 

@@ -68,40 +68,40 @@ func (_this *IndFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint6
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out269 uint64
-		var _ = _out269
-		_out269 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out269
+		var _out273 uint64
+		var _ = _out273
+		_out273 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out273
 		return bn
 	}
-	var _211_pb *dbytes.Blk
-	var _ = _211_pb
-	var _out270 *dbytes.Blk
-	var _ = _out270
-	_out270 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_211_pb = _out270
-	bn = _211_pb.U64(uint64(8) * (j % uint64(512)))
+	var _212_pb *dbytes.Blk
+	var _ = _212_pb
+	var _out274 *dbytes.Blk
+	var _ = _out274
+	_out274 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_212_pb = _out274
+	bn = _212_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *IndFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _212_pn uint64
-	var _ = _212_pn
-	var _out271 uint64
-	var _ = _out271
-	_out271 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_212_pn = _out271
-	if _212_pn == uint64(0) {
-		var _out272 *dbytes.Blk
-		var _ = _out272
-		_out272 = dbytes.ZeroBlk()
-		pb = _out272
+	var _213_pn uint64
+	var _ = _213_pn
+	var _out275 uint64
+	var _ = _out275
+	_out275 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_213_pn = _out275
+	if _213_pn == uint64(0) {
+		var _out276 *dbytes.Blk
+		var _ = _out276
+		_out276 = dbytes.ZeroBlk()
+		pb = _out276
 	} else {
-		var _out273 *dbytes.Blk
-		var _ = _out273
-		_out273 = _this.Fs.ReadBlock(txn, _212_pn, excl)
-		pb = _out273
+		var _out277 *dbytes.Blk
+		var _ = _out277
+		_out277 = _this.Fs.ReadBlock(txn, _213_pn, excl)
+		pb = _out277
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *IndFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uin
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out274 bool
-	var _ = _out274
-	var _out275 uint64
-	var _ = _out275
-	_out274, _out275 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out274
-	bn = _out275
+	var _out278 bool
+	var _ = _out278
+	var _out279 uint64
+	var _ = _out279
+	_out278, _out279 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out278
+	bn = _out279
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *IndFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, p
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out276 bool
-	var _ = _out276
-	var _out277 uint64
-	var _ = _out277
-	_out276, _out277 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out276
-	bn = _out277
+	var _out280 bool
+	var _ = _out280
+	var _out281 uint64
+	var _ = _out281
+	_out280, _out281 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out280
+	bn = _out281
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *IndFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k 
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out278 uint64
-		var _ = _out278
-		_out278 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out278
+		var _out282 uint64
+		var _ = _out282
+		_out282 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out282
 		if bn == uint64(0) {
-			var _213_near uint64
-			var _ = _213_near
-			var _out279 uint64
-			var _ = _out279
-			_out279 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_213_near = _out279
-			var _214_z *dbytes.Bytes
-			var _ = _214_z
-			var _out280 *dbytes.Bytes
-			var _ = _out280
-			_out280 = dbytes.NewBytes(uint64(4096))
-			_214_z = _out280
-			var _out281 bool
-			var _ = _out281
-			var _out282 uint64
-			var _ = _out282
-			_out281, _out282 = _this.AllocRoot(txn, ip, ino, k, _213_near, _214_z)
-			ok = _out281
-			bn = _out282
+			var _214_near uint64
+			var _ = _214_near
+			var _out283 uint64
+			var _ = _out283
+			_out283 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_214_near = _out283
+			var _215_z *dbytes.Bytes
+			var _ = _215_z
+			var _out284 *dbytes.Bytes
+			var _ = _out284
+			_out284 = dbytes.NewBytes(uint64(4096))
+			_215_z = _out284
+			var _out285 bool
+			var _ = _out285
+			var _out286 uint64
+			var _ = _out286
+			_out285, _out286 = _this.AllocRoot(txn, ip, ino, k, _214_near, _215_z)
+			ok = _out285
+			bn = _out286
 		}
 		return ok, bn
 	}
-	var _215_pn uint64 = 0
-	var _ = _215_pn
-	var _out283 bool
-	var _ = _out283
-	var _out284 uint64
-	var _ = _out284
-	_out283, _out284 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out283
-	_215_pn = _out284
+	var _216_pn uint64 = 0
+	var _ = _216_pn
+	var _out287 bool
+	var _ = _out287
+	var _out288 uint64
+	var _ = _out288
+	_out287, _out288 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out287
+	_216_pn = _out288
 	if !ok {
 		return ok, bn
 	}
-	var _216_pb *dbytes.Blk
-	var _ = _216_pb
-	var _out285 *dbytes.Blk
-	var _ = _out285
-	_out285 = _this.Fs.ReadBlock(txn, _215_pn, true)
-	_216_pb = _out285
-	bn = _216_pb.U64(uint64(8) * (j % uint64(512)))
+	var _217_pb *dbytes.Blk
+	var _ = _217_pb
+	var _out289 *dbytes.Blk
+	var _ = _out289
+	_out289 = _this.Fs.ReadBlock(txn, _216_pn, true)
+	_217_pb = _out289
+	bn = _217_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _217_t *dbytes.Bytes
-		var _ = _217_t
-		var _out286 *dbytes.Bytes
-		var _ = _out286
-		_out286 = _216_pb.Thaw()
-		_217_t = _out286
-		var _218_z *dbytes.Bytes
-		var _ = _218_z
-		var _out287 *dbytes.Bytes
-		var _ = _out287
-		_out287 = dbytes.NewBytes(uint64(4096))
-		_218_z = _out287
-		var _out288 bool
-		var _ = _out288
-		var _out289 uint64
-		var _ = _out289
-		_out288, _out289 = _this.AddChild(txn, ip, _217_t, _215_pn, j, _215_pn, _218_z)
-		ok = _out288
-		bn = _out289
+		var _218_t *dbytes.Bytes
+		var _ = _218_t
+		var _out290 *dbytes.Bytes
+		var _ = _out290
+		_out290 = _217_pb.Thaw()
+		_218_t = _out290
+		var _219_z *dbytes.Bytes
+		var _ = _219_z
+		var _out291 *dbytes.Bytes
+		var _ = _out291
+		_out291 = dbytes.NewBytes(uint64(4096))
+		_219_z = _out291
+		var _out292 bool
+		var _ = _out292
+		var _out293 uint64
+		var _ = _out293
+		_out292, _out293 = _this.AddChild(txn, ip, _218_t, _216_pn, j, _216_pn, _219_z)
+		ok = _out292
+		bn = _out293
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _215_pn, _217_t)
+		_this.CloseParent(txn, _216_pn, _218_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *IndFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out290 *dbytes.Blk
-		var _ = _out290
-		_out290 = dbytes.ZeroBlk()
-		b = _out290
+		var _out294 *dbytes.Blk
+		var _ = _out294
+		_out294 = dbytes.ZeroBlk()
+		b = _out294
 	} else {
-		var _out291 *dbytes.Blk
-		var _ = _out291
-		_out291 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out291
+		var _out295 *dbytes.Blk
+		var _ = _out295
+		_out295 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out295
 	}
 	return b
 }
 func (_this *IndFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _219_k uint64
-	var _ = _219_k
-	_219_k = posm.Companion_Default___.FlatK(n)
-	var _220_bn uint64
-	var _ = _220_bn
-	var _out292 uint64
-	var _ = _out292
-	_out292 = _this.Resolve(txn, ip, _219_k, posm.Companion_Default___.MaxLev(_219_k), posm.Companion_Default___.FlatJ(n), excl)
-	_220_bn = _out292
-	var _out293 *dbytes.Blk
-	var _ = _out293
-	_out293 = _this.ReadAt(txn, _220_bn, excl)
-	b = _out293
+	var _220_k uint64
+	var _ = _220_k
+	_220_k = posm.Companion_Default___.FlatK(n)
+	var _221_bn uint64
+	var _ = _221_bn
+	var _out296 uint64
+	var _ = _out296
+	_out296 = _this.Resolve(txn, ip, _220_k, posm.Companion_Default___.MaxLev(_220_k), posm.Companion_Default___.FlatJ(n), excl)
+	_221_bn = _out296
+	var _out297 *dbytes.Blk
+	var _ = _out297
+	_out297 = _this.ReadAt(txn, _221_bn, excl)
+	b = _out297
 	return b
 }
 

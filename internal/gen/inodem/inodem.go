@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _201_k uint64
-	var _ = _201_k
-	_201_k = uint64(0)
-	for _201_k < uint64(15) {
-		var _202_x uint64
-		var _ = _202_x
-		var _out258 uint64
-		var _ = _out258
-		_out258 = Companion_Default___.GetSlot(b, _201_k)
-		_202_x = _out258
-		if _202_x != uint64(0) {
+	var _202_k uint64
+	var _ = _202_k
+	_202_k = uint64(0)
+	for _202_k < uint64(15) {
+		var _203_x uint64
+		var _ = _203_x
+		var _out262 uint64
+		var _ = _out262
+		_out262 = Companion_Default___.GetSlot(b, _202_k)
+		_203_x = _out262
+		if _203_x != uint64(0) {
 			r = false
 			return r
 		}
-		_201_k = _201_k + uint64(1)
+		_202_k = _202_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,25 +236,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _203_u uint64
-	var _ = _203_u
-	var _out259 uint64
-	var _ = _out259
-	_out259 = Companion_Default___.GetUsed(b)
-	_203_u = _out259
-	if _203_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _203_u+uint64(1))
+	var _204_u uint64
+	var _ = _204_u
+	var _out263 uint64
+	var _ = _out263
+	_out263 = Companion_Default___.GetUsed(b)
+	_204_u = _out263
+	if _204_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _204_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _204_u uint64
-	var _ = _204_u
-	var _out260 uint64
-	var _ = _out260
-	_out260 = Companion_Default___.GetUsed(b)
-	_204_u = _out260
-	if uint64(0) < _204_u {
-		Companion_Default___.SetUsed(b, _204_u-uint64(1))
+	var _205_u uint64
+	var _ = _205_u
+	var _out264 uint64
+	var _ = _out264
+	_out264 = Companion_Default___.GetUsed(b)
+	_205_u = _out264
+	if uint64(0) < _205_u {
+		Companion_Default___.SetUsed(b, _205_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

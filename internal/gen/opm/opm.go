@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = ip
 	st = accessm.Companion_Default___.STALE()
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out545 *dbytes.Bytes
-		var _ = _out545
-		_out545 = dbytes.NewBytes(uint64(256))
-		ip = _out545
+		var _out551 *dbytes.Bytes
+		var _ = _out551
+		_out551 = dbytes.NewBytes(uint64(256))
+		ip = _out551
 		return st, ip
 	}
-	var _out546 *dbytes.Bytes
-	var _ = _out546
-	_out546 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out546
-	var _479_ty uint32
-	var _ = _479_ty
-	var _out547 uint32
-	var _ = _out547
-	_out547 = inodem.Companion_Default___.GetTy(ip)
-	_479_ty = _out547
-	var _480_nl uint32
-	var _ = _480_nl
-	var _out548 uint32
-	var _ = _out548
-	_out548 = inodem.Companion_Default___.GetNlink(ip)
-	_480_nl = _out548
-	var _481_g uint64
-	var _ = _481_g
-	var _out549 uint64
-	var _ = _out549
-	_out549 = inodem.Companion_Default___.GetGen(ip)
-	_481_g = _out549
-	if _479_ty == uint32(0) || _480_nl == uint32(0) || _481_g != gen {
+	var _out552 *dbytes.Bytes
+	var _ = _out552
+	_out552 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out552
+	var _481_ty uint32
+	var _ = _481_ty
+	var _out553 uint32
+	var _ = _out553
+	_out553 = inodem.Companion_Default___.GetTy(ip)
+	_481_ty = _out553
+	var _482_nl uint32
+	var _ = _482_nl
+	var _out554 uint32
+	var _ = _out554
+	_out554 = inodem.Companion_Default___.GetNlink(ip)
+	_482_nl = _out554
+	var _483_g uint64
+	var _ = _483_g
+	var _out555 uint64
+	var _ = _out555
+	_out555 = inodem.Companion_Default___.GetGen(ip)
+	_483_g = _out555
+	if _481_ty == uint32(0) || _482_nl == uint32(0) || _483_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *dirfsm.DirF
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out550 *dbytes.Bytes
-	var _ = _out550
-	_out550 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out550
-	var _482_ty uint32
-	var _ = _482_ty
-	var _out551 uint32
-	var _ = _out551
-	_out551 = inodem.Companion_Default___.GetTy(ip)
-	_482_ty = _out551
-	var _483_nl uint32
-	var _ = _483_nl
-	var _out552 uint32
-	var _ = _out552
-	_out552 = inodem.Companion_Default___.GetNlink(ip)
-	_483_nl = _out552
+	var _out556 *dbytes.Bytes
+	var _ = _out556
+	_out556 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out556
+	var _484_ty uint32
+	var _ = _484_ty
+	var _out557 uint32
+	var _ = _out557
+	_out557 = inodem.Companion_Default___.GetTy(ip)
+	_484_ty = _out557
+	var _485_nl uint32
+	var _ = _485_nl
+	var _out558 uint32
+	var _ = _out558
+	_out558 = inodem.Companion_Default___.GetNlink(ip)
+	_485_nl = _out558
 	st = func() uint32 {
-		if _482_ty == uint32(0) || _483_nl == uint32(0) || ino <= uint64(2) {
+		if _484_ty == uint32(0) || _485_nl == uint32(0) || ino <= uint64(2) {
 			return accessm.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out553 uint32
-	var _ = _out553
-	var _out554 *dbytes.Bytes
-	var _ = _out554
-	_out553, _out554 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out553
-	ip = _out554
+	var _out559 uint32
+	var _ = _out559
+	var _out560 *dbytes.Bytes
+	var _ = _out560
+	_out559, _out560 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out559
+	ip = _out560
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out555 uint32
-	var _ = _out555
-	var _out556 uint32
-	var _ = _out556
-	_out555, _out556 = accessm.Companion_Default___.NameStatus(name)
-	st = _out555
-	dots = _out556
+	var _out561 uint32
+	var _ = _out561
+	var _out562 uint32
+	var _ = _out562
+	_out561, _out562 = accessm.Companion_Default___.NameStatus(name)
+	st = _out561
+	dots = _out562
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _484_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _484_p
-	var _out557 uint32
-	var _ = _out557
-	var _out558 *dbytes.Bytes
-	var _ = _out558
-	_out557, _out558 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out557
-	_484_p = _out558
+	var _486_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _486_p
+	var _out563 uint32
+	var _ = _out563
+	var _out564 *dbytes.Bytes
+	var _ = _out564
+	_out563, _out564 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out563
+	_486_p = _out564
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _484_p
-	var _485_ty uint32
-	var _ = _485_ty
-	var _out559 uint32
-	var _ = _out559
-	_out559 = inodem.Companion_Default___.GetTy(_484_p)
-	_485_ty = _out559
-	if _485_ty != accessm.Companion_Default___.DIR() {
+	ip = _486_p
+	var _487_ty uint32
+	var _ = _487_ty
+	var _out565 uint32
+	var _ = _out565
+	_out565 = inodem.Companion_Default___.GetTy(_486_p)
+	_487_ty = _out565
+	if _487_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out560 *dbytes.Bytes
-	var _ = _out560
-	_out560 = d.Fs.GetInode(txn, ino, true)
-	ip = _out560
+	var _out566 *dbytes.Bytes
+	var _ = _out566
+	_out566 = d.Fs.GetInode(txn, ino, true)
+	ip = _out566
 	inodem.Companion_Default___.SetMtime(ip, s, ns)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, i
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out561 *dbytes.Bytes
-	var _ = _out561
-	_out561 = d.Fs.GetInode(txn, ino, true)
-	ip = _out561
+	var _out567 *dbytes.Bytes
+	var _ = _out567
+	_out567 = d.Fs.GetInode(txn, ino, true)
+	ip = _out567
 	inodem.Companion_Default___.SetNlink(ip, nl)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _486_ip *dbytes.Bytes
-	var _ = _486_ip
-	var _out562 *dbytes.Bytes
-	var _ = _out562
-	_out562 = d.Fs.GetInode(txn, ino, true)
-	_486_ip = _out562
-	var _487_nl uint32
-	var _ = _487_nl
-	var _out563 uint32
-	var _ = _out563
-	_out563 = inodem.Companion_Default___.GetNlink(_486_ip)
-	_487_nl = _out563
-	if up && _487_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _488_ip *dbytes.Bytes
+	var _ = _488_ip
+	var _out568 *dbytes.Bytes
+	var _ = _out568
+	_out568 = d.Fs.GetInode(txn, ino, true)
+	_488_ip = _out568
+	var _489_nl uint32
+	var _ = _489_nl
+	var _out569 uint32
+	var _ = _out569
+	_out569 = inodem.Companion_Default___.GetNlink(_488_ip)
+	_489_nl = _out569
+	if up && _489_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _487_nl <= uint32(2) {
+	if !up && _489_nl <= uint32(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out564 *dbytes.Bytes
-	var _ = _out564
-	_out564 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out570 *dbytes.Bytes
+	var _ = _out570
+	_out570 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _487_nl + uint32(1)
+			return _489_nl + uint32(1)
 		}
-		return _487_nl - uint32(1)
+		return _489_nl - uint32(1)
 	}(), s, ns)
-	_486_ip = _out564
+	_488_ip = _out570
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64) {
-	var _488_ip *dbytes.Bytes
-	var _ = _488_ip
-	var _out565 *dbytes.Bytes
-	var _ = _out565
-	_out565 = d.Fs.GetInode(txn, ino, true)
-	_488_ip = _out565
-	var _489_fl uint32
-	var _ = _489_fl
-	var _out566 uint32
-	var _ = _out566
-	_out566 = inodem.Companion_Default___.GetFlags(_488_ip)
-	_489_fl = _out566
-	if _489_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _490_ip *dbytes.Bytes
+	var _ = _490_ip
+	var _out571 *dbytes.Bytes
+	var _ = _out571
+	_out571 = d.Fs.GetInode(txn, ino, true)
+	_490_ip = _out571
+	var _491_fl uint32
+	var _ = _491_fl
+	var _out572 uint32
+	var _ = _out572
+	_out572 = inodem.Companion_Default___.GetFlags(_490_ip)
+	_491_fl = _out572
+	if _491_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _490_hp *dbytes.Bytes
-	var _ = _490_hp
-	var _out567 *dbytes.Bytes
-	var _ = _out567
-	_out567 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_490_hp = _out567
-	var _491_h uint64
-	var _ = _491_h
-	var _out568 uint64
-	var _ = _out568
-	_out568 = inodem.Companion_Default___.GetNext(_490_hp)
-	_491_h = _out568
-	inodem.Companion_Default___.SetNext(_488_ip, _491_h)
-	inodem.Companion_Default___.SetFlags(_488_ip, _489_fl+uint32(1))
-	d.PutInode(txn, ino, _488_ip)
-	var _out569 *dbytes.Bytes
-	var _ = _out569
-	_out569 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_490_hp = _out569
-	inodem.Companion_Default___.SetNext(_490_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _490_hp)
+	var _492_hp *dbytes.Bytes
+	var _ = _492_hp
+	var _out573 *dbytes.Bytes
+	var _ = _out573
+	_out573 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_492_hp = _out573
+	var _493_h uint64
+	var _ = _493_h
+	var _out574 uint64
+	var _ = _out574
+	_out574 = inodem.Companion_Default___.GetNext(_492_hp)
+	_493_h = _out574
+	inodem.Companion_Default___.SetNext(_490_ip, _493_h)
+	inodem.Companion_Default___.SetFlags(_490_ip, _491_fl+uint32(1))
+	d.PutInode(txn, ino, _490_ip)
+	var _out575 *dbytes.Bytes
+	var _ = _out575
+	_out575 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_492_hp = _out575
+	inodem.Companion_Default___.SetNext(_492_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _492_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out570 bool
-		var _ = _out570
-		_out570 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out570
+		var _out576 bool
+		var _ = _out576
+		_out576 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out576
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _492_ip *dbytes.Bytes
-	var _ = _492_ip
-	var _out571 *dbytes.Bytes
-	var _ = _out571
-	_out571 = d.Fs.GetInode(txn, ino, true)
-	_492_ip = _out571
-	var _493_nl uint32
-	var _ = _493_nl
-	var _out572 uint32
-	var _ = _out572
-	_out572 = inodem.Companion_Default___.GetNlink(_492_ip)
-	_493_nl = _out572
-	var _494_ty uint32
-	var _ = _494_ty
-	var _out573 uint32
-	var _ = _out573
-	_out573 = inodem.Companion_Default___.GetTy(_492_ip)
-	_494_ty = _out573
-	var _495_size uint64
-	var _ = _495_size
-	var _out574 uint64
-	var _ = _out574
-	_out574 = inodem.Companion_Default___.GetSize(_492_ip)
-	_495_size = _out574
-	var _496_fl uint32
-	var _ = _496_fl
-	var _out575 uint32
-	var _ = _out575
-	_out575 = inodem.Companion_Default___.GetFlags(_492_ip)
-	_496_fl = _out575
-	if _493_nl == uint32(0) {
+	var _494_ip *dbytes.Bytes
+	var _ = _494_ip
+	var _out577 *dbytes.Bytes
+	var _ = _out577
+	_out577 = d.Fs.GetInode(txn, ino, true)
+	_494_ip = _out577
+	var _495_nl uint32
+	var _ = _495_nl
+	var _out578 uint32
+	var _ = _out578
+	_out578 = inodem.Companion_Default___.GetNlink(_494_ip)
+	_495_nl = _out578
+	var _496_ty uint32
+	var _ = _496_ty
+	var _out579 uint32
+	var _ = _out579
+	_out579 = inodem.Companion_Default___.GetTy(_494_ip)
+	_496_ty = _out579
+	var _497_size uint64
+	var _ = _497_size
+	var _out580 uint64
+	var _ = _out580
+	_out580 = inodem.Companion_Default___.GetSize(_494_ip)
+	_497_size = _out580
+	var _498_fl uint32
+	var _ = _498_fl
+	var _out581 uint32
+	var _ = _out581
+	_out581 = inodem.Companion_Default___.GetFlags(_494_ip)
+	_498_fl = _out581
+	if _495_nl == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _494_ty != accessm.Companion_Default___.DIR() && _493_nl > uint32(1) {
-		var _out576 *dbytes.Bytes
-		var _ = _out576
-		_out576 = Companion_Default___.SetLinks(txn, d, ino, _493_nl-uint32(1), s, ns)
-		_492_ip = _out576
+	if _496_ty != accessm.Companion_Default___.DIR() && _495_nl > uint32(1) {
+		var _out582 *dbytes.Bytes
+		var _ = _out582
+		_out582 = Companion_Default___.SetLinks(txn, d, ino, _495_nl-uint32(1), s, ns)
+		_494_ip = _out582
 		return st, freed, later
 	}
-	var _out577 *dbytes.Bytes
-	var _ = _out577
-	_out577 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_492_ip = _out577
-	var _497_ok bool
-	var _ = _497_ok
-	var _out578 bool
-	var _ = _out578
-	_out578 = d.SetSize(txn, ino, uint64(0))
-	_497_ok = _out578
-	if !_497_ok {
+	var _out583 *dbytes.Bytes
+	var _ = _out583
+	_out583 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_494_ip = _out583
+	var _499_ok bool
+	var _ = _499_ok
+	var _out584 bool
+	var _ = _out584
+	_out584 = d.SetSize(txn, ino, uint64(0))
+	_499_ok = _out584
+	if !_499_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _496_fl%uint32(2) == uint32(1) {
+	if _498_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _498_done bool
-	var _ = _498_done
-	var _out579 bool
-	var _ = _out579
-	_out579 = Companion_Default___.Release(txn, d, ino, _495_size)
-	_498_done = _out579
-	if _498_done {
-		var _out580 bool
-		var _ = _out580
-		_out580 = d.FreeInode(txn, ino)
-		_497_ok = _out580
-		if !_497_ok {
+	var _500_done bool
+	var _ = _500_done
+	var _out585 bool
+	var _ = _out585
+	_out585 = Companion_Default___.Release(txn, d, ino, _497_size)
+	_500_done = _out585
+	if _500_done {
+		var _out586 bool
+		var _ = _out586
+		_out586 = d.FreeInode(txn, ino)
+		_499_ok = _out586
+		if !_499_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,43 +405,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _499_hp *dbytes.Bytes
-	var _ = _499_hp
-	var _out581 *dbytes.Bytes
-	var _ = _out581
-	_out581 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_499_hp = _out581
-	var _500_h uint64
-	var _ = _500_h
-	var _out582 uint64
-	var _ = _out582
-	_out582 = inodem.Companion_Default___.GetNext(_499_hp)
-	_500_h = _out582
+	var _501_hp *dbytes.Bytes
+	var _ = _501_hp
+	var _out587 *dbytes.Bytes
+	var _ = _out587
+	_out587 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_501_hp = _out587
+	var _502_h uint64
+	var _ = _502_h
+	var _out588 uint64
+	var _ = _out588
+	_out588 = inodem.Companion_Default___.GetNext(_501_hp)
+	_502_h = _out588
 	st, more = uint32(0), false
-	if _500_h == uint64(0) {
+	if _502_h == uint64(0) {
 		return st, more
 	}
-	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _500_h) || _500_h <= uint64(2) {
+	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _502_h) || _502_h <= uint64(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _501_done bool
-	var _ = _501_done
-	var _out583 bool
-	var _ = _out583
-	_out583 = d.FreeSome(txn, _500_h, max)
-	_501_done = _out583
-	if !_501_done {
+	var _503_done bool
+	var _ = _503_done
+	var _out589 bool
+	var _ = _out589
+	_out589 = d.FreeSome(txn, _502_h, max)
+	_503_done = _out589
+	if !_503_done {
 		return st, more
 	}
-	var _out584 uint32
-	var _ = _out584
-	var _out585 bool
-	var _ = _out585
-	_out584, _out585 = Companion_Default___.OffList(txn, d, _500_h)
-	st = _out584
-	more = _out585
+	var _out590 uint32
+	var _ = _out590
+	var _out591 bool
+	var _ = _out591
+	_out590, _out591 = Companion_Default___.OffList(txn, d, _502_h)
+	st = _out590
+	more = _out591
 	if st != uint32(0) {
 		return st, more
 	}
@@ -454,58 +454,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _502_ip *dbytes.Bytes
-	var _ = _502_ip
-	var _out586 *dbytes.Bytes
-	var _ = _out586
-	_out586 = d.Fs.GetInode(txn, h, true)
-	_502_ip = _out586
-	var _503_fl uint32
-	var _ = _503_fl
-	var _out587 uint32
-	var _ = _out587
-	_out587 = inodem.Companion_Default___.GetFlags(_502_ip)
-	_503_fl = _out587
-	var _504_nl uint32
-	var _ = _504_nl
-	var _out588 uint32
-	var _ = _out588
-	_out588 = inodem.Companion_Default___.GetNlink(_502_ip)
-	_504_nl = _out588
-	var _505_next uint64
-	var _ = _505_next
-	var _out589 uint64
-	var _ = _out589
-	_out589 = inodem.Companion_Default___.GetNext(_502_ip)
-	_505_next = _out589
-	if _503_fl%uint32(2) == uint32(0) {
+	var _504_ip *dbytes.Bytes
+	var _ = _504_ip
+	var _out592 *dbytes.Bytes
+	var _ = _out592
+	_out592 = d.Fs.GetInode(txn, h, true)
+	_504_ip = _out592
+	var _505_fl uint32
+	var _ = _505_fl
+	var _out593 uint32
+	var _ = _out593
+	_out593 = inodem.Companion_Default___.GetFlags(_504_ip)
+	_505_fl = _out593
+	var _506_nl uint32
+	var _ = _506_nl
+	var _out594 uint32
+	var _ = _out594
+	_out594 = inodem.Companion_Default___.GetNlink(_504_ip)
+	_506_nl = _out594
+	var _507_next uint64
+	var _ = _507_next
+	var _out595 uint64
+	var _ = _out595
+	_out595 = inodem.Companion_Default___.GetNext(_504_ip)
+	_507_next = _out595
+	if _505_fl%uint32(2) == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodem.Companion_Default___.SetFlags(_502_ip, _503_fl-uint32(1))
-	inodem.Companion_Default___.SetNext(_502_ip, uint64(0))
-	d.PutInode(txn, h, _502_ip)
-	var _506_hp *dbytes.Bytes
-	var _ = _506_hp
-	var _out590 *dbytes.Bytes
-	var _ = _out590
-	_out590 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_506_hp = _out590
-	inodem.Companion_Default___.SetNext(_506_hp, _505_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _506_hp)
-	if _504_nl == uint32(0) {
-		var _507_ok bool
-		var _ = _507_ok
-		var _out591 bool
-		var _ = _out591
-		_out591 = d.FreeInode(txn, h)
-		_507_ok = _out591
-		if !_507_ok {
+	inodem.Companion_Default___.SetFlags(_504_ip, _505_fl-uint32(1))
+	inodem.Companion_Default___.SetNext(_504_ip, uint64(0))
+	d.PutInode(txn, h, _504_ip)
+	var _508_hp *dbytes.Bytes
+	var _ = _508_hp
+	var _out596 *dbytes.Bytes
+	var _ = _out596
+	_out596 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_508_hp = _out596
+	inodem.Companion_Default___.SetNext(_508_hp, _507_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _508_hp)
+	if _506_nl == uint32(0) {
+		var _509_ok bool
+		var _ = _509_ok
+		var _out597 bool
+		var _ = _out597
+		_out597 = d.FreeInode(txn, h)
+		_509_ok = _out597
+		if !_509_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _505_next != uint64(0) /* dircomp */
+	more = _507_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, max uint64) bool {
@@ -515,10 +515,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out592 bool
-	var _ = _out592
-	_out592 = d.FreeSome(txn, ino, max)
-	done = _out592
+	var _out598 bool
+	var _ = _out598
+	_out598 = d.FreeSome(txn, ino, max)
+	done = _out598
 	return done
 }
 

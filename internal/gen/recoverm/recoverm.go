@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _410_s uint64
-	var _ = _410_s
-	var _out460 uint64
-	var _ = _out460
-	_out460 = ring.Companion_Default___.SlotOf(q, nd)
-	_410_s = _out460
-	var _411_a uint64
-	var _ = _411_a
-	_411_a = at + uint64(2) + uint64(16)*_410_s
-	var _412_k uint64
-	var _ = _412_k
-	_412_k = n
+	var _412_s uint64
+	var _ = _412_s
+	var _out466 uint64
+	var _ = _out466
+	_out466 = ring.Companion_Default___.SlotOf(q, nd)
+	_412_s = _out466
+	var _413_a uint64
+	var _ = _413_a
+	_413_a = at + uint64(2) + uint64(16)*_412_s
+	var _414_k uint64
+	var _ = _414_k
+	_414_k = n
 	if n > uint64(15) {
-		var _out461 uint64
-		var _ = _out461
-		_out461 = ring.Companion_Default___.SlotOf(pos, nr)
-		_410_s = _out461
-		_411_a = at + uint64(1) + uint64(16)*nd + _410_s
-		if _412_k > nr-_410_s {
-			_412_k = nr - _410_s
+		var _out467 uint64
+		var _ = _out467
+		_out467 = ring.Companion_Default___.SlotOf(pos, nr)
+		_412_s = _out467
+		_413_a = at + uint64(1) + uint64(16)*nd + _412_s
+		if _414_k > nr-_412_s {
+			_414_k = nr - _412_s
 		}
 	}
-	var _out462 bool
-	var _ = _out462
-	var _out463 *ddisk.BList
-	var _ = _out463
-	_out462, _out463 = d.ReadRun(_411_a, _412_k)
-	io = _out462
-	x = _out463
+	var _out468 bool
+	var _ = _out468
+	var _out469 *ddisk.BList
+	var _ = _out469
+	_out468, _out469 = d.ReadRun(_413_a, _414_k)
+	io = _out468
+	x = _out469
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out464 bool
-	var _ = _out464
-	var _out465 *ddisk.BList
-	var _ = _out465
-	_out464, _out465 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_412_k)
-	io = _out464
-	y = _out465
+	var _out470 bool
+	var _ = _out470
+	var _out471 *ddisk.BList
+	var _ = _out471
+	_out470, _out471 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_414_k)
+	io = _out470
+	y = _out471
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _413_hm *dlog.BMap
-	var _ = _413_hm
-	var _out466 *dlog.BMap
-	var _ = _out466
-	_out466 = dlog.NewBMap()
-	_413_hm = _out466
-	var _414_i uint64
-	var _ = _414_i
-	_414_i = uint64(0)
-	for _414_i < m {
-		var _415_a uint64
-		var _ = _415_a
-		var _416_n uint64
-		var _ = _416_n
-		var _out467 uint64
-		var _ = _out467
-		var _out468 uint64
-		var _ = _out468
-		_out467, _out468 = Companion_Default___.DirRun(r, _414_i, m)
-		_415_a = _out467
-		_416_n = _out468
-		var _417_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _417_l
-		var _out469 bool
-		var _ = _out469
-		var _out470 *ddisk.BList
-		var _ = _out470
-		_out469, _out470 = d.ReadRun(_415_a, _416_n)
-		io = _out469
-		_417_l = _out470
+	var _415_hm *dlog.BMap
+	var _ = _415_hm
+	var _out472 *dlog.BMap
+	var _ = _out472
+	_out472 = dlog.NewBMap()
+	_415_hm = _out472
+	var _416_i uint64
+	var _ = _416_i
+	_416_i = uint64(0)
+	for _416_i < m {
+		var _417_a uint64
+		var _ = _417_a
+		var _418_n uint64
+		var _ = _418_n
+		var _out473 uint64
+		var _ = _out473
+		var _out474 uint64
+		var _ = _out474
+		_out473, _out474 = Companion_Default___.DirRun(r, _416_i, m)
+		_417_a = _out473
+		_418_n = _out474
+		var _419_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _419_l
+		var _out475 bool
+		var _ = _out475
+		var _out476 *ddisk.BList
+		var _ = _out476
+		_out475, _out476 = d.ReadRun(_417_a, _418_n)
+		io = _out475
+		_419_l = _out476
 		if !io {
 			return io, z
 		}
-		var _418_ok bool
-		var _ = _418_ok
-		var _out471 bool
-		var _ = _out471
-		_out471 = Companion_Default___.PutRun(_413_hm, r, _414_i, _416_n, _417_l)
-		_418_ok = _out471
-		if !_418_ok {
+		var _420_ok bool
+		var _ = _420_ok
+		var _out477 bool
+		var _ = _out477
+		_out477 = Companion_Default___.PutRun(_415_hm, r, _416_i, _418_n, _419_l)
+		_420_ok = _out477
+		if !_420_ok {
 			return io, z
 		}
-		_414_i = _414_i + _416_n
+		_416_i = _416_i + _418_n
 	}
-	var _out472 *ddisk.BList
-	var _ = _out472
-	_out472 = _413_hm.List()
-	z = _out472
+	var _out478 *ddisk.BList
+	var _ = _out478
+	_out478 = _415_hm.List()
+	z = _out478
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out473 uint64
-	var _ = _out473
-	_out473 = r.Dir(i)
-	a = _out473
+	var _out479 uint64
+	var _ = _out479
+	_out479 = r.Dir(i)
+	a = _out479
 	n = uint64(1)
 	for i+n < m {
-		var _419_b uint64
-		var _ = _419_b
-		var _out474 uint64
-		var _ = _out474
-		_out474 = r.Dir(i + n)
-		_419_b = _out474
-		if _419_b != a+n {
+		var _421_b uint64
+		var _ = _421_b
+		var _out480 uint64
+		var _ = _out480
+		_out480 = r.Dir(i + n)
+		_421_b = _out480
+		if _421_b != a+n {
 			goto L5
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L5:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _420_k uint64
-	var _ = _420_k
-	_420_k = uint64(0)
-	for _420_k < n {
-		var _421_a uint64
-		var _ = _421_a
-		var _out475 uint64
-		var _ = _out475
-		_out475 = r.Dir(i + _420_k)
-		_421_a = _out475
-		var _422_o *dbytes.Blk
-		var _ = _422_o
-		var _out476 *dbytes.Blk
-		var _ = _out476
-		_out476 = hm.Get(_421_a)
-		_422_o = _out476
-		if _422_o != (*dbytes.Blk)(nil) {
+	var _422_k uint64
+	var _ = _422_k
+	_422_k = uint64(0)
+	for _422_k < n {
+		var _423_a uint64
+		var _ = _423_a
+		var _out481 uint64
+		var _ = _out481
+		_out481 = r.Dir(i + _422_k)
+		_423_a = _out481
+		var _424_o *dbytes.Blk
+		var _ = _424_o
+		var _out482 *dbytes.Blk
+		var _ = _out482
+		_out482 = hm.Get(_423_a)
+		_424_o = _out482
+		if _424_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _423_b *dbytes.Blk
-		var _ = _423_b
-		var _out477 *dbytes.Blk
-		var _ = _out477
-		_out477 = l.BlkAt(_420_k)
-		_423_b = _out477
-		hm.Put(_421_a, _423_b)
-		_420_k = _420_k + uint64(1)
+		var _425_b *dbytes.Blk
+		var _ = _425_b
+		var _out483 *dbytes.Blk
+		var _ = _out483
+		_out483 = l.BlkAt(_422_k)
+		_425_b = _out483
+		hm.Put(_423_a, _425_b)
+		_422_k = _422_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,145 +236,145 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _424_s uint64
-	var _ = _424_s
-	var _out478 uint64
-	var _ = _out478
-	_out478 = ring.Companion_Default___.SlotOf(q, nd)
-	_424_s = _out478
-	var _425_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _425_b
-	var _out479 bool
-	var _ = _out479
-	var _out480 *dbytes.Blk
-	var _ = _out480
-	_out479, _out480 = d.Read(at + uint64(1) + uint64(16)*_424_s)
-	io = _out479
-	_425_b = _out480
-	if !io {
-		return io, gm
-	}
-	var _426_r *dlog.DescR
-	var _ = _426_r
-	var _out481 *dlog.DescR
-	var _ = _out481
-	_out481 = dlog.Parse(_425_b)
-	_426_r = _out481
-	if _426_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _427_q2 uint64
-	var _ = _427_q2
-	var _out482 uint64
-	var _ = _out482
-	_out482 = _426_r.Sq()
-	_427_q2 = _out482
-	var _428_pos uint64
-	var _ = _428_pos
-	var _out483 uint64
-	var _ = _out483
-	_out483 = _426_r.Pos()
-	_428_pos = _out483
-	var _429_n uint64
-	var _ = _429_n
+	var _426_s uint64
+	var _ = _426_s
 	var _out484 uint64
 	var _ = _out484
-	_out484 = _426_r.N()
-	_429_n = _out484
-	var _430_dn uint64
-	var _ = _430_dn
-	var _out485 uint64
+	_out484 = ring.Companion_Default___.SlotOf(q, nd)
+	_426_s = _out484
+	var _427_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _427_b
+	var _out485 bool
 	var _ = _out485
-	_out485 = _426_r.M()
-	_430_dn = _out485
-	if _427_q2 != q || _428_pos >= uint64(2305843009213693952) || _429_n > uint64(500) || _430_dn > uint64(500)-_429_n {
-		return io, gm
-	}
-	var _431_inside bool
-	var _ = _431_inside
-	var _out486 bool
+	var _out486 *dbytes.Blk
 	var _ = _out486
-	_out486 = Companion_Default___.AddrsIn(_426_r, _429_n, _430_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
-	_431_inside = _out486
-	if !_431_inside {
-		return io, gm
-	}
-	var _432_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _432_x
-	var _433_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _433_y
-	var _out487 bool
-	var _ = _out487
-	var _out488 *ddisk.BList
-	var _ = _out488
-	var _out489 *ddisk.BList
-	var _ = _out489
-	_out487, _out488, _out489 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _428_pos, _429_n)
-	io = _out487
-	_432_x = _out488
-	_433_y = _out489
+	_out485, _out486 = d.Read(at + uint64(1) + uint64(16)*_426_s)
+	io = _out485
+	_427_b = _out486
 	if !io {
 		return io, gm
 	}
-	var _434_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _434_z
-	var _out490 bool
-	var _ = _out490
-	var _out491 *ddisk.BList
-	var _ = _out491
-	_out490, _out491 = Companion_Default___.ReadDirect(d, _426_r, _430_dn)
-	io = _out490
-	_434_z = _out491
-	if !io || _434_z == (*ddisk.BList)(nil) {
+	var _428_r *dlog.DescR
+	var _ = _428_r
+	var _out487 *dlog.DescR
+	var _ = _out487
+	_out487 = dlog.Parse(_427_b)
+	_428_r = _out487
+	if _428_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _435_ok bool
-	var _ = _435_ok
+	var _429_q2 uint64
+	var _ = _429_q2
+	var _out488 uint64
+	var _ = _out488
+	_out488 = _428_r.Sq()
+	_429_q2 = _out488
+	var _430_pos uint64
+	var _ = _430_pos
+	var _out489 uint64
+	var _ = _out489
+	_out489 = _428_r.Pos()
+	_430_pos = _out489
+	var _431_n uint64
+	var _ = _431_n
+	var _out490 uint64
+	var _ = _out490
+	_out490 = _428_r.N()
+	_431_n = _out490
+	var _432_dn uint64
+	var _ = _432_dn
+	var _out491 uint64
+	var _ = _out491
+	_out491 = _428_r.M()
+	_432_dn = _out491
+	if _429_q2 != q || _430_pos >= uint64(2305843009213693952) || _431_n > uint64(500) || _432_dn > uint64(500)-_431_n {
+		return io, gm
+	}
+	var _433_inside bool
+	var _ = _433_inside
 	var _out492 bool
 	var _ = _out492
-	_out492 = seal.Check(_426_r, _432_x, _433_y, _434_z)
-	_435_ok = _out492
-	if !_435_ok {
+	_out492 = Companion_Default___.AddrsIn(_428_r, _431_n, _432_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
+	_433_inside = _out492
+	if !_433_inside {
 		return io, gm
 	}
-	var _out493 *dlog.BMap
+	var _434_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _434_x
+	var _435_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _435_y
+	var _out493 bool
 	var _ = _out493
-	_out493 = Companion_Default___.GroupMap(_426_r, _429_n, _432_x, _433_y)
-	gm = _out493
+	var _out494 *ddisk.BList
+	var _ = _out494
+	var _out495 *ddisk.BList
+	var _ = _out495
+	_out493, _out494, _out495 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _430_pos, _431_n)
+	io = _out493
+	_434_x = _out494
+	_435_y = _out495
+	if !io {
+		return io, gm
+	}
+	var _436_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _436_z
+	var _out496 bool
+	var _ = _out496
+	var _out497 *ddisk.BList
+	var _ = _out497
+	_out496, _out497 = Companion_Default___.ReadDirect(d, _428_r, _432_dn)
+	io = _out496
+	_436_z = _out497
+	if !io || _436_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _437_ok bool
+	var _ = _437_ok
+	var _out498 bool
+	var _ = _out498
+	_out498 = seal.Check(_428_r, _434_x, _435_y, _436_z)
+	_437_ok = _out498
+	if !_437_ok {
+		return io, gm
+	}
+	var _out499 *dlog.BMap
+	var _ = _out499
+	_out499 = Companion_Default___.GroupMap(_428_r, _431_n, _434_x, _435_y)
+	gm = _out499
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _436_i uint64
-	var _ = _436_i
-	_436_i = uint64(0)
-	for _436_i < n {
-		var _437_a uint64
-		var _ = _437_a
-		var _out494 uint64
-		var _ = _out494
-		_out494 = r.Addr(_436_i)
-		_437_a = _out494
-		if _437_a < lo || _437_a >= hi {
+	var _438_i uint64
+	var _ = _438_i
+	_438_i = uint64(0)
+	for _438_i < n {
+		var _439_a uint64
+		var _ = _439_a
+		var _out500 uint64
+		var _ = _out500
+		_out500 = r.Addr(_438_i)
+		_439_a = _out500
+		if _439_a < lo || _439_a >= hi {
 			ok = false
 			return ok
 		}
-		_436_i = _436_i + uint64(1)
+		_438_i = _438_i + uint64(1)
 	}
-	_436_i = uint64(0)
-	for _436_i < m {
-		var _438_a uint64
-		var _ = _438_a
-		var _out495 uint64
-		var _ = _out495
-		_out495 = r.Dir(_436_i)
-		_438_a = _out495
-		if _438_a < lo || _438_a >= hi {
+	_438_i = uint64(0)
+	for _438_i < m {
+		var _440_a uint64
+		var _ = _440_a
+		var _out501 uint64
+		var _ = _out501
+		_out501 = r.Dir(_438_i)
+		_440_a = _out501
+		if _440_a < lo || _440_a >= hi {
 			ok = false
 			return ok
 		}
-		_436_i = _436_i + uint64(1)
+		_438_i = _438_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -383,41 +383,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out496 *dlog.BMap
-	var _ = _out496
-	_out496 = dlog.NewBMap()
-	gm = _out496
-	var _439_k uint64
-	var _ = _439_k
-	var _out497 uint64
-	var _ = _out497
-	_out497 = x.Len()
-	_439_k = _out497
-	var _440_i uint64
-	var _ = _440_i
-	_440_i = uint64(0)
-	for _440_i < n {
-		var _441_a uint64
-		var _ = _441_a
-		var _out498 uint64
-		var _ = _out498
-		_out498 = r.Addr(_440_i)
-		_441_a = _out498
-		var _442_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _442_b
-		if _440_i < _439_k {
-			var _out499 *dbytes.Blk
-			var _ = _out499
-			_out499 = x.BlkAt(_440_i)
-			_442_b = _out499
+	var _out502 *dlog.BMap
+	var _ = _out502
+	_out502 = dlog.NewBMap()
+	gm = _out502
+	var _441_k uint64
+	var _ = _441_k
+	var _out503 uint64
+	var _ = _out503
+	_out503 = x.Len()
+	_441_k = _out503
+	var _442_i uint64
+	var _ = _442_i
+	_442_i = uint64(0)
+	for _442_i < n {
+		var _443_a uint64
+		var _ = _443_a
+		var _out504 uint64
+		var _ = _out504
+		_out504 = r.Addr(_442_i)
+		_443_a = _out504
+		var _444_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _444_b
+		if _442_i < _441_k {
+			var _out505 *dbytes.Blk
+			var _ = _out505
+			_out505 = x.BlkAt(_442_i)
+			_444_b = _out505
 		} else {
-			var _out500 *dbytes.Blk
-			var _ = _out500
-			_out500 = y.BlkAt(_440_i - _439_k)
-			_442_b = _out500
+			var _out506 *dbytes.Blk
+			var _ = _out506
+			_out506 = y.BlkAt(_442_i - _441_k)
+			_444_b = _out506
 		}
-		gm.Put(_441_a, _442_b)
-		_440_i = _440_i + uint64(1)
+		gm.Put(_443_a, _444_b)
+		_442_i = _442_i + uint64(1)
 	}
 	return gm
 }
@@ -428,36 +428,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out501 *dlog.BMap
-	var _ = _out501
-	_out501 = dlog.NewBMap()
-	mm = _out501
+	var _out507 *dlog.BMap
+	var _ = _out507
+	_out507 = dlog.NewBMap()
+	mm = _out507
 	i = uint64(0)
 	io = true
-	var _443_done bool
-	var _ = _443_done
-	_443_done = false
-	for !_443_done {
+	var _445_done bool
+	var _ = _445_done
+	_445_done = false
+	for !_445_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _444_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _444_gm
-		var _out502 bool
-		var _ = _out502
-		var _out503 *dlog.BMap
-		var _ = _out503
-		_out502, _out503 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out502
-		_444_gm = _out503
+		var _446_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _446_gm
+		var _out508 bool
+		var _ = _out508
+		var _out509 *dlog.BMap
+		var _ = _out509
+		_out508, _out509 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out508
+		_446_gm = _out509
 		if !io {
 			return io, mm, i
 		}
-		if _444_gm == (*dlog.BMap)(nil) {
-			_443_done = true
+		if _446_gm == (*dlog.BMap)(nil) {
+			_445_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _444_gm)
+			groups.Companion_Default___.MergeInto(mm, _446_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -466,46 +466,46 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _445_l *ddisk.BList
-	var _ = _445_l
-	var _out504 *ddisk.BList
-	var _ = _out504
-	_out504 = mm.Sorted()
-	_445_l = _out504
-	var _446_n uint64
-	var _ = _446_n
-	var _out505 uint64
-	var _ = _out505
-	_out505 = _445_l.Len()
-	_446_n = _out505
-	var _447_k uint64
-	var _ = _447_k
-	_447_k = uint64(0)
-	for _447_k < _446_n {
-		var _448_a uint64
-		var _ = _448_a
-		var _449_m uint64
-		var _ = _449_m
-		var _out506 uint64
-		var _ = _out506
-		var _out507 uint64
-		var _ = _out507
-		_out506, _out507 = groups.Companion_Default___.Adjacent(_445_l, _447_k)
-		_448_a = _out506
-		_449_m = _out507
-		var _out508 bool
-		var _ = _out508
-		_out508 = d.WriteRun(_448_a, _445_l, _447_k, _449_m)
-		io = _out508
+	var _447_l *ddisk.BList
+	var _ = _447_l
+	var _out510 *ddisk.BList
+	var _ = _out510
+	_out510 = mm.Sorted()
+	_447_l = _out510
+	var _448_n uint64
+	var _ = _448_n
+	var _out511 uint64
+	var _ = _out511
+	_out511 = _447_l.Len()
+	_448_n = _out511
+	var _449_k uint64
+	var _ = _449_k
+	_449_k = uint64(0)
+	for _449_k < _448_n {
+		var _450_a uint64
+		var _ = _450_a
+		var _451_m uint64
+		var _ = _451_m
+		var _out512 uint64
+		var _ = _out512
+		var _out513 uint64
+		var _ = _out513
+		_out512, _out513 = groups.Companion_Default___.Adjacent(_447_l, _449_k)
+		_450_a = _out512
+		_451_m = _out513
+		var _out514 bool
+		var _ = _out514
+		_out514 = d.WriteRun(_450_a, _447_l, _449_k, _451_m)
+		io = _out514
 		if !io {
 			return io
 		}
-		_447_k = _447_k + _449_m
+		_449_k = _449_k + _451_m
 	}
-	var _out509 bool
-	var _ = _out509
-	_out509 = d.Barrier()
-	io = _out509
+	var _out515 bool
+	var _ = _out515
+	_out515 = d.Barrier()
+	io = _out515
 	if !io {
 		return io
 	}
@@ -514,23 +514,23 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal, at uint64, q uint64) bool {
 	var io bool = false
 	var _ = io
-	var _450_nb *dbytes.Blk
-	var _ = _450_nb
-	var _out510 *dbytes.Blk
-	var _ = _out510
-	_out510 = seal.EncHdr(q)
-	_450_nb = _out510
-	var _out511 bool
-	var _ = _out511
-	_out511 = d.WriteSector(at, _450_nb)
-	io = _out511
+	var _452_nb *dbytes.Blk
+	var _ = _452_nb
+	var _out516 *dbytes.Blk
+	var _ = _out516
+	_out516 = seal.EncHdr(q)
+	_452_nb = _out516
+	var _out517 bool
+	var _ = _out517
+	_out517 = d.WriteSector(at, _452_nb)
+	io = _out517
 	if !io {
 		return io
 	}
-	var _out512 bool
-	var _ = _out512
-	_out512 = d.Barrier()
-	io = _out512
+	var _out518 bool
+	var _ = _out518
+	_out518 = d.Barrier()
+	io = _out518
 	if !io {
 		return io
 	}
@@ -542,20 +542,20 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out513 bool
-	var _ = _out513
-	_out513 = d.Barrier()
-	io = _out513
+	var _out519 bool
+	var _ = _out519
+	_out519 = d.Barrier()
+	io = _out519
 	if !io {
 		return io, j
 	}
-	var _out514 bool
-	var _ = _out514
-	var _out515 *journalm.Journal
-	var _ = _out515
-	_out514, _out515 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out514
-	j = _out515
+	var _out520 bool
+	var _ = _out520
+	var _out521 *journalm.Journal
+	var _ = _out521
+	_out520, _out521 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out520
+	j = _out521
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -564,95 +564,95 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _451_sz uint64
-	var _ = _451_sz
-	var _out516 uint64
-	var _ = _out516
-	_out516 = d.Size()
-	_451_sz = _out516
-	var _452_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _452_hb
-	var _out517 bool
-	var _ = _out517
-	var _out518 *dbytes.Blk
-	var _ = _out518
-	_out517, _out518 = d.Read(at)
-	io = _out517
-	_452_hb = _out518
-	if !io {
-		return io, j
-	}
-	var _453_hok bool
-	var _ = _453_hok
-	var _454_h uint64
-	var _ = _454_h
-	var _out519 bool
-	var _ = _out519
-	var _out520 uint64
-	var _ = _out520
-	_out519, _out520 = seal.DecHdr(_452_hb)
-	_453_hok = _out519
-	_454_h = _out520
-	if !_453_hok || _454_h >= uint64(1152921504606846976) {
-		return io, j
-	}
-	var _455_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _455_mm
-	var _456_i uint64 = 0
-	var _ = _456_i
-	var _out521 bool
-	var _ = _out521
-	var _out522 *dlog.BMap
+	var _453_sz uint64
+	var _ = _453_sz
+	var _out522 uint64
 	var _ = _out522
-	var _out523 uint64
+	_out522 = d.Size()
+	_453_sz = _out522
+	var _454_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _454_hb
+	var _out523 bool
 	var _ = _out523
-	_out521, _out522, _out523 = Companion_Default___.Scan(d, seal, _454_h, at, nd, nr, _451_sz)
-	io = _out521
-	_455_mm = _out522
-	_456_i = _out523
-	if !io {
-		return io, j
-	}
-	var _out524 bool
+	var _out524 *dbytes.Blk
 	var _ = _out524
-	_out524 = Companion_Default___.InstallAll(d, _455_mm)
-	io = _out524
+	_out523, _out524 = d.Read(at)
+	io = _out523
+	_454_hb = _out524
 	if !io {
 		return io, j
 	}
+	var _455_hok bool
+	var _ = _455_hok
+	var _456_h uint64
+	var _ = _456_h
 	var _out525 bool
 	var _ = _out525
-	_out525 = Companion_Default___.WriteHdr(d, seal, at, _454_h+_456_i+uint64(1))
-	io = _out525
+	var _out526 uint64
+	var _ = _out526
+	_out525, _out526 = seal.DecHdr(_454_hb)
+	_455_hok = _out525
+	_456_h = _out526
+	if !_455_hok || _456_h >= uint64(1152921504606846976) {
+		return io, j
+	}
+	var _457_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _457_mm
+	var _458_i uint64 = 0
+	var _ = _458_i
+	var _out527 bool
+	var _ = _out527
+	var _out528 *dlog.BMap
+	var _ = _out528
+	var _out529 uint64
+	var _ = _out529
+	_out527, _out528, _out529 = Companion_Default___.Scan(d, seal, _456_h, at, nd, nr, _453_sz)
+	io = _out527
+	_457_mm = _out528
+	_458_i = _out529
+	if !io {
+		return io, j
+	}
+	var _out530 bool
+	var _ = _out530
+	_out530 = Companion_Default___.InstallAll(d, _457_mm)
+	io = _out530
+	if !io {
+		return io, j
+	}
+	var _out531 bool
+	var _ = _out531
+	_out531 = Companion_Default___.WriteHdr(d, seal, at, _456_h+_458_i+uint64(1))
+	io = _out531
 	if !io {
 		return io, j
 	}
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, _451_sz, at, nd, nr, bit, flo, fhi, _454_h+_456_i+uint64(1), maxPin, instAt)
+	_nw4.Ctor__(d, seal, mu, cache, _453_sz, at, nd, nr, bit, flo, fhi, _456_h+_458_i+uint64(1), maxPin, instAt)
 	j = _nw4
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _457_nb *dbytes.Blk
-	var _ = _457_nb
-	var _out526 *dbytes.Blk
-	var _ = _out526
-	_out526 = seal.EncHdr(uint64(1))
-	_457_nb = _out526
-	var _out527 bool
-	var _ = _out527
-	_out527 = d.Write(at, _457_nb)
-	io = _out527
+	var _459_nb *dbytes.Blk
+	var _ = _459_nb
+	var _out532 *dbytes.Blk
+	var _ = _out532
+	_out532 = seal.EncHdr(uint64(1))
+	_459_nb = _out532
+	var _out533 bool
+	var _ = _out533
+	_out533 = d.Write(at, _459_nb)
+	io = _out533
 	if !io {
 		return io
 	}
-	var _out528 bool
-	var _ = _out528
-	_out528 = d.Barrier()
-	io = _out528
+	var _out534 bool
+	var _ = _out534
+	_out534 = d.Barrier()
+	io = _out534
 	if !io {
 		return io
 	}

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = d
 	d = posm.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _284_bn uint64
-		var _ = _284_bn
-		var _out344 uint64
-		var _ = _out344
-		_out344 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
-		_284_bn = _out344
-		if _284_bn == uint64(0) {
+		var _285_bn uint64
+		var _ = _285_bn
+		var _out348 uint64
+		var _ = _out348
+		_out348 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
+		_285_bn = _out348
+		if _285_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _285_k uint64
-	var _ = _285_k
-	_285_k = posm.Companion_Default___.FlatK(n - uint64(1))
-	var _286_lev uint64
-	var _ = _286_lev
-	_286_lev = posm.Companion_Default___.MaxLev(_285_k)
-	var _287_jp uint64
-	var _ = _287_jp
-	_287_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _288_pb *dbytes.Blk
-	var _ = _288_pb
-	var _out345 *dbytes.Blk
-	var _ = _out345
-	_out345 = x.Fs.ReadBlock(txn, pn, true)
-	_288_pb = _out345
-	var _289_t *dbytes.Bytes
-	var _ = _289_t
-	var _out346 *dbytes.Bytes
-	var _ = _out346
-	_out346 = _288_pb.Thaw()
-	_289_t = _out346
+	var _286_k uint64
+	var _ = _286_k
+	_286_k = posm.Companion_Default___.FlatK(n - uint64(1))
+	var _287_lev uint64
+	var _ = _287_lev
+	_287_lev = posm.Companion_Default___.MaxLev(_286_k)
+	var _288_jp uint64
+	var _ = _288_jp
+	_288_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _289_pb *dbytes.Blk
+	var _ = _289_pb
+	var _out349 *dbytes.Blk
+	var _ = _out349
+	_out349 = x.Fs.ReadBlock(txn, pn, true)
+	_289_pb = _out349
+	var _290_t *dbytes.Bytes
+	var _ = _290_t
+	var _out350 *dbytes.Bytes
+	var _ = _out350
+	_out350 = _289_pb.Thaw()
+	_290_t = _out350
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _290_l uint64
-		var _ = _290_l
-		_290_l = m - uint64(1)
-		if posm.Companion_Default___.FlatK(_290_l) != _285_k || posm.Companion_Default___.FlatJ(_290_l)/uint64(512) != _287_jp {
+		var _291_l uint64
+		var _ = _291_l
+		_291_l = m - uint64(1)
+		if posm.Companion_Default___.FlatK(_291_l) != _286_k || posm.Companion_Default___.FlatJ(_291_l)/uint64(512) != _288_jp {
 			goto L4
 		}
-		var _291_j uint64
-		var _ = _291_j
-		_291_j = posm.Companion_Default___.FlatJ(_290_l)
-		var _292_bn uint64
-		var _ = _292_bn
-		_292_bn = _289_t.U64(uint64(8) * (_291_j % uint64(512)))
-		if _292_bn == uint64(0) {
+		var _292_j uint64
+		var _ = _292_j
+		_292_j = posm.Companion_Default___.FlatJ(_291_l)
+		var _293_bn uint64
+		var _ = _293_bn
+		_293_bn = _290_t.U64(uint64(8) * (_292_j % uint64(512)))
+		if _293_bn == uint64(0) {
 		} else {
-			indfreem.Companion_Default___.CutChild(x, txn, ip, _289_t, pn, _292_bn, _291_j)
+			indfreem.Companion_Default___.CutChild(x, txn, ip, _290_t, pn, _293_bn, _292_j)
 			freed = freed + uint64(1)
 		}
-		m = _290_l
+		m = _291_l
 	}
 L4:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _289_t)
+		x.CloseParent(txn, pn, _290_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _293_bn uint64
-	var _ = _293_bn
-	var _out347 uint64
-	var _ = _out347
-	_out347 = inodem.Companion_Default___.GetSlot(ip, k)
-	_293_bn = _out347
-	if _293_bn == uint64(0) {
+	var _294_bn uint64
+	var _ = _294_bn
+	var _out351 uint64
+	var _ = _out351
+	_out351 = inodem.Companion_Default___.GetSlot(ip, k)
+	_294_bn = _out351
+	if _294_bn == uint64(0) {
 	} else {
 		indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _294_left uint64
-	var _ = _294_left
-	_294_left = max
-	for lo < m && uint64(0) < _294_left {
-		var _295_k uint64
-		var _ = _295_k
-		var _296_j uint64
-		var _ = _296_j
-		_295_k, _296_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
-		var _297_l uint64
-		var _ = _297_l
-		var _298_freed uint64
-		var _ = _298_freed
-		_297_l, _298_freed = uint64(0), uint64(1)
-		var _299_d uint64
-		var _ = _299_d
-		var _out348 uint64
-		var _ = _out348
-		_out348 = Companion_Default___.Missing(x, txn, ip, _295_k, _296_j)
-		_299_d = _out348
-		if uint64(0) < _299_d || _295_k < uint64(12) {
-			_297_l = reachm.Companion_Default___.BaseOf(_295_k) + reachm.Companion_Default___.First512(_296_j, _299_d)
-			if _297_l < lo {
-				_297_l = lo
+	var _295_left uint64
+	var _ = _295_left
+	_295_left = max
+	for lo < m && uint64(0) < _295_left {
+		var _296_k uint64
+		var _ = _296_k
+		var _297_j uint64
+		var _ = _297_j
+		_296_k, _297_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
+		var _298_l uint64
+		var _ = _298_l
+		var _299_freed uint64
+		var _ = _299_freed
+		_298_l, _299_freed = uint64(0), uint64(1)
+		var _300_d uint64
+		var _ = _300_d
+		var _out352 uint64
+		var _ = _out352
+		_out352 = Companion_Default___.Missing(x, txn, ip, _296_k, _297_j)
+		_300_d = _out352
+		if uint64(0) < _300_d || _296_k < uint64(12) {
+			_298_l = reachm.Companion_Default___.BaseOf(_296_k) + reachm.Companion_Default___.First512(_297_j, _300_d)
+			if _298_l < lo {
+				_298_l = lo
 			}
-			if _299_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _295_k)
+			if _300_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _296_k)
 			} else {
 			}
 		} else {
-			var _300_pn uint64
-			var _ = _300_pn
-			var _out349 uint64
-			var _ = _out349
-			_out349 = x.Resolve(txn, ip, _295_k, posm.Companion_Default___.MaxLev(_295_k)-uint64(1), _296_j/uint64(512), true)
-			_300_pn = _out349
-			var _out350 uint64
-			var _ = _out350
-			var _out351 uint64
-			var _ = _out351
-			_out350, _out351 = Companion_Default___.CutRun(x, txn, ip, _300_pn, ino, m, lo, _294_left)
-			_297_l = _out350
-			_298_freed = _out351
-			if _298_freed == uint64(0) {
-				_298_freed = uint64(1)
+			var _301_pn uint64
+			var _ = _301_pn
+			var _out353 uint64
+			var _ = _out353
+			_out353 = x.Resolve(txn, ip, _296_k, posm.Companion_Default___.MaxLev(_296_k)-uint64(1), _297_j/uint64(512), true)
+			_301_pn = _out353
+			var _out354 uint64
+			var _ = _out354
+			var _out355 uint64
+			var _ = _out355
+			_out354, _out355 = Companion_Default___.CutRun(x, txn, ip, _301_pn, ino, m, lo, _295_left)
+			_298_l = _out354
+			_299_freed = _out355
+			if _299_freed == uint64(0) {
+				_299_freed = uint64(1)
 			}
 		}
-		if _299_d < posm.Companion_Default___.MaxLev(_295_k) {
-			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _295_k, posm.Companion_Default___.MaxLev(_295_k)-_299_d-uint64(1), reachm.Companion_Default___.Up512(_296_j, _299_d+uint64(1)))
+		if _300_d < posm.Companion_Default___.MaxLev(_296_k) {
+			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _296_k, posm.Companion_Default___.MaxLev(_296_k)-_300_d-uint64(1), reachm.Companion_Default___.Up512(_297_j, _300_d+uint64(1)))
 		}
-		_294_left = _294_left - _298_freed
-		m = _297_l
+		_295_left = _295_left - _299_freed
+		m = _298_l
 	}
 	return m
 }
