@@ -25,10 +25,12 @@ module CommitM {
   type Vol = map<int, seq<byte>>
   type Objs = map<uint64, Object>
 
-  // st1 is st0 with the objects of m replaced, those below lim at least
+  // st1 is st0 with the objects of m below lim replaced, and nothing else: not in their
+  // blocks, and not in those that hold no objects
   predicate Put(kinds: Kinds, st0: Vol, st1: Vol, m: Objs, lim: int) {
-    forall k: uint64 {:trigger Cell(st1, kinds, k)} :: OkKey(kinds, k) ==>
-      Cell(st1, kinds, k) == if k in m && k as int < lim then m[k] else Cell(st0, kinds, k)
+    (forall k: uint64 {:trigger Cell(st1, kinds, k)} :: OkKey(kinds, k) ==>
+      Cell(st1, kinds, k) == if k in m && k as int < lim then m[k] else Cell(st0, kinds, k)) &&
+    st1.Keys == st0.Keys && forall a :: a in st0 && !(0 <= a < 0x1_0000_0000_0000 && a as uint64 in kinds) ==> st1[a] == st0[a]
   }
   // What a commit of o's objects changes, nobody else holds.
   lemma Guarantee(t: Table, kinds: Kinds, st0: Vol, st1: Vol, m: Objs, o: Owner, p: Owner, k: uint64)

@@ -14,6 +14,7 @@
     ("commit", "splice: a wrong place", "t.buf.CopyAt(i, w, off / 8);", "t.buf.CopyAt(i, w, 0);", "*Splice1"),
     ("commit", "splice: only one object of a block", "go := KeyBlk(k2) == a;", "go := false;", "*Splice1"),
     ("commit", "splice: objects of the next block too", "go := KeyBlk(k2) == a;", "go := true;", "*Splice1"),
+    ("commit", "splice: a block that nobody asked for", "    return true, 0;\n", "    if t.s.j.home < t.s.j.sz { var z := ZeroBlk(); tx.Put(t.s.j.sz - 1, z); }\n    return true, 0;\n", "*Build"),
     ("commit", "commit: not sorted", "    t.buf.Sort();\n", "", "*Finish"),
     ("commit", "commit: without the mutex", "j.mu.Lock(); TYield(t.s, t.own);\n    ghost var v", "TYield(t.s, t.own);\n    ghost var v", "*TryAppend"),
     ("commit", "commit: mutex let go between splice and append", "ghost var st0 := j.Cur();", "j.mu.Unlock(); TYield(t.s, t.own); j.mu.Lock(); TYield(t.s, t.own); ghost var st0 := j.Cur();", "*Point"),
