@@ -55,14 +55,14 @@ module TxnSysM {
   }
 
   // the other threads run
-  method TYield(s: Sys, o: Owner)
+  method TYield(s: Sys, ghost o: Owner)
     requires s.Inv()
     modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
   {}
 
   // The latest value of block a if it is in memory, else a ticket for Fetch.
-  method Peek(s: Sys, o: Owner, a: uint64) returns (b: Blk?, t: uint64)
+  method Peek(s: Sys, ghost o: Owner, a: uint64) returns (b: Blk?, t: uint64)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
     modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
@@ -75,7 +75,7 @@ module TxnSysM {
   }
   // The same from the device; null, although the device did not fail: try again. The n-1
   // blocks behind it are read with it.
-  method Fetch(s: Sys, o: Owner, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
+  method Fetch(s: Sys, ghost o: Owner, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
     modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
@@ -100,7 +100,7 @@ module TxnSysM {
     s.j.mu.Unlock();
   }
   // The latest value of block a, from memory or the device; null when the device failed.
-  method Latest(s: Sys, o: Owner, a: uint64) returns (b: Blk?)
+  method Latest(s: Sys, ghost o: Owner, a: uint64) returns (b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
     modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
@@ -120,7 +120,7 @@ module TxnSysM {
     }
   }
   // Brings the n blocks from a on to memory with one read, if the first is not there.
-  method Ahead(s: Sys, o: Owner, a: uint64, n: uint64)
+  method Ahead(s: Sys, ghost o: Owner, a: uint64, n: uint64)
     requires s.Inv() && !s.j.mu.held
     modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)

@@ -128,7 +128,7 @@ func New(j *journal.Journal, l Layout) *System {
 
 // committed reads a block as last committed.
 func (s *System) committed(b uint64) ([]byte, error) {
-	v := txnsysm.Companion_Default___.Latest(s.sys, nil, s.base+b)
+	v := txnsysm.Companion_Default___.Latest(s.sys, s.base+b)
 	if v == nil {
 		return nil, s.status(ioError)
 	}

@@ -190,7 +190,7 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	return ok, miss
 }
 func (_this *CompanionStruct_Default___) Drop(t *txnm.Txn, n uint64) {
-	txnsysm.Companion_Default___.TYield(t.S, t.Own)
+	txnsysm.Companion_Default___.TYield(t.S)
 	Companion_Default___.LetGo(t, n)
 }
 func (_this *CompanionStruct_Default___) LetGo(t *txnm.Txn, n uint64) {
@@ -220,7 +220,7 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = _184_j
 	_184_j = t.S.J
 	_184_j.Mu.Lock()
-	txnsysm.Companion_Default___.TYield(t.S, t.Own)
+	txnsysm.Companion_Default___.TYield(t.S)
 	var _out242 uint32
 	var _ = _out242
 	var _out243 uint64
@@ -237,7 +237,7 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	if st == journalm.Companion_Default___.AFull() && !get {
 		_184_j.AskSpace()
 		_184_j.Mu.Wait(journalm.Companion_Default___.CSpace())
-		txnsysm.Companion_Default___.TYield(t.S, t.Own)
+		txnsysm.Companion_Default___.TYield(t.S)
 	}
 	_184_j.Mu.Unlock()
 	return st, n, get, miss
@@ -311,7 +311,7 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 			var _ = _190_b
 			var _out254 *dbytes.Blk
 			var _ = _out254
-			_out254 = txnsysm.Companion_Default___.Latest(t.S, t.Own, _189_miss)
+			_out254 = txnsysm.Companion_Default___.Latest(t.S, _189_miss)
 			_190_b = _out254
 			if _190_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
@@ -393,7 +393,7 @@ func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32
 		var _ = _out261
 		_out261 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _193_need)
 		_194_ok = _out261
-		txnsysm.Companion_Default___.TYield(t.S, t.Own)
+		txnsysm.Companion_Default___.TYield(t.S)
 		if !_194_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}

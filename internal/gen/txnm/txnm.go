@@ -83,7 +83,7 @@ func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *dlog.B
 func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	txnsysm.Companion_Default___.TYield(_this.S, _this.Own)
+	txnsysm.Companion_Default___.TYield(_this.S)
 	var _out211 bool
 	var _ = _out211
 	_out211 = _this.Grab(k, excl)
@@ -143,7 +143,7 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	}
 	var _out216 *dbytes.Blk
 	var _ = _out216
-	_out216 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_out216 = txnsysm.Companion_Default___.Latest(_this.S, a)
 	b = _out216
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
@@ -154,7 +154,7 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	return st, b
 }
 func (_this *Txn) Ahead(a uint64, n uint64) {
-	txnsysm.Companion_Default___.Ahead(_this.S, _this.Own, a, n)
+	txnsysm.Companion_Default___.Ahead(_this.S, a, n)
 }
 func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -186,7 +186,7 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = _154_v
 	var _out219 *dbytes.Blk
 	var _ = _out219
-	_out219 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_out219 = txnsysm.Companion_Default___.Latest(_this.S, a)
 	_154_v = _out219
 	if _154_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
@@ -238,7 +238,7 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = _159_v
 	var _out224 *dbytes.Blk
 	var _ = _out224
-	_out224 = txnsysm.Companion_Default___.Latest(_this.S, _this.Own, a)
+	_out224 = txnsysm.Companion_Default___.Latest(_this.S, a)
 	_159_v = _out224
 	if _159_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false

@@ -111,15 +111,15 @@ func (_this type_Default___) Default() interface{} {
 func (_this type_Default___) String() string {
 	return "txnsysm.Default__"
 }
-func (_this *CompanionStruct_Default___) TYield(s *Sys, o *dlock.Owner) {
+func (_this *CompanionStruct_Default___) TYield(s *Sys) {
 }
-func (_this *CompanionStruct_Default___) Peek(s *Sys, o *dlock.Owner, a uint64) (*dbytes.Blk, uint64) {
+func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, uint64) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var t uint64 = 0
 	var _ = t
 	s.J.Mu.Lock()
-	Companion_Default___.TYield(s, o)
+	Companion_Default___.TYield(s)
 	var _out195 *dbytes.Blk
 	var _ = _out195
 	var _out196 uint64
@@ -130,12 +130,12 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, o *dlock.Owner, a uint64) 
 	s.J.Mu.Unlock()
 	return b, t
 }
-func (_this *CompanionStruct_Default___) Fetch(s *Sys, o *dlock.Owner, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
+func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	Companion_Default___.TYield(s, o)
+	Companion_Default___.TYield(s)
 	var _139_l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _139_l
 	var _out197 bool
@@ -150,7 +150,7 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, o *dlock.Owner, a uint64,
 		return ok, b
 	}
 	s.J.Mu.Lock()
-	Companion_Default___.TYield(s, o)
+	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
 	var _140_i uint64
 	var _ = _140_i
@@ -171,7 +171,7 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, o *dlock.Owner, a uint64,
 	s.J.Mu.Unlock()
 	return ok, b
 }
-func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64) *dbytes.Blk {
+func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var _142_t uint64 = 0
@@ -180,7 +180,7 @@ func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64
 	var _ = _out201
 	var _out202 uint64
 	var _ = _out202
-	_out201, _out202 = Companion_Default___.Peek(s, o, a)
+	_out201, _out202 = Companion_Default___.Peek(s, a)
 	b = _out201
 	_142_t = _out202
 	var _143_ok bool
@@ -191,7 +191,7 @@ func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64
 		var _ = _out203
 		var _out204 *dbytes.Blk
 		var _ = _out204
-		_out203, _out204 = Companion_Default___.Fetch(s, o, a, uint64(1), _142_t)
+		_out203, _out204 = Companion_Default___.Fetch(s, a, uint64(1), _142_t)
 		_143_ok = _out203
 		b = _out204
 		if _143_ok && b == (*dbytes.Blk)(nil) {
@@ -199,14 +199,14 @@ func (_this *CompanionStruct_Default___) Latest(s *Sys, o *dlock.Owner, a uint64
 			var _ = _out205
 			var _out206 uint64
 			var _ = _out206
-			_out205, _out206 = Companion_Default___.Peek(s, o, a)
+			_out205, _out206 = Companion_Default___.Peek(s, a)
 			b = _out205
 			_142_t = _out206
 		}
 	}
 	return b
 }
-func (_this *CompanionStruct_Default___) Ahead(s *Sys, o *dlock.Owner, a uint64, n uint64) {
+func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
@@ -226,7 +226,7 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, o *dlock.Owner, a uint64,
 	var _ = _out207
 	var _out208 uint64
 	var _ = _out208
-	_out207, _out208 = Companion_Default___.Peek(s, o, a)
+	_out207, _out208 = Companion_Default___.Peek(s, a)
 	_145_b = _out207
 	_146_t = _out208
 	if _145_b == (*dbytes.Blk)(nil) {
@@ -236,7 +236,7 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, o *dlock.Owner, a uint64,
 		var _ = _out209
 		var _out210 *dbytes.Blk
 		var _ = _out210
-		_out209, _out210 = Companion_Default___.Fetch(s, o, a, _144_m, _146_t)
+		_out209, _out210 = Companion_Default___.Fetch(s, a, _144_m, _146_t)
 		_147_ok = _out209
 		_145_b = _out210
 	}
