@@ -36,8 +36,8 @@ module TxnSysM {
     const tbl: Table
     ghost var kinds: Kinds       // never changes
     constructor (j0: Journal, t: Table)
-      ensures j == j0 && tbl == t
-    { j := j0; tbl := t; }
+      ensures j == j0 && tbl == t && kinds == map[]
+    { j := j0; tbl := t; kinds := map[]; }
 
     predicate Inv() reads this, j, j.d, j.seal, j.cache, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, tbl {
       j.Inv() && |j.vs| > 0 && tbl.Valid() &&
@@ -52,6 +52,16 @@ module TxnSysM {
       (forall k :: tbl.Holds(o, k) ==> Now(k) == old(Now(k))) &&
       (forall k :: tbl.Holds(o, k) && k in tbl.last ==> k in old(tbl.last) && tbl.last[k] == old(tbl.last[k]))
     }
+  }
+  // The transactions over the blocks of j: block a of ks holds objects of kind ks[a].
+  method Open(j: Journal, ghost ks: Kinds) returns (s: Sys)
+    requires j.Inv()
+    requires forall a: uint64 {:trigger a in ks} :: a in ks ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000
+    ensures fresh(s) && fresh(s.tbl) && s.Inv() && s.j == j && s.kinds == ks
+  {
+    var t := NewTable();
+    s := new Sys(j, t);
+    s.kinds := ks;
   }
 
   // the other threads run

@@ -113,8 +113,7 @@ type System struct {
 
 // New returns the transactions over j. All changes of j must go through it.
 func New(j *journal.Journal, l Layout) *System {
-	s := &System{j: j, layout: l, sys: txnsysm.New_Sys_(), close: func() error { return nil }}
-	s.sys.Ctor__(j.Core(), dlock.NewTable())
+	s := &System{j: j, layout: l, sys: txnsysm.Companion_Default___.Open(j.Core()), close: func() error { return nil }}
 	for i := range s.alloc {
 		s.alloc[i] = newAlloc(l.Maps[i], s.committed)
 	}

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo geometrym.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out265 *dbytes.Bytes
-	var _ = _out265
-	_out265 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out265
+	var _out266 *dbytes.Bytes
+	var _ = _out266
+	_out266 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out266
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _206_tries uint64
-	var _ = _206_tries
-	_206_tries = uint64(0)
-	for _206_tries < uint64(16) {
-		var _207_got bool = false
-		var _ = _207_got
-		var _out266 bool
-		var _ = _out266
-		var _out267 uint64
+	var _207_tries uint64
+	var _ = _207_tries
+	_207_tries = uint64(0)
+	for _207_tries < uint64(16) {
+		var _208_got bool = false
+		var _ = _208_got
+		var _out267 bool
 		var _ = _out267
-		_out266, _out267 = txn.AllocHint(uint64(1), near)
-		_207_got = _out266
-		ino = _out267
-		if !_207_got {
+		var _out268 uint64
+		var _ = _out268
+		_out267, _out268 = txn.AllocHint(uint64(1), near)
+		_208_got = _out267
+		ino = _out268
+		if !_208_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && geometrym.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _208_u bool
-			var _ = _208_u
-			var _out268 bool
-			var _ = _out268
-			_out268 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_208_u = _out268
-			if !_208_u {
+			var _209_u bool
+			var _ = _209_u
+			var _out269 bool
+			var _ = _out269
+			_out269 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_209_u = _out269
+			if !_209_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_206_tries = _206_tries + uint64(1)
+		_207_tries = _207_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out269 *dbytes.Blk
-	var _ = _out269
-	_out269 = txn.ReadBlock(bn, excl)
-	b = _out269
+	var _out270 *dbytes.Blk
+	var _ = _out270
+	_out270 = txn.ReadBlock(bn, excl)
+	b = _out270
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _209_tries uint64
-	var _ = _209_tries
-	_209_tries = uint64(0)
-	for _209_tries < uint64(16) {
-		var _210_got bool = false
-		var _ = _210_got
-		var _out270 bool
-		var _ = _out270
-		var _out271 uint64
+	var _210_tries uint64
+	var _ = _210_tries
+	_210_tries = uint64(0)
+	for _210_tries < uint64(16) {
+		var _211_got bool = false
+		var _ = _211_got
+		var _out271 bool
 		var _ = _out271
-		_out270, _out271 = txn.AllocHint(uint64(0), near)
-		_210_got = _out270
-		bn = _out271
-		if !_210_got {
+		var _out272 uint64
+		var _ = _out272
+		_out271, _out272 = txn.AllocHint(uint64(0), near)
+		_211_got = _out271
+		bn = _out272
+		if !_211_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if geometrym.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _211_u bool
-			var _ = _211_u
-			var _out272 bool
-			var _ = _out272
-			_out272 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_211_u = _out272
-			if !_211_u {
+			var _212_u bool
+			var _ = _212_u
+			var _out273 bool
+			var _ = _out273
+			_out273 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_212_u = _out273
+			if !_212_u {
 				ok = true
 				goto L2
 			}
 		}
-		_209_tries = _209_tries + uint64(1)
+		_210_tries = _210_tries + uint64(1)
 	}
 L2:
 	if ok {

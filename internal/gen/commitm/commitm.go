@@ -64,53 +64,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _168_n uint64
-	var _ = _168_n
-	var _out229 uint64
-	var _ = _out229
-	_out229 = t.Buf.Len()
-	_168_n = _out229
+	var _169_n uint64
+	var _ = _169_n
+	var _out230 uint64
+	var _ = _out230
+	_out230 = t.Buf.Len()
+	_169_n = _out230
 	i = i0
-	var _169_go bool
-	var _ = _169_go
-	_169_go = true
-	for _169_go {
-		var _170_k uint64
-		var _ = _170_k
-		var _out230 uint64
-		var _ = _out230
-		_out230 = t.Buf.KeyAt(i)
-		_170_k = _out230
-		var _171_off uint64
-		var _ = _171_off
-		_171_off = objectsm.Companion_Default___.KeyOff(_170_k)
-		var _172_is bool
-		var _ = _172_is
-		var _173_v bool
-		var _ = _173_v
-		var _out231 bool
+	var _170_go bool
+	var _ = _170_go
+	_170_go = true
+	for _170_go {
+		var _171_k uint64
+		var _ = _171_k
+		var _out231 uint64
 		var _ = _out231
+		_out231 = t.Buf.KeyAt(i)
+		_171_k = _out231
+		var _172_off uint64
+		var _ = _172_off
+		_172_off = objectsm.Companion_Default___.KeyOff(_171_k)
+		var _173_is bool
+		var _ = _173_is
+		var _174_v bool
+		var _ = _174_v
 		var _out232 bool
 		var _ = _out232
-		_out231, _out232 = t.Buf.BitAt(i)
-		_172_is = _out231
-		_173_v = _out232
-		if _172_is {
-			objectsm.Companion_Default___.PutBit(w, _171_off, _173_v)
+		var _out233 bool
+		var _ = _out233
+		_out232, _out233 = t.Buf.BitAt(i)
+		_173_is = _out232
+		_174_v = _out233
+		if _173_is {
+			objectsm.Companion_Default___.PutBit(w, _172_off, _174_v)
 		} else {
-			t.Buf.CopyAt(i, w, _171_off/uint64(8))
+			t.Buf.CopyAt(i, w, _172_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _168_n {
-			_169_go = false
+		if i == _169_n {
+			_170_go = false
 		} else {
-			var _174_k2 uint64
-			var _ = _174_k2
-			var _out233 uint64
-			var _ = _out233
-			_out233 = t.Buf.KeyAt(i)
-			_174_k2 = _out233
-			_169_go = objectsm.Companion_Default___.KeyBlk(_174_k2) == a
+			var _175_k2 uint64
+			var _ = _175_k2
+			var _out234 uint64
+			var _ = _out234
+			_out234 = t.Buf.KeyAt(i)
+			_175_k2 = _out234
+			_170_go = objectsm.Companion_Default___.KeyBlk(_175_k2) == a
 		}
 	}
 	return i
@@ -121,68 +121,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _175_n uint64
-	var _ = _175_n
-	var _out234 uint64
-	var _ = _out234
-	_out234 = t.Buf.Len()
-	_175_n = _out234
-	var _176_i uint64
-	var _ = _176_i
-	_176_i = uint64(0)
+	var _176_n uint64
+	var _ = _176_n
+	var _out235 uint64
+	var _ = _out235
+	_out235 = t.Buf.Len()
+	_176_n = _out235
+	var _177_i uint64
+	var _ = _177_i
+	_177_i = uint64(0)
 	miss = uint64(0)
-	for _176_i < _175_n {
-		var _177_k uint64
-		var _ = _177_k
-		var _out235 uint64
-		var _ = _out235
-		_out235 = t.Buf.KeyAt(_176_i)
-		_177_k = _out235
-		var _178_a uint64
-		var _ = _178_a
-		_178_a = objectsm.Companion_Default___.KeyBlk(_177_k)
-		var _179_b *dbytes.Blk
-		var _ = _179_b
-		var _out236 *dbytes.Blk
+	for _177_i < _176_n {
+		var _178_k uint64
+		var _ = _178_k
+		var _out236 uint64
 		var _ = _out236
-		_out236 = t.Buf.BlkAt(_176_i)
-		_179_b = _out236
-		if _179_b != (*dbytes.Blk)(nil) {
-			tx.Put(_178_a, _179_b)
-			_176_i = _176_i + uint64(1)
+		_out236 = t.Buf.KeyAt(_177_i)
+		_178_k = _out236
+		var _179_a uint64
+		var _ = _179_a
+		_179_a = objectsm.Companion_Default___.KeyBlk(_178_k)
+		var _180_b *dbytes.Blk
+		var _ = _180_b
+		var _out237 *dbytes.Blk
+		var _ = _out237
+		_out237 = t.Buf.BlkAt(_177_i)
+		_180_b = _out237
+		if _180_b != (*dbytes.Blk)(nil) {
+			tx.Put(_179_a, _180_b)
+			_177_i = _177_i + uint64(1)
 		} else {
-			var _180_c *dbytes.Blk
-			var _ = _180_c
-			var _181___v0 uint64
-			var _ = _181___v0
-			var _out237 *dbytes.Blk
-			var _ = _out237
-			var _out238 uint64
+			var _181_c *dbytes.Blk
+			var _ = _181_c
+			var _182___v0 uint64
+			var _ = _182___v0
+			var _out238 *dbytes.Blk
 			var _ = _out238
-			_out237, _out238 = t.S.J.Lookup(_178_a)
-			_180_c = _out237
-			_181___v0 = _out238
-			if _180_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _178_a
+			var _out239 uint64
+			var _ = _out239
+			_out238, _out239 = t.S.J.Lookup(_179_a)
+			_181_c = _out238
+			_182___v0 = _out239
+			if _181_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _179_a
 				return ok, miss
 			}
-			var _182_w *dbytes.Bytes
-			var _ = _182_w
-			var _out239 *dbytes.Bytes
-			var _ = _out239
-			_out239 = _180_c.Thaw()
-			_182_w = _out239
-			var _out240 uint64
+			var _183_w *dbytes.Bytes
+			var _ = _183_w
+			var _out240 *dbytes.Bytes
 			var _ = _out240
-			_out240 = Companion_Default___.Splice1(t, _176_i, _178_a, _182_w)
-			_176_i = _out240
-			var _183_f *dbytes.Blk
-			var _ = _183_f
-			var _out241 *dbytes.Blk
+			_out240 = _181_c.Thaw()
+			_183_w = _out240
+			var _out241 uint64
 			var _ = _out241
-			_out241 = dbytes.Freeze(_182_w)
-			_183_f = _out241
-			tx.Put(_178_a, _183_f)
+			_out241 = Companion_Default___.Splice1(t, _177_i, _179_a, _183_w)
+			_177_i = _out241
+			var _184_f *dbytes.Blk
+			var _ = _184_f
+			var _out242 *dbytes.Blk
+			var _ = _out242
+			_out242 = dbytes.Freeze(_183_w)
+			_184_f = _out242
+			tx.Put(_179_a, _184_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -216,30 +216,30 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _184_j *journalm.Journal
-	var _ = _184_j
-	_184_j = t.S.J
-	_184_j.Mu.Lock()
+	var _185_j *journalm.Journal
+	var _ = _185_j
+	_185_j = t.S.J
+	_185_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out242 uint32
-	var _ = _out242
-	var _out243 uint64
+	var _out243 uint32
 	var _ = _out243
-	var _out244 bool
+	var _out244 uint64
 	var _ = _out244
-	var _out245 uint64
+	var _out245 bool
 	var _ = _out245
-	_out242, _out243, _out244, _out245 = Companion_Default___.Point(t)
-	st = _out242
-	n = _out243
-	get = _out244
-	miss = _out245
+	var _out246 uint64
+	var _ = _out246
+	_out243, _out244, _out245, _out246 = Companion_Default___.Point(t)
+	st = _out243
+	n = _out244
+	get = _out245
+	miss = _out246
 	if st == journalm.Companion_Default___.AFull() && !get {
-		_184_j.AskSpace()
-		_184_j.Mu.Wait(journalm.Companion_Default___.CSpace())
+		_185_j.AskSpace()
+		_185_j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		txnsysm.Companion_Default___.TYield(t.S)
 	}
-	_184_j.Mu.Unlock()
+	_185_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, bool, uint64) {
@@ -251,31 +251,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _185_j *journalm.Journal
-	var _ = _185_j
-	_185_j = t.S.J
+	var _186_j *journalm.Journal
+	var _ = _186_j
+	_186_j = t.S.J
 	n = uint64(0)
-	var _186_ok bool = false
-	var _ = _186_ok
-	var _out246 bool
-	var _ = _out246
-	var _out247 uint64
+	var _187_ok bool = false
+	var _ = _187_ok
+	var _out247 bool
 	var _ = _out247
-	_out246, _out247 = Companion_Default___.Build(t, t.Tx)
-	_186_ok = _out246
-	miss = _out247
-	get = !_186_ok
-	if !_186_ok {
+	var _out248 uint64
+	var _ = _out248
+	_out247, _out248 = Companion_Default___.Build(t, t.Tx)
+	_187_ok = _out247
+	miss = _out248
+	get = !_187_ok
+	if !_187_ok {
 		st = journalm.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out248 uint32
-	var _ = _out248
-	var _out249 uint64
+	var _out249 uint32
 	var _ = _out249
-	_out248, _out249 = _185_j.Append(t.Tx)
-	st = _out248
-	n = _out249
+	var _out250 uint64
+	var _ = _out250
+	_out249, _out250 = _186_j.Append(t.Tx)
+	st = _out249
+	n = _out250
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -283,37 +283,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _187_j *journalm.Journal
-	var _ = _187_j
-	_187_j = t.S.J
-	var _188_get bool = false
-	var _ = _188_get
-	var _189_miss uint64 = 0
-	var _ = _189_miss
+	var _188_j *journalm.Journal
+	var _ = _188_j
+	_188_j = t.S.J
+	var _189_get bool = false
+	var _ = _189_get
+	var _190_miss uint64 = 0
+	var _ = _190_miss
 	st = journalm.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalm.Companion_Default___.AFull() {
-		var _out250 uint32
-		var _ = _out250
-		var _out251 uint64
+		var _out251 uint32
 		var _ = _out251
-		var _out252 bool
+		var _out252 uint64
 		var _ = _out252
-		var _out253 uint64
+		var _out253 bool
 		var _ = _out253
-		_out250, _out251, _out252, _out253 = Companion_Default___.TryAppend(t)
-		st = _out250
-		n = _out251
-		_188_get = _out252
-		_189_miss = _out253
-		if _188_get {
-			var _190_b *dbytes.Blk
-			var _ = _190_b
-			var _out254 *dbytes.Blk
-			var _ = _out254
-			_out254 = txnsysm.Companion_Default___.Latest(t.S, _189_miss)
-			_190_b = _out254
-			if _190_b == (*dbytes.Blk)(nil) {
+		var _out254 uint64
+		var _ = _out254
+		_out251, _out252, _out253, _out254 = Companion_Default___.TryAppend(t)
+		st = _out251
+		n = _out252
+		_189_get = _out253
+		_190_miss = _out254
+		if _189_get {
+			var _191_b *dbytes.Blk
+			var _ = _191_b
+			var _out255 *dbytes.Blk
+			var _ = _out255
+			_out255 = txnsysm.Companion_Default___.Latest(t.S, _190_miss)
+			_191_b = _out255
+			if _191_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -337,39 +337,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _191_w uint64
-	var _ = _191_w
-	var _out255 uint64
-	var _ = _out255
-	_out255 = t.Buf.Len()
-	_191_w = _out255
-	var _192_n uint64
-	var _ = _192_n
-	_192_n = uint64(0)
-	if _191_w > uint64(0) {
+	var _192_w uint64
+	var _ = _192_w
+	var _out256 uint64
+	var _ = _out256
+	_out256 = t.Buf.Len()
+	_192_w = _out256
+	var _193_n uint64
+	var _ = _193_n
+	_193_n = uint64(0)
+	if _192_w > uint64(0) {
 		t.Buf.Sort()
-		var _out256 uint32
-		var _ = _out256
-		var _out257 uint64
+		var _out257 uint32
 		var _ = _out257
-		_out256, _out257 = Companion_Default___.AppendAll(t)
-		st = _out256
-		_192_n = _out257
+		var _out258 uint64
+		var _ = _out258
+		_out257, _out258 = Companion_Default___.AppendAll(t)
+		st = _out257
+		_193_n = _out258
 		if st != txnm.Companion_Default___.OK() {
-			var _out258 uint64
-			var _ = _out258
-			_out258 = Companion_Default___.Abort(t)
-			need = _out258
+			var _out259 uint64
+			var _ = _out259
+			_out259 = Companion_Default___.Abort(t)
+			need = _out259
 			return st, need
 		}
 		if !stable {
-			_192_n = uint64(0)
+			_193_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _192_n)
-	if _192_n > need {
-		need = _192_n
+	Companion_Default___.Drop(t, _193_n)
+	if _193_n > need {
+		need = _193_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -377,24 +377,24 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _193_need uint64 = 0
-	var _ = _193_need
-	var _out259 uint32
-	var _ = _out259
-	var _out260 uint64
+	var _194_need uint64 = 0
+	var _ = _194_need
+	var _out260 uint32
 	var _ = _out260
-	_out259, _out260 = Companion_Default___.Finish(t, stable)
-	st = _out259
-	_193_need = _out260
-	if st == txnm.Companion_Default___.OK() && _193_need > uint64(0) {
-		var _194_ok bool
-		var _ = _194_ok
-		var _out261 bool
-		var _ = _out261
-		_out261 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _193_need)
-		_194_ok = _out261
+	var _out261 uint64
+	var _ = _out261
+	_out260, _out261 = Companion_Default___.Finish(t, stable)
+	st = _out260
+	_194_need = _out261
+	if st == txnm.Companion_Default___.OK() && _194_need > uint64(0) {
+		var _195_ok bool
+		var _ = _195_ok
+		var _out262 bool
+		var _ = _out262
+		_out262 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _194_need)
+		_195_ok = _out262
 		txnsysm.Companion_Default___.TYield(t.S)
-		if !_194_ok {
+		if !_195_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

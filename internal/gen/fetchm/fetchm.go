@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _222_k uint64
-	var _ = _222_k
-	var _223_j uint64
-	var _ = _223_j
-	_222_k, _223_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
+	var _223_k uint64
+	var _ = _223_k
+	var _224_j uint64
+	var _ = _224_j
+	_223_k, _224_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _222_k < uint64(12) {
-		var _out298 uint64
-		var _ = _out298
-		_out298 = x.Resolve(txn, ip, _222_k, uint64(0), uint64(0), excl)
-		bn = _out298
+	if _223_k < uint64(12) {
+		var _out299 uint64
+		var _ = _out299
+		_out299 = x.Resolve(txn, ip, _223_k, uint64(0), uint64(0), excl)
+		bn = _out299
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _222_k || cj != _223_j/uint64(512) {
-		var _out299 *dbytes.Blk
-		var _ = _out299
-		_out299 = x.ReadParent(txn, ip, _222_k, posm.Companion_Default___.MaxLev(_222_k), _223_j, excl)
-		pb_k = _out299
-		ck_k, cj_k = _222_k, _223_j/uint64(512)
+	if ck != _223_k || cj != _224_j/uint64(512) {
+		var _out300 *dbytes.Blk
+		var _ = _out300
+		_out300 = x.ReadParent(txn, ip, _223_k, posm.Companion_Default___.MaxLev(_223_k), _224_j, excl)
+		pb_k = _out300
+		ck_k, cj_k = _223_k, _224_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_223_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_224_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _224_k uint64
-	var _ = _224_k
-	var _225_j uint64
-	var _ = _225_j
-	_224_k, _225_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)%uint64(512)
-	var _226_room uint64
-	var _ = _226_room
-	_226_room = func() uint64 {
-		if _224_k < uint64(12) {
-			return uint64(12) - _224_k
+	var _225_k uint64
+	var _ = _225_k
+	var _226_j uint64
+	var _ = _226_j
+	_225_k, _226_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)%uint64(512)
+	var _227_room uint64
+	var _ = _227_room
+	_227_room = func() uint64 {
+		if _225_k < uint64(12) {
+			return uint64(12) - _225_k
 		}
-		return uint64(512) - _225_j
+		return uint64(512) - _226_j
 	}()
-	var _227_m uint64
-	var _ = _227_m
-	var _out300 uint64
-	var _ = _out300
-	_out300 = Companion_Default___.Min(max, _226_room)
-	_227_m = _out300
+	var _228_m uint64
+	var _ = _228_m
 	var _out301 uint64
 	var _ = _out301
-	_out301 = Companion_Default___.Min(_227_m, Companion_Default___.AheadMax())
-	_227_m = _out301
+	_out301 = Companion_Default___.Min(max, _227_room)
+	_228_m = _out301
+	var _out302 uint64
+	var _ = _out302
+	_out302 = Companion_Default___.Min(_228_m, Companion_Default___.AheadMax())
+	_228_m = _out302
 	r = uint64(1)
-	for r < _227_m && bn < uint64(18446744073709486080) {
-		var _228_e uint64 = 0
-		var _ = _228_e
-		if _224_k < uint64(12) {
-			var _out302 uint64
-			var _ = _out302
-			_out302 = inodem.Companion_Default___.GetSlot(ip, _224_k+r)
-			_228_e = _out302
+	for r < _228_m && bn < uint64(18446744073709486080) {
+		var _229_e uint64 = 0
+		var _ = _229_e
+		if _225_k < uint64(12) {
+			var _out303 uint64
+			var _ = _out303
+			_out303 = inodem.Companion_Default___.GetSlot(ip, _225_k+r)
+			_229_e = _out303
 		} else {
-			_228_e = pb.U64(uint64(8) * (_225_j + r))
+			_229_e = pb.U64(uint64(8) * (_226_j + r))
 		}
-		if _228_e != bn+r {
+		if _229_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out303 *dbytes.Bytes
-	var _ = _out303
-	_out303 = dbytes.NewBytes(n)
-	b = _out303
-	var _229_done uint64
-	var _ = _229_done
-	_229_done = uint64(0)
-	var _230_ahead uint64
-	var _ = _230_ahead
-	_230_ahead = uint64(0)
-	var _231_ck uint64
-	var _ = _231_ck
-	var _232_cj uint64
-	var _ = _232_cj
-	_231_ck, _232_cj = uint64(15), uint64(0)
-	var _233_pb *dbytes.Blk
-	var _ = _233_pb
-	var _out304 *dbytes.Blk
+	var _out304 *dbytes.Bytes
 	var _ = _out304
-	_out304 = dbytes.ZeroBlk()
-	_233_pb = _out304
-	for _229_done < n {
-		var _234_pos uint64
-		var _ = _234_pos
-		_234_pos = off + _229_done
-		var _235_bo uint64
-		var _ = _235_bo
-		_235_bo = _234_pos % uint64(4096)
-		var _236_c uint64
-		var _ = _236_c
-		var _out305 uint64
-		var _ = _out305
-		_out305 = Companion_Default___.Min(uint64(4096)-_235_bo, n-_229_done)
-		_236_c = _out305
-		var _237_bn uint64 = 0
-		var _ = _237_bn
+	_out304 = dbytes.NewBytes(n)
+	b = _out304
+	var _230_done uint64
+	var _ = _230_done
+	_230_done = uint64(0)
+	var _231_ahead uint64
+	var _ = _231_ahead
+	_231_ahead = uint64(0)
+	var _232_ck uint64
+	var _ = _232_ck
+	var _233_cj uint64
+	var _ = _233_cj
+	_232_ck, _233_cj = uint64(15), uint64(0)
+	var _234_pb *dbytes.Blk
+	var _ = _234_pb
+	var _out305 *dbytes.Blk
+	var _ = _out305
+	_out305 = dbytes.ZeroBlk()
+	_234_pb = _out305
+	for _230_done < n {
+		var _235_pos uint64
+		var _ = _235_pos
+		_235_pos = off + _230_done
+		var _236_bo uint64
+		var _ = _236_bo
+		_236_bo = _235_pos % uint64(4096)
+		var _237_c uint64
+		var _ = _237_c
 		var _out306 uint64
 		var _ = _out306
+		_out306 = Companion_Default___.Min(uint64(4096)-_236_bo, n-_230_done)
+		_237_c = _out306
+		var _238_bn uint64 = 0
+		var _ = _238_bn
 		var _out307 uint64
 		var _ = _out307
 		var _out308 uint64
 		var _ = _out308
-		var _out309 *dbytes.Blk
+		var _out309 uint64
 		var _ = _out309
-		_out306, _out307, _out308, _out309 = Companion_Default___.Find(x, txn, ip, _234_pos/uint64(4096), false, _231_ck, _232_cj, _233_pb)
-		_237_bn = _out306
-		_231_ck = _out307
-		_232_cj = _out308
-		_233_pb = _out309
-		if _237_bn != uint64(0) {
-			if _230_ahead <= _234_pos/uint64(4096) {
-				var _238_left uint64
-				var _ = _238_left
-				_238_left = (_235_bo + (n - _229_done) + uint64(4095)) / uint64(4096)
-				var _239_r uint64
-				var _ = _239_r
-				var _out310 uint64
-				var _ = _out310
-				_out310 = Companion_Default___.Adjacent(ip, _233_pb, _234_pos/uint64(4096), _237_bn, _238_left)
-				_239_r = _out310
-				if uint64(1) < _239_r {
-					txn.Ahead(_237_bn, _239_r)
+		var _out310 *dbytes.Blk
+		var _ = _out310
+		_out307, _out308, _out309, _out310 = Companion_Default___.Find(x, txn, ip, _235_pos/uint64(4096), false, _232_ck, _233_cj, _234_pb)
+		_238_bn = _out307
+		_232_ck = _out308
+		_233_cj = _out309
+		_234_pb = _out310
+		if _238_bn != uint64(0) {
+			if _231_ahead <= _235_pos/uint64(4096) {
+				var _239_left uint64
+				var _ = _239_left
+				_239_left = (_236_bo + (n - _230_done) + uint64(4095)) / uint64(4096)
+				var _240_r uint64
+				var _ = _240_r
+				var _out311 uint64
+				var _ = _out311
+				_out311 = Companion_Default___.Adjacent(ip, _234_pb, _235_pos/uint64(4096), _238_bn, _239_left)
+				_240_r = _out311
+				if uint64(1) < _240_r {
+					txn.Ahead(_238_bn, _240_r)
 				}
-				_230_ahead = _234_pos/uint64(4096) + _239_r
+				_231_ahead = _235_pos/uint64(4096) + _240_r
 			}
-			var _240_blk *dbytes.Blk
-			var _ = _240_blk
-			var _out311 *dbytes.Blk
-			var _ = _out311
-			_out311 = x.ReadAt(txn, _237_bn, false)
-			_240_blk = _out311
-			b.CopyBlk(_229_done, _240_blk, _235_bo, _236_c)
+			var _241_blk *dbytes.Blk
+			var _ = _241_blk
+			var _out312 *dbytes.Blk
+			var _ = _out312
+			_out312 = x.ReadAt(txn, _238_bn, false)
+			_241_blk = _out312
+			b.CopyBlk(_230_done, _241_blk, _236_bo, _237_c)
 		}
-		_229_done = _229_done + _236_c
+		_230_done = _230_done + _237_c
 	}
 	return b
 }

@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "fillm.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _241_bo uint64
-	var _ = _241_bo
-	_241_bo = pos % uint64(4096)
-	var _242_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _242_b
+	var _242_bo uint64
+	var _ = _242_bo
+	_242_bo = pos % uint64(4096)
+	var _243_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _243_b
 	if c == uint64(4096) {
-		var _out312 *dbytes.Bytes
-		var _ = _out312
-		_out312 = dbytes.NewBytes(uint64(4096))
-		_242_b = _out312
-	} else {
-		var _243_blk *dbytes.Blk
-		var _ = _243_blk
-		var _out313 *dbytes.Blk
+		var _out313 *dbytes.Bytes
 		var _ = _out313
-		_out313 = x.ReadAt(txn, bn, true)
-		_243_blk = _out313
-		var _out314 *dbytes.Bytes
+		_out313 = dbytes.NewBytes(uint64(4096))
+		_243_b = _out313
+	} else {
+		var _244_blk *dbytes.Blk
+		var _ = _244_blk
+		var _out314 *dbytes.Blk
 		var _ = _out314
-		_out314 = _243_blk.Thaw()
-		_242_b = _out314
+		_out314 = x.ReadAt(txn, bn, true)
+		_244_blk = _out314
+		var _out315 *dbytes.Bytes
+		var _ = _out315
+		_out315 = _244_blk.Thaw()
+		_243_b = _out315
 	}
-	_242_b.CopyFrom(_241_bo, src, so, c)
-	x.WriteData(txn, bn, _242_b)
+	_243_b.CopyFrom(_242_bo, src, so, c)
+	x.WriteData(txn, bn, _243_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out315 *dbytes.Bytes
-		var _ = _out315
-		_out315 = src.CopyOf(so)
-		b = _out315
-	} else {
 		var _out316 *dbytes.Bytes
 		var _ = _out316
-		_out316 = dbytes.NewBytes(uint64(4096))
+		_out316 = src.CopyOf(so)
 		b = _out316
+	} else {
+		var _out317 *dbytes.Bytes
+		var _ = _out317
+		_out317 = dbytes.NewBytes(uint64(4096))
+		b = _out317
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _244_k uint64
-	var _ = _244_k
-	_244_k = pos / uint64(4096)
-	var _245_b *dbytes.Bytes
-	var _ = _245_b
-	var _out317 *dbytes.Bytes
-	var _ = _out317
-	_out317 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_245_b = _out317
-	var _246_near uint64
-	var _ = _246_near
-	_246_near = uint64(0)
-	if uint64(0) < _244_k {
-		var _out318 uint64
-		var _ = _out318
-		_out318 = inodem.Companion_Default___.GetSlot(ip, _244_k-uint64(1))
-		_246_near = _out318
+	var _245_k uint64
+	var _ = _245_k
+	_245_k = pos / uint64(4096)
+	var _246_b *dbytes.Bytes
+	var _ = _246_b
+	var _out318 *dbytes.Bytes
+	var _ = _out318
+	_out318 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_246_b = _out318
+	var _247_near uint64
+	var _ = _247_near
+	_247_near = uint64(0)
+	if uint64(0) < _245_k {
+		var _out319 uint64
+		var _ = _out319
+		_out319 = inodem.Companion_Default___.GetSlot(ip, _245_k-uint64(1))
+		_247_near = _out319
 	}
-	var _247_bn uint64 = 0
-	var _ = _247_bn
-	var _out319 bool
-	var _ = _out319
-	var _out320 uint64
+	var _248_bn uint64 = 0
+	var _ = _248_bn
+	var _out320 bool
 	var _ = _out320
-	_out319, _out320 = x.AllocRoot(txn, ip, ino, _244_k, _246_near, _245_b)
-	ok = _out319
-	_247_bn = _out320
+	var _out321 uint64
+	var _ = _out321
+	_out320, _out321 = x.AllocRoot(txn, ip, ino, _245_k, _247_near, _246_b)
+	ok = _out320
+	_248_bn = _out321
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_247_bn)
+		txn.Bulk(_248_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _248_k uint64
-	var _ = _248_k
-	_248_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
-	var _249_lev uint64
-	var _ = _249_lev
-	_249_lev = posm.Companion_Default___.MaxLev(_248_k)
-	var _250_jp uint64
-	var _ = _250_jp
-	_250_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _249_k uint64
+	var _ = _249_k
+	_249_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
+	var _250_lev uint64
+	var _ = _250_lev
+	_250_lev = posm.Companion_Default___.MaxLev(_249_k)
+	var _251_jp uint64
+	var _ = _251_jp
+	_251_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _251_pn uint64 = 0
-	var _ = _251_pn
-	var _out321 bool
-	var _ = _out321
-	var _out322 uint64
+	var _252_pn uint64 = 0
+	var _ = _252_pn
+	var _out322 bool
 	var _ = _out322
-	_out321, _out322 = x.ResolveAlloc(txn, ip, ino, _248_k, _249_lev-uint64(1), _250_jp)
-	ok = _out321
-	_251_pn = _out322
+	var _out323 uint64
+	var _ = _out323
+	_out322, _out323 = x.ResolveAlloc(txn, ip, ino, _249_k, _250_lev-uint64(1), _251_jp)
+	ok = _out322
+	_252_pn = _out323
 	if !ok {
 		return ok, m
 	}
-	var _252_blk *dbytes.Blk
-	var _ = _252_blk
-	var _out323 *dbytes.Blk
-	var _ = _out323
-	_out323 = x.Fs.ReadBlock(txn, _251_pn, true)
-	_252_blk = _out323
-	var _253_t *dbytes.Bytes
-	var _ = _253_t
-	var _out324 *dbytes.Bytes
+	var _253_blk *dbytes.Blk
+	var _ = _253_blk
+	var _out324 *dbytes.Blk
 	var _ = _out324
-	_out324 = _252_blk.Thaw()
-	_253_t = _out324
-	var _254_near uint64
-	var _ = _254_near
-	_254_near = _251_pn
+	_out324 = x.Fs.ReadBlock(txn, _252_pn, true)
+	_253_blk = _out324
+	var _254_t *dbytes.Bytes
+	var _ = _254_t
+	var _out325 *dbytes.Bytes
+	var _ = _out325
+	_out325 = _253_blk.Thaw()
+	_254_t = _out325
+	var _255_near uint64
+	var _ = _255_near
+	_255_near = _252_pn
 	for m < len_ {
-		var _255_at uint64
-		var _ = _255_at
-		_255_at = pos + m
-		var _256_n uint64
-		var _ = _256_n
-		_256_n = _255_at / uint64(4096)
-		if posm.Companion_Default___.FlatK(_256_n) != _248_k || posm.Companion_Default___.FlatJ(_256_n)/uint64(512) != _250_jp {
+		var _256_at uint64
+		var _ = _256_at
+		_256_at = pos + m
+		var _257_n uint64
+		var _ = _257_n
+		_257_n = _256_at / uint64(4096)
+		if posm.Companion_Default___.FlatK(_257_n) != _249_k || posm.Companion_Default___.FlatJ(_257_n)/uint64(512) != _251_jp {
 			goto L3
 		}
-		var _257_j uint64
-		var _ = _257_j
-		_257_j = posm.Companion_Default___.FlatJ(_256_n)
-		var _258_bn uint64
-		var _ = _258_bn
-		_258_bn = _253_t.U64(uint64(8) * (_257_j % uint64(512)))
-		if _258_bn != uint64(0) {
+		var _258_j uint64
+		var _ = _258_j
+		_258_j = posm.Companion_Default___.FlatJ(_257_n)
+		var _259_bn uint64
+		var _ = _259_bn
+		_259_bn = _254_t.U64(uint64(8) * (_258_j % uint64(512)))
+		if _259_bn != uint64(0) {
 			goto L3
 		}
-		var _259_c uint64
-		var _ = _259_c
-		var _out325 uint64
-		var _ = _out325
-		_out325 = fetchm.Companion_Default___.Min(uint64(4096)-_255_at%uint64(4096), len_-m)
-		_259_c = _out325
-		var _260_b *dbytes.Bytes
-		var _ = _260_b
-		var _out326 *dbytes.Bytes
+		var _260_c uint64
+		var _ = _260_c
+		var _out326 uint64
 		var _ = _out326
-		_out326 = Companion_Default___.FirstBlock(_255_at, src, so+m, _259_c, bulk)
-		_260_b = _out326
-		if _257_j%uint64(512) != uint64(0) {
-			var _261_left uint64
-			var _ = _261_left
-			_261_left = _253_t.U64(uint64(8) * (_257_j%uint64(512) - uint64(1)))
-			if _261_left != uint64(0) {
-				_254_near = _261_left
+		_out326 = fetchm.Companion_Default___.Min(uint64(4096)-_256_at%uint64(4096), len_-m)
+		_260_c = _out326
+		var _261_b *dbytes.Bytes
+		var _ = _261_b
+		var _out327 *dbytes.Bytes
+		var _ = _out327
+		_out327 = Companion_Default___.FirstBlock(_256_at, src, so+m, _260_c, bulk)
+		_261_b = _out327
+		if _258_j%uint64(512) != uint64(0) {
+			var _262_left uint64
+			var _ = _262_left
+			_262_left = _254_t.U64(uint64(8) * (_258_j%uint64(512) - uint64(1)))
+			if _262_left != uint64(0) {
+				_255_near = _262_left
 			}
 		}
-		var _out327 bool
-		var _ = _out327
-		var _out328 uint64
+		var _out328 bool
 		var _ = _out328
-		_out327, _out328 = x.AddChild(txn, ip, _253_t, _251_pn, _257_j, _254_near, _260_b)
-		ok = _out327
-		_258_bn = _out328
+		var _out329 uint64
+		var _ = _out329
+		_out328, _out329 = x.AddChild(txn, ip, _254_t, _252_pn, _258_j, _255_near, _261_b)
+		ok = _out328
+		_259_bn = _out329
 		if !ok {
 			return ok, m
 		}
-		if bulk && _259_c == uint64(4096) {
-			txn.Bulk(_258_bn)
+		if bulk && _260_c == uint64(4096) {
+			txn.Bulk(_259_bn)
 		}
-		_254_near = _258_bn
-		m = m + _259_c
+		_255_near = _259_bn
+		m = m + _260_c
 	}
 L3:
-	x.CloseParent(txn, _251_pn, _253_t)
+	x.CloseParent(txn, _252_pn, _254_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L3:
 func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _262_done uint64
-	var _ = _262_done
-	_262_done = uint64(0)
-	var _263_ck uint64
-	var _ = _263_ck
-	var _264_cj uint64
-	var _ = _264_cj
-	_263_ck, _264_cj = uint64(15), uint64(0)
-	var _265_pb *dbytes.Blk
-	var _ = _265_pb
-	var _out329 *dbytes.Blk
-	var _ = _out329
-	_out329 = dbytes.ZeroBlk()
-	_265_pb = _out329
-	var _266_bulk bool
-	var _ = _266_bulk
-	_266_bulk = Companion_Default___.Much(off, len_)
-	for _262_done < len_ {
-		var _267_pos uint64
-		var _ = _267_pos
-		_267_pos = off + _262_done
-		var _268_n uint64
-		var _ = _268_n
-		_268_n = _267_pos / uint64(4096)
-		var _269_c uint64
-		var _ = _269_c
-		var _out330 uint64
-		var _ = _out330
-		_out330 = fetchm.Companion_Default___.Min(uint64(4096)-_267_pos%uint64(4096), len_-_262_done)
-		_269_c = _out330
-		var _270_bn uint64 = 0
-		var _ = _270_bn
+	var _263_done uint64
+	var _ = _263_done
+	_263_done = uint64(0)
+	var _264_ck uint64
+	var _ = _264_ck
+	var _265_cj uint64
+	var _ = _265_cj
+	_264_ck, _265_cj = uint64(15), uint64(0)
+	var _266_pb *dbytes.Blk
+	var _ = _266_pb
+	var _out330 *dbytes.Blk
+	var _ = _out330
+	_out330 = dbytes.ZeroBlk()
+	_266_pb = _out330
+	var _267_bulk bool
+	var _ = _267_bulk
+	_267_bulk = Companion_Default___.Much(off, len_)
+	for _263_done < len_ {
+		var _268_pos uint64
+		var _ = _268_pos
+		_268_pos = off + _263_done
+		var _269_n uint64
+		var _ = _269_n
+		_269_n = _268_pos / uint64(4096)
+		var _270_c uint64
+		var _ = _270_c
 		var _out331 uint64
 		var _ = _out331
+		_out331 = fetchm.Companion_Default___.Min(uint64(4096)-_268_pos%uint64(4096), len_-_263_done)
+		_270_c = _out331
+		var _271_bn uint64 = 0
+		var _ = _271_bn
 		var _out332 uint64
 		var _ = _out332
 		var _out333 uint64
 		var _ = _out333
-		var _out334 *dbytes.Blk
+		var _out334 uint64
 		var _ = _out334
-		_out331, _out332, _out333, _out334 = fetchm.Companion_Default___.Find(x, txn, ip, _268_n, true, _263_ck, _264_cj, _265_pb)
-		_270_bn = _out331
-		_263_ck = _out332
-		_264_cj = _out333
-		_265_pb = _out334
-		if _270_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _270_bn, _267_pos, src, so+_262_done, _269_c)
-		} else if _268_n < uint64(12) {
-			_263_ck = uint64(15)
-			var _out335 bool
-			var _ = _out335
-			_out335 = Companion_Default___.FillDirect(x, txn, ip, ino, _267_pos, src, so+_262_done, _269_c, _266_bulk)
-			ok = _out335
+		var _out335 *dbytes.Blk
+		var _ = _out335
+		_out332, _out333, _out334, _out335 = fetchm.Companion_Default___.Find(x, txn, ip, _269_n, true, _264_ck, _265_cj, _266_pb)
+		_271_bn = _out332
+		_264_ck = _out333
+		_265_cj = _out334
+		_266_pb = _out335
+		if _271_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _271_bn, _268_pos, src, so+_263_done, _270_c)
+		} else if _269_n < uint64(12) {
+			_264_ck = uint64(15)
+			var _out336 bool
+			var _ = _out336
+			_out336 = Companion_Default___.FillDirect(x, txn, ip, ino, _268_pos, src, so+_263_done, _270_c, _267_bulk)
+			ok = _out336
 			if !ok {
 				return ok
 			}
 		} else {
-			_263_ck = uint64(15)
-			var _out336 bool
-			var _ = _out336
-			var _out337 uint64
+			_264_ck = uint64(15)
+			var _out337 bool
 			var _ = _out337
-			_out336, _out337 = Companion_Default___.FillRun(x, txn, ip, ino, _267_pos, src, so+_262_done, len_-_262_done, _266_bulk)
-			ok = _out336
-			_269_c = _out337
+			var _out338 uint64
+			var _ = _out338
+			_out337, _out338 = Companion_Default___.FillRun(x, txn, ip, ino, _268_pos, src, so+_263_done, len_-_263_done, _267_bulk)
+			ok = _out337
+			_270_c = _out338
 			if !ok {
 				return ok
 			}
 		}
-		_262_done = _262_done + _269_c
+		_263_done = _263_done + _270_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _271_n uint64
-	var _ = _271_n
-	_271_n = sz / uint64(4096)
-	var _272_k uint64
-	var _ = _272_k
-	_272_k = posm.Companion_Default___.FlatK(_271_n)
-	var _273_bn uint64
-	var _ = _273_bn
-	var _out338 uint64
-	var _ = _out338
-	_out338 = x.Resolve(txn, ip, _272_k, posm.Companion_Default___.MaxLev(_272_k), posm.Companion_Default___.FlatJ(_271_n), true)
-	_273_bn = _out338
-	if _273_bn == uint64(0) {
+	var _272_n uint64
+	var _ = _272_n
+	_272_n = sz / uint64(4096)
+	var _273_k uint64
+	var _ = _273_k
+	_273_k = posm.Companion_Default___.FlatK(_272_n)
+	var _274_bn uint64
+	var _ = _274_bn
+	var _out339 uint64
+	var _ = _out339
+	_out339 = x.Resolve(txn, ip, _273_k, posm.Companion_Default___.MaxLev(_273_k), posm.Companion_Default___.FlatJ(_272_n), true)
+	_274_bn = _out339
+	if _274_bn == uint64(0) {
 		return
 	}
-	var _274_blk *dbytes.Blk
-	var _ = _274_blk
-	var _out339 *dbytes.Blk
-	var _ = _out339
-	_out339 = x.ReadAt(txn, _273_bn, true)
-	_274_blk = _out339
-	var _275_b *dbytes.Bytes
-	var _ = _275_b
-	var _out340 *dbytes.Bytes
+	var _275_blk *dbytes.Blk
+	var _ = _275_blk
+	var _out340 *dbytes.Blk
 	var _ = _out340
-	_out340 = dbytes.NewBytes(uint64(4096))
-	_275_b = _out340
-	_275_b.CopyBlk(uint64(0), _274_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _273_bn, _275_b)
+	_out340 = x.ReadAt(txn, _274_bn, true)
+	_275_blk = _out340
+	var _276_b *dbytes.Bytes
+	var _ = _276_b
+	var _out341 *dbytes.Bytes
+	var _ = _out341
+	_out341 = dbytes.NewBytes(uint64(4096))
+	_276_b = _out341
+	_276_b.CopyBlk(uint64(0), _275_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _274_bn, _276_b)
 }
 
 // End of class Default__

@@ -182,24 +182,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _195_ib uint64
-	var _ = _195_ib
-	_195_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _196_bb uint64
-	var _ = _196_bb
-	_196_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _197_it uint64
-	var _ = _197_it
-	_197_it = g.Dtor_data0() - g.Dtor_itab()
-	if _195_ib < uint64(281474976710656) && uint64(32768)*_195_ib < g.Dtor_ninode() {
+	var _196_ib uint64
+	var _ = _196_ib
+	_196_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _197_bb uint64
+	var _ = _197_bb
+	_197_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _198_it uint64
+	var _ = _198_it
+	_198_it = g.Dtor_data0() - g.Dtor_itab()
+	if _196_ib < uint64(281474976710656) && uint64(32768)*_196_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _196_bb < uint64(281474976710656) && uint64(32768)*_196_bb < g.Dtor_data1() {
+	if _197_bb < uint64(281474976710656) && uint64(32768)*_197_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_197_it < g.Dtor_ninode() {
+	if uint64(16)*_198_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -216,22 +216,22 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _198_ibm uint64
-	var _ = _198_ibm
-	_198_ibm = uint64(1) + log
-	var _199_bbm uint64
-	var _ = _199_bbm
-	_199_bbm = _198_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _200_itab uint64
-	var _ = _200_itab
-	_200_itab = _199_bbm + (size+uint64(32767))/uint64(32768)
-	var _201_data0 uint64
-	var _ = _201_data0
-	_201_data0 = _200_itab + (ninode+uint64(15))/uint64(16)
-	if _201_data0 >= size-uint64(1) {
+	var _199_ibm uint64
+	var _ = _199_ibm
+	_199_ibm = uint64(1) + log
+	var _200_bbm uint64
+	var _ = _200_bbm
+	_200_bbm = _199_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _201_itab uint64
+	var _ = _201_itab
+	_201_itab = _200_bbm + (size+uint64(32767))/uint64(32768)
+	var _202_data0 uint64
+	var _ = _202_data0
+	_202_data0 = _201_itab + (ninode+uint64(15))/uint64(16)
+	if _202_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_198_ibm, _199_bbm, _200_itab, _201_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_199_ibm, _200_bbm, _201_itab, _202_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _276_i uint64
-	var _ = _276_i
-	_276_i = uint64(0)
-	for _276_i < uint64(512) {
-		if b.U64(uint64(8)*_276_i) != uint64(0) {
+	var _277_i uint64
+	var _ = _277_i
+	_277_i = uint64(0)
+	for _277_i < uint64(512) {
+		if b.U64(uint64(8)*_277_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_276_i = _276_i + uint64(1)
+		_277_i = _277_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _277_bn uint64
-	var _ = _277_bn
-	var _out341 uint64
-	var _ = _out341
-	_out341 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_277_bn = _out341
+	var _278_bn uint64
+	var _ = _278_bn
+	var _out342 uint64
+	var _ = _out342
+	_out342 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_278_bn = _out342
 	inodem.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodem.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _277_bn, false)
+	x.Fs.SetUsedBit(txn, _278_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *indm.IndFs, txn *dtxn.Txn, 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _278_pn uint64
-	var _ = _278_pn
-	var _out342 uint64
-	var _ = _out342
-	_out342 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_278_pn = _out342
-	var _279_pb *dbytes.Blk
-	var _ = _279_pb
-	var _out343 *dbytes.Blk
+	var _279_pn uint64
+	var _ = _279_pn
+	var _out343 uint64
 	var _ = _out343
-	_out343 = x.Fs.ReadBlock(txn, _278_pn, true)
-	_279_pb = _out343
-	var _280_bn uint64
-	var _ = _280_bn
-	_280_bn = _279_pb.U64(uint64(8) * (j % uint64(512)))
-	var _281_t *dbytes.Bytes
-	var _ = _281_t
-	var _out344 *dbytes.Bytes
+	_out343 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_279_pn = _out343
+	var _280_pb *dbytes.Blk
+	var _ = _280_pb
+	var _out344 *dbytes.Blk
 	var _ = _out344
-	_out344 = _279_pb.Thaw()
-	_281_t = _out344
-	Companion_Default___.CutChild(x, txn, ip, _281_t, _278_pn, _280_bn, j)
-	x.CloseParent(txn, _278_pn, _281_t)
+	_out344 = x.Fs.ReadBlock(txn, _279_pn, true)
+	_280_pb = _out344
+	var _281_bn uint64
+	var _ = _281_bn
+	_281_bn = _280_pb.U64(uint64(8) * (j % uint64(512)))
+	var _282_t *dbytes.Bytes
+	var _ = _282_t
+	var _out345 *dbytes.Bytes
+	var _ = _out345
+	_out345 = _280_pb.Thaw()
+	_282_t = _out345
+	Companion_Default___.CutChild(x, txn, ip, _282_t, _279_pn, _281_bn, j)
+	x.CloseParent(txn, _279_pn, _282_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _282_bn uint64
-	var _ = _282_bn
-	var _out345 uint64
-	var _ = _out345
-	_out345 = x.Resolve(txn, ip, k, lev, j, true)
-	_282_bn = _out345
-	var _283_b *dbytes.Blk
-	var _ = _283_b
-	var _out346 *dbytes.Blk
+	var _283_bn uint64
+	var _ = _283_bn
+	var _out346 uint64
 	var _ = _out346
-	_out346 = x.Fs.ReadBlock(txn, _282_bn, true)
-	_283_b = _out346
-	var _284_e bool = false
-	var _ = _284_e
-	var _out347 bool
+	_out346 = x.Resolve(txn, ip, k, lev, j, true)
+	_283_bn = _out346
+	var _284_b *dbytes.Blk
+	var _ = _284_b
+	var _out347 *dbytes.Blk
 	var _ = _out347
-	_out347 = Companion_Default___.NoEntries(_283_b)
-	_284_e = _out347
-	if !_284_e {
+	_out347 = x.Fs.ReadBlock(txn, _283_bn, true)
+	_284_b = _out347
+	var _285_e bool = false
+	var _ = _285_e
+	var _out348 bool
+	var _ = _out348
+	_out348 = Companion_Default___.NoEntries(_284_b)
+	_285_e = _out348
+	if !_285_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -68,40 +68,40 @@ func (_this *IndFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint6
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out273 uint64
-		var _ = _out273
-		_out273 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out273
+		var _out274 uint64
+		var _ = _out274
+		_out274 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out274
 		return bn
 	}
-	var _212_pb *dbytes.Blk
-	var _ = _212_pb
-	var _out274 *dbytes.Blk
-	var _ = _out274
-	_out274 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_212_pb = _out274
-	bn = _212_pb.U64(uint64(8) * (j % uint64(512)))
+	var _213_pb *dbytes.Blk
+	var _ = _213_pb
+	var _out275 *dbytes.Blk
+	var _ = _out275
+	_out275 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_213_pb = _out275
+	bn = _213_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *IndFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _213_pn uint64
-	var _ = _213_pn
-	var _out275 uint64
-	var _ = _out275
-	_out275 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_213_pn = _out275
-	if _213_pn == uint64(0) {
-		var _out276 *dbytes.Blk
-		var _ = _out276
-		_out276 = dbytes.ZeroBlk()
-		pb = _out276
-	} else {
+	var _214_pn uint64
+	var _ = _214_pn
+	var _out276 uint64
+	var _ = _out276
+	_out276 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_214_pn = _out276
+	if _214_pn == uint64(0) {
 		var _out277 *dbytes.Blk
 		var _ = _out277
-		_out277 = _this.Fs.ReadBlock(txn, _213_pn, excl)
+		_out277 = dbytes.ZeroBlk()
 		pb = _out277
+	} else {
+		var _out278 *dbytes.Blk
+		var _ = _out278
+		_out278 = _this.Fs.ReadBlock(txn, _214_pn, excl)
+		pb = _out278
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *IndFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uin
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out278 bool
-	var _ = _out278
-	var _out279 uint64
+	var _out279 bool
 	var _ = _out279
-	_out278, _out279 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out278
-	bn = _out279
+	var _out280 uint64
+	var _ = _out280
+	_out279, _out280 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out279
+	bn = _out280
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *IndFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, p
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out280 bool
-	var _ = _out280
-	var _out281 uint64
+	var _out281 bool
 	var _ = _out281
-	_out280, _out281 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out280
-	bn = _out281
+	var _out282 uint64
+	var _ = _out282
+	_out281, _out282 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out281
+	bn = _out282
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *IndFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k 
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out282 uint64
-		var _ = _out282
-		_out282 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out282
+		var _out283 uint64
+		var _ = _out283
+		_out283 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out283
 		if bn == uint64(0) {
-			var _214_near uint64
-			var _ = _214_near
-			var _out283 uint64
-			var _ = _out283
-			_out283 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_214_near = _out283
-			var _215_z *dbytes.Bytes
-			var _ = _215_z
-			var _out284 *dbytes.Bytes
+			var _215_near uint64
+			var _ = _215_near
+			var _out284 uint64
 			var _ = _out284
-			_out284 = dbytes.NewBytes(uint64(4096))
-			_215_z = _out284
-			var _out285 bool
+			_out284 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_215_near = _out284
+			var _216_z *dbytes.Bytes
+			var _ = _216_z
+			var _out285 *dbytes.Bytes
 			var _ = _out285
-			var _out286 uint64
+			_out285 = dbytes.NewBytes(uint64(4096))
+			_216_z = _out285
+			var _out286 bool
 			var _ = _out286
-			_out285, _out286 = _this.AllocRoot(txn, ip, ino, k, _214_near, _215_z)
-			ok = _out285
-			bn = _out286
+			var _out287 uint64
+			var _ = _out287
+			_out286, _out287 = _this.AllocRoot(txn, ip, ino, k, _215_near, _216_z)
+			ok = _out286
+			bn = _out287
 		}
 		return ok, bn
 	}
-	var _216_pn uint64 = 0
-	var _ = _216_pn
-	var _out287 bool
-	var _ = _out287
-	var _out288 uint64
+	var _217_pn uint64 = 0
+	var _ = _217_pn
+	var _out288 bool
 	var _ = _out288
-	_out287, _out288 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out287
-	_216_pn = _out288
+	var _out289 uint64
+	var _ = _out289
+	_out288, _out289 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out288
+	_217_pn = _out289
 	if !ok {
 		return ok, bn
 	}
-	var _217_pb *dbytes.Blk
-	var _ = _217_pb
-	var _out289 *dbytes.Blk
-	var _ = _out289
-	_out289 = _this.Fs.ReadBlock(txn, _216_pn, true)
-	_217_pb = _out289
-	bn = _217_pb.U64(uint64(8) * (j % uint64(512)))
+	var _218_pb *dbytes.Blk
+	var _ = _218_pb
+	var _out290 *dbytes.Blk
+	var _ = _out290
+	_out290 = _this.Fs.ReadBlock(txn, _217_pn, true)
+	_218_pb = _out290
+	bn = _218_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _218_t *dbytes.Bytes
-		var _ = _218_t
-		var _out290 *dbytes.Bytes
-		var _ = _out290
-		_out290 = _217_pb.Thaw()
-		_218_t = _out290
-		var _219_z *dbytes.Bytes
-		var _ = _219_z
+		var _219_t *dbytes.Bytes
+		var _ = _219_t
 		var _out291 *dbytes.Bytes
 		var _ = _out291
-		_out291 = dbytes.NewBytes(uint64(4096))
-		_219_z = _out291
-		var _out292 bool
+		_out291 = _218_pb.Thaw()
+		_219_t = _out291
+		var _220_z *dbytes.Bytes
+		var _ = _220_z
+		var _out292 *dbytes.Bytes
 		var _ = _out292
-		var _out293 uint64
+		_out292 = dbytes.NewBytes(uint64(4096))
+		_220_z = _out292
+		var _out293 bool
 		var _ = _out293
-		_out292, _out293 = _this.AddChild(txn, ip, _218_t, _216_pn, j, _216_pn, _219_z)
-		ok = _out292
-		bn = _out293
+		var _out294 uint64
+		var _ = _out294
+		_out293, _out294 = _this.AddChild(txn, ip, _219_t, _217_pn, j, _217_pn, _220_z)
+		ok = _out293
+		bn = _out294
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _216_pn, _218_t)
+		_this.CloseParent(txn, _217_pn, _219_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *IndFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out294 *dbytes.Blk
-		var _ = _out294
-		_out294 = dbytes.ZeroBlk()
-		b = _out294
-	} else {
 		var _out295 *dbytes.Blk
 		var _ = _out295
-		_out295 = _this.Fs.ReadBlock(txn, bn, excl)
+		_out295 = dbytes.ZeroBlk()
 		b = _out295
+	} else {
+		var _out296 *dbytes.Blk
+		var _ = _out296
+		_out296 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out296
 	}
 	return b
 }
 func (_this *IndFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _220_k uint64
-	var _ = _220_k
-	_220_k = posm.Companion_Default___.FlatK(n)
-	var _221_bn uint64
-	var _ = _221_bn
-	var _out296 uint64
-	var _ = _out296
-	_out296 = _this.Resolve(txn, ip, _220_k, posm.Companion_Default___.MaxLev(_220_k), posm.Companion_Default___.FlatJ(n), excl)
-	_221_bn = _out296
-	var _out297 *dbytes.Blk
+	var _221_k uint64
+	var _ = _221_k
+	_221_k = posm.Companion_Default___.FlatK(n)
+	var _222_bn uint64
+	var _ = _222_bn
+	var _out297 uint64
 	var _ = _out297
-	_out297 = _this.ReadAt(txn, _221_bn, excl)
-	b = _out297
+	_out297 = _this.Resolve(txn, ip, _221_k, posm.Companion_Default___.MaxLev(_221_k), posm.Companion_Default___.FlatJ(n), excl)
+	_222_bn = _out297
+	var _out298 *dbytes.Blk
+	var _ = _out298
+	_out298 = _this.ReadAt(txn, _222_bn, excl)
+	b = _out298
 	return b
 }
 

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _552_dots uint32 = 0
-	var _ = _552_dots
-	var _out659 uint32
-	var _ = _out659
-	var _out660 *dbytes.Bytes
+	var _553_dots uint32 = 0
+	var _ = _553_dots
+	var _out660 uint32
 	var _ = _out660
-	var _out661 uint32
+	var _out661 *dbytes.Bytes
 	var _ = _out661
-	_out659, _out660, _out661 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out659
-	dir = _out660
-	_552_dots = _out661
+	var _out662 uint32
+	var _ = _out662
+	_out660, _out661, _out662 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out660
+	dir = _out661
+	_553_dots = _out662
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _553_ok bool
-	var _ = _553_ok
-	var _out662 bool
-	var _ = _out662
-	_out662 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_553_ok = _out662
-	if !_553_ok {
+	var _554_ok bool
+	var _ = _554_ok
+	var _out663 bool
+	var _ = _out663
+	_out663 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_554_ok = _out663
+	if !_554_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _554_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _554_ip
-	if _552_dots == uint32(1) {
+	var _555_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _555_ip
+	if _553_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _552_dots == uint32(2) {
-		var _out663 uint64
-		var _ = _out663
-		_out663 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out663
+	if _553_dots == uint32(2) {
+		var _out664 uint64
+		var _ = _out664
+		_out664 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out664
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out664 *dbytes.Bytes
-		var _ = _out664
-		_out664 = d.Fs.GetInode(txn, ino, false)
-		_554_ip = _out664
-		node = _554_ip
+		var _out665 *dbytes.Bytes
+		var _ = _out665
+		_out665 = d.Fs.GetInode(txn, ino, false)
+		_555_ip = _out665
+		node = _555_ip
 		return st, ino, node, dir
 	}
-	var _555_found bool = false
-	var _ = _555_found
-	var _out665 bool
-	var _ = _out665
-	var _out666 uint64
+	var _556_found bool = false
+	var _ = _556_found
+	var _out666 bool
 	var _ = _out666
-	_out665, _out666 = d.Lookup(txn, dino, name, false)
-	_555_found = _out665
-	ino = _out666
-	if !_555_found {
+	var _out667 uint64
+	var _ = _out667
+	_out666, _out667 = d.Lookup(txn, dino, name, false)
+	_556_found = _out666
+	ino = _out667
+	if !_556_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out667 uint32
-	var _ = _out667
-	var _out668 *dbytes.Bytes
+	var _out668 uint32
 	var _ = _out668
-	_out667, _out668 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out667
-	_554_ip = _out668
+	var _out669 *dbytes.Bytes
+	var _ = _out669
+	_out668, _out669 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out668
+	_555_ip = _out669
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _554_ip
+	node = _555_ip
 	return st, ino, node, dir
 }
 

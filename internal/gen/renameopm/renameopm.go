@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _622_at uint64
-	var _ = _622_at
-	_622_at = x
-	var _623_n uint64
-	var _ = _623_n
-	_623_n = uint64(0)
-	for _623_n < Companion_Default___.MAXDEPTH() {
-		if _622_at == top {
+	var _623_at uint64
+	var _ = _623_at
+	_623_at = x
+	var _624_n uint64
+	var _ = _624_n
+	_624_n = uint64(0)
+	for _624_n < Companion_Default___.MAXDEPTH() {
+		if _623_at == top {
 			below = true
 			return st, below
 		}
-		if _622_at == opm.Companion_Default___.ROOT() {
+		if _623_at == opm.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _624_ip *dbytes.Bytes
-		var _ = _624_ip
-		var _out826 *dbytes.Bytes
-		var _ = _out826
-		_out826 = d.Fs.GetInode(txn, _622_at, false)
-		_624_ip = _out826
-		var _out827 uint64
+		var _625_ip *dbytes.Bytes
+		var _ = _625_ip
+		var _out827 *dbytes.Bytes
 		var _ = _out827
-		_out827 = inodem.Companion_Default___.GetParent(_624_ip)
-		_622_at = _out827
-		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _622_at) {
+		_out827 = d.Fs.GetInode(txn, _623_at, false)
+		_625_ip = _out827
+		var _out828 uint64
+		var _ = _out828
+		_out828 = inodem.Companion_Default___.GetParent(_625_ip)
+		_623_at = _out828
+		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _623_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_623_n = _623_n + uint64(1)
+		_624_n = _624_n + uint64(1)
 	}
 	st = accessm.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !found {
 		return st
 	}
-	var _625_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _625_ip
-	var _out828 uint32
-	var _ = _out828
-	var _out829 *dbytes.Bytes
+	var _626_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _626_ip
+	var _out829 uint32
 	var _ = _out829
-	_out828, _out829 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out828
-	_625_ip = _out829
-	var _626_ty uint32
-	var _ = _626_ty
-	var _out830 uint32
+	var _out830 *dbytes.Bytes
 	var _ = _out830
-	_out830 = inodem.Companion_Default___.GetTy(_625_ip)
-	_626_ty = _out830
-	var _627_no bool
-	var _ = _627_no
-	var _out831 bool
+	_out829, _out830 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out829
+	_626_ip = _out830
+	var _627_ty uint32
+	var _ = _627_ty
+	var _out831 uint32
 	var _ = _out831
-	_out831 = accessm.Companion_Default___.Sticky(c, tdir, _625_ip)
-	_627_no = _out831
-	if _627_no {
+	_out831 = inodem.Companion_Default___.GetTy(_626_ip)
+	_627_ty = _out831
+	var _628_no bool
+	var _ = _628_no
+	var _out832 bool
+	var _ = _out832
+	_out832 = accessm.Companion_Default___.Sticky(c, tdir, _626_ip)
+	_628_no = _out832
+	if _628_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _626_ty != accessm.Companion_Default___.DIR() {
+	if dir && _627_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _626_ty == accessm.Companion_Default___.DIR() {
+	if !dir && _627_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _628_e bool
-		var _ = _628_e
-		var _out832 bool
-		var _ = _out832
-		_out832 = d.IsEmpty(txn, dst)
-		_628_e = _out832
-		if !_628_e {
+		var _629_e bool
+		var _ = _629_e
+		var _out833 bool
+		var _ = _out833
+		_out833 = d.IsEmpty(txn, dst)
+		_629_e = _out833
+		if !_629_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _629_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _629_ip
-	var _out833 uint32
-	var _ = _out833
-	var _out834 *dbytes.Bytes
+	var _630_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _630_ip
+	var _out834 uint32
 	var _ = _out834
-	_out833, _out834 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out833
-	_629_ip = _out834
-	var _630_ty uint32
-	var _ = _630_ty
-	var _out835 uint32
+	var _out835 *dbytes.Bytes
 	var _ = _out835
-	_out835 = inodem.Companion_Default___.GetTy(_629_ip)
-	_630_ty = _out835
-	var _631_no bool
-	var _ = _631_no
-	var _out836 bool
+	_out834, _out835 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out834
+	_630_ip = _out835
+	var _631_ty uint32
+	var _ = _631_ty
+	var _out836 uint32
 	var _ = _out836
-	_out836 = accessm.Companion_Default___.Sticky(c, fdir, _629_ip)
-	_631_no = _out836
-	if _631_no {
+	_out836 = inodem.Companion_Default___.GetTy(_630_ip)
+	_631_ty = _out836
+	var _632_no bool
+	var _ = _632_no
+	var _out837 bool
+	var _ = _out837
+	_out837 = accessm.Companion_Default___.Sticky(c, fdir, _630_ip)
+	_632_no = _out837
+	if _632_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _630_ty == accessm.Companion_Default___.DIR() {
+	if _631_ty == accessm.Companion_Default___.DIR() {
 		dir = true
-		var _632_below bool = false
-		var _ = _632_below
-		var _out837 uint32
-		var _ = _out837
-		var _out838 bool
+		var _633_below bool = false
+		var _ = _633_below
+		var _out838 uint32
 		var _ = _out838
-		_out837, _out838 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out837
-		_632_below = _out838
+		var _out839 bool
+		var _ = _out839
+		_out838, _out839 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out838
+		_633_below = _out839
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _632_below {
+		if _633_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _633_w bool
-		var _ = _633_w
-		var _out839 bool
-		var _ = _out839
-		_out839 = accessm.Companion_Default___.May(c, _629_ip, accessm.Companion_Default___.MAYW())
-		_633_w = _out839
-		if fino != tino && !_633_w {
+		var _634_w bool
+		var _ = _634_w
+		var _out840 bool
+		var _ = _out840
+		_out840 = accessm.Companion_Default___.May(c, _630_ip, accessm.Companion_Default___.MAYW())
+		_634_w = _out840
+		if fino != tino && !_634_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _634_wf bool
-	var _ = _634_wf
-	var _out840 bool
-	var _ = _out840
-	_out840 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_634_wf = _out840
-	var _635_wt bool
-	var _ = _635_wt
+	var _635_wf bool
+	var _ = _635_wf
 	var _out841 bool
 	var _ = _out841
-	_out841 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_635_wt = _out841
-	if !_634_wf || !_635_wt {
+	_out841 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_635_wf = _out841
+	var _636_wt bool
+	var _ = _636_wt
+	var _out842 bool
+	var _ = _out842
+	_out842 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_636_wt = _out842
+	if !_635_wf || !_636_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _636_there bool = false
-	var _ = _636_there
-	var _out842 bool
-	var _ = _out842
-	var _out843 uint64
+	var _637_there bool = false
+	var _ = _637_there
+	var _out843 bool
 	var _ = _out843
-	_out842, _out843 = d.Lookup(txn, fino, fname, true)
-	_636_there = _out842
-	src = _out843
-	if !_636_there {
+	var _out844 uint64
+	var _ = _out844
+	_out843, _out844 = d.Lookup(txn, fino, fname, true)
+	_637_there = _out843
+	src = _out844
+	if !_637_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out844 bool
-	var _ = _out844
-	var _out845 uint64
+	var _out845 bool
 	var _ = _out845
-	_out844, _out845 = d.Lookup(txn, tino, tname, true)
-	found = _out844
-	dst = _out845
+	var _out846 uint64
+	var _ = _out846
+	_out845, _out846 = d.Lookup(txn, tino, tname, true)
+	found = _out845
+	dst = _out846
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out846 uint32
-	var _ = _out846
-	var _out847 bool
+	var _out847 uint32
 	var _ = _out847
-	_out846, _out847 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out846
-	dir = _out847
+	var _out848 bool
+	var _ = _out848
+	_out847, _out848 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out847
+	dir = _out848
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out848 uint32
-	var _ = _out848
-	_out848 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out848
+	var _out849 uint32
+	var _ = _out849
+	_out849 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out849
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _637_ok bool = false
-	var _ = _637_ok
+	var _638_ok bool = false
+	var _ = _638_ok
 	if found {
-		var _out849 bool
-		var _ = _out849
-		_out849 = d.Replace(txn, tino, tname, src)
-		_637_ok = _out849
-	} else {
 		var _out850 bool
 		var _ = _out850
-		_out850 = d.Insert(txn, tino, tname, src)
-		_637_ok = _out850
+		_out850 = d.Replace(txn, tino, tname, src)
+		_638_ok = _out850
+	} else {
+		var _out851 bool
+		var _ = _out851
+		_out851 = d.Insert(txn, tino, tname, src)
+		_638_ok = _out851
 	}
-	if !_637_ok {
+	if !_638_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out851 bool
-	var _ = _out851
-	_out851 = d.Remove(txn, fino, fname)
-	_637_ok = _out851
-	if !_637_ok {
+	var _out852 bool
+	var _ = _out852
+	_out852 = d.Remove(txn, fino, fname)
+	_638_ok = _out852
+	if !_638_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out852 uint32
-		var _ = _out852
-		var _out853 bool
+		var _out853 uint32
 		var _ = _out853
 		var _out854 bool
 		var _ = _out854
-		_out852, _out853, _out854 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out852
-		freed = _out853
-		later = _out854
+		var _out855 bool
+		var _ = _out855
+		_out853, _out854, _out855 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out853
+		freed = _out854
+		later = _out855
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out855 *dbytes.Bytes
-	var _ = _out855
-	_out855 = dbytes.NewBytes(uint64(0))
-	fafter = _out855
+	var _out856 *dbytes.Bytes
+	var _ = _out856
+	_out856 = dbytes.NewBytes(uint64(0))
+	fafter = _out856
 	tafter = fafter
 	if sub {
-		var _out856 uint32
-		var _ = _out856
-		_out856 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out856
+		var _out857 uint32
+		var _ = _out857
+		_out857 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out857
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _638_ip *dbytes.Bytes
-		var _ = _638_ip
-		var _out857 *dbytes.Bytes
-		var _ = _out857
-		_out857 = d.Fs.GetInode(txn, src, true)
-		_638_ip = _out857
-		inodem.Companion_Default___.SetParent(_638_ip, tino)
-		d.PutInode(txn, src, _638_ip)
-		var _out858 uint32
+		var _639_ip *dbytes.Bytes
+		var _ = _639_ip
+		var _out858 *dbytes.Bytes
 		var _ = _out858
-		_out858 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out858
-		if st != uint32(0) {
-			return st, fafter, tafter
-		}
+		_out858 = d.Fs.GetInode(txn, src, true)
+		_639_ip = _out858
+		inodem.Companion_Default___.SetParent(_639_ip, tino)
+		d.PutInode(txn, src, _639_ip)
 		var _out859 uint32
 		var _ = _out859
-		_out859 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		_out859 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
 		st = _out859
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
+		var _out860 uint32
+		var _ = _out860
+		_out860 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out860
+		if st != uint32(0) {
+			return st, fafter, tafter
+		}
 	}
-	var _639_ip *dbytes.Bytes
-	var _ = _639_ip
-	var _out860 *dbytes.Bytes
-	var _ = _out860
-	_out860 = d.Fs.GetInode(txn, src, true)
-	_639_ip = _out860
-	inodem.Companion_Default___.SetCtime(_639_ip, s, ns)
-	d.PutInode(txn, src, _639_ip)
+	var _640_ip *dbytes.Bytes
+	var _ = _640_ip
 	var _out861 *dbytes.Bytes
 	var _ = _out861
-	_out861 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out861
+	_out861 = d.Fs.GetInode(txn, src, true)
+	_640_ip = _out861
+	inodem.Companion_Default___.SetCtime(_640_ip, s, ns)
+	d.PutInode(txn, src, _640_ip)
 	var _out862 *dbytes.Bytes
 	var _ = _out862
-	_out862 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out862
+	_out862 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out862
+	var _out863 *dbytes.Bytes
+	var _ = _out863
+	_out863 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out863
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out863 uint32
-	var _ = _out863
-	var _out864 *dbytes.Bytes
+	var _out864 uint32
 	var _ = _out864
-	_out863, _out864 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out863
-	fdir = _out864
-	var _640_tst uint32 = 0
-	var _ = _640_tst
-	var _out865 uint32
+	var _out865 *dbytes.Bytes
 	var _ = _out865
-	var _out866 *dbytes.Bytes
+	_out864, _out865 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out864
+	fdir = _out865
+	var _641_tst uint32 = 0
+	var _ = _641_tst
+	var _out866 uint32
 	var _ = _out866
-	_out865, _out866 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_640_tst = _out865
-	tdir = _out866
+	var _out867 *dbytes.Bytes
+	var _ = _out867
+	_out866, _out867 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_641_tst = _out866
+	tdir = _out867
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _640_tst != uint32(0) {
-		st = _640_tst
+	if _641_tst != uint32(0) {
+		st = _641_tst
 		return st, fdir, tdir
 	}
-	var _641_fdots uint32 = 0
-	var _ = _641_fdots
-	var _642_tdots uint32 = 0
-	var _ = _642_tdots
-	var _out867 uint32
-	var _ = _out867
+	var _642_fdots uint32 = 0
+	var _ = _642_fdots
+	var _643_tdots uint32 = 0
+	var _ = _643_tdots
 	var _out868 uint32
 	var _ = _out868
-	_out867, _out868 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out867
-	_641_fdots = _out868
+	var _out869 uint32
+	var _ = _out869
+	_out868, _out869 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out868
+	_642_fdots = _out869
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out869 uint32
-	var _ = _out869
 	var _out870 uint32
 	var _ = _out870
-	_out869, _out870 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out869
-	_642_tdots = _out870
-	if st == uint32(0) && (_641_fdots != uint32(0) || _642_tdots != uint32(0)) {
+	var _out871 uint32
+	var _ = _out871
+	_out870, _out871 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out870
+	_643_tdots = _out871
+	if st == uint32(0) && (_642_fdots != uint32(0) || _643_tdots != uint32(0)) {
 		st = accessm.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out871 uint32
-	var _ = _out871
-	var _out872 *dbytes.Bytes
+	var _out872 uint32
 	var _ = _out872
 	var _out873 *dbytes.Bytes
 	var _ = _out873
-	_out871, _out872, _out873 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out871
-	fbefore = _out872
-	tbefore = _out873
+	var _out874 *dbytes.Bytes
+	var _ = _out874
+	_out872, _out873, _out874 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out872
+	fbefore = _out873
+	tbefore = _out874
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _643_done bool = false
-	var _ = _643_done
-	var _644_found bool = false
-	var _ = _644_found
-	var _645_src uint64 = 0
-	var _ = _645_src
-	var _646_dst uint64 = 0
-	var _ = _646_dst
-	var _647_dir bool = false
-	var _ = _647_dir
-	var _out874 uint32
-	var _ = _out874
-	var _out875 bool
+	var _644_done bool = false
+	var _ = _644_done
+	var _645_found bool = false
+	var _ = _645_found
+	var _646_src uint64 = 0
+	var _ = _646_src
+	var _647_dst uint64 = 0
+	var _ = _647_dst
+	var _648_dir bool = false
+	var _ = _648_dir
+	var _out875 uint32
 	var _ = _out875
-	var _out876 uint64
+	var _out876 bool
 	var _ = _out876
-	var _out877 bool
+	var _out877 uint64
 	var _ = _out877
 	var _out878 bool
 	var _ = _out878
-	var _out879 uint64
+	var _out879 bool
 	var _ = _out879
-	_out874, _out875, _out876, _out877, _out878, _out879 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out874
-	_643_done = _out875
-	_645_src = _out876
-	_647_dir = _out877
-	_644_found = _out878
-	_646_dst = _out879
+	var _out880 uint64
+	var _ = _out880
+	_out875, _out876, _out877, _out878, _out879, _out880 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out875
+	_644_done = _out876
+	_646_src = _out877
+	_648_dir = _out878
+	_645_found = _out879
+	_647_dst = _out880
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _643_done {
+	if _644_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _648_fr bool = false
-	var _ = _648_fr
-	var _out880 uint32
-	var _ = _out880
-	var _out881 bool
+	var _649_fr bool = false
+	var _ = _649_fr
+	var _out881 uint32
 	var _ = _out881
 	var _out882 bool
 	var _ = _out882
-	_out880, _out881, _out882 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _645_src, _644_found, _646_dst, s, ns)
-	st = _out880
-	_648_fr = _out881
-	later = _out882
+	var _out883 bool
+	var _ = _out883
+	_out881, _out882, _out883 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _646_src, _645_found, _647_dst, s, ns)
+	st = _out881
+	_649_fr = _out882
+	later = _out883
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out883 uint32
-	var _ = _out883
-	var _out884 *dbytes.Bytes
+	var _out884 uint32
 	var _ = _out884
 	var _out885 *dbytes.Bytes
 	var _ = _out885
-	_out883, _out884, _out885 = Companion_Default___.Finish(txn, d, fino, tino, _645_src, _647_dir, _644_found && _647_dir, s, ns)
-	st = _out883
-	fafter = _out884
-	tafter = _out885
+	var _out886 *dbytes.Bytes
+	var _ = _out886
+	_out884, _out885, _out886 = Companion_Default___.Finish(txn, d, fino, tino, _646_src, _648_dir, _645_found && _648_dir, s, ns)
+	st = _out884
+	fafter = _out885
+	tafter = _out886
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = d
 	d = posm.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _285_bn uint64
-		var _ = _285_bn
-		var _out348 uint64
-		var _ = _out348
-		_out348 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
-		_285_bn = _out348
-		if _285_bn == uint64(0) {
+		var _286_bn uint64
+		var _ = _286_bn
+		var _out349 uint64
+		var _ = _out349
+		_out349 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
+		_286_bn = _out349
+		if _286_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _286_k uint64
-	var _ = _286_k
-	_286_k = posm.Companion_Default___.FlatK(n - uint64(1))
-	var _287_lev uint64
-	var _ = _287_lev
-	_287_lev = posm.Companion_Default___.MaxLev(_286_k)
-	var _288_jp uint64
-	var _ = _288_jp
-	_288_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _289_pb *dbytes.Blk
-	var _ = _289_pb
-	var _out349 *dbytes.Blk
-	var _ = _out349
-	_out349 = x.Fs.ReadBlock(txn, pn, true)
-	_289_pb = _out349
-	var _290_t *dbytes.Bytes
-	var _ = _290_t
-	var _out350 *dbytes.Bytes
+	var _287_k uint64
+	var _ = _287_k
+	_287_k = posm.Companion_Default___.FlatK(n - uint64(1))
+	var _288_lev uint64
+	var _ = _288_lev
+	_288_lev = posm.Companion_Default___.MaxLev(_287_k)
+	var _289_jp uint64
+	var _ = _289_jp
+	_289_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _290_pb *dbytes.Blk
+	var _ = _290_pb
+	var _out350 *dbytes.Blk
 	var _ = _out350
-	_out350 = _289_pb.Thaw()
-	_290_t = _out350
+	_out350 = x.Fs.ReadBlock(txn, pn, true)
+	_290_pb = _out350
+	var _291_t *dbytes.Bytes
+	var _ = _291_t
+	var _out351 *dbytes.Bytes
+	var _ = _out351
+	_out351 = _290_pb.Thaw()
+	_291_t = _out351
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _291_l uint64
-		var _ = _291_l
-		_291_l = m - uint64(1)
-		if posm.Companion_Default___.FlatK(_291_l) != _286_k || posm.Companion_Default___.FlatJ(_291_l)/uint64(512) != _288_jp {
+		var _292_l uint64
+		var _ = _292_l
+		_292_l = m - uint64(1)
+		if posm.Companion_Default___.FlatK(_292_l) != _287_k || posm.Companion_Default___.FlatJ(_292_l)/uint64(512) != _289_jp {
 			goto L4
 		}
-		var _292_j uint64
-		var _ = _292_j
-		_292_j = posm.Companion_Default___.FlatJ(_291_l)
-		var _293_bn uint64
-		var _ = _293_bn
-		_293_bn = _290_t.U64(uint64(8) * (_292_j % uint64(512)))
-		if _293_bn == uint64(0) {
+		var _293_j uint64
+		var _ = _293_j
+		_293_j = posm.Companion_Default___.FlatJ(_292_l)
+		var _294_bn uint64
+		var _ = _294_bn
+		_294_bn = _291_t.U64(uint64(8) * (_293_j % uint64(512)))
+		if _294_bn == uint64(0) {
 		} else {
-			indfreem.Companion_Default___.CutChild(x, txn, ip, _290_t, pn, _293_bn, _292_j)
+			indfreem.Companion_Default___.CutChild(x, txn, ip, _291_t, pn, _294_bn, _293_j)
 			freed = freed + uint64(1)
 		}
-		m = _291_l
+		m = _292_l
 	}
 L4:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _290_t)
+		x.CloseParent(txn, pn, _291_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _294_bn uint64
-	var _ = _294_bn
-	var _out351 uint64
-	var _ = _out351
-	_out351 = inodem.Companion_Default___.GetSlot(ip, k)
-	_294_bn = _out351
-	if _294_bn == uint64(0) {
+	var _295_bn uint64
+	var _ = _295_bn
+	var _out352 uint64
+	var _ = _out352
+	_out352 = inodem.Companion_Default___.GetSlot(ip, k)
+	_295_bn = _out352
+	if _295_bn == uint64(0) {
 	} else {
 		indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _295_left uint64
-	var _ = _295_left
-	_295_left = max
-	for lo < m && uint64(0) < _295_left {
-		var _296_k uint64
-		var _ = _296_k
-		var _297_j uint64
-		var _ = _297_j
-		_296_k, _297_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
-		var _298_l uint64
-		var _ = _298_l
-		var _299_freed uint64
-		var _ = _299_freed
-		_298_l, _299_freed = uint64(0), uint64(1)
-		var _300_d uint64
-		var _ = _300_d
-		var _out352 uint64
-		var _ = _out352
-		_out352 = Companion_Default___.Missing(x, txn, ip, _296_k, _297_j)
-		_300_d = _out352
-		if uint64(0) < _300_d || _296_k < uint64(12) {
-			_298_l = reachm.Companion_Default___.BaseOf(_296_k) + reachm.Companion_Default___.First512(_297_j, _300_d)
-			if _298_l < lo {
-				_298_l = lo
+	var _296_left uint64
+	var _ = _296_left
+	_296_left = max
+	for lo < m && uint64(0) < _296_left {
+		var _297_k uint64
+		var _ = _297_k
+		var _298_j uint64
+		var _ = _298_j
+		_297_k, _298_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
+		var _299_l uint64
+		var _ = _299_l
+		var _300_freed uint64
+		var _ = _300_freed
+		_299_l, _300_freed = uint64(0), uint64(1)
+		var _301_d uint64
+		var _ = _301_d
+		var _out353 uint64
+		var _ = _out353
+		_out353 = Companion_Default___.Missing(x, txn, ip, _297_k, _298_j)
+		_301_d = _out353
+		if uint64(0) < _301_d || _297_k < uint64(12) {
+			_299_l = reachm.Companion_Default___.BaseOf(_297_k) + reachm.Companion_Default___.First512(_298_j, _301_d)
+			if _299_l < lo {
+				_299_l = lo
 			}
-			if _300_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _296_k)
+			if _301_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _297_k)
 			} else {
 			}
 		} else {
-			var _301_pn uint64
-			var _ = _301_pn
-			var _out353 uint64
-			var _ = _out353
-			_out353 = x.Resolve(txn, ip, _296_k, posm.Companion_Default___.MaxLev(_296_k)-uint64(1), _297_j/uint64(512), true)
-			_301_pn = _out353
+			var _302_pn uint64
+			var _ = _302_pn
 			var _out354 uint64
 			var _ = _out354
+			_out354 = x.Resolve(txn, ip, _297_k, posm.Companion_Default___.MaxLev(_297_k)-uint64(1), _298_j/uint64(512), true)
+			_302_pn = _out354
 			var _out355 uint64
 			var _ = _out355
-			_out354, _out355 = Companion_Default___.CutRun(x, txn, ip, _301_pn, ino, m, lo, _295_left)
-			_298_l = _out354
-			_299_freed = _out355
-			if _299_freed == uint64(0) {
-				_299_freed = uint64(1)
+			var _out356 uint64
+			var _ = _out356
+			_out355, _out356 = Companion_Default___.CutRun(x, txn, ip, _302_pn, ino, m, lo, _296_left)
+			_299_l = _out355
+			_300_freed = _out356
+			if _300_freed == uint64(0) {
+				_300_freed = uint64(1)
 			}
 		}
-		if _300_d < posm.Companion_Default___.MaxLev(_296_k) {
-			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _296_k, posm.Companion_Default___.MaxLev(_296_k)-_300_d-uint64(1), reachm.Companion_Default___.Up512(_297_j, _300_d+uint64(1)))
+		if _301_d < posm.Companion_Default___.MaxLev(_297_k) {
+			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _297_k, posm.Companion_Default___.MaxLev(_297_k)-_301_d-uint64(1), reachm.Companion_Default___.Up512(_298_j, _301_d+uint64(1)))
 		}
-		_295_left = _295_left - _299_freed
-		m = _298_l
+		_296_left = _296_left - _300_freed
+		m = _299_l
 	}
 	return m
 }

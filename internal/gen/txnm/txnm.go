@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out211 bool
-	var _ = _out211
-	_out211 = _this.Grab(k, excl)
-	ok = _out211
+	var _out212 bool
+	var _ = _out212
+	_out212 = _this.Grab(k, excl)
+	ok = _out212
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _148_wait bool
-	var _ = _148_wait
-	_148_wait = k > _this.Top
-	var _149_n uint64 = 0
-	var _ = _149_n
-	var _out212 bool
-	var _ = _out212
-	var _out213 uint64
+	var _149_wait bool
+	var _ = _149_wait
+	_149_wait = k > _this.Top
+	var _150_n uint64 = 0
+	var _ = _150_n
+	var _out213 bool
 	var _ = _out213
-	_out212, _out213 = _this.S.Tbl.Lock(_this.Own, k, excl, _148_wait)
-	ok = _out212
-	_149_n = _out213
+	var _out214 uint64
+	var _ = _out214
+	_out213, _out214 = _this.S.Tbl.Lock(_this.Own, k, excl, _149_wait)
+	ok = _out213
+	_150_n = _out214
 	if ok {
-		if _149_n > _this.Seen {
-			_this.Seen = _149_n
+		if _150_n > _this.Seen {
+			_this.Seen = _150_n
 		}
-		if _148_wait {
+		if _149_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _150_k uint64
-	var _ = _150_k
-	_150_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _151_ok bool
-	var _ = _151_ok
-	var _out214 bool
-	var _ = _out214
-	_out214 = _this.Lock(_150_k, excl)
-	_151_ok = _out214
-	if !_151_ok {
-		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
-		return st, b
-	}
-	var _out215 *dbytes.Blk
+	var _151_k uint64
+	var _ = _151_k
+	_151_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _152_ok bool
+	var _ = _152_ok
+	var _out215 bool
 	var _ = _out215
-	_out215 = _this.Buf.GetBlk(_150_k)
-	b = _out215
-	if b != (*dbytes.Blk)(nil) {
-		st, b = Companion_Default___.OK(), b
+	_out215 = _this.Lock(_151_k, excl)
+	_152_ok = _out215
+	if !_152_ok {
+		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
 	var _out216 *dbytes.Blk
 	var _ = _out216
-	_out216 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_out216 = _this.Buf.GetBlk(_151_k)
 	b = _out216
+	if b != (*dbytes.Blk)(nil) {
+		st, b = Companion_Default___.OK(), b
+		return st, b
+	}
+	var _out217 *dbytes.Blk
+	var _ = _out217
+	_out217 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	b = _out217
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -161,45 +161,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _152_k uint64
-	var _ = _152_k
-	_152_k = objectsm.Companion_Default___.Key(a, off)
-	var _153_ok bool
-	var _ = _153_ok
-	var _out217 bool
-	var _ = _out217
-	_out217 = _this.Lock(_152_k, excl)
-	_153_ok = _out217
-	if !_153_ok {
+	var _153_k uint64
+	var _ = _153_k
+	_153_k = objectsm.Companion_Default___.Key(a, off)
+	var _154_ok bool
+	var _ = _154_ok
+	var _out218 bool
+	var _ = _out218
+	_out218 = _this.Lock(_153_k, excl)
+	_154_ok = _out218
+	if !_154_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out218 *dbytes.Bytes
-	var _ = _out218
-	_out218 = _this.Buf.GetBytes(_152_k)
-	b = _out218
+	var _out219 *dbytes.Bytes
+	var _ = _out219
+	_out219 = _this.Buf.GetBytes(_153_k)
+	b = _out219
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _154_v *dbytes.Blk
-	var _ = _154_v
-	var _out219 *dbytes.Blk
-	var _ = _out219
-	_out219 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_154_v = _out219
-	if _154_v == (*dbytes.Blk)(nil) {
+	var _155_v *dbytes.Blk
+	var _ = _155_v
+	var _out220 *dbytes.Blk
+	var _ = _out220
+	_out220 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_155_v = _out220
+	if _155_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _155_c *dbytes.Bytes
-	var _ = _155_c
-	var _out220 *dbytes.Bytes
-	var _ = _out220
-	_out220 = dbytes.NewBytes(uint64(256))
-	_155_c = _out220
-	_155_c.CopyBlk(uint64(0), _154_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _155_c
+	var _156_c *dbytes.Bytes
+	var _ = _156_c
+	var _out221 *dbytes.Bytes
+	var _ = _out221
+	_out221 = dbytes.NewBytes(uint64(256))
+	_156_c = _out221
+	_156_c.CopyBlk(uint64(0), _155_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _156_c
 	return st, b
 	return st, b
 }
@@ -208,72 +208,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _156_k uint64
-	var _ = _156_k
-	_156_k = objectsm.Companion_Default___.Key(a, off)
-	var _157_ok bool
-	var _ = _157_ok
-	var _out221 bool
-	var _ = _out221
-	_out221 = _this.Lock(_156_k, excl)
-	_157_ok = _out221
-	if !_157_ok {
+	var _157_k uint64
+	var _ = _157_k
+	_157_k = objectsm.Companion_Default___.Key(a, off)
+	var _158_ok bool
+	var _ = _158_ok
+	var _out222 bool
+	var _ = _out222
+	_out222 = _this.Lock(_157_k, excl)
+	_158_ok = _out222
+	if !_158_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _158_found bool = false
-	var _ = _158_found
-	var _out222 bool
-	var _ = _out222
+	var _159_found bool = false
+	var _ = _159_found
 	var _out223 bool
 	var _ = _out223
-	_out222, _out223 = _this.Buf.GetBit(_156_k)
-	_158_found = _out222
-	b = _out223
-	if _158_found {
+	var _out224 bool
+	var _ = _out224
+	_out223, _out224 = _this.Buf.GetBit(_157_k)
+	_159_found = _out223
+	b = _out224
+	if _159_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _159_v *dbytes.Blk
-	var _ = _159_v
-	var _out224 *dbytes.Blk
-	var _ = _out224
-	_out224 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_159_v = _out224
-	if _159_v == (*dbytes.Blk)(nil) {
+	var _160_v *dbytes.Blk
+	var _ = _160_v
+	var _out225 *dbytes.Blk
+	var _ = _out225
+	_out225 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_160_v = _out225
+	if _160_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _160_c uint8
-	var _ = _160_c
-	_160_c = _159_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_160_c, off%uint64(8))
+	var _161_c uint8
+	var _ = _161_c
+	_161_c = _160_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_161_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _161_k uint64
-	var _ = _161_k
-	_161_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _162_ok bool
-	var _ = _162_ok
-	var _out225 bool
-	var _ = _out225
-	_out225 = _this.Lock(_161_k, true)
-	_162_ok = _out225
-	if !_162_ok {
+	var _162_k uint64
+	var _ = _162_k
+	_162_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _163_ok bool
+	var _ = _163_ok
+	var _out226 bool
+	var _ = _out226
+	_out226 = _this.Lock(_162_k, true)
+	_163_ok = _out226
+	if !_163_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _163_v *dbytes.Blk
-	var _ = _163_v
-	var _out226 *dbytes.Blk
-	var _ = _out226
-	_out226 = dbytes.Freeze(b)
-	_163_v = _out226
-	_this.Buf.PutBlk(_161_k, _163_v)
+	var _164_v *dbytes.Blk
+	var _ = _164_v
+	var _out227 *dbytes.Blk
+	var _ = _out227
+	_out227 = dbytes.Freeze(b)
+	_164_v = _out227
+	_this.Buf.PutBlk(_162_k, _164_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -281,20 +281,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _164_k uint64
-	var _ = _164_k
-	_164_k = objectsm.Companion_Default___.Key(a, off)
-	var _165_ok bool
-	var _ = _165_ok
-	var _out227 bool
-	var _ = _out227
-	_out227 = _this.Lock(_164_k, true)
-	_165_ok = _out227
-	if !_165_ok {
+	var _165_k uint64
+	var _ = _165_k
+	_165_k = objectsm.Companion_Default___.Key(a, off)
+	var _166_ok bool
+	var _ = _166_ok
+	var _out228 bool
+	var _ = _out228
+	_out228 = _this.Lock(_165_k, true)
+	_166_ok = _out228
+	if !_166_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_164_k, b)
+	_this.Buf.PutBytes(_165_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -302,20 +302,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _166_k uint64
-	var _ = _166_k
-	_166_k = objectsm.Companion_Default___.Key(a, off)
-	var _167_ok bool
-	var _ = _167_ok
-	var _out228 bool
-	var _ = _out228
-	_out228 = _this.Lock(_166_k, true)
-	_167_ok = _out228
-	if !_167_ok {
+	var _167_k uint64
+	var _ = _167_k
+	_167_k = objectsm.Companion_Default___.Key(a, off)
+	var _168_ok bool
+	var _ = _168_ok
+	var _out229 bool
+	var _ = _out229
+	_out229 = _this.Lock(_167_k, true)
+	_168_ok = _out229
+	if !_168_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_166_k, b)
+	_this.Buf.PutBit(_167_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

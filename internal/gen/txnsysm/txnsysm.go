@@ -111,6 +111,21 @@ func (_this type_Default___) Default() interface{} {
 func (_this type_Default___) String() string {
 	return "txnsysm.Default__"
 }
+func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
+	var s *Sys = (*Sys)(nil)
+	var _ = s
+	var _139_t *dlock.Table
+	var _ = _139_t
+	var _out195 *dlock.Table
+	var _ = _out195
+	_out195 = dlock.NewTable()
+	_139_t = _out195
+	var _nw0 = New_Sys_()
+	var _ = _nw0
+	_nw0.Ctor__(j, _139_t)
+	s = _nw0
+	return s
+}
 func (_this *CompanionStruct_Default___) TYield(s *Sys) {
 }
 func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, uint64) {
@@ -120,13 +135,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out195 *dbytes.Blk
-	var _ = _out195
-	var _out196 uint64
+	var _out196 *dbytes.Blk
 	var _ = _out196
-	_out195, _out196 = s.J.Lookup(a)
-	b = _out195
-	t = _out196
+	var _out197 uint64
+	var _ = _out197
+	_out196, _out197 = s.J.Lookup(a)
+	b = _out196
+	t = _out197
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -136,15 +151,15 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	Companion_Default___.TYield(s)
-	var _139_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _139_l
-	var _out197 bool
-	var _ = _out197
-	var _out198 *ddisk.BList
+	var _140_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _140_l
+	var _out198 bool
 	var _ = _out198
-	_out197, _out198 = s.J.ReadHome(a, n, t)
-	ok = _out197
-	_139_l = _out198
+	var _out199 *ddisk.BList
+	var _ = _out199
+	_out198, _out199 = s.J.ReadHome(a, n, t)
+	ok = _out198
+	_140_l = _out199
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -152,21 +167,21 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
-	var _140_i uint64
-	var _ = _140_i
-	_140_i = n
-	for uint64(0) < _140_i {
-		_140_i = _140_i - uint64(1)
-		var _141_c *dbytes.Blk
-		var _ = _141_c
-		var _out199 *dbytes.Blk
-		var _ = _out199
-		_out199 = _139_l.BlkAt(_140_i)
-		_141_c = _out199
+	var _141_i uint64
+	var _ = _141_i
+	_141_i = n
+	for uint64(0) < _141_i {
+		_141_i = _141_i - uint64(1)
+		var _142_c *dbytes.Blk
+		var _ = _142_c
 		var _out200 *dbytes.Blk
 		var _ = _out200
-		_out200 = s.J.Lookup2(a+_140_i, t, _141_c)
-		b = _out200
+		_out200 = _140_l.BlkAt(_141_i)
+		_142_c = _out200
+		var _out201 *dbytes.Blk
+		var _ = _out201
+		_out201 = s.J.Lookup2(a+_141_i, t, _142_c)
+		b = _out201
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -174,34 +189,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _142_t uint64 = 0
-	var _ = _142_t
-	var _out201 *dbytes.Blk
-	var _ = _out201
-	var _out202 uint64
+	var _143_t uint64 = 0
+	var _ = _143_t
+	var _out202 *dbytes.Blk
 	var _ = _out202
-	_out201, _out202 = Companion_Default___.Peek(s, a)
-	b = _out201
-	_142_t = _out202
-	var _143_ok bool
-	var _ = _143_ok
-	_143_ok = true
-	for b == (*dbytes.Blk)(nil) && _143_ok {
-		var _out203 bool
-		var _ = _out203
-		var _out204 *dbytes.Blk
+	var _out203 uint64
+	var _ = _out203
+	_out202, _out203 = Companion_Default___.Peek(s, a)
+	b = _out202
+	_143_t = _out203
+	var _144_ok bool
+	var _ = _144_ok
+	_144_ok = true
+	for b == (*dbytes.Blk)(nil) && _144_ok {
+		var _out204 bool
 		var _ = _out204
-		_out203, _out204 = Companion_Default___.Fetch(s, a, uint64(1), _142_t)
-		_143_ok = _out203
-		b = _out204
-		if _143_ok && b == (*dbytes.Blk)(nil) {
-			var _out205 *dbytes.Blk
-			var _ = _out205
-			var _out206 uint64
+		var _out205 *dbytes.Blk
+		var _ = _out205
+		_out204, _out205 = Companion_Default___.Fetch(s, a, uint64(1), _143_t)
+		_144_ok = _out204
+		b = _out205
+		if _144_ok && b == (*dbytes.Blk)(nil) {
+			var _out206 *dbytes.Blk
 			var _ = _out206
-			_out205, _out206 = Companion_Default___.Peek(s, a)
-			b = _out205
-			_142_t = _out206
+			var _out207 uint64
+			var _ = _out207
+			_out206, _out207 = Companion_Default___.Peek(s, a)
+			b = _out206
+			_143_t = _out207
 		}
 	}
 	return b
@@ -210,35 +225,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _144_m uint64
-	var _ = _144_m
-	_144_m = func() uint64 {
+	var _145_m uint64
+	var _ = _145_m
+	_145_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _145_b *dbytes.Blk
-	var _ = _145_b
-	var _146_t uint64
-	var _ = _146_t
-	var _out207 *dbytes.Blk
-	var _ = _out207
-	var _out208 uint64
+	var _146_b *dbytes.Blk
+	var _ = _146_b
+	var _147_t uint64
+	var _ = _147_t
+	var _out208 *dbytes.Blk
 	var _ = _out208
-	_out207, _out208 = Companion_Default___.Peek(s, a)
-	_145_b = _out207
-	_146_t = _out208
-	if _145_b == (*dbytes.Blk)(nil) {
-		var _147_ok bool = false
-		var _ = _147_ok
-		var _out209 bool
-		var _ = _out209
-		var _out210 *dbytes.Blk
+	var _out209 uint64
+	var _ = _out209
+	_out208, _out209 = Companion_Default___.Peek(s, a)
+	_146_b = _out208
+	_147_t = _out209
+	if _146_b == (*dbytes.Blk)(nil) {
+		var _148_ok bool = false
+		var _ = _148_ok
+		var _out210 bool
 		var _ = _out210
-		_out209, _out210 = Companion_Default___.Fetch(s, a, _144_m, _146_t)
-		_147_ok = _out209
-		_145_b = _out210
+		var _out211 *dbytes.Blk
+		var _ = _out211
+		_out210, _out211 = Companion_Default___.Fetch(s, a, _145_m, _147_t)
+		_148_ok = _out210
+		_146_b = _out211
 	}
 }
 
