@@ -16,10 +16,6 @@ module ObjectsM {
   { a * 32768 + off }
   function method KeyBlk(k: uint64): uint64 { k / 32768 }
   function method KeyOff(k: uint64): uint64 { k % 32768 }
-  lemma KeyInv(a: uint64, off: uint64)
-    requires a < 0x1_0000_0000_0000 && off < 32768
-    ensures KeyBlk(Key(a, off)) == a && KeyOff(Key(a, off)) == off
-  {}
 
   function method Pow2(i: uint64): (p: byte)
     requires i < 8
@@ -73,10 +69,6 @@ module ObjectsM {
     case KInode => ObjData(v[off as int / 8 .. off as int / 8 + 256])
     case KBlock => ObjData(v)
   }
-  lemma ValOk(v: seq<byte>, kd: Kind, off: uint64)
-    requires |v| == 4096 && OffOk(kd, off)
-    ensures ObjOk(kd, Val(v, kd, off))
-  {}
   // w is v with the object at off replaced by o, and nothing else
   predicate Replaced(v: seq<byte>, w: seq<byte>, kd: Kind, off: uint64, o: Object) {
     |w| == 4096 && Val(w, kd, off) == o &&
