@@ -42,8 +42,8 @@ var (
 	// ErrConflict: another transaction is in the way. Abort, and run it again;
 	// Run does so itself.
 	ErrConflict = dtxn.ErrConflict
-	// ErrIO: the device failed. A Commit that returns it may have taken effect in
-	// memory, but will never do so on the device.
+	// ErrIO: the device failed. A Commit that returns it may have taken effect in memory;
+	// whether the device has it is not known before the volume is opened again.
 	ErrIO = dtxn.ErrIO
 	// ErrTooLarge: the transaction writes more than MaxBlocks blocks.
 	ErrTooLarge = dtxn.ErrTooLarge

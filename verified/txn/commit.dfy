@@ -388,8 +388,8 @@ module CommitM {
     st := OK;
   }
   // The whole of it: on return with st = OK, everything stable that the transaction has seen is
-  // durable, and if it is stable itself, its own effect too. IOERR here may also mean
-  // that it took effect in memory, and never will on the disk.
+  // durable, and if it is stable itself, its own effect too. IOERR here may also mean that it
+  // took effect in memory; whether the device has it, only the next recovery tells.
   method Commit(t: Txn, stable: bool) returns (st: uint32, ghost at: int)
     requires t.Inv() && !t.s.j.mu.held
     modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.buf, t.tx

@@ -28,8 +28,8 @@ var (
 	// ErrConflict: a lock would have to be waited for out of order. The
 	// transaction has to be aborted, and may be run again. Run does so itself.
 	ErrConflict = errors.New("transaction conflicts with another")
-	// ErrIO: the device failed. A commit that returns it may have taken effect in
-	// memory, but will never do so on the device.
+	// ErrIO: the device failed. A commit that returns it may have taken effect in memory;
+	// whether the device has it is not known before the volume is opened again.
 	ErrIO = errors.New("device error")
 	// ErrTooLarge: more blocks are written than one transaction can.
 	ErrTooLarge = errors.New("transaction too large")
