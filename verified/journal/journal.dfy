@@ -597,7 +597,7 @@ module JournalM {
       requires Inv() && mu.held
       modifies this, cache
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb)
-      ensures ok ==> lph == 1
+      ensures ok ==> lph == 1 && old(lph) == 0       // nobody was the logger
       ensures !ok ==> LKeep() && repr == old(repr)
       ensures fresh(repr - old(repr))
     {
@@ -773,7 +773,7 @@ module JournalM {
     { m.Distinct(); }
     // [L] the cache has nothing of the direct blocks: what is written in bulk is not worth a place
     method Uncache(dir: BMap)
-      requires dir.Ok()
+      requires mu.held && dir.Ok()
       modifies cache
       ensures forall a :: a in cache.m ==> a !in dir.m && a in old(cache.m) && cache.m[a] == old(cache.m)[a]
     {
@@ -790,8 +790,9 @@ module JournalM {
       }
       assert dir.addrs[..n as int] == dir.addrs;
     }
+    // [L]
     method StartFields(r: BMap, ring: BMap, dir: BMap)
-      requires Inv() && Unused(r) && Unused(dir) && Unused(ring) && r !in repr && dir !in repr && r != ring && r != dir && ring != dir
+      requires Inv() && mu.held && Unused(r) && Unused(dir) && Unused(ring) && r !in repr && dir !in repr && r != ring && r != dir && ring != dir
       requires r.Ok() && r.m == map[] && r.addrs == [] && lph == 0 && ring.Ok() && dir.Ok()
       requires Parts(running.m, ring.m, dir.m) && Ready(g, ring.m, dir.m) && |ring.addrs| + |dir.addrs| <= |running.addrs|
       requires |g.gs| < g.p.nd && g.wp + |running.addrs| <= g.lo + g.p.nr && End(g) < 0x1FFF_FFFF_FFFF_FFFF && g.wp < 0x1FFF_FFFF_FFFF_0000
@@ -1030,6 +1031,7 @@ module JournalM {
       modifies this, d
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb) && cl == old(cl)
       ensures lph == (if ok then 3 else 2) && cgm == old(cgm) && cgm.addrs == old(cgm.addrs)
+      ensures old(d.bad) ==> !ok       // once the device has failed, nothing more becomes durable
       ensures repr == old(repr)
     {
       reveal Inv();

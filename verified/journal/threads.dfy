@@ -140,6 +140,7 @@ module JournalThreads {
   method Logger(j: Journal)
     requires j.Inv() && !j.mu.held
     modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures !j.mu.held
     decreases *
   {
     j.mu.Lock(); CYield(j);
@@ -247,6 +248,7 @@ module JournalThreads {
   method Installer(j: Journal)
     requires j.Inv() && j.g.ip == 0 && !j.mu.held
     modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures !j.mu.held
     decreases *
   {
     IYield(j);
