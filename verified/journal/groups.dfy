@@ -115,10 +115,8 @@ module Groups {
     requires forall a :: g.p.at < a < Home(g.p) ==> p[a] <= q[a]
     ensures Logged(p, g, m, h, d, sq)
   {
-    forall j | 0 <= j < |d.addrs| ensures p[At(g.p, d, j)] <= iset{m[d.addrs[j]]} {
-      assert p[At(g.p, d, j)] <= q[At(g.p, d, j)];
-    }
-    assert p[DSlot(g.p, sq)] <= q[DSlot(g.p, sq)];
+    LoggedSg(q, g0, g, m, h, d, sq);
+    LoggedFrame(p, q, g, m, h, d, sq);
   }
   // l lists the blocks of m in the order of their addresses
   predicate Lists(l: BList, m: BM, home: int, n: int) {

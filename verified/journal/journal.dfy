@@ -321,8 +321,8 @@ module JournalM {
       ensures RdI()
     { reveal RdI(); }
     // the beginning and the end of an installation
-    lemma InsBegun()
-      requires g.ip == 1 && ilist == null && icn == 0 && iwn == 0 && !hdur && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
+    lemma InsNone()
+      requires 0 <= g.ip <= 1 && ilist == null && icn == 0 && iwn == 0 && !hdur && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
       ensures InsI()
     { reveal InsI(); }
     twostate lemma CacheBegun()
@@ -334,10 +334,6 @@ module JournalM {
       requires InsI() && hdur
       ensures g.ip == 3 && GeoOk(g.p) && |d.poss| >= Home(g.p)
       ensures forall x :: x in d.poss[g.p.at] ==> DecHdr(g.p.key, x) == g.hq + g.k
-    { reveal InsI(); }
-    lemma InsIdle()
-      requires g.ip == 0 && ilist == null && icn == 0 && iwn == 0 && !hdur && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
-      ensures InsI()
     { reveal InsI(); }
     twostate lemma CacheDone()
       requires old(CacheI()) && old(InsI()) && cache.m == old(cache.m) && cdm.m == old(cdm.m) && |old(g).gs| == |old(g).ds| == |old(g).hs| && 0 <= old(g).k <= |old(g).gs| && g == IFinished(old(g))
@@ -1201,7 +1197,7 @@ module JournalM {
       assert g1.gs[g1.k..] == [];
       assert g.gs[..0] == [];
       StartInstallFields(r, f, g1);
-      LogFrame(); RdFrame(); InsBegun(); CacheBegun();
+      LogFrame(); RdFrame(); InsNone(); CacheBegun();
       HoldBegun();
       return true;
     }
@@ -1413,7 +1409,7 @@ module JournalM {
       IFinishPres(d.poss, g);
       assert g1.gs[g1.k..] == g.gs[g.k..];
       FinishInstallFields(e, f, g1);
-      LogFrame(); InsIdle(); CacheDone(); RdNext();
+      LogFrame(); InsNone(); CacheDone(); RdNext();
       HoldDone();
       NoteInstall();
     }

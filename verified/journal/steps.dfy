@@ -35,29 +35,20 @@ module LogSteps {
     reveal Full();
     forall i | 0 <= i < |g.gs| ensures Logged(p, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i) {
       assert Logged(q, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i);
-      LoggedSub(p, q, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i);
+      LoggedFrame(p, q, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i);
     }
     forall a | Home(g.p) <= a < |p| ensures HomePoss(p[a], g, a) { assert HomePoss(q[a], g, a); assert p[a] <= q[a]; }
     forall x | x in p[g.p.at] ensures HdrOk(x, g) { assert x in q[g.p.at]; }
   }
-  lemma LoggedSub(p: Poss, q: Poss, g: G, m: BM, h: BM, d: Desc, sq: int)
-    requires SubPoss(p, q) && GeoOk(g.p) && |q| >= Home(g.p) && Logged(q, g, m, h, d, sq)
+  // a logged group is still logged when nothing more is possible where it lies
+  lemma LoggedFrame(p: Poss, q: Poss, g: G, m: BM, h: BM, d: Desc, sq: int)
+    requires GeoOk(g.p) && |p| == |q| >= Home(g.p) && Logged(q, g, m, h, d, sq)
+    requires p[DSlot(g.p, sq)] <= q[DSlot(g.p, sq)]
+    requires forall j :: 0 <= j < |d.addrs| ==> p[At(g.p, d, j)] <= q[At(g.p, d, j)]
     ensures Logged(p, g, m, h, d, sq)
   {
     forall j | 0 <= j < |d.addrs| ensures p[At(g.p, d, j)] <= iset{m[d.addrs[j]]} {
       assert p[At(g.p, d, j)] <= q[At(g.p, d, j)];
-    }
-    assert p[DSlot(g.p, sq)] <= q[DSlot(g.p, sq)];
-  }
-  // a logged group is still logged when other blocks change
-  lemma LoggedFrame(p: Poss, q: Poss, g: G, m: BM, h: BM, d: Desc, sq: int)
-    requires GeoOk(g.p) && |p| == |q| >= Home(g.p) && Logged(q, g, m, h, d, sq)
-    requires p[DSlot(g.p, sq)] == q[DSlot(g.p, sq)]
-    requires forall j :: 0 <= j < |d.addrs| ==> p[At(g.p, d, j)] == q[At(g.p, d, j)]
-    ensures Logged(p, g, m, h, d, sq)
-  {
-    forall j | 0 <= j < |d.addrs| ensures p[At(g.p, d, j)] <= iset{m[d.addrs[j]]} {
-      assert p[At(g.p, d, j)] == q[At(g.p, d, j)];
     }
   }
   // position x is not among the n slots from position b on
