@@ -389,7 +389,8 @@ module RecoverM {
   // alone, which may leave writes that can be read and are not durable: hence the barrier,
   // without which a crash of the machine might take away in the middle of the replay what
   // the replay has found. The volume recovers to one of the states vs0[lb0..], but for what
-  // is free in it. !io = a device error, null = a log header that is none.
+  // is free in it. !io = a device error (or 2^32 - 1 groups, more than a log has room for),
+  // null = a log header that is none.
   method Recover(d: Disk, seal: Seal, mu: Mutex, cache: Cache, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
     maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int) returns (io: bool, j: Journal?)
     requires var p := GeoOf(seal.key, at, nd, nr, bit, flo, fhi); GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
