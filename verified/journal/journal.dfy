@@ -463,15 +463,11 @@ module JournalM {
       requires Inv() && mu.held
       ensures b ==> n as int <= lb
     { reveal Inv(); b := n <= nlb; }
-    // [L] index of the last commit, and of the last durable one
+    // [L] index of the last commit
     method Newest() returns (n: uint64)
       requires Inv() && mu.held
       ensures n as int == |vs| - 1
     { reveal Inv(); n := nvs; }
-    method Durable() returns (n: uint64)
-      requires Inv() && mu.held
-      ensures n as int == lb
-    { reveal Inv(); n := nlb; }
 
     // ---------------- policy: when things are done ----------------
     // [L] is there something to commit that should not wait?

@@ -283,12 +283,6 @@ func (_this *Journal) Newest() uint64 {
 	n = _this.Nvs
 	return n
 }
-func (_this *Journal) Durable() uint64 {
-	var n uint64 = 0
-	var _ = n
-	n = _this.Nlb
-	return n
-}
 func (_this *Journal) WantCommit() bool {
 	var b bool = false
 	var _ = b
