@@ -350,7 +350,13 @@ func (t *Txn) Commit(stable bool) error {
 		}
 	}
 	if st != 0 {
-		return t.s.status(st)
+		err := t.s.status(st)
+		if err == ErrTooLarge { // unlike an error of the device, it may tell what was seen
+			if lost := t.s.await(need); lost != nil {
+				return lost
+			}
+		}
+		return err
 	}
 	if wrote {
 		t.s.commits.Add(1)

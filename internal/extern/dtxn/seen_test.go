@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
@@ -27,13 +28,27 @@ func (d *lostBarrier) Barrier() error {
 // A transaction that ends in an error tells about what it saw, too: that a name
 // is gone, say. So Run waits for what it saw, and does not tell when that is lost.
 func TestErrorsWaitForWhatWasSeen(t *testing.T) {
+	gone := errors.New("it is gone")
+	for name, then := range map[string]func(x *Txn) error{
+		"its own": func(*Txn) error { return gone },
+		"too large": func(x *Txn) error {
+			for i := range uint64(MaxBlocks + 1) {
+				x.WriteBlock(data+1+i, dbytes.NewBytes(4096))
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) { seenIsLost(t, then) })
+	}
+}
+
+// seenIsLost runs a transaction that ends in an error of then, while what it saw gets lost.
+func seenIsLost(t *testing.T, then func(x *Txn) error) {
 	d := &lostBarrier{Disk: disk.NewMem(memLog + size)}
 	s, err := newOn(d, layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d.entered, d.leave = make(chan struct{}, 100), make(chan struct{})
-	wrote := make(chan error)
+	wrote, told, seen := make(chan error), make(chan error, 1), make(chan struct{})
 	go func() {
 		wrote <- s.Run(true, false, func(x *Txn) error {
 			x.WriteBlock(data, dbytes.NewBytes(4096))
@@ -41,27 +56,37 @@ func TestErrorsWaitForWhatWasSeen(t *testing.T) {
 		})
 	}()
 	<-d.entered // committed in memory, and not durable
-	gone := errors.New("it is gone")
-	err = s.Run(false, true, func(x *Txn) error {
-		x.ReadBlock(data, false)
+	go func() {
+		told <- s.Run(false, false, func(x *Txn) error {
+			x.ReadBlock(data, false)
+			close(seen)
+			return then(x)
+		})
+	}()
+	<-seen
+	for s.held() != 0 { // it has not ended
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case err := <-told:
+		t.Errorf("it has not waited: %v", err)
 		close(d.leave)
-		return gone
-	})
-	if !errors.Is(err, ErrIO) {
-		t.Errorf("what was seen is lost, but the result is %v", err)
+	case <-time.After(10 * time.Millisecond):
+		close(d.leave)
+		if err := <-told; !errors.Is(err, ErrIO) {
+			t.Errorf("what was seen is lost, but the result is %v", err)
+		}
 	}
 	if err := <-wrote; !errors.Is(err, ErrIO) {
 		t.Errorf("a write that is lost: %v", err)
 	}
-	if s.held() != 0 {
-		t.Error("locks are left")
-	}
 	// What was not written by others is told without waiting.
+	mine := errors.New("mine")
 	err = s.Run(false, true, func(x *Txn) error {
 		x.ReadBlock(data+1, false)
-		return gone
+		return mine
 	})
-	if err != gone {
+	if err != mine {
 		t.Error(err)
 	}
 	if err := s.Close(); err == nil {
