@@ -69,6 +69,10 @@ const UnitBlocks = 16
 // MaxBlocks is the number of blocks a commit can have.
 const MaxBlocks = dlog.GroupMax
 
+// MaxSize is the largest size of a device in blocks. Transactions name an object by its
+// block and its place among the 2^15 bits of the block, in one number of 64 bits.
+const MaxSize = 1 << 48
+
 // bitsPerBlock is the number of bits in a block of a bitmap.
 const bitsPerBlock = 8 * disk.BlockSize
 
@@ -101,7 +105,7 @@ func (p Params) check(d disk.Disk) error {
 	switch {
 	case p.Start >= lim || p.Units < 2 || p.Units >= lim || p.Ring < MinRing || p.Ring >= lim:
 		return fmt.Errorf("%w: header at block %d, %d units, ring of %d blocks", ErrParams, p.Start, p.Units, p.Ring)
-	case p.Home() > d.Size() || d.Size() >= 1<<51:
+	case p.Home() > d.Size() || d.Size() > MaxSize:
 		return fmt.Errorf("%w: the journal ends at block %d, the device at %d", ErrParams, p.Home(), d.Size())
 	case p.First < p.Limit && (p.Bitmap < p.Home() || p.Limit > d.Size() || p.Bitmap >= p.First || p.Limit/bitsPerBlock >= p.First-p.Bitmap):
 		return fmt.Errorf("%w: the bitmap at block %d of blocks %d to %d, the device ends at %d", ErrParams, p.Bitmap, p.First, p.Limit, d.Size())

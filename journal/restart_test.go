@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"tansy/disk"
@@ -42,5 +44,34 @@ func TestProcessThenMachine(t *testing.T) {
 		if h.prefix(s, acked) < 0 {
 			t.Fatalf("seed %d: found %v, which is no prefix from %d commits on", seed, s, acked)
 		}
+	}
+}
+
+// TestMaxSize: a device of the largest size serves to its last block, a larger one is refused.
+func TestMaxSize(t *testing.T) {
+	d := disk.NewMem(MaxSize)
+	if err := Format(d, small); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Open(d, small, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, got := slices.Repeat([]byte{1}, disk.BlockSize), make([]byte, disk.BlockSize)
+	if err := j.Commit([]Write{{MaxSize - 1, data}}, true); err != nil {
+		t.Error(err)
+	}
+	if err := j.Read(MaxSize-1, got); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("the last block: %v, %d", err, got[0])
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+	d = disk.NewMem(MaxSize + 1)
+	if err := Format(d, small); !errors.Is(err, ErrParams) {
+		t.Error(err)
+	}
+	if j, err := Open(d, small, quiet); !errors.Is(err, ErrParams) {
+		t.Error(j, err)
 	}
 }
