@@ -4,7 +4,9 @@
 // A transaction reads and writes any objects, and then commits: all its writes
 // take effect at one instant, and after a crash either all of them are there or
 // none. Transactions that run at the same time behave as if they ran one after
-// the other. This is verified code: see verified/txn.
+// the other. The code is verified (verified/txn): that a transaction touches only what it
+// has locked, that nobody else changes what it has locked, and that it commits at one
+// instant. That this makes them serial is the classical theorem on strict two-phase locking.
 //
 // # Objects
 //
