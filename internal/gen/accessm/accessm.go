@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _461_n uint64
-	var _ = _461_n
-	_461_n = c.Gids.Len()
-	var _462_i uint64
-	var _ = _462_i
-	_462_i = uint64(0)
-	for _461_n-_462_i >= uint64(4) {
-		var _463_x uint32
-		var _ = _463_x
-		_463_x = c.Gids.U32(_462_i)
-		if _463_x == g {
+	var _460_n uint64
+	var _ = _460_n
+	_460_n = c.Gids.Len()
+	var _461_i uint64
+	var _ = _461_i
+	_461_i = uint64(0)
+	for _460_n-_461_i >= uint64(4) {
+		var _462_x uint32
+		var _ = _462_x
+		_462_x = c.Gids.U32(_461_i)
+		if _462_x == g {
 			r = true
 			return r
 		}
-		_462_i = _462_i + uint64(4)
+		_461_i = _461_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _464_mode uint32
-	var _ = _464_mode
-	var _out536 uint32
-	var _ = _out536
-	_out536 = inodem.Companion_Default___.GetMode(ip)
-	_464_mode = _out536
-	var _465_u uint32
-	var _ = _465_u
-	var _out537 uint32
-	var _ = _out537
-	_out537 = inodem.Companion_Default___.GetUid(ip)
-	_465_u = _out537
-	if c.Uid == _465_u {
-		p = _464_mode / uint32(64) % uint32(8)
+	var _463_mode uint32
+	var _ = _463_mode
+	var _out534 uint32
+	var _ = _out534
+	_out534 = inodem.Companion_Default___.GetMode(ip)
+	_463_mode = _out534
+	var _464_u uint32
+	var _ = _464_u
+	var _out535 uint32
+	var _ = _out535
+	_out535 = inodem.Companion_Default___.GetUid(ip)
+	_464_u = _out535
+	if c.Uid == _464_u {
+		p = _463_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _466_g uint32
-	var _ = _466_g
-	var _out538 uint32
-	var _ = _out538
-	_out538 = inodem.Companion_Default___.GetGid(ip)
-	_466_g = _out538
-	var _467_m bool
-	var _ = _467_m
-	var _out539 bool
-	var _ = _out539
-	_out539 = Companion_Default___.InGroup(c, _466_g)
-	_467_m = _out539
-	if _467_m {
-		p = _464_mode / uint32(8) % uint32(8)
+	var _465_g uint32
+	var _ = _465_g
+	var _out536 uint32
+	var _ = _out536
+	_out536 = inodem.Companion_Default___.GetGid(ip)
+	_465_g = _out536
+	var _466_m bool
+	var _ = _466_m
+	var _out537 bool
+	var _ = _out537
+	_out537 = Companion_Default___.InGroup(c, _465_g)
+	_466_m = _out537
+	if _466_m {
+		p = _463_mode / uint32(8) % uint32(8)
 	} else {
-		p = _464_mode % uint32(8)
+		p = _463_mode % uint32(8)
 	}
 	return p
 }
@@ -268,44 +268,63 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _468_ty uint32
-		var _ = _468_ty
-		var _out540 uint32
-		var _ = _out540
-		_out540 = inodem.Companion_Default___.GetTy(ip)
-		_468_ty = _out540
-		var _469_mode uint32
-		var _ = _469_mode
-		var _out541 uint32
-		var _ = _out541
-		_out541 = inodem.Companion_Default___.GetMode(ip)
-		_469_mode = _out541
-		if _468_ty == Companion_Default___.DIR() || _469_mode%uint32(2) == uint32(1) || _469_mode/uint32(8)%uint32(2) == uint32(1) || _469_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _467_ty uint32
+		var _ = _467_ty
+		var _out538 uint32
+		var _ = _out538
+		_out538 = inodem.Companion_Default___.GetTy(ip)
+		_467_ty = _out538
+		var _468_mode uint32
+		var _ = _468_mode
+		var _out539 uint32
+		var _ = _out539
+		_out539 = inodem.Companion_Default___.GetMode(ip)
+		_468_mode = _out539
+		if _467_ty == Companion_Default___.DIR() || _468_mode%uint32(2) == uint32(1) || _468_mode/uint32(8)%uint32(2) == uint32(1) || _468_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out542 uint32
-	var _ = _out542
-	_out542 = Companion_Default___.ClassBits(c, ip)
-	p = _out542
+	var _out540 uint32
+	var _ = _out540
+	_out540 = Companion_Default___.ClassBits(c, ip)
+	p = _out540
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _470_p uint32
-	var _ = _470_p
-	var _out543 uint32
-	var _ = _out543
-	_out543 = Companion_Default___.Granted(c, ip)
-	_470_p = _out543
-	ok = (want%uint32(2) == uint32(0) || _470_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _470_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _470_p/uint32(4) == uint32(1))
+	var _469_p uint32
+	var _ = _469_p
+	var _out541 uint32
+	var _ = _out541
+	_out541 = Companion_Default___.Granted(c, ip)
+	_469_p = _out541
+	ok = (want%uint32(2) == uint32(0) || _469_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _469_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _469_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
+	var ok bool = false
+	var _ = ok
+	var _470_u uint32
+	var _ = _470_u
+	var _out542 uint32
+	var _ = _out542
+	_out542 = inodem.Companion_Default___.GetUid(ip)
+	_470_u = _out542
+	if c.Uid == _470_u {
+		ok = true
+		return ok
+	}
+	var _out543 bool
+	var _ = _out543
+	_out543 = Companion_Default___.May(c, ip, want)
+	ok = _out543
+	return ok
+}
+func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
 	var _471_u uint32
@@ -314,104 +333,85 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 	var _ = _out544
 	_out544 = inodem.Companion_Default___.GetUid(ip)
 	_471_u = _out544
-	if c.Uid == _471_u {
-		ok = true
-		return ok
-	}
-	var _out545 bool
-	var _ = _out545
-	_out545 = Companion_Default___.May(c, ip, want)
-	ok = _out545
-	return ok
-}
-func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
-	var ok bool = false
-	var _ = ok
-	var _472_u uint32
-	var _ = _472_u
-	var _out546 uint32
-	var _ = _out546
-	_out546 = inodem.Companion_Default___.GetUid(ip)
-	_472_u = _out546
-	ok = c.Uid == uint32(0) || c.Uid == _472_u
+	ok = c.Uid == uint32(0) || c.Uid == _471_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _473_mode uint32
-	var _ = _473_mode
-	var _out547 uint32
-	var _ = _out547
-	_out547 = inodem.Companion_Default___.GetMode(dp)
-	_473_mode = _out547
-	if _473_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _472_mode uint32
+	var _ = _472_mode
+	var _out545 uint32
+	var _ = _out545
+	_out545 = inodem.Companion_Default___.GetMode(dp)
+	_472_mode = _out545
+	if _472_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _474_a bool
-	var _ = _474_a
-	var _out548 bool
-	var _ = _out548
-	_out548 = Companion_Default___.IsOwner(c, dp)
-	_474_a = _out548
-	var _475_b bool
-	var _ = _475_b
-	var _out549 bool
-	var _ = _out549
-	_out549 = Companion_Default___.IsOwner(c, ip)
-	_475_b = _out549
-	refuse = !_474_a && !_475_b
+	var _473_a bool
+	var _ = _473_a
+	var _out546 bool
+	var _ = _out546
+	_out546 = Companion_Default___.IsOwner(c, dp)
+	_473_a = _out546
+	var _474_b bool
+	var _ = _474_b
+	var _out547 bool
+	var _ = _out547
+	_out547 = Companion_Default___.IsOwner(c, ip)
+	_474_b = _out547
+	refuse = !_473_a && !_474_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _476_p uint32
-	var _ = _476_p
-	var _out550 uint32
-	var _ = _out550
-	_out550 = Companion_Default___.Granted(c, ip)
-	_476_p = _out550
-	var _477_ty uint32
-	var _ = _477_ty
-	var _out551 uint32
-	var _ = _out551
-	_out551 = inodem.Companion_Default___.GetTy(ip)
-	_477_ty = _out551
+	var _475_p uint32
+	var _ = _475_p
+	var _out548 uint32
+	var _ = _out548
+	_out548 = Companion_Default___.Granted(c, ip)
+	_475_p = _out548
+	var _476_ty uint32
+	var _ = _476_ty
+	var _out549 uint32
+	var _ = _out549
+	_out549 = inodem.Companion_Default___.GetTy(ip)
+	_476_ty = _out549
 	bits = uint32(0)
-	if _476_p/uint32(4) == uint32(1) {
+	if _475_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _477_ty == Companion_Default___.DIR() {
-		if _476_p%uint32(2) == uint32(1) {
+	if _476_ty == Companion_Default___.DIR() {
+		if _475_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _476_p%uint32(2) == uint32(1) && _476_p/uint32(2)%uint32(2) == uint32(1) {
+		if _475_p%uint32(2) == uint32(1) && _475_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _476_p/uint32(2)%uint32(2) == uint32(1) {
+		if _475_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _476_p%uint32(2) == uint32(1) {
+		if _475_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _478_a uint32 = func() uint32 {
+	var _477_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _478_a
+	var _ = _477_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _478_a - uint32(1024)
+		return _477_a - uint32(1024)
 	} else {
-		return _478_a
+		return _477_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _479_len uint64
-	var _ = _479_len
-	_479_len = n.Len()
-	if _479_len == uint64(0) {
+	var _478_len uint64
+	var _ = _478_len
+	_478_len = n.Len()
+	if _478_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _479_len > uint64(255) {
+	if _478_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _480_i uint64
-	var _ = _480_i
-	_480_i = uint64(0)
-	for _480_i < _479_len {
-		var _481_b uint8
-		var _ = _481_b
-		_481_b = n.Get(_480_i)
-		if _481_b == uint8(0) || _481_b == uint8(47) {
+	var _479_i uint64
+	var _ = _479_i
+	_479_i = uint64(0)
+	for _479_i < _478_len {
+		var _480_b uint8
+		var _ = _480_b
+		_480_b = n.Get(_479_i)
+		if _480_b == uint8(0) || _480_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_480_i = _480_i + uint64(1)
+		_479_i = _479_i + uint64(1)
 	}
 	st = uint32(0)
-	if _479_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _478_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _479_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _478_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -183,17 +183,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _511_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _511_ip
-	var _out600 uint32
-	var _ = _out600
-	var _out601 *dbytes.Bytes
-	var _ = _out601
-	_out600, _out601 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out600
-	_511_ip = _out601
+	var _510_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _510_ip
+	var _out598 uint32
+	var _ = _out598
+	var _out599 *dbytes.Bytes
+	var _ = _out599
+	_out598, _out599 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out598
+	_510_ip = _out599
 	if st == uint32(0) {
-		after = _511_ip
+		after = _510_ip
 	}
 	return st, after
 }
@@ -205,23 +205,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _512_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _512_ip
-	var _out602 uint32
-	var _ = _out602
-	var _out603 *dbytes.Bytes
-	var _ = _out603
-	_out602, _out603 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out602
-	_512_ip = _out603
+	var _511_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _511_ip
+	var _out600 uint32
+	var _ = _out600
+	var _out601 *dbytes.Bytes
+	var _ = _out601
+	_out600, _out601 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out600
+	_511_ip = _out601
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _512_ip
-	var _out604 uint32
-	var _ = _out604
-	_out604 = accessm.Companion_Default___.AccessBits(c, _512_ip)
-	bits = _out604
+	after = _511_ip
+	var _out602 uint32
+	var _ = _out602
+	_out602 = accessm.Companion_Default___.AccessBits(c, _511_ip)
+	bits = _out602
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -241,58 +241,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _513_own bool
-	var _ = _513_own
-	var _out605 bool
-	var _ = _out605
-	_out605 = accessm.Companion_Default___.IsOwner(c, ip)
-	_513_own = _out605
-	if a.HasMode && !_513_own {
+	var _512_own bool
+	var _ = _512_own
+	var _out603 bool
+	var _ = _out603
+	_out603 = accessm.Companion_Default___.IsOwner(c, ip)
+	_512_own = _out603
+	if a.HasMode && !_512_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _514_u uint32
-		var _ = _514_u
-		var _out606 uint32
-		var _ = _out606
-		_out606 = inodem.Companion_Default___.GetUid(ip)
-		_514_u = _out606
-		if !_513_own || a.Uid != _514_u {
+		var _513_u uint32
+		var _ = _513_u
+		var _out604 uint32
+		var _ = _out604
+		_out604 = inodem.Companion_Default___.GetUid(ip)
+		_513_u = _out604
+		if !_512_own || a.Uid != _513_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _515_g uint32
-		var _ = _515_g
-		var _out607 uint32
-		var _ = _out607
-		_out607 = inodem.Companion_Default___.GetGid(ip)
-		_515_g = _out607
-		var _516_mine bool
-		var _ = _516_mine
-		var _out608 bool
-		var _ = _out608
-		_out608 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_516_mine = _out608
-		if !_513_own || a.Gid != _515_g && !_516_mine {
+		var _514_g uint32
+		var _ = _514_g
+		var _out605 uint32
+		var _ = _out605
+		_out605 = inodem.Companion_Default___.GetGid(ip)
+		_514_g = _out605
+		var _515_mine bool
+		var _ = _515_mine
+		var _out606 bool
+		var _ = _out606
+		_out606 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_515_mine = _out606
+		if !_512_own || a.Gid != _514_g && !_515_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_513_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_512_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _517_w bool
-		var _ = _517_w
-		var _out609 bool
-		var _ = _out609
-		_out609 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_517_w = _out609
-		if !_517_w {
+		var _516_w bool
+		var _ = _516_w
+		var _out607 bool
+		var _ = _out607
+		_out607 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_516_w = _out607
+		if !_516_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
 	}
@@ -317,40 +317,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *accessm.Cred, ip *dbytes.By
 	if a.HasGid {
 		inodem.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _518_mode uint32
-	var _ = _518_mode
-	var _out610 uint32
-	var _ = _out610
-	_out610 = inodem.Companion_Default___.GetMode(ip)
-	_518_mode = _out610
+	var _517_mode uint32
+	var _ = _517_mode
+	var _out608 uint32
+	var _ = _out608
+	_out608 = inodem.Companion_Default___.GetMode(ip)
+	_517_mode = _out608
 	if a.HasMode {
-		_518_mode = a.Mode % uint32(4096)
-		var _519_gid uint32
-		var _ = _519_gid
-		var _out611 uint32
-		var _ = _out611
-		_out611 = inodem.Companion_Default___.GetGid(ip)
-		_519_gid = _out611
-		var _520_mine bool
-		var _ = _520_mine
-		var _out612 bool
-		var _ = _out612
-		_out612 = accessm.Companion_Default___.InGroup(c, _519_gid)
-		_520_mine = _out612
-		if c.Uid != uint32(0) && !_520_mine {
-			_518_mode = accessm.Companion_Default___.DropSetgid(_518_mode)
+		_517_mode = a.Mode % uint32(4096)
+		var _518_gid uint32
+		var _ = _518_gid
+		var _out609 uint32
+		var _ = _out609
+		_out609 = inodem.Companion_Default___.GetGid(ip)
+		_518_gid = _out609
+		var _519_mine bool
+		var _ = _519_mine
+		var _out610 bool
+		var _ = _out610
+		_out610 = accessm.Companion_Default___.InGroup(c, _518_gid)
+		_519_mine = _out610
+		if c.Uid != uint32(0) && !_519_mine {
+			_517_mode = accessm.Companion_Default___.DropSetgid(_517_mode)
 		}
 	}
-	var _521_ty uint32
-	var _ = _521_ty
-	var _out613 uint32
-	var _ = _out613
-	_out613 = inodem.Companion_Default___.GetTy(ip)
-	_521_ty = _out613
-	if _521_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_518_mode = accessm.Companion_Default___.KillPriv(_518_mode)
+	var _520_ty uint32
+	var _ = _520_ty
+	var _out611 uint32
+	var _ = _out611
+	_out611 = inodem.Companion_Default___.GetTy(ip)
+	_520_ty = _out611
+	if _520_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_517_mode = accessm.Companion_Default___.KillPriv(_517_mode)
 	}
-	inodem.Companion_Default___.SetMode(ip, _518_mode)
+	inodem.Companion_Default___.SetMode(ip, _517_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *accessm.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -366,47 +366,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	later = false
-	var _522_ip *dbytes.Bytes
-	var _ = _522_ip
-	var _out614 *dbytes.Bytes
+	var _521_ip *dbytes.Bytes
+	var _ = _521_ip
+	var _out612 *dbytes.Bytes
+	var _ = _out612
+	_out612 = d.Fs.GetInode(txn, ino, true)
+	_521_ip = _out612
+	var _522_was uint64
+	var _ = _522_was
+	var _out613 uint64
+	var _ = _out613
+	_out613 = inodem.Companion_Default___.GetSize(_521_ip)
+	_522_was = _out613
+	var _523_shrink uint64
+	var _ = _523_shrink
+	var _out614 uint64
 	var _ = _out614
-	_out614 = d.Fs.GetInode(txn, ino, true)
-	_522_ip = _out614
-	var _523_was uint64
-	var _ = _523_was
-	var _out615 uint64
-	var _ = _out615
-	_out615 = inodem.Companion_Default___.GetSize(_522_ip)
-	_523_was = _out615
-	var _524_shrink uint64
-	var _ = _524_shrink
-	var _out616 uint64
-	var _ = _out616
-	_out616 = inodem.Companion_Default___.GetShrink(_522_ip)
-	_524_shrink = _out616
-	if size > _523_was && _524_shrink != uint64(0) {
+	_out614 = inodem.Companion_Default___.GetShrink(_521_ip)
+	_523_shrink = _out614
+	if size > _522_was && _523_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _525_ok bool
-	var _ = _525_ok
-	var _out617 bool
-	var _ = _out617
-	_out617 = d.SetSize(txn, ino, size)
-	_525_ok = _out617
-	if !_525_ok {
+	var _524_ok bool
+	var _ = _524_ok
+	var _out615 bool
+	var _ = _out615
+	_out615 = d.SetSize(txn, ino, size)
+	_524_ok = _out615
+	if !_524_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _523_was {
-		var _526_done bool
-		var _ = _526_done
-		var _out618 bool
-		var _ = _out618
-		_out618 = opm.Companion_Default___.Release(txn, d, ino, _523_was-size)
-		_526_done = _out618
-		later = !_526_done
+	if size < _522_was {
+		var _525_done bool
+		var _ = _525_done
+		var _out616 bool
+		var _ = _out616
+		_out616 = opm.Companion_Default___.Release(txn, d, ino, _522_was-size)
+		_525_done = _out616
+		later = !_525_done
 	}
 	return st, later
 }
@@ -416,57 +416,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *dirfsm.DirF
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _527_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _527_p
-	var _out619 uint32
-	var _ = _out619
-	var _out620 *dbytes.Bytes
-	var _ = _out620
-	_out619, _out620 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out619
-	_527_p = _out620
+	var _526_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _526_p
+	var _out617 uint32
+	var _ = _out617
+	var _out618 *dbytes.Bytes
+	var _ = _out618
+	_out617, _out618 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out617
+	_526_p = _out618
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _527_p
+	ip = _526_p
 	if guard {
-		var _528_cs uint64
-		var _ = _528_cs
-		var _529_cns uint32
-		var _ = _529_cns
-		var _out621 uint64
-		var _ = _out621
-		var _out622 uint32
-		var _ = _out622
-		_out621, _out622 = inodem.Companion_Default___.GetCtime(_527_p)
-		_528_cs = _out621
-		_529_cns = _out622
-		if _528_cs != gs || _529_cns != gns {
+		var _527_cs uint64
+		var _ = _527_cs
+		var _528_cns uint32
+		var _ = _528_cns
+		var _out619 uint64
+		var _ = _out619
+		var _out620 uint32
+		var _ = _out620
+		_out619, _out620 = inodem.Companion_Default___.GetCtime(_526_p)
+		_527_cs = _out619
+		_528_cns = _out620
+		if _527_cs != gs || _528_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _530_ty uint32
-	var _ = _530_ty
-	var _out623 uint32
-	var _ = _out623
-	_out623 = inodem.Companion_Default___.GetTy(_527_p)
-	_530_ty = _out623
-	if a.HasSize && _530_ty != accessm.Companion_Default___.REG() {
+	var _529_ty uint32
+	var _ = _529_ty
+	var _out621 uint32
+	var _ = _out621
+	_out621 = inodem.Companion_Default___.GetTy(_526_p)
+	_529_ty = _out621
+	if a.HasSize && _529_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out624 uint32
-	var _ = _out624
-	_out624 = Companion_Default___.ArgStatus(a)
-	st = _out624
+	var _out622 uint32
+	var _ = _out622
+	_out622 = Companion_Default___.ArgStatus(a)
+	st = _out622
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out625 uint32
-	var _ = _out625
-	_out625 = Companion_Default___.MaySetattr(c, _527_p, a)
-	st = _out625
+	var _out623 uint32
+	var _ = _out623
+	_out623 = Companion_Default___.MaySetattr(c, _526_p, a)
+	st = _out623
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -478,27 +478,28 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out626 uint32
-		var _ = _out626
-		var _out627 bool
-		var _ = _out627
-		_out626, _out627 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out626
-		later = _out627
+		var _out624 uint32
+		var _ = _out624
+		var _out625 bool
+		var _ = _out625
+		_out624, _out625 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out624
+		later = _out625
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _531_np *dbytes.Bytes
-	var _ = _531_np
-	var _out628 *dbytes.Bytes
-	var _ = _out628
-	_out628 = d.Fs.GetInode(txn, ino, true)
-	_531_np = _out628
-	Companion_Default___.Apply(c, _531_np, a, s, ns)
-	d.PutInode(txn, ino, _531_np)
-	after = _531_np
+	var _530_np *dbytes.Bytes
+	var _ = _530_np
+	var _out626 *dbytes.Bytes
+	var _ = _out626
+	_out626 = d.Fs.GetInode(txn, ino, true)
+	_530_np = _out626
+	Companion_Default___.Apply(c, _530_np, a, s, ns)
+	inodem.Companion_Default___.SetVerf(_530_np, uint64(0))
+	d.PutInode(txn, ino, _530_np)
+	after = _530_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -511,13 +512,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out629 uint32
-	var _ = _out629
-	var _out630 *dbytes.Bytes
-	var _ = _out630
-	_out629, _out630 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out629
-	before = _out630
+	var _out627 uint32
+	var _ = _out627
+	var _out628 *dbytes.Bytes
+	var _ = _out628
+	_out627, _out628 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out627
+	before = _out628
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -525,47 +526,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 		after = before
 		return st, before, after, later
 	}
-	var _out631 uint32
+	var _out629 uint32
+	var _ = _out629
+	var _out630 *dbytes.Bytes
+	var _ = _out630
+	var _out631 bool
 	var _ = _out631
-	var _out632 *dbytes.Bytes
-	var _ = _out632
-	var _out633 bool
-	var _ = _out633
-	_out631, _out632, _out633 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out631
-	after = _out632
-	later = _out633
+	_out629, _out630, _out631 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out629
+	after = _out630
+	later = _out631
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _532_ty uint32
-	var _ = _532_ty
+	var _531_ty uint32
+	var _ = _531_ty
+	var _out632 uint32
+	var _ = _out632
+	_out632 = inodem.Companion_Default___.GetTy(ip)
+	_531_ty = _out632
+	var _532_dmode uint32
+	var _ = _532_dmode
+	var _out633 uint32
+	var _ = _out633
+	_out633 = inodem.Companion_Default___.GetMode(dp)
+	_532_dmode = _out633
+	var _533_dgid uint32
+	var _ = _533_dgid
 	var _out634 uint32
 	var _ = _out634
-	_out634 = inodem.Companion_Default___.GetTy(ip)
-	_532_ty = _out634
-	var _533_dmode uint32
-	var _ = _533_dmode
-	var _out635 uint32
-	var _ = _out635
-	_out635 = inodem.Companion_Default___.GetMode(dp)
-	_533_dmode = _out635
-	var _534_dgid uint32
-	var _ = _534_dgid
-	var _out636 uint32
-	var _ = _out636
-	_out636 = inodem.Companion_Default___.GetGid(dp)
-	_534_dgid = _out636
+	_out634 = inodem.Companion_Default___.GetGid(dp)
+	_533_dgid = _out634
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
-		if _533_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _534_dgid
+		if _532_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _533_dgid
 		}
 		return c.Gid
 	}())
 	inodem.Companion_Default___.SetMode(ip, mode)
 	inodem.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _532_ty == accessm.Companion_Default___.DIR() {
+		if _531_ty == accessm.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -575,20 +576,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _535_dmode uint32
-	var _ = _535_dmode
-	var _out637 uint32
-	var _ = _out637
-	_out637 = inodem.Companion_Default___.GetMode(dp)
-	_535_dmode = _out637
-	var _536_m uint32
-	var _ = _536_m
-	var _out638 uint32
-	var _ = _out638
-	_out638 = inodem.Companion_Default___.GetMode(ip)
-	_536_m = _out638
-	if _535_dmode/uint32(1024)%uint32(2) == uint32(1) && _536_m/uint32(1024)%uint32(2) == uint32(0) && _536_m < uint32(4096) {
-		inodem.Companion_Default___.SetMode(ip, _536_m+uint32(1024))
+	var _534_dmode uint32
+	var _ = _534_dmode
+	var _out635 uint32
+	var _ = _out635
+	_out635 = inodem.Companion_Default___.GetMode(dp)
+	_534_dmode = _out635
+	var _535_m uint32
+	var _ = _535_m
+	var _out636 uint32
+	var _ = _out636
+	_out636 = inodem.Companion_Default___.GetMode(ip)
+	_535_m = _out636
+	if _534_dmode/uint32(1024)%uint32(2) == uint32(1) && _535_m/uint32(1024)%uint32(2) == uint32(0) && _535_m < uint32(4096) {
+		inodem.Companion_Default___.SetMode(ip, _535_m+uint32(1024))
 	}
 }
 

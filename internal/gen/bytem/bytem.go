@@ -118,28 +118,13 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	b = _out362
 	return b
 }
-func (_this *ByteFs) ReadFileBlock(txn *dtxn.Txn, ino uint64, n uint64, excl bool) *dbytes.Blk {
-	var b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = b
-	var _306_ip *dbytes.Bytes
-	var _ = _306_ip
-	var _out363 *dbytes.Bytes
-	var _ = _out363
-	_out363 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_306_ip = _out363
-	var _out364 *dbytes.Blk
-	var _ = _out364
-	_out364 = _this.ReadBlockOf(txn, _306_ip, ino, n, excl)
-	b = _out364
-	return b
-}
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out365 *dbytes.Blk
-	var _ = _out365
-	_out365 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out365
+	var _out363 *dbytes.Blk
+	var _ = _out363
+	_out363 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out363
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -153,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _307_ip *dbytes.Bytes
-	var _ = _307_ip
-	var _out366 *dbytes.Bytes
+	var _306_ip *dbytes.Bytes
+	var _ = _306_ip
+	var _out364 *dbytes.Bytes
+	var _ = _out364
+	_out364 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_306_ip = _out364
+	var _307_size uint64
+	var _ = _307_size
+	var _out365 uint64
+	var _ = _out365
+	_out365 = inodem.Companion_Default___.GetSize(_306_ip)
+	_307_size = _out365
+	var _308_shrink uint64
+	var _ = _308_shrink
+	var _out366 uint64
 	var _ = _out366
-	_out366 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_307_ip = _out366
-	var _308_size uint64
-	var _ = _308_size
-	var _out367 uint64
-	var _ = _out367
-	_out367 = inodem.Companion_Default___.GetSize(_307_ip)
-	_308_size = _out367
-	var _309_shrink uint64
-	var _ = _309_shrink
-	var _out368 uint64
-	var _ = _out368
-	_out368 = inodem.Companion_Default___.GetShrink(_307_ip)
-	_309_shrink = _out368
-	if _309_shrink != uint64(0) && off+len_ > _308_size {
+	_out366 = inodem.Companion_Default___.GetShrink(_306_ip)
+	_308_shrink = _out366
+	if _308_shrink != uint64(0) && off+len_ > _307_size {
 		ok = false
 		return ok
 	}
-	var _310_used uint64
-	var _ = _310_used
-	var _out369 uint64
-	var _ = _out369
-	_out369 = inodem.Companion_Default___.GetUsed(_307_ip)
-	_310_used = _out369
-	var _out370 bool
-	var _ = _out370
-	_out370 = fillm.Companion_Default___.Store(_this.Fs, txn, _307_ip, ino, off, src, so, len_)
-	ok = _out370
+	var _309_used uint64
+	var _ = _309_used
+	var _out367 uint64
+	var _ = _out367
+	_out367 = inodem.Companion_Default___.GetUsed(_306_ip)
+	_309_used = _out367
+	var _out368 bool
+	var _ = _out368
+	_out368 = fillm.Companion_Default___.Store(_this.Fs, txn, _306_ip, ino, off, src, so, len_)
+	ok = _out368
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _311_used_k uint64
-	var _ = _311_used_k
-	var _out371 uint64
-	var _ = _out371
-	_out371 = inodem.Companion_Default___.GetUsed(_307_ip)
-	_311_used_k = _out371
-	if off+len_ > _308_size {
-		inodem.Companion_Default___.SetFileSize(_307_ip, off+len_)
+	var _310_used_k uint64
+	var _ = _310_used_k
+	var _out369 uint64
+	var _ = _out369
+	_out369 = inodem.Companion_Default___.GetUsed(_306_ip)
+	_310_used_k = _out369
+	if off+len_ > _307_size {
+		inodem.Companion_Default___.SetFileSize(_306_ip, off+len_)
 	}
-	if off+len_ > _308_size || _311_used_k != _310_used {
-		_this.Fs.SetMeta(txn, _307_ip, ino)
+	if off+len_ > _307_size || _310_used_k != _309_used {
+		_this.Fs.SetMeta(txn, _306_ip, ino)
 	}
 	return ok
 }
@@ -210,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _312_ip *dbytes.Bytes
-	var _ = _312_ip
-	var _out372 *dbytes.Bytes
+	var _311_ip *dbytes.Bytes
+	var _ = _311_ip
+	var _out370 *dbytes.Bytes
+	var _ = _out370
+	_out370 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_311_ip = _out370
+	var _312_size uint64
+	var _ = _312_size
+	var _out371 uint64
+	var _ = _out371
+	_out371 = inodem.Companion_Default___.GetSize(_311_ip)
+	_312_size = _out371
+	var _313_shrink uint64
+	var _ = _313_shrink
+	var _out372 uint64
 	var _ = _out372
-	_out372 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_312_ip = _out372
-	var _313_size uint64
-	var _ = _313_size
-	var _out373 uint64
-	var _ = _out373
-	_out373 = inodem.Companion_Default___.GetSize(_312_ip)
-	_313_size = _out373
-	var _314_shrink uint64
-	var _ = _314_shrink
-	var _out374 uint64
-	var _ = _out374
-	_out374 = inodem.Companion_Default___.GetShrink(_312_ip)
-	_314_shrink = _out374
+	_out372 = inodem.Companion_Default___.GetShrink(_311_ip)
+	_313_shrink = _out372
 	ok = true
-	if sz > _313_size {
-		if _314_shrink != uint64(0) {
+	if sz > _312_size {
+		if _313_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _313_size {
-		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _312_ip, sz)
-		var _315_shrink_k uint64
-		var _ = _315_shrink_k
-		_315_shrink_k = _314_shrink
-		if _314_shrink < _313_size && (_314_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_313_size+uint64(4095))/uint64(4096)) {
-			_315_shrink_k = _313_size
+	} else if sz < _312_size {
+		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _311_ip, sz)
+		var _314_shrink_k uint64
+		var _ = _314_shrink_k
+		_314_shrink_k = _313_shrink
+		if _313_shrink < _312_size && (_313_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_312_size+uint64(4095))/uint64(4096)) {
+			_314_shrink_k = _312_size
 		}
-		inodem.Companion_Default___.SetShrink(_312_ip, _315_shrink_k)
+		inodem.Companion_Default___.SetShrink(_311_ip, _314_shrink_k)
 	} else {
 		return ok
 	}
-	inodem.Companion_Default___.SetFileSize(_312_ip, sz)
-	_this.Fs.SetMeta(txn, _312_ip, ino)
+	inodem.Companion_Default___.SetFileSize(_311_ip, sz)
+	_this.Fs.SetMeta(txn, _311_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _316_ip *dbytes.Bytes
-	var _ = _316_ip
-	var _out375 *dbytes.Bytes
+	var _315_ip *dbytes.Bytes
+	var _ = _315_ip
+	var _out373 *dbytes.Bytes
+	var _ = _out373
+	_out373 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_315_ip = _out373
+	var _316_size uint64
+	var _ = _316_size
+	var _out374 uint64
+	var _ = _out374
+	_out374 = inodem.Companion_Default___.GetSize(_315_ip)
+	_316_size = _out374
+	var _317_shrink uint64
+	var _ = _317_shrink
+	var _out375 uint64
 	var _ = _out375
-	_out375 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_316_ip = _out375
-	var _317_size uint64
-	var _ = _317_size
-	var _out376 uint64
-	var _ = _out376
-	_out376 = inodem.Companion_Default___.GetSize(_316_ip)
-	_317_size = _out376
-	var _318_shrink uint64
-	var _ = _318_shrink
-	var _out377 uint64
-	var _ = _out377
-	_out377 = inodem.Companion_Default___.GetShrink(_316_ip)
-	_318_shrink = _out377
-	if _318_shrink == uint64(0) {
+	_out375 = inodem.Companion_Default___.GetShrink(_315_ip)
+	_317_shrink = _out375
+	if _317_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _319_lo uint64
-	var _ = _319_lo
-	_319_lo = (_317_size + uint64(4095)) / uint64(4096)
-	var _320_n uint64
-	var _ = _320_n
-	_320_n = (_318_shrink + uint64(4095)) / uint64(4096)
-	if _320_n < _319_lo {
-		_320_n = _319_lo
+	var _318_lo uint64
+	var _ = _318_lo
+	_318_lo = (_316_size + uint64(4095)) / uint64(4096)
+	var _319_n uint64
+	var _ = _319_n
+	_319_n = (_317_shrink + uint64(4095)) / uint64(4096)
+	if _319_n < _318_lo {
+		_319_n = _318_lo
 	}
-	var _321_m uint64
-	var _ = _321_m
-	var _out378 uint64
-	var _ = _out378
-	_out378 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _316_ip, ino, _320_n, _319_lo, max)
-	_321_m = _out378
-	var _322_shrink_k uint64
-	var _ = _322_shrink_k
-	_322_shrink_k = uint64(4096) * _321_m
-	if _321_m == _319_lo {
-		_322_shrink_k = uint64(0)
+	var _320_m uint64
+	var _ = _320_m
+	var _out376 uint64
+	var _ = _out376
+	_out376 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _315_ip, ino, _319_n, _318_lo, max)
+	_320_m = _out376
+	var _321_shrink_k uint64
+	var _ = _321_shrink_k
+	_321_shrink_k = uint64(4096) * _320_m
+	if _320_m == _318_lo {
+		_321_shrink_k = uint64(0)
 	}
-	done = _322_shrink_k == uint64(0)
-	inodem.Companion_Default___.SetShrink(_316_ip, _322_shrink_k)
-	_this.Fs.SetMeta(txn, _316_ip, ino)
+	done = _321_shrink_k == uint64(0)
+	inodem.Companion_Default___.SetShrink(_315_ip, _321_shrink_k)
+	_this.Fs.SetMeta(txn, _315_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -306,104 +291,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out379 bool
-	var _ = _out379
-	var _out380 uint64
-	var _ = _out380
-	_out379, _out380 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out379
-	ino = _out380
+	var _out377 bool
+	var _ = _out377
+	var _out378 uint64
+	var _ = _out378
+	_out377, _out378 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out377
+	ino = _out378
 	if !ok {
 		return ok, ino
 	}
-	var _323_ip *dbytes.Bytes
-	var _ = _323_ip
-	var _out381 *dbytes.Bytes
+	var _322_ip *dbytes.Bytes
+	var _ = _322_ip
+	var _out379 *dbytes.Bytes
+	var _ = _out379
+	_out379 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_322_ip = _out379
+	var _323_size uint64
+	var _ = _323_size
+	var _out380 uint64
+	var _ = _out380
+	_out380 = inodem.Companion_Default___.GetSize(_322_ip)
+	_323_size = _out380
+	var _324_shrink uint64
+	var _ = _324_shrink
+	var _out381 uint64
 	var _ = _out381
-	_out381 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_323_ip = _out381
-	var _324_size uint64
-	var _ = _324_size
+	_out381 = inodem.Companion_Default___.GetShrink(_322_ip)
+	_324_shrink = _out381
+	var _325_gen uint64
+	var _ = _325_gen
 	var _out382 uint64
 	var _ = _out382
-	_out382 = inodem.Companion_Default___.GetSize(_323_ip)
-	_324_size = _out382
-	var _325_shrink uint64
-	var _ = _325_shrink
-	var _out383 uint64
+	_out382 = inodem.Companion_Default___.GetGen(_322_ip)
+	_325_gen = _out382
+	var _326_bare bool
+	var _ = _326_bare
+	var _out383 bool
 	var _ = _out383
-	_out383 = inodem.Companion_Default___.GetShrink(_323_ip)
-	_325_shrink = _out383
-	var _326_gen uint64
-	var _ = _326_gen
-	var _out384 uint64
-	var _ = _out384
-	_out384 = inodem.Companion_Default___.GetGen(_323_ip)
-	_326_gen = _out384
-	var _327_bare bool
-	var _ = _327_bare
-	var _out385 bool
-	var _ = _out385
-	_out385 = inodem.Companion_Default___.NoSlots(_323_ip)
-	_327_bare = _out385
-	if _324_size != uint64(0) || _325_shrink != uint64(0) || !_327_bare || _326_gen == uint64(18446744073709551615) {
+	_out383 = inodem.Companion_Default___.NoSlots(_322_ip)
+	_326_bare = _out383
+	if _323_size != uint64(0) || _324_shrink != uint64(0) || !_326_bare || _325_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _323_ip, ino, ty, _326_gen+uint64(1))
+	_this.Blank(txn, _322_ip, ino, ty, _325_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _328_ip *dbytes.Bytes
-	var _ = _328_ip
-	var _out386 *dbytes.Bytes
+	var _327_ip *dbytes.Bytes
+	var _ = _327_ip
+	var _out384 *dbytes.Bytes
+	var _ = _out384
+	_out384 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_327_ip = _out384
+	var _328_size uint64
+	var _ = _328_size
+	var _out385 uint64
+	var _ = _out385
+	_out385 = inodem.Companion_Default___.GetSize(_327_ip)
+	_328_size = _out385
+	var _329_shrink uint64
+	var _ = _329_shrink
+	var _out386 uint64
 	var _ = _out386
-	_out386 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_328_ip = _out386
-	var _329_size uint64
-	var _ = _329_size
+	_out386 = inodem.Companion_Default___.GetShrink(_327_ip)
+	_329_shrink = _out386
+	var _330_gen uint64
+	var _ = _330_gen
 	var _out387 uint64
 	var _ = _out387
-	_out387 = inodem.Companion_Default___.GetSize(_328_ip)
-	_329_size = _out387
-	var _330_shrink uint64
-	var _ = _330_shrink
-	var _out388 uint64
+	_out387 = inodem.Companion_Default___.GetGen(_327_ip)
+	_330_gen = _out387
+	var _331_bare bool
+	var _ = _331_bare
+	var _out388 bool
 	var _ = _out388
-	_out388 = inodem.Companion_Default___.GetShrink(_328_ip)
-	_330_shrink = _out388
-	var _331_gen uint64
-	var _ = _331_gen
-	var _out389 uint64
-	var _ = _out389
-	_out389 = inodem.Companion_Default___.GetGen(_328_ip)
-	_331_gen = _out389
-	var _332_bare bool
-	var _ = _332_bare
-	var _out390 bool
-	var _ = _out390
-	_out390 = inodem.Companion_Default___.NoSlots(_328_ip)
-	_332_bare = _out390
-	if _329_size != uint64(0) || _330_shrink != uint64(0) || !_332_bare {
+	_out388 = inodem.Companion_Default___.NoSlots(_327_ip)
+	_331_bare = _out388
+	if _328_size != uint64(0) || _329_shrink != uint64(0) || !_331_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _328_ip, ino, uint32(0), _331_gen)
+	_this.Blank(txn, _327_ip, ino, uint32(0), _330_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _333_z *dbytes.Bytes
-	var _ = _333_z
-	var _out391 *dbytes.Bytes
-	var _ = _out391
-	_out391 = dbytes.NewBytes(uint64(256))
-	_333_z = _out391
-	inodem.Companion_Default___.SetTy(_333_z, ty)
-	inodem.Companion_Default___.SetGen(_333_z, gen)
-	_this.Fs.SetInode(txn, _333_z, ino, ty != uint32(0))
+	var _332_z *dbytes.Bytes
+	var _ = _332_z
+	var _out389 *dbytes.Bytes
+	var _ = _out389
+	_out389 = dbytes.NewBytes(uint64(256))
+	_332_z = _out389
+	inodem.Companion_Default___.SetTy(_332_z, ty)
+	inodem.Companion_Default___.SetGen(_332_z, gen)
+	_this.Fs.SetInode(txn, _332_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

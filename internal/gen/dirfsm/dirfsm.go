@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out395 *dbytes.Bytes
-	var _ = _out395
-	_out395 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out395
-	var _out396 uint64
-	var _ = _out396
-	_out396 = inodem.Companion_Default___.GetSize(ip)
-	n = _out396
+	var _out393 *dbytes.Bytes
+	var _ = _out393
+	_out393 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out393
+	var _out394 uint64
+	var _ = _out394
+	_out394 = inodem.Companion_Default___.GetSize(ip)
+	n = _out394
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _345_ip *dbytes.Bytes
-	var _ = _345_ip
-	var _346_nb uint64
-	var _ = _346_nb
-	var _out397 *dbytes.Bytes
+	var _344_ip *dbytes.Bytes
+	var _ = _344_ip
+	var _345_nb uint64
+	var _ = _345_nb
+	var _out395 *dbytes.Bytes
+	var _ = _out395
+	var _out396 uint64
+	var _ = _out396
+	_out395, _out396 = _this.Open(txn, d, excl)
+	_344_ip = _out395
+	_345_nb = _out396
+	var _346_h uint64
+	var _ = _346_h
+	_346_h = dbytes.NameHash(name)
+	var _347_key uint64
+	var _ = _347_key
+	var _out397 uint64
 	var _ = _out397
-	var _out398 uint64
-	var _ = _out398
-	_out397, _out398 = _this.Open(txn, d, excl)
-	_345_ip = _out397
-	_346_nb = _out398
-	var _347_h uint64
-	var _ = _347_h
-	_347_h = dbytes.NameHash(name)
-	var _348_key uint64
-	var _ = _348_key
-	var _out399 uint64
-	var _ = _out399
-	_out399 = dirm.Companion_Default___.KeyFor(name, _347_h)
-	_348_key = _out399
-	var _349_kind uint64
-	var _ = _349_kind
-	_349_kind = uint64(0)
-	var _350_l uint64
-	var _ = _350_l
-	_350_l = name.Len()
-	if _350_l > uint64(56) {
-		_349_kind = uint64(1)
+	_out397 = dirm.Companion_Default___.KeyFor(name, _346_h)
+	_347_key = _out397
+	var _348_kind uint64
+	var _ = _348_kind
+	_348_kind = uint64(0)
+	var _349_l uint64
+	var _ = _349_l
+	_349_l = name.Len()
+	if _349_l > uint64(56) {
+		_348_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _351_n uint64
-	var _ = _351_n
-	_351_n = uint64(9)
-	for _351_n > uint64(0) {
-		_351_n = _351_n - uint64(1)
-		var _352_blk uint64
-		var _ = _352_blk
-		var _out400 uint64
-		var _ = _out400
-		_out400 = dirm.Companion_Default___.BucketBlock(_347_h, _351_n, _349_kind)
-		_352_blk = _out400
-		var _353_fr uint64
-		var _ = _353_fr
-		_353_fr = uint64(0)
-		if _352_blk < _346_nb {
-			var _354_b *dbytes.Blk
-			var _ = _354_b
-			var _out401 *dbytes.Blk
+	var _350_n uint64
+	var _ = _350_n
+	_350_n = uint64(9)
+	for _350_n > uint64(0) {
+		_350_n = _350_n - uint64(1)
+		var _351_blk uint64
+		var _ = _351_blk
+		var _out398 uint64
+		var _ = _out398
+		_out398 = dirm.Companion_Default___.BucketBlock(_346_h, _350_n, _348_kind)
+		_351_blk = _out398
+		var _352_fr uint64
+		var _ = _352_fr
+		_352_fr = uint64(0)
+		if _351_blk < _345_nb {
+			var _353_b *dbytes.Blk
+			var _ = _353_b
+			var _out399 *dbytes.Blk
+			var _ = _out399
+			_out399 = _this.Fs.ReadBlockOf(txn, _344_ip, d, _351_blk, excl)
+			_353_b = _out399
+			var _354_i uint64 = 0
+			var _ = _354_i
+			var _355_w uint64 = 0
+			var _ = _355_w
+			var _out400 bool
+			var _ = _out400
+			var _out401 uint64
 			var _ = _out401
-			_out401 = _this.Fs.ReadBlockOf(txn, _345_ip, d, _352_blk, excl)
-			_354_b = _out401
-			var _355_i uint64 = 0
-			var _ = _355_i
-			var _356_w uint64 = 0
-			var _ = _356_w
-			var _out402 bool
+			var _out402 uint64
 			var _ = _out402
 			var _out403 uint64
 			var _ = _out403
-			var _out404 uint64
-			var _ = _out404
-			var _out405 uint64
-			var _ = _out405
-			_out402, _out403, _out404, _out405 = dirm.Companion_Default___.Search(_354_b, _352_blk, name, _348_key)
-			found = _out402
-			_355_i = _out403
-			_356_w = _out404
-			_353_fr = _out405
+			_out400, _out401, _out402, _out403 = dirm.Companion_Default___.Search(_353_b, _351_blk, name, _347_key)
+			found = _out400
+			_354_i = _out401
+			_355_w = _out402
+			_352_fr = _out403
 			if found {
-				ino, cell = _356_w%uint64(281474976710656), uint64(64)*_352_blk+_355_i
+				ino, cell = _355_w%uint64(281474976710656), uint64(64)*_351_blk+_354_i
 				return found, ino, cell, lev
 			}
 		}
-		if _353_fr < uint64(64) {
-			lev = _351_n
+		if _352_fr < uint64(64) {
+			lev = _350_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _357_cell uint64 = 0
-	var _ = _357_cell
-	var _358_lev uint64 = 0
-	var _ = _358_lev
-	var _out406 bool
+	var _356_cell uint64 = 0
+	var _ = _356_cell
+	var _357_lev uint64 = 0
+	var _ = _357_lev
+	var _out404 bool
+	var _ = _out404
+	var _out405 uint64
+	var _ = _out405
+	var _out406 uint64
 	var _ = _out406
 	var _out407 uint64
 	var _ = _out407
-	var _out408 uint64
-	var _ = _out408
-	var _out409 uint64
-	var _ = _out409
-	_out406, _out407, _out408, _out409 = _this.Find(txn, d, name, excl)
-	found = _out406
-	ino = _out407
-	_357_cell = _out408
-	_358_lev = _out409
+	_out404, _out405, _out406, _out407 = _this.Find(txn, d, name, excl)
+	found = _out404
+	ino = _out405
+	_356_cell = _out406
+	_357_lev = _out407
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _359_cell uint64 = 0
-	var _ = _359_cell
-	var _out410 bool
+	var _358_cell uint64 = 0
+	var _ = _358_cell
+	var _out408 bool
+	var _ = _out408
+	var _out409 uint64
+	var _ = _out409
+	var _out410 uint64
 	var _ = _out410
 	var _out411 uint64
 	var _ = _out411
-	var _out412 uint64
-	var _ = _out412
-	var _out413 uint64
-	var _ = _out413
-	_out410, _out411, _out412, _out413 = _this.Find(txn, d, name, excl)
-	found = _out410
-	ino = _out411
-	_359_cell = _out412
-	hint = _out413
+	_out408, _out409, _out410, _out411 = _this.Find(txn, d, name, excl)
+	found = _out408
+	ino = _out409
+	_358_cell = _out410
+	hint = _out411
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _360_ip *dbytes.Bytes
-	var _ = _360_ip
-	var _out414 *dbytes.Bytes
-	var _ = _out414
-	_out414 = _this.Fs.GetInode(txn, d, true)
-	_360_ip = _out414
-	var _361_n uint64
-	var _ = _361_n
-	var _out415 uint64
-	var _ = _out415
-	_out415 = inodem.Companion_Default___.GetNent(_360_ip)
-	_361_n = _out415
-	if !down && _361_n == uint64(18446744073709551615) {
+	var _359_ip *dbytes.Bytes
+	var _ = _359_ip
+	var _out412 *dbytes.Bytes
+	var _ = _out412
+	_out412 = _this.Fs.GetInode(txn, d, true)
+	_359_ip = _out412
+	var _360_n uint64
+	var _ = _360_n
+	var _out413 uint64
+	var _ = _out413
+	_out413 = inodem.Companion_Default___.GetNent(_359_ip)
+	_360_n = _out413
+	if !down && _360_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_361_n = _361_n - uint64(1)
+		_360_n = _360_n - uint64(1)
 	} else {
-		_361_n = _361_n + uint64(1)
+		_360_n = _360_n + uint64(1)
 	}
-	inodem.Companion_Default___.SetNent(_360_ip, _361_n)
-	_this.Fs.PutInode(txn, d, _360_ip)
+	inodem.Companion_Default___.SetNent(_359_ip, _360_n)
+	_this.Fs.PutInode(txn, d, _359_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _362_len uint64
-	var _ = _362_len
-	_362_len = s.Len()
-	var _out416 bool
-	var _ = _out416
-	_out416 = _this.Fs.Write(txn, d, off, s, uint64(0), _362_len)
-	ok = _out416
+	var _361_len uint64
+	var _ = _361_len
+	_361_len = s.Len()
+	var _out414 bool
+	var _ = _out414
+	_out414 = _this.Fs.Write(txn, d, off, s, uint64(0), _361_len)
+	ok = _out414
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out417 bool
-		var _ = _out417
-		_out417 = _this.Count(txn, d, down)
-		ok = _out417
+		var _out415 bool
+		var _ = _out415
+		_out415 = _this.Count(txn, d, down)
+		ok = _out415
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out418 bool
-	var _ = _out418
-	_out418 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out418
+	var _out416 bool
+	var _ = _out416
+	_out416 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out416
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _363_h uint64
-	var _ = _363_h
-	_363_h = dbytes.NameHash(name)
-	var _364_key uint64
-	var _ = _364_key
+	var _362_h uint64
+	var _ = _362_h
+	_362_h = dbytes.NameHash(name)
+	var _363_key uint64
+	var _ = _363_key
+	var _out417 uint64
+	var _ = _out417
+	_out417 = dirm.Companion_Default___.KeyFor(name, _362_h)
+	_363_key = _out417
+	var _364_cell uint64 = 0
+	var _ = _364_cell
+	var _365_size uint64 = 0
+	var _ = _365_size
+	var _out418 bool
+	var _ = _out418
 	var _out419 uint64
 	var _ = _out419
-	_out419 = dirm.Companion_Default___.KeyFor(name, _363_h)
-	_364_key = _out419
-	var _365_cell uint64 = 0
-	var _ = _365_cell
-	var _366_size uint64 = 0
-	var _ = _366_size
-	var _out420 bool
+	var _out420 uint64
 	var _ = _out420
-	var _out421 uint64
-	var _ = _out421
-	var _out422 uint64
-	var _ = _out422
-	_out420, _out421, _out422 = _this.Room(txn, d, name, _363_h, hint)
-	ok = _out420
-	_365_cell = _out421
-	_366_size = _out422
+	_out418, _out419, _out420 = _this.Room(txn, d, name, _362_h, hint)
+	ok = _out418
+	_364_cell = _out419
+	_365_size = _out420
 	if !ok {
 		return ok
 	}
-	var _367_s *dbytes.Bytes
-	var _ = _367_s
-	var _out423 *dbytes.Bytes
-	var _ = _out423
-	_out423 = dirm.Companion_Default___.MakeSlot(_366_size, ino, name, _364_key)
-	_367_s = _out423
-	var _out424 bool
-	var _ = _out424
-	_out424 = _this.Store(txn, d, uint64(64)*_365_cell, _367_s, true, false)
-	ok = _out424
+	var _366_s *dbytes.Bytes
+	var _ = _366_s
+	var _out421 *dbytes.Bytes
+	var _ = _out421
+	_out421 = dirm.Companion_Default___.MakeSlot(_365_size, ino, name, _363_key)
+	_366_s = _out421
+	var _out422 bool
+	var _ = _out422
+	_out422 = _this.Store(txn, d, uint64(64)*_364_cell, _366_s, true, false)
+	ok = _out422
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _368_ip *dbytes.Bytes
-	var _ = _368_ip
-	var _369_nb uint64
-	var _ = _369_nb
-	var _out425 *dbytes.Bytes
-	var _ = _out425
-	var _out426 uint64
-	var _ = _out426
-	_out425, _out426 = _this.Open(txn, d, true)
-	_368_ip = _out425
-	_369_nb = _out426
-	var _370_l uint64
-	var _ = _370_l
-	_370_l = name.Len()
-	var _371_kind uint64
-	var _ = _371_kind
-	_371_kind = uint64(0)
+	var _367_ip *dbytes.Bytes
+	var _ = _367_ip
+	var _368_nb uint64
+	var _ = _368_nb
+	var _out423 *dbytes.Bytes
+	var _ = _out423
+	var _out424 uint64
+	var _ = _out424
+	_out423, _out424 = _this.Open(txn, d, true)
+	_367_ip = _out423
+	_368_nb = _out424
+	var _369_l uint64
+	var _ = _369_l
+	_369_l = name.Len()
+	var _370_kind uint64
+	var _ = _370_kind
+	_370_kind = uint64(0)
 	size = uint64(64)
-	if _370_l > uint64(56) {
-		_371_kind, size = uint64(1), uint64(512)
+	if _369_l > uint64(56) {
+		_370_kind, size = uint64(1), uint64(512)
 	}
-	var _372_n uint64
-	var _ = _372_n
-	_372_n = from
-	for _372_n < uint64(9) {
-		var _373_blk uint64
-		var _ = _373_blk
+	var _371_n uint64
+	var _ = _371_n
+	_371_n = from
+	for _371_n < uint64(9) {
+		var _372_blk uint64
+		var _ = _372_blk
+		var _out425 uint64
+		var _ = _out425
+		_out425 = dirm.Companion_Default___.BucketBlock(h, _371_n, _370_kind)
+		_372_blk = _out425
+		if _372_blk >= _368_nb {
+			ok, cell, size = true, uint64(64)*_372_blk, uint64(4096)
+			return ok, cell, size
+		}
+		var _373_b *dbytes.Blk
+		var _ = _373_b
+		var _out426 *dbytes.Blk
+		var _ = _out426
+		_out426 = _this.Fs.ReadBlockOf(txn, _367_ip, d, _372_blk, true)
+		_373_b = _out426
+		var _374_i uint64
+		var _ = _374_i
 		var _out427 uint64
 		var _ = _out427
-		_out427 = dirm.Companion_Default___.BucketBlock(h, _372_n, _371_kind)
-		_373_blk = _out427
-		if _373_blk >= _369_nb {
-			ok, cell, size = true, uint64(64)*_373_blk, uint64(4096)
+		_out427 = dirm.Companion_Default___.SearchFree(_373_b, _372_blk)
+		_374_i = _out427
+		if _374_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_372_blk+_374_i, size
 			return ok, cell, size
 		}
-		var _374_b *dbytes.Blk
-		var _ = _374_b
-		var _out428 *dbytes.Blk
-		var _ = _out428
-		_out428 = _this.Fs.ReadBlockOf(txn, _368_ip, d, _373_blk, true)
-		_374_b = _out428
-		var _375_i uint64
-		var _ = _375_i
-		var _out429 uint64
-		var _ = _out429
-		_out429 = dirm.Companion_Default___.SearchFree(_374_b, _373_blk)
-		_375_i = _out429
-		if _375_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_373_blk+_375_i, size
-			return ok, cell, size
-		}
-		_372_n = _372_n + uint64(1)
+		_371_n = _371_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _376_found bool
-	var _ = _376_found
-	var _377_ino0 uint64
-	var _ = _377_ino0
-	var _378_cell uint64
-	var _ = _378_cell
-	var _379_lev uint64
-	var _ = _379_lev
-	var _out430 bool
+	var _375_found bool
+	var _ = _375_found
+	var _376_ino0 uint64
+	var _ = _376_ino0
+	var _377_cell uint64
+	var _ = _377_cell
+	var _378_lev uint64
+	var _ = _378_lev
+	var _out428 bool
+	var _ = _out428
+	var _out429 uint64
+	var _ = _out429
+	var _out430 uint64
 	var _ = _out430
 	var _out431 uint64
 	var _ = _out431
+	_out428, _out429, _out430, _out431 = _this.Find(txn, d, name, true)
+	_375_found = _out428
+	_376_ino0 = _out429
+	_377_cell = _out430
+	_378_lev = _out431
+	var _379_h uint64
+	var _ = _379_h
+	_379_h = dbytes.NameHash(name)
+	var _380_key uint64
+	var _ = _380_key
 	var _out432 uint64
 	var _ = _out432
-	var _out433 uint64
-	var _ = _out433
-	_out430, _out431, _out432, _out433 = _this.Find(txn, d, name, true)
-	_376_found = _out430
-	_377_ino0 = _out431
-	_378_cell = _out432
-	_379_lev = _out433
-	var _380_h uint64
-	var _ = _380_h
-	_380_h = dbytes.NameHash(name)
-	var _381_key uint64
-	var _ = _381_key
-	var _out434 uint64
-	var _ = _out434
-	_out434 = dirm.Companion_Default___.KeyFor(name, _380_h)
-	_381_key = _out434
-	var _382_size uint64
-	var _ = _382_size
-	_382_size = uint64(64)
-	if _378_cell/uint64(64)%uint64(2) == uint64(1) {
-		_382_size = uint64(512)
+	_out432 = dirm.Companion_Default___.KeyFor(name, _379_h)
+	_380_key = _out432
+	var _381_size uint64
+	var _ = _381_size
+	_381_size = uint64(64)
+	if _377_cell/uint64(64)%uint64(2) == uint64(1) {
+		_381_size = uint64(512)
 	}
-	var _383_s *dbytes.Bytes
-	var _ = _383_s
-	var _out435 *dbytes.Bytes
-	var _ = _out435
-	_out435 = dirm.Companion_Default___.MakeSlot(_382_size, ino, name, _381_key)
-	_383_s = _out435
-	var _out436 bool
-	var _ = _out436
-	_out436 = _this.Store(txn, d, uint64(64)*_378_cell, _383_s, false, false)
-	ok = _out436
+	var _382_s *dbytes.Bytes
+	var _ = _382_s
+	var _out433 *dbytes.Bytes
+	var _ = _out433
+	_out433 = dirm.Companion_Default___.MakeSlot(_381_size, ino, name, _380_key)
+	_382_s = _out433
+	var _out434 bool
+	var _ = _out434
+	_out434 = _this.Store(txn, d, uint64(64)*_377_cell, _382_s, false, false)
+	ok = _out434
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _384_found bool
-	var _ = _384_found
-	var _385_ino0 uint64
-	var _ = _385_ino0
-	var _386_cell uint64
-	var _ = _386_cell
-	var _387_lev uint64
-	var _ = _387_lev
-	var _out437 bool
+	var _383_found bool
+	var _ = _383_found
+	var _384_ino0 uint64
+	var _ = _384_ino0
+	var _385_cell uint64
+	var _ = _385_cell
+	var _386_lev uint64
+	var _ = _386_lev
+	var _out435 bool
+	var _ = _out435
+	var _out436 uint64
+	var _ = _out436
+	var _out437 uint64
 	var _ = _out437
 	var _out438 uint64
 	var _ = _out438
-	var _out439 uint64
-	var _ = _out439
-	var _out440 uint64
-	var _ = _out440
-	_out437, _out438, _out439, _out440 = _this.Find(txn, d, name, true)
-	_384_found = _out437
-	_385_ino0 = _out438
-	_386_cell = _out439
-	_387_lev = _out440
-	var _388_size uint64
-	var _ = _388_size
-	_388_size = uint64(64)
-	if _386_cell/uint64(64)%uint64(2) == uint64(1) {
-		_388_size = uint64(512)
+	_out435, _out436, _out437, _out438 = _this.Find(txn, d, name, true)
+	_383_found = _out435
+	_384_ino0 = _out436
+	_385_cell = _out437
+	_386_lev = _out438
+	var _387_size uint64
+	var _ = _387_size
+	_387_size = uint64(64)
+	if _385_cell/uint64(64)%uint64(2) == uint64(1) {
+		_387_size = uint64(512)
 	}
-	var _389_s *dbytes.Bytes
-	var _ = _389_s
-	var _out441 *dbytes.Bytes
-	var _ = _out441
-	_out441 = dbytes.NewBytes(_388_size)
-	_389_s = _out441
-	var _out442 bool
-	var _ = _out442
-	_out442 = _this.Store(txn, d, uint64(64)*_386_cell, _389_s, true, true)
-	ok = _out442
+	var _388_s *dbytes.Bytes
+	var _ = _388_s
+	var _out439 *dbytes.Bytes
+	var _ = _out439
+	_out439 = dbytes.NewBytes(_387_size)
+	_388_s = _out439
+	var _out440 bool
+	var _ = _out440
+	_out440 = _this.Store(txn, d, uint64(64)*_385_cell, _388_s, true, true)
+	ok = _out440
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _390_ip *dbytes.Bytes
-	var _ = _390_ip
-	var _out443 *dbytes.Bytes
-	var _ = _out443
-	_out443 = _this.Fs.GetInode(txn, d, false)
-	_390_ip = _out443
-	var _391_n uint64
-	var _ = _391_n
-	var _out444 uint64
-	var _ = _out444
-	_out444 = inodem.Companion_Default___.GetNent(_390_ip)
-	_391_n = _out444
-	e = _391_n == uint64(0)
+	var _389_ip *dbytes.Bytes
+	var _ = _389_ip
+	var _out441 *dbytes.Bytes
+	var _ = _out441
+	_out441 = _this.Fs.GetInode(txn, d, false)
+	_389_ip = _out441
+	var _390_n uint64
+	var _ = _390_n
+	var _out442 uint64
+	var _ = _out442
+	_out442 = inodem.Companion_Default___.GetNent(_389_ip)
+	_390_n = _out442
+	e = _390_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _392_ip *dbytes.Bytes
-	var _ = _392_ip
-	var _393_nb uint64
-	var _ = _393_nb
-	var _out445 *dbytes.Bytes
-	var _ = _out445
-	var _out446 uint64
-	var _ = _out446
-	_out445, _out446 = _this.Open(txn, d, false)
-	_392_ip = _out445
-	_393_nb = _out446
-	var _394_c uint64
-	var _ = _394_c
-	_394_c = uint64(0)
+	var _391_ip *dbytes.Bytes
+	var _ = _391_ip
+	var _392_nb uint64
+	var _ = _392_nb
+	var _out443 *dbytes.Bytes
+	var _ = _out443
+	var _out444 uint64
+	var _ = _out444
+	_out443, _out444 = _this.Open(txn, d, false)
+	_391_ip = _out443
+	_392_nb = _out444
+	var _393_c uint64
+	var _ = _393_c
+	_393_c = uint64(0)
 	if cookie >= uint64(3) {
-		_394_c = cookie - uint64(2)
+		_393_c = cookie - uint64(2)
 	}
-	var _395_blk uint64
-	var _ = _395_blk
-	var _396_i uint64
-	var _ = _396_i
-	_395_blk, _396_i = _394_c/uint64(64), _394_c%uint64(64)
-	for _395_blk < _393_nb {
-		var _397_next uint64
-		var _ = _397_next
-		var _out447 uint64
-		var _ = _out447
-		_out447 = _this.SkipHoles(txn, _392_ip, d, _395_blk, _393_nb)
-		_397_next = _out447
-		if _397_next != _395_blk {
-			_395_blk, _396_i = _397_next, uint64(0)
+	var _394_blk uint64
+	var _ = _394_blk
+	var _395_i uint64
+	var _ = _395_i
+	_394_blk, _395_i = _393_c/uint64(64), _393_c%uint64(64)
+	for _394_blk < _392_nb {
+		var _396_next uint64
+		var _ = _396_next
+		var _out445 uint64
+		var _ = _out445
+		_out445 = _this.SkipHoles(txn, _391_ip, d, _394_blk, _392_nb)
+		_396_next = _out445
+		if _396_next != _394_blk {
+			_394_blk, _395_i = _396_next, uint64(0)
 		} else {
-			var _398_b *dbytes.Blk
-			var _ = _398_b
-			var _out448 *dbytes.Blk
-			var _ = _out448
-			_out448 = _this.Fs.ReadBlockOf(txn, _392_ip, d, _395_blk, false)
-			_398_b = _out448
-			var _399_fits bool = false
-			var _ = _399_fits
-			var _out449 bool
-			var _ = _out449
-			_out449 = dirpagem.Companion_Default___.ListBlock(_398_b, _395_blk, _396_i, out)
-			_399_fits = _out449
-			if !_399_fits {
+			var _397_b *dbytes.Blk
+			var _ = _397_b
+			var _out446 *dbytes.Blk
+			var _ = _out446
+			_out446 = _this.Fs.ReadBlockOf(txn, _391_ip, d, _394_blk, false)
+			_397_b = _out446
+			var _398_fits bool = false
+			var _ = _398_fits
+			var _out447 bool
+			var _ = _out447
+			_out447 = dirpagem.Companion_Default___.ListBlock(_397_b, _394_blk, _395_i, out)
+			_398_fits = _out447
+			if !_398_fits {
 				eof = false
 				return eof
 			}
-			_395_blk, _396_i = _395_blk+uint64(1), uint64(0)
+			_394_blk, _395_i = _394_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _400_k uint64
-	var _ = _400_k
-	_400_k = posm.Companion_Default___.FlatK(n)
-	if _400_k < uint64(12) {
+	var _399_k uint64
+	var _ = _399_k
+	_399_k = posm.Companion_Default___.FlatK(n)
+	if _399_k < uint64(12) {
 		return m
 	}
-	var _401_pb *dbytes.Blk
-	var _ = _401_pb
-	var _out450 *dbytes.Blk
-	var _ = _out450
-	_out450 = _this.Fs.Fs.ReadParent(txn, ip, _400_k, posm.Companion_Default___.MaxLev(_400_k), posm.Companion_Default___.FlatJ(n), false)
-	_401_pb = _out450
-	var _402_i uint64
-	var _ = _402_i
-	_402_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _402_i < uint64(512) {
-		var _403_bn uint64
-		var _ = _403_bn
-		_403_bn = _401_pb.U64(uint64(8) * _402_i)
-		if _403_bn != uint64(0) {
+	var _400_pb *dbytes.Blk
+	var _ = _400_pb
+	var _out448 *dbytes.Blk
+	var _ = _out448
+	_out448 = _this.Fs.Fs.ReadParent(txn, ip, _399_k, posm.Companion_Default___.MaxLev(_399_k), posm.Companion_Default___.FlatJ(n), false)
+	_400_pb = _out448
+	var _401_i uint64
+	var _ = _401_i
+	_401_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _401_i < uint64(512) {
+		var _402_bn uint64
+		var _ = _402_bn
+		_402_bn = _400_pb.U64(uint64(8) * _401_i)
+		if _402_bn != uint64(0) {
 			return m
 		}
-		m, _402_i = m+uint64(1), _402_i+uint64(1)
+		m, _401_i = m+uint64(1), _401_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out451 bool
-	var _ = _out451
-	var _out452 uint64
-	var _ = _out452
-	_out451, _out452 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out451
-	ino = _out452
+	var _out449 bool
+	var _ = _out449
+	var _out450 uint64
+	var _ = _out450
+	_out449, _out450 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out449
+	ino = _out450
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out453 bool
-	var _ = _out453
-	_out453 = _this.Fs.FreeInode(txn, ino)
-	ok = _out453
+	var _out451 bool
+	var _ = _out451
+	_out451 = _this.Fs.FreeInode(txn, ino)
+	ok = _out451
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out454 bool
-	var _ = _out454
-	_out454 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out454
+	var _out452 bool
+	var _ = _out452
+	_out452 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out452
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out455 bool
-	var _ = _out455
-	_out455 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out455
+	var _out453 bool
+	var _ = _out453
+	_out453 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out453
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out456 bool
-	var _ = _out456
-	_out456 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out456
+	var _out454 bool
+	var _ = _out454
+	_out454 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out454
 	return done
 }
 

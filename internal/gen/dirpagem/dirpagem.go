@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _340_step uint64
-	var _ = _340_step
-	var _341_cap uint64
-	var _ = _341_cap
-	_340_step, _341_cap = uint64(1), uint64(56)
-	var _342_i uint64
-	var _ = _342_i
-	_342_i = from
+	var _339_step uint64
+	var _ = _339_step
+	var _340_cap uint64
+	var _ = _340_cap
+	_339_step, _340_cap = uint64(1), uint64(56)
+	var _341_i uint64
+	var _ = _341_i
+	_341_i = from
 	if blk%uint64(2) == uint64(1) {
-		_340_step, _341_cap = uint64(8), uint64(255)
-		_342_i = (_342_i + uint64(7)) / uint64(8) * uint64(8)
+		_339_step, _340_cap = uint64(8), uint64(255)
+		_341_i = (_341_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _342_i < uint64(64) {
-		var _343_w uint64
-		var _ = _343_w
-		_343_w = b.U64(uint64(64) * _342_i)
-		if _343_w != uint64(0) {
-			var _344_l uint64
-			var _ = _344_l
-			_344_l = _343_w / uint64(281474976710656) % uint64(256)
-			if _344_l > _341_cap {
-				_344_l = _341_cap
+	for _341_i < uint64(64) {
+		var _342_w uint64
+		var _ = _342_w
+		_342_w = b.U64(uint64(64) * _341_i)
+		if _342_w != uint64(0) {
+			var _343_l uint64
+			var _ = _343_l
+			_343_l = _342_w / uint64(281474976710656) % uint64(256)
+			if _343_l > _340_cap {
+				_343_l = _340_cap
 			}
-			var _out394 bool
-			var _ = _out394
-			_out394 = out.Offer(_343_w%uint64(281474976710656), b, uint64(64)*_342_i+uint64(8), _344_l, uint64(64)*blk+_342_i+uint64(3))
-			fits = _out394
+			var _out392 bool
+			var _ = _out392
+			_out392 = out.Offer(_342_w%uint64(281474976710656), b, uint64(64)*_341_i+uint64(8), _343_l, uint64(64)*blk+_341_i+uint64(3))
+			fits = _out392
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_342_i = _342_i + _340_step
+		_341_i = _341_i + _339_step
 	}
 	fits = true
 	return fits

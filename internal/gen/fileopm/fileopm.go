@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _537_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _537_ip
-	var _out639 uint32
-	var _ = _out639
-	var _out640 *dbytes.Bytes
-	var _ = _out640
-	_out639, _out640 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out639
-	_537_ip = _out640
+	var _536_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _536_ip
+	var _out637 uint32
+	var _ = _out637
+	var _out638 *dbytes.Bytes
+	var _ = _out638
+	_out637, _out638 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out637
+	_536_ip = _out638
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _537_ip
-	var _538_ty uint32
-	var _ = _538_ty
-	var _out641 uint32
-	var _ = _out641
-	_out641 = inodem.Companion_Default___.GetTy(_537_ip)
-	_538_ty = _out641
-	if _538_ty != accessm.Companion_Default___.REG() {
+	after = _536_ip
+	var _537_ty uint32
+	var _ = _537_ty
+	var _out639 uint32
+	var _ = _out639
+	_out639 = inodem.Companion_Default___.GetTy(_536_ip)
+	_537_ty = _out639
+	if _537_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _539_r bool
-	var _ = _539_r
-	var _out642 bool
-	var _ = _out642
-	_out642 = accessm.Companion_Default___.MayData(c, _537_ip, accessm.Companion_Default___.MAYR())
-	_539_r = _out642
-	var _540_x bool
-	var _ = _540_x
-	var _out643 bool
-	var _ = _out643
-	_out643 = accessm.Companion_Default___.May(c, _537_ip, accessm.Companion_Default___.MAYX())
-	_540_x = _out643
-	if !_539_r && !_540_x {
+	var _538_r bool
+	var _ = _538_r
+	var _out640 bool
+	var _ = _out640
+	_out640 = accessm.Companion_Default___.MayData(c, _536_ip, accessm.Companion_Default___.MAYR())
+	_538_r = _out640
+	var _539_x bool
+	var _ = _539_x
+	var _out641 bool
+	var _ = _out641
+	_out641 = accessm.Companion_Default___.May(c, _536_ip, accessm.Companion_Default___.MAYX())
+	_539_x = _out641
+	if !_538_r && !_539_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _541_size uint64
-	var _ = _541_size
-	var _out644 uint64
-	var _ = _out644
-	_out644 = inodem.Companion_Default___.GetSize(_537_ip)
-	_541_size = _out644
-	eof = off >= _541_size || len_ >= _541_size-off
-	var _out645 *dbytes.Bytes
-	var _ = _out645
-	_out645 = d.Fs.Read(txn, ino, off, len_)
-	data = _out645
+	var _540_size uint64
+	var _ = _540_size
+	var _out642 uint64
+	var _ = _out642
+	_out642 = inodem.Companion_Default___.GetSize(_536_ip)
+	_540_size = _out642
+	eof = off >= _540_size || len_ >= _540_size-off
+	var _out643 *dbytes.Bytes
+	var _ = _out643
+	_out643 = d.Fs.Read(txn, ino, off, len_)
+	data = _out643
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _542_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _542_ip
-	var _out646 uint32
-	var _ = _out646
-	var _out647 *dbytes.Bytes
-	var _ = _out647
-	_out646, _out647 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out646
-	_542_ip = _out647
+	var _541_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _541_ip
+	var _out644 uint32
+	var _ = _out644
+	var _out645 *dbytes.Bytes
+	var _ = _out645
+	_out644, _out645 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out644
+	_541_ip = _out645
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _542_ip
-	var _543_ty uint32
-	var _ = _543_ty
-	var _out648 uint32
-	var _ = _out648
-	_out648 = inodem.Companion_Default___.GetTy(_542_ip)
-	_543_ty = _out648
-	if _543_ty != accessm.Companion_Default___.REG() {
+	before = _541_ip
+	var _542_ty uint32
+	var _ = _542_ty
+	var _out646 uint32
+	var _ = _out646
+	_out646 = inodem.Companion_Default___.GetTy(_541_ip)
+	_542_ty = _out646
+	if _542_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _544_w bool
-	var _ = _544_w
-	var _out649 bool
-	var _ = _out649
-	_out649 = accessm.Companion_Default___.MayData(c, _542_ip, accessm.Companion_Default___.MAYW())
-	_544_w = _out649
-	if !_544_w {
+	var _543_w bool
+	var _ = _543_w
+	var _out647 bool
+	var _ = _out647
+	_out647 = accessm.Companion_Default___.MayData(c, _541_ip, accessm.Companion_Default___.MAYW())
+	_543_w = _out647
+	if !_543_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _542_ip
+		after = _541_ip
 		return st, before, after
 	}
-	var _545_size uint64
-	var _ = _545_size
-	var _out650 uint64
-	var _ = _out650
-	_out650 = inodem.Companion_Default___.GetSize(_542_ip)
-	_545_size = _out650
-	var _546_shrink uint64
-	var _ = _546_shrink
-	var _out651 uint64
-	var _ = _out651
-	_out651 = inodem.Companion_Default___.GetShrink(_542_ip)
-	_546_shrink = _out651
-	if _546_shrink != uint64(0) && off+len_ > _545_size {
+	var _544_size uint64
+	var _ = _544_size
+	var _out648 uint64
+	var _ = _out648
+	_out648 = inodem.Companion_Default___.GetSize(_541_ip)
+	_544_size = _out648
+	var _545_shrink uint64
+	var _ = _545_shrink
+	var _out649 uint64
+	var _ = _out649
+	_out649 = inodem.Companion_Default___.GetShrink(_541_ip)
+	_545_shrink = _out649
+	if _545_shrink != uint64(0) && off+len_ > _544_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _547_ok bool
-	var _ = _547_ok
-	var _out652 bool
-	var _ = _out652
-	_out652 = d.Write(txn, ino, off, src, so, len_)
-	_547_ok = _out652
-	if !_547_ok {
+	var _546_ok bool
+	var _ = _546_ok
+	var _out650 bool
+	var _ = _out650
+	_out650 = d.Write(txn, ino, off, src, so, len_)
+	_546_ok = _out650
+	if !_546_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _548_np *dbytes.Bytes
-	var _ = _548_np
-	var _out653 *dbytes.Bytes
-	var _ = _out653
-	_out653 = d.Fs.GetInode(txn, ino, true)
-	_548_np = _out653
-	inodem.Companion_Default___.SetMtime(_548_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_548_np, s, ns)
+	var _547_np *dbytes.Bytes
+	var _ = _547_np
+	var _out651 *dbytes.Bytes
+	var _ = _out651
+	_out651 = d.Fs.GetInode(txn, ino, true)
+	_547_np = _out651
+	inodem.Companion_Default___.SetMtime(_547_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_547_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _549_mode uint32
-		var _ = _549_mode
-		var _out654 uint32
-		var _ = _out654
-		_out654 = inodem.Companion_Default___.GetMode(_548_np)
-		_549_mode = _out654
-		inodem.Companion_Default___.SetMode(_548_np, accessm.Companion_Default___.KillPriv(_549_mode))
+		var _548_mode uint32
+		var _ = _548_mode
+		var _out652 uint32
+		var _ = _out652
+		_out652 = inodem.Companion_Default___.GetMode(_547_np)
+		_548_mode = _out652
+		inodem.Companion_Default___.SetMode(_547_np, accessm.Companion_Default___.KillPriv(_548_mode))
 	}
-	d.PutInode(txn, ino, _548_np)
-	after = _548_np
+	d.PutInode(txn, ino, _547_np)
+	after = _547_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _550_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _550_ip
-	var _out655 uint32
-	var _ = _out655
-	var _out656 *dbytes.Bytes
-	var _ = _out656
-	_out655, _out656 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out655
-	_550_ip = _out656
+	var _549_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _549_ip
+	var _out653 uint32
+	var _ = _out653
+	var _out654 *dbytes.Bytes
+	var _ = _out654
+	_out653, _out654 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out653
+	_549_ip = _out654
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _550_ip
-	var _551_ty uint32
-	var _ = _551_ty
-	var _out657 uint32
-	var _ = _out657
-	_out657 = inodem.Companion_Default___.GetTy(_550_ip)
-	_551_ty = _out657
-	if _551_ty != accessm.Companion_Default___.LNK() {
+	after = _549_ip
+	var _550_ty uint32
+	var _ = _550_ty
+	var _out655 uint32
+	var _ = _out655
+	_out655 = inodem.Companion_Default___.GetTy(_549_ip)
+	_550_ty = _out655
+	if _550_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _552_size uint64
-	var _ = _552_size
-	var _out658 uint64
-	var _ = _out658
-	_out658 = inodem.Companion_Default___.GetSize(_550_ip)
-	_552_size = _out658
-	if _552_size > uint64(4096) {
+	var _551_size uint64
+	var _ = _551_size
+	var _out656 uint64
+	var _ = _out656
+	_out656 = inodem.Companion_Default___.GetSize(_549_ip)
+	_551_size = _out656
+	if _551_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out659 *dbytes.Bytes
-	var _ = _out659
-	_out659 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out659
+	var _out657 *dbytes.Bytes
+	var _ = _out657
+	_out657 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out657
 	return st, target, after
 }
 

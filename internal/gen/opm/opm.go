@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = ip
 	st = accessm.Companion_Default___.STALE()
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out552 *dbytes.Bytes
-		var _ = _out552
-		_out552 = dbytes.NewBytes(uint64(256))
-		ip = _out552
+		var _out550 *dbytes.Bytes
+		var _ = _out550
+		_out550 = dbytes.NewBytes(uint64(256))
+		ip = _out550
 		return st, ip
 	}
-	var _out553 *dbytes.Bytes
+	var _out551 *dbytes.Bytes
+	var _ = _out551
+	_out551 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out551
+	var _481_ty uint32
+	var _ = _481_ty
+	var _out552 uint32
+	var _ = _out552
+	_out552 = inodem.Companion_Default___.GetTy(ip)
+	_481_ty = _out552
+	var _482_nl uint32
+	var _ = _482_nl
+	var _out553 uint32
 	var _ = _out553
-	_out553 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out553
-	var _482_ty uint32
-	var _ = _482_ty
-	var _out554 uint32
+	_out553 = inodem.Companion_Default___.GetNlink(ip)
+	_482_nl = _out553
+	var _483_g uint64
+	var _ = _483_g
+	var _out554 uint64
 	var _ = _out554
-	_out554 = inodem.Companion_Default___.GetTy(ip)
-	_482_ty = _out554
-	var _483_nl uint32
-	var _ = _483_nl
-	var _out555 uint32
-	var _ = _out555
-	_out555 = inodem.Companion_Default___.GetNlink(ip)
-	_483_nl = _out555
-	var _484_g uint64
-	var _ = _484_g
-	var _out556 uint64
-	var _ = _out556
-	_out556 = inodem.Companion_Default___.GetGen(ip)
-	_484_g = _out556
-	if _482_ty == uint32(0) || _483_nl == uint32(0) || _484_g != gen {
+	_out554 = inodem.Companion_Default___.GetGen(ip)
+	_483_g = _out554
+	if _481_ty == uint32(0) || _482_nl == uint32(0) || _483_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *dirfsm.DirF
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out557 *dbytes.Bytes
+	var _out555 *dbytes.Bytes
+	var _ = _out555
+	_out555 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out555
+	var _484_ty uint32
+	var _ = _484_ty
+	var _out556 uint32
+	var _ = _out556
+	_out556 = inodem.Companion_Default___.GetTy(ip)
+	_484_ty = _out556
+	var _485_nl uint32
+	var _ = _485_nl
+	var _out557 uint32
 	var _ = _out557
-	_out557 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out557
-	var _485_ty uint32
-	var _ = _485_ty
-	var _out558 uint32
-	var _ = _out558
-	_out558 = inodem.Companion_Default___.GetTy(ip)
-	_485_ty = _out558
-	var _486_nl uint32
-	var _ = _486_nl
-	var _out559 uint32
-	var _ = _out559
-	_out559 = inodem.Companion_Default___.GetNlink(ip)
-	_486_nl = _out559
+	_out557 = inodem.Companion_Default___.GetNlink(ip)
+	_485_nl = _out557
 	st = func() uint32 {
-		if _485_ty == uint32(0) || _486_nl == uint32(0) || ino <= uint64(2) {
+		if _484_ty == uint32(0) || _485_nl == uint32(0) || ino <= uint64(2) {
 			return accessm.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out560 uint32
-	var _ = _out560
-	var _out561 *dbytes.Bytes
-	var _ = _out561
-	_out560, _out561 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out560
-	ip = _out561
+	var _out558 uint32
+	var _ = _out558
+	var _out559 *dbytes.Bytes
+	var _ = _out559
+	_out558, _out559 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out558
+	ip = _out559
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out562 uint32
-	var _ = _out562
-	var _out563 uint32
-	var _ = _out563
-	_out562, _out563 = accessm.Companion_Default___.NameStatus(name)
-	st = _out562
-	dots = _out563
+	var _out560 uint32
+	var _ = _out560
+	var _out561 uint32
+	var _ = _out561
+	_out560, _out561 = accessm.Companion_Default___.NameStatus(name)
+	st = _out560
+	dots = _out561
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _487_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _487_p
-	var _out564 uint32
-	var _ = _out564
-	var _out565 *dbytes.Bytes
-	var _ = _out565
-	_out564, _out565 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out564
-	_487_p = _out565
+	var _486_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _486_p
+	var _out562 uint32
+	var _ = _out562
+	var _out563 *dbytes.Bytes
+	var _ = _out563
+	_out562, _out563 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out562
+	_486_p = _out563
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _487_p
-	var _488_ty uint32
-	var _ = _488_ty
-	var _out566 uint32
-	var _ = _out566
-	_out566 = inodem.Companion_Default___.GetTy(_487_p)
-	_488_ty = _out566
-	if _488_ty != accessm.Companion_Default___.DIR() {
+	ip = _486_p
+	var _487_ty uint32
+	var _ = _487_ty
+	var _out564 uint32
+	var _ = _out564
+	_out564 = inodem.Companion_Default___.GetTy(_486_p)
+	_487_ty = _out564
+	if _487_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out567 *dbytes.Bytes
-	var _ = _out567
-	_out567 = d.Fs.GetInode(txn, ino, true)
-	ip = _out567
+	var _out565 *dbytes.Bytes
+	var _ = _out565
+	_out565 = d.Fs.GetInode(txn, ino, true)
+	ip = _out565
 	inodem.Companion_Default___.SetMtime(ip, s, ns)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, i
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out568 *dbytes.Bytes
-	var _ = _out568
-	_out568 = d.Fs.GetInode(txn, ino, true)
-	ip = _out568
+	var _out566 *dbytes.Bytes
+	var _ = _out566
+	_out566 = d.Fs.GetInode(txn, ino, true)
+	ip = _out566
 	inodem.Companion_Default___.SetNlink(ip, nl)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _489_ip *dbytes.Bytes
-	var _ = _489_ip
-	var _out569 *dbytes.Bytes
-	var _ = _out569
-	_out569 = d.Fs.GetInode(txn, ino, true)
-	_489_ip = _out569
-	var _490_nl uint32
-	var _ = _490_nl
-	var _out570 uint32
-	var _ = _out570
-	_out570 = inodem.Companion_Default___.GetNlink(_489_ip)
-	_490_nl = _out570
-	if up && _490_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _488_ip *dbytes.Bytes
+	var _ = _488_ip
+	var _out567 *dbytes.Bytes
+	var _ = _out567
+	_out567 = d.Fs.GetInode(txn, ino, true)
+	_488_ip = _out567
+	var _489_nl uint32
+	var _ = _489_nl
+	var _out568 uint32
+	var _ = _out568
+	_out568 = inodem.Companion_Default___.GetNlink(_488_ip)
+	_489_nl = _out568
+	if up && _489_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _490_nl <= uint32(2) {
+	if !up && _489_nl <= uint32(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out571 *dbytes.Bytes
-	var _ = _out571
-	_out571 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out569 *dbytes.Bytes
+	var _ = _out569
+	_out569 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _490_nl + uint32(1)
+			return _489_nl + uint32(1)
 		}
-		return _490_nl - uint32(1)
+		return _489_nl - uint32(1)
 	}(), s, ns)
-	_489_ip = _out571
+	_488_ip = _out569
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64) {
-	var _491_ip *dbytes.Bytes
-	var _ = _491_ip
-	var _out572 *dbytes.Bytes
-	var _ = _out572
-	_out572 = d.Fs.GetInode(txn, ino, true)
-	_491_ip = _out572
-	var _492_fl uint32
-	var _ = _492_fl
-	var _out573 uint32
-	var _ = _out573
-	_out573 = inodem.Companion_Default___.GetFlags(_491_ip)
-	_492_fl = _out573
-	if _492_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _490_ip *dbytes.Bytes
+	var _ = _490_ip
+	var _out570 *dbytes.Bytes
+	var _ = _out570
+	_out570 = d.Fs.GetInode(txn, ino, true)
+	_490_ip = _out570
+	var _491_fl uint32
+	var _ = _491_fl
+	var _out571 uint32
+	var _ = _out571
+	_out571 = inodem.Companion_Default___.GetFlags(_490_ip)
+	_491_fl = _out571
+	if _491_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _493_hp *dbytes.Bytes
-	var _ = _493_hp
+	var _492_hp *dbytes.Bytes
+	var _ = _492_hp
+	var _out572 *dbytes.Bytes
+	var _ = _out572
+	_out572 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_492_hp = _out572
+	var _493_h uint64
+	var _ = _493_h
+	var _out573 uint64
+	var _ = _out573
+	_out573 = inodem.Companion_Default___.GetNext(_492_hp)
+	_493_h = _out573
+	inodem.Companion_Default___.SetNext(_490_ip, _493_h)
+	inodem.Companion_Default___.SetFlags(_490_ip, _491_fl+uint32(1))
+	d.PutInode(txn, ino, _490_ip)
 	var _out574 *dbytes.Bytes
 	var _ = _out574
 	_out574 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_493_hp = _out574
-	var _494_h uint64
-	var _ = _494_h
-	var _out575 uint64
-	var _ = _out575
-	_out575 = inodem.Companion_Default___.GetNext(_493_hp)
-	_494_h = _out575
-	inodem.Companion_Default___.SetNext(_491_ip, _494_h)
-	inodem.Companion_Default___.SetFlags(_491_ip, _492_fl+uint32(1))
-	d.PutInode(txn, ino, _491_ip)
-	var _out576 *dbytes.Bytes
-	var _ = _out576
-	_out576 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_493_hp = _out576
-	inodem.Companion_Default___.SetNext(_493_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _493_hp)
+	_492_hp = _out574
+	inodem.Companion_Default___.SetNext(_492_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _492_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out577 bool
-		var _ = _out577
-		_out577 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out577
+		var _out575 bool
+		var _ = _out575
+		_out575 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out575
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _495_ip *dbytes.Bytes
-	var _ = _495_ip
-	var _out578 *dbytes.Bytes
+	var _494_ip *dbytes.Bytes
+	var _ = _494_ip
+	var _out576 *dbytes.Bytes
+	var _ = _out576
+	_out576 = d.Fs.GetInode(txn, ino, true)
+	_494_ip = _out576
+	var _495_nl uint32
+	var _ = _495_nl
+	var _out577 uint32
+	var _ = _out577
+	_out577 = inodem.Companion_Default___.GetNlink(_494_ip)
+	_495_nl = _out577
+	var _496_ty uint32
+	var _ = _496_ty
+	var _out578 uint32
 	var _ = _out578
-	_out578 = d.Fs.GetInode(txn, ino, true)
-	_495_ip = _out578
-	var _496_nl uint32
-	var _ = _496_nl
-	var _out579 uint32
+	_out578 = inodem.Companion_Default___.GetTy(_494_ip)
+	_496_ty = _out578
+	var _497_size uint64
+	var _ = _497_size
+	var _out579 uint64
 	var _ = _out579
-	_out579 = inodem.Companion_Default___.GetNlink(_495_ip)
-	_496_nl = _out579
-	var _497_ty uint32
-	var _ = _497_ty
+	_out579 = inodem.Companion_Default___.GetSize(_494_ip)
+	_497_size = _out579
+	var _498_fl uint32
+	var _ = _498_fl
 	var _out580 uint32
 	var _ = _out580
-	_out580 = inodem.Companion_Default___.GetTy(_495_ip)
-	_497_ty = _out580
-	var _498_size uint64
-	var _ = _498_size
-	var _out581 uint64
-	var _ = _out581
-	_out581 = inodem.Companion_Default___.GetSize(_495_ip)
-	_498_size = _out581
-	var _499_fl uint32
-	var _ = _499_fl
-	var _out582 uint32
-	var _ = _out582
-	_out582 = inodem.Companion_Default___.GetFlags(_495_ip)
-	_499_fl = _out582
-	if _496_nl == uint32(0) {
+	_out580 = inodem.Companion_Default___.GetFlags(_494_ip)
+	_498_fl = _out580
+	if _495_nl == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _497_ty != accessm.Companion_Default___.DIR() && _496_nl > uint32(1) {
-		var _out583 *dbytes.Bytes
-		var _ = _out583
-		_out583 = Companion_Default___.SetLinks(txn, d, ino, _496_nl-uint32(1), s, ns)
-		_495_ip = _out583
+	if _496_ty != accessm.Companion_Default___.DIR() && _495_nl > uint32(1) {
+		var _out581 *dbytes.Bytes
+		var _ = _out581
+		_out581 = Companion_Default___.SetLinks(txn, d, ino, _495_nl-uint32(1), s, ns)
+		_494_ip = _out581
 		return st, freed, later
 	}
-	var _out584 *dbytes.Bytes
-	var _ = _out584
-	_out584 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_495_ip = _out584
-	var _500_ok bool
-	var _ = _500_ok
-	var _out585 bool
-	var _ = _out585
-	_out585 = d.SetSize(txn, ino, uint64(0))
-	_500_ok = _out585
-	if !_500_ok {
+	var _out582 *dbytes.Bytes
+	var _ = _out582
+	_out582 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_494_ip = _out582
+	var _499_ok bool
+	var _ = _499_ok
+	var _out583 bool
+	var _ = _out583
+	_out583 = d.SetSize(txn, ino, uint64(0))
+	_499_ok = _out583
+	if !_499_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _499_fl%uint32(2) == uint32(1) {
+	if _498_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _501_done bool
-	var _ = _501_done
-	var _out586 bool
-	var _ = _out586
-	_out586 = Companion_Default___.Release(txn, d, ino, _498_size)
-	_501_done = _out586
-	if _501_done {
-		var _out587 bool
-		var _ = _out587
-		_out587 = d.FreeInode(txn, ino)
-		_500_ok = _out587
-		if !_500_ok {
+	var _500_done bool
+	var _ = _500_done
+	var _out584 bool
+	var _ = _out584
+	_out584 = Companion_Default___.Release(txn, d, ino, _497_size)
+	_500_done = _out584
+	if _500_done {
+		var _out585 bool
+		var _ = _out585
+		_out585 = d.FreeInode(txn, ino)
+		_499_ok = _out585
+		if !_499_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,43 +405,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _502_hp *dbytes.Bytes
-	var _ = _502_hp
-	var _out588 *dbytes.Bytes
-	var _ = _out588
-	_out588 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_502_hp = _out588
-	var _503_h uint64
-	var _ = _503_h
-	var _out589 uint64
-	var _ = _out589
-	_out589 = inodem.Companion_Default___.GetNext(_502_hp)
-	_503_h = _out589
+	var _501_hp *dbytes.Bytes
+	var _ = _501_hp
+	var _out586 *dbytes.Bytes
+	var _ = _out586
+	_out586 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_501_hp = _out586
+	var _502_h uint64
+	var _ = _502_h
+	var _out587 uint64
+	var _ = _out587
+	_out587 = inodem.Companion_Default___.GetNext(_501_hp)
+	_502_h = _out587
 	st, more = uint32(0), false
-	if _503_h == uint64(0) {
+	if _502_h == uint64(0) {
 		return st, more
 	}
-	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _503_h) || _503_h <= uint64(2) {
+	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _502_h) || _502_h <= uint64(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _504_done bool
-	var _ = _504_done
-	var _out590 bool
-	var _ = _out590
-	_out590 = d.FreeSome(txn, _503_h, max)
-	_504_done = _out590
-	if !_504_done {
+	var _503_done bool
+	var _ = _503_done
+	var _out588 bool
+	var _ = _out588
+	_out588 = d.FreeSome(txn, _502_h, max)
+	_503_done = _out588
+	if !_503_done {
 		return st, more
 	}
-	var _out591 uint32
-	var _ = _out591
-	var _out592 bool
-	var _ = _out592
-	_out591, _out592 = Companion_Default___.OffList(txn, d, _503_h)
-	st = _out591
-	more = _out592
+	var _out589 uint32
+	var _ = _out589
+	var _out590 bool
+	var _ = _out590
+	_out589, _out590 = Companion_Default___.OffList(txn, d, _502_h)
+	st = _out589
+	more = _out590
 	if st != uint32(0) {
 		return st, more
 	}
@@ -454,58 +454,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _505_ip *dbytes.Bytes
-	var _ = _505_ip
-	var _out593 *dbytes.Bytes
+	var _504_ip *dbytes.Bytes
+	var _ = _504_ip
+	var _out591 *dbytes.Bytes
+	var _ = _out591
+	_out591 = d.Fs.GetInode(txn, h, true)
+	_504_ip = _out591
+	var _505_fl uint32
+	var _ = _505_fl
+	var _out592 uint32
+	var _ = _out592
+	_out592 = inodem.Companion_Default___.GetFlags(_504_ip)
+	_505_fl = _out592
+	var _506_nl uint32
+	var _ = _506_nl
+	var _out593 uint32
 	var _ = _out593
-	_out593 = d.Fs.GetInode(txn, h, true)
-	_505_ip = _out593
-	var _506_fl uint32
-	var _ = _506_fl
-	var _out594 uint32
+	_out593 = inodem.Companion_Default___.GetNlink(_504_ip)
+	_506_nl = _out593
+	var _507_next uint64
+	var _ = _507_next
+	var _out594 uint64
 	var _ = _out594
-	_out594 = inodem.Companion_Default___.GetFlags(_505_ip)
-	_506_fl = _out594
-	var _507_nl uint32
-	var _ = _507_nl
-	var _out595 uint32
-	var _ = _out595
-	_out595 = inodem.Companion_Default___.GetNlink(_505_ip)
-	_507_nl = _out595
-	var _508_next uint64
-	var _ = _508_next
-	var _out596 uint64
-	var _ = _out596
-	_out596 = inodem.Companion_Default___.GetNext(_505_ip)
-	_508_next = _out596
-	if _506_fl%uint32(2) == uint32(0) {
+	_out594 = inodem.Companion_Default___.GetNext(_504_ip)
+	_507_next = _out594
+	if _505_fl%uint32(2) == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodem.Companion_Default___.SetFlags(_505_ip, _506_fl-uint32(1))
-	inodem.Companion_Default___.SetNext(_505_ip, uint64(0))
-	d.PutInode(txn, h, _505_ip)
-	var _509_hp *dbytes.Bytes
-	var _ = _509_hp
-	var _out597 *dbytes.Bytes
-	var _ = _out597
-	_out597 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_509_hp = _out597
-	inodem.Companion_Default___.SetNext(_509_hp, _508_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _509_hp)
-	if _507_nl == uint32(0) {
-		var _510_ok bool
-		var _ = _510_ok
-		var _out598 bool
-		var _ = _out598
-		_out598 = d.FreeInode(txn, h)
-		_510_ok = _out598
-		if !_510_ok {
+	inodem.Companion_Default___.SetFlags(_504_ip, _505_fl-uint32(1))
+	inodem.Companion_Default___.SetNext(_504_ip, uint64(0))
+	d.PutInode(txn, h, _504_ip)
+	var _508_hp *dbytes.Bytes
+	var _ = _508_hp
+	var _out595 *dbytes.Bytes
+	var _ = _out595
+	_out595 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_508_hp = _out595
+	inodem.Companion_Default___.SetNext(_508_hp, _507_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _508_hp)
+	if _506_nl == uint32(0) {
+		var _509_ok bool
+		var _ = _509_ok
+		var _out596 bool
+		var _ = _out596
+		_out596 = d.FreeInode(txn, h)
+		_509_ok = _out596
+		if !_509_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _508_next != uint64(0) /* dircomp */
+	more = _507_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, max uint64) bool {
@@ -515,10 +515,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out599 bool
-	var _ = _out599
-	_out599 = d.FreeSome(txn, ino, max)
-	done = _out599
+	var _out597 bool
+	var _ = _out597
+	_out597 = d.FreeSome(txn, ino, max)
+	done = _out597
 	return done
 }
 

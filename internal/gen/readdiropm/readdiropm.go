@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _557_w *dbytes.Bytes
-	var _ = _557_w
-	var _out670 *dbytes.Bytes
-	var _ = _out670
-	_out670 = dbytes.NewBytes(uint64(4096))
-	_557_w = _out670
-	_557_w.Set(uint64(0), uint8(46))
-	_557_w.Set(uint64(1), uint8(46))
-	var _out671 *dbytes.Blk
-	var _ = _out671
-	_out671 = dbytes.Freeze(_557_w)
-	b = _out671
+	var _556_w *dbytes.Bytes
+	var _ = _556_w
+	var _out668 *dbytes.Bytes
+	var _ = _out668
+	_out668 = dbytes.NewBytes(uint64(4096))
+	_556_w = _out668
+	_556_w.Set(uint64(0), uint8(46))
+	_556_w.Set(uint64(1), uint8(46))
+	var _out669 *dbytes.Blk
+	var _ = _out669
+	_out669 = dbytes.Freeze(_556_w)
+	b = _out669
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _558_dots *dbytes.Blk
-	var _ = _558_dots
-	var _out672 *dbytes.Blk
-	var _ = _out672
-	_out672 = Companion_Default___.DotNames()
-	_558_dots = _out672
+	var _557_dots *dbytes.Blk
+	var _ = _557_dots
+	var _out670 *dbytes.Blk
+	var _ = _out670
+	_out670 = Companion_Default___.DotNames()
+	_557_dots = _out670
 	if cookie == uint64(0) {
-		var _out673 bool
-		var _ = _out673
-		_out673 = out.Offer(ino, _558_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out673
+		var _out671 bool
+		var _ = _out671
+		_out671 = out.Offer(ino, _557_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out671
 	}
 	if fits {
-		var _out674 bool
-		var _ = _out674
-		_out674 = out.Offer(up, _558_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out674
+		var _out672 bool
+		var _ = _out672
+		_out672 = out.Offer(up, _557_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out672
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *dirfsm.DirFs, in
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _559_up uint64
-	var _ = _559_up
-	var _out675 uint64
-	var _ = _out675
-	_out675 = inodem.Companion_Default___.GetParent(dp)
-	_559_up = _out675
-	var _560_fits bool
-	var _ = _560_fits
-	var _out676 bool
-	var _ = _out676
-	_out676 = Companion_Default___.Offer2(ino, _559_up, cookie, out)
-	_560_fits = _out676
-	if !_560_fits {
+	var _558_up uint64
+	var _ = _558_up
+	var _out673 uint64
+	var _ = _out673
+	_out673 = inodem.Companion_Default___.GetParent(dp)
+	_558_up = _out673
+	var _559_fits bool
+	var _ = _559_fits
+	var _out674 bool
+	var _ = _out674
+	_out674 = Companion_Default___.Offer2(ino, _558_up, cookie, out)
+	_559_fits = _out674
+	if !_559_fits {
 		return eof
 	}
-	var _out677 bool
-	var _ = _out677
-	_out677 = d.List(txn, ino, func() uint64 {
+	var _out675 bool
+	var _ = _out675
+	_out675 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out677
+	eof = _out675
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out678 uint32
-	var _ = _out678
-	var _out679 *dbytes.Bytes
-	var _ = _out679
-	_out678, _out679 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out678
-	dir = _out679
+	var _out676 uint32
+	var _ = _out676
+	var _out677 *dbytes.Bytes
+	var _ = _out677
+	_out676, _out677 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out676
+	dir = _out677
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _561_ok bool
-	var _ = _561_ok
-	var _out680 bool
-	var _ = _out680
-	_out680 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
-	_561_ok = _out680
-	if !_561_ok {
+	var _560_ok bool
+	var _ = _560_ok
+	var _out678 bool
+	var _ = _out678
+	_out678 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
+	_560_ok = _out678
+	if !_560_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,46 +170,46 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _out681 bool
-	var _ = _out681
-	_out681 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out681
-	var _562_n uint64
-	var _ = _562_n
-	var _out682 uint64
-	var _ = _out682
-	_out682 = out.Len()
-	_562_n = _out682
-	if _562_n == uint64(0) && !eof {
+	var _out679 bool
+	var _ = _out679
+	_out679 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out679
+	var _561_n uint64
+	var _ = _561_n
+	var _out680 uint64
+	var _ = _out680
+	_out680 = out.Len()
+	_561_n = _out680
+	if _561_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *dirfsm.DirFs, out *ddir.List) {
-	var _563_n uint64
-	var _ = _563_n
-	var _out683 uint64
-	var _ = _out683
-	_out683 = out.Len()
-	_563_n = _out683
-	var _564_i uint64
-	var _ = _564_i
-	_564_i = uint64(0)
-	for _564_i < _563_n {
-		var _565_x uint64
-		var _ = _565_x
-		var _out684 uint64
-		var _ = _out684
-		_out684 = out.InoAt(_564_i)
-		_565_x = _out684
-		var _566_p *dbytes.Bytes
-		var _ = _566_p
-		var _out685 *dbytes.Bytes
-		var _ = _out685
-		_out685 = d.Fs.GetInode(txn, _565_x, false)
-		_566_p = _out685
-		out.AttrAt(_564_i, _566_p)
-		_564_i = _564_i + uint64(1)
+	var _562_n uint64
+	var _ = _562_n
+	var _out681 uint64
+	var _ = _out681
+	_out681 = out.Len()
+	_562_n = _out681
+	var _563_i uint64
+	var _ = _563_i
+	_563_i = uint64(0)
+	for _563_i < _562_n {
+		var _564_x uint64
+		var _ = _564_x
+		var _out682 uint64
+		var _ = _out682
+		_out682 = out.InoAt(_563_i)
+		_564_x = _out682
+		var _565_p *dbytes.Bytes
+		var _ = _565_p
+		var _out683 *dbytes.Bytes
+		var _ = _out683
+		_out683 = d.Fs.GetInode(txn, _564_x, false)
+		_565_p = _out683
+		out.AttrAt(_563_i, _565_p)
+		_563_i = _563_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -219,26 +219,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.Di
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out686 uint32
+	var _out684 uint32
+	var _ = _out684
+	var _out685 bool
+	var _ = _out685
+	var _out686 *dbytes.Bytes
 	var _ = _out686
-	var _out687 bool
-	var _ = _out687
-	var _out688 *dbytes.Bytes
-	var _ = _out688
-	_out686, _out687, _out688 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out686
-	eof = _out687
-	dir = _out688
+	_out684, _out685, _out686 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out684
+	eof = _out685
+	dir = _out686
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _567_ok bool
-	var _ = _567_ok
-	var _out689 bool
-	var _ = _out689
-	_out689 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_567_ok = _out689
-	if !_567_ok {
+	var _566_ok bool
+	var _ = _566_ok
+	var _out687 bool
+	var _ = _out687
+	_out687 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_566_ok = _out687
+	if !_566_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

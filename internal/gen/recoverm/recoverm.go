@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _413_s uint64
-	var _ = _413_s
-	var _out467 uint64
-	var _ = _out467
-	_out467 = ring.Companion_Default___.SlotOf(q, nd)
-	_413_s = _out467
-	var _414_a uint64
-	var _ = _414_a
-	_414_a = at + uint64(2) + uint64(16)*_413_s
-	var _415_k uint64
-	var _ = _415_k
-	_415_k = n
+	var _412_s uint64
+	var _ = _412_s
+	var _out465 uint64
+	var _ = _out465
+	_out465 = ring.Companion_Default___.SlotOf(q, nd)
+	_412_s = _out465
+	var _413_a uint64
+	var _ = _413_a
+	_413_a = at + uint64(2) + uint64(16)*_412_s
+	var _414_k uint64
+	var _ = _414_k
+	_414_k = n
 	if n > uint64(15) {
-		var _out468 uint64
-		var _ = _out468
-		_out468 = ring.Companion_Default___.SlotOf(pos, nr)
-		_413_s = _out468
-		_414_a = at + uint64(1) + uint64(16)*nd + _413_s
-		if _415_k > nr-_413_s {
-			_415_k = nr - _413_s
+		var _out466 uint64
+		var _ = _out466
+		_out466 = ring.Companion_Default___.SlotOf(pos, nr)
+		_412_s = _out466
+		_413_a = at + uint64(1) + uint64(16)*nd + _412_s
+		if _414_k > nr-_412_s {
+			_414_k = nr - _412_s
 		}
+	}
+	var _out467 bool
+	var _ = _out467
+	var _out468 *ddisk.BList
+	var _ = _out468
+	_out467, _out468 = d.ReadRun(_413_a, _414_k)
+	io = _out467
+	x = _out468
+	y = x
+	if !io {
+		return io, x, y
 	}
 	var _out469 bool
 	var _ = _out469
 	var _out470 *ddisk.BList
 	var _ = _out470
-	_out469, _out470 = d.ReadRun(_414_a, _415_k)
+	_out469, _out470 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_414_k)
 	io = _out469
-	x = _out470
-	y = x
-	if !io {
-		return io, x, y
-	}
-	var _out471 bool
-	var _ = _out471
-	var _out472 *ddisk.BList
-	var _ = _out472
-	_out471, _out472 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_415_k)
-	io = _out471
-	y = _out472
+	y = _out470
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _416_hm *dlog.BMap
-	var _ = _416_hm
-	var _out473 *dlog.BMap
-	var _ = _out473
-	_out473 = dlog.NewBMap()
-	_416_hm = _out473
-	var _417_i uint64
-	var _ = _417_i
-	_417_i = uint64(0)
-	for _417_i < m {
-		var _418_a uint64
-		var _ = _418_a
-		var _419_n uint64
-		var _ = _419_n
-		var _out474 uint64
+	var _415_hm *dlog.BMap
+	var _ = _415_hm
+	var _out471 *dlog.BMap
+	var _ = _out471
+	_out471 = dlog.NewBMap()
+	_415_hm = _out471
+	var _416_i uint64
+	var _ = _416_i
+	_416_i = uint64(0)
+	for _416_i < m {
+		var _417_a uint64
+		var _ = _417_a
+		var _418_n uint64
+		var _ = _418_n
+		var _out472 uint64
+		var _ = _out472
+		var _out473 uint64
+		var _ = _out473
+		_out472, _out473 = Companion_Default___.DirRun(r, _416_i, m)
+		_417_a = _out472
+		_418_n = _out473
+		var _419_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _419_l
+		var _out474 bool
 		var _ = _out474
-		var _out475 uint64
+		var _out475 *ddisk.BList
 		var _ = _out475
-		_out474, _out475 = Companion_Default___.DirRun(r, _417_i, m)
-		_418_a = _out474
-		_419_n = _out475
-		var _420_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _420_l
-		var _out476 bool
-		var _ = _out476
-		var _out477 *ddisk.BList
-		var _ = _out477
-		_out476, _out477 = d.ReadRun(_418_a, _419_n)
-		io = _out476
-		_420_l = _out477
+		_out474, _out475 = d.ReadRun(_417_a, _418_n)
+		io = _out474
+		_419_l = _out475
 		if !io {
 			return io, z
 		}
-		var _421_ok bool
-		var _ = _421_ok
-		var _out478 bool
-		var _ = _out478
-		_out478 = Companion_Default___.PutRun(_416_hm, r, _417_i, _419_n, _420_l)
-		_421_ok = _out478
-		if !_421_ok {
+		var _420_ok bool
+		var _ = _420_ok
+		var _out476 bool
+		var _ = _out476
+		_out476 = Companion_Default___.PutRun(_415_hm, r, _416_i, _418_n, _419_l)
+		_420_ok = _out476
+		if !_420_ok {
 			return io, z
 		}
-		_417_i = _417_i + _419_n
+		_416_i = _416_i + _418_n
 	}
-	var _out479 *ddisk.BList
-	var _ = _out479
-	_out479 = _416_hm.List()
-	z = _out479
+	var _out477 *ddisk.BList
+	var _ = _out477
+	_out477 = _415_hm.List()
+	z = _out477
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out480 uint64
-	var _ = _out480
-	_out480 = r.Dir(i)
-	a = _out480
+	var _out478 uint64
+	var _ = _out478
+	_out478 = r.Dir(i)
+	a = _out478
 	n = uint64(1)
 	for i+n < m {
-		var _422_b uint64
-		var _ = _422_b
-		var _out481 uint64
-		var _ = _out481
-		_out481 = r.Dir(i + n)
-		_422_b = _out481
-		if _422_b != a+n {
+		var _421_b uint64
+		var _ = _421_b
+		var _out479 uint64
+		var _ = _out479
+		_out479 = r.Dir(i + n)
+		_421_b = _out479
+		if _421_b != a+n {
 			goto L5
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L5:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _423_k uint64
-	var _ = _423_k
-	_423_k = uint64(0)
-	for _423_k < n {
-		var _424_a uint64
-		var _ = _424_a
-		var _out482 uint64
-		var _ = _out482
-		_out482 = r.Dir(i + _423_k)
-		_424_a = _out482
-		var _425_o *dbytes.Blk
-		var _ = _425_o
-		var _out483 *dbytes.Blk
-		var _ = _out483
-		_out483 = hm.Get(_424_a)
-		_425_o = _out483
-		if _425_o != (*dbytes.Blk)(nil) {
+	var _422_k uint64
+	var _ = _422_k
+	_422_k = uint64(0)
+	for _422_k < n {
+		var _423_a uint64
+		var _ = _423_a
+		var _out480 uint64
+		var _ = _out480
+		_out480 = r.Dir(i + _422_k)
+		_423_a = _out480
+		var _424_o *dbytes.Blk
+		var _ = _424_o
+		var _out481 *dbytes.Blk
+		var _ = _out481
+		_out481 = hm.Get(_423_a)
+		_424_o = _out481
+		if _424_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _426_b *dbytes.Blk
-		var _ = _426_b
-		var _out484 *dbytes.Blk
-		var _ = _out484
-		_out484 = l.BlkAt(_423_k)
-		_426_b = _out484
-		hm.Put(_424_a, _426_b)
-		_423_k = _423_k + uint64(1)
+		var _425_b *dbytes.Blk
+		var _ = _425_b
+		var _out482 *dbytes.Blk
+		var _ = _out482
+		_out482 = l.BlkAt(_422_k)
+		_425_b = _out482
+		hm.Put(_423_a, _425_b)
+		_422_k = _422_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,145 +236,145 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _427_s uint64
-	var _ = _427_s
-	var _out485 uint64
+	var _426_s uint64
+	var _ = _426_s
+	var _out483 uint64
+	var _ = _out483
+	_out483 = ring.Companion_Default___.SlotOf(q, nd)
+	_426_s = _out483
+	var _427_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _427_b
+	var _out484 bool
+	var _ = _out484
+	var _out485 *dbytes.Blk
 	var _ = _out485
-	_out485 = ring.Companion_Default___.SlotOf(q, nd)
-	_427_s = _out485
-	var _428_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _428_b
-	var _out486 bool
-	var _ = _out486
-	var _out487 *dbytes.Blk
-	var _ = _out487
-	_out486, _out487 = d.Read(at + uint64(1) + uint64(16)*_427_s)
-	io = _out486
-	_428_b = _out487
+	_out484, _out485 = d.Read(at + uint64(1) + uint64(16)*_426_s)
+	io = _out484
+	_427_b = _out485
 	if !io {
 		return io, gm
 	}
-	var _429_r *dlog.DescR
-	var _ = _429_r
-	var _out488 *dlog.DescR
-	var _ = _out488
-	_out488 = dlog.Parse(_428_b)
-	_429_r = _out488
-	if _429_r == (*dlog.DescR)(nil) {
+	var _428_r *dlog.DescR
+	var _ = _428_r
+	var _out486 *dlog.DescR
+	var _ = _out486
+	_out486 = dlog.Parse(_427_b)
+	_428_r = _out486
+	if _428_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _430_q2 uint64
-	var _ = _430_q2
+	var _429_q2 uint64
+	var _ = _429_q2
+	var _out487 uint64
+	var _ = _out487
+	_out487 = _428_r.Sq()
+	_429_q2 = _out487
+	var _430_pos uint64
+	var _ = _430_pos
+	var _out488 uint64
+	var _ = _out488
+	_out488 = _428_r.Pos()
+	_430_pos = _out488
+	var _431_n uint64
+	var _ = _431_n
 	var _out489 uint64
 	var _ = _out489
-	_out489 = _429_r.Sq()
-	_430_q2 = _out489
-	var _431_pos uint64
-	var _ = _431_pos
+	_out489 = _428_r.N()
+	_431_n = _out489
+	var _432_dn uint64
+	var _ = _432_dn
 	var _out490 uint64
 	var _ = _out490
-	_out490 = _429_r.Pos()
-	_431_pos = _out490
-	var _432_n uint64
-	var _ = _432_n
-	var _out491 uint64
+	_out490 = _428_r.M()
+	_432_dn = _out490
+	if _429_q2 != q || _430_pos >= uint64(2305843009213693952) || _431_n > uint64(500) || _432_dn > uint64(500)-_431_n {
+		return io, gm
+	}
+	var _433_inside bool
+	var _ = _433_inside
+	var _out491 bool
 	var _ = _out491
-	_out491 = _429_r.N()
-	_432_n = _out491
-	var _433_dn uint64
-	var _ = _433_dn
-	var _out492 uint64
+	_out491 = Companion_Default___.AddrsIn(_428_r, _431_n, _432_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
+	_433_inside = _out491
+	if !_433_inside {
+		return io, gm
+	}
+	var _434_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _434_x
+	var _435_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _435_y
+	var _out492 bool
 	var _ = _out492
-	_out492 = _429_r.M()
-	_433_dn = _out492
-	if _430_q2 != q || _431_pos >= uint64(2305843009213693952) || _432_n > uint64(500) || _433_dn > uint64(500)-_432_n {
-		return io, gm
-	}
-	var _434_inside bool
-	var _ = _434_inside
-	var _out493 bool
+	var _out493 *ddisk.BList
 	var _ = _out493
-	_out493 = Companion_Default___.AddrsIn(_429_r, _432_n, _433_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
-	_434_inside = _out493
-	if !_434_inside {
+	var _out494 *ddisk.BList
+	var _ = _out494
+	_out492, _out493, _out494 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _430_pos, _431_n)
+	io = _out492
+	_434_x = _out493
+	_435_y = _out494
+	if !io {
 		return io, gm
 	}
-	var _435_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _435_x
-	var _436_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _436_y
-	var _out494 bool
-	var _ = _out494
-	var _out495 *ddisk.BList
+	var _436_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _436_z
+	var _out495 bool
 	var _ = _out495
 	var _out496 *ddisk.BList
 	var _ = _out496
-	_out494, _out495, _out496 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _431_pos, _432_n)
-	io = _out494
-	_435_x = _out495
-	_436_y = _out496
-	if !io {
+	_out495, _out496 = Companion_Default___.ReadDirect(d, _428_r, _432_dn)
+	io = _out495
+	_436_z = _out496
+	if !io || _436_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _437_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _437_z
+	var _437_ok bool
+	var _ = _437_ok
 	var _out497 bool
 	var _ = _out497
-	var _out498 *ddisk.BList
+	_out497 = seal.Check(_428_r, _434_x, _435_y, _436_z)
+	_437_ok = _out497
+	if !_437_ok {
+		return io, gm
+	}
+	var _out498 *dlog.BMap
 	var _ = _out498
-	_out497, _out498 = Companion_Default___.ReadDirect(d, _429_r, _433_dn)
-	io = _out497
-	_437_z = _out498
-	if !io || _437_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _438_ok bool
-	var _ = _438_ok
-	var _out499 bool
-	var _ = _out499
-	_out499 = seal.Check(_429_r, _435_x, _436_y, _437_z)
-	_438_ok = _out499
-	if !_438_ok {
-		return io, gm
-	}
-	var _out500 *dlog.BMap
-	var _ = _out500
-	_out500 = Companion_Default___.GroupMap(_429_r, _432_n, _435_x, _436_y)
-	gm = _out500
+	_out498 = Companion_Default___.GroupMap(_428_r, _431_n, _434_x, _435_y)
+	gm = _out498
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _439_i uint64
-	var _ = _439_i
-	_439_i = uint64(0)
-	for _439_i < n {
+	var _438_i uint64
+	var _ = _438_i
+	_438_i = uint64(0)
+	for _438_i < n {
+		var _439_a uint64
+		var _ = _439_a
+		var _out499 uint64
+		var _ = _out499
+		_out499 = r.Addr(_438_i)
+		_439_a = _out499
+		if _439_a < lo || _439_a >= hi {
+			ok = false
+			return ok
+		}
+		_438_i = _438_i + uint64(1)
+	}
+	_438_i = uint64(0)
+	for _438_i < m {
 		var _440_a uint64
 		var _ = _440_a
-		var _out501 uint64
-		var _ = _out501
-		_out501 = r.Addr(_439_i)
-		_440_a = _out501
+		var _out500 uint64
+		var _ = _out500
+		_out500 = r.Dir(_438_i)
+		_440_a = _out500
 		if _440_a < lo || _440_a >= hi {
 			ok = false
 			return ok
 		}
-		_439_i = _439_i + uint64(1)
-	}
-	_439_i = uint64(0)
-	for _439_i < m {
-		var _441_a uint64
-		var _ = _441_a
-		var _out502 uint64
-		var _ = _out502
-		_out502 = r.Dir(_439_i)
-		_441_a = _out502
-		if _441_a < lo || _441_a >= hi {
-			ok = false
-			return ok
-		}
-		_439_i = _439_i + uint64(1)
+		_438_i = _438_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -383,41 +383,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out503 *dlog.BMap
-	var _ = _out503
-	_out503 = dlog.NewBMap()
-	gm = _out503
-	var _442_k uint64
-	var _ = _442_k
-	var _out504 uint64
-	var _ = _out504
-	_out504 = x.Len()
-	_442_k = _out504
-	var _443_i uint64
-	var _ = _443_i
-	_443_i = uint64(0)
-	for _443_i < n {
-		var _444_a uint64
-		var _ = _444_a
-		var _out505 uint64
-		var _ = _out505
-		_out505 = r.Addr(_443_i)
-		_444_a = _out505
-		var _445_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _445_b
-		if _443_i < _442_k {
-			var _out506 *dbytes.Blk
-			var _ = _out506
-			_out506 = x.BlkAt(_443_i)
-			_445_b = _out506
+	var _out501 *dlog.BMap
+	var _ = _out501
+	_out501 = dlog.NewBMap()
+	gm = _out501
+	var _441_k uint64
+	var _ = _441_k
+	var _out502 uint64
+	var _ = _out502
+	_out502 = x.Len()
+	_441_k = _out502
+	var _442_i uint64
+	var _ = _442_i
+	_442_i = uint64(0)
+	for _442_i < n {
+		var _443_a uint64
+		var _ = _443_a
+		var _out503 uint64
+		var _ = _out503
+		_out503 = r.Addr(_442_i)
+		_443_a = _out503
+		var _444_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _444_b
+		if _442_i < _441_k {
+			var _out504 *dbytes.Blk
+			var _ = _out504
+			_out504 = x.BlkAt(_442_i)
+			_444_b = _out504
 		} else {
-			var _out507 *dbytes.Blk
-			var _ = _out507
-			_out507 = y.BlkAt(_443_i - _442_k)
-			_445_b = _out507
+			var _out505 *dbytes.Blk
+			var _ = _out505
+			_out505 = y.BlkAt(_442_i - _441_k)
+			_444_b = _out505
 		}
-		gm.Put(_444_a, _445_b)
-		_443_i = _443_i + uint64(1)
+		gm.Put(_443_a, _444_b)
+		_442_i = _442_i + uint64(1)
 	}
 	return gm
 }
@@ -428,36 +428,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out508 *dlog.BMap
-	var _ = _out508
-	_out508 = dlog.NewBMap()
-	mm = _out508
+	var _out506 *dlog.BMap
+	var _ = _out506
+	_out506 = dlog.NewBMap()
+	mm = _out506
 	i = uint64(0)
 	io = true
-	var _446_done bool
-	var _ = _446_done
-	_446_done = false
-	for !_446_done {
+	var _445_done bool
+	var _ = _445_done
+	_445_done = false
+	for !_445_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _447_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _447_gm
-		var _out509 bool
-		var _ = _out509
-		var _out510 *dlog.BMap
-		var _ = _out510
-		_out509, _out510 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out509
-		_447_gm = _out510
+		var _446_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _446_gm
+		var _out507 bool
+		var _ = _out507
+		var _out508 *dlog.BMap
+		var _ = _out508
+		_out507, _out508 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
+		io = _out507
+		_446_gm = _out508
 		if !io {
 			return io, mm, i
 		}
-		if _447_gm == (*dlog.BMap)(nil) {
-			_446_done = true
+		if _446_gm == (*dlog.BMap)(nil) {
+			_445_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _447_gm)
+			groups.Companion_Default___.MergeInto(mm, _446_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -466,46 +466,46 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h 
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _448_l *ddisk.BList
-	var _ = _448_l
-	var _out511 *ddisk.BList
-	var _ = _out511
-	_out511 = mm.Sorted()
-	_448_l = _out511
-	var _449_n uint64
-	var _ = _449_n
-	var _out512 uint64
-	var _ = _out512
-	_out512 = _448_l.Len()
-	_449_n = _out512
-	var _450_k uint64
-	var _ = _450_k
-	_450_k = uint64(0)
-	for _450_k < _449_n {
-		var _451_a uint64
-		var _ = _451_a
-		var _452_m uint64
-		var _ = _452_m
-		var _out513 uint64
+	var _447_l *ddisk.BList
+	var _ = _447_l
+	var _out509 *ddisk.BList
+	var _ = _out509
+	_out509 = mm.Sorted()
+	_447_l = _out509
+	var _448_n uint64
+	var _ = _448_n
+	var _out510 uint64
+	var _ = _out510
+	_out510 = _447_l.Len()
+	_448_n = _out510
+	var _449_k uint64
+	var _ = _449_k
+	_449_k = uint64(0)
+	for _449_k < _448_n {
+		var _450_a uint64
+		var _ = _450_a
+		var _451_m uint64
+		var _ = _451_m
+		var _out511 uint64
+		var _ = _out511
+		var _out512 uint64
+		var _ = _out512
+		_out511, _out512 = groups.Companion_Default___.Adjacent(_447_l, _449_k)
+		_450_a = _out511
+		_451_m = _out512
+		var _out513 bool
 		var _ = _out513
-		var _out514 uint64
-		var _ = _out514
-		_out513, _out514 = groups.Companion_Default___.Adjacent(_448_l, _450_k)
-		_451_a = _out513
-		_452_m = _out514
-		var _out515 bool
-		var _ = _out515
-		_out515 = d.WriteRun(_451_a, _448_l, _450_k, _452_m)
-		io = _out515
+		_out513 = d.WriteRun(_450_a, _447_l, _449_k, _451_m)
+		io = _out513
 		if !io {
 			return io
 		}
-		_450_k = _450_k + _452_m
+		_449_k = _449_k + _451_m
 	}
-	var _out516 bool
-	var _ = _out516
-	_out516 = d.Barrier()
-	io = _out516
+	var _out514 bool
+	var _ = _out514
+	_out514 = d.Barrier()
+	io = _out514
 	if !io {
 		return io
 	}
@@ -514,23 +514,23 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal, at uint64, q uint64) bool {
 	var io bool = false
 	var _ = io
-	var _453_nb *dbytes.Blk
-	var _ = _453_nb
-	var _out517 *dbytes.Blk
-	var _ = _out517
-	_out517 = seal.EncHdr(q)
-	_453_nb = _out517
-	var _out518 bool
-	var _ = _out518
-	_out518 = d.WriteSector(at, _453_nb)
-	io = _out518
+	var _452_nb *dbytes.Blk
+	var _ = _452_nb
+	var _out515 *dbytes.Blk
+	var _ = _out515
+	_out515 = seal.EncHdr(q)
+	_452_nb = _out515
+	var _out516 bool
+	var _ = _out516
+	_out516 = d.WriteSector(at, _452_nb)
+	io = _out516
 	if !io {
 		return io
 	}
-	var _out519 bool
-	var _ = _out519
-	_out519 = d.Barrier()
-	io = _out519
+	var _out517 bool
+	var _ = _out517
+	_out517 = d.Barrier()
+	io = _out517
 	if !io {
 		return io
 	}
@@ -542,20 +542,20 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out520 bool
-	var _ = _out520
-	_out520 = d.Barrier()
-	io = _out520
+	var _out518 bool
+	var _ = _out518
+	_out518 = d.Barrier()
+	io = _out518
 	if !io {
 		return io, j
 	}
-	var _out521 bool
-	var _ = _out521
-	var _out522 *journalm.Journal
-	var _ = _out522
-	_out521, _out522 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out521
-	j = _out522
+	var _out519 bool
+	var _ = _out519
+	var _out520 *journalm.Journal
+	var _ = _out520
+	_out519, _out520 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out519
+	j = _out520
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -564,95 +564,95 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _454_sz uint64
-	var _ = _454_sz
-	var _out523 uint64
+	var _453_sz uint64
+	var _ = _453_sz
+	var _out521 uint64
+	var _ = _out521
+	_out521 = d.Size()
+	_453_sz = _out521
+	var _454_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _454_hb
+	var _out522 bool
+	var _ = _out522
+	var _out523 *dbytes.Blk
 	var _ = _out523
-	_out523 = d.Size()
-	_454_sz = _out523
-	var _455_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _455_hb
+	_out522, _out523 = d.Read(at)
+	io = _out522
+	_454_hb = _out523
+	if !io {
+		return io, j
+	}
+	var _455_hok bool
+	var _ = _455_hok
+	var _456_h uint64
+	var _ = _456_h
 	var _out524 bool
 	var _ = _out524
-	var _out525 *dbytes.Blk
+	var _out525 uint64
 	var _ = _out525
-	_out524, _out525 = d.Read(at)
-	io = _out524
-	_455_hb = _out525
-	if !io {
+	_out524, _out525 = seal.DecHdr(_454_hb)
+	_455_hok = _out524
+	_456_h = _out525
+	if !_455_hok || _456_h >= uint64(1152921504606846976) {
 		return io, j
 	}
-	var _456_hok bool
-	var _ = _456_hok
-	var _457_h uint64
-	var _ = _457_h
+	var _457_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _457_mm
+	var _458_i uint64 = 0
+	var _ = _458_i
 	var _out526 bool
 	var _ = _out526
-	var _out527 uint64
+	var _out527 *dlog.BMap
 	var _ = _out527
-	_out526, _out527 = seal.DecHdr(_455_hb)
-	_456_hok = _out526
-	_457_h = _out527
-	if !_456_hok || _457_h >= uint64(1152921504606846976) {
-		return io, j
-	}
-	var _458_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _458_mm
-	var _459_i uint64 = 0
-	var _ = _459_i
-	var _out528 bool
+	var _out528 uint64
 	var _ = _out528
-	var _out529 *dlog.BMap
+	_out526, _out527, _out528 = Companion_Default___.Scan(d, seal, _456_h, at, nd, nr, _453_sz)
+	io = _out526
+	_457_mm = _out527
+	_458_i = _out528
+	if !io {
+		return io, j
+	}
+	var _out529 bool
 	var _ = _out529
-	var _out530 uint64
+	_out529 = Companion_Default___.InstallAll(d, _457_mm)
+	io = _out529
+	if !io {
+		return io, j
+	}
+	var _out530 bool
 	var _ = _out530
-	_out528, _out529, _out530 = Companion_Default___.Scan(d, seal, _457_h, at, nd, nr, _454_sz)
-	io = _out528
-	_458_mm = _out529
-	_459_i = _out530
-	if !io {
-		return io, j
-	}
-	var _out531 bool
-	var _ = _out531
-	_out531 = Companion_Default___.InstallAll(d, _458_mm)
-	io = _out531
-	if !io {
-		return io, j
-	}
-	var _out532 bool
-	var _ = _out532
-	_out532 = Companion_Default___.WriteHdr(d, seal, at, _457_h+_459_i+uint64(1))
-	io = _out532
+	_out530 = Companion_Default___.WriteHdr(d, seal, at, _456_h+_458_i+uint64(1))
+	io = _out530
 	if !io {
 		return io, j
 	}
 	var _nw5 = journalm.New_Journal_()
 	var _ = _nw5
-	_nw5.Ctor__(d, seal, mu, cache, _454_sz, at, nd, nr, bit, flo, fhi, _457_h+_459_i+uint64(1), maxPin, instAt)
+	_nw5.Ctor__(d, seal, mu, cache, _453_sz, at, nd, nr, bit, flo, fhi, _456_h+_458_i+uint64(1), maxPin, instAt)
 	j = _nw5
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _460_nb *dbytes.Blk
-	var _ = _460_nb
-	var _out533 *dbytes.Blk
-	var _ = _out533
-	_out533 = seal.EncHdr(uint64(1))
-	_460_nb = _out533
-	var _out534 bool
-	var _ = _out534
-	_out534 = d.Write(at, _460_nb)
-	io = _out534
+	var _459_nb *dbytes.Blk
+	var _ = _459_nb
+	var _out531 *dbytes.Blk
+	var _ = _out531
+	_out531 = seal.EncHdr(uint64(1))
+	_459_nb = _out531
+	var _out532 bool
+	var _ = _out532
+	_out532 = d.Write(at, _459_nb)
+	io = _out532
 	if !io {
 		return io
 	}
-	var _out535 bool
-	var _ = _out535
-	_out535 = d.Barrier()
-	io = _out535
+	var _out533 bool
+	var _ = _out533
+	_out533 = d.Barrier()
+	io = _out533
 	if !io {
 		return io
 	}

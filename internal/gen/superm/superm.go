@@ -218,10 +218,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out462 *dbytes.Bytes
-	var _ = _out462
-	_out462 = dbytes.NewBytes(uint64(4096))
-	b = _out462
+	var _out460 *dbytes.Bytes
+	var _ = _out460
+	_out460 = dbytes.NewBytes(uint64(4096))
+	b = _out460
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -248,13 +248,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _409_sum *dbytes.Bytes
-	var _ = _409_sum
-	var _out463 *dbytes.Bytes
-	var _ = _out463
-	_out463 = dsum.Sum(b, uint64(4064))
-	_409_sum = _out463
-	b.CopyFrom(uint64(4064), _409_sum, uint64(0), uint64(32))
+	var _408_sum *dbytes.Bytes
+	var _ = _408_sum
+	var _out461 *dbytes.Bytes
+	var _ = _out461
+	_out461 = dsum.Sum(b, uint64(4064))
+	_408_sum = _out461
+	b.CopyFrom(uint64(4064), _408_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -266,19 +266,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _410_sum *dbytes.Bytes
-	var _ = _410_sum
-	var _out464 *dbytes.Bytes
-	var _ = _out464
-	_out464 = dsum.Sum(b, uint64(4064))
-	_410_sum = _out464
-	var _411_sealed bool
-	var _ = _411_sealed
-	var _out465 bool
-	var _ = _out465
-	_out465 = b.EqualAt(uint64(4064), _410_sum)
-	_411_sealed = _out465
-	if !_411_sealed {
+	var _409_sum *dbytes.Bytes
+	var _ = _409_sum
+	var _out462 *dbytes.Bytes
+	var _ = _out462
+	_out462 = dsum.Sum(b, uint64(4064))
+	_409_sum = _out462
+	var _410_sealed bool
+	var _ = _410_sealed
+	var _out463 bool
+	var _ = _out463
+	_out463 = b.EqualAt(uint64(4064), _409_sum)
+	_410_sealed = _out463
+	if !_410_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -290,13 +290,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _412_ok bool
-	var _ = _412_ok
-	var _out466 bool
-	var _ = _out466
-	_out466 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_412_ok = _out466
-	if !_412_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _411_ok bool
+	var _ = _411_ok
+	var _out464 bool
+	var _ = _out464
+	_out464 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_411_ok = _out464
+	if !_411_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}
