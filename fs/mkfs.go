@@ -70,6 +70,9 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 
 // plan lays a volume of size blocks out.
 func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
+	if size > journal.MaxSize {
+		return s, fmt.Errorf("%d blocks of %d bytes are too many for a volume: at most %d", size, BlockSize, uint64(journal.MaxSize))
+	}
 	log := o.LogBytes / BlockSize
 	if o.LogBytes == 0 {
 		log = min(logDefault, max(logLeast, size/8))

@@ -8,6 +8,7 @@ import (
 	"tansy/fs"
 	"tansy/fs/fstest"
 	"tansy/fs/model"
+	"tansy/journal"
 )
 
 // Nothing shows of what was on a device before: mkfs leaves the data blocks as
@@ -33,4 +34,20 @@ func TestUsedDevice(t *testing.T) {
 	}
 	closeFS(t, v)
 	mustCheck(t, d)
+}
+
+// A device that is too large for a volume is left as it is.
+func TestTooLarge(t *testing.T) {
+	d := disk.NewMem(journal.MaxSize + 1)
+	mark := [][]byte{bytes.Repeat([]byte{0xa5}, fs.BlockSize)}
+	if err := d.WriteAt(0, mark); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.Mkfs(d, fs.MkfsOptions{}); err == nil {
+		t.Fatal("a volume of more than 2^48 blocks was made")
+	}
+	b := [][]byte{make([]byte, fs.BlockSize)}
+	if err := d.ReadAt(0, b); err != nil || !bytes.Equal(b[0], mark[0]) {
+		t.Fatal("the device was written to", err)
+	}
 }
