@@ -79,7 +79,8 @@ func (p peer) second(first []byte) uint32 {
 // writing the reply to call 1.
 func workerWrites(p peer, in io.Writer, g *gate) (first []byte) {
 	in.Write(append(mark(callBytes(1, 4, nil)), mark(callBytes(2, 1, nil))...))
-	p.receive() // of the echo, which the reader wrote
+	p.receive()     // of the echo, which the reader wrote
+	synctest.Wait() // for the reader to be done with it; it would write reply 1 as well
 	<-g.started
 	g.finish <- struct{}{}
 	return p.half()
