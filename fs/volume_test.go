@@ -9,27 +9,19 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/fs/fstest"
 	"tansy/fs/model"
+	"tansy/internal/replay"
 )
 
 var (
-	seedFlag = flag.Int64("seed", 0, "replay the random tests with this seed")
-	opsFlag  = flag.Int("ops", 10000, "operations of a random test")
+	opsFlag = flag.Int("ops", 10000, "operations of a random test")
 )
 
-func seed(t testing.TB) int64 {
-	s := *seedFlag
-	if s == 0 {
-		s = time.Now().UnixNano()
-	}
-	t.Logf("seed %d", s)
-	return s
-}
+func seed(t testing.TB) int64 { return int64(replay.Seed(t)) }
 
 func random(t testing.TB) *rand.Rand { return rand.New(rand.NewSource(seed(t))) }
 

@@ -5,7 +5,6 @@ package clients
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,19 +20,11 @@ import (
 	"tansy/fs/fstest"
 	"tansy/fs/model"
 	"tansy/internal/nfsclient"
+	"tansy/internal/replay"
 	"tansy/server"
 )
 
-var seedFlag = flag.Int64("seed", 0, "seed, to repeat a failure")
-
-func seed(t *testing.T) int64 {
-	s := *seedFlag
-	if s == 0 {
-		s = rand.Int63()
-	}
-	t.Logf("seed %d", s)
-	return s
-}
+func seed(t *testing.T) int64 { return int64(replay.Seed(t)) }
 
 var root = &fs.Cred{}
 
