@@ -70,6 +70,15 @@ func (t *T) paged(dir fh, count uint32, plus bool, between func(page []entry)) (
 	}
 }
 
+// within wants a page of at most count bytes, or TOOSMALL.
+func (t *T) within(count uint32, l listRes) {
+	if l.st == ok {
+		t.that(l.bytes <= int(count), fmt.Sprintf("at most %d bytes", count), "%d", l.bytes)
+	} else {
+		t.is(l.st, errTooSmall)
+	}
+}
+
 func readdirChecks() []Check {
 	return group("readdir", "RFC 1813, 3.3.16",
 		must("empty", "an empty directory has no names but `.` and `..`, and eof", func(t *T) {
@@ -144,13 +153,12 @@ func readdirChecks() []Check {
 		should("count-not-exceeded", "a small count is not exceeded: TOOSMALL instead", func(t *T) {
 			t.populate(3)
 			for _, count := range []uint32{16, 100, 128} {
-				l := t.readdir(super, t.dir(), 0, 0, count)
-				if l.st == ok {
-					t.that(l.bytes <= int(count), fmt.Sprintf("at most %d bytes", count), "%d", l.bytes)
-				} else {
-					t.is(l.st, errTooSmall)
-				}
+				t.within(count, t.readdir(super, t.dir(), 0, 0, count))
 			}
+			all := t.readdir(super, t.dir(), 0, 0, 4096)
+			t.ok(all.st)
+			end := all.entries[len(all.entries)-1].cookie
+			t.within(100, t.readdir(super, t.dir(), end, all.verf, 100))
 		}),
 		must("count-huge", "a count of 2^32-1 is answered with what the server likes to send", func(t *T) {
 			names := t.populate(30)

@@ -214,8 +214,9 @@ type FileSystem interface {
 	Link(c *Cred, file, dir Handle, name []byte) (a *Attr, w WCC, err error)
 	// Readdir lists a directory from after cookie (0 = start). size returns the
 	// encoded size of an entry in bytes; the listing stops before the sum
-	// exceeds maxBytes. With plus, entries have handles and attributes if c may
-	// search the directory.
+	// exceeds maxBytes. ErrTooSmall: not even the first entry fits, or maxBytes
+	// is below 0. With plus, entries have handles and attributes if c may search
+	// the directory.
 	Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (Listing, error)
 	Fsstat(h Handle) (Stat, *Attr, error)
 	Fsinfo(h Handle) (Info, *Attr, error)

@@ -516,6 +516,15 @@ func TestReaddirPages(t *testing.T) {
 	}
 	_, err := v.Readdir(root, d, 0, 0, false, 10, func(n int) int { return n + 24 })
 	want(t, err, ErrTooSmall)
+	for _, plus := range []bool{false, true} { // behind the last entry
+		_, err = v.Readdir(root, d, cookie, 0, plus, -1, func(n int) int { return n + 24 })
+		want(t, err, ErrTooSmall)
+		l, err := v.Readdir(root, d, cookie, 0, plus, 0, func(n int) int { return n + 24 })
+		want(t, err, 0)
+		if len(l.Entries) > 0 || !l.EOF {
+			t.Errorf("%d entries, eof %v", len(l.Entries), l.EOF)
+		}
+	}
 	_, err = v.Readdir(root, d, 1, 99, false, 1000, func(n int) int { return n + 24 })
 	want(t, err, ErrBadCookie)
 }

@@ -54,13 +54,14 @@ func (s *Service) readdirplus(c call, a readdirplusArgs) (fs.Listing, error) {
 	return l, err
 }
 
-// list fetches entries for a result of at most a.count bytes.
+// list fetches entries for a result of at most a.count bytes; of those it needs
+// sizeListing even without entries.
 func (s *Service) list(c call, a readdirArgs, size func(nameLen int) int, plus bool) (l fs.Listing, err error) {
 	dir, err := s.file(c, a.dir)
 	if err != nil {
 		return l, err
 	}
-	return s.fs.Readdir(c.cred, dir, a.cookie, a.verf, plus, max(0, int(min(a.count, maxListing))-sizeListing), size)
+	return s.fs.Readdir(c.cred, dir, a.cookie, a.verf, plus, int(min(a.count, maxListing))-sizeListing, size)
 }
 
 // trim cuts a listing to dirCount bytes of names and cookies, but leaves one

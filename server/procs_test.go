@@ -217,8 +217,8 @@ func TestProcedures(t *testing.T) {
 				t.Errorf("READDIR: %+v", x)
 			}
 		}
-		l, err = c.Readdir(root, d.Handle, 0, 0, plus, 100, nil)
-		wantErr(t, "READDIR of 100 bytes", err, fs.ErrTooSmall)
+		l, err = c.Readdir(root, d.Handle, 0, 0, plus, 20, nil)
+		wantErr(t, "READDIR with room for 20 bytes", err, fs.ErrTooSmall)
 		if l.Dir == nil {
 			t.Error("failed READDIR without attributes")
 		}

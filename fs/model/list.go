@@ -17,6 +17,8 @@ func (m *Model) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus boo
 		err = fs.ErrAcces
 	case cookie != 0 && verf != 0:
 		err = fs.ErrBadCookie
+	case maxBytes < 0:
+		err = fs.ErrTooSmall
 	}
 	l := fs.Listing{Dir: a}
 	if err != nil {

@@ -393,9 +393,11 @@ func (c *Client) Link(cred *fs.Cred, file, dir fs.Handle, name []byte) (*fs.Attr
 	return a, w, c.end(d, err)
 }
 
-// Readdir implements fs.FileSystem. maxBytes is the count of the call, which is
-// for the whole result; size is not used.
+// Readdir implements fs.FileSystem. An entry's size is that of the protocol; size
+// is not used.
 func (c *Client) Readdir(cred *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (l fs.Listing, err error) {
+	const rest = 104 // bytes of the result beside its entries
+	count := uint32(rest + maxBytes)
 	proc := uint32(nfs3.ProcReaddir)
 	if plus {
 		proc = nfs3.ProcReaddirplus
@@ -404,9 +406,9 @@ func (c *Client) Readdir(cred *fs.Cred, dir fs.Handle, cookie, verf uint64, plus
 		c.putHandle(e, dir)
 		e.Uint64(cookie)
 		e.Uint64(verf)
-		e.Uint32(uint32(maxBytes))
+		e.Uint32(count)
 		if plus {
-			e.Uint32(uint32(maxBytes))
+			e.Uint32(count)
 		}
 	})
 	l.Dir = getPostOp(d)

@@ -484,25 +484,26 @@ module NfsList {
   datatype Limit = Limit(room: int, cost: int -> int)
   function Bytes(cost: int -> int, items: seq<Item>): int
   { if items == [] then 0 else Bytes(cost, items[..|items| - 1]) + cost(|items[|items| - 1].name|) }
-  predicate Fits(items: seq<Item>, lim: Limit) { items == [] || Bytes(lim.cost, items) <= lim.room }
+  predicate Fits(items: seq<Item>, lim: Limit) { Bytes(lim.cost, items) <= lim.room }
   // What the protocol layer makes of `count` of READDIR (3.3.16) and `maxcount` of READDIRPLUS (3.3.17), after
-  // it has cut them to 64 KiB: the result has 104 bytes beside its entries. An entry has 24 (another follows,
-  // fileid, length of the name, cookie) and its name, which XDR pads; READDIRPLUS counts 128 for attributes and
-  // handle, even of an entry that is given none. `dircount` is the protocol layer's alone: it cuts the page shorter.
+  // it has cut them to 64 KiB: the result has 104 bytes beside its entries, those of a page without entries too. An
+  // entry has 24 (another follows, fileid, length of the name, cookie) and its name, which XDR pads; READDIRPLUS counts 128
+  // for attributes and handle, even of an entry that is given none. `dircount` is the protocol layer's alone: it cuts the page shorter.
   function Padded(n: int): int { (n + 3) / 4 * 4 }
   function Count(count: int): Limit { Limit(count - 104, n => 24 + Padded(n)) }
   function Maxcount(count: int): Limit { Limit(count - 104, n => 152 + Padded(n)) }
 
-  // entries are left after the cookie, and the first of them does not fit
+  // the first entry after the cookie
   predicate First(i: uint64, b: Body, cookie: int, e: Item)
     requires b.Dir?
   {
     Listed(i, b, e) && cookie < e.cookie &&
     forall x: Item {:trigger Listed(i, b, x)} | Listed(i, b, x) && cookie < x.cookie :: e.cookie <= x.cookie
   }
+  // no room for a result, or entries are left after the cookie and the first of them does not fit
   predicate NoneFits(i: uint64, b: Body, cookie: int, lim: Limit)
     requires b.Dir?
-  { exists e: Item {:trigger First(i, b, cookie, e)} :: First(i, b, cookie, e) && lim.room < lim.cost(|e.name|) }
+  { lim.room < 0 || exists e: Item {:trigger First(i, b, cookie, e)} :: First(i, b, cookie, e) && lim.room < lim.cost(|e.name|) }
 
   // 3.3.16 READDIR. Needs read permission. Any cookie may be resumed at any time, so
   // the cookie verifier is always 0, in replies too, and another one cannot be ours. A page has an entry, or

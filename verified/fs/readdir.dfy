@@ -98,6 +98,8 @@ module ReaddirOpM {
     var ok := May(c, dir, MAYR);
     if !ok { st := ACCES; return; }
     if cookie != 0 && verf != 0 { st := BADCOOKIE; return; }
+    var room := out.Fits();
+    if !room { st := TOOSMALL; return; }
     eof := Page(txn, d, ino, gen, dir, cookie, out);
     var n := out.Len();
     if n == 0 && !eof { st := TOOSMALL; }

@@ -211,8 +211,8 @@ module ScenarioData {
     // two entries with attributes and handles, whether or not they are given
     ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(416), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
     ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body)); !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(415), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) && !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(415), Page2(), [], [], true, a)
-    // behind the last one there is nothing that must fit
-    ensures ReaddirOk(V(), Eve(), H(1), 13, 0, Count(0), [], true, F(V(), 1))
+    // behind the last one there is nothing that must fit but the result itself
+    ensures ReaddirOk(V(), Eve(), H(1), 13, 0, Count(104), [], true, F(V(), 1)) && !ReaddirOk(V(), Eve(), H(1), 13, 0, Count(103), [], true, a)
   {
     Readdir(a);
     Readdirplus(a);
@@ -225,7 +225,7 @@ module ScenarioData {
     ensures Small(V(), 0, Count(131)) && !Small(V(), 0, Count(132)) && ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(259), NFS3ERR_TOOSMALL) && !ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(260), NFS3ERR_TOOSMALL)
     // in the middle; nothing is left after the cookie; not for who may not read the directory
     ensures Small(V(), 11, Count(0)) && !Small(V(), 11, Count(132))
-    ensures !Small(V(), 13, lim) && !Small(With(1, Node(Of(505, 3, 0, 0), N1().body)), 0, lim)
+    ensures (Small(V(), 13, lim) <==> lim.room < 0) && !Small(With(1, Node(Of(505, 3, 0, 0), N1().body)), 0, lim)
     // names are padded; it is the first that does not fit, and not a later one
     ensures var f := Longer(); Small(f, 11, Count(135)) && !Small(f, 11, Count(136)) && !Small(f, 2, Count(132))
   {

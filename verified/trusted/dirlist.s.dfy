@@ -1,6 +1,5 @@
 // TRUSTED: the listing READDIR and READDIRPLUS fill. Go: internal/extern/ddir.
-// It keeps the entries and counts their encoded size; Offer takes an entry exactly
-// if it still fits. Go makes the List (New), with its limit.
+// It keeps the entries and counts their encoded size; Offer takes an entry exactly if it still fits. Go makes the List (New).
 include "bytes.s.dfy"
 
 module DirListSpec {
@@ -20,7 +19,7 @@ module {:extern "ddir"} DirListS {
     ghost var got: seq<Ent>
     // the attributes (serialized inode) that entries were given, by their index
     ghost var attrs: map<int, seq<byte>>
-    // there is room for max bytes, and an entry takes cost of the length of its name
+    // there is room for max bytes (below 0: not even for no entry), and an entry takes cost of the length of its name
     ghost const max: int   ghost const cost: int -> int
 
     // an entry: the name is blk[off .. off+len]; cookie resumes after it
@@ -29,7 +28,8 @@ module {:extern "ddir"} DirListS {
       requires off as int + len as int <= |blk.v|
       ensures var g := old(got) + [Ent(ino, blk.v[off as int .. off as int + len as int], cookie)];
         fits == (Used(cost, g) <= max) && got == (if fits then g else old(got)) && attrs == old(attrs)
-    // number of entries, and the inode number of entry i
+    // whether there is room for what it has; number of entries, and the inode number of entry i
+    method {:extern "Fits"} Fits() returns (fits: bool) ensures fits == (Used(cost, got) <= max)
     method {:extern "Len"} Len() returns (n: uint64)
       ensures n as int == |got|
     method {:extern "InoAt"} InoAt(i: uint64) returns (ino: uint64)

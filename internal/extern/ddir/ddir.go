@@ -25,7 +25,7 @@ type List struct {
 }
 
 // New returns an empty listing. size is the encoded size of an entry in bytes; the
-// sizes of the entries that fit sum up to at most max.
+// sizes of the entries that fit sum up to at most max; with a max below 0 none fits.
 func New(max int, size func(nameLen int) int) *List {
 	return &List{room: max, size: size}
 }
@@ -45,6 +45,9 @@ func (l *List) Offer(ino uint64, blk *dbytes.Blk, off, n, cookie uint64) bool {
 	l.Entries = append(l.Entries, Entry{Ino: ino, Name: l.buf[at:len(l.buf):len(l.buf)], Cookie: cookie})
 	return true
 }
+
+// Fits tells if there is room for what the List has. There is, unless max is below 0.
+func (l *List) Fits() bool { return l.room >= 0 }
 
 // Len is the number of entries.
 func (l *List) Len() uint64 { return uint64(len(l.Entries)) }

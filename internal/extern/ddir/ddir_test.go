@@ -15,7 +15,7 @@ import (
 func TestList(t *testing.T) {
 	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	for range 300 {
-		max := r.Intn(20000)
+		max := r.Intn(20000) - 200
 		size := func(n int) int { return 24 + (n+3)/4*4 }
 		l := New(max, size)
 		var want []Entry
@@ -29,6 +29,9 @@ func TestList(t *testing.T) {
 			fits := l.Offer(e.Ino, dbytes.BlkOf(mem), uint64(off), uint64(n), e.Cookie)
 			if fits != (used+size(n) <= max) {
 				t.Fatalf("entry of %d bytes with %d of %d used: fits = %v", size(n), used, max, fits)
+			}
+			if l.Fits() != (max >= 0) {
+				t.Fatalf("%d of %d bytes used: Fits() = %v", used, max, l.Fits())
 			}
 			if !fits {
 				continue

@@ -79,22 +79,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _567_dots uint32 = 0
-	var _ = _567_dots
-	var _out688 uint32
-	var _ = _out688
-	var _out689 *dbytes.Bytes
+	var _568_dots uint32 = 0
+	var _ = _568_dots
+	var _out689 uint32
 	var _ = _out689
-	var _out690 uint32
+	var _out690 *dbytes.Bytes
 	var _ = _out690
-	_out688, _out689, _out690 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out688
-	dir = _out689
-	_567_dots = _out690
+	var _out691 uint32
+	var _ = _out691
+	_out689, _out690, _out691 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out689
+	dir = _out690
+	_568_dots = _out691
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _567_dots != uint32(0) {
+	if _568_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -102,43 +102,43 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out691 uint32
-	var _ = _out691
-	_out691 = attropm.Companion_Default___.ArgStatus(a)
-	st = _out691
+	var _out692 uint32
+	var _ = _out692
+	_out692 = attropm.Companion_Default___.ArgStatus(a)
+	st = _out692
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _568_x bool
-	var _ = _568_x
-	var _out692 bool
-	var _ = _out692
-	_out692 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_568_x = _out692
-	if !_568_x {
+	var _569_x bool
+	var _ = _569_x
+	var _out693 bool
+	var _ = _out693
+	_out693 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_569_x = _out693
+	if !_569_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out693 bool
-	var _ = _out693
-	var _out694 uint64
+	var _out694 bool
 	var _ = _out694
 	var _out695 uint64
 	var _ = _out695
-	_out693, _out694, _out695 = d.LookupHint(txn, dino, name, true)
-	found = _out693
-	ino = _out694
-	hint = _out695
+	var _out696 uint64
+	var _ = _out696
+	_out694, _out695, _out696 = d.LookupHint(txn, dino, name, true)
+	found = _out694
+	ino = _out695
+	hint = _out696
 	if found && keep {
 		return st, dir, found, ino, hint
 	}
-	var _569_w bool
-	var _ = _569_w
-	var _out696 bool
-	var _ = _out696
-	_out696 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
-	_569_w = _out696
-	if !_569_w {
+	var _570_w bool
+	var _ = _570_w
+	var _out697 bool
+	var _ = _out697
+	_out697 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
+	_570_w = _out697
+	if !_570_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
@@ -152,45 +152,45 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _570_ok bool = false
-	var _ = _570_ok
-	var _571_t *attropm.Sattr
-	var _ = _571_t
-	var _out697 *attropm.Sattr
-	var _ = _out697
-	_out697 = attropm.Companion_Default___.Without(a, false)
-	_571_t = _out697
-	var _out698 bool
+	var _571_ok bool = false
+	var _ = _571_ok
+	var _572_t *attropm.Sattr
+	var _ = _572_t
+	var _out698 *attropm.Sattr
 	var _ = _out698
-	var _out699 uint64
+	_out698 = attropm.Companion_Default___.Without(a, false)
+	_572_t = _out698
+	var _out699 bool
 	var _ = _out699
-	_out698, _out699 = d.AllocInode(txn, dino, ty)
-	_570_ok = _out698
-	ino = _out699
-	if !_570_ok {
+	var _out700 uint64
+	var _ = _out700
+	_out699, _out700 = d.AllocInode(txn, dino, ty)
+	_571_ok = _out699
+	ino = _out700
+	if !_571_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _572_ip *dbytes.Bytes
-	var _ = _572_ip
-	var _out700 *dbytes.Bytes
-	var _ = _out700
-	_out700 = d.Fs.GetInode(txn, ino, true)
-	_572_ip = _out700
-	attropm.Companion_Default___.InitAttr(c, dir, _572_ip, mode, s, ns)
-	var _out701 uint32
+	var _573_ip *dbytes.Bytes
+	var _ = _573_ip
+	var _out701 *dbytes.Bytes
 	var _ = _out701
-	_out701 = attropm.Companion_Default___.MaySetattr(c, _572_ip, _571_t)
-	st = _out701
+	_out701 = d.Fs.GetInode(txn, ino, true)
+	_573_ip = _out701
+	attropm.Companion_Default___.InitAttr(c, dir, _573_ip, mode, s, ns)
+	var _out702 uint32
+	var _ = _out702
+	_out702 = attropm.Companion_Default___.MaySetattr(c, _573_ip, _572_t)
+	st = _out702
 	if st != uint32(0) {
 		return st, ino
 	}
-	attropm.Companion_Default___.Apply(c, _572_ip, _571_t, s, ns)
+	attropm.Companion_Default___.Apply(c, _573_ip, _572_t, s, ns)
 	if ty == accessm.Companion_Default___.DIR() {
-		attropm.Companion_Default___.InheritSetgid(dir, _572_ip)
-		inodem.Companion_Default___.SetParent(_572_ip, dino)
+		attropm.Companion_Default___.InheritSetgid(dir, _573_ip)
+		inodem.Companion_Default___.SetParent(_573_ip, dino)
 	}
-	d.PutInode(txn, ino, _572_ip)
+	d.PutInode(txn, ino, _573_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -200,39 +200,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, d
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _573_ok bool
-	var _ = _573_ok
-	var _out702 bool
-	var _ = _out702
-	_out702 = d.InsertAt(txn, dino, name, ino, hint)
-	_573_ok = _out702
-	var _out703 *dbytes.Bytes
+	var _574_ok bool
+	var _ = _574_ok
+	var _out703 bool
 	var _ = _out703
-	_out703 = dbytes.NewBytes(uint64(0))
-	node = _out703
+	_out703 = d.InsertAt(txn, dino, name, ino, hint)
+	_574_ok = _out703
+	var _out704 *dbytes.Bytes
+	var _ = _out704
+	_out704 = dbytes.NewBytes(uint64(0))
+	node = _out704
 	after = node
-	if !_573_ok {
+	if !_574_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out704 uint32
-		var _ = _out704
-		_out704 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out704
+		var _out705 uint32
+		var _ = _out705
+		_out705 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out705
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out705 *dbytes.Bytes
-	var _ = _out705
-	_out705 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out705
 	var _out706 *dbytes.Bytes
 	var _ = _out706
-	_out706 = d.Fs.GetInode(txn, ino, false)
-	node = _out706
+	_out706 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out706
+	var _out707 *dbytes.Bytes
+	var _ = _out707
+	_out707 = d.Fs.GetInode(txn, ino, false)
+	node = _out707
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -249,65 +249,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _574_found bool = false
-	var _ = _574_found
-	var _575_hint uint64 = 0
-	var _ = _575_hint
-	var _out707 uint32
-	var _ = _out707
-	var _out708 *dbytes.Bytes
+	var _575_found bool = false
+	var _ = _575_found
+	var _576_hint uint64 = 0
+	var _ = _576_hint
+	var _out708 uint32
 	var _ = _out708
-	var _out709 bool
+	var _out709 *dbytes.Bytes
 	var _ = _out709
-	var _out710 uint64
+	var _out710 bool
 	var _ = _out710
 	var _out711 uint64
 	var _ = _out711
-	_out707, _out708, _out709, _out710, _out711 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out712 uint64
+	var _ = _out712
+	_out708, _out709, _out710, _out711, _out712 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out707
-	before = _out708
-	_574_found = _out709
-	ino = _out710
-	_575_hint = _out711
+	st = _out708
+	before = _out709
+	_575_found = _out710
+	ino = _out711
+	_576_hint = _out712
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _574_found {
-		var _576_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _576_p
-		var _out712 uint32
-		var _ = _out712
-		var _out713 *dbytes.Bytes
+	if _575_found {
+		var _577_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _577_p
+		var _out713 uint32
 		var _ = _out713
-		var _out714 bool
+		var _out714 *dbytes.Bytes
 		var _ = _out714
-		_out712, _out713, _out714 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out712
-		_576_p = _out713
-		later = _out714
+		var _out715 bool
+		var _ = _out715
+		_out713, _out714, _out715 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out713
+		_577_p = _out714
+		later = _out715
 		if st == uint32(0) {
-			node, after = _576_p, before
+			node, after = _577_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out715 uint32
-	var _ = _out715
-	var _out716 uint64
+	var _out716 uint32
 	var _ = _out716
-	var _out717 *dbytes.Bytes
+	var _out717 uint64
 	var _ = _out717
 	var _out718 *dbytes.Bytes
 	var _ = _out718
-	_out715, _out716, _out717, _out718 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _575_hint, a, how, verf, s, ns)
-	st = _out715
-	ino = _out716
-	node = _out717
-	after = _out718
+	var _out719 *dbytes.Bytes
+	var _ = _out719
+	_out716, _out717, _out718, _out719 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _576_hint, a, how, verf, s, ns)
+	st = _out716
+	ino = _out717
+	node = _out718
+	after = _out719
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dir *dbytes.Bytes, a *attropm.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -315,43 +315,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _577_mode uint32
-	var _ = _577_mode
-	_577_mode = func() uint32 {
+	var _578_mode uint32
+	var _ = _578_mode
+	_578_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out719 uint32
-	var _ = _out719
-	var _out720 uint64
+	var _out720 uint32
 	var _ = _out720
-	_out719, _out720 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _577_mode, s, ns)
-	st = _out719
-	ino = _out720
+	var _out721 uint64
+	var _ = _out721
+	_out720, _out721 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _578_mode, s, ns)
+	st = _out720
+	ino = _out721
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _578_ip *dbytes.Bytes
-		var _ = _578_ip
-		var _out721 *dbytes.Bytes
-		var _ = _out721
-		_out721 = d.Fs.GetInode(txn, ino, true)
-		_578_ip = _out721
-		inodem.Companion_Default___.SetVerf(_578_ip, verf)
-		d.PutInode(txn, ino, _578_ip)
-	} else if a.HasSize {
-		var _579_later bool = false
-		var _ = _579_later
-		var _out722 uint32
+		var _579_ip *dbytes.Bytes
+		var _ = _579_ip
+		var _out722 *dbytes.Bytes
 		var _ = _out722
-		var _out723 bool
+		_out722 = d.Fs.GetInode(txn, ino, true)
+		_579_ip = _out722
+		inodem.Companion_Default___.SetVerf(_579_ip, verf)
+		d.PutInode(txn, ino, _579_ip)
+	} else if a.HasSize {
+		var _580_later bool = false
+		var _ = _580_later
+		var _out723 uint32
 		var _ = _out723
-		_out722, _out723 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out722
-		_579_later = _out723
+		var _out724 bool
+		var _ = _out724
+		_out723, _out724 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out723
+		_580_later = _out724
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -368,34 +368,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _580_mode uint32
-	var _ = _580_mode
-	_580_mode = func() uint32 {
+	var _581_mode uint32
+	var _ = _581_mode
+	_581_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out724 uint32
-	var _ = _out724
-	var _out725 uint64
+	var _out725 uint32
 	var _ = _out725
-	_out724, _out725 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out724
-	ino = _out725
+	var _out726 uint64
+	var _ = _out726
+	_out725, _out726 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out725
+	ino = _out726
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out726 uint32
-	var _ = _out726
-	var _out727 *dbytes.Bytes
+	var _out727 uint32
 	var _ = _out727
 	var _out728 *dbytes.Bytes
 	var _ = _out728
-	_out726, _out727, _out728 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out726
-	node = _out727
-	after = _out728
+	var _out729 *dbytes.Bytes
+	var _ = _out729
+	_out727, _out728, _out729 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out727
+	node = _out728
+	after = _out729
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -409,34 +409,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	later = false
-	var _out729 uint32
-	var _ = _out729
-	var _out730 *dbytes.Bytes
+	var _out730 uint32
 	var _ = _out730
-	_out729, _out730 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out729
-	node = _out730
+	var _out731 *dbytes.Bytes
+	var _ = _out731
+	_out730, _out731 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out730
+	node = _out731
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _581_ty uint32
-	var _ = _581_ty
-	var _out731 uint32
-	var _ = _out731
-	_out731 = inodem.Companion_Default___.GetTy(node)
-	_581_ty = _out731
-	if _581_ty != accessm.Companion_Default___.REG() {
+	var _582_ty uint32
+	var _ = _582_ty
+	var _out732 uint32
+	var _ = _out732
+	_out732 = inodem.Companion_Default___.GetTy(node)
+	_582_ty = _out732
+	if _582_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _582_v uint64
-		var _ = _582_v
-		var _out732 uint64
-		var _ = _out732
-		_out732 = inodem.Companion_Default___.GetVerf(node)
-		_582_v = _out732
-		if _582_v != verf || _582_v == uint64(0) {
+		var _583_v uint64
+		var _ = _583_v
+		var _out733 uint64
+		var _ = _out733
+		_out733 = inodem.Companion_Default___.GetVerf(node)
+		_583_v = _out733
+		if _583_v != verf || _583_v == uint64(0) {
 			st = accessm.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -444,40 +444,40 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _583_may bool
-	var _ = _583_may
-	var _out733 bool
-	var _ = _out733
-	_out733 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
-	_583_may = _out733
-	if !_583_may {
+	var _584_may bool
+	var _ = _584_may
+	var _out734 bool
+	var _ = _out734
+	_out734 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
+	_584_may = _out734
+	if !_584_may {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out734 uint32
-	var _ = _out734
-	var _out735 bool
+	var _out735 uint32
 	var _ = _out735
-	_out734, _out735 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out734
-	later = _out735
+	var _out736 bool
+	var _ = _out736
+	_out735, _out736 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out735
+	later = _out736
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out736 *dbytes.Bytes
-	var _ = _out736
-	_out736 = d.Fs.GetInode(txn, ino, true)
-	node = _out736
+	var _out737 *dbytes.Bytes
+	var _ = _out737
+	_out737 = d.Fs.GetInode(txn, ino, true)
+	node = _out737
 	inodem.Companion_Default___.SetMtime(node, s, ns)
 	inodem.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
-		var _584_mode uint32
-		var _ = _584_mode
-		var _out737 uint32
-		var _ = _out737
-		_out737 = inodem.Companion_Default___.GetMode(node)
-		_584_mode = _out737
-		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_584_mode))
+		var _585_mode uint32
+		var _ = _585_mode
+		var _out738 uint32
+		var _ = _out738
+		_out738 = inodem.Companion_Default___.GetMode(node)
+		_585_mode = _out738
+		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_585_mode))
 	}
 	inodem.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -494,51 +494,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _585_t *attropm.Sattr
-	var _ = _585_t
-	var _out738 *attropm.Sattr
-	var _ = _out738
-	_out738 = attropm.Companion_Default___.Without(a, false)
-	_585_t = _out738
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _586_found bool = false
-	var _ = _586_found
-	var _587_x uint64 = 0
-	var _ = _587_x
-	var _588_hint uint64 = 0
-	var _ = _588_hint
-	var _out739 uint32
+	var _586_t *attropm.Sattr
+	var _ = _586_t
+	var _out739 *attropm.Sattr
 	var _ = _out739
-	var _out740 *dbytes.Bytes
+	_out739 = attropm.Companion_Default___.Without(a, false)
+	_586_t = _out739
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _587_found bool = false
+	var _ = _587_found
+	var _588_x uint64 = 0
+	var _ = _588_x
+	var _589_hint uint64 = 0
+	var _ = _589_hint
+	var _out740 uint32
 	var _ = _out740
-	var _out741 bool
+	var _out741 *dbytes.Bytes
 	var _ = _out741
-	var _out742 uint64
+	var _out742 bool
 	var _ = _out742
 	var _out743 uint64
 	var _ = _out743
-	_out739, _out740, _out741, _out742, _out743 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _585_t, false)
-	st = _out739
-	before = _out740
-	_586_found = _out741
-	_587_x = _out742
-	_588_hint = _out743
+	var _out744 uint64
+	var _ = _out744
+	_out740, _out741, _out742, _out743, _out744 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _586_t, false)
+	st = _out740
+	before = _out741
+	_587_found = _out742
+	_588_x = _out743
+	_589_hint = _out744
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out744 uint32
-	var _ = _out744
-	var _out745 uint64
+	var _out745 uint32
 	var _ = _out745
-	var _out746 *dbytes.Bytes
+	var _out746 uint64
 	var _ = _out746
 	var _out747 *dbytes.Bytes
 	var _ = _out747
-	_out744, _out745, _out746, _out747 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _588_hint, _585_t, s, ns)
-	st = _out744
-	ino = _out745
-	node = _out746
-	after = _out747
+	var _out748 *dbytes.Bytes
+	var _ = _out748
+	_out745, _out746, _out747, _out748 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _589_hint, _586_t, s, ns)
+	st = _out745
+	ino = _out746
+	node = _out747
+	after = _out748
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attropm.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -552,67 +552,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _589_t *attropm.Sattr
-	var _ = _589_t
-	var _out748 *attropm.Sattr
-	var _ = _out748
-	_out748 = attropm.Companion_Default___.Without(a, true)
-	_589_t = _out748
+	var _590_t *attropm.Sattr
+	var _ = _590_t
+	var _out749 *attropm.Sattr
+	var _ = _out749
+	_out749 = attropm.Companion_Default___.Without(a, true)
+	_590_t = _out749
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _590_found bool = false
-	var _ = _590_found
-	var _591_x uint64 = 0
-	var _ = _591_x
-	var _592_hint uint64 = 0
-	var _ = _592_hint
-	var _593_len uint64
-	var _ = _593_len
-	_593_len = target.Len()
-	var _594_bad uint32
-	var _ = _594_bad
-	_594_bad = func() uint32 {
-		if _593_len == uint64(0) {
+	var _591_found bool = false
+	var _ = _591_found
+	var _592_x uint64 = 0
+	var _ = _592_x
+	var _593_hint uint64 = 0
+	var _ = _593_hint
+	var _594_len uint64
+	var _ = _594_len
+	_594_len = target.Len()
+	var _595_bad uint32
+	var _ = _595_bad
+	_595_bad = func() uint32 {
+		if _594_len == uint64(0) {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _593_len > uint64(4095) {
+			if _594_len > uint64(4095) {
 				return accessm.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out749 uint32
-	var _ = _out749
-	var _out750 *dbytes.Bytes
+	var _out750 uint32
 	var _ = _out750
-	var _out751 bool
+	var _out751 *dbytes.Bytes
 	var _ = _out751
-	var _out752 uint64
+	var _out752 bool
 	var _ = _out752
 	var _out753 uint64
 	var _ = _out753
-	_out749, _out750, _out751, _out752, _out753 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _594_bad, _589_t, false)
-	st = _out749
-	before = _out750
-	_590_found = _out751
-	_591_x = _out752
-	_592_hint = _out753
+	var _out754 uint64
+	var _ = _out754
+	_out750, _out751, _out752, _out753, _out754 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _595_bad, _590_t, false)
+	st = _out750
+	before = _out751
+	_591_found = _out752
+	_592_x = _out753
+	_593_hint = _out754
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out754 uint32
-	var _ = _out754
-	var _out755 uint64
+	var _out755 uint32
 	var _ = _out755
-	var _out756 *dbytes.Bytes
+	var _out756 uint64
 	var _ = _out756
 	var _out757 *dbytes.Bytes
 	var _ = _out757
-	_out754, _out755, _out756, _out757 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _592_hint, _589_t, target, s, ns)
-	st = _out754
-	ino = _out755
-	node = _out756
-	after = _out757
+	var _out758 *dbytes.Bytes
+	var _ = _out758
+	_out755, _out756, _out757, _out758 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _593_hint, _590_t, target, s, ns)
+	st = _out755
+	ino = _out756
+	node = _out757
+	after = _out758
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attropm.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -626,67 +626,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _595_t *attropm.Sattr
-	var _ = _595_t
-	var _out758 *attropm.Sattr
-	var _ = _out758
-	_out758 = attropm.Companion_Default___.Without(a, false)
-	_595_t = _out758
+	var _596_t *attropm.Sattr
+	var _ = _596_t
+	var _out759 *attropm.Sattr
+	var _ = _out759
+	_out759 = attropm.Companion_Default___.Without(a, false)
+	_596_t = _out759
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _596_found bool = false
-	var _ = _596_found
-	var _597_x uint64 = 0
-	var _ = _597_x
-	var _598_hint uint64 = 0
-	var _ = _598_hint
-	var _599_dev bool
-	var _ = _599_dev
-	_599_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
-	var _600_bad uint32
-	var _ = _600_bad
-	_600_bad = func() uint32 {
-		if !_599_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
+	var _597_found bool = false
+	var _ = _597_found
+	var _598_x uint64 = 0
+	var _ = _598_x
+	var _599_hint uint64 = 0
+	var _ = _599_hint
+	var _600_dev bool
+	var _ = _600_dev
+	_600_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
+	var _601_bad uint32
+	var _ = _601_bad
+	_601_bad = func() uint32 {
+		if !_600_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
 			return accessm.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _599_dev && c.Uid != uint32(0) {
+			if _600_dev && c.Uid != uint32(0) {
 				return accessm.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out759 uint32
-	var _ = _out759
-	var _out760 *dbytes.Bytes
+	var _out760 uint32
 	var _ = _out760
-	var _out761 bool
+	var _out761 *dbytes.Bytes
 	var _ = _out761
-	var _out762 uint64
+	var _out762 bool
 	var _ = _out762
 	var _out763 uint64
 	var _ = _out763
-	_out759, _out760, _out761, _out762, _out763 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _600_bad, _595_t, false)
-	st = _out759
-	before = _out760
-	_596_found = _out761
-	_597_x = _out762
-	_598_hint = _out763
+	var _out764 uint64
+	var _ = _out764
+	_out760, _out761, _out762, _out763, _out764 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _601_bad, _596_t, false)
+	st = _out760
+	before = _out761
+	_597_found = _out762
+	_598_x = _out763
+	_599_hint = _out764
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out764 uint32
-	var _ = _out764
-	var _out765 uint64
+	var _out765 uint32
 	var _ = _out765
-	var _out766 *dbytes.Bytes
+	var _out766 uint64
 	var _ = _out766
 	var _out767 *dbytes.Bytes
 	var _ = _out767
-	_out764, _out765, _out766, _out767 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _598_hint, _595_t, ty, maj, min, s, ns)
-	st = _out764
-	ino = _out765
-	node = _out766
-	after = _out767
+	var _out768 *dbytes.Bytes
+	var _ = _out768
+	_out765, _out766, _out767, _out768 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _599_hint, _596_t, ty, maj, min, s, ns)
+	st = _out765
+	ino = _out766
+	node = _out767
+	after = _out768
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attropm.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -699,26 +699,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out768 uint32
-	var _ = _out768
-	var _out769 uint64
+	var _out769 uint32
 	var _ = _out769
-	_out768, _out769 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out768
-	ino = _out769
+	var _out770 uint64
+	var _ = _out770
+	_out769, _out770 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out769
+	ino = _out770
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out770 uint32
-	var _ = _out770
-	var _out771 *dbytes.Bytes
+	var _out771 uint32
 	var _ = _out771
 	var _out772 *dbytes.Bytes
 	var _ = _out772
-	_out770, _out771, _out772 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out770
-	node = _out771
-	after = _out772
+	var _out773 *dbytes.Bytes
+	var _ = _out773
+	_out771, _out772, _out773 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out771
+	node = _out772
+	after = _out773
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -734,39 +734,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out773 uint32
-	var _ = _out773
-	var _out774 uint64
+	var _out774 uint32
 	var _ = _out774
-	_out773, _out774 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out773
-	ino = _out774
+	var _out775 uint64
+	var _ = _out775
+	_out774, _out775 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out774
+	ino = _out775
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _601_len uint64
-	var _ = _601_len
-	_601_len = target.Len()
-	var _602_ok bool
-	var _ = _602_ok
-	var _out775 bool
-	var _ = _out775
-	_out775 = d.Write(txn, ino, uint64(0), target, uint64(0), _601_len)
-	_602_ok = _out775
-	if !_602_ok {
+	var _602_len uint64
+	var _ = _602_len
+	_602_len = target.Len()
+	var _603_ok bool
+	var _ = _603_ok
+	var _out776 bool
+	var _ = _out776
+	_out776 = d.Write(txn, ino, uint64(0), target, uint64(0), _602_len)
+	_603_ok = _out776
+	if !_603_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out776 uint32
-	var _ = _out776
-	var _out777 *dbytes.Bytes
+	var _out777 uint32
 	var _ = _out777
 	var _out778 *dbytes.Bytes
 	var _ = _out778
-	_out776, _out777, _out778 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out776
-	node = _out777
-	after = _out778
+	var _out779 *dbytes.Bytes
+	var _ = _out779
+	_out777, _out778, _out779 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out777
+	node = _out778
+	after = _out779
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -782,36 +782,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out779 uint32
-	var _ = _out779
-	var _out780 uint64
+	var _out780 uint32
 	var _ = _out780
-	_out779, _out780 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out779
-	ino = _out780
+	var _out781 uint64
+	var _ = _out781
+	_out780, _out781 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out780
+	ino = _out781
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR() {
-		var _603_ip *dbytes.Bytes
-		var _ = _603_ip
-		var _out781 *dbytes.Bytes
-		var _ = _out781
-		_out781 = d.Fs.GetInode(txn, ino, true)
-		_603_ip = _out781
-		inodem.Companion_Default___.SetRdev(_603_ip, maj, min)
-		d.PutInode(txn, ino, _603_ip)
+		var _604_ip *dbytes.Bytes
+		var _ = _604_ip
+		var _out782 *dbytes.Bytes
+		var _ = _out782
+		_out782 = d.Fs.GetInode(txn, ino, true)
+		_604_ip = _out782
+		inodem.Companion_Default___.SetRdev(_604_ip, maj, min)
+		d.PutInode(txn, ino, _604_ip)
 	}
-	var _out782 uint32
-	var _ = _out782
-	var _out783 *dbytes.Bytes
+	var _out783 uint32
 	var _ = _out783
 	var _out784 *dbytes.Bytes
 	var _ = _out784
-	_out782, _out783, _out784 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out782
-	node = _out783
-	after = _out784
+	var _out785 *dbytes.Bytes
+	var _ = _out785
+	_out783, _out784, _out785 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out783
+	node = _out784
+	after = _out785
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

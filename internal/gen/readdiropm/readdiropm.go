@@ -170,46 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
+	var _561_room bool
+	var _ = _561_room
 	var _out679 bool
 	var _ = _out679
-	_out679 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out679
-	var _561_n uint64
-	var _ = _561_n
-	var _out680 uint64
-	var _ = _out680
-	_out680 = out.Len()
-	_561_n = _out680
-	if _561_n == uint64(0) && !eof {
+	_out679 = out.Fits()
+	_561_room = _out679
+	if !_561_room {
 		st = Companion_Default___.TOOSMALL()
+		return st, eof, dir
 	}
-	return st, eof, dir
-}
-func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *dirfsm.DirFs, out *ddir.List) {
+	var _out680 bool
+	var _ = _out680
+	_out680 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out680
 	var _562_n uint64
 	var _ = _562_n
 	var _out681 uint64
 	var _ = _out681
 	_out681 = out.Len()
 	_562_n = _out681
-	var _563_i uint64
-	var _ = _563_i
-	_563_i = uint64(0)
-	for _563_i < _562_n {
-		var _564_x uint64
-		var _ = _564_x
-		var _out682 uint64
-		var _ = _out682
-		_out682 = out.InoAt(_563_i)
-		_564_x = _out682
-		var _565_p *dbytes.Bytes
-		var _ = _565_p
-		var _out683 *dbytes.Bytes
+	if _562_n == uint64(0) && !eof {
+		st = Companion_Default___.TOOSMALL()
+	}
+	return st, eof, dir
+}
+func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *dirfsm.DirFs, out *ddir.List) {
+	var _563_n uint64
+	var _ = _563_n
+	var _out682 uint64
+	var _ = _out682
+	_out682 = out.Len()
+	_563_n = _out682
+	var _564_i uint64
+	var _ = _564_i
+	_564_i = uint64(0)
+	for _564_i < _563_n {
+		var _565_x uint64
+		var _ = _565_x
+		var _out683 uint64
 		var _ = _out683
-		_out683 = d.Fs.GetInode(txn, _564_x, false)
-		_565_p = _out683
-		out.AttrAt(_563_i, _565_p)
-		_563_i = _563_i + uint64(1)
+		_out683 = out.InoAt(_564_i)
+		_565_x = _out683
+		var _566_p *dbytes.Bytes
+		var _ = _566_p
+		var _out684 *dbytes.Bytes
+		var _ = _out684
+		_out684 = d.Fs.GetInode(txn, _565_x, false)
+		_566_p = _out684
+		out.AttrAt(_564_i, _566_p)
+		_564_i = _564_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -219,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.Di
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out684 uint32
-	var _ = _out684
-	var _out685 bool
+	var _out685 uint32
 	var _ = _out685
-	var _out686 *dbytes.Bytes
+	var _out686 bool
 	var _ = _out686
-	_out684, _out685, _out686 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out684
-	eof = _out685
-	dir = _out686
+	var _out687 *dbytes.Bytes
+	var _ = _out687
+	_out685, _out686, _out687 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out685
+	eof = _out686
+	dir = _out687
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _566_ok bool
-	var _ = _566_ok
-	var _out687 bool
-	var _ = _out687
-	_out687 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_566_ok = _out687
-	if !_566_ok {
+	var _567_ok bool
+	var _ = _567_ok
+	var _out688 bool
+	var _ = _out688
+	_out688 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_567_ok = _out688
+	if !_567_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

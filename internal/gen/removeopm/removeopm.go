@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _604_found bool = false
-	var _ = _604_found
-	var _out785 bool
-	var _ = _out785
-	var _out786 uint64
+	var _605_found bool = false
+	var _ = _605_found
+	var _out786 bool
 	var _ = _out786
-	_out785, _out786 = d.Lookup(txn, dino, name, true)
-	_604_found = _out785
-	ino = _out786
-	if !_604_found {
+	var _out787 uint64
+	var _ = _out787
+	_out786, _out787 = d.Lookup(txn, dino, name, true)
+	_605_found = _out786
+	ino = _out787
+	if !_605_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out787 *dbytes.Bytes
-		var _ = _out787
-		_out787 = dbytes.NewBytes(uint64(0))
-		ip = _out787
+		var _out788 *dbytes.Bytes
+		var _ = _out788
+		_out788 = dbytes.NewBytes(uint64(0))
+		ip = _out788
 		return st, ino, ip
 	}
-	var _out788 uint32
-	var _ = _out788
-	var _out789 *dbytes.Bytes
+	var _out789 uint32
 	var _ = _out789
-	_out788, _out789 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out788
-	ip = _out789
+	var _out790 *dbytes.Bytes
+	var _ = _out790
+	_out789, _out790 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out789
+	ip = _out790
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _605_no bool
-	var _ = _605_no
-	var _out790 bool
-	var _ = _out790
-	_out790 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_605_no = _out790
-	if _605_no {
+	var _606_no bool
+	var _ = _606_no
+	var _out791 bool
+	var _ = _out791
+	_out791 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_606_no = _out791
+	if _606_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _606_dots uint32 = 0
-	var _ = _606_dots
-	var _out791 uint32
-	var _ = _out791
-	var _out792 *dbytes.Bytes
+	var _607_dots uint32 = 0
+	var _ = _607_dots
+	var _out792 uint32
 	var _ = _out792
-	var _out793 uint32
+	var _out793 *dbytes.Bytes
 	var _ = _out793
-	_out791, _out792, _out793 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out791
-	before = _out792
-	_606_dots = _out793
+	var _out794 uint32
+	var _ = _out794
+	_out792, _out793, _out794 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out792
+	before = _out793
+	_607_dots = _out794
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _606_dots != uint32(0) {
+	if _607_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _606_dots == uint32(2) {
+			if sub && _607_dots == uint32(2) {
 				return accessm.Companion_Default___.EXIST()
 			}
 			return accessm.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _607_w bool
-	var _ = _607_w
-	var _out794 bool
-	var _ = _out794
-	_out794 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_607_w = _out794
-	if !_607_w {
+	var _608_w bool
+	var _ = _608_w
+	var _out795 bool
+	var _ = _out795
+	_out795 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_608_w = _out795
+	if !_608_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _608_ino uint64 = 0
-	var _ = _608_ino
-	var _609_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _609_ip
-	var _out795 uint32
-	var _ = _out795
-	var _out796 uint64
+	var _609_ino uint64 = 0
+	var _ = _609_ino
+	var _610_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _610_ip
+	var _out796 uint32
 	var _ = _out796
-	var _out797 *dbytes.Bytes
+	var _out797 uint64
 	var _ = _out797
-	_out795, _out796, _out797 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out795
-	_608_ino = _out796
-	_609_ip = _out797
+	var _out798 *dbytes.Bytes
+	var _ = _out798
+	_out796, _out797, _out798 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out796
+	_609_ino = _out797
+	_610_ip = _out798
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _610_ty uint32
-	var _ = _610_ty
-	var _out798 uint32
-	var _ = _out798
-	_out798 = inodem.Companion_Default___.GetTy(_609_ip)
-	_610_ty = _out798
-	if _610_ty == accessm.Companion_Default___.DIR() && !sub {
+	var _611_ty uint32
+	var _ = _611_ty
+	var _out799 uint32
+	var _ = _out799
+	_out799 = inodem.Companion_Default___.GetTy(_610_ip)
+	_611_ty = _out799
+	if _611_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _610_ty != accessm.Companion_Default___.DIR() && sub {
+	if _611_ty != accessm.Companion_Default___.DIR() && sub {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _611_e bool
-		var _ = _611_e
-		var _out799 bool
-		var _ = _out799
-		_out799 = d.IsEmpty(txn, _608_ino)
-		_611_e = _out799
-		if !_611_e {
+		var _612_e bool
+		var _ = _612_e
+		var _out800 bool
+		var _ = _out800
+		_out800 = d.IsEmpty(txn, _609_ino)
+		_612_e = _out800
+		if !_612_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out800 uint32
-	var _ = _out800
-	var _out801 *dbytes.Bytes
+	var _out801 uint32
 	var _ = _out801
-	var _out802 bool
+	var _out802 *dbytes.Bytes
 	var _ = _out802
-	_out800, _out801, _out802 = Companion_Default___.TakeOut(txn, d, dino, name, _608_ino, sub, s, ns)
-	st = _out800
-	after = _out801
-	later = _out802
+	var _out803 bool
+	var _ = _out803
+	_out801, _out802, _out803 = Companion_Default___.TakeOut(txn, d, dino, name, _609_ino, sub, s, ns)
+	st = _out801
+	after = _out802
+	later = _out803
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _612_ok bool
-	var _ = _612_ok
-	var _out803 bool
-	var _ = _out803
-	_out803 = d.Remove(txn, dino, name)
-	_612_ok = _out803
-	if !_612_ok {
+	var _613_ok bool
+	var _ = _613_ok
+	var _out804 bool
+	var _ = _out804
+	_out804 = d.Remove(txn, dino, name)
+	_613_ok = _out804
+	if !_613_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _613_freed bool = false
-	var _ = _613_freed
-	var _out804 uint32
-	var _ = _out804
-	var _out805 bool
+	var _614_freed bool = false
+	var _ = _614_freed
+	var _out805 uint32
 	var _ = _out805
 	var _out806 bool
 	var _ = _out806
-	_out804, _out805, _out806 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out804
-	_613_freed = _out805
-	later = _out806
+	var _out807 bool
+	var _ = _out807
+	_out805, _out806, _out807 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out805
+	_614_freed = _out806
+	later = _out807
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out807 uint32
-		var _ = _out807
-		_out807 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out807
+		var _out808 uint32
+		var _ = _out808
+		_out808 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out808
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out808 *dbytes.Bytes
-	var _ = _out808
-	_out808 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out808
+	var _out809 *dbytes.Bytes
+	var _ = _out809
+	_out809 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out809
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,102 +262,102 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _614_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _614_ip
-	var _out809 uint32
-	var _ = _out809
-	var _out810 *dbytes.Bytes
+	var _615_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _615_ip
+	var _out810 uint32
 	var _ = _out810
-	_out809, _out810 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out809
-	_614_ip = _out810
+	var _out811 *dbytes.Bytes
+	var _ = _out811
+	_out810, _out811 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out810
+	_615_ip = _out811
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _614_ip
-	var _615_ty uint32
-	var _ = _615_ty
-	var _out811 uint32
-	var _ = _out811
-	_out811 = inodem.Companion_Default___.GetTy(_614_ip)
-	_615_ty = _out811
-	var _616_dots uint32 = 0
-	var _ = _616_dots
+	node = _615_ip
+	var _616_ty uint32
+	var _ = _616_ty
 	var _out812 uint32
 	var _ = _out812
-	var _out813 *dbytes.Bytes
+	_out812 = inodem.Companion_Default___.GetTy(_615_ip)
+	_616_ty = _out812
+	var _617_dots uint32 = 0
+	var _ = _617_dots
+	var _out813 uint32
 	var _ = _out813
-	var _out814 uint32
+	var _out814 *dbytes.Bytes
 	var _ = _out814
-	_out812, _out813, _out814 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out812
-	before = _out813
-	_616_dots = _out814
+	var _out815 uint32
+	var _ = _out815
+	_out813, _out814, _out815 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out813
+	before = _out814
+	_617_dots = _out815
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _616_dots != uint32(0) {
+	if _617_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _615_ty == accessm.Companion_Default___.DIR() {
+	if _616_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _617_w bool
-	var _ = _617_w
-	var _out815 bool
-	var _ = _out815
-	_out815 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_617_w = _out815
-	if !_617_w {
+	var _618_w bool
+	var _ = _618_w
+	var _out816 bool
+	var _ = _out816
+	_out816 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_618_w = _out816
+	if !_618_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _618_found bool
-	var _ = _618_found
-	var _619_x uint64
-	var _ = _619_x
-	var _620_hint uint64
-	var _ = _620_hint
-	var _out816 bool
-	var _ = _out816
-	var _out817 uint64
+	var _619_found bool
+	var _ = _619_found
+	var _620_x uint64
+	var _ = _620_x
+	var _621_hint uint64
+	var _ = _621_hint
+	var _out817 bool
 	var _ = _out817
 	var _out818 uint64
 	var _ = _out818
-	_out816, _out817, _out818 = d.LookupHint(txn, dino, name, true)
-	_618_found = _out816
-	_619_x = _out817
-	_620_hint = _out818
-	if _618_found {
+	var _out819 uint64
+	var _ = _out819
+	_out817, _out818, _out819 = d.LookupHint(txn, dino, name, true)
+	_619_found = _out817
+	_620_x = _out818
+	_621_hint = _out819
+	if _619_found {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _621_nl uint32
-	var _ = _621_nl
-	var _out819 uint32
-	var _ = _out819
-	_out819 = inodem.Companion_Default___.GetNlink(_614_ip)
-	_621_nl = _out819
-	if _621_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _622_nl uint32
+	var _ = _622_nl
+	var _out820 uint32
+	var _ = _out820
+	_out820 = inodem.Companion_Default___.GetNlink(_615_ip)
+	_622_nl = _out820
+	if _622_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _622_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _622_np
-	var _out820 uint32
-	var _ = _out820
-	var _out821 *dbytes.Bytes
+	var _623_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _623_np
+	var _out821 uint32
 	var _ = _out821
 	var _out822 *dbytes.Bytes
 	var _ = _out822
-	_out820, _out821, _out822 = Companion_Default___.AddName(txn, d, ino, dino, name, _620_hint, _621_nl, s, ns)
-	st = _out820
-	_622_np = _out821
-	after = _out822
+	var _out823 *dbytes.Bytes
+	var _ = _out823
+	_out821, _out822, _out823 = Companion_Default___.AddName(txn, d, ino, dino, name, _621_hint, _622_nl, s, ns)
+	st = _out821
+	_623_np = _out822
+	after = _out823
 	if st == uint32(0) {
-		node = _622_np
+		node = _623_np
 	}
 	return st, node, before, after
 }
@@ -369,24 +369,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _623_ok bool
-	var _ = _623_ok
-	var _out823 bool
-	var _ = _out823
-	_out823 = d.InsertAt(txn, dino, name, ino, hint)
-	_623_ok = _out823
-	if !_623_ok {
+	var _624_ok bool
+	var _ = _624_ok
+	var _out824 bool
+	var _ = _out824
+	_out824 = d.InsertAt(txn, dino, name, ino, hint)
+	_624_ok = _out824
+	if !_624_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out824 *dbytes.Bytes
-	var _ = _out824
-	_out824 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out824
 	var _out825 *dbytes.Bytes
 	var _ = _out825
-	_out825 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out825
+	_out825 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out825
+	var _out826 *dbytes.Bytes
+	var _ = _out826
+	_out826 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out826
 	return st, node, after
 }
 

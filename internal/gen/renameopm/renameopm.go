@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _624_at uint64
-	var _ = _624_at
-	_624_at = x
-	var _625_n uint64
-	var _ = _625_n
-	_625_n = uint64(0)
-	for _625_n < Companion_Default___.MAXDEPTH() {
-		if _624_at == top {
+	var _625_at uint64
+	var _ = _625_at
+	_625_at = x
+	var _626_n uint64
+	var _ = _626_n
+	_626_n = uint64(0)
+	for _626_n < Companion_Default___.MAXDEPTH() {
+		if _625_at == top {
 			below = true
 			return st, below
 		}
-		if _624_at == opm.Companion_Default___.ROOT() {
+		if _625_at == opm.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _626_ip *dbytes.Bytes
-		var _ = _626_ip
-		var _out826 *dbytes.Bytes
-		var _ = _out826
-		_out826 = d.Fs.GetInode(txn, _624_at, false)
-		_626_ip = _out826
-		var _out827 uint64
+		var _627_ip *dbytes.Bytes
+		var _ = _627_ip
+		var _out827 *dbytes.Bytes
 		var _ = _out827
-		_out827 = inodem.Companion_Default___.GetParent(_626_ip)
-		_624_at = _out827
-		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _624_at) {
+		_out827 = d.Fs.GetInode(txn, _625_at, false)
+		_627_ip = _out827
+		var _out828 uint64
+		var _ = _out828
+		_out828 = inodem.Companion_Default___.GetParent(_627_ip)
+		_625_at = _out828
+		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _625_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_625_n = _625_n + uint64(1)
+		_626_n = _626_n + uint64(1)
 	}
 	st = accessm.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !found {
 		return st
 	}
-	var _627_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _627_ip
-	var _out828 uint32
-	var _ = _out828
-	var _out829 *dbytes.Bytes
+	var _628_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _628_ip
+	var _out829 uint32
 	var _ = _out829
-	_out828, _out829 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out828
-	_627_ip = _out829
-	var _628_ty uint32
-	var _ = _628_ty
-	var _out830 uint32
+	var _out830 *dbytes.Bytes
 	var _ = _out830
-	_out830 = inodem.Companion_Default___.GetTy(_627_ip)
-	_628_ty = _out830
-	var _629_no bool
-	var _ = _629_no
-	var _out831 bool
+	_out829, _out830 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out829
+	_628_ip = _out830
+	var _629_ty uint32
+	var _ = _629_ty
+	var _out831 uint32
 	var _ = _out831
-	_out831 = accessm.Companion_Default___.Sticky(c, tdir, _627_ip)
-	_629_no = _out831
-	if _629_no {
+	_out831 = inodem.Companion_Default___.GetTy(_628_ip)
+	_629_ty = _out831
+	var _630_no bool
+	var _ = _630_no
+	var _out832 bool
+	var _ = _out832
+	_out832 = accessm.Companion_Default___.Sticky(c, tdir, _628_ip)
+	_630_no = _out832
+	if _630_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _628_ty != accessm.Companion_Default___.DIR() {
+	if dir && _629_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _628_ty == accessm.Companion_Default___.DIR() {
+	if !dir && _629_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _630_e bool
-		var _ = _630_e
-		var _out832 bool
-		var _ = _out832
-		_out832 = d.IsEmpty(txn, dst)
-		_630_e = _out832
-		if !_630_e {
+		var _631_e bool
+		var _ = _631_e
+		var _out833 bool
+		var _ = _out833
+		_out833 = d.IsEmpty(txn, dst)
+		_631_e = _out833
+		if !_631_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _631_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _631_ip
-	var _out833 uint32
-	var _ = _out833
-	var _out834 *dbytes.Bytes
+	var _632_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _632_ip
+	var _out834 uint32
 	var _ = _out834
-	_out833, _out834 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out833
-	_631_ip = _out834
-	var _632_ty uint32
-	var _ = _632_ty
-	var _out835 uint32
+	var _out835 *dbytes.Bytes
 	var _ = _out835
-	_out835 = inodem.Companion_Default___.GetTy(_631_ip)
-	_632_ty = _out835
-	var _633_no bool
-	var _ = _633_no
-	var _out836 bool
+	_out834, _out835 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out834
+	_632_ip = _out835
+	var _633_ty uint32
+	var _ = _633_ty
+	var _out836 uint32
 	var _ = _out836
-	_out836 = accessm.Companion_Default___.Sticky(c, fdir, _631_ip)
-	_633_no = _out836
-	if _633_no {
+	_out836 = inodem.Companion_Default___.GetTy(_632_ip)
+	_633_ty = _out836
+	var _634_no bool
+	var _ = _634_no
+	var _out837 bool
+	var _ = _out837
+	_out837 = accessm.Companion_Default___.Sticky(c, fdir, _632_ip)
+	_634_no = _out837
+	if _634_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _632_ty == accessm.Companion_Default___.DIR() {
+	if _633_ty == accessm.Companion_Default___.DIR() {
 		dir = true
-		var _634_below bool = false
-		var _ = _634_below
-		var _out837 uint32
-		var _ = _out837
-		var _out838 bool
+		var _635_below bool = false
+		var _ = _635_below
+		var _out838 uint32
 		var _ = _out838
-		_out837, _out838 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out837
-		_634_below = _out838
+		var _out839 bool
+		var _ = _out839
+		_out838, _out839 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out838
+		_635_below = _out839
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _634_below {
+		if _635_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _635_w bool
-		var _ = _635_w
-		var _out839 bool
-		var _ = _out839
-		_out839 = accessm.Companion_Default___.May(c, _631_ip, accessm.Companion_Default___.MAYW())
-		_635_w = _out839
-		if fino != tino && !_635_w {
+		var _636_w bool
+		var _ = _636_w
+		var _out840 bool
+		var _ = _out840
+		_out840 = accessm.Companion_Default___.May(c, _632_ip, accessm.Companion_Default___.MAYW())
+		_636_w = _out840
+		if fino != tino && !_636_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _636_wf bool
-	var _ = _636_wf
-	var _out840 bool
-	var _ = _out840
-	_out840 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_636_wf = _out840
-	var _637_wt bool
-	var _ = _637_wt
+	var _637_wf bool
+	var _ = _637_wf
 	var _out841 bool
 	var _ = _out841
-	_out841 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_637_wt = _out841
-	if !_636_wf || !_637_wt {
+	_out841 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_637_wf = _out841
+	var _638_wt bool
+	var _ = _638_wt
+	var _out842 bool
+	var _ = _out842
+	_out842 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_638_wt = _out842
+	if !_637_wf || !_638_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _638_there bool = false
-	var _ = _638_there
-	var _out842 bool
-	var _ = _out842
-	var _out843 uint64
+	var _639_there bool = false
+	var _ = _639_there
+	var _out843 bool
 	var _ = _out843
-	_out842, _out843 = d.Lookup(txn, fino, fname, true)
-	_638_there = _out842
-	src = _out843
-	if !_638_there {
+	var _out844 uint64
+	var _ = _out844
+	_out843, _out844 = d.Lookup(txn, fino, fname, true)
+	_639_there = _out843
+	src = _out844
+	if !_639_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out844 bool
-	var _ = _out844
-	var _out845 uint64
+	var _out845 bool
 	var _ = _out845
-	_out844, _out845 = d.Lookup(txn, tino, tname, true)
-	found = _out844
-	dst = _out845
+	var _out846 uint64
+	var _ = _out846
+	_out845, _out846 = d.Lookup(txn, tino, tname, true)
+	found = _out845
+	dst = _out846
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out846 uint32
-	var _ = _out846
-	var _out847 bool
+	var _out847 uint32
 	var _ = _out847
-	_out846, _out847 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out846
-	dir = _out847
+	var _out848 bool
+	var _ = _out848
+	_out847, _out848 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out847
+	dir = _out848
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out848 uint32
-	var _ = _out848
-	_out848 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out848
+	var _out849 uint32
+	var _ = _out849
+	_out849 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out849
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _639_ok bool = false
-	var _ = _639_ok
+	var _640_ok bool = false
+	var _ = _640_ok
 	if found {
-		var _out849 bool
-		var _ = _out849
-		_out849 = d.Replace(txn, tino, tname, src)
-		_639_ok = _out849
-	} else {
 		var _out850 bool
 		var _ = _out850
-		_out850 = d.Insert(txn, tino, tname, src)
-		_639_ok = _out850
+		_out850 = d.Replace(txn, tino, tname, src)
+		_640_ok = _out850
+	} else {
+		var _out851 bool
+		var _ = _out851
+		_out851 = d.Insert(txn, tino, tname, src)
+		_640_ok = _out851
 	}
-	if !_639_ok {
+	if !_640_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out851 bool
-	var _ = _out851
-	_out851 = d.Remove(txn, fino, fname)
-	_639_ok = _out851
-	if !_639_ok {
+	var _out852 bool
+	var _ = _out852
+	_out852 = d.Remove(txn, fino, fname)
+	_640_ok = _out852
+	if !_640_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out852 uint32
-		var _ = _out852
-		var _out853 bool
+		var _out853 uint32
 		var _ = _out853
 		var _out854 bool
 		var _ = _out854
-		_out852, _out853, _out854 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out852
-		freed = _out853
-		later = _out854
+		var _out855 bool
+		var _ = _out855
+		_out853, _out854, _out855 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out853
+		freed = _out854
+		later = _out855
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out855 *dbytes.Bytes
-	var _ = _out855
-	_out855 = dbytes.NewBytes(uint64(0))
-	fafter = _out855
+	var _out856 *dbytes.Bytes
+	var _ = _out856
+	_out856 = dbytes.NewBytes(uint64(0))
+	fafter = _out856
 	tafter = fafter
 	if sub {
-		var _out856 uint32
-		var _ = _out856
-		_out856 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out856
+		var _out857 uint32
+		var _ = _out857
+		_out857 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out857
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _640_ip *dbytes.Bytes
-		var _ = _640_ip
-		var _out857 *dbytes.Bytes
-		var _ = _out857
-		_out857 = d.Fs.GetInode(txn, src, true)
-		_640_ip = _out857
-		inodem.Companion_Default___.SetParent(_640_ip, tino)
-		d.PutInode(txn, src, _640_ip)
-		var _out858 uint32
+		var _641_ip *dbytes.Bytes
+		var _ = _641_ip
+		var _out858 *dbytes.Bytes
 		var _ = _out858
-		_out858 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out858
-		if st != uint32(0) {
-			return st, fafter, tafter
-		}
+		_out858 = d.Fs.GetInode(txn, src, true)
+		_641_ip = _out858
+		inodem.Companion_Default___.SetParent(_641_ip, tino)
+		d.PutInode(txn, src, _641_ip)
 		var _out859 uint32
 		var _ = _out859
-		_out859 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		_out859 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
 		st = _out859
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
+		var _out860 uint32
+		var _ = _out860
+		_out860 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out860
+		if st != uint32(0) {
+			return st, fafter, tafter
+		}
 	}
-	var _641_ip *dbytes.Bytes
-	var _ = _641_ip
-	var _out860 *dbytes.Bytes
-	var _ = _out860
-	_out860 = d.Fs.GetInode(txn, src, true)
-	_641_ip = _out860
-	inodem.Companion_Default___.SetCtime(_641_ip, s, ns)
-	d.PutInode(txn, src, _641_ip)
+	var _642_ip *dbytes.Bytes
+	var _ = _642_ip
 	var _out861 *dbytes.Bytes
 	var _ = _out861
-	_out861 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out861
+	_out861 = d.Fs.GetInode(txn, src, true)
+	_642_ip = _out861
+	inodem.Companion_Default___.SetCtime(_642_ip, s, ns)
+	d.PutInode(txn, src, _642_ip)
 	var _out862 *dbytes.Bytes
 	var _ = _out862
-	_out862 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out862
+	_out862 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out862
+	var _out863 *dbytes.Bytes
+	var _ = _out863
+	_out863 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out863
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out863 uint32
-	var _ = _out863
-	var _out864 *dbytes.Bytes
+	var _out864 uint32
 	var _ = _out864
-	_out863, _out864 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out863
-	fdir = _out864
-	var _642_tst uint32 = 0
-	var _ = _642_tst
-	var _out865 uint32
+	var _out865 *dbytes.Bytes
 	var _ = _out865
-	var _out866 *dbytes.Bytes
+	_out864, _out865 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out864
+	fdir = _out865
+	var _643_tst uint32 = 0
+	var _ = _643_tst
+	var _out866 uint32
 	var _ = _out866
-	_out865, _out866 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_642_tst = _out865
-	tdir = _out866
+	var _out867 *dbytes.Bytes
+	var _ = _out867
+	_out866, _out867 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_643_tst = _out866
+	tdir = _out867
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _642_tst != uint32(0) {
-		st = _642_tst
+	if _643_tst != uint32(0) {
+		st = _643_tst
 		return st, fdir, tdir
 	}
-	var _643_fdots uint32 = 0
-	var _ = _643_fdots
-	var _644_tdots uint32 = 0
-	var _ = _644_tdots
-	var _out867 uint32
-	var _ = _out867
+	var _644_fdots uint32 = 0
+	var _ = _644_fdots
+	var _645_tdots uint32 = 0
+	var _ = _645_tdots
 	var _out868 uint32
 	var _ = _out868
-	_out867, _out868 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out867
-	_643_fdots = _out868
+	var _out869 uint32
+	var _ = _out869
+	_out868, _out869 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out868
+	_644_fdots = _out869
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out869 uint32
-	var _ = _out869
 	var _out870 uint32
 	var _ = _out870
-	_out869, _out870 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out869
-	_644_tdots = _out870
-	if st == uint32(0) && (_643_fdots != uint32(0) || _644_tdots != uint32(0)) {
+	var _out871 uint32
+	var _ = _out871
+	_out870, _out871 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out870
+	_645_tdots = _out871
+	if st == uint32(0) && (_644_fdots != uint32(0) || _645_tdots != uint32(0)) {
 		st = accessm.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out871 uint32
-	var _ = _out871
-	var _out872 *dbytes.Bytes
+	var _out872 uint32
 	var _ = _out872
 	var _out873 *dbytes.Bytes
 	var _ = _out873
-	_out871, _out872, _out873 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out871
-	fbefore = _out872
-	tbefore = _out873
+	var _out874 *dbytes.Bytes
+	var _ = _out874
+	_out872, _out873, _out874 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out872
+	fbefore = _out873
+	tbefore = _out874
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _645_done bool = false
-	var _ = _645_done
-	var _646_found bool = false
-	var _ = _646_found
-	var _647_src uint64 = 0
-	var _ = _647_src
-	var _648_dst uint64 = 0
-	var _ = _648_dst
-	var _649_dir bool = false
-	var _ = _649_dir
-	var _out874 uint32
-	var _ = _out874
-	var _out875 bool
+	var _646_done bool = false
+	var _ = _646_done
+	var _647_found bool = false
+	var _ = _647_found
+	var _648_src uint64 = 0
+	var _ = _648_src
+	var _649_dst uint64 = 0
+	var _ = _649_dst
+	var _650_dir bool = false
+	var _ = _650_dir
+	var _out875 uint32
 	var _ = _out875
-	var _out876 uint64
+	var _out876 bool
 	var _ = _out876
-	var _out877 bool
+	var _out877 uint64
 	var _ = _out877
 	var _out878 bool
 	var _ = _out878
-	var _out879 uint64
+	var _out879 bool
 	var _ = _out879
-	_out874, _out875, _out876, _out877, _out878, _out879 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out874
-	_645_done = _out875
-	_647_src = _out876
-	_649_dir = _out877
-	_646_found = _out878
-	_648_dst = _out879
+	var _out880 uint64
+	var _ = _out880
+	_out875, _out876, _out877, _out878, _out879, _out880 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out875
+	_646_done = _out876
+	_648_src = _out877
+	_650_dir = _out878
+	_647_found = _out879
+	_649_dst = _out880
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _645_done {
+	if _646_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _650_fr bool = false
-	var _ = _650_fr
-	var _out880 uint32
-	var _ = _out880
-	var _out881 bool
+	var _651_fr bool = false
+	var _ = _651_fr
+	var _out881 uint32
 	var _ = _out881
 	var _out882 bool
 	var _ = _out882
-	_out880, _out881, _out882 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _647_src, _646_found, _648_dst, s, ns)
-	st = _out880
-	_650_fr = _out881
-	later = _out882
+	var _out883 bool
+	var _ = _out883
+	_out881, _out882, _out883 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _648_src, _647_found, _649_dst, s, ns)
+	st = _out881
+	_651_fr = _out882
+	later = _out883
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out883 uint32
-	var _ = _out883
-	var _out884 *dbytes.Bytes
+	var _out884 uint32
 	var _ = _out884
 	var _out885 *dbytes.Bytes
 	var _ = _out885
-	_out883, _out884, _out885 = Companion_Default___.Finish(txn, d, fino, tino, _647_src, _649_dir, _646_found && _649_dir, s, ns)
-	st = _out883
-	fafter = _out884
-	tafter = _out885
+	var _out886 *dbytes.Bytes
+	var _ = _out886
+	_out884, _out885, _out886 = Companion_Default___.Finish(txn, d, fino, tino, _648_src, _650_dir, _647_found && _650_dir, s, ns)
+	st = _out884
+	fafter = _out885
+	tafter = _out886
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

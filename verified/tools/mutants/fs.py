@@ -137,6 +137,7 @@
     # READDIR, FSSTAT, FSINFO, PATHCONF
     ("readdir", "READDIR: without permission", "    if !ok { st := ACCES; return; }\n", "", "*ReaddirOpM*Readdir"),
     ("readdir", "READDIR: any verifier", "    if cookie != 0 && verf != 0 { st := BADCOOKIE; return; }\n", "", "*ReaddirOpM*Readdir"),
+    ("readdir", "READDIR: the end of the listing over the limit", "    if !room { st := TOOSMALL; return; }\n", "", "*ReaddirOpM*Readdir"),
     ("readdir", "READDIR: an empty page", "    if n == 0 && !eof { st := TOOSMALL; }\n", "", "*ReaddirOpM*Readdir"),
     ("readdir", "READDIR: TOOSMALL of an empty rest", "    if n == 0 && !eof { st := TOOSMALL; }\n", "    if n == 0 { st := TOOSMALL; }\n", "*ReaddirOpM*Readdir"),
     ("dirfs", "listing: no eof at the end", "      eof := true;\n    }\n\n    // The blocks from n on", "      eof := false;\n    }\n\n    // The blocks from n on", "*DirFs.List"),
