@@ -46,6 +46,8 @@ type reply struct {
 	// lost: there was no answer, because the server crashed. The operation has
 	// happened or not.
 	lost bool
+	// late: when the reply came, the server's machine had met its end.
+	late bool
 
 	err       error // nil or an fs.Errno
 	node      fs.Node

@@ -171,9 +171,10 @@ func (h *history) close(client int, c *call, r *reply) {
 	defer h.mu.Unlock()
 	op := &h.ops[c.id]
 	op.ClientId, op.Output, op.Return = client, r, int64(time.Since(h.started))
+	r.late = h.down != nil && h.down()
 	if r.lost {
 		h.lost = append(h.lost, c.id)
-		if h.down == nil || !h.down() || !excusable(r.err) {
+		if !r.late || !excusable(r.err) {
 			h.early = append(h.early, c.id)
 		}
 		return

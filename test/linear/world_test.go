@@ -161,6 +161,9 @@ func stamps(r *reply, id int) []fs.Time {
 	return append(all, unknownTime(id))
 }
 
+// changes are the rights of ACCESS to change something: MODIFY, EXTEND, DELETE.
+const changes = 0x04 | 0x08 | 0x10
+
 // try does c on the model of w, with the choices that the reply shows the server
 // to have made, and compares the replies.
 func (k *checker) try(w *world, c *call, r *reply, now fs.Time) ([]*world, error) {
@@ -182,6 +185,9 @@ func (k *checker) try(w *world, c *call, r *reply, now fs.Time) ([]*world, error
 		for i, e := range x.do(m).list {
 			l[i].Handle = e.Handle
 		}
+	}
+	if refused := modelReply.n &^ changes; c.proc == nfs3.ProcAccess && r.late && r.n == refused {
+		modelReply.n = refused // nothing can be changed any more, and the server may know
 	}
 	diff := match{calls: k.calls, top: k.top.Handle}
 	if !diff.reply(c, &modelReply, r) {

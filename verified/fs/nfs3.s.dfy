@@ -369,7 +369,8 @@ module NfsAttrs {
       (st == SHRINKFIRST && s.size.Some? && n.body.File? && s.size.x as int > |n.body.data|))
   }
 
-  // 3.3.4 ACCESS. bits: all the caller has; the reply has those that were asked for, without 4, 8, 16 if the volume is served read-only.
+  // 3.3.4 ACCESS. bits: all the caller has; the reply has those that were asked for, without 4, 8, 16 if the
+  // volume is served read-only or its device failed.
   predicate AccessOk(f: FS, c: Caller, h: Handle, bits: uint32, a: Fattr)
   {
     Live(f, h) && var n := f.nodes[h.ino];
