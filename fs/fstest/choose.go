@@ -31,6 +31,44 @@ func (c *Comparer) obj() (int, pair) {
 	return i, c.objs[i]
 }
 
+// dir picks an object to make something in: mostly a directory.
+func (c *Comparer) dir() (int, pair) {
+	i, o := c.obj()
+	for try := 0; try < 4 && c.rnd.Intn(4) > 0; try++ {
+		if a, err := c.a.Getattr(o.a); err == nil && a.Type == fs.Directory {
+			break
+		}
+		i, o = c.obj()
+	}
+	return i, o
+}
+
+// entry picks a directory and the name of something in it, which is of type of unless
+// that is 0; now and then any object and any name.
+func (c *Comparer) entry(of fs.Type) (int, pair, []byte) {
+	for try := 0; try < 10 && c.rnd.Intn(4) > 0; try++ {
+		i, o := c.obj()
+		l, err := c.a.Readdir(&fs.Cred{}, o.a, 2, 0, true, 1<<20, func(n int) int { return n })
+		if err != nil {
+			continue
+		}
+		var names [][]byte
+		for _, e := range l.Entries {
+			if of == 0 || e.Attr.Type == of {
+				names = append(names, e.Name)
+			}
+		}
+		if c.rnd.Intn(5) == 0 {
+			names = oddNames
+		}
+		if len(names) > 0 {
+			return i, o, names[c.rnd.Intn(len(names))]
+		}
+	}
+	i, o := c.obj()
+	return i, o, c.name()
+}
+
 var oddNames = [][]byte{
 	{}, []byte("."), []byte(".."), []byte("a/b"), []byte("a\x00b"), []byte("/"),
 	bytes.Repeat([]byte("n"), 255), bytes.Repeat([]byte("n"), 256), bytes.Repeat([]byte("n"), 256), []byte("\xff\xfe"), []byte("..."),

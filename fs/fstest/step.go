@@ -34,6 +34,9 @@ func (c *Comparer) step() error {
 		y, errB := c.b.Setattr(cred, o.b, s, gb)
 		return first(sameErr(errA, errB), c.sameWCC(x, y))
 	case 3, 4:
+		if c.rnd.Intn(2) == 0 {
+			i, o, name = c.entry(0)
+		}
 		c.note("lookup %d %q as %v", i, name, *cred)
 		x, errA := c.a.Lookup(cred, o.a, name)
 		y, errB := c.b.Lookup(cred, o.b, name)
@@ -76,6 +79,7 @@ func (c *Comparer) step() error {
 		}
 		return first(sameErr(errA, errB), c.sameWCC(x, y))
 	case 12, 13:
+		i, o = c.dir()
 		how := fs.CreateHow(c.rnd.Intn(3))
 		s := c.setattr()
 		verf := uint64(c.rnd.Intn(3))
@@ -84,12 +88,14 @@ func (c *Comparer) step() error {
 		y, errB := c.b.Create(cred, o.b, name, how, s, verf)
 		return c.sameNode(x, y, errA, errB)
 	case 14, 15:
+		i, o = c.dir()
 		s := c.setattr()
 		c.note("mkdir %d %q %s as %v", i, name, showSet(s), *cred)
 		x, errA := c.a.Mkdir(cred, o.a, name, s)
 		y, errB := c.b.Mkdir(cred, o.b, name, s)
 		return c.sameNode(x, y, errA, errB)
 	case 16:
+		i, o = c.dir()
 		s := c.setattr()
 		target := bytes.Repeat([]byte("t"), []int{0, 1, 30, 59, 60, 61, 136, 255, 4095, 4096}[c.rnd.Intn(10)])
 		c.note("symlink %d %q, %d bytes, %s as %v", i, name, len(target), showSet(s), *cred)
@@ -97,6 +103,7 @@ func (c *Comparer) step() error {
 		y, errB := c.b.Symlink(cred, o.b, name, s, target)
 		return c.sameNode(x, y, errA, errB)
 	case 17:
+		i, o = c.dir()
 		s := c.setattr()
 		t := fs.Type(c.rnd.Intn(8))
 		c.note("mknod %d %q type %d %s as %v", i, name, t, showSet(s), *cred)
@@ -104,24 +111,30 @@ func (c *Comparer) step() error {
 		y, errB := c.b.Mknod(cred, o.b, name, t, s, 8, 1)
 		return c.sameNode(x, y, errA, errB)
 	case 18:
+		i, o, name = c.entry(0)
 		c.note("remove %d %q as %v", i, name, *cred)
 		x, errA := c.a.Remove(cred, o.a, name)
 		y, errB := c.b.Remove(cred, o.b, name)
 		return first(sameErr(errA, errB), c.sameWCC(x, y))
 	case 19:
+		i, o, name = c.entry(fs.Directory)
 		c.note("rmdir %d %q as %v", i, name, *cred)
 		x, errA := c.a.Rmdir(cred, o.a, name)
 		y, errB := c.b.Rmdir(cred, o.b, name)
 		return first(sameErr(errA, errB), c.sameWCC(x, y))
 	case 20, 21:
-		j, p := c.obj()
+		i, o, name = c.entry(0)
+		j, p := c.dir()
 		newName := c.name()
+		if c.rnd.Intn(3) == 0 {
+			j, p, newName = c.entry(0)
+		}
 		c.note("rename %d %q to %d %q as %v", i, name, j, newName, *cred)
 		x, x2, errA := c.a.Rename(cred, o.a, name, p.a, newName)
 		y, y2, errB := c.b.Rename(cred, o.b, name, p.b, newName)
 		return first(sameErr(errA, errB), c.sameWCC(x, y), c.sameWCC(x2, y2))
 	case 22:
-		j, p := c.obj()
+		j, p := c.dir()
 		c.note("link %d to %d %q as %v", i, j, name, *cred)
 		a, x, errA := c.a.Link(cred, o.a, p.a, name)
 		b, y, errB := c.b.Link(cred, o.b, p.b, name)
