@@ -119,11 +119,11 @@ module NfsState {
       case Symlink(t) => 0 < |t| <= 4095
       case Special(k, a, b) => k == 3 || k == 4 || k == 6 || k == 7
   }
-  // each entry has a cookie of its own, above those of "." and ".." (3.3.16)
+  // each entry has a cookie of its own, above those of "." and ".." (3.3.16); clients may keep it in a signed number
   predicate Places(b: Body)
     requires b.Dir?
   {
-    (forall n: Name {:trigger n in b.names} | n in b.names :: n in b.cookies && 3 <= b.cookies[n]) &&
+    (forall n: Name {:trigger n in b.names} | n in b.names :: n in b.cookies && 3 <= b.cookies[n] < 0x8000_0000_0000_0000) &&
     (forall m: Name, n: Name {:trigger m in b.names, n in b.names} | m in b.names && n in b.names && m in b.cookies && n in b.cookies && b.cookies[m] == b.cookies[n] :: m == n)
   }
 

@@ -635,7 +635,8 @@ module ScenarioUnsound {
   lemma Inside()
     // mode 010000; a target of no bytes; a FIFO of kind 5; no generation
     ensures !Bodies(With(3, Node(Of(4096, 2, 10, 20), N3().body))) && !Bodies(With(5, Node(Of(511, 1, 10, 20), Symlink([])))) && !Bodies(With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0)))) && !Bodies(With(99, N3()))
-    // cookies: without one, of "..", the same twice
+    // cookies: too large, and just not; without one, of "..", the same twice
+    ensures !Places(Dir(map[L(98) := 3], map[L(98) := 0x8000_0000_0000_0000], 1, 0)) && Places(Dir(map[L(98) := 3], map[L(98) := 0x7fff_ffff_ffff_ffff], 1, 0))
     ensures !Places(Dir(map[L(98) := 3], map[], 1, 0)) && !Places(Dir(map[L(98) := 3], map[L(98) := 2], 1, 0)) && !Places(Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0))
   {
     Letters();
@@ -644,6 +645,7 @@ module ScenarioUnsound {
     f := With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0))); assert 6 in f.nodes;
     f := With(99, N3()); assert 99 in f.nodes;
     var b := Dir(map[L(98) := 3], map[], 1, 0); assert L(98) in b.names;
+    b := Dir(map[L(98) := 3], map[L(98) := 0x8000_0000_0000_0000], 1, 0); assert L(98) in b.names;
     b := Dir(map[L(98) := 3], map[L(98) := 2], 1, 0); assert L(98) in b.names;
     b := Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0); assert L(98) in b.names && L(101) in b.names;
   }

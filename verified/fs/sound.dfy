@@ -140,11 +140,11 @@ module SoundM {
     }
   }
   lemma Distinct(file: seq<byte>, m: map<N.Name, uint64>, at: map<N.Name, int>, b: N.Body)
-    requires D.DirOk(file, m, at) && b.Dir? && b.names == m && b.cookies == A.Cookies(at)
+    requires D.DirOk(file, m, at) && |file| <= 549755813888 && b.Dir? && b.names == m && b.cookies == A.Cookies(at)
     ensures N.Places(b)
   {
     reveal D.DirOk();
-    forall n: N.Name | n in b.names ensures n in b.cookies && 3 <= b.cookies[n] { assert D.OkSlot(file, at[n]); }
+    forall n: N.Name | n in b.names ensures n in b.cookies && 3 <= b.cookies[n] < 0x8000_0000_0000_0000 { assert D.OkSlot(file, at[n]); }
     forall m1: N.Name, n: N.Name | m1 in b.names && n in b.names && m1 in b.cookies && n in b.cookies && b.cookies[m1] == b.cookies[n] ensures m1 == n
     { assert at[m1] == at[n]; assert D.Name(file, at[m1]) == m1 && D.Name(file, at[n]) == n; }
   }

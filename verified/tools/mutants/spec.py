@@ -25,7 +25,8 @@
     ("nfs3.s", "sound: a file without a generation", "i in f.gens && f.nodes[i].attr.mode < 4096 &&", "f.nodes[i].attr.mode < 4096 &&", "scenarios:*Unsound*Inside"),
     ("nfs3.s", "sound: a target of no bytes", "case Symlink(t) => 0 < |t| <= 4095", "case Symlink(t) => |t| <= 4095", "scenarios:*Unsound*Inside"),
     ("nfs3.s", "sound: files of 4096 bytes at most", "=> |d| <= 549755813888\n", "=> |d| <= 4096\n", "sound:*Insides"),
-    ("nfs3.s", "sound: the cookie of ..", "n in b.cookies && 3 <= b.cookies[n]) &&", "n in b.cookies && 2 <= b.cookies[n]) &&", "scenarios:*Unsound*Inside"),
+    ("nfs3.s", "sound: the cookie of ..", "n in b.cookies && 3 <= b.cookies[n] <", "n in b.cookies && 2 <= b.cookies[n] <", "scenarios:*Unsound*Inside"),
+    ("nfs3.s", "sound: a cookie of any size", " && 3 <= b.cookies[n] < 0x8000_0000_0000_0000) &&", " && 3 <= b.cookies[n]) &&", "scenarios:*Unsound*Inside"),
     ("nfs3.s", "sound: a cookie twice", "b.cookies[m] == b.cookies[n] :: m == n)", "b.cookies[m] == b.cookies[n] :: true)", "scenarios:*Unsound*Inside"),
     # statuses, attributes
     ("nfs3.s", "outside: out of space", "st == NFS3ERR_JUKEBOX || (changes &&", "st == NFS3ERR_JUKEBOX || st == NFS3ERR_NOSPC || (changes &&", "scenarios:*Outsiders"),
