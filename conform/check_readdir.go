@@ -214,7 +214,7 @@ func readdirChecks() []Check {
 			if !l.eof {
 				t.skip("the directory does not fit one page")
 			}
-			rest := t.readdir(super, t.dir(), l.entries[len(l.entries)-1].cookie, l.verf, 8192)
+			rest := t.readdir(super, t.dir(), t.lastCookie(l), l.verf, 8192)
 			t.ok(rest.st)
 			t.that(len(rest.entries) == 0 && rest.eof, "no entry, eof", "%d entries, eof %v", len(rest.entries), rest.eof)
 		}),
@@ -232,6 +232,7 @@ func readdirChecks() []Check {
 			t.populate(5)
 			l := t.readdir(super, t.dir(), 0, 0, 8192)
 			t.ok(l.st)
+			t.that(len(l.entries) > 1, "two entries", "%d", len(l.entries))
 			t.is(t.readdir(super, t.dir(), l.entries[1].cookie, l.verf^0x5a5a5a5a5a5a5a5a, 8192).st, errBadCookie)
 		}),
 		must("verifier-again", "the verifier of one page is good for the next", func(t *T) {
@@ -348,7 +349,7 @@ func scanChecks() []Check {
 				t.ok(l.st)
 				inner = append(inner, l.entries...)
 				if done = l.eof; !done {
-					cookie, verf = l.entries[len(l.entries)-1].cookie, l.verf
+					cookie, verf = t.lastCookie(l), l.verf
 				}
 			})
 			t.complete(outer, names)
@@ -367,6 +368,7 @@ func scanChecks() []Check {
 			l := t.readdir(super, t.dir(), 0, 0, 500)
 			t.ok(l.st)
 			all := l.entries
+			t.that(len(all) > 0, "entries", "none")
 			for !l.eof {
 				l = t.readdirplus(super, t.dir(), all[len(all)-1].cookie, l.verf, 4096, 8192)
 				if l.st == errNotSupp {
@@ -385,7 +387,7 @@ func scanChecks() []Check {
 			for _, n := range names {
 				t.ok(t.remove(super, t.dir(), n).st)
 			}
-			rest := t.readdir(super, t.dir(), l.entries[len(l.entries)-1].cookie, l.verf, 4096)
+			rest := t.readdir(super, t.dir(), t.lastCookie(l), l.verf, 4096)
 			t.is(rest.st, ok, errBadCookie)
 			if rest.st == ok {
 				t.that(rest.eof, "eof", "%d entries, no eof", len(rest.entries))

@@ -162,6 +162,7 @@ func readdirplusChecks() []Check {
 			t.populate(5)
 			l := plus(t, super, t.dir(), 8192, 8192)
 			t.ok(l.st)
+			t.that(len(l.entries) > 1, "two entries", "%d", len(l.entries))
 			t.is(t.readdirplus(super, t.dir(), l.entries[1].cookie, l.verf^0x5a5a5a5a5a5a5a5a, 8192, 8192).st, errBadCookie)
 		}),
 		must("bad-cookie", "a cookie that was not given out does no harm: BAD_COOKIE, or a well-formed page", func(t *T) {

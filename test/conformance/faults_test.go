@@ -299,6 +299,33 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
+// A server whose pages are empty, whether or not it says that they are the last, is
+// found out by the checks of listings; none of them ends the whole run.
+func TestEmptyPages(t *testing.T) {
+	for _, eof := range []bool{false, true} {
+		m := model.New(model.Options{})
+		f := sound(m)
+		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error) {
+			l, err := m.Readdir(c, d, cookie, verf, plus, n, size)
+			l.Entries, l.EOF = nil, eof
+			return l, err
+		}
+		rep, err := conform.Run(context.Background(), conform.Config{Addr: serveFS(t, f), Run: regexp.MustCompile("^readdir")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, r := range rep.Results {
+			if r.Outcome == conform.Fail || r.Outcome == conform.Differ {
+				found++
+			}
+		}
+		if found < 20 {
+			t.Errorf("eof %v: %d of %d checks notice", eof, found, len(rep.Results))
+		}
+	}
+}
+
 // wireFaults change the records of replies.
 var wireFaults = []struct {
 	check string
