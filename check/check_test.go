@@ -36,7 +36,7 @@ var inodes = inodem.Companion_Default___
 
 func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
 	const nd, nr = 4, journal.MinRing
-	ok, geo := geometrym.Companion_Default___.Layout(blocks, 1+journal.UnitBlocks*nd+nr, ninode)
+	ok, geo := geometrym.Companion_Default___.Layout(blocks, 2+journal.UnitBlocks*nd+nr, ninode)
 	if !ok {
 		t.Fatal("no layout")
 	}

@@ -13,7 +13,7 @@ import (
 // The superblock; verified/fs/super.dfy has the table of its bytes.
 const (
 	superMagic   = 0x0053_4679_736e_6154 // "TansyFS\0"
-	superVersion = 2
+	superVersion = 3
 	superUsed    = 168  // bytes that mean something
 	superSum     = 4064 // bytes before the checksum
 	maxBlocks    = 1 << 52
@@ -83,7 +83,7 @@ func (s *superblock) consistent() error {
 	switch {
 	case s.size != g.data1+1:
 		return fmt.Errorf("the volume has %d blocks, but its regions end at %d", s.size, g.data1)
-	case s.lognd < 1 || s.lognr < 1 || s.lognd > maxBlocks || s.lognr > maxBlocks || 2+journal.UnitBlocks*s.lognd+s.lognr != g.ibm:
+	case s.lognd < 1 || s.lognr < 1 || s.lognd > maxBlocks || s.lognr > maxBlocks || 3+journal.UnitBlocks*s.lognd+s.lognr != g.ibm:
 		return fmt.Errorf("a log of %d units and %d blocks does not end at block %d", s.lognd, s.lognr, g.ibm)
 	case g.ninode <= 16 || g.ninode >= maxInodes || g.ninode > pageBits*(g.bbm-g.ibm) || g.ninode > inodesBlock*(g.data0-g.itab):
 		return fmt.Errorf("%d inodes do not fit their regions", g.ninode)

@@ -45,3 +45,11 @@ type Disk interface {
 	// os.ErrClosed.
 	Close() error
 }
+
+// A Forgetter is a Disk below which there is a cache that others, who write to the same
+// medium by another way, know nothing of.
+type Forgetter interface {
+	// Forget drops what the cache has of n blocks from address a on, as far as they
+	// are durable: the next read asks the medium.
+	Forget(a, n uint64)
+}

@@ -331,6 +331,11 @@ func (d *File) failed(err error) error {
 	return d.barrierErr
 }
 
+// Forget implements Forgetter. On failure it does nothing.
+func (d *File) Forget(a, n uint64) {
+	_ = withFD(d.conn, func(fd int) error { return forget(fd, int64(a)*BlockSize, int64(n)*BlockSize) })
+}
+
 // Size implements Disk.
 func (d *File) Size() uint64 { return d.size }
 

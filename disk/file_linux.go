@@ -18,6 +18,9 @@ func flushFD(fd int) error { return unix.Fdatasync(fd) }
 // dropCache drops what the page cache has of the file, but for dirty pages.
 func dropCache(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
 
+// forget is dropCache for n bytes from off on.
+func forget(fd int, off, n int64) error { return unix.Fadvise(fd, off, n, unix.FADV_DONTNEED) }
+
 // deviceSize is the size of a block device in bytes.
 func deviceSize(f *os.File) (uint64, error) {
 	n, err := f.Seek(0, io.SeekEnd) // as BLKGETSIZE64, but of the same width everywhere

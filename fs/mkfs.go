@@ -93,9 +93,9 @@ func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
 		return s, err
 	}
 	// Half of it for small groups, half for large ones, which need some room at least.
-	units := min(log/2, log-1-journal.MinRing) / journal.UnitBlocks
+	units := min(log/2, log-2-journal.MinRing) / journal.UnitBlocks
 	sec, nsec := stamp(o.Clock)
-	return superm.Companion_Super_.Create_Super_(size, units, log-1-journal.UnitBlocks*units, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3]), nil
+	return superm.Companion_Super_.Create_Super_(size, units, log-2-journal.UnitBlocks*units, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3]), nil
 }
 
 func stamp(c Clock) (uint64, uint32) {

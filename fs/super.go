@@ -27,7 +27,7 @@ const (
 // why a superblock that is there is refused, as verified/fs/super.dfy numbers it
 var refusals = map[uint32]string{
 	badSum: "its superblock is damaged (checksum)",
-	3:      "it was made by another version of Tansy",
+	3:      fmt.Sprintf("it was made by another version of Tansy: its format is not number %d. Serve it with that version, and copy its files to a new volume", superm.Companion_Default___.VERSION()),
 	4:      "it uses features this version does not know",
 	5:      "its superblock contradicts itself",
 }

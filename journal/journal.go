@@ -14,8 +14,8 @@
 //
 // # On the device
 //
-// Block Start is the header, then come Params.Units units of UnitBlocks blocks,
-// then a ring of Params.Ring data blocks. Every block after these is a home block: an
+// Block Start is the header, then come Params.Units units of UnitBlocks blocks, then a ring
+// of Params.Ring data blocks, then a copy of the header. Every block after these is a home block: an
 // address for Read and Commit. Blocks before Start are not touched. The records are
 // described in internal/extern/dlog.
 //
@@ -77,7 +77,10 @@ const MaxSize = 1 << 48
 const bitsPerBlock = 8 * disk.BlockSize
 
 // Home is the first home block.
-func (p Params) Home() uint64 { return p.Start + 1 + UnitBlocks*p.Units + p.Ring }
+func (p Params) Home() uint64 { return p.copy() + 1 }
+
+// copy is the block of the header's copy.
+func (p Params) copy() uint64 { return p.Start + 1 + UnitBlocks*p.Units + p.Ring }
 
 // Limits on the memory for blocks that are committed, but not home yet.
 const (
@@ -96,8 +99,12 @@ var (
 	ErrClosed = errors.New("journal: closed")
 	// ErrParams is the error for a journal that does not fit its device.
 	ErrParams = errors.New("journal: bad parameters")
-	// ErrDamaged is the error for a device that does not hold the journal it should.
-	ErrDamaged = errors.New("journal: damaged header")
+	// ErrDamaged is the error for a device that does not hold the journal it should: both
+	// headers are damaged, or a group in the midst of the log is.
+	ErrDamaged = errors.New("journal: damaged")
+	// ErrNotOwner is, or is wrapped by, the error of everything but Read after it was seen that
+	// another server has opened the journal.
+	ErrNotOwner = ddisk.ErrNotOwner
 )
 
 func (p Params) check(d disk.Disk) error {
@@ -173,10 +180,11 @@ func Open(d disk.Disk, p Params, o Options) (*Journal, error) {
 		return nil, err
 	}
 	j.quit = make(chan struct{})
-	j.end.Add(3)
+	j.end.Add(4)
 	go func() { defer j.end.Done(); journalthreads.Companion_Default___.Logger(j.core) }()
 	go func() { defer j.end.Done(); journalthreads.Companion_Default___.Installer(j.core) }()
 	go func() { defer j.end.Done(); j.tick(o.Linger) }()
+	go func() { defer j.end.Done(); j.watch() }()
 	return j, nil
 }
 
@@ -191,12 +199,12 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if p.First >= p.Limit {
 		p.Bitmap, p.First, p.Limit = 0, 1, 0
 	}
-	io, core := recoverm.Companion_Default___.Recover(dd, dlog.NewSeal(p.Key, p.UUID), dlog.NewMutex(), cache, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
+	io, damaged, core := recoverm.Companion_Default___.Recover(dd, dlog.NewSeal(p.Key, p.UUID), dlog.NewMutex(), cache, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
 	switch {
 	case !io:
 		return nil, fmt.Errorf("journal: recovery: %w", errors.Join(dd.Err(), dd.ReadErr()))
-	case core == nil:
-		return nil, fmt.Errorf("%w at block %d", ErrDamaged, p.Start)
+	case damaged || core == nil:
+		return nil, diagnose(d, p)
 	}
 	return &Journal{d: dd, core: core, home: p.Home(), size: d.Size(), log: o.Log}, nil
 }
@@ -232,6 +240,44 @@ func (j *Journal) tick(every time.Duration) {
 			journalthreads.Companion_Default___.Tick(j.core)
 		}
 	}
+}
+
+// watchEvery is how often the header is looked at.
+const watchEvery = time.Second
+
+// watch looks whether the journal is still this server's. And while nothing is committed it has
+// the log emptied: damage to the last group of a log cannot be told from a crash while it
+// was being written, damage to any other can.
+func (j *Journal) watch() {
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	var last uint64
+	for {
+		select {
+		case <-j.quit:
+			return
+		case <-t.C:
+		}
+		if j.d.Err() != nil {
+			continue
+		}
+		if !journalthreads.Companion_Default___.Guard(j.core) {
+			j.log.Error("the journal stops: nothing is acknowledged any more", "error", j.d.Err())
+		}
+		commits, logged := j.progress()
+		if commits == last && logged {
+			journalthreads.Companion_Default___.Settle(j.core)
+		}
+		last = commits
+	}
+}
+
+// progress is the number of commits, and whether some are in the log.
+func (j *Journal) progress() (commits uint64, logged bool) {
+	c := j.core
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.Nvs, c.Hq != c.Eq
 }
 
 // A Write is a block and its new contents.

@@ -1,7 +1,7 @@
 // Where things lie on the volume, in blocks of 4096 bytes:
 //
 //   0          superblock
-//   1          the log: a header, lognd units of 16 blocks, lognr ring blocks
+//   1          the log: a header, lognd units of 16 blocks, lognr ring blocks, a copy of the header
 //   ibm        inode bitmap (bit i = inode i)
 //   bbm        block bitmap (bit b = block b, absolute block number)
 //   itab       inode table, 16 inodes of 256 bytes a block

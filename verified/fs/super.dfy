@@ -3,7 +3,7 @@
 //
 //    0 magic u64 ("TansyFS\0")  8 version u32  12 incompatible flags u32 (unknown ones are refused)  16 zero u64
 //   24 size u64        blocks of the whole volume
-//   32 lognd u64       the log: units of 16 blocks   40 lognr u64 ring blocks (behind a header in block 1)
+//   32 lognd u64       the log: units of 16 blocks   40 lognr u64 ring blocks (between a header in block 1 and its copy)
 //   48 ibm 56 bbm 64 itab 72 data0 80 data1 88 ninode u64     geometry
 //   96 rootgen u64     generation of inode 1
 //  104 ctime u64 112 ctimens u32     when the volume was made
@@ -23,7 +23,7 @@ module SuperM {
   import opened SumS
 
   const MAGIC: uint64 := 0x0053_4679_736e_6154
-  const VERSION: uint32 := 2
+  const VERSION: uint32 := 3
 
   datatype Super = Super(size: uint64, lognd: uint64, lognr: uint64, geo: Geo,
     rootgen: uint64, ctime: uint64, ctimens: uint32, compat: uint32, uuid0: uint64, uuid1: uint64, key0: uint64, key1: uint64, key2: uint64, key3: uint64)
@@ -31,7 +31,7 @@ module SuperM {
   // the regions follow each other and fill the volume
   predicate SuperOk(s: Super) {
     GeoOk(s.geo) && s.geo.data1 as int + 1 == s.size as int && 1 <= s.lognd && 1 <= s.lognr &&
-    2 + 16 * s.lognd as int + s.lognr as int == s.geo.ibm as int
+    3 + 16 * s.lognd as int + s.lognr as int == s.geo.ibm as int
   }
 
   function SuperAt(s: seq<byte>): Super
@@ -119,7 +119,7 @@ module SuperM {
     if !ok || s.size != s.geo.data1 + 1 { return 5, s; }
     // no sum below overflows: block numbers are below 2^52
     if s.lognd < 1 || s.lognr < 1 || s.lognd >= s.geo.ibm || s.lognr >= s.geo.ibm { return 5, s; }
-    if 2 + 16 * s.lognd + s.lognr != s.geo.ibm { return 5, s; }
+    if 3 + 16 * s.lognd + s.lognr != s.geo.ibm { return 5, s; }
     why := 0;
   }
 }

@@ -28,7 +28,7 @@ module Groups {
       if RecOK(g.p, s, DurState(g), g.sg) { assert RecOK(g.p, s, vs[lb], g.sg); } else { assert RecOK(g.p, s, vs[cl], g.sg); }
     }
   }
-  function G0(p: Geo, sg: set<Rec>, q: int, v: St): G { G(p, sg, q, [], [], [], 0, false, map[], map[], Desc(0, 0, [], []), [], v, map[], 0, 0, 0, 0) }
+  function G0(p: Geo, sg: set<Rec>, q: int, v: St): G { G(p, sg, q, [], [], [], 0, false, map[], map[], Desc(0, 0, 0, [], []), [], v, map[], 0, 0, 0, 0) }
   lemma ComFacts(poss: Poss, g: G)
     requires Full(poss, g) && g.com
     ensures GroupWf(g.p, g.cg, g.ch, g.cd, End(g), |poss|) && g.cd.pos == g.wp && DecDesc(g.cb) == SomeDesc(g.cd)
@@ -112,7 +112,7 @@ module Groups {
   predicate SameForIns(a: G, b: G) { a.p == b.p && a.ip == b.ip && a.im == b.im && a.hq == b.hq && a.k == b.k }
   lemma LoggedLess(p: Poss, q: Poss, g: G, g0: G, m: BM, h: BM, d: Desc, sq: int)
     requires GeoOk(g.p) && |p| == |q| >= Home(g.p) && g0.p == g.p && g0.sg == g.sg && Logged(q, g0, m, h, d, sq)
-    requires forall a :: g.p.at < a < Home(g.p) ==> p[a] <= q[a]
+    requires forall a :: g.p.at < a < Copy(g.p) ==> p[a] <= q[a]
     ensures Logged(p, g, m, h, d, sq)
   {
     LoggedSg(q, g0, g, m, h, d, sq);

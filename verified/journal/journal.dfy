@@ -104,7 +104,7 @@ module JournalM {
     ghost var lwd: bool    // and the descriptor
     ghost var iwn: int     // installed blocks written so far
     ghost var icn: int     // ... and put into the cache: icnr
-    ghost var hdur: bool
+    ghost var hph: int     // header: 1 written 2 durable, 3 its copy written 4 and durable
     ghost var repr: set<BMap>    // every map this journal ever used
 
     predicate Shape() reads this, running, lgm, cgm, cdm, inm, lho, iho {
@@ -118,8 +118,8 @@ module JournalM {
       (ilist != null ==> |ilist.addrs| == |ilist.blks| < 0x8_0000_0000_0000) &&
       |running.addrs| <= 500 && |cgm.addrs| + |cdm.addrs| <= 500 && |lgm.addrs| + |cgm.addrs| <= maxPin as int < 0x1_0000_0000
     }
-    predicate GeoI() reads this {
-      g.p == Geo(at as int, nd as int, nr as int, seal.key, bit as int, flo as int, fhi as int) && GeoOk(g.p) && home as int == Home(g.p) <= sz as int
+    predicate GeoI() reads this, seal {
+      g.p == Geo(at as int, nd as int, nr as int, seal.key, seal.ep, bit as int, flo as int, fhi as int) && GeoOk(g.p) && home as int == Home(g.p) <= sz as int
     }
     predicate DiskI() reads this, d, seal {
       GeoI() && d.Valid() && Full(d.poss, g) && |d.cur| == sz as int && 0 <= lb && g.sg == seal.signed &&
@@ -158,8 +158,9 @@ module JournalM {
       (ilist == null ==> icn == 0 && iwn == 0) && (g.ip >= 2 ==> ilist != null) &&
       (g.ip == 1 && !d.bad ==> forall i :: 0 <= i < iwn ==> ilist != null && i < |ilist.addrs| && 0 <= ilist.addrs[i] < |d.cur| &&
                        d.cur[ilist.addrs[i]] == ilist.blks[i]) &&
-      (g.ip == 3 && !d.bad ==> DecHdr(g.p.key, d.cur[g.p.at]) == g.hq + g.k) &&
-      (hdur ==> g.ip == 3 && forall x :: x in d.poss[g.p.at] ==> DecHdr(g.p.key, x) == g.hq + g.k)
+      0 <= hph <= 4 && (hph > 0 ==> g.ip == 3) &&
+      (hph >= 1 && !d.bad ==> DecHdr(g.p.key, d.cur[g.p.at]) == Hdr(g.hq + g.k, g.p.ep)) && (hph >= 2 ==> HdrAll(d.poss[g.p.at], g)) &&
+      (hph >= 3 && !d.bad ==> DecHdr(g.p.key, d.cur[Copy(g.p)]) == Hdr(g.hq + g.k, g.p.ep)) && (hph >= 4 ==> HdrAll(d.poss[Copy(g.p)], g))
     }
     // What the cache holds of a block is its home contents. Of blocks being installed it
     // may hold the old contents until they are put there (icn counts); of direct blocks it
@@ -289,8 +290,8 @@ module JournalM {
       requires cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs) && cbk == old(cbk) && clist == old(clist)
       requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
       requires |d.cur| == |d.poss| == |old(d.poss)| == |old(d.cur)| >= Home(g.p)
-      requires forall a :: 0 <= a < |d.poss| && (g.p.at < a < Home(g.p) || a in cdm.m) ==> d.poss[a] <= old(d.poss)[a]
-      requires d.bad || (!old(d.bad) && forall a :: 0 <= a < |d.poss| && (g.p.at < a < Home(g.p) || a in cdm.m) ==> d.cur[a] == old(d.cur)[a])
+      requires forall a :: 0 <= a < |d.poss| && (g.p.at < a < Copy(g.p) || a in cdm.m) ==> d.poss[a] <= old(d.poss)[a]
+      requires d.bad || (!old(d.bad) && forall a :: 0 <= a < |d.poss| && (g.p.at < a < Copy(g.p) || a in cdm.m) ==> d.cur[a] == old(d.cur)[a])
       ensures LogI()
     {
       reveal LogI();
@@ -298,10 +299,10 @@ module JournalM {
       if lph == 3 { LoggedLess(d.poss, old(d.poss), g, old(g), g.cg, g.ch, g.cd, End(g)); }
     }
     twostate lemma InsFrame()
-      requires old(InsI()) && SameForIns(old(g), g) && ilist == old(ilist) && iwn == old(iwn) && icn == old(icn) && hdur == old(hdur)
+      requires old(InsI()) && SameForIns(old(g), g) && ilist == old(ilist) && iwn == old(iwn) && icn == old(icn) && hph == old(hph)
       requires |d.cur| == |d.poss| == |old(d.poss)| == |old(d.cur)| >= Home(g.p)
-      requires 0 <= g.p.at < Home(g.p) && d.poss[g.p.at] <= old(d.poss)[g.p.at]
-      requires d.bad || (!old(d.bad) && d.cur[g.p.at] == old(d.cur)[g.p.at] && forall a :: Home(g.p) <= a < |d.cur| && a in g.im ==> d.cur[a] == old(d.cur)[a])
+      requires 0 <= g.p.at < Copy(g.p) < Home(g.p) && d.poss[g.p.at] <= old(d.poss)[g.p.at] && d.poss[Copy(g.p)] <= old(d.poss)[Copy(g.p)]
+      requires d.bad || (!old(d.bad) && d.cur[g.p.at] == old(d.cur)[g.p.at] && d.cur[Copy(g.p)] == old(d.cur)[Copy(g.p)] && forall a :: Home(g.p) <= a < |d.cur| && a in g.im ==> d.cur[a] == old(d.cur)[a])
       requires home as int == Home(g.p)
       ensures InsI()
     { reveal InsI(); }
@@ -322,7 +323,7 @@ module JournalM {
     { reveal RdI(); }
     // the beginning and the end of an installation
     lemma InsNone()
-      requires 0 <= g.ip <= 1 && ilist == null && icn == 0 && iwn == 0 && !hdur && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
+      requires 0 <= g.ip <= 1 && ilist == null && icn == 0 && iwn == 0 && hph == 0 && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
       ensures InsI()
     { reveal InsI(); }
     twostate lemma CacheBegun()
@@ -331,9 +332,8 @@ module JournalM {
       ensures CacheI()
     { reveal CacheI(); }
     lemma HdrFacts()
-      requires InsI() && hdur
-      ensures g.ip == 3 && GeoOk(g.p) && |d.poss| >= Home(g.p)
-      ensures forall x :: x in d.poss[g.p.at] ==> DecHdr(g.p.key, x) == g.hq + g.k
+      requires InsI() && hph == 4
+      ensures g.ip == 3 && GeoOk(g.p) && |d.poss| >= Home(g.p) && HdrAll(d.poss[g.p.at], g) && HdrAll(d.poss[Copy(g.p)], g)
     { reveal InsI(); }
     twostate lemma CacheDone()
       requires old(CacheI()) && old(InsI()) && cache.m == old(cache.m) && cdm.m == old(cdm.m) && |old(g).gs| == |old(g).ds| == |old(g).hs| && 0 <= old(g).k <= |old(g).gs| && g == IFinished(old(g))
@@ -359,7 +359,7 @@ module JournalM {
       cbk == old(cbk) && clist == old(clist) && wp == old(wp) && eq == old(eq) && cl == old(cl)
     }
     twostate predicate IKeep() reads this, inm {
-      g.ip == old(g.ip) && iwn == old(iwn) && icn == old(icn) && hdur == old(hdur) && inm == old(inm) && inm.m == old(inm.m) &&
+      g.ip == old(g.ip) && iwn == old(iwn) && icn == old(icn) && hph == old(hph) && inm == old(inm) && inm.m == old(inm.m) &&
       inm.addrs == old(inm.addrs) && hq == old(hq) && ieq == old(ieq) && ilist == old(ilist)
     }
     twostate predicate Mono() reads this {
@@ -370,32 +370,32 @@ module JournalM {
 
     // after recovery: empty log, first sequence number q, state v
     constructor (d0: Disk, seal0: Seal, mu0: Mutex, cache0: Cache, n: uint64, at0: uint64, nd0: uint64, nr0: uint64, bit0: uint64, flo0: uint64, fhi0: uint64, q: uint64, maxPin0: uint64, instAt0: uint64)
-      requires var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, bit0 as int, flo0 as int, fhi0 as int);
+      requires var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int);
         GeoOk(p) && d0.Valid() && |d0.cur| == n as int && d0.ok == OkSet(p, [HomeOf(p, d0.cur)], 0, seal0.signed) &&
         Full(d0.poss, G0(p, seal0.signed, q as int, HomeOf(p, d0.cur)))
       requires forall a :: !Direct(seal0.signed, q as int, a)
       requires cache0.m == map[] && maxPin0 < 0x1_0000_0000
       ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0
-      ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 1 + 16 * nd0 as int + nr0 as int
+      ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 2 + 16 * nd0 as int + nr0 as int
       ensures bit == bit0 && flo == flo0 && fhi == fhi0
-      ensures vs == [HomeOf(Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, bit0 as int, flo0 as int, fhi0 as int), d0.cur)] && lb == 0 && lph == 0 && g.ip == 0 && rds == {}
+      ensures vs == [HomeOf(Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int), d0.cur)] && lb == 0 && lph == 0 && g.ip == 0 && rds == {}
       ensures fresh(running) && fresh(lgm) && fresh(cgm) && fresh(cdm) && fresh(inm) && fresh(lho) && fresh(iho) && fresh(repr)
     {
       var nt := NewNotes();
       notes := nt;
       d := d0; seal := seal0; mu := mu0; cache := cache0; sz := n; at := at0; nd := nd0; nr := nr0;
       bit := bit0; flo := flo0; fhi := fhi0;
-      home := at0 + 1 + 16 * nd0 + nr0; maxPin := maxPin0; instAt := instAt0;
+      home := at0 + 2 + 16 * nd0 + nr0; maxPin := maxPin0; instAt := instAt0;
       var m1 := NewBMap(); var m2 := NewBMap(); var m3 := NewBMap(); var m4 := NewBMap();
       var m5 := NewBMap(); var m6 := NewBMap(); var m7 := NewBMap();
       running := m1; lgm := m2; cgm := m3; inm := m4; cdm := m5; lho := m6; iho := m7;
       cbk := null; clist := null; dlist := null; ilist := null; icnr := 0;
       hq := q; eq := q; ieq := q; lo := 0; ilo := 0; wp := 0; trims := 0; nvs := 0; ncl := 0; nlb := 0;
       busy := false;
-      ghost var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, bit0 as int, flo0 as int, fhi0 as int);
+      ghost var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int);
       ghost var v := HomeOf(p, d0.cur);
       g := G0(p, seal0.signed, q as int, v); vs := [v]; lb := 0; cl := 0; rds := {};
-      lph := 0; lwn := 0; ldn := 0; lwd := false; iwn := 0; icn := 0; icnr := 0; hdur := false;
+      lph := 0; lwn := 0; ldn := 0; lwd := false; iwn := 0; icn := 0; icnr := 0; hph := 0;
       repr := {m1, m2, m3, m4, m5, m6, m7};
       new;
       Begun(v);
@@ -411,7 +411,7 @@ module JournalM {
       requires running !in {lgm, cgm, cdm, inm, lho, iho} && lgm !in {cgm, cdm, inm, lho, iho} && lho !in {cgm, cdm, inm, iho} && cgm !in {cdm, inm, iho}
       requires repr == {running, lgm, cgm, cdm, inm, lho, iho} && maxPin < 0x1_0000_0000
       requires eq == hq && lo == 0 && ilo == 0 && wp == 0 && trims == 0 && nvs == 0 && ncl == 0 && nlb == 0 && !busy && lph == 0
-      requires ilist == null && iwn == 0 && icn == 0 && icnr == 0 && !hdur
+      requires ilist == null && iwn == 0 && icn == 0 && icnr == 0 && hph == 0
       ensures Inv()
     {
       reveal Inv(); reveal LogI(); reveal InsI(); reveal CacheI(); reveal RdI(); reveal HoldI();
@@ -834,7 +834,7 @@ module JournalM {
       ensures cgm.Ok() && cdm.Ok() && |b.v| == 4096 && DecDesc(b.v).SomeDesc? && l.blks == BlksOf(cgm.m, cgm.addrs)
       ensures Lists(dl, cdm.m, home as int, sz as int)
       ensures var dd := DecDesc(b.v).d; dd.addrs == cgm.addrs && dd.dirs == cdm.addrs && dd.pos == g.wp &&
-        var rec := Rec(b.v, GroupBlks(cgm.m, cdm.m, dd)); g1 == Started(g, cgm.m, cdm.m, dd, b.v, rec) && seal.signed == old(seal.signed) + {rec}
+        var rec := Rec(b.v, GroupBlks(cgm.m, cdm.m, dd)); g1 == Started(g, cgm.m, cdm.m, dd, b.v, rec) && seal.signed == old(seal.signed) + {rec} && seal.ep == old(seal.ep)
       ensures 0 <= lb && Full(d.poss, g1) && DurState(g1) == DurState(g) && forall s :: CrashImg(d.poss, s) ==> s in OkSet(g1.p, vs, lb, g1.sg)
     {
       reveal Inv();
@@ -867,7 +867,7 @@ module JournalM {
       ensures running == old(running) && lgm == old(lgm) && inm == old(inm) && cgm == old(cgm) && cdm == old(cdm) && lho == old(lho) && iho == old(iho) &&
               hq == old(hq) && eq == old(eq) && ieq == old(ieq) && lo == old(lo) && ilo == old(ilo) && wp == old(wp) && trims == old(trims) &&
               nvs == old(nvs) && ncl == old(ncl) && nlb == old(nlb) && busy == old(busy) && vs == old(vs) && lb == old(lb) && cl == old(cl) &&
-              rds == old(rds) && iwn == old(iwn) && icn == old(icn) && icnr == old(icnr) && hdur == old(hdur) && ilist == old(ilist) && repr == old(repr)
+              rds == old(rds) && iwn == old(iwn) && icn == old(icn) && icnr == old(icnr) && hph == old(hph) && ilist == old(ilist) && repr == old(repr)
     {
       cbk := b;
       clist := l; dlist := dl;
@@ -1029,7 +1029,7 @@ module JournalM {
       reveal Inv();
       LogFacts();
       ghost var P := d.poss;
-      ghost var mine := (set a | at as int < a < home as int) + (set a | a in cdm.m);
+      ghost var mine := (set a | at as int < a < home as int - 1) + (set a | a in cdm.m);
       ok := d.Barrier(mine);
       BarrierPres(d.poss, P, g);
       LogFrame();
@@ -1043,7 +1043,7 @@ module JournalM {
     // all blocks of the group are written, and those in mine durable
     lemma LogDone(mine: set<int>)
       requires LogI() && lph == 2 && !d.bad && lwd && lwn == |cgm.addrs| && dlist != null && ldn == |dlist.addrs| && Full(d.poss, g)
-      requires (forall a :: g.p.at < a < Home(g.p) ==> a in mine) && (forall a :: a in cdm.m ==> a in mine) && |d.poss| == |d.cur|
+      requires (forall a :: g.p.at < a < Copy(g.p) ==> a in mine) && (forall a :: a in cdm.m ==> a in mine) && |d.poss| == |d.cur|
       requires forall a :: 0 <= a < |d.cur| && a in mine ==> d.poss[a] == iset{d.cur[a]}
       ensures GeoOk(g.p) && |d.poss| >= Home(g.p) && Logged(d.poss, g, g.cg, g.ch, g.cd, End(g)) && DirHome(d.poss, g)
     {
@@ -1145,7 +1145,7 @@ module JournalM {
       ensures trims == if h > 0 then old(trims) + 1 else old(trims)
       ensures running == old(running) && inm == old(inm) && hq == old(hq) && ieq == old(ieq) && lho == old(lho) && iho == old(iho) &&
               lo == old(lo) && ilo == old(ilo) && nvs == old(nvs) && ncl == old(ncl) && vs == old(vs) &&
-              cl == old(cl) && rds == old(rds) && iwn == old(iwn) && icn == old(icn) && icnr == old(icnr) && hdur == old(hdur) && ilist == old(ilist)
+              cl == old(cl) && rds == old(rds) && iwn == old(iwn) && icn == old(icn) && icnr == old(icnr) && hph == old(hph) && ilist == old(ilist)
     {
       cgm := e; cdm := f; lgm := l; repr := repr + {e, f};
       cbk := null; clist := null; dlist := null; ldn := 0;
@@ -1177,7 +1177,7 @@ module JournalM {
       requires Inv() && mu.held && g.ip == 0
       modifies this
       ensures Inv() && LKeep() && Mono() && vs == old(vs) && lb == old(lb)
-      ensures g.ip == (if ok then 1 else 0) && (ok ==> ilist == null && iwn == 0 && icn == 0 && !hdur)
+      ensures g.ip == (if ok then 1 else 0) && (ok ==> ilist == null && iwn == 0 && icn == 0 && hph == 0)
       ensures fresh(repr - old(repr))
     {
       reveal Inv();
@@ -1200,7 +1200,7 @@ module JournalM {
     method StartInstallFields(r: BMap, f: BMap, ghost g1: G)
       modifies this
       ensures inm == old(lgm) && lgm == r && iho == old(lho) && lho == f && repr == old(repr) + {r, f} && g == g1
-      ensures ilo == wp && ieq == eq && ilist == null && iwn == 0 && icn == 0 && icnr == 0 && !hdur
+      ensures ilo == wp && ieq == eq && ilist == null && iwn == 0 && icn == 0 && icnr == 0 && hph == 0
       ensures running == old(running) && cgm == old(cgm) && cdm == old(cdm) && cbk == old(cbk) && clist == old(clist) && dlist == old(dlist) &&
               hq == old(hq) && eq == old(eq) && lo == old(lo) && wp == old(wp) && trims == old(trims) && nvs == old(nvs) && ncl == old(ncl) && nlb == old(nlb) &&
               busy == old(busy) && vs == old(vs) && lb == old(lb) && cl == old(cl) && rds == old(rds) && lph == old(lph) && lwn == old(lwn) && ldn == old(ldn) && lwd == old(lwd)
@@ -1208,7 +1208,7 @@ module JournalM {
       inm := lgm;
       lgm := r; iho := lho; lho := f; repr := repr + {r, f};
       ilo := wp; ieq := eq; ilist := null;
-      iwn := 0; icn := 0; icnr := 0; hdur := false;
+      iwn := 0; icn := 0; icnr := 0; hph := 0;
       g := g1;
     }
     twostate lemma HoldBegun()
@@ -1279,10 +1279,10 @@ module JournalM {
       CrashAll(Fuzzy(d.poss, a, n), g, vs, lb, cl);
     }
     twostate lemma InstWroteI(a: int, n: int, ok: bool)
-      requires old(InsI()) && g == old(g) && g.ip == 1 && ilist != null && ilist == old(ilist) && icn == old(icn) && hdur == old(hdur)
+      requires old(InsI()) && g == old(g) && g.ip == 1 && ilist != null && ilist == old(ilist) && icn == old(icn) && hph == old(hph)
       requires 0 <= old(iwn) && 0 < n && old(iwn) + n <= |ilist.addrs| == |ilist.blks| && iwn == if ok then old(iwn) + n else old(iwn)
       requires |d.cur| == |d.poss| == |old(d.cur)| == |old(d.poss)| && home as int == Home(g.p) <= a && a + n <= |d.cur|
-      requires 0 <= g.p.at < Home(g.p) && d.poss[g.p.at] == old(d.poss)[g.p.at]
+      requires 0 <= g.p.at < Copy(g.p) < Home(g.p) && d.poss[g.p.at] == old(d.poss)[g.p.at] && d.poss[Copy(g.p)] == old(d.poss)[Copy(g.p)]
       requires forall y :: old(iwn) <= y < old(iwn) + n ==> ilist.addrs[y] == a + (y - old(iwn))
       requires ok || d.bad
       requires ok ==> d.bad == old(d.bad)
@@ -1334,44 +1334,68 @@ module JournalM {
       InstBarrierPres(d.poss, g);
     }
     twostate lemma InstDoneI()
-      requires old(InsI()) && old(g).ip == 1 && g == old(g).(ip := 2) && ilist != null && ilist == old(ilist) && iwn == old(iwn) && icn == old(icn) && hdur == old(hdur)
+      requires old(InsI()) && old(g).ip == 1 && g == old(g).(ip := 2) && ilist != null && ilist == old(ilist) && iwn == old(iwn) && icn == old(icn) && hph == old(hph)
       requires home as int == Home(g.p) && |d.cur| == |d.poss| == |old(d.cur)|
       ensures InsI()
     { reveal InsI(); }
-    // [F] the header: from here on recovery starts after the installed groups
-    method HdrWrite() returns (ok: bool)
-      requires Inv() && g.ip == 2
+    // [F] the header: from here on recovery may start after the installed groups. Then, when it
+    // is durable, its copy: so there is always a header that is not being written.
+    method HdrWrite(copy: bool) returns (ok: bool)
+      requires Inv() && if copy then hph == 2 else g.ip == 2
       modifies this, d
       ensures Inv() && LKeep() && Mono() && vs == old(vs) && lb == old(lb)
-      ensures g.ip == 3 && ilist == old(ilist) && icn == old(icn)
+      ensures g.ip == 3 && ilist == old(ilist) && icn == old(icn) && (ok ==> hph == if copy then 3 else 1)
       ensures repr == old(repr)
     {
       reveal Inv(); reveal InsI();
       var b := seal.EncHdr(ieq);
-      HdrWritePres(d.poss, g, b.v);
+      var a := if copy then home - 1 else at;
+      HdrWritePres(d.poss, g, a as int, b.v);
       ghost var g1 := g.(ip := 3);
       assert DurState(g1) == DurState(g) && ComState(g1) == ComState(g);
       ComI();
-      CrashAll(AddHdr(d.poss, g, b.v), g1, vs, lb, cl);
-      ok := d.WriteSector(at, b);
+      CrashAll(AddHdr(d.poss, a as int, b.v), g1, vs, lb, cl);
+      ok := d.WriteSector(a, b);
       g := g1;
+      if ok { hph := if copy then 3 else 1; }
       LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
     // [F]
     method HdrBarrier() returns (ok: bool)
-      requires Inv() && g.ip == 3
+      requires Inv() && (hph == 1 || hph == 3)
       modifies this, d
       ensures Inv() && LKeep() && Mono() && vs == old(vs) && lb == old(lb)
       ensures g.ip == 3 && ilist == old(ilist) && icn == old(icn)
-      ensures ok ==> hdur
+      ensures ok ==> hph == old(hph) + 1
       ensures repr == old(repr)
     {
       reveal Inv(); reveal InsI();
       ghost var P := d.poss;
-      ok := d.Barrier({at as int});
+      ok := d.Barrier({at as int, home as int - 1});
       BarrierPres(d.poss, P, g);
-      if ok { hdur := true; }
+      if ok { hph := hph + 1; }
       LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
+    }
+    // [F] Does the header bear our epoch still? Who opens the volume puts another there. If so,
+    // the device is taken to have failed: nothing is acknowledged any more. If the header is none, its
+    // copy tells. (What cannot be read tells nothing: writes and barriers fail of their own.)
+    method Owned() returns (ok: bool)
+      requires Inv()
+      modifies d
+      ensures Inv() && LKeep() && IKeep() && Mono() && vs == old(vs) && lb == old(lb)
+      ensures ok ==> d.bad == old(d.bad)
+      ensures !ok ==> d.bad
+      ensures repr == old(repr)
+    {
+      reveal Inv();
+      var io, b := d.Read(at);
+      var is := false;
+      if io { var q; is, q := seal.DecHdrM(b); }
+      if !is { io, b := d.Read(home - 1); }
+      ok := true;
+      if io { ok := seal.Ours(b); }
+      if !ok { d.Stop(); }
+      LogFrame(); InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
     // [L] put one of the installed blocks into the cache
     method CacheInst()
@@ -1379,7 +1403,7 @@ module JournalM {
       requires 0 <= icn
       modifies this, cache
       ensures Inv() && LKeep() && Mono() && vs == old(vs) && lb == old(lb)
-      ensures g.ip == 3 && ilist == old(ilist) && icn == old(icn) + 1 && hdur == old(hdur)
+      ensures g.ip == 3 && ilist == old(ilist) && icn == old(icn) + 1 && hph == old(hph)
       ensures repr == old(repr)
     {
       reveal Inv(); reveal InsI(); reveal CacheI();
@@ -1393,7 +1417,7 @@ module JournalM {
     }
     // [L] the log space is free
     method FinishInstall()
-      requires Inv() && mu.held && g.ip == 3 && hdur && ilist != null && icn == |ilist.addrs| && trims < 0x3FFF_FFFF_FFFF_0000
+      requires Inv() && mu.held && hph == 4 && ilist != null && icn == |ilist.addrs| && trims < 0x3FFF_FFFF_FFFF_0000
       modifies this
       ensures Inv() && LKeep() && Mono() && vs == old(vs) && lb == old(lb) && g.ip == 0
       ensures fresh(repr - old(repr))
@@ -1423,7 +1447,7 @@ module JournalM {
       requires trims < 0x3FFF_FFFF_FFFF_0000
       modifies this
       ensures inm == e && iho == f && repr == old(repr) + {e, f} && g == g1 && trims == old(trims) + 1
-      ensures hq == ieq && lo == ilo && ilist == null && iwn == 0 && icn == 0 && icnr == 0 && !hdur
+      ensures hq == ieq && lo == ilo && ilist == null && iwn == 0 && icn == 0 && icnr == 0 && hph == 0
       ensures running == old(running) && lgm == old(lgm) && lho == old(lho) && cgm == old(cgm) && cdm == old(cdm) && cbk == old(cbk) && clist == old(clist) && dlist == old(dlist) &&
               ieq == old(ieq) && eq == old(eq) && ilo == old(ilo) && wp == old(wp) && nvs == old(nvs) && ncl == old(ncl) && nlb == old(nlb) &&
               busy == old(busy) && vs == old(vs) && lb == old(lb) && cl == old(cl) && rds == old(rds) && lph == old(lph) && lwn == old(lwn) && ldn == old(ldn) && lwd == old(lwd)
@@ -1431,7 +1455,7 @@ module JournalM {
       inm := e; iho := f; repr := repr + {e, f};
       hq := ieq; lo := ilo; ilist := null; iwn := 0; icn := 0; icnr := 0;
       trims := trims + 1;
-      hdur := false;
+      hph := 0;
       g := g1;
     }
     twostate lemma HoldDone()

@@ -21,25 +21,26 @@ module LogModel {
   import opened Bits
   type St = map<int, BV>                    // contents of the home blocks
 
-  // Header at block at, then nd units of 16 blocks, then a ring of nr data blocks. A unit has
+  // Header at block at, then nd units of 16 blocks, then a ring of nr data blocks, then a copy of the header. A unit has
   // the descriptor of a group in its first block. Behind it lie the data of a group that has no
   // more than 15 blocks of them, so that they are written in one run; those of a larger group lie on
   // the ring. (16 and 15 stand here as they are, and wherever addresses are computed: a product with
-  // a name would be nonlinear for the verifier.) All blocks after the ring are home blocks; those before it are none of the journal's business.
-  // key stands for the volume's key. Blocks lo..hi have allocation bits, in the blocks from
+  // a name would be nonlinear for the verifier.) All blocks after the copy are home blocks; those before the header are none of the journal's business.
+  // key stands for the volume's key, ep for the epoch whose groups count: that of the header. Blocks lo..hi have allocation bits, in the blocks from
   // bit on, which come before them: block a has bit a % 32768 of block bit + a / 32768.
-  datatype Geo = Geo(at: int, nd: int, nr: int, key: int, bit: int, flo: int, fhi: int)
+  datatype Geo = Geo(at: int, nd: int, nr: int, key: int, ep: int, bit: int, flo: int, fhi: int)
   predicate GeoOk(p: Geo) {
     0 <= p.at < 0x1_0000_0000 && 2 <= p.nd < 0x1_0000_0000 && 1000 <= p.nr < 0x1_0000_0000 &&
     0 <= p.bit && 0 <= p.flo && 0 <= p.fhi && p.bit + p.fhi / 32768 < p.flo
   }
   function DSlot(p: Geo, q: int): (s: int) requires GeoOk(p) ensures p.at < s <= p.at + 16 * p.nd - 15 { p.at + 1 + 16 * Slot(q, p.nd) }
-  function LSlot(p: Geo, x: int): (s: int) requires GeoOk(p) ensures p.at + 16 * p.nd < s < Home(p) { p.at + 1 + 16 * p.nd + Slot(x, p.nr) }
-  function Home(p: Geo): int { p.at + 1 + 16 * p.nd + p.nr }
+  function LSlot(p: Geo, x: int): (s: int) requires GeoOk(p) ensures p.at + 16 * p.nd < s < Copy(p) { p.at + 1 + 16 * p.nd + Slot(x, p.nr) }
+  function Copy(p: Geo): int { p.at + 1 + 16 * p.nd + p.nr }
+  function Home(p: Geo): int { Copy(p) + 1 }
   // where the i-th data block of a group lies
   function At(p: Geo, d: Desc, i: int): (s: int)
     requires GeoOk(p)
-    ensures 0 <= i < |d.addrs| ==> p.at < s < Home(p)
+    ensures 0 <= i < |d.addrs| ==> p.at < s < Copy(p)
   { if |d.addrs| <= 15 then DSlot(p, d.sq) + 1 + i else LSlot(p, d.pos + i) }
 
   function Ov(x: BM, y: BM): BM {            // y overrides x
@@ -109,7 +110,7 @@ module LogModel {
     requires GeoOk(p)
     ensures DescWf(p, d, n) ==> forall i :: 0 <= i < |d.dirs| ==> 0 <= d.dirs[i] < n
   {
-    0 <= d.pos < 0x2000_0000_0000_0000 && |d.addrs| + |d.dirs| <= 500 &&
+    d.ep == p.ep && 0 <= d.pos < 0x2000_0000_0000_0000 && |d.addrs| + |d.dirs| <= 500 &&
     (forall i :: 0 <= i < |d.addrs| ==> Home(p) <= d.addrs[i] < n) &&
     (forall i :: 0 <= i < |d.dirs| ==> Home(p) <= d.dirs[i] < n) &&
     (forall i, j :: 0 <= i < j < |d.dirs| ==> d.dirs[i] != d.dirs[j])
@@ -148,10 +149,18 @@ module LogModel {
     (forall i :: 0 <= i < |ms| ==> GM(p, s, q + i, ms[i], sg)) && !ValidAt(p, s, q + |ms|, sg) &&
     (forall r :: r in sg ==> Below(r, q + |ms| + 1)) && Clear(ms, sg, q)
   }
-  // s recovers to state v (but for what is free in it)
+  // a block is a header that can be started from
+  predicate HdrWf(key: int, b: BV) { HdrTail(b) && DecHdr(key, b).Hdr? && 0 <= DecHdr(key, b).q < 0x3000_0000_0000_0000 }
+  // the layout with the epoch of header b
+  function Under(p: Geo, b: BV): Geo requires DecHdr(p.key, b).Hdr? { p.(ep := DecHdr(p.key, b).ep) }
+  // s, read from the header in block b on, recovers to state v (but for what is free in it)
+  predicate RecFrom(p: Geo, s: Img, b: BV, v: St, sg: set<Rec>)
+    requires Fits(p, s) && HdrWf(p.key, b)
+  { exists ms :: Log(Under(p, b), s, DecHdr(p.key, b).q, ms, sg) && Agree(Under(p, b), v, Over(HomeOf(Under(p, b), s), Merge(ms))) }
+  // s recovers to state v, from whichever of its two headers
   predicate RecOK(p: Geo, s: Img, v: St, sg: set<Rec>) {
-    Fits(p, s) && HdrTail(s[p.at]) && 0 <= DecHdr(p.key, s[p.at]) < 0x3000_0000_0000_0000 &&
-    exists ms :: Log(p, s, DecHdr(p.key, s[p.at]), ms, sg) && Agree(p, v, Over(HomeOf(p, s), Merge(ms)))
+    Fits(p, s) && HdrWf(p.key, s[p.at]) && HdrWf(p.key, s[Copy(p)]) &&
+    RecFrom(p, s, s[p.at], v, sg) && RecFrom(p, s, s[Copy(p)], v, sg)
   }
 
   // ---- ghost state of the on-disk protocol ----
@@ -219,12 +228,13 @@ module LogModel {
     (g.com ==> g.cd.pos == g.wp && g.wp + |g.cd.addrs| <= g.lo + g.p.nr)
   }
   predicate HdrOk(x: BV, g: G) {
-    HdrTail(x) && (DecHdr(g.p.key, x) == g.hq || (g.ip == 3 && DecHdr(g.p.key, x) == g.hq + g.k))
+    HdrTail(x) && (DecHdr(g.p.key, x) == Hdr(g.hq, g.p.ep) || (g.ip == 3 && DecHdr(g.p.key, x) == Hdr(g.hq + g.k, g.p.ep)))
   }
   // what the disk may hold
   predicate DInv(poss: Poss, g: G) {
     GInv(g, |poss|) &&
     (forall x :: x in poss[g.p.at] ==> HdrOk(x, g)) &&
+    (forall x :: x in poss[Copy(g.p)] ==> HdrOk(x, g)) &&
     (forall i :: 0 <= i < |g.gs| ==> Logged(poss, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i)) &&
     (forall a :: Home(g.p) <= a < |poss| ==> HomePoss(poss[a], g, a))
   }
@@ -396,14 +406,16 @@ module LogModel {
     requires Clear(x, sg, q) && Clear(y, sg, q)
     ensures Clear(x + y, sg, q)
   {}
-  lemma CrashLemma(poss: Poss, g: G, s: Img)
-    requires DInv(poss, g) && CrashImg(poss, s)
-    ensures RecOK(g.p, s, DurState(g), g.sg) || (g.com && RecOK(g.p, s, ComState(g), g.sg))
+  // s, read from header block b on
+  lemma CrashFrom(poss: Poss, g: G, s: Img, b: BV)
+    requires DInv(poss, g) && CrashImg(poss, s) && HdrOk(b, g)
+    ensures Fits(g.p, s) && HdrWf(g.p.key, b)
+    ensures !ValidAt(g.p, s, End(g), g.sg) ==> RecFrom(g.p, s, b, DurState(g), g.sg)
+    ensures ValidAt(g.p, s, End(g), g.sg) ==> g.com && RecFrom(g.p, s, b, ComState(g), g.sg)
   {
-    assert s[g.p.at] in poss[g.p.at];
-    assert HdrOk(s[g.p.at], g);
-    var h := DecHdr(g.p.key, s[g.p.at]);
+    var h := DecHdr(g.p.key, b).q;
     var c := h - g.hq;
+    assert Under(g.p, b) == g.p;
     CrashHome(poss, g, s, c);
     LogTail(poss, g, s, c);
     var tail := g.gs[c..];
@@ -425,5 +437,13 @@ module LogModel {
       }
       assert Agree(g.p, ComState(g), w2);
     }
+  }
+  lemma CrashLemma(poss: Poss, g: G, s: Img)
+    requires DInv(poss, g) && CrashImg(poss, s)
+    ensures RecOK(g.p, s, DurState(g), g.sg) || (g.com && RecOK(g.p, s, ComState(g), g.sg))
+  {
+    assert s[g.p.at] in poss[g.p.at] && s[Copy(g.p)] in poss[Copy(g.p)];
+    CrashFrom(poss, g, s, s[g.p.at]);
+    CrashFrom(poss, g, s, s[Copy(g.p)]);
   }
 }

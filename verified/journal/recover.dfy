@@ -1,6 +1,6 @@
-// mkfs and recovery. Recovery replays the log: it writes the newest contents of every
-// logged block home, then empties the log. A crash at any moment of it leaves an image
-// that recovers to the same state. It writes no direct block of a group that it may find
+// mkfs and recovery. Recovery makes both headers the same, replays the log (it writes the
+// newest contents of every logged block home), then empties the log, for a new epoch. A crash
+// at any moment of it leaves an image that recovers to the same state. It writes no direct block of a group that it may find
 // valid (model.dfy, Clear): so what it finds valid does not change while it runs.
 include "journal.dfy"
 
@@ -18,7 +18,7 @@ module RecoverM {
 
   // s and t are the same but for blocks of m
   predicate SameBut(p: Geo, s: Img, t: Img, m: BM) {
-    Fits(p, s) && |s| == |t| && (forall a :: p.at <= a < Home(p) ==> s[a] == t[a]) &&
+    Fits(p, s) && |s| == |t| && (forall a :: p.at < a < Copy(p) ==> s[a] == t[a]) &&
     forall a :: Home(p) <= a < |s| && a !in m ==> s[a] == t[a]
   }
   lemma ValidKept(p: Geo, s: Img, t: Img, q: int, h: int, ms: seq<BM>, sg: set<Rec>)
@@ -51,40 +51,62 @@ module RecoverM {
   }
   // what image c with the log ms recovers to
   function Merged(p: Geo, c: Img, ms: seq<BM>): St { Over(HomeOf(p, c), Merge(ms)) }
-  // image c: header h, log ms, recovers to v
-  predicate RecLog(p: Geo, c: Img, h: int, ms: seq<BM>, v: St, sg: set<Rec>) {
-    Fits(p, c) && HdrTail(c[p.at]) && h == DecHdr(p.key, c[p.at]) && 0 <= h < 0x2000_0000_0000_0000 &&
-    Log(p, c, h, ms, sg) && Agree(p, v, Merged(p, c, ms))
+  // image c: header b, log ms, recovers to v
+  predicate RecLog(p: Geo, c: Img, b: BV, ms: seq<BM>, v: St, sg: set<Rec>) {
+    Fits(p, c) && HdrWf(p.key, b) && p == Under(p, b) && Log(p, c, DecHdr(p.key, b).q, ms, sg) && Agree(p, v, Merged(p, c, ms))
   }
   // a crash while recovery installs: same recovered state
-  lemma RecCrash(p: Geo, c: Img, s: Img, h: int, ms: seq<BM>, v: St, sg: set<Rec>)
-    requires RecLog(p, c, h, ms, v, sg) && SameBut(p, c, s, Merge(ms))
-    ensures RecOK(p, s, v, sg)
+  lemma RecCrash(p: Geo, c: Img, s: Img, b: BV, ms: seq<BM>, v: St, sg: set<Rec>)
+    requires RecLog(p, c, b, ms, v, sg) && SameBut(p, c, s, Merge(ms))
+    ensures RecFrom(p, s, b, v, sg)
   {
-    LogSame(p, c, s, h, ms, sg);
+    LogSame(p, c, s, DecHdr(p.key, b).q, ms, sg);
     assert Merged(p, s, ms) == Merged(p, c, ms);
   }
   // an empty log
-  lemma RecHdr(p: Geo, s: Img, q: int, v: St, sg: set<Rec>)
-    requires Fits(p, s) && HdrTail(s[p.at]) && DecHdr(p.key, s[p.at]) == q && 0 <= q < 0x3000_0000_0000_0000 && Agree(p, v, HomeOf(p, s))
-    requires forall r :: r in sg ==> Below(r, q)
-    ensures RecOK(p, s, v, sg)
+  lemma RecHdr(p: Geo, s: Img, b: BV, v: St, sg: set<Rec>)
+    requires Fits(p, s) && HdrWf(p.key, b) && Agree(p, v, HomeOf(p, s))
+    requires forall r :: r in sg ==> Below(r, DecHdr(p.key, b).q)
+    ensures RecFrom(p, s, b, v, sg)
   {
+    var pb := Under(p, b); var q := DecHdr(p.key, b).q;
     var ms: seq<BM> := [];
     forall r | r in sg ensures Below(r, q + |ms| + 1) { assert Below(r, q); }
-    if ValidAt(p, s, q, sg) {
-      var b := s[DSlot(p, q)]; var d := DecDesc(b).d;
-      assert Below(Rec(b, RecBlks(p, s, d)), q);
+    if ValidAt(pb, s, q, sg) {
+      var x := s[DSlot(pb, q)]; var d := DecDesc(x).d;
+      assert Below(Rec(x, RecBlks(pb, s, d)), q);
     }
-    assert Log(p, s, q, ms, sg);
-    assert Over(HomeOf(p, s), Merge(ms)) == HomeOf(p, s);
+    assert Log(pb, s, q, ms, sg);
+    assert HomeOf(pb, s) == HomeOf(p, s) && Over(HomeOf(pb, s), Merge(ms)) == HomeOf(p, s);
+    AgreeEp(p, pb, v, HomeOf(p, s));
+  }
+  // which epoch counts does not matter for what is free
+  lemma AgreeEp(p: Geo, p2: Geo, v: St, w: St)
+    requires Agree(p, v, w) && p2 == p.(ep := p2.ep)
+    ensures Agree(p2, v, w)
+  { reveal FreeIn(); }
+  // nor for what a crash may leave
+  lemma OkEp(p: Geo, p2: Geo, vs: seq<St>, lb: int, sg: set<Rec>)
+    requires 0 <= lb && p2 == p.(ep := p2.ep)
+    ensures OkSet(p, vs, lb, sg) == OkSet(p2, vs, lb, sg)
+  {
+    reveal OkSet();
+    forall s: Img, n | lb <= n < |vs| ensures RecOK(p, s, vs[n], sg) == RecOK(p2, s, vs[n], sg) { SameRec(p, p2, s, vs[n], sg); }
+  }
+  lemma SameRec(p: Geo, p2: Geo, s: Img, v: St, sg: set<Rec>)
+    requires p2 == p.(ep := p2.ep)
+    ensures RecOK(p, s, v, sg) == RecOK(p2, s, v, sg)
+  {
+    if Fits(p, s) {
+      forall b | HdrWf(p.key, b) ensures RecFrom(p, s, b, v, sg) == RecFrom(p2, s, b, v, sg) { assert Under(p, b) == Under(p2, b); }
+    }
   }
   predicate Still(d: Disk) reads d {
     d.Valid() && forall a :: 0 <= a < |d.cur| ==> d.poss[a] == iset{d.cur[a]}
   }
   predicate Fit(d: Disk, p: Geo) reads d { GeoOk(p) && Still(d) && |d.cur| >= Home(p) }
-  function GeoOf(key: int, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64): Geo {
-    Geo(at as int, nd as int, nr as int, key, bit as int, flo as int, fhi as int)
+  function GeoOf(key: int, ep: int, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64): Geo {
+    Geo(at as int, nd as int, nr as int, key, ep, bit as int, flo as int, fhi as int)
   }
   predicate IsGeo(p: Geo, seal: Seal, at: uint64, nd: uint64, nr: uint64) {
     GeoOk(p) && p.at == at as int && p.nd == nd as int && p.nr == nr as int && p.key == seal.key
@@ -212,8 +234,8 @@ module RecoverM {
     forall a | a in m ensures a in g { assert a in e.addrs; }
   }
   // read the group with sequence number q, null if there is none
-  method ReadAt(d: Disk, seal: Seal, q: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, gm: BMap?)
-    requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur|
+  method ReadAt(d: Disk, seal: Seal, hb: Blk, q: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, gm: BMap?)
+    requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && HdrWf(p.key, hb.v) && p == Under(p, hb.v)
     ensures io ==> (gm != null) == ValidAt(p, d.cur, q as int, seal.signed)
     ensures io && gm != null ==> gm.Ok() && InHome(Home(p), gm.m, sz as int) && fresh(gm) && |gm.addrs| <= 500
     ensures io && gm != null ==> forall m :: GM(p, d.cur, q as int, m, seal.signed) ==> gm.m == m
@@ -227,7 +249,9 @@ module RecoverM {
     if r == null { return; }
     var q2 := r.Sq(); var pos := r.Pos(); var n := r.N(); var dn := r.M();
     if q2 != q || pos >= 0x2000_0000_0000_0000 || n > 500 || dn > 500 - n { return; }
-    var inside := AddrsIn(r, n, dn, at + 1 + 16 * nd + nr, sz);
+    var same := seal.Under(r, hb);
+    if !same { return; }
+    var inside := AddrsIn(r, n, dn, at + 2 + 16 * nd + nr, sz);
     if !inside { return; }
     var x, y;
     io, x, y := ReadGroup(d, at, nd, nr, q, pos, n, p, r.d);
@@ -297,9 +321,10 @@ module RecoverM {
     }
   }
   // scan the log, merging all its groups
-  method Scan(d: Disk, seal: Seal, h: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost v: St)
+  method Scan(d: Disk, seal: Seal, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost v: St)
     returns (io: bool, mm: BMap, i: uint64)
-    requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && RecLog(p, d.cur, h as int, ms, v, seal.signed)
+    requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && RecLog(p, d.cur, hb.v, ms, v, seal.signed)
+    requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000
     ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int)
     ensures io ==> mm.m == Merge(ms) && i as int == |ms| && i < 0x1_0000_0000
   {
@@ -314,7 +339,7 @@ module RecoverM {
     {
       if i >= 0xFFFF_FFFF { io := false; return; }
       var gm;
-      io, gm := ReadAt(d, seal, h + i, at, nd, nr, sz, p);
+      io, gm := ReadAt(d, seal, hb, h + i, at, nd, nr, sz, p);
       if !io { return; }
       if gm == null { done := true; assert i as int < |ms| ==> GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed); }
       else {
@@ -327,8 +352,31 @@ module RecoverM {
     }
     assert ms[..|ms|] == ms;
   }
-  method InstallAll(d: Disk, mm: BMap, ghost p: Geo, ghost h: int, ghost ms: seq<BM>, ghost v: St, ghost sg: set<Rec>) returns (io: bool)
-    requires Fit(d, p) && RecLog(p, d.cur, h, ms, v, sg) && mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms)
+  // Is there a sealed descriptor with a number above e, in any epoch? Then group e was once durable, and
+  // that it cannot be read is damage, not the end of the log. A device that keeps to its model has none.
+  method Beyond(d: Disk, seal: Seal, e: uint64, at: uint64, nd: uint64, ghost p: Geo) returns (io: bool, found: bool)
+    requires Fit(d, p) && p.at == at as int && p.nd == nd as int && forall r :: r in seal.signed ==> Below(r, e as int + 1)
+    ensures !found
+  {
+    var s: uint64 := 0;
+    io := true; found := false;
+    while s < nd
+      invariant s <= nd
+    {
+      var b;
+      io, b := d.Read(at + 1 + 16 * s);
+      if !io { return; }
+      var r := Parse(b);
+      if r != null {
+        var q := r.Sq();
+        var ok := seal.Vouch(r);
+        if q > e && ok { found := true; return; }
+      }
+      s := s + 1;
+    }
+  }
+  method InstallAll(d: Disk, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost v: St, ghost sg: set<Rec>) returns (io: bool)
+    requires Fit(d, p) && RecLog(p, d.cur, hb, ms, v, sg) && Heads(p, d.cur, hb) && mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms)
     requires d.ok == OkSet(p, [v], 0, sg)
     modifies d
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)|
@@ -350,7 +398,7 @@ module RecoverM {
       forall x | a as int <= x < a as int + m as int ensures x in mm.m && x < |c| { assert l.addrs[k as int + (x - a as int)] == x; }
       assert l.addrs[k as int + m as int - 1] == a as int + (m as int - 1);
       ghost var q := Fuzzy(d.poss, a as int, m as int);
-      forall s | CrashImg(q, s) ensures s in d.ok { InstCrash(p, c, s, q, h, ms, v, sg); }
+      forall s | CrashImg(q, s) ensures s in d.ok { InstCrash(p, c, s, q, hb, ms, v, sg); }
       io := d.WriteRun(a, l, k, m);
       if !io { return; }
       forall x | 0 <= x < k as int + m as int ensures d.cur[l.addrs[x]] == l.blks[x] {
@@ -366,24 +414,83 @@ module RecoverM {
     }
     assert HomeOf(p, d.cur) == Merged(p, c, ms);
   }
-  method WriteHdr(d: Disk, seal: Seal, at: uint64, q: uint64, ghost p: Geo, ghost c: Img, ghost h: int, ghost ms: seq<BM>, ghost v: St) returns (io: bool)
-    requires Fit(d, p) && p.at == at as int && p.key == seal.key && RecLog(p, c, h, ms, v, seal.signed) && |c| == |d.cur| && q as int == h + |ms| + 1
-    requires d.ok == OkSet(p, [v], 0, seal.signed) && HomeOf(p, d.cur) == Merged(p, c, ms) && q < 0x1FFF_0000_0000_0000
-    requires forall a :: 0 <= a < Home(p) ==> d.cur[a] == c[a]
+  // both headers are b
+  predicate Heads(p: Geo, s: Img, b: BV) { Fits(p, s) && s[p.at] == b && s[Copy(p)] == b }
+  // The header to start from: that with the larger number. null = there is none.
+  method Choose(d: Disk, seal: Seal, at: uint64, cp: uint64, ghost p: Geo) returns (io: bool, hb: Blk?, h: uint64)
+    requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && p.key == seal.key && HdrWf(p.key, d.cur[p.at]) && HdrWf(p.key, d.cur[Copy(p)])
+    ensures hb != null ==> (hb.v == d.cur[p.at] || hb.v == d.cur[Copy(p)]) && h as int == DecHdr(p.key, hb.v).q
+    ensures io ==> hb != null
+  {
+    hb := null; h := 0;
+    var i1, b1 := d.Read(at);
+    var i2, b2 := d.Read(cp);
+    io := i1 || i2;
+    if i1 {
+      var ok, q := seal.DecHdrM(b1);
+      if ok { hb := b1; h := q; }
+    }
+    if i2 {
+      var ok, q := seal.DecHdrM(b2);
+      if ok && (hb == null || q > h) { hb := b2; h := q; }
+    }
+  }
+  // Both headers become hb, one after the other, so that one is always whole.
+  method WriteHeads(d: Disk, hb: Blk, at: uint64, cp: uint64, ghost p: Geo) returns (io: bool)
+    requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && HdrTail(d.cur[p.at]) && HdrTail(d.cur[Copy(p)]) && HdrTail(hb.v)
+    requires forall s :: Between(p, d.cur, s, hb.v) ==> s in d.ok
     modifies d
-    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |c|
-    ensures io ==> HomeOf(p, d.cur) == Merged(p, c, ms) && Full(d.poss, G0(p, seal.signed, q as int, HomeOf(p, d.cur)))
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)|
+    ensures io ==> Still(d) && d.cur == old(d.cur)[p.at := hb.v][Copy(p) := hb.v]
+  {
+    ghost var c := d.cur;
+    io := WriteHead(d, hb, at, p);
+    if !io { return; }
+    forall s | Between(p, d.cur, s, hb.v) ensures s in d.ok { assert Between(p, c, s, hb.v); }
+    io := WriteHead(d, hb, cp, p);
+  }
+  // s is c, but that each header may be b
+  predicate Between(p: Geo, c: Img, s: Img, b: BV) {
+    Fits(p, c) && |s| == |c| && (forall a :: 0 <= a < |c| && a != p.at && a != Copy(p) ==> s[a] == c[a]) &&
+    (s[p.at] == c[p.at] || s[p.at] == b) && (s[Copy(p)] == c[Copy(p)] || s[Copy(p)] == b)
+  }
+  method WriteHead(d: Disk, hb: Blk, a: uint64, ghost p: Geo) returns (io: bool)
+    requires Fit(d, p) && (a as int == p.at || a as int == Copy(p)) && HdrTail(d.cur[a]) && HdrTail(hb.v)
+    requires forall s :: Between(p, d.cur, s, hb.v) ==> s in d.ok
+    modifies d
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)|
+    ensures io ==> Still(d) && d.cur == old(d.cur)[a as int := hb.v]
+  {
+    ghost var c := d.cur;
+    ghost var q := d.poss[a as int := d.poss[a as int] + iset{hb.v}];
+    forall s | CrashImg(q, s) ensures s in d.ok {
+      forall x | 0 <= x < |c| && x != a as int ensures s[x] == c[x] { assert s[x] in q[x]; }
+      assert s[a as int] in q[a as int];
+      assert Between(p, c, s, hb.v);
+    }
+    io := d.WriteSector(a, hb);
+    if !io { return; }
+    io := d.Barrier(set x | 0 <= x < |d.cur|);
+  }
+  // Empties the log: both headers become those of a new epoch, from number q on. c: the image before
+  // the log was installed, with header hb.
+  method Empty(d: Disk, seal: Seal, q: uint64, at: uint64, cp: uint64, ghost p: Geo, ghost c: Img, ghost hb: BV, ghost ms: seq<BM>, ghost v: St) returns (io: bool)
+    requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && p.key == seal.key && RecLog(p, c, hb, ms, v, seal.signed) && Heads(p, d.cur, hb)
+    requires q as int == DecHdr(p.key, hb).q + |ms| + 1 && q < 0x1FFF_0000_0000_0000 && d.ok == OkSet(p, [v], 0, seal.signed)
+    requires |c| == |d.cur| && HomeOf(p, d.cur) == Merged(p, c, ms) && forall a :: p.at < a < Copy(p) ==> d.cur[a] == c[a]
+    modifies d, seal
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && seal.signed == old(seal.signed)
+    ensures io ==> HomeOf(p, d.cur) == Merged(p, c, ms) && var p1 := p.(ep := seal.ep); Full(d.poss, G0(p1, seal.signed, q as int, HomeOf(p1, d.cur)))
   {
     ghost var c2 := d.cur;
+    seal.NewEpoch();
     var nb := seal.EncHdr(q);
-    ghost var p2 := d.poss[p.at := d.poss[p.at] + iset{nb.v}];
-    forall s | CrashImg(p2, s) ensures s in d.ok { HdrCrash(p, c, c2, s, p2, h, ms, v, nb.v, seal.signed); }
-    io := d.WriteSector(at, nb);
-    if !io { return; }
-    io := d.Barrier(set a | 0 <= a < |d.cur|);
+    forall s | Between(p, d.cur, s, nb.v) ensures s in d.ok { EmptyCrash(p, c, c2, s, hb, ms, v, nb.v, seal.signed); }
+    io := WriteHeads(d, nb, at, cp, p);
     if !io { return; }
     assert HomeOf(p, d.cur) == HomeOf(p, c2);
-    InitFull(p, d.poss, d.cur, q as int, HomeOf(p, d.cur), seal.signed);
+    ghost var p1 := p.(ep := seal.ep);
+    InitFull(p1, d.poss, d.cur, q as int, HomeOf(p1, d.cur), seal.signed);
   }
   // Opens the volume: any state of the device that a crash may leave, also of the process
   // alone, which may leave writes that can be read and are not durable: hence the barrier,
@@ -392,18 +499,19 @@ module RecoverM {
   // is free in it. !io = a device error (or 2^32 - 1 groups, more than a log has room for),
   // null = a log header that is none.
   method Recover(d: Disk, seal: Seal, mu: Mutex, cache: Cache, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
-    maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int) returns (io: bool, j: Journal?)
-    requires var p := GeoOf(seal.key, at, nd, nr, bit, flo, fhi); GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
+    maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int) returns (io: bool, damaged: bool, j: Journal?)
+    requires var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi); GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
     requires cache.m == map[]
-    modifies d
+    modifies d, seal
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lph == 0 && j.g.ip == 0
-    ensures j != null ==> |j.vs| == 1 && exists n :: lb0 <= n < |vs0| && Agree(GeoOf(seal.key, at, nd, nr, bit, flo, fhi), vs0[n], j.vs[0])
+    ensures j != null ==> |j.vs| == 1 && exists n :: lb0 <= n < |vs0| && Agree(GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi), vs0[n], j.vs[0])
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
     ensures j != null ==> fresh(j) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
+    ensures !damaged && seal.signed == old(seal.signed)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
-    ghost var p := GeoOf(seal.key, at, nd, nr, bit, flo, fhi);
-    j := null;
+    ghost var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi);
+    j := null; damaged := false;
     io := d.Barrier(set a | 0 <= a < |d.cur|);
     if !io { return; }
     assert CrashImg(d.poss, d.cur);
@@ -417,7 +525,8 @@ module RecoverM {
     }
     forall s | s in OkSet(p, [v], 0, seal.signed) ensures s in d.ok { reveal OkSet(); assert RecOK(p, s, vs0[n], seal.signed); }
     d.SetOk(OkSet(p, [v], 0, seal.signed));
-    io, j := Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt, v);
+    io, damaged, j := Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt, p, v);
+    if j != null { AgreeEp(p, GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi), v, j.vs[0]); }
   }
   ghost method Recovers(p: Geo, s: Img, vs: seq<St>, lb: int, sg: set<Rec>) returns (n: int)
     requires 0 <= lb && s in OkSet(p, vs, lb, sg)
@@ -428,41 +537,71 @@ module RecoverM {
   }
   // Recovery of a device that is at rest. d.cur recovers to v.
   method Replay(d: Disk, seal: Seal, mu: Mutex, cache: Cache, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
-    maxPin: uint64, instAt: uint64, ghost v: St) returns (io: bool, j: Journal?)
-    requires var p := GeoOf(seal.key, at, nd, nr, bit, flo, fhi); GeoOk(p) && maxPin < 0x1_0000_0000 && Fit(d, p) && RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed)
-    requires cache.m == map[]
-    modifies d
+    maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (io: bool, damaged: bool, j: Journal?)
+    requires p == GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi) && GeoOk(p) && maxPin < 0x1_0000_0000 && Fit(d, p)
+    requires RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed) && cache.m == map[]
+    modifies d, seal
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lph == 0 && j.g.ip == 0
-    ensures j != null ==> |j.vs| == 1 && Agree(GeoOf(seal.key, at, nd, nr, bit, flo, fhi), v, j.vs[0])
+    ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0])
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
     ensures j != null ==> fresh(j) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
+    ensures !damaged && seal.signed == old(seal.signed)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
-    ghost var p := GeoOf(seal.key, at, nd, nr, bit, flo, fhi);
-    ghost var c := d.cur;
-    j := null;
+    j := null; damaged := false;
     var sz := d.Size();
-    var hb;
-    io, hb := d.Read(at);
-    if !io { return; }
-    var hok, h := seal.DecHdrM(hb);
-    if !hok || h >= 0x1000_0000_0000_0000 { return; }
-    ghost var ms :| Log(p, c, DecHdr(p.key, c[p.at]), ms, seal.signed) && Agree(p, v, Over(HomeOf(p, c), Merge(ms)));
+    var cp := at + 1 + 16 * nd + nr;
+    var hb, h;
+    io, hb, h := Choose(d, seal, at, cp, p);
+    if hb == null || h >= 0x1000_0000_0000_0000 { return; }
+    ghost var q := Under(p, hb.v);
+    ghost var ms :| Log(q, d.cur, h as int, ms, seal.signed) && Agree(q, v, Over(HomeOf(q, d.cur), Merge(ms)));
+    OkEp(p, q, [v], 0, seal.signed);
     var mm, i;
-    io, mm, i := Scan(d, seal, h, at, nd, nr, sz, p, ms, v);
+    io, mm, i := Scan(d, seal, hb, h, at, nd, nr, sz, q, ms, v);
     if !io { return; }
-    io := InstallAll(d, mm, p, h as int, ms, v, seal.signed);
+    io, damaged := Beyond(d, seal, h + i, at, nd, q);
+    if !io || damaged { return; }
+    forall s | Between(q, d.cur, s, hb.v) ensures s in d.ok { BothCrash(p, d.cur, s, hb.v, v, seal.signed); }
+    ghost var c := d.cur;
+    io := WriteHeads(d, hb, at, cp, q);
     if !io { return; }
-    io := WriteHdr(d, seal, at, h + i + 1, p, c, h as int, ms, v);
+    RecLogKept(q, c, d.cur, hb.v, ms, v, seal.signed);
+    c := d.cur;
+    io := InstallAll(d, mm, q, hb.v, ms, v, seal.signed);
     if !io { return; }
-    ghost var w := HomeOf(p, d.cur);
-    ghost var g0 := G0(p, seal.signed, h as int + i as int + 1, w);
+    io := Empty(d, seal, h + i + 1, at, cp, q, c, hb.v, ms, v);
+    if !io { return; }
+    AgreeEp(q, p, v, HomeOf(q, d.cur));
+    OkEp(q, p, [v], 0, seal.signed);
+    j := Begin(d, seal, mu, cache, sz, at, nd, nr, bit, flo, fhi, h + i + 1, maxPin, instAt, p, v);
+  }
+  // The journal over an empty log that starts with number q.
+  method Begin(d: Disk, seal: Seal, mu: Mutex, cache: Cache, sz: uint64, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
+    q: uint64, maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (j: Journal)
+    requires p == GeoOf(seal.key, p.ep, at, nd, nr, bit, flo, fhi) && GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| == sz as int && cache.m == map[]
+    requires var p1 := p.(ep := seal.ep); Full(d.poss, G0(p1, seal.signed, q as int, HomeOf(p1, d.cur)))
+    requires Agree(p, v, HomeOf(p, d.cur)) && d.ok == OkSet(p, [v], 0, seal.signed)
+    modifies d
+    ensures j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lph == 0 && j.g.ip == 0
+    ensures |j.vs| == 1 && Agree(p, v, j.vs[0])
+    ensures j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
+    ensures fresh(j) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
+    ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
+  {
+    ghost var p1 := p.(ep := seal.ep);
+    ghost var w := HomeOf(p1, d.cur);
+    assert HomeOf(p, d.cur) == w;
+    ghost var g0 := G0(p1, seal.signed, q as int, w);
     assert DurState(g0) == w;
     CrashAll(d.poss, g0, [w], 0, 0);
-    OkLess(p, v, w, seal.signed);
-    NoDirect(seal.signed, h as int + i as int + 1);
-    d.SetOk(OkSet(p, [w], 0, seal.signed));
-    j := new Journal(d, seal, mu, cache, sz, at, nd, nr, bit, flo, fhi, h + i + 1, maxPin, instAt);
+    AgreeEp(p, p1, v, w);
+    OkEp(p, p1, [v], 0, seal.signed);
+    OkLess(p1, v, w, seal.signed);
+    FullD(d.poss, g0);
+    NoDirect(seal.signed, q as int);
+    d.SetOk(OkSet(p1, [w], 0, seal.signed));
+    j := new Journal(d, seal, mu, cache, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt);
   }
   lemma NoDirect(sg: set<Rec>, q: int)
     requires forall r :: r in sg ==> Below(r, q)
@@ -479,64 +618,98 @@ module RecoverM {
     reveal OkSet();
     forall s | s in OkSet(p, [w], 0, sg) ensures s in OkSet(p, [v], 0, sg) {
       assert RecOK(p, s, w, sg);
-      var h := DecHdr(p.key, s[p.at]);
-      var ms :| Log(p, s, h, ms, sg) && Agree(p, w, Over(HomeOf(p, s), Merge(ms)));
-      AgreeTrans(p, v, w, Over(HomeOf(p, s), Merge(ms)));
+      FromLess(p, s, s[p.at], v, w, sg);
+      FromLess(p, s, s[Copy(p)], v, w, sg);
       assert RecOK(p, s, [v][0], sg);
     }
+  }
+  lemma FromLess(p: Geo, s: Img, b: BV, v: St, w: St, sg: set<Rec>)
+    requires Fits(p, s) && HdrWf(p.key, b) && RecFrom(p, s, b, w, sg) && Agree(p, v, w)
+    ensures RecFrom(p, s, b, v, sg)
+  {
+    var pb := Under(p, b);
+    var ms :| Log(pb, s, DecHdr(p.key, b).q, ms, sg) && Agree(pb, w, Over(HomeOf(pb, s), Merge(ms)));
+    AgreeEp(p, pb, v, w);
+    AgreeTrans(pb, v, w, Over(HomeOf(pb, s), Merge(ms)));
   }
   // Makes an empty log: the home blocks stay what they are. The key must be new.
   method Format(d: Disk, seal: Seal, at: uint64, nd: uint64, nr: uint64, ghost p: Geo) returns (io: bool)
     requires IsGeo(p, seal, at, nd, nr) && d.Valid() && |d.cur| >= Home(p) && seal.signed == {}
     requires forall s: Img :: s in d.ok             // nothing is promised before the end
-    modifies d
+    modifies d, seal
     ensures d.Valid()
     ensures io ==> forall s :: CrashImg(d.poss, s) ==> RecOK(p, s, HomeOf(p, s), {})
   {
+    seal.NewEpoch();
     var nb := seal.EncHdr(1);
+    var cp := at + 1 + 16 * nd + nr;
     io := d.Write(at, nb);
     if !io { return; }
-    io := d.Barrier({at as int});
+    io := d.Write(cp, nb);
+    if !io { return; }
+    io := d.Barrier({at as int, cp as int});
     if !io { return; }
     forall s | CrashImg(d.poss, s) ensures RecOK(p, s, HomeOf(p, s), {}) {
-      assert s[p.at] in d.poss[p.at];
-      RecHdr(p, s, 1, HomeOf(p, s), {});
+      assert s[p.at] in d.poss[p.at] && s[Copy(p)] in d.poss[Copy(p)];
+      RecHdr(p, s, nb.v, HomeOf(p, s), {});
     }
   }
-  lemma InstCrash(p: Geo, c: Img, s: Img, q: Poss, h: int, ms: seq<BM>, v: St, sg: set<Rec>)
-    requires RecLog(p, c, h, ms, v, sg) && |c| == |q| && CrashImg(q, s) && InHome(Home(p), Merge(ms), |c|)
+  lemma InstCrash(p: Geo, c: Img, s: Img, q: Poss, hb: BV, ms: seq<BM>, v: St, sg: set<Rec>)
+    requires RecLog(p, c, hb, ms, v, sg) && Heads(p, c, hb) && |c| == |q| && CrashImg(q, s) && InHome(Home(p), Merge(ms), |c|)
     requires forall a :: 0 <= a < |c| && a !in Merge(ms) ==> q[a] == iset{c[a]}
     ensures s in OkSet(p, [v], 0, sg)
   {
     forall a | 0 <= a < |c| && a !in Merge(ms) ensures s[a] == c[a] { assert s[a] in q[a]; }
-    RecCrash(p, c, s, h, ms, v, sg);
+    RecCrash(p, c, s, hb, ms, v, sg);
     reveal OkSet();
     assert RecOK(p, s, [v][0], sg);
   }
-  lemma HdrCrash(p: Geo, c: Img, c2: Img, s: Img, q: Poss, h: int, ms: seq<BM>, v: St, nb: BV, sg: set<Rec>)
-    requires RecLog(p, c, h, ms, v, sg) && |c| == |c2| == |q| && CrashImg(q, s)
-    requires HomeOf(p, c2) == Merged(p, c, ms)
-    requires forall a :: 0 <= a < Home(p) ==> c[a] == c2[a]
-    requires forall a :: 0 <= a < |c| && a != p.at ==> q[a] == iset{c2[a]}
-    requires q[p.at] == iset{c[p.at]} + iset{nb} && HdrTail(nb) && DecHdr(p.key, nb) == h + |ms| + 1 < 0x3000_0000_0000_0000
+  // the log of a header is the same whatever the headers are
+  lemma RecLogKept(p: Geo, c: Img, s: Img, b: BV, ms: seq<BM>, v: St, sg: set<Rec>)
+    requires RecLog(p, c, b, ms, v, sg) && |s| == |c| && forall a :: 0 <= a < |c| && a != p.at && a != Copy(p) ==> s[a] == c[a]
+    ensures RecLog(p, s, b, ms, v, sg)
+  {
+    LogSame(p, c, s, DecHdr(p.key, b).q, ms, sg);
+    assert HomeOf(p, s) == HomeOf(p, c);
+  }
+  lemma FromKept(p: Geo, c: Img, s: Img, b: BV, v: St, sg: set<Rec>)
+    requires Fits(p, c) && HdrWf(p.key, b) && RecFrom(p, c, b, v, sg)
+    requires |s| == |c| && forall a :: 0 <= a < |c| && a != p.at && a != Copy(p) ==> s[a] == c[a]
+    ensures RecFrom(p, s, b, v, sg)
+  {
+    var pb := Under(p, b);
+    var ms :| Log(pb, c, DecHdr(p.key, b).q, ms, sg) && Agree(pb, v, Over(HomeOf(pb, c), Merge(ms)));
+    RecLogKept(pb, c, s, b, ms, v, sg);
+  }
+  // a crash while both headers become one of the two
+  lemma BothCrash(p: Geo, c: Img, s: Img, b: BV, v: St, sg: set<Rec>)
+    requires RecOK(p, c, v, sg) && Between(p, c, s, b) && (b == c[p.at] || b == c[Copy(p)])
     ensures s in OkSet(p, [v], 0, sg)
   {
-    forall a | 0 <= a < |c| && a != p.at ensures s[a] == c2[a] { assert s[a] in q[a]; }
-    assert s[p.at] in q[p.at];
+    FromKept(p, c, s, c[p.at], v, sg);
+    FromKept(p, c, s, c[Copy(p)], v, sg);
     reveal OkSet();
+    assert RecOK(p, s, [v][0], sg);
+  }
+  // a crash while the headers become nb, which begins with an empty log
+  lemma EmptyCrash(p: Geo, c: Img, c2: Img, s: Img, hb: BV, ms: seq<BM>, v: St, nb: BV, sg: set<Rec>)
+    requires RecLog(p, c, hb, ms, v, sg) && |c| == |c2| && Heads(p, c2, hb) && Between(p, c2, s, nb) && HdrWf(p.key, nb)
+    requires HomeOf(p, c2) == Merged(p, c, ms) && forall a :: p.at < a < Copy(p) ==> c2[a] == c[a]
+    requires DecHdr(p.key, nb).q == DecHdr(p.key, hb).q + |ms| + 1
+    ensures s in OkSet(p, [v], 0, sg)
+  {
     assert HomeOf(p, s) == HomeOf(p, c2);
-    if s[p.at] == nb {
-      RecHdr(p, s, h + |ms| + 1, v, sg);
-    } else {
-      forall a | Home(p) <= a < |c| && a !in Merge(ms) ensures s[a] == c[a] {
-        assert s[a] == HomeOf(p, c2)[a] == Merged(p, c, ms)[a];
-      }
-      RecCrash(p, c, s, h, ms, v, sg);
+    RecHdr(p, s, nb, v, sg);
+    forall a | Home(p) <= a < |c| && a !in Merge(ms) ensures s[a] == c[a] {
+      assert s[a] == HomeOf(p, c2)[a] == Merged(p, c, ms)[a];
     }
+    RecCrash(p, c, s, hb, ms, v, sg);
+    reveal OkSet();
     assert RecOK(p, s, [v][0], sg);
   }
   lemma InitFull(p: Geo, poss: Poss, cur: Img, q: int, v: St, sg: set<Rec>)
-    requires Fits(p, cur) && |poss| == |cur| && HdrTail(cur[p.at]) && DecHdr(p.key, cur[p.at]) == q && 0 <= q < 0x1FFF_0000_0000_0000
+    requires Fits(p, cur) && |poss| == |cur| && 0 <= q < 0x1FFF_0000_0000_0000
+    requires forall a | a == p.at || a == Copy(p) :: HdrTail(cur[a]) && DecHdr(p.key, cur[a]) == Hdr(q, p.ep)
     requires forall a :: 0 <= a < |poss| ==> poss[a] == iset{cur[a]}
     requires v == HomeOf(p, cur) && forall r :: r in sg ==> Below(r, q)
     ensures Full(poss, G0(p, sg, q, v))
@@ -546,7 +719,7 @@ module RecoverM {
     assert g.gs[..0] == [];
     assert Merge([]) == map[];
     forall r | r in g.sg ensures Below(r, End(g)) {}
-    forall x | x in poss[g.p.at] ensures HdrOk(x, g) {}
+    forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g) {}
     forall b | Home(p) <= b < |poss| ensures HomePoss(poss[b], g, b) {}
     assert g.base.Keys == (set a | Home(p) <= a < |poss|);
   }

@@ -38,7 +38,7 @@ module LogSteps {
       LoggedFrame(p, q, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i);
     }
     forall a | Home(g.p) <= a < |p| ensures HomePoss(p[a], g, a) { assert HomePoss(q[a], g, a); assert p[a] <= q[a]; }
-    forall x | x in p[g.p.at] ensures HdrOk(x, g) { assert x in q[g.p.at]; }
+    forall x | x in p[g.p.at] + p[Copy(g.p)] ensures HdrOk(x, g) { assert x in q[g.p.at] + q[Copy(g.p)]; }
   }
   // a logged group is still logged when nothing more is possible where it lies
   lemma LoggedFrame(p: Poss, q: Poss, g: G, m: BM, h: BM, d: Desc, sq: int)
@@ -98,7 +98,7 @@ module LogSteps {
     var a := At(g.p, g.cd, i);
     assert At(g.p, g.cd, i + (n - 1)) == a + (n - 1) by { if |g.cd.addrs| > 15 { SlotRun(g.cd.pos + i, n - 1, g.p.nr); assert g.cd.pos + i + (n - 1) == g.cd.pos + (i + (n - 1)); } }
     var p := Fuzzy(poss, a, n);
-    assert p[g.p.at] == poss[g.p.at];
+    assert p[g.p.at] == poss[g.p.at] && p[Copy(g.p)] == poss[Copy(g.p)];
     forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       var d := g.ds[x];
@@ -116,7 +116,7 @@ module LogSteps {
   {
     reveal Full();
     var p := Fuzzy(poss, a, n);
-    assert p[g.p.at] == poss[g.p.at];
+    assert p[g.p.at] == poss[g.p.at] && p[Copy(g.p)] == poss[Copy(g.p)];
     forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       LoggedFrame(p, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
@@ -130,7 +130,7 @@ module LogSteps {
     reveal Full();
     var a := DSlot(g.p, End(g));
     var p := Fuzzy(poss, a, 1);
-    assert p[g.p.at] == poss[g.p.at];
+    assert p[g.p.at] == poss[g.p.at] && p[Copy(g.p)] == poss[Copy(g.p)];
     forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       LiveDesc(g, |poss|, x);
@@ -182,7 +182,7 @@ module LogSteps {
     var rec := Rec(b, GroupBlks(m, h, d));
     var g' := Started(g, m, h, d, b, rec);
     KeepHome(poss, g, g');
-    forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
+    forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g') { assert HdrOk(x, g); }
     forall x | 0 <= x < |g.gs| ensures Logged(poss, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       LoggedSg(poss, g, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x);
@@ -227,7 +227,7 @@ module LogSteps {
       assert HomePoss(poss[a], g, a);
       if a in g.ch { ComHome(g, |poss|, a); }
     }
-    forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
+    forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g') { assert HdrOk(x, g); }
     forall x | 0 <= x < |g'.gs| ensures Logged(poss, g', g'.gs[x], g'.hs[x], g'.ds[x], g.hq + x) {
       if x < |g.gs| {
         assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
@@ -272,7 +272,7 @@ module LogSteps {
     reveal Full();
     var g' := IStarted(g);
     assert g.gs[..|g.gs|] == g.gs;
-    forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
+    forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g') { assert HdrOk(x, g); }
     forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g', b) { assert HomePoss(poss[b], g, b); }
     forall x | 0 <= x < |g.gs| ensures Logged(poss, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
@@ -286,7 +286,7 @@ module LogSteps {
   {
     reveal Full();
     var p := Fuzzy(poss, a, n);
-    assert p[g.p.at] == poss[g.p.at];
+    assert p[g.p.at] == poss[g.p.at] && p[Copy(g.p)] == poss[Copy(g.p)];
     forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       LoggedFrame(p, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
@@ -296,8 +296,8 @@ module LogSteps {
   // the same state with another phase of the installer
   lemma PhasePres(poss: Poss, poss2: Poss, g: G, ip: int)
     requires Full(poss, g) && g.ip > 0 && ip > 0 && |poss2| == |poss|
-    requires forall a :: 0 <= a < |poss| && a != g.p.at ==> poss2[a] == poss[a]
-    requires forall x :: x in poss2[g.p.at] ==> HdrOk(x, g.(ip := ip))
+    requires forall a :: 0 <= a < |poss| && a != g.p.at && a != Copy(g.p) ==> poss2[a] == poss[a]
+    requires forall x :: x in poss2[g.p.at] || x in poss2[Copy(g.p)] ==> HdrOk(x, g.(ip := ip))
     requires forall b :: Home(g.p) <= b < |poss| ==> HomePoss(poss[b], g.(ip := ip), b)
     requires ip <= 3
     ensures Full(poss2, g.(ip := ip))
@@ -319,21 +319,22 @@ module LogSteps {
     FullD(poss, g);
     var g' := g.(ip := 2);
     forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g', b) { assert HomePoss(poss[b], g, b); }
-    forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
+    forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g') { assert HdrOk(x, g); }
     PhasePres(poss, poss, g, 2);
   }
-  function AddHdr(poss: Poss, g: G, v: BV): Poss requires 0 <= g.p.at < |poss| { poss[g.p.at := poss[g.p.at] + iset{v}] }
-  lemma HdrWritePres(poss: Poss, g: G, v: BV)
-    requires Full(poss, g) && g.ip == 2 && HdrTail(v) && DecHdr(g.p.key, v) == g.hq + g.k
-    ensures Full(AddHdr(poss, g, v), g.(ip := 3))
-    ensures forall x :: x in poss[g.p.at] ==> SameTail(x, v)
+  function AddHdr(poss: Poss, c: int, v: BV): Poss requires 0 <= c < |poss| { poss[c := poss[c] + iset{v}] }
+  // header v is being written to c: to its place, or to that of its copy
+  lemma HdrWritePres(poss: Poss, g: G, c: int, v: BV)
+    requires Full(poss, g) && 2 <= g.ip && HdrTail(v) && DecHdr(g.p.key, v) == Hdr(g.hq + g.k, g.p.ep) && (c == g.p.at || c == Copy(g.p))
+    ensures Full(AddHdr(poss, c, v), g.(ip := 3))
+    ensures forall x :: x in poss[c] ==> SameTail(x, v)
   {
     FullD(poss, g);
     var g' := g.(ip := 3);
-    var p := AddHdr(poss, g, v);
+    var p := AddHdr(poss, c, v);
     forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g', b) { assert HomePoss(poss[b], g, b); }
-    forall x | x in p[g.p.at] ensures HdrOk(x, g') { if x in poss[g.p.at] { assert HdrOk(x, g); } }
-    forall x | x in poss[g.p.at] ensures SameTail(x, v) { assert HdrOk(x, g); }
+    forall x | x in p[g.p.at] + p[Copy(g.p)] ensures HdrOk(x, g') { if x in poss[g.p.at] + poss[Copy(g.p)] { assert HdrOk(x, g); } }
+    forall x | x in poss[c] ensures SameTail(x, v) { assert HdrOk(x, g); }
     PhasePres(poss, p, g, 3);
   }
   function IFinished(g: G): G
@@ -382,15 +383,17 @@ module LogSteps {
     ClearTail(g.gs, g.sg, g.hq, g.k);
     if g.com { ClearFrom([g.cg], g.sg, g.hq, g'.hq); }
   }
+  // a header block, for certain the one that passes what is installed
+  predicate HdrAll(s: iset<BV>, g: G) { forall x :: x in s ==> DecHdr(g.p.key, x) == Hdr(g.hq + g.k, g.p.ep) }
   lemma IFinishPres(poss: Poss, g: G)
-    requires Full(poss, g) && g.ip == 3 && forall x :: x in poss[g.p.at] ==> DecHdr(g.p.key, x) == g.hq + g.k
+    requires Full(poss, g) && g.ip == 3 && HdrAll(poss[g.p.at], g) && HdrAll(poss[Copy(g.p)], g)
     ensures Full(poss, IFinished(g)) && DurState(IFinished(g)) == DurState(g) && ComState(IFinished(g)) == ComState(g)
     ensures Merge(g.gs) == Ov(g.im, Merge(g.gs[g.k..]))
   {
     reveal Full();
     var g' := IFinished(g);
     forall b | Home(g.p) <= b < |poss| ensures b in g'.base && HomePoss(poss[b], g', b) { IFinishHome(poss, g, b); }
-    forall x | x in poss[g.p.at] ensures HdrOk(x, g') { assert HdrOk(x, g); }
+    forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g') { assert HdrOk(x, g); }
     forall x | 0 <= x < |g'.gs|
       ensures GroupWf(g.p, g'.gs[x], g'.hs[x], g'.ds[x], g'.hq + x, |poss|) && Logged(poss, g', g'.gs[x], g'.hs[x], g'.ds[x], g'.hq + x)
       ensures g.ilo <= g'.ds[x].pos && g'.ds[x].pos + |g'.ds[x].addrs| <= g.wp

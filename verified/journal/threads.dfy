@@ -159,15 +159,15 @@ module JournalThreads {
   // Puts the installed blocks into the cache, in portions, so that nobody waits long for
   // the mutex (it is held at the beginning and at the end).
   method CacheAll(j: Journal, l: BList, n: uint64) returns (ok: bool)
-    requires j.Inv() && j.g.ip == 3 && j.hdur && j.ilist == l && n as int == |l.addrs| && j.icn == 0 && j.mu.held
+    requires j.Inv() && j.g.ip == 3 && j.hph == 4 && j.ilist == l && n as int == |l.addrs| && j.icn == 0 && j.mu.held
     modifies j, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr)) && ok
-    ensures j.g.ip == 3 && j.hdur && j.ilist == l && j.icn == |l.addrs|
+    ensures j.g.ip == 3 && j.hph == 4 && j.ilist == l && j.icn == |l.addrs|
     decreases *
   {
     var i: uint64 := 0;
     while i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 3 && j.hdur && j.ilist == l && fresh(j.repr - old(j.repr)) && j.mu.held
+      invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 3 && j.hph == 4 && j.ilist == l && fresh(j.repr - old(j.repr)) && j.mu.held
       invariant i as int == j.icn
       decreases *
     {
@@ -188,11 +188,14 @@ module JournalThreads {
     ensures ok ==> j.g.ip == 2 && j.ilist == l && j.icn == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
+    n := 0;
     IYield(j);
     l := j.InstSort();
+    IYield(j);
+    assert fresh(j.repr - old(j.repr));
+    ok := j.Owned();
     n := l.Len();
     var i: uint64 := 0;
-    ok := true;
     while ok && i < n
       invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 1 && j.ilist == l && n as int == |l.addrs| == |l.blks| && fresh(j.repr - old(j.repr))
       invariant (ok ==> i as int == j.iwn) && j.icn == 0
@@ -210,14 +213,30 @@ module JournalThreads {
     requires j.Inv() && j.g.ip == 1 && j.ilist == null && j.iwn == 0 && j.icn == 0 && !j.mu.held
     modifies j, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures ok ==> j.g.ip == 3 && j.hdur && j.ilist == l && j.icn == 0 && n as int == |l.addrs| == |l.blks|
+    ensures ok ==> j.g.ip == 3 && j.hph == 4 && j.ilist == l && j.icn == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
     ok, l, n := WriteHome(j);
     if !ok { return; }
+    ok := WriteHeader(j, false);
+    if !ok { return; }
+    assert fresh(j.repr - old(j.repr)) && j.Mono();
+    ok := WriteHeader(j, true);
+  }
+  // Writes the header, or its copy, durably.
+  method WriteHeader(j: Journal, copy: bool) returns (ok: bool)
+    requires j.Inv() && !j.mu.held && if copy then j.hph == 2 else j.g.ip == 2
+    modifies j, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
+    ensures ok ==> j.g.ip == 3 && j.hph == (if copy then 4 else 2) && j.ilist == old(j.ilist) && j.icn == old(j.icn)
+    decreases *
+  {
+    IYield(j);
+    ok := j.Owned();
+    if !ok { return; }
     IYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := j.HdrWrite();
+    ok := j.HdrWrite(copy);
     if !ok { return; }
     IYield(j);
     assert fresh(j.repr - old(j.repr));
@@ -405,6 +424,31 @@ module JournalThreads {
       e := j.Drained();
       failed := j.Failed();
     }
+    j.mu.Unlock();
+  }
+  // Looks whether the volume is still ours; if not, the journal fails for good.
+  method Guard(j: Journal) returns (ok: bool)
+    requires j.Inv() && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+  {
+    CYield(j);
+    ok := j.Owned();
+    if ok { return; }
+    CYield(j);
+    assert fresh(j.repr - old(j.repr));
+    j.mu.Lock(); CYield(j);
+    j.Fail();
+    j.mu.Unlock();
+  }
+  // Wants what is logged installed, without waiting.
+  method Settle(j: Journal)
+    requires j.Inv() && !j.mu.held
+    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+  {
+    j.mu.Lock(); CYield(j);
+    j.Urge();
     j.mu.Unlock();
   }
   // Ends the threads of the background.

@@ -120,6 +120,11 @@ module {:extern "ddisk"} DiskS {
       ensures !ok_ ==> bad
       ensures old(bad) ==> !ok_
 
+    // as if a barrier had failed: nothing is written or durable any more
+    method {:extern "Stop"} Stop()
+      modifies this
+      ensures bad && poss == old(poss) && cur == old(cur) && ok == old(ok)
+
     ghost method SetOk(o: iset<Img>)
       requires Valid() && forall s :: CrashImg(poss, s) ==> s in o
       modifies this

@@ -7,14 +7,15 @@ module LogSpec {
   import opened Machine
   import opened DiskS
   type BM = map<int, BV>
-  // A descriptor: sequence number, position of its data if they lie on the ring, the home addresses
+  // A descriptor: epoch, sequence number, position of its data if they lie on the ring, the home addresses
   // of these data, and those of the group's direct blocks, whose data lie there already.
-  datatype Desc = Desc(sq: int, pos: int, addrs: seq<int>, dirs: seq<int>)
+  datatype Desc = Desc(ep: int, sq: int, pos: int, addrs: seq<int>, dirs: seq<int>)
   datatype OptDesc = NoDesc | SomeDesc(d: Desc)
   // A sealed record: the descriptor block and the data blocks of a group, direct ones last.
   datatype Rec = Rec(b: BV, blks: seq<BV>)
   function {:axiom} DecDesc(b: BV): OptDesc               // what a block says as a descriptor
-  function {:axiom} DecHdr(key: int, b: BV): int          // first sequence number in a header, or -1
+  datatype Hdr = NoHdr | Hdr(q: int, ep: int)             // first sequence number, and the epoch it belongs to
+  function {:axiom} DecHdr(key: int, b: BV): Hdr          // what a block says as a header; its seal is a part of it
   predicate HdrTail(b: BV) { |b| == 4096 && b[512..] == Tail0() }
   function {:axiom} Tail0(): BV                           // 3584 zero bytes
 
@@ -123,22 +124,34 @@ module {:extern "dlog"} LogS {
   // number as its nonce: hence Sign's second precondition.)
   class {:extern "Seal"} Seal {           // tested: dlog.TestSeal, TestSealDirect; headers: TestHeader
     ghost const key: int
+    ghost var ep: int               // the epoch: a random number for each opening of the volume
     ghost var signed: set<Rec>
+    method {:extern "NewEpoch"} NewEpoch()
+      modifies this
+      ensures signed == old(signed)
     // bm: the blocks in the log, hm: the direct ones
     method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap, hm: BMap) returns (b: Blk)
       requires bm.Ok() && hm.Ok() && |bm.addrs| + |hm.addrs| <= 500
       requires forall r :: r in signed ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < sq as int
       modifies this
-      ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(sq as int, pos as int, bm.addrs, hm.addrs))
-      ensures signed == old(signed) + {Rec(b.v, BlksOf(bm.m, bm.addrs) + BlksOf(hm.m, hm.addrs))}
+      ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(ep, sq as int, pos as int, bm.addrs, hm.addrs))
+      ensures ep == old(ep) && signed == old(signed) + {Rec(b.v, BlksOf(bm.m, bm.addrs) + BlksOf(hm.m, hm.addrs))}
     method {:extern "Check"} Check(d: DescR, x: BList, y: BList, z: BList) returns (ok: bool)
       ensures ok <==> Rec(d.b, x.blks + y.blks + z.blks) in signed
+    // is the descriptor a sealed one, whatever became of its data?
+    method {:extern "Vouch"} Vouch(d: DescR) returns (ok: bool)
+      ensures ok ==> exists l :: Rec(d.b, l) in signed
     // headers: zero beyond their first sector
     method {:extern "EncHdr"} EncHdr(q: uint64) returns (b: Blk)
-      ensures HdrTail(b.v) && DecHdr(key, b.v) == q as int
+      ensures HdrTail(b.v) && DecHdr(key, b.v) == Hdr(q as int, ep)
     method {:extern "DecHdr"} DecHdrM(b: Blk) returns (ok: bool, q: uint64)
-      ensures ok <==> 0 <= DecHdr(key, b.v) < 0x4000_0000_0000_0000
-      ensures ok ==> q as int == DecHdr(key, b.v)
+      ensures ok <==> DecHdr(key, b.v).Hdr? && 0 <= DecHdr(key, b.v).q < 0x4000_0000_0000_0000
+      ensures ok ==> q as int == DecHdr(key, b.v).q
+    // is header h of the epoch of descriptor d?  Ours: of this opening?
+    method {:extern "Under"} Under(d: DescR, h: Blk) returns (ok: bool)
+      ensures ok <==> DecHdr(key, h.v).Hdr? && DecHdr(key, h.v).ep == d.d.ep
+    method {:extern "Ours"} Ours(h: Blk) returns (ok: bool)
+      ensures ok <==> DecHdr(key, h.v).Hdr? && DecHdr(key, h.v).ep == ep
   }
 
   // A parsed descriptor (not checked yet)

@@ -347,7 +347,7 @@ func TestSeal(t *testing.T) {
 		for i := 0; i < 40; i++ {
 			bit := r.IntN(8 * dbytes.BlkSize)
 			if i < 20 {
-				bit = r.IntN(8 * 80)
+				bit = r.IntN(8 * (descAddrs + 16))
 			}
 			if e := Parse(flip(b, bit)); e != nil && s.Check(e, x, y, z) {
 				t.Fatalf("seed %d: bit %d of the descriptor does not matter", seed, bit)
@@ -426,7 +426,7 @@ func TestHeader(t *testing.T) {
 		if !bytes.Equal(b.Data()[512:], make([]byte, 3584)) {
 			t.Fatal("not within the first sector")
 		}
-		if ok, _ := s.DecHdr(flip(b, r.IntN(8*48))); ok {
+		if ok, _ := s.DecHdr(flip(b, r.IntN(8*hdrEnd))); ok {
 			t.Fatal("a flipped bit does not matter")
 		}
 		if ok, _ := NewSeal([32]byte{2}, [16]byte{1}).DecHdr(b); ok {

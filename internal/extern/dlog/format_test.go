@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/sha256"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +20,11 @@ func TestFormat(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 0))
 	key, uuid := [32]byte{3, 4}, [16]byte{5, 6}
 	s := NewSeal(key, uuid)
-	k := sha256.Sum256(append([]byte("tansy journal seal v1"), key[:]...))
+	s.NewEpoch()
+	if s.epoch == [16]byte{} {
+		t.Fatal("the epoch is not random")
+	}
+	k := sha256.Sum256(slices.Concat([]byte("tansy journal seal v3"), key[:], s.epoch[:]))
 	ac, err := aes.NewCipher(k[:])
 	if err != nil {
 		t.Fatal(err)
@@ -41,32 +46,78 @@ func TestFormat(t *testing.T) {
 		n, direct := c[0], c[1]
 		m, h := group(r, n), group(r, direct)
 		sq, pos := uint64(i)<<40+7, r.Uint64()
-		// without direct blocks, n is as it was in the first format: 64 bits
-		head := le.AppendUint64(le.AppendUint64(le.AppendUint64(append([]byte("TansyLog"), uuid[:]...), sq), pos), uint64(n)+uint64(direct)<<32)
+		head := le.AppendUint64(le.AppendUint64(append([]byte("TansyLg3"), uuid[:]...), sq), pos)
+		head = append(le.AppendUint32(le.AppendUint32(head, uint32(n)), uint32(direct)), s.epoch[:]...)
 		var addrs, tags []byte
 		for j, a := range slices.Concat(m.addrs, h.addrs) {
 			addrs = le.AppendUint64(addrs, a)
 			tags = append(tags, gmac(sq, uint32(j+1), slices.Concat(m.blks, h.blks)[j].Data())...)
 		}
+		head = append(head, gmac(sq, 1<<32-1, tags)...)
 		block := func(tag []byte) []byte {
 			b := append(append(bytes.Clone(head), tag...), addrs...)
 			return append(b, make([]byte, 4096-len(b))...)
 		}
-		want := block(gmac(sq, 0, append(block(make([]byte, 16)), tags...)))
+		want := block(gmac(sq, 0, block(make([]byte, 16))))
 		if !bytes.Equal(s.Sign(sq, pos, m, h).Data(), want) {
 			t.Errorf("descriptor of %d and %d blocks", n, direct)
 		}
-		header := func(magic string, index uint32) []byte { // other numbers stood for other layouts of the log
-			hdr := le.AppendUint64(append([]byte(magic), uuid[:]...), sq)
-			hdr = append(hdr, gmac(sq, index, hdr)...)
+		header := func(magic string) []byte {
+			hdr := append(le.AppendUint64(append([]byte(magic), uuid[:]...), sq), s.epoch[:]...)
+			k := sha256.Sum256(append([]byte("tansy journal header v3"), key[:]...))
+			mac := hmac.New(sha256.New, k[:])
+			mac.Write(hdr)
+			hdr = mac.Sum(hdr)
 			return append(hdr, make([]byte, 4096-len(hdr))...)
 		}
-		if !bytes.Equal(s.EncHdr(sq).Data(), header("TansyHd3", 1<<32-3)) {
+		if !bytes.Equal(s.EncHdr(sq).Data(), header("TansyHd4")) {
 			t.Errorf("header of %d", sq)
 		}
-		if ok, _ := s.DecHdr(dbytes.BlkOf(header("TansyHd2", 1<<32-2))); ok {
-			t.Error("a header of another kind is accepted")
+		if ok, _ := s.DecHdr(dbytes.BlkOf(header("TansyHd3"))); ok {
+			t.Error("a header of another format is accepted")
 		}
+	}
+}
+
+// TestEpochs: a record counts in whatever epoch, and it is known in which; a header is
+// ours only in the epoch of this opening.
+func TestEpochs(t *testing.T) {
+	s := NewSeal([32]byte{1}, [16]byte{1})
+	m := group(rand.New(rand.NewPCG(4, 0)), 3)
+	l, none := &ddisk.BList{Blks: m.blks}, &ddisk.BList{}
+	var descs []*DescR
+	var heads []*dbytes.Blk
+	for range 3 {
+		s.NewEpoch()
+		descs = append(descs, Parse(s.Sign(9, 1, m, NewBMap())))
+		heads = append(heads, s.EncHdr(9))
+	}
+	for i, d := range descs {
+		if !s.Vouch(d) || !s.Check(d, l, none, none) {
+			t.Errorf("record of epoch %d is refused", i)
+		}
+		if s.Check(d, none, none, none) || !s.Vouch(d) {
+			t.Errorf("epoch %d: a descriptor without its data is to be vouched for, and is no record", i)
+		}
+		if s.Ours(heads[i]) != (i == 2) {
+			t.Errorf("epoch %d: is the header ours?", i)
+		}
+		for j, h := range heads {
+			if s.Under(d, h) != (i == j) {
+				t.Errorf("record of epoch %d, header of epoch %d", i, j)
+			}
+			if s.Under(d, flip(h, 8*20)) || s.Ours(flip(h, 8*20)) {
+				t.Error("a damaged header counts")
+			}
+		}
+		for bit := range 8 * (descAddrs + 24) {
+			if e := Parse(flip(d.b, bit)); e != nil && s.Vouch(e) {
+				t.Fatalf("bit %d of the descriptor does not matter", bit)
+			}
+		}
+	}
+	if NewSeal([32]byte{2}, [16]byte{1}).Vouch(descs[0]) || NewSeal([32]byte{1}, [16]byte{2}).Vouch(descs[0]) {
+		t.Error("another volume's descriptor is vouched for")
 	}
 }
 

@@ -3,6 +3,8 @@ package dlog
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"runtime"
@@ -17,53 +19,79 @@ import (
 //
 // Header, within the first sector of its block, zeros after it:
 //
-//	0   8  "TansyHd3"
+//	0   8  "TansyHd4"
 //	8  16  UUID of the volume
 //	24  8  first live sequence number
-//	32 16  tag: GMAC of bytes 0..31, nonce (sequence number, 2^32-3)
+//	32 16  epoch: a random number, new for each opening of the volume
+//	48 32  HMAC-SHA256 of bytes 0..47
 //
 // Descriptor:
 //
-//	0   8  "TansyLog"
+//	0   8  "TansyLg3"
 //	8  16  UUID of the volume
 //	24  8  sequence number
 //	32  8  position of the first data block on the ring, if they lie there
 //	40  4  number n of data blocks in the log
 //	44  4  number m of direct blocks, whose data lie at home; n + m is at most 500
-//	48 16  tag
-//	64 8n  home addresses of the blocks in the log
+//	48 16  epoch
+//	64 16  tag of the data
+//	80 16  tag of the descriptor
+//	96 8n  home addresses of the blocks in the log
 //	.. 8m  addresses of the direct blocks
 //
-// The tag of a descriptor is the GMAC, nonce (sequence number, 0), of the descriptor's
-// block with a zero tag followed by the tags of the data blocks, direct ones last; data
-// block i's tag, which is not stored, is the GMAC of its 4096 bytes, nonce (sequence
-// number, i+1). A nonce is the number's 8 bytes and the index's 4. No nonce is used for
-// two messages, because no sequence number is given to two groups, whatever crashes (verified).
+// A tag is a GMAC under a key of the volume and the epoch. That of the data has the nonce (sequence
+// number, 2^32-1) and is over the tags of the data blocks, one behind the other, direct ones last;
+// data block i's tag, which is not stored, is that of its 4096 bytes, nonce (sequence number,
+// i+1). The tag of the descriptor, nonce (sequence number, 0), is over its block with zeros in
+// place of this tag: so whether the descriptor is one can be told without the data. A nonce is the
+// number's 8 bytes and the index's 4. No nonce is used for two messages, because no sequence
+// number is given to two groups, whatever crashes (verified); and if the device lies about what it
+// holds, so that a number is given again, it is in another epoch and so under another key.
 const (
-	descMagic = "TansyLog"
-	hdrMagic  = "TansyHd3"
-	hdrIndex  = 1<<32 - 3
+	descMagic = "TansyLg3"
+	hdrMagic  = "TansyHd4"
+	dataIndex = 1<<32 - 1
 	tagSize   = 16
-	descTag   = 48 // offset of a descriptor's tag
-	descAddrs = 64 // offset of its addresses
-	hdrTag    = 32 // offset of a header's tag
+	descEpoch = 48 // offset of a descriptor's epoch
+	dataTag   = 64 // ... of the tag of its data
+	descTag   = 80 // ... of its own
+	descAddrs = 96 // ... of its addresses
+	hdrEpoch  = 32 // offset of a header's epoch
+	hdrTag    = 48 // ... of its seal
+	hdrEnd    = hdrTag + sha256.Size
 	// GroupMax is the number of blocks a descriptor has room for.
 	GroupMax = 500
 )
 
 var le = binary.LittleEndian
 
-// Seal seals and checks the records of one volume. Sign is called by one goroutine at
-// a time; the rest by any.
+// Seal seals and checks the records of one volume. Sign and NewEpoch are called by one goroutine
+// at a time; the rest by any, but not beside NewEpoch.
 type Seal struct {
-	aead cipher.AEAD
-	uuid [16]byte
+	key   [32]byte // the volume's
+	uuid  [16]byte
+	hdr   [32]byte    // key of the headers
+	epoch [16]byte    // of this opening
+	aead  cipher.AEAD // its key
 }
 
-// NewSeal returns the seal of the volume with a key and a UUID. The key is the
-// volume's random key; the one used here is derived from it.
+// NewSeal returns the seal of the volume with a key and a UUID, in epoch zero. The key is the
+// volume's random key; those used here are derived from it.
 func NewSeal(key [32]byte, uuid [16]byte) *Seal {
-	k := sha256.Sum256(append([]byte("tansy journal seal v1"), key[:]...))
+	s := &Seal{key: key, uuid: uuid, hdr: sha256.Sum256(append([]byte("tansy journal header v3"), key[:]...))}
+	s.aead = s.epochKey(s.epoch[:])
+	return s
+}
+
+// NewEpoch begins an epoch: a random number of 128 bits.
+func (s *Seal) NewEpoch() {
+	rand.Read(s.epoch[:])
+	s.aead = s.epochKey(s.epoch[:])
+}
+
+// epochKey is the key of an epoch's tags.
+func (s *Seal) epochKey(epoch []byte) cipher.AEAD {
+	k := sha256.Sum256(slices.Concat([]byte("tansy journal seal v3"), s.key[:], epoch))
 	b, err := aes.NewCipher(k[:])
 	if err != nil {
 		panic(err) // the length is right
@@ -72,15 +100,15 @@ func NewSeal(key [32]byte, uuid [16]byte) *Seal {
 	if err != nil {
 		panic(err)
 	}
-	return &Seal{aead, uuid}
+	return aead
 }
 
 // mac appends the tag of msg to dst.
-func (s *Seal) mac(dst []byte, sq uint64, index uint32, msg []byte) []byte {
+func mac(key cipher.AEAD, dst []byte, sq uint64, index uint32, msg []byte) []byte {
 	var nonce [12]byte
 	le.PutUint64(nonce[:], sq)
 	le.PutUint32(nonce[8:], index)
-	return s.aead.Seal(dst, nonce[:], nil, msg)
+	return key.Seal(dst, nonce[:], nil, msg)
 }
 
 // Sign returns the descriptor block of the group with the blocks bm in the log and the
@@ -94,6 +122,7 @@ func (s *Seal) Sign(sq, pos uint64, bm, hm *BMap) *dbytes.Blk {
 	le.PutUint64(b[32:], pos)
 	le.PutUint32(b[40:], uint32(len(bm.addrs)))
 	le.PutUint32(b[44:], uint32(len(hm.addrs)))
+	copy(b[descEpoch:], s.epoch[:])
 	at := b[descAddrs:]
 	for _, l := range [2][]uint64{bm.addrs, hm.addrs} {
 		for _, a := range l {
@@ -101,20 +130,27 @@ func (s *Seal) Sign(sq, pos uint64, bm, hm *BMap) *dbytes.Blk {
 			at = at[8:]
 		}
 	}
-	tag := s.recordTag(sq, b, bm.blks, hm.blks)
+	tag := tagOfData(s.aead, sq, bm.blks, hm.blks)
+	copy(b[dataTag:], tag[:])
+	tag = tagOfDesc(s.aead, sq, b)
 	copy(b[descTag:], tag[:])
 	return dbytes.Freeze(buf)
 }
 
-// recordTag is the tag of the descriptor in b with the data blocks of all parts.
-func (s *Seal) recordTag(sq uint64, b []byte, parts ...[]*dbytes.Blk) [tagSize]byte {
+// tagOfData is the tag of the data blocks of all parts.
+func tagOfData(key cipher.AEAD, sq uint64, parts ...[]*dbytes.Blk) (tag [tagSize]byte) {
 	blks := slices.Concat(parts...)
-	msg := make([]byte, dbytes.BlkSize+tagSize*len(blks))
-	copy(msg, b)
+	msg := make([]byte, tagSize*len(blks))
+	dataTags(key, msg, sq, blks)
+	mac(key, tag[:0], sq, dataIndex, msg)
+	return tag
+}
+
+// tagOfDesc is the tag of the descriptor in b.
+func tagOfDesc(key cipher.AEAD, sq uint64, b []byte) (tag [tagSize]byte) {
+	msg := slices.Clone(b)
 	clear(msg[descTag : descTag+tagSize])
-	s.dataTags(msg[dbytes.BlkSize:], sq, blks)
-	var tag [tagSize]byte
-	s.mac(tag[:0], sq, 0, msg)
+	mac(key, tag[:0], sq, 0, msg)
 	return tag
 }
 
@@ -123,14 +159,14 @@ const tagShare = 64
 
 // dataTags puts the tags of a record's data blocks into dst, one behind the other. The
 // record waits for them, so all processors help with a long one.
-func (s *Seal) dataTags(dst []byte, sq uint64, blks []*dbytes.Blk) {
+func dataTags(key cipher.AEAD, dst []byte, sq uint64, blks []*dbytes.Blk) {
 	shares := max(1, min(len(blks)/tagShare, runtime.GOMAXPROCS(0)))
 	var wg sync.WaitGroup
 	for k := range shares {
 		from, to := k*len(blks)/shares, (k+1)*len(blks)/shares
 		share := func() {
 			for i := from; i < to; i++ {
-				s.mac(dst[i*tagSize:i*tagSize], sq, uint32(i+1), blks[i].Data())
+				mac(key, dst[i*tagSize:i*tagSize], sq, uint32(i+1), blks[i].Data())
 			}
 		}
 		if k < shares-1 {
@@ -143,34 +179,62 @@ func (s *Seal) dataTags(dst []byte, sq uint64, blks []*dbytes.Blk) {
 }
 
 // Check says whether d with the data blocks x, then y, then z was sealed with this key
-// for this volume.
+// for this volume, in whatever epoch.
 func (s *Seal) Check(d *DescR, x, y, z *ddisk.BList) bool {
+	if !s.Vouch(d) {
+		return false
+	}
 	b := d.b.Data()
-	tag := s.recordTag(d.Sq(), b, x.Blks, y.Blks, z.Blks)
-	return string(b[8:24]) == string(s.uuid[:]) && string(tag[:]) == string(b[descTag:descTag+tagSize])
+	tag := tagOfData(s.epochKey(d.epoch()), d.Sq(), x.Blks, y.Blks, z.Blks)
+	return string(tag[:]) == string(b[dataTag:dataTag+tagSize])
 }
 
-// EncHdr returns the header block for the first sequence number q.
+// Vouch says whether d was sealed with this key for this volume, whatever became of its data.
+func (s *Seal) Vouch(d *DescR) bool {
+	b := d.b.Data()
+	if string(b[8:24]) != string(s.uuid[:]) {
+		return false
+	}
+	tag := tagOfDesc(s.epochKey(d.epoch()), d.Sq(), b)
+	return string(tag[:]) == string(b[descTag:descTag+tagSize])
+}
+
+// EncHdr returns the header block for the first sequence number q, in this epoch.
 func (s *Seal) EncHdr(q uint64) *dbytes.Blk {
 	buf := dbytes.NewBytes(dbytes.BlkSize)
 	b := buf.Data
 	copy(b, hdrMagic)
 	copy(b[8:], s.uuid[:])
 	le.PutUint64(b[24:], q)
-	s.mac(b[:hdrTag], q, hdrIndex, b[:hdrTag])
+	copy(b[hdrEpoch:], s.epoch[:])
+	copy(b[hdrTag:], s.sealOfHdr(b))
 	return dbytes.Freeze(buf)
+}
+
+func (s *Seal) sealOfHdr(b []byte) []byte {
+	h := hmac.New(sha256.New, s.hdr[:])
+	h.Write(b[:hdrTag])
+	return h.Sum(nil)
 }
 
 // DecHdr returns the first sequence number in a header block; false = it is none.
 func (s *Seal) DecHdr(x *dbytes.Blk) (bool, uint64) {
-	b := x.Data()
-	q := le.Uint64(b[24:])
-	if string(b[:8]) != hdrMagic || string(b[8:24]) != string(s.uuid[:]) || q >= 1<<62 {
-		return false, 0
-	}
-	var tag [tagSize]byte
-	s.mac(tag[:0], q, hdrIndex, b[:hdrTag])
-	return string(tag[:]) == string(b[hdrTag:hdrTag+tagSize]), q
+	q := le.Uint64(x.Data()[24:])
+	return q < 1<<62 && s.isHdr(x.Data()), q
+}
+
+func (s *Seal) isHdr(b []byte) bool {
+	return string(b[:8]) == hdrMagic && string(b[8:24]) == string(s.uuid[:]) && hmac.Equal(b[hdrTag:hdrEnd], s.sealOfHdr(b))
+}
+
+// Under says whether h is a header, and of the epoch of d.
+func (s *Seal) Under(d *DescR, h *dbytes.Blk) bool { return s.headerOf(h, d.epoch()) }
+
+// Ours says whether h is a header of this opening's epoch.
+func (s *Seal) Ours(h *dbytes.Blk) bool { return s.headerOf(h, s.epoch[:]) }
+
+func (s *Seal) headerOf(h *dbytes.Blk, epoch []byte) bool {
+	return s.isHdr(h.Data()) && string(h.Data()[hdrEpoch:hdrTag]) == string(epoch)
 }
 
 // DescR is a block that looks like a descriptor.
@@ -184,6 +248,8 @@ func Parse(b *dbytes.Blk) *DescR {
 	}
 	return d
 }
+
+func (d *DescR) epoch() []byte { return d.b.Data()[descEpoch:dataTag] }
 
 // Sq is the sequence number.
 func (d *DescR) Sq() uint64 { return d.b.U64(24) }

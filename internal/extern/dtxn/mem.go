@@ -10,7 +10,7 @@ import (
 // memLog is the number of blocks before those of the volume that NewMem makes.
 const memLog = 2048
 
-var memParams = journal.Params{Start: 0, Units: 64, Ring: memLog - 1 - 64*journal.UnitBlocks}
+var memParams = journal.Params{Start: 0, Units: 64, Ring: memLog - 2 - 64*journal.UnitBlocks}
 
 // NewMem returns the transactions of a volume of size zero blocks in memory,
 // with a journal outside of it, for tests.

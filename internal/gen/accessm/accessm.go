@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _460_n uint64
-	var _ = _460_n
-	_460_n = c.Gids.Len()
-	var _461_i uint64
-	var _ = _461_i
-	_461_i = uint64(0)
-	for _460_n-_461_i >= uint64(4) {
-		var _462_x uint32
-		var _ = _462_x
-		_462_x = c.Gids.U32(_461_i)
-		if _462_x == g {
+	var _480_n uint64
+	var _ = _480_n
+	_480_n = c.Gids.Len()
+	var _481_i uint64
+	var _ = _481_i
+	_481_i = uint64(0)
+	for _480_n-_481_i >= uint64(4) {
+		var _482_x uint32
+		var _ = _482_x
+		_482_x = c.Gids.U32(_481_i)
+		if _482_x == g {
 			r = true
 			return r
 		}
-		_461_i = _461_i + uint64(4)
+		_481_i = _481_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _463_mode uint32
-	var _ = _463_mode
-	var _out534 uint32
-	var _ = _out534
-	_out534 = inodem.Companion_Default___.GetMode(ip)
-	_463_mode = _out534
-	var _464_u uint32
-	var _ = _464_u
-	var _out535 uint32
-	var _ = _out535
-	_out535 = inodem.Companion_Default___.GetUid(ip)
-	_464_u = _out535
-	if c.Uid == _464_u {
-		p = _463_mode / uint32(64) % uint32(8)
+	var _483_mode uint32
+	var _ = _483_mode
+	var _out568 uint32
+	var _ = _out568
+	_out568 = inodem.Companion_Default___.GetMode(ip)
+	_483_mode = _out568
+	var _484_u uint32
+	var _ = _484_u
+	var _out569 uint32
+	var _ = _out569
+	_out569 = inodem.Companion_Default___.GetUid(ip)
+	_484_u = _out569
+	if c.Uid == _484_u {
+		p = _483_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _465_g uint32
-	var _ = _465_g
-	var _out536 uint32
-	var _ = _out536
-	_out536 = inodem.Companion_Default___.GetGid(ip)
-	_465_g = _out536
-	var _466_m bool
-	var _ = _466_m
-	var _out537 bool
-	var _ = _out537
-	_out537 = Companion_Default___.InGroup(c, _465_g)
-	_466_m = _out537
-	if _466_m {
-		p = _463_mode / uint32(8) % uint32(8)
+	var _485_g uint32
+	var _ = _485_g
+	var _out570 uint32
+	var _ = _out570
+	_out570 = inodem.Companion_Default___.GetGid(ip)
+	_485_g = _out570
+	var _486_m bool
+	var _ = _486_m
+	var _out571 bool
+	var _ = _out571
+	_out571 = Companion_Default___.InGroup(c, _485_g)
+	_486_m = _out571
+	if _486_m {
+		p = _483_mode / uint32(8) % uint32(8)
 	} else {
-		p = _463_mode % uint32(8)
+		p = _483_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _467_ty uint32
-		var _ = _467_ty
-		var _out538 uint32
-		var _ = _out538
-		_out538 = inodem.Companion_Default___.GetTy(ip)
-		_467_ty = _out538
-		var _468_mode uint32
-		var _ = _468_mode
-		var _out539 uint32
-		var _ = _out539
-		_out539 = inodem.Companion_Default___.GetMode(ip)
-		_468_mode = _out539
-		if _467_ty == Companion_Default___.DIR() || _468_mode%uint32(2) == uint32(1) || _468_mode/uint32(8)%uint32(2) == uint32(1) || _468_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _487_ty uint32
+		var _ = _487_ty
+		var _out572 uint32
+		var _ = _out572
+		_out572 = inodem.Companion_Default___.GetTy(ip)
+		_487_ty = _out572
+		var _488_mode uint32
+		var _ = _488_mode
+		var _out573 uint32
+		var _ = _out573
+		_out573 = inodem.Companion_Default___.GetMode(ip)
+		_488_mode = _out573
+		if _487_ty == Companion_Default___.DIR() || _488_mode%uint32(2) == uint32(1) || _488_mode/uint32(8)%uint32(2) == uint32(1) || _488_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out540 uint32
-	var _ = _out540
-	_out540 = Companion_Default___.ClassBits(c, ip)
-	p = _out540
+	var _out574 uint32
+	var _ = _out574
+	_out574 = Companion_Default___.ClassBits(c, ip)
+	p = _out574
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _469_p uint32
-	var _ = _469_p
-	var _out541 uint32
-	var _ = _out541
-	_out541 = Companion_Default___.Granted(c, ip)
-	_469_p = _out541
-	ok = (want%uint32(2) == uint32(0) || _469_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _469_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _469_p/uint32(4) == uint32(1))
+	var _489_p uint32
+	var _ = _489_p
+	var _out575 uint32
+	var _ = _out575
+	_out575 = Companion_Default___.Granted(c, ip)
+	_489_p = _out575
+	ok = (want%uint32(2) == uint32(0) || _489_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _489_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _489_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _470_u uint32
-	var _ = _470_u
-	var _out542 uint32
-	var _ = _out542
-	_out542 = inodem.Companion_Default___.GetUid(ip)
-	_470_u = _out542
-	if c.Uid == _470_u {
+	var _490_u uint32
+	var _ = _490_u
+	var _out576 uint32
+	var _ = _out576
+	_out576 = inodem.Companion_Default___.GetUid(ip)
+	_490_u = _out576
+	if c.Uid == _490_u {
 		ok = true
 		return ok
 	}
-	var _out543 bool
-	var _ = _out543
-	_out543 = Companion_Default___.May(c, ip, want)
-	ok = _out543
+	var _out577 bool
+	var _ = _out577
+	_out577 = Companion_Default___.May(c, ip, want)
+	ok = _out577
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _471_u uint32
-	var _ = _471_u
-	var _out544 uint32
-	var _ = _out544
-	_out544 = inodem.Companion_Default___.GetUid(ip)
-	_471_u = _out544
-	ok = c.Uid == uint32(0) || c.Uid == _471_u
+	var _491_u uint32
+	var _ = _491_u
+	var _out578 uint32
+	var _ = _out578
+	_out578 = inodem.Companion_Default___.GetUid(ip)
+	_491_u = _out578
+	ok = c.Uid == uint32(0) || c.Uid == _491_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _472_mode uint32
-	var _ = _472_mode
-	var _out545 uint32
-	var _ = _out545
-	_out545 = inodem.Companion_Default___.GetMode(dp)
-	_472_mode = _out545
-	if _472_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _492_mode uint32
+	var _ = _492_mode
+	var _out579 uint32
+	var _ = _out579
+	_out579 = inodem.Companion_Default___.GetMode(dp)
+	_492_mode = _out579
+	if _492_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _473_a bool
-	var _ = _473_a
-	var _out546 bool
-	var _ = _out546
-	_out546 = Companion_Default___.IsOwner(c, dp)
-	_473_a = _out546
-	var _474_b bool
-	var _ = _474_b
-	var _out547 bool
-	var _ = _out547
-	_out547 = Companion_Default___.IsOwner(c, ip)
-	_474_b = _out547
-	refuse = !_473_a && !_474_b
+	var _493_a bool
+	var _ = _493_a
+	var _out580 bool
+	var _ = _out580
+	_out580 = Companion_Default___.IsOwner(c, dp)
+	_493_a = _out580
+	var _494_b bool
+	var _ = _494_b
+	var _out581 bool
+	var _ = _out581
+	_out581 = Companion_Default___.IsOwner(c, ip)
+	_494_b = _out581
+	refuse = !_493_a && !_494_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _475_p uint32
-	var _ = _475_p
-	var _out548 uint32
-	var _ = _out548
-	_out548 = Companion_Default___.Granted(c, ip)
-	_475_p = _out548
-	var _476_ty uint32
-	var _ = _476_ty
-	var _out549 uint32
-	var _ = _out549
-	_out549 = inodem.Companion_Default___.GetTy(ip)
-	_476_ty = _out549
+	var _495_p uint32
+	var _ = _495_p
+	var _out582 uint32
+	var _ = _out582
+	_out582 = Companion_Default___.Granted(c, ip)
+	_495_p = _out582
+	var _496_ty uint32
+	var _ = _496_ty
+	var _out583 uint32
+	var _ = _out583
+	_out583 = inodem.Companion_Default___.GetTy(ip)
+	_496_ty = _out583
 	bits = uint32(0)
-	if _475_p/uint32(4) == uint32(1) {
+	if _495_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _476_ty == Companion_Default___.DIR() {
-		if _475_p%uint32(2) == uint32(1) {
+	if _496_ty == Companion_Default___.DIR() {
+		if _495_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _475_p%uint32(2) == uint32(1) && _475_p/uint32(2)%uint32(2) == uint32(1) {
+		if _495_p%uint32(2) == uint32(1) && _495_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _475_p/uint32(2)%uint32(2) == uint32(1) {
+		if _495_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _475_p%uint32(2) == uint32(1) {
+		if _495_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _477_a uint32 = func() uint32 {
+	var _497_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _477_a
+	var _ = _497_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _477_a - uint32(1024)
+		return _497_a - uint32(1024)
 	} else {
-		return _477_a
+		return _497_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _478_len uint64
-	var _ = _478_len
-	_478_len = n.Len()
-	if _478_len == uint64(0) {
+	var _498_len uint64
+	var _ = _498_len
+	_498_len = n.Len()
+	if _498_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _478_len > uint64(255) {
+	if _498_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _479_i uint64
-	var _ = _479_i
-	_479_i = uint64(0)
-	for _479_i < _478_len {
-		var _480_b uint8
-		var _ = _480_b
-		_480_b = n.Get(_479_i)
-		if _480_b == uint8(0) || _480_b == uint8(47) {
+	var _499_i uint64
+	var _ = _499_i
+	_499_i = uint64(0)
+	for _499_i < _498_len {
+		var _500_b uint8
+		var _ = _500_b
+		_500_b = n.Get(_499_i)
+		if _500_b == uint8(0) || _500_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_479_i = _479_i + uint64(1)
+		_499_i = _499_i + uint64(1)
 	}
 	st = uint32(0)
-	if _478_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _498_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _478_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _498_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -183,17 +183,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _510_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _510_ip
-	var _out598 uint32
-	var _ = _out598
-	var _out599 *dbytes.Bytes
-	var _ = _out599
-	_out598, _out599 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out598
-	_510_ip = _out599
+	var _530_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _530_ip
+	var _out632 uint32
+	var _ = _out632
+	var _out633 *dbytes.Bytes
+	var _ = _out633
+	_out632, _out633 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out632
+	_530_ip = _out633
 	if st == uint32(0) {
-		after = _510_ip
+		after = _530_ip
 	}
 	return st, after
 }
@@ -205,23 +205,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _511_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _511_ip
-	var _out600 uint32
-	var _ = _out600
-	var _out601 *dbytes.Bytes
-	var _ = _out601
-	_out600, _out601 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out600
-	_511_ip = _out601
+	var _531_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _531_ip
+	var _out634 uint32
+	var _ = _out634
+	var _out635 *dbytes.Bytes
+	var _ = _out635
+	_out634, _out635 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out634
+	_531_ip = _out635
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _511_ip
-	var _out602 uint32
-	var _ = _out602
-	_out602 = accessm.Companion_Default___.AccessBits(c, _511_ip)
-	bits = _out602
+	after = _531_ip
+	var _out636 uint32
+	var _ = _out636
+	_out636 = accessm.Companion_Default___.AccessBits(c, _531_ip)
+	bits = _out636
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -241,58 +241,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *accessm.Cred, ip *dbytes.
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _512_own bool
-	var _ = _512_own
-	var _out603 bool
-	var _ = _out603
-	_out603 = accessm.Companion_Default___.IsOwner(c, ip)
-	_512_own = _out603
-	if a.HasMode && !_512_own {
+	var _532_own bool
+	var _ = _532_own
+	var _out637 bool
+	var _ = _out637
+	_out637 = accessm.Companion_Default___.IsOwner(c, ip)
+	_532_own = _out637
+	if a.HasMode && !_532_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _513_u uint32
-		var _ = _513_u
-		var _out604 uint32
-		var _ = _out604
-		_out604 = inodem.Companion_Default___.GetUid(ip)
-		_513_u = _out604
-		if !_512_own || a.Uid != _513_u {
+		var _533_u uint32
+		var _ = _533_u
+		var _out638 uint32
+		var _ = _out638
+		_out638 = inodem.Companion_Default___.GetUid(ip)
+		_533_u = _out638
+		if !_532_own || a.Uid != _533_u {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _514_g uint32
-		var _ = _514_g
-		var _out605 uint32
-		var _ = _out605
-		_out605 = inodem.Companion_Default___.GetGid(ip)
-		_514_g = _out605
-		var _515_mine bool
-		var _ = _515_mine
-		var _out606 bool
-		var _ = _out606
-		_out606 = accessm.Companion_Default___.InGroup(c, a.Gid)
-		_515_mine = _out606
-		if !_512_own || a.Gid != _514_g && !_515_mine {
+		var _534_g uint32
+		var _ = _534_g
+		var _out639 uint32
+		var _ = _out639
+		_out639 = inodem.Companion_Default___.GetGid(ip)
+		_534_g = _out639
+		var _535_mine bool
+		var _ = _535_mine
+		var _out640 bool
+		var _ = _out640
+		_out640 = accessm.Companion_Default___.InGroup(c, a.Gid)
+		_535_mine = _out640
+		if !_532_own || a.Gid != _534_g && !_535_mine {
 			st = accessm.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_512_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_532_own {
 		st = accessm.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _516_w bool
-		var _ = _516_w
-		var _out607 bool
-		var _ = _out607
-		_out607 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
-		_516_w = _out607
-		if !_516_w {
+		var _536_w bool
+		var _ = _536_w
+		var _out641 bool
+		var _ = _out641
+		_out641 = accessm.Companion_Default___.MayData(c, ip, accessm.Companion_Default___.MAYW())
+		_536_w = _out641
+		if !_536_w {
 			st = accessm.Companion_Default___.ACCES()
 		}
 	}
@@ -317,40 +317,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *accessm.Cred, ip *dbytes.By
 	if a.HasGid {
 		inodem.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _517_mode uint32
-	var _ = _517_mode
-	var _out608 uint32
-	var _ = _out608
-	_out608 = inodem.Companion_Default___.GetMode(ip)
-	_517_mode = _out608
+	var _537_mode uint32
+	var _ = _537_mode
+	var _out642 uint32
+	var _ = _out642
+	_out642 = inodem.Companion_Default___.GetMode(ip)
+	_537_mode = _out642
 	if a.HasMode {
-		_517_mode = a.Mode % uint32(4096)
-		var _518_gid uint32
-		var _ = _518_gid
-		var _out609 uint32
-		var _ = _out609
-		_out609 = inodem.Companion_Default___.GetGid(ip)
-		_518_gid = _out609
-		var _519_mine bool
-		var _ = _519_mine
-		var _out610 bool
-		var _ = _out610
-		_out610 = accessm.Companion_Default___.InGroup(c, _518_gid)
-		_519_mine = _out610
-		if c.Uid != uint32(0) && !_519_mine {
-			_517_mode = accessm.Companion_Default___.DropSetgid(_517_mode)
+		_537_mode = a.Mode % uint32(4096)
+		var _538_gid uint32
+		var _ = _538_gid
+		var _out643 uint32
+		var _ = _out643
+		_out643 = inodem.Companion_Default___.GetGid(ip)
+		_538_gid = _out643
+		var _539_mine bool
+		var _ = _539_mine
+		var _out644 bool
+		var _ = _out644
+		_out644 = accessm.Companion_Default___.InGroup(c, _538_gid)
+		_539_mine = _out644
+		if c.Uid != uint32(0) && !_539_mine {
+			_537_mode = accessm.Companion_Default___.DropSetgid(_537_mode)
 		}
 	}
-	var _520_ty uint32
-	var _ = _520_ty
-	var _out611 uint32
-	var _ = _out611
-	_out611 = inodem.Companion_Default___.GetTy(ip)
-	_520_ty = _out611
-	if _520_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_517_mode = accessm.Companion_Default___.KillPriv(_517_mode)
+	var _540_ty uint32
+	var _ = _540_ty
+	var _out645 uint32
+	var _ = _out645
+	_out645 = inodem.Companion_Default___.GetTy(ip)
+	_540_ty = _out645
+	if _540_ty != accessm.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_537_mode = accessm.Companion_Default___.KillPriv(_537_mode)
 	}
-	inodem.Companion_Default___.SetMode(ip, _517_mode)
+	inodem.Companion_Default___.SetMode(ip, _537_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *accessm.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -366,47 +366,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	later = false
-	var _521_ip *dbytes.Bytes
-	var _ = _521_ip
-	var _out612 *dbytes.Bytes
-	var _ = _out612
-	_out612 = d.Fs.GetInode(txn, ino, true)
-	_521_ip = _out612
-	var _522_was uint64
-	var _ = _522_was
-	var _out613 uint64
-	var _ = _out613
-	_out613 = inodem.Companion_Default___.GetSize(_521_ip)
-	_522_was = _out613
-	var _523_shrink uint64
-	var _ = _523_shrink
-	var _out614 uint64
-	var _ = _out614
-	_out614 = inodem.Companion_Default___.GetShrink(_521_ip)
-	_523_shrink = _out614
-	if size > _522_was && _523_shrink != uint64(0) {
+	var _541_ip *dbytes.Bytes
+	var _ = _541_ip
+	var _out646 *dbytes.Bytes
+	var _ = _out646
+	_out646 = d.Fs.GetInode(txn, ino, true)
+	_541_ip = _out646
+	var _542_was uint64
+	var _ = _542_was
+	var _out647 uint64
+	var _ = _out647
+	_out647 = inodem.Companion_Default___.GetSize(_541_ip)
+	_542_was = _out647
+	var _543_shrink uint64
+	var _ = _543_shrink
+	var _out648 uint64
+	var _ = _out648
+	_out648 = inodem.Companion_Default___.GetShrink(_541_ip)
+	_543_shrink = _out648
+	if size > _542_was && _543_shrink != uint64(0) {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _524_ok bool
-	var _ = _524_ok
-	var _out615 bool
-	var _ = _out615
-	_out615 = d.SetSize(txn, ino, size)
-	_524_ok = _out615
-	if !_524_ok {
+	var _544_ok bool
+	var _ = _544_ok
+	var _out649 bool
+	var _ = _out649
+	_out649 = d.SetSize(txn, ino, size)
+	_544_ok = _out649
+	if !_544_ok {
 		st = accessm.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _522_was {
-		var _525_done bool
-		var _ = _525_done
-		var _out616 bool
-		var _ = _out616
-		_out616 = opm.Companion_Default___.Release(txn, d, ino, _522_was-size)
-		_525_done = _out616
-		later = !_525_done
+	if size < _542_was {
+		var _545_done bool
+		var _ = _545_done
+		var _out650 bool
+		var _ = _out650
+		_out650 = opm.Companion_Default___.Release(txn, d, ino, _542_was-size)
+		_545_done = _out650
+		later = !_545_done
 	}
 	return st, later
 }
@@ -416,57 +416,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *dirfsm.DirF
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _526_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _526_p
-	var _out617 uint32
-	var _ = _out617
-	var _out618 *dbytes.Bytes
-	var _ = _out618
-	_out617, _out618 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out617
-	_526_p = _out618
+	var _546_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _546_p
+	var _out651 uint32
+	var _ = _out651
+	var _out652 *dbytes.Bytes
+	var _ = _out652
+	_out651, _out652 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out651
+	_546_p = _out652
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _526_p
+	ip = _546_p
 	if guard {
-		var _527_cs uint64
-		var _ = _527_cs
-		var _528_cns uint32
-		var _ = _528_cns
-		var _out619 uint64
-		var _ = _out619
-		var _out620 uint32
-		var _ = _out620
-		_out619, _out620 = inodem.Companion_Default___.GetCtime(_526_p)
-		_527_cs = _out619
-		_528_cns = _out620
-		if _527_cs != gs || _528_cns != gns {
+		var _547_cs uint64
+		var _ = _547_cs
+		var _548_cns uint32
+		var _ = _548_cns
+		var _out653 uint64
+		var _ = _out653
+		var _out654 uint32
+		var _ = _out654
+		_out653, _out654 = inodem.Companion_Default___.GetCtime(_546_p)
+		_547_cs = _out653
+		_548_cns = _out654
+		if _547_cs != gs || _548_cns != gns {
 			st = accessm.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _529_ty uint32
-	var _ = _529_ty
-	var _out621 uint32
-	var _ = _out621
-	_out621 = inodem.Companion_Default___.GetTy(_526_p)
-	_529_ty = _out621
-	if a.HasSize && _529_ty != accessm.Companion_Default___.REG() {
+	var _549_ty uint32
+	var _ = _549_ty
+	var _out655 uint32
+	var _ = _out655
+	_out655 = inodem.Companion_Default___.GetTy(_546_p)
+	_549_ty = _out655
+	if a.HasSize && _549_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out622 uint32
-	var _ = _out622
-	_out622 = Companion_Default___.ArgStatus(a)
-	st = _out622
+	var _out656 uint32
+	var _ = _out656
+	_out656 = Companion_Default___.ArgStatus(a)
+	st = _out656
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out623 uint32
-	var _ = _out623
-	_out623 = Companion_Default___.MaySetattr(c, _526_p, a)
-	st = _out623
+	var _out657 uint32
+	var _ = _out657
+	_out657 = Companion_Default___.MaySetattr(c, _546_p, a)
+	st = _out657
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -478,28 +478,28 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out624 uint32
-		var _ = _out624
-		var _out625 bool
-		var _ = _out625
-		_out624, _out625 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out624
-		later = _out625
+		var _out658 uint32
+		var _ = _out658
+		var _out659 bool
+		var _ = _out659
+		_out658, _out659 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out658
+		later = _out659
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _530_np *dbytes.Bytes
-	var _ = _530_np
-	var _out626 *dbytes.Bytes
-	var _ = _out626
-	_out626 = d.Fs.GetInode(txn, ino, true)
-	_530_np = _out626
-	Companion_Default___.Apply(c, _530_np, a, s, ns)
-	inodem.Companion_Default___.SetVerf(_530_np, uint64(0))
-	d.PutInode(txn, ino, _530_np)
-	after = _530_np
+	var _550_np *dbytes.Bytes
+	var _ = _550_np
+	var _out660 *dbytes.Bytes
+	var _ = _out660
+	_out660 = d.Fs.GetInode(txn, ino, true)
+	_550_np = _out660
+	Companion_Default___.Apply(c, _550_np, a, s, ns)
+	inodem.Companion_Default___.SetVerf(_550_np, uint64(0))
+	d.PutInode(txn, ino, _550_np)
+	after = _550_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -512,13 +512,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out627 uint32
-	var _ = _out627
-	var _out628 *dbytes.Bytes
-	var _ = _out628
-	_out627, _out628 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out627
-	before = _out628
+	var _out661 uint32
+	var _ = _out661
+	var _out662 *dbytes.Bytes
+	var _ = _out662
+	_out661, _out662 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out661
+	before = _out662
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -526,47 +526,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *dirfsm.DirFs,
 		after = before
 		return st, before, after, later
 	}
-	var _out629 uint32
-	var _ = _out629
-	var _out630 *dbytes.Bytes
-	var _ = _out630
-	var _out631 bool
-	var _ = _out631
-	_out629, _out630, _out631 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out629
-	after = _out630
-	later = _out631
+	var _out663 uint32
+	var _ = _out663
+	var _out664 *dbytes.Bytes
+	var _ = _out664
+	var _out665 bool
+	var _ = _out665
+	_out663, _out664, _out665 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out663
+	after = _out664
+	later = _out665
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _531_ty uint32
-	var _ = _531_ty
-	var _out632 uint32
-	var _ = _out632
-	_out632 = inodem.Companion_Default___.GetTy(ip)
-	_531_ty = _out632
-	var _532_dmode uint32
-	var _ = _532_dmode
-	var _out633 uint32
-	var _ = _out633
-	_out633 = inodem.Companion_Default___.GetMode(dp)
-	_532_dmode = _out633
-	var _533_dgid uint32
-	var _ = _533_dgid
-	var _out634 uint32
-	var _ = _out634
-	_out634 = inodem.Companion_Default___.GetGid(dp)
-	_533_dgid = _out634
+	var _551_ty uint32
+	var _ = _551_ty
+	var _out666 uint32
+	var _ = _out666
+	_out666 = inodem.Companion_Default___.GetTy(ip)
+	_551_ty = _out666
+	var _552_dmode uint32
+	var _ = _552_dmode
+	var _out667 uint32
+	var _ = _out667
+	_out667 = inodem.Companion_Default___.GetMode(dp)
+	_552_dmode = _out667
+	var _553_dgid uint32
+	var _ = _553_dgid
+	var _out668 uint32
+	var _ = _out668
+	_out668 = inodem.Companion_Default___.GetGid(dp)
+	_553_dgid = _out668
 	inodem.Companion_Default___.SetUid(ip, c.Uid)
 	inodem.Companion_Default___.SetGid(ip, func() uint32 {
-		if _532_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _533_dgid
+		if _552_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _553_dgid
 		}
 		return c.Gid
 	}())
 	inodem.Companion_Default___.SetMode(ip, mode)
 	inodem.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _531_ty == accessm.Companion_Default___.DIR() {
+		if _551_ty == accessm.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -576,20 +576,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *accessm.Cred, dp *dbytes.By
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _534_dmode uint32
-	var _ = _534_dmode
-	var _out635 uint32
-	var _ = _out635
-	_out635 = inodem.Companion_Default___.GetMode(dp)
-	_534_dmode = _out635
-	var _535_m uint32
-	var _ = _535_m
-	var _out636 uint32
-	var _ = _out636
-	_out636 = inodem.Companion_Default___.GetMode(ip)
-	_535_m = _out636
-	if _534_dmode/uint32(1024)%uint32(2) == uint32(1) && _535_m/uint32(1024)%uint32(2) == uint32(0) && _535_m < uint32(4096) {
-		inodem.Companion_Default___.SetMode(ip, _535_m+uint32(1024))
+	var _554_dmode uint32
+	var _ = _554_dmode
+	var _out669 uint32
+	var _ = _out669
+	_out669 = inodem.Companion_Default___.GetMode(dp)
+	_554_dmode = _out669
+	var _555_m uint32
+	var _ = _555_m
+	var _out670 uint32
+	var _ = _out670
+	_out670 = inodem.Companion_Default___.GetMode(ip)
+	_555_m = _out670
+	if _554_dmode/uint32(1024)%uint32(2) == uint32(1) && _555_m/uint32(1024)%uint32(2) == uint32(0) && _555_m < uint32(4096) {
+		inodem.Companion_Default___.SetMode(ip, _555_m+uint32(1024))
 	}
 }
 

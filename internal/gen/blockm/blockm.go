@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo geometrym.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out266 *dbytes.Bytes
-	var _ = _out266
-	_out266 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out266
+	var _out278 *dbytes.Bytes
+	var _ = _out278
+	_out278 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out278
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _207_tries uint64
-	var _ = _207_tries
-	_207_tries = uint64(0)
-	for _207_tries < uint64(16) {
-		var _208_got bool = false
-		var _ = _208_got
-		var _out267 bool
-		var _ = _out267
-		var _out268 uint64
-		var _ = _out268
-		_out267, _out268 = txn.AllocHint(uint64(1), near)
-		_208_got = _out267
-		ino = _out268
-		if !_208_got {
+	var _212_tries uint64
+	var _ = _212_tries
+	_212_tries = uint64(0)
+	for _212_tries < uint64(16) {
+		var _213_got bool = false
+		var _ = _213_got
+		var _out279 bool
+		var _ = _out279
+		var _out280 uint64
+		var _ = _out280
+		_out279, _out280 = txn.AllocHint(uint64(1), near)
+		_213_got = _out279
+		ino = _out280
+		if !_213_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && geometrym.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _209_u bool
-			var _ = _209_u
-			var _out269 bool
-			var _ = _out269
-			_out269 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_209_u = _out269
-			if !_209_u {
+			var _214_u bool
+			var _ = _214_u
+			var _out281 bool
+			var _ = _out281
+			_out281 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_214_u = _out281
+			if !_214_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_207_tries = _207_tries + uint64(1)
+		_212_tries = _212_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out270 *dbytes.Blk
-	var _ = _out270
-	_out270 = txn.ReadBlock(bn, excl)
-	b = _out270
+	var _out282 *dbytes.Blk
+	var _ = _out282
+	_out282 = txn.ReadBlock(bn, excl)
+	b = _out282
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _210_tries uint64
-	var _ = _210_tries
-	_210_tries = uint64(0)
-	for _210_tries < uint64(16) {
-		var _211_got bool = false
-		var _ = _211_got
-		var _out271 bool
-		var _ = _out271
-		var _out272 uint64
-		var _ = _out272
-		_out271, _out272 = txn.AllocHint(uint64(0), near)
-		_211_got = _out271
-		bn = _out272
-		if !_211_got {
+	var _215_tries uint64
+	var _ = _215_tries
+	_215_tries = uint64(0)
+	for _215_tries < uint64(16) {
+		var _216_got bool = false
+		var _ = _216_got
+		var _out283 bool
+		var _ = _out283
+		var _out284 uint64
+		var _ = _out284
+		_out283, _out284 = txn.AllocHint(uint64(0), near)
+		_216_got = _out283
+		bn = _out284
+		if !_216_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if geometrym.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _212_u bool
-			var _ = _212_u
-			var _out273 bool
-			var _ = _out273
-			_out273 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_212_u = _out273
-			if !_212_u {
+			var _217_u bool
+			var _ = _217_u
+			var _out285 bool
+			var _ = _out285
+			_out285 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_217_u = _out285
+			if !_217_u {
 				ok = true
 				goto L2
 			}
 		}
-		_210_tries = _210_tries + uint64(1)
+		_215_tries = _215_tries + uint64(1)
 	}
 L2:
 	if ok {

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *indm.IndFs, geo geometrym.Geo, jrnl *dtxn.Jrnl)
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out357 *dbytes.Bytes
-	var _ = _out357
-	_out357 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out357
+	var _out369 *dbytes.Bytes
+	var _ = _out369
+	_out369 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out369
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _303_ip *dbytes.Bytes
-	var _ = _303_ip
-	var _out358 *dbytes.Bytes
-	var _ = _out358
-	_out358 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_303_ip = _out358
-	var _304_size uint64
-	var _ = _304_size
-	var _out359 uint64
-	var _ = _out359
-	_out359 = inodem.Companion_Default___.GetSize(_303_ip)
-	_304_size = _out359
-	if off >= _304_size {
-		var _out360 *dbytes.Bytes
-		var _ = _out360
-		_out360 = dbytes.NewBytes(uint64(0))
-		b = _out360
+	var _308_ip *dbytes.Bytes
+	var _ = _308_ip
+	var _out370 *dbytes.Bytes
+	var _ = _out370
+	_out370 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_308_ip = _out370
+	var _309_size uint64
+	var _ = _309_size
+	var _out371 uint64
+	var _ = _out371
+	_out371 = inodem.Companion_Default___.GetSize(_308_ip)
+	_309_size = _out371
+	if off >= _309_size {
+		var _out372 *dbytes.Bytes
+		var _ = _out372
+		_out372 = dbytes.NewBytes(uint64(0))
+		b = _out372
 		return b
 	}
-	var _305_n uint64
-	var _ = _305_n
-	var _out361 uint64
-	var _ = _out361
-	_out361 = fetchm.Companion_Default___.Min(len_, _304_size-off)
-	_305_n = _out361
-	var _out362 *dbytes.Bytes
-	var _ = _out362
-	_out362 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _303_ip, off, _305_n)
-	b = _out362
+	var _310_n uint64
+	var _ = _310_n
+	var _out373 uint64
+	var _ = _out373
+	_out373 = fetchm.Companion_Default___.Min(len_, _309_size-off)
+	_310_n = _out373
+	var _out374 *dbytes.Bytes
+	var _ = _out374
+	_out374 = fetchm.Companion_Default___.Fetch(_this.Fs, txn, _308_ip, off, _310_n)
+	b = _out374
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out363 *dbytes.Blk
-	var _ = _out363
-	_out363 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out363
+	var _out375 *dbytes.Blk
+	var _ = _out375
+	_out375 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out375
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _306_ip *dbytes.Bytes
-	var _ = _306_ip
-	var _out364 *dbytes.Bytes
-	var _ = _out364
-	_out364 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_306_ip = _out364
-	var _307_size uint64
-	var _ = _307_size
-	var _out365 uint64
-	var _ = _out365
-	_out365 = inodem.Companion_Default___.GetSize(_306_ip)
-	_307_size = _out365
-	var _308_shrink uint64
-	var _ = _308_shrink
-	var _out366 uint64
-	var _ = _out366
-	_out366 = inodem.Companion_Default___.GetShrink(_306_ip)
-	_308_shrink = _out366
-	if _308_shrink != uint64(0) && off+len_ > _307_size {
+	var _311_ip *dbytes.Bytes
+	var _ = _311_ip
+	var _out376 *dbytes.Bytes
+	var _ = _out376
+	_out376 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_311_ip = _out376
+	var _312_size uint64
+	var _ = _312_size
+	var _out377 uint64
+	var _ = _out377
+	_out377 = inodem.Companion_Default___.GetSize(_311_ip)
+	_312_size = _out377
+	var _313_shrink uint64
+	var _ = _313_shrink
+	var _out378 uint64
+	var _ = _out378
+	_out378 = inodem.Companion_Default___.GetShrink(_311_ip)
+	_313_shrink = _out378
+	if _313_shrink != uint64(0) && off+len_ > _312_size {
 		ok = false
 		return ok
 	}
-	var _309_used uint64
-	var _ = _309_used
-	var _out367 uint64
-	var _ = _out367
-	_out367 = inodem.Companion_Default___.GetUsed(_306_ip)
-	_309_used = _out367
-	var _out368 bool
-	var _ = _out368
-	_out368 = fillm.Companion_Default___.Store(_this.Fs, txn, _306_ip, ino, off, src, so, len_)
-	ok = _out368
+	var _314_used uint64
+	var _ = _314_used
+	var _out379 uint64
+	var _ = _out379
+	_out379 = inodem.Companion_Default___.GetUsed(_311_ip)
+	_314_used = _out379
+	var _out380 bool
+	var _ = _out380
+	_out380 = fillm.Companion_Default___.Store(_this.Fs, txn, _311_ip, ino, off, src, so, len_)
+	ok = _out380
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _310_used_k uint64
-	var _ = _310_used_k
-	var _out369 uint64
-	var _ = _out369
-	_out369 = inodem.Companion_Default___.GetUsed(_306_ip)
-	_310_used_k = _out369
-	if off+len_ > _307_size {
-		inodem.Companion_Default___.SetFileSize(_306_ip, off+len_)
+	var _315_used_k uint64
+	var _ = _315_used_k
+	var _out381 uint64
+	var _ = _out381
+	_out381 = inodem.Companion_Default___.GetUsed(_311_ip)
+	_315_used_k = _out381
+	if off+len_ > _312_size {
+		inodem.Companion_Default___.SetFileSize(_311_ip, off+len_)
 	}
-	if off+len_ > _307_size || _310_used_k != _309_used {
-		_this.Fs.SetMeta(txn, _306_ip, ino)
+	if off+len_ > _312_size || _315_used_k != _314_used {
+		_this.Fs.SetMeta(txn, _311_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _311_ip *dbytes.Bytes
-	var _ = _311_ip
-	var _out370 *dbytes.Bytes
-	var _ = _out370
-	_out370 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_311_ip = _out370
-	var _312_size uint64
-	var _ = _312_size
-	var _out371 uint64
-	var _ = _out371
-	_out371 = inodem.Companion_Default___.GetSize(_311_ip)
-	_312_size = _out371
-	var _313_shrink uint64
-	var _ = _313_shrink
-	var _out372 uint64
-	var _ = _out372
-	_out372 = inodem.Companion_Default___.GetShrink(_311_ip)
-	_313_shrink = _out372
+	var _316_ip *dbytes.Bytes
+	var _ = _316_ip
+	var _out382 *dbytes.Bytes
+	var _ = _out382
+	_out382 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_316_ip = _out382
+	var _317_size uint64
+	var _ = _317_size
+	var _out383 uint64
+	var _ = _out383
+	_out383 = inodem.Companion_Default___.GetSize(_316_ip)
+	_317_size = _out383
+	var _318_shrink uint64
+	var _ = _318_shrink
+	var _out384 uint64
+	var _ = _out384
+	_out384 = inodem.Companion_Default___.GetShrink(_316_ip)
+	_318_shrink = _out384
 	ok = true
-	if sz > _312_size {
-		if _313_shrink != uint64(0) {
+	if sz > _317_size {
+		if _318_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _312_size {
-		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _311_ip, sz)
-		var _314_shrink_k uint64
-		var _ = _314_shrink_k
-		_314_shrink_k = _313_shrink
-		if _313_shrink < _312_size && (_313_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_312_size+uint64(4095))/uint64(4096)) {
-			_314_shrink_k = _312_size
+	} else if sz < _317_size {
+		fillm.Companion_Default___.ZeroTail(_this.Fs, txn, _316_ip, sz)
+		var _319_shrink_k uint64
+		var _ = _319_shrink_k
+		_319_shrink_k = _318_shrink
+		if _318_shrink < _317_size && (_318_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_317_size+uint64(4095))/uint64(4096)) {
+			_319_shrink_k = _317_size
 		}
-		inodem.Companion_Default___.SetShrink(_311_ip, _314_shrink_k)
+		inodem.Companion_Default___.SetShrink(_316_ip, _319_shrink_k)
 	} else {
 		return ok
 	}
-	inodem.Companion_Default___.SetFileSize(_311_ip, sz)
-	_this.Fs.SetMeta(txn, _311_ip, ino)
+	inodem.Companion_Default___.SetFileSize(_316_ip, sz)
+	_this.Fs.SetMeta(txn, _316_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _315_ip *dbytes.Bytes
-	var _ = _315_ip
-	var _out373 *dbytes.Bytes
-	var _ = _out373
-	_out373 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_315_ip = _out373
-	var _316_size uint64
-	var _ = _316_size
-	var _out374 uint64
-	var _ = _out374
-	_out374 = inodem.Companion_Default___.GetSize(_315_ip)
-	_316_size = _out374
-	var _317_shrink uint64
-	var _ = _317_shrink
-	var _out375 uint64
-	var _ = _out375
-	_out375 = inodem.Companion_Default___.GetShrink(_315_ip)
-	_317_shrink = _out375
-	if _317_shrink == uint64(0) {
+	var _320_ip *dbytes.Bytes
+	var _ = _320_ip
+	var _out385 *dbytes.Bytes
+	var _ = _out385
+	_out385 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_320_ip = _out385
+	var _321_size uint64
+	var _ = _321_size
+	var _out386 uint64
+	var _ = _out386
+	_out386 = inodem.Companion_Default___.GetSize(_320_ip)
+	_321_size = _out386
+	var _322_shrink uint64
+	var _ = _322_shrink
+	var _out387 uint64
+	var _ = _out387
+	_out387 = inodem.Companion_Default___.GetShrink(_320_ip)
+	_322_shrink = _out387
+	if _322_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _318_lo uint64
-	var _ = _318_lo
-	_318_lo = (_316_size + uint64(4095)) / uint64(4096)
-	var _319_n uint64
-	var _ = _319_n
-	_319_n = (_317_shrink + uint64(4095)) / uint64(4096)
-	if _319_n < _318_lo {
-		_319_n = _318_lo
+	var _323_lo uint64
+	var _ = _323_lo
+	_323_lo = (_321_size + uint64(4095)) / uint64(4096)
+	var _324_n uint64
+	var _ = _324_n
+	_324_n = (_322_shrink + uint64(4095)) / uint64(4096)
+	if _324_n < _323_lo {
+		_324_n = _323_lo
 	}
-	var _320_m uint64
-	var _ = _320_m
-	var _out376 uint64
-	var _ = _out376
-	_out376 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _315_ip, ino, _319_n, _318_lo, max)
-	_320_m = _out376
-	var _321_shrink_k uint64
-	var _ = _321_shrink_k
-	_321_shrink_k = uint64(4096) * _320_m
-	if _320_m == _318_lo {
-		_321_shrink_k = uint64(0)
+	var _325_m uint64
+	var _ = _325_m
+	var _out388 uint64
+	var _ = _out388
+	_out388 = shrinkm.Companion_Default___.CutDown(_this.Fs, txn, _320_ip, ino, _324_n, _323_lo, max)
+	_325_m = _out388
+	var _326_shrink_k uint64
+	var _ = _326_shrink_k
+	_326_shrink_k = uint64(4096) * _325_m
+	if _325_m == _323_lo {
+		_326_shrink_k = uint64(0)
 	}
-	done = _321_shrink_k == uint64(0)
-	inodem.Companion_Default___.SetShrink(_315_ip, _321_shrink_k)
-	_this.Fs.SetMeta(txn, _315_ip, ino)
+	done = _326_shrink_k == uint64(0)
+	inodem.Companion_Default___.SetShrink(_320_ip, _326_shrink_k)
+	_this.Fs.SetMeta(txn, _320_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -291,104 +291,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out377 bool
-	var _ = _out377
-	var _out378 uint64
-	var _ = _out378
-	_out377, _out378 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out377
-	ino = _out378
+	var _out389 bool
+	var _ = _out389
+	var _out390 uint64
+	var _ = _out390
+	_out389, _out390 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out389
+	ino = _out390
 	if !ok {
 		return ok, ino
 	}
-	var _322_ip *dbytes.Bytes
-	var _ = _322_ip
-	var _out379 *dbytes.Bytes
-	var _ = _out379
-	_out379 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_322_ip = _out379
-	var _323_size uint64
-	var _ = _323_size
-	var _out380 uint64
-	var _ = _out380
-	_out380 = inodem.Companion_Default___.GetSize(_322_ip)
-	_323_size = _out380
-	var _324_shrink uint64
-	var _ = _324_shrink
-	var _out381 uint64
-	var _ = _out381
-	_out381 = inodem.Companion_Default___.GetShrink(_322_ip)
-	_324_shrink = _out381
-	var _325_gen uint64
-	var _ = _325_gen
-	var _out382 uint64
-	var _ = _out382
-	_out382 = inodem.Companion_Default___.GetGen(_322_ip)
-	_325_gen = _out382
-	var _326_bare bool
-	var _ = _326_bare
-	var _out383 bool
-	var _ = _out383
-	_out383 = inodem.Companion_Default___.NoSlots(_322_ip)
-	_326_bare = _out383
-	if _323_size != uint64(0) || _324_shrink != uint64(0) || !_326_bare || _325_gen == uint64(18446744073709551615) {
+	var _327_ip *dbytes.Bytes
+	var _ = _327_ip
+	var _out391 *dbytes.Bytes
+	var _ = _out391
+	_out391 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_327_ip = _out391
+	var _328_size uint64
+	var _ = _328_size
+	var _out392 uint64
+	var _ = _out392
+	_out392 = inodem.Companion_Default___.GetSize(_327_ip)
+	_328_size = _out392
+	var _329_shrink uint64
+	var _ = _329_shrink
+	var _out393 uint64
+	var _ = _out393
+	_out393 = inodem.Companion_Default___.GetShrink(_327_ip)
+	_329_shrink = _out393
+	var _330_gen uint64
+	var _ = _330_gen
+	var _out394 uint64
+	var _ = _out394
+	_out394 = inodem.Companion_Default___.GetGen(_327_ip)
+	_330_gen = _out394
+	var _331_bare bool
+	var _ = _331_bare
+	var _out395 bool
+	var _ = _out395
+	_out395 = inodem.Companion_Default___.NoSlots(_327_ip)
+	_331_bare = _out395
+	if _328_size != uint64(0) || _329_shrink != uint64(0) || !_331_bare || _330_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _322_ip, ino, ty, _325_gen+uint64(1))
+	_this.Blank(txn, _327_ip, ino, ty, _330_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _327_ip *dbytes.Bytes
-	var _ = _327_ip
-	var _out384 *dbytes.Bytes
-	var _ = _out384
-	_out384 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_327_ip = _out384
-	var _328_size uint64
-	var _ = _328_size
-	var _out385 uint64
-	var _ = _out385
-	_out385 = inodem.Companion_Default___.GetSize(_327_ip)
-	_328_size = _out385
-	var _329_shrink uint64
-	var _ = _329_shrink
-	var _out386 uint64
-	var _ = _out386
-	_out386 = inodem.Companion_Default___.GetShrink(_327_ip)
-	_329_shrink = _out386
-	var _330_gen uint64
-	var _ = _330_gen
-	var _out387 uint64
-	var _ = _out387
-	_out387 = inodem.Companion_Default___.GetGen(_327_ip)
-	_330_gen = _out387
-	var _331_bare bool
-	var _ = _331_bare
-	var _out388 bool
-	var _ = _out388
-	_out388 = inodem.Companion_Default___.NoSlots(_327_ip)
-	_331_bare = _out388
-	if _328_size != uint64(0) || _329_shrink != uint64(0) || !_331_bare {
+	var _332_ip *dbytes.Bytes
+	var _ = _332_ip
+	var _out396 *dbytes.Bytes
+	var _ = _out396
+	_out396 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_332_ip = _out396
+	var _333_size uint64
+	var _ = _333_size
+	var _out397 uint64
+	var _ = _out397
+	_out397 = inodem.Companion_Default___.GetSize(_332_ip)
+	_333_size = _out397
+	var _334_shrink uint64
+	var _ = _334_shrink
+	var _out398 uint64
+	var _ = _out398
+	_out398 = inodem.Companion_Default___.GetShrink(_332_ip)
+	_334_shrink = _out398
+	var _335_gen uint64
+	var _ = _335_gen
+	var _out399 uint64
+	var _ = _out399
+	_out399 = inodem.Companion_Default___.GetGen(_332_ip)
+	_335_gen = _out399
+	var _336_bare bool
+	var _ = _336_bare
+	var _out400 bool
+	var _ = _out400
+	_out400 = inodem.Companion_Default___.NoSlots(_332_ip)
+	_336_bare = _out400
+	if _333_size != uint64(0) || _334_shrink != uint64(0) || !_336_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _327_ip, ino, uint32(0), _330_gen)
+	_this.Blank(txn, _332_ip, ino, uint32(0), _335_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _332_z *dbytes.Bytes
-	var _ = _332_z
-	var _out389 *dbytes.Bytes
-	var _ = _out389
-	_out389 = dbytes.NewBytes(uint64(256))
-	_332_z = _out389
-	inodem.Companion_Default___.SetTy(_332_z, ty)
-	inodem.Companion_Default___.SetGen(_332_z, gen)
-	_this.Fs.SetInode(txn, _332_z, ino, ty != uint32(0))
+	var _337_z *dbytes.Bytes
+	var _ = _337_z
+	var _out401 *dbytes.Bytes
+	var _ = _out401
+	_out401 = dbytes.NewBytes(uint64(256))
+	_337_z = _out401
+	inodem.Companion_Default___.SetTy(_337_z, ty)
+	inodem.Companion_Default___.SetGen(_337_z, gen)
+	_this.Fs.SetInode(txn, _337_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -64,53 +64,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _169_n uint64
-	var _ = _169_n
-	var _out230 uint64
-	var _ = _out230
-	_out230 = t.Buf.Len()
-	_169_n = _out230
+	var _174_n uint64
+	var _ = _174_n
+	var _out242 uint64
+	var _ = _out242
+	_out242 = t.Buf.Len()
+	_174_n = _out242
 	i = i0
-	var _170_go bool
-	var _ = _170_go
-	_170_go = true
-	for _170_go {
-		var _171_k uint64
-		var _ = _171_k
-		var _out231 uint64
-		var _ = _out231
-		_out231 = t.Buf.KeyAt(i)
-		_171_k = _out231
-		var _172_off uint64
-		var _ = _172_off
-		_172_off = objectsm.Companion_Default___.KeyOff(_171_k)
-		var _173_is bool
-		var _ = _173_is
-		var _174_v bool
-		var _ = _174_v
-		var _out232 bool
-		var _ = _out232
-		var _out233 bool
-		var _ = _out233
-		_out232, _out233 = t.Buf.BitAt(i)
-		_173_is = _out232
-		_174_v = _out233
-		if _173_is {
-			objectsm.Companion_Default___.PutBit(w, _172_off, _174_v)
+	var _175_go bool
+	var _ = _175_go
+	_175_go = true
+	for _175_go {
+		var _176_k uint64
+		var _ = _176_k
+		var _out243 uint64
+		var _ = _out243
+		_out243 = t.Buf.KeyAt(i)
+		_176_k = _out243
+		var _177_off uint64
+		var _ = _177_off
+		_177_off = objectsm.Companion_Default___.KeyOff(_176_k)
+		var _178_is bool
+		var _ = _178_is
+		var _179_v bool
+		var _ = _179_v
+		var _out244 bool
+		var _ = _out244
+		var _out245 bool
+		var _ = _out245
+		_out244, _out245 = t.Buf.BitAt(i)
+		_178_is = _out244
+		_179_v = _out245
+		if _178_is {
+			objectsm.Companion_Default___.PutBit(w, _177_off, _179_v)
 		} else {
-			t.Buf.CopyAt(i, w, _172_off/uint64(8))
+			t.Buf.CopyAt(i, w, _177_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _169_n {
-			_170_go = false
+		if i == _174_n {
+			_175_go = false
 		} else {
-			var _175_k2 uint64
-			var _ = _175_k2
-			var _out234 uint64
-			var _ = _out234
-			_out234 = t.Buf.KeyAt(i)
-			_175_k2 = _out234
-			_170_go = objectsm.Companion_Default___.KeyBlk(_175_k2) == a
+			var _180_k2 uint64
+			var _ = _180_k2
+			var _out246 uint64
+			var _ = _out246
+			_out246 = t.Buf.KeyAt(i)
+			_180_k2 = _out246
+			_175_go = objectsm.Companion_Default___.KeyBlk(_180_k2) == a
 		}
 	}
 	return i
@@ -121,68 +121,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _176_n uint64
-	var _ = _176_n
-	var _out235 uint64
-	var _ = _out235
-	_out235 = t.Buf.Len()
-	_176_n = _out235
-	var _177_i uint64
-	var _ = _177_i
-	_177_i = uint64(0)
+	var _181_n uint64
+	var _ = _181_n
+	var _out247 uint64
+	var _ = _out247
+	_out247 = t.Buf.Len()
+	_181_n = _out247
+	var _182_i uint64
+	var _ = _182_i
+	_182_i = uint64(0)
 	miss = uint64(0)
-	for _177_i < _176_n {
-		var _178_k uint64
-		var _ = _178_k
-		var _out236 uint64
-		var _ = _out236
-		_out236 = t.Buf.KeyAt(_177_i)
-		_178_k = _out236
-		var _179_a uint64
-		var _ = _179_a
-		_179_a = objectsm.Companion_Default___.KeyBlk(_178_k)
-		var _180_b *dbytes.Blk
-		var _ = _180_b
-		var _out237 *dbytes.Blk
-		var _ = _out237
-		_out237 = t.Buf.BlkAt(_177_i)
-		_180_b = _out237
-		if _180_b != (*dbytes.Blk)(nil) {
-			tx.Put(_179_a, _180_b)
-			_177_i = _177_i + uint64(1)
+	for _182_i < _181_n {
+		var _183_k uint64
+		var _ = _183_k
+		var _out248 uint64
+		var _ = _out248
+		_out248 = t.Buf.KeyAt(_182_i)
+		_183_k = _out248
+		var _184_a uint64
+		var _ = _184_a
+		_184_a = objectsm.Companion_Default___.KeyBlk(_183_k)
+		var _185_b *dbytes.Blk
+		var _ = _185_b
+		var _out249 *dbytes.Blk
+		var _ = _out249
+		_out249 = t.Buf.BlkAt(_182_i)
+		_185_b = _out249
+		if _185_b != (*dbytes.Blk)(nil) {
+			tx.Put(_184_a, _185_b)
+			_182_i = _182_i + uint64(1)
 		} else {
-			var _181_c *dbytes.Blk
-			var _ = _181_c
-			var _182___v0 uint64
-			var _ = _182___v0
-			var _out238 *dbytes.Blk
-			var _ = _out238
-			var _out239 uint64
-			var _ = _out239
-			_out238, _out239 = t.S.J.Lookup(_179_a)
-			_181_c = _out238
-			_182___v0 = _out239
-			if _181_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _179_a
+			var _186_c *dbytes.Blk
+			var _ = _186_c
+			var _187___v0 uint64
+			var _ = _187___v0
+			var _out250 *dbytes.Blk
+			var _ = _out250
+			var _out251 uint64
+			var _ = _out251
+			_out250, _out251 = t.S.J.Lookup(_184_a)
+			_186_c = _out250
+			_187___v0 = _out251
+			if _186_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _184_a
 				return ok, miss
 			}
-			var _183_w *dbytes.Bytes
-			var _ = _183_w
-			var _out240 *dbytes.Bytes
-			var _ = _out240
-			_out240 = _181_c.Thaw()
-			_183_w = _out240
-			var _out241 uint64
-			var _ = _out241
-			_out241 = Companion_Default___.Splice1(t, _177_i, _179_a, _183_w)
-			_177_i = _out241
-			var _184_f *dbytes.Blk
-			var _ = _184_f
-			var _out242 *dbytes.Blk
-			var _ = _out242
-			_out242 = dbytes.Freeze(_183_w)
-			_184_f = _out242
-			tx.Put(_179_a, _184_f)
+			var _188_w *dbytes.Bytes
+			var _ = _188_w
+			var _out252 *dbytes.Bytes
+			var _ = _out252
+			_out252 = _186_c.Thaw()
+			_188_w = _out252
+			var _out253 uint64
+			var _ = _out253
+			_out253 = Companion_Default___.Splice1(t, _182_i, _184_a, _188_w)
+			_182_i = _out253
+			var _189_f *dbytes.Blk
+			var _ = _189_f
+			var _out254 *dbytes.Blk
+			var _ = _out254
+			_out254 = dbytes.Freeze(_188_w)
+			_189_f = _out254
+			tx.Put(_184_a, _189_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -216,30 +216,30 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _185_j *journalm.Journal
-	var _ = _185_j
-	_185_j = t.S.J
-	_185_j.Mu.Lock()
+	var _190_j *journalm.Journal
+	var _ = _190_j
+	_190_j = t.S.J
+	_190_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out243 uint32
-	var _ = _out243
-	var _out244 uint64
-	var _ = _out244
-	var _out245 bool
-	var _ = _out245
-	var _out246 uint64
-	var _ = _out246
-	_out243, _out244, _out245, _out246 = Companion_Default___.Point(t)
-	st = _out243
-	n = _out244
-	get = _out245
-	miss = _out246
+	var _out255 uint32
+	var _ = _out255
+	var _out256 uint64
+	var _ = _out256
+	var _out257 bool
+	var _ = _out257
+	var _out258 uint64
+	var _ = _out258
+	_out255, _out256, _out257, _out258 = Companion_Default___.Point(t)
+	st = _out255
+	n = _out256
+	get = _out257
+	miss = _out258
 	if st == journalm.Companion_Default___.AFull() && !get {
-		_185_j.AskSpace()
-		_185_j.Mu.Wait(journalm.Companion_Default___.CSpace())
+		_190_j.AskSpace()
+		_190_j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		txnsysm.Companion_Default___.TYield(t.S)
 	}
-	_185_j.Mu.Unlock()
+	_190_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, bool, uint64) {
@@ -251,31 +251,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _186_j *journalm.Journal
-	var _ = _186_j
-	_186_j = t.S.J
+	var _191_j *journalm.Journal
+	var _ = _191_j
+	_191_j = t.S.J
 	n = uint64(0)
-	var _187_ok bool = false
-	var _ = _187_ok
-	var _out247 bool
-	var _ = _out247
-	var _out248 uint64
-	var _ = _out248
-	_out247, _out248 = Companion_Default___.Build(t, t.Tx)
-	_187_ok = _out247
-	miss = _out248
-	get = !_187_ok
-	if !_187_ok {
+	var _192_ok bool = false
+	var _ = _192_ok
+	var _out259 bool
+	var _ = _out259
+	var _out260 uint64
+	var _ = _out260
+	_out259, _out260 = Companion_Default___.Build(t, t.Tx)
+	_192_ok = _out259
+	miss = _out260
+	get = !_192_ok
+	if !_192_ok {
 		st = journalm.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out249 uint32
-	var _ = _out249
-	var _out250 uint64
-	var _ = _out250
-	_out249, _out250 = _186_j.Append(t.Tx)
-	st = _out249
-	n = _out250
+	var _out261 uint32
+	var _ = _out261
+	var _out262 uint64
+	var _ = _out262
+	_out261, _out262 = _191_j.Append(t.Tx)
+	st = _out261
+	n = _out262
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -283,37 +283,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _188_j *journalm.Journal
-	var _ = _188_j
-	_188_j = t.S.J
-	var _189_get bool = false
-	var _ = _189_get
-	var _190_miss uint64 = 0
-	var _ = _190_miss
+	var _193_j *journalm.Journal
+	var _ = _193_j
+	_193_j = t.S.J
+	var _194_get bool = false
+	var _ = _194_get
+	var _195_miss uint64 = 0
+	var _ = _195_miss
 	st = journalm.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalm.Companion_Default___.AFull() {
-		var _out251 uint32
-		var _ = _out251
-		var _out252 uint64
-		var _ = _out252
-		var _out253 bool
-		var _ = _out253
-		var _out254 uint64
-		var _ = _out254
-		_out251, _out252, _out253, _out254 = Companion_Default___.TryAppend(t)
-		st = _out251
-		n = _out252
-		_189_get = _out253
-		_190_miss = _out254
-		if _189_get {
-			var _191_b *dbytes.Blk
-			var _ = _191_b
-			var _out255 *dbytes.Blk
-			var _ = _out255
-			_out255 = txnsysm.Companion_Default___.Latest(t.S, _190_miss)
-			_191_b = _out255
-			if _191_b == (*dbytes.Blk)(nil) {
+		var _out263 uint32
+		var _ = _out263
+		var _out264 uint64
+		var _ = _out264
+		var _out265 bool
+		var _ = _out265
+		var _out266 uint64
+		var _ = _out266
+		_out263, _out264, _out265, _out266 = Companion_Default___.TryAppend(t)
+		st = _out263
+		n = _out264
+		_194_get = _out265
+		_195_miss = _out266
+		if _194_get {
+			var _196_b *dbytes.Blk
+			var _ = _196_b
+			var _out267 *dbytes.Blk
+			var _ = _out267
+			_out267 = txnsysm.Companion_Default___.Latest(t.S, _195_miss)
+			_196_b = _out267
+			if _196_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -337,39 +337,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _192_w uint64
-	var _ = _192_w
-	var _out256 uint64
-	var _ = _out256
-	_out256 = t.Buf.Len()
-	_192_w = _out256
-	var _193_n uint64
-	var _ = _193_n
-	_193_n = uint64(0)
-	if _192_w > uint64(0) {
+	var _197_w uint64
+	var _ = _197_w
+	var _out268 uint64
+	var _ = _out268
+	_out268 = t.Buf.Len()
+	_197_w = _out268
+	var _198_n uint64
+	var _ = _198_n
+	_198_n = uint64(0)
+	if _197_w > uint64(0) {
 		t.Buf.Sort()
-		var _out257 uint32
-		var _ = _out257
-		var _out258 uint64
-		var _ = _out258
-		_out257, _out258 = Companion_Default___.AppendAll(t)
-		st = _out257
-		_193_n = _out258
+		var _out269 uint32
+		var _ = _out269
+		var _out270 uint64
+		var _ = _out270
+		_out269, _out270 = Companion_Default___.AppendAll(t)
+		st = _out269
+		_198_n = _out270
 		if st != txnm.Companion_Default___.OK() {
-			var _out259 uint64
-			var _ = _out259
-			_out259 = Companion_Default___.Abort(t)
-			need = _out259
+			var _out271 uint64
+			var _ = _out271
+			_out271 = Companion_Default___.Abort(t)
+			need = _out271
 			return st, need
 		}
 		if !stable {
-			_193_n = uint64(0)
+			_198_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _193_n)
-	if _193_n > need {
-		need = _193_n
+	Companion_Default___.Drop(t, _198_n)
+	if _198_n > need {
+		need = _198_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -377,24 +377,24 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _194_need uint64 = 0
-	var _ = _194_need
-	var _out260 uint32
-	var _ = _out260
-	var _out261 uint64
-	var _ = _out261
-	_out260, _out261 = Companion_Default___.Finish(t, stable)
-	st = _out260
-	_194_need = _out261
-	if st == txnm.Companion_Default___.OK() && _194_need > uint64(0) {
-		var _195_ok bool
-		var _ = _195_ok
-		var _out262 bool
-		var _ = _out262
-		_out262 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _194_need)
-		_195_ok = _out262
+	var _199_need uint64 = 0
+	var _ = _199_need
+	var _out272 uint32
+	var _ = _out272
+	var _out273 uint64
+	var _ = _out273
+	_out272, _out273 = Companion_Default___.Finish(t, stable)
+	st = _out272
+	_199_need = _out273
+	if st == txnm.Companion_Default___.OK() && _199_need > uint64(0) {
+		var _200_ok bool
+		var _ = _200_ok
+		var _out274 bool
+		var _ = _out274
+		_out274 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _199_need)
+		_200_ok = _out274
 		txnsysm.Companion_Default___.TYield(t.S)
-		if !_195_ok {
+		if !_200_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

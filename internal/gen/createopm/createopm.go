@@ -79,22 +79,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _568_dots uint32 = 0
-	var _ = _568_dots
-	var _out689 uint32
-	var _ = _out689
-	var _out690 *dbytes.Bytes
-	var _ = _out690
-	var _out691 uint32
-	var _ = _out691
-	_out689, _out690, _out691 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out689
-	dir = _out690
-	_568_dots = _out691
+	var _588_dots uint32 = 0
+	var _ = _588_dots
+	var _out723 uint32
+	var _ = _out723
+	var _out724 *dbytes.Bytes
+	var _ = _out724
+	var _out725 uint32
+	var _ = _out725
+	_out723, _out724, _out725 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out723
+	dir = _out724
+	_588_dots = _out725
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _568_dots != uint32(0) {
+	if _588_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -102,43 +102,43 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *dirfsm.DirFs, 
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out692 uint32
-	var _ = _out692
-	_out692 = attropm.Companion_Default___.ArgStatus(a)
-	st = _out692
+	var _out726 uint32
+	var _ = _out726
+	_out726 = attropm.Companion_Default___.ArgStatus(a)
+	st = _out726
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _569_x bool
-	var _ = _569_x
-	var _out693 bool
-	var _ = _out693
-	_out693 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_569_x = _out693
-	if !_569_x {
+	var _589_x bool
+	var _ = _589_x
+	var _out727 bool
+	var _ = _out727
+	_out727 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_589_x = _out727
+	if !_589_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out694 bool
-	var _ = _out694
-	var _out695 uint64
-	var _ = _out695
-	var _out696 uint64
-	var _ = _out696
-	_out694, _out695, _out696 = d.LookupHint(txn, dino, name, true)
-	found = _out694
-	ino = _out695
-	hint = _out696
+	var _out728 bool
+	var _ = _out728
+	var _out729 uint64
+	var _ = _out729
+	var _out730 uint64
+	var _ = _out730
+	_out728, _out729, _out730 = d.LookupHint(txn, dino, name, true)
+	found = _out728
+	ino = _out729
+	hint = _out730
 	if found && keep {
 		return st, dir, found, ino, hint
 	}
-	var _570_w bool
-	var _ = _570_w
-	var _out697 bool
-	var _ = _out697
-	_out697 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
-	_570_w = _out697
-	if !_570_w {
+	var _590_w bool
+	var _ = _590_w
+	var _out731 bool
+	var _ = _out731
+	_out731 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYW())
+	_590_w = _out731
+	if !_590_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
@@ -152,45 +152,45 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _571_ok bool = false
-	var _ = _571_ok
-	var _572_t *attropm.Sattr
-	var _ = _572_t
-	var _out698 *attropm.Sattr
-	var _ = _out698
-	_out698 = attropm.Companion_Default___.Without(a, false)
-	_572_t = _out698
-	var _out699 bool
-	var _ = _out699
-	var _out700 uint64
-	var _ = _out700
-	_out699, _out700 = d.AllocInode(txn, dino, ty)
-	_571_ok = _out699
-	ino = _out700
-	if !_571_ok {
+	var _591_ok bool = false
+	var _ = _591_ok
+	var _592_t *attropm.Sattr
+	var _ = _592_t
+	var _out732 *attropm.Sattr
+	var _ = _out732
+	_out732 = attropm.Companion_Default___.Without(a, false)
+	_592_t = _out732
+	var _out733 bool
+	var _ = _out733
+	var _out734 uint64
+	var _ = _out734
+	_out733, _out734 = d.AllocInode(txn, dino, ty)
+	_591_ok = _out733
+	ino = _out734
+	if !_591_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _573_ip *dbytes.Bytes
-	var _ = _573_ip
-	var _out701 *dbytes.Bytes
-	var _ = _out701
-	_out701 = d.Fs.GetInode(txn, ino, true)
-	_573_ip = _out701
-	attropm.Companion_Default___.InitAttr(c, dir, _573_ip, mode, s, ns)
-	var _out702 uint32
-	var _ = _out702
-	_out702 = attropm.Companion_Default___.MaySetattr(c, _573_ip, _572_t)
-	st = _out702
+	var _593_ip *dbytes.Bytes
+	var _ = _593_ip
+	var _out735 *dbytes.Bytes
+	var _ = _out735
+	_out735 = d.Fs.GetInode(txn, ino, true)
+	_593_ip = _out735
+	attropm.Companion_Default___.InitAttr(c, dir, _593_ip, mode, s, ns)
+	var _out736 uint32
+	var _ = _out736
+	_out736 = attropm.Companion_Default___.MaySetattr(c, _593_ip, _592_t)
+	st = _out736
 	if st != uint32(0) {
 		return st, ino
 	}
-	attropm.Companion_Default___.Apply(c, _573_ip, _572_t, s, ns)
+	attropm.Companion_Default___.Apply(c, _593_ip, _592_t, s, ns)
 	if ty == accessm.Companion_Default___.DIR() {
-		attropm.Companion_Default___.InheritSetgid(dir, _573_ip)
-		inodem.Companion_Default___.SetParent(_573_ip, dino)
+		attropm.Companion_Default___.InheritSetgid(dir, _593_ip)
+		inodem.Companion_Default___.SetParent(_593_ip, dino)
 	}
-	d.PutInode(txn, ino, _573_ip)
+	d.PutInode(txn, ino, _593_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -200,39 +200,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *dirfsm.DirFs, d
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _574_ok bool
-	var _ = _574_ok
-	var _out703 bool
-	var _ = _out703
-	_out703 = d.InsertAt(txn, dino, name, ino, hint)
-	_574_ok = _out703
-	var _out704 *dbytes.Bytes
-	var _ = _out704
-	_out704 = dbytes.NewBytes(uint64(0))
-	node = _out704
+	var _594_ok bool
+	var _ = _594_ok
+	var _out737 bool
+	var _ = _out737
+	_out737 = d.InsertAt(txn, dino, name, ino, hint)
+	_594_ok = _out737
+	var _out738 *dbytes.Bytes
+	var _ = _out738
+	_out738 = dbytes.NewBytes(uint64(0))
+	node = _out738
 	after = node
-	if !_574_ok {
+	if !_594_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out705 uint32
-		var _ = _out705
-		_out705 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out705
+		var _out739 uint32
+		var _ = _out739
+		_out739 = opm.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out739
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out706 *dbytes.Bytes
-	var _ = _out706
-	_out706 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out706
-	var _out707 *dbytes.Bytes
-	var _ = _out707
-	_out707 = d.Fs.GetInode(txn, ino, false)
-	node = _out707
+	var _out740 *dbytes.Bytes
+	var _ = _out740
+	_out740 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out740
+	var _out741 *dbytes.Bytes
+	var _ = _out741
+	_out741 = d.Fs.GetInode(txn, ino, false)
+	node = _out741
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attropm.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -249,65 +249,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _575_found bool = false
-	var _ = _575_found
-	var _576_hint uint64 = 0
-	var _ = _576_hint
-	var _out708 uint32
-	var _ = _out708
-	var _out709 *dbytes.Bytes
-	var _ = _out709
-	var _out710 bool
-	var _ = _out710
-	var _out711 uint64
-	var _ = _out711
-	var _out712 uint64
-	var _ = _out712
-	_out708, _out709, _out710, _out711, _out712 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _595_found bool = false
+	var _ = _595_found
+	var _596_hint uint64 = 0
+	var _ = _596_hint
+	var _out742 uint32
+	var _ = _out742
+	var _out743 *dbytes.Bytes
+	var _ = _out743
+	var _out744 bool
+	var _ = _out744
+	var _out745 uint64
+	var _ = _out745
+	var _out746 uint64
+	var _ = _out746
+	_out742, _out743, _out744, _out745, _out746 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out708
-	before = _out709
-	_575_found = _out710
-	ino = _out711
-	_576_hint = _out712
+	st = _out742
+	before = _out743
+	_595_found = _out744
+	ino = _out745
+	_596_hint = _out746
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _575_found {
-		var _577_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _577_p
-		var _out713 uint32
-		var _ = _out713
-		var _out714 *dbytes.Bytes
-		var _ = _out714
-		var _out715 bool
-		var _ = _out715
-		_out713, _out714, _out715 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out713
-		_577_p = _out714
-		later = _out715
+	if _595_found {
+		var _597_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _597_p
+		var _out747 uint32
+		var _ = _out747
+		var _out748 *dbytes.Bytes
+		var _ = _out748
+		var _out749 bool
+		var _ = _out749
+		_out747, _out748, _out749 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out747
+		_597_p = _out748
+		later = _out749
 		if st == uint32(0) {
-			node, after = _577_p, before
+			node, after = _597_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out716 uint32
-	var _ = _out716
-	var _out717 uint64
-	var _ = _out717
-	var _out718 *dbytes.Bytes
-	var _ = _out718
-	var _out719 *dbytes.Bytes
-	var _ = _out719
-	_out716, _out717, _out718, _out719 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _576_hint, a, how, verf, s, ns)
-	st = _out716
-	ino = _out717
-	node = _out718
-	after = _out719
+	var _out750 uint32
+	var _ = _out750
+	var _out751 uint64
+	var _ = _out751
+	var _out752 *dbytes.Bytes
+	var _ = _out752
+	var _out753 *dbytes.Bytes
+	var _ = _out753
+	_out750, _out751, _out752, _out753 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _596_hint, a, how, verf, s, ns)
+	st = _out750
+	ino = _out751
+	node = _out752
+	after = _out753
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dir *dbytes.Bytes, a *attropm.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -315,43 +315,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _578_mode uint32
-	var _ = _578_mode
-	_578_mode = func() uint32 {
+	var _598_mode uint32
+	var _ = _598_mode
+	_598_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out720 uint32
-	var _ = _out720
-	var _out721 uint64
-	var _ = _out721
-	_out720, _out721 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _578_mode, s, ns)
-	st = _out720
-	ino = _out721
+	var _out754 uint32
+	var _ = _out754
+	var _out755 uint64
+	var _ = _out755
+	_out754, _out755 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _598_mode, s, ns)
+	st = _out754
+	ino = _out755
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _579_ip *dbytes.Bytes
-		var _ = _579_ip
-		var _out722 *dbytes.Bytes
-		var _ = _out722
-		_out722 = d.Fs.GetInode(txn, ino, true)
-		_579_ip = _out722
-		inodem.Companion_Default___.SetVerf(_579_ip, verf)
-		d.PutInode(txn, ino, _579_ip)
+		var _599_ip *dbytes.Bytes
+		var _ = _599_ip
+		var _out756 *dbytes.Bytes
+		var _ = _out756
+		_out756 = d.Fs.GetInode(txn, ino, true)
+		_599_ip = _out756
+		inodem.Companion_Default___.SetVerf(_599_ip, verf)
+		d.PutInode(txn, ino, _599_ip)
 	} else if a.HasSize {
-		var _580_later bool = false
-		var _ = _580_later
-		var _out723 uint32
-		var _ = _out723
-		var _out724 bool
-		var _ = _out724
-		_out723, _out724 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out723
-		_580_later = _out724
+		var _600_later bool = false
+		var _ = _600_later
+		var _out757 uint32
+		var _ = _out757
+		var _out758 bool
+		var _ = _out758
+		_out757, _out758 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out757
+		_600_later = _out758
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -368,34 +368,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _581_mode uint32
-	var _ = _581_mode
-	_581_mode = func() uint32 {
+	var _601_mode uint32
+	var _ = _601_mode
+	_601_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out725 uint32
-	var _ = _out725
-	var _out726 uint64
-	var _ = _out726
-	_out725, _out726 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out725
-	ino = _out726
+	var _out759 uint32
+	var _ = _out759
+	var _out760 uint64
+	var _ = _out760
+	_out759, _out760 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out759
+	ino = _out760
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out727 uint32
-	var _ = _out727
-	var _out728 *dbytes.Bytes
-	var _ = _out728
-	var _out729 *dbytes.Bytes
-	var _ = _out729
-	_out727, _out728, _out729 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out727
-	node = _out728
-	after = _out729
+	var _out761 uint32
+	var _ = _out761
+	var _out762 *dbytes.Bytes
+	var _ = _out762
+	var _out763 *dbytes.Bytes
+	var _ = _out763
+	_out761, _out762, _out763 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out761
+	node = _out762
+	after = _out763
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -409,34 +409,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	later = false
-	var _out730 uint32
-	var _ = _out730
-	var _out731 *dbytes.Bytes
-	var _ = _out731
-	_out730, _out731 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out730
-	node = _out731
+	var _out764 uint32
+	var _ = _out764
+	var _out765 *dbytes.Bytes
+	var _ = _out765
+	_out764, _out765 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out764
+	node = _out765
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _582_ty uint32
-	var _ = _582_ty
-	var _out732 uint32
-	var _ = _out732
-	_out732 = inodem.Companion_Default___.GetTy(node)
-	_582_ty = _out732
-	if _582_ty != accessm.Companion_Default___.REG() {
+	var _602_ty uint32
+	var _ = _602_ty
+	var _out766 uint32
+	var _ = _out766
+	_out766 = inodem.Companion_Default___.GetTy(node)
+	_602_ty = _out766
+	if _602_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _583_v uint64
-		var _ = _583_v
-		var _out733 uint64
-		var _ = _out733
-		_out733 = inodem.Companion_Default___.GetVerf(node)
-		_583_v = _out733
-		if _583_v != verf || _583_v == uint64(0) {
+		var _603_v uint64
+		var _ = _603_v
+		var _out767 uint64
+		var _ = _out767
+		_out767 = inodem.Companion_Default___.GetVerf(node)
+		_603_v = _out767
+		if _603_v != verf || _603_v == uint64(0) {
 			st = accessm.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -444,40 +444,40 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *dirfsm.DirFs
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _584_may bool
-	var _ = _584_may
-	var _out734 bool
-	var _ = _out734
-	_out734 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
-	_584_may = _out734
-	if !_584_may {
+	var _604_may bool
+	var _ = _604_may
+	var _out768 bool
+	var _ = _out768
+	_out768 = accessm.Companion_Default___.MayData(c, node, accessm.Companion_Default___.MAYW())
+	_604_may = _out768
+	if !_604_may {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out735 uint32
-	var _ = _out735
-	var _out736 bool
-	var _ = _out736
-	_out735, _out736 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out735
-	later = _out736
+	var _out769 uint32
+	var _ = _out769
+	var _out770 bool
+	var _ = _out770
+	_out769, _out770 = attropm.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out769
+	later = _out770
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out737 *dbytes.Bytes
-	var _ = _out737
-	_out737 = d.Fs.GetInode(txn, ino, true)
-	node = _out737
+	var _out771 *dbytes.Bytes
+	var _ = _out771
+	_out771 = d.Fs.GetInode(txn, ino, true)
+	node = _out771
 	inodem.Companion_Default___.SetMtime(node, s, ns)
 	inodem.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
-		var _585_mode uint32
-		var _ = _585_mode
-		var _out738 uint32
-		var _ = _out738
-		_out738 = inodem.Companion_Default___.GetMode(node)
-		_585_mode = _out738
-		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_585_mode))
+		var _605_mode uint32
+		var _ = _605_mode
+		var _out772 uint32
+		var _ = _out772
+		_out772 = inodem.Companion_Default___.GetMode(node)
+		_605_mode = _out772
+		inodem.Companion_Default___.SetMode(node, accessm.Companion_Default___.KillPriv(_605_mode))
 	}
 	inodem.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -494,51 +494,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _586_t *attropm.Sattr
-	var _ = _586_t
-	var _out739 *attropm.Sattr
-	var _ = _out739
-	_out739 = attropm.Companion_Default___.Without(a, false)
-	_586_t = _out739
+	var _606_t *attropm.Sattr
+	var _ = _606_t
+	var _out773 *attropm.Sattr
+	var _ = _out773
+	_out773 = attropm.Companion_Default___.Without(a, false)
+	_606_t = _out773
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _587_found bool = false
-	var _ = _587_found
-	var _588_x uint64 = 0
-	var _ = _588_x
-	var _589_hint uint64 = 0
-	var _ = _589_hint
-	var _out740 uint32
-	var _ = _out740
-	var _out741 *dbytes.Bytes
-	var _ = _out741
-	var _out742 bool
-	var _ = _out742
-	var _out743 uint64
-	var _ = _out743
-	var _out744 uint64
-	var _ = _out744
-	_out740, _out741, _out742, _out743, _out744 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _586_t, false)
-	st = _out740
-	before = _out741
-	_587_found = _out742
-	_588_x = _out743
-	_589_hint = _out744
+	var _607_found bool = false
+	var _ = _607_found
+	var _608_x uint64 = 0
+	var _ = _608_x
+	var _609_hint uint64 = 0
+	var _ = _609_hint
+	var _out774 uint32
+	var _ = _out774
+	var _out775 *dbytes.Bytes
+	var _ = _out775
+	var _out776 bool
+	var _ = _out776
+	var _out777 uint64
+	var _ = _out777
+	var _out778 uint64
+	var _ = _out778
+	_out774, _out775, _out776, _out777, _out778 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _606_t, false)
+	st = _out774
+	before = _out775
+	_607_found = _out776
+	_608_x = _out777
+	_609_hint = _out778
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out745 uint32
-	var _ = _out745
-	var _out746 uint64
-	var _ = _out746
-	var _out747 *dbytes.Bytes
-	var _ = _out747
-	var _out748 *dbytes.Bytes
-	var _ = _out748
-	_out745, _out746, _out747, _out748 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _589_hint, _586_t, s, ns)
-	st = _out745
-	ino = _out746
-	node = _out747
-	after = _out748
+	var _out779 uint32
+	var _ = _out779
+	var _out780 uint64
+	var _ = _out780
+	var _out781 *dbytes.Bytes
+	var _ = _out781
+	var _out782 *dbytes.Bytes
+	var _ = _out782
+	_out779, _out780, _out781, _out782 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _609_hint, _606_t, s, ns)
+	st = _out779
+	ino = _out780
+	node = _out781
+	after = _out782
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attropm.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -552,67 +552,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _590_t *attropm.Sattr
-	var _ = _590_t
-	var _out749 *attropm.Sattr
-	var _ = _out749
-	_out749 = attropm.Companion_Default___.Without(a, true)
-	_590_t = _out749
+	var _610_t *attropm.Sattr
+	var _ = _610_t
+	var _out783 *attropm.Sattr
+	var _ = _out783
+	_out783 = attropm.Companion_Default___.Without(a, true)
+	_610_t = _out783
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _591_found bool = false
-	var _ = _591_found
-	var _592_x uint64 = 0
-	var _ = _592_x
-	var _593_hint uint64 = 0
-	var _ = _593_hint
-	var _594_len uint64
-	var _ = _594_len
-	_594_len = target.Len()
-	var _595_bad uint32
-	var _ = _595_bad
-	_595_bad = func() uint32 {
-		if _594_len == uint64(0) {
+	var _611_found bool = false
+	var _ = _611_found
+	var _612_x uint64 = 0
+	var _ = _612_x
+	var _613_hint uint64 = 0
+	var _ = _613_hint
+	var _614_len uint64
+	var _ = _614_len
+	_614_len = target.Len()
+	var _615_bad uint32
+	var _ = _615_bad
+	_615_bad = func() uint32 {
+		if _614_len == uint64(0) {
 			return accessm.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _594_len > uint64(4095) {
+			if _614_len > uint64(4095) {
 				return accessm.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out750 uint32
-	var _ = _out750
-	var _out751 *dbytes.Bytes
-	var _ = _out751
-	var _out752 bool
-	var _ = _out752
-	var _out753 uint64
-	var _ = _out753
-	var _out754 uint64
-	var _ = _out754
-	_out750, _out751, _out752, _out753, _out754 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _595_bad, _590_t, false)
-	st = _out750
-	before = _out751
-	_591_found = _out752
-	_592_x = _out753
-	_593_hint = _out754
+	var _out784 uint32
+	var _ = _out784
+	var _out785 *dbytes.Bytes
+	var _ = _out785
+	var _out786 bool
+	var _ = _out786
+	var _out787 uint64
+	var _ = _out787
+	var _out788 uint64
+	var _ = _out788
+	_out784, _out785, _out786, _out787, _out788 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _615_bad, _610_t, false)
+	st = _out784
+	before = _out785
+	_611_found = _out786
+	_612_x = _out787
+	_613_hint = _out788
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out755 uint32
-	var _ = _out755
-	var _out756 uint64
-	var _ = _out756
-	var _out757 *dbytes.Bytes
-	var _ = _out757
-	var _out758 *dbytes.Bytes
-	var _ = _out758
-	_out755, _out756, _out757, _out758 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _593_hint, _590_t, target, s, ns)
-	st = _out755
-	ino = _out756
-	node = _out757
-	after = _out758
+	var _out789 uint32
+	var _ = _out789
+	var _out790 uint64
+	var _ = _out790
+	var _out791 *dbytes.Bytes
+	var _ = _out791
+	var _out792 *dbytes.Bytes
+	var _ = _out792
+	_out789, _out790, _out791, _out792 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _613_hint, _610_t, target, s, ns)
+	st = _out789
+	ino = _out790
+	node = _out791
+	after = _out792
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attropm.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -626,67 +626,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _596_t *attropm.Sattr
-	var _ = _596_t
-	var _out759 *attropm.Sattr
-	var _ = _out759
-	_out759 = attropm.Companion_Default___.Without(a, false)
-	_596_t = _out759
+	var _616_t *attropm.Sattr
+	var _ = _616_t
+	var _out793 *attropm.Sattr
+	var _ = _out793
+	_out793 = attropm.Companion_Default___.Without(a, false)
+	_616_t = _out793
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _597_found bool = false
-	var _ = _597_found
-	var _598_x uint64 = 0
-	var _ = _598_x
-	var _599_hint uint64 = 0
-	var _ = _599_hint
-	var _600_dev bool
-	var _ = _600_dev
-	_600_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
-	var _601_bad uint32
-	var _ = _601_bad
-	_601_bad = func() uint32 {
-		if !_600_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
+	var _617_found bool = false
+	var _ = _617_found
+	var _618_x uint64 = 0
+	var _ = _618_x
+	var _619_hint uint64 = 0
+	var _ = _619_hint
+	var _620_dev bool
+	var _ = _620_dev
+	_620_dev = ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR()
+	var _621_bad uint32
+	var _ = _621_bad
+	_621_bad = func() uint32 {
+		if !_620_dev && ty != accessm.Companion_Default___.SOCK() && ty != accessm.Companion_Default___.FIFO() {
 			return accessm.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _600_dev && c.Uid != uint32(0) {
+			if _620_dev && c.Uid != uint32(0) {
 				return accessm.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out760 uint32
-	var _ = _out760
-	var _out761 *dbytes.Bytes
-	var _ = _out761
-	var _out762 bool
-	var _ = _out762
-	var _out763 uint64
-	var _ = _out763
-	var _out764 uint64
-	var _ = _out764
-	_out760, _out761, _out762, _out763, _out764 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _601_bad, _596_t, false)
-	st = _out760
-	before = _out761
-	_597_found = _out762
-	_598_x = _out763
-	_599_hint = _out764
+	var _out794 uint32
+	var _ = _out794
+	var _out795 *dbytes.Bytes
+	var _ = _out795
+	var _out796 bool
+	var _ = _out796
+	var _out797 uint64
+	var _ = _out797
+	var _out798 uint64
+	var _ = _out798
+	_out794, _out795, _out796, _out797, _out798 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _621_bad, _616_t, false)
+	st = _out794
+	before = _out795
+	_617_found = _out796
+	_618_x = _out797
+	_619_hint = _out798
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out765 uint32
-	var _ = _out765
-	var _out766 uint64
-	var _ = _out766
-	var _out767 *dbytes.Bytes
-	var _ = _out767
-	var _out768 *dbytes.Bytes
-	var _ = _out768
-	_out765, _out766, _out767, _out768 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _599_hint, _596_t, ty, maj, min, s, ns)
-	st = _out765
-	ino = _out766
-	node = _out767
-	after = _out768
+	var _out799 uint32
+	var _ = _out799
+	var _out800 uint64
+	var _ = _out800
+	var _out801 *dbytes.Bytes
+	var _ = _out801
+	var _out802 *dbytes.Bytes
+	var _ = _out802
+	_out799, _out800, _out801, _out802 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _619_hint, _616_t, ty, maj, min, s, ns)
+	st = _out799
+	ino = _out800
+	node = _out801
+	after = _out802
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attropm.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -699,26 +699,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out769 uint32
-	var _ = _out769
-	var _out770 uint64
-	var _ = _out770
-	_out769, _out770 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out769
-	ino = _out770
+	var _out803 uint32
+	var _ = _out803
+	var _out804 uint64
+	var _ = _out804
+	_out803, _out804 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out803
+	ino = _out804
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out771 uint32
-	var _ = _out771
-	var _out772 *dbytes.Bytes
-	var _ = _out772
-	var _out773 *dbytes.Bytes
-	var _ = _out773
-	_out771, _out772, _out773 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out771
-	node = _out772
-	after = _out773
+	var _out805 uint32
+	var _ = _out805
+	var _out806 *dbytes.Bytes
+	var _ = _out806
+	var _out807 *dbytes.Bytes
+	var _ = _out807
+	_out805, _out806, _out807 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out805
+	node = _out806
+	after = _out807
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -734,39 +734,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out774 uint32
-	var _ = _out774
-	var _out775 uint64
-	var _ = _out775
-	_out774, _out775 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out774
-	ino = _out775
+	var _out808 uint32
+	var _ = _out808
+	var _out809 uint64
+	var _ = _out809
+	_out808, _out809 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out808
+	ino = _out809
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _602_len uint64
-	var _ = _602_len
-	_602_len = target.Len()
-	var _603_ok bool
-	var _ = _603_ok
-	var _out776 bool
-	var _ = _out776
-	_out776 = d.Write(txn, ino, uint64(0), target, uint64(0), _602_len)
-	_603_ok = _out776
-	if !_603_ok {
+	var _622_len uint64
+	var _ = _622_len
+	_622_len = target.Len()
+	var _623_ok bool
+	var _ = _623_ok
+	var _out810 bool
+	var _ = _out810
+	_out810 = d.Write(txn, ino, uint64(0), target, uint64(0), _622_len)
+	_623_ok = _out810
+	if !_623_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out777 uint32
-	var _ = _out777
-	var _out778 *dbytes.Bytes
-	var _ = _out778
-	var _out779 *dbytes.Bytes
-	var _ = _out779
-	_out777, _out778, _out779 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out777
-	node = _out778
-	after = _out779
+	var _out811 uint32
+	var _ = _out811
+	var _out812 *dbytes.Bytes
+	var _ = _out812
+	var _out813 *dbytes.Bytes
+	var _ = _out813
+	_out811, _out812, _out813 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out811
+	node = _out812
+	after = _out813
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -782,36 +782,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out780 uint32
-	var _ = _out780
-	var _out781 uint64
-	var _ = _out781
-	_out780, _out781 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out780
-	ino = _out781
+	var _out814 uint32
+	var _ = _out814
+	var _out815 uint64
+	var _ = _out815
+	_out814, _out815 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out814
+	ino = _out815
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == accessm.Companion_Default___.BLK() || ty == accessm.Companion_Default___.CHR() {
-		var _604_ip *dbytes.Bytes
-		var _ = _604_ip
-		var _out782 *dbytes.Bytes
-		var _ = _out782
-		_out782 = d.Fs.GetInode(txn, ino, true)
-		_604_ip = _out782
-		inodem.Companion_Default___.SetRdev(_604_ip, maj, min)
-		d.PutInode(txn, ino, _604_ip)
+		var _624_ip *dbytes.Bytes
+		var _ = _624_ip
+		var _out816 *dbytes.Bytes
+		var _ = _out816
+		_out816 = d.Fs.GetInode(txn, ino, true)
+		_624_ip = _out816
+		inodem.Companion_Default___.SetRdev(_624_ip, maj, min)
+		d.PutInode(txn, ino, _624_ip)
 	}
-	var _out783 uint32
-	var _ = _out783
-	var _out784 *dbytes.Bytes
-	var _ = _out784
-	var _out785 *dbytes.Bytes
-	var _ = _out785
-	_out783, _out784, _out785 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out783
-	node = _out784
-	after = _out785
+	var _out817 uint32
+	var _ = _out817
+	var _out818 *dbytes.Bytes
+	var _ = _out818
+	var _out819 *dbytes.Bytes
+	var _ = _out819
+	_out817, _out818, _out819 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out817
+	node = _out818
+	after = _out819
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

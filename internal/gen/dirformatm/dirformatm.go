@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dirfsm.DirFs {
 	var d *dirfsm.DirFs = (*dirfsm.DirFs)(nil)
 	var _ = d
-	var _407_f *bytem.ByteFs
-	var _ = _407_f
-	var _out459 *bytem.ByteFs
-	var _ = _out459
-	_out459 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_407_f = _out459
+	var _412_f *bytem.ByteFs
+	var _ = _412_f
+	var _out471 *bytem.ByteFs
+	var _ = _out471
+	_out471 = formatm.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_412_f = _out471
 	var _nw4 = dirfsm.New_DirFs_()
 	var _ = _nw4
-	_nw4.Recover(_407_f)
+	_nw4.Recover(_412_f)
 	d = _nw4
 	return d
 }

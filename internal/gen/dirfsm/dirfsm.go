@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out393 *dbytes.Bytes
-	var _ = _out393
-	_out393 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out393
-	var _out394 uint64
-	var _ = _out394
-	_out394 = inodem.Companion_Default___.GetSize(ip)
-	n = _out394
+	var _out405 *dbytes.Bytes
+	var _ = _out405
+	_out405 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out405
+	var _out406 uint64
+	var _ = _out406
+	_out406 = inodem.Companion_Default___.GetSize(ip)
+	n = _out406
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _344_ip *dbytes.Bytes
-	var _ = _344_ip
-	var _345_nb uint64
-	var _ = _345_nb
-	var _out395 *dbytes.Bytes
-	var _ = _out395
-	var _out396 uint64
-	var _ = _out396
-	_out395, _out396 = _this.Open(txn, d, excl)
-	_344_ip = _out395
-	_345_nb = _out396
-	var _346_h uint64
-	var _ = _346_h
-	_346_h = dbytes.NameHash(name)
-	var _347_key uint64
-	var _ = _347_key
-	var _out397 uint64
-	var _ = _out397
-	_out397 = dirm.Companion_Default___.KeyFor(name, _346_h)
-	_347_key = _out397
-	var _348_kind uint64
-	var _ = _348_kind
-	_348_kind = uint64(0)
-	var _349_l uint64
-	var _ = _349_l
-	_349_l = name.Len()
-	if _349_l > uint64(56) {
-		_348_kind = uint64(1)
+	var _349_ip *dbytes.Bytes
+	var _ = _349_ip
+	var _350_nb uint64
+	var _ = _350_nb
+	var _out407 *dbytes.Bytes
+	var _ = _out407
+	var _out408 uint64
+	var _ = _out408
+	_out407, _out408 = _this.Open(txn, d, excl)
+	_349_ip = _out407
+	_350_nb = _out408
+	var _351_h uint64
+	var _ = _351_h
+	_351_h = dbytes.NameHash(name)
+	var _352_key uint64
+	var _ = _352_key
+	var _out409 uint64
+	var _ = _out409
+	_out409 = dirm.Companion_Default___.KeyFor(name, _351_h)
+	_352_key = _out409
+	var _353_kind uint64
+	var _ = _353_kind
+	_353_kind = uint64(0)
+	var _354_l uint64
+	var _ = _354_l
+	_354_l = name.Len()
+	if _354_l > uint64(56) {
+		_353_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _350_n uint64
-	var _ = _350_n
-	_350_n = uint64(9)
-	for _350_n > uint64(0) {
-		_350_n = _350_n - uint64(1)
-		var _351_blk uint64
-		var _ = _351_blk
-		var _out398 uint64
-		var _ = _out398
-		_out398 = dirm.Companion_Default___.BucketBlock(_346_h, _350_n, _348_kind)
-		_351_blk = _out398
-		var _352_fr uint64
-		var _ = _352_fr
-		_352_fr = uint64(0)
-		if _351_blk < _345_nb {
-			var _353_b *dbytes.Blk
-			var _ = _353_b
-			var _out399 *dbytes.Blk
-			var _ = _out399
-			_out399 = _this.Fs.ReadBlockOf(txn, _344_ip, d, _351_blk, excl)
-			_353_b = _out399
-			var _354_i uint64 = 0
-			var _ = _354_i
-			var _355_w uint64 = 0
-			var _ = _355_w
-			var _out400 bool
-			var _ = _out400
-			var _out401 uint64
-			var _ = _out401
-			var _out402 uint64
-			var _ = _out402
-			var _out403 uint64
-			var _ = _out403
-			_out400, _out401, _out402, _out403 = dirm.Companion_Default___.Search(_353_b, _351_blk, name, _347_key)
-			found = _out400
-			_354_i = _out401
-			_355_w = _out402
-			_352_fr = _out403
+	var _355_n uint64
+	var _ = _355_n
+	_355_n = uint64(9)
+	for _355_n > uint64(0) {
+		_355_n = _355_n - uint64(1)
+		var _356_blk uint64
+		var _ = _356_blk
+		var _out410 uint64
+		var _ = _out410
+		_out410 = dirm.Companion_Default___.BucketBlock(_351_h, _355_n, _353_kind)
+		_356_blk = _out410
+		var _357_fr uint64
+		var _ = _357_fr
+		_357_fr = uint64(0)
+		if _356_blk < _350_nb {
+			var _358_b *dbytes.Blk
+			var _ = _358_b
+			var _out411 *dbytes.Blk
+			var _ = _out411
+			_out411 = _this.Fs.ReadBlockOf(txn, _349_ip, d, _356_blk, excl)
+			_358_b = _out411
+			var _359_i uint64 = 0
+			var _ = _359_i
+			var _360_w uint64 = 0
+			var _ = _360_w
+			var _out412 bool
+			var _ = _out412
+			var _out413 uint64
+			var _ = _out413
+			var _out414 uint64
+			var _ = _out414
+			var _out415 uint64
+			var _ = _out415
+			_out412, _out413, _out414, _out415 = dirm.Companion_Default___.Search(_358_b, _356_blk, name, _352_key)
+			found = _out412
+			_359_i = _out413
+			_360_w = _out414
+			_357_fr = _out415
 			if found {
-				ino, cell = _355_w%uint64(281474976710656), uint64(64)*_351_blk+_354_i
+				ino, cell = _360_w%uint64(281474976710656), uint64(64)*_356_blk+_359_i
 				return found, ino, cell, lev
 			}
 		}
-		if _352_fr < uint64(64) {
-			lev = _350_n
+		if _357_fr < uint64(64) {
+			lev = _355_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _356_cell uint64 = 0
-	var _ = _356_cell
-	var _357_lev uint64 = 0
-	var _ = _357_lev
-	var _out404 bool
-	var _ = _out404
-	var _out405 uint64
-	var _ = _out405
-	var _out406 uint64
-	var _ = _out406
-	var _out407 uint64
-	var _ = _out407
-	_out404, _out405, _out406, _out407 = _this.Find(txn, d, name, excl)
-	found = _out404
-	ino = _out405
-	_356_cell = _out406
-	_357_lev = _out407
+	var _361_cell uint64 = 0
+	var _ = _361_cell
+	var _362_lev uint64 = 0
+	var _ = _362_lev
+	var _out416 bool
+	var _ = _out416
+	var _out417 uint64
+	var _ = _out417
+	var _out418 uint64
+	var _ = _out418
+	var _out419 uint64
+	var _ = _out419
+	_out416, _out417, _out418, _out419 = _this.Find(txn, d, name, excl)
+	found = _out416
+	ino = _out417
+	_361_cell = _out418
+	_362_lev = _out419
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _358_cell uint64 = 0
-	var _ = _358_cell
-	var _out408 bool
-	var _ = _out408
-	var _out409 uint64
-	var _ = _out409
-	var _out410 uint64
-	var _ = _out410
-	var _out411 uint64
-	var _ = _out411
-	_out408, _out409, _out410, _out411 = _this.Find(txn, d, name, excl)
-	found = _out408
-	ino = _out409
-	_358_cell = _out410
-	hint = _out411
+	var _363_cell uint64 = 0
+	var _ = _363_cell
+	var _out420 bool
+	var _ = _out420
+	var _out421 uint64
+	var _ = _out421
+	var _out422 uint64
+	var _ = _out422
+	var _out423 uint64
+	var _ = _out423
+	_out420, _out421, _out422, _out423 = _this.Find(txn, d, name, excl)
+	found = _out420
+	ino = _out421
+	_363_cell = _out422
+	hint = _out423
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _359_ip *dbytes.Bytes
-	var _ = _359_ip
-	var _out412 *dbytes.Bytes
-	var _ = _out412
-	_out412 = _this.Fs.GetInode(txn, d, true)
-	_359_ip = _out412
-	var _360_n uint64
-	var _ = _360_n
-	var _out413 uint64
-	var _ = _out413
-	_out413 = inodem.Companion_Default___.GetNent(_359_ip)
-	_360_n = _out413
-	if !down && _360_n == uint64(18446744073709551615) {
+	var _364_ip *dbytes.Bytes
+	var _ = _364_ip
+	var _out424 *dbytes.Bytes
+	var _ = _out424
+	_out424 = _this.Fs.GetInode(txn, d, true)
+	_364_ip = _out424
+	var _365_n uint64
+	var _ = _365_n
+	var _out425 uint64
+	var _ = _out425
+	_out425 = inodem.Companion_Default___.GetNent(_364_ip)
+	_365_n = _out425
+	if !down && _365_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_360_n = _360_n - uint64(1)
+		_365_n = _365_n - uint64(1)
 	} else {
-		_360_n = _360_n + uint64(1)
+		_365_n = _365_n + uint64(1)
 	}
-	inodem.Companion_Default___.SetNent(_359_ip, _360_n)
-	_this.Fs.PutInode(txn, d, _359_ip)
+	inodem.Companion_Default___.SetNent(_364_ip, _365_n)
+	_this.Fs.PutInode(txn, d, _364_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _361_len uint64
-	var _ = _361_len
-	_361_len = s.Len()
-	var _out414 bool
-	var _ = _out414
-	_out414 = _this.Fs.Write(txn, d, off, s, uint64(0), _361_len)
-	ok = _out414
+	var _366_len uint64
+	var _ = _366_len
+	_366_len = s.Len()
+	var _out426 bool
+	var _ = _out426
+	_out426 = _this.Fs.Write(txn, d, off, s, uint64(0), _366_len)
+	ok = _out426
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out415 bool
-		var _ = _out415
-		_out415 = _this.Count(txn, d, down)
-		ok = _out415
+		var _out427 bool
+		var _ = _out427
+		_out427 = _this.Count(txn, d, down)
+		ok = _out427
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out416 bool
-	var _ = _out416
-	_out416 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out416
+	var _out428 bool
+	var _ = _out428
+	_out428 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out428
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _362_h uint64
-	var _ = _362_h
-	_362_h = dbytes.NameHash(name)
-	var _363_key uint64
-	var _ = _363_key
-	var _out417 uint64
-	var _ = _out417
-	_out417 = dirm.Companion_Default___.KeyFor(name, _362_h)
-	_363_key = _out417
-	var _364_cell uint64 = 0
-	var _ = _364_cell
-	var _365_size uint64 = 0
-	var _ = _365_size
-	var _out418 bool
-	var _ = _out418
-	var _out419 uint64
-	var _ = _out419
-	var _out420 uint64
-	var _ = _out420
-	_out418, _out419, _out420 = _this.Room(txn, d, name, _362_h, hint)
-	ok = _out418
-	_364_cell = _out419
-	_365_size = _out420
+	var _367_h uint64
+	var _ = _367_h
+	_367_h = dbytes.NameHash(name)
+	var _368_key uint64
+	var _ = _368_key
+	var _out429 uint64
+	var _ = _out429
+	_out429 = dirm.Companion_Default___.KeyFor(name, _367_h)
+	_368_key = _out429
+	var _369_cell uint64 = 0
+	var _ = _369_cell
+	var _370_size uint64 = 0
+	var _ = _370_size
+	var _out430 bool
+	var _ = _out430
+	var _out431 uint64
+	var _ = _out431
+	var _out432 uint64
+	var _ = _out432
+	_out430, _out431, _out432 = _this.Room(txn, d, name, _367_h, hint)
+	ok = _out430
+	_369_cell = _out431
+	_370_size = _out432
 	if !ok {
 		return ok
 	}
-	var _366_s *dbytes.Bytes
-	var _ = _366_s
-	var _out421 *dbytes.Bytes
-	var _ = _out421
-	_out421 = dirm.Companion_Default___.MakeSlot(_365_size, ino, name, _363_key)
-	_366_s = _out421
-	var _out422 bool
-	var _ = _out422
-	_out422 = _this.Store(txn, d, uint64(64)*_364_cell, _366_s, true, false)
-	ok = _out422
+	var _371_s *dbytes.Bytes
+	var _ = _371_s
+	var _out433 *dbytes.Bytes
+	var _ = _out433
+	_out433 = dirm.Companion_Default___.MakeSlot(_370_size, ino, name, _368_key)
+	_371_s = _out433
+	var _out434 bool
+	var _ = _out434
+	_out434 = _this.Store(txn, d, uint64(64)*_369_cell, _371_s, true, false)
+	ok = _out434
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _367_ip *dbytes.Bytes
-	var _ = _367_ip
-	var _368_nb uint64
-	var _ = _368_nb
-	var _out423 *dbytes.Bytes
-	var _ = _out423
-	var _out424 uint64
-	var _ = _out424
-	_out423, _out424 = _this.Open(txn, d, true)
-	_367_ip = _out423
-	_368_nb = _out424
-	var _369_l uint64
-	var _ = _369_l
-	_369_l = name.Len()
-	var _370_kind uint64
-	var _ = _370_kind
-	_370_kind = uint64(0)
+	var _372_ip *dbytes.Bytes
+	var _ = _372_ip
+	var _373_nb uint64
+	var _ = _373_nb
+	var _out435 *dbytes.Bytes
+	var _ = _out435
+	var _out436 uint64
+	var _ = _out436
+	_out435, _out436 = _this.Open(txn, d, true)
+	_372_ip = _out435
+	_373_nb = _out436
+	var _374_l uint64
+	var _ = _374_l
+	_374_l = name.Len()
+	var _375_kind uint64
+	var _ = _375_kind
+	_375_kind = uint64(0)
 	size = uint64(64)
-	if _369_l > uint64(56) {
-		_370_kind, size = uint64(1), uint64(512)
+	if _374_l > uint64(56) {
+		_375_kind, size = uint64(1), uint64(512)
 	}
-	var _371_n uint64
-	var _ = _371_n
-	_371_n = from
-	for _371_n < uint64(9) {
-		var _372_blk uint64
-		var _ = _372_blk
-		var _out425 uint64
-		var _ = _out425
-		_out425 = dirm.Companion_Default___.BucketBlock(h, _371_n, _370_kind)
-		_372_blk = _out425
-		if _372_blk >= _368_nb {
-			ok, cell, size = true, uint64(64)*_372_blk, uint64(4096)
+	var _376_n uint64
+	var _ = _376_n
+	_376_n = from
+	for _376_n < uint64(9) {
+		var _377_blk uint64
+		var _ = _377_blk
+		var _out437 uint64
+		var _ = _out437
+		_out437 = dirm.Companion_Default___.BucketBlock(h, _376_n, _375_kind)
+		_377_blk = _out437
+		if _377_blk >= _373_nb {
+			ok, cell, size = true, uint64(64)*_377_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _373_b *dbytes.Blk
-		var _ = _373_b
-		var _out426 *dbytes.Blk
-		var _ = _out426
-		_out426 = _this.Fs.ReadBlockOf(txn, _367_ip, d, _372_blk, true)
-		_373_b = _out426
-		var _374_i uint64
-		var _ = _374_i
-		var _out427 uint64
-		var _ = _out427
-		_out427 = dirm.Companion_Default___.SearchFree(_373_b, _372_blk)
-		_374_i = _out427
-		if _374_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_372_blk+_374_i, size
+		var _378_b *dbytes.Blk
+		var _ = _378_b
+		var _out438 *dbytes.Blk
+		var _ = _out438
+		_out438 = _this.Fs.ReadBlockOf(txn, _372_ip, d, _377_blk, true)
+		_378_b = _out438
+		var _379_i uint64
+		var _ = _379_i
+		var _out439 uint64
+		var _ = _out439
+		_out439 = dirm.Companion_Default___.SearchFree(_378_b, _377_blk)
+		_379_i = _out439
+		if _379_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_377_blk+_379_i, size
 			return ok, cell, size
 		}
-		_371_n = _371_n + uint64(1)
+		_376_n = _376_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _375_found bool
-	var _ = _375_found
-	var _376_ino0 uint64
-	var _ = _376_ino0
-	var _377_cell uint64
-	var _ = _377_cell
-	var _378_lev uint64
-	var _ = _378_lev
-	var _out428 bool
-	var _ = _out428
-	var _out429 uint64
-	var _ = _out429
-	var _out430 uint64
-	var _ = _out430
-	var _out431 uint64
-	var _ = _out431
-	_out428, _out429, _out430, _out431 = _this.Find(txn, d, name, true)
-	_375_found = _out428
-	_376_ino0 = _out429
-	_377_cell = _out430
-	_378_lev = _out431
-	var _379_h uint64
-	var _ = _379_h
-	_379_h = dbytes.NameHash(name)
-	var _380_key uint64
-	var _ = _380_key
-	var _out432 uint64
-	var _ = _out432
-	_out432 = dirm.Companion_Default___.KeyFor(name, _379_h)
-	_380_key = _out432
-	var _381_size uint64
-	var _ = _381_size
-	_381_size = uint64(64)
-	if _377_cell/uint64(64)%uint64(2) == uint64(1) {
-		_381_size = uint64(512)
+	var _380_found bool
+	var _ = _380_found
+	var _381_ino0 uint64
+	var _ = _381_ino0
+	var _382_cell uint64
+	var _ = _382_cell
+	var _383_lev uint64
+	var _ = _383_lev
+	var _out440 bool
+	var _ = _out440
+	var _out441 uint64
+	var _ = _out441
+	var _out442 uint64
+	var _ = _out442
+	var _out443 uint64
+	var _ = _out443
+	_out440, _out441, _out442, _out443 = _this.Find(txn, d, name, true)
+	_380_found = _out440
+	_381_ino0 = _out441
+	_382_cell = _out442
+	_383_lev = _out443
+	var _384_h uint64
+	var _ = _384_h
+	_384_h = dbytes.NameHash(name)
+	var _385_key uint64
+	var _ = _385_key
+	var _out444 uint64
+	var _ = _out444
+	_out444 = dirm.Companion_Default___.KeyFor(name, _384_h)
+	_385_key = _out444
+	var _386_size uint64
+	var _ = _386_size
+	_386_size = uint64(64)
+	if _382_cell/uint64(64)%uint64(2) == uint64(1) {
+		_386_size = uint64(512)
 	}
-	var _382_s *dbytes.Bytes
-	var _ = _382_s
-	var _out433 *dbytes.Bytes
-	var _ = _out433
-	_out433 = dirm.Companion_Default___.MakeSlot(_381_size, ino, name, _380_key)
-	_382_s = _out433
-	var _out434 bool
-	var _ = _out434
-	_out434 = _this.Store(txn, d, uint64(64)*_377_cell, _382_s, false, false)
-	ok = _out434
+	var _387_s *dbytes.Bytes
+	var _ = _387_s
+	var _out445 *dbytes.Bytes
+	var _ = _out445
+	_out445 = dirm.Companion_Default___.MakeSlot(_386_size, ino, name, _385_key)
+	_387_s = _out445
+	var _out446 bool
+	var _ = _out446
+	_out446 = _this.Store(txn, d, uint64(64)*_382_cell, _387_s, false, false)
+	ok = _out446
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _383_found bool
-	var _ = _383_found
-	var _384_ino0 uint64
-	var _ = _384_ino0
-	var _385_cell uint64
-	var _ = _385_cell
-	var _386_lev uint64
-	var _ = _386_lev
-	var _out435 bool
-	var _ = _out435
-	var _out436 uint64
-	var _ = _out436
-	var _out437 uint64
-	var _ = _out437
-	var _out438 uint64
-	var _ = _out438
-	_out435, _out436, _out437, _out438 = _this.Find(txn, d, name, true)
-	_383_found = _out435
-	_384_ino0 = _out436
-	_385_cell = _out437
-	_386_lev = _out438
-	var _387_size uint64
-	var _ = _387_size
-	_387_size = uint64(64)
-	if _385_cell/uint64(64)%uint64(2) == uint64(1) {
-		_387_size = uint64(512)
+	var _388_found bool
+	var _ = _388_found
+	var _389_ino0 uint64
+	var _ = _389_ino0
+	var _390_cell uint64
+	var _ = _390_cell
+	var _391_lev uint64
+	var _ = _391_lev
+	var _out447 bool
+	var _ = _out447
+	var _out448 uint64
+	var _ = _out448
+	var _out449 uint64
+	var _ = _out449
+	var _out450 uint64
+	var _ = _out450
+	_out447, _out448, _out449, _out450 = _this.Find(txn, d, name, true)
+	_388_found = _out447
+	_389_ino0 = _out448
+	_390_cell = _out449
+	_391_lev = _out450
+	var _392_size uint64
+	var _ = _392_size
+	_392_size = uint64(64)
+	if _390_cell/uint64(64)%uint64(2) == uint64(1) {
+		_392_size = uint64(512)
 	}
-	var _388_s *dbytes.Bytes
-	var _ = _388_s
-	var _out439 *dbytes.Bytes
-	var _ = _out439
-	_out439 = dbytes.NewBytes(_387_size)
-	_388_s = _out439
-	var _out440 bool
-	var _ = _out440
-	_out440 = _this.Store(txn, d, uint64(64)*_385_cell, _388_s, true, true)
-	ok = _out440
+	var _393_s *dbytes.Bytes
+	var _ = _393_s
+	var _out451 *dbytes.Bytes
+	var _ = _out451
+	_out451 = dbytes.NewBytes(_392_size)
+	_393_s = _out451
+	var _out452 bool
+	var _ = _out452
+	_out452 = _this.Store(txn, d, uint64(64)*_390_cell, _393_s, true, true)
+	ok = _out452
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _389_ip *dbytes.Bytes
-	var _ = _389_ip
-	var _out441 *dbytes.Bytes
-	var _ = _out441
-	_out441 = _this.Fs.GetInode(txn, d, false)
-	_389_ip = _out441
-	var _390_n uint64
-	var _ = _390_n
-	var _out442 uint64
-	var _ = _out442
-	_out442 = inodem.Companion_Default___.GetNent(_389_ip)
-	_390_n = _out442
-	e = _390_n == uint64(0)
+	var _394_ip *dbytes.Bytes
+	var _ = _394_ip
+	var _out453 *dbytes.Bytes
+	var _ = _out453
+	_out453 = _this.Fs.GetInode(txn, d, false)
+	_394_ip = _out453
+	var _395_n uint64
+	var _ = _395_n
+	var _out454 uint64
+	var _ = _out454
+	_out454 = inodem.Companion_Default___.GetNent(_394_ip)
+	_395_n = _out454
+	e = _395_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _391_ip *dbytes.Bytes
-	var _ = _391_ip
-	var _392_nb uint64
-	var _ = _392_nb
-	var _out443 *dbytes.Bytes
-	var _ = _out443
-	var _out444 uint64
-	var _ = _out444
-	_out443, _out444 = _this.Open(txn, d, false)
-	_391_ip = _out443
-	_392_nb = _out444
-	var _393_c uint64
-	var _ = _393_c
-	_393_c = uint64(0)
+	var _396_ip *dbytes.Bytes
+	var _ = _396_ip
+	var _397_nb uint64
+	var _ = _397_nb
+	var _out455 *dbytes.Bytes
+	var _ = _out455
+	var _out456 uint64
+	var _ = _out456
+	_out455, _out456 = _this.Open(txn, d, false)
+	_396_ip = _out455
+	_397_nb = _out456
+	var _398_c uint64
+	var _ = _398_c
+	_398_c = uint64(0)
 	if cookie >= uint64(3) {
-		_393_c = cookie - uint64(2)
+		_398_c = cookie - uint64(2)
 	}
-	var _394_blk uint64
-	var _ = _394_blk
-	var _395_i uint64
-	var _ = _395_i
-	_394_blk, _395_i = _393_c/uint64(64), _393_c%uint64(64)
-	for _394_blk < _392_nb {
-		var _396_next uint64
-		var _ = _396_next
-		var _out445 uint64
-		var _ = _out445
-		_out445 = _this.SkipHoles(txn, _391_ip, d, _394_blk, _392_nb)
-		_396_next = _out445
-		if _396_next != _394_blk {
-			_394_blk, _395_i = _396_next, uint64(0)
+	var _399_blk uint64
+	var _ = _399_blk
+	var _400_i uint64
+	var _ = _400_i
+	_399_blk, _400_i = _398_c/uint64(64), _398_c%uint64(64)
+	for _399_blk < _397_nb {
+		var _401_next uint64
+		var _ = _401_next
+		var _out457 uint64
+		var _ = _out457
+		_out457 = _this.SkipHoles(txn, _396_ip, d, _399_blk, _397_nb)
+		_401_next = _out457
+		if _401_next != _399_blk {
+			_399_blk, _400_i = _401_next, uint64(0)
 		} else {
-			var _397_b *dbytes.Blk
-			var _ = _397_b
-			var _out446 *dbytes.Blk
-			var _ = _out446
-			_out446 = _this.Fs.ReadBlockOf(txn, _391_ip, d, _394_blk, false)
-			_397_b = _out446
-			var _398_fits bool = false
-			var _ = _398_fits
-			var _out447 bool
-			var _ = _out447
-			_out447 = dirpagem.Companion_Default___.ListBlock(_397_b, _394_blk, _395_i, out)
-			_398_fits = _out447
-			if !_398_fits {
+			var _402_b *dbytes.Blk
+			var _ = _402_b
+			var _out458 *dbytes.Blk
+			var _ = _out458
+			_out458 = _this.Fs.ReadBlockOf(txn, _396_ip, d, _399_blk, false)
+			_402_b = _out458
+			var _403_fits bool = false
+			var _ = _403_fits
+			var _out459 bool
+			var _ = _out459
+			_out459 = dirpagem.Companion_Default___.ListBlock(_402_b, _399_blk, _400_i, out)
+			_403_fits = _out459
+			if !_403_fits {
 				eof = false
 				return eof
 			}
-			_394_blk, _395_i = _394_blk+uint64(1), uint64(0)
+			_399_blk, _400_i = _399_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _399_k uint64
-	var _ = _399_k
-	_399_k = posm.Companion_Default___.FlatK(n)
-	if _399_k < uint64(12) {
+	var _404_k uint64
+	var _ = _404_k
+	_404_k = posm.Companion_Default___.FlatK(n)
+	if _404_k < uint64(12) {
 		return m
 	}
-	var _400_pb *dbytes.Blk
-	var _ = _400_pb
-	var _out448 *dbytes.Blk
-	var _ = _out448
-	_out448 = _this.Fs.Fs.ReadParent(txn, ip, _399_k, posm.Companion_Default___.MaxLev(_399_k), posm.Companion_Default___.FlatJ(n), false)
-	_400_pb = _out448
-	var _401_i uint64
-	var _ = _401_i
-	_401_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _401_i < uint64(512) {
-		var _402_bn uint64
-		var _ = _402_bn
-		_402_bn = _400_pb.U64(uint64(8) * _401_i)
-		if _402_bn != uint64(0) {
+	var _405_pb *dbytes.Blk
+	var _ = _405_pb
+	var _out460 *dbytes.Blk
+	var _ = _out460
+	_out460 = _this.Fs.Fs.ReadParent(txn, ip, _404_k, posm.Companion_Default___.MaxLev(_404_k), posm.Companion_Default___.FlatJ(n), false)
+	_405_pb = _out460
+	var _406_i uint64
+	var _ = _406_i
+	_406_i = posm.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _406_i < uint64(512) {
+		var _407_bn uint64
+		var _ = _407_bn
+		_407_bn = _405_pb.U64(uint64(8) * _406_i)
+		if _407_bn != uint64(0) {
 			return m
 		}
-		m, _401_i = m+uint64(1), _401_i+uint64(1)
+		m, _406_i = m+uint64(1), _406_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out449 bool
-	var _ = _out449
-	var _out450 uint64
-	var _ = _out450
-	_out449, _out450 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out449
-	ino = _out450
+	var _out461 bool
+	var _ = _out461
+	var _out462 uint64
+	var _ = _out462
+	_out461, _out462 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out461
+	ino = _out462
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out451 bool
-	var _ = _out451
-	_out451 = _this.Fs.FreeInode(txn, ino)
-	ok = _out451
+	var _out463 bool
+	var _ = _out463
+	_out463 = _this.Fs.FreeInode(txn, ino)
+	ok = _out463
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out452 bool
-	var _ = _out452
-	_out452 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out452
+	var _out464 bool
+	var _ = _out464
+	_out464 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out464
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out453 bool
-	var _ = _out453
-	_out453 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out453
+	var _out465 bool
+	var _ = _out465
+	_out465 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out465
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out454 bool
-	var _ = _out454
-	_out454 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out454
+	var _out466 bool
+	var _ = _out466
+	_out466 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out466
 	return done
 }
 

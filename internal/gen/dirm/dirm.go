@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _333_b uint64 = 0
-	var _ = _333_b
+	var _338_b uint64 = 0
+	var _ = _338_b
 	if lev == uint64(0) {
-		_333_b = uint64(0)
+		_338_b = uint64(0)
 	} else if lev == uint64(1) {
-		_333_b = uint64(1) + h%uint64(8)
+		_338_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_333_b = uint64(9) + h%uint64(64)
+		_338_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_333_b = uint64(73) + h%uint64(512)
+		_338_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_333_b = uint64(585) + h%uint64(4096)
+		_338_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_333_b = uint64(4681) + h%uint64(32768)
+		_338_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_333_b = uint64(37449) + h%uint64(262144)
+		_338_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_333_b = uint64(299593) + h%uint64(2097152)
+		_338_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_333_b = uint64(2396745) + h%uint64(16777216)
+		_338_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_333_b + kind
+	blk = uint64(2)*_338_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _334_l uint64
-	var _ = _334_l
-	_334_l = name.Len()
-	key = _334_l + uint64(256)*(h/uint64(72057594037927936))
+	var _339_l uint64
+	var _ = _339_l
+	_339_l = name.Len()
+	key = _339_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _335_step uint64
-	var _ = _335_step
-	_335_step = uint64(1)
+	var _340_step uint64
+	var _ = _340_step
+	_340_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_335_step = uint64(8)
+		_340_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out390 bool
-			var _ = _out390
-			_out390 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out390
+			var _out402 bool
+			var _ = _out402
+			_out402 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out402
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _335_step
+		i = i + _340_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _336_step uint64
-	var _ = _336_step
-	_336_step = uint64(1)
+	var _341_step uint64
+	var _ = _341_step
+	_341_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_336_step = uint64(8)
+		_341_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _337_w uint64
-		var _ = _337_w
-		_337_w = b.U64(uint64(64) * i)
-		if _337_w == uint64(0) {
+		var _342_w uint64
+		var _ = _342_w
+		_342_w = b.U64(uint64(64) * i)
+		if _342_w == uint64(0) {
 			return i
 		}
-		i = i + _336_step
+		i = i + _341_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out391 *dbytes.Bytes
-	var _ = _out391
-	_out391 = dbytes.NewBytes(size)
-	s = _out391
-	var _338_l uint64
-	var _ = _338_l
-	_338_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _338_l)
+	var _out403 *dbytes.Bytes
+	var _ = _out403
+	_out403 = dbytes.NewBytes(size)
+	s = _out403
+	var _343_l uint64
+	var _ = _343_l
+	_343_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _343_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _339_step uint64
-	var _ = _339_step
-	var _340_cap uint64
-	var _ = _340_cap
-	_339_step, _340_cap = uint64(1), uint64(56)
-	var _341_i uint64
-	var _ = _341_i
-	_341_i = from
+	var _344_step uint64
+	var _ = _344_step
+	var _345_cap uint64
+	var _ = _345_cap
+	_344_step, _345_cap = uint64(1), uint64(56)
+	var _346_i uint64
+	var _ = _346_i
+	_346_i = from
 	if blk%uint64(2) == uint64(1) {
-		_339_step, _340_cap = uint64(8), uint64(255)
-		_341_i = (_341_i + uint64(7)) / uint64(8) * uint64(8)
+		_344_step, _345_cap = uint64(8), uint64(255)
+		_346_i = (_346_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _341_i < uint64(64) {
-		var _342_w uint64
-		var _ = _342_w
-		_342_w = b.U64(uint64(64) * _341_i)
-		if _342_w != uint64(0) {
-			var _343_l uint64
-			var _ = _343_l
-			_343_l = _342_w / uint64(281474976710656) % uint64(256)
-			if _343_l > _340_cap {
-				_343_l = _340_cap
+	for _346_i < uint64(64) {
+		var _347_w uint64
+		var _ = _347_w
+		_347_w = b.U64(uint64(64) * _346_i)
+		if _347_w != uint64(0) {
+			var _348_l uint64
+			var _ = _348_l
+			_348_l = _347_w / uint64(281474976710656) % uint64(256)
+			if _348_l > _345_cap {
+				_348_l = _345_cap
 			}
-			var _out392 bool
-			var _ = _out392
-			_out392 = out.Offer(_342_w%uint64(281474976710656), b, uint64(64)*_341_i+uint64(8), _343_l, uint64(64)*blk+_341_i+uint64(3))
-			fits = _out392
+			var _out404 bool
+			var _ = _out404
+			_out404 = out.Offer(_347_w%uint64(281474976710656), b, uint64(64)*_346_i+uint64(8), _348_l, uint64(64)*blk+_346_i+uint64(3))
+			fits = _out404
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_341_i = _341_i + _339_step
+		_346_i = _346_i + _344_step
 	}
 	fits = true
 	return fits

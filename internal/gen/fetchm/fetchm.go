@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *indm.IndFs, txn *dtxn.Txn, ip *
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _223_k uint64
-	var _ = _223_k
-	var _224_j uint64
-	var _ = _224_j
-	_223_k, _224_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
+	var _228_k uint64
+	var _ = _228_k
+	var _229_j uint64
+	var _ = _229_j
+	_228_k, _229_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _223_k < uint64(12) {
-		var _out299 uint64
-		var _ = _out299
-		_out299 = x.Resolve(txn, ip, _223_k, uint64(0), uint64(0), excl)
-		bn = _out299
+	if _228_k < uint64(12) {
+		var _out311 uint64
+		var _ = _out311
+		_out311 = x.Resolve(txn, ip, _228_k, uint64(0), uint64(0), excl)
+		bn = _out311
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _223_k || cj != _224_j/uint64(512) {
-		var _out300 *dbytes.Blk
-		var _ = _out300
-		_out300 = x.ReadParent(txn, ip, _223_k, posm.Companion_Default___.MaxLev(_223_k), _224_j, excl)
-		pb_k = _out300
-		ck_k, cj_k = _223_k, _224_j/uint64(512)
+	if ck != _228_k || cj != _229_j/uint64(512) {
+		var _out312 *dbytes.Blk
+		var _ = _out312
+		_out312 = x.ReadParent(txn, ip, _228_k, posm.Companion_Default___.MaxLev(_228_k), _229_j, excl)
+		pb_k = _out312
+		ck_k, cj_k = _228_k, _229_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_224_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_229_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _225_k uint64
-	var _ = _225_k
-	var _226_j uint64
-	var _ = _226_j
-	_225_k, _226_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)%uint64(512)
-	var _227_room uint64
-	var _ = _227_room
-	_227_room = func() uint64 {
-		if _225_k < uint64(12) {
-			return uint64(12) - _225_k
+	var _230_k uint64
+	var _ = _230_k
+	var _231_j uint64
+	var _ = _231_j
+	_230_k, _231_j = posm.Companion_Default___.FlatK(n), posm.Companion_Default___.FlatJ(n)%uint64(512)
+	var _232_room uint64
+	var _ = _232_room
+	_232_room = func() uint64 {
+		if _230_k < uint64(12) {
+			return uint64(12) - _230_k
 		}
-		return uint64(512) - _226_j
+		return uint64(512) - _231_j
 	}()
-	var _228_m uint64
-	var _ = _228_m
-	var _out301 uint64
-	var _ = _out301
-	_out301 = Companion_Default___.Min(max, _227_room)
-	_228_m = _out301
-	var _out302 uint64
-	var _ = _out302
-	_out302 = Companion_Default___.Min(_228_m, Companion_Default___.AheadMax())
-	_228_m = _out302
+	var _233_m uint64
+	var _ = _233_m
+	var _out313 uint64
+	var _ = _out313
+	_out313 = Companion_Default___.Min(max, _232_room)
+	_233_m = _out313
+	var _out314 uint64
+	var _ = _out314
+	_out314 = Companion_Default___.Min(_233_m, Companion_Default___.AheadMax())
+	_233_m = _out314
 	r = uint64(1)
-	for r < _228_m && bn < uint64(18446744073709486080) {
-		var _229_e uint64 = 0
-		var _ = _229_e
-		if _225_k < uint64(12) {
-			var _out303 uint64
-			var _ = _out303
-			_out303 = inodem.Companion_Default___.GetSlot(ip, _225_k+r)
-			_229_e = _out303
+	for r < _233_m && bn < uint64(18446744073709486080) {
+		var _234_e uint64 = 0
+		var _ = _234_e
+		if _230_k < uint64(12) {
+			var _out315 uint64
+			var _ = _out315
+			_out315 = inodem.Companion_Default___.GetSlot(ip, _230_k+r)
+			_234_e = _out315
 		} else {
-			_229_e = pb.U64(uint64(8) * (_226_j + r))
+			_234_e = pb.U64(uint64(8) * (_231_j + r))
 		}
-		if _229_e != bn+r {
+		if _234_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out304 *dbytes.Bytes
-	var _ = _out304
-	_out304 = dbytes.NewBytes(n)
-	b = _out304
-	var _230_done uint64
-	var _ = _230_done
-	_230_done = uint64(0)
-	var _231_ahead uint64
-	var _ = _231_ahead
-	_231_ahead = uint64(0)
-	var _232_ck uint64
-	var _ = _232_ck
-	var _233_cj uint64
-	var _ = _233_cj
-	_232_ck, _233_cj = uint64(15), uint64(0)
-	var _234_pb *dbytes.Blk
-	var _ = _234_pb
-	var _out305 *dbytes.Blk
-	var _ = _out305
-	_out305 = dbytes.ZeroBlk()
-	_234_pb = _out305
-	for _230_done < n {
-		var _235_pos uint64
-		var _ = _235_pos
-		_235_pos = off + _230_done
-		var _236_bo uint64
-		var _ = _236_bo
-		_236_bo = _235_pos % uint64(4096)
-		var _237_c uint64
-		var _ = _237_c
-		var _out306 uint64
-		var _ = _out306
-		_out306 = Companion_Default___.Min(uint64(4096)-_236_bo, n-_230_done)
-		_237_c = _out306
-		var _238_bn uint64 = 0
-		var _ = _238_bn
-		var _out307 uint64
-		var _ = _out307
-		var _out308 uint64
-		var _ = _out308
-		var _out309 uint64
-		var _ = _out309
-		var _out310 *dbytes.Blk
-		var _ = _out310
-		_out307, _out308, _out309, _out310 = Companion_Default___.Find(x, txn, ip, _235_pos/uint64(4096), false, _232_ck, _233_cj, _234_pb)
-		_238_bn = _out307
-		_232_ck = _out308
-		_233_cj = _out309
-		_234_pb = _out310
-		if _238_bn != uint64(0) {
-			if _231_ahead <= _235_pos/uint64(4096) {
-				var _239_left uint64
-				var _ = _239_left
-				_239_left = (_236_bo + (n - _230_done) + uint64(4095)) / uint64(4096)
-				var _240_r uint64
-				var _ = _240_r
-				var _out311 uint64
-				var _ = _out311
-				_out311 = Companion_Default___.Adjacent(ip, _234_pb, _235_pos/uint64(4096), _238_bn, _239_left)
-				_240_r = _out311
-				if uint64(1) < _240_r {
-					txn.Ahead(_238_bn, _240_r)
+	var _out316 *dbytes.Bytes
+	var _ = _out316
+	_out316 = dbytes.NewBytes(n)
+	b = _out316
+	var _235_done uint64
+	var _ = _235_done
+	_235_done = uint64(0)
+	var _236_ahead uint64
+	var _ = _236_ahead
+	_236_ahead = uint64(0)
+	var _237_ck uint64
+	var _ = _237_ck
+	var _238_cj uint64
+	var _ = _238_cj
+	_237_ck, _238_cj = uint64(15), uint64(0)
+	var _239_pb *dbytes.Blk
+	var _ = _239_pb
+	var _out317 *dbytes.Blk
+	var _ = _out317
+	_out317 = dbytes.ZeroBlk()
+	_239_pb = _out317
+	for _235_done < n {
+		var _240_pos uint64
+		var _ = _240_pos
+		_240_pos = off + _235_done
+		var _241_bo uint64
+		var _ = _241_bo
+		_241_bo = _240_pos % uint64(4096)
+		var _242_c uint64
+		var _ = _242_c
+		var _out318 uint64
+		var _ = _out318
+		_out318 = Companion_Default___.Min(uint64(4096)-_241_bo, n-_235_done)
+		_242_c = _out318
+		var _243_bn uint64 = 0
+		var _ = _243_bn
+		var _out319 uint64
+		var _ = _out319
+		var _out320 uint64
+		var _ = _out320
+		var _out321 uint64
+		var _ = _out321
+		var _out322 *dbytes.Blk
+		var _ = _out322
+		_out319, _out320, _out321, _out322 = Companion_Default___.Find(x, txn, ip, _240_pos/uint64(4096), false, _237_ck, _238_cj, _239_pb)
+		_243_bn = _out319
+		_237_ck = _out320
+		_238_cj = _out321
+		_239_pb = _out322
+		if _243_bn != uint64(0) {
+			if _236_ahead <= _240_pos/uint64(4096) {
+				var _244_left uint64
+				var _ = _244_left
+				_244_left = (_241_bo + (n - _235_done) + uint64(4095)) / uint64(4096)
+				var _245_r uint64
+				var _ = _245_r
+				var _out323 uint64
+				var _ = _out323
+				_out323 = Companion_Default___.Adjacent(ip, _239_pb, _240_pos/uint64(4096), _243_bn, _244_left)
+				_245_r = _out323
+				if uint64(1) < _245_r {
+					txn.Ahead(_243_bn, _245_r)
 				}
-				_231_ahead = _235_pos/uint64(4096) + _240_r
+				_236_ahead = _240_pos/uint64(4096) + _245_r
 			}
-			var _241_blk *dbytes.Blk
-			var _ = _241_blk
-			var _out312 *dbytes.Blk
-			var _ = _out312
-			_out312 = x.ReadAt(txn, _238_bn, false)
-			_241_blk = _out312
-			b.CopyBlk(_230_done, _241_blk, _236_bo, _237_c)
+			var _246_blk *dbytes.Blk
+			var _ = _246_blk
+			var _out324 *dbytes.Blk
+			var _ = _out324
+			_out324 = x.ReadAt(txn, _243_bn, false)
+			_246_blk = _out324
+			b.CopyBlk(_235_done, _246_blk, _241_bo, _242_c)
 		}
-		_230_done = _230_done + _237_c
+		_235_done = _235_done + _242_c
 	}
 	return b
 }

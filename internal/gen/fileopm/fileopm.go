@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _536_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _536_ip
-	var _out637 uint32
-	var _ = _out637
-	var _out638 *dbytes.Bytes
-	var _ = _out638
-	_out637, _out638 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out637
-	_536_ip = _out638
+	var _556_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _556_ip
+	var _out671 uint32
+	var _ = _out671
+	var _out672 *dbytes.Bytes
+	var _ = _out672
+	_out671, _out672 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out671
+	_556_ip = _out672
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _536_ip
-	var _537_ty uint32
-	var _ = _537_ty
-	var _out639 uint32
-	var _ = _out639
-	_out639 = inodem.Companion_Default___.GetTy(_536_ip)
-	_537_ty = _out639
-	if _537_ty != accessm.Companion_Default___.REG() {
+	after = _556_ip
+	var _557_ty uint32
+	var _ = _557_ty
+	var _out673 uint32
+	var _ = _out673
+	_out673 = inodem.Companion_Default___.GetTy(_556_ip)
+	_557_ty = _out673
+	if _557_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _538_r bool
-	var _ = _538_r
-	var _out640 bool
-	var _ = _out640
-	_out640 = accessm.Companion_Default___.MayData(c, _536_ip, accessm.Companion_Default___.MAYR())
-	_538_r = _out640
-	var _539_x bool
-	var _ = _539_x
-	var _out641 bool
-	var _ = _out641
-	_out641 = accessm.Companion_Default___.May(c, _536_ip, accessm.Companion_Default___.MAYX())
-	_539_x = _out641
-	if !_538_r && !_539_x {
+	var _558_r bool
+	var _ = _558_r
+	var _out674 bool
+	var _ = _out674
+	_out674 = accessm.Companion_Default___.MayData(c, _556_ip, accessm.Companion_Default___.MAYR())
+	_558_r = _out674
+	var _559_x bool
+	var _ = _559_x
+	var _out675 bool
+	var _ = _out675
+	_out675 = accessm.Companion_Default___.May(c, _556_ip, accessm.Companion_Default___.MAYX())
+	_559_x = _out675
+	if !_558_r && !_559_x {
 		st = accessm.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _540_size uint64
-	var _ = _540_size
-	var _out642 uint64
-	var _ = _out642
-	_out642 = inodem.Companion_Default___.GetSize(_536_ip)
-	_540_size = _out642
-	eof = off >= _540_size || len_ >= _540_size-off
-	var _out643 *dbytes.Bytes
-	var _ = _out643
-	_out643 = d.Fs.Read(txn, ino, off, len_)
-	data = _out643
+	var _560_size uint64
+	var _ = _560_size
+	var _out676 uint64
+	var _ = _out676
+	_out676 = inodem.Companion_Default___.GetSize(_556_ip)
+	_560_size = _out676
+	eof = off >= _560_size || len_ >= _560_size-off
+	var _out677 *dbytes.Bytes
+	var _ = _out677
+	_out677 = d.Fs.Read(txn, ino, off, len_)
+	data = _out677
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _541_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _541_ip
-	var _out644 uint32
-	var _ = _out644
-	var _out645 *dbytes.Bytes
-	var _ = _out645
-	_out644, _out645 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out644
-	_541_ip = _out645
+	var _561_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _561_ip
+	var _out678 uint32
+	var _ = _out678
+	var _out679 *dbytes.Bytes
+	var _ = _out679
+	_out678, _out679 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out678
+	_561_ip = _out679
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _541_ip
-	var _542_ty uint32
-	var _ = _542_ty
-	var _out646 uint32
-	var _ = _out646
-	_out646 = inodem.Companion_Default___.GetTy(_541_ip)
-	_542_ty = _out646
-	if _542_ty != accessm.Companion_Default___.REG() {
+	before = _561_ip
+	var _562_ty uint32
+	var _ = _562_ty
+	var _out680 uint32
+	var _ = _out680
+	_out680 = inodem.Companion_Default___.GetTy(_561_ip)
+	_562_ty = _out680
+	if _562_ty != accessm.Companion_Default___.REG() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *dirfsm.DirFs, c
 		st = accessm.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _543_w bool
-	var _ = _543_w
-	var _out647 bool
-	var _ = _out647
-	_out647 = accessm.Companion_Default___.MayData(c, _541_ip, accessm.Companion_Default___.MAYW())
-	_543_w = _out647
-	if !_543_w {
+	var _563_w bool
+	var _ = _563_w
+	var _out681 bool
+	var _ = _out681
+	_out681 = accessm.Companion_Default___.MayData(c, _561_ip, accessm.Companion_Default___.MAYW())
+	_563_w = _out681
+	if !_563_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _541_ip
+		after = _561_ip
 		return st, before, after
 	}
-	var _544_size uint64
-	var _ = _544_size
-	var _out648 uint64
-	var _ = _out648
-	_out648 = inodem.Companion_Default___.GetSize(_541_ip)
-	_544_size = _out648
-	var _545_shrink uint64
-	var _ = _545_shrink
-	var _out649 uint64
-	var _ = _out649
-	_out649 = inodem.Companion_Default___.GetShrink(_541_ip)
-	_545_shrink = _out649
-	if _545_shrink != uint64(0) && off+len_ > _544_size {
+	var _564_size uint64
+	var _ = _564_size
+	var _out682 uint64
+	var _ = _out682
+	_out682 = inodem.Companion_Default___.GetSize(_561_ip)
+	_564_size = _out682
+	var _565_shrink uint64
+	var _ = _565_shrink
+	var _out683 uint64
+	var _ = _out683
+	_out683 = inodem.Companion_Default___.GetShrink(_561_ip)
+	_565_shrink = _out683
+	if _565_shrink != uint64(0) && off+len_ > _564_size {
 		st = accessm.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _546_ok bool
-	var _ = _546_ok
-	var _out650 bool
-	var _ = _out650
-	_out650 = d.Write(txn, ino, off, src, so, len_)
-	_546_ok = _out650
-	if !_546_ok {
+	var _566_ok bool
+	var _ = _566_ok
+	var _out684 bool
+	var _ = _out684
+	_out684 = d.Write(txn, ino, off, src, so, len_)
+	_566_ok = _out684
+	if !_566_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _547_np *dbytes.Bytes
-	var _ = _547_np
-	var _out651 *dbytes.Bytes
-	var _ = _out651
-	_out651 = d.Fs.GetInode(txn, ino, true)
-	_547_np = _out651
-	inodem.Companion_Default___.SetMtime(_547_np, s, ns)
-	inodem.Companion_Default___.SetCtime(_547_np, s, ns)
+	var _567_np *dbytes.Bytes
+	var _ = _567_np
+	var _out685 *dbytes.Bytes
+	var _ = _out685
+	_out685 = d.Fs.GetInode(txn, ino, true)
+	_567_np = _out685
+	inodem.Companion_Default___.SetMtime(_567_np, s, ns)
+	inodem.Companion_Default___.SetCtime(_567_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _548_mode uint32
-		var _ = _548_mode
-		var _out652 uint32
-		var _ = _out652
-		_out652 = inodem.Companion_Default___.GetMode(_547_np)
-		_548_mode = _out652
-		inodem.Companion_Default___.SetMode(_547_np, accessm.Companion_Default___.KillPriv(_548_mode))
+		var _568_mode uint32
+		var _ = _568_mode
+		var _out686 uint32
+		var _ = _out686
+		_out686 = inodem.Companion_Default___.GetMode(_567_np)
+		_568_mode = _out686
+		inodem.Companion_Default___.SetMode(_567_np, accessm.Companion_Default___.KillPriv(_568_mode))
 	}
-	d.PutInode(txn, ino, _547_np)
-	after = _547_np
+	d.PutInode(txn, ino, _567_np)
+	after = _567_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _549_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _549_ip
-	var _out653 uint32
-	var _ = _out653
-	var _out654 *dbytes.Bytes
-	var _ = _out654
-	_out653, _out654 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out653
-	_549_ip = _out654
+	var _569_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _569_ip
+	var _out687 uint32
+	var _ = _out687
+	var _out688 *dbytes.Bytes
+	var _ = _out688
+	_out687, _out688 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out687
+	_569_ip = _out688
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _549_ip
-	var _550_ty uint32
-	var _ = _550_ty
-	var _out655 uint32
-	var _ = _out655
-	_out655 = inodem.Companion_Default___.GetTy(_549_ip)
-	_550_ty = _out655
-	if _550_ty != accessm.Companion_Default___.LNK() {
+	after = _569_ip
+	var _570_ty uint32
+	var _ = _570_ty
+	var _out689 uint32
+	var _ = _out689
+	_out689 = inodem.Companion_Default___.GetTy(_569_ip)
+	_570_ty = _out689
+	if _570_ty != accessm.Companion_Default___.LNK() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _551_size uint64
-	var _ = _551_size
-	var _out656 uint64
-	var _ = _out656
-	_out656 = inodem.Companion_Default___.GetSize(_549_ip)
-	_551_size = _out656
-	if _551_size > uint64(4096) {
+	var _571_size uint64
+	var _ = _571_size
+	var _out690 uint64
+	var _ = _out690
+	_out690 = inodem.Companion_Default___.GetSize(_569_ip)
+	_571_size = _out690
+	if _571_size > uint64(4096) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out657 *dbytes.Bytes
-	var _ = _out657
-	_out657 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out657
+	var _out691 *dbytes.Bytes
+	var _ = _out691
+	_out691 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out691
 	return st, target, after
 }
 

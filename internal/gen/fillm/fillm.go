@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "fillm.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *indm.IndFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _242_bo uint64
-	var _ = _242_bo
-	_242_bo = pos % uint64(4096)
-	var _243_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _243_b
+	var _247_bo uint64
+	var _ = _247_bo
+	_247_bo = pos % uint64(4096)
+	var _248_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _248_b
 	if c == uint64(4096) {
-		var _out313 *dbytes.Bytes
-		var _ = _out313
-		_out313 = dbytes.NewBytes(uint64(4096))
-		_243_b = _out313
+		var _out325 *dbytes.Bytes
+		var _ = _out325
+		_out325 = dbytes.NewBytes(uint64(4096))
+		_248_b = _out325
 	} else {
-		var _244_blk *dbytes.Blk
-		var _ = _244_blk
-		var _out314 *dbytes.Blk
-		var _ = _out314
-		_out314 = x.ReadAt(txn, bn, true)
-		_244_blk = _out314
-		var _out315 *dbytes.Bytes
-		var _ = _out315
-		_out315 = _244_blk.Thaw()
-		_243_b = _out315
+		var _249_blk *dbytes.Blk
+		var _ = _249_blk
+		var _out326 *dbytes.Blk
+		var _ = _out326
+		_out326 = x.ReadAt(txn, bn, true)
+		_249_blk = _out326
+		var _out327 *dbytes.Bytes
+		var _ = _out327
+		_out327 = _249_blk.Thaw()
+		_248_b = _out327
 	}
-	_243_b.CopyFrom(_242_bo, src, so, c)
-	x.WriteData(txn, bn, _243_b)
+	_248_b.CopyFrom(_247_bo, src, so, c)
+	x.WriteData(txn, bn, _248_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out316 *dbytes.Bytes
-		var _ = _out316
-		_out316 = src.CopyOf(so)
-		b = _out316
+		var _out328 *dbytes.Bytes
+		var _ = _out328
+		_out328 = src.CopyOf(so)
+		b = _out328
 	} else {
-		var _out317 *dbytes.Bytes
-		var _ = _out317
-		_out317 = dbytes.NewBytes(uint64(4096))
-		b = _out317
+		var _out329 *dbytes.Bytes
+		var _ = _out329
+		_out329 = dbytes.NewBytes(uint64(4096))
+		b = _out329
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _245_k uint64
-	var _ = _245_k
-	_245_k = pos / uint64(4096)
-	var _246_b *dbytes.Bytes
-	var _ = _246_b
-	var _out318 *dbytes.Bytes
-	var _ = _out318
-	_out318 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_246_b = _out318
-	var _247_near uint64
-	var _ = _247_near
-	_247_near = uint64(0)
-	if uint64(0) < _245_k {
-		var _out319 uint64
-		var _ = _out319
-		_out319 = inodem.Companion_Default___.GetSlot(ip, _245_k-uint64(1))
-		_247_near = _out319
+	var _250_k uint64
+	var _ = _250_k
+	_250_k = pos / uint64(4096)
+	var _251_b *dbytes.Bytes
+	var _ = _251_b
+	var _out330 *dbytes.Bytes
+	var _ = _out330
+	_out330 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_251_b = _out330
+	var _252_near uint64
+	var _ = _252_near
+	_252_near = uint64(0)
+	if uint64(0) < _250_k {
+		var _out331 uint64
+		var _ = _out331
+		_out331 = inodem.Companion_Default___.GetSlot(ip, _250_k-uint64(1))
+		_252_near = _out331
 	}
-	var _248_bn uint64 = 0
-	var _ = _248_bn
-	var _out320 bool
-	var _ = _out320
-	var _out321 uint64
-	var _ = _out321
-	_out320, _out321 = x.AllocRoot(txn, ip, ino, _245_k, _247_near, _246_b)
-	ok = _out320
-	_248_bn = _out321
+	var _253_bn uint64 = 0
+	var _ = _253_bn
+	var _out332 bool
+	var _ = _out332
+	var _out333 uint64
+	var _ = _out333
+	_out332, _out333 = x.AllocRoot(txn, ip, ino, _250_k, _252_near, _251_b)
+	ok = _out332
+	_253_bn = _out333
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_248_bn)
+		txn.Bulk(_253_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _249_k uint64
-	var _ = _249_k
-	_249_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
-	var _250_lev uint64
-	var _ = _250_lev
-	_250_lev = posm.Companion_Default___.MaxLev(_249_k)
-	var _251_jp uint64
-	var _ = _251_jp
-	_251_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _254_k uint64
+	var _ = _254_k
+	_254_k = posm.Companion_Default___.FlatK(pos / uint64(4096))
+	var _255_lev uint64
+	var _ = _255_lev
+	_255_lev = posm.Companion_Default___.MaxLev(_254_k)
+	var _256_jp uint64
+	var _ = _256_jp
+	_256_jp = posm.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _252_pn uint64 = 0
-	var _ = _252_pn
-	var _out322 bool
-	var _ = _out322
-	var _out323 uint64
-	var _ = _out323
-	_out322, _out323 = x.ResolveAlloc(txn, ip, ino, _249_k, _250_lev-uint64(1), _251_jp)
-	ok = _out322
-	_252_pn = _out323
+	var _257_pn uint64 = 0
+	var _ = _257_pn
+	var _out334 bool
+	var _ = _out334
+	var _out335 uint64
+	var _ = _out335
+	_out334, _out335 = x.ResolveAlloc(txn, ip, ino, _254_k, _255_lev-uint64(1), _256_jp)
+	ok = _out334
+	_257_pn = _out335
 	if !ok {
 		return ok, m
 	}
-	var _253_blk *dbytes.Blk
-	var _ = _253_blk
-	var _out324 *dbytes.Blk
-	var _ = _out324
-	_out324 = x.Fs.ReadBlock(txn, _252_pn, true)
-	_253_blk = _out324
-	var _254_t *dbytes.Bytes
-	var _ = _254_t
-	var _out325 *dbytes.Bytes
-	var _ = _out325
-	_out325 = _253_blk.Thaw()
-	_254_t = _out325
-	var _255_near uint64
-	var _ = _255_near
-	_255_near = _252_pn
+	var _258_blk *dbytes.Blk
+	var _ = _258_blk
+	var _out336 *dbytes.Blk
+	var _ = _out336
+	_out336 = x.Fs.ReadBlock(txn, _257_pn, true)
+	_258_blk = _out336
+	var _259_t *dbytes.Bytes
+	var _ = _259_t
+	var _out337 *dbytes.Bytes
+	var _ = _out337
+	_out337 = _258_blk.Thaw()
+	_259_t = _out337
+	var _260_near uint64
+	var _ = _260_near
+	_260_near = _257_pn
 	for m < len_ {
-		var _256_at uint64
-		var _ = _256_at
-		_256_at = pos + m
-		var _257_n uint64
-		var _ = _257_n
-		_257_n = _256_at / uint64(4096)
-		if posm.Companion_Default___.FlatK(_257_n) != _249_k || posm.Companion_Default___.FlatJ(_257_n)/uint64(512) != _251_jp {
+		var _261_at uint64
+		var _ = _261_at
+		_261_at = pos + m
+		var _262_n uint64
+		var _ = _262_n
+		_262_n = _261_at / uint64(4096)
+		if posm.Companion_Default___.FlatK(_262_n) != _254_k || posm.Companion_Default___.FlatJ(_262_n)/uint64(512) != _256_jp {
 			goto L3
 		}
-		var _258_j uint64
-		var _ = _258_j
-		_258_j = posm.Companion_Default___.FlatJ(_257_n)
-		var _259_bn uint64
-		var _ = _259_bn
-		_259_bn = _254_t.U64(uint64(8) * (_258_j % uint64(512)))
-		if _259_bn != uint64(0) {
+		var _263_j uint64
+		var _ = _263_j
+		_263_j = posm.Companion_Default___.FlatJ(_262_n)
+		var _264_bn uint64
+		var _ = _264_bn
+		_264_bn = _259_t.U64(uint64(8) * (_263_j % uint64(512)))
+		if _264_bn != uint64(0) {
 			goto L3
 		}
-		var _260_c uint64
-		var _ = _260_c
-		var _out326 uint64
-		var _ = _out326
-		_out326 = fetchm.Companion_Default___.Min(uint64(4096)-_256_at%uint64(4096), len_-m)
-		_260_c = _out326
-		var _261_b *dbytes.Bytes
-		var _ = _261_b
-		var _out327 *dbytes.Bytes
-		var _ = _out327
-		_out327 = Companion_Default___.FirstBlock(_256_at, src, so+m, _260_c, bulk)
-		_261_b = _out327
-		if _258_j%uint64(512) != uint64(0) {
-			var _262_left uint64
-			var _ = _262_left
-			_262_left = _254_t.U64(uint64(8) * (_258_j%uint64(512) - uint64(1)))
-			if _262_left != uint64(0) {
-				_255_near = _262_left
+		var _265_c uint64
+		var _ = _265_c
+		var _out338 uint64
+		var _ = _out338
+		_out338 = fetchm.Companion_Default___.Min(uint64(4096)-_261_at%uint64(4096), len_-m)
+		_265_c = _out338
+		var _266_b *dbytes.Bytes
+		var _ = _266_b
+		var _out339 *dbytes.Bytes
+		var _ = _out339
+		_out339 = Companion_Default___.FirstBlock(_261_at, src, so+m, _265_c, bulk)
+		_266_b = _out339
+		if _263_j%uint64(512) != uint64(0) {
+			var _267_left uint64
+			var _ = _267_left
+			_267_left = _259_t.U64(uint64(8) * (_263_j%uint64(512) - uint64(1)))
+			if _267_left != uint64(0) {
+				_260_near = _267_left
 			}
 		}
-		var _out328 bool
-		var _ = _out328
-		var _out329 uint64
-		var _ = _out329
-		_out328, _out329 = x.AddChild(txn, ip, _254_t, _252_pn, _258_j, _255_near, _261_b)
-		ok = _out328
-		_259_bn = _out329
+		var _out340 bool
+		var _ = _out340
+		var _out341 uint64
+		var _ = _out341
+		_out340, _out341 = x.AddChild(txn, ip, _259_t, _257_pn, _263_j, _260_near, _266_b)
+		ok = _out340
+		_264_bn = _out341
 		if !ok {
 			return ok, m
 		}
-		if bulk && _260_c == uint64(4096) {
-			txn.Bulk(_259_bn)
+		if bulk && _265_c == uint64(4096) {
+			txn.Bulk(_264_bn)
 		}
-		_255_near = _259_bn
-		m = m + _260_c
+		_260_near = _264_bn
+		m = m + _265_c
 	}
 L3:
-	x.CloseParent(txn, _252_pn, _254_t)
+	x.CloseParent(txn, _257_pn, _259_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L3:
 func (_this *CompanionStruct_Default___) Store(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _263_done uint64
-	var _ = _263_done
-	_263_done = uint64(0)
-	var _264_ck uint64
-	var _ = _264_ck
-	var _265_cj uint64
-	var _ = _265_cj
-	_264_ck, _265_cj = uint64(15), uint64(0)
-	var _266_pb *dbytes.Blk
-	var _ = _266_pb
-	var _out330 *dbytes.Blk
-	var _ = _out330
-	_out330 = dbytes.ZeroBlk()
-	_266_pb = _out330
-	var _267_bulk bool
-	var _ = _267_bulk
-	_267_bulk = Companion_Default___.Much(off, len_)
-	for _263_done < len_ {
-		var _268_pos uint64
-		var _ = _268_pos
-		_268_pos = off + _263_done
-		var _269_n uint64
-		var _ = _269_n
-		_269_n = _268_pos / uint64(4096)
-		var _270_c uint64
-		var _ = _270_c
-		var _out331 uint64
-		var _ = _out331
-		_out331 = fetchm.Companion_Default___.Min(uint64(4096)-_268_pos%uint64(4096), len_-_263_done)
-		_270_c = _out331
-		var _271_bn uint64 = 0
-		var _ = _271_bn
-		var _out332 uint64
-		var _ = _out332
-		var _out333 uint64
-		var _ = _out333
-		var _out334 uint64
-		var _ = _out334
-		var _out335 *dbytes.Blk
-		var _ = _out335
-		_out332, _out333, _out334, _out335 = fetchm.Companion_Default___.Find(x, txn, ip, _269_n, true, _264_ck, _265_cj, _266_pb)
-		_271_bn = _out332
-		_264_ck = _out333
-		_265_cj = _out334
-		_266_pb = _out335
-		if _271_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _271_bn, _268_pos, src, so+_263_done, _270_c)
-		} else if _269_n < uint64(12) {
-			_264_ck = uint64(15)
-			var _out336 bool
-			var _ = _out336
-			_out336 = Companion_Default___.FillDirect(x, txn, ip, ino, _268_pos, src, so+_263_done, _270_c, _267_bulk)
-			ok = _out336
+	var _268_done uint64
+	var _ = _268_done
+	_268_done = uint64(0)
+	var _269_ck uint64
+	var _ = _269_ck
+	var _270_cj uint64
+	var _ = _270_cj
+	_269_ck, _270_cj = uint64(15), uint64(0)
+	var _271_pb *dbytes.Blk
+	var _ = _271_pb
+	var _out342 *dbytes.Blk
+	var _ = _out342
+	_out342 = dbytes.ZeroBlk()
+	_271_pb = _out342
+	var _272_bulk bool
+	var _ = _272_bulk
+	_272_bulk = Companion_Default___.Much(off, len_)
+	for _268_done < len_ {
+		var _273_pos uint64
+		var _ = _273_pos
+		_273_pos = off + _268_done
+		var _274_n uint64
+		var _ = _274_n
+		_274_n = _273_pos / uint64(4096)
+		var _275_c uint64
+		var _ = _275_c
+		var _out343 uint64
+		var _ = _out343
+		_out343 = fetchm.Companion_Default___.Min(uint64(4096)-_273_pos%uint64(4096), len_-_268_done)
+		_275_c = _out343
+		var _276_bn uint64 = 0
+		var _ = _276_bn
+		var _out344 uint64
+		var _ = _out344
+		var _out345 uint64
+		var _ = _out345
+		var _out346 uint64
+		var _ = _out346
+		var _out347 *dbytes.Blk
+		var _ = _out347
+		_out344, _out345, _out346, _out347 = fetchm.Companion_Default___.Find(x, txn, ip, _274_n, true, _269_ck, _270_cj, _271_pb)
+		_276_bn = _out344
+		_269_ck = _out345
+		_270_cj = _out346
+		_271_pb = _out347
+		if _276_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _276_bn, _273_pos, src, so+_268_done, _275_c)
+		} else if _274_n < uint64(12) {
+			_269_ck = uint64(15)
+			var _out348 bool
+			var _ = _out348
+			_out348 = Companion_Default___.FillDirect(x, txn, ip, ino, _273_pos, src, so+_268_done, _275_c, _272_bulk)
+			ok = _out348
 			if !ok {
 				return ok
 			}
 		} else {
-			_264_ck = uint64(15)
-			var _out337 bool
-			var _ = _out337
-			var _out338 uint64
-			var _ = _out338
-			_out337, _out338 = Companion_Default___.FillRun(x, txn, ip, ino, _268_pos, src, so+_263_done, len_-_263_done, _267_bulk)
-			ok = _out337
-			_270_c = _out338
+			_269_ck = uint64(15)
+			var _out349 bool
+			var _ = _out349
+			var _out350 uint64
+			var _ = _out350
+			_out349, _out350 = Companion_Default___.FillRun(x, txn, ip, ino, _273_pos, src, so+_268_done, len_-_268_done, _272_bulk)
+			ok = _out349
+			_275_c = _out350
 			if !ok {
 				return ok
 			}
 		}
-		_263_done = _263_done + _270_c
+		_268_done = _268_done + _275_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *indm.IndFs, txn *dtxn.Txn, 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _272_n uint64
-	var _ = _272_n
-	_272_n = sz / uint64(4096)
-	var _273_k uint64
-	var _ = _273_k
-	_273_k = posm.Companion_Default___.FlatK(_272_n)
-	var _274_bn uint64
-	var _ = _274_bn
-	var _out339 uint64
-	var _ = _out339
-	_out339 = x.Resolve(txn, ip, _273_k, posm.Companion_Default___.MaxLev(_273_k), posm.Companion_Default___.FlatJ(_272_n), true)
-	_274_bn = _out339
-	if _274_bn == uint64(0) {
+	var _277_n uint64
+	var _ = _277_n
+	_277_n = sz / uint64(4096)
+	var _278_k uint64
+	var _ = _278_k
+	_278_k = posm.Companion_Default___.FlatK(_277_n)
+	var _279_bn uint64
+	var _ = _279_bn
+	var _out351 uint64
+	var _ = _out351
+	_out351 = x.Resolve(txn, ip, _278_k, posm.Companion_Default___.MaxLev(_278_k), posm.Companion_Default___.FlatJ(_277_n), true)
+	_279_bn = _out351
+	if _279_bn == uint64(0) {
 		return
 	}
-	var _275_blk *dbytes.Blk
-	var _ = _275_blk
-	var _out340 *dbytes.Blk
-	var _ = _out340
-	_out340 = x.ReadAt(txn, _274_bn, true)
-	_275_blk = _out340
-	var _276_b *dbytes.Bytes
-	var _ = _276_b
-	var _out341 *dbytes.Bytes
-	var _ = _out341
-	_out341 = dbytes.NewBytes(uint64(4096))
-	_276_b = _out341
-	_276_b.CopyBlk(uint64(0), _275_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _274_bn, _276_b)
+	var _280_blk *dbytes.Blk
+	var _ = _280_blk
+	var _out352 *dbytes.Blk
+	var _ = _out352
+	_out352 = x.ReadAt(txn, _279_bn, true)
+	_280_blk = _out352
+	var _281_b *dbytes.Bytes
+	var _ = _281_b
+	var _out353 *dbytes.Bytes
+	var _ = _out353
+	_out353 = dbytes.NewBytes(uint64(4096))
+	_281_b = _out353
+	_281_b.CopyBlk(uint64(0), _280_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _279_bn, _281_b)
 }
 
 // End of class Default__

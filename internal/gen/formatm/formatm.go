@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo geometrym.Geo, jrnl *dtxn.Jrnl) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _403_bf *blockm.BlockFs
-	var _ = _403_bf
+	var _408_bf *blockm.BlockFs
+	var _ = _408_bf
 	var _nw1 = blockm.New_BlockFs_()
 	var _ = _nw1
 	_nw1.Recover(geo, jrnl)
-	_403_bf = _nw1
-	var _404_xf *indm.IndFs
-	var _ = _404_xf
+	_408_bf = _nw1
+	var _409_xf *indm.IndFs
+	var _ = _409_xf
 	var _nw2 = indm.New_IndFs_()
 	var _ = _nw2
-	_nw2.Recover(_403_bf)
-	_404_xf = _nw2
+	_nw2.Recover(_408_bf)
+	_409_xf = _nw2
 	var _nw3 = bytem.New_ByteFs_()
 	var _ = _nw3
-	_nw3.Recover(_404_xf, geo, jrnl)
+	_nw3.Recover(_409_xf, geo, jrnl)
 	f = _nw3
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo geometrym.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytem.ByteFs {
 	var f *bytem.ByteFs = (*bytem.ByteFs)(nil)
 	var _ = f
-	var _out455 *bytem.ByteFs
-	var _ = _out455
-	_out455 = Companion_Default___.Blank(geo, jrnl)
-	f = _out455
-	var _405_z *dbytes.Bytes
-	var _ = _405_z
-	var _out456 *dbytes.Bytes
-	var _ = _out456
-	_out456 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_405_z = _out456
-	f.Blank(txn, _405_z, uint64(2), uint32(8), uint64(1))
-	var _out457 *dbytes.Bytes
-	var _ = _out457
-	_out457 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_405_z = _out457
-	f.Blank(txn, _405_z, uint64(1), uint32(2), uint64(1))
-	var _406_ip *dbytes.Bytes
-	var _ = _406_ip
-	var _out458 *dbytes.Bytes
-	var _ = _out458
-	_out458 = f.GetInode(txn, uint64(1), true)
-	_406_ip = _out458
-	inodem.Companion_Default___.SetMode(_406_ip, mode)
-	inodem.Companion_Default___.SetNlink(_406_ip, uint32(2))
-	inodem.Companion_Default___.SetUid(_406_ip, uid)
-	inodem.Companion_Default___.SetGid(_406_ip, gid)
-	inodem.Companion_Default___.SetAtime(_406_ip, s, ns)
-	inodem.Companion_Default___.SetMtime(_406_ip, s, ns)
-	inodem.Companion_Default___.SetCtime(_406_ip, s, ns)
-	inodem.Companion_Default___.SetParent(_406_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _406_ip)
+	var _out467 *bytem.ByteFs
+	var _ = _out467
+	_out467 = Companion_Default___.Blank(geo, jrnl)
+	f = _out467
+	var _410_z *dbytes.Bytes
+	var _ = _410_z
+	var _out468 *dbytes.Bytes
+	var _ = _out468
+	_out468 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_410_z = _out468
+	f.Blank(txn, _410_z, uint64(2), uint32(8), uint64(1))
+	var _out469 *dbytes.Bytes
+	var _ = _out469
+	_out469 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_410_z = _out469
+	f.Blank(txn, _410_z, uint64(1), uint32(2), uint64(1))
+	var _411_ip *dbytes.Bytes
+	var _ = _411_ip
+	var _out470 *dbytes.Bytes
+	var _ = _out470
+	_out470 = f.GetInode(txn, uint64(1), true)
+	_411_ip = _out470
+	inodem.Companion_Default___.SetMode(_411_ip, mode)
+	inodem.Companion_Default___.SetNlink(_411_ip, uint32(2))
+	inodem.Companion_Default___.SetUid(_411_ip, uid)
+	inodem.Companion_Default___.SetGid(_411_ip, gid)
+	inodem.Companion_Default___.SetAtime(_411_ip, s, ns)
+	inodem.Companion_Default___.SetMtime(_411_ip, s, ns)
+	inodem.Companion_Default___.SetCtime(_411_ip, s, ns)
+	inodem.Companion_Default___.SetParent(_411_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _411_ip)
 	return f
 }
 

@@ -182,24 +182,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _196_ib uint64
-	var _ = _196_ib
-	_196_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _197_bb uint64
-	var _ = _197_bb
-	_197_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _198_it uint64
-	var _ = _198_it
-	_198_it = g.Dtor_data0() - g.Dtor_itab()
-	if _196_ib < uint64(281474976710656) && uint64(32768)*_196_ib < g.Dtor_ninode() {
+	var _201_ib uint64
+	var _ = _201_ib
+	_201_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _202_bb uint64
+	var _ = _202_bb
+	_202_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _203_it uint64
+	var _ = _203_it
+	_203_it = g.Dtor_data0() - g.Dtor_itab()
+	if _201_ib < uint64(281474976710656) && uint64(32768)*_201_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _197_bb < uint64(281474976710656) && uint64(32768)*_197_bb < g.Dtor_data1() {
+	if _202_bb < uint64(281474976710656) && uint64(32768)*_202_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_198_it < g.Dtor_ninode() {
+	if uint64(16)*_203_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -216,22 +216,22 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _199_ibm uint64
-	var _ = _199_ibm
-	_199_ibm = uint64(1) + log
-	var _200_bbm uint64
-	var _ = _200_bbm
-	_200_bbm = _199_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _201_itab uint64
-	var _ = _201_itab
-	_201_itab = _200_bbm + (size+uint64(32767))/uint64(32768)
-	var _202_data0 uint64
-	var _ = _202_data0
-	_202_data0 = _201_itab + (ninode+uint64(15))/uint64(16)
-	if _202_data0 >= size-uint64(1) {
+	var _204_ibm uint64
+	var _ = _204_ibm
+	_204_ibm = uint64(1) + log
+	var _205_bbm uint64
+	var _ = _205_bbm
+	_205_bbm = _204_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _206_itab uint64
+	var _ = _206_itab
+	_206_itab = _205_bbm + (size+uint64(32767))/uint64(32768)
+	var _207_data0 uint64
+	var _ = _207_data0
+	_207_data0 = _206_itab + (ninode+uint64(15))/uint64(16)
+	if _207_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_199_ibm, _200_bbm, _201_itab, _202_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_204_ibm, _205_bbm, _206_itab, _207_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

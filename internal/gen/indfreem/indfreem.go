@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _277_i uint64
-	var _ = _277_i
-	_277_i = uint64(0)
-	for _277_i < uint64(512) {
-		if b.U64(uint64(8)*_277_i) != uint64(0) {
+	var _282_i uint64
+	var _ = _282_i
+	_282_i = uint64(0)
+	for _282_i < uint64(512) {
+		if b.U64(uint64(8)*_282_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_277_i = _277_i + uint64(1)
+		_282_i = _282_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _278_bn uint64
-	var _ = _278_bn
-	var _out342 uint64
-	var _ = _out342
-	_out342 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_278_bn = _out342
+	var _283_bn uint64
+	var _ = _283_bn
+	var _out354 uint64
+	var _ = _out354
+	_out354 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_283_bn = _out354
 	inodem.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodem.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _278_bn, false)
+	x.Fs.SetUsedBit(txn, _283_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *indm.IndFs, txn *dtxn.Txn, 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _279_pn uint64
-	var _ = _279_pn
-	var _out343 uint64
-	var _ = _out343
-	_out343 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_279_pn = _out343
-	var _280_pb *dbytes.Blk
-	var _ = _280_pb
-	var _out344 *dbytes.Blk
-	var _ = _out344
-	_out344 = x.Fs.ReadBlock(txn, _279_pn, true)
-	_280_pb = _out344
-	var _281_bn uint64
-	var _ = _281_bn
-	_281_bn = _280_pb.U64(uint64(8) * (j % uint64(512)))
-	var _282_t *dbytes.Bytes
-	var _ = _282_t
-	var _out345 *dbytes.Bytes
-	var _ = _out345
-	_out345 = _280_pb.Thaw()
-	_282_t = _out345
-	Companion_Default___.CutChild(x, txn, ip, _282_t, _279_pn, _281_bn, j)
-	x.CloseParent(txn, _279_pn, _282_t)
+	var _284_pn uint64
+	var _ = _284_pn
+	var _out355 uint64
+	var _ = _out355
+	_out355 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_284_pn = _out355
+	var _285_pb *dbytes.Blk
+	var _ = _285_pb
+	var _out356 *dbytes.Blk
+	var _ = _out356
+	_out356 = x.Fs.ReadBlock(txn, _284_pn, true)
+	_285_pb = _out356
+	var _286_bn uint64
+	var _ = _286_bn
+	_286_bn = _285_pb.U64(uint64(8) * (j % uint64(512)))
+	var _287_t *dbytes.Bytes
+	var _ = _287_t
+	var _out357 *dbytes.Bytes
+	var _ = _out357
+	_out357 = _285_pb.Thaw()
+	_287_t = _out357
+	Companion_Default___.CutChild(x, txn, ip, _287_t, _284_pn, _286_bn, j)
+	x.CloseParent(txn, _284_pn, _287_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _283_bn uint64
-	var _ = _283_bn
-	var _out346 uint64
-	var _ = _out346
-	_out346 = x.Resolve(txn, ip, k, lev, j, true)
-	_283_bn = _out346
-	var _284_b *dbytes.Blk
-	var _ = _284_b
-	var _out347 *dbytes.Blk
-	var _ = _out347
-	_out347 = x.Fs.ReadBlock(txn, _283_bn, true)
-	_284_b = _out347
-	var _285_e bool = false
-	var _ = _285_e
-	var _out348 bool
-	var _ = _out348
-	_out348 = Companion_Default___.NoEntries(_284_b)
-	_285_e = _out348
-	if !_285_e {
+	var _288_bn uint64
+	var _ = _288_bn
+	var _out358 uint64
+	var _ = _out358
+	_out358 = x.Resolve(txn, ip, k, lev, j, true)
+	_288_bn = _out358
+	var _289_b *dbytes.Blk
+	var _ = _289_b
+	var _out359 *dbytes.Blk
+	var _ = _out359
+	_out359 = x.Fs.ReadBlock(txn, _288_bn, true)
+	_289_b = _out359
+	var _290_e bool = false
+	var _ = _290_e
+	var _out360 bool
+	var _ = _out360
+	_out360 = Companion_Default___.NoEntries(_289_b)
+	_290_e = _out360
+	if !_290_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -68,40 +68,40 @@ func (_this *IndFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint6
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out274 uint64
-		var _ = _out274
-		_out274 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out274
+		var _out286 uint64
+		var _ = _out286
+		_out286 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out286
 		return bn
 	}
-	var _213_pb *dbytes.Blk
-	var _ = _213_pb
-	var _out275 *dbytes.Blk
-	var _ = _out275
-	_out275 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_213_pb = _out275
-	bn = _213_pb.U64(uint64(8) * (j % uint64(512)))
+	var _218_pb *dbytes.Blk
+	var _ = _218_pb
+	var _out287 *dbytes.Blk
+	var _ = _out287
+	_out287 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_218_pb = _out287
+	bn = _218_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *IndFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _214_pn uint64
-	var _ = _214_pn
-	var _out276 uint64
-	var _ = _out276
-	_out276 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_214_pn = _out276
-	if _214_pn == uint64(0) {
-		var _out277 *dbytes.Blk
-		var _ = _out277
-		_out277 = dbytes.ZeroBlk()
-		pb = _out277
+	var _219_pn uint64
+	var _ = _219_pn
+	var _out288 uint64
+	var _ = _out288
+	_out288 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_219_pn = _out288
+	if _219_pn == uint64(0) {
+		var _out289 *dbytes.Blk
+		var _ = _out289
+		_out289 = dbytes.ZeroBlk()
+		pb = _out289
 	} else {
-		var _out278 *dbytes.Blk
-		var _ = _out278
-		_out278 = _this.Fs.ReadBlock(txn, _214_pn, excl)
-		pb = _out278
+		var _out290 *dbytes.Blk
+		var _ = _out290
+		_out290 = _this.Fs.ReadBlock(txn, _219_pn, excl)
+		pb = _out290
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *IndFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uin
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out279 bool
-	var _ = _out279
-	var _out280 uint64
-	var _ = _out280
-	_out279, _out280 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out279
-	bn = _out280
+	var _out291 bool
+	var _ = _out291
+	var _out292 uint64
+	var _ = _out292
+	_out291, _out292 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out291
+	bn = _out292
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *IndFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, p
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out281 bool
-	var _ = _out281
-	var _out282 uint64
-	var _ = _out282
-	_out281, _out282 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out281
-	bn = _out282
+	var _out293 bool
+	var _ = _out293
+	var _out294 uint64
+	var _ = _out294
+	_out293, _out294 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out293
+	bn = _out294
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *IndFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k 
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out283 uint64
-		var _ = _out283
-		_out283 = inodem.Companion_Default___.GetSlot(ip, k)
-		bn = _out283
+		var _out295 uint64
+		var _ = _out295
+		_out295 = inodem.Companion_Default___.GetSlot(ip, k)
+		bn = _out295
 		if bn == uint64(0) {
-			var _215_near uint64
-			var _ = _215_near
-			var _out284 uint64
-			var _ = _out284
-			_out284 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_215_near = _out284
-			var _216_z *dbytes.Bytes
-			var _ = _216_z
-			var _out285 *dbytes.Bytes
-			var _ = _out285
-			_out285 = dbytes.NewBytes(uint64(4096))
-			_216_z = _out285
-			var _out286 bool
-			var _ = _out286
-			var _out287 uint64
-			var _ = _out287
-			_out286, _out287 = _this.AllocRoot(txn, ip, ino, k, _215_near, _216_z)
-			ok = _out286
-			bn = _out287
+			var _220_near uint64
+			var _ = _220_near
+			var _out296 uint64
+			var _ = _out296
+			_out296 = inodem.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_220_near = _out296
+			var _221_z *dbytes.Bytes
+			var _ = _221_z
+			var _out297 *dbytes.Bytes
+			var _ = _out297
+			_out297 = dbytes.NewBytes(uint64(4096))
+			_221_z = _out297
+			var _out298 bool
+			var _ = _out298
+			var _out299 uint64
+			var _ = _out299
+			_out298, _out299 = _this.AllocRoot(txn, ip, ino, k, _220_near, _221_z)
+			ok = _out298
+			bn = _out299
 		}
 		return ok, bn
 	}
-	var _217_pn uint64 = 0
-	var _ = _217_pn
-	var _out288 bool
-	var _ = _out288
-	var _out289 uint64
-	var _ = _out289
-	_out288, _out289 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out288
-	_217_pn = _out289
+	var _222_pn uint64 = 0
+	var _ = _222_pn
+	var _out300 bool
+	var _ = _out300
+	var _out301 uint64
+	var _ = _out301
+	_out300, _out301 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out300
+	_222_pn = _out301
 	if !ok {
 		return ok, bn
 	}
-	var _218_pb *dbytes.Blk
-	var _ = _218_pb
-	var _out290 *dbytes.Blk
-	var _ = _out290
-	_out290 = _this.Fs.ReadBlock(txn, _217_pn, true)
-	_218_pb = _out290
-	bn = _218_pb.U64(uint64(8) * (j % uint64(512)))
+	var _223_pb *dbytes.Blk
+	var _ = _223_pb
+	var _out302 *dbytes.Blk
+	var _ = _out302
+	_out302 = _this.Fs.ReadBlock(txn, _222_pn, true)
+	_223_pb = _out302
+	bn = _223_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _219_t *dbytes.Bytes
-		var _ = _219_t
-		var _out291 *dbytes.Bytes
-		var _ = _out291
-		_out291 = _218_pb.Thaw()
-		_219_t = _out291
-		var _220_z *dbytes.Bytes
-		var _ = _220_z
-		var _out292 *dbytes.Bytes
-		var _ = _out292
-		_out292 = dbytes.NewBytes(uint64(4096))
-		_220_z = _out292
-		var _out293 bool
-		var _ = _out293
-		var _out294 uint64
-		var _ = _out294
-		_out293, _out294 = _this.AddChild(txn, ip, _219_t, _217_pn, j, _217_pn, _220_z)
-		ok = _out293
-		bn = _out294
+		var _224_t *dbytes.Bytes
+		var _ = _224_t
+		var _out303 *dbytes.Bytes
+		var _ = _out303
+		_out303 = _223_pb.Thaw()
+		_224_t = _out303
+		var _225_z *dbytes.Bytes
+		var _ = _225_z
+		var _out304 *dbytes.Bytes
+		var _ = _out304
+		_out304 = dbytes.NewBytes(uint64(4096))
+		_225_z = _out304
+		var _out305 bool
+		var _ = _out305
+		var _out306 uint64
+		var _ = _out306
+		_out305, _out306 = _this.AddChild(txn, ip, _224_t, _222_pn, j, _222_pn, _225_z)
+		ok = _out305
+		bn = _out306
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _217_pn, _219_t)
+		_this.CloseParent(txn, _222_pn, _224_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *IndFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out295 *dbytes.Blk
-		var _ = _out295
-		_out295 = dbytes.ZeroBlk()
-		b = _out295
+		var _out307 *dbytes.Blk
+		var _ = _out307
+		_out307 = dbytes.ZeroBlk()
+		b = _out307
 	} else {
-		var _out296 *dbytes.Blk
-		var _ = _out296
-		_out296 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out296
+		var _out308 *dbytes.Blk
+		var _ = _out308
+		_out308 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out308
 	}
 	return b
 }
 func (_this *IndFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _221_k uint64
-	var _ = _221_k
-	_221_k = posm.Companion_Default___.FlatK(n)
-	var _222_bn uint64
-	var _ = _222_bn
-	var _out297 uint64
-	var _ = _out297
-	_out297 = _this.Resolve(txn, ip, _221_k, posm.Companion_Default___.MaxLev(_221_k), posm.Companion_Default___.FlatJ(n), excl)
-	_222_bn = _out297
-	var _out298 *dbytes.Blk
-	var _ = _out298
-	_out298 = _this.ReadAt(txn, _222_bn, excl)
-	b = _out298
+	var _226_k uint64
+	var _ = _226_k
+	_226_k = posm.Companion_Default___.FlatK(n)
+	var _227_bn uint64
+	var _ = _227_bn
+	var _out309 uint64
+	var _ = _out309
+	_out309 = _this.Resolve(txn, ip, _226_k, posm.Companion_Default___.MaxLev(_226_k), posm.Companion_Default___.FlatJ(n), excl)
+	_227_bn = _out309
+	var _out310 *dbytes.Blk
+	var _ = _out310
+	_out310 = _this.ReadAt(txn, _227_bn, excl)
+	b = _out310
 	return b
 }
 

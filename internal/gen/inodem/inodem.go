@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _203_k uint64
-	var _ = _203_k
-	_203_k = uint64(0)
-	for _203_k < uint64(15) {
-		var _204_x uint64
-		var _ = _204_x
-		var _out263 uint64
-		var _ = _out263
-		_out263 = Companion_Default___.GetSlot(b, _203_k)
-		_204_x = _out263
-		if _204_x != uint64(0) {
+	var _208_k uint64
+	var _ = _208_k
+	_208_k = uint64(0)
+	for _208_k < uint64(15) {
+		var _209_x uint64
+		var _ = _209_x
+		var _out275 uint64
+		var _ = _out275
+		_out275 = Companion_Default___.GetSlot(b, _208_k)
+		_209_x = _out275
+		if _209_x != uint64(0) {
 			r = false
 			return r
 		}
-		_203_k = _203_k + uint64(1)
+		_208_k = _208_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,25 +236,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _205_u uint64
-	var _ = _205_u
-	var _out264 uint64
-	var _ = _out264
-	_out264 = Companion_Default___.GetUsed(b)
-	_205_u = _out264
-	if _205_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _205_u+uint64(1))
+	var _210_u uint64
+	var _ = _210_u
+	var _out276 uint64
+	var _ = _out276
+	_out276 = Companion_Default___.GetUsed(b)
+	_210_u = _out276
+	if _210_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _210_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _206_u uint64
-	var _ = _206_u
-	var _out265 uint64
-	var _ = _out265
-	_out265 = Companion_Default___.GetUsed(b)
-	_206_u = _out265
-	if uint64(0) < _206_u {
-		Companion_Default___.SetUsed(b, _206_u-uint64(1))
+	var _211_u uint64
+	var _ = _211_u
+	var _out277 uint64
+	var _ = _out277
+	_out277 = Companion_Default___.GetUsed(b)
+	_211_u = _out277
+	if uint64(0) < _211_u {
+		Companion_Default___.SetUsed(b, _211_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

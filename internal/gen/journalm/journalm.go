@@ -154,7 +154,7 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	_this.Bit = bit0
 	_this.Flo = flo0
 	_this.Fhi = fhi0
-	_this.Home = at0 + uint64(1) + uint64(16)*nd0 + nr0
+	_this.Home = at0 + uint64(2) + uint64(16)*nd0 + nr0
 	_this.MaxPin = maxPin0
 	_this.InstAt = instAt0
 	var _8_m1 *dlog.BMap
@@ -1197,7 +1197,7 @@ func (_this *Journal) InstBarrier() bool {
 	ok = _out116
 	return ok
 }
-func (_this *Journal) HdrWrite() bool {
+func (_this *Journal) HdrWrite(copy_ bool) bool {
 	var ok bool = false
 	var _ = ok
 	var _98_b *dbytes.Blk
@@ -1206,9 +1206,17 @@ func (_this *Journal) HdrWrite() bool {
 	var _ = _out117
 	_out117 = _this.Seal.EncHdr(_this.Ieq)
 	_98_b = _out117
+	var _99_a uint64
+	var _ = _99_a
+	_99_a = func() uint64 {
+		if copy_ {
+			return _this.Home - uint64(1)
+		}
+		return _this.At
+	}()
 	var _out118 bool
 	var _ = _out118
-	_out118 = _this.D.WriteSector(_this.At, _98_b)
+	_out118 = _this.D.WriteSector(_99_a, _98_b)
 	ok = _out118
 	return ok
 }
@@ -1221,50 +1229,99 @@ func (_this *Journal) HdrBarrier() bool {
 	ok = _out119
 	return ok
 }
-func (_this *Journal) CacheInst() {
-	var _99_i uint64
-	var _ = _99_i
-	_99_i = _this.Icnr
-	var _100_a uint64
-	var _ = _100_a
-	var _out120 uint64
-	var _ = _out120
-	_out120 = _this.Ilist.AddrAt(_99_i)
-	_100_a = _out120
+func (_this *Journal) Owned() bool {
+	var ok bool = false
+	var _ = ok
+	var _100_io bool
+	var _ = _100_io
 	var _101_b *dbytes.Blk
 	var _ = _101_b
+	var _out120 bool
+	var _ = _out120
 	var _out121 *dbytes.Blk
 	var _ = _out121
-	_out121 = _this.Ilist.BlkAt(_99_i)
+	_out120, _out121 = _this.D.Read(_this.At)
+	_100_io = _out120
 	_101_b = _out121
-	_this.Cache.Put(_100_a, _101_b)
+	var _102_is bool
+	var _ = _102_is
+	_102_is = false
+	if _100_io {
+		var _103_q uint64 = 0
+		var _ = _103_q
+		var _out122 bool
+		var _ = _out122
+		var _out123 uint64
+		var _ = _out123
+		_out122, _out123 = _this.Seal.DecHdr(_101_b)
+		_102_is = _out122
+		_103_q = _out123
+	}
+	if !_102_is {
+		var _out124 bool
+		var _ = _out124
+		var _out125 *dbytes.Blk
+		var _ = _out125
+		_out124, _out125 = _this.D.Read(_this.Home - uint64(1))
+		_100_io = _out124
+		_101_b = _out125
+	}
+	ok = true
+	if _100_io {
+		var _out126 bool
+		var _ = _out126
+		_out126 = _this.Seal.Ours(_101_b)
+		ok = _out126
+	}
+	if !ok {
+		_this.D.Stop()
+	}
+	return ok
+}
+func (_this *Journal) CacheInst() {
+	var _104_i uint64
+	var _ = _104_i
+	_104_i = _this.Icnr
+	var _105_a uint64
+	var _ = _105_a
+	var _out127 uint64
+	var _ = _out127
+	_out127 = _this.Ilist.AddrAt(_104_i)
+	_105_a = _out127
+	var _106_b *dbytes.Blk
+	var _ = _106_b
+	var _out128 *dbytes.Blk
+	var _ = _out128
+	_out128 = _this.Ilist.BlkAt(_104_i)
+	_106_b = _out128
+	_this.Cache.Put(_105_a, _106_b)
 	_this.Icnr = _this.Icnr + uint64(1)
 }
 func (_this *Journal) FinishInstall() {
-	var _102_e *dlog.BMap
-	var _ = _102_e
-	var _out122 *dlog.BMap
-	var _ = _out122
-	_out122 = dlog.NewBMap()
-	_102_e = _out122
-	var _103_f *dlog.BMap
-	var _ = _103_f
-	var _out123 *dlog.BMap
-	var _ = _out123
-	_out123 = dlog.NewBMap()
-	_103_f = _out123
-	_this.FinishInstallFields(_102_e, _103_f)
+	var _107_e *dlog.BMap
+	var _ = _107_e
+	var _out129 *dlog.BMap
+	var _ = _out129
+	_out129 = dlog.NewBMap()
+	_107_e = _out129
+	var _108_f *dlog.BMap
+	var _ = _108_f
+	var _out130 *dlog.BMap
+	var _ = _out130
+	_out130 = dlog.NewBMap()
+	_108_f = _out130
+	_this.FinishInstallFields(_107_e, _108_f)
 	_this.NoteInstall()
 }
 func (_this *Journal) NoteInstall() {
-	var _104_n uint64
-	var _ = _104_n
-	var _out124 uint64
-	var _ = _out124
-	_out124 = _this.Notes.Get(Companion_Default___.NInstalls())
-	_104_n = _out124
-	if _104_n < uint64(18446744073709551615) {
-		_this.Notes.Set(Companion_Default___.NInstalls(), _104_n+uint64(1))
+	var _109_n uint64
+	var _ = _109_n
+	var _out131 uint64
+	var _ = _out131
+	_out131 = _this.Notes.Get(Companion_Default___.NInstalls())
+	_109_n = _out131
+	if _109_n < uint64(18446744073709551615) {
+		_this.Notes.Set(Companion_Default___.NInstalls(), _109_n+uint64(1))
 	}
 	_this.Mu.WakeAll(Companion_Default___.CSpace())
 	_this.Mu.WakeOne(Companion_Default___.CLogger())
@@ -1284,39 +1341,39 @@ func (_this *Journal) Lookup(a uint64) (*dbytes.Blk, uint64) {
 	var t uint64 = 0
 	var _ = t
 	t = _this.Trims
-	var _out125 *dbytes.Blk
-	var _ = _out125
-	_out125 = _this.Running.Get(a)
-	b = _out125
+	var _out132 *dbytes.Blk
+	var _ = _out132
+	_out132 = _this.Running.Get(a)
+	b = _out132
 	if b == (*dbytes.Blk)(nil) {
-		var _out126 *dbytes.Blk
-		var _ = _out126
-		_out126 = _this.Cgm.Get(a)
-		b = _out126
+		var _out133 *dbytes.Blk
+		var _ = _out133
+		_out133 = _this.Cgm.Get(a)
+		b = _out133
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out127 *dbytes.Blk
-		var _ = _out127
-		_out127 = _this.Cdm.Get(a)
-		b = _out127
+		var _out134 *dbytes.Blk
+		var _ = _out134
+		_out134 = _this.Cdm.Get(a)
+		b = _out134
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out128 *dbytes.Blk
-		var _ = _out128
-		_out128 = _this.Lgm.Get(a)
-		b = _out128
+		var _out135 *dbytes.Blk
+		var _ = _out135
+		_out135 = _this.Lgm.Get(a)
+		b = _out135
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out129 *dbytes.Blk
-		var _ = _out129
-		_out129 = _this.Inm.Get(a)
-		b = _out129
+		var _out136 *dbytes.Blk
+		var _ = _out136
+		_out136 = _this.Inm.Get(a)
+		b = _out136
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out130 *dbytes.Blk
-		var _ = _out130
-		_out130 = _this.Cache.Get(a)
-		b = _out130
+		var _out137 *dbytes.Blk
+		var _ = _out137
+		_out137 = _this.Cache.Get(a)
+		b = _out137
 	}
 	return b, t
 }
@@ -1325,28 +1382,28 @@ func (_this *Journal) ReadHome(a uint64, n uint64, t uint64) (bool, *ddisk.BList
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out131 bool
-	var _ = _out131
-	var _out132 *ddisk.BList
-	var _ = _out132
-	_out131, _out132 = _this.D.ReadRun(a, n)
-	ok = _out131
-	l = _out132
+	var _out138 bool
+	var _ = _out138
+	var _out139 *ddisk.BList
+	var _ = _out139
+	_out138, _out139 = _this.D.ReadRun(a, n)
+	ok = _out138
+	l = _out139
 	return ok, l
 }
 func (_this *Journal) Lookup2(a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _105_t2 uint64 = 0
-	var _ = _105_t2
-	var _out133 *dbytes.Blk
-	var _ = _out133
-	var _out134 uint64
-	var _ = _out134
-	_out133, _out134 = _this.Lookup(a)
-	b = _out133
-	_105_t2 = _out134
-	if b == (*dbytes.Blk)(nil) && t == _105_t2 {
+	var _110_t2 uint64 = 0
+	var _ = _110_t2
+	var _out140 *dbytes.Blk
+	var _ = _out140
+	var _out141 uint64
+	var _ = _out141
+	_out140, _out141 = _this.Lookup(a)
+	b = _out140
+	_110_t2 = _out141
+	if b == (*dbytes.Blk)(nil) && t == _110_t2 {
 		b = c
 		_this.Cache.Put(a, c)
 	}

@@ -67,32 +67,32 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _106_l *ddisk.BList
-	var _ = _106_l
-	_106_l = j.Dlist
-	var _107_n uint64
-	var _ = _107_n
-	var _out135 uint64
-	var _ = _out135
-	_out135 = _106_l.Len()
-	_107_n = _out135
-	var _108_i uint64
-	var _ = _108_i
-	_108_i = uint64(0)
+	var _111_l *ddisk.BList
+	var _ = _111_l
+	_111_l = j.Dlist
+	var _112_n uint64
+	var _ = _112_n
+	var _out142 uint64
+	var _ = _out142
+	_out142 = _111_l.Len()
+	_112_n = _out142
+	var _113_i uint64
+	var _ = _113_i
+	_113_i = uint64(0)
 	ok = true
-	for ok && _108_i < _107_n {
+	for ok && _113_i < _112_n {
 		Companion_Default___.LYield(j)
-		var _109_m uint64 = 0
-		var _ = _109_m
-		var _out136 bool
-		var _ = _out136
-		var _out137 uint64
-		var _ = _out137
-		_out136, _out137 = j.DirWrite(_108_i)
-		ok = _out136
-		_109_m = _out137
+		var _114_m uint64 = 0
+		var _ = _114_m
+		var _out143 bool
+		var _ = _out143
+		var _out144 uint64
+		var _ = _out144
+		_out143, _out144 = j.DirWrite(_113_i)
+		ok = _out143
+		_114_m = _out144
 		if ok {
-			_108_i = _108_i + _109_m
+			_113_i = _113_i + _114_m
 		}
 	}
 	return ok
@@ -101,29 +101,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _110_n uint64
-	var _ = _110_n
-	var _out138 uint64
-	var _ = _out138
-	_out138 = j.Cgm.Len()
-	_110_n = _out138
-	var _111_i uint64
-	var _ = _111_i
-	_111_i = uint64(0)
+	var _115_n uint64
+	var _ = _115_n
+	var _out145 uint64
+	var _ = _out145
+	_out145 = j.Cgm.Len()
+	_115_n = _out145
+	var _116_i uint64
+	var _ = _116_i
+	_116_i = uint64(0)
 	ok = true
-	for ok && _111_i < _110_n {
+	for ok && _116_i < _115_n {
 		Companion_Default___.LYield(j)
-		var _112_m uint64 = 0
-		var _ = _112_m
-		var _out139 bool
-		var _ = _out139
-		var _out140 uint64
-		var _ = _out140
-		_out139, _out140 = j.LogWrite(_111_i)
-		ok = _out139
-		_112_m = _out140
+		var _117_m uint64 = 0
+		var _ = _117_m
+		var _out146 bool
+		var _ = _out146
+		var _out147 uint64
+		var _ = _out147
+		_out146, _out147 = j.LogWrite(_116_i)
+		ok = _out146
+		_117_m = _out147
 		if ok {
-			_111_i = _111_i + _112_m
+			_116_i = _116_i + _117_m
 		}
 	}
 	return ok
@@ -132,55 +132,55 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _113_small bool
-	var _ = _113_small
-	var _out141 bool
-	var _ = _out141
-	_out141 = j.Small()
-	_113_small = _out141
-	if _113_small {
-		var _out142 bool
-		var _ = _out142
-		_out142 = j.LogWriteUnit()
-		ok = _out142
+	var _118_small bool
+	var _ = _118_small
+	var _out148 bool
+	var _ = _out148
+	_out148 = j.Small()
+	_118_small = _out148
+	if _118_small {
+		var _out149 bool
+		var _ = _out149
+		_out149 = j.LogWriteUnit()
+		ok = _out149
 		return ok
 	}
-	var _out143 bool
-	var _ = _out143
-	_out143 = Companion_Default___.WriteRing(j)
-	ok = _out143
+	var _out150 bool
+	var _ = _out150
+	_out150 = Companion_Default___.WriteRing(j)
+	ok = _out150
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out144 bool
-	var _ = _out144
-	_out144 = j.LogWriteDesc()
-	ok = _out144
+	var _out151 bool
+	var _ = _out151
+	_out151 = j.LogWriteDesc()
+	ok = _out151
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out145 bool
-	var _ = _out145
-	_out145 = Companion_Default___.WriteRecord(j)
-	ok = _out145
+	var _out152 bool
+	var _ = _out152
+	_out152 = Companion_Default___.WriteRecord(j)
+	ok = _out152
 	if !ok {
 		return ok
 	}
-	var _out146 bool
-	var _ = _out146
-	_out146 = Companion_Default___.WriteDirect(j)
-	ok = _out146
+	var _out153 bool
+	var _ = _out153
+	_out153 = Companion_Default___.WriteDirect(j)
+	ok = _out153
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out147 bool
-	var _ = _out147
-	_out147 = j.LogBarrier()
-	ok = _out147
+	var _out154 bool
+	var _ = _out154
+	_out154 = j.LogBarrier()
+	ok = _out154
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
@@ -189,10 +189,10 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
 	j.LogEnc()
-	var _out148 bool
-	var _ = _out148
-	_out148 = Companion_Default___.WriteGroup(j)
-	ok = _out148
+	var _out155 bool
+	var _ = _out155
+	_out155 = Companion_Default___.WriteGroup(j)
+	ok = _out155
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -208,47 +208,47 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _114_alive bool
-	var _ = _114_alive
-	var _out149 bool
-	var _ = _out149
-	_out149 = j.Alive()
-	_114_alive = _out149
-	for _114_alive {
-		var _115_go bool
-		var _ = _115_go
-		var _out150 bool
-		var _ = _out150
-		_out150 = j.StartCommit()
-		_115_go = _out150
-		if _115_go {
-			var _116_ok bool
-			var _ = _116_ok
-			var _out151 bool
-			var _ = _out151
-			_out151 = Companion_Default___.LogGroup(j)
-			_116_ok = _out151
+	var _119_alive bool
+	var _ = _119_alive
+	var _out156 bool
+	var _ = _out156
+	_out156 = j.Alive()
+	_119_alive = _out156
+	for _119_alive {
+		var _120_go bool
+		var _ = _120_go
+		var _out157 bool
+		var _ = _out157
+		_out157 = j.StartCommit()
+		_120_go = _out157
+		if _120_go {
+			var _121_ok bool
+			var _ = _121_ok
+			var _out158 bool
+			var _ = _out158
+			_out158 = Companion_Default___.LogGroup(j)
+			_121_ok = _out158
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out152 bool
-		var _ = _out152
-		_out152 = j.Alive()
-		_114_alive = _out152
+		var _out159 bool
+		var _ = _out159
+		_out159 = j.Alive()
+		_119_alive = _out159
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _117_i uint64
-	var _ = _117_i
-	_117_i = uint64(0)
-	for _117_i < n {
+	var _122_i uint64
+	var _ = _122_i
+	_122_i = uint64(0)
+	for _122_i < n {
 		j.CacheInst()
-		_117_i = _117_i + uint64(1)
-		if _117_i%uint64(128) == uint64(0) {
+		_122_i = _122_i + uint64(1)
+		if _122_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -265,40 +265,45 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = l
 	var n uint64 = 0
 	var _ = n
+	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out153 *ddisk.BList
-	var _ = _out153
-	_out153 = j.InstSort()
-	l = _out153
-	var _out154 uint64
-	var _ = _out154
-	_out154 = l.Len()
-	n = _out154
-	var _118_i uint64
-	var _ = _118_i
-	_118_i = uint64(0)
-	ok = true
-	for ok && _118_i < n {
+	var _out160 *ddisk.BList
+	var _ = _out160
+	_out160 = j.InstSort()
+	l = _out160
+	Companion_Default___.IYield(j)
+	var _out161 bool
+	var _ = _out161
+	_out161 = j.Owned()
+	ok = _out161
+	var _out162 uint64
+	var _ = _out162
+	_out162 = l.Len()
+	n = _out162
+	var _123_i uint64
+	var _ = _123_i
+	_123_i = uint64(0)
+	for ok && _123_i < n {
 		Companion_Default___.IYield(j)
-		var _119_m uint64 = 0
-		var _ = _119_m
-		var _out155 bool
-		var _ = _out155
-		var _out156 uint64
-		var _ = _out156
-		_out155, _out156 = j.InstWrite(_118_i)
-		ok = _out155
-		_119_m = _out156
+		var _124_m uint64 = 0
+		var _ = _124_m
+		var _out163 bool
+		var _ = _out163
+		var _out164 uint64
+		var _ = _out164
+		_out163, _out164 = j.InstWrite(_123_i)
+		ok = _out163
+		_124_m = _out164
 		if ok {
-			_118_i = _118_i + _119_m
+			_123_i = _123_i + _124_m
 		}
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out157 bool
-		var _ = _out157
-		_out157 = j.InstBarrier()
-		ok = _out157
+		var _out165 bool
+		var _ = _out165
+		_out165 = j.InstBarrier()
+		ok = _out165
 	}
 	return ok, l, n
 }
@@ -309,52 +314,76 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out158 bool
-	var _ = _out158
-	var _out159 *ddisk.BList
-	var _ = _out159
-	var _out160 uint64
-	var _ = _out160
-	_out158, _out159, _out160 = Companion_Default___.WriteHome(j)
-	ok = _out158
-	l = _out159
-	n = _out160
+	var _out166 bool
+	var _ = _out166
+	var _out167 *ddisk.BList
+	var _ = _out167
+	var _out168 uint64
+	var _ = _out168
+	_out166, _out167, _out168 = Companion_Default___.WriteHome(j)
+	ok = _out166
+	l = _out167
+	n = _out168
 	if !ok {
 		return ok, l, n
 	}
-	Companion_Default___.IYield(j)
-	var _out161 bool
-	var _ = _out161
-	_out161 = j.HdrWrite()
-	ok = _out161
+	var _out169 bool
+	var _ = _out169
+	_out169 = Companion_Default___.WriteHeader(j, false)
+	ok = _out169
 	if !ok {
 		return ok, l, n
 	}
-	Companion_Default___.IYield(j)
-	var _out162 bool
-	var _ = _out162
-	_out162 = j.HdrBarrier()
-	ok = _out162
+	var _out170 bool
+	var _ = _out170
+	_out170 = Companion_Default___.WriteHeader(j, true)
+	ok = _out170
 	return ok, l, n
+}
+func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool) bool {
+	var ok bool = false
+	var _ = ok
+	Companion_Default___.IYield(j)
+	var _out171 bool
+	var _ = _out171
+	_out171 = j.Owned()
+	ok = _out171
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
+	var _out172 bool
+	var _ = _out172
+	_out172 = j.HdrWrite(copy_)
+	ok = _out172
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
+	var _out173 bool
+	var _ = _out173
+	_out173 = j.HdrBarrier()
+	ok = _out173
+	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _120_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _120_l
-	var _121_n uint64 = 0
-	var _ = _121_n
-	var _out163 bool
-	var _ = _out163
-	var _out164 *ddisk.BList
-	var _ = _out164
-	var _out165 uint64
-	var _ = _out165
-	_out163, _out164, _out165 = Companion_Default___.WriteInst(j)
-	ok = _out163
-	_120_l = _out164
-	_121_n = _out165
+	var _125_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _125_l
+	var _126_n uint64 = 0
+	var _ = _126_n
+	var _out174 bool
+	var _ = _out174
+	var _out175 *ddisk.BList
+	var _ = _out175
+	var _out176 uint64
+	var _ = _out176
+	_out174, _out175, _out176 = Companion_Default___.WriteInst(j)
+	ok = _out174
+	_125_l = _out175
+	_126_n = _out176
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -362,10 +391,10 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		j.Fail()
 		return ok
 	}
-	var _out166 bool
-	var _ = _out166
-	_out166 = Companion_Default___.CacheAll(j, _120_l, _121_n)
-	ok = _out166
+	var _out177 bool
+	var _ = _out177
+	_out177 = Companion_Default___.CacheAll(j, _125_l, _126_n)
+	ok = _out177
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		j.Fail()
@@ -378,37 +407,37 @@ func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _122_alive bool
-	var _ = _122_alive
-	var _out167 bool
-	var _ = _out167
-	_out167 = j.Alive()
-	_122_alive = _out167
-	for _122_alive {
-		var _123_go bool
-		var _ = _123_go
-		var _out168 bool
-		var _ = _out168
-		_out168 = j.StartInstall()
-		_123_go = _out168
-		if _123_go {
-			var _124_ok bool
-			var _ = _124_ok
-			var _out169 bool
-			var _ = _out169
-			_out169 = Companion_Default___.Install(j)
-			_124_ok = _out169
-			if !_124_ok {
+	var _127_alive bool
+	var _ = _127_alive
+	var _out178 bool
+	var _ = _out178
+	_out178 = j.Alive()
+	_127_alive = _out178
+	for _127_alive {
+		var _128_go bool
+		var _ = _128_go
+		var _out179 bool
+		var _ = _out179
+		_out179 = j.StartInstall()
+		_128_go = _out179
+		if _128_go {
+			var _129_ok bool
+			var _ = _129_ok
+			var _out180 bool
+			var _ = _out180
+			_out180 = Companion_Default___.Install(j)
+			_129_ok = _out180
+			if !_129_ok {
 				goto L1
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out170 bool
-		var _ = _out170
-		_out170 = j.Alive()
-		_122_alive = _out170
+		var _out181 bool
+		var _ = _out181
+		_out181 = j.Alive()
+		_127_alive = _out181
 	}
 L1:
 	j.Mu.Unlock()
@@ -423,49 +452,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out171 bool
-	var _ = _out171
-	_out171 = j.IsDurable(n)
-	ok = _out171
-	var _125_failed bool
-	var _ = _125_failed
-	var _out172 bool
-	var _ = _out172
-	_out172 = j.Failed()
-	_125_failed = _out172
-	for !ok && !_125_failed {
+	var _out182 bool
+	var _ = _out182
+	_out182 = j.IsDurable(n)
+	ok = _out182
+	var _130_failed bool
+	var _ = _130_failed
+	var _out183 bool
+	var _ = _out183
+	_out183 = j.Failed()
+	_130_failed = _out183
+	for !ok && !_130_failed {
 		j.Want(n)
-		var _126_go bool
-		var _ = _126_go
-		var _out173 bool
-		var _ = _out173
-		_out173 = j.StartCommit()
-		_126_go = _out173
-		if _126_go {
-			var _127_done bool
-			var _ = _127_done
-			var _out174 bool
-			var _ = _out174
-			_out174 = Companion_Default___.LogGroup(j)
-			_127_done = _out174
+		var _131_go bool
+		var _ = _131_go
+		var _out184 bool
+		var _ = _out184
+		_out184 = j.StartCommit()
+		_131_go = _out184
+		if _131_go {
+			var _132_done bool
+			var _ = _132_done
+			var _out185 bool
+			var _ = _out185
+			_out185 = Companion_Default___.LogGroup(j)
+			_132_done = _out185
 		} else {
-			var _128_c uint32
-			var _ = _128_c
-			var _out175 uint32
-			var _ = _out175
-			_out175 = j.WaitOn(n)
-			_128_c = _out175
-			j.Mu.Wait(_128_c)
+			var _133_c uint32
+			var _ = _133_c
+			var _out186 uint32
+			var _ = _out186
+			_out186 = j.WaitOn(n)
+			_133_c = _out186
+			j.Mu.Wait(_133_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out176 bool
-		var _ = _out176
-		_out176 = j.IsDurable(n)
-		ok = _out176
-		var _out177 bool
-		var _ = _out177
-		_out177 = j.Failed()
-		_125_failed = _out177
+		var _out187 bool
+		var _ = _out187
+		_out187 = j.IsDurable(n)
+		ok = _out187
+		var _out188 bool
+		var _ = _out188
+		_out188 = j.Failed()
+		_130_failed = _out188
 	}
 	j.Mu.Unlock()
 	return ok
@@ -477,33 +506,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out178 uint32
-	var _ = _out178
-	var _out179 uint64
-	var _ = _out179
-	_out178, _out179 = j.Append(tx)
-	st = _out178
-	n = _out179
+	var _out189 uint32
+	var _ = _out189
+	var _out190 uint64
+	var _ = _out190
+	_out189, _out190 = j.Append(tx)
+	st = _out189
+	n = _out190
 	for st == journalm.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out180 uint32
-		var _ = _out180
-		var _out181 uint64
-		var _ = _out181
-		_out180, _out181 = j.Append(tx)
-		st = _out180
-		n = _out181
+		var _out191 uint32
+		var _ = _out191
+		var _out192 uint64
+		var _ = _out192
+		_out191, _out192 = j.Append(tx)
+		st = _out191
+		n = _out192
 	}
 	j.Mu.Unlock()
 	if st == journalm.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _129_ok bool
-		var _ = _129_ok
-		var _out182 bool
-		var _ = _out182
-		_out182 = Companion_Default___.WaitDurable(j, n)
-		_129_ok = _out182
-		if !_129_ok {
+		var _134_ok bool
+		var _ = _134_ok
+		var _out193 bool
+		var _ = _out193
+		_out193 = Companion_Default___.WaitDurable(j, n)
+		_134_ok = _out193
+		if !_134_ok {
 			st = journalm.Companion_Default___.AFailed()
 		}
 	}
@@ -517,46 +546,46 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	for true {
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _130_t uint64 = 0
-		var _ = _130_t
-		var _out183 *dbytes.Blk
-		var _ = _out183
-		var _out184 uint64
-		var _ = _out184
-		_out183, _out184 = j.Lookup(a)
-		b = _out183
-		_130_t = _out184
+		var _135_t uint64 = 0
+		var _ = _135_t
+		var _out194 *dbytes.Blk
+		var _ = _out194
+		var _out195 uint64
+		var _ = _out195
+		_out194, _out195 = j.Lookup(a)
+		b = _out194
+		_135_t = _out195
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _131_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _131_l
-		var _out185 bool
-		var _ = _out185
-		var _out186 *ddisk.BList
-		var _ = _out186
-		_out185, _out186 = j.ReadHome(a, uint64(1), _130_t)
-		ok = _out185
-		_131_l = _out186
+		var _136_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _136_l
+		var _out196 bool
+		var _ = _out196
+		var _out197 *ddisk.BList
+		var _ = _out197
+		_out196, _out197 = j.ReadHome(a, uint64(1), _135_t)
+		ok = _out196
+		_136_l = _out197
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _132_c *dbytes.Blk
-		var _ = _132_c
-		var _out187 *dbytes.Blk
-		var _ = _out187
-		_out187 = _131_l.BlkAt(uint64(0))
-		_132_c = _out187
-		var _out188 *dbytes.Blk
-		var _ = _out188
-		_out188 = j.Lookup2(a, _130_t, _132_c)
-		b = _out188
+		var _137_c *dbytes.Blk
+		var _ = _137_c
+		var _out198 *dbytes.Blk
+		var _ = _out198
+		_out198 = _136_l.BlkAt(uint64(0))
+		_137_c = _out198
+		var _out199 *dbytes.Blk
+		var _ = _out199
+		_out199 = j.Lookup2(a, _135_t, _137_c)
+		b = _out199
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			return ok, b
@@ -572,16 +601,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out189 uint64
-	var _ = _out189
-	_out189 = j.Newest()
-	n = _out189
+	var _out200 uint64
+	var _ = _out200
+	_out200 = j.Newest()
+	n = _out200
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out190 bool
-	var _ = _out190
-	_out190 = Companion_Default___.WaitDurable(j, n)
-	ok = _out190
+	var _out201 bool
+	var _ = _out201
+	_out201 = Companion_Default___.WaitDurable(j, n)
+	ok = _out201
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -593,32 +622,56 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _133_e bool
-	var _ = _133_e
-	var _out191 bool
-	var _ = _out191
-	_out191 = j.Drained()
-	_133_e = _out191
-	var _134_failed bool
-	var _ = _134_failed
-	var _out192 bool
-	var _ = _out192
-	_out192 = j.Failed()
-	_134_failed = _out192
-	for !_133_e && !_134_failed {
+	var _138_e bool
+	var _ = _138_e
+	var _out202 bool
+	var _ = _out202
+	_out202 = j.Drained()
+	_138_e = _out202
+	var _139_failed bool
+	var _ = _139_failed
+	var _out203 bool
+	var _ = _out203
+	_out203 = j.Failed()
+	_139_failed = _out203
+	for !_138_e && !_139_failed {
 		j.Nudge()
 		j.Urge()
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out193 bool
-		var _ = _out193
-		_out193 = j.Drained()
-		_133_e = _out193
-		var _out194 bool
-		var _ = _out194
-		_out194 = j.Failed()
-		_134_failed = _out194
+		var _out204 bool
+		var _ = _out204
+		_out204 = j.Drained()
+		_138_e = _out204
+		var _out205 bool
+		var _ = _out205
+		_out205 = j.Failed()
+		_139_failed = _out205
 	}
+	j.Mu.Unlock()
+}
+func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
+	var ok bool = false
+	var _ = ok
+	Companion_Default___.CYield(j)
+	var _out206 bool
+	var _ = _out206
+	_out206 = j.Owned()
+	ok = _out206
+	if ok {
+		return ok
+	}
+	Companion_Default___.CYield(j)
+	j.Mu.Lock()
+	Companion_Default___.CYield(j)
+	j.Fail()
+	j.Mu.Unlock()
+	return ok
+}
+func (_this *CompanionStruct_Default___) Settle(j *journalm.Journal) {
+	j.Mu.Lock()
+	Companion_Default___.CYield(j)
+	j.Urge()
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) Stop(j *journalm.Journal) {

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _552_dots uint32 = 0
-	var _ = _552_dots
-	var _out658 uint32
-	var _ = _out658
-	var _out659 *dbytes.Bytes
-	var _ = _out659
-	var _out660 uint32
-	var _ = _out660
-	_out658, _out659, _out660 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out658
-	dir = _out659
-	_552_dots = _out660
+	var _572_dots uint32 = 0
+	var _ = _572_dots
+	var _out692 uint32
+	var _ = _out692
+	var _out693 *dbytes.Bytes
+	var _ = _out693
+	var _out694 uint32
+	var _ = _out694
+	_out692, _out693, _out694 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out692
+	dir = _out693
+	_572_dots = _out694
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _553_ok bool
-	var _ = _553_ok
-	var _out661 bool
-	var _ = _out661
-	_out661 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_553_ok = _out661
-	if !_553_ok {
+	var _573_ok bool
+	var _ = _573_ok
+	var _out695 bool
+	var _ = _out695
+	_out695 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_573_ok = _out695
+	if !_573_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _554_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _554_ip
-	if _552_dots == uint32(1) {
+	var _574_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _574_ip
+	if _572_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _552_dots == uint32(2) {
-		var _out662 uint64
-		var _ = _out662
-		_out662 = inodem.Companion_Default___.GetParent(dir)
-		ino = _out662
+	if _572_dots == uint32(2) {
+		var _out696 uint64
+		var _ = _out696
+		_out696 = inodem.Companion_Default___.GetParent(dir)
+		ino = _out696
 		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out663 *dbytes.Bytes
-		var _ = _out663
-		_out663 = d.Fs.GetInode(txn, ino, false)
-		_554_ip = _out663
-		node = _554_ip
+		var _out697 *dbytes.Bytes
+		var _ = _out697
+		_out697 = d.Fs.GetInode(txn, ino, false)
+		_574_ip = _out697
+		node = _574_ip
 		return st, ino, node, dir
 	}
-	var _555_found bool = false
-	var _ = _555_found
-	var _out664 bool
-	var _ = _out664
-	var _out665 uint64
-	var _ = _out665
-	_out664, _out665 = d.Lookup(txn, dino, name, false)
-	_555_found = _out664
-	ino = _out665
-	if !_555_found {
+	var _575_found bool = false
+	var _ = _575_found
+	var _out698 bool
+	var _ = _out698
+	var _out699 uint64
+	var _ = _out699
+	_out698, _out699 = d.Lookup(txn, dino, name, false)
+	_575_found = _out698
+	ino = _out699
+	if !_575_found {
 		st = accessm.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out666 uint32
-	var _ = _out666
-	var _out667 *dbytes.Bytes
-	var _ = _out667
-	_out666, _out667 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out666
-	_554_ip = _out667
+	var _out700 uint32
+	var _ = _out700
+	var _out701 *dbytes.Bytes
+	var _ = _out701
+	_out700, _out701 = opm.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out700
+	_574_ip = _out701
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _554_ip
+	node = _574_ip
 	return st, ino, node, dir
 }
 

@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _135_b uint8
-	var _ = _135_b
-	_135_b = w.Get(off / uint64(8))
-	var _136_i uint64
-	var _ = _136_i
-	_136_i = off % uint64(8)
-	var _137_is bool
-	var _ = _137_is
-	_137_is = bits.Companion_Default___.BitOf(_135_b, _136_i)
-	if _137_is != v {
-		var _138_c uint8 = 0
-		var _ = _138_c
+	var _140_b uint8
+	var _ = _140_b
+	_140_b = w.Get(off / uint64(8))
+	var _141_i uint64
+	var _ = _141_i
+	_141_i = off % uint64(8)
+	var _142_is bool
+	var _ = _142_is
+	_142_is = bits.Companion_Default___.BitOf(_140_b, _141_i)
+	if _142_is != v {
+		var _143_c uint8 = 0
+		var _ = _143_c
 		if v {
-			_138_c = _135_b + Companion_Default___.Pow2(_136_i)
+			_143_c = _140_b + Companion_Default___.Pow2(_141_i)
 		} else {
-			_138_c = _135_b - Companion_Default___.Pow2(_136_i)
+			_143_c = _140_b - Companion_Default___.Pow2(_141_i)
 		}
-		w.Set(off/uint64(8), _138_c)
+		w.Set(off/uint64(8), _143_c)
 	}
 }
 

@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = ip
 	st = accessm.Companion_Default___.STALE()
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out550 *dbytes.Bytes
-		var _ = _out550
-		_out550 = dbytes.NewBytes(uint64(256))
-		ip = _out550
+		var _out584 *dbytes.Bytes
+		var _ = _out584
+		_out584 = dbytes.NewBytes(uint64(256))
+		ip = _out584
 		return st, ip
 	}
-	var _out551 *dbytes.Bytes
-	var _ = _out551
-	_out551 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out551
-	var _481_ty uint32
-	var _ = _481_ty
-	var _out552 uint32
-	var _ = _out552
-	_out552 = inodem.Companion_Default___.GetTy(ip)
-	_481_ty = _out552
-	var _482_nl uint32
-	var _ = _482_nl
-	var _out553 uint32
-	var _ = _out553
-	_out553 = inodem.Companion_Default___.GetNlink(ip)
-	_482_nl = _out553
-	var _483_g uint64
-	var _ = _483_g
-	var _out554 uint64
-	var _ = _out554
-	_out554 = inodem.Companion_Default___.GetGen(ip)
-	_483_g = _out554
-	if _481_ty == uint32(0) || _482_nl == uint32(0) || _483_g != gen {
+	var _out585 *dbytes.Bytes
+	var _ = _out585
+	_out585 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out585
+	var _501_ty uint32
+	var _ = _501_ty
+	var _out586 uint32
+	var _ = _out586
+	_out586 = inodem.Companion_Default___.GetTy(ip)
+	_501_ty = _out586
+	var _502_nl uint32
+	var _ = _502_nl
+	var _out587 uint32
+	var _ = _out587
+	_out587 = inodem.Companion_Default___.GetNlink(ip)
+	_502_nl = _out587
+	var _503_g uint64
+	var _ = _503_g
+	var _out588 uint64
+	var _ = _out588
+	_out588 = inodem.Companion_Default___.GetGen(ip)
+	_503_g = _out588
+	if _501_ty == uint32(0) || _502_nl == uint32(0) || _503_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *dirfsm.DirF
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out555 *dbytes.Bytes
-	var _ = _out555
-	_out555 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out555
-	var _484_ty uint32
-	var _ = _484_ty
-	var _out556 uint32
-	var _ = _out556
-	_out556 = inodem.Companion_Default___.GetTy(ip)
-	_484_ty = _out556
-	var _485_nl uint32
-	var _ = _485_nl
-	var _out557 uint32
-	var _ = _out557
-	_out557 = inodem.Companion_Default___.GetNlink(ip)
-	_485_nl = _out557
+	var _out589 *dbytes.Bytes
+	var _ = _out589
+	_out589 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out589
+	var _504_ty uint32
+	var _ = _504_ty
+	var _out590 uint32
+	var _ = _out590
+	_out590 = inodem.Companion_Default___.GetTy(ip)
+	_504_ty = _out590
+	var _505_nl uint32
+	var _ = _505_nl
+	var _out591 uint32
+	var _ = _out591
+	_out591 = inodem.Companion_Default___.GetNlink(ip)
+	_505_nl = _out591
 	st = func() uint32 {
-		if _484_ty == uint32(0) || _485_nl == uint32(0) || ino <= uint64(2) {
+		if _504_ty == uint32(0) || _505_nl == uint32(0) || ino <= uint64(2) {
 			return accessm.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out558 uint32
-	var _ = _out558
-	var _out559 *dbytes.Bytes
-	var _ = _out559
-	_out558, _out559 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out558
-	ip = _out559
+	var _out592 uint32
+	var _ = _out592
+	var _out593 *dbytes.Bytes
+	var _ = _out593
+	_out592, _out593 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out592
+	ip = _out593
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out560 uint32
-	var _ = _out560
-	var _out561 uint32
-	var _ = _out561
-	_out560, _out561 = accessm.Companion_Default___.NameStatus(name)
-	st = _out560
-	dots = _out561
+	var _out594 uint32
+	var _ = _out594
+	var _out595 uint32
+	var _ = _out595
+	_out594, _out595 = accessm.Companion_Default___.NameStatus(name)
+	st = _out594
+	dots = _out595
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _486_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _486_p
-	var _out562 uint32
-	var _ = _out562
-	var _out563 *dbytes.Bytes
-	var _ = _out563
-	_out562, _out563 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out562
-	_486_p = _out563
+	var _506_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _506_p
+	var _out596 uint32
+	var _ = _out596
+	var _out597 *dbytes.Bytes
+	var _ = _out597
+	_out596, _out597 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out596
+	_506_p = _out597
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _486_p
-	var _487_ty uint32
-	var _ = _487_ty
-	var _out564 uint32
-	var _ = _out564
-	_out564 = inodem.Companion_Default___.GetTy(_486_p)
-	_487_ty = _out564
-	if _487_ty != accessm.Companion_Default___.DIR() {
+	ip = _506_p
+	var _507_ty uint32
+	var _ = _507_ty
+	var _out598 uint32
+	var _ = _out598
+	_out598 = inodem.Companion_Default___.GetTy(_506_p)
+	_507_ty = _out598
+	if _507_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *dirfsm.
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out565 *dbytes.Bytes
-	var _ = _out565
-	_out565 = d.Fs.GetInode(txn, ino, true)
-	ip = _out565
+	var _out599 *dbytes.Bytes
+	var _ = _out599
+	_out599 = d.Fs.GetInode(txn, ino, true)
+	ip = _out599
 	inodem.Companion_Default___.SetMtime(ip, s, ns)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *dirfsm.DirFs, i
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out566 *dbytes.Bytes
-	var _ = _out566
-	_out566 = d.Fs.GetInode(txn, ino, true)
-	ip = _out566
+	var _out600 *dbytes.Bytes
+	var _ = _out600
+	_out600 = d.Fs.GetInode(txn, ino, true)
+	ip = _out600
 	inodem.Companion_Default___.SetNlink(ip, nl)
 	inodem.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *dirfsm.DirFs
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _488_ip *dbytes.Bytes
-	var _ = _488_ip
-	var _out567 *dbytes.Bytes
-	var _ = _out567
-	_out567 = d.Fs.GetInode(txn, ino, true)
-	_488_ip = _out567
-	var _489_nl uint32
-	var _ = _489_nl
-	var _out568 uint32
-	var _ = _out568
-	_out568 = inodem.Companion_Default___.GetNlink(_488_ip)
-	_489_nl = _out568
-	if up && _489_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _508_ip *dbytes.Bytes
+	var _ = _508_ip
+	var _out601 *dbytes.Bytes
+	var _ = _out601
+	_out601 = d.Fs.GetInode(txn, ino, true)
+	_508_ip = _out601
+	var _509_nl uint32
+	var _ = _509_nl
+	var _out602 uint32
+	var _ = _out602
+	_out602 = inodem.Companion_Default___.GetNlink(_508_ip)
+	_509_nl = _out602
+	if up && _509_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _489_nl <= uint32(2) {
+	if !up && _509_nl <= uint32(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out569 *dbytes.Bytes
-	var _ = _out569
-	_out569 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out603 *dbytes.Bytes
+	var _ = _out603
+	_out603 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _489_nl + uint32(1)
+			return _509_nl + uint32(1)
 		}
-		return _489_nl - uint32(1)
+		return _509_nl - uint32(1)
 	}(), s, ns)
-	_488_ip = _out569
+	_508_ip = _out603
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64) {
-	var _490_ip *dbytes.Bytes
-	var _ = _490_ip
-	var _out570 *dbytes.Bytes
-	var _ = _out570
-	_out570 = d.Fs.GetInode(txn, ino, true)
-	_490_ip = _out570
-	var _491_fl uint32
-	var _ = _491_fl
-	var _out571 uint32
-	var _ = _out571
-	_out571 = inodem.Companion_Default___.GetFlags(_490_ip)
-	_491_fl = _out571
-	if _491_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _510_ip *dbytes.Bytes
+	var _ = _510_ip
+	var _out604 *dbytes.Bytes
+	var _ = _out604
+	_out604 = d.Fs.GetInode(txn, ino, true)
+	_510_ip = _out604
+	var _511_fl uint32
+	var _ = _511_fl
+	var _out605 uint32
+	var _ = _out605
+	_out605 = inodem.Companion_Default___.GetFlags(_510_ip)
+	_511_fl = _out605
+	if _511_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _492_hp *dbytes.Bytes
-	var _ = _492_hp
-	var _out572 *dbytes.Bytes
-	var _ = _out572
-	_out572 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_492_hp = _out572
-	var _493_h uint64
-	var _ = _493_h
-	var _out573 uint64
-	var _ = _out573
-	_out573 = inodem.Companion_Default___.GetNext(_492_hp)
-	_493_h = _out573
-	inodem.Companion_Default___.SetNext(_490_ip, _493_h)
-	inodem.Companion_Default___.SetFlags(_490_ip, _491_fl+uint32(1))
-	d.PutInode(txn, ino, _490_ip)
-	var _out574 *dbytes.Bytes
-	var _ = _out574
-	_out574 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_492_hp = _out574
-	inodem.Companion_Default___.SetNext(_492_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _492_hp)
+	var _512_hp *dbytes.Bytes
+	var _ = _512_hp
+	var _out606 *dbytes.Bytes
+	var _ = _out606
+	_out606 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_512_hp = _out606
+	var _513_h uint64
+	var _ = _513_h
+	var _out607 uint64
+	var _ = _out607
+	_out607 = inodem.Companion_Default___.GetNext(_512_hp)
+	_513_h = _out607
+	inodem.Companion_Default___.SetNext(_510_ip, _513_h)
+	inodem.Companion_Default___.SetFlags(_510_ip, _511_fl+uint32(1))
+	d.PutInode(txn, ino, _510_ip)
+	var _out608 *dbytes.Bytes
+	var _ = _out608
+	_out608 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_512_hp = _out608
+	inodem.Companion_Default___.SetNext(_512_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _512_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out575 bool
-		var _ = _out575
-		_out575 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out575
+		var _out609 bool
+		var _ = _out609
+		_out609 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out609
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *dirfsm.DirFs
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _494_ip *dbytes.Bytes
-	var _ = _494_ip
-	var _out576 *dbytes.Bytes
-	var _ = _out576
-	_out576 = d.Fs.GetInode(txn, ino, true)
-	_494_ip = _out576
-	var _495_nl uint32
-	var _ = _495_nl
-	var _out577 uint32
-	var _ = _out577
-	_out577 = inodem.Companion_Default___.GetNlink(_494_ip)
-	_495_nl = _out577
-	var _496_ty uint32
-	var _ = _496_ty
-	var _out578 uint32
-	var _ = _out578
-	_out578 = inodem.Companion_Default___.GetTy(_494_ip)
-	_496_ty = _out578
-	var _497_size uint64
-	var _ = _497_size
-	var _out579 uint64
-	var _ = _out579
-	_out579 = inodem.Companion_Default___.GetSize(_494_ip)
-	_497_size = _out579
-	var _498_fl uint32
-	var _ = _498_fl
-	var _out580 uint32
-	var _ = _out580
-	_out580 = inodem.Companion_Default___.GetFlags(_494_ip)
-	_498_fl = _out580
-	if _495_nl == uint32(0) {
+	var _514_ip *dbytes.Bytes
+	var _ = _514_ip
+	var _out610 *dbytes.Bytes
+	var _ = _out610
+	_out610 = d.Fs.GetInode(txn, ino, true)
+	_514_ip = _out610
+	var _515_nl uint32
+	var _ = _515_nl
+	var _out611 uint32
+	var _ = _out611
+	_out611 = inodem.Companion_Default___.GetNlink(_514_ip)
+	_515_nl = _out611
+	var _516_ty uint32
+	var _ = _516_ty
+	var _out612 uint32
+	var _ = _out612
+	_out612 = inodem.Companion_Default___.GetTy(_514_ip)
+	_516_ty = _out612
+	var _517_size uint64
+	var _ = _517_size
+	var _out613 uint64
+	var _ = _out613
+	_out613 = inodem.Companion_Default___.GetSize(_514_ip)
+	_517_size = _out613
+	var _518_fl uint32
+	var _ = _518_fl
+	var _out614 uint32
+	var _ = _out614
+	_out614 = inodem.Companion_Default___.GetFlags(_514_ip)
+	_518_fl = _out614
+	if _515_nl == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _496_ty != accessm.Companion_Default___.DIR() && _495_nl > uint32(1) {
-		var _out581 *dbytes.Bytes
-		var _ = _out581
-		_out581 = Companion_Default___.SetLinks(txn, d, ino, _495_nl-uint32(1), s, ns)
-		_494_ip = _out581
+	if _516_ty != accessm.Companion_Default___.DIR() && _515_nl > uint32(1) {
+		var _out615 *dbytes.Bytes
+		var _ = _out615
+		_out615 = Companion_Default___.SetLinks(txn, d, ino, _515_nl-uint32(1), s, ns)
+		_514_ip = _out615
 		return st, freed, later
 	}
-	var _out582 *dbytes.Bytes
-	var _ = _out582
-	_out582 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_494_ip = _out582
-	var _499_ok bool
-	var _ = _499_ok
-	var _out583 bool
-	var _ = _out583
-	_out583 = d.SetSize(txn, ino, uint64(0))
-	_499_ok = _out583
-	if !_499_ok {
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out616 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_514_ip = _out616
+	var _519_ok bool
+	var _ = _519_ok
+	var _out617 bool
+	var _ = _out617
+	_out617 = d.SetSize(txn, ino, uint64(0))
+	_519_ok = _out617
+	if !_519_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _498_fl%uint32(2) == uint32(1) {
+	if _518_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _500_done bool
-	var _ = _500_done
-	var _out584 bool
-	var _ = _out584
-	_out584 = Companion_Default___.Release(txn, d, ino, _497_size)
-	_500_done = _out584
-	if _500_done {
-		var _out585 bool
-		var _ = _out585
-		_out585 = d.FreeInode(txn, ino)
-		_499_ok = _out585
-		if !_499_ok {
+	var _520_done bool
+	var _ = _520_done
+	var _out618 bool
+	var _ = _out618
+	_out618 = Companion_Default___.Release(txn, d, ino, _517_size)
+	_520_done = _out618
+	if _520_done {
+		var _out619 bool
+		var _ = _out619
+		_out619 = d.FreeInode(txn, ino)
+		_519_ok = _out619
+		if !_519_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,43 +405,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *dirfsm.Dir
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _501_hp *dbytes.Bytes
-	var _ = _501_hp
-	var _out586 *dbytes.Bytes
-	var _ = _out586
-	_out586 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_501_hp = _out586
-	var _502_h uint64
-	var _ = _502_h
-	var _out587 uint64
-	var _ = _out587
-	_out587 = inodem.Companion_Default___.GetNext(_501_hp)
-	_502_h = _out587
+	var _521_hp *dbytes.Bytes
+	var _ = _521_hp
+	var _out620 *dbytes.Bytes
+	var _ = _out620
+	_out620 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_521_hp = _out620
+	var _522_h uint64
+	var _ = _522_h
+	var _out621 uint64
+	var _ = _out621
+	_out621 = inodem.Companion_Default___.GetNext(_521_hp)
+	_522_h = _out621
 	st, more = uint32(0), false
-	if _502_h == uint64(0) {
+	if _522_h == uint64(0) {
 		return st, more
 	}
-	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _502_h) || _502_h <= uint64(2) {
+	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _522_h) || _522_h <= uint64(2) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _503_done bool
-	var _ = _503_done
-	var _out588 bool
-	var _ = _out588
-	_out588 = d.FreeSome(txn, _502_h, max)
-	_503_done = _out588
-	if !_503_done {
+	var _523_done bool
+	var _ = _523_done
+	var _out622 bool
+	var _ = _out622
+	_out622 = d.FreeSome(txn, _522_h, max)
+	_523_done = _out622
+	if !_523_done {
 		return st, more
 	}
-	var _out589 uint32
-	var _ = _out589
-	var _out590 bool
-	var _ = _out590
-	_out589, _out590 = Companion_Default___.OffList(txn, d, _502_h)
-	st = _out589
-	more = _out590
+	var _out623 uint32
+	var _ = _out623
+	var _out624 bool
+	var _ = _out624
+	_out623, _out624 = Companion_Default___.OffList(txn, d, _522_h)
+	st = _out623
+	more = _out624
 	if st != uint32(0) {
 		return st, more
 	}
@@ -454,58 +454,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _504_ip *dbytes.Bytes
-	var _ = _504_ip
-	var _out591 *dbytes.Bytes
-	var _ = _out591
-	_out591 = d.Fs.GetInode(txn, h, true)
-	_504_ip = _out591
-	var _505_fl uint32
-	var _ = _505_fl
-	var _out592 uint32
-	var _ = _out592
-	_out592 = inodem.Companion_Default___.GetFlags(_504_ip)
-	_505_fl = _out592
-	var _506_nl uint32
-	var _ = _506_nl
-	var _out593 uint32
-	var _ = _out593
-	_out593 = inodem.Companion_Default___.GetNlink(_504_ip)
-	_506_nl = _out593
-	var _507_next uint64
-	var _ = _507_next
-	var _out594 uint64
-	var _ = _out594
-	_out594 = inodem.Companion_Default___.GetNext(_504_ip)
-	_507_next = _out594
-	if _505_fl%uint32(2) == uint32(0) {
+	var _524_ip *dbytes.Bytes
+	var _ = _524_ip
+	var _out625 *dbytes.Bytes
+	var _ = _out625
+	_out625 = d.Fs.GetInode(txn, h, true)
+	_524_ip = _out625
+	var _525_fl uint32
+	var _ = _525_fl
+	var _out626 uint32
+	var _ = _out626
+	_out626 = inodem.Companion_Default___.GetFlags(_524_ip)
+	_525_fl = _out626
+	var _526_nl uint32
+	var _ = _526_nl
+	var _out627 uint32
+	var _ = _out627
+	_out627 = inodem.Companion_Default___.GetNlink(_524_ip)
+	_526_nl = _out627
+	var _527_next uint64
+	var _ = _527_next
+	var _out628 uint64
+	var _ = _out628
+	_out628 = inodem.Companion_Default___.GetNext(_524_ip)
+	_527_next = _out628
+	if _525_fl%uint32(2) == uint32(0) {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodem.Companion_Default___.SetFlags(_504_ip, _505_fl-uint32(1))
-	inodem.Companion_Default___.SetNext(_504_ip, uint64(0))
-	d.PutInode(txn, h, _504_ip)
-	var _508_hp *dbytes.Bytes
-	var _ = _508_hp
-	var _out595 *dbytes.Bytes
-	var _ = _out595
-	_out595 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_508_hp = _out595
-	inodem.Companion_Default___.SetNext(_508_hp, _507_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _508_hp)
-	if _506_nl == uint32(0) {
-		var _509_ok bool
-		var _ = _509_ok
-		var _out596 bool
-		var _ = _out596
-		_out596 = d.FreeInode(txn, h)
-		_509_ok = _out596
-		if !_509_ok {
+	inodem.Companion_Default___.SetFlags(_524_ip, _525_fl-uint32(1))
+	inodem.Companion_Default___.SetNext(_524_ip, uint64(0))
+	d.PutInode(txn, h, _524_ip)
+	var _528_hp *dbytes.Bytes
+	var _ = _528_hp
+	var _out629 *dbytes.Bytes
+	var _ = _out629
+	_out629 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_528_hp = _out629
+	inodem.Companion_Default___.SetNext(_528_hp, _527_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _528_hp)
+	if _526_nl == uint32(0) {
+		var _529_ok bool
+		var _ = _529_ok
+		var _out630 bool
+		var _ = _out630
+		_out630 = d.FreeInode(txn, h)
+		_529_ok = _out630
+		if !_529_ok {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _507_next != uint64(0) /* dircomp */
+	more = _527_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, ino uint64, max uint64) bool {
@@ -515,10 +515,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out597 bool
-	var _ = _out597
-	_out597 = d.FreeSome(txn, ino, max)
-	done = _out597
+	var _out631 bool
+	var _ = _out631
+	_out631 = d.FreeSome(txn, ino, max)
+	done = _out631
 	return done
 }
 

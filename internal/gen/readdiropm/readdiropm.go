@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _556_w *dbytes.Bytes
-	var _ = _556_w
-	var _out668 *dbytes.Bytes
-	var _ = _out668
-	_out668 = dbytes.NewBytes(uint64(4096))
-	_556_w = _out668
-	_556_w.Set(uint64(0), uint8(46))
-	_556_w.Set(uint64(1), uint8(46))
-	var _out669 *dbytes.Blk
-	var _ = _out669
-	_out669 = dbytes.Freeze(_556_w)
-	b = _out669
+	var _576_w *dbytes.Bytes
+	var _ = _576_w
+	var _out702 *dbytes.Bytes
+	var _ = _out702
+	_out702 = dbytes.NewBytes(uint64(4096))
+	_576_w = _out702
+	_576_w.Set(uint64(0), uint8(46))
+	_576_w.Set(uint64(1), uint8(46))
+	var _out703 *dbytes.Blk
+	var _ = _out703
+	_out703 = dbytes.Freeze(_576_w)
+	b = _out703
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _557_dots *dbytes.Blk
-	var _ = _557_dots
-	var _out670 *dbytes.Blk
-	var _ = _out670
-	_out670 = Companion_Default___.DotNames()
-	_557_dots = _out670
+	var _577_dots *dbytes.Blk
+	var _ = _577_dots
+	var _out704 *dbytes.Blk
+	var _ = _out704
+	_out704 = Companion_Default___.DotNames()
+	_577_dots = _out704
 	if cookie == uint64(0) {
-		var _out671 bool
-		var _ = _out671
-		_out671 = out.Offer(ino, _557_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out671
+		var _out705 bool
+		var _ = _out705
+		_out705 = out.Offer(ino, _577_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out705
 	}
 	if fits {
-		var _out672 bool
-		var _ = _out672
-		_out672 = out.Offer(up, _557_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out672
+		var _out706 bool
+		var _ = _out706
+		_out706 = out.Offer(up, _577_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out706
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *dirfsm.DirFs, in
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _558_up uint64
-	var _ = _558_up
-	var _out673 uint64
-	var _ = _out673
-	_out673 = inodem.Companion_Default___.GetParent(dp)
-	_558_up = _out673
-	var _559_fits bool
-	var _ = _559_fits
-	var _out674 bool
-	var _ = _out674
-	_out674 = Companion_Default___.Offer2(ino, _558_up, cookie, out)
-	_559_fits = _out674
-	if !_559_fits {
+	var _578_up uint64
+	var _ = _578_up
+	var _out707 uint64
+	var _ = _out707
+	_out707 = inodem.Companion_Default___.GetParent(dp)
+	_578_up = _out707
+	var _579_fits bool
+	var _ = _579_fits
+	var _out708 bool
+	var _ = _out708
+	_out708 = Companion_Default___.Offer2(ino, _578_up, cookie, out)
+	_579_fits = _out708
+	if !_579_fits {
 		return eof
 	}
-	var _out675 bool
-	var _ = _out675
-	_out675 = d.List(txn, ino, func() uint64 {
+	var _out709 bool
+	var _ = _out709
+	_out709 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out675
+	eof = _out709
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out676 uint32
-	var _ = _out676
-	var _out677 *dbytes.Bytes
-	var _ = _out677
-	_out676, _out677 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out676
-	dir = _out677
+	var _out710 uint32
+	var _ = _out710
+	var _out711 *dbytes.Bytes
+	var _ = _out711
+	_out710, _out711 = opm.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out710
+	dir = _out711
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _560_ok bool
-	var _ = _560_ok
-	var _out678 bool
-	var _ = _out678
-	_out678 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
-	_560_ok = _out678
-	if !_560_ok {
+	var _580_ok bool
+	var _ = _580_ok
+	var _out712 bool
+	var _ = _out712
+	_out712 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYR())
+	_580_ok = _out712
+	if !_580_ok {
 		st = accessm.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *dirfsm.DirFs,
 		st = accessm.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _561_room bool
-	var _ = _561_room
-	var _out679 bool
-	var _ = _out679
-	_out679 = out.Fits()
-	_561_room = _out679
-	if !_561_room {
+	var _581_room bool
+	var _ = _581_room
+	var _out713 bool
+	var _ = _out713
+	_out713 = out.Fits()
+	_581_room = _out713
+	if !_581_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out680 bool
-	var _ = _out680
-	_out680 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out680
-	var _562_n uint64
-	var _ = _562_n
-	var _out681 uint64
-	var _ = _out681
-	_out681 = out.Len()
-	_562_n = _out681
-	if _562_n == uint64(0) && !eof {
+	var _out714 bool
+	var _ = _out714
+	_out714 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out714
+	var _582_n uint64
+	var _ = _582_n
+	var _out715 uint64
+	var _ = _out715
+	_out715 = out.Len()
+	_582_n = _out715
+	if _582_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *dirfsm.DirFs, out *ddir.List) {
-	var _563_n uint64
-	var _ = _563_n
-	var _out682 uint64
-	var _ = _out682
-	_out682 = out.Len()
-	_563_n = _out682
-	var _564_i uint64
-	var _ = _564_i
-	_564_i = uint64(0)
-	for _564_i < _563_n {
-		var _565_x uint64
-		var _ = _565_x
-		var _out683 uint64
-		var _ = _out683
-		_out683 = out.InoAt(_564_i)
-		_565_x = _out683
-		var _566_p *dbytes.Bytes
-		var _ = _566_p
-		var _out684 *dbytes.Bytes
-		var _ = _out684
-		_out684 = d.Fs.GetInode(txn, _565_x, false)
-		_566_p = _out684
-		out.AttrAt(_564_i, _566_p)
-		_564_i = _564_i + uint64(1)
+	var _583_n uint64
+	var _ = _583_n
+	var _out716 uint64
+	var _ = _out716
+	_out716 = out.Len()
+	_583_n = _out716
+	var _584_i uint64
+	var _ = _584_i
+	_584_i = uint64(0)
+	for _584_i < _583_n {
+		var _585_x uint64
+		var _ = _585_x
+		var _out717 uint64
+		var _ = _out717
+		_out717 = out.InoAt(_584_i)
+		_585_x = _out717
+		var _586_p *dbytes.Bytes
+		var _ = _586_p
+		var _out718 *dbytes.Bytes
+		var _ = _out718
+		_out718 = d.Fs.GetInode(txn, _585_x, false)
+		_586_p = _out718
+		out.AttrAt(_584_i, _586_p)
+		_584_i = _584_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *dirfsm.Di
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out685 uint32
-	var _ = _out685
-	var _out686 bool
-	var _ = _out686
-	var _out687 *dbytes.Bytes
-	var _ = _out687
-	_out685, _out686, _out687 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out685
-	eof = _out686
-	dir = _out687
+	var _out719 uint32
+	var _ = _out719
+	var _out720 bool
+	var _ = _out720
+	var _out721 *dbytes.Bytes
+	var _ = _out721
+	_out719, _out720, _out721 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out719
+	eof = _out720
+	dir = _out721
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _567_ok bool
-	var _ = _567_ok
-	var _out688 bool
-	var _ = _out688
-	_out688 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
-	_567_ok = _out688
-	if !_567_ok {
+	var _587_ok bool
+	var _ = _587_ok
+	var _out722 bool
+	var _ = _out722
+	_out722 = accessm.Companion_Default___.May(c, dir, accessm.Companion_Default___.MAYX())
+	_587_ok = _out722
+	if !_587_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _412_s uint64
-	var _ = _412_s
-	var _out465 uint64
-	var _ = _out465
-	_out465 = ring.Companion_Default___.SlotOf(q, nd)
-	_412_s = _out465
-	var _413_a uint64
-	var _ = _413_a
-	_413_a = at + uint64(2) + uint64(16)*_412_s
-	var _414_k uint64
-	var _ = _414_k
-	_414_k = n
+	var _417_s uint64
+	var _ = _417_s
+	var _out477 uint64
+	var _ = _out477
+	_out477 = ring.Companion_Default___.SlotOf(q, nd)
+	_417_s = _out477
+	var _418_a uint64
+	var _ = _418_a
+	_418_a = at + uint64(2) + uint64(16)*_417_s
+	var _419_k uint64
+	var _ = _419_k
+	_419_k = n
 	if n > uint64(15) {
-		var _out466 uint64
-		var _ = _out466
-		_out466 = ring.Companion_Default___.SlotOf(pos, nr)
-		_412_s = _out466
-		_413_a = at + uint64(1) + uint64(16)*nd + _412_s
-		if _414_k > nr-_412_s {
-			_414_k = nr - _412_s
+		var _out478 uint64
+		var _ = _out478
+		_out478 = ring.Companion_Default___.SlotOf(pos, nr)
+		_417_s = _out478
+		_418_a = at + uint64(1) + uint64(16)*nd + _417_s
+		if _419_k > nr-_417_s {
+			_419_k = nr - _417_s
 		}
 	}
-	var _out467 bool
-	var _ = _out467
-	var _out468 *ddisk.BList
-	var _ = _out468
-	_out467, _out468 = d.ReadRun(_413_a, _414_k)
-	io = _out467
-	x = _out468
+	var _out479 bool
+	var _ = _out479
+	var _out480 *ddisk.BList
+	var _ = _out480
+	_out479, _out480 = d.ReadRun(_418_a, _419_k)
+	io = _out479
+	x = _out480
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out469 bool
-	var _ = _out469
-	var _out470 *ddisk.BList
-	var _ = _out470
-	_out469, _out470 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_414_k)
-	io = _out469
-	y = _out470
+	var _out481 bool
+	var _ = _out481
+	var _out482 *ddisk.BList
+	var _ = _out482
+	_out481, _out482 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_419_k)
+	io = _out481
+	y = _out482
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _415_hm *dlog.BMap
-	var _ = _415_hm
-	var _out471 *dlog.BMap
-	var _ = _out471
-	_out471 = dlog.NewBMap()
-	_415_hm = _out471
-	var _416_i uint64
-	var _ = _416_i
-	_416_i = uint64(0)
-	for _416_i < m {
-		var _417_a uint64
-		var _ = _417_a
-		var _418_n uint64
-		var _ = _418_n
-		var _out472 uint64
-		var _ = _out472
-		var _out473 uint64
-		var _ = _out473
-		_out472, _out473 = Companion_Default___.DirRun(r, _416_i, m)
-		_417_a = _out472
-		_418_n = _out473
-		var _419_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _419_l
-		var _out474 bool
-		var _ = _out474
-		var _out475 *ddisk.BList
-		var _ = _out475
-		_out474, _out475 = d.ReadRun(_417_a, _418_n)
-		io = _out474
-		_419_l = _out475
+	var _420_hm *dlog.BMap
+	var _ = _420_hm
+	var _out483 *dlog.BMap
+	var _ = _out483
+	_out483 = dlog.NewBMap()
+	_420_hm = _out483
+	var _421_i uint64
+	var _ = _421_i
+	_421_i = uint64(0)
+	for _421_i < m {
+		var _422_a uint64
+		var _ = _422_a
+		var _423_n uint64
+		var _ = _423_n
+		var _out484 uint64
+		var _ = _out484
+		var _out485 uint64
+		var _ = _out485
+		_out484, _out485 = Companion_Default___.DirRun(r, _421_i, m)
+		_422_a = _out484
+		_423_n = _out485
+		var _424_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _424_l
+		var _out486 bool
+		var _ = _out486
+		var _out487 *ddisk.BList
+		var _ = _out487
+		_out486, _out487 = d.ReadRun(_422_a, _423_n)
+		io = _out486
+		_424_l = _out487
 		if !io {
 			return io, z
 		}
-		var _420_ok bool
-		var _ = _420_ok
-		var _out476 bool
-		var _ = _out476
-		_out476 = Companion_Default___.PutRun(_415_hm, r, _416_i, _418_n, _419_l)
-		_420_ok = _out476
-		if !_420_ok {
+		var _425_ok bool
+		var _ = _425_ok
+		var _out488 bool
+		var _ = _out488
+		_out488 = Companion_Default___.PutRun(_420_hm, r, _421_i, _423_n, _424_l)
+		_425_ok = _out488
+		if !_425_ok {
 			return io, z
 		}
-		_416_i = _416_i + _418_n
+		_421_i = _421_i + _423_n
 	}
-	var _out477 *ddisk.BList
-	var _ = _out477
-	_out477 = _415_hm.List()
-	z = _out477
+	var _out489 *ddisk.BList
+	var _ = _out489
+	_out489 = _420_hm.List()
+	z = _out489
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out478 uint64
-	var _ = _out478
-	_out478 = r.Dir(i)
-	a = _out478
+	var _out490 uint64
+	var _ = _out490
+	_out490 = r.Dir(i)
+	a = _out490
 	n = uint64(1)
 	for i+n < m {
-		var _421_b uint64
-		var _ = _421_b
-		var _out479 uint64
-		var _ = _out479
-		_out479 = r.Dir(i + n)
-		_421_b = _out479
-		if _421_b != a+n {
+		var _426_b uint64
+		var _ = _426_b
+		var _out491 uint64
+		var _ = _out491
+		_out491 = r.Dir(i + n)
+		_426_b = _out491
+		if _426_b != a+n {
 			goto L5
 		}
 		n = n + uint64(1)
@@ -197,184 +197,193 @@ L5:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _422_k uint64
-	var _ = _422_k
-	_422_k = uint64(0)
-	for _422_k < n {
-		var _423_a uint64
-		var _ = _423_a
-		var _out480 uint64
-		var _ = _out480
-		_out480 = r.Dir(i + _422_k)
-		_423_a = _out480
-		var _424_o *dbytes.Blk
-		var _ = _424_o
-		var _out481 *dbytes.Blk
-		var _ = _out481
-		_out481 = hm.Get(_423_a)
-		_424_o = _out481
-		if _424_o != (*dbytes.Blk)(nil) {
+	var _427_k uint64
+	var _ = _427_k
+	_427_k = uint64(0)
+	for _427_k < n {
+		var _428_a uint64
+		var _ = _428_a
+		var _out492 uint64
+		var _ = _out492
+		_out492 = r.Dir(i + _427_k)
+		_428_a = _out492
+		var _429_o *dbytes.Blk
+		var _ = _429_o
+		var _out493 *dbytes.Blk
+		var _ = _out493
+		_out493 = hm.Get(_428_a)
+		_429_o = _out493
+		if _429_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _425_b *dbytes.Blk
-		var _ = _425_b
-		var _out482 *dbytes.Blk
-		var _ = _out482
-		_out482 = l.BlkAt(_422_k)
-		_425_b = _out482
-		hm.Put(_423_a, _425_b)
-		_422_k = _422_k + uint64(1)
+		var _430_b *dbytes.Blk
+		var _ = _430_b
+		var _out494 *dbytes.Blk
+		var _ = _out494
+		_out494 = l.BlkAt(_427_k)
+		_430_b = _out494
+		hm.Put(_428_a, _430_b)
+		_427_k = _427_k + uint64(1)
 	}
 	ok = true
 	return ok
 	return ok
 }
-func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, q uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap) {
+func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, hb *dbytes.Blk, q uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap) {
 	var io bool = false
 	var _ = io
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _426_s uint64
-	var _ = _426_s
-	var _out483 uint64
-	var _ = _out483
-	_out483 = ring.Companion_Default___.SlotOf(q, nd)
-	_426_s = _out483
-	var _427_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _427_b
-	var _out484 bool
-	var _ = _out484
-	var _out485 *dbytes.Blk
-	var _ = _out485
-	_out484, _out485 = d.Read(at + uint64(1) + uint64(16)*_426_s)
-	io = _out484
-	_427_b = _out485
-	if !io {
-		return io, gm
-	}
-	var _428_r *dlog.DescR
-	var _ = _428_r
-	var _out486 *dlog.DescR
-	var _ = _out486
-	_out486 = dlog.Parse(_427_b)
-	_428_r = _out486
-	if _428_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _429_q2 uint64
-	var _ = _429_q2
-	var _out487 uint64
-	var _ = _out487
-	_out487 = _428_r.Sq()
-	_429_q2 = _out487
-	var _430_pos uint64
-	var _ = _430_pos
-	var _out488 uint64
-	var _ = _out488
-	_out488 = _428_r.Pos()
-	_430_pos = _out488
-	var _431_n uint64
-	var _ = _431_n
-	var _out489 uint64
-	var _ = _out489
-	_out489 = _428_r.N()
-	_431_n = _out489
-	var _432_dn uint64
-	var _ = _432_dn
-	var _out490 uint64
-	var _ = _out490
-	_out490 = _428_r.M()
-	_432_dn = _out490
-	if _429_q2 != q || _430_pos >= uint64(2305843009213693952) || _431_n > uint64(500) || _432_dn > uint64(500)-_431_n {
-		return io, gm
-	}
-	var _433_inside bool
-	var _ = _433_inside
-	var _out491 bool
-	var _ = _out491
-	_out491 = Companion_Default___.AddrsIn(_428_r, _431_n, _432_dn, at+uint64(1)+uint64(16)*nd+nr, sz)
-	_433_inside = _out491
-	if !_433_inside {
-		return io, gm
-	}
-	var _434_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _434_x
-	var _435_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _435_y
-	var _out492 bool
-	var _ = _out492
-	var _out493 *ddisk.BList
-	var _ = _out493
-	var _out494 *ddisk.BList
-	var _ = _out494
-	_out492, _out493, _out494 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _430_pos, _431_n)
-	io = _out492
-	_434_x = _out493
-	_435_y = _out494
-	if !io {
-		return io, gm
-	}
-	var _436_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _436_z
-	var _out495 bool
+	var _431_s uint64
+	var _ = _431_s
+	var _out495 uint64
 	var _ = _out495
-	var _out496 *ddisk.BList
+	_out495 = ring.Companion_Default___.SlotOf(q, nd)
+	_431_s = _out495
+	var _432_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _432_b
+	var _out496 bool
 	var _ = _out496
-	_out495, _out496 = Companion_Default___.ReadDirect(d, _428_r, _432_dn)
-	io = _out495
-	_436_z = _out496
-	if !io || _436_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _437_ok bool
-	var _ = _437_ok
-	var _out497 bool
+	var _out497 *dbytes.Blk
 	var _ = _out497
-	_out497 = seal.Check(_428_r, _434_x, _435_y, _436_z)
-	_437_ok = _out497
-	if !_437_ok {
+	_out496, _out497 = d.Read(at + uint64(1) + uint64(16)*_431_s)
+	io = _out496
+	_432_b = _out497
+	if !io {
 		return io, gm
 	}
-	var _out498 *dlog.BMap
+	var _433_r *dlog.DescR
+	var _ = _433_r
+	var _out498 *dlog.DescR
 	var _ = _out498
-	_out498 = Companion_Default___.GroupMap(_428_r, _431_n, _434_x, _435_y)
-	gm = _out498
+	_out498 = dlog.Parse(_432_b)
+	_433_r = _out498
+	if _433_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _434_q2 uint64
+	var _ = _434_q2
+	var _out499 uint64
+	var _ = _out499
+	_out499 = _433_r.Sq()
+	_434_q2 = _out499
+	var _435_pos uint64
+	var _ = _435_pos
+	var _out500 uint64
+	var _ = _out500
+	_out500 = _433_r.Pos()
+	_435_pos = _out500
+	var _436_n uint64
+	var _ = _436_n
+	var _out501 uint64
+	var _ = _out501
+	_out501 = _433_r.N()
+	_436_n = _out501
+	var _437_dn uint64
+	var _ = _437_dn
+	var _out502 uint64
+	var _ = _out502
+	_out502 = _433_r.M()
+	_437_dn = _out502
+	if _434_q2 != q || _435_pos >= uint64(2305843009213693952) || _436_n > uint64(500) || _437_dn > uint64(500)-_436_n {
+		return io, gm
+	}
+	var _438_same bool
+	var _ = _438_same
+	var _out503 bool
+	var _ = _out503
+	_out503 = seal.Under(_433_r, hb)
+	_438_same = _out503
+	if !_438_same {
+		return io, gm
+	}
+	var _439_inside bool
+	var _ = _439_inside
+	var _out504 bool
+	var _ = _out504
+	_out504 = Companion_Default___.AddrsIn(_433_r, _436_n, _437_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_439_inside = _out504
+	if !_439_inside {
+		return io, gm
+	}
+	var _440_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _440_x
+	var _441_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _441_y
+	var _out505 bool
+	var _ = _out505
+	var _out506 *ddisk.BList
+	var _ = _out506
+	var _out507 *ddisk.BList
+	var _ = _out507
+	_out505, _out506, _out507 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _435_pos, _436_n)
+	io = _out505
+	_440_x = _out506
+	_441_y = _out507
+	if !io {
+		return io, gm
+	}
+	var _442_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _442_z
+	var _out508 bool
+	var _ = _out508
+	var _out509 *ddisk.BList
+	var _ = _out509
+	_out508, _out509 = Companion_Default___.ReadDirect(d, _433_r, _437_dn)
+	io = _out508
+	_442_z = _out509
+	if !io || _442_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _443_ok bool
+	var _ = _443_ok
+	var _out510 bool
+	var _ = _out510
+	_out510 = seal.Check(_433_r, _440_x, _441_y, _442_z)
+	_443_ok = _out510
+	if !_443_ok {
+		return io, gm
+	}
+	var _out511 *dlog.BMap
+	var _ = _out511
+	_out511 = Companion_Default___.GroupMap(_433_r, _436_n, _440_x, _441_y)
+	gm = _out511
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _438_i uint64
-	var _ = _438_i
-	_438_i = uint64(0)
-	for _438_i < n {
-		var _439_a uint64
-		var _ = _439_a
-		var _out499 uint64
-		var _ = _out499
-		_out499 = r.Addr(_438_i)
-		_439_a = _out499
-		if _439_a < lo || _439_a >= hi {
+	var _444_i uint64
+	var _ = _444_i
+	_444_i = uint64(0)
+	for _444_i < n {
+		var _445_a uint64
+		var _ = _445_a
+		var _out512 uint64
+		var _ = _out512
+		_out512 = r.Addr(_444_i)
+		_445_a = _out512
+		if _445_a < lo || _445_a >= hi {
 			ok = false
 			return ok
 		}
-		_438_i = _438_i + uint64(1)
+		_444_i = _444_i + uint64(1)
 	}
-	_438_i = uint64(0)
-	for _438_i < m {
-		var _440_a uint64
-		var _ = _440_a
-		var _out500 uint64
-		var _ = _out500
-		_out500 = r.Dir(_438_i)
-		_440_a = _out500
-		if _440_a < lo || _440_a >= hi {
+	_444_i = uint64(0)
+	for _444_i < m {
+		var _446_a uint64
+		var _ = _446_a
+		var _out513 uint64
+		var _ = _out513
+		_out513 = r.Dir(_444_i)
+		_446_a = _out513
+		if _446_a < lo || _446_a >= hi {
 			ok = false
 			return ok
 		}
-		_438_i = _438_i + uint64(1)
+		_444_i = _444_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -383,276 +392,461 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out501 *dlog.BMap
-	var _ = _out501
-	_out501 = dlog.NewBMap()
-	gm = _out501
-	var _441_k uint64
-	var _ = _441_k
-	var _out502 uint64
-	var _ = _out502
-	_out502 = x.Len()
-	_441_k = _out502
-	var _442_i uint64
-	var _ = _442_i
-	_442_i = uint64(0)
-	for _442_i < n {
-		var _443_a uint64
-		var _ = _443_a
-		var _out503 uint64
-		var _ = _out503
-		_out503 = r.Addr(_442_i)
-		_443_a = _out503
-		var _444_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _444_b
-		if _442_i < _441_k {
-			var _out504 *dbytes.Blk
-			var _ = _out504
-			_out504 = x.BlkAt(_442_i)
-			_444_b = _out504
+	var _out514 *dlog.BMap
+	var _ = _out514
+	_out514 = dlog.NewBMap()
+	gm = _out514
+	var _447_k uint64
+	var _ = _447_k
+	var _out515 uint64
+	var _ = _out515
+	_out515 = x.Len()
+	_447_k = _out515
+	var _448_i uint64
+	var _ = _448_i
+	_448_i = uint64(0)
+	for _448_i < n {
+		var _449_a uint64
+		var _ = _449_a
+		var _out516 uint64
+		var _ = _out516
+		_out516 = r.Addr(_448_i)
+		_449_a = _out516
+		var _450_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _450_b
+		if _448_i < _447_k {
+			var _out517 *dbytes.Blk
+			var _ = _out517
+			_out517 = x.BlkAt(_448_i)
+			_450_b = _out517
 		} else {
-			var _out505 *dbytes.Blk
-			var _ = _out505
-			_out505 = y.BlkAt(_442_i - _441_k)
-			_444_b = _out505
+			var _out518 *dbytes.Blk
+			var _ = _out518
+			_out518 = y.BlkAt(_448_i - _447_k)
+			_450_b = _out518
 		}
-		gm.Put(_443_a, _444_b)
-		_442_i = _442_i + uint64(1)
+		gm.Put(_449_a, _450_b)
+		_448_i = _448_i + uint64(1)
 	}
 	return gm
 }
-func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
+func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
 	var io bool = false
 	var _ = io
 	var mm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out506 *dlog.BMap
-	var _ = _out506
-	_out506 = dlog.NewBMap()
-	mm = _out506
+	var _out519 *dlog.BMap
+	var _ = _out519
+	_out519 = dlog.NewBMap()
+	mm = _out519
 	i = uint64(0)
 	io = true
-	var _445_done bool
-	var _ = _445_done
-	_445_done = false
-	for !_445_done {
+	var _451_done bool
+	var _ = _451_done
+	_451_done = false
+	for !_451_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _446_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _446_gm
-		var _out507 bool
-		var _ = _out507
-		var _out508 *dlog.BMap
-		var _ = _out508
-		_out507, _out508 = Companion_Default___.ReadAt(d, seal, h+i, at, nd, nr, sz)
-		io = _out507
-		_446_gm = _out508
+		var _452_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _452_gm
+		var _out520 bool
+		var _ = _out520
+		var _out521 *dlog.BMap
+		var _ = _out521
+		_out520, _out521 = Companion_Default___.ReadAt(d, seal, hb, h+i, at, nd, nr, sz)
+		io = _out520
+		_452_gm = _out521
 		if !io {
 			return io, mm, i
 		}
-		if _446_gm == (*dlog.BMap)(nil) {
-			_445_done = true
+		if _452_gm == (*dlog.BMap)(nil) {
+			_451_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _446_gm)
+			groups.Companion_Default___.MergeInto(mm, _452_gm)
 			i = i + uint64(1)
 		}
 	}
 	return io, mm, i
 }
+func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, e uint64, at uint64, nd uint64) (bool, bool) {
+	var io bool = false
+	var _ = io
+	var found bool = false
+	var _ = found
+	var _453_s uint64
+	var _ = _453_s
+	_453_s = uint64(0)
+	io = true
+	found = false
+	for _453_s < nd {
+		var _454_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _454_b
+		var _out522 bool
+		var _ = _out522
+		var _out523 *dbytes.Blk
+		var _ = _out523
+		_out522, _out523 = d.Read(at + uint64(1) + uint64(16)*_453_s)
+		io = _out522
+		_454_b = _out523
+		if !io {
+			return io, found
+		}
+		var _455_r *dlog.DescR
+		var _ = _455_r
+		var _out524 *dlog.DescR
+		var _ = _out524
+		_out524 = dlog.Parse(_454_b)
+		_455_r = _out524
+		if _455_r != (*dlog.DescR)(nil) {
+			var _456_q uint64
+			var _ = _456_q
+			var _out525 uint64
+			var _ = _out525
+			_out525 = _455_r.Sq()
+			_456_q = _out525
+			var _457_ok bool
+			var _ = _457_ok
+			var _out526 bool
+			var _ = _out526
+			_out526 = seal.Vouch(_455_r)
+			_457_ok = _out526
+			if _456_q > e && _457_ok {
+				found = true
+				return io, found
+			}
+		}
+		_453_s = _453_s + uint64(1)
+	}
+	return io, found
+}
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _447_l *ddisk.BList
-	var _ = _447_l
-	var _out509 *ddisk.BList
-	var _ = _out509
-	_out509 = mm.Sorted()
-	_447_l = _out509
-	var _448_n uint64
-	var _ = _448_n
-	var _out510 uint64
-	var _ = _out510
-	_out510 = _447_l.Len()
-	_448_n = _out510
-	var _449_k uint64
-	var _ = _449_k
-	_449_k = uint64(0)
-	for _449_k < _448_n {
-		var _450_a uint64
-		var _ = _450_a
-		var _451_m uint64
-		var _ = _451_m
-		var _out511 uint64
-		var _ = _out511
-		var _out512 uint64
-		var _ = _out512
-		_out511, _out512 = groups.Companion_Default___.Adjacent(_447_l, _449_k)
-		_450_a = _out511
-		_451_m = _out512
-		var _out513 bool
-		var _ = _out513
-		_out513 = d.WriteRun(_450_a, _447_l, _449_k, _451_m)
-		io = _out513
+	var _458_l *ddisk.BList
+	var _ = _458_l
+	var _out527 *ddisk.BList
+	var _ = _out527
+	_out527 = mm.Sorted()
+	_458_l = _out527
+	var _459_n uint64
+	var _ = _459_n
+	var _out528 uint64
+	var _ = _out528
+	_out528 = _458_l.Len()
+	_459_n = _out528
+	var _460_k uint64
+	var _ = _460_k
+	_460_k = uint64(0)
+	for _460_k < _459_n {
+		var _461_a uint64
+		var _ = _461_a
+		var _462_m uint64
+		var _ = _462_m
+		var _out529 uint64
+		var _ = _out529
+		var _out530 uint64
+		var _ = _out530
+		_out529, _out530 = groups.Companion_Default___.Adjacent(_458_l, _460_k)
+		_461_a = _out529
+		_462_m = _out530
+		var _out531 bool
+		var _ = _out531
+		_out531 = d.WriteRun(_461_a, _458_l, _460_k, _462_m)
+		io = _out531
 		if !io {
 			return io
 		}
-		_449_k = _449_k + _451_m
+		_460_k = _460_k + _462_m
 	}
-	var _out514 bool
-	var _ = _out514
-	_out514 = d.Barrier()
-	io = _out514
-	if !io {
-		return io
-	}
-	return io
-}
-func (_this *CompanionStruct_Default___) WriteHdr(d *ddisk.Disk, seal *dlog.Seal, at uint64, q uint64) bool {
-	var io bool = false
-	var _ = io
-	var _452_nb *dbytes.Blk
-	var _ = _452_nb
-	var _out515 *dbytes.Blk
-	var _ = _out515
-	_out515 = seal.EncHdr(q)
-	_452_nb = _out515
-	var _out516 bool
-	var _ = _out516
-	_out516 = d.WriteSector(at, _452_nb)
-	io = _out516
-	if !io {
-		return io
-	}
-	var _out517 bool
-	var _ = _out517
-	_out517 = d.Barrier()
-	io = _out517
-	if !io {
-		return io
-	}
-	return io
-}
-func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
-	var io bool = false
-	var _ = io
-	var j *journalm.Journal = (*journalm.Journal)(nil)
-	var _ = j
-	j = (*journalm.Journal)(nil)
-	var _out518 bool
-	var _ = _out518
-	_out518 = d.Barrier()
-	io = _out518
-	if !io {
-		return io, j
-	}
-	var _out519 bool
-	var _ = _out519
-	var _out520 *journalm.Journal
-	var _ = _out520
-	_out519, _out520 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out519
-	j = _out520
-	return io, j
-}
-func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
-	var io bool = false
-	var _ = io
-	var j *journalm.Journal = (*journalm.Journal)(nil)
-	var _ = j
-	j = (*journalm.Journal)(nil)
-	var _453_sz uint64
-	var _ = _453_sz
-	var _out521 uint64
-	var _ = _out521
-	_out521 = d.Size()
-	_453_sz = _out521
-	var _454_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _454_hb
-	var _out522 bool
-	var _ = _out522
-	var _out523 *dbytes.Blk
-	var _ = _out523
-	_out522, _out523 = d.Read(at)
-	io = _out522
-	_454_hb = _out523
-	if !io {
-		return io, j
-	}
-	var _455_hok bool
-	var _ = _455_hok
-	var _456_h uint64
-	var _ = _456_h
-	var _out524 bool
-	var _ = _out524
-	var _out525 uint64
-	var _ = _out525
-	_out524, _out525 = seal.DecHdr(_454_hb)
-	_455_hok = _out524
-	_456_h = _out525
-	if !_455_hok || _456_h >= uint64(1152921504606846976) {
-		return io, j
-	}
-	var _457_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _457_mm
-	var _458_i uint64 = 0
-	var _ = _458_i
-	var _out526 bool
-	var _ = _out526
-	var _out527 *dlog.BMap
-	var _ = _out527
-	var _out528 uint64
-	var _ = _out528
-	_out526, _out527, _out528 = Companion_Default___.Scan(d, seal, _456_h, at, nd, nr, _453_sz)
-	io = _out526
-	_457_mm = _out527
-	_458_i = _out528
-	if !io {
-		return io, j
-	}
-	var _out529 bool
-	var _ = _out529
-	_out529 = Companion_Default___.InstallAll(d, _457_mm)
-	io = _out529
-	if !io {
-		return io, j
-	}
-	var _out530 bool
-	var _ = _out530
-	_out530 = Companion_Default___.WriteHdr(d, seal, at, _456_h+_458_i+uint64(1))
-	io = _out530
-	if !io {
-		return io, j
-	}
-	var _nw5 = journalm.New_Journal_()
-	var _ = _nw5
-	_nw5.Ctor__(d, seal, mu, cache, _453_sz, at, nd, nr, bit, flo, fhi, _456_h+_458_i+uint64(1), maxPin, instAt)
-	j = _nw5
-	return io, j
-}
-func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
-	var io bool = false
-	var _ = io
-	var _459_nb *dbytes.Blk
-	var _ = _459_nb
-	var _out531 *dbytes.Blk
-	var _ = _out531
-	_out531 = seal.EncHdr(uint64(1))
-	_459_nb = _out531
 	var _out532 bool
 	var _ = _out532
-	_out532 = d.Write(at, _459_nb)
+	_out532 = d.Barrier()
 	io = _out532
 	if !io {
 		return io
 	}
+	return io
+}
+func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, at uint64, cp uint64) (bool, *dbytes.Blk, uint64) {
+	var io bool = false
+	var _ = io
+	var hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = hb
+	var h uint64 = 0
+	var _ = h
+	hb = (*dbytes.Blk)(nil)
+	h = uint64(0)
+	var _463_i1 bool
+	var _ = _463_i1
+	var _464_b1 *dbytes.Blk
+	var _ = _464_b1
 	var _out533 bool
 	var _ = _out533
-	_out533 = d.Barrier()
-	io = _out533
+	var _out534 *dbytes.Blk
+	var _ = _out534
+	_out533, _out534 = d.Read(at)
+	_463_i1 = _out533
+	_464_b1 = _out534
+	var _465_i2 bool
+	var _ = _465_i2
+	var _466_b2 *dbytes.Blk
+	var _ = _466_b2
+	var _out535 bool
+	var _ = _out535
+	var _out536 *dbytes.Blk
+	var _ = _out536
+	_out535, _out536 = d.Read(cp)
+	_465_i2 = _out535
+	_466_b2 = _out536
+	io = _463_i1 || _465_i2
+	if _463_i1 {
+		var _467_ok bool
+		var _ = _467_ok
+		var _468_q uint64
+		var _ = _468_q
+		var _out537 bool
+		var _ = _out537
+		var _out538 uint64
+		var _ = _out538
+		_out537, _out538 = seal.DecHdr(_464_b1)
+		_467_ok = _out537
+		_468_q = _out538
+		if _467_ok {
+			hb = _464_b1
+			h = _468_q
+		}
+	}
+	if _465_i2 {
+		var _469_ok bool
+		var _ = _469_ok
+		var _470_q uint64
+		var _ = _470_q
+		var _out539 bool
+		var _ = _out539
+		var _out540 uint64
+		var _ = _out540
+		_out539, _out540 = seal.DecHdr(_466_b2)
+		_469_ok = _out539
+		_470_q = _out540
+		if _469_ok && (hb == (*dbytes.Blk)(nil) || _470_q > h) {
+			hb = _466_b2
+			h = _470_q
+		}
+	}
+	return io, hb, h
+}
+func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
+	var io bool = false
+	var _ = io
+	var _out541 bool
+	var _ = _out541
+	_out541 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out541
+	if !io {
+		return io
+	}
+	var _out542 bool
+	var _ = _out542
+	_out542 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out542
+	return io
+}
+func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
+	var io bool = false
+	var _ = io
+	var _out543 bool
+	var _ = _out543
+	_out543 = d.WriteSector(a, hb)
+	io = _out543
+	if !io {
+		return io
+	}
+	var _out544 bool
+	var _ = _out544
+	_out544 = d.Barrier()
+	io = _out544
+	return io
+}
+func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, at uint64, cp uint64) bool {
+	var io bool = false
+	var _ = io
+	seal.NewEpoch()
+	var _471_nb *dbytes.Blk
+	var _ = _471_nb
+	var _out545 *dbytes.Blk
+	var _ = _out545
+	_out545 = seal.EncHdr(q)
+	_471_nb = _out545
+	var _out546 bool
+	var _ = _out546
+	_out546 = Companion_Default___.WriteHeads(d, _471_nb, at, cp)
+	io = _out546
+	if !io {
+		return io
+	}
+	return io
+}
+func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
+	var io bool = false
+	var _ = io
+	var damaged bool = false
+	var _ = damaged
+	var j *journalm.Journal = (*journalm.Journal)(nil)
+	var _ = j
+	j = (*journalm.Journal)(nil)
+	damaged = false
+	var _out547 bool
+	var _ = _out547
+	_out547 = d.Barrier()
+	io = _out547
+	if !io {
+		return io, damaged, j
+	}
+	var _out548 bool
+	var _ = _out548
+	var _out549 bool
+	var _ = _out549
+	var _out550 *journalm.Journal
+	var _ = _out550
+	_out548, _out549, _out550 = Companion_Default___.Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out548
+	damaged = _out549
+	j = _out550
+	return io, damaged, j
+}
+func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
+	var io bool = false
+	var _ = io
+	var damaged bool = false
+	var _ = damaged
+	var j *journalm.Journal = (*journalm.Journal)(nil)
+	var _ = j
+	j = (*journalm.Journal)(nil)
+	damaged = false
+	var _472_sz uint64
+	var _ = _472_sz
+	var _out551 uint64
+	var _ = _out551
+	_out551 = d.Size()
+	_472_sz = _out551
+	var _473_cp uint64
+	var _ = _473_cp
+	_473_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _474_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _474_hb
+	var _475_h uint64 = 0
+	var _ = _475_h
+	var _out552 bool
+	var _ = _out552
+	var _out553 *dbytes.Blk
+	var _ = _out553
+	var _out554 uint64
+	var _ = _out554
+	_out552, _out553, _out554 = Companion_Default___.Choose(d, seal, at, _473_cp)
+	io = _out552
+	_474_hb = _out553
+	_475_h = _out554
+	if _474_hb == (*dbytes.Blk)(nil) || _475_h >= uint64(1152921504606846976) {
+		return io, damaged, j
+	}
+	var _476_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _476_mm
+	var _477_i uint64 = 0
+	var _ = _477_i
+	var _out555 bool
+	var _ = _out555
+	var _out556 *dlog.BMap
+	var _ = _out556
+	var _out557 uint64
+	var _ = _out557
+	_out555, _out556, _out557 = Companion_Default___.Scan(d, seal, _474_hb, _475_h, at, nd, nr, _472_sz)
+	io = _out555
+	_476_mm = _out556
+	_477_i = _out557
+	if !io {
+		return io, damaged, j
+	}
+	var _out558 bool
+	var _ = _out558
+	var _out559 bool
+	var _ = _out559
+	_out558, _out559 = Companion_Default___.Beyond(d, seal, _475_h+_477_i, at, nd)
+	io = _out558
+	damaged = _out559
+	if !io || damaged {
+		return io, damaged, j
+	}
+	var _out560 bool
+	var _ = _out560
+	_out560 = Companion_Default___.WriteHeads(d, _474_hb, at, _473_cp)
+	io = _out560
+	if !io {
+		return io, damaged, j
+	}
+	var _out561 bool
+	var _ = _out561
+	_out561 = Companion_Default___.InstallAll(d, _476_mm)
+	io = _out561
+	if !io {
+		return io, damaged, j
+	}
+	var _out562 bool
+	var _ = _out562
+	_out562 = Companion_Default___.Empty(d, seal, _475_h+_477_i+uint64(1), at, _473_cp)
+	io = _out562
+	if !io {
+		return io, damaged, j
+	}
+	var _out563 *journalm.Journal
+	var _ = _out563
+	_out563 = Companion_Default___.Begin(d, seal, mu, cache, _472_sz, at, nd, nr, bit, flo, fhi, _475_h+_477_i+uint64(1), maxPin, instAt)
+	j = _out563
+	return io, damaged, j
+}
+func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
+	var j *journalm.Journal = (*journalm.Journal)(nil)
+	var _ = j
+	var _nw5 = journalm.New_Journal_()
+	var _ = _nw5
+	_nw5.Ctor__(d, seal, mu, cache, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt)
+	j = _nw5
+	return j
+}
+func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
+	var io bool = false
+	var _ = io
+	seal.NewEpoch()
+	var _478_nb *dbytes.Blk
+	var _ = _478_nb
+	var _out564 *dbytes.Blk
+	var _ = _out564
+	_out564 = seal.EncHdr(uint64(1))
+	_478_nb = _out564
+	var _479_cp uint64
+	var _ = _479_cp
+	_479_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out565 bool
+	var _ = _out565
+	_out565 = d.Write(at, _478_nb)
+	io = _out565
+	if !io {
+		return io
+	}
+	var _out566 bool
+	var _ = _out566
+	_out566 = d.Write(_479_cp, _478_nb)
+	io = _out566
+	if !io {
+		return io
+	}
+	var _out567 bool
+	var _ = _out567
+	_out567 = d.Barrier()
+	io = _out567
 	if !io {
 		return io
 	}

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _605_found bool = false
-	var _ = _605_found
-	var _out786 bool
-	var _ = _out786
-	var _out787 uint64
-	var _ = _out787
-	_out786, _out787 = d.Lookup(txn, dino, name, true)
-	_605_found = _out786
-	ino = _out787
-	if !_605_found {
+	var _625_found bool = false
+	var _ = _625_found
+	var _out820 bool
+	var _ = _out820
+	var _out821 uint64
+	var _ = _out821
+	_out820, _out821 = d.Lookup(txn, dino, name, true)
+	_625_found = _out820
+	ino = _out821
+	if !_625_found {
 		st = accessm.Companion_Default___.NOENT()
-		var _out788 *dbytes.Bytes
-		var _ = _out788
-		_out788 = dbytes.NewBytes(uint64(0))
-		ip = _out788
+		var _out822 *dbytes.Bytes
+		var _ = _out822
+		_out822 = dbytes.NewBytes(uint64(0))
+		ip = _out822
 		return st, ino, ip
 	}
-	var _out789 uint32
-	var _ = _out789
-	var _out790 *dbytes.Bytes
-	var _ = _out790
-	_out789, _out790 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out789
-	ip = _out790
+	var _out823 uint32
+	var _ = _out823
+	var _out824 *dbytes.Bytes
+	var _ = _out824
+	_out823, _out824 = opm.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out823
+	ip = _out824
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _606_no bool
-	var _ = _606_no
-	var _out791 bool
-	var _ = _out791
-	_out791 = accessm.Companion_Default___.Sticky(c, dir, ip)
-	_606_no = _out791
-	if _606_no {
+	var _626_no bool
+	var _ = _626_no
+	var _out825 bool
+	var _ = _out825
+	_out825 = accessm.Companion_Default___.Sticky(c, dir, ip)
+	_626_no = _out825
+	if _626_no {
 		st = accessm.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _607_dots uint32 = 0
-	var _ = _607_dots
-	var _out792 uint32
-	var _ = _out792
-	var _out793 *dbytes.Bytes
-	var _ = _out793
-	var _out794 uint32
-	var _ = _out794
-	_out792, _out793, _out794 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out792
-	before = _out793
-	_607_dots = _out794
+	var _627_dots uint32 = 0
+	var _ = _627_dots
+	var _out826 uint32
+	var _ = _out826
+	var _out827 *dbytes.Bytes
+	var _ = _out827
+	var _out828 uint32
+	var _ = _out828
+	_out826, _out827, _out828 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out826
+	before = _out827
+	_627_dots = _out828
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _607_dots != uint32(0) {
+	if _627_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _607_dots == uint32(2) {
+			if sub && _627_dots == uint32(2) {
 				return accessm.Companion_Default___.EXIST()
 			}
 			return accessm.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _608_w bool
-	var _ = _608_w
-	var _out795 bool
-	var _ = _out795
-	_out795 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_608_w = _out795
-	if !_608_w {
+	var _628_w bool
+	var _ = _628_w
+	var _out829 bool
+	var _ = _out829
+	_out829 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_628_w = _out829
+	if !_628_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _609_ino uint64 = 0
-	var _ = _609_ino
-	var _610_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _610_ip
-	var _out796 uint32
-	var _ = _out796
-	var _out797 uint64
-	var _ = _out797
-	var _out798 *dbytes.Bytes
-	var _ = _out798
-	_out796, _out797, _out798 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out796
-	_609_ino = _out797
-	_610_ip = _out798
+	var _629_ino uint64 = 0
+	var _ = _629_ino
+	var _630_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _630_ip
+	var _out830 uint32
+	var _ = _out830
+	var _out831 uint64
+	var _ = _out831
+	var _out832 *dbytes.Bytes
+	var _ = _out832
+	_out830, _out831, _out832 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out830
+	_629_ino = _out831
+	_630_ip = _out832
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _611_ty uint32
-	var _ = _611_ty
-	var _out799 uint32
-	var _ = _out799
-	_out799 = inodem.Companion_Default___.GetTy(_610_ip)
-	_611_ty = _out799
-	if _611_ty == accessm.Companion_Default___.DIR() && !sub {
+	var _631_ty uint32
+	var _ = _631_ty
+	var _out833 uint32
+	var _ = _out833
+	_out833 = inodem.Companion_Default___.GetTy(_630_ip)
+	_631_ty = _out833
+	if _631_ty == accessm.Companion_Default___.DIR() && !sub {
 		st = accessm.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _611_ty != accessm.Companion_Default___.DIR() && sub {
+	if _631_ty != accessm.Companion_Default___.DIR() && sub {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _612_e bool
-		var _ = _612_e
-		var _out800 bool
-		var _ = _out800
-		_out800 = d.IsEmpty(txn, _609_ino)
-		_612_e = _out800
-		if !_612_e {
+		var _632_e bool
+		var _ = _632_e
+		var _out834 bool
+		var _ = _out834
+		_out834 = d.IsEmpty(txn, _629_ino)
+		_632_e = _out834
+		if !_632_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out801 uint32
-	var _ = _out801
-	var _out802 *dbytes.Bytes
-	var _ = _out802
-	var _out803 bool
-	var _ = _out803
-	_out801, _out802, _out803 = Companion_Default___.TakeOut(txn, d, dino, name, _609_ino, sub, s, ns)
-	st = _out801
-	after = _out802
-	later = _out803
+	var _out835 uint32
+	var _ = _out835
+	var _out836 *dbytes.Bytes
+	var _ = _out836
+	var _out837 bool
+	var _ = _out837
+	_out835, _out836, _out837 = Companion_Default___.TakeOut(txn, d, dino, name, _629_ino, sub, s, ns)
+	st = _out835
+	after = _out836
+	later = _out837
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _613_ok bool
-	var _ = _613_ok
-	var _out804 bool
-	var _ = _out804
-	_out804 = d.Remove(txn, dino, name)
-	_613_ok = _out804
-	if !_613_ok {
+	var _633_ok bool
+	var _ = _633_ok
+	var _out838 bool
+	var _ = _out838
+	_out838 = d.Remove(txn, dino, name)
+	_633_ok = _out838
+	if !_633_ok {
 		st = accessm.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _614_freed bool = false
-	var _ = _614_freed
-	var _out805 uint32
-	var _ = _out805
-	var _out806 bool
-	var _ = _out806
-	var _out807 bool
-	var _ = _out807
-	_out805, _out806, _out807 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out805
-	_614_freed = _out806
-	later = _out807
+	var _634_freed bool = false
+	var _ = _634_freed
+	var _out839 uint32
+	var _ = _out839
+	var _out840 bool
+	var _ = _out840
+	var _out841 bool
+	var _ = _out841
+	_out839, _out840, _out841 = opm.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out839
+	_634_freed = _out840
+	later = _out841
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out808 uint32
-		var _ = _out808
-		_out808 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out808
+		var _out842 uint32
+		var _ = _out842
+		_out842 = opm.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out842
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out809 *dbytes.Bytes
-	var _ = _out809
-	_out809 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out809
+	var _out843 *dbytes.Bytes
+	var _ = _out843
+	_out843 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out843
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c *accessm.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,102 +262,102 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *dirfsm.DirFs, c 
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _615_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _615_ip
-	var _out810 uint32
-	var _ = _out810
-	var _out811 *dbytes.Bytes
-	var _ = _out811
-	_out810, _out811 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out810
-	_615_ip = _out811
+	var _635_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _635_ip
+	var _out844 uint32
+	var _ = _out844
+	var _out845 *dbytes.Bytes
+	var _ = _out845
+	_out844, _out845 = opm.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out844
+	_635_ip = _out845
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _615_ip
-	var _616_ty uint32
-	var _ = _616_ty
-	var _out812 uint32
-	var _ = _out812
-	_out812 = inodem.Companion_Default___.GetTy(_615_ip)
-	_616_ty = _out812
-	var _617_dots uint32 = 0
-	var _ = _617_dots
-	var _out813 uint32
-	var _ = _out813
-	var _out814 *dbytes.Bytes
-	var _ = _out814
-	var _out815 uint32
-	var _ = _out815
-	_out813, _out814, _out815 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out813
-	before = _out814
-	_617_dots = _out815
+	node = _635_ip
+	var _636_ty uint32
+	var _ = _636_ty
+	var _out846 uint32
+	var _ = _out846
+	_out846 = inodem.Companion_Default___.GetTy(_635_ip)
+	_636_ty = _out846
+	var _637_dots uint32 = 0
+	var _ = _637_dots
+	var _out847 uint32
+	var _ = _out847
+	var _out848 *dbytes.Bytes
+	var _ = _out848
+	var _out849 uint32
+	var _ = _out849
+	_out847, _out848, _out849 = opm.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out847
+	before = _out848
+	_637_dots = _out849
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _617_dots != uint32(0) {
+	if _637_dots != uint32(0) {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _616_ty == accessm.Companion_Default___.DIR() {
+	if _636_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _618_w bool
-	var _ = _618_w
-	var _out816 bool
-	var _ = _out816
-	_out816 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_618_w = _out816
-	if !_618_w {
+	var _638_w bool
+	var _ = _638_w
+	var _out850 bool
+	var _ = _out850
+	_out850 = accessm.Companion_Default___.May(c, before, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_638_w = _out850
+	if !_638_w {
 		st = accessm.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _619_found bool
-	var _ = _619_found
-	var _620_x uint64
-	var _ = _620_x
-	var _621_hint uint64
-	var _ = _621_hint
-	var _out817 bool
-	var _ = _out817
-	var _out818 uint64
-	var _ = _out818
-	var _out819 uint64
-	var _ = _out819
-	_out817, _out818, _out819 = d.LookupHint(txn, dino, name, true)
-	_619_found = _out817
-	_620_x = _out818
-	_621_hint = _out819
-	if _619_found {
+	var _639_found bool
+	var _ = _639_found
+	var _640_x uint64
+	var _ = _640_x
+	var _641_hint uint64
+	var _ = _641_hint
+	var _out851 bool
+	var _ = _out851
+	var _out852 uint64
+	var _ = _out852
+	var _out853 uint64
+	var _ = _out853
+	_out851, _out852, _out853 = d.LookupHint(txn, dino, name, true)
+	_639_found = _out851
+	_640_x = _out852
+	_641_hint = _out853
+	if _639_found {
 		st = accessm.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _622_nl uint32
-	var _ = _622_nl
-	var _out820 uint32
-	var _ = _out820
-	_out820 = inodem.Companion_Default___.GetNlink(_615_ip)
-	_622_nl = _out820
-	if _622_nl >= accessm.Companion_Default___.MAXLINK() {
+	var _642_nl uint32
+	var _ = _642_nl
+	var _out854 uint32
+	var _ = _out854
+	_out854 = inodem.Companion_Default___.GetNlink(_635_ip)
+	_642_nl = _out854
+	if _642_nl >= accessm.Companion_Default___.MAXLINK() {
 		st = accessm.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _623_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _623_np
-	var _out821 uint32
-	var _ = _out821
-	var _out822 *dbytes.Bytes
-	var _ = _out822
-	var _out823 *dbytes.Bytes
-	var _ = _out823
-	_out821, _out822, _out823 = Companion_Default___.AddName(txn, d, ino, dino, name, _621_hint, _622_nl, s, ns)
-	st = _out821
-	_623_np = _out822
-	after = _out823
+	var _643_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _643_np
+	var _out855 uint32
+	var _ = _out855
+	var _out856 *dbytes.Bytes
+	var _ = _out856
+	var _out857 *dbytes.Bytes
+	var _ = _out857
+	_out855, _out856, _out857 = Companion_Default___.AddName(txn, d, ino, dino, name, _641_hint, _642_nl, s, ns)
+	st = _out855
+	_643_np = _out856
+	after = _out857
 	if st == uint32(0) {
-		node = _623_np
+		node = _643_np
 	}
 	return st, node, before, after
 }
@@ -369,24 +369,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *dirfsm.DirFs,
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _624_ok bool
-	var _ = _624_ok
-	var _out824 bool
-	var _ = _out824
-	_out824 = d.InsertAt(txn, dino, name, ino, hint)
-	_624_ok = _out824
-	if !_624_ok {
+	var _644_ok bool
+	var _ = _644_ok
+	var _out858 bool
+	var _ = _out858
+	_out858 = d.InsertAt(txn, dino, name, ino, hint)
+	_644_ok = _out858
+	if !_644_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out825 *dbytes.Bytes
-	var _ = _out825
-	_out825 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out825
-	var _out826 *dbytes.Bytes
-	var _ = _out826
-	_out826 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out826
+	var _out859 *dbytes.Bytes
+	var _ = _out859
+	_out859 = opm.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out859
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	_out860 = opm.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out860
 	return st, node, after
 }
 

@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *dirfsm.DirFs, x
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _625_at uint64
-	var _ = _625_at
-	_625_at = x
-	var _626_n uint64
-	var _ = _626_n
-	_626_n = uint64(0)
-	for _626_n < Companion_Default___.MAXDEPTH() {
-		if _625_at == top {
+	var _645_at uint64
+	var _ = _645_at
+	_645_at = x
+	var _646_n uint64
+	var _ = _646_n
+	_646_n = uint64(0)
+	for _646_n < Companion_Default___.MAXDEPTH() {
+		if _645_at == top {
 			below = true
 			return st, below
 		}
-		if _625_at == opm.Companion_Default___.ROOT() {
+		if _645_at == opm.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _627_ip *dbytes.Bytes
-		var _ = _627_ip
-		var _out827 *dbytes.Bytes
-		var _ = _out827
-		_out827 = d.Fs.GetInode(txn, _625_at, false)
-		_627_ip = _out827
-		var _out828 uint64
-		var _ = _out828
-		_out828 = inodem.Companion_Default___.GetParent(_627_ip)
-		_625_at = _out828
-		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _625_at) {
+		var _647_ip *dbytes.Bytes
+		var _ = _647_ip
+		var _out861 *dbytes.Bytes
+		var _ = _out861
+		_out861 = d.Fs.GetInode(txn, _645_at, false)
+		_647_ip = _out861
+		var _out862 uint64
+		var _ = _out862
+		_out862 = inodem.Companion_Default___.GetParent(_647_ip)
+		_645_at = _out862
+		if !geometrym.Companion_Default___.OkIno(d.Fs.Geo, _645_at) {
 			st = accessm.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_626_n = _626_n + uint64(1)
+		_646_n = _646_n + uint64(1)
 	}
 	st = accessm.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	if !found {
 		return st
 	}
-	var _628_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _628_ip
-	var _out829 uint32
-	var _ = _out829
-	var _out830 *dbytes.Bytes
-	var _ = _out830
-	_out829, _out830 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out829
-	_628_ip = _out830
-	var _629_ty uint32
-	var _ = _629_ty
-	var _out831 uint32
-	var _ = _out831
-	_out831 = inodem.Companion_Default___.GetTy(_628_ip)
-	_629_ty = _out831
-	var _630_no bool
-	var _ = _630_no
-	var _out832 bool
-	var _ = _out832
-	_out832 = accessm.Companion_Default___.Sticky(c, tdir, _628_ip)
-	_630_no = _out832
-	if _630_no {
+	var _648_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _648_ip
+	var _out863 uint32
+	var _ = _out863
+	var _out864 *dbytes.Bytes
+	var _ = _out864
+	_out863, _out864 = opm.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out863
+	_648_ip = _out864
+	var _649_ty uint32
+	var _ = _649_ty
+	var _out865 uint32
+	var _ = _out865
+	_out865 = inodem.Companion_Default___.GetTy(_648_ip)
+	_649_ty = _out865
+	var _650_no bool
+	var _ = _650_no
+	var _out866 bool
+	var _ = _out866
+	_out866 = accessm.Companion_Default___.Sticky(c, tdir, _648_ip)
+	_650_no = _out866
+	if _650_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _629_ty != accessm.Companion_Default___.DIR() {
+	if dir && _649_ty != accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _629_ty == accessm.Companion_Default___.DIR() {
+	if !dir && _649_ty == accessm.Companion_Default___.DIR() {
 		st = accessm.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _631_e bool
-		var _ = _631_e
-		var _out833 bool
-		var _ = _out833
-		_out833 = d.IsEmpty(txn, dst)
-		_631_e = _out833
-		if !_631_e {
+		var _651_e bool
+		var _ = _651_e
+		var _out867 bool
+		var _ = _out867
+		_out867 = d.IsEmpty(txn, dst)
+		_651_e = _out867
+		if !_651_e {
 			st = accessm.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _632_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _632_ip
-	var _out834 uint32
-	var _ = _out834
-	var _out835 *dbytes.Bytes
-	var _ = _out835
-	_out834, _out835 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out834
-	_632_ip = _out835
-	var _633_ty uint32
-	var _ = _633_ty
-	var _out836 uint32
-	var _ = _out836
-	_out836 = inodem.Companion_Default___.GetTy(_632_ip)
-	_633_ty = _out836
-	var _634_no bool
-	var _ = _634_no
-	var _out837 bool
-	var _ = _out837
-	_out837 = accessm.Companion_Default___.Sticky(c, fdir, _632_ip)
-	_634_no = _out837
-	if _634_no {
+	var _652_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _652_ip
+	var _out868 uint32
+	var _ = _out868
+	var _out869 *dbytes.Bytes
+	var _ = _out869
+	_out868, _out869 = opm.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out868
+	_652_ip = _out869
+	var _653_ty uint32
+	var _ = _653_ty
+	var _out870 uint32
+	var _ = _out870
+	_out870 = inodem.Companion_Default___.GetTy(_652_ip)
+	_653_ty = _out870
+	var _654_no bool
+	var _ = _654_no
+	var _out871 bool
+	var _ = _out871
+	_out871 = accessm.Companion_Default___.Sticky(c, fdir, _652_ip)
+	_654_no = _out871
+	if _654_no {
 		st = accessm.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _633_ty == accessm.Companion_Default___.DIR() {
+	if _653_ty == accessm.Companion_Default___.DIR() {
 		dir = true
-		var _635_below bool = false
-		var _ = _635_below
-		var _out838 uint32
-		var _ = _out838
-		var _out839 bool
-		var _ = _out839
-		_out838, _out839 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out838
-		_635_below = _out839
+		var _655_below bool = false
+		var _ = _655_below
+		var _out872 uint32
+		var _ = _out872
+		var _out873 bool
+		var _ = _out873
+		_out872, _out873 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out872
+		_655_below = _out873
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _635_below {
+		if _655_below {
 			st = accessm.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _636_w bool
-		var _ = _636_w
-		var _out840 bool
-		var _ = _out840
-		_out840 = accessm.Companion_Default___.May(c, _632_ip, accessm.Companion_Default___.MAYW())
-		_636_w = _out840
-		if fino != tino && !_636_w {
+		var _656_w bool
+		var _ = _656_w
+		var _out874 bool
+		var _ = _out874
+		_out874 = accessm.Companion_Default___.May(c, _652_ip, accessm.Companion_Default___.MAYW())
+		_656_w = _out874
+		if fino != tino && !_656_w {
 			st = accessm.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *dirfsm.DirFs, c
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _637_wf bool
-	var _ = _637_wf
-	var _out841 bool
-	var _ = _out841
-	_out841 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_637_wf = _out841
-	var _638_wt bool
-	var _ = _638_wt
-	var _out842 bool
-	var _ = _out842
-	_out842 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
-	_638_wt = _out842
-	if !_637_wf || !_638_wt {
+	var _657_wf bool
+	var _ = _657_wf
+	var _out875 bool
+	var _ = _out875
+	_out875 = accessm.Companion_Default___.May(c, fdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_657_wf = _out875
+	var _658_wt bool
+	var _ = _658_wt
+	var _out876 bool
+	var _ = _out876
+	_out876 = accessm.Companion_Default___.May(c, tdir, accessm.Companion_Default___.MAYW()+accessm.Companion_Default___.MAYX())
+	_658_wt = _out876
+	if !_657_wf || !_658_wt {
 		st = accessm.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _639_there bool = false
-	var _ = _639_there
-	var _out843 bool
-	var _ = _out843
-	var _out844 uint64
-	var _ = _out844
-	_out843, _out844 = d.Lookup(txn, fino, fname, true)
-	_639_there = _out843
-	src = _out844
-	if !_639_there {
+	var _659_there bool = false
+	var _ = _659_there
+	var _out877 bool
+	var _ = _out877
+	var _out878 uint64
+	var _ = _out878
+	_out877, _out878 = d.Lookup(txn, fino, fname, true)
+	_659_there = _out877
+	src = _out878
+	if !_659_there {
 		st = accessm.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out845 bool
-	var _ = _out845
-	var _out846 uint64
-	var _ = _out846
-	_out845, _out846 = d.Lookup(txn, tino, tname, true)
-	found = _out845
-	dst = _out846
+	var _out879 bool
+	var _ = _out879
+	var _out880 uint64
+	var _ = _out880
+	_out879, _out880 = d.Lookup(txn, tino, tname, true)
+	found = _out879
+	dst = _out880
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out847 uint32
-	var _ = _out847
-	var _out848 bool
-	var _ = _out848
-	_out847, _out848 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out847
-	dir = _out848
+	var _out881 uint32
+	var _ = _out881
+	var _out882 bool
+	var _ = _out882
+	_out881, _out882 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out881
+	dir = _out882
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out849 uint32
-	var _ = _out849
-	_out849 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out849
+	var _out883 uint32
+	var _ = _out883
+	_out883 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out883
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *dirfsm.DirFs, fi
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _640_ok bool = false
-	var _ = _640_ok
+	var _660_ok bool = false
+	var _ = _660_ok
 	if found {
-		var _out850 bool
-		var _ = _out850
-		_out850 = d.Replace(txn, tino, tname, src)
-		_640_ok = _out850
+		var _out884 bool
+		var _ = _out884
+		_out884 = d.Replace(txn, tino, tname, src)
+		_660_ok = _out884
 	} else {
-		var _out851 bool
-		var _ = _out851
-		_out851 = d.Insert(txn, tino, tname, src)
-		_640_ok = _out851
+		var _out885 bool
+		var _ = _out885
+		_out885 = d.Insert(txn, tino, tname, src)
+		_660_ok = _out885
 	}
-	if !_640_ok {
+	if !_660_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out852 bool
-	var _ = _out852
-	_out852 = d.Remove(txn, fino, fname)
-	_640_ok = _out852
-	if !_640_ok {
+	var _out886 bool
+	var _ = _out886
+	_out886 = d.Remove(txn, fino, fname)
+	_660_ok = _out886
+	if !_660_ok {
 		st = accessm.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out853 uint32
-		var _ = _out853
-		var _out854 bool
-		var _ = _out854
-		var _out855 bool
-		var _ = _out855
-		_out853, _out854, _out855 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out853
-		freed = _out854
-		later = _out855
+		var _out887 uint32
+		var _ = _out887
+		var _out888 bool
+		var _ = _out888
+		var _out889 bool
+		var _ = _out889
+		_out887, _out888, _out889 = opm.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out887
+		freed = _out888
+		later = _out889
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out856 *dbytes.Bytes
-	var _ = _out856
-	_out856 = dbytes.NewBytes(uint64(0))
-	fafter = _out856
+	var _out890 *dbytes.Bytes
+	var _ = _out890
+	_out890 = dbytes.NewBytes(uint64(0))
+	fafter = _out890
 	tafter = fafter
 	if sub {
-		var _out857 uint32
-		var _ = _out857
-		_out857 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out857
+		var _out891 uint32
+		var _ = _out891
+		_out891 = opm.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out891
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _641_ip *dbytes.Bytes
-		var _ = _641_ip
-		var _out858 *dbytes.Bytes
-		var _ = _out858
-		_out858 = d.Fs.GetInode(txn, src, true)
-		_641_ip = _out858
-		inodem.Companion_Default___.SetParent(_641_ip, tino)
-		d.PutInode(txn, src, _641_ip)
-		var _out859 uint32
-		var _ = _out859
-		_out859 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out859
+		var _661_ip *dbytes.Bytes
+		var _ = _661_ip
+		var _out892 *dbytes.Bytes
+		var _ = _out892
+		_out892 = d.Fs.GetInode(txn, src, true)
+		_661_ip = _out892
+		inodem.Companion_Default___.SetParent(_661_ip, tino)
+		d.PutInode(txn, src, _661_ip)
+		var _out893 uint32
+		var _ = _out893
+		_out893 = opm.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+		st = _out893
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out860 uint32
-		var _ = _out860
-		_out860 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-		st = _out860
+		var _out894 uint32
+		var _ = _out894
+		_out894 = opm.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out894
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _642_ip *dbytes.Bytes
-	var _ = _642_ip
-	var _out861 *dbytes.Bytes
-	var _ = _out861
-	_out861 = d.Fs.GetInode(txn, src, true)
-	_642_ip = _out861
-	inodem.Companion_Default___.SetCtime(_642_ip, s, ns)
-	d.PutInode(txn, src, _642_ip)
-	var _out862 *dbytes.Bytes
-	var _ = _out862
-	_out862 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out862
-	var _out863 *dbytes.Bytes
-	var _ = _out863
-	_out863 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out863
+	var _662_ip *dbytes.Bytes
+	var _ = _662_ip
+	var _out895 *dbytes.Bytes
+	var _ = _out895
+	_out895 = d.Fs.GetInode(txn, src, true)
+	_662_ip = _out895
+	inodem.Companion_Default___.SetCtime(_662_ip, s, ns)
+	d.PutInode(txn, src, _662_ip)
+	var _out896 *dbytes.Bytes
+	var _ = _out896
+	_out896 = opm.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out896
+	var _out897 *dbytes.Bytes
+	var _ = _out897
+	_out897 = opm.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out897
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out864 uint32
-	var _ = _out864
-	var _out865 *dbytes.Bytes
-	var _ = _out865
-	_out864, _out865 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out864
-	fdir = _out865
-	var _643_tst uint32 = 0
-	var _ = _643_tst
-	var _out866 uint32
-	var _ = _out866
-	var _out867 *dbytes.Bytes
-	var _ = _out867
-	_out866, _out867 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_643_tst = _out866
-	tdir = _out867
+	var _out898 uint32
+	var _ = _out898
+	var _out899 *dbytes.Bytes
+	var _ = _out899
+	_out898, _out899 = opm.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out898
+	fdir = _out899
+	var _663_tst uint32 = 0
+	var _ = _663_tst
+	var _out900 uint32
+	var _ = _out900
+	var _out901 *dbytes.Bytes
+	var _ = _out901
+	_out900, _out901 = opm.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_663_tst = _out900
+	tdir = _out901
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _643_tst != uint32(0) {
-		st = _643_tst
+	if _663_tst != uint32(0) {
+		st = _663_tst
 		return st, fdir, tdir
 	}
-	var _644_fdots uint32 = 0
-	var _ = _644_fdots
-	var _645_tdots uint32 = 0
-	var _ = _645_tdots
-	var _out868 uint32
-	var _ = _out868
-	var _out869 uint32
-	var _ = _out869
-	_out868, _out869 = accessm.Companion_Default___.NameStatus(fname)
-	st = _out868
-	_644_fdots = _out869
+	var _664_fdots uint32 = 0
+	var _ = _664_fdots
+	var _665_tdots uint32 = 0
+	var _ = _665_tdots
+	var _out902 uint32
+	var _ = _out902
+	var _out903 uint32
+	var _ = _out903
+	_out902, _out903 = accessm.Companion_Default___.NameStatus(fname)
+	st = _out902
+	_664_fdots = _out903
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out870 uint32
-	var _ = _out870
-	var _out871 uint32
-	var _ = _out871
-	_out870, _out871 = accessm.Companion_Default___.NameStatus(tname)
-	st = _out870
-	_645_tdots = _out871
-	if st == uint32(0) && (_644_fdots != uint32(0) || _645_tdots != uint32(0)) {
+	var _out904 uint32
+	var _ = _out904
+	var _out905 uint32
+	var _ = _out905
+	_out904, _out905 = accessm.Companion_Default___.NameStatus(tname)
+	st = _out904
+	_665_tdots = _out905
+	if st == uint32(0) && (_664_fdots != uint32(0) || _665_tdots != uint32(0)) {
 		st = accessm.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out872 uint32
-	var _ = _out872
-	var _out873 *dbytes.Bytes
-	var _ = _out873
-	var _out874 *dbytes.Bytes
-	var _ = _out874
-	_out872, _out873, _out874 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out872
-	fbefore = _out873
-	tbefore = _out874
+	var _out906 uint32
+	var _ = _out906
+	var _out907 *dbytes.Bytes
+	var _ = _out907
+	var _out908 *dbytes.Bytes
+	var _ = _out908
+	_out906, _out907, _out908 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out906
+	fbefore = _out907
+	tbefore = _out908
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _646_done bool = false
-	var _ = _646_done
-	var _647_found bool = false
-	var _ = _647_found
-	var _648_src uint64 = 0
-	var _ = _648_src
-	var _649_dst uint64 = 0
-	var _ = _649_dst
-	var _650_dir bool = false
-	var _ = _650_dir
-	var _out875 uint32
-	var _ = _out875
-	var _out876 bool
-	var _ = _out876
-	var _out877 uint64
-	var _ = _out877
-	var _out878 bool
-	var _ = _out878
-	var _out879 bool
-	var _ = _out879
-	var _out880 uint64
-	var _ = _out880
-	_out875, _out876, _out877, _out878, _out879, _out880 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out875
-	_646_done = _out876
-	_648_src = _out877
-	_650_dir = _out878
-	_647_found = _out879
-	_649_dst = _out880
+	var _666_done bool = false
+	var _ = _666_done
+	var _667_found bool = false
+	var _ = _667_found
+	var _668_src uint64 = 0
+	var _ = _668_src
+	var _669_dst uint64 = 0
+	var _ = _669_dst
+	var _670_dir bool = false
+	var _ = _670_dir
+	var _out909 uint32
+	var _ = _out909
+	var _out910 bool
+	var _ = _out910
+	var _out911 uint64
+	var _ = _out911
+	var _out912 bool
+	var _ = _out912
+	var _out913 bool
+	var _ = _out913
+	var _out914 uint64
+	var _ = _out914
+	_out909, _out910, _out911, _out912, _out913, _out914 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out909
+	_666_done = _out910
+	_668_src = _out911
+	_670_dir = _out912
+	_667_found = _out913
+	_669_dst = _out914
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _646_done {
+	if _666_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _651_fr bool = false
-	var _ = _651_fr
-	var _out881 uint32
-	var _ = _out881
-	var _out882 bool
-	var _ = _out882
-	var _out883 bool
-	var _ = _out883
-	_out881, _out882, _out883 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _648_src, _647_found, _649_dst, s, ns)
-	st = _out881
-	_651_fr = _out882
-	later = _out883
+	var _671_fr bool = false
+	var _ = _671_fr
+	var _out915 uint32
+	var _ = _out915
+	var _out916 bool
+	var _ = _out916
+	var _out917 bool
+	var _ = _out917
+	_out915, _out916, _out917 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _668_src, _667_found, _669_dst, s, ns)
+	st = _out915
+	_671_fr = _out916
+	later = _out917
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out884 uint32
-	var _ = _out884
-	var _out885 *dbytes.Bytes
-	var _ = _out885
-	var _out886 *dbytes.Bytes
-	var _ = _out886
-	_out884, _out885, _out886 = Companion_Default___.Finish(txn, d, fino, tino, _648_src, _650_dir, _647_found && _650_dir, s, ns)
-	st = _out884
-	fafter = _out885
-	tafter = _out886
+	var _out918 uint32
+	var _ = _out918
+	var _out919 *dbytes.Bytes
+	var _ = _out919
+	var _out920 *dbytes.Bytes
+	var _ = _out920
+	_out918, _out919, _out920 = Companion_Default___.Finish(txn, d, fino, tino, _668_src, _670_dir, _667_found && _670_dir, s, ns)
+	st = _out918
+	fafter = _out919
+	tafter = _out920
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

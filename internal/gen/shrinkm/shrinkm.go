@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *indm.IndFs, txn *dtxn.Txn, i
 	var _ = d
 	d = posm.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _286_bn uint64
-		var _ = _286_bn
-		var _out349 uint64
-		var _ = _out349
-		_out349 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
-		_286_bn = _out349
-		if _286_bn == uint64(0) {
+		var _291_bn uint64
+		var _ = _291_bn
+		var _out361 uint64
+		var _ = _out361
+		_out361 = x.Resolve(txn, ip, k, posm.Companion_Default___.MaxLev(k)-d, reachm.Companion_Default___.Up512(j, d), true)
+		_291_bn = _out361
+		if _291_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *indm.IndFs, txn *dtxn.Txn, ip
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _287_k uint64
-	var _ = _287_k
-	_287_k = posm.Companion_Default___.FlatK(n - uint64(1))
-	var _288_lev uint64
-	var _ = _288_lev
-	_288_lev = posm.Companion_Default___.MaxLev(_287_k)
-	var _289_jp uint64
-	var _ = _289_jp
-	_289_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _290_pb *dbytes.Blk
-	var _ = _290_pb
-	var _out350 *dbytes.Blk
-	var _ = _out350
-	_out350 = x.Fs.ReadBlock(txn, pn, true)
-	_290_pb = _out350
-	var _291_t *dbytes.Bytes
-	var _ = _291_t
-	var _out351 *dbytes.Bytes
-	var _ = _out351
-	_out351 = _290_pb.Thaw()
-	_291_t = _out351
+	var _292_k uint64
+	var _ = _292_k
+	_292_k = posm.Companion_Default___.FlatK(n - uint64(1))
+	var _293_lev uint64
+	var _ = _293_lev
+	_293_lev = posm.Companion_Default___.MaxLev(_292_k)
+	var _294_jp uint64
+	var _ = _294_jp
+	_294_jp = posm.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _295_pb *dbytes.Blk
+	var _ = _295_pb
+	var _out362 *dbytes.Blk
+	var _ = _out362
+	_out362 = x.Fs.ReadBlock(txn, pn, true)
+	_295_pb = _out362
+	var _296_t *dbytes.Bytes
+	var _ = _296_t
+	var _out363 *dbytes.Bytes
+	var _ = _out363
+	_out363 = _295_pb.Thaw()
+	_296_t = _out363
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _292_l uint64
-		var _ = _292_l
-		_292_l = m - uint64(1)
-		if posm.Companion_Default___.FlatK(_292_l) != _287_k || posm.Companion_Default___.FlatJ(_292_l)/uint64(512) != _289_jp {
+		var _297_l uint64
+		var _ = _297_l
+		_297_l = m - uint64(1)
+		if posm.Companion_Default___.FlatK(_297_l) != _292_k || posm.Companion_Default___.FlatJ(_297_l)/uint64(512) != _294_jp {
 			goto L4
 		}
-		var _293_j uint64
-		var _ = _293_j
-		_293_j = posm.Companion_Default___.FlatJ(_292_l)
-		var _294_bn uint64
-		var _ = _294_bn
-		_294_bn = _291_t.U64(uint64(8) * (_293_j % uint64(512)))
-		if _294_bn == uint64(0) {
+		var _298_j uint64
+		var _ = _298_j
+		_298_j = posm.Companion_Default___.FlatJ(_297_l)
+		var _299_bn uint64
+		var _ = _299_bn
+		_299_bn = _296_t.U64(uint64(8) * (_298_j % uint64(512)))
+		if _299_bn == uint64(0) {
 		} else {
-			indfreem.Companion_Default___.CutChild(x, txn, ip, _291_t, pn, _294_bn, _293_j)
+			indfreem.Companion_Default___.CutChild(x, txn, ip, _296_t, pn, _299_bn, _298_j)
 			freed = freed + uint64(1)
 		}
-		m = _292_l
+		m = _297_l
 	}
 L4:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _291_t)
+		x.CloseParent(txn, pn, _296_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *indm.IndFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _295_bn uint64
-	var _ = _295_bn
-	var _out352 uint64
-	var _ = _out352
-	_out352 = inodem.Companion_Default___.GetSlot(ip, k)
-	_295_bn = _out352
-	if _295_bn == uint64(0) {
+	var _300_bn uint64
+	var _ = _300_bn
+	var _out364 uint64
+	var _ = _out364
+	_out364 = inodem.Companion_Default___.GetSlot(ip, k)
+	_300_bn = _out364
+	if _300_bn == uint64(0) {
 	} else {
 		indfreem.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *indm.IndFs, txn *dtxn.Txn, i
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _296_left uint64
-	var _ = _296_left
-	_296_left = max
-	for lo < m && uint64(0) < _296_left {
-		var _297_k uint64
-		var _ = _297_k
-		var _298_j uint64
-		var _ = _298_j
-		_297_k, _298_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
-		var _299_l uint64
-		var _ = _299_l
-		var _300_freed uint64
-		var _ = _300_freed
-		_299_l, _300_freed = uint64(0), uint64(1)
-		var _301_d uint64
-		var _ = _301_d
-		var _out353 uint64
-		var _ = _out353
-		_out353 = Companion_Default___.Missing(x, txn, ip, _297_k, _298_j)
-		_301_d = _out353
-		if uint64(0) < _301_d || _297_k < uint64(12) {
-			_299_l = reachm.Companion_Default___.BaseOf(_297_k) + reachm.Companion_Default___.First512(_298_j, _301_d)
-			if _299_l < lo {
-				_299_l = lo
+	var _301_left uint64
+	var _ = _301_left
+	_301_left = max
+	for lo < m && uint64(0) < _301_left {
+		var _302_k uint64
+		var _ = _302_k
+		var _303_j uint64
+		var _ = _303_j
+		_302_k, _303_j = posm.Companion_Default___.FlatK(m-uint64(1)), posm.Companion_Default___.FlatJ(m-uint64(1))
+		var _304_l uint64
+		var _ = _304_l
+		var _305_freed uint64
+		var _ = _305_freed
+		_304_l, _305_freed = uint64(0), uint64(1)
+		var _306_d uint64
+		var _ = _306_d
+		var _out365 uint64
+		var _ = _out365
+		_out365 = Companion_Default___.Missing(x, txn, ip, _302_k, _303_j)
+		_306_d = _out365
+		if uint64(0) < _306_d || _302_k < uint64(12) {
+			_304_l = reachm.Companion_Default___.BaseOf(_302_k) + reachm.Companion_Default___.First512(_303_j, _306_d)
+			if _304_l < lo {
+				_304_l = lo
 			}
-			if _301_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _297_k)
+			if _306_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _302_k)
 			} else {
 			}
 		} else {
-			var _302_pn uint64
-			var _ = _302_pn
-			var _out354 uint64
-			var _ = _out354
-			_out354 = x.Resolve(txn, ip, _297_k, posm.Companion_Default___.MaxLev(_297_k)-uint64(1), _298_j/uint64(512), true)
-			_302_pn = _out354
-			var _out355 uint64
-			var _ = _out355
-			var _out356 uint64
-			var _ = _out356
-			_out355, _out356 = Companion_Default___.CutRun(x, txn, ip, _302_pn, ino, m, lo, _296_left)
-			_299_l = _out355
-			_300_freed = _out356
-			if _300_freed == uint64(0) {
-				_300_freed = uint64(1)
+			var _307_pn uint64
+			var _ = _307_pn
+			var _out366 uint64
+			var _ = _out366
+			_out366 = x.Resolve(txn, ip, _302_k, posm.Companion_Default___.MaxLev(_302_k)-uint64(1), _303_j/uint64(512), true)
+			_307_pn = _out366
+			var _out367 uint64
+			var _ = _out367
+			var _out368 uint64
+			var _ = _out368
+			_out367, _out368 = Companion_Default___.CutRun(x, txn, ip, _307_pn, ino, m, lo, _301_left)
+			_304_l = _out367
+			_305_freed = _out368
+			if _305_freed == uint64(0) {
+				_305_freed = uint64(1)
 			}
 		}
-		if _301_d < posm.Companion_Default___.MaxLev(_297_k) {
-			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _297_k, posm.Companion_Default___.MaxLev(_297_k)-_301_d-uint64(1), reachm.Companion_Default___.Up512(_298_j, _301_d+uint64(1)))
+		if _306_d < posm.Companion_Default___.MaxLev(_302_k) {
+			indfreem.Companion_Default___.Prune(x, txn, ip, ino, _302_k, posm.Companion_Default___.MaxLev(_302_k)-_306_d-uint64(1), reachm.Companion_Default___.Up512(_303_j, _306_d+uint64(1)))
 		}
-		_296_left = _296_left - _300_freed
-		m = _299_l
+		_301_left = _301_left - _305_freed
+		m = _304_l
 	}
 	return m
 }

@@ -213,15 +213,15 @@ func (_this *CompanionStruct_Default___) MAGIC() uint64 {
 	return uint64(23439910508585300)
 }
 func (_this *CompanionStruct_Default___) VERSION() uint32 {
-	return uint32(2)
+	return uint32(3)
 }
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out460 *dbytes.Bytes
-	var _ = _out460
-	_out460 = dbytes.NewBytes(uint64(4096))
-	b = _out460
+	var _out472 *dbytes.Bytes
+	var _ = _out472
+	_out472 = dbytes.NewBytes(uint64(4096))
+	b = _out472
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -248,13 +248,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _408_sum *dbytes.Bytes
-	var _ = _408_sum
-	var _out461 *dbytes.Bytes
-	var _ = _out461
-	_out461 = dsum.Sum(b, uint64(4064))
-	_408_sum = _out461
-	b.CopyFrom(uint64(4064), _408_sum, uint64(0), uint64(32))
+	var _413_sum *dbytes.Bytes
+	var _ = _413_sum
+	var _out473 *dbytes.Bytes
+	var _ = _out473
+	_out473 = dsum.Sum(b, uint64(4064))
+	_413_sum = _out473
+	b.CopyFrom(uint64(4064), _413_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -266,19 +266,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _409_sum *dbytes.Bytes
-	var _ = _409_sum
-	var _out462 *dbytes.Bytes
-	var _ = _out462
-	_out462 = dsum.Sum(b, uint64(4064))
-	_409_sum = _out462
-	var _410_sealed bool
-	var _ = _410_sealed
-	var _out463 bool
-	var _ = _out463
-	_out463 = b.EqualAt(uint64(4064), _409_sum)
-	_410_sealed = _out463
-	if !_410_sealed {
+	var _414_sum *dbytes.Bytes
+	var _ = _414_sum
+	var _out474 *dbytes.Bytes
+	var _ = _out474
+	_out474 = dsum.Sum(b, uint64(4064))
+	_414_sum = _out474
+	var _415_sealed bool
+	var _ = _415_sealed
+	var _out475 bool
+	var _ = _out475
+	_out475 = b.EqualAt(uint64(4064), _414_sum)
+	_415_sealed = _out475
+	if !_415_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -290,13 +290,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _411_ok bool
-	var _ = _411_ok
-	var _out464 bool
-	var _ = _out464
-	_out464 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_411_ok = _out464
-	if !_411_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _416_ok bool
+	var _ = _416_ok
+	var _out476 bool
+	var _ = _out476
+	_out476 = geometrym.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_416_ok = _out476
+	if !_416_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}
@@ -304,7 +304,7 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(5), s
 		return why, s
 	}
-	if uint64(2)+uint64(16)*s.Dtor_lognd()+s.Dtor_lognr() != s.Dtor_geo().Dtor_ibm() {
+	if uint64(3)+uint64(16)*s.Dtor_lognd()+s.Dtor_lognr() != s.Dtor_geo().Dtor_ibm() {
 		why, s = uint32(5), s
 		return why, s
 	}

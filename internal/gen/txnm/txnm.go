@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out212 bool
-	var _ = _out212
-	_out212 = _this.Grab(k, excl)
-	ok = _out212
+	var _out224 bool
+	var _ = _out224
+	_out224 = _this.Grab(k, excl)
+	ok = _out224
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _149_wait bool
-	var _ = _149_wait
-	_149_wait = k > _this.Top
-	var _150_n uint64 = 0
-	var _ = _150_n
-	var _out213 bool
-	var _ = _out213
-	var _out214 uint64
-	var _ = _out214
-	_out213, _out214 = _this.S.Tbl.Lock(_this.Own, k, excl, _149_wait)
-	ok = _out213
-	_150_n = _out214
+	var _154_wait bool
+	var _ = _154_wait
+	_154_wait = k > _this.Top
+	var _155_n uint64 = 0
+	var _ = _155_n
+	var _out225 bool
+	var _ = _out225
+	var _out226 uint64
+	var _ = _out226
+	_out225, _out226 = _this.S.Tbl.Lock(_this.Own, k, excl, _154_wait)
+	ok = _out225
+	_155_n = _out226
 	if ok {
-		if _150_n > _this.Seen {
-			_this.Seen = _150_n
+		if _155_n > _this.Seen {
+			_this.Seen = _155_n
 		}
-		if _149_wait {
+		if _154_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _151_k uint64
-	var _ = _151_k
-	_151_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _152_ok bool
-	var _ = _152_ok
-	var _out215 bool
-	var _ = _out215
-	_out215 = _this.Lock(_151_k, excl)
-	_152_ok = _out215
-	if !_152_ok {
+	var _156_k uint64
+	var _ = _156_k
+	_156_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _157_ok bool
+	var _ = _157_ok
+	var _out227 bool
+	var _ = _out227
+	_out227 = _this.Lock(_156_k, excl)
+	_157_ok = _out227
+	if !_157_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out216 *dbytes.Blk
-	var _ = _out216
-	_out216 = _this.Buf.GetBlk(_151_k)
-	b = _out216
+	var _out228 *dbytes.Blk
+	var _ = _out228
+	_out228 = _this.Buf.GetBlk(_156_k)
+	b = _out228
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out217 *dbytes.Blk
-	var _ = _out217
-	_out217 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	b = _out217
+	var _out229 *dbytes.Blk
+	var _ = _out229
+	_out229 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	b = _out229
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -161,45 +161,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _153_k uint64
-	var _ = _153_k
-	_153_k = objectsm.Companion_Default___.Key(a, off)
-	var _154_ok bool
-	var _ = _154_ok
-	var _out218 bool
-	var _ = _out218
-	_out218 = _this.Lock(_153_k, excl)
-	_154_ok = _out218
-	if !_154_ok {
+	var _158_k uint64
+	var _ = _158_k
+	_158_k = objectsm.Companion_Default___.Key(a, off)
+	var _159_ok bool
+	var _ = _159_ok
+	var _out230 bool
+	var _ = _out230
+	_out230 = _this.Lock(_158_k, excl)
+	_159_ok = _out230
+	if !_159_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out219 *dbytes.Bytes
-	var _ = _out219
-	_out219 = _this.Buf.GetBytes(_153_k)
-	b = _out219
+	var _out231 *dbytes.Bytes
+	var _ = _out231
+	_out231 = _this.Buf.GetBytes(_158_k)
+	b = _out231
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _155_v *dbytes.Blk
-	var _ = _155_v
-	var _out220 *dbytes.Blk
-	var _ = _out220
-	_out220 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_155_v = _out220
-	if _155_v == (*dbytes.Blk)(nil) {
+	var _160_v *dbytes.Blk
+	var _ = _160_v
+	var _out232 *dbytes.Blk
+	var _ = _out232
+	_out232 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_160_v = _out232
+	if _160_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _156_c *dbytes.Bytes
-	var _ = _156_c
-	var _out221 *dbytes.Bytes
-	var _ = _out221
-	_out221 = dbytes.NewBytes(uint64(256))
-	_156_c = _out221
-	_156_c.CopyBlk(uint64(0), _155_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _156_c
+	var _161_c *dbytes.Bytes
+	var _ = _161_c
+	var _out233 *dbytes.Bytes
+	var _ = _out233
+	_out233 = dbytes.NewBytes(uint64(256))
+	_161_c = _out233
+	_161_c.CopyBlk(uint64(0), _160_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _161_c
 	return st, b
 	return st, b
 }
@@ -208,72 +208,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _157_k uint64
-	var _ = _157_k
-	_157_k = objectsm.Companion_Default___.Key(a, off)
-	var _158_ok bool
-	var _ = _158_ok
-	var _out222 bool
-	var _ = _out222
-	_out222 = _this.Lock(_157_k, excl)
-	_158_ok = _out222
-	if !_158_ok {
+	var _162_k uint64
+	var _ = _162_k
+	_162_k = objectsm.Companion_Default___.Key(a, off)
+	var _163_ok bool
+	var _ = _163_ok
+	var _out234 bool
+	var _ = _out234
+	_out234 = _this.Lock(_162_k, excl)
+	_163_ok = _out234
+	if !_163_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _159_found bool = false
-	var _ = _159_found
-	var _out223 bool
-	var _ = _out223
-	var _out224 bool
-	var _ = _out224
-	_out223, _out224 = _this.Buf.GetBit(_157_k)
-	_159_found = _out223
-	b = _out224
-	if _159_found {
+	var _164_found bool = false
+	var _ = _164_found
+	var _out235 bool
+	var _ = _out235
+	var _out236 bool
+	var _ = _out236
+	_out235, _out236 = _this.Buf.GetBit(_162_k)
+	_164_found = _out235
+	b = _out236
+	if _164_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _160_v *dbytes.Blk
-	var _ = _160_v
-	var _out225 *dbytes.Blk
-	var _ = _out225
-	_out225 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_160_v = _out225
-	if _160_v == (*dbytes.Blk)(nil) {
+	var _165_v *dbytes.Blk
+	var _ = _165_v
+	var _out237 *dbytes.Blk
+	var _ = _out237
+	_out237 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_165_v = _out237
+	if _165_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _161_c uint8
-	var _ = _161_c
-	_161_c = _160_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_161_c, off%uint64(8))
+	var _166_c uint8
+	var _ = _166_c
+	_166_c = _165_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_166_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _162_k uint64
-	var _ = _162_k
-	_162_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _163_ok bool
-	var _ = _163_ok
-	var _out226 bool
-	var _ = _out226
-	_out226 = _this.Lock(_162_k, true)
-	_163_ok = _out226
-	if !_163_ok {
+	var _167_k uint64
+	var _ = _167_k
+	_167_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _168_ok bool
+	var _ = _168_ok
+	var _out238 bool
+	var _ = _out238
+	_out238 = _this.Lock(_167_k, true)
+	_168_ok = _out238
+	if !_168_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _164_v *dbytes.Blk
-	var _ = _164_v
-	var _out227 *dbytes.Blk
-	var _ = _out227
-	_out227 = dbytes.Freeze(b)
-	_164_v = _out227
-	_this.Buf.PutBlk(_162_k, _164_v)
+	var _169_v *dbytes.Blk
+	var _ = _169_v
+	var _out239 *dbytes.Blk
+	var _ = _out239
+	_out239 = dbytes.Freeze(b)
+	_169_v = _out239
+	_this.Buf.PutBlk(_167_k, _169_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -281,20 +281,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _165_k uint64
-	var _ = _165_k
-	_165_k = objectsm.Companion_Default___.Key(a, off)
-	var _166_ok bool
-	var _ = _166_ok
-	var _out228 bool
-	var _ = _out228
-	_out228 = _this.Lock(_165_k, true)
-	_166_ok = _out228
-	if !_166_ok {
+	var _170_k uint64
+	var _ = _170_k
+	_170_k = objectsm.Companion_Default___.Key(a, off)
+	var _171_ok bool
+	var _ = _171_ok
+	var _out240 bool
+	var _ = _out240
+	_out240 = _this.Lock(_170_k, true)
+	_171_ok = _out240
+	if !_171_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_165_k, b)
+	_this.Buf.PutBytes(_170_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -302,20 +302,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _167_k uint64
-	var _ = _167_k
-	_167_k = objectsm.Companion_Default___.Key(a, off)
-	var _168_ok bool
-	var _ = _168_ok
-	var _out229 bool
-	var _ = _out229
-	_out229 = _this.Lock(_167_k, true)
-	_168_ok = _out229
-	if !_168_ok {
+	var _172_k uint64
+	var _ = _172_k
+	_172_k = objectsm.Companion_Default___.Key(a, off)
+	var _173_ok bool
+	var _ = _173_ok
+	var _out241 bool
+	var _ = _out241
+	_out241 = _this.Lock(_172_k, true)
+	_173_ok = _out241
+	if !_173_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_167_k, b)
+	_this.Buf.PutBit(_172_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -114,15 +114,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _139_t *dlock.Table
-	var _ = _139_t
-	var _out195 *dlock.Table
-	var _ = _out195
-	_out195 = dlock.NewTable()
-	_139_t = _out195
+	var _144_t *dlock.Table
+	var _ = _144_t
+	var _out207 *dlock.Table
+	var _ = _out207
+	_out207 = dlock.NewTable()
+	_144_t = _out207
 	var _nw0 = New_Sys_()
 	var _ = _nw0
-	_nw0.Ctor__(j, _139_t)
+	_nw0.Ctor__(j, _144_t)
 	s = _nw0
 	return s
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out196 *dbytes.Blk
-	var _ = _out196
-	var _out197 uint64
-	var _ = _out197
-	_out196, _out197 = s.J.Lookup(a)
-	b = _out196
-	t = _out197
+	var _out208 *dbytes.Blk
+	var _ = _out208
+	var _out209 uint64
+	var _ = _out209
+	_out208, _out209 = s.J.Lookup(a)
+	b = _out208
+	t = _out209
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -151,15 +151,15 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	Companion_Default___.TYield(s)
-	var _140_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _140_l
-	var _out198 bool
-	var _ = _out198
-	var _out199 *ddisk.BList
-	var _ = _out199
-	_out198, _out199 = s.J.ReadHome(a, n, t)
-	ok = _out198
-	_140_l = _out199
+	var _145_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _145_l
+	var _out210 bool
+	var _ = _out210
+	var _out211 *ddisk.BList
+	var _ = _out211
+	_out210, _out211 = s.J.ReadHome(a, n, t)
+	ok = _out210
+	_145_l = _out211
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -167,21 +167,21 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
-	var _141_i uint64
-	var _ = _141_i
-	_141_i = n
-	for uint64(0) < _141_i {
-		_141_i = _141_i - uint64(1)
-		var _142_c *dbytes.Blk
-		var _ = _142_c
-		var _out200 *dbytes.Blk
-		var _ = _out200
-		_out200 = _140_l.BlkAt(_141_i)
-		_142_c = _out200
-		var _out201 *dbytes.Blk
-		var _ = _out201
-		_out201 = s.J.Lookup2(a+_141_i, t, _142_c)
-		b = _out201
+	var _146_i uint64
+	var _ = _146_i
+	_146_i = n
+	for uint64(0) < _146_i {
+		_146_i = _146_i - uint64(1)
+		var _147_c *dbytes.Blk
+		var _ = _147_c
+		var _out212 *dbytes.Blk
+		var _ = _out212
+		_out212 = _145_l.BlkAt(_146_i)
+		_147_c = _out212
+		var _out213 *dbytes.Blk
+		var _ = _out213
+		_out213 = s.J.Lookup2(a+_146_i, t, _147_c)
+		b = _out213
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -189,34 +189,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _143_t uint64 = 0
-	var _ = _143_t
-	var _out202 *dbytes.Blk
-	var _ = _out202
-	var _out203 uint64
-	var _ = _out203
-	_out202, _out203 = Companion_Default___.Peek(s, a)
-	b = _out202
-	_143_t = _out203
-	var _144_ok bool
-	var _ = _144_ok
-	_144_ok = true
-	for b == (*dbytes.Blk)(nil) && _144_ok {
-		var _out204 bool
-		var _ = _out204
-		var _out205 *dbytes.Blk
-		var _ = _out205
-		_out204, _out205 = Companion_Default___.Fetch(s, a, uint64(1), _143_t)
-		_144_ok = _out204
-		b = _out205
-		if _144_ok && b == (*dbytes.Blk)(nil) {
-			var _out206 *dbytes.Blk
-			var _ = _out206
-			var _out207 uint64
-			var _ = _out207
-			_out206, _out207 = Companion_Default___.Peek(s, a)
-			b = _out206
-			_143_t = _out207
+	var _148_t uint64 = 0
+	var _ = _148_t
+	var _out214 *dbytes.Blk
+	var _ = _out214
+	var _out215 uint64
+	var _ = _out215
+	_out214, _out215 = Companion_Default___.Peek(s, a)
+	b = _out214
+	_148_t = _out215
+	var _149_ok bool
+	var _ = _149_ok
+	_149_ok = true
+	for b == (*dbytes.Blk)(nil) && _149_ok {
+		var _out216 bool
+		var _ = _out216
+		var _out217 *dbytes.Blk
+		var _ = _out217
+		_out216, _out217 = Companion_Default___.Fetch(s, a, uint64(1), _148_t)
+		_149_ok = _out216
+		b = _out217
+		if _149_ok && b == (*dbytes.Blk)(nil) {
+			var _out218 *dbytes.Blk
+			var _ = _out218
+			var _out219 uint64
+			var _ = _out219
+			_out218, _out219 = Companion_Default___.Peek(s, a)
+			b = _out218
+			_148_t = _out219
 		}
 	}
 	return b
@@ -225,35 +225,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _145_m uint64
-	var _ = _145_m
-	_145_m = func() uint64 {
+	var _150_m uint64
+	var _ = _150_m
+	_150_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _146_b *dbytes.Blk
-	var _ = _146_b
-	var _147_t uint64
-	var _ = _147_t
-	var _out208 *dbytes.Blk
-	var _ = _out208
-	var _out209 uint64
-	var _ = _out209
-	_out208, _out209 = Companion_Default___.Peek(s, a)
-	_146_b = _out208
-	_147_t = _out209
-	if _146_b == (*dbytes.Blk)(nil) {
-		var _148_ok bool = false
-		var _ = _148_ok
-		var _out210 bool
-		var _ = _out210
-		var _out211 *dbytes.Blk
-		var _ = _out211
-		_out210, _out211 = Companion_Default___.Fetch(s, a, _145_m, _147_t)
-		_148_ok = _out210
-		_146_b = _out211
+	var _151_b *dbytes.Blk
+	var _ = _151_b
+	var _152_t uint64
+	var _ = _152_t
+	var _out220 *dbytes.Blk
+	var _ = _out220
+	var _out221 uint64
+	var _ = _out221
+	_out220, _out221 = Companion_Default___.Peek(s, a)
+	_151_b = _out220
+	_152_t = _out221
+	if _151_b == (*dbytes.Blk)(nil) {
+		var _153_ok bool = false
+		var _ = _153_ok
+		var _out222 bool
+		var _ = _out222
+		var _out223 *dbytes.Blk
+		var _ = _out223
+		_out222, _out223 = Companion_Default___.Fetch(s, a, _150_m, _152_t)
+		_153_ok = _out222
+		_151_b = _out223
 	}
 }
 

@@ -80,26 +80,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out887 uint32
-	var _ = _out887
-	var _out888 *dbytes.Bytes
-	var _ = _out888
-	_out887, _out888 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out887
-	after = _out888
-	var _652_all uint64
-	var _ = _652_all
-	_652_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _653_files uint64
-	var _ = _653_files
-	_653_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _654_b uint64
-	var _ = _654_b
-	_654_b = Companion_Default___.Least(blocks, _652_all)
-	var _655_i uint64
-	var _ = _655_i
-	_655_i = Companion_Default___.Least(inodes, _653_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _652_all, uint64(4096) * _654_b, uint64(4096) * _654_b, _653_files, _655_i, _655_i, uint32(0)}}
+	var _out921 uint32
+	var _ = _out921
+	var _out922 *dbytes.Bytes
+	var _ = _out922
+	_out921, _out922 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out921
+	after = _out922
+	var _672_all uint64
+	var _ = _672_all
+	_672_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _673_files uint64
+	var _ = _673_files
+	_673_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _674_b uint64
+	var _ = _674_b
+	_674_b = Companion_Default___.Least(blocks, _672_all)
+	var _675_i uint64
+	var _ = _675_i
+	_675_i = Companion_Default___.Least(inodes, _673_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _672_all, uint64(4096) * _674_b, uint64(4096) * _674_b, _673_files, _675_i, _675_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -116,13 +116,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out889 uint32
-	var _ = _out889
-	var _out890 *dbytes.Bytes
-	var _ = _out890
-	_out889, _out890 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out889
-	after = _out890
+	var _out923 uint32
+	var _ = _out923
+	var _out924 *dbytes.Bytes
+	var _ = _out924
+	_out923, _out924 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out923
+	after = _out924
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), accessm.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -133,13 +133,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *dirfsm.DirFs
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out891 uint32
-	var _ = _out891
-	var _out892 *dbytes.Bytes
-	var _ = _out892
-	_out891, _out892 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out891
-	after = _out892
+	var _out925 uint32
+	var _ = _out925
+	var _out926 *dbytes.Bytes
+	var _ = _out926
+	_out925, _out926 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out925
+	after = _out926
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{accessm.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -148,13 +148,13 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *dirfsm.DirFs, 
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out893 uint32
-	var _ = _out893
-	var _out894 *dbytes.Bytes
-	var _ = _out894
-	_out893, _out894 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out893
-	after = _out894
+	var _out927 uint32
+	var _ = _out927
+	var _out928 *dbytes.Bytes
+	var _ = _out928
+	_out927, _out928 = attropm.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out927
+	after = _out928
 	return st, after
 }
 

@@ -1,0 +1,199 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+
+	"tansy/disk"
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/ddisk"
+	"tansy/internal/extern/dlog"
+)
+
+// A Survey says what is in a journal, sound or not. It is for people; recovery is what the
+// verified code does.
+type Survey struct {
+	Headers [2]Header // the header and its copy
+	First   uint64    // first live sequence number, if one of the headers is sound
+	Groups  []Group   // from the first live number on, up to the last that anything is known of
+}
+
+// Sound says whether one of the headers is.
+func (s *Survey) Sound() bool { return s.Headers[0].Sound || s.Headers[1].Sound }
+
+// Torn is the number of groups at the end that cannot be read, if that can be the work of a crash:
+// one whose commit was under way. More than that, or one with a sound group behind it, is damage.
+func (s *Survey) Torn() bool {
+	n := len(s.Groups)
+	return n > 0 && !s.Groups[n-1].Sound && s.Damaged() == nil
+}
+
+// Damaged is the first group that cannot be read although it was durable, for there is a later one; or nil.
+func (s *Survey) Damaged() *Group {
+	for i := range s.Groups[:max(0, len(s.Groups)-1)] {
+		if !s.Groups[i].Sound {
+			return &s.Groups[i]
+		}
+	}
+	return nil
+}
+
+// A Header is what one of the two blocks for the header holds.
+type Header struct {
+	Block uint64
+	Sound bool
+	First uint64 // first live sequence number
+	Err   error  // why the block could not be read
+}
+
+// A Group is what the log has of the blocks that became durable together.
+type Group struct {
+	Number uint64
+	Block  uint64   // of its descriptor
+	Sealed bool     // its descriptor is sound
+	Sound  bool     // so are its data
+	Addrs  []uint64 // if it is sealed: the home addresses of its blocks in the log
+	Direct []uint64 // ... and of those that are at home only
+	Err    error    // why it could not be read
+}
+
+// NewSurvey looks at the journal on d, and changes nothing.
+func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
+	if err := p.check(d); err != nil {
+		return nil, err
+	}
+	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID), p}
+	s := &Survey{}
+	var from *dbytes.Blk
+	for i, a := range [2]uint64{p.Start, p.copy()} {
+		h, b := v.header(a)
+		s.Headers[i] = h
+		if h.Sound && (from == nil || h.First > s.First) {
+			s.First, from = h.First, b
+		}
+	}
+	if from == nil {
+		return s, nil
+	}
+	found := map[uint64]Group{}
+	last := s.First
+	for u := range p.Units {
+		g, old := v.group(p.Start + 1 + UnitBlocks*u)
+		if !g.Sealed || g.Number < s.First {
+			continue
+		}
+		g.Sound = g.Sound && v.seal.Under(old, from)
+		found[g.Number] = g
+		last = max(last, g.Number+1)
+	}
+	for q := s.First; q < last; q++ {
+		g, ok := found[q]
+		if !ok {
+			g, _ = v.group(p.Start + 1 + UnitBlocks*(q%p.Units))
+			g = Group{Number: q, Block: g.Block, Err: g.Err}
+		}
+		s.Groups = append(s.Groups, g)
+		if uint64(len(s.Groups)) > 2*p.Units { // numbers of another life of the volume
+			break
+		}
+	}
+	return s, nil
+}
+
+type surveyor struct {
+	d    *ddisk.Disk
+	seal *dlog.Seal
+	p    Params
+}
+
+func (v *surveyor) header(a uint64) (Header, *dbytes.Blk) {
+	h := Header{Block: a}
+	ok, b := v.d.Read(a)
+	if !ok {
+		h.Err = v.d.ReadErr()
+		return h, nil
+	}
+	h.Sound, h.First = v.seal.DecHdr(b)
+	return h, b
+}
+
+// group looks at the unit that begins at block a.
+func (v *surveyor) group(a uint64) (g Group, d *dlog.DescR) {
+	g.Block = a
+	ok, b := v.d.Read(a)
+	if !ok {
+		g.Err = v.d.ReadErr()
+		return g, nil
+	}
+	d = dlog.Parse(b)
+	if d == nil || !v.seal.Vouch(d) {
+		return g, nil
+	}
+	g.Number, g.Sealed = d.Sq(), true
+	for i := range d.N() {
+		g.Addrs = append(g.Addrs, d.Addr(i))
+	}
+	for i := range d.M() {
+		g.Direct = append(g.Direct, d.Dir(i))
+	}
+	data, err := v.data(d, a)
+	g.Err = err
+	g.Sound = err == nil && v.seal.Check(d, data, &ddisk.BList{}, &ddisk.BList{})
+	return g, d
+}
+
+// data reads the blocks of a group whose descriptor is in block a.
+func (v *surveyor) data(d *dlog.DescR, a uint64) (*ddisk.BList, error) {
+	at := make([]uint64, 0, d.N()+d.M())
+	for i := range d.N() {
+		if d.N() < UnitBlocks {
+			at = append(at, a+1+i)
+		} else {
+			at = append(at, v.p.Start+1+UnitBlocks*v.p.Units+(d.Pos()+i)%v.p.Ring)
+		}
+	}
+	for i := range d.M() {
+		at = append(at, d.Dir(i))
+	}
+	l := &ddisk.BList{}
+	for _, x := range at {
+		if x >= v.d.Size() {
+			return nil, fmt.Errorf("block %d lies behind the device's end", x)
+		}
+		ok, b := v.d.Read(x)
+		if !ok {
+			return nil, v.d.ReadErr()
+		}
+		l.Blks = append(l.Blks, b)
+	}
+	return l, nil
+}
+
+// diagnose says why recovery refuses the journal on d.
+func diagnose(d disk.Disk, p Params) error {
+	s, err := NewSurvey(d, p)
+	if err != nil {
+		return err
+	}
+	if !s.Sound() {
+		var why []error
+		for _, h := range s.Headers {
+			if h.Err != nil {
+				why = append(why, h.Err)
+			}
+		}
+		return errors.Join(append([]error{fmt.Errorf("%w: neither block %d nor block %d holds the header of the log",
+			ErrDamaged, s.Headers[0].Block, s.Headers[1].Block)}, why...)...)
+	}
+	g := s.Damaged()
+	if g == nil {
+		return fmt.Errorf("%w: the log's numbers are used up", ErrDamaged)
+	}
+	last := s.Groups[len(s.Groups)-1].Number
+	err = fmt.Errorf("%w: group %d of the log, in block %d, cannot be read, but group %d behind it can: %d group commits that were acknowledged would be lost; nothing was changed",
+		ErrDamaged, g.Number, g.Block, last, last-g.Number+1)
+	if g.Err != nil {
+		err = fmt.Errorf("%w: %w", err, g.Err)
+	}
+	return err
+}
