@@ -8,7 +8,7 @@ import (
 	"tansy/internal/extern/dbytes"
 )
 
-// The format of a directory; verified/fs/dir.dfy explains it.
+// The format of a directory; verified/fs/directories/dirlayout.dfy explains it.
 const (
 	shortSlot, shortName = 64, 56
 	longSlot, longName   = 512, 255

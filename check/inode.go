@@ -6,7 +6,7 @@ import (
 	"tansy/disk"
 )
 
-// The on-disk inode; verified/fs/inode.dfy has the same table.
+// The on-disk inode; verified/fs/format/inode.dfy has the same table.
 const (
 	inodeSize   = 256
 	inodesBlock = disk.BlockSize / inodeSize

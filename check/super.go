@@ -10,7 +10,7 @@ import (
 	"tansy/journal"
 )
 
-// The superblock; verified/fs/super.dfy has the table of its bytes.
+// The superblock; verified/fs/format/superblock.dfy has the table of its bytes.
 const (
 	superMagic   = 0x0053_4679_736e_6154 // "TansyFS\0"
 	superVersion = 3

@@ -7,7 +7,7 @@ import (
 	"tansy/internal/gen/attropm"
 )
 
-// inodeSize is the size of a serialized inode; verified/fs/inode.dfy has the layout.
+// inodeSize is the size of a serialized inode; verified/fs/format/inode.dfy has the layout.
 const inodeSize = 256
 
 // decode returns the attributes in a serialized inode, nil for nil.

@@ -154,7 +154,7 @@ func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 // Statuses that do not go to the client.
 const (
 	errTooLarge    Errno = 20000 // the transaction does not fit the journal
-	errShrinkFirst Errno = 20001 // as in verified/fs/access.dfy
+	errShrinkFirst Errno = 20001 // as in verified/fs/procedures/permissions.dfy
 )
 
 // transact turns a panic of verified code into an error. On a sound volume there

@@ -24,7 +24,7 @@ const (
 	badSum  = 2
 )
 
-// why a superblock that is there is refused, as verified/fs/super.dfy numbers it
+// why a superblock that is there is refused, as verified/fs/format/superblock.dfy numbers it
 var refusals = map[uint32]string{
 	badSum: "its superblock is damaged (checksum)",
 	3:      fmt.Sprintf("it was made by another version of Tansy: its format is not number %d. Serve it with that version, and copy its files to a new volume", superm.Companion_Default___.VERSION()),

@@ -1,5 +1,5 @@
-// Package fstest tests the verified file layer (verified/fs) as it was
-// translated, on transactions in memory: against a model of its files, and by
+// Package fstest tests the verified files and directories (verified/fs) as they were
+// translated, on transactions in memory: against models of them, and by
 // an independent walk over what lies on the volume.
 package fstest
 

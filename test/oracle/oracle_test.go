@@ -362,7 +362,7 @@ func manyLinks(t *testing.T, n tally) {
 }
 
 // patch sets the link count of a file on the stopped volume. Its inode is found by
-// number of links, generation and times; verified/fs/inode.dfy has the layout.
+// number of links, generation and times; verified/fs/format/inode.dfy has the layout.
 func (v *volume) patch(a fs.Attr, nlink uint32) {
 	v.t.Helper()
 	b := make([]byte, fs.BlockSize)

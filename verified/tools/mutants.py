@@ -2,17 +2,18 @@
 """Break the verified code and its specification on purpose, one change at a time, and
 see that it no longer verifies: a dropped barrier, a missing check, a clause left out. A
 proof that survives its mutants proves too little; a specification that survives them says too little.
-usage: mutants.py [-j N] [--markdown FILE] [WORD...]
+usage: mutants.py [-j N] [-n] [--markdown FILE] [WORD...]
   WORD        only the mutants of area WORD, or whose name contains it
+  -n          prove nothing: only say which mutants no longer find their text or their prover's file
   --markdown  write the table of all verdicts
 env: Z3 (path), DAFNY (command)
 
-mutants/AREA.py lists tuples: the file, a name, the text, its replacement, and who must
-reject it: a pattern of methods, after "FILE:" if they stand in another file. Only these are
+mutants/AREA.py lists tuples: the file below the area's folder, a name, the text, its replacement, and
+who must reject it: a pattern of methods, after "FILE:" if they stand in another file. Only these are
 verified. A sixth part is the reason why the mutant means the same and is to survive."""
 import ast, concurrent.futures as cf, getopt, os, re, shutil, signal, subprocess, sys, tempfile, time
 
-opts, words = getopt.getopt(sys.argv[1:], "j:", ["markdown="])
+opts, words = getopt.getopt(sys.argv[1:], "j:n", ["markdown="])
 opts = dict(opts)
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(here)
@@ -45,6 +46,16 @@ def prove(path, proc):
     if "time out" in r.group(3):
         return "rejected (no proof in 60 s)"
     return "SURVIVED" if r.group(1) != "0" else "NOT APPLICABLE: no method " + proc
+
+
+def stale(m):
+    """why the mutant cannot be made any more, if so"""
+    folder, (f, _, a, _, by) = m[1], m[2][:5]
+    for name in (f, by.split(":")[0] if ":" in by else f):
+        if not os.path.isfile(os.path.join(root, folder, name + ".dfy")):
+            return "no file " + name
+    with open(os.path.join(root, folder, f + ".dfy")) as h:
+        return "" if a in h.read() else "no such text"
 
 
 def run(m):
@@ -100,6 +111,12 @@ def markdown(rows, seconds):
 
 todo = [(area, folder, m) for area, _, folder in AREAS for m in listed(area)
         if not words or any(w == area or w in m[1] for w in words)]
+if "-n" in opts:
+    lost = [(m, stale(m)) for m in todo if stale(m)]
+    for m, why in lost:
+        print("%s: %s: %s" % (m[0], m[2][1], why))
+    print("%d mutants, %d cannot be made" % (len(todo), len(lost)))
+    sys.exit(lost != [])
 begin, rows = time.time(), []
 with cf.ThreadPoolExecutor(int(opts.get("-j", "2"))) as ex:
     for m, (verdict, seconds) in zip(todo, ex.map(run, todo)):

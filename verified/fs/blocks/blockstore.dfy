@@ -1,0 +1,249 @@
+// Inodes and blocks as maps. Hides the places on the volume, the bitmaps and
+// the allocation hints.
+//
+// Promises: an inode's bit is set exactly when its type is not 0; `used` is the
+// block bitmap; an allocation takes only what the bitmap says is free.
+include "../../trusted/txn.s.dfy"
+include "../format/geometry.dfy"
+include "../format/inode.dfy"
+module BlockM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened TxnS
+  import opened Marshal
+  import opened GeometryM
+  import opened InodeM
+
+  type Blocks = map<uint64, seq<byte>>
+
+  function InodeAddr(g: Geo, i: uint64): Addr
+    requires GeoOk(g) && OkIno(g, i)
+  { Addr(g.itab + i / 16, (i % 16) * 2048) }
+  function InoBit(g: Geo, i: uint64): Addr
+    requires GeoOk(g) && OkIno(g, i)
+  { Addr(g.ibm + i / 32768, i % 32768) }
+  function BlkBit(g: Geo, b: uint64): Addr
+    requires GeoOk(g) && OkBlk(g, b)
+  { Addr(g.bbm + b / 32768, b % 32768) }
+
+  predicate KindsOk(g: Geo, kinds: map<uint64, Kind>)
+    requires GeoOk(g)
+  {
+    && (forall b: uint64 | g.ibm <= b < g.itab :: b in kinds && kinds[b] == KBit)
+    && (forall b: uint64 | g.itab <= b < g.data0 :: b in kinds && kinds[b] == KInode)
+    && (forall b: uint64 | g.data0 <= b < g.data1 :: b in kinds && kinds[b] == KBlock)
+  }
+
+  // the abstractions, as predicates over plain values
+  predicate {:opaque} InodesMatch(g: Geo, d: map<Addr, Object>, inodes: map<uint64, Inode>)
+    requires GeoOk(g)
+  {
+    forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in inodes &&
+      var a := InodeAddr(g, i);
+      a in d && d[a].ObjData? && |d[a].bs| == 256 && inodes[i] == Parse(d[a].bs)
+  }
+  predicate {:opaque} InoBitsMatch(g: Geo, d: map<Addr, Object>, inodes: map<uint64, Inode>)
+    requires GeoOk(g)
+  {
+    forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in inodes &&
+      InoBit(g, i) in d && d[InoBit(g, i)] == ObjBit(inodes[i].meta.ty != 0)
+  }
+  predicate {:opaque} BlocksMatch(g: Geo, d: map<Addr, Object>, blocks: Blocks)
+    requires GeoOk(g)
+  {
+    forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) :: b in blocks && |blocks[b]| == 4096 &&
+      Addr(b, 0) in d && d[Addr(b, 0)] == ObjData(blocks[b])
+  }
+  predicate {:opaque} UsedMatch(g: Geo, d: map<Addr, Object>, used: map<uint64, bool>)
+    requires GeoOk(g)
+  {
+    forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) :: b in used &&
+      BlkBit(g, b) in d && d[BlkBit(g, b)] == ObjBit(used[b])
+  }
+
+  // different things lie at different places
+  lemma Apart(g: Geo)
+    requires GeoOk(g)
+    ensures forall i, j: uint64 {:trigger InodeAddr(g, i), InodeAddr(g, j)} | OkIno(g, i) && OkIno(g, j) && i != j :: InodeAddr(g, i) != InodeAddr(g, j)
+    ensures forall i, j: uint64 {:trigger InoBit(g, i), InoBit(g, j)} | OkIno(g, i) && OkIno(g, j) && i != j :: InoBit(g, i) != InoBit(g, j)
+    ensures forall i, j: uint64 {:trigger BlkBit(g, i), BlkBit(g, j)} | OkBlk(g, i) && OkBlk(g, j) && i != j :: BlkBit(g, i) != BlkBit(g, j)
+    ensures forall i: uint64 {:trigger InodeAddr(g, i)} | OkIno(g, i) :: g.itab <= InodeAddr(g, i).blkno < g.data0
+    ensures forall i: uint64 {:trigger InoBit(g, i)} | OkIno(g, i) :: g.ibm <= InoBit(g, i).blkno < g.bbm
+    ensures forall i: uint64 {:trigger BlkBit(g, i)} | OkBlk(g, i) :: g.bbm <= BlkBit(g, i).blkno < g.itab
+  { }
+
+  class BlockFs {
+    const geo: Geo
+    const jrnl: Jrnl
+    ghost var inodes: map<uint64, Inode>
+    ghost var blocks: Blocks
+    ghost var used: map<uint64, bool>
+
+    // the caller sets the ghost fields (2.3.0 rejects ghost arguments to `new`)
+    constructor Recover(geo: Geo, jrnl: Jrnl)
+      ensures this.geo == geo && this.jrnl == jrnl
+    { this.geo := geo; this.jrnl := jrnl; }
+
+    predicate Valid() reads this, jrnl {
+      && GeoOk(geo)
+      && jrnl.Valid()
+      && KindsOk(geo, jrnl.kinds)
+      && InodesMatch(geo, jrnl.data, inodes)
+      && InoBitsMatch(geo, jrnl.data, inodes)
+      && BlocksMatch(geo, jrnl.data, blocks)
+      && UsedMatch(geo, jrnl.data, used)
+    }
+
+    lemma Dom()
+      requires Valid()
+      ensures forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in inodes && |inodes[i].blks| == 15
+      ensures forall b: uint64 {:trigger OkBlk(geo, b)} | OkBlk(geo, b) :: b in blocks && |blocks[b]| == 4096 && b in used
+    { reveal InodesMatch(); reveal BlocksMatch(); reveal UsedMatch(); }
+
+    method ReadInode(txn: Txn, ino: uint64, excl: bool) returns (b: Bytes)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      ensures fresh(b) && |b.data| == 256
+      ensures ino in inodes && Parse(b.data) == inodes[ino]
+    {
+      reveal InodesMatch();
+      assert InodeAddr(geo, ino) in jrnl.data;
+      b := txn.ReadInode(geo.itab + ino / 16, (ino % 16) * 2048, excl);
+    }
+
+    // store an inode that stays free, or stays in use
+    method WriteInode(txn: Txn, ino: uint64, b: Bytes)
+      modifies this, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |b.data| == 256
+      requires ino in inodes && (M(b.data).ty == 0 <==> inodes[ino].meta.ty == 0)
+      ensures Valid()
+      ensures inodes == old(inodes)[ino := Parse(b.data)] && blocks == old(blocks) && used == old(used)
+    {
+      Apart(geo);
+      txn.WriteInode(geo.itab + ino / 16, (ino % 16) * 2048, b);
+      inodes := inodes[ino := Parse(b.data)];
+      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+    }
+
+    // store an inode and its bit
+    method PutInode(txn: Txn, ino: uint64, b: Bytes, inuse: bool)
+      modifies this, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |b.data| == 256
+      requires inuse <==> M(b.data).ty != 0
+      ensures Valid()
+      ensures inodes == old(inodes)[ino := Parse(b.data)] && blocks == old(blocks) && used == old(used)
+    {
+      Apart(geo);
+      txn.WriteInode(geo.itab + ino / 16, (ino % 16) * 2048, b);
+      txn.WriteBit(geo.ibm + ino / 32768, ino % 32768, inuse);
+      inodes := inodes[ino := Parse(b.data)];
+      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+    }
+
+    // find a free inode; ok = false: none was found
+    method FindInode(txn: Txn, near: uint64) returns (ok: bool, ino: uint64)
+      requires Valid() && txn.jrnl == jrnl
+      ensures ok ==> OkIno(geo, ino) && 2 < ino && ino in inodes && inodes[ino].meta.ty == 0
+    {
+      ok, ino := false, 0;
+      var tries: uint64 := 0;
+      while tries < 16
+        invariant tries <= 16
+        decreases 16 - tries
+      {
+        var got: bool;
+        got, ino := txn.AllocHint(1, near);
+        if !got { return false, 0; }
+        if 2 < ino && OkIno(geo, ino) {
+          reveal InoBitsMatch();
+          assert InoBit(geo, ino) in jrnl.data;
+          var u := txn.ReadBit(geo.ibm + ino / 32768, ino % 32768, true);
+          if !u { return true, ino; }
+        }
+        tries := tries + 1;
+      }
+    }
+
+    method ReadBlock(txn: Txn, bn: uint64, excl: bool) returns (b: Blk)
+      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn)
+      ensures bn in blocks && b.v == blocks[bn] && |b.v| == 4096
+    {
+      reveal BlocksMatch();
+      assert blocks[bn] == blocks[bn];
+      b := txn.ReadBlock(bn, excl);
+    }
+
+    // takes b over
+    method WriteBlock(txn: Txn, bn: uint64, b: Bytes)
+      modifies this, jrnl, b
+      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn) && |b.data| == 4096
+      ensures Valid() && b.data == []
+      ensures inodes == old(inodes) && blocks == old(blocks)[bn := old(b.data)] && used == old(used)
+    {
+      Apart(geo);
+      blocks := blocks[bn := b.data];
+      txn.WriteBlock(bn, b);
+      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+    }
+
+    method SetUsedBit(txn: Txn, bn: uint64, u: bool)
+      modifies this, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn)
+      ensures Valid()
+      ensures inodes == old(inodes) && blocks == old(blocks) && used == old(used)[bn := u]
+    {
+      Apart(geo);
+      used := used[bn := u];
+      txn.WriteBit(geo.bbm + bn / 32768, bn % 32768, u);
+      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+    }
+
+    // take a free block, close to `near` if that is possible (0 = anywhere), and
+    // give it its first contents b (taken over); ok = false: none was found
+    method AllocBlock(txn: Txn, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
+      modifies this, jrnl, b
+      requires Valid() && txn.jrnl == jrnl && |b.data| == 4096
+      ensures Valid() && inodes == old(inodes)
+      ensures !ok ==> blocks == old(blocks) && used == old(used)
+      ensures ok ==> OkBlk(geo, bn) && bn in old(used) && !old(used)[bn]
+      ensures ok ==> used == old(used)[bn := true] && blocks == old(blocks)[bn := old(b.data)]
+    {
+      ok, bn := false, 0;
+      var tries: uint64 := 0;
+      while tries < 16
+        invariant tries <= 16
+        invariant Valid() && inodes == old(inodes) && blocks == old(blocks) && used == old(used) && b.data == old(b.data)
+        invariant ok ==> OkBlk(geo, bn) && bn in used && !used[bn]
+        decreases 16 - tries
+      {
+        var got: bool;
+        got, bn := txn.AllocHint(0, near);
+        if !got { return false, 0; }
+        if OkBlk(geo, bn) {
+          reveal UsedMatch();
+          assert BlkBit(geo, bn) in jrnl.data;
+          var u := txn.ReadBit(geo.bbm + bn / 32768, bn % 32768, true);
+          if !u { ok := true; break; }
+        }
+        tries := tries + 1;
+      }
+      if ok {
+        SetUsedBit(txn, bn, true);
+        WriteBlock(txn, bn, b);
+      }
+    }
+  }
+}

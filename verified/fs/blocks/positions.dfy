@@ -1,0 +1,47 @@
+// Positions in the block tree of an inode: slot k, depth lev below the inode's
+// slot (0 = the slot itself), index j among the 512^lev blocks at that depth.
+//
+// Slots 0..11 hold data blocks; 12, 13, 14 hold trees of 1, 2, 3 levels of
+// indirect blocks above the data.
+include "../../lib/machine.dfy"
+module PosM {
+  import opened Machine
+
+  datatype Pos = Pos(ino: uint64, k: uint64, lev: uint64, j: uint64)
+
+  function method MaxLev(k: uint64): uint64 { if k < 12 then 0 else if k == 12 then 1 else if k == 13 then 2 else 3 }
+  function method Width(lev: uint64): uint64 { if lev == 0 then 1 else if lev == 1 then 512 else if lev == 2 then 262144 else 134217728 }
+
+  // any inode number, so that positions do not depend on the volume's geometry
+  predicate OkPos(p: Pos) { p.k < 15 && p.lev <= MaxLev(p.k) && p.j < Width(p.lev) }
+  predicate IsData(p: Pos) { OkPos(p) && p.lev == MaxLev(p.k) }
+
+  function Parent(p: Pos): Pos
+    requires p.lev > 0
+  { Pos(p.ino, p.k, p.lev - 1, p.j / 512) }
+
+  lemma ParentOk(p: Pos)
+    requires OkPos(p) && p.lev > 0
+    ensures OkPos(Parent(p)) && !IsData(Parent(p))
+  { }
+
+  // siblings have different indices
+  lemma Siblings(p: Pos, q: Pos)
+    requires p.lev > 0 && q.lev > 0 && Parent(p) == Parent(q) && p.j % 512 == q.j % 512
+    ensures p == q
+  { }
+
+  // block number in the file (below 134480396: 12 + 512 + 512^2 + 512^3) -> position
+  function method FlatK(n: uint64): uint64 { if n < 12 then n else if n < 524 then 12 else if n < 262668 then 13 else 14 }
+  function method FlatJ(n: uint64): uint64 { if n < 12 then 0 else if n < 524 then n - 12 else if n < 262668 then n - 524 else n - 262668 }
+  function PosOf(ino: uint64, n: uint64): Pos { Pos(ino, FlatK(n), MaxLev(FlatK(n)), FlatJ(n)) }
+
+  lemma PosOfOk(ino: uint64, n: uint64)
+    requires n < 134480396
+    ensures OkPos(PosOf(ino, n)) && IsData(PosOf(ino, n))
+  { }
+  lemma PosOfInj(i1: uint64, n1: uint64, i2: uint64, n2: uint64)
+    requires PosOf(i1, n1) == PosOf(i2, n2)
+    ensures i1 == i2 && n1 == n2
+  { }
+}

@@ -1,0 +1,386 @@
+// Files as byte sequences: the face of the file layer to directories and to the
+// NFS procedures.
+//
+// Every inode of the volume has attributes (metas) and bytes (files); those of a
+// free inode (type 0) mean nothing. Times and attributes other than size and
+// shrink are the callers' business. ok = false means: abort the transaction.
+include "reading.dfy"
+include "writing.dfy"
+include "shrinking.dfy"
+include "attributechanges.dfy"
+module ByteM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened BlockM
+  import opened PosM
+  import opened IndSpec
+  import opened IndM
+  import opened ByteMap
+  import opened FetchM
+  import opened FillM
+  import opened IndFreeM
+  import opened ShrinkM
+  import opened EffectM
+  import opened ReachM
+
+  // what writing s at off makes of f
+  function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
+    requires 0 <= off
+    ensures |r| == (if off + |s| > |f| then off + |s| else |f|)
+    ensures forall i: int | 0 <= i < |r| :: r[i] == (if off <= i < off + |s| then s[i - off] else if i < |f| then f[i] else 0)
+  {
+    var g := if off + |s| > |f| then f + Zeros(off + |s| - |f|) else f;
+    Splice(g, off, s)
+  }
+
+  // bytes [off, off+len) lie within one block of f which is not all zeros: it is there,
+  // and overwriting it needs no space
+  predicate Settled(f: seq<byte>, off: int, len: int)
+  { 0 <= off && 0 < len && off + len <= |f| && off % 4096 + len <= 4096 && exists i: int {:trigger f[i]} :: off / 4096 * 4096 <= i < off / 4096 * 4096 + 4096 && i < |f| && f[i] != 0 }
+
+  // a file cut to sz, or grown by zeros
+  function SizeSpec(f: seq<byte>, sz: int): (r: seq<byte>)
+    requires 0 <= sz
+    ensures |r| == sz
+    ensures forall i: int | 0 <= i < sz :: r[i] == (if i < |f| then f[i] else 0)
+  { if sz <= |f| then f[..sz] else f + Zeros(sz - |f|) }
+
+  lemma FileWrite(d0: Data, d: Data, ino: uint64, f: seq<byte>, off: int, s: seq<byte>, shrink: int)
+    requires FileMatch(d0, ino, f, shrink) && 0 <= off && off + |s| <= 549755813888
+    requires shrink == 0 || off + |s| <= |f|
+    requires Wrote(d0, d, ino, off, s)
+    ensures FileMatch(d, ino, WriteSpec(f, off, s), shrink)
+  { reveal FileMatch(); reveal Wrote(); }
+
+  // cut to sz, the rest of its last block zeroed: what lies beyond waits to be freed
+  lemma FileCut(d0: Data, d: Data, ino: uint64, f: seq<byte>, sz: int, shrink: int, shrink': int)
+    requires FileMatch(d0, ino, f, shrink) && 0 <= sz < |f|
+    requires Wrote(d0, d, ino, sz, Zeros(Up(sz) - sz))
+    requires 0 <= shrink && shrink' <= 549755813888 && (if shrink' == 0 then shrink == 0 && Up(sz) == Up(|f|) else shrink <= shrink' && |f| <= shrink')
+    ensures FileMatch(d, ino, f[..sz], shrink')
+  { reveal FileMatch(); reveal Wrote(); }
+
+  lemma FileGrow(d: Data, ino: uint64, f: seq<byte>, sz: int)
+    requires FileMatch(d, ino, f, 0) && |f| <= sz <= 549755813888
+    ensures FileMatch(d, ino, f + Zeros(sz - |f|), 0)
+  { reveal FileMatch(); }
+
+  // the blocks m to n freed
+  lemma FileFreed(d0: Data, d: Data, ino: uint64, f: seq<byte>, shrink: int, m: int, n: int, shrink': int)
+    requires FileMatch(d0, ino, f, shrink) && shrink <= 4096 * n <= 549755813888 && Up(|f|) <= 4096 * m <= 4096 * n
+    requires Cut(d0, d, ino, 4096 * m, 4096 * n)
+    requires shrink' == 4096 * m || (shrink' == 0 && 4096 * m == Up(|f|))
+    ensures FileMatch(d, ino, f, shrink')
+  { reveal FileMatch(); reveal Cut(); }
+
+  // a block that is not all zeros is there
+  lemma SettledMapped(x: IndFs, ino: uint64, f: seq<byte>, shrink: int, off: uint64, len: uint64)
+    requires Ok(x) && FileMatch(x.data, ino, f, shrink) && Settled(f, off as int, len as int)
+    ensures Mapped(x, ino, off, len)
+  {
+    var o := off as int / 4096 * 4096;
+    var i: int :| o <= i < o + 4096 && i < |f| && f[i] != 0;
+    reveal FileMatch();
+    assert ByteAt(x.data, ino, i) == f[i];
+    BlockByte(x.data, ino, i);
+    var p := PosOf(ino, off / 4096);
+    assert (i / 4096) as uint64 == off / 4096;
+    PosOfOk(ino, off / 4096);
+    assert IsData(p);
+    assert OkPos(p);
+    if x.bm[p] == 0 {
+      assert x.data[p] == Zeros(4096) by { reveal DataOk(); }
+    }
+  }
+
+  class ByteFs {
+    const geo: Geo
+    const jrnl: Jrnl
+    // for every inode number of the volume
+    ghost var metas: map<uint64, Meta>
+    ghost var files: map<uint64, seq<byte>>
+    const fs: IndFs                      // the layers below: block trees (fs) over inodes and blocks (fs.fs)
+
+    constructor Recover(fs: IndFs, geo: Geo, jrnl: Jrnl)
+      ensures this.fs == fs && this.geo == geo && this.jrnl == jrnl
+    { this.fs := fs; this.geo := geo; this.jrnl := jrnl; }
+
+    predicate Below() reads fs, fs.fs, jrnl
+    { fs.fs.geo == geo && fs.fs.jrnl == jrnl && fs.Valid() && DataDom(fs.data) }
+
+    predicate Valid() reads this, fs, fs.fs, jrnl
+      ensures Valid() ==> GeoOk(geo)
+      ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in files && i in metas &&
+                            |files[i]| == metas[i].size as int <= 549755813888
+    {
+      Below() && FilesOk(geo, fs.data, fs.fs.inodes, metas, files) && ReachOk(geo, fs.bm, metas) &&
+      (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: |files[i]| <= 549755813888)
+    }
+
+    // b (256 bytes) has the block slots of inode ino; GetInode ensures it, setters keep it
+    predicate SameBlks(ino: uint64, b: seq<byte>) reads this, fs, fs.fs, jrnl
+    { |b| == 256 && ino in fs.fs.inodes && Parse(b).blks == fs.fs.inodes[ino].blks }
+
+    // the serialized inode
+    method GetInode(txn: Txn, ino: uint64, excl: bool) returns (ip: Bytes)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      ensures fresh(ip) && |ip.data| == 256 && ino in metas && M(ip.data) == metas[ino] && SameBlks(ino, ip.data)
+    {
+      ip := fs.fs.ReadInode(txn, ino, excl);
+    }
+
+    // store changed attributes (not size, shrink, slots; the type stays)
+    method PutInode(txn: Txn, ino: uint64, ip: Bytes)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
+      requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink && M(ip.data).ty == metas[ino].ty
+      requires SameBlks(ino, ip.data)
+      ensures Valid() && files == old(files) && metas == old(metas)[ino := M(ip.data)]
+      ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
+    {
+      fs.SetMeta(txn, ip, ino);
+      ReachSame(geo, fs.bm, metas, ino, M(ip.data));
+      metas := metas[ino := M(ip.data)];
+      FilesStep(geo, fs.data, fs.data, ino, old(fs.fs.inodes), old(metas), files, fs.fs.inodes[ino], files[ino]);
+      assert files[ino := files[ino]] == files;
+    }
+
+    // bytes [off, off+len) of the file, cut at its end
+    method Read(txn: Txn, ino: uint64, off: uint64, len: uint64) returns (b: Bytes)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      ensures fresh(b) && ino in files
+      ensures off as int >= |files[ino]| ==> b.data == []
+      ensures off as int < |files[ino]| ==>
+        b.data == files[ino][off as int .. if off as int + len as int < |files[ino]| then off as int + len as int else |files[ino]|]
+    {
+      var ip := fs.fs.ReadInode(txn, ino, false);
+      ghost var f := files[ino];
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      if off >= size { b := NewBytes(0); return; }
+      var n := Min(len, size - off);
+      b := Fetch(fs, txn, ip, ino, off, n);
+      forall i: int | 0 <= i < n as int
+        ensures b.data[i] == f[off as int + i]
+      {
+        reveal FileMatch();
+        assert b.data[i] == ByteAt(fs.data, ino, off as int + i);
+      }
+      assert b.data == f[off as int .. off as int + n as int];
+    }
+
+    // block n of the file, whose inode is ip, without a copy; all of it must lie below the file's size
+    method ReadBlockOf(txn: Txn, ip: Bytes, ino: uint64, n: uint64, excl: bool) returns (b: Blk)
+      requires Valid() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && ino in files && 4096 * n as int + 4096 <= |files[ino]|
+      ensures b.v == files[ino][4096 * n as int .. 4096 * n as int + 4096]
+    {
+      assert OkIno(geo, ino);
+      b := fs.ReadData(txn, ip, ino, n, excl);
+      ghost var f := files[ino];
+      ghost var o := 4096 * n as int;
+      forall i: int | 0 <= i < 4096
+        ensures b.v[i] == f[o + i]
+      {
+        DivMod(o, i);
+        BlockByte(fs.data, ino, o + i);
+        reveal FileMatch();
+        assert ByteAt(fs.data, ino, o + i) == f[o + i];
+      }
+    }
+
+    // write src[so..so+len] at off. ok = false: no space, too large, or the file must be
+    // shrunk first (metas[ino].shrink != 0 and the write extends it): abort the transaction.
+    // Space is never wanting where bytes that are there are overwritten (Settled).
+    method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && so as int + len as int <= |src.data|
+      ensures ok ==> Valid() && ino in old(files) &&
+        files == (if len == 0 then old(files) else old(files)[ino := WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
+      ensures ok ==> ino in old(metas) && ino in old(files) && ino in metas
+      ensures ok && len == 0 ==> metas == old(metas)
+      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(metas)[ino], |files[ino]| as uint64) && metas == old(metas)[ino := WithSize(old(metas)[ino], |files[ino]| as uint64)]
+      ensures ino in old(files) && Settled(old(files)[ino], off as int, len as int) ==> ok
+    {
+      if len == 0 { return true; }
+      if len > 549755813888 || off > 549755813888 - len { return false; }
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      var shrink := GetShrink(ip);
+      if shrink != 0 && off + len > size { return false; }
+      var used := GetUsed(ip);
+      ghost var f := files[ino];
+      ghost var d0 := fs.data;
+      ghost var i0 := fs.fs.inodes;
+      ghost var b0 := fs.bm;
+      if Settled(f, off as int, len as int) { SettledMapped(fs, ino, f, shrink as int, off, len); }
+      ok := Store(fs, txn, ip, ino, off, src, so, len);
+      if !ok { return; }
+      ok := true;
+      var used' := GetUsed(ip);
+      if off + len > size { SetFileSize(ip, off + len); }
+      if off + len > size || used' != used { fs.SetMeta(txn, ip, ino); }
+      ghost var s := src.data[so as int .. so as int + len as int];
+      FileWrite(d0, fs.data, ino, f, off as int, s, shrink as int);
+      files := files[ino := WriteSpec(f, off as int, s)];
+      ReachGrown(geo, b0, fs.bm, metas, ino, fs.fs.inodes[ino].meta, BlocksFor(off as int + len as int));
+      metas := metas[ino := fs.fs.inodes[ino].meta];
+      assert Others(d0, fs.data, ino) by { reveal Wrote(); }
+      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
+      assert fs.fs.inodes[ino].meta == WithSize(old(metas)[ino], |files[ino]| as uint64);
+    }
+
+    // set the size: cut, or extend with zeros (a hole). ok = false: too large, or must be shrunk first.
+    method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      ensures ino in old(metas) && (ok <==> CanSize(old(metas)[ino], sz))
+      ensures ok ==> Valid() && ino in old(files) && files == old(files)[ino := SizeSpec(old(files)[ino], sz as int)]
+      ensures ok ==> metas == old(metas)[ino := Resized(old(metas)[ino], sz)]
+    {
+      if sz > 549755813888 { return false; }
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      var shrink := GetShrink(ip);
+      ghost var f := files[ino];
+      ghost var g := f;
+      ghost var d0 := fs.data;
+      ghost var i0 := fs.fs.inodes;
+      assert FileMatch(d0, ino, f, shrink as int);
+      ok := true;
+      if sz > size {
+        if shrink != 0 { return false; }
+        FileGrow(d0, ino, f, sz as int);
+        g := f + Zeros(sz as int - |f|);
+        assert Others(d0, fs.data, ino);
+      } else if sz < size {
+        ZeroTail(fs, txn, ip, ino, sz);
+        var shrink' := shrink;
+        if shrink < size && (shrink != 0 || (sz + 4095) / 4096 != (size + 4095) / 4096) { shrink' := size; }
+        assert shrink <= 549755813888 by { reveal FileMatch(); }
+        FileCut(d0, fs.data, ino, f, sz as int, shrink as int, shrink' as int);
+        g := f[..sz];
+        assert Others(d0, fs.data, ino) by { reveal Wrote(); }
+        SetShrink(ip, shrink');
+      } else {
+        assert SizeSpec(f, sz as int) == f && files[ino := f] == files && metas[ino := metas[ino]] == metas;
+        return;
+      }
+      assert g == SizeSpec(f, sz as int);
+      SetFileSize(ip, sz);
+      fs.SetMeta(txn, ip, ino);
+      files := files[ino := g];
+      ReachSame(geo, fs.bm, metas, ino, fs.fs.inodes[ino].meta);
+      metas := metas[ino := fs.fs.inodes[ino].meta];
+      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
+    }
+
+    // free up to about max blocks beyond the size; done: nothing is left to free (shrink == 0)
+    method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      ensures Valid() && files == old(files)
+      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithShrink(old(metas)[ino], metas[ino].shrink)
+      ensures done <==> metas[ino].shrink == 0
+      ensures old(metas)[ino].shrink == 0 ==> metas == old(metas)
+    {
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      var shrink := GetShrink(ip);
+      if shrink == 0 { return true; }
+      ghost var f := files[ino];
+      ghost var d0 := fs.data;
+      ghost var i0 := fs.fs.inodes;
+      assert FileMatch(d0, ino, f, shrink as int);
+      assert shrink <= 549755813888 by { reveal FileMatch(); }
+      var lo := (size + 4095) / 4096;
+      var n := (shrink + 4095) / 4096;
+      if n < lo { n := lo; }
+      ghost var b0 := fs.bm;
+      ReachOf(geo, b0, metas, ino);
+      var m := CutDown(fs, txn, ip, ino, n, lo, max);
+      var shrink' := 4096 * m;
+      if m == lo { shrink' := 0; }
+      FileFreed(d0, fs.data, ino, f, shrink as int, m as int, n as int, shrink' as int);
+      done := shrink' == 0;
+      SetShrink(ip, shrink');
+      fs.SetMeta(txn, ip, ino);
+      ReachShrunk(geo, b0, fs.bm, metas, ino, fs.fs.inodes[ino].meta);
+      metas := metas[ino := fs.fs.inodes[ino].meta];
+      assert Others(d0, fs.data, ino) by { reveal Cut(); }
+      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], f);
+      assert files[ino := f] == files;
+    }
+
+    // take a free inode: type ty, a new generation, everything else zero. ok = false: none is free.
+    method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && ty != 0
+      ensures ok ==> Valid() && OkIno(geo, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
+      ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
+      ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff && metas == old(metas)[ino := NewMeta(ty, old(metas)[ino].gen + 1)]
+    {
+      ok, ino := fs.fs.FindInode(txn, near);
+      if !ok { return; }
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      var shrink := GetShrink(ip);
+      var gen := GetGen(ip);
+      var bare := NoSlots(ip);
+      // never so in a sound volume (a free inode holds nothing: Fits in tree.dfy), but that a number was given out 2^64 times
+      if size != 0 || shrink != 0 || !bare || gen == 0xffff_ffff_ffff_ffff { return false, 0; }
+      Blank(txn, ip, ino, ty, gen + 1);
+    }
+
+    // give an inode back, which is empty and shrunk; always ok
+    method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] && ino in metas && metas[ino].shrink == 0
+      ensures ok && Valid() && files == old(files) && metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
+    {
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      assert fs.IsInode(ino, ip);
+      var size := GetSize(ip);
+      var shrink := GetShrink(ip);
+      var gen := GetGen(ip);
+      var bare := NoSlots(ip);
+      Bare(geo, fs.bm, fs.fs.inodes, metas, ino);
+      if size != 0 || shrink != 0 || !bare { return false; }     // never so in a sound volume
+      Blank(txn, ip, ino, 0, gen);
+      assert files == old(files);
+      ok := true;
+    }
+
+    // replace an empty inode by a new one of type ty (0 = free)
+    method Blank(txn: Txn, ip: Bytes, ino: uint64, ty: uint32, gen: uint64)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && fs.IsInode(ino, ip)
+      requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 :: Parse(ip.data).blks[k] == 0
+      ensures Valid() && ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
+      ensures metas == old(metas)[ino := NewMeta(ty, gen)]
+      ensures ino in fs.fs.inodes && fs.fs.inodes == old(fs.fs.inodes)[ino := fs.fs.inodes[ino]]
+    {
+      ghost var i0 := fs.fs.inodes;
+      var z := NewBytes(256);
+      ParseZeros();
+      SetTy(z, ty);
+      SetGen(z, gen);
+      assert Parse(z.data).meta == NewMeta(ty, gen);
+      assert Parse(z.data).blks == Parse(ip.data).blks;
+      fs.SetInode(txn, z, ino, ty != 0);
+      ReachSame(geo, fs.bm, metas, ino, NewMeta(ty, gen));
+      files := files[ino := []];
+      metas := metas[ino := fs.fs.inodes[ino].meta];
+      assert old(files)[ino] == [];
+      FilesStep(geo, fs.data, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], []);
+    }
+  }
+}

@@ -1,0 +1,149 @@
+// Getting bytes out of blocks.
+//
+// The indirect block above the data is kept at hand from one block to the next;
+// a hole costs nothing but the look at its entry.
+include "bytemap.dfy"
+include "../blocks/blocktree.dfy"
+module FetchM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened BlockM
+  import opened PosM
+  import opened IndSpec
+  import opened IndM
+  import opened ByteMap
+
+  predicate Ok(x: IndFs) reads x, x.fs, x.fs.jrnl { x.Valid() && DataDom(x.data) }
+
+  method Min(a: uint64, b: uint64) returns (c: uint64)
+    ensures c <= a && c <= b && (c == a || c == b)
+  { if a < b { c := a; } else { c := b; } }
+
+  // the cursor (ck, cj) names node cj at the lowest level of indirect blocks below
+  // slot ck; its contents are v. ck = 15: none.
+  predicate AtHand(x: IndFs, ino: uint64, ck: uint64, cj: uint64, v: seq<byte>)
+    reads x, x.fs
+  {
+    ck < 15 ==> 12 <= ck && Pos(ino, ck, MaxLev(ck) - 1, cj) in x.bm && OkPos(Pos(ino, ck, MaxLev(ck) - 1, cj)) &&
+      x.IsNode(Pos(ino, ck, MaxLev(ck) - 1, cj), v)
+  }
+
+  // the number of block n of the file (0 = hole), and the indirect block above it at hand
+  method Find(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool, ck: uint64, cj: uint64, pb: Blk) returns (bn: uint64, ck': uint64, cj': uint64, pb': Blk)
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && n < 134480396 && AtHand(x, ino, ck, cj, pb.v)
+    ensures AtHand(x, ino, ck', cj', pb'.v) && (12 <= FlatK(n) ==> |pb'.v| == 4096)
+    ensures PosOf(ino, n) in x.bm && bn == x.bm[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.fs.geo, bn))
+  {
+    var k, j := FlatK(n), FlatJ(n);
+    ghost var p := PosOf(ino, n);
+    PosOfOk(ino, n);
+    ck', cj', pb' := ck, cj, pb;
+    if k < 12 {
+      bn := x.Resolve(txn, ip, ino, k, 0, 0, excl);
+      return;
+    }
+    if ck != k || cj != j / 512 {
+      pb' := x.ReadParent(txn, ip, ino, k, MaxLev(k), j, excl);
+      ck', cj' := k, j / 512;
+    }
+    ParentOk(p);
+    assert Parent(p) == Pos(ino, k, MaxLev(k) - 1, j / 512);
+    assert x.IsParent(p, pb'.v);
+    bn := pb'.U64(8 * (j % 512));
+    x.Child(p, pb'.v);
+  }
+
+  const AheadMax: uint64 := 64     // blocks to ask for at a time (policy: the smallest cache has room for so many)
+
+  // How many blocks of the file from block n on, which is bn on the device, lie side by side
+  // there, as far as the inode or the indirect block at hand tells: at most max, and AheadMax.
+  method Adjacent(ip: Bytes, pb: Blk, n: uint64, bn: uint64, max: uint64) returns (r: uint64)
+    requires |ip.data| == 256 && n < 134480396 && (12 <= FlatK(n) ==> |pb.v| == 4096)
+    ensures 1 <= r <= AheadMax
+  {
+    var k, j := FlatK(n), FlatJ(n) % 512;
+    var room := if k < 12 then 12 - k else 512 - j;
+    var m := Min(max, room);
+    m := Min(m, AheadMax);
+    r := 1;
+    while r < m && bn < 0xFFFF_FFFF_FFFF_0000    // no overflow below
+      invariant 1 <= r <= AheadMax
+      decreases AheadMax - r
+    {
+      var e: uint64;
+      if k < 12 { e := GetSlot(ip, k + r); } else { e := pb.U64(8 * (j + r)); }
+      if e != bn + r { return; }
+      r := r + 1;
+    }
+  }
+
+  // n bytes at off
+  method Fetch(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64) returns (b: Bytes)
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
+    ensures fresh(b) && |b.data| == n as int
+    ensures forall i: int {:trigger b.data[i]} | 0 <= i < n as int :: b.data[i] == ByteAt(x.data, ino, off as int + i)
+  {
+    b := NewBytes(n);
+    var done: uint64 := 0;
+    var ahead: uint64 := 0;      // the file's blocks below this one have been asked for
+    var ck: uint64, cj: uint64 := 15, 0;
+    var pb := ZeroBlk();
+    while done < n
+      invariant done <= n && |b.data| == n as int && fresh(b) && b != ip
+      invariant x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
+      invariant forall i: int {:trigger b.data[i]} | 0 <= i < n as int :: b.data[i] == (if i < done as int then ByteAt(x.data, ino, off as int + i) else 0)
+      decreases n - done
+    {
+      var pos := off + done;
+      var bo := pos % 4096;
+      var c := Min(4096 - bo, n - done);
+      ghost var p := PosOf(ino, pos / 4096);
+      PosOfOk(ino, pos / 4096);
+      var bn: uint64;
+      bn, ck, cj, pb := Find(x, txn, ip, ino, pos / 4096, false, ck, cj, pb);
+      ghost var b0 := b.data;
+      ghost var s := Zeros(4096);
+      if bn != 0 {
+        if ahead <= pos / 4096 {
+          var left := (bo + (n - done) + 4095) / 4096;
+          var r := Adjacent(ip, pb, pos / 4096, bn, left);
+          if 1 < r { txn.Ahead(bn, r); }
+          ahead := pos / 4096 + r;
+        }
+        var blk := x.ReadAt(txn, bn, p, false);
+        b.CopyBlk(done, blk, bo, c);
+        s := blk.v;
+      }
+      assert x.data[p] == s by { reveal DataOk(); assert OkPos(p); }
+      forall i: int {:trigger b.data[i]} | 0 <= i < n as int
+        ensures b.data[i] == (if i < (done + c) as int then ByteAt(x.data, ino, off as int + i) else 0)
+      { OneByte(x, p, b0, b.data, s, ino, off, done, c, i, bn == 0); }
+      done := done + c;
+    }
+  }
+
+  // one byte of a chunk fetched
+  lemma OneByte(x: IndFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int, hole: bool)
+    requires Ok(x) && off as int + |b0| <= 549755813888
+    requires done as int + c as int <= |b0| == |b1| && 0 <= i < |b0| && (off + done) % 4096 + c <= 4096
+    requires p == PosOf(ino, (off + done) / 4096) && p in x.data && |s| == 4096 && x.data[p] == s
+    requires b0[i] == (if i < done as int then ByteAt(x.data, ino, off as int + i) else 0)
+    requires if hole then b1 == b0 && s == Zeros(4096) else
+      b1 == Splice(b0, done as int, s[((off + done) % 4096) as int .. ((off + done) % 4096) as int + c as int])
+    ensures b1[i] == (if i < (done + c) as int then ByteAt(x.data, ino, off as int + i) else 0)
+  {
+    var pos := (off + done) as int;
+    if done as int <= i < (done + c) as int {
+      var r := i - done as int;
+      DivMod(pos, r);
+      BlockByte(x.data, ino, pos + r);
+      assert off as int + i == pos + r;
+      assert b1[i] == s[pos % 4096 + r];
+    }
+  }
+}

@@ -1,0 +1,254 @@
+// Freeing the blocks of a file above a given one, from the top down, a bounded
+// number of steps at a time.
+include "unmapping.dfy"
+module ShrinkM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened TxnS
+  import opened Marshal
+  import opened GeometryM
+  import opened InodeM
+  import opened BlockM
+  import opened PosM
+  import opened IndSpec
+  import opened IndM
+  import opened ByteMap
+  import opened IndFreeM
+  import opened ReachM
+
+  // the position d levels above
+  function Above(p: Pos, d: uint64): Pos
+    requires d <= p.lev
+    decreases d
+  { if d == 0 then p else Above(Parent(p), d - 1) }
+
+  lemma AboveIs(p: Pos, d: uint64)
+    requires OkPos(p) && d <= p.lev <= 3
+    ensures Above(p, d) == Pos(p.ino, p.k, p.lev - d, Up512(p.j, d)) && OkPos(Above(p, d))
+  {
+    assert p.lev <= 3;
+    if d == 1 { ParentOk(p); }
+    if d == 2 { ParentOk(p); ParentOk(Parent(p)); assert Above(p, 2) == Parent(Parent(p)); assert p.j / 512 / 512 == p.j / 262144; }
+    if d == 3 {
+      ParentOk(p); ParentOk(Parent(p)); ParentOk(Parent(Parent(p)));
+      assert Above(p, 3) == Parent(Parent(Parent(p)));
+      assert p.j / 512 / 512 == p.j / 262144; assert p.j / 512 / 512 / 512 == p.j / 134217728;
+    }
+  }
+
+  // how many levels above the data block at j the tree ends: 0 = the block's
+  // parent is there (or it needs none)
+  method Missing(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, j: uint64) returns (d: uint64)
+    requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
+    requires OkPos(Pos(ino, k, MaxLev(k), j))
+    ensures d <= MaxLev(k)
+    ensures d > 0 ==> var p := Pos(ino, k, MaxLev(k), j); OkPos(Above(p, d)) && x.bm[Above(p, d)] == 0
+    ensures d < MaxLev(k) ==> var q := Pos(ino, k, MaxLev(k) - d - 1, Up512(j, d + 1)); OkPos(q) && x.bm[q] != 0
+  {
+    ghost var p := Pos(ino, k, MaxLev(k), j);
+    AboveIs(p, MaxLev(k));
+    d := MaxLev(k);
+    while 0 < d
+      invariant d <= MaxLev(k)
+      invariant d < MaxLev(k) ==> OkPos(Pos(ino, k, MaxLev(k) - d - 1, Up512(j, d + 1))) && x.bm[Pos(ino, k, MaxLev(k) - d - 1, Up512(j, d + 1))] != 0
+      decreases d
+    {
+      AboveIs(p, d);
+      var bn := x.Resolve(txn, ip, ino, k, MaxLev(k) - d, Up512(j, d), true);
+      if bn == 0 { return; }
+      d := d - 1;
+    }
+  }
+
+  // skip the hole that the missing block d levels above block n-1 leaves: back to m
+  lemma Skip(x: IndFs, ino: uint64, n: uint64, m: uint64, d: uint64)
+    requires x.Valid() && DataDom(x.data) && 0 < n <= 134217728 && m < n
+    requires d <= PosOf(ino, n - 1).lev && OkPos(Above(PosOf(ino, n - 1), d)) && x.bm[Above(PosOf(ino, n - 1), d)] == 0
+    requires m >= BaseOf(FlatK(n - 1)) + First512(FlatJ(n - 1), d)
+    ensures Cut(x.data, x.data, ino, 4096 * m as int, 4096 * n as int)
+  {
+    forall i: uint64 | m <= i < n
+      ensures PosOf(ino, i) in x.data && x.data[PosOf(ino, i)] == Zeros(4096)
+    { SkipOne(x, ino, n, i, d); }
+    CutHoles(x.data, ino, m, n);
+  }
+  lemma SkipOne(x: IndFs, ino: uint64, n: uint64, i: uint64, d: uint64)
+    requires x.Valid() && DataDom(x.data) && 0 < n <= 134217728 && i < n
+    requires d <= PosOf(ino, n - 1).lev && OkPos(Above(PosOf(ino, n - 1), d)) && x.bm[Above(PosOf(ino, n - 1), d)] == 0
+    requires i >= BaseOf(FlatK(n - 1)) + First512(FlatJ(n - 1), d)
+    ensures PosOf(ino, i) in x.data && x.data[PosOf(ino, i)] == Zeros(4096)
+  {
+    var p, q := PosOf(ino, n - 1), PosOf(ino, i);
+    PosOfOk(ino, n - 1);
+    PosOfOk(ino, i);
+    AboveIs(p, d);
+    SameSubtree(n - 1, i, d);
+    AboveIs(q, d);
+    assert Above(q, d) == Above(p, d);
+    Below(x.bm, x.fs.blocks, Above(q, d), q);
+    assert x.bm[q] == 0;
+    reveal DataOk();
+    assert IsData(q);
+  }
+  lemma SameSubtree(n: uint64, i: uint64, d: uint64)
+    requires n < 134217728 && d <= 3 && i <= n && i >= BaseOf(FlatK(n)) + First512(FlatJ(n), d)
+    ensures FlatK(i) == FlatK(n) && Up512(FlatJ(i), d) == Up512(FlatJ(n), d)
+  { }
+
+  // free data blocks below one lowest indirect block pn, from block n-1 of the
+  // file down to m >= lo, at most max of them
+  method CutRun(x: IndFs, txn: Txn, ip: Bytes, pn: uint64, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64, freed: uint64)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
+    requires lo < n <= 134217728 && 12 <= FlatK(n - 1) && 0 < max
+    requires var q := Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512); OkPos(q) && x.bm[q] == pn && pn != 0
+    ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures lo <= m < n && freed <= max
+    // q has nothing for these blocks any more
+    ensures x.bm[Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)] == pn
+    ensures First(Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)) <= m as int
+    ensures Shrank(old(x.bm), x.bm, ino) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
+    ensures Cut(old(x.data), x.data, ino, 4096 * m as int, 4096 * n as int)
+  {
+    var k := FlatK(n - 1);
+    var lev := MaxLev(k);
+    var jp := FlatJ(n - 1) / 512;
+    ghost var q := Pos(ino, k, lev - 1, jp);
+    ghost var d0 := x.data;
+    ghost var i0 := x.fs.inodes;
+    x.BlkOf(q);
+    var pb := x.fs.ReadBlock(txn, pn, true);
+    var t := pb.Thaw();
+    assert x.fs.blocks[pn := t.data] == x.fs.blocks;
+    m, freed := n, 0;
+    ghost var b0 := x.bm;
+    ShrankNone(b0, ino);
+    CutNone(d0, ino, 4096 * n as int);
+    while lo < m && freed < max
+      invariant lo <= m <= n && freed <= max && fresh(t) && t != ip
+      invariant freed == 0 ==> x.fs.blocks[pn := t.data] == old(x.fs.blocks) == x.fs.blocks
+      invariant m == n ==> freed == 0
+      invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip)
+      invariant x.fs.inodes == i0
+      invariant q in x.bm && x.bm[q] == pn
+      invariant m < n ==> First(q) <= m as int
+      invariant Shrank(b0, x.bm, ino) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
+      invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
+      decreases m
+    {
+      var l := m - 1;
+      if FlatK(l) != k || FlatJ(l) / 512 != jp { break; }
+      var j := FlatJ(l);
+      ghost var p := PosOf(ino, l);
+      PosOfOk(ino, l);
+      ParentOk(p);
+      assert Parent(p) == q && IsData(p);
+      FirstOf(ino, l);
+      FirstAbove(q, p);
+      ghost var d1, b1 := x.data, x.bm;
+      var bn := t.U64(8 * (j % 512));
+      x.ChildBut(p, pn, t);
+      if bn == 0 {
+        assert x.data[p] == Zeros(4096) by { reveal DataOk(); assert OkPos(p); }
+        CutHole(x.data, ino, l);
+      } else {
+        CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j);
+        ShrankOne(b1, p);
+        ShrankMore(b0, b1, x.bm, ino);
+        CutBlock(d1, ino, l);
+        freed := freed + 1;
+      }
+      CutMore(d0, d1, x.data, ino, 4096 * l as int, 4096 * m as int, 4096 * n as int);
+      m := l;
+    }
+    if 0 < freed { x.CloseParent(txn, pn, t); }
+  }
+
+  // free the block in a direct slot, if there is one
+  method FreeDirect(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 12
+    ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures Shrank(old(x.bm), x.bm, ino) && Pos(ino, k, 0, 0) in x.bm && x.bm[Pos(ino, k, 0, 0)] == 0
+    ensures Cut(old(x.data), x.data, ino, 4096 * k as int, 4096 * k as int + 4096)
+  {
+    ghost var p, d0, b0 := Pos(ino, k, 0, 0), x.data, x.bm;
+    assert p == PosOf(ino, k) && OkPos(p) && IsData(p);
+    var bn := GetSlot(ip, k);
+    assert x.bm[p] == bn by { reveal RootsOk(); }
+    if bn == 0 {
+      assert x.data[p] == Zeros(4096) by { reveal DataOk(); }
+      CutHole(d0, ino, k);
+      ShrankNone(b0, ino);
+    } else {
+      FreeRoot(x, txn, ip, ino, k);
+      CutBlock(d0, ino, k);
+      ShrankOne(b0, p);
+    }
+  }
+
+  // free blocks of the file from n-1 down to m >= lo, about max of them; holes
+  // count as steps, so that the work is bounded
+  method CutDown(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
+    requires lo <= n <= 134217728 && Within(x.bm, ino, n as int)
+    ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures lo <= m <= n && Shrank(old(x.bm), x.bm, ino) && Within(x.bm, ino, m as int)
+    ensures Cut(old(x.data), x.data, ino, 4096 * m as int, 4096 * n as int)
+  {
+    ghost var d0 := x.data;
+    ghost var i0 := x.fs.inodes;
+    m := n;
+    var left := max;
+    ghost var b0 := x.bm;
+    ShrankNone(b0, ino);
+    CutNone(d0, ino, 4096 * n as int);
+    while lo < m && 0 < left
+      invariant lo <= m <= n && left <= max
+      invariant x.Valid() && DataDom(x.data) && x.IsInode(ino, ip)
+      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
+      invariant Shrank(b0, x.bm, ino) && Within(x.bm, ino, m as int)
+      invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
+      decreases m
+    {
+      var k, j := FlatK(m - 1), FlatJ(m - 1);
+      ghost var p := PosOf(ino, m - 1);
+      PosOfOk(ino, m - 1);
+      ghost var d1, b1 := x.data, x.bm;
+      var l, freed: uint64 := 0, 1;
+      var d := Missing(x, txn, ip, ino, k, j);
+      if 0 < d || k < 12 {
+        l := BaseOf(k) + First512(j, d);
+        if l < lo { l := lo; }
+        if d == 0 {
+          FreeDirect(x, txn, ip, ino, k);
+        } else {
+          ShrankNone(b1, ino);
+          Skip(x, ino, m, l, d);
+        }
+        AboveIs(p, d);
+        StillWithin(b1, x.bm, ino, m as int);
+        ChainHole(x.bm, x.fs.blocks, Above(p, d), l, m);
+      } else {
+        var pn := x.Resolve(txn, ip, ino, k, MaxLev(k) - 1, j / 512, true);
+        l, freed := CutRun(x, txn, ip, pn, ino, m, lo, left);
+        if freed == 0 { freed := 1; }
+        StillWithin(b1, x.bm, ino, m as int);
+        ChainLeaf(x.bm, Pos(ino, k, MaxLev(k) - 1, j / 512), l, m);
+      }
+      ghost var b2 := x.bm;
+      ShrankMore(b0, b1, b2, ino);
+      if d < MaxLev(k) {
+        AboveIs(p, d + 1);
+        Prune(x, txn, ip, ino, k, MaxLev(k) - d - 1, Up512(j, d + 1), l as int);
+        ShrankMore(b0, b2, x.bm, ino);
+      }
+      left := left - freed;
+      CutMore(d0, d1, x.data, ino, 4096 * l as int, 4096 * m as int, 4096 * n as int);
+      m := l;
+    }
+  }
+}

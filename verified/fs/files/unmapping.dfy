@@ -1,0 +1,266 @@
+// Giving blocks back: from the top of a file downwards, in bounded steps.
+//
+// Unmapping a data block turns it into a hole, which reads as zeros. An indirect
+// block whose entries are all zero is given back too, which changes no byte. A
+// whole missing subtree is skipped in one step.
+include "../blocks/blocktree.dfy"
+include "bytemap.dfy"
+module IndFreeM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened TxnS
+  import opened Marshal
+  import opened GeometryM
+  import opened InodeM
+  import opened BlockM
+  import opened PosM
+  import opened IndSpec
+  import opened IndM
+  import opened ByteMap
+  import opened ReachM
+
+  // no entry at all
+  predicate Barren(bs: Blocks, bn: uint64) { forall i: uint64 {:trigger Entry(bs, bn, i)} | i < 512 :: Entry(bs, bn, i) == 0 }
+
+  // the block at p taken away: bs' lacks its entry in the parent
+  lemma FreeStep(g: Geo, bm: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data, p: Pos)
+    requires GeoOk(g) && TreesOk(g, bm, owner, used, bs, data) && BlocksDom(g, bs')
+    requires OkPos(p) && bm[p] != 0 && (IsData(p) || Barren(bs, bm[p]))
+    requires p.lev == 0 ==> bs' == bs
+    requires p.lev > 0 ==> OkPos(Parent(p)) && bm[Parent(p)] != 0 && Linked(g, bs, bs', bm[Parent(p)], p.j % 512, 0)
+    ensures TreesOk(g, bm[p := 0], owner[bm[p] := None], used[bm[p] := false], bs', if IsData(p) then data[p := Zeros(4096)] else data)
+  {
+    var bm' := bm[p := 0];
+    var data' := if IsData(p) then data[p := Zeros(4096)] else data;
+    assert OwnerOk(g, bm', owner[bm[p] := None], used[bm[p] := false]) by { reveal OwnerOk(); }
+    assert LinksOk(bm', bs') by {
+      reveal LinksOk(); reveal OwnerOk();
+      forall q: Pos | OkPos(q) && q.lev > 0
+        ensures OkPos(Parent(q)) && bm'[q] == Entry(bs', bm'[Parent(q)], q.j % 512)
+      {
+        ParentOk(q);
+        assert bm[q] == Entry(bs, bm[Parent(q)], q.j % 512);
+        if Parent(q) == p {
+          assert bm[q] == 0;
+          assert q != p;
+        } else if q == p {
+        } else if p.lev > 0 && Parent(q) == Parent(p) {
+          if q.j % 512 == p.j % 512 { Siblings(p, q); }
+          assert Entry(bs', bm[Parent(p)], q.j % 512) == Entry(bs, bm[Parent(p)], q.j % 512);
+        } else {
+          var b := bm[Parent(q)];
+          if b != 0 {
+            assert owner[b] == Some(Parent(q)); assert OkBlk(g, b);
+            if p.lev > 0 { assert owner[bm[Parent(p)]] == Some(Parent(p)); assert b != bm[Parent(p)]; }
+            assert bs'[b] == bs[b];
+          }
+        }
+      }
+    }
+    assert DataOk(bm', bs', data') by {
+      reveal OwnerOk(); reveal DataOk();
+      forall q: Pos | IsData(q)
+        ensures OkPos(q) && q in data' && |data'[q]| == 4096 && data'[q] == (if bm'[q] == 0 then Zeros(4096) else BlockOf(bm', bs', q))
+      {
+        assert OkPos(q);
+        if p.lev > 0 { ParentOk(p); assert q != Parent(p); assert OkPos(Parent(p)); }
+        if q != p && bm[q] != 0 {
+          assert owner[bm[q]] == Some(q); assert OkBlk(g, bm[q]);
+          if p.lev > 0 { assert owner[bm[Parent(p)]] == Some(Parent(p)); assert bm[q] != bm[Parent(p)]; }
+          assert bs'[bm[q]] == bs[bm[q]];
+        }
+      }
+    }
+  }
+
+  // --- the bytes ---
+
+  // the bytes [a, b) of ino became zero, and nothing else changed
+  predicate {:opaque} Cut(d0: Data, d: Data, ino: uint64, a: int, b: int) {
+    && (forall i: int {:trigger ByteAt(d, ino, i)} | 0 <= i < 549755813888 ::
+          ByteAt(d, ino, i) == (if a <= i < b then 0 else ByteAt(d0, ino, i)))
+    && Others(d0, d, ino)
+  }
+  lemma CutMore(d0: Data, d1: Data, d2: Data, ino: uint64, a: int, b: int, c: int)
+    requires Cut(d0, d1, ino, b, c) && Cut(d1, d2, ino, a, b) && a <= b <= c
+    ensures Cut(d0, d2, ino, a, c)
+  {
+    reveal Cut();
+    forall i: int {:trigger ByteAt(d2, ino, i)} | 0 <= i < 549755813888
+      ensures ByteAt(d2, ino, i) == (if a <= i < c then 0 else ByteAt(d0, ino, i))
+    { assert ByteAt(d1, ino, i) == ByteAt(d1, ino, i); }
+    forall o: uint64, i: int {:trigger ByteAt(d2, o, i)} | o != ino && 0 <= i < 549755813888
+      ensures ByteAt(d2, o, i) == ByteAt(d0, o, i)
+    { assert ByteAt(d1, o, i) == ByteAt(d1, o, i); }
+  }
+  lemma CutNone(d: Data, ino: uint64, a: int)
+    ensures Cut(d, d, ino, a, a)
+  { reveal Cut(); }
+  lemma CutBlock(d0: Data, ino: uint64, n: uint64)
+    requires DataDom(d0) && n < 134217728
+    ensures var d := d0[PosOf(ino, n) := Zeros(4096)]; DataDom(d) && Cut(d0, d, ino, 4096 * n as int, 4096 * n as int + 4096)
+  {
+    PosOfOk(ino, n);
+    assert (4096 * n as int) / 4096 == n as int && (4096 * n as int) % 4096 == 0;
+    WroteBlock(d0, ino, 4096 * n as int, Zeros(4096), Zeros(4096));
+    reveal Wrote(); reveal Cut();
+  }
+  // a block that reads as zeros already
+  lemma CutHole(d: Data, ino: uint64, n: uint64)
+    requires DataDom(d) && n < 134217728
+    requires PosOf(ino, n) in d && d[PosOf(ino, n)] == Zeros(4096)
+    ensures Cut(d, d, ino, 4096 * n as int, 4096 * n as int + 4096)
+  {
+    CutBlock(d, ino, n);
+    assert d[PosOf(ino, n) := Zeros(4096)] == d;
+  }
+  lemma CutHoles(d: Data, ino: uint64, a: uint64, b: uint64)
+    requires DataDom(d) && a <= b <= 134217728
+    requires forall n: uint64 {:trigger PosOf(ino, n)} | a <= n < b :: PosOf(ino, n) in d && d[PosOf(ino, n)] == Zeros(4096)
+    ensures Cut(d, d, ino, 4096 * a as int, 4096 * b as int)
+  {
+    reveal Cut();
+    forall i: int {:trigger ByteAt(d, ino, i)} | 4096 * a as int <= i < 4096 * b as int
+      ensures ByteAt(d, ino, i) == 0
+    {
+      BlockByte(d, ino, i);
+      assert a <= (i / 4096) as uint64 < b;
+      assert d[PosOf(ino, (i / 4096) as uint64)] == Zeros(4096);
+    }
+  }
+
+  // --- the steps ---
+
+  // whether the indirect block b has no entry; if it has, at is one
+  method NoEntries(b: Blk) returns (e: bool, ghost at: uint64)
+    requires |b.v| == 4096
+    ensures e ==> forall i: int {:trigger U64At(b.v, 8 * i)} | 0 <= i < 512 :: U64At(b.v, 8 * i) == 0
+    ensures !e ==> at < 512 && U64At(b.v, 8 * at as int) != 0
+  {
+    var i: uint64 := 0;
+    while i < 512
+      invariant i <= 512
+      invariant forall k: int {:trigger U64At(b.v, 8 * k)} | 0 <= k < i as int :: U64At(b.v, 8 * k) == 0
+      decreases 512 - i
+    {
+      if b.U64(8 * i) != 0 { return false, i; }
+      i := i + 1;
+    }
+    e, at := true, 0;
+  }
+
+  // take away the block in an inode slot
+  method FreeRoot(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 15
+    requires var p := Pos(ino, k, 0, 0); p in x.bm && x.bm[p] != 0 && (IsData(p) || Barren(x.fs.blocks, x.bm[p]))
+    ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures var p := Pos(ino, k, 0, 0); x.bm == old(x.bm)[p := 0] && x.data == (if IsData(p) then old(x.data)[p := Zeros(4096)] else old(x.data))
+  {
+    ghost var p := Pos(ino, k, 0, 0);
+    assert OkPos(p);
+    x.BlkOf(p);
+    x.fs.Dom();
+    var bn := x.Resolve(txn, ip, ino, k, 0, 0, true);
+    SetSlot(ip, k, 0);
+    DecUsed(ip);
+    x.fs.WriteInode(txn, ino, ip);
+    x.fs.SetUsedBit(txn, bn, false);
+    x.fs.Dom();
+    FreeStep(x.fs.geo, old(x.bm), x.owner, old(x.fs.used), old(x.fs.blocks), x.fs.blocks, x.data, p);
+    RootsStep(x.fs.geo, old(x.bm), old(x.fs.inodes), p, 0, x.fs.inodes[ino]);
+    x.bm := x.bm[p := 0];
+    x.owner := x.owner[bn := None];
+    if IsData(p) { x.data := x.data[p := Zeros(4096)]; }
+  }
+
+  // take away the block bn at entry j%512 of the indirect block pn with contents t
+  method CutChild(x: IndFs, txn: Txn, ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64)
+    modifies x, x.fs, x.fs.jrnl, ip, t
+    requires x.ValidBut(pn, t) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && t != ip
+    requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && x.bm[Pos(ino, k, lev, j)] == bn && bn != 0
+    requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == x.bm[Pos(ino, k, lev - 1, j / 512)] && pn != 0
+    requires IsData(Pos(ino, k, lev, j)) || Barren(x.fs.blocks[pn := t.data], bn)
+    ensures x.ValidBut(pn, t) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes)
+    ensures var p := Pos(ino, k, lev, j); x.bm == old(x.bm)[p := 0] && x.data == (if IsData(p) then old(x.data)[p := Zeros(4096)] else old(x.data))
+  {
+    ghost var p := Pos(ino, k, lev, j);
+    ghost var vb := x.fs.blocks[pn := t.data];
+    assert OkBlk(x.fs.geo, bn) by { reveal OwnerOk(); }
+    x.fs.Dom();
+    Put64(t, 8 * (j % 512), 0);
+    DecUsed(ip);
+    x.fs.SetUsedBit(txn, bn, false);
+    x.fs.Dom();
+    ghost var vb' := x.fs.blocks[pn := t.data];
+    assert Linked(x.fs.geo, vb, vb', pn, j % 512, 0);
+    FreeStep(x.fs.geo, old(x.bm), x.owner, old(x.fs.used), vb, vb', x.data, p);
+    assert OkIno(x.fs.geo, ino);
+    RootsStep(x.fs.geo, old(x.bm), old(x.fs.inodes), p, 0, old(x.fs.inodes)[ino]);
+    assert old(x.fs.inodes)[ino := old(x.fs.inodes)[ino]] == old(x.fs.inodes);
+    x.bm := x.bm[p := 0];
+    x.owner := x.owner[bn := None];
+    if IsData(p) { x.data := x.data[p := Zeros(4096)]; }
+  }
+
+  // take away an indirect block without entries
+  method FreeNode(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
+    requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.bm[p] != 0 && Barren(x.fs.blocks, x.bm[p])
+    ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
+    ensures x.bm == old(x.bm)[Pos(ino, k, lev, j) := 0]
+    ensures lev > 0 ==> var q := Parent(Pos(ino, k, lev, j)); OkPos(q) && x.bm[q] != 0
+  {
+    ghost var p := Pos(ino, k, lev, j);
+    if lev == 0 {
+      FreeRoot(x, txn, ip, ino, k);
+      return;
+    }
+    ParentOk(p);
+    var pn := x.Resolve(txn, ip, ino, k, lev - 1, j / 512, true);
+    assert pn != 0 by { reveal LinksOk(); }
+    var pb := x.fs.ReadBlock(txn, pn, true);
+    assert x.IsParent(p, pb.v);
+    x.Child(p, pb.v);
+    var bn := pb.U64(8 * (j % 512));
+    var t := pb.Thaw();
+    assert x.fs.blocks[pn := t.data] == x.fs.blocks;
+    CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j);
+    x.CloseParent(txn, pn, t);
+  }
+
+  // Take away an indirect block if it has no entries, and then those above it that have lost
+  // their last one so. From block n of the file on, nothing else is mapped; then nothing is.
+  method Prune(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64, ghost n: int)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
+    requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.bm[p] != 0 && Chain(x.bm, p, n)
+    ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
+    ensures Shrank(old(x.bm), x.bm, ino) && Within(x.bm, ino, n)
+    decreases lev
+  {
+    ghost var p, b0 := Pos(ino, k, lev, j), x.bm;
+    var bn := x.Resolve(txn, ip, ino, k, lev, j, true);
+    var b := x.fs.ReadBlock(txn, bn, true);
+    var e; ghost var at;
+    e, at := NoEntries(b);
+    if !e {
+      assert Entry(x.fs.blocks, x.bm[p], at) != 0;
+      ChainEnd(x.bm, x.fs.blocks, p, n, at);
+      ShrankNone(b0, ino);
+      return;
+    }
+    ChainUp(b0, p, n);
+    ShrankOne(b0, p);
+    FreeNode(x, txn, ip, ino, k, lev, j);
+    if lev > 0 {
+      ghost var b1 := x.bm;
+      ParentOk(p);
+      Prune(x, txn, ip, ino, k, lev - 1, j / 512, n);
+      ShrankMore(b0, b1, x.bm, ino);
+    }
+  }
+}

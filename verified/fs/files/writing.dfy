@@ -1,0 +1,290 @@
+// Putting bytes into blocks: overwrite a block that is there, or fill a hole.
+//
+// A block overwritten as a whole is not read. The holes below one indirect block
+// are filled together, so that it is rewritten once for all of them. What fills a hole
+// as a whole, and is much, is wished to go straight home, not through the log.
+include "reading.dfy"
+module FillM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnSpec
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened BlockM
+  import opened PosM
+  import opened IndSpec
+  import opened IndM
+  import opened ByteMap
+  import opened FetchM
+  import opened ReachM
+
+  // the blocks that n bytes take
+  function BlocksFor(n: int): int { (n + 4095) / 4096 }
+
+  // overwrite c bytes within one block that is there (number bn)
+  method Overwrite(x: IndFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
+    modifies x, x.fs, x.fs.jrnl
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && bn != 0 && OkBlk(x.fs.geo, bn)
+    requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
+    requires so as int + c as int <= |src.data|
+    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == bn
+    ensures Ok(x) && x.bm == old(x.bm) && x.fs.inodes == old(x.fs.inodes)
+    ensures Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
+    ensures forall q: Pos, v: seq<byte> {:trigger x.IsNode(q, v)} | OkPos(q) && !IsData(q) && q in x.bm && old(x.IsNode(q, v)) :: x.IsNode(q, v)
+  {
+    var bo := pos % 4096;
+    ghost var p := PosOf(ino, pos / 4096);
+    PosOfOk(ino, pos / 4096);
+    var b: Bytes;
+    if c == 4096 {
+      b := NewBytes(4096);
+    } else {
+      var blk := x.ReadAt(txn, bn, p, true);
+      b := blk.Thaw();
+    }
+    b.CopyFrom(bo, src, so, c);
+    WroteBlock(x.data, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
+    x.WriteData(txn, bn, b, p);
+    forall q: Pos | OkPos(q) && !IsData(q) && x.bm[q] != 0
+      ensures x.bm[q] != bn
+    { reveal OwnerOk(); assert OkPos(p); }
+  }
+
+  // the first contents of a block that was a hole: c bytes of src, zeros around them.
+  // bulk: there is much of src; its blocks are copied together.
+  method FirstBlock(ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (b: Bytes)
+    requires DataDom(d) && pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
+    requires so as int + c as int <= |src.data|
+    requires PosOf(ino, pos / 4096) in d && d[PosOf(ino, pos / 4096)] == Zeros(4096)
+    ensures fresh(b) && |b.data| == 4096
+    ensures var d' := d[PosOf(ino, pos / 4096) := b.data]; DataDom(d') && Wrote(d, d', ino, pos as int, src.data[so as int .. so as int + c as int])
+  {
+    if bulk && c == 4096 {
+      b := src.CopyOf(so);
+    } else {
+      b := NewBytes(4096);
+      b.CopyFrom(pos % 4096, src, so, c);
+    }
+    WroteBlock(d, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
+  }
+
+  lemma Hole(x: IndFs, p: Pos)
+    requires Ok(x) && IsData(p) && p in x.bm && x.bm[p] == 0
+    ensures p in x.data && x.data[p] == Zeros(4096)
+  { reveal DataOk(); assert OkPos(p); }
+  lemma HoleBut(x: IndFs, p: Pos, pn: uint64, t: Bytes)
+    requires x.ValidBut(pn, t) && IsData(p) && p in x.bm && x.bm[p] == 0
+    ensures p in x.data && x.data[p] == Zeros(4096)
+  { reveal DataOk(); assert OkPos(p); }
+
+  // are there 8 whole blocks in the bytes?
+  predicate method Much(off: uint64, len: uint64)
+    requires off as int + len as int <= 549755813888
+  { (off + 4095) / 4096 + 8 <= (off + len) / 4096 }
+
+  // fill a hole in one of the direct slots; bulk: what is written is much
+  method FillDirect(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (ok: bool)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
+    requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
+    requires so as int + c as int <= |src.data|
+    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
+    ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures ok ==> Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(pos as int + c as int))
+  {
+    var k := pos / 4096;
+    ghost var p := PosOf(ino, k);
+    PosOfOk(ino, k);
+    Hole(x, p);
+    var b := FirstBlock(x.data, ino, pos, src, so, c, bulk);
+    var near: uint64 := 0;
+    if 0 < k { near := GetSlot(ip, k - 1); }
+    var bn: uint64;
+    assert p == Pos(ino, k, 0, 0);
+    ok, bn := x.AllocRoot(txn, ip, ino, k, near, b);
+    if bulk && ok && c == 4096 { txn.Bulk(bn); }
+    if ok { GrewOne(old(x.bm), p, bn, BlocksFor(pos as int + c as int)); }
+  }
+
+  // fill the holes from pos on below one indirect block: m bytes, more than none
+  method FillRun(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64, bulk: bool) returns (ok: bool, m: uint64)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
+    requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
+    requires so as int + len as int <= |src.data|
+    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
+    ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures ok ==> 0 < m <= len && Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(pos as int + len as int))
+  {
+    var k := FlatK(pos / 4096);
+    var lev := MaxLev(k);
+    var jp := FlatJ(pos / 4096) / 512;
+    ghost var q := Pos(ino, k, lev - 1, jp);
+    PosOfOk(ino, pos / 4096);
+    ParentOk(PosOf(ino, pos / 4096));
+    assert q == Parent(PosOf(ino, pos / 4096));
+    ghost var d0 := x.data;
+    ghost var i0 := x.fs.inodes;
+    m := 0;
+    var pn: uint64;
+    ghost var b0, top := x.bm, BlocksFor(pos as int + len as int);
+    ok, pn := x.ResolveAlloc(txn, ip, ino, k, lev - 1, jp);
+    if !ok { return; }
+    FirstOf(ino, pos / 4096);
+    FirstAbove(q, PosOf(ino, pos / 4096));
+    GrewNone(x.bm, ino, top);
+    GrewMore(b0, x.bm, x.bm, ino, First(q) + 1, top);
+    var blk := x.fs.ReadBlock(txn, pn, true);
+    var t := blk.Thaw();
+    assert x.fs.blocks[pn := t.data] == x.fs.blocks;
+    WroteNone(d0, ino, pos as int);
+    assert src.data[so as int .. so as int + m as int] == [];
+    assert src.Len() as int == |src.data|;
+    var near := pn;
+    while m < len
+      invariant m <= len && fresh(t) && t != ip
+      invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip)
+      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
+      invariant pn != 0 && q in x.bm && x.bm[q] == pn
+      invariant Grew(b0, x.bm, ino, top)
+      invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
+      decreases len - m
+    {
+      var at := pos + m;
+      var n := at / 4096;
+      if FlatK(n) != k || FlatJ(n) / 512 != jp { break; }
+      var j := FlatJ(n);
+      ghost var p := PosOf(ino, n);
+      PosOfOk(ino, n);
+      ParentOk(p);
+      assert Parent(p) == q;
+      var bn := t.U64(8 * (j % 512));
+      x.ChildBut(p, pn, t);
+      if bn != 0 { break; }
+      var c := Min(4096 - at % 4096, len - m);
+      HoleBut(x, p, pn, t);
+      var b := FirstBlock(x.data, ino, at, src, so + m, c, bulk);
+      ghost var d1, b1 := x.data, x.bm;
+      if j % 512 != 0 {
+        var left := t.U64(8 * (j % 512 - 1));
+        if left != 0 { near := left; }
+      }
+      ok, bn := x.AddChild(txn, ip, t, pn, ino, k, lev, j, near, b);
+      if !ok { return; }
+      if bulk && c == 4096 { txn.Bulk(bn); }
+      FirstOf(ino, n);
+      GrewOne(b1, p, bn, top);
+      GrewMore(b0, b1, x.bm, ino, top, top);
+      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + c as int]);
+      assert src.data[so as int .. so as int + m as int] + src.data[so as int + m as int .. so as int + m as int + c as int] == src.data[so as int .. so as int + m as int + c as int];
+      near := bn;
+      m := m + c;
+    }
+    x.CloseParent(txn, pn, t);
+    if m == 0 { ok := false; }     // the block was not there before
+  }
+
+  // the bytes lie within one block, and it is there: overwriting them needs no space
+  predicate Mapped(x: IndFs, ino: uint64, off: uint64, len: uint64) reads x
+  { 0 < len && off as int % 4096 + len as int <= 4096 && PosOf(ino, off / 4096) in x.bm && x.bm[PosOf(ino, off / 4096)] != 0 }
+
+  // put src[so..so+len] at off; ok = false: no space
+  method Store(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
+    modifies x, x.fs, x.fs.jrnl, ip
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
+    requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
+    ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
+    ensures ok ==> Wrote(old(x.data), x.data, ino, off as int, src.data[so as int .. so as int + len as int])
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(off as int + len as int))
+    ensures old(Mapped(x, ino, off, len)) ==> ok
+  {
+    ghost var d0 := x.data;
+    ghost var i0 := x.fs.inodes;
+    ghost var m0 := Mapped(x, ino, off, len);
+    ghost var b0, top := x.bm, BlocksFor(off as int + len as int);
+    GrewNone(b0, ino, top);
+    var done: uint64 := 0;
+    var ck: uint64, cj: uint64 := 15, 0;
+    var pb := ZeroBlk();
+    var bulk := Much(off, len);
+    WroteNone(d0, ino, off as int);
+    assert src.data[so as int .. so as int + done as int] == [];
+    assert src.Len() as int == |src.data|;
+    while done < len
+      invariant done <= len
+      invariant Ok(x) && x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
+      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
+      invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
+      invariant Grew(b0, x.bm, ino, top)
+      invariant m0 ==> done == len || (done == 0 && Mapped(x, ino, off, len))
+      decreases len - done
+    {
+      var pos := off + done;
+      var n := pos / 4096;
+      var c := Min(4096 - pos % 4096, len - done);
+      ghost var d1, b1 := x.data, x.bm;
+      var bn: uint64;
+      bn, ck, cj, pb := Find(x, txn, ip, ino, n, true, ck, cj, pb);
+      if bn != 0 {
+        Overwrite(x, txn, ino, bn, pos, src, so + done, c);
+        GrewNone(b1, ino, top);
+      } else if n < 12 {
+        ck := 15;
+        ok := FillDirect(x, txn, ip, ino, pos, src, so + done, c, bulk);
+        if !ok { return; }
+        GrewNone(x.bm, ino, top);
+        GrewMore(b1, x.bm, x.bm, ino, BlocksFor(pos as int + c as int), top);
+      } else {
+        ck := 15;
+        ok, c := FillRun(x, txn, ip, ino, pos, src, so + done, len - done, bulk);
+        if !ok { return; }
+      }
+      GrewMore(b0, b1, x.bm, ino, top, top);
+      WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
+      Joined(src.data, so as int, so as int + done as int, so as int + done as int + c as int);
+      done := done + c;
+    }
+    ok := true;
+  }
+
+  lemma Joined(s: seq<byte>, a: int, b: int, c: int)
+    requires 0 <= a <= b <= c <= |s|
+    ensures s[a..b] + s[b..c] == s[a..c]
+  {}
+
+  // zero the rest of the block that holds byte sz (nothing if sz is a multiple of the block)
+  method ZeroTail(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)
+    modifies x, x.fs, x.fs.jrnl
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && sz < 549755813888
+    ensures Ok(x) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes) && x.bm == old(x.bm)
+    ensures Wrote(old(x.data), x.data, ino, sz as int, Zeros(Up(sz as int) - sz as int))
+  {
+    ghost var z := Zeros(Up(sz as int) - sz as int);
+    if sz % 4096 == 0 {
+      WroteNone(x.data, ino, sz as int);
+      assert z == [];
+      return;
+    }
+    var n := sz / 4096;
+    var k := FlatK(n);
+    ghost var p := PosOf(ino, n);
+    PosOfOk(ino, n);
+    var bn := x.Resolve(txn, ip, ino, k, MaxLev(k), FlatJ(n), true);
+    assert p in x.data && (bn == 0 ==> x.data[p] == Zeros(4096)) by { reveal DataOk(); assert IsData(p) && OkPos(p); }
+    assert |z| == 4096 - (sz % 4096) as int;
+    if bn == 0 {
+      WroteBlock(x.data, ino, sz as int, z, Zeros(4096));
+      assert x.data[p := Zeros(4096)] == x.data;
+      return;
+    }
+    var blk := x.ReadAt(txn, bn, p, true);
+    var b := NewBytes(4096);
+    b.CopyBlk(0, blk, 0, sz % 4096);
+    WroteBlock(x.data, ino, sz as int, z, b.data);
+    x.WriteData(txn, bn, b, p);
+  }
+}

@@ -1,0 +1,369 @@
+include "permissions.dfy"
+include "../refinement/entrysteps.dfy"
+include "../tree/orphans.dfy"
+// What all procedures share: opening a handle, touching time stamps, the list of
+// files that wait to be freed (the orphan list).
+//
+// A procedure is a method over one transaction. It returns an NFS status; 0 is
+// success, and only then does the volume stay valid and may the caller commit.
+// On every other status the caller aborts, so a procedure may stop anywhere.
+// Attributes are returned as copies of serialized inodes; null: not known.
+module OpM {
+  import opened Machine
+  import opened ByteSlice
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened EffectM
+  import opened ByteM
+  import opened DirFsM
+  import opened AccessM
+  import AbsM
+  import TreeM
+  import OrphanM
+  import EntryM
+  import N = NfsState
+  import C = NfsCommon
+
+  // Blocks freed in the transaction that removes or cuts a file; more wait for the background.
+  const FREENOW: uint64 := 80
+  const SMALL: uint64 := 262144          // a file of up to this many bytes is freed at once
+  const ROOT: uint64 := 1
+  const ORPHANS: uint64 := 2             // the inode whose `next` heads the orphan list
+
+  // what the procedures start from and keep, and what it means to a client
+  predicate Sound(d: DirFs) reads d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+  { d.Valid() && TreeM.TreeOk(d.fs.geo, d.fs.metas, d.dirs) }
+  function AbsOf(d: DirFs): N.FS reads d, d.fs
+  { AbsM.Abs(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats) }
+
+  // what AbsOf says of inode i, and of a handle for it
+  lemma Node(d: DirFs, i: uint64, gen: uint64)
+    requires Sound(d)
+    ensures Live(d.fs.geo, d.fs.metas, i, gen) <==> N.Live(AbsOf(d), N.Handle(i, gen))
+    ensures Live(d.fs.geo, d.fs.metas, i, gen) ==> i in d.fs.metas && d.fs.metas[i].mode < 4096 && 1 <= d.fs.metas[i].ty <= 7 && i in AbsOf(d).nodes && i in d.fs.files &&
+      var m, n := d.fs.metas[i], AbsOf(d).nodes[i];
+      N.Type(n) == m.ty && AbsM.FattrM(i, m) == N.FattrOf(i, n) && n == AbsM.NodeAt(d.fs.metas, d.fs.files, d.dirs, d.ats, i) && n.attr == MetaAttr(m)
+  {
+    TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs);
+    AbsM.AtHandle(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats, i, gen);
+    if Live(d.fs.geo, d.fs.metas, i, gen) { assert TreeM.Fits(i, d.fs.metas[i]); }
+  }
+
+  // the status of OpenDirHandle and OpenDir in the words of the specification
+  lemma DirStatus(d: DirFs, i: uint64, gen: uint64, name: seq<byte>)
+    requires Sound(d)
+    ensures var st, f, h := DirHandleS(d.fs.geo, d.fs.metas, i, gen), AbsOf(d), N.Handle(i, gen);
+      (st == 0 <==> N.LiveDir(f, h)) && (st != 0 ==> C.DirErr(f, h, st))
+    ensures var st, f, h := DirS(d.fs.geo, d.fs.metas, i, gen, name), AbsOf(d), N.Handle(i, gen);
+      (st == 0 <==> N.LiveDir(f, h) && N.Legal(name)) && (st != 0 ==> C.DirErr(f, h, st) || C.NameErr(name, st))
+    ensures var f := AbsOf(d); DirHandleS(d.fs.geo, d.fs.metas, i, gen) == 0 ==> i in d.dirs && i in d.fs.metas && i in f.nodes && f.nodes[i].body.Dir? &&
+      f.nodes[i].body.names == d.dirs[i] && f.nodes[i].body.parent == d.fs.metas[i].parent && f.nodes[i].attr == MetaAttr(d.fs.metas[i]) && d.fs.metas[i].mode < 4096 &&
+      AbsM.FattrM(i, d.fs.metas[i]) == N.FattrOf(i, f.nodes[i])
+  { Node(d, i, gen); }
+
+  // attributes in a reply, as they are given: a serialized inode, or null
+  function Reply(i: uint64, b: Bytes?): Option<N.Fattr> reads b { if b == null || |b.data| != 256 then None else Some(AbsM.FattrM(i, M(b.data))) }
+
+  // b is a with only such fields changed as PutInode may store
+  predicate Keeps(a: seq<byte>, b: seq<byte>)
+  {
+    |a| == 256 && |b| == 256 && Parse(a).blks == Parse(b).blks &&
+    var m, n := M(a), M(b);
+    m.ty == n.ty && m.size == n.size && m.shrink == n.shrink && m.nent == n.nent
+  }
+
+  // the handle (ino, gen) names an object in use
+  predicate Live(g: Geo, ms: Metas, ino: uint64, gen: uint64)
+  { OkIno(g, ino) && ino != ORPHANS && ino in ms && ms[ino].ty != 0 && ms[ino].nlink != 0 && ms[ino].gen == gen }
+  function DirHandleS(g: Geo, ms: Metas, ino: uint64, gen: uint64): uint32
+  { if !Live(g, ms, ino, gen) then STALE else if ms[ino].ty != DIR then NOTDIR else 0 }
+  function DirS(g: Geo, ms: Metas, ino: uint64, gen: uint64, name: seq<byte>): uint32
+  { if DirHandleS(g, ms, ino, gen) != 0 then DirHandleS(g, ms, ino, gen) else NameS(name) }
+
+  // the inode of a handle; STALE when the handle does not name a file in use
+  method OpenHandle(txn: Txn, d: DirFs, ino: uint64, gen: uint64, excl: bool) returns (st: uint32, ip: Bytes)
+    requires d.Valid() && txn.jrnl == d.fs.jrnl
+    ensures fresh(ip) && |ip.data| == 256
+    ensures st == if Live(d.fs.geo, d.fs.metas, ino, gen) then 0 else STALE
+    ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino] && d.fs.SameBlks(ino, ip.data)
+    ensures st == 0 ==> (ino in d.dirs <==> M(ip.data).ty == DIR)
+    ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == M(ip.data).size as int
+  {
+    st := STALE;
+    if !OkIno(d.fs.geo, ino) || ino == ORPHANS { ip := NewBytes(256); return; }
+    ip := d.fs.GetInode(txn, ino, excl);
+    var ty := GetTy(ip);
+    var nl := GetNlink(ip);
+    var g := GetGen(ip);
+    if ty == 0 || nl == 0 || g != gen { return; }
+    st := 0;
+  }
+
+  // the inode of a directory entry; SERVERFAULT when the entry names nothing in use
+  method OpenEntry(txn: Txn, d: DirFs, ino: uint64, excl: bool) returns (st: uint32, ip: Bytes)
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    ensures fresh(ip) && |ip.data| == 256
+    ensures ino in d.fs.metas && st == if 2 < ino && d.fs.metas[ino].ty != 0 && d.fs.metas[ino].nlink != 0 then 0 else SERVERFAULT
+    ensures M(ip.data) == d.fs.metas[ino] && d.fs.SameBlks(ino, ip.data)
+    ensures ino in d.dirs <==> M(ip.data).ty == DIR
+    ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == M(ip.data).size as int
+  {
+    ip := d.fs.GetInode(txn, ino, excl);
+    var ty := GetTy(ip);
+    var nl := GetNlink(ip);
+    st := if ty == 0 || nl == 0 || ino <= 2 then SERVERFAULT else 0;
+  }
+
+  // the directory of an operation on a name: handle, type, legality of the name
+  method OpenDir(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, excl: bool)
+    returns (st: uint32, ip: Bytes?, dots: uint32)
+    requires d.Valid() && txn.jrnl == d.fs.jrnl
+    ensures st == DirS(d.fs.geo, d.fs.metas, ino, gen, name.data) && dots <= 2
+    ensures ip != null <==> Live(d.fs.geo, d.fs.metas, ino, gen)
+    ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino]
+    ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.dirs && OkName(name.data) && ip != null
+    ensures st == 0 ==> (dots == 1 <==> name.data == [46]) && (dots == 2 <==> name.data == [46, 46])
+  {
+    dots := 0;
+    st, ip := OpenDirHandle(txn, d, ino, gen, excl);
+    if st != 0 { return; }
+    st, dots := NameStatus(name);
+  }
+
+  // a handle that must be a directory's; ip: null when the handle is stale
+  method OpenDirHandle(txn: Txn, d: DirFs, ino: uint64, gen: uint64, excl: bool) returns (st: uint32, ip: Bytes?)
+    requires d.Valid() && txn.jrnl == d.fs.jrnl
+    ensures st == DirHandleS(d.fs.geo, d.fs.metas, ino, gen)
+    ensures ip != null <==> Live(d.fs.geo, d.fs.metas, ino, gen)
+    ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino]
+    ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.dirs && ip != null
+  {
+    ip := null;
+    var p: Bytes;
+    st, p := OpenHandle(txn, d, ino, gen, excl);
+    if st != 0 { return; }
+    ip := p;
+    var ty := GetTy(p);
+    if ty != DIR { st := NOTDIR; }
+  }
+
+  // mtime and ctime of an inode
+  method Touch(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (ip: Bytes)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    ensures fresh(ip) && |ip.data| == 256
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files)
+    ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := WithTouch(old(d.fs.metas)[ino], s, ns)] && M(ip.data) == d.fs.metas[ino]
+  {
+    ip := d.fs.GetInode(txn, ino, true);
+    SetMtime(ip, s, ns);
+    SetCtime(ip, s, ns);
+    d.PutInode(txn, ino, ip);
+  }
+
+  // link count and ctime of an inode
+  method SetLinks(txn: Txn, d: DirFs, ino: uint64, nl: uint32, s: uint64, ns: uint32) returns (ip: Bytes)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    ensures fresh(ip) && |ip.data| == 256
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files)
+    ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := WithLinks(old(d.fs.metas)[ino], nl, s, ns)] && M(ip.data) == d.fs.metas[ino]
+  {
+    ip := d.fs.GetInode(txn, ino, true);
+    SetNlink(ip, nl);
+    SetCtime(ip, s, ns);
+    d.PutInode(txn, ino, ip);
+  }
+
+  // one link more or less to a directory (a sub-directory came or went); st: MLINK or SERVERFAULT when it cannot be
+  method AddLink(txn: Txn, d: DirFs, ino: uint64, up: bool, s: uint64, ns: uint32) returns (st: uint32)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && ino in old(d.fs.metas)
+    ensures var m := old(d.fs.metas)[ino];
+      if up && m.nlink >= MAXLINK then st == MLINK else if !up && m.nlink <= 2 then st == SERVERFAULT
+      else st == 0 && d.fs.metas == old(d.fs.metas)[ino := WithLinks(m, if up then m.nlink + 1 else m.nlink - 1, s, ns)]
+  {
+    var ip := d.fs.GetInode(txn, ino, true);
+    var nl := GetNlink(ip);
+    if up && nl >= MAXLINK { st := MLINK; return; }
+    if !up && nl <= 2 { st := SERVERFAULT; return; }
+    st := 0;
+    ip := SetLinks(txn, d, ino, if up then nl + 1 else nl - 1, s, ns);
+  }
+
+  // put a file at the head of the orphan list, unless it is on it
+  method AddOrphan(txn: Txn, d: DirFs, ino: uint64)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files)
+    ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && d.fs.metas == Orphaned(old(d.fs.metas), ino)
+  {
+    var ip := d.fs.GetInode(txn, ino, true);
+    assert OkIno(d.fs.geo, ORPHANS);
+    var fl := GetFlags(ip);
+    if fl % 2 == 1 || ino == ORPHANS { return; }
+    var hp := d.fs.GetInode(txn, ORPHANS, true);
+    var h := GetNext(hp);
+    SetNext(ip, h);
+    SetFlags(ip, fl + 1);
+    d.PutInode(txn, ino, ip);
+    hp := d.fs.GetInode(txn, ORPHANS, true);
+    SetNext(hp, ino);
+    d.PutInode(txn, ORPHANS, hp);
+  }
+
+  // after a file was cut: free what is beyond its end, now when it is little, else in the background
+  method Release(txn: Txn, d: DirFs, ino: uint64, cut: uint64) returns (done: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files)
+    ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in d.fs.metas
+    ensures d.fs.metas == Released(old(d.fs.metas), ino, d.fs.metas[ino].shrink, done) && (done ==> d.fs.metas[ino].shrink == 0)
+  {
+    assert OkIno(d.fs.geo, ORPHANS);
+    ghost var ms := d.fs.metas;
+    assert ms[ino := WithShrink(ms[ino], ms[ino].shrink)] == ms;
+    done := false;
+    if cut <= SMALL { done := d.FreeSome(txn, ino, FREENOW); }
+    if !done { AddOrphan(txn, d, ino); }
+  }
+
+  // One link to ino is gone (dir: the only one). A file without links is freed at
+  // once when it is small, else it goes to the orphan list. freed: the inode is free;
+  // later: the background has work.
+  method DropLink(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (st: uint32, freed: bool, later: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino
+    requires ino in d.dirs ==> d.dirs[ino] == map[]
+    requires ino in d.fs.metas && d.fs.metas[ino].nlink != 0
+    ensures st == 0 && d.Valid() && ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in old(d.fs.files) && ino in d.fs.metas
+    ensures st == 0 ==> d.fs.metas == Dropped(old(d.fs.metas), ino, s, ns, d.fs.metas[ino].shrink, freed)
+    ensures st == 0 ==> d.fs.files == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.files)[ino := []] else old(d.fs.files))
+    ensures st == 0 && freed ==> LastLink(old(d.fs.metas)[ino]) && old(d.fs.metas)[ino].flags % 2 == 0
+    ensures st == 0 ==> d.ats == old(d.ats)
+    ensures st == 0 && !freed ==> d.dirs == old(d.dirs)
+    ensures st == 0 && freed ==> d.dirs == map x | x in old(d.dirs) && x != ino :: old(d.dirs)[x]
+  {
+    assert OkIno(d.fs.geo, ORPHANS);
+    ghost var m := d.fs.metas[ino];
+    ghost var ms := d.fs.metas;
+    freed, later := false, false;
+    var ip := d.fs.GetInode(txn, ino, true);
+    var nl := GetNlink(ip);
+    var ty := GetTy(ip);
+    var size := GetSize(ip);
+    var fl := GetFlags(ip);
+    if nl == 0 { st := SERVERFAULT; return; }
+    st := 0;
+    if ty != DIR && nl > 1 {
+      ip := SetLinks(txn, d, ino, nl - 1, s, ns);
+      assert OkIno(d.fs.geo, ino);
+      return;
+    }
+    ip := SetLinks(txn, d, ino, 0, s, ns);
+    var ok := d.SetSize(txn, ino, 0);
+    if !ok { st := SERVERFAULT; return; }
+    assert d.fs.files[ino] == [];
+    assert d.fs.metas == ms[ino := Unlinked(m, s, ns)];
+    if fl % 2 == 1 { later := true; return; }
+    var done := Release(txn, d, ino, size);
+    if done {
+      ok := d.FreeInode(txn, ino);
+      if !ok { st := SERVERFAULT; return; }
+      freed := true;
+    } else {
+      later := true;
+    }
+  }
+
+  // One step of the background: free up to max blocks of the first file of the
+  // orphan list. more: the list is not empty yet. Nothing that a client can see
+  // changes. st is 0 on a sound volume.
+  method OrphanStep(txn: Txn, d: DirFs, max: uint64) returns (st: uint32, more: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS)
+    ensures st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d))
+    ensures !more ==> ORPHANS in d.fs.metas && d.fs.metas[ORPHANS].next == 0
+  {
+    assert OkIno(d.fs.geo, ORPHANS);
+    ghost var ms, dirs := d.fs.metas, d.dirs;
+    var hp := d.fs.GetInode(txn, ORPHANS, true);
+    var h := GetNext(hp);
+    st, more := 0, false;
+    if h == 0 { return; }
+    OrphanM.HeadOk(d.fs.geo, ms, d.dirs);
+    TreeM.Basics(d.fs.geo, ms, d.dirs);
+    assert TreeM.Fits(h, ms[h]);
+    if !OkIno(d.fs.geo, h) || h <= 2 { st := SERVERFAULT; return; }
+    more := true;
+    var done := d.FreeSome(txn, h, max);
+    ghost var sh := d.fs.metas[h].shrink;
+    assert d.fs.metas == ms[h := WithShrink(ms[h], sh)];
+    if !done {
+      StepEffect(d.fs.geo, ms, d.fs.files, dirs, d.dirs, d.ats, sh);
+      return;
+    }
+    st, more := OffList(txn, d, h);
+    if st != 0 { return; }
+    assert d.fs.metas == Stepped(ms, sh);
+    StepEffect(d.fs.geo, ms, d.fs.files, dirs, d.dirs, d.ats, sh);
+  }
+
+  // The first file of the orphan list, h, of which nothing is left to be freed, leaves it; it is free if it has no links.
+  method OffList(txn: Txn, d: DirFs, h: uint64) returns (st: uint32, more: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS) && OkIno(d.fs.geo, h) && 2 < h
+    requires h in d.fs.metas && d.fs.metas[h].flags % 2 == 1 && (d.fs.metas[h].nlink == 0 ==> d.fs.metas[h].size == 0 && d.fs.metas[h].shrink == 0)
+    ensures st == 0 && d.Valid() && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && ORPHANS in old(d.fs.metas) && h in old(d.fs.metas)
+    ensures old(d.fs.metas)[h].flags as int % 2 == 1 && d.fs.metas == Unlisted(old(d.fs.metas), h)
+    ensures ORPHANS in d.fs.metas && (more <==> d.fs.metas[ORPHANS].next != 0)
+    ensures d.dirs == (if old(d.fs.metas)[h].nlink == 0 then map x | x in old(d.dirs) && x != h :: old(d.dirs)[x] else old(d.dirs))
+  {
+    more := false;
+    st := 0;
+    assert OkIno(d.fs.geo, ORPHANS);
+    var ip := d.fs.GetInode(txn, h, true);
+    var fl := GetFlags(ip);
+    var nl := GetNlink(ip);
+    var next := GetNext(ip);
+    if fl % 2 == 0 { st := SERVERFAULT; return; }
+    SetFlags(ip, fl - 1);
+    SetNext(ip, 0);
+    d.PutInode(txn, h, ip);
+    var hp := d.fs.GetInode(txn, ORPHANS, true);
+    SetNext(hp, next);
+    d.PutInode(txn, ORPHANS, hp);
+    if nl == 0 {
+      var ok := d.FreeInode(txn, h);
+      if !ok { st := SERVERFAULT; return; }
+    }
+    more := next != 0;
+  }
+  lemma StepEffect(g: Geo, ms: Metas, files: AbsM.Files, dirs: Dirs, dirs': Dirs, ats: AbsM.Ats, sh: uint64)
+    requires TreeM.TreeOk(g, ms, dirs) && ORPHANS in ms && ms[ORPHANS].next != 0 && ms[ORPHANS].next in ms && 2 < ms[ORPHANS].next && OkIno(g, ms[ORPHANS].next)
+    requires dirs' == (if sh == 0 && ms[ms[ORPHANS].next].nlink == 0 then map x | x in dirs && x != ms[ORPHANS].next :: dirs[x] else dirs)
+    ensures TreeM.TreeOk(g, Stepped(ms, sh), dirs') && AbsM.Abs(g, Stepped(ms, sh), files, dirs', ats) == AbsM.Abs(g, ms, files, dirs, ats)
+  {
+    OrphanM.StepOk(g, ms, dirs, dirs', sh);
+    EntryM.StepHides(g, ms, files, dirs, dirs', ats, sh);
+  }
+
+  // Free up to max blocks cut off file ino earlier (SHRINKFIRST was returned for it).
+  method Shrink(txn: Txn, d: DirFs, ino: uint64, max: uint64) returns (done: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
+    ensures done && OkIno(d.fs.geo, ino) ==> ino in d.fs.metas && d.fs.metas[ino].shrink == 0
+  {
+    done := true;
+    if !OkIno(d.fs.geo, ino) { return; }
+    ghost var ms := d.fs.metas;
+    TreeM.Basics(d.fs.geo, ms, d.dirs);
+    assert TreeM.Fits(ino, ms[ino]);
+    done := d.FreeSome(txn, ino, max);
+    TreeM.SetAttr(d.fs.geo, ms, d.dirs, ino, d.fs.metas[ino]);
+    AbsM.HiddenStep(d.fs.geo, ms, d.fs.metas, d.fs.files, d.dirs, d.ats);
+  }
+}

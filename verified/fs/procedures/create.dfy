@@ -1,0 +1,512 @@
+include "attributes.dfy"
+include "../refinement/creation.dfy"
+// CREATE, MKDIR, SYMLINK and MKNOD.
+module CreateOpM {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened ByteM
+  import opened DirFsM
+  import opened AccessM
+  import opened OpM
+  import opened AttrOpM
+  import opened EffectM
+  import opened AbsM
+  import opened MakeM
+  import TreeM
+  import N = NfsState
+  import C = NfsCommon
+  import P = NfsPerm
+  import K = NfsMake
+
+  const GUARDED: uint32 := 1
+  const EXCLUSIVE: uint32 := 2
+
+  // Can name be made in directory dino? found: it is there already (ino), and keep
+  // wants to use what is there; else that is EXIST. bad is an error in the arguments.
+  // hint is for Enter.
+  method Vacant(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, bad: uint32, a: Sattr, keep: bool)
+    returns (st: uint32, dir: Bytes?, found: bool, ino: uint64, hint: uint64)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures dir != null ==> fresh(dir) && |dir.data| == 256 && Live(d.fs.geo, d.fs.metas, dino, dgen) && M(dir.data) == d.fs.metas[dino]
+    ensures st == 0 ==> OkIno(d.fs.geo, dino) && dino in d.dirs && dino in d.fs.metas && OkName(name.data) && bad == 0 && dir != null && |dir.data| == 256 && M(dir.data) == d.fs.metas[dino]
+    ensures st == 0 ==> DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && N.Proper(name.data) && C.ArgsOk(SattrOf(a))
+    ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && AbsOf(d).nodes[dino].body.names == d.dirs[dino] && C.Can(WhoOf(c), AbsOf(d).nodes[dino], 1)
+    ensures st == 0 ==> (found ==> keep) && (!found ==> C.Can(WhoOf(c), AbsOf(d).nodes[dino], 3))
+    ensures st == 0 ==> (found <==> name.data in d.dirs[dino])
+    ensures st == 0 && found ==> d.dirs[dino][name.data] == ino && OkIno(d.fs.geo, ino)
+    ensures st == 0 && a.hasSize ==> a.size as int <= MAXFILE as int
+    ensures st != 0 ==> VacantErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, bad, SattrOf(a), keep, st)
+  {
+    DirStatus(d, dino, dgen, name.data);
+    found, ino, hint := false, 0, 0;
+    var dots: uint32;
+    st, dir, dots := OpenDir(txn, d, dino, dgen, name, true);
+    if st != 0 { return; }
+    if dots != 0 { st := EXIST; return; }
+    if bad != 0 { st := bad; return; }
+    st := ArgStatus(a);
+    if st != 0 { return; }
+    ghost var who, dn, names := WhoOf(c), AbsOf(d).nodes[dino], d.dirs[dino];
+    var x := May(c, dir, MAYX);
+    assert x <==> C.Can(who, dn, 1);
+    if !x { st := ACCES; return; }
+    found, ino, hint := d.LookupHint(txn, dino, name, true);
+    if found && keep { return; }
+    var w := May(c, dir, MAYW);
+    assert w <==> C.Can(who, dn, 3);
+    if !w { st := ACCES; return; }
+    if found { st := EXIST; }
+  }
+  predicate EntryErr(n: N.Node, c: P.Caller, name: seq<byte>, keep: bool, st: uint32)
+    requires n.body.Dir?
+  { (st == ACCES && (!C.Can(c, n, 1) || (!C.Can(c, n, 3) && !(name in n.body.names && keep)))) || (st == EXIST && name in n.body.names && !keep) }
+  predicate VacantErr(f: N.FS, c: P.Caller, h: N.Handle, name: seq<byte>, bad: uint32, a: N.Sattr, keep: bool, st: uint32)
+  {
+    C.DirErr(f, h, st) || C.NameErr(name, st) || (st == EXIST && N.Dots(name)) || (bad != 0 && st == bad) || C.ArgErr(a, st) ||
+    (N.LiveDir(f, h) && EntryErr(f.nodes[h.ino], c, name, keep, st))
+  }
+
+  // A new inode of type ty with its first attributes; mode is what it has unless a says otherwise.
+  method NewNode(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, ty: uint32, a: Sattr, mode: uint32, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && ty != 0 && |dir.data| == 256
+    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && ino in old(d.fs.files) && old(d.fs.files)[ino] == []
+    ensures st == 0 ==> d.dirs == (if ty == DIR then old(d.dirs)[ino := map[]] else old(d.dirs)) && d.ats == (if ty == DIR then old(d.ats)[ino := map[]] else old(d.ats))
+    ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := []]
+    ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 && old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff
+    ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino := Born(WhoOf(c), M(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
+    ensures st == 0 ==> C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), ty, mode, N.Time(s, ns)), SattrOf(a))
+    ensures st != 0 ==> st == NOSPC || (st == PERM && !C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), ty, mode, N.Time(s, ns)), SattrOf(a)))
+  {
+    var ok: bool;
+    ghost var ms := d.fs.metas;
+    var t := Without(a, false);
+    ok, ino := d.AllocInode(txn, dino, ty);
+    if !ok { st := NOSPC; return; }
+    var ip := d.fs.GetInode(txn, ino, true);
+    ghost var w, dm, sa, now := WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
+    ghost var m0 := M(ip.data);
+    InitAttr(c, dir, ip, mode, s, ns);
+    ghost var f := FirstS(w, dm, ty, mode, now);
+    ghost var m1 := M(ip.data);
+    assert m1 == WithAttr(m0, f);
+    assert MetaAttr(m1) == f && m1.ty == ty;
+    st := MaySetattr(c, ip, t);
+    if st != 0 { return; }
+    Apply(c, ip, t, s, ns);
+    ghost var at := C.Applied(w, ty, f, N.WithoutSize(sa), now);
+    ghost var m2 := M(ip.data);
+    assert IsApplied(w, m1, m2, N.WithoutSize(sa), now);
+    assert m2 == WithAttr(m1, at);
+    if ty == DIR {
+      InheritSetgid(dir, ip);
+      SetParent(ip, dino);
+    }
+    d.PutInode(txn, ino, ip);
+    ghost var g := ms[ino].gen + 1;
+    assert m0 == NewMeta(ty, g);
+    assert M(ip.data) == Born(w, dm, ty, g, mode, sa, dino, now);
+  }
+
+  // Enter a new inode into its directory, and read both back for the reply.
+  method Enter(txn: Txn, d: DirFs, dino: uint64, name: Bytes, hint: uint64, ino: uint64, sub: bool, s: uint64, ns: uint32)
+    returns (st: uint32, node: Bytes, after: Bytes)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && OkIno(d.fs.geo, ino)
+    requires dino in d.dirs && OkName(name.data) && name.data !in d.dirs[dino] && ino != dino
+    ensures fresh(node) && fresh(after)
+    ensures st == 0 ==> d.Valid() && dino in old(d.dirs) && d.dirs == old(d.dirs)[dino := old(d.dirs)[dino][name.data := ino]]
+    // the entries that were there stay where they are
+    ensures st == 0 ==> dino in old(d.ats) && dino in d.ats && d.ats == old(d.ats)[dino := d.ats[dino]]
+    ensures st == 0 ==> forall x: seq<byte> {:trigger x in old(d.dirs)[dino]} | x in old(d.dirs)[dino] && x in old(d.ats)[dino] :: x in d.ats[dino] && d.ats[dino][x] == old(d.ats)[dino][x]
+    ensures st == 0 ==> dino in old(d.fs.files) && dino in d.fs.files && d.fs.files == old(d.fs.files)[dino := d.fs.files[dino]]
+    ensures st == 0 ==> |node.data| == 256 && ino in d.fs.metas && M(node.data) == d.fs.metas[ino]
+    ensures st == 0 ==> |after.data| == 256 && dino in d.fs.metas && M(after.data) == d.fs.metas[dino]
+    ensures dino in old(d.fs.metas) && (st == 0 ==> d.fs.metas == old(d.fs.metas)[dino := d.fs.metas[dino]] && Entered(old(d.fs.metas)[dino], d.fs.metas[dino], sub, s, ns))
+    ensures st != 0 ==> st == NOSPC || (st == MLINK && sub && old(d.fs.metas)[dino].nlink >= MAXLINK)
+    ensures st == 0 && sub ==> old(d.fs.metas)[dino].nlink < MAXLINK
+  {
+    var ok := d.InsertAt(txn, dino, name, ino, hint);
+    node := NewBytes(0);
+    after := node;
+    if !ok { st := NOSPC; return; }
+    forall x: seq<byte> | x in old(d.dirs)[dino] && x in old(d.ats)[dino]
+      ensures x in d.ats[dino] && d.ats[dino][x] == old(d.ats)[dino][x]
+    { assert x in d.dirs[dino]; }
+    st := 0;
+    if sub {
+      st := AddLink(txn, d, dino, true, s, ns);
+      if st != 0 { return; }
+    }
+    after := Touch(txn, d, dino, s, ns);
+    node := d.fs.GetInode(txn, ino, false);
+  }
+
+  predicate EmptyNode(n: N.Node, a: N.Attr, parent: uint64) { n.attr == a && n.body.Dir? && n.body.names == map[] && n.body.parent == parent }
+
+  // The last step of all four: d is the volume with inode ino (attributes m, bytes b)
+  // entered in directory dino; ms, files, dirs, ats are from before.
+  lemma Conclude(d: DirFs, ms: Metas, files: Files, dirs: TreeM.Dirs, ats: Ats, dino: uint64, dgen: uint64, name: seq<byte>, ino: uint64, m: Meta, b: seq<byte>, s: uint64, ns: uint32)
+    requires d.Valid() && TreeM.TreeOk(d.fs.geo, ms, dirs) && DirHandleS(d.fs.geo, ms, dino, dgen) == 0 && dino in dirs && name !in dirs[dino] && N.Proper(name)
+    requires dino in files && |files[dino]| == ms[dino].size as int
+    requires OkIno(d.fs.geo, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 && ms[ino].gen < 0xffff_ffff_ffff_ffff && m.gen == ms[ino].gen + 1 && ino != dino
+    requires TreeM.Fits(ino, m) && !TreeM.OnList(m) && 1 <= m.ty <= 7 && (if m.ty == 2 then m.nlink == 2 && m.parent == dino else m.nlink == 1)
+    requires dino in d.fs.metas && d.fs.metas == ms[ino := m][dino := d.fs.metas[dino]] && Entered(ms[dino], d.fs.metas[dino], m.ty == 2, s, ns)
+    requires dino in d.fs.files && d.fs.files == files[ino := b][dino := d.fs.files[dino]]
+    requires d.dirs == (if m.ty == 2 then dirs[ino := map[]] else dirs)[dino := dirs[dino][name := ino]]
+    requires dino in d.ats && d.ats == (if m.ty == 2 then ats[ino := map[]] else ats)[dino := d.ats[dino]]
+    requires forall x: seq<byte> {:trigger x in dirs[dino]} | x in dirs[dino] && x in PlacesAt(ats, dino) :: x in d.ats[dino] && d.ats[dino][x] == PlacesAt(ats, dino)[x]
+    ensures Sound(d) && ino in AbsOf(d).nodes
+    ensures K.Made(Abs(d.fs.geo, ms, files, dirs, ats), AbsOf(d), dino, name, N.Handle(ino, m.gen), AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
+    ensures N.Live(AbsOf(d), N.Handle(ino, m.gen))
+    ensures if m.ty == 2 then EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino) else AbsOf(d).nodes[ino] == NodeOf(m, b, map[], map[])
+  {
+    ghost var ms', files', dirs', ats' := MadeOk(d.fs.geo, ms, files, dirs, ats, dino, name, ino, m, b, d.fs.metas[dino], d.fs.files[dino], d.ats[dino], s, ns);
+    assert d.fs.metas == ms' && d.fs.files == files' && d.dirs == dirs' && d.ats == ats';
+    TreeM.Basics(d.fs.geo, ms, dirs);
+    AtHandle(d.fs.geo, ms, files, dirs, ats, dino, dgen);
+    Node(d, dino, dgen);
+    Node(d, ino, m.gen);
+  }
+
+  // how: createmode3; verf is for EXCLUSIVE. An existing file counts as made when
+  // UNCHECKED (its size is set, nothing else), or when EXCLUSIVE made it with this verf.
+  // ino is the file also with SHRINKFIRST. later: the background has work. With EXCLUSIVE, a is empty.
+  method Create(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && (how == EXCLUSIVE ==> a.Empty())
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+    // the caller has its blocks freed then, and calls again
+    ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) && name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
+  {
+    DirStatus(d, dino, dgen, name.data);
+    Node(d, dino, dgen);
+    ghost var pre, w, sa, now := AbsOf(d), WhoOf(c), SattrOf(a), N.Time(s, ns);
+    node, after, later := null, null, false;
+    var found: bool;
+    var hint: uint64;
+    st, before, found, ino, hint := Vacant(txn, d, c, dino, dgen, name, if how > EXCLUSIVE then INVAL else 0, a, how != GUARDED);
+    if st != 0 { return; }
+    ghost var dn := pre.nodes[dino];
+    ghost var dm := d.fs.metas[dino];
+    if found {
+      var p: Bytes;
+      TreeM.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+      st, p, later := Existing(txn, d, c, ino, how, a, verf, s, ns);
+      if st == 0 { node, after := p, before; }
+      return;
+    }
+    assert how == EXCLUSIVE ==> sa == N.NoSattr();
+    st, ino, node, after := NewFile(txn, d, c, dino, dgen, before, name, hint, a, how, verf, s, ns);
+  }
+
+  // the inode of a new file, with its verifier or size
+  method NewData(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
+    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && d.dirs == old(d.dirs) && d.ats == old(d.ats)
+    ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 && old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff && ino in d.fs.metas && ino in d.fs.files
+    ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := if a.hasSize then Zeros(a.size as int) else []]
+    ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
+      DataMeta(Born(WhoOf(c), M(dir.data), 1, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0 else 420, SattrOf(a), dino, N.Time(s, ns)), how, a.hasSize, a.size, verf)]
+    ensures st == 0 ==> C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), 1, if how == EXCLUSIVE then 0 else 420, N.Time(s, ns)), SattrOf(a))
+    ensures st != 0 ==> st == NOSPC || (st == PERM && !C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), 1, if how == EXCLUSIVE then 0 else 420, N.Time(s, ns)), SattrOf(a)))
+  {
+    ghost var ms, w, dm, sa, now := d.fs.metas, WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
+    var mode: uint32 := if how == EXCLUSIVE then 0 else 420;
+    st, ino := NewNode(txn, d, c, dino, dir, 1, a, mode, s, ns);
+    if st != 0 { return; }
+    ghost var gen := ms[ino].gen + 1;
+    ghost var m := Born(w, dm, 1, gen, mode, sa, dino, now);
+    BornIs(w, N.Node(MetaAttr(dm), N.File([], 0)), dm, 1, gen, mode, sa, dino, now);
+    if how == EXCLUSIVE {
+      var ip := d.fs.GetInode(txn, ino, true);
+      SetVerf(ip, verf);
+      d.PutInode(txn, ino, ip);
+    } else if a.hasSize {
+      var later: bool;
+      st, later := Resize(txn, d, ino, a.size);
+      if st != 0 { return; }
+      assert [] + Zeros(a.size as int) == Zeros(a.size as int) && d.fs.files[ino] == Zeros(a.size as int);
+    }
+  }
+  function DataMeta(m: Meta, how: uint32, sized: bool, size: uint64, verf: uint64): Meta
+  { if how == 2 then WithVerf(m, verf) else if sized then Resized(m, size) else m }
+
+  // CREATE of a name that is not there
+  method NewFile(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs && how <= 2 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
+    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], 1, K.CreateMode(how), SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == K.NewFile(WhoOf(c), old(AbsOf(d)).nodes[dino], how, SattrOf(a), verf, N.Time(s, ns))
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+    ensures st != 0 ==> st == NOSPC || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], 1, K.CreateMode(how), SattrOf(a), N.Time(s, ns), st)
+  {
+    DirStatus(d, dino, dgen, name.data);
+    ghost var ms, files, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    assert how == EXCLUSIVE ==> sa == N.NoSattr();
+    node, after := null, null;
+    var mode: uint32 := if how == EXCLUSIVE then 0 else 420;
+    st, ino := NewData(txn, d, c, dino, dir, a, how, verf, s, ns);
+    BornIs(w, dn, dm, 1, 0, mode, sa, dino, now);
+    if st != 0 { return; }
+    ghost var gen := ms[ino].gen + 1;
+    BornIs(w, dn, dm, 1, gen, mode, sa, dino, now);
+    ghost var m, b := d.fs.metas[ino], d.fs.files[ino];
+    assert TreeM.Fits(ino, m);
+    st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
+    if st != 0 { return; }
+    Conclude(d, ms, files, dirs, ats, dino, dgen, name.data, ino, m, b, s, ns);
+  }
+
+  predicate Reused(pre: N.FS, post: N.FS, c: P.Caller, ino: uint64, gen: uint64, how: uint32, sized: bool, size: uint64, verf: uint64, now: N.Time, na: N.Fattr)
+  {
+    N.IsFile(pre, ino) && N.Live(post, N.Handle(ino, gen)) && na == N.FattrOf(ino, post.nodes[ino]) &&
+    if how == 2 then verf != 0 && pre.nodes[ino].body.verf == verf && post == pre
+    else if !sized then post == pre
+    else C.CanWriteData(c, pre.nodes[ino]) && post == C.Put(pre, ino, C.SetNode(c, pre.nodes[ino], N.OnlySize(size), now))
+  }
+  predicate ReuseErr(pre: N.FS, c: P.Caller, ino: uint64, how: uint32, sized: bool, size: uint64, verf: uint64, st: uint32)
+  {
+    (st == EXIST && (!N.IsFile(pre, ino) || (how == 2 && (verf == 0 || pre.nodes[ino].body.verf != verf)))) ||
+    (N.IsFile(pre, ino) && how == 0 && sized &&
+      ((st == ACCES && !C.CanWriteData(c, pre.nodes[ino])) || (st == SHRINKFIRST && size as int > |pre.nodes[ino].body.data|)))
+  }
+
+  // CREATE of a name that is there
+  method Existing(txn: Txn, d: DirFs, c: Cred, ino: uint64, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, node: Bytes, later: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && TreeM.InUse(d.fs.metas, ino) && how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
+    ensures fresh(node)
+    ensures st == 0 ==> Sound(d) && |node.data| == 256
+    ensures st == 0 ==> Reused(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, M(node.data).gen, how, a.hasSize, a.size, verf, N.Time(s, ns), FattrM(ino, M(node.data)))
+    ensures st != 0 ==> ReuseErr(old(AbsOf(d)), WhoOf(c), ino, how, a.hasSize, a.size, verf, st)
+  {
+    Node(d, ino, d.fs.metas[ino].gen);
+    assert OkIno(d.fs.geo, ORPHANS) by { TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs); }
+    ghost var ms, files, w, now := d.fs.metas, d.fs.files, WhoOf(c), N.Time(s, ns);
+    later := false;
+    st, node := OpenEntry(txn, d, ino, true);
+    if st != 0 { return; }
+    var ty := GetTy(node);
+    if ty != REG { st := EXIST; return; }
+    if how == EXCLUSIVE {
+      var v := GetVerf(node);
+      if v != verf || v == 0 { st := EXIST; }
+      return;
+    }
+    if !a.hasSize { return; }
+    var may := MayData(c, node, MAYW);
+    if !may { st := ACCES; return; }
+    st, later := Resize(txn, d, ino, a.size);
+    if st != 0 { return; }
+    ghost var r := d.fs.metas;
+    ghost var m := r[ino];
+    ghost var sh := m.shrink;
+    node := d.fs.GetInode(txn, ino, true);
+    SetMtime(node, s, ns);
+    SetCtime(node, s, ns);
+    if c.uid != 0 {
+      var mode := GetMode(node);
+      InodeM.SetMode(node, KillPriv(mode));
+    }
+    SetVerf(node, 0);
+    d.PutInode(txn, ino, node);
+    ghost var sa := N.OnlySize(a.size);
+    ghost var e, mode := C.Applied(w, m.ty, MetaAttr(m), sa, now), m.mode;
+    assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens), now, now);
+    assert M(node.data) == WithVerf(WithAttr(m, e), 0);
+    SetattrEffect(w, d.fs.geo, ms, d.fs.metas, files, d.fs.files, d.dirs, d.ats, ino, sa, now, sh, !later);
+    Node(d, ino, d.fs.metas[ino].gen);
+  }
+
+  // a size in a is ignored, here and in Symlink and Mknod
+  method Mkdir(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+  {
+    DirStatus(d, dino, dgen, name.data);
+    Node(d, dino, dgen);
+    var t := Without(a, false);
+    node, after, ino := null, null, 0;
+    var found: bool;
+    var x: uint64;
+    var hint: uint64;
+    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, 0, t, false);
+    if st != 0 { return; }
+    st, ino, node, after := NewDir(txn, d, c, dino, dgen, before, name, hint, t, s, ns);
+  }
+
+  // the target is stored as the link's data, 1 to 4095 bytes; a mode in a is ignored, too (links have 0777)
+  method Symlink(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+  {
+    DirStatus(d, dino, dgen, name.data);
+    Node(d, dino, dgen);
+    var t := Without(a, true);
+    node, after, ino := null, null, 0;
+    var found: bool;
+    var x: uint64;
+    var hint: uint64;
+    var len: uint64 := target.Len();
+    var bad: uint32 := if len == 0 then INVAL else if len > 4095 then NAMETOOLONG else 0;
+    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, t, false);
+    if st != 0 { return; }
+    st, ino, node, after := NewLink(txn, d, c, dino, dgen, before, name, hint, t, target, s, ns);
+  }
+
+  // devices (root only), FIFOs and sockets
+  method Mknod(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), N.Time(s, ns), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+  {
+    DirStatus(d, dino, dgen, name.data);
+    Node(d, dino, dgen);
+    var t := Without(a, false);
+    node, after, ino := null, null, 0;
+    var found: bool;
+    var x: uint64;
+    var hint: uint64;
+    var dev := ty == BLK || ty == CHR;
+    var bad: uint32 := if !dev && ty != SOCK && ty != FIFO then BADTYPE else if dev && c.uid != 0 then PERM else 0;
+    st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, t, false);
+    if st != 0 { return; }
+    st, ino, node, after := NewDev(txn, d, c, dino, dgen, before, name, hint, t, ty, maj, min, s, ns);
+  }
+
+  // the new inode, and its entry
+  method NewDir(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs
+    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && EmptyNode(AbsOf(d).nodes[ino], K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)), dino) && old(AbsOf(d)).nodes[dino].attr.nlink < MAXLINK
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+    ensures st != 0 ==> st == NOSPC || (st == MLINK && old(AbsOf(d)).nodes[dino].attr.nlink >= MAXLINK) || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns), st)
+  {
+    DirStatus(d, dino, dgen, name.data);
+    ghost var ms, files, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    node, after := null, null;
+    BornIs(w, dn, dm, 2, 0, 493, sa, dino, now);
+    st, ino := NewNode(txn, d, c, dino, dir, 2, a, 493, s, ns);
+    if st != 0 { return; }
+    ghost var gen := ms[ino].gen + 1;
+    BornIs(w, dn, dm, 2, gen, 493, sa, dino, now);
+    ghost var m := d.fs.metas[ino];
+    assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := []];
+    st, node, after := Enter(txn, d, dino, name, hint, ino, true, s, ns);
+    if st != 0 { return; }
+    Conclude(d, ms, files, dirs, ats, dino, dgen, name.data, ino, m, [], s, ns);
+  }
+
+  // the new inode, and its entry
+  method NewLink(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, target: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs && 0 < |target.data| <= 4095
+    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)), N.Symlink(target.data))
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+    ensures st != 0 ==> st == NOSPC || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns), st)
+  {
+    DirStatus(d, dino, dgen, name.data);
+    ghost var ms, files, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    node, after := null, null;
+    BornIs(w, dn, dm, 5, 0, 511, sa, dino, now);
+    st, ino := NewNode(txn, d, c, dino, dir, 5, a, 511, s, ns);
+    if st != 0 { return; }
+    ghost var gen := ms[ino].gen + 1;
+    BornIs(w, dn, dm, 5, gen, 511, sa, dino, now);
+    ghost var m := WithSize(d.fs.metas[ino], |target.data| as uint64);
+    var len: uint64 := target.Len();
+    var ok := d.Write(txn, ino, 0, target, 0, len);
+    if !ok { st := NOSPC; return; }
+    assert d.fs.files[ino] == target.data;
+    assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := target.data];
+    st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
+    if st != 0 { return; }
+    Conclude(d, ms, files, dirs, ats, dino, dgen, name.data, ino, m, target.data, s, ns);
+  }
+
+  // the new inode, and its entry
+  method NewDev(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, ty: uint32, maj: uint32, min: uint32, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs && (ty == 3 || ty == 4 || ty == 6 || ty == 7)
+    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)), ty, maj, min)
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+    ensures st != 0 ==> st == NOSPC || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns), st)
+  {
+    DirStatus(d, dino, dgen, name.data);
+    ghost var ms, files, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    node, after := null, null;
+    BornIs(w, dn, dm, ty, 0, 420, sa, dino, now);
+    st, ino := NewNode(txn, d, c, dino, dir, ty, a, 420, s, ns);
+    if st != 0 { return; }
+    ghost var gen := ms[ino].gen + 1;
+    BornIs(w, dn, dm, ty, gen, 420, sa, dino, now);
+    ghost var m := d.fs.metas[ino];
+    if ty == BLK || ty == CHR {
+      var ip := d.fs.GetInode(txn, ino, true);
+      SetRdev(ip, maj, min);
+      d.PutInode(txn, ino, ip);
+      m := WithRdev(m, maj, min);
+    }
+    assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := []];
+    st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
+    if st != 0 { return; }
+    Conclude(d, ms, files, dirs, ats, dino, dgen, name.data, ino, m, [], s, ns);
+  }
+
+  function DevNode(a: N.Attr, ty: uint32, maj: uint32, min: uint32): N.Node
+  { N.Node(a, if ty == 3 || ty == 4 then N.Special(ty, maj, min) else N.Special(ty, 0, 0)) }
+}

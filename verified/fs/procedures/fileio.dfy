@@ -1,0 +1,141 @@
+include "base.dfy"
+include "../refinement/resizing.dfy"
+// READ, WRITE and READLINK.
+//
+// Reading does not change the access time: one transaction less for every READ,
+// and what clients that cache expect (as a mount with noatime).
+module FileOpM {
+  import opened Machine
+  import opened ByteSlice
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened ByteM
+  import opened DirFsM
+  import opened AccessM
+  import opened EffectM
+  import opened OpM
+  import opened AbsM
+  import opened ResizeM
+  import TreeM
+  import N = NfsState
+  import C = NfsCommon
+  import P = NfsPerm
+  import D = NfsData
+
+  // at most len bytes at off; eof: nothing lies behind them
+  method Read(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64)
+    returns (st: uint32, data: Bytes?, eof: bool, after: Bytes?)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> data != null && after != null && |after.data| == 256 &&
+      D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, data.data, eof, FattrM(ino, M(after.data)))
+    ensures st != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), st) && N.Seen(AbsOf(d), ino, Reply(ino, after))
+  {
+    Node(d, ino, gen);
+    data, eof, after := null, false, null;
+    var ip: Bytes;
+    st, ip := OpenHandle(txn, d, ino, gen, false);
+    if st != 0 { return; }
+    after := ip;
+    var ty := GetTy(ip);
+    if ty != REG { st := INVAL; return; }
+    var r := MayData(c, ip, MAYR);
+    var x := May(c, ip, MAYX);
+    if !r && !x { st := ACCES; return; }
+    var size := GetSize(ip);
+    eof := off >= size || len >= size - off;
+    data := d.fs.Read(txn, ino, off, len);
+  }
+
+  // What WRITE makes of the attributes: k = not root.
+  function WrittenMeta(m: Meta, size: uint64, k: bool, s: uint64, ns: uint32): Meta
+  { WithMode(WithTouch(WithSize(m, size), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
+  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, dirs: TreeM.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, s: uint64, ns: uint32)
+    requires TreeM.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && 0 <= off
+    ensures TreeM.TreeOk(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], dirs)
+    ensures var p := Abs(g, ms, files, dirs, ats); i in p.nodes && p.nodes[i].body.File? &&
+      Abs(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)], dirs, ats) == C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
+  {
+    TreeM.Basics(g, ms, dirs);
+    var m := ms[i];
+    assert TreeM.Fits(i, m);
+    At(g, ms, files, dirs, ats, i);
+    var f := WriteSpec(files[i], off, bytes);
+    WriteIs(files[i], off, bytes);
+    var mode := m.mode;
+    assert P.KillPriv(mode) < 4096;
+    ChangeOk(g, ms, files, dirs, ats, i, WrittenMeta(m, size, c.uid != 0, s, ns), f);
+  }
+  lemma WriteIs(f: seq<byte>, off: int, s: seq<byte>)
+    requires 0 <= off
+    ensures WriteSpec(f, off, s) == C.WriteAt(f, off, s)
+  { }
+
+  // write src[so..so+len] at off
+  method Write(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, before: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data|
+    ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], N.Time(s, ns),
+      N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
+    ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
+  {
+    Node(d, ino, gen);
+    ghost var ms, files, bytes := d.fs.metas, d.fs.files, src.data[so as int .. so as int + len as int];
+    before, after := null, null;
+    var ip: Bytes;
+    st, ip := OpenHandle(txn, d, ino, gen, true);
+    if st != 0 { return; }
+    before := ip;
+    var ty := GetTy(ip);
+    if ty != REG { st := INVAL; return; }
+    if off > MAXFILE || len > MAXFILE - off { st := FBIG; return; }
+    var w := MayData(c, ip, MAYW);
+    if !w { st := ACCES; return; }
+    if len == 0 { after := ip; return; }
+    var size := GetSize(ip);
+    var shrink := GetShrink(ip);
+    if shrink != 0 && off + len > size { st := SHRINKFIRST; return; }
+    var ok := d.Write(txn, ino, off, src, so, len);
+    if !ok { st := NOSPC; return; }
+    var np := d.fs.GetInode(txn, ino, true);
+    SetMtime(np, s, ns);
+    SetCtime(np, s, ns);
+    if c.uid != 0 {
+      var mode := GetMode(np);
+      SetMode(np, KillPriv(mode));
+    }
+    d.PutInode(txn, ino, np);
+    after := np;
+    assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |d.fs.files[ino]| as uint64, c.uid != 0, s, ns)];
+    WriteEffect(WhoOf(c), d.fs.geo, ms, files, d.dirs, d.ats, ino, off as int, bytes, |d.fs.files[ino]| as uint64, s, ns);
+    Node(d, ino, gen);
+  }
+
+  method Readlink(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, target: Bytes?, after: Bytes?)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> target != null && after != null && |after.data| == 256 &&
+      D.ReadlinkOk(AbsOf(d), N.Handle(ino, gen), target.data, FattrM(ino, M(after.data)))
+    ensures st != 0 ==> D.ReadlinkErr(AbsOf(d), N.Handle(ino, gen), st) && N.Seen(AbsOf(d), ino, Reply(ino, after))
+  {
+    Node(d, ino, gen);
+    target, after := null, null;
+    var ip: Bytes;
+    st, ip := OpenHandle(txn, d, ino, gen, false);
+    if st != 0 { return; }
+    after := ip;
+    var ty := GetTy(ip);
+    if ty != LNK { st := INVAL; return; }
+    var size := GetSize(ip);
+    // not on a sound volume
+    if size > 4096 {
+      TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs);
+      assert TreeM.Fits(ino, d.fs.metas[ino]);
+      st := SERVERFAULT;
+      return;
+    }
+    target := d.fs.Read(txn, ino, 0, 4096);
+    assert d.fs.files[ino][0 .. |d.fs.files[ino]|] == d.fs.files[ino];
+  }
+}

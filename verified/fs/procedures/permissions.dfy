@@ -1,0 +1,241 @@
+include "../directories/directories.dfy"
+include "../spec/nfs3.s.dfy"
+// Who may do what: the caller, the permission bits, and the legality of names.
+//
+// The rules are those of a Linux server. User 0 may read, write and search
+// everything. Anyone else has the class of the owner, the group or the others,
+// whichever fits first. The owner of a file may always read and write its data:
+// NFS has no OPEN, so a file that was opened and then lost its permission bits
+// must go on working for the program that opened it.
+module AccessM {
+  import opened Machine
+  import opened ByteSlice
+  import opened InodeM
+  import opened DirFsM
+  import P = NfsPerm
+  import N = NfsState
+
+  // NFS statuses (RFC 1813, nfsstat3)
+  const PERM: uint32 := 1
+  const NOENT: uint32 := 2
+  const ACCES: uint32 := 13
+  const EXIST: uint32 := 17
+  const NOTDIR: uint32 := 20
+  const ISDIR: uint32 := 21
+  const INVAL: uint32 := 22
+  const FBIG: uint32 := 27
+  const NOSPC: uint32 := 28
+  const MLINK: uint32 := 31
+  const NAMETOOLONG: uint32 := 63
+  const NOTEMPTY: uint32 := 66
+  const STALE: uint32 := 70
+  const NOTSYNC: uint32 := 10002
+  const BADCOOKIE: uint32 := 10003
+  const SERVERFAULT: uint32 := 10006
+  const BADTYPE: uint32 := 10007
+  // Not for the wire: blocks cut off earlier have to be freed before this can be
+  // done. The caller frees them in transactions of their own and tries again.
+  const SHRINKFIRST: uint32 := 20001
+
+  // File types (RFC 1813, ftype3)
+  const REG: uint32 := 1
+  const DIR: uint32 := 2
+  const BLK: uint32 := 3
+  const CHR: uint32 := 4
+  const LNK: uint32 := 5
+  const SOCK: uint32 := 6
+  const FIFO: uint32 := 7
+
+  // Largest file, in bytes (512 GiB; the block trees would reach a little further).
+  const MAXFILE: uint64 := 549755813888
+
+  // Permission classes; a want is a sum of these.
+  const MAYX: uint32 := 1
+  const MAYW: uint32 := 2
+  const MAYR: uint32 := 4
+
+  // Most links of a file, and most sub-directories of a directory.
+  const MAXLINK: uint32 := 0x7fff_ffff
+
+  // The caller: user, group, and supplementary groups as little-endian 32-bit numbers.
+  class Cred {
+    const uid: uint32
+    const gid: uint32
+    const gids: Bytes
+    constructor Make(uid: uint32, gid: uint32, gids: Bytes)
+      ensures this.uid == uid && this.gid == gid && this.gids == gids
+    { this.uid, this.gid, this.gids := uid, gid, gids; }
+  }
+
+  // the caller as a value, for specifications
+  function WhoOf(c: Cred): P.Caller reads c.gids { P.Caller(c.uid, c.gid, Numbers32(c.gids.data)) }
+
+  // the little-endian 32-bit numbers in s
+  function Numbers32(s: seq<byte>): (r: seq<uint32>)
+    ensures |r| == |s| / 4
+    ensures forall k: int {:trigger r[k]} | 0 <= k < |r| :: r[k] == U32At(s, 4 * k)
+    decreases |s|
+  { if |s| < 4 then [] else [U32At(s, 0)] + Numbers32Tail(s) }
+  function Numbers32Tail(s: seq<byte>): (r: seq<uint32>)
+    requires 4 <= |s|
+    ensures |r| == |s| / 4 - 1
+    ensures forall k: int {:trigger r[k]} | 0 <= k < |r| :: r[k] == U32At(s, 4 * k + 4)
+    decreases |s|, -1
+  {
+    assert forall k: int {:trigger U32At(s[4..], 4 * k)} | 0 <= k && 4 * k + 8 <= |s| :: s[4..][4 * k .. 4 * k + 4] == s[4 * k + 4 .. 4 * k + 8];
+    Numbers32(s[4..])
+  }
+
+  predicate MayS(w: P.Caller, m: Meta, want: uint32) { P.May(w, m.ty, m.mode, m.uid, m.gid, want) }
+  predicate MayDataS(w: P.Caller, m: Meta, want: uint32) { P.MayData(w, m.ty, m.mode, m.uid, m.gid, want) }
+
+  // the error for a name that no procedure accepts; 0: legal
+  function NameS(n: seq<byte>): (st: uint32)
+    ensures (st == 0 <==> N.Legal(n)) && (st == NAMETOOLONG ==> |n| > 255) && (st == ACCES ==> !N.Legal(n)) && (st == 0 || st == ACCES || st == NAMETOOLONG)
+  { if |n| == 0 then ACCES else if |n| > 255 then NAMETOOLONG else if 0 in n || 47 in n then ACCES else 0 }
+
+  method InGroup(c: Cred, g: uint32) returns (r: bool)
+    ensures r <==> P.InGroup(WhoOf(c), g)
+  {
+    ghost var w := WhoOf(c);
+    if c.gid == g { r := true; return; }
+    r := false;
+    var n: uint64 := c.gids.Len();
+    var i: uint64 := 0;
+    while n - i >= 4
+      invariant 0 <= i <= n && n as int == |c.gids.data| && i % 4 == 0
+      invariant forall k: int {:trigger w.gids[k]} | 0 <= k < i as int / 4 :: w.gids[k] != g
+      decreases n - i
+    {
+      var x := c.gids.U32(i);
+      assert x == w.gids[i as int / 4];
+      if x == g { r := true; return; }
+      i := i + 4;
+    }
+  }
+
+  // the three bits of the caller's class
+  method ClassBits(c: Cred, ip: Bytes) returns (p: uint32)
+    requires |ip.data| == 256
+    ensures var w, m := WhoOf(c), M(ip.data); p == if w.uid == m.uid then m.mode / 64 % 8 else if P.InGroup(w, m.gid) then m.mode / 8 % 8 else m.mode % 8
+  {
+    var mode := GetMode(ip);
+    var u := GetUid(ip);
+    if c.uid == u { p := mode / 64 % 8; return; }
+    var g := GetGid(ip);
+    var m := InGroup(c, g);
+    if m { p := mode / 8 % 8; } else { p := mode % 8; }
+  }
+
+  // the bits of want (MAYR, MAYW, MAYX) that the caller has
+  method Granted(c: Cred, ip: Bytes) returns (p: uint32)
+    requires |ip.data| == 256
+    ensures var m := M(ip.data); p == P.Granted(WhoOf(c), m.ty, m.mode, m.uid, m.gid)
+    ensures 0 <= p < 8
+  {
+    if c.uid == 0 {
+      var ty := GetTy(ip);
+      var mode := GetMode(ip);
+      if ty == DIR || mode % 2 == 1 || mode / 8 % 2 == 1 || mode / 64 % 2 == 1 { p := 7; } else { p := 6; }
+      return;
+    }
+    p := ClassBits(c, ip);
+  }
+
+  method May(c: Cred, ip: Bytes, want: uint32) returns (ok: bool)
+    requires |ip.data| == 256 && 0 <= want < 8
+    ensures ok <==> MayS(WhoOf(c), M(ip.data), want)
+  {
+    var p := Granted(c, ip);
+    ok := (want % 2 == 0 || p % 2 == 1) && (want / 2 % 2 == 0 || p / 2 % 2 == 1) && (want / 4 == 0 || p / 4 == 1);
+  }
+
+  // May, or the caller owns it: for the data of files
+  method MayData(c: Cred, ip: Bytes, want: uint32) returns (ok: bool)
+    requires |ip.data| == 256 && 0 <= want < 8
+    ensures ok <==> MayDataS(WhoOf(c), M(ip.data), want)
+  {
+    var u := GetUid(ip);
+    if c.uid == u { ok := true; return; }
+    ok := May(c, ip, want);
+  }
+
+  method IsOwner(c: Cred, ip: Bytes) returns (ok: bool)
+    requires |ip.data| == 256
+    ensures ok <==> P.IsOwner(WhoOf(c), M(ip.data).uid)
+  {
+    var u := GetUid(ip);
+    ok := c.uid == 0 || c.uid == u;
+  }
+
+  // In a sticky directory only root, its owner and the entry's owner remove or rename an entry.
+  method Sticky(c: Cred, dp: Bytes, ip: Bytes) returns (refuse: bool)
+    requires |dp.data| == 256 && |ip.data| == 256
+    ensures refuse <==> P.StickyRefuses(WhoOf(c), M(dp.data).mode, M(dp.data).uid, M(ip.data).uid)
+  {
+    var mode := GetMode(dp);
+    if mode / 512 % 2 == 0 {
+      ghost var dm, u := M(dp.data), M(ip.data).uid;
+      ghost var dmode, duid := dm.mode, dm.uid;
+      assert !P.StickyRefuses(WhoOf(c), dmode, duid, u);
+      refuse := false;
+      return;
+    }
+    var a := IsOwner(c, dp);
+    var b := IsOwner(c, ip);
+    refuse := !a && !b;
+  }
+
+  // The ACCESS3 bits the caller has: 1 READ, 2 LOOKUP, 4 MODIFY, 8 EXTEND, 16 DELETE, 32 EXECUTE.
+  method AccessBits(c: Cred, ip: Bytes) returns (bits: uint32)
+    requires |ip.data| == 256
+    ensures var m := M(ip.data); bits < 64 && bits == P.AccessBits(WhoOf(c), m.ty, m.mode, m.uid, m.gid)
+  {
+    var p := Granted(c, ip);
+    var ty := GetTy(ip);
+    bits := 0;
+    if p / 4 == 1 { bits := 1; }
+    if ty == DIR {
+      if p % 2 == 1 { bits := bits + 2; }
+      if p % 2 == 1 && p / 2 % 2 == 1 { bits := bits + 28; }
+    } else {
+      if p / 2 % 2 == 1 { bits := bits + 12; }
+      if p % 2 == 1 { bits := bits + 32; }
+    }
+  }
+
+  // The mode after somebody else than root changed data or owner: without setuid,
+  // and without setgid unless it stands for mandatory locking (no g+x).
+  function method KillPriv(mode: uint32): (r: uint32)
+    ensures r == P.KillPriv(mode)
+  {
+    var a := if mode / 2048 % 2 == 1 then mode - 2048 else mode;
+    if mode / 1024 % 2 == 1 && mode / 8 % 2 == 1 then a - 1024 else a
+  }
+  function method DropSetgid(mode: uint32): (r: uint32) ensures r == P.DropSetgid(mode) { if mode / 1024 % 2 == 1 then mode - 1024 else mode }
+
+  // st: 0 or the error for a name no procedure accepts; dots: 1 for ".", 2 for ".."
+  method NameStatus(n: Bytes) returns (st: uint32, dots: uint32)
+    ensures st == NameS(n.data) && (st == 0 ==> OkName(n.data))
+    ensures dots <= 2
+    ensures dots == 1 <==> st == 0 && n.data == [46]
+    ensures dots == 2 <==> st == 0 && n.data == [46, 46]
+  {
+    dots := 0;
+    var len: uint64 := n.Len();
+    if len == 0 { st := ACCES; return; }
+    if len > 255 { st := NAMETOOLONG; return; }
+    var i: uint64 := 0;
+    while i < len
+      invariant 0 <= i <= len && len as int == |n.data|
+      invariant forall k: int {:trigger n.data[k]} | 0 <= k < i as int :: n.data[k] != 0 && n.data[k] != 47
+    {
+      var b := n.Get(i);
+      if b == 0 || b == 47 { st := ACCES; return; }
+      i := i + 1;
+    }
+    st := 0;
+    if len == 1 && n.Get(0) == 46 { dots := 1; }
+    if len == 2 && n.Get(0) == 46 && n.Get(1) == 46 { dots := 2; }
+  }
+}

@@ -1,0 +1,151 @@
+// What the procedures start from and keep (Sound in base.dfy: the invariant of
+// tree.dfy, and what the layers below know of files and directories) makes a volume
+// sound in the sense of nfs3.s.dfy.
+include "base.dfy"
+module SoundM {
+  import opened Machine
+  import opened GeometryM
+  import opened InodeM
+  import opened EffectM
+  import D = DirM
+  import F = DirFsM
+  import A = AbsM
+  import Op = OpM
+  import R = ReachM
+  import T = TreeM
+  import N = NfsState
+
+  lemma OfVolume(d: F.DirFs)
+    requires Op.Sound(d)
+    ensures N.Sound(Op.AbsOf(d))
+  {
+    assert Layers(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats);
+    SoundAbs(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats);
+  }
+
+  // and no free inode holds a block
+  lemma FreeHolds(d: F.DirFs, i: uint64)
+    requires Op.Sound(d) && OkIno(d.fs.geo, i) && i in d.fs.metas && d.fs.metas[i].ty == 0
+    ensures i in d.fs.files && d.fs.files[i] == [] && i in d.fs.fs.fs.inodes
+    ensures |d.fs.fs.fs.inodes[i].blks| == 15 && forall k: int | 0 <= k < 15 :: d.fs.fs.fs.inodes[i].blks[k] == 0
+  {
+    T.Basics(d.fs.geo, d.fs.metas, d.dirs);
+    assert T.Fits(i, d.fs.metas[i]);
+    R.Bare(d.fs.geo, d.fs.fs.bm, d.fs.fs.fs.inodes, d.fs.metas, i);
+  }
+
+  // What the layers below keep: sizes, types, and directories that stand for their maps.
+  predicate Layers(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats)
+  {
+    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in files && i in ms && |files[i]| == ms[i].size as int <= 549755813888) &&
+    (forall d: uint64 {:trigger d in dirs} | d in dirs :: d in files && d in ats && D.DirOk(files[d], dirs[d], ats[d]))
+  }
+
+  lemma SoundAbs(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats)
+    requires Layers(g, ms, files, dirs, ats) && T.TreeOk(g, ms, dirs)
+    ensures N.Sound(A.Abs(g, ms, files, dirs, ats))
+  {
+    var f := A.Abs(g, ms, files, dirs, ats);
+    var w := T.Elim(g, ms, dirs);
+    forall i: uint64
+      ensures (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, dirs, ats, i)) && (i in f.gens <==> i in ms && OkIno(g, i))
+    { A.At(g, ms, files, dirs, ats, i); }
+    forall i: uint64 ensures N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i)
+    { if i in dirs { assert OkIno(g, i); assert T.Fits(i, ms[i]); } if A.Shown(g, ms, i) { assert T.Fits(i, ms[i]); } }
+    Shape(g, ms, files, dirs, ats, f, w);
+    Numbers(g, ms, files, dirs, ats, f, w);
+    Insides(g, ms, files, dirs, ats, f);
+    assert N.Tree(f, w.depth);
+  }
+  // f is what is seen of the volume
+  predicate Seen(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats, f: N.FS)
+  {
+    (forall i: uint64 {:trigger i in f.nodes} {:trigger A.Shown(g, ms, i)} :: (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, dirs, ats, i))) &&
+    (forall i: uint64 {:trigger i in f.gens} :: i in f.gens <==> i in ms && OkIno(g, i)) &&
+    (forall i: uint64 {:trigger N.IsDir(f, i)} {:trigger i in dirs} :: N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i))
+  }
+  lemma Shape(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit)
+    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, dirs, ats, f)
+    ensures N.Tree(f, w.depth)
+  {
+    assert 1 in dirs && N.IsDir(f, 1);
+    forall d: uint64, n: N.Name | N.Entry(f, d, n)
+      ensures var i := f.nodes[d].body.names[n]; N.Proper(n) && i in f.nodes && i != 1 &&
+        (f.nodes[i].body.Dir? ==> f.nodes[i].body.parent == d && d in w.depth && i in w.depth && w.depth[i] == w.depth[d] + 1)
+    {
+      assert d in dirs && T.Has(dirs, d, n);
+      var i := dirs[d][n];
+      assert A.Shown(g, ms, i);
+      if i in dirs { assert T.Child(ms, dirs, i); } else { assert !N.IsDir(f, i); }
+    }
+  }
+  // one by one: as many pairs as links
+  lemma Pairs(s: set<T.Link>, p: set<(uint64, N.Name)>)
+    requires forall d: uint64, n: N.Name {:trigger (d, n) in p} {:trigger T.Link(d, n) in s} :: (d, n) in p <==> T.Link(d, n) in s
+    ensures |p| == |s|
+    decreases |s|
+  {
+    if s == {} {
+      if p != {} { var x :| x in p; assert (x.0, x.1) in p; assert T.Link(x.0, x.1) in s; }
+    } else {
+      var l :| l in s;
+      var x := (l.dir, l.name);
+      assert T.Link(l.dir, l.name) in s && x in p;
+      Pairs(s - {l}, p - {x});
+    }
+  }
+  lemma Numbers(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit)
+    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, dirs, ats, f)
+    ensures N.Counts(f)
+  {
+    forall i: uint64 | i in f.nodes
+      ensures if f.nodes[i].body.Dir? then f.nodes[i].attr.nlink as int == 2 + |N.SubDirs(f, i)| && (i == 1 || |N.Names(f, i)| == 1)
+        else f.nodes[i].attr.nlink as int == |N.Names(f, i)| > 0
+    {
+      assert A.Shown(g, ms, i) && OkIno(g, i);
+      assert T.Fits(i, ms[i]);
+      var p, s := N.Names(f, i), T.Of(w.names, i);
+      forall d: uint64, n: N.Name ensures (d, n) in p <==> T.Link(d, n) in s
+      {
+        if (d, n) in p { assert N.IsDir(f, d); assert T.Has(dirs, d, n); }
+        if T.Link(d, n) in s { assert T.Has(dirs, d, n); assert A.Shown(g, ms, d) by { assert OkIno(g, d); assert T.Fits(d, ms[d]); } assert N.IsDir(f, d); }
+      }
+      Pairs(s, p);
+      assert N.IsDir(f, i) <==> i in dirs;
+      if i in dirs {
+        var a, b := N.SubDirs(f, i), T.Sub(w.subs, i);
+        forall d: uint64 ensures d in a <==> d in b
+        {
+          if d in a { assert N.IsDir(f, d); assert T.Child(ms, dirs, d); }
+          if d in b { assert T.Child(ms, dirs, d); assert N.IsDir(f, d); }
+        }
+        assert a == b;
+      }
+    }
+  }
+  lemma Insides(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats, f: N.FS)
+    requires Layers(g, ms, files, dirs, ats) && T.Locals(g, ms, dirs) && Seen(g, ms, files, dirs, ats, f)
+    ensures N.Bodies(f)
+  {
+    forall i: uint64 | i in f.nodes
+      ensures i in f.gens && f.nodes[i].attr.mode < 4096 && match f.nodes[i].body
+        case File(d, v) => |d| <= 549755813888
+        case Dir(e, k, p, z) => N.Places(f.nodes[i].body)
+        case Symlink(t) => 0 < |t| <= 4095
+        case Special(k, a, b) => k == 3 || k == 4 || k == 6 || k == 7
+    {
+      assert A.Shown(g, ms, i) && OkIno(g, i);
+      assert T.Fits(i, ms[i]);
+      if ms[i].ty == 2 { assert i in dirs; Distinct(files[i], dirs[i], ats[i], f.nodes[i].body); }
+    }
+  }
+  lemma Distinct(file: seq<byte>, m: map<N.Name, uint64>, at: map<N.Name, int>, b: N.Body)
+    requires D.DirOk(file, m, at) && |file| <= 549755813888 && b.Dir? && b.names == m && b.cookies == A.Cookies(at)
+    ensures N.Places(b)
+  {
+    reveal D.DirOk();
+    forall n: N.Name | n in b.names ensures n in b.cookies && 3 <= b.cookies[n] < 0x8000_0000_0000_0000 { assert D.OkSlot(file, at[n]); }
+    forall m1: N.Name, n: N.Name | m1 in b.names && n in b.names && m1 in b.cookies && n in b.cookies && b.cookies[m1] == b.cookies[n] ensures m1 == n
+    { assert at[m1] == at[n]; assert D.Name(file, at[m1]) == m1 && D.Name(file, at[n]) == n; }
+  }
+}

@@ -1,0 +1,66 @@
+include "attributes.dfy"
+// FSSTAT, FSINFO, PATHCONF, COMMIT: what is said of the volume as a whole. (NULL
+// does nothing: there is nothing to prove.) None of them changes anything.
+module VolumeOpM {
+  import opened Machine
+  import opened ByteSlice
+  import opened TxnS
+  import opened GeometryM
+  import opened InodeM
+  import opened ByteM
+  import opened DirFsM
+  import opened AccessM
+  import opened OpM
+  import opened AttrOpM
+  import opened AbsM
+  import N = NfsState
+  import V = NfsVolume
+
+  const MAXIO: uint32 := 1048576         // bytes in one READ or WRITE
+  const BLOCK: uint32 := 4096
+  const LISTING: uint32 := 65536         // bytes in one READDIR or READDIRPLUS
+  const NAMEMAX: uint32 := 255           // bytes in a name
+
+  // blocks, inodes: how many are free, as the allocator has counted. It promises
+  // nothing (AllocHint in trusted/txn.s.dfy), so no more is reported than there are.
+  method Fsstat(txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64) returns (st: uint32, s: V.Space, after: Bytes?)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> after != null && |after.data| == 256 && V.FsstatOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), s)
+    ensures s.tbytes as int == 4096 * (d.fs.geo.data1 - d.fs.geo.data0) as int && s.tfiles == d.fs.geo.ninode - 3
+    ensures st != 0 ==> V.FsstatErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
+  {
+    st, after := Getattr(txn, d, ino, gen);
+    var all := d.fs.geo.data1 - d.fs.geo.data0;
+    var files := d.fs.geo.ninode - 3;    // 0 to 2 are not given out
+    var b := Least(blocks, all);
+    var i := Least(inodes, files);
+    s := V.Space(4096 * all, 4096 * b, 4096 * b, files, i, i, 0);
+  }
+  function method Least(a: uint64, b: uint64): uint64 { if a < b then a else b }
+
+  method Fsinfo(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, i: V.Info, after: Bytes?)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> after != null && |after.data| == 256 && V.FsinfoOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), i)
+    ensures st != 0 ==> V.FsinfoErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
+  {
+    st, after := Getattr(txn, d, ino, gen);
+    i := V.Info(MAXIO, MAXIO, BLOCK, MAXIO, MAXIO, BLOCK, LISTING, MAXFILE, N.Time(0, 1), 27);
+  }
+
+  method Pathconf(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, p: V.Pathconf, after: Bytes?)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> after != null && |after.data| == 256 && V.PathconfOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), p)
+    ensures st != 0 ==> V.PathconfErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
+  {
+    st, after := Getattr(txn, d, ino, gen);
+    p := V.Pathconf(MAXLINK, NAMEMAX, true, true, false, true);
+  }
+
+  // What COMMIT says. What it does, waiting until all that was committed is durable, is the
+  // journal's (Flush in journal/threads.dfy); the runner calls that next.
+  method Commit(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures st == 0 ==> after != null && |after.data| == 256 && V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(FattrM(ino, M(after.data)), FattrM(ino, M(after.data))))
+    ensures st != 0 ==> V.CommitErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
+  { st, after := Getattr(txn, d, ino, gen); }
+}

@@ -1,0 +1,88 @@
+// What CREATE, MKDIR, SYMLINK and MKNOD do to the tree and to what clients see: a
+// new inode, then a new entry.
+include "entrysteps.dfy"
+include "../tree/treemove.dfy"
+module MakeM {
+  import opened Machine
+  import opened GeometryM
+  import opened InodeM
+  import opened EffectM
+  import opened TreeM
+  import opened TreeMoveM
+  import opened AbsM
+  import opened EntryM
+  import N = NfsState
+  import C = NfsCommon
+  import P = NfsPerm
+  import K = NfsMake
+
+  // the attributes of a new object in a directory with the attributes dm (NfsMake.FirstAttr)
+  function FirstS(c: P.Caller, dm: Meta, ty: uint32, mode: uint32, now: N.Time): N.Attr
+  { N.Attr(mode, if ty == 2 then 2 else 1, c.uid, if dm.mode / 1024 % 2 == 1 then dm.gid else c.gid, now, now, now) }
+  // the inode that is made
+  function Born(c: P.Caller, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64, now: N.Time): Meta
+  {
+    var m := WithAttr(NewMeta(ty, gen), C.Applied(c, ty, FirstS(c, dm, ty, mode, now), N.WithoutSize(s), now));
+    if ty != 2 then m else WithParent(if dm.mode / 1024 % 2 == 1 then WithMode(m, P.AddSetgid(m.mode)) else m, dino)
+  }
+  lemma BornIs(c: P.Caller, d: N.Node, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64, now: N.Time)
+    requires d.attr == MetaAttr(dm) && mode < 4096
+    ensures FirstS(c, dm, ty, mode, now) == K.FirstAttr(c, d, ty, mode, now)
+    ensures var m := Born(c, dm, ty, gen, mode, s, dino, now); MetaAttr(m) == K.NewAttr(c, d, ty, mode, s, now) &&
+      m.ty == ty && m.gen == gen && m.size == 0 && m.shrink == 0 && m.flags == 0 && m.next == 0 && m.verf == 0 && m.major == 0 && m.minor == 0 &&
+      m.nlink == (if ty == 2 then 2 else 1) && m.mode < 4096 && (ty == 2 ==> m.parent == dino)
+  {
+    var f := FirstS(c, dm, ty, mode, now);
+    assert f == K.FirstAttr(c, d, ty, mode, now);
+    var a := C.Applied(c, ty, f, N.WithoutSize(s), now);
+    SmallMode(c, ty, f, N.WithoutSize(s), now);
+    var m := a.mode;
+    assert P.AddSetgid(m) < 4096;
+  }
+  lemma SmallMode(c: P.Caller, ty: uint32, a: N.Attr, s: N.Sattr, now: N.Time)
+    requires a.mode < 4096
+    ensures C.Applied(c, ty, a, s, now).mode < 4096 && C.Applied(c, ty, a, s, now).nlink == a.nlink
+  { }
+
+  // directory dm becomes m: an entry more, sub: for a directory
+  predicate Entered(dm: Meta, m: Meta, sub: bool, s: uint64, ns: uint32)
+  {
+    (sub ==> dm.nlink < 0x7fff_ffff) && dm.size <= m.size &&
+    m == WithTouch(WithLinks(WithSizeNent(dm, m.size, m.nent), if sub then dm.nlink + 1 else dm.nlink, s, ns), s, ns)
+  }
+
+  // The effect of all four: inode i, free before, is m with the bytes b, and directory d,
+  // now dm with the file df, has it under the name n.
+  lemma MadeOk(g: Geo, ms: Metas, files: Files, dirs: Dirs, ats: Ats, d: uint64, n: Name, i: uint64, m: Meta, b: seq<byte>, dm: Meta, df: seq<byte>, at: map<Name, int>, s: uint64, ns: uint32)
+    returns (ms': Metas, files': Files, dirs': Dirs, ats': Ats)
+    requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
+    requires OkIno(g, i) && 2 < i && i in ms && ms[i].ty == 0 && ms[i].gen < 0xffff_ffff_ffff_ffff && m.gen == ms[i].gen + 1
+    requires Fits(i, m) && !OnList(m) && m.ty != 0 && (if m.ty == 2 then m.nlink == 2 && m.parent == d else m.nlink == 1)
+    requires Entered(ms[d], dm, m.ty == 2, s, ns)
+    requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(ats, d) :: x in at && at[x] == PlacesAt(ats, d)[x]
+    ensures ms' == ms[i := m][d := dm] && files' == files[i := b][d := df]
+    ensures dirs' == (if m.ty == 2 then dirs[i := map[]] else dirs)[d := dirs[d][n := i]] && ats' == (if m.ty == 2 then ats[i := map[]] else ats)[d := at]
+    ensures TreeOk(g, ms', dirs')
+    ensures var p, q := Abs(g, ms, files, dirs, ats), Abs(g, ms', files', dirs', ats');
+      N.IsDir(p, d) && N.IsDir(q, d) && i !in p.nodes && i in p.gens && i in q.gens && q.gens == p.gens[i := q.gens[i]] && q.gens[i] as int == p.gens[i] as int + 1 &&
+      q.nodes == p.nodes[i := NodeOf(m, b, if m.ty == 2 then map[] else DirAt(dirs, i), if m.ty == 2 then map[] else PlacesAt(ats, i))][d := q.nodes[d]] &&
+      p.nodes[d].body.names == dirs[d] && C.DirStep(p.nodes[d], q.nodes[d], dirs[d][n := i], p.nodes[d].attr.nlink as int + (if m.ty == 2 then 1 else 0), N.Time(s, ns))
+  {
+    Basics(g, ms, dirs);
+    assert i != d;
+    assert Fits(d, ms[d]);
+    var ms1, files1, dirs1, ats1 := ms[i := m], files[i := b], if m.ty == 2 then dirs[i := map[]] else dirs, if m.ty == 2 then ats[i := map[]] else ats;
+    ms', files', dirs', ats' := ms1[d := dm], files1[d := df], dirs1[d := dirs[d][n := i]], ats1[d := at];
+    if m.ty == 2 {
+      EnterDir(g, ms, dirs, d, n, i, m, dm);
+    } else {
+      EnterFile(g, ms, dirs, d, n, i, m);
+      SetAttr(g, ms1, dirs', d, dm);
+    }
+    At(g, ms, files, dirs, ats, i);
+    At(g, ms, files, dirs, ats, d);
+    OneInode(g, ms, ms1, files, files1, dirs, dirs1, ats, ats1, i);
+    At(g, ms1, files1, dirs1, ats1, d);
+    DirChange(g, ms1, files1, dirs1, ats1, d, dm, df, dirs[d][n := i], at, N.Time(s, ns));
+  }
+}

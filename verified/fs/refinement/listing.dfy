@@ -1,0 +1,170 @@
+// A page of a listing as READDIR gives it ("." and "..", and what dirpages.dfy
+// walked through) is a page in the sense of nfs3.s.dfy.
+include "../directories/dirpages.dfy"
+include "abstraction.dfy"
+module PagesM {
+  import opened Machine
+  import opened DirListSpec
+  import opened InodeM
+  import opened DirM
+  import D = DirPageM
+  import A = AbsM
+  import N = NfsState
+  import L = NfsList
+  import C = NfsCommon
+  import P = NfsPerm
+
+  function Items(g: seq<Ent>): (r: seq<L.Item>)
+    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == L.Item(g[k].ino, g[k].name, g[k].cookie as int)
+  { if g == [] then [] else Items(g[..|g| - 1]) + [L.Item(g[|g| - 1].ino, g[|g| - 1].name, g[|g| - 1].cookie as int)] }
+
+  lemma BytesAre(cost: int -> int, g: seq<Ent>)
+    ensures L.Bytes(cost, Items(g)) == Used(cost, g)
+  {
+    if g != [] {
+      var p, n := Items(g), |g| - 1;
+      assert p[..n] == Items(g[..n]) && p[n].name == g[n].name;
+      BytesAre(cost, g[..n]);
+    }
+  }
+
+  // "." and ".." that come first
+  function Head(i: uint64, up: uint64, cookie: int): seq<Ent>
+  { if cookie == 0 then [Ent(i, [46], 1), Ent(up, [46, 46], 2)] else if cookie == 1 then [Ent(up, [46, 46], 2)] else [] }
+  function After(cookie: int): int { if cookie < 2 then 2 else cookie }
+
+  lemma PageIs(i: uint64, b: N.Body, at: Places, cookie: int, eof: bool, page: seq<Ent>, got: seq<Ent>)
+    requires b.Dir? && b.cookies == A.Cookies(at) && 0 <= cookie && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    requires D.PageOk(b.names, at, After(cookie), eof, page) && got == Head(i, b.parent, cookie) + page
+    ensures L.Page(i, b, cookie, Items(got), eof)
+  {
+    var items, h := Items(got), Head(i, b.parent, cookie);
+    D.SoundHas(b.names, at, After(cookie), page);
+    forall k: int | 0 <= k < |items| ensures L.Listed(i, b, items[k]) && cookie < items[k].cookie
+    { if |h| <= k { assert got[k] == page[k - |h|]; } else { assert got[k] == h[k]; } }
+    forall j: int, k: int | 0 <= j < k < |items| ensures items[j].cookie < items[k].cookie
+    {
+      if |h| <= j { assert got[j] == page[j - |h|] && got[k] == page[k - |h|]; }
+      else if |h| <= k { assert got[j] == h[j] && got[k] == page[k - |h|]; }
+      else { assert got[j] == h[j] && got[k] == h[k]; }
+    }
+    forall e: L.Item | L.Listed(i, b, e) && cookie < e.cookie && (eof || (items != [] && e.cookie <= items[|items| - 1].cookie)) ensures e in items
+    {
+      if e == L.Item(i, [46], 1) { assert got[0] == h[0]; assert items[0] == e; }
+      else if e == L.Item(b.parent, [46, 46], 2) { var k := |h| - 1; assert got[k] == h[k]; assert items[k] == e; }
+      else {
+        assert e.cookie == D.Cookie(at[e.name]) && After(cookie) < e.cookie;
+        if !eof { assert page != [] && got[|got| - 1] == page[|page| - 1]; }
+        assert D.Has(page, e.name);
+        var k :| 0 <= k < |page| && page[k].name == e.name;
+        assert got[k + |h|] == page[k];
+        assert items[k + |h|] == e;
+      }
+    }
+  }
+  // not even the first entry fits: one of the directory, or "." or ".."
+  lemma NoneIs(i: uint64, b: N.Body, at: Places, cookie: int, max: int, cost: int -> int)
+    requires b.Dir? && b.cookies == A.Cookies(at) && 2 <= cookie && D.NoneFits(b.names, at, cookie, max, cost)
+    ensures L.NoneFits(i, b, cookie, L.Limit(max, cost))
+  {
+    var n :| D.First(b.names, at, cookie, n) && max < Used(cost, [Ent(b.names[n], n, 0)]);
+    D.UsedOne(cost, Ent(b.names[n], n, 0));
+    var e := L.Item(b.names[n], n, b.cookies[n]);
+    assert L.Listed(i, b, e);
+    assert L.First(i, b, cookie, e);
+  }
+  lemma DotsNone(i: uint64, b: N.Body, at: Places, cookie: int, e: Ent, max: int, cost: int -> int)
+    requires b.Dir? && b.cookies == A.Cookies(at) && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    requires 0 <= cookie < 2 && e == Head(i, b.parent, cookie)[0] && max < Used(cost, [e])
+    ensures L.NoneFits(i, b, cookie, L.Limit(max, cost))
+  {
+    D.UsedOne(cost, e);
+    var x := L.Item(e.ino, e.name, e.cookie as int);
+    assert L.Listed(i, b, x);
+    assert L.First(i, b, cookie, x);
+  }
+  // only "." fitted
+  lemma DotOnly(i: uint64, b: N.Body, at: Places)
+    requires b.Dir? && b.cookies == A.Cookies(at) && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    ensures L.Page(i, b, 0, Items([Ent(i, [46], 1)]), false)
+  {
+    var items := Items([Ent(i, [46], 1)]);
+    assert items[0] == L.Item(i, [46], 1);
+    forall e: L.Item | L.Listed(i, b, e) && 0 < e.cookie && e.cookie <= 1 ensures e in items { assert e == items[0]; }
+  }
+  // the start of a page is a page, and keeps to the limit: nfs3/list.go cuts what is more than dircount asks for
+  lemma Cut(i: uint64, b: N.Body, cookie: int, items: seq<L.Item>, eof: bool, n: int, lim: L.Limit)
+    requires b.Dir? && L.Page(i, b, cookie, items, eof) && 0 < n <= |items|
+    requires L.Fits(items, lim) && forall k: int {:trigger lim.cost(k)} | 0 <= k :: 0 <= lim.cost(k)
+    ensures L.Page(i, b, cookie, items[..n], false) && L.Fits(items[..n], lim)
+  {
+    Less(lim.cost, items, n);
+    var p := items[..n];
+    forall e: L.Item | L.Listed(i, b, e) && cookie < e.cookie <= p[n - 1].cookie ensures e in p
+    {
+      assert p[n - 1] == items[n - 1] && e in items;
+      var k :| 0 <= k < |items| && items[k] == e;
+      if n - 1 < k { assert items[n - 1].cookie < items[k].cookie; }
+      assert p[k] == e;
+    }
+  }
+
+  lemma Less(cost: int -> int, items: seq<L.Item>, n: int)
+    requires 0 <= n <= |items| && forall k: int {:trigger cost(k)} | 0 <= k :: 0 <= cost(k)
+    ensures L.Bytes(cost, items[..n]) <= L.Bytes(cost, items)
+  {
+    if n == |items| { assert items[..n] == items; return; }
+    var p := items[..|items| - 1];
+    assert p[..n] == items[..n];
+    Less(cost, p, n);
+  }
+  // The specification's limits are such: a page of READDIRPLUS; and, for one, that of an empty directory, cut to ".".
+  lemma CutPlus(i: uint64, b: N.Body, cookie: int, items: seq<L.Item>, eof: bool, n: int, maxcount: int)
+    requires b.Dir? && L.Page(i, b, cookie, items, eof) && 0 < n <= |items| && L.Fits(items, L.Maxcount(maxcount))
+    ensures L.Page(i, b, cookie, items[..n], false) && L.Fits(items[..n], L.Maxcount(maxcount))
+  { Cut(i, b, cookie, items, eof, n, L.Maxcount(maxcount)); }
+  lemma CutEmpty()
+    ensures var b := N.Dir(map[], map[], 1, 0); L.Page(1, b, 0, [L.Item(1, [46], 1)], false) && L.Fits([L.Item(1, [46], 1)], L.Maxcount(512))
+  {
+    var b := N.Dir(map[], map[], 1, 0);
+    var items := [L.Item(1, [46], 1), L.Item(1, [46, 46], 2)];
+    assert items[..1] == [items[0]] && L.Bytes(L.Maxcount(512).cost, items[..1]) == 156;
+    CutPlus(1, b, 0, items, true, 1, 512);
+  }
+
+  // ---- READDIRPLUS ----
+
+  // a: the attributes (serialized inodes) by the index of the entry; of all entries or of none
+  type Inodes = map<int, seq<byte>>
+  predicate Whole(g: seq<Ent>, a: Inodes) { forall k: int {:trigger k in a} {:trigger a[k]} {:trigger g[k]} | 0 <= k < |g| :: k in a && |a[k]| == 256 }
+  predicate Given(g: seq<Ent>, a: Inodes) { a == map[] || Whole(g, a) }
+
+  function Handles(g: seq<Ent>, a: Inodes): seq<N.Handle>
+    requires Given(g, a)
+  { if a == map[] then [] else HandleSeq(g, a) }
+  function HandleSeq(g: seq<Ent>, a: Inodes): (r: seq<N.Handle>)
+    requires Whole(g, a)
+    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == N.Handle(g[k].ino, M(a[k]).gen)
+  { if g == [] then [] else HandleSeq(g[..|g| - 1], a) + [N.Handle(g[|g| - 1].ino, M(a[|g| - 1]).gen)] }
+  function Fattrs(g: seq<Ent>, a: Inodes): seq<N.Fattr>
+    requires Given(g, a)
+  { if a == map[] then [] else FattrSeq(g, a) }
+  function FattrSeq(g: seq<Ent>, a: Inodes): (r: seq<N.Fattr>)
+    requires Whole(g, a)
+    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == A.FattrM(g[k].ino, M(a[k]))
+  { if g == [] then [] else FattrSeq(g[..|g| - 1], a) + [A.FattrM(g[|g| - 1].ino, M(a[|g| - 1]))] }
+
+  // m is what the specification says of file i
+  predicate Known(f: N.FS, i: uint64, m: Meta) { N.Live(f, N.Handle(i, m.gen)) && A.FattrM(i, m) == N.FattrOf(i, f.nodes[i]) }
+
+  lemma PlusIs(f: N.FS, c: P.Caller, dh: N.Handle, cookie: uint64, verf: uint64, lim: L.Limit, g: seq<Ent>, a: Inodes, eof: bool, da: N.Fattr)
+    requires L.ReaddirOk(f, c, dh, cookie, verf, lim, Items(g), eof, da) && C.Can(c, f.nodes[dh.ino], 1)
+    requires Whole(g, a) && forall k: int {:trigger g[k]} | 0 <= k < |g| :: Known(f, g[k].ino, M(a[k]))
+    ensures L.ReaddirplusOk(f, c, dh, cookie, verf, lim, Items(g), Handles(g, a), Fattrs(g, a), eof, da)
+  {
+    var items, hs, fs := Items(g), Handles(g, a), Fattrs(g, a);
+    if g != [] { assert g[0] in g && 0 in a; }
+    forall k: int | 0 <= k < |items| ensures hs[k].ino == items[k].ino && N.Live(f, hs[k]) && fs[k] == N.FattrOf(hs[k].ino, f.nodes[hs[k].ino])
+    { assert Known(f, g[k].ino, M(a[k])); }
+  }
+}

@@ -1,0 +1,53 @@
+// A step that changes one file: what SETATTR, WRITE, and CREATE of a file that
+// exists do to the tree (nothing) and to what clients see (this file, nothing else).
+include "../tree/orphans.dfy"
+include "abstraction.dfy"
+module ResizeM {
+  import opened Machine
+  import opened GeometryM
+  import opened InodeM
+  import opened EffectM
+  import opened TreeM
+  import opened OrphanM
+  import opened AbsM
+  import N = NfsState
+
+  // inode i has other attributes, or other bytes
+  lemma ChangeOk(g: Geo, ms: Metas, files: Files, dirs: Dirs, ats: Ats, i: uint64, m: Meta, f: seq<byte>)
+    requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && SameTree(ms[i], m) && Fits(i, m) && m.gen == ms[i].gen
+    ensures TreeOk(g, ms[i := m], dirs)
+    ensures var a := Abs(g, ms, files, dirs, ats); Abs(g, ms[i := m], files[i := f], dirs, ats) == N.FS(a.nodes[i := NodeOf(m, f, DirAt(dirs, i), PlacesAt(ats, i))], a.gens)
+  {
+    SetAttr(g, ms, dirs, i, m);
+    Changed(g, ms, files, dirs, ats, i, m, f);
+  }
+
+  lemma OrphanedHides(g: Geo, ms: Metas, files: Files, dirs: Dirs, ats: Ats, i: uint64)
+    requires i in ms && 2 in ms
+    ensures Abs(g, Orphaned(ms, i), files, dirs, ats) == Abs(g, ms, files, dirs, ats)
+  { HiddenStep(g, ms, Orphaned(ms, i), files, dirs, ats); }
+
+  // A regular file is set to size sz and then has the attributes a, the bytes f, and no verifier.
+  lemma ResizeOk(g: Geo, ms: Metas, files: Files, dirs: Dirs, ats: Ats, i: uint64, sz: uint64, sh: uint64, done: bool, a: N.Attr, f: seq<byte>)
+    requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && 2 in ms && (done && sz < ms[i].size ==> sh == 0) && a.mode < 4096 && a.nlink == ms[i].nlink
+    ensures i in ResizedAll(ms, i, sz, sh, done)
+    ensures var r := ResizedAll(ms, i, sz, sh, done); TreeOk(g, r[i := WithVerf(WithAttr(r[i], a), 0)], dirs)
+    ensures var r, p := ResizedAll(ms, i, sz, sh, done), Abs(g, ms, files, dirs, ats);
+      Abs(g, r[i := WithVerf(WithAttr(r[i], a), 0)], files[i := f], dirs, ats) == N.FS(p.nodes[i := N.Node(a, N.File(f, 0))], p.gens)
+  {
+    Basics(g, ms, dirs);
+    var m := ms[i];
+    assert Fits(i, m) && Fits(2, ms[2]);
+    var r := ResizedAll(ms, i, sz, sh, done);
+    var x := WithVerf(WithAttr(r[i], a), 0);
+    var listed := sz < m.size && !done;
+    var b := if listed then Orphaned(ms, i) else ms;
+    if listed {
+      PutOn(g, ms, dirs, i);
+      OrphanedHides(g, ms, files, dirs, ats, i);
+    }
+    assert r[i := x] == b[i := x];
+    assert Fits(i, x);
+    ChangeOk(g, b, files, dirs, ats, i, x, f);
+  }
+}

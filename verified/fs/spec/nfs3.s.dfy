@@ -1,0 +1,897 @@
+// THE SPECIFICATION: what the 22 procedures of NFS version 3 (RFC 1813) do.
+//
+// It is written for people who know file systems and not Dafny. A volume is a
+// mathematical value (FS, in section 1). A procedure is described by two predicates:
+//
+//   XOk(before, after, who calls, arguments, now, results)   the call succeeded
+//   XErr(before, who calls, arguments, status)               the call failed with this status
+//
+// and the promise, for every call and every sound volume (Sound, section 1), is
+//
+//   status == NFS3_OK ==> XOk(...), and the volume is sound again
+//   status != NFS3_OK ==> XErr(...) or Outside(status, ...), and the volume is as before; attributes in the reply are Seen (section 1)
+//
+// A procedure is one transaction. On an error its caller aborts the transaction, so nothing it did is left; that is why
+// XErr knows only the state before. One error is another: NFS3ERR_IO because the device failed when a change was to be made
+// durable. No reply shows that change, nothing more is written, and whether it is there turns out when the volume is served
+// again. Read procedures change nothing, and their XOk has one state.
+//
+// XOk names every condition of success, so when a condition is not met the answer is an error. When several
+// errors apply, XErr leaves open which of them is given, as RFC 1813 does. Numbers such as "3.3.8" are its sections.
+//
+// Times: `now` is the server's clock (seconds, nanoseconds), read when the call begins, and stored as it is. Of two calls
+// under way at once the one that takes effect later may so leave the earlier stamp.
+//
+// Notation: |s| is the length of s, s[a..b] its elements a to b - 1, m[k := v] the map m with v at k, ==> implies; {:trigger ...}
+// is for the prover. m / 512 % 2 == 1 says that bit 512, octal 01000, of m is set; 64, 8, and 1 stand for owner, group, and others.
+include "../../lib/bytespec.dfy"
+// ---------------------------------------------------------------- 1. the volume, statuses, results
+module NfsState {
+  import opened Machine
+  type Name = seq<byte>
+  datatype Time = Time(s: uint64, ns: uint32)
+
+  // What every file has (2.5, fattr3), as far as it does not follow from the rest.
+  // mode: the 12 bits rwxrwxrwx with setuid 04000, setgid 02000, sticky 01000.
+  datatype Attr = Attr(mode: uint32, nlink: uint32, uid: uint32, gid: uint32, atime: Time, mtime: Time, ctime: Time)
+
+  // What a file is.
+  //   File      verf: the verifier of the EXCLUSIVE CREATE that made it, until attributes are set; else 0
+  //   Dir       names: the entries; cookies: the place of each entry in listings;
+  //             parent: the directory ".." means; bytes: the size that is reported
+  //   Special   kind: NF3BLK, NF3CHR, NF3SOCK, or NF3FIFO
+  datatype Body =
+    | File(data: seq<byte>, verf: uint64)
+    | Dir(names: map<Name, uint64>, cookies: map<Name, int>, parent: uint64, bytes: uint64)
+    | Symlink(target: seq<byte>)
+    | Special(kind: uint32, major: uint32, minor: uint32)
+  datatype Node = Node(attr: Attr, body: Body)
+
+  // nodes: the files that exist, by inode number. gens: for every inode number of
+  // the volume, how often it has been given out; kept when the file is removed. The root is inode 1.
+  datatype FS = FS(nodes: map<uint64, Node>, gens: map<uint64, uint64>)
+
+  // A file handle: an inode number, and which of its uses is meant. (On the wire it
+  // also has the volume's identity, and a code that makes forgery evident: nfs3/handle.go.)
+  datatype Handle = Handle(ino: uint64, gen: uint64)
+
+  // The handle is of a file that exists, in this use of its number. Since a number is given out with
+  // a new generation each time, a handle never means another file (2.3.3, NFS3ERR_STALE).
+  predicate Live(f: FS, h: Handle) { h.ino in f.nodes && h.ino in f.gens && f.gens[h.ino] == h.gen }
+  predicate IsDir(f: FS, i: uint64) { i in f.nodes && f.nodes[i].body.Dir? }
+  predicate IsFile(f: FS, i: uint64) { i in f.nodes && f.nodes[i].body.File? }
+  predicate LiveDir(f: FS, h: Handle) { Live(f, h) && f.nodes[h.ino].body.Dir? }
+
+  // file types (2.5, ftype3)
+  ghost const NF3REG: uint32 := 1   ghost const NF3DIR: uint32 := 2   ghost const NF3BLK: uint32 := 3
+  ghost const NF3CHR: uint32 := 4   ghost const NF3LNK: uint32 := 5   ghost const NF3SOCK: uint32 := 6
+  ghost const NF3FIFO: uint32 := 7
+
+  function Type(n: Node): uint32
+  { match n.body case File(data, verf) => 1 case Dir(names, cookies, parent, bytes) => 2 case Symlink(target) => 5 case Special(kind, major, minor) => kind }
+  function Size(n: Node): int
+  { match n.body case File(data, verf) => |data| case Dir(names, cookies, parent, bytes) => bytes as int case Symlink(target) => |target| case Special(kind, major, minor) => 0 }
+
+  // the limits that FSINFO and PATHCONF report
+  ghost const TARGETMAX: int := 4095                   // bytes in the target of a symbolic link
+  ghost const FILEMAX: int := 549755813888             // bytes in a file: 512 GiB
+  ghost const LINKMAX: uint32 := 0x7fff_ffff           // links of a file; sub-directories of a directory
+
+  // Names are bytes; "/" and zero cannot occur (3.2, "filenames"; [46] is ".", [46, 46] is "..")
+  predicate Legal(n: Name) { 0 < |n| <= 255 && (forall i: int {:trigger n[i]} | 0 <= i < |n| :: n[i] != 0 && n[i] != 47) }
+  predicate Dots(n: Name) { n == [46] || n == [46, 46] }
+  // a name for an entry that is made, removed, or renamed
+  predicate Proper(n: Name) { Legal(n) && !Dots(n) }
+
+  // ---- the volumes that can occur ----
+  // Every procedure keeps a volume sound, and mkfs makes it so: a tree of directories under the root without
+  // cycles; every file has a name; link counts are exact. (depth is a witness for "no cycles".)
+  predicate Sound(f: FS) { exists depth: map<uint64, int> {:trigger Tree(f, depth)} :: Tree(f, depth) && Counts(f) && Bodies(f) }
+
+  predicate Tree(f: FS, depth: map<uint64, int>)
+  {
+    IsDir(f, 1) && f.nodes[1].body.parent == 1 &&
+    forall d: uint64, n: Name {:trigger Entry(f, d, n)} | Entry(f, d, n) ::
+      var i := f.nodes[d].body.names[n];
+      Proper(n) && i in f.nodes && i != 1 &&
+      (f.nodes[i].body.Dir? ==> f.nodes[i].body.parent == d && d in depth && i in depth && depth[i] == depth[d] + 1)
+  }
+  predicate Entry(f: FS, d: uint64, n: Name) { IsDir(f, d) && n in f.nodes[d].body.names }
+  // the names (directory, name) of file i, and the sub-directories of i
+  function Names(f: FS, i: uint64): set<(uint64, Name)>
+  { set d, n | d in f.nodes && f.nodes[d].body.Dir? && n in f.nodes[d].body.names && f.nodes[d].body.names[n] == i :: (d, n) }
+  function SubDirs(f: FS, i: uint64): set<uint64>
+  { set d | d in f.nodes && d != 1 && f.nodes[d].body.Dir? && f.nodes[d].body.parent == i :: d }
+
+  predicate Counts(f: FS)
+  {
+    forall i: uint64 {:trigger i in f.nodes} | i in f.nodes ::
+      if f.nodes[i].body.Dir? then f.nodes[i].attr.nlink as int == 2 + |SubDirs(f, i)| && (i == 1 || |Names(f, i)| == 1)
+      else f.nodes[i].attr.nlink as int == |Names(f, i)| > 0
+  }
+  predicate Bodies(f: FS)
+  {
+    forall i: uint64 {:trigger i in f.nodes} | i in f.nodes ::
+      i in f.gens && f.nodes[i].attr.mode < 4096 &&
+      match f.nodes[i].body
+      case File(d, v) => |d| <= 549755813888
+      case Dir(names, cookies, parent, bytes) => Places(f.nodes[i].body)
+      case Symlink(t) => 0 < |t| <= 4095
+      case Special(k, a, b) => k == 3 || k == 4 || k == 6 || k == 7
+  }
+  // each entry has a cookie of its own, above those of "." and ".." (3.3.16); clients may keep it in a signed number
+  predicate Places(b: Body)
+    requires b.Dir?
+  {
+    (forall n: Name {:trigger n in b.names} | n in b.names :: n in b.cookies && 3 <= b.cookies[n] < 0x8000_0000_0000_0000) &&
+    (forall m: Name, n: Name {:trigger m in b.names, n in b.names} | m in b.names && n in b.names && m in b.cookies && n in b.cookies && b.cookies[m] == b.cookies[n] :: m == n)
+  }
+
+  // ---- statuses, results, arguments ----
+  // nfsstat3 (2.6). Not used: NXIO, NODEV, REMOTE, DQUOT (no quotas), XDEV (one
+  // volume per server), BADHANDLE and NOTSUPP (the protocol layer).
+  ghost const NFS3_OK: uint32 := 0   ghost const NFS3ERR_PERM: uint32 := 1   ghost const NFS3ERR_NOENT: uint32 := 2
+  ghost const NFS3ERR_IO: uint32 := 5   ghost const NFS3ERR_ACCES: uint32 := 13   ghost const NFS3ERR_EXIST: uint32 := 17
+  ghost const NFS3ERR_NOTDIR: uint32 := 20   ghost const NFS3ERR_ISDIR: uint32 := 21   ghost const NFS3ERR_INVAL: uint32 := 22
+  ghost const NFS3ERR_FBIG: uint32 := 27   ghost const NFS3ERR_NOSPC: uint32 := 28   ghost const NFS3ERR_ROFS: uint32 := 30
+  ghost const NFS3ERR_MLINK: uint32 := 31   ghost const NFS3ERR_NAMETOOLONG: uint32 := 63   ghost const NFS3ERR_NOTEMPTY: uint32 := 66
+  ghost const NFS3ERR_STALE: uint32 := 70   ghost const NFS3ERR_NOT_SYNC: uint32 := 10002   ghost const NFS3ERR_BAD_COOKIE: uint32 := 10003
+  ghost const NFS3ERR_TOOSMALL: uint32 := 10005   ghost const NFS3ERR_SERVERFAULT: uint32 := 10006   ghost const NFS3ERR_BADTYPE: uint32 := 10007
+  ghost const NFS3ERR_JUKEBOX: uint32 := 10008
+
+  // Never on the wire. The file was cut lately and blocks behind its end are still
+  // to be freed, so it cannot grow yet. The server frees them in transactions of their own and
+  // calls the procedure again; when there are very many it answers JUKEBOX.
+  ghost const SHRINKFIRST: uint32 := 20001
+
+  // What any procedure may answer in any state, since it is not decided by the state: the device failed; others were in the
+  // way too often ("come again"). One that changes something: the volume is served read-only, or became so when the device failed.
+  predicate Outside(st: uint32, changes: bool) { st == NFS3ERR_IO || st == NFS3ERR_JUKEBOX || (changes && st == NFS3ERR_ROFS) }
+
+  // NOSPC is allowed to the procedures that may need a block or an inode: how much
+  // is free is not part of the state. REMOVE and RMDIR never need one.
+  predicate Full(st: uint32) { st == NFS3ERR_NOSPC }
+  // SERVERFAULT: the volume contradicts itself. It is proved that no procedure answers
+  // so on a sound volume, but RENAME of a directory to a place too deep (section 9).
+
+  // The attributes in replies (2.5, fattr3), of inode i. Two are left out: `fsid`, a constant of the volume, and `used`, the
+  // blocks the file takes (some programs believe that a file with used 0 has no bytes but zeros; tests see to it, not this text).
+  datatype Fattr = Fattr(ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, size: int,
+    major: uint32, minor: uint32, fileid: uint64, atime: Time, mtime: Time, ctime: Time)
+  function FattrOf(i: uint64, n: Node): Fattr
+  {
+    Fattr(Type(n), n.attr.mode, n.attr.nlink, n.attr.uid, n.attr.gid, Size(n),
+      if n.body.Special? then n.body.major else 0, if n.body.Special? then n.body.minor else 0, i, n.attr.atime, n.attr.mtime, n.attr.ctime)
+  }
+
+  // Weak cache consistency data (2.6, wcc_data): since a call is one transaction,
+  // they are exactly the attributes before and after, and nobody's change is in between.
+  datatype Wcc = Wcc(before: Fattr, after: Fattr)
+  predicate WccOk(pre: FS, post: FS, i: uint64, w: Wcc)
+  {
+    i in pre.nodes && w.before == FattrOf(i, pre.nodes[i]) &&
+    i in post.nodes && w.after == FattrOf(i, post.nodes[i])
+  }
+  // Attributes in the reply of a call that failed: none, or those that the file has.
+  predicate Seen(f: FS, i: uint64, a: Option<Fattr>)
+  { a.None? || (i in f.nodes && a.x == FattrOf(i, f.nodes[i])) }
+
+  // The attributes to set (2.6, sattr3).
+  datatype SetTime = DontChange | ServerTime | ClientTime(t: Time)
+  datatype Sattr = Sattr(mode: Option<uint32>, uid: Option<uint32>, gid: Option<uint32>, size: Option<uint64>, atime: SetTime, mtime: SetTime)
+  function NoSattr(): Sattr { Sattr(None, None, None, None, DontChange, DontChange) }
+  function OnlySize(n: uint64): Sattr { Sattr(None, None, None, Some(n), DontChange, DontChange) }
+  function WithoutSize(s: Sattr): Sattr { Sattr(s.mode, s.uid, s.gid, None, s.atime, s.mtime) }
+  function WithoutMode(s: Sattr): Sattr { Sattr(None, s.uid, s.gid, s.size, s.atime, s.mtime) }
+}
+
+// ---------------------------------------------------------------------------------- 2. permissions
+module NfsPerm {
+  import opened Machine
+  // The caller (AUTH_SYS, after squashing): user, group, supplementary groups.
+  datatype Caller = Caller(uid: uint32, gid: uint32, gids: seq<uint32>)
+
+  // The rules of a Linux server (RFC 1813, 4.4, leaves them to the server), over plain
+  // values: type, mode, owner, group of the file. Rights are 1 execute or search, 2 write, 4 read, or sums.
+  predicate InGroup(c: Caller, g: uint32) { c.gid == g || g in c.gids }
+  predicate IsOwner(c: Caller, uid: uint32) { c.uid == 0 || c.uid == uid }
+
+  // The rights the mode bits give. The class that fits first decides alone: an owner without read permission may
+  // not read although everybody else may. Root has all rights, but to execute a file that nobody may execute.
+  function Granted(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
+  {
+    if c.uid == 0 then (if ty == 2 || mode % 2 == 1 || mode / 8 % 2 == 1 || mode / 64 % 2 == 1 then 7 else 6)
+    else if c.uid == uid then mode / 64 % 8
+    else if InGroup(c, gid) then mode / 8 % 8
+    else mode % 8
+  }
+  predicate Within(p: uint32, want: uint32)
+  { (want % 2 == 1 ==> p % 2 == 1) && (want / 2 % 2 == 1 ==> p / 2 % 2 == 1) && (want / 4 % 2 == 1 ==> p / 4 % 2 == 1) }
+  predicate May(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, want: uint32)
+  { Within(Granted(c, ty, mode, uid, gid), want) }
+  // For the data of a file: its owner may always read and write. There is no OPEN in NFS, so a file that lost its
+  // permission bits while it was open must go on working; the client checks ACCESS when it opens (4.4).
+  predicate MayData(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, want: uint32)
+  { c.uid == uid || May(c, ty, mode, uid, gid, want) }
+  // To run a program is to READ it: execute permission is enough (4.4).
+  predicate MayFetch(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32)
+  { MayData(c, ty, mode, uid, gid, 4) || May(c, ty, mode, uid, gid, 1) }
+  // In a sticky directory an entry is taken away or replaced only by root, the
+  // directory's owner, or the file's owner.
+  predicate StickyRefuses(c: Caller, dmode: uint32, duid: uint32, uid: uint32)
+  { dmode / 512 % 2 == 1 && !IsOwner(c, duid) && !IsOwner(c, uid) }
+
+  // The rights of ACCESS (3.3.4): 1 READ, 2 LOOKUP, 4 MODIFY, 8 EXTEND, 16 DELETE,
+  // 32 EXECUTE. By the mode bits alone. To change a directory is to write and search it.
+  function AccessBits(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
+  {
+    var p := Granted(c, ty, mode, uid, gid);
+    var r: uint32, w: uint32, x: uint32 := p / 4 % 2, p / 2 % 2, p % 2;
+    if ty == 2 then r + 2 * x + (if w == 1 && x == 1 then 28 else 0) else r + 12 * w + 32 * x
+  }
+
+  // A mode after a change by somebody who is not root, or of the owner: without
+  // setuid, and without setgid unless that stands for mandatory locking (no g+x).
+  function KillPriv(mode: uint32): uint32
+  {
+    var rest := if mode / 2048 % 2 == 1 then mode - 2048 else mode;
+    if mode / 1024 % 2 == 1 && mode / 8 % 2 == 1 then rest - 1024 else rest
+  }
+  function DropSetgid(mode: uint32): uint32 { if mode / 1024 % 2 == 1 then mode - 1024 else mode }
+  function AddSetgid(mode: uint32): uint32 { if mode / 1024 % 2 == 0 && mode < 4096 then mode + 1024 else mode }
+}
+
+// ----------------------------------------------------------- 3. what the procedures have in common
+module NfsCommon {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm
+  // the same for nodes
+  predicate Can(c: Caller, n: Node, want: uint32) { May(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, want) }
+  predicate CanWriteData(c: Caller, n: Node) { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, 2) }
+  predicate CanFetch(c: Caller, n: Node) { MayFetch(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid) }
+  predicate Refuses(c: Caller, d: Node, n: Node) { StickyRefuses(c, d.attr.mode, d.attr.uid, n.attr.uid) }
+  predicate HandleErr(f: FS, h: Handle, st: uint32) { st == NFS3ERR_STALE && !Live(f, h) }
+  // of the handle of a directory
+  predicate DirErr(f: FS, h: Handle, st: uint32)
+  { HandleErr(f, h, st) || (st == NFS3ERR_NOTDIR && Live(f, h) && !f.nodes[h.ino].body.Dir?) }
+  predicate NameErr(n: Name, st: uint32)
+  { (st == NFS3ERR_ACCES && !Legal(n)) || (st == NFS3ERR_NAMETOOLONG && |n| > 255) }
+  function SetMtimeCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, now, now) }
+  function SetNlinkCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, now) }
+  function Put(f: FS, i: uint64, n: Node): FS { FS(f.nodes[i := n], f.gens) }
+
+  // ("post.nodes == pre.nodes[..][di := post.nodes[di]]", below, says that all but di is as in pre; what became of di, DirStep says.)
+  // A directory d that became e: other entries and link count, mtime and ctime
+  // now. All entries that it had before and still has are where they were in
+  // listings (3.3.16: cookies stay valid). Its reported size may be another one.
+  predicate DirStep(d: Node, e: Node, names: map<Name, uint64>, nlink: int, now: Time)
+    requires d.body.Dir?
+  {
+    e.body.Dir? && e.body.names == names && e.body.parent == d.body.parent && e.attr.nlink as int == nlink &&
+    e.attr == SetMtimeCtime(d.attr, e.attr.nlink, now) && Stay(d.body, e.body)
+  }
+  predicate Stay(b: Body, e: Body)
+    requires b.Dir? && e.Dir?
+  {
+    forall n: Name {:trigger n in e.names} | n in b.names && n in e.names && n in b.cookies ::
+      n in e.cookies && e.cookies[n] == b.cookies[n]
+  }
+  function Del(m: map<Name, uint64>, n: Name): map<Name, uint64> { map x | x in m && x != n :: m[x] }
+
+  // Attributes after those in s are set by c, on a file of type ty (3.3.2). ctime is now; atime and mtime move only
+  // as s says, but a new size sets mtime. A mode set by one who is neither root nor of the file's group loses
+  // setgid; a new owner or group, or a size set by another than root, ends setuid and setgid (not of directories).
+  function Applied(c: Caller, ty: uint32, a: Attr, s: Sattr, now: Time): Attr
+  {
+    var uid := if s.uid.Some? then s.uid.x else a.uid;
+    var gid := if s.gid.Some? then s.gid.x else a.gid;
+    var m := if s.mode.None? then a.mode
+             else if c.uid != 0 && !InGroup(c, gid) then DropSetgid(s.mode.x % 4096)
+             else s.mode.x % 4096;
+    var mode := if ty != 2 && (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then KillPriv(m) else m;
+    var mtime := if s.size.Some? then now else a.mtime;
+    Attr(mode, a.nlink, uid, gid, TimeAs(s.atime, a.atime, now), TimeAs(s.mtime, mtime, now), now)
+  }
+  function TimeAs(how: SetTime, was: Time, now: Time): Time
+  {
+    match how
+    case DontChange => was
+    case ServerTime => now
+    case ClientTime(t) => t
+  }
+
+  // s can be set on no file (3.3.2: INVAL, FBIG)
+  predicate BadTime(t: SetTime) { t.ClientTime? && t.t.ns >= 1_000_000_000 }
+  predicate ArgErr(s: Sattr, st: uint32)
+  {
+    (st == NFS3ERR_INVAL && (BadTime(s.atime) || BadTime(s.mtime))) ||
+    (st == NFS3ERR_FBIG && s.size.Some? && s.size.x as int > FILEMAX)
+  }
+  predicate ArgsOk(s: Sattr) { !BadTime(s.atime) && !BadTime(s.mtime) && (s.size.Some? ==> s.size.x as int <= FILEMAX) }
+
+  // c may not set s on a file of type ty with attributes a (3.3.2: PERM, ACCES). The owner sets the mode, gives the
+  // file to a group of theirs, and sets times to given values; root sets all. Setting the owner or group to what it
+  // is, is allowed to the owner. The size and "the server's time" are for all who may write.
+  predicate SetPerm(c: Caller, a: Attr, s: Sattr)
+  {
+    (s.mode.Some? || s.atime.ClientTime? || s.mtime.ClientTime? ==> IsOwner(c, a.uid)) &&
+    (s.uid.Some? && c.uid != 0 ==> c.uid == a.uid && s.uid.x == a.uid) &&
+    (s.gid.Some? && c.uid != 0 ==> c.uid == a.uid && (s.gid.x == a.gid || InGroup(c, s.gid.x)))
+  }
+  predicate SetAcces(c: Caller, ty: uint32, a: Attr, s: Sattr)
+  { s.size.Some? || s.atime.ServerTime? || s.mtime.ServerTime? ==> MayData(c, ty, a.mode, a.uid, a.gid, 2) }
+  predicate SetErr(c: Caller, ty: uint32, a: Attr, s: Sattr, st: uint32)
+  { (st == NFS3ERR_PERM && !SetPerm(c, a, s)) || (st == NFS3ERR_ACCES && !SetAcces(c, ty, a, s)) }
+
+  // bytes of a file: cut or extended with zeros; overwritten from off on, where
+  // a gap between the end and off is zeros
+  function Resized(d: seq<byte>, n: int): seq<byte>
+    requires 0 <= n
+  { if n <= |d| then d[..n] else d + Zeros(n - |d|) }
+  function WriteAt(d: seq<byte>, off: int, s: seq<byte>): seq<byte>
+    requires 0 <= off
+  { Resized(d, if off + |s| > |d| then off else |d|)[..off] + s + (if off + |s| < |d| then d[off + |s| ..] else []) }
+
+  // A file with s set. Whoever made it EXCLUSIVE has the answer, and sets attributes next (3.3.8): its verifier has served.
+  function SetNode(c: Caller, n: Node, s: Sattr, now: Time): Node
+    requires s.size.Some? ==> n.body.File?
+  {
+    Node(Applied(c, Type(n), n.attr, s, now),
+      if n.body.File? then File(if s.size.Some? then Resized(n.body.data, s.size.x as int) else n.body.data, 0) else n.body)
+  }
+}
+
+// --------------------------------------------------------------- 4. NULL, GETATTR, SETATTR, ACCESS
+module NfsAttrs {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
+  // 3.3.0 NULL: does nothing.
+  predicate NullOk(pre: FS, post: FS) { post == pre }
+
+  // 3.3.1 GETATTR
+  predicate GetattrOk(f: FS, h: Handle, a: Fattr) { Live(f, h) && a == FattrOf(h.ino, f.nodes[h.ino]) }
+  predicate GetattrErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+
+  // 3.3.2 SETATTR. guard: the ctime that the caller believes the file has. The size
+  // is of regular files only. Setting nothing changes nothing, not even ctime.
+  predicate SetattrOk(pre: FS, post: FS, c: Caller, h: Handle, s: Sattr, guard: Option<Time>, now: Time, w: Wcc)
+  {
+    Live(pre, h) && var n := pre.nodes[h.ino];
+    (guard.Some? ==> guard.x == n.attr.ctime) && (s.size.Some? ==> n.body.File?) && ArgsOk(s) &&
+    SetPerm(c, n.attr, s) && SetAcces(c, Type(n), n.attr, s) &&
+    post == (if s == NoSattr() then pre else Put(pre, h.ino, SetNode(c, n, s, now))) && WccOk(pre, post, h.ino, w)
+  }
+  predicate SetattrErr(pre: FS, c: Caller, h: Handle, s: Sattr, guard: Option<Time>, st: uint32)
+  {
+    HandleErr(pre, h, st) ||
+    (Live(pre, h) && var n := pre.nodes[h.ino];
+      (st == NFS3ERR_NOT_SYNC && guard.Some? && guard.x != n.attr.ctime) ||
+      (st == NFS3ERR_INVAL && s.size.Some? && !n.body.File?) ||
+      ArgErr(s, st) || SetErr(c, Type(n), n.attr, s, st) ||
+      (st == SHRINKFIRST && s.size.Some? && n.body.File? && s.size.x as int > |n.body.data|))
+  }
+
+  // 3.3.4 ACCESS. bits: all the caller has; the reply has those that were asked for, without 4, 8, 16 if the
+  // volume is served read-only or its device failed.
+  predicate AccessOk(f: FS, c: Caller, h: Handle, bits: uint32, a: Fattr)
+  {
+    Live(f, h) && var n := f.nodes[h.ino];
+    bits == AccessBits(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid) && a == FattrOf(h.ino, n)
+  }
+  predicate AccessErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+}
+
+// ------------------------------------------------------------------------ 5. READLINK, READ, WRITE
+module NfsData {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
+  // 3.3.5 READLINK. Needs no permission, as everywhere.
+  predicate ReadlinkOk(f: FS, h: Handle, target: seq<byte>, a: Fattr)
+  {
+    Live(f, h) && var n := f.nodes[h.ino];
+    n.body.Symlink? && target == n.body.target && a == FattrOf(h.ino, n)
+  }
+  predicate ReadlinkErr(f: FS, h: Handle, st: uint32)
+  { HandleErr(f, h, st) || (st == NFS3ERR_INVAL && Live(f, h) && !f.nodes[h.ino].body.Symlink?) }
+
+  // 3.3.6 READ: the bytes from off on, count of them or up to the end. eof: there
+  // are none behind them. (The protocol layer has cut count to rtmax.) Reading
+  // changes nothing: atime stays, as on a file system mounted with noatime.
+  predicate ReadOk(f: FS, c: Caller, h: Handle, off: uint64, count: uint64, data: seq<byte>, eof: bool, a: Fattr)
+  {
+    Live(f, h) && var n := f.nodes[h.ino];
+    n.body.File? && CanFetch(c, n) && a == FattrOf(h.ino, n) &&
+    var d, end := n.body.data, off as int + count as int;
+    data == (if off as int >= |d| then [] else d[off as int .. if end < |d| then end else |d|]) &&
+    (eof <==> end >= |d|)
+  }
+  predicate ReadErr(f: FS, c: Caller, h: Handle, st: uint32)
+  {
+    HandleErr(f, h, st) ||
+    (Live(f, h) && var n := f.nodes[h.ino]; (st == NFS3ERR_INVAL && !n.body.File?) || (st == NFS3ERR_ACCES && !CanFetch(c, n)))
+  }
+
+  // 3.3.7 WRITE: all of data, at off. mtime and ctime are now; another than root ends
+  // setuid and setgid. No bytes: no change. The protocol layer may store fewer bytes than it was
+  // given, by calling this with a prefix, and says so: WriteReply, which is its own to keep.
+  predicate WriteOk(pre: FS, post: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, now: Time, w: Wcc)
+  {
+    Live(pre, h) && var n := pre.nodes[h.ino];
+    n.body.File? && CanWriteData(c, n) && off as int + |data| <= FILEMAX &&
+    post == (if data == [] then pre else Put(pre, h.ino, Written(c, n, off as int, data, now))) && WccOk(pre, post, h.ino, w)
+  }
+  function Written(c: Caller, n: Node, off: int, data: seq<byte>, now: Time): Node
+    requires n.body.File? && 0 <= off
+  {
+    var was := n.attr;
+    Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, now, now),
+      File(WriteAt(n.body.data, off, data), n.body.verf))
+  }
+  // How much was stored, and how stable it is (0 UNSTABLE, 1 DATA_SYNC, 2 FILE_SYNC; what that means: see COMMIT): as was asked, or more.
+  predicate WriteReply(asked: int, how: uint32, count: int, committed: uint32)
+  { 0 <= count <= asked && (0 < asked ==> 0 < count) && how <= committed <= 2 }
+  predicate WriteErr(pre: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, st: uint32)
+  {
+    HandleErr(pre, h, st) ||
+    (Live(pre, h) && var n := pre.nodes[h.ino];
+      (st == NFS3ERR_INVAL && !n.body.File?) ||
+      (st == NFS3ERR_FBIG && off as int + |data| > FILEMAX) ||
+      (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)) ||
+      (n.body.File? && data != [] && (Full(st) || (st == SHRINKFIRST && off as int + |data| > |n.body.data|))))
+  }
+}
+
+// ----------------------------------------------------------------- 6. LOOKUP, READDIR, READDIRPLUS
+module NfsList {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
+  // 3.3.3 LOOKUP. Needs search permission. "." is the directory itself, ".." its
+  // parent, and the root's parent is the root. h, a: the file found; da: the directory.
+  predicate LookupOk(f: FS, c: Caller, dh: Handle, name: Name, h: Handle, a: Fattr, da: Fattr)
+  {
+    LiveDir(f, dh) && var d := f.nodes[dh.ino];
+    Legal(name) && Can(c, d, 1) && da == FattrOf(dh.ino, d) &&
+    (if name == [46] then h.ino == dh.ino else if name == [46, 46] then h.ino == d.body.parent
+     else name in d.body.names && h.ino == d.body.names[name]) &&
+    Live(f, h) && a == FattrOf(h.ino, f.nodes[h.ino])
+  }
+  predicate LookupErr(f: FS, c: Caller, dh: Handle, name: Name, st: uint32)
+  {
+    DirErr(f, dh, st) || NameErr(name, st) ||
+    (LiveDir(f, dh) && var d := f.nodes[dh.ino];
+      (st == NFS3ERR_ACCES && !Can(c, d, 1)) ||
+      (st == NFS3ERR_NOENT && name !in d.body.names && !Dots(name)))
+  }
+
+  // A listing of directory i: "." has the cookie 1, ".." the cookie 2, an entry its place.
+  datatype Item = Item(ino: uint64, name: Name, cookie: int)
+  predicate Listed(i: uint64, b: Body, e: Item)
+    requires b.Dir?
+  {
+    e == Item(i, [46], 1) || e == Item(b.parent, [46, 46], 2) ||
+    (e.name in b.names && e.name in b.cookies && e.ino == b.names[e.name] && e.cookie == b.cookies[e.name])
+  }
+  // A page: some entries after the cookie, in the order of their cookies (so none comes twice), and none is skipped
+  // between the cookie and the page's end. With Stay (section 3) this makes scans exact: of the pages of a scan,
+  // each starting at the last cookie of the one before, exactly one has an entry that exists throughout, whatever
+  // is made, removed, and renamed meanwhile, and across restarts of the server, since cookies are part of the
+  // volume (scan.dfy proves it).
+  predicate Page(i: uint64, b: Body, cookie: int, items: seq<Item>, eof: bool)
+    requires b.Dir?
+  {
+    (forall k: int {:trigger items[k]} | 0 <= k < |items| :: Listed(i, b, items[k]) && cookie < items[k].cookie) &&
+    (forall j: int, k: int {:trigger items[j], items[k]} | 0 <= j < k < |items| :: items[j].cookie < items[k].cookie) &&
+    (forall e: Item {:trigger Listed(i, b, e)} | Listed(i, b, e) && cookie < e.cookie && (eof || (items != [] && e.cookie <= items[|items| - 1].cookie)) :: e in items)
+  }
+
+  // How much is asked for: a page has room for so many bytes of entries, and an
+  // entry takes `cost` of the length of its name.
+  datatype Limit = Limit(room: int, cost: int -> int)
+  function Bytes(cost: int -> int, items: seq<Item>): int
+  { if items == [] then 0 else Bytes(cost, items[..|items| - 1]) + cost(|items[|items| - 1].name|) }
+  predicate Fits(items: seq<Item>, lim: Limit) { Bytes(lim.cost, items) <= lim.room }
+  // What the protocol layer makes of `count` of READDIR (3.3.16) and `maxcount` of READDIRPLUS (3.3.17), after
+  // it has cut them to 64 KiB: the result has 104 bytes beside its entries, those of a page without entries too. An
+  // entry has 24 (another follows, fileid, length of the name, cookie) and its name, which XDR pads; READDIRPLUS counts 128
+  // for attributes and handle, even of an entry that is given none. `dircount` is the protocol layer's alone: it cuts the page shorter.
+  function Padded(n: int): int { (n + 3) / 4 * 4 }
+  function Count(count: int): Limit { Limit(count - 104, n => 24 + Padded(n)) }
+  function Maxcount(count: int): Limit { Limit(count - 104, n => 152 + Padded(n)) }
+
+  // the first entry after the cookie
+  predicate First(i: uint64, b: Body, cookie: int, e: Item)
+    requires b.Dir?
+  {
+    Listed(i, b, e) && cookie < e.cookie &&
+    forall x: Item {:trigger Listed(i, b, x)} | Listed(i, b, x) && cookie < x.cookie :: e.cookie <= x.cookie
+  }
+  // no room for a result, or entries are left after the cookie and the first of them does not fit
+  predicate NoneFits(i: uint64, b: Body, cookie: int, lim: Limit)
+    requires b.Dir?
+  { lim.room < 0 || exists e: Item {:trigger First(i, b, cookie, e)} :: First(i, b, cookie, e) && lim.room < lim.cost(|e.name|) }
+
+  // 3.3.16 READDIR. Needs read permission. Any cookie may be resumed at any time, so
+  // the cookie verifier is always 0, in replies too, and another one cannot be ours. A page has an entry, or
+  // eof: a scan comes to an end. Not one fits within the bytes asked for: TOOSMALL.
+  predicate ReaddirOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>, eof: bool, a: Fattr)
+  {
+    LiveDir(f, dh) && var d := f.nodes[dh.ino];
+    Can(c, d, 4) && (cookie == 0 || verf == 0) && a == FattrOf(dh.ino, d) &&
+    Page(dh.ino, d.body, cookie as int, items, eof) && (eof || items != []) && Fits(items, lim)
+  }
+  predicate ReaddirErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, st: uint32)
+  {
+    DirErr(f, dh, st) || (st == NFS3ERR_BAD_COOKIE && cookie != 0 && verf != 0) ||
+    (LiveDir(f, dh) && var d := f.nodes[dh.ino];
+      (st == NFS3ERR_ACCES && !Can(c, d, 4)) ||
+      (st == NFS3ERR_TOOSMALL && Can(c, d, 4) && NoneFits(dh.ino, d.body, cookie as int, lim)))
+  }
+
+  // 3.3.17 READDIRPLUS: READDIR with the handle and the attributes of every entry,
+  // all of the same instant. Who may not search the directory gets none of them.
+  predicate ReaddirplusOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>, hs: seq<Handle>, attrs: seq<Fattr>, eof: bool, a: Fattr)
+  {
+    ReaddirOk(f, c, dh, cookie, verf, lim, items, eof, a) &&
+    if !Can(c, f.nodes[dh.ino], 1) then hs == [] && attrs == []
+    else |hs| == |items| && |attrs| == |items| && forall k: int {:trigger items[k]} | 0 <= k < |items| ::
+      hs[k].ino == items[k].ino && Live(f, hs[k]) && attrs[k] == FattrOf(hs[k].ino, f.nodes[hs[k].ino])
+  }
+  predicate ReaddirplusErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, st: uint32)
+  { ReaddirErr(f, c, dh, cookie, verf, lim, st) }
+}
+
+// ---------------------------------------------------------- 7. CREATE, MKDIR, SYMLINK, MKNOD, LINK
+module NfsMake {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  // The attributes of a new file of type ty in directory d (3.3.8 to 3.3.11). It
+  // belongs to the caller; its group is the caller's, or the directory's if that is setgid. mode: unless
+  // s has one. All three times are now, unless s has them.
+  function FirstAttr(c: Caller, d: Node, ty: uint32, mode: uint32, now: Time): Attr
+  { Attr(mode, if ty == 2 then 2 else 1, c.uid, if d.attr.mode / 1024 % 2 == 1 then d.attr.gid else c.gid, now, now, now) }
+  function NewAttr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time): Attr
+  {
+    // a size is of the bytes alone: nobody's are cut off here, and so setuid stays
+    var given := Applied(c, ty, FirstAttr(c, d, ty, mode, now), WithoutSize(s), now);
+    // a directory made in a setgid directory is one itself
+    if ty == 2 && d.attr.mode / 1024 % 2 == 1 then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid, given.atime, given.mtime, given.ctime) else given
+  }
+  // c may have a new file with the attributes s
+  predicate NewPerm(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time) { SetPerm(c, FirstAttr(c, d, ty, mode, now), s) }
+  predicate NewErr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time, st: uint32)
+  { st == NFS3ERR_PERM && !NewPerm(c, d, ty, mode, s, now) }
+
+  // The directory di gets the entry name for the new node n with the handle h: an inode
+  // number that no file had, and a generation that no handle has. na: its attributes.
+  predicate Made(pre: FS, post: FS, di: uint64, name: Name, h: Handle, n: Node, now: Time, na: Fattr, w: Wcc)
+  {
+    IsDir(pre, di) && IsDir(post, di) && h.ino != di && 2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens &&
+    post.gens == pre.gens[h.ino := h.gen] && h.gen as int == pre.gens[h.ino] as int + 1 &&
+    post.nodes == pre.nodes[h.ino := n][di := post.nodes[di]] &&
+    var d := pre.nodes[di];
+    name !in d.body.names &&
+    DirStep(d, post.nodes[di], d.body.names[name := h.ino], d.attr.nlink as int + (if n.body.Dir? then 1 else 0), now) &&
+    na == FattrOf(h.ino, n) && WccOk(pre, post, di, w)
+  }
+  // the directory, the name, and the right to enter it
+  predicate MayMake(f: FS, c: Caller, dh: Handle, name: Name)
+  {
+    LiveDir(f, dh) && Proper(name) && var d := f.nodes[dh.ino];
+    Can(c, d, 3) && name !in d.body.names
+  }
+  predicate MakeErr(f: FS, c: Caller, dh: Handle, name: Name, st: uint32)
+  {
+    DirErr(f, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) ||
+    (LiveDir(f, dh) && var d := f.nodes[dh.ino];
+      (st == NFS3ERR_ACCES && !Can(c, d, 3)) || (st == NFS3ERR_EXIST && name in d.body.names) || Full(st))
+  }
+
+  // 3.3.8 CREATE. how: 0 UNCHECKED, 1 GUARDED, 2 EXCLUSIVE. EXCLUSIVE sets no attributes but remembers verf: a call that
+  // comes twice, with no SETATTR between, finds the file it made and succeeds. (0 is no verifier: it never matches.) UNCHECKED of a
+  // regular file that exists sets its size if s has one, as SETATTR would, and nothing else. h, na: the file.
+  predicate CreateOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
+  {
+    LiveDir(pre, dh) && Proper(name) && how <= 2 && ArgsOk(s) && var d := pre.nodes[dh.ino];
+    Can(c, d, 1) &&
+    if name in d.body.names then Reopened(pre, post, c, dh.ino, name, how, s, verf, now, h, na, w)
+    else MayMake(pre, c, dh, name) && NewPerm(c, d, 1, CreateMode(how), CreateAttr(how, s), now) &&
+      Made(pre, post, dh.ino, name, h, NewFile(c, d, how, s, verf, now), now, na, w)
+  }
+  function CreateMode(how: uint32): uint32 { if how == 2 then 0 else 420 }   // 0644
+  function CreateAttr(how: uint32, s: Sattr): Sattr { if how == 2 then NoSattr() else s }
+  function NewFile(c: Caller, d: Node, how: uint32, s: Sattr, verf: uint64, now: Time): Node
+  {
+    var t := CreateAttr(how, s);
+    Node(NewAttr(c, d, 1, CreateMode(how), t, now), File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == 2 then verf else 0))
+  }
+  predicate Reopened(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
+    requires IsDir(pre, di) && name in pre.nodes[di].body.names
+  {
+    h.ino == pre.nodes[di].body.names[name] && IsFile(pre, h.ino) && how != 1 && var n := pre.nodes[h.ino];
+    (if how == 2 then verf != 0 && n.body.verf == verf && post == pre
+     else if s.size.None? then post == pre
+     else CanWriteData(c, n) && post == Put(pre, h.ino, SetNode(c, n, OnlySize(s.size.x), now))) &&
+    Live(post, h) && na == FattrOf(h.ino, post.nodes[h.ino]) && WccOk(pre, post, di, w)
+  }
+  predicate CreateErr(pre: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, st: uint32)
+  {
+    DirErr(pre, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) || (st == NFS3ERR_INVAL && how > 2) || ArgErr(s, st) ||
+    (LiveDir(pre, dh) && var d := pre.nodes[dh.ino];
+      (st == NFS3ERR_ACCES && !Can(c, d, 1)) ||
+      if name in d.body.names then ReopenErr(pre, c, d, name, how, s, verf, st)
+      else (st == NFS3ERR_ACCES && !Can(c, d, 3)) || NewErr(c, d, 1, CreateMode(how), CreateAttr(how, s), now, st) || Full(st))
+  }
+  predicate ReopenErr(pre: FS, c: Caller, d: Node, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
+    requires d.body.Dir? && name in d.body.names
+  {
+    var ino := d.body.names[name];
+    (st == NFS3ERR_ACCES && how == 1 && !Can(c, d, 3)) ||
+    (st == NFS3ERR_EXIST && (how == 1 || !IsFile(pre, ino) || (how == 2 && (verf == 0 || pre.nodes[ino].body.verf != verf)))) ||
+    (IsFile(pre, ino) && how == 0 && s.size.Some? && var n := pre.nodes[ino];
+      (st == NFS3ERR_ACCES && !CanWriteData(c, n)) || (st == SHRINKFIRST && s.size.x as int > |n.body.data|))
+  }
+
+  // 3.3.9 MKDIR. Mode 0755 if s has none; a size in s is ignored.
+  predicate MkdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, h: Handle, na: Fattr, w: Wcc)
+  {
+    MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(s);
+    ArgsOk(t) && NewPerm(c, d, 2, 493, t, now) && d.attr.nlink < LINKMAX &&
+    IsDir(post, h.ino) && var b := post.nodes[h.ino].body;
+    b.names == map[] && b.parent == dh.ino &&
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, d, 2, 493, t, now), b), now, na, w)
+  }
+  predicate MkdirErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, st: uint32)
+  {
+    MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(s), st) ||
+    (LiveDir(pre, dh) && var d := pre.nodes[dh.ino];
+      NewErr(c, d, 2, 493, WithoutSize(s), now, st) || (st == NFS3ERR_MLINK && d.attr.nlink >= LINKMAX))
+  }
+
+  // 3.3.10 SYMLINK. The mode is 0777, whatever s says; a size in s is ignored.
+  predicate SymlinkOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, h: Handle, na: Fattr, w: Wcc)
+  {
+    MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(WithoutMode(s));
+    0 < |target| <= TARGETMAX && ArgsOk(t) && NewPerm(c, d, 5, 511, t, now) &&
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, d, 5, 511, t, now), Symlink(target)), now, na, w)
+  }
+  predicate SymlinkErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, st: uint32)
+  {
+    MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(WithoutMode(s)), st) ||
+    (st == NFS3ERR_INVAL && target == []) || (st == NFS3ERR_NAMETOOLONG && |target| > TARGETMAX) ||
+    (LiveDir(pre, dh) && NewErr(c, pre.nodes[dh.ino], 5, 511, WithoutSize(WithoutMode(s)), now, st))
+  }
+
+  // 3.3.11 MKNOD. Devices are root's; sockets and FIFOs anybody's. Mode 0644 if s has none; a size in s is ignored.
+  predicate Device(kind: uint32) { kind == NF3BLK || kind == NF3CHR }
+  predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, h: Handle, na: Fattr, w: Wcc)
+  {
+    MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(s);
+    (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) && (Device(kind) ==> c.uid == 0) && ArgsOk(t) && NewPerm(c, d, kind, 420, t, now) &&
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, d, kind, 420, t, now),
+      if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0)), now, na, w)
+  }
+  predicate MknodErr(pre: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, now: Time, st: uint32)
+  {
+    MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(s), st) ||
+    (st == NFS3ERR_BADTYPE && !Device(kind) && kind != NF3SOCK && kind != NF3FIFO) || (st == NFS3ERR_PERM && Device(kind) && c.uid != 0) ||
+    (LiveDir(pre, dh) && NewErr(c, pre.nodes[dh.ino], kind, 420, WithoutSize(s), now, st))
+  }
+
+  // 3.3.15 LINK: one more name for a file that is not a directory. Its ctime is now. a: the file.
+  predicate LinkOk(pre: FS, post: FS, c: Caller, h: Handle, dh: Handle, name: Name, now: Time, a: Fattr, w: Wcc)
+  {
+    Live(pre, h) && MayMake(pre, c, dh, name) && var n, d := pre.nodes[h.ino], pre.nodes[dh.ino];
+    !n.body.Dir? && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) && var m := Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body);
+    post.gens == pre.gens && post.nodes == pre.nodes[h.ino := m][dh.ino := post.nodes[dh.ino]] &&
+    DirStep(d, post.nodes[dh.ino], d.body.names[name := h.ino], d.attr.nlink as int, now) &&
+    a == FattrOf(h.ino, m) && WccOk(pre, post, dh.ino, w)
+  }
+  predicate LinkErr(pre: FS, c: Caller, h: Handle, dh: Handle, name: Name, st: uint32)
+  {
+    HandleErr(pre, h, st) || MakeErr(pre, c, dh, name, st) ||
+    (Live(pre, h) && var n := pre.nodes[h.ino]; (st == NFS3ERR_INVAL && n.body.Dir?) || (st == NFS3ERR_MLINK && n.attr.nlink >= LINKMAX))
+  }
+}
+
+// -------------------------------------------------------------------------------- 8. REMOVE, RMDIR
+module NfsUnlink {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon
+  // File i loses a name: the last one, and it is gone; else one link less, and ctime
+  // is now. A directory has one name. (The handles of a file that is gone are stale at
+  // once, though its blocks may be freed later; gens remembers its generation.)
+  function Dropped(nodes: map<uint64, Node>, i: uint64, now: Time): map<uint64, Node>
+    requires i in nodes
+  {
+    var n := nodes[i];
+    if n.body.Dir? || n.attr.nlink <= 1 then map x | x in nodes && x != i :: nodes[x]
+    else nodes[i := Node(SetNlinkCtime(n.attr, n.attr.nlink - 1, now), n.body)]
+  }
+  // what REMOVE and RMDIR have in common: the entry is there and c may take it away
+  predicate MayUnlink(f: FS, c: Caller, dh: Handle, name: Name)
+  {
+    LiveDir(f, dh) && Proper(name) && var d := f.nodes[dh.ino];
+    Can(c, d, 3) && name in d.body.names && d.body.names[name] in f.nodes && !Refuses(c, d, f.nodes[d.body.names[name]])
+  }
+  predicate Unlinked(pre: FS, post: FS, di: uint64, name: Name, now: Time, w: Wcc)
+    requires IsDir(pre, di) && name in pre.nodes[di].body.names && pre.nodes[di].body.names[name] in pre.nodes
+  {
+    var d := pre.nodes[di];
+    var i := d.body.names[name];
+    IsDir(post, di) && post.gens == pre.gens && post.nodes == Dropped(pre.nodes, i, now)[di := post.nodes[di]] &&
+    DirStep(d, post.nodes[di], Del(d.body.names, name), d.attr.nlink as int - (if pre.nodes[i].body.Dir? then 1 else 0), now) &&
+    WccOk(pre, post, di, w)
+  }
+  predicate UnlinkErr(f: FS, c: Caller, dh: Handle, name: Name, st: uint32)
+  {
+    DirErr(f, dh, st) || NameErr(name, st) ||
+    (LiveDir(f, dh) && var d := f.nodes[dh.ino];
+      (st == NFS3ERR_ACCES && !Can(c, d, 3)) || (st == NFS3ERR_NOENT && name !in d.body.names) ||
+      (st == NFS3ERR_ACCES && name in d.body.names && d.body.names[name] in f.nodes && Refuses(c, d, f.nodes[d.body.names[name]])))
+  }
+  // the file that a name of directory dh means, if that has the property
+  predicate Meant(f: FS, dh: Handle, name: Name, dir: bool)
+  {
+    LiveDir(f, dh) && name in f.nodes[dh.ino].body.names && var i := f.nodes[dh.ino].body.names[name];
+    i in f.nodes && (f.nodes[i].body.Dir? <==> dir)
+  }
+  predicate EmptyDir(f: FS, i: uint64) { IsDir(f, i) && f.nodes[i].body.names == map[] }
+
+  // 3.3.12 REMOVE: of anything but a directory.
+  predicate RemoveOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, now: Time, w: Wcc)
+  { MayUnlink(pre, c, dh, name) && Meant(pre, dh, name, false) && Unlinked(pre, post, dh.ino, name, now, w) }
+  predicate RemoveErr(pre: FS, c: Caller, dh: Handle, name: Name, st: uint32)
+  {
+    UnlinkErr(pre, c, dh, name, st) || (st == NFS3ERR_INVAL && Dots(name)) ||
+    (st == NFS3ERR_ISDIR && Meant(pre, dh, name, true))
+  }
+
+  // 3.3.13 RMDIR: of an empty directory. (The RFC wants INVAL for "." and EXIST for "..".)
+  predicate RmdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, now: Time, w: Wcc)
+  {
+    MayUnlink(pre, c, dh, name) && Meant(pre, dh, name, true) && EmptyDir(pre, pre.nodes[dh.ino].body.names[name]) &&
+    Unlinked(pre, post, dh.ino, name, now, w)
+  }
+  predicate RmdirErr(pre: FS, c: Caller, dh: Handle, name: Name, st: uint32)
+  {
+    UnlinkErr(pre, c, dh, name, st) || (st == NFS3ERR_INVAL && name == [46]) || (st == NFS3ERR_EXIST && name == [46, 46]) ||
+    (st == NFS3ERR_NOTDIR && Meant(pre, dh, name, false)) ||
+    (st == NFS3ERR_NOTEMPTY && Meant(pre, dh, name, true) && !EmptyDir(pre, pre.nodes[dh.ino].body.names[name]))
+  }
+}
+
+// --------------------------------------------------------------------------------------- 9. RENAME
+module NfsRename {
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsUnlink
+  // the k-th directory above x; above the root is the root
+  function Up(f: FS, x: uint64, k: nat): uint64
+    decreases k
+  { if k == 0 || !IsDir(f, x) then x else Up(f, f.nodes[x].body.parent, k - 1) }
+  // x is the directory top, or below it
+  predicate Below(f: FS, x: uint64, top: uint64) { exists k: nat {:trigger Up(f, x, k)} :: Up(f, x, k) == top }
+  // The root is a million directories above x, or more. The server does not look that far for what is above.
+  predicate TooDeep(f: FS, x: uint64) { forall k: nat {:trigger Up(f, x, k)} | k < 1_000_000 :: Up(f, x, k) != 1 }
+
+  // 3.3.14 RENAME of fname in directory fh to tname in directory th.
+  //
+  // When both names are of one file already, nothing happens (the RFC's rule). Else the file moves, over what had
+  // the name tname. The RFC suggests EXIST when that is of the wrong kind or a directory with entries; this server
+  // gives the more telling ISDIR, NOTDIR, and NOTEMPTY, which the RFC lists for RENAME too, as Linux does.
+  predicate RenameOk(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, now: Time, fw: Wcc, tw: Wcc)
+  {
+    MayRename(pre, c, fh, fname, th, tname) && WccOk(pre, post, fh.ino, fw) && WccOk(pre, post, th.ino, tw) &&
+    if SameFile(pre, fh, fname, th, tname) then post == pre
+    else MayMove(pre, c, fh.ino, fname, th.ino, tname) && Moved(pre, post, fh.ino, fname, th.ino, tname, now)
+  }
+  // both directories may be changed, and there is something to rename
+  predicate MayRename(f: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name)
+  {
+    LiveDir(f, fh) && LiveDir(f, th) && Proper(fname) && Proper(tname) &&
+    Can(c, f.nodes[fh.ino], 3) && Can(c, f.nodes[th.ino], 3) && fname in f.nodes[fh.ino].body.names
+  }
+  predicate SameFile(f: FS, fh: Handle, fname: Name, th: Handle, tname: Name)
+  {
+    LiveDir(f, fh) && LiveDir(f, th) && fname in f.nodes[fh.ino].body.names && tname in f.nodes[th.ino].body.names &&
+    f.nodes[fh.ino].body.names[fname] == f.nodes[th.ino].body.names[tname]
+  }
+  // The entry may be taken from fd. A directory does not move into itself or below;
+  // to move to another parent it must be writable, for its ".." changes.
+  predicate MayLeave(f: FS, c: Caller, fd: uint64, fname: Name, td: uint64)
+  {
+    IsDir(f, fd) && fname in f.nodes[fd].body.names && var i := f.nodes[fd].body.names[fname];
+    i in f.nodes && !Refuses(c, f.nodes[fd], f.nodes[i]) &&
+    (f.nodes[i].body.Dir? ==> !Below(f, td, i) && (fd != td ==> Can(c, f.nodes[i], 2)))
+  }
+  // what is there under tname, if anything, may be replaced
+  predicate MayReplace(f: FS, c: Caller, td: uint64, tname: Name, dir: bool)
+  {
+    IsDir(f, td) && (tname in f.nodes[td].body.names ==> var i := f.nodes[td].body.names[tname];
+      i in f.nodes && !Refuses(c, f.nodes[td], f.nodes[i]) && (f.nodes[i].body.Dir? <==> dir) && (dir ==> EmptyDir(f, i)))
+  }
+  predicate MayMove(f: FS, c: Caller, fd: uint64, fname: Name, td: uint64, tname: Name)
+  {
+    MayLeave(f, c, fd, fname, td) && var dir := f.nodes[f.nodes[fd].body.names[fname]].body.Dir?;
+    MayReplace(f, c, td, tname, dir) && (dir && fd != td ==> NewLinks(f, td, tname) < LINKMAX as int)
+  }
+  // link count of the directory td when the directory tname, if it is one, is gone
+  function NewLinks(f: FS, td: uint64, tname: Name): int
+    requires IsDir(f, td)
+  { f.nodes[td].attr.nlink as int - (if tname in f.nodes[td].body.names && IsDir(f, f.nodes[td].body.names[tname]) then 1 else 0) }
+
+  // The effect. The file's ctime is now, and a directory's ".." is td. mtime and ctime of both directories are now;
+  // a directory that comes or goes counts in their links. A name that is replaced keeps its place in listings.
+  predicate Moved(pre: FS, post: FS, fd: uint64, fname: Name, td: uint64, tname: Name, now: Time)
+    requires IsDir(pre, fd) && IsDir(pre, td) && fname in pre.nodes[fd].body.names && pre.nodes[fd].body.names[fname] in pre.nodes
+    requires tname in pre.nodes[td].body.names ==> pre.nodes[td].body.names[tname] in pre.nodes
+  {
+    var f, t := pre.nodes[fd], pre.nodes[td];
+    var src := f.body.names[fname];
+    var one := if pre.nodes[src].body.Dir? && fd != td then 1 else 0;
+    var rest := if tname in t.body.names then Dropped(pre.nodes, t.body.names[tname], now) else pre.nodes;
+    IsDir(post, fd) && IsDir(post, td) && post.gens == pre.gens &&
+    post.nodes == rest[src := MovedNode(pre.nodes[src], td, now)][fd := post.nodes[fd]][td := post.nodes[td]] &&
+    if fd == td then DirStep(t, post.nodes[td], Del(t.body.names[tname := src], fname), NewLinks(pre, td, tname), now)
+    else DirStep(f, post.nodes[fd], Del(f.body.names, fname), f.attr.nlink as int - one, now) &&
+      DirStep(t, post.nodes[td], t.body.names[tname := src], NewLinks(pre, td, tname) + one, now)
+  }
+  function MovedNode(n: Node, td: uint64, now: Time): Node
+  { Node(SetNlinkCtime(n.attr, n.attr.nlink, now), if n.body.Dir? then Dir(n.body.names, n.body.cookies, td, n.body.bytes) else n.body) }
+
+  predicate RenameErr(f: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, st: uint32)
+  {
+    DirErr(f, fh, st) || DirErr(f, th, st) || NameErr(fname, st) || NameErr(tname, st) ||
+    (st == NFS3ERR_INVAL && (Dots(fname) || Dots(tname))) ||
+    (LiveDir(f, fh) && LiveDir(f, th) &&
+      ((st == NFS3ERR_ACCES && (!Can(c, f.nodes[fh.ino], 3) || !Can(c, f.nodes[th.ino], 3))) ||
+       (st == NFS3ERR_NOENT && fname !in f.nodes[fh.ino].body.names) ||
+       (!SameFile(f, fh, fname, th, tname) && MoveErr(f, c, fh.ino, fname, th.ino, tname, st))))
+  }
+  predicate MoveErr(f: FS, c: Caller, fd: uint64, fname: Name, td: uint64, tname: Name, st: uint32)
+    requires IsDir(f, fd) && IsDir(f, td)
+  {
+    fname in f.nodes[fd].body.names && f.nodes[fd].body.names[fname] in f.nodes &&
+    var src := f.nodes[fd].body.names[fname];
+    var dir := f.nodes[src].body.Dir?;
+    Full(st) || (st == NFS3ERR_SERVERFAULT && dir && TooDeep(f, td)) ||
+    (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[src]) || (dir && fd != td && !Can(c, f.nodes[src], 2)))) ||
+    (st == NFS3ERR_INVAL && dir && Below(f, td, src)) ||
+    (st == NFS3ERR_MLINK && dir && fd != td && NewLinks(f, td, tname) >= LINKMAX as int) ||
+    (tname in f.nodes[td].body.names && f.nodes[td].body.names[tname] in f.nodes && ReplaceErr(f, c, td, f.nodes[td].body.names[tname], dir, st))
+  }
+  predicate ReplaceErr(f: FS, c: Caller, td: uint64, dst: uint64, dir: bool, st: uint32)
+    requires td in f.nodes && dst in f.nodes
+  {
+    var n := f.nodes[dst];
+    (st == NFS3ERR_ACCES && Refuses(c, f.nodes[td], n)) ||
+    (st == NFS3ERR_NOTDIR && dir && !n.body.Dir?) || (st == NFS3ERR_ISDIR && !dir && n.body.Dir?) ||
+    (st == NFS3ERR_NOTEMPTY && dir && n.body.Dir? && !EmptyDir(f, dst))
+  }
+}
+
+// ------------------------------------------------------------ 10. FSSTAT, FSINFO, PATHCONF, COMMIT
+module NfsVolume {
+  import opened Machine import opened NfsState import opened NfsCommon import opened NfsAttrs
+  // 3.3.18 FSSTAT. How much is free is not part of the state; what is said of it is
+  // possible, nothing is reserved for root, and it may change at once (invarsec 0).
+  datatype Space = Space(tbytes: uint64, fbytes: uint64, abytes: uint64, tfiles: uint64, ffiles: uint64, afiles: uint64, invarsec: uint32)
+  predicate FsstatOk(f: FS, h: Handle, a: Fattr, s: Space)
+  { GetattrOk(f, h, a) && s.fbytes <= s.tbytes && s.ffiles <= s.tfiles && s.abytes == s.fbytes && s.afiles == s.ffiles && s.invarsec == 0 }
+  predicate FsstatErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+
+  // 3.3.19 FSINFO: one READ or WRITE of up to 1 MiB; blocks of 4096; listings up to dtpref; times exact to the
+  // nanosecond; properties 27: hard links, symbolic links, the same for the whole volume, times can be set.
+  datatype Info = Info(rtmax: uint32, rtpref: uint32, rtmult: uint32, wtmax: uint32, wtpref: uint32, wtmult: uint32, dtpref: uint32, maxfilesize: uint64, delta: Time, properties: uint32)
+  predicate FsinfoOk(f: FS, h: Handle, a: Fattr, i: Info)
+  {
+    GetattrOk(f, h, a) && i.dtpref > 0 && i == Info(1048576, 1048576, 4096, 1048576, 1048576, 4096, i.dtpref, i.maxfilesize, Time(0, 1), 27) &&
+    i.maxfilesize as int == FILEMAX
+  }
+  predicate FsinfoErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+
+  // 3.3.20 PATHCONF: too long a name is an error; only root gives files away; names are bytes, and "a" is not "A".
+  datatype Pathconf = Pathconf(linkmax: uint32, namemax: uint32, notrunc: bool, chownrestricted: bool, caseinsensitive: bool, casepreserving: bool)
+  predicate PathconfOk(f: FS, h: Handle, a: Fattr, p: Pathconf) { GetattrOk(f, h, a) && p == Pathconf(LINKMAX, 255, true, true, false, true) }
+  predicate PathconfErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+
+  // 3.3.21 COMMIT changes nothing that can be seen. What it promises is of crashes: a crash takes the volume back
+  // to a state that some call left, not older than the last one whose reply said OK to a COMMIT, or to a call that
+  // changed something other than by an UNSTABLE WRITE, nor older than what a reply has shown of such a call (theorems 3 and 9
+  // in verified/README.md). The write verifier in the replies of WRITE and COMMIT stays the same until the server starts again, and
+  // is another then, so that the client sends its unstable data again.
+  predicate CommitOk(f: FS, h: Handle, w: Wcc) { WccOk(f, f, h.ino, w) && Live(f, h) }
+  predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+}

@@ -1,0 +1,115 @@
+// The orphan list: putting a file on it, and a step of the background, which works off its head.
+include "tree.dfy"
+module OrphanM {
+  import opened Machine
+  import opened GeometryM
+  import opened InodeM
+  import opened EffectM
+  import opened TreeM
+
+  // only `flags`, `next`, and `shrink` change
+  predicate SameLinks(a: Meta, b: Meta) { a.ty == b.ty && a.nlink == b.nlink && a.parent == b.parent }
+  lemma Relist(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, w: Wit, o: seq<uint64>)
+    requires TreeBy(geo, ms, dirs, w) && Listed(geo, ms', o)
+    requires forall i: uint64 {:trigger i in ms'} {:trigger i in ms} :: (i in ms <==> i in ms') && (i in ms ==> SameLinks(ms[i], ms'[i]) && (OkIno(geo, i) ==> Fits(i, ms'[i])))
+    ensures TreeOk(geo, ms', dirs)
+  {
+    assert Links(geo, ms', dirs, w.names) by { LinksSame(geo, ms, ms', dirs, dirs, w.names); }
+    assert Counts(ms', dirs, w.subs) && Rooted(ms', dirs, w.depth) by { SameChildren(ms, ms', dirs, dirs, w.subs, w.depth); }
+    Intro(geo, ms', dirs, Wit(w.names, w.subs, w.depth, o));
+  }
+
+  // a file is put at the head of the list, unless it is on it
+  lemma PutOn(geo: Geo, ms: Metas, dirs: Dirs, i: uint64)
+    requires TreeOk(geo, ms, dirs) && OkIno(geo, i) && 2 < i && i in ms && ms[i].ty != 0 && 2 in ms
+    ensures TreeOk(geo, Orphaned(ms, i), dirs)
+  {
+    if OnList(ms[i]) { return; }
+    var w := Elim(geo, ms, dirs);
+    var ms', o := Orphaned(ms, i), [i] + w.o;
+    assert Fits(i, ms[i]) && Fits(2, ms[2]);
+    assert i !in w.o by { if i in w.o { var k :| 0 <= k < |w.o| && w.o[k] == i; } }
+    assert Listed(geo, ms', o) by {
+      forall k: int | 0 <= k < |o|
+        ensures OkIno(geo, o[k]) && 2 < o[k] && o[k] in ms' && OnList(ms'[o[k]]) && ms'[o[k]].next == (if k + 1 < |o| then o[k+1] else 0)
+      {
+        if 0 < k { assert o[k] == w.o[k-1] && o[k] != i; }
+        if k + 1 < |o| { assert o[k+1] == w.o[k]; }
+      }
+      forall j: int, k: int | 0 <= j < k < |o| ensures o[j] != o[k]
+      { assert o[k] == w.o[k-1]; if 0 < j { assert o[j] == w.o[j-1]; } }
+      forall x: uint64 | OkIno(geo, x) && x in ms' && OnList(ms'[x]) ensures x in o
+      { if x != i { assert x != 2; assert x in w.o; } }
+    }
+    Relist(geo, ms, ms', dirs, w, o);
+  }
+
+  // the head of the list: a file whose blocks are to be freed
+  lemma HeadOk(geo: Geo, ms: Metas, dirs: Dirs)
+    requires TreeOk(geo, ms, dirs)
+    ensures 2 in ms && (ms[2].next != 0 ==> var h := ms[2].next;
+      OkIno(geo, h) && 2 < h && h in ms && OnList(ms[h]) && (ms[h].nlink == 0 && h in dirs ==> dirs[h] == map[]))
+  {
+    var w := Elim(geo, ms, dirs);
+    if ms[2].next != 0 {
+      var h := ms[2].next;
+      assert h == w.o[0];
+      if ms[h].nlink == 0 && h in dirs && dirs[h] != map[] {
+        var n :| n in dirs[h];
+        assert Has(dirs, h, n);
+      }
+    }
+  }
+
+  // One step of the background (Stepped in attributechanges.dfy): sh is left to be freed of
+  // the head; when that is nothing it leaves the list, and is free if it has no links.
+  lemma StepOk(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, sh: uint64)
+    requires TreeOk(geo, ms, dirs) && 2 in ms && ms[2].next != 0 && ms[2].next in ms
+    requires dirs' == (if sh == 0 && ms[ms[2].next].nlink == 0 then map x | x in dirs && x != ms[2].next :: dirs[x] else dirs)
+    ensures TreeOk(geo, Stepped(ms, sh), dirs')
+  {
+    var w := Elim(geo, ms, dirs);
+    HeadOk(geo, ms, dirs);
+    var h := ms[2].next;
+    if sh != 0 { SetAttr(geo, ms, dirs, h, WithShrink(ms[h], sh)); return; }
+    var m := ms[h];
+    var mid := ms[h := WithShrink(WithList(m, m.flags - 1, 0), 0)][2 := WithList(ms[2], ms[2].flags, m.next)];
+    var o := w.o[1..];
+    assert h == w.o[0];
+    assert Listed(geo, mid, o) by {
+      forall k: int | 0 <= k < |o|
+        ensures OkIno(geo, o[k]) && 2 < o[k] && o[k] in mid && OnList(mid[o[k]]) && mid[o[k]].next == (if k + 1 < |o| then o[k+1] else 0)
+      {
+        assert o[k] == w.o[k+1] && o[k] != w.o[0];
+        if k + 1 < |o| { assert o[k+1] == w.o[k+2]; }
+      }
+      forall j: int, k: int | 0 <= j < k < |o| ensures o[j] != o[k]
+      { assert o[j] == w.o[j+1] && o[k] == w.o[k+1]; }
+      forall x: uint64 | OkIno(geo, x) && x in mid && OnList(mid[x]) ensures x in o
+      {
+        assert x != h && x != 2 && x in w.o;
+        var k :| 0 <= k < |w.o| && w.o[k] == x;
+        assert o[k-1] == x;
+      }
+    }
+    if m.nlink != 0 { Relist(geo, ms, mid, dirs, w, o); } else { Free(geo, ms, mid, dirs, dirs', w, o, h); }
+  }
+
+  // the head, which has no links, is free
+  lemma Free(geo: Geo, ms: Metas, mid: Metas, dirs: Dirs, dirs': Dirs, w: Wit, o: seq<uint64>, h: uint64)
+    requires TreeBy(geo, ms, dirs, w) && Listed(geo, mid, o) && OkIno(geo, h) && 2 < h && h in ms && ms[h].nlink == 0 && h in mid && !OnList(mid[h])
+    requires forall i: uint64 {:trigger i in mid} {:trigger i in ms} :: (i in ms <==> i in mid) && (i in ms && i != h ==> SameLinks(ms[i], mid[i]) && (OkIno(geo, i) ==> Fits(i, mid[i])))
+    requires dirs' == map x | x in dirs && x != h :: dirs[x]
+    ensures TreeOk(geo, mid[h := NewMeta(0, ms[h].gen)], dirs')
+  {
+    var ms' := mid[h := NewMeta(0, ms[h].gen)];
+    assert Locals(geo, ms', dirs');
+    assert Links(geo, ms', dirs', w.names) by {
+      forall d: uint64, n: Name ensures Has(dirs, d, n) ==> d != h { }
+      LinksSame(geo, ms, ms', dirs, dirs', w.names);
+    }
+    assert Counts(ms', dirs', w.subs) && Rooted(ms', dirs', w.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
+    assert Listed(geo, ms', o) by { assert h !in o; }
+    Intro(geo, ms', dirs', Wit(w.names, w.subs, w.depth, o));
+  }
+}
