@@ -12,11 +12,11 @@ import (
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dtxn"
-	"tansy/internal/gen/dirformatm"
-	"tansy/internal/gen/dirfsm"
-	"tansy/internal/gen/geometrym"
-	"tansy/internal/gen/inodem"
-	"tansy/internal/gen/superm"
+	"tansy/internal/gen/directories"
+	"tansy/internal/gen/inodeformat"
+	"tansy/internal/gen/mkfs"
+	"tansy/internal/gen/superblockformat"
+	"tansy/internal/gen/volumegeometry"
 	"tansy/internal/replay"
 	"tansy/journal"
 )
@@ -25,30 +25,30 @@ import (
 type builder struct {
 	t   testing.TB
 	sys *dtxn.System
-	d   *dirfsm.DirFs
-	sb  superm.Super
-	geo geometrym.Geo
+	d   *directories.DirFs
+	sb  superblockformat.Super
+	geo volumegeometry.Geo
 
 	blocks map[uint64][]byte // of the first image: those that are not zeros
 }
 
-var inodes = inodem.Companion_Default___
+var inodes = inodeformat.Companion_Default___
 
 func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
 	const nd, nr = 4, journal.MinRing
-	ok, geo := geometrym.Companion_Default___.Layout(blocks, 2+journal.UnitBlocks*nd+nr, ninode)
+	ok, geo := volumegeometry.Companion_Default___.Layout(blocks, 2+journal.UnitBlocks*nd+nr, ninode)
 	if !ok {
 		t.Fatal("no layout")
 	}
 	b := &builder{t: t, geo: geo}
-	b.sb = superm.Companion_Super_.Create_Super_(blocks, nd, nr, geo, 1, 1000, 7, 0, 1, 2, 3, 4, 5, 6)
+	b.sb = superblockformat.Companion_Super_.Create_Super_(blocks, nd, nr, geo, 1, 1000, 7, 0, 1, 2, 3, 4, 5, 6)
 	b.sys = dtxn.NewMem(blocks, dtxn.Layout{Maps: [2]dtxn.Bitmap{
 		{Start: geo.Dtor_bbm(), First: geo.Dtor_data0(), Limit: geo.Dtor_data1()},
 		{Start: geo.Dtor_ibm(), First: 3, Limit: geo.Dtor_ninode()},
 	}})
 	t.Cleanup(func() { b.sys.Close() })
 	b.do(func(tx *dtxn.Txn) bool {
-		b.d = dirformatm.Companion_Default___.Format(tx, geo, &dtxn.Jrnl{}, 0o755, 0, 0, 1000, 7)
+		b.d = mkfs.Companion_Default___.Format(tx, geo, &dtxn.Jrnl{}, 0o755, 0, 0, 1000, 7)
 		return true
 	})
 	return b
@@ -144,7 +144,7 @@ func (b *builder) image() *disk.Mem {
 		}
 		return true
 	})
-	s := superm.Companion_Default___.Encode(b.sb).Data
+	s := superblockformat.Companion_Default___.Encode(b.sb).Data
 	put(b.t, d, 0, s)
 	put(b.t, d, size-1, s)
 	sb, err := parseSuper(s)

@@ -3,8 +3,8 @@ package fs
 import (
 	"encoding/binary"
 
-	"tansy/internal/gen/accessm"
-	"tansy/internal/gen/attropm"
+	"tansy/internal/gen/attributeops"
+	"tansy/internal/gen/permissions"
 )
 
 // inodeSize is the size of a serialized inode; verified/fs/format/inode.dfy has the layout.
@@ -53,14 +53,14 @@ func cred(c *Cred) *vcred {
 	for i, x := range c.GIDs {
 		binary.LittleEndian.PutUint32(g.Data[4*i:], x)
 	}
-	r := accessm.New_Cred_()
+	r := permissions.New_Cred_()
 	r.Make(c.UID, c.GID, g)
 	return r
 }
 
 // sattr converts the attributes to set.
-func sattr(s *SetAttr) *attropm.Sattr {
-	r := attropm.New_Sattr_()
+func sattr(s *SetAttr) *attributeops.Sattr {
+	r := attributeops.New_Sattr_()
 	r.Make()
 	if s == nil {
 		return r

@@ -2,11 +2,11 @@ package fs
 
 import (
 	"tansy/internal/extern/ddir"
-	"tansy/internal/gen/createopm"
-	"tansy/internal/gen/lookupopm"
-	"tansy/internal/gen/readdiropm"
-	"tansy/internal/gen/removeopm"
-	"tansy/internal/gen/renameopm"
+	"tansy/internal/gen/createops"
+	"tansy/internal/gen/lookupops"
+	"tansy/internal/gen/readdirops"
+	"tansy/internal/gen/removeops"
+	"tansy/internal/gen/renameops"
 )
 
 // node makes the result of an operation that finds or makes a file.
@@ -24,7 +24,7 @@ func (v *FS) Lookup(c *Cred, dir Handle, name []byte) (Node, error) {
 	var ino uint64
 	var ip, dp *buf
 	err := v.run(false, true, func(t *txn) (st uint32) {
-		st, ino, ip, dp = lookupopm.Companion_Default___.Lookup(t, v.dirs, vc, dir.Ino, dir.Gen, vn)
+		st, ino, ip, dp = lookupops.Companion_Default___.Lookup(t, v.dirs, vc, dir.Ino, dir.Gen, vn)
 		return st
 	})
 	return node(ino, ip, dir, dp, dp, err)
@@ -42,7 +42,7 @@ func (v *FS) Create(c *Cred, dir Handle, name []byte, how CreateHow, s *SetAttr,
 	op := func() error {
 		return v.run(true, false, func(t *txn) (st uint32) {
 			sec, nsec := v.now()
-			st, ino, ip, before, after, later = createopm.Companion_Default___.Create(t, v.dirs, vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
+			st, ino, ip, before, after, later = createops.Companion_Default___.Create(t, v.dirs, vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
 			return st
 		})
 	}
@@ -65,7 +65,7 @@ func (v *FS) Mkdir(c *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
 	var ip, before, after *buf
 	err := v.run(true, false, func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, ino, ip, before, after = createopm.Companion_Default___.Mkdir(t, v.dirs, vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
+		st, ino, ip, before, after = createops.Companion_Default___.Mkdir(t, v.dirs, vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
 		return st
 	})
 	return node(ino, ip, dir, before, after, err)
@@ -78,7 +78,7 @@ func (v *FS) Symlink(c *Cred, dir Handle, name []byte, s *SetAttr, target []byte
 	var ip, before, after *buf
 	err := v.run(true, false, func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, ino, ip, before, after = createopm.Companion_Default___.Symlink(t, v.dirs, vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
+		st, ino, ip, before, after = createops.Companion_Default___.Symlink(t, v.dirs, vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
 		return st
 	})
 	return node(ino, ip, dir, before, after, err)
@@ -91,7 +91,7 @@ func (v *FS) Mknod(c *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major,
 	var ip, before, after *buf
 	err := v.run(true, false, func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, ino, ip, before, after = createopm.Companion_Default___.Mknod(t, v.dirs, vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
+		st, ino, ip, before, after = createops.Companion_Default___.Mknod(t, v.dirs, vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
 		return st
 	})
 	return node(ino, ip, dir, before, after, err)
@@ -113,7 +113,7 @@ func (v *FS) remove(c *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	var later bool
 	err := v.run(true, false, func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, before, after, later = removeopm.Companion_Default___.Remove(t, v.dirs, vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
+		st, before, after, later = removeops.Companion_Default___.Remove(t, v.dirs, vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
 		return st
 	})
 	if err == nil && later {
@@ -129,7 +129,7 @@ func (v *FS) Rename(c *Cred, from Handle, fromName []byte, to Handle, toName []b
 	var later bool
 	err := v.run(true, false, func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, fb, fa, tb, ta, later = renameopm.Companion_Default___.Rename(t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
+		st, fb, fa, tb, ta, later = renameops.Companion_Default___.Rename(t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
 		return st
 	})
 	if err == nil && later {
@@ -144,7 +144,7 @@ func (v *FS) Link(c *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
 	var ip, before, after *buf
 	err := v.run(true, false, func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, ip, before, after = removeopm.Companion_Default___.Link(t, v.dirs, vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
+		st, ip, before, after = removeops.Companion_Default___.Link(t, v.dirs, vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
 		return st
 	})
 	return attrs(file.Ino, ip, err), wcc(dir.Ino, before, after, err), final(err)
@@ -156,9 +156,9 @@ func (v *FS) Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, maxByt
 	var l *ddir.List
 	var eof bool
 	var dp *buf
-	list := readdiropm.Companion_Default___.Readdir
+	list := readdirops.Companion_Default___.Readdir
 	if plus {
-		list = readdiropm.Companion_Default___.Readdirplus
+		list = readdirops.Companion_Default___.Readdirplus
 	}
 	err := v.run(false, true, func(t *txn) (st uint32) {
 		l = ddir.New(maxBytes, size)

@@ -1,15 +1,15 @@
 package fs
 
 import (
-	"tansy/internal/gen/attropm"
-	"tansy/internal/gen/fileopm"
+	"tansy/internal/gen/attributeops"
+	"tansy/internal/gen/fileops"
 )
 
 // Getattr implements FileSystem.
 func (v *FS) Getattr(h Handle) (Attr, error) {
 	var ip *buf
 	err := v.run(false, true, func(t *txn) (st uint32) {
-		st, ip = attropm.Companion_Default___.Getattr(t, v.dirs, h.Ino, h.Gen)
+		st, ip = attributeops.Companion_Default___.Getattr(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
 	if err != nil {
@@ -24,7 +24,7 @@ func (v *FS) Access(c *Cred, h Handle, want uint32) (uint32, *Attr, error) {
 	var bits uint32
 	var ip *buf
 	err := v.run(false, true, func(t *txn) (st uint32) {
-		st, bits, ip = attropm.Companion_Default___.Access(t, v.dirs, vc, h.Ino, h.Gen)
+		st, bits, ip = attributeops.Companion_Default___.Access(t, v.dirs, vc, h.Ino, h.Gen)
 		return st
 	})
 	if v.refusesChanges() {
@@ -48,7 +48,7 @@ func (v *FS) Setattr(c *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) {
 	err := v.growing(h.Ino, func() error {
 		return v.run(true, false, func(t *txn) (st uint32) {
 			sec, nsec := v.now()
-			st, before, after, later = attropm.Companion_Default___.Setattr(t, v.dirs, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
+			st, before, after, later = attributeops.Companion_Default___.Setattr(t, v.dirs, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
 			return st
 		})
 	})
@@ -75,7 +75,7 @@ func (v *FS) growing(ino uint64, op func() error) error {
 func (v *FS) Readlink(c *Cred, h Handle) ([]byte, *Attr, error) {
 	var target, ip *buf
 	err := v.run(false, true, func(t *txn) (st uint32) {
-		st, target, ip = fileopm.Companion_Default___.Readlink(t, v.dirs, h.Ino, h.Gen)
+		st, target, ip = fileops.Companion_Default___.Readlink(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
 	if err != nil {
@@ -90,7 +90,7 @@ func (v *FS) Read(c *Cred, h Handle, off uint64, count uint32) ([]byte, bool, *A
 	var data, ip *buf
 	var eof bool
 	err := v.run(false, true, func(t *txn) (st uint32) {
-		st, data, eof, ip = fileopm.Companion_Default___.Read(t, v.dirs, vc, h.Ino, h.Gen, off, min(uint64(count), MaxIO))
+		st, data, eof, ip = fileops.Companion_Default___.Read(t, v.dirs, vc, h.Ino, h.Gen, off, min(uint64(count), MaxIO))
 		return st
 	})
 	if err != nil {
@@ -116,7 +116,7 @@ func (v *FS) Write(c *Cred, h Handle, off uint64, data []byte, how Stability) (u
 		err := v.growing(h.Ino, func() error {
 			return v.run(stable, false, func(t *txn) (st uint32) {
 				sec, nsec := v.now()
-				st, before, after = fileopm.Companion_Default___.Write(t, v.dirs, vc, h.Ino, h.Gen, off, src, 0, n, sec, nsec)
+				st, before, after = fileops.Companion_Default___.Write(t, v.dirs, vc, h.Ino, h.Gen, off, src, 0, n, sec, nsec)
 				return st
 			})
 		})

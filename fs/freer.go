@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"tansy/internal/gen/opm"
+	"tansy/internal/gen/procedurebase"
 )
 
 // Removing or cutting a large file is one small transaction that puts it on the
@@ -77,7 +77,7 @@ func (f *freer) step() (more bool) {
 	}
 	err := f.v.attempt(false, false, func(t *txn) uint32 {
 		var st uint32
-		st, more = opm.Companion_Default___.OrphanStep(t, f.v.dirs, freeStep)
+		st, more = procedurebase.Companion_Default___.OrphanStep(t, f.v.dirs, freeStep)
 		return st
 	})
 	switch {
@@ -127,7 +127,7 @@ func (v *FS) shrink(ino uint64) error {
 	for n := 0; n < v.shrinkSteps; n++ {
 		done := false
 		err := v.attempt(false, false, func(t *txn) uint32 {
-			done = opm.Companion_Default___.Shrink(t, v.dirs, ino, freeStep)
+			done = procedurebase.Companion_Default___.Shrink(t, v.dirs, ino, freeStep)
 			return 0
 		})
 		if err != nil || done {

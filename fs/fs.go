@@ -12,9 +12,9 @@ import (
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dtxn"
-	"tansy/internal/gen/accessm"
-	"tansy/internal/gen/dirfsm"
-	"tansy/internal/gen/geometrym"
+	"tansy/internal/gen/directories"
+	"tansy/internal/gen/permissions"
+	"tansy/internal/gen/volumegeometry"
 )
 
 // FS is a volume in use: the verified file system over a device. Its methods may
@@ -26,8 +26,8 @@ import (
 // freed in the background.
 type FS struct {
 	sys      *dtxn.System
-	dirs     *dirfsm.DirFs
-	geo      geometrym.Geo
+	dirs     *directories.DirFs
+	geo      volumegeometry.Geo
 	ident    identity
 	clock    Clock
 	log      *slog.Logger
@@ -180,7 +180,7 @@ func (v *FS) transact(stable, readOnly bool, op func(t *dtxn.Txn) uint32) (err e
 type (
 	txn   = dtxn.Txn
 	buf   = dbytes.Bytes
-	vcred = accessm.Cred
+	vcred = permissions.Cred
 )
 
 func bytesOf(b []byte) *buf { return &buf{Data: b} }

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dtxn"
-	"tansy/internal/gen/dirformatm"
-	"tansy/internal/gen/geometrym"
+	"tansy/internal/gen/mkfs"
+	"tansy/internal/gen/volumegeometry"
 )
 
 // memFS is a volume on transactions in memory, without a journal.
@@ -14,14 +14,14 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 	ibits := (inodes + 32767) / 32768
 	itab := 2 + ibits + bits
 	data0 := itab + (inodes+15)/16
-	g := geometrym.Companion_Geo_.Create_Geo_(2, 2+ibits, itab, data0, blocks-1, inodes)
+	g := volumegeometry.Companion_Geo_.Create_Geo_(2, 2+ibits, itab, data0, blocks-1, inodes)
 	sys := dtxn.NewMem(blocks, layout(g))
 	var now Time
 	if o.Clock != nil {
 		now = timeOf(o.Clock())
 	}
 	err := sys.Run(true, false, func(tx *dtxn.Txn) error {
-		dirformatm.Companion_Default___.Format(tx, g, &dtxn.Jrnl{}, 0o755, 0, 0, now.Sec, now.Nsec)
+		mkfs.Companion_Default___.Format(tx, g, &dtxn.Jrnl{}, 0o755, 0, 0, now.Sec, now.Nsec)
 		return nil
 	})
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/dtxn"
-	"tansy/internal/gen/dirformatm"
-	"tansy/internal/gen/geometrym"
-	"tansy/internal/gen/superm"
+	"tansy/internal/gen/mkfs"
+	"tansy/internal/gen/superblockformat"
+	"tansy/internal/gen/volumegeometry"
 	"tansy/journal"
 )
 
@@ -69,7 +69,7 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 }
 
 // plan lays a volume of size blocks out.
-func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
+func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	if size > journal.MaxSize {
 		return s, fmt.Errorf("%d blocks of %d bytes are too many for a volume: at most %d", size, BlockSize, uint64(journal.MaxSize))
 	}
@@ -82,9 +82,9 @@ func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
 	}
 	n := o.Inodes
 	if n == 0 {
-		n = geometrym.Companion_Default___.DefaultInodes(size)
+		n = volumegeometry.Companion_Default___.DefaultInodes(size)
 	}
-	ok, g := geometrym.Companion_Default___.Layout(size, log, n)
+	ok, g := volumegeometry.Companion_Default___.Layout(size, log, n)
 	if !ok {
 		return s, fmt.Errorf("%d bytes are too few for a journal of %d bytes, %d inodes, and data", size*BlockSize, log*BlockSize, n)
 	}
@@ -95,7 +95,7 @@ func plan(size uint64, o MkfsOptions) (s superm.Super, err error) {
 	// Half of it for small groups, half for large ones, which need some room at least.
 	units := min(log/2, log-2-journal.MinRing) / journal.UnitBlocks
 	sec, nsec := stamp(o.Clock)
-	return superm.Companion_Super_.Create_Super_(size, units, log-2-journal.UnitBlocks*units, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3]), nil
+	return superblockformat.Companion_Super_.Create_Super_(size, units, log-2-journal.UnitBlocks*units, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3]), nil
 }
 
 func stamp(c Clock) (uint64, uint32) {
@@ -128,7 +128,7 @@ func zero(d disk.Disk, a, end uint64, progress func(done, total uint64)) error {
 }
 
 // makeRoot makes the root directory and the reserved inode, in a transaction.
-func makeRoot(d disk.Disk, s superm.Super, o MkfsOptions) (err error) {
+func makeRoot(d disk.Disk, s superblockformat.Super, o MkfsOptions) (err error) {
 	sys, stop, err := openSystem(d, s, Options{})
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func makeRoot(d disk.Disk, s superm.Super, o MkfsOptions) (err error) {
 		mode = 0o755
 	}
 	return sys.Run(true, false, func(t *dtxn.Txn) error {
-		dirformatm.Companion_Default___.Format(t, s.Dtor_geo(), &dtxn.Jrnl{}, mode, o.RootUID, o.RootGID, s.Dtor_ctime(), s.Dtor_ctimens())
+		mkfs.Companion_Default___.Format(t, s.Dtor_geo(), &dtxn.Jrnl{}, mode, o.RootUID, o.RootGID, s.Dtor_ctime(), s.Dtor_ctimens())
 		return nil
 	})
 }

@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"tansy/internal/extern/dtxn"
-	"tansy/internal/gen/blockm"
-	"tansy/internal/gen/bytem"
-	"tansy/internal/gen/dirfsm"
-	"tansy/internal/gen/geometrym"
-	"tansy/internal/gen/indm"
+	"tansy/internal/gen/blockstore"
+	"tansy/internal/gen/blocktree"
+	"tansy/internal/gen/bytefiles"
+	"tansy/internal/gen/directories"
+	"tansy/internal/gen/volumegeometry"
 )
 
 // rootIno is the inode of the root directory.
 const rootIno = 1
 
 // layout says where what is on a volume. Inodes 0 to 2 are never handed out.
-func layout(g geometrym.Geo) dtxn.Layout {
+func layout(g volumegeometry.Geo) dtxn.Layout {
 	return dtxn.Layout{
 		Maps: [2]dtxn.Bitmap{
 			dtxn.Blocks: {Start: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1()},
@@ -35,7 +35,7 @@ func layout(g geometrym.Geo) dtxn.Layout {
 }
 
 // start makes an FS of the transactions of a volume.
-func start(sys *dtxn.System, g geometrym.Geo, id identity, o Options) (*FS, error) {
+func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS, error) {
 	v := &FS{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close, shrinkSteps: shrinkSteps}
 	if v.clock == nil {
 		v.clock = time.Now
@@ -44,13 +44,13 @@ func start(sys *dtxn.System, g geometrym.Geo, id identity, o Options) (*FS, erro
 		v.log = slog.New(slog.DiscardHandler)
 	}
 	j := &dtxn.Jrnl{}
-	b := blockm.New_BlockFs_()
+	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)
-	i := indm.New_IndFs_()
+	i := blocktree.New_BlockTreeFs_()
 	i.Recover(b)
-	f := bytem.New_ByteFs_()
+	f := bytefiles.New_ByteFs_()
 	f.Recover(i, g, j)
-	v.dirs = dirfsm.New_DirFs_()
+	v.dirs = directories.New_DirFs_()
 	v.dirs.Recover(f)
 
 	err := v.transact(false, true, func(t *txn) uint32 {

@@ -2,7 +2,7 @@ package fs
 
 import (
 	"tansy/internal/extern/dtxn"
-	"tansy/internal/gen/volumeopm"
+	"tansy/internal/gen/volumeops"
 )
 
 // FSSTAT, FSINFO, PATHCONF, COMMIT: a file and the volume it is on.
@@ -13,7 +13,7 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 	var s Stat
 	var ip *buf
 	err := v.run(false, true, func(t *txn) uint32 {
-		st, n, p := volumeopm.Companion_Default___.Fsstat(t, v.dirs, h.Ino, h.Gen, blocks, inodes)
+		st, n, p := volumeops.Companion_Default___.Fsstat(t, v.dirs, h.Ino, h.Gen, blocks, inodes)
 		s, ip = Stat{n.Dtor_tbytes(), n.Dtor_fbytes(), n.Dtor_tfiles(), n.Dtor_ffiles()}, p
 		return st
 	})
@@ -40,7 +40,7 @@ func (v *FS) count() (blocks, inodes uint64, err error) {
 func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 	var ip *buf
 	err = v.run(false, true, func(t *txn) uint32 {
-		st, x, p := volumeopm.Companion_Default___.Fsinfo(t, v.dirs, h.Ino, h.Gen)
+		st, x, p := volumeops.Companion_Default___.Fsinfo(t, v.dirs, h.Ino, h.Gen)
 		ip, i = p, Info{
 			RtMax: x.Dtor_rtmax(), RtPref: x.Dtor_rtpref(), RtMult: x.Dtor_rtmult(),
 			WtMax: x.Dtor_wtmax(), WtPref: x.Dtor_wtpref(), WtMult: x.Dtor_wtmult(),
@@ -56,7 +56,7 @@ func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 func (v *FS) Pathconf(h Handle) (c Pathconf, a *Attr, err error) {
 	var ip *buf
 	err = v.run(false, true, func(t *txn) uint32 {
-		st, x, p := volumeopm.Companion_Default___.Pathconf(t, v.dirs, h.Ino, h.Gen)
+		st, x, p := volumeops.Companion_Default___.Pathconf(t, v.dirs, h.Ino, h.Gen)
 		ip, c = p, Pathconf{
 			LinkMax: x.Dtor_linkmax(), NameMax: x.Dtor_namemax(), NoTrunc: x.Dtor_notrunc(), ChownRestricted: x.Dtor_chownrestricted(),
 			CaseInsensitive: x.Dtor_caseinsensitive(), CasePreserving: x.Dtor_casepreserving(),
@@ -71,7 +71,7 @@ func (v *FS) Pathconf(h Handle) (c Pathconf, a *Attr, err error) {
 func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 	var ip *buf
 	err := v.run(false, true, func(t *txn) (st uint32) {
-		st, ip = volumeopm.Companion_Default___.Commit(t, v.dirs, h.Ino, h.Gen)
+		st, ip = volumeops.Companion_Default___.Commit(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"tansy/disk"
-	"tansy/internal/gen/superm"
+	"tansy/internal/gen/superblockformat"
 )
 
 // ErrNotVolume is what Open returns, wrapped, for a device that holds no Tansy
@@ -27,7 +27,7 @@ const (
 // why a superblock that is there is refused, as verified/fs/format/superblock.dfy numbers it
 var refusals = map[uint32]string{
 	badSum: "its superblock is damaged (checksum)",
-	3:      fmt.Sprintf("it was made by another version of Tansy: its format is not number %d. Serve it with that version, and copy its files to a new volume", superm.Companion_Default___.VERSION()),
+	3:      fmt.Sprintf("it was made by another version of Tansy: its format is not number %d. Serve it with that version, and copy its files to a new volume", superblockformat.Companion_Default___.VERSION()),
 	4:      "it uses features this version does not know",
 	5:      "its superblock contradicts itself",
 }
@@ -35,7 +35,7 @@ var refusals = map[uint32]string{
 // readSuper returns the superblock of a volume. When that in block 0 is there but
 // damaged, the copy in the last block serves, and damaged is true. When block 0
 // holds something else, so may the rest of the device: the copy is not used.
-func readSuper(d disk.Disk) (s superm.Super, damaged bool, err error) {
+func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) {
 	if d.Size() < 2 {
 		return s, false, fmt.Errorf("%w: the device has %d blocks", ErrNotVolume, d.Size())
 	}
@@ -76,17 +76,17 @@ func noSuperblock(d disk.Disk) error {
 	return fmt.Errorf("%w: %w", ErrNotVolume, ErrNoSuperblock)
 }
 
-func decodeSuper(d disk.Disk, a uint64) (why uint32, s superm.Super, err error) {
+func decodeSuper(d disk.Disk, a uint64) (why uint32, s superblockformat.Super, err error) {
 	b := make([]byte, BlockSize)
 	if err := d.ReadAt(a, [][]byte{b}); err != nil {
 		return 0, s, err
 	}
-	why, s = superm.Companion_Default___.Decode(bytesOf(b))
+	why, s = superblockformat.Companion_Default___.Decode(bytesOf(b))
 	return why, s, nil
 }
 
 // writeSuper writes the copy first: a volume is one only when block 0 says so.
-func writeSuper(d disk.Disk, s superm.Super) error {
+func writeSuper(d disk.Disk, s superblockformat.Super) error {
 	if err := putSuper(d, s, s.Dtor_size()-1); err != nil {
 		return err
 	}
@@ -94,22 +94,22 @@ func writeSuper(d disk.Disk, s superm.Super) error {
 }
 
 // putSuper makes block a the superblock, durably.
-func putSuper(d disk.Disk, s superm.Super, a uint64) error {
-	if err := d.WriteAt(a, [][]byte{superm.Companion_Default___.Encode(s).Data}); err != nil {
+func putSuper(d disk.Disk, s superblockformat.Super, a uint64) error {
+	if err := d.WriteAt(a, [][]byte{superblockformat.Companion_Default___.Encode(s).Data}); err != nil {
 		return err
 	}
 	return d.Barrier()
 }
 
 // key is the 32 random bytes of the volume.
-func superKey(s superm.Super) (key [32]byte) {
+func superKey(s superblockformat.Super) (key [32]byte) {
 	for i, x := range []uint64{s.Dtor_key0(), s.Dtor_key1(), s.Dtor_key2(), s.Dtor_key3()} {
 		binary.LittleEndian.PutUint64(key[8*i:], x)
 	}
 	return key
 }
 
-func superUUID(s superm.Super) (id [16]byte) {
+func superUUID(s superblockformat.Super) (id [16]byte) {
 	binary.LittleEndian.PutUint64(id[:], s.Dtor_uuid0())
 	binary.LittleEndian.PutUint64(id[8:], s.Dtor_uuid1())
 	return id

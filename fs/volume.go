@@ -7,7 +7,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/dtxn"
-	"tansy/internal/gen/superm"
+	"tansy/internal/gen/superblockformat"
 	"tansy/journal"
 )
 
@@ -44,7 +44,7 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 }
 
 // openSystem recovers the journal of a volume and starts transactions on it.
-func openSystem(d disk.Disk, s superm.Super, o Options) (sys *dtxn.System, stop func() error, err error) {
+func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.System, stop func() error, err error) {
 	j, err := journal.Open(d, journalParams(s), journal.Options{CacheBytes: o.CacheBytes, Log: o.Log})
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +54,7 @@ func openSystem(d disk.Disk, s superm.Super, o Options) (sys *dtxn.System, stop 
 }
 
 // journalParams says where the journal of a volume lies, and its bitmap of blocks.
-func journalParams(s superm.Super) journal.Params {
+func journalParams(s superblockformat.Super) journal.Params {
 	m := layout(s.Dtor_geo()).Maps[dtxn.Blocks]
 	return journal.Params{
 		Start: 1, Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
@@ -63,7 +63,7 @@ func journalParams(s superm.Super) journal.Params {
 }
 
 // subkey derives a key for one purpose from the volume's.
-func subkey(s superm.Super, purpose string) [32]byte {
+func subkey(s superblockformat.Super, purpose string) [32]byte {
 	key := superKey(s)
 	return sha256.Sum256(append(key[:], purpose...))
 }

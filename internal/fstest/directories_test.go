@@ -11,11 +11,11 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddir"
 	"tansy/internal/extern/dtxn"
-	"tansy/internal/gen/blockm"
-	"tansy/internal/gen/bytem"
-	"tansy/internal/gen/dirfsm"
-	"tansy/internal/gen/geometrym"
-	"tansy/internal/gen/indm"
+	"tansy/internal/gen/blockstore"
+	"tansy/internal/gen/blocktree"
+	"tansy/internal/gen/bytefiles"
+	"tansy/internal/gen/directories"
+	"tansy/internal/gen/volumegeometry"
 	"tansy/internal/replay"
 )
 
@@ -25,21 +25,21 @@ import (
 
 type dirVolume struct {
 	sys *dtxn.System
-	fs  *dirfsm.DirFs
+	fs  *directories.DirFs
 }
 
 func newDirVolume(t testing.TB) *dirVolume {
 	const size = 1 << 20
-	g := geometrym.Companion_Geo_.Create_Geo_(2, 3, 3+size/32768, 100, size-1, 100*16-800)
+	g := volumegeometry.Companion_Geo_.Create_Geo_(2, 3, 3+size/32768, 100, size-1, 100*16-800)
 	v := &dirVolume{sys: dtxn.NewMem(size, dtxn.Layout{Maps: [2]dtxn.Bitmap{{Start: 3, First: 100, Limit: size - 1}, {Start: 2, First: 3, Limit: 800}}})}
 	j := &dtxn.Jrnl{}
-	b := blockm.New_BlockFs_()
+	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)
-	i := indm.New_IndFs_()
+	i := blocktree.New_BlockTreeFs_()
 	i.Recover(b)
-	f := bytem.New_ByteFs_()
+	f := bytefiles.New_ByteFs_()
 	f.Recover(i, g, j)
-	v.fs = dirfsm.New_DirFs_()
+	v.fs = directories.New_DirFs_()
 	v.fs.Recover(f)
 	t.Cleanup(func() { v.sys.Close() })
 	return v

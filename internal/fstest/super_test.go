@@ -6,23 +6,23 @@ import (
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dsum"
-	"tansy/internal/gen/geometrym"
-	"tansy/internal/gen/superm"
+	"tansy/internal/gen/superblockformat"
+	"tansy/internal/gen/volumegeometry"
 )
 
 // What Encode writes, Decode reads; any change of a byte is noticed, and a
 // superblock with a right checksum but wrong contents is refused for its reason.
 func TestSuperblock(t *testing.T) {
 	r := random(t)
-	ok, g := geometrym.Companion_Default___.Layout(100000, 200, 1000)
+	ok, g := volumegeometry.Companion_Default___.Layout(100000, 200, 1000)
 	if !ok {
 		t.Fatal("no layout")
 	}
 	x := r.Uint64
-	s := superm.Companion_Super_.Create_Super_(100000, 5, 119, g, x(), x(), 5, 6, x(), x(), x(), x(), x(), x())
-	b := superm.Companion_Default___.Encode(s).Data
-	decode := func(p []byte) (uint32, superm.Super) {
-		return superm.Companion_Default___.Decode(&dbytes.Bytes{Data: p})
+	s := superblockformat.Companion_Super_.Create_Super_(100000, 5, 119, g, x(), x(), 5, 6, x(), x(), x(), x(), x(), x())
+	b := superblockformat.Companion_Default___.Encode(s).Data
+	decode := func(p []byte) (uint32, superblockformat.Super) {
+		return superblockformat.Companion_Default___.Decode(&dbytes.Bytes{Data: p})
 	}
 	why, got := decode(bytes.Clone(b))
 	if why != 0 || got != s {
@@ -57,7 +57,7 @@ func TestSuperblock(t *testing.T) {
 // they must; sizes out of range are refused.
 func TestLayout(t *testing.T) {
 	r := random(t)
-	m := geometrym.Companion_Default___
+	m := volumegeometry.Companion_Default___
 	for range 10000 {
 		size, log, n := r.Uint64()>>r.Intn(60), r.Uint64()>>r.Intn(60), r.Uint64()>>r.Intn(60)
 		if r.Intn(2) == 0 {

@@ -9,21 +9,21 @@ import (
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dtxn"
-	"tansy/internal/gen/bytem"
-	"tansy/internal/gen/formatm"
-	"tansy/internal/gen/geometrym"
+	"tansy/internal/gen/bytefiles"
+	"tansy/internal/gen/firstinodes"
+	"tansy/internal/gen/volumegeometry"
 )
 
 // A volume is a new file system on a volume in memory.
 type volume struct {
 	t   testing.TB
-	geo geometrym.Geo
+	geo volumegeometry.Geo
 	sys *dtxn.System
-	fs  *bytem.ByteFs
+	fs  *bytefiles.ByteFs
 }
 
 func newVolume(t testing.TB, blocks, inodes uint64) *volume {
-	ok, g := geometrym.Companion_Default___.Layout(blocks, 64, inodes)
+	ok, g := volumegeometry.Companion_Default___.Layout(blocks, 64, inodes)
 	if !ok {
 		t.Fatal("no layout")
 	}
@@ -34,7 +34,7 @@ func newVolume(t testing.TB, blocks, inodes uint64) *volume {
 	}})
 	t.Cleanup(func() { v.sys.Close() })
 	v.run(func(tx *dtxn.Txn) bool {
-		v.fs = formatm.Companion_Default___.Format(tx, g, nil, 0o755, 0, 0, 12345, 678)
+		v.fs = firstinodes.Companion_Default___.Format(tx, g, nil, 0o755, 0, 0, 12345, 678)
 		return true
 	})
 	return v

@@ -2,12 +2,12 @@
 // or beyond what was cut off and is still to be freed, and no indirect block that
 // only those would need. So a file of size 0 with nothing to free holds none at all.
 include "blocktreespec.dfy"
-module ReachM {
+module AllocatedRange {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened PosM
-  import opened IndSpec
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened Positions
+  import opened BlockTreeSpec
 
   // the first block of the file below slot k
   function method BaseOf(k: uint64): uint64 { if k < 12 then k else if k == 12 then 12 else if k == 13 then 524 else 262668 }

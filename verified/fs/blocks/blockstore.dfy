@@ -6,15 +6,15 @@
 include "../../trusted/txn.s.dfy"
 include "../format/geometry.dfy"
 include "../format/inode.dfy"
-module BlockM {
+module BlockStore {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
   import opened TxnS
   import opened Marshal
-  import opened GeometryM
-  import opened InodeM
+  import opened VolumeGeometry
+  import opened InodeFormat
 
   type Blocks = map<uint64, seq<byte>>
 

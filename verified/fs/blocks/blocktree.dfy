@@ -4,21 +4,21 @@
 // number of blocks held is counted only there: the caller stores ip at its end.
 include "blocktreespec.dfy"
 include "allocatedrange.dfy"
-module IndM {
+module BlockTree {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
   import opened TxnS
   import opened Marshal
-  import opened GeometryM
-  import opened InodeM
-  import opened BlockM
-  import opened PosM
-  import opened IndSpec
-  import opened ReachM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened BlockStore
+  import opened Positions
+  import opened BlockTreeSpec
+  import opened AllocatedRange
 
-  class IndFs {
+  class BlockTreeFs {
     const fs: BlockFs
     ghost var bm: BlkMap
     ghost var owner: Owner

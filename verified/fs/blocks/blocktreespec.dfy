@@ -5,15 +5,15 @@
 // one step of blocktree.dfy or unmapping.dfy does to them.
 include "blockstore.dfy"
 include "positions.dfy"
-module IndSpec {
+module BlockTreeSpec {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
-  import opened GeometryM
+  import opened VolumeGeometry
   import opened Marshal
-  import opened InodeM
-  import opened BlockM
-  import opened PosM
+  import opened InodeFormat
+  import opened BlockStore
+  import opened Positions
 
   type BlkMap = imap<Pos, uint64>
   type Owner = map<uint64, Option<Pos>>

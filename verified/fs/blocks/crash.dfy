@@ -3,12 +3,12 @@
 // allocation bit is clear in it (Agree in journal/model.dfy); these may hold anything. The
 // invariant of the block trees, and with it all contents of files, does not depend on them.
 include "blocktreespec.dfy"
-module CrashM {
+module Crash {
   import opened Machine
-  import opened GeometryM
-  import opened BlockM
-  import opened PosM
-  import opened IndSpec
+  import opened VolumeGeometry
+  import opened BlockStore
+  import opened Positions
+  import opened BlockTreeSpec
 
   // bs' is bs but for free blocks
   lemma FreeBlocksDoNotMatter(g: Geo, bm: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data)

@@ -4,7 +4,7 @@
 // Slots 0..11 hold data blocks; 12, 13, 14 hold trees of 1, 2, 3 levels of
 // indirect blocks above the data.
 include "../../lib/machine.dfy"
-module PosM {
+module Positions {
   import opened Machine
 
   datatype Pos = Pos(ino: uint64, k: uint64, lev: uint64, j: uint64)

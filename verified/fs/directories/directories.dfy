@@ -5,25 +5,25 @@
 // dirlayout.dfy says how a directory lies in its file.
 include "../files/bytefiles.dfy"
 include "dirpages.dfy"
-module DirFsM {
+module Directories {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened Numbers
   import opened TxnSpec
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened PosM
-  import opened IndSpec
-  import opened IndM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened Positions
+  import opened BlockTreeSpec
+  import opened BlockTree
   import opened ByteMap
-  import opened EffectM
-  import opened ByteM
-  import opened DirM
+  import opened AttributeChanges
+  import opened ByteFiles
+  import opened DirLayout
   import opened DirListSpec
   import opened DirListS
-  import opened DirPageM
+  import opened DirPages
 
   type Dir = map<seq<byte>, uint64>
   type Dirs = map<uint64, Dir>

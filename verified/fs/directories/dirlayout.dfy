@@ -17,7 +17,7 @@
 // A cell is 64 bytes, and a slot is named by the number of its first cell. Words
 // are compared first: one load tells nearly always whether a slot has the name.
 include "../format/marshal.dfy"
-module DirM {
+module DirLayout {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice

@@ -4,13 +4,13 @@
 // entry that exists throughout exactly once, whatever else happens in between.
 include "../../trusted/dirlist.s.dfy"
 include "dirlayout.dfy"
-module DirPageM {
+module DirPages {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened DirListSpec
   import opened DirListS
-  import opened DirM
+  import opened DirLayout
 
   predicate Has(page: seq<Ent>, n: seq<byte>) { exists i: int {:trigger page[i]} :: 0 <= i < |page| && page[i].name == n }
   function Cookie(cell: int): int { cell + 3 }

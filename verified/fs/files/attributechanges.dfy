@@ -3,9 +3,9 @@
 // exactly this; what it means to a client of the file system is shown elsewhere.
 include "../format/inode.dfy"
 include "../spec/nfs3.s.dfy"
-module EffectM {
+module AttributeChanges {
   import opened Machine
-  import opened InodeM
+  import opened InodeFormat
   import N = NfsState
 
   type Metas = map<uint64, Meta>

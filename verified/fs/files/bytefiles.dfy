@@ -8,25 +8,25 @@ include "reading.dfy"
 include "writing.dfy"
 include "shrinking.dfy"
 include "attributechanges.dfy"
-module ByteM {
+module ByteFiles {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened BlockM
-  import opened PosM
-  import opened IndSpec
-  import opened IndM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened BlockStore
+  import opened Positions
+  import opened BlockTreeSpec
+  import opened BlockTree
   import opened ByteMap
-  import opened FetchM
-  import opened FillM
-  import opened IndFreeM
-  import opened ShrinkM
-  import opened EffectM
-  import opened ReachM
+  import opened Reading
+  import opened Writing
+  import opened Unmapping
+  import opened Shrinking
+  import opened AttributeChanges
+  import opened AllocatedRange
 
   // what writing s at off makes of f
   function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
@@ -79,7 +79,7 @@ module ByteM {
   { reveal FileMatch(); reveal Cut(); }
 
   // a block that is not all zeros is there
-  lemma SettledMapped(x: IndFs, ino: uint64, f: seq<byte>, shrink: int, off: uint64, len: uint64)
+  lemma SettledMapped(x: BlockTreeFs, ino: uint64, f: seq<byte>, shrink: int, off: uint64, len: uint64)
     requires Ok(x) && FileMatch(x.data, ino, f, shrink) && Settled(f, off as int, len as int)
     ensures Mapped(x, ino, off, len)
   {
@@ -104,9 +104,9 @@ module ByteM {
     // for every inode number of the volume
     ghost var metas: map<uint64, Meta>
     ghost var files: map<uint64, seq<byte>>
-    const fs: IndFs                      // the layers below: block trees (fs) over inodes and blocks (fs.fs)
+    const fs: BlockTreeFs                      // the layers below: block trees (fs) over inodes and blocks (fs.fs)
 
-    constructor Recover(fs: IndFs, geo: Geo, jrnl: Jrnl)
+    constructor Recover(fs: BlockTreeFs, geo: Geo, jrnl: Jrnl)
       ensures this.fs == fs && this.geo == geo && this.jrnl == jrnl
     { this.fs := fs; this.geo := geo; this.jrnl := jrnl; }
 

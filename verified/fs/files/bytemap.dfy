@@ -9,10 +9,10 @@ include "../blocks/blocktreespec.dfy"
 module ByteMap {
   import opened Machine
   import opened ByteSpec
-  import opened GeometryM
-  import opened InodeM
-  import opened PosM
-  import opened IndSpec
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened Positions
+  import opened BlockTreeSpec
 
   predicate DataDom(d: Data) { forall p: Pos {:trigger IsData(p)} | IsData(p) :: p in d && |d[p]| == 4096 }
 

@@ -4,21 +4,21 @@
 // a hole costs nothing but the look at its entry.
 include "bytemap.dfy"
 include "../blocks/blocktree.dfy"
-module FetchM {
+module Reading {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened BlockM
-  import opened PosM
-  import opened IndSpec
-  import opened IndM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened BlockStore
+  import opened Positions
+  import opened BlockTreeSpec
+  import opened BlockTree
   import opened ByteMap
 
-  predicate Ok(x: IndFs) reads x, x.fs, x.fs.jrnl { x.Valid() && DataDom(x.data) }
+  predicate Ok(x: BlockTreeFs) reads x, x.fs, x.fs.jrnl { x.Valid() && DataDom(x.data) }
 
   method Min(a: uint64, b: uint64) returns (c: uint64)
     ensures c <= a && c <= b && (c == a || c == b)
@@ -26,7 +26,7 @@ module FetchM {
 
   // the cursor (ck, cj) names node cj at the lowest level of indirect blocks below
   // slot ck; its contents are v. ck = 15: none.
-  predicate AtHand(x: IndFs, ino: uint64, ck: uint64, cj: uint64, v: seq<byte>)
+  predicate AtHand(x: BlockTreeFs, ino: uint64, ck: uint64, cj: uint64, v: seq<byte>)
     reads x, x.fs
   {
     ck < 15 ==> 12 <= ck && Pos(ino, ck, MaxLev(ck) - 1, cj) in x.bm && OkPos(Pos(ino, ck, MaxLev(ck) - 1, cj)) &&
@@ -34,7 +34,7 @@ module FetchM {
   }
 
   // the number of block n of the file (0 = hole), and the indirect block above it at hand
-  method Find(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool, ck: uint64, cj: uint64, pb: Blk) returns (bn: uint64, ck': uint64, cj': uint64, pb': Blk)
+  method Find(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool, ck: uint64, cj: uint64, pb: Blk) returns (bn: uint64, ck': uint64, cj': uint64, pb': Blk)
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && n < 134480396 && AtHand(x, ino, ck, cj, pb.v)
     ensures AtHand(x, ino, ck', cj', pb'.v) && (12 <= FlatK(n) ==> |pb'.v| == 4096)
     ensures PosOf(ino, n) in x.bm && bn == x.bm[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.fs.geo, bn))
@@ -83,7 +83,7 @@ module FetchM {
   }
 
   // n bytes at off
-  method Fetch(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64) returns (b: Bytes)
+  method Fetch(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64) returns (b: Bytes)
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
     ensures fresh(b) && |b.data| == n as int
     ensures forall i: int {:trigger b.data[i]} | 0 <= i < n as int :: b.data[i] == ByteAt(x.data, ino, off as int + i)
@@ -128,7 +128,7 @@ module FetchM {
   }
 
   // one byte of a chunk fetched
-  lemma OneByte(x: IndFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int, hole: bool)
+  lemma OneByte(x: BlockTreeFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int, hole: bool)
     requires Ok(x) && off as int + |b0| <= 549755813888
     requires done as int + c as int <= |b0| == |b1| && 0 <= i < |b0| && (off + done) % 4096 + c <= 4096
     requires p == PosOf(ino, (off + done) / 4096) && p in x.data && |s| == 4096 && x.data[p] == s

@@ -1,22 +1,22 @@
 // Freeing the blocks of a file above a given one, from the top down, a bounded
 // number of steps at a time.
 include "unmapping.dfy"
-module ShrinkM {
+module Shrinking {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
   import opened TxnS
   import opened Marshal
-  import opened GeometryM
-  import opened InodeM
-  import opened BlockM
-  import opened PosM
-  import opened IndSpec
-  import opened IndM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened BlockStore
+  import opened Positions
+  import opened BlockTreeSpec
+  import opened BlockTree
   import opened ByteMap
-  import opened IndFreeM
-  import opened ReachM
+  import opened Unmapping
+  import opened AllocatedRange
 
   // the position d levels above
   function Above(p: Pos, d: uint64): Pos
@@ -40,7 +40,7 @@ module ShrinkM {
 
   // how many levels above the data block at j the tree ends: 0 = the block's
   // parent is there (or it needs none)
-  method Missing(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, j: uint64) returns (d: uint64)
+  method Missing(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, j: uint64) returns (d: uint64)
     requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires OkPos(Pos(ino, k, MaxLev(k), j))
     ensures d <= MaxLev(k)
@@ -63,7 +63,7 @@ module ShrinkM {
   }
 
   // skip the hole that the missing block d levels above block n-1 leaves: back to m
-  lemma Skip(x: IndFs, ino: uint64, n: uint64, m: uint64, d: uint64)
+  lemma Skip(x: BlockTreeFs, ino: uint64, n: uint64, m: uint64, d: uint64)
     requires x.Valid() && DataDom(x.data) && 0 < n <= 134217728 && m < n
     requires d <= PosOf(ino, n - 1).lev && OkPos(Above(PosOf(ino, n - 1), d)) && x.bm[Above(PosOf(ino, n - 1), d)] == 0
     requires m >= BaseOf(FlatK(n - 1)) + First512(FlatJ(n - 1), d)
@@ -74,7 +74,7 @@ module ShrinkM {
     { SkipOne(x, ino, n, i, d); }
     CutHoles(x.data, ino, m, n);
   }
-  lemma SkipOne(x: IndFs, ino: uint64, n: uint64, i: uint64, d: uint64)
+  lemma SkipOne(x: BlockTreeFs, ino: uint64, n: uint64, i: uint64, d: uint64)
     requires x.Valid() && DataDom(x.data) && 0 < n <= 134217728 && i < n
     requires d <= PosOf(ino, n - 1).lev && OkPos(Above(PosOf(ino, n - 1), d)) && x.bm[Above(PosOf(ino, n - 1), d)] == 0
     requires i >= BaseOf(FlatK(n - 1)) + First512(FlatJ(n - 1), d)
@@ -99,7 +99,7 @@ module ShrinkM {
 
   // free data blocks below one lowest indirect block pn, from block n-1 of the
   // file down to m >= lo, at most max of them
-  method CutRun(x: IndFs, txn: Txn, ip: Bytes, pn: uint64, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64, freed: uint64)
+  method CutRun(x: BlockTreeFs, txn: Txn, ip: Bytes, pn: uint64, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64, freed: uint64)
     modifies x, x.fs, x.fs.jrnl, ip
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires lo < n <= 134217728 && 12 <= FlatK(n - 1) && 0 < max
@@ -167,7 +167,7 @@ module ShrinkM {
   }
 
   // free the block in a direct slot, if there is one
-  method FreeDirect(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
+  method FreeDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
     modifies x, x.fs, x.fs.jrnl, ip
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 12
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
@@ -191,7 +191,7 @@ module ShrinkM {
 
   // free blocks of the file from n-1 down to m >= lo, about max of them; holes
   // count as steps, so that the work is bounded
-  method CutDown(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64)
+  method CutDown(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64)
     modifies x, x.fs, x.fs.jrnl, ip
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires lo <= n <= 134217728 && Within(x.bm, ino, n as int)

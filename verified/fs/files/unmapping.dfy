@@ -5,21 +5,21 @@
 // whole missing subtree is skipped in one step.
 include "../blocks/blocktree.dfy"
 include "bytemap.dfy"
-module IndFreeM {
+module Unmapping {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
   import opened TxnS
   import opened Marshal
-  import opened GeometryM
-  import opened InodeM
-  import opened BlockM
-  import opened PosM
-  import opened IndSpec
-  import opened IndM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened BlockStore
+  import opened Positions
+  import opened BlockTreeSpec
+  import opened BlockTree
   import opened ByteMap
-  import opened ReachM
+  import opened AllocatedRange
 
   // no entry at all
   predicate Barren(bs: Blocks, bn: uint64) { forall i: uint64 {:trigger Entry(bs, bn, i)} | i < 512 :: Entry(bs, bn, i) == 0 }
@@ -152,7 +152,7 @@ module IndFreeM {
   }
 
   // take away the block in an inode slot
-  method FreeRoot(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
+  method FreeRoot(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
     modifies x, x.fs, x.fs.jrnl, ip
     requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 15
     requires var p := Pos(ino, k, 0, 0); p in x.bm && x.bm[p] != 0 && (IsData(p) || Barren(x.fs.blocks, x.bm[p]))
@@ -177,7 +177,7 @@ module IndFreeM {
   }
 
   // take away the block bn at entry j%512 of the indirect block pn with contents t
-  method CutChild(x: IndFs, txn: Txn, ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64)
+  method CutChild(x: BlockTreeFs, txn: Txn, ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64)
     modifies x, x.fs, x.fs.jrnl, ip, t
     requires x.ValidBut(pn, t) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && t != ip
     requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && x.bm[Pos(ino, k, lev, j)] == bn && bn != 0
@@ -206,7 +206,7 @@ module IndFreeM {
   }
 
   // take away an indirect block without entries
-  method FreeNode(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
+  method FreeNode(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
     modifies x, x.fs, x.fs.jrnl, ip
     requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.bm[p] != 0 && Barren(x.fs.blocks, x.bm[p])
@@ -234,7 +234,7 @@ module IndFreeM {
 
   // Take away an indirect block if it has no entries, and then those above it that have lost
   // their last one so. From block n of the file on, nothing else is mapped; then nothing is.
-  method Prune(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64, ghost n: int)
+  method Prune(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64, ghost n: int)
     modifies x, x.fs, x.fs.jrnl, ip
     requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.bm[p] != 0 && Chain(x.bm, p, n)

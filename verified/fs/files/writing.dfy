@@ -4,27 +4,27 @@
 // are filled together, so that it is rewritten once for all of them. What fills a hole
 // as a whole, and is much, is wished to go straight home, not through the log.
 include "reading.dfy"
-module FillM {
+module Writing {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened BlockM
-  import opened PosM
-  import opened IndSpec
-  import opened IndM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened BlockStore
+  import opened Positions
+  import opened BlockTreeSpec
+  import opened BlockTree
   import opened ByteMap
-  import opened FetchM
-  import opened ReachM
+  import opened Reading
+  import opened AllocatedRange
 
   // the blocks that n bytes take
   function BlocksFor(n: int): int { (n + 4095) / 4096 }
 
   // overwrite c bytes within one block that is there (number bn)
-  method Overwrite(x: IndFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
+  method Overwrite(x: BlockTreeFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
     modifies x, x.fs, x.fs.jrnl
     requires Ok(x) && txn.jrnl == x.fs.jrnl && bn != 0 && OkBlk(x.fs.geo, bn)
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
@@ -70,11 +70,11 @@ module FillM {
     WroteBlock(d, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
   }
 
-  lemma Hole(x: IndFs, p: Pos)
+  lemma Hole(x: BlockTreeFs, p: Pos)
     requires Ok(x) && IsData(p) && p in x.bm && x.bm[p] == 0
     ensures p in x.data && x.data[p] == Zeros(4096)
   { reveal DataOk(); assert OkPos(p); }
-  lemma HoleBut(x: IndFs, p: Pos, pn: uint64, t: Bytes)
+  lemma HoleBut(x: BlockTreeFs, p: Pos, pn: uint64, t: Bytes)
     requires x.ValidBut(pn, t) && IsData(p) && p in x.bm && x.bm[p] == 0
     ensures p in x.data && x.data[p] == Zeros(4096)
   { reveal DataOk(); assert OkPos(p); }
@@ -85,7 +85,7 @@ module FillM {
   { (off + 4095) / 4096 + 8 <= (off + len) / 4096 }
 
   // fill a hole in one of the direct slots; bulk: what is written is much
-  method FillDirect(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (ok: bool)
+  method FillDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (ok: bool)
     modifies x, x.fs, x.fs.jrnl, ip
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
@@ -110,7 +110,7 @@ module FillM {
   }
 
   // fill the holes from pos on below one indirect block: m bytes, more than none
-  method FillRun(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64, bulk: bool) returns (ok: bool, m: uint64)
+  method FillRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64, bulk: bool) returns (ok: bool, m: uint64)
     modifies x, x.fs, x.fs.jrnl, ip
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
     requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
@@ -189,11 +189,11 @@ module FillM {
   }
 
   // the bytes lie within one block, and it is there: overwriting them needs no space
-  predicate Mapped(x: IndFs, ino: uint64, off: uint64, len: uint64) reads x
+  predicate Mapped(x: BlockTreeFs, ino: uint64, off: uint64, len: uint64) reads x
   { 0 < len && off as int % 4096 + len as int <= 4096 && PosOf(ino, off / 4096) in x.bm && x.bm[PosOf(ino, off / 4096)] != 0 }
 
   // put src[so..so+len] at off; ok = false: no space
-  method Store(x: IndFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
+  method Store(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
     modifies x, x.fs, x.fs.jrnl, ip
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
     requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
@@ -257,7 +257,7 @@ module FillM {
   {}
 
   // zero the rest of the block that holds byte sz (nothing if sz is a multiple of the block)
-  method ZeroTail(x: IndFs, txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)
+  method ZeroTail(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)
     modifies x, x.fs, x.fs.jrnl
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && sz < 549755813888
     ensures Ok(x) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes) && x.bm == old(x.bm)

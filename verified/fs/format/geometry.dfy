@@ -8,7 +8,7 @@
 //   data0      data blocks
 //   data1      the superblock's copy
 include "../../lib/machine.dfy"
-module GeometryM {
+module VolumeGeometry {
   import opened Machine
   datatype Geo = Geo(
     ibm: uint64,

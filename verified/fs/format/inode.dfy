@@ -15,7 +15,7 @@
 // 128 nent u64   directories: number of entries
 // 136 slots      15 block numbers u64: 12 direct, then single, double, triple indirect; 0 = a hole
 include "marshal.dfy"
-module InodeM {
+module InodeFormat {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice

@@ -14,12 +14,12 @@
 include "marshal.dfy"
 include "geometry.dfy"
 include "../../trusted/sum.s.dfy"
-module SuperM {
+module SuperblockFormat {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened Marshal
-  import opened GeometryM
+  import opened VolumeGeometry
   import opened SumS
 
   const MAGIC: uint64 := 0x0053_4679_736e_6154

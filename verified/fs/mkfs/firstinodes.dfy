@@ -3,22 +3,22 @@
 // shows that the invariants can be satisfied. All data blocks are free, so it does
 // not matter what they hold.
 include "../files/bytefiles.dfy"
-module FormatM {
+module FirstInodes {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
   import opened TxnS
   import opened Marshal
-  import opened GeometryM
-  import opened InodeM
-  import opened BlockM
-  import opened PosM
-  import opened IndSpec
-  import opened IndM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened BlockStore
+  import opened Positions
+  import opened BlockTreeSpec
+  import opened BlockTree
   import opened ByteMap
-  import opened ByteM
-  import opened ReachM
+  import opened ByteFiles
+  import opened AllocatedRange
 
   predicate ZeroDisk(geo: Geo, d: map<Addr, Object>) {
     forall a: Addr {:trigger d[a]} | a in d && a.blkno < geo.data0 ::
@@ -68,7 +68,7 @@ module FormatM {
     forall i: uint64 | OkIno(geo, i) ensures FileMatch(data, i, [], 0) { reveal FileMatch(); }
     var bf := new BlockFs.Recover(geo, jrnl);
     bf.inodes, bf.blocks, bf.used := inodes, blocks, used;
-    var xf := new IndFs.Recover(bf);
+    var xf := new BlockTreeFs.Recover(bf);
     xf.bm, xf.owner, xf.data := bm, owner, data;
     f := new ByteFs.Recover(xf, geo, jrnl);
     f.files, f.metas := files, metas;

@@ -2,25 +2,25 @@ include "base.dfy"
 include "../refinement/resizing.dfy"
 include "../refinement/creation.dfy"
 // GETATTR, ACCESS, SETATTR, and the attributes new objects get.
-module AttrOpM {
+module AttributeOps {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened ByteM
-  import opened DirFsM
-  import opened AccessM
-  import opened EffectM
-  import opened OpM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened ByteFiles
+  import opened Directories
+  import opened Permissions
+  import opened AttributeChanges
+  import opened ProcedureBase
   import N = NfsState
   import C = NfsCommon
   import P = NfsPerm
   import A = NfsAttrs
-  import opened AbsM
-  import TreeM
-  import opened ResizeM
-  import MakeM
+  import opened Abstraction
+  import NameTree
+  import opened Resizing
+  import Creation
 
   // The attributes to set (RFC 1813, sattr3). Times: 0 leave, 1 server's, 2 the client's. mode below 4096.
   class Sattr {
@@ -142,8 +142,8 @@ module AttrOpM {
     ensures Keeps(old(ip.data), ip.data)
     ensures M(ip.data) == WithTimes(M(old(ip.data)), C.TimeAs(SattrOf(a).atime, MetaAttr(M(old(ip.data))).atime, N.Time(s, ns)), C.TimeAs(SattrOf(a).mtime, MetaAttr(M(old(ip.data))).mtime, N.Time(s, ns)))
   {
-    if a.atimeHow == 2 { InodeM.SetAtime(ip, a.atime, a.atimens); } else if a.atimeHow != 0 { InodeM.SetAtime(ip, s, ns); }
-    if a.mtimeHow == 2 { InodeM.SetMtime(ip, a.mtime, a.mtimens); } else if a.mtimeHow != 0 { InodeM.SetMtime(ip, s, ns); }
+    if a.atimeHow == 2 { InodeFormat.SetAtime(ip, a.atime, a.atimens); } else if a.atimeHow != 0 { InodeFormat.SetAtime(ip, s, ns); }
+    if a.mtimeHow == 2 { InodeFormat.SetMtime(ip, a.mtime, a.mtimens); } else if a.mtimeHow != 0 { InodeFormat.SetMtime(ip, s, ns); }
   }
 
   // the mode part of NfsCommon.Applied
@@ -178,8 +178,8 @@ module AttrOpM {
   {
     ghost var m0, w, sa := M(ip.data), WhoOf(c), SattrOf(a);
     ghost var u, g := UidOf(sa, m0.uid), GidOf(sa, m0.gid);
-    if a.hasUid { InodeM.SetUid(ip, a.uid); }
-    if a.hasGid { InodeM.SetGid(ip, a.gid); }
+    if a.hasUid { InodeFormat.SetUid(ip, a.uid); }
+    if a.hasGid { InodeFormat.SetGid(ip, a.gid); }
     ghost var p := M(ip.data);
     assert p.uid == u && p.gid == g && p.ty == m0.ty && p.mode == m0.mode;
     var mode := GetMode(ip);
@@ -193,7 +193,7 @@ module AttrOpM {
     assert x == FirstMode(w, mode0, g, sa);
     var ty := GetTy(ip);
     if ty != DIR && (a.hasUid || a.hasGid || (a.hasSize && c.uid != 0)) { mode := KillPriv(mode); }
-    InodeM.SetMode(ip, mode);
+    InodeFormat.SetMode(ip, mode);
     ghost var r := WithIds(m0, u, g, mode);
     assert M(ip.data) == r;
     IdsSteps(w, m0, M(ip.data), sa, x, mode);
@@ -209,7 +209,7 @@ module AttrOpM {
     ghost var m0, w, sa, now := M(ip.data), WhoOf(c), SattrOf(a), N.Time(s, ns);
     ApplyIds(c, ip, a);
     ghost var m1 := M(ip.data);
-    if a.hasSize { InodeM.SetMtime(ip, s, ns); }
+    if a.hasSize { InodeFormat.SetMtime(ip, s, ns); }
     ghost var m2 := M(ip.data);
     ApplyTimes(ip, a, s, ns);
     ghost var m3 := M(ip.data);
@@ -261,23 +261,23 @@ module AttrOpM {
   }
 
   // the effect of SETATTR
-  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, dirs: TreeM.Dirs, ats: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: uint64, done: bool)
-    requires TreeM.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in ms'
+  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, dirs: NameTree.Dirs, ats: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: uint64, done: bool)
+    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in ms'
     requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh == 0) && files' == files[i := SizeSpec(files[i], sa.size.x as int)]
     requires sa.size.None? ==> files' == files
     requires var r := if sa.size.Some? then ResizedAll(ms, i, sa.size.x, sh, done) else ms;
       i in r && ms' == r[i := WithVerf(WithAttr(r[i], C.Applied(c, r[i].ty, MetaAttr(r[i]), sa, now)), 0)]
-    ensures TreeM.TreeOk(g, ms', dirs)
+    ensures NameTree.TreeOk(g, ms', dirs)
     ensures var p := Abs(g, ms, files, dirs, ats); i in p.nodes && (sa.size.Some? ==> p.nodes[i].body.File?) &&
       Abs(g, ms', files', dirs, ats) == C.Put(p, i, C.SetNode(c, p.nodes[i], sa, now))
   {
-    TreeM.Basics(g, ms, dirs);
+    NameTree.Basics(g, ms, dirs);
     var m := ms[i];
-    assert TreeM.Fits(i, m);
+    assert NameTree.Fits(i, m);
     At(g, ms, files, dirs, ats, i);
     var a := C.Applied(c, m.ty, MetaAttr(m), sa, now);
     AppliedIs(c, m.ty, MetaAttr(m), sa, now);
-    MakeM.SmallMode(c, m.ty, MetaAttr(m), sa, now);
+    Creation.SmallMode(c, m.ty, MetaAttr(m), sa, now);
     if sa.size.Some? {
       ResizeOk(g, ms, files, dirs, ats, i, sa.size.x, sh, done, a, files'[i]);
       assert files'[i] == C.Resized(files[i], sa.size.x as int);
@@ -328,7 +328,7 @@ module AttrOpM {
     ghost var ms, files := d.fs.metas, d.fs.files;
     after, later := null, false;
     ghost var sh: uint64 := 0;
-    assert OkIno(d.fs.geo, ORPHANS) by { TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs); }
+    assert OkIno(d.fs.geo, ORPHANS) by { NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs); }
     if a.hasSize {
       assert ino !in d.dirs;
       st, later := Resize(txn, d, ino, a.size);
@@ -371,17 +371,17 @@ module AttrOpM {
     modifies ip
     requires |ip.data| == 256 && |dp.data| == 256 && dp != ip && ip != c.gids
     ensures Keeps(old(ip.data), ip.data)
-    ensures M(ip.data) == WithAttr(M(old(ip.data)), MakeM.FirstS(WhoOf(c), M(dp.data), M(old(ip.data)).ty, mode, N.Time(s, ns)))
+    ensures M(ip.data) == WithAttr(M(old(ip.data)), Creation.FirstS(WhoOf(c), M(dp.data), M(old(ip.data)).ty, mode, N.Time(s, ns)))
   {
     var ty := GetTy(ip);
     var dmode := GetMode(dp);
     var dgid := GetGid(dp);
-    InodeM.SetUid(ip, c.uid);
-    InodeM.SetGid(ip, if dmode / 1024 % 2 == 1 then dgid else c.gid);
-    InodeM.SetMode(ip, mode);
+    InodeFormat.SetUid(ip, c.uid);
+    InodeFormat.SetGid(ip, if dmode / 1024 % 2 == 1 then dgid else c.gid);
+    InodeFormat.SetMode(ip, mode);
     SetNlink(ip, if ty == DIR then 2 else 1);
-    InodeM.SetAtime(ip, s, ns);
-    InodeM.SetMtime(ip, s, ns);
+    InodeFormat.SetAtime(ip, s, ns);
+    InodeFormat.SetMtime(ip, s, ns);
     SetCtime(ip, s, ns);
   }
 
@@ -394,6 +394,6 @@ module AttrOpM {
   {
     var dmode := GetMode(dp);
     var m := GetMode(ip);
-    if dmode / 1024 % 2 == 1 && m / 1024 % 2 == 0 && m < 4096 { InodeM.SetMode(ip, m + 1024); }
+    if dmode / 1024 % 2 == 1 && m / 1024 % 2 == 0 && m < 4096 { InodeFormat.SetMode(ip, m + 1024); }
   }
 }

@@ -8,20 +8,20 @@ include "../tree/orphans.dfy"
 // success, and only then does the volume stay valid and may the caller commit.
 // On every other status the caller aborts, so a procedure may stop anywhere.
 // Attributes are returned as copies of serialized inodes; null: not known.
-module OpM {
+module ProcedureBase {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened ByteM
-  import opened DirFsM
-  import opened AccessM
-  import AbsM
-  import TreeM
-  import OrphanM
-  import EntryM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened ByteFiles
+  import opened Directories
+  import opened Permissions
+  import Abstraction
+  import NameTree
+  import Orphans
+  import EntrySteps
   import N = NfsState
   import C = NfsCommon
 
@@ -33,9 +33,9 @@ module OpM {
 
   // what the procedures start from and keep, and what it means to a client
   predicate Sound(d: DirFs) reads d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-  { d.Valid() && TreeM.TreeOk(d.fs.geo, d.fs.metas, d.dirs) }
+  { d.Valid() && NameTree.TreeOk(d.fs.geo, d.fs.metas, d.dirs) }
   function AbsOf(d: DirFs): N.FS reads d, d.fs
-  { AbsM.Abs(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats) }
+  { Abstraction.Abs(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats) }
 
   // what AbsOf says of inode i, and of a handle for it
   lemma Node(d: DirFs, i: uint64, gen: uint64)
@@ -43,11 +43,11 @@ module OpM {
     ensures Live(d.fs.geo, d.fs.metas, i, gen) <==> N.Live(AbsOf(d), N.Handle(i, gen))
     ensures Live(d.fs.geo, d.fs.metas, i, gen) ==> i in d.fs.metas && d.fs.metas[i].mode < 4096 && 1 <= d.fs.metas[i].ty <= 7 && i in AbsOf(d).nodes && i in d.fs.files &&
       var m, n := d.fs.metas[i], AbsOf(d).nodes[i];
-      N.Type(n) == m.ty && AbsM.FattrM(i, m) == N.FattrOf(i, n) && n == AbsM.NodeAt(d.fs.metas, d.fs.files, d.dirs, d.ats, i) && n.attr == MetaAttr(m)
+      N.Type(n) == m.ty && Abstraction.FattrM(i, m) == N.FattrOf(i, n) && n == Abstraction.NodeAt(d.fs.metas, d.fs.files, d.dirs, d.ats, i) && n.attr == MetaAttr(m)
   {
-    TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    AbsM.AtHandle(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats, i, gen);
-    if Live(d.fs.geo, d.fs.metas, i, gen) { assert TreeM.Fits(i, d.fs.metas[i]); }
+    NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
+    Abstraction.AtHandle(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats, i, gen);
+    if Live(d.fs.geo, d.fs.metas, i, gen) { assert NameTree.Fits(i, d.fs.metas[i]); }
   }
 
   // the status of OpenDirHandle and OpenDir in the words of the specification
@@ -59,11 +59,11 @@ module OpM {
       (st == 0 <==> N.LiveDir(f, h) && N.Legal(name)) && (st != 0 ==> C.DirErr(f, h, st) || C.NameErr(name, st))
     ensures var f := AbsOf(d); DirHandleS(d.fs.geo, d.fs.metas, i, gen) == 0 ==> i in d.dirs && i in d.fs.metas && i in f.nodes && f.nodes[i].body.Dir? &&
       f.nodes[i].body.names == d.dirs[i] && f.nodes[i].body.parent == d.fs.metas[i].parent && f.nodes[i].attr == MetaAttr(d.fs.metas[i]) && d.fs.metas[i].mode < 4096 &&
-      AbsM.FattrM(i, d.fs.metas[i]) == N.FattrOf(i, f.nodes[i])
+      Abstraction.FattrM(i, d.fs.metas[i]) == N.FattrOf(i, f.nodes[i])
   { Node(d, i, gen); }
 
   // attributes in a reply, as they are given: a serialized inode, or null
-  function Reply(i: uint64, b: Bytes?): Option<N.Fattr> reads b { if b == null || |b.data| != 256 then None else Some(AbsM.FattrM(i, M(b.data))) }
+  function Reply(i: uint64, b: Bytes?): Option<N.Fattr> reads b { if b == null || |b.data| != 256 then None else Some(Abstraction.FattrM(i, M(b.data))) }
 
   // b is a with only such fields changed as PutInode may store
   predicate Keeps(a: seq<byte>, b: seq<byte>)
@@ -293,9 +293,9 @@ module OpM {
     var h := GetNext(hp);
     st, more := 0, false;
     if h == 0 { return; }
-    OrphanM.HeadOk(d.fs.geo, ms, d.dirs);
-    TreeM.Basics(d.fs.geo, ms, d.dirs);
-    assert TreeM.Fits(h, ms[h]);
+    Orphans.HeadOk(d.fs.geo, ms, d.dirs);
+    NameTree.Basics(d.fs.geo, ms, d.dirs);
+    assert NameTree.Fits(h, ms[h]);
     if !OkIno(d.fs.geo, h) || h <= 2 { st := SERVERFAULT; return; }
     more := true;
     var done := d.FreeSome(txn, h, max);
@@ -341,13 +341,13 @@ module OpM {
     }
     more := next != 0;
   }
-  lemma StepEffect(g: Geo, ms: Metas, files: AbsM.Files, dirs: Dirs, dirs': Dirs, ats: AbsM.Ats, sh: uint64)
-    requires TreeM.TreeOk(g, ms, dirs) && ORPHANS in ms && ms[ORPHANS].next != 0 && ms[ORPHANS].next in ms && 2 < ms[ORPHANS].next && OkIno(g, ms[ORPHANS].next)
+  lemma StepEffect(g: Geo, ms: Metas, files: Abstraction.Files, dirs: Dirs, dirs': Dirs, ats: Abstraction.Ats, sh: uint64)
+    requires NameTree.TreeOk(g, ms, dirs) && ORPHANS in ms && ms[ORPHANS].next != 0 && ms[ORPHANS].next in ms && 2 < ms[ORPHANS].next && OkIno(g, ms[ORPHANS].next)
     requires dirs' == (if sh == 0 && ms[ms[ORPHANS].next].nlink == 0 then map x | x in dirs && x != ms[ORPHANS].next :: dirs[x] else dirs)
-    ensures TreeM.TreeOk(g, Stepped(ms, sh), dirs') && AbsM.Abs(g, Stepped(ms, sh), files, dirs', ats) == AbsM.Abs(g, ms, files, dirs, ats)
+    ensures NameTree.TreeOk(g, Stepped(ms, sh), dirs') && Abstraction.Abs(g, Stepped(ms, sh), files, dirs', ats) == Abstraction.Abs(g, ms, files, dirs, ats)
   {
-    OrphanM.StepOk(g, ms, dirs, dirs', sh);
-    EntryM.StepHides(g, ms, files, dirs, dirs', ats, sh);
+    Orphans.StepOk(g, ms, dirs, dirs', sh);
+    EntrySteps.StepHides(g, ms, files, dirs, dirs', ats, sh);
   }
 
   // Free up to max blocks cut off file ino earlier (SHRINKFIRST was returned for it).
@@ -360,10 +360,10 @@ module OpM {
     done := true;
     if !OkIno(d.fs.geo, ino) { return; }
     ghost var ms := d.fs.metas;
-    TreeM.Basics(d.fs.geo, ms, d.dirs);
-    assert TreeM.Fits(ino, ms[ino]);
+    NameTree.Basics(d.fs.geo, ms, d.dirs);
+    assert NameTree.Fits(ino, ms[ino]);
     done := d.FreeSome(txn, ino, max);
-    TreeM.SetAttr(d.fs.geo, ms, d.dirs, ino, d.fs.metas[ino]);
-    AbsM.HiddenStep(d.fs.geo, ms, d.fs.metas, d.fs.files, d.dirs, d.ats);
+    NameTree.SetAttr(d.fs.geo, ms, d.dirs, ino, d.fs.metas[ino]);
+    Abstraction.HiddenStep(d.fs.geo, ms, d.fs.metas, d.fs.files, d.dirs, d.ats);
   }
 }

@@ -1,22 +1,22 @@
 include "attributes.dfy"
 include "../refinement/creation.dfy"
 // CREATE, MKDIR, SYMLINK and MKNOD.
-module CreateOpM {
+module CreateOps {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened ByteM
-  import opened DirFsM
-  import opened AccessM
-  import opened OpM
-  import opened AttrOpM
-  import opened EffectM
-  import opened AbsM
-  import opened MakeM
-  import TreeM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened ByteFiles
+  import opened Directories
+  import opened Permissions
+  import opened ProcedureBase
+  import opened AttributeOps
+  import opened AttributeChanges
+  import opened Abstraction
+  import opened Creation
+  import NameTree
   import N = NfsState
   import C = NfsCommon
   import P = NfsPerm
@@ -151,11 +151,11 @@ module CreateOpM {
 
   // The last step of all four: d is the volume with inode ino (attributes m, bytes b)
   // entered in directory dino; ms, files, dirs, ats are from before.
-  lemma Conclude(d: DirFs, ms: Metas, files: Files, dirs: TreeM.Dirs, ats: Ats, dino: uint64, dgen: uint64, name: seq<byte>, ino: uint64, m: Meta, b: seq<byte>, s: uint64, ns: uint32)
-    requires d.Valid() && TreeM.TreeOk(d.fs.geo, ms, dirs) && DirHandleS(d.fs.geo, ms, dino, dgen) == 0 && dino in dirs && name !in dirs[dino] && N.Proper(name)
+  lemma Conclude(d: DirFs, ms: Metas, files: Files, dirs: NameTree.Dirs, ats: Ats, dino: uint64, dgen: uint64, name: seq<byte>, ino: uint64, m: Meta, b: seq<byte>, s: uint64, ns: uint32)
+    requires d.Valid() && NameTree.TreeOk(d.fs.geo, ms, dirs) && DirHandleS(d.fs.geo, ms, dino, dgen) == 0 && dino in dirs && name !in dirs[dino] && N.Proper(name)
     requires dino in files && |files[dino]| == ms[dino].size as int
     requires OkIno(d.fs.geo, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 && ms[ino].gen < 0xffff_ffff_ffff_ffff && m.gen == ms[ino].gen + 1 && ino != dino
-    requires TreeM.Fits(ino, m) && !TreeM.OnList(m) && 1 <= m.ty <= 7 && (if m.ty == 2 then m.nlink == 2 && m.parent == dino else m.nlink == 1)
+    requires NameTree.Fits(ino, m) && !NameTree.OnList(m) && 1 <= m.ty <= 7 && (if m.ty == 2 then m.nlink == 2 && m.parent == dino else m.nlink == 1)
     requires dino in d.fs.metas && d.fs.metas == ms[ino := m][dino := d.fs.metas[dino]] && Entered(ms[dino], d.fs.metas[dino], m.ty == 2, s, ns)
     requires dino in d.fs.files && d.fs.files == files[ino := b][dino := d.fs.files[dino]]
     requires d.dirs == (if m.ty == 2 then dirs[ino := map[]] else dirs)[dino := dirs[dino][name := ino]]
@@ -168,7 +168,7 @@ module CreateOpM {
   {
     ghost var ms', files', dirs', ats' := MadeOk(d.fs.geo, ms, files, dirs, ats, dino, name, ino, m, b, d.fs.metas[dino], d.fs.files[dino], d.ats[dino], s, ns);
     assert d.fs.metas == ms' && d.fs.files == files' && d.dirs == dirs' && d.ats == ats';
-    TreeM.Basics(d.fs.geo, ms, dirs);
+    NameTree.Basics(d.fs.geo, ms, dirs);
     AtHandle(d.fs.geo, ms, files, dirs, ats, dino, dgen);
     Node(d, dino, dgen);
     Node(d, ino, m.gen);
@@ -201,7 +201,7 @@ module CreateOpM {
     ghost var dm := d.fs.metas[dino];
     if found {
       var p: Bytes;
-      TreeM.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+      NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
       st, p, later := Existing(txn, d, c, ino, how, a, verf, s, ns);
       if st == 0 { node, after := p, before; }
       return;
@@ -269,7 +269,7 @@ module CreateOpM {
     ghost var gen := ms[ino].gen + 1;
     BornIs(w, dn, dm, 1, gen, mode, sa, dino, now);
     ghost var m, b := d.fs.metas[ino], d.fs.files[ino];
-    assert TreeM.Fits(ino, m);
+    assert NameTree.Fits(ino, m);
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
     if st != 0 { return; }
     Conclude(d, ms, files, dirs, ats, dino, dgen, name.data, ino, m, b, s, ns);
@@ -293,14 +293,14 @@ module CreateOpM {
   method Existing(txn: Txn, d: DirFs, c: Cred, ino: uint64, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes, later: bool)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && TreeM.InUse(d.fs.metas, ino) && how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && NameTree.InUse(d.fs.metas, ino) && how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
     ensures fresh(node)
     ensures st == 0 ==> Sound(d) && |node.data| == 256
     ensures st == 0 ==> Reused(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, M(node.data).gen, how, a.hasSize, a.size, verf, N.Time(s, ns), FattrM(ino, M(node.data)))
     ensures st != 0 ==> ReuseErr(old(AbsOf(d)), WhoOf(c), ino, how, a.hasSize, a.size, verf, st)
   {
     Node(d, ino, d.fs.metas[ino].gen);
-    assert OkIno(d.fs.geo, ORPHANS) by { TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs); }
+    assert OkIno(d.fs.geo, ORPHANS) by { NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs); }
     ghost var ms, files, w, now := d.fs.metas, d.fs.files, WhoOf(c), N.Time(s, ns);
     later := false;
     st, node := OpenEntry(txn, d, ino, true);
@@ -325,7 +325,7 @@ module CreateOpM {
     SetCtime(node, s, ns);
     if c.uid != 0 {
       var mode := GetMode(node);
-      InodeM.SetMode(node, KillPriv(mode));
+      InodeFormat.SetMode(node, KillPriv(mode));
     }
     SetVerf(node, 0);
     d.PutInode(txn, ino, node);

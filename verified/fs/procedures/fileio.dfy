@@ -4,20 +4,20 @@ include "../refinement/resizing.dfy"
 //
 // Reading does not change the access time: one transaction less for every READ,
 // and what clients that cache expect (as a mount with noatime).
-module FileOpM {
+module FileOps {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened ByteM
-  import opened DirFsM
-  import opened AccessM
-  import opened EffectM
-  import opened OpM
-  import opened AbsM
-  import opened ResizeM
-  import TreeM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened ByteFiles
+  import opened Directories
+  import opened Permissions
+  import opened AttributeChanges
+  import opened ProcedureBase
+  import opened Abstraction
+  import opened Resizing
+  import NameTree
   import N = NfsState
   import C = NfsCommon
   import P = NfsPerm
@@ -50,15 +50,15 @@ module FileOpM {
   // What WRITE makes of the attributes: k = not root.
   function WrittenMeta(m: Meta, size: uint64, k: bool, s: uint64, ns: uint32): Meta
   { WithMode(WithTouch(WithSize(m, size), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
-  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, dirs: TreeM.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, s: uint64, ns: uint32)
-    requires TreeM.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && 0 <= off
-    ensures TreeM.TreeOk(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], dirs)
+  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, dirs: NameTree.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, s: uint64, ns: uint32)
+    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && 0 <= off
+    ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], dirs)
     ensures var p := Abs(g, ms, files, dirs, ats); i in p.nodes && p.nodes[i].body.File? &&
       Abs(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)], dirs, ats) == C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
   {
-    TreeM.Basics(g, ms, dirs);
+    NameTree.Basics(g, ms, dirs);
     var m := ms[i];
-    assert TreeM.Fits(i, m);
+    assert NameTree.Fits(i, m);
     At(g, ms, files, dirs, ats, i);
     var f := WriteSpec(files[i], off, bytes);
     WriteIs(files[i], off, bytes);
@@ -130,8 +130,8 @@ module FileOpM {
     var size := GetSize(ip);
     // not on a sound volume
     if size > 4096 {
-      TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs);
-      assert TreeM.Fits(ino, d.fs.metas[ino]);
+      NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
+      assert NameTree.Fits(ino, d.fs.metas[ino]);
       st := SERVERFAULT;
       return;
     }

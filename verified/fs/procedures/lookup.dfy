@@ -1,18 +1,18 @@
 include "base.dfy"
 // LOOKUP.
-module LookupOpM {
+module LookupOps {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened ByteM
-  import opened DirFsM
-  import opened AccessM
-  import opened EffectM
-  import opened OpM
-  import opened AbsM
-  import TreeM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened ByteFiles
+  import opened Directories
+  import opened Permissions
+  import opened AttributeChanges
+  import opened ProcedureBase
+  import opened Abstraction
+  import NameTree
   import N = NfsState
   import L = NfsList
 
@@ -36,9 +36,9 @@ module LookupOpM {
     if dots == 1 { ino, node := dino, dir; return; }
     if dots == 2 {
       ino := GetParent(dir);
-      TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs);
-      TreeM.ParentOk(d.fs.geo, d.fs.metas, d.dirs, dino);
-      assert TreeM.Fits(2, d.fs.metas[2]);
+      NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
+      NameTree.ParentOk(d.fs.geo, d.fs.metas, d.dirs, dino);
+      assert NameTree.Fits(2, d.fs.metas[2]);
       if !OkIno(d.fs.geo, ino) { st := SERVERFAULT; return; }
       ip := d.fs.GetInode(txn, ino, false);
       node := ip;
@@ -48,7 +48,7 @@ module LookupOpM {
     var found: bool;
     found, ino := d.Lookup(txn, dino, name, false);
     if !found { st := NOENT; return; }
-    TreeM.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+    NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
     st, ip := OpenEntry(txn, d, ino, false);
     if st != 0 { return; }
     node := ip;

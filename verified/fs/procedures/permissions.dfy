@@ -7,11 +7,11 @@ include "../spec/nfs3.s.dfy"
 // whichever fits first. The owner of a file may always read and write its data:
 // NFS has no OPEN, so a file that was opened and then lost its permission bits
 // must go on working for the program that opened it.
-module AccessM {
+module Permissions {
   import opened Machine
   import opened ByteSlice
-  import opened InodeM
-  import opened DirFsM
+  import opened InodeFormat
+  import opened Directories
   import P = NfsPerm
   import N = NfsState
 

@@ -2,22 +2,22 @@ include "base.dfy"
 include "../refinement/listing.dfy"
 // READDIR and READDIRPLUS. The List that they fill is empty at first; Items, Handles
 // and Fattrs (listing.dfy) say what it means to a client.
-module ReaddirOpM {
+module ReaddirOps {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened ByteM
-  import opened DirFsM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened ByteFiles
+  import opened Directories
   import opened DirListSpec
   import opened DirListS
-  import opened AccessM
-  import opened OpM
-  import opened AbsM
-  import opened PagesM
-  import TreeM
-  import D = DirPageM
+  import opened Permissions
+  import opened ProcedureBase
+  import opened Abstraction
+  import opened Listing
+  import NameTree
+  import D = DirPages
   import N = NfsState
   import C = NfsCommon
   import L = NfsList
@@ -113,15 +113,15 @@ module ReaddirOpM {
     ensures forall k: int {:trigger got[k]} | 0 <= k < |got| :: Shown(d.fs.geo, d.fs.metas, got[k].ino)
   {
     Node(d, ino, gen);
-    TreeM.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    TreeM.ParentOk(d.fs.geo, d.fs.metas, d.dirs, ino);
-    assert TreeM.Fits(2, d.fs.metas[2]);
+    NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
+    NameTree.ParentOk(d.fs.geo, d.fs.metas, d.dirs, ino);
+    assert NameTree.Fits(2, d.fs.metas[2]);
     ghost var items, b := Items(got), AbsOf(d).nodes[ino].body;
     forall k: int | 0 <= k < |got| ensures Shown(d.fs.geo, d.fs.metas, got[k].ino)
     {
       var e := items[k];
       assert L.Listed(ino, b, e) && e.ino == got[k].ino;
-      if e.name in d.dirs[ino] { TreeM.EntryOk(d.fs.geo, d.fs.metas, d.dirs, ino, e.name); }
+      if e.name in d.dirs[ino] { NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, ino, e.name); }
     }
   }
 

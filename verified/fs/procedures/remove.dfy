@@ -2,21 +2,21 @@ include "base.dfy"
 include "../refinement/removal.dfy"
 include "../refinement/creation.dfy"
 // REMOVE, RMDIR and LINK.
-module RemoveOpM {
+module RemoveOps {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened ByteM
-  import opened DirFsM
-  import opened AccessM
-  import opened OpM
-  import opened EffectM
-  import opened AbsM
-  import opened UnlinkM
-  import EntryM
-  import TreeM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened ByteFiles
+  import opened Directories
+  import opened Permissions
+  import opened ProcedureBase
+  import opened AttributeChanges
+  import opened Abstraction
+  import opened Removal
+  import EntrySteps
+  import NameTree
   import N = NfsState
   import C = NfsCommon
   import P = NfsPerm
@@ -36,7 +36,7 @@ module RemoveOpM {
     var found: bool;
     found, ino := d.Lookup(txn, dino, name, true);
     if !found { st := NOENT; ip := NewBytes(0); return; }
-    TreeM.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+    NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
     st, ip := OpenEntry(txn, d, ino, true);
     if st != 0 { return; }
     var no := Sticky(c, dir, ip);
@@ -69,7 +69,7 @@ module RemoveOpM {
     var ip: Bytes;
     st, ino, ip := Victim(txn, d, c, dino, before, name);
     if name.data in d.dirs[dino] {
-      TreeM.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+      NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
       Node(d, d.dirs[dino][name.data], d.fs.metas[d.dirs[dino][name.data]].gen);
     }
     if st != 0 { return; }
@@ -95,9 +95,9 @@ module RemoveOpM {
       U.Unlinked(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Time(s, ns), N.Wcc(FattrM(dino, old(d.fs.metas)[dino]), FattrM(dino, M(after.data))))
   {
     ghost var g, ms, files, dirs, ats := d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats;
-    TreeM.Basics(g, ms, dirs);
-    TreeM.EntryOk(g, ms, dirs, dino, name.data);
-    assert OkIno(g, ORPHANS) && TreeM.Fits(dino, ms[dino]);
+    NameTree.Basics(g, ms, dirs);
+    NameTree.EntryOk(g, ms, dirs, dino, name.data);
+    assert OkIno(g, ORPHANS) && NameTree.Fits(dino, ms[dino]);
     DirStatus(d, dino, dgen, name.data);
     after, later := null, false;
     assert ino != dino;
@@ -115,8 +115,8 @@ module RemoveOpM {
     if st != 0 { return; }
     ghost var sh, ms2 := d.fs.metas[ino].shrink, d.fs.metas;
     assert ms2 == Dropped(ms[dino := x], ino, s, ns, sh, freed);
-    EntryM.DropApart(ms, dino, x, x, ino, s, ns, sh, freed);
-    assert freed ==> LastLink(m) && !TreeM.OnList(m);
+    EntrySteps.DropApart(ms, dino, x, x, ino, s, ns, sh, freed);
+    assert freed ==> LastLink(m) && !NameTree.OnList(m);
     if sub {
       st := AddLink(txn, d, dino, false, s, ns);
       if st != 0 { return; }
@@ -177,8 +177,8 @@ module RemoveOpM {
     ensures st == 0 ==> FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino]) && FattrM(dino, M(after.data)) == N.FattrOf(dino, AbsOf(d).nodes[dino])
   {
     ghost var g, ms, files, dirs, ats := d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats;
-    TreeM.Basics(g, ms, dirs);
-    assert TreeM.Fits(2, ms[2]) && TreeM.Fits(ino, ms[ino]);
+    NameTree.Basics(g, ms, dirs);
+    assert NameTree.Fits(2, ms[2]) && NameTree.Fits(ino, ms[ino]);
     Node(d, ino, gen);
     Node(d, dino, dgen);
     st, node, after := 0, null, null;

@@ -3,22 +3,22 @@ include "../refinement/renaming.dfy"
 // RENAME, with all its cases: onto nothing, onto a file, onto an empty
 // directory, onto another name of the same file; a directory never into itself
 // or below. RenameOk and RenameErr of nfs3.s.dfy say what it does.
-module RenameOpM {
+module RenameOps {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened ByteM
-  import opened DirFsM
-  import opened AccessM
-  import opened OpM
-  import A = AbsM
-  import T = TreeM
-  import TM = TreeMoveM
-  import TR = TreeRenameM
-  import RA = RenameAbsM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened ByteFiles
+  import opened Directories
+  import opened Permissions
+  import opened ProcedureBase
+  import A = Abstraction
+  import T = NameTree
+  import TM = TreeMove
+  import TR = TreeRename
+  import RA = Renaming
   import P = NfsPerm
   import N = NfsState
   import C = NfsCommon

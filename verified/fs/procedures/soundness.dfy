@@ -2,17 +2,17 @@
 // tree.dfy, and what the layers below know of files and directories) makes a volume
 // sound in the sense of nfs3.s.dfy.
 include "base.dfy"
-module SoundM {
+module Soundness {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import D = DirM
-  import F = DirFsM
-  import A = AbsM
-  import Op = OpM
-  import R = ReachM
-  import T = TreeM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import D = DirLayout
+  import F = Directories
+  import A = Abstraction
+  import Op = ProcedureBase
+  import R = AllocatedRange
+  import T = NameTree
   import N = NfsState
 
   lemma OfVolume(d: F.DirFs)

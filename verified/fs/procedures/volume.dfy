@@ -1,18 +1,18 @@
 include "attributes.dfy"
 // FSSTAT, FSINFO, PATHCONF, COMMIT: what is said of the volume as a whole. (NULL
 // does nothing: there is nothing to prove.) None of them changes anything.
-module VolumeOpM {
+module VolumeOps {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
-  import opened GeometryM
-  import opened InodeM
-  import opened ByteM
-  import opened DirFsM
-  import opened AccessM
-  import opened OpM
-  import opened AttrOpM
-  import opened AbsM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened ByteFiles
+  import opened Directories
+  import opened Permissions
+  import opened ProcedureBase
+  import opened AttributeOps
+  import opened Abstraction
   import N = NfsState
   import V = NfsVolume
 

@@ -6,12 +6,12 @@
 include "../files/attributechanges.dfy"
 include "../format/geometry.dfy"
 include "../tree/tree.dfy"
-module AbsM {
+module Abstraction {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened TreeM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened NameTree
   import N = NfsState
 
   type Files = map<uint64, seq<byte>>

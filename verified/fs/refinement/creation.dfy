@@ -2,15 +2,15 @@
 // new inode, then a new entry.
 include "entrysteps.dfy"
 include "../tree/treemove.dfy"
-module MakeM {
+module Creation {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened TreeM
-  import opened TreeMoveM
-  import opened AbsM
-  import opened EntryM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened NameTree
+  import opened TreeMove
+  import opened Abstraction
+  import opened EntrySteps
   import N = NfsState
   import C = NfsCommon
   import P = NfsPerm

@@ -1,13 +1,13 @@
 // How steps show to clients: one inode changes, comes, or goes; a directory gets
 // other entries; an entry that goes takes a link of its file with it.
 include "abstraction.dfy"
-module EntryM {
+module EntrySteps {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened TreeM
-  import opened AbsM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened NameTree
+  import opened Abstraction
   import N = NfsState
   import C = NfsCommon
   import U = NfsUnlink

@@ -2,13 +2,13 @@
 // walked through) is a page in the sense of nfs3.s.dfy.
 include "../directories/dirpages.dfy"
 include "abstraction.dfy"
-module PagesM {
+module Listing {
   import opened Machine
   import opened DirListSpec
-  import opened InodeM
-  import opened DirM
-  import D = DirPageM
-  import A = AbsM
+  import opened InodeFormat
+  import opened DirLayout
+  import D = DirPages
+  import A = Abstraction
   import N = NfsState
   import L = NfsList
   import C = NfsCommon

@@ -1,16 +1,16 @@
 // What REMOVE, RMDIR and LINK do to the tree and to what clients see.
 include "entrysteps.dfy"
 include "../tree/treeunlink.dfy"
-module UnlinkM {
+module Removal {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened TreeM
-  import opened TreeMoveM
-  import opened TreeDropM
-  import opened AbsM
-  import opened EntryM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened NameTree
+  import opened TreeMove
+  import opened TreeUnlink
+  import opened Abstraction
+  import opened EntrySteps
   import N = NfsState
   import C = NfsCommon
   import U = NfsUnlink

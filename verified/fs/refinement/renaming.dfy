@@ -2,15 +2,15 @@
 // move of nfs3.s.dfy.
 include "../tree/treerename.dfy"
 include "abstraction.dfy"
-module RenameAbsM {
+module Renaming {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened TreeM
-  import opened TreeMoveM
-  import opened TreeRenameM
-  import opened AbsM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened NameTree
+  import opened TreeMove
+  import opened TreeRename
+  import opened Abstraction
   import N = NfsState
   import C = NfsCommon
   import U = NfsUnlink

@@ -2,14 +2,14 @@
 // exists do to the tree (nothing) and to what clients see (this file, nothing else).
 include "../tree/orphans.dfy"
 include "abstraction.dfy"
-module ResizeM {
+module Resizing {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened TreeM
-  import opened OrphanM
-  import opened AbsM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened NameTree
+  import opened Orphans
+  import opened Abstraction
   import N = NfsState
 
   // inode i has other attributes, or other bytes

@@ -1,11 +1,11 @@
 // The orphan list: putting a file on it, and a step of the background, which works off its head.
 include "tree.dfy"
-module OrphanM {
+module Orphans {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened TreeM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened NameTree
 
   // only `flags`, `next`, and `shrink` change
   predicate SameLinks(a: Meta, b: Meta) { a.ty == b.ty && a.nlink == b.nlink && a.parent == b.parent }

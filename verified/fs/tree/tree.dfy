@@ -9,11 +9,11 @@
 include "../files/attributechanges.dfy"
 include "../format/geometry.dfy"
 include "../spec/nfs3.s.dfy"
-module TreeM {
+module NameTree {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
   import N = NfsState
 
   type Name = seq<byte>

@@ -1,12 +1,12 @@
 // Directories in the tree: making, removing, and moving one. A directory moves
 // with all that is below it, so every depth there changes by the same amount.
 include "tree.dfy"
-module TreeMoveM {
+module TreeMove {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened TreeM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened NameTree
   import N = NfsState
 
   // md is the attributes of a directory that gets (k = 1) or loses (k = -1) a sub-directory

@@ -1,14 +1,14 @@
 // RENAME in the tree: what had the new name goes (treeunlink.dfy), and then the
 // entry moves (treemove.dfy).
 include "treeunlink.dfy"
-module TreeRenameM {
+module TreeRename {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened TreeM
-  import opened TreeMoveM
-  import opened TreeDropM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened NameTree
+  import opened TreeMove
+  import opened TreeUnlink
   import N = NfsState
 
   // dirs after (fd, fn), of file src, became (td, tn), in place of dst if found. freed: the directory dst is no more.

@@ -2,14 +2,14 @@
 // common step of REMOVE, RMDIR, and of a RENAME that replaces something.
 include "orphans.dfy"
 include "treemove.dfy"
-module TreeDropM {
+module TreeUnlink {
   import opened Machine
-  import opened GeometryM
-  import opened InodeM
-  import opened EffectM
-  import opened TreeM
-  import opened OrphanM
-  import opened TreeMoveM
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened NameTree
+  import opened Orphans
+  import opened TreeMove
 
   // what is left of inode i when it waits on the orphan list
   function Waits(ms: Metas, i: uint64, s: uint64, ns: uint32, sh: uint64): Meta
