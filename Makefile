@@ -31,7 +31,7 @@ $(Z3):
 
 # translate the verified code to Go
 gen:
-	$(GENERATE) internal/gen tansy/internal/gen tansy/internal/extern
+	$(GENERATE) internal/gen tansy/internal/gen tansy/internal/extern tansy/txn
 
 # the committed translation is the one of the committed sources
 gen-check:

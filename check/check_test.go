@@ -11,7 +11,6 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/dtxn"
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/inodeformat"
 	"tansy/internal/gen/mkfs"
@@ -19,6 +18,7 @@ import (
 	"tansy/internal/gen/volumegeometry"
 	"tansy/internal/replay"
 	"tansy/journal"
+	"tansy/txn/dtxn"
 )
 
 // builder makes a volume with the verified code, step by step, and without a log.

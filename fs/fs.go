@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/dtxn"
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/permissions"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/txn/dtxn"
 )
 
 // FS is a volume in use: the verified file system over a device. Its methods may

@@ -3,9 +3,9 @@ package fs
 import (
 	"testing"
 
-	"tansy/internal/extern/dtxn"
 	"tansy/internal/gen/mkfs"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/txn/dtxn"
 )
 
 // memFS is a volume on transactions in memory, without a journal.

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/extern/dtxn"
 	"tansy/internal/gen/mkfs"
 	"tansy/internal/gen/superblockformat"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/journal"
+	"tansy/txn/dtxn"
 )
 
 // MkfsOptions say how to make a volume. The zero value is fine.

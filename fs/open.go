@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"time"
 
-	"tansy/internal/extern/dtxn"
 	"tansy/internal/gen/blockstore"
 	"tansy/internal/gen/blocktree"
 	"tansy/internal/gen/bytefiles"
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/txn/dtxn"
 )
 
 // rootIno is the inode of the root directory.

@@ -1,8 +1,8 @@
 package fs
 
 import (
-	"tansy/internal/extern/dtxn"
 	"tansy/internal/gen/volumeops"
+	"tansy/txn/dtxn"
 )
 
 // FSSTAT, FSINFO, PATHCONF, COMMIT: a file and the volume it is on.

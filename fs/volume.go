@@ -6,9 +6,9 @@ import (
 	"log/slog"
 
 	"tansy/disk"
-	"tansy/internal/extern/dtxn"
 	"tansy/internal/gen/superblockformat"
 	"tansy/journal"
+	"tansy/txn/dtxn"
 )
 
 // Open opens the volume on d: it recovers the journal and goes on freeing what

@@ -35,8 +35,8 @@ import (
 	"fmt"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/dtxn"
 	"tansy/journal"
+	"tansy/txn/dtxn"
 )
 
 // Errors of transactions, for errors.Is.

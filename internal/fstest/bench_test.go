@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/dtxn"
+	"tansy/txn/dtxn"
 )
 
 // Reading, overwriting and filling holes, with the block tree's depth: what the

@@ -10,13 +10,13 @@ import (
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddir"
-	"tansy/internal/extern/dtxn"
 	"tansy/internal/gen/blockstore"
 	"tansy/internal/gen/blocktree"
 	"tansy/internal/gen/bytefiles"
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/internal/replay"
+	"tansy/txn/dtxn"
 )
 
 // The verified directories against a Go map, on a volume in memory. What the

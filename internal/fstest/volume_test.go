@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/dtxn"
 	"tansy/internal/gen/bytefiles"
 	"tansy/internal/gen/firstinodes"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/txn/dtxn"
 )
 
 // A volume is a new file system on a volume in memory.

@@ -40,9 +40,9 @@ var mutants = []mutant{
 	{what: "an exclusive lock given beside shared ones", file: "internal/extern/dlock/dlock.go", old: "!l.excl && (!excl || l.shared == 0)", new: "!l.excl", tests: concurrent},
 
 	// Durability.
-	{what: "stable commits are not", file: "internal/extern/dtxn/dtxn.go", old: "Finish(t.t, stable)", new: "Finish(t.t, false)", tests: concurrent},
-	{what: "answers do not wait for what they saw", file: "internal/extern/dtxn/dtxn.go", old: "\treturn t.s.await(need)\n}", new: "\tif wrote {\n\t\treturn t.s.await(need)\n\t}\n\treturn nil\n}", tests: concurrent},
-	{what: "errors do not wait for what they saw", file: "internal/extern/dtxn/dtxn.go", old: "\tif lost := t.s.await(seen); lost != nil {\n\t\treturn lost\n\t}\n", new: "\t_ = seen\n", tests: concurrent},
+	{what: "stable commits are not", file: "txn/dtxn/dtxn.go", old: "Finish(t.t, stable)", new: "Finish(t.t, false)", tests: concurrent},
+	{what: "answers do not wait for what they saw", file: "txn/dtxn/dtxn.go", old: "\treturn t.s.await(need)\n}", new: "\tif wrote {\n\t\treturn t.s.await(need)\n\t}\n\treturn nil\n}", tests: concurrent},
+	{what: "errors do not wait for what they saw", file: "txn/dtxn/dtxn.go", old: "\tif lost := t.s.await(seen); lost != nil {\n\t\treturn lost\n\t}\n", new: "\t_ = seen\n", tests: concurrent},
 	{what: "commits are not noted in locks", file: "internal/extern/dlock/dlock.go", old: "b.last = max(b.last, n)", new: "_ = n", tests: concurrent},
 	{what: "COMMIT does not flush", file: "fs/stat.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "stable := how != Unstable\n", new: "stable := how == FileSync\n", tests: concurrent},

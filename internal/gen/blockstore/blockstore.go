@@ -7,9 +7,9 @@ package blockstore
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	dafny "tansy/internal/gen/dafny"
 	volumegeometry "tansy/internal/gen/volumegeometry"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

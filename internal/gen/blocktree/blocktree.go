@@ -7,12 +7,12 @@ package blocktree
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	blockstore "tansy/internal/gen/blockstore"
 	dafny "tansy/internal/gen/dafny"
 	inodeformat "tansy/internal/gen/inodeformat"
 	marshal "tansy/internal/gen/marshal"
 	positions "tansy/internal/gen/positions"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

@@ -7,7 +7,6 @@ package bytefiles
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	blocktree "tansy/internal/gen/blocktree"
 	dafny "tansy/internal/gen/dafny"
 	inodeformat "tansy/internal/gen/inodeformat"
@@ -15,6 +14,7 @@ import (
 	shrinking "tansy/internal/gen/shrinking"
 	volumegeometry "tansy/internal/gen/volumegeometry"
 	writing "tansy/internal/gen/writing"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

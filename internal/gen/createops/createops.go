@@ -7,13 +7,13 @@ package createops
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	attributeops "tansy/internal/gen/attributeops"
 	dafny "tansy/internal/gen/dafny"
 	directories "tansy/internal/gen/directories"
 	inodeformat "tansy/internal/gen/inodeformat"
 	permissions "tansy/internal/gen/permissions"
 	procedurebase "tansy/internal/gen/procedurebase"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

@@ -8,13 +8,13 @@ package directories
 import (
 	dbytes "tansy/internal/extern/dbytes"
 	ddir "tansy/internal/extern/ddir"
-	dtxn "tansy/internal/extern/dtxn"
 	bytefiles "tansy/internal/gen/bytefiles"
 	dafny "tansy/internal/gen/dafny"
 	dirlayout "tansy/internal/gen/dirlayout"
 	dirpages "tansy/internal/gen/dirpages"
 	inodeformat "tansy/internal/gen/inodeformat"
 	positions "tansy/internal/gen/positions"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

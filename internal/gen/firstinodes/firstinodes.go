@@ -7,13 +7,13 @@ package firstinodes
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	blockstore "tansy/internal/gen/blockstore"
 	blocktree "tansy/internal/gen/blocktree"
 	bytefiles "tansy/internal/gen/bytefiles"
 	dafny "tansy/internal/gen/dafny"
 	inodeformat "tansy/internal/gen/inodeformat"
 	volumegeometry "tansy/internal/gen/volumegeometry"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

@@ -6,12 +6,12 @@
 package mkfs
 
 import (
-	dtxn "tansy/internal/extern/dtxn"
 	bytefiles "tansy/internal/gen/bytefiles"
 	dafny "tansy/internal/gen/dafny"
 	directories "tansy/internal/gen/directories"
 	firstinodes "tansy/internal/gen/firstinodes"
 	volumegeometry "tansy/internal/gen/volumegeometry"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

@@ -8,12 +8,12 @@ package readdirops
 import (
 	dbytes "tansy/internal/extern/dbytes"
 	ddir "tansy/internal/extern/ddir"
-	dtxn "tansy/internal/extern/dtxn"
 	dafny "tansy/internal/gen/dafny"
 	directories "tansy/internal/gen/directories"
 	inodeformat "tansy/internal/gen/inodeformat"
 	permissions "tansy/internal/gen/permissions"
 	procedurebase "tansy/internal/gen/procedurebase"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

@@ -7,11 +7,11 @@ package reading
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	blocktree "tansy/internal/gen/blocktree"
 	dafny "tansy/internal/gen/dafny"
 	inodeformat "tansy/internal/gen/inodeformat"
 	positions "tansy/internal/gen/positions"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

@@ -7,12 +7,12 @@ package removeops
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	dafny "tansy/internal/gen/dafny"
 	directories "tansy/internal/gen/directories"
 	inodeformat "tansy/internal/gen/inodeformat"
 	permissions "tansy/internal/gen/permissions"
 	procedurebase "tansy/internal/gen/procedurebase"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

@@ -7,13 +7,13 @@ package shrinking
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	allocatedrange "tansy/internal/gen/allocatedrange"
 	blocktree "tansy/internal/gen/blocktree"
 	dafny "tansy/internal/gen/dafny"
 	inodeformat "tansy/internal/gen/inodeformat"
 	positions "tansy/internal/gen/positions"
 	unmapping "tansy/internal/gen/unmapping"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

@@ -7,11 +7,11 @@ package unmapping
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	blocktree "tansy/internal/gen/blocktree"
 	dafny "tansy/internal/gen/dafny"
 	inodeformat "tansy/internal/gen/inodeformat"
 	marshal "tansy/internal/gen/marshal"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

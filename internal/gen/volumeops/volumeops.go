@@ -7,13 +7,13 @@ package volumeops
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	attributeops "tansy/internal/gen/attributeops"
 	dafny "tansy/internal/gen/dafny"
 	directories "tansy/internal/gen/directories"
 	nfsstate "tansy/internal/gen/nfsstate"
 	nfsvolume "tansy/internal/gen/nfsvolume"
 	permissions "tansy/internal/gen/permissions"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}

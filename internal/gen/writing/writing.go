@@ -7,12 +7,12 @@ package writing
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	dtxn "tansy/internal/extern/dtxn"
 	blocktree "tansy/internal/gen/blocktree"
 	dafny "tansy/internal/gen/dafny"
 	inodeformat "tansy/internal/gen/inodeformat"
 	positions "tansy/internal/gen/positions"
 	reading "tansy/internal/gen/reading"
+	dtxn "tansy/txn/dtxn"
 )
 
 type Dummy__ struct{}
