@@ -19,7 +19,7 @@ func TestSuperblock(t *testing.T) {
 		t.Fatal("no layout")
 	}
 	x := r.Uint64
-	s := superblockformat.Companion_Super_.Create_Super_(100000, 5, 119, g, x(), x(), 5, 6, x(), x(), x(), x(), x(), x())
+	s := superblockformat.Companion_Super_.Create_Super_(100000, 5, 118, g, x(), x(), 5, 6, x(), x(), x(), x(), x(), x())
 	b := superblockformat.Companion_Default___.Encode(s).Data
 	decode := func(p []byte) (uint32, superblockformat.Super) {
 		return superblockformat.Companion_Default___.Decode(&dbytes.Bytes{Data: p})
