@@ -7,7 +7,7 @@ import (
 
 // Error is what every operation of a Disk returns when it fails.
 type Error struct {
-	Op    string // "open", "create", "rename", "lock", "read", "write", "barrier" or "close"
+	Op    string // "open", "create", "preallocate", "rename", "lock", "check", "reserve", "read", "write", "barrier" or "close"
 	Path  string // the file or device; empty for one in memory
 	Block uint64 // the first block not transferred; for "read" and "write" only
 	Err   error  // the cause
@@ -38,6 +38,11 @@ var (
 	ErrLocked = errors.New("volume is in use by another server or tool")
 	// ErrReadOnly: a write or barrier on a File opened read-only.
 	ErrReadOnly = errors.New("opened read-only")
+	// ErrLost: the file was deleted, renamed, replaced or cut while it was open, or the
+	// device is gone. Nothing written since may be relied on.
+	ErrLost = errors.New("the volume was taken away while in use")
+	// ErrNoRoom: the file system that an image lies on is full.
+	ErrNoRoom = errors.New("no room on the file system that the image lies on")
 	// ErrFrozen: the simulated machine has crashed.
 	ErrFrozen = errors.New("simulated crash")
 	// ErrInjected: the fault injector's default error.

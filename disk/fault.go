@@ -54,6 +54,9 @@ type Harm struct {
 // in the order of the numbers; r is seeded.
 type Plan func(op Op, r *rand.Rand) Harm
 
+// Unwrap returns the disk that is harmed, for HostOf.
+func (f *Fault) Unwrap() Disk { return f.Disk }
+
 // NewFault returns d, harmed by plan, with all randomness from seed. A nil plan
 // does no harm.
 func NewFault(d Disk, seed uint64, plan Plan) *Fault {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +28,11 @@ type File struct {
 	f        *os.File
 	conn     syscall.RawConn // keeps the descriptor valid while a call uses it
 	direct   *direct         // for long writes; may be nil
+	id       identity        // of the file, for Check
+	backing  []*backing      // the files under a loop device
+	lost     atomic.Pointer[Error]
+	room     *room // see Host
+	roomOnce sync.Once
 
 	// A device that failed to flush may drop the data and report success the
 	// next time; so the first failure is kept and returned for good.
@@ -37,6 +43,8 @@ type File struct {
 	preadv  func(fd int, iovs [][]byte, off int64) (int, error)
 	pwritev func(fd int, iovs [][]byte, off int64) (int, error)
 	flush   func(fd int) error
+
+	fallocate func(fd int, off, length int64) error
 }
 
 // FileOptions are options for OpenFile.
@@ -44,12 +52,16 @@ type FileOptions struct {
 	// ReadOnly opens without the right to write and with a shared lock, so that
 	// several readers, but no server, may have the volume at the same time.
 	ReadOnly bool
+	// Warn, if not nil, is told what could not be made sure but is no reason to fail.
+	Warn func(error)
 }
 
 // maxIOV is the number of buffers that the kernel takes in one call (IOV_MAX).
 const maxIOV = 1024
 
-// OpenFile opens an existing image or block device and locks it. The error
+// OpenFile opens an existing image or block device and locks it. With a loop
+// device, or what is made of one, the file under it is locked too, and a file is
+// not opened for writing while a loop device is attached to it. The error
 // wraps ErrLocked if somebody else has it, fs.ErrNotExist if it is not there.
 func OpenFile(path string, opts FileOptions) (*File, error) {
 	// Looking first keeps us from waiting for the other end of a FIFO.
@@ -75,9 +87,13 @@ func OpenFile(path string, opts FileOptions) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.settle(); err != nil {
+	op := "lock"
+	if err = d.lockLoops(opts.Warn); err == nil {
+		op, err = "open", d.settle()
+	}
+	if err != nil {
 		d.Close()
-		return nil, &Error{Op: "open", Path: path, Err: err}
+		return nil, &Error{Op: op, Path: path, Err: err}
 	}
 	return d, nil
 }
@@ -136,7 +152,7 @@ func growNew(f *os.File, path string, size uint64) error {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		return &Error{Op: "create", Path: path, Err: cause(err)}
+		return &Error{Op: "create", Path: path, Err: noRoom(cause(err))}
 	}
 	return nil
 }
@@ -166,7 +182,7 @@ func syncDir(path string) error {
 // newFile locks f and makes a File of it. It closes f on failure.
 func newFile(f *os.File, path string, readOnly bool) (*File, error) {
 	d := &File{path: path, readOnly: readOnly, f: f,
-		preadv: unix.Preadv, pwritev: unix.Pwritev, flush: flushFD}
+		preadv: unix.Preadv, pwritev: unix.Pwritev, flush: flushFD, fallocate: fallocate}
 	op, err := "open", error(nil)
 	if d.conn, err = f.SyscallConn(); err == nil {
 		op, err = "lock", d.lock()
@@ -184,12 +200,15 @@ func newFile(f *os.File, path string, readOnly bool) (*File, error) {
 	return d, nil
 }
 
-func (d *File) lock() error {
+func (d *File) lock() error { return lockFD(d.conn, d.readOnly) }
+
+// lockFD takes the lock of a volume on an open file, without waiting.
+func lockFD(conn syscall.RawConn, shared bool) error {
 	how := unix.LOCK_EX
-	if d.readOnly {
+	if shared {
 		how = unix.LOCK_SH
 	}
-	err := withFD(d.conn, func(fd int) error {
+	err := withFD(conn, func(fd int) error {
 		return retry(func() error { return unix.Flock(fd, how|unix.LOCK_NB) })
 	})
 	if err == unix.EWOULDBLOCK {
@@ -224,6 +243,9 @@ func (d *File) measure() error {
 		bytes, err = deviceSize(d.f)
 	}
 	d.size = bytes / BlockSize
+	if err == nil {
+		d.id, err = identify(d.conn)
+	}
 	return err
 }
 
@@ -236,6 +258,9 @@ func (d *File) ReadAt(a uint64, bufs [][]byte) error {
 func (d *File) WriteAt(a uint64, bufs [][]byte) error {
 	if d.readOnly {
 		return &Error{Op: "write", Path: d.path, Block: a, Err: ErrReadOnly}
+	}
+	if e := d.lost.Load(); e != nil {
+		return &Error{Op: "write", Path: d.path, Block: a, Err: e.Err}
 	}
 	if ok, err := d.writeDirect(a, bufs); ok {
 		return err
@@ -275,7 +300,7 @@ func (d *File) transfer(op string, conn syscall.RawConn, call func(int, [][]byte
 		return nil
 	})
 	if err != nil {
-		return &Error{Op: op, Path: d.path, Block: uint64(off / BlockSize), Err: err}
+		return &Error{Op: op, Path: d.path, Block: uint64(off / BlockSize), Err: noRoom(err)}
 	}
 	return nil
 }
@@ -297,8 +322,11 @@ func (d *File) Barrier() error {
 		}
 		return d.whole(fd)
 	})
+	if e := d.lost.Load(); e != nil {
+		err = e.Err
+	}
 	if err != nil {
-		return d.failed(&Error{Op: "barrier", Path: d.path, Err: err})
+		return d.failed(&Error{Op: "barrier", Path: d.path, Err: noRoom(err)})
 	}
 	return d.failed(nil)
 }
@@ -345,6 +373,9 @@ func (d *File) Path() string { return d.path }
 // Close drops the lock and closes the file.
 func (d *File) Close() error {
 	d.direct.close()
+	for _, b := range d.backing {
+		defer b.f.Close() // after the device
+	}
 	if err := d.f.Close(); err != nil {
 		return &Error{Op: "close", Path: d.path, Err: cause(err)}
 	}

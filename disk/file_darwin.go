@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,3 +36,41 @@ func renameNew(from, to string) error {
 
 // openDirect: this system has no direct writes of this kind.
 func openDirect(*os.File) *os.File { return nil }
+
+// fallocate: this system has no call that gives holes of a file room.
+func fallocate(int, int64, int64) error { return unix.EOPNOTSUPP }
+
+func statusFD(fd int) (status, error) {
+	var st unix.Stat_t
+	err := retry(func() error { return unix.Fstat(fd, &st) })
+	return statusFrom(&st), err
+}
+
+func statusPath(path string) (status, error) {
+	var st unix.Stat_t
+	err := retry(func() error { return unix.Stat(path, &st) })
+	return statusFrom(&st), err
+}
+
+func statusFrom(st *unix.Stat_t) status {
+	return status{identity{uint64(st.Dev), st.Ino}, uint64(st.Nlink), uint64(st.Size)}
+}
+
+// allocatedBytes is the room that a file takes on its host.
+func allocatedBytes(fd int) (uint64, error) {
+	var st unix.Stat_t
+	err := retry(func() error { return unix.Fstat(fd, &st) })
+	return uint64(st.Blocks) * 512, err
+}
+
+// freeBytes is the room that anybody may take.
+func freeBytes(st *unix.Statfs_t) uint64 { return st.Bavail * uint64(st.Bsize) }
+
+// backing is a file under a loop device, of which this system has none.
+type backing struct {
+	f    *os.File
+	conn syscall.RawConn
+	size uint64
+}
+
+func (d *File) lockLoops(func(error)) error { return nil }

@@ -46,3 +46,34 @@ func openDirect(f *os.File) *os.File {
 	}
 	return again
 }
+
+// fallocate gives a part of the file room on its host, and leaves its size alone.
+func fallocate(fd int, off, length int64) error {
+	return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, off, length)
+}
+
+// statusMask asks for no times: once somebody has seen the time stamps of a file, each
+// write gives it new ones, and its inode is written again (multigrain time stamps).
+const statusMask = unix.STATX_TYPE | unix.STATX_INO | unix.STATX_NLINK | unix.STATX_SIZE
+
+func statusFD(fd int) (status, error) { return statx(fd, "", unix.AT_EMPTY_PATH) }
+
+func statusPath(path string) (status, error) { return statx(unix.AT_FDCWD, path, 0) }
+
+func statx(dir int, path string, flags int) (status, error) {
+	var st unix.Statx_t
+	if err := retry(func() error { return unix.Statx(dir, path, flags, statusMask, &st) }); err != nil {
+		return status{}, err
+	}
+	return status{identity{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, uint64(st.Nlink), st.Size}, nil
+}
+
+// allocatedBytes is the room that a file takes on its host.
+func allocatedBytes(fd int) (uint64, error) {
+	var st unix.Statx_t
+	err := retry(func() error { return unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BLOCKS, &st) })
+	return st.Blocks * 512, err
+}
+
+// freeBytes is the room that anybody may take, not root alone.
+func freeBytes(st *unix.Statfs_t) uint64 { return st.Bavail * uint64(st.Frsize) }

@@ -25,6 +25,9 @@ type Counts struct {
 // NewStats returns d with counters.
 func NewStats(d Disk) *Stats { return &Stats{Disk: d} }
 
+// Unwrap returns the disk that is counted, for HostOf.
+func (s *Stats) Unwrap() Disk { return s.Disk }
+
 // Counts returns the present numbers, each exact but not all of one moment.
 func (s *Stats) Counts() Counts {
 	return Counts{

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tansy/disk"
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/permissions"
@@ -38,6 +39,8 @@ type FS struct {
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
 	failed   atomic.Bool // it was logged that the device failed
 	stop     func() error
+	host     disk.Host // nil if the volume needs no room from one
+	hostLog  hostLog
 
 	shrinkSteps int // the constant, less in tests
 }
@@ -56,6 +59,8 @@ type Options struct {
 	ReadOnly   bool   // refuse every change, also those of recovery
 	Clock      Clock  // of the time stamps; nil: time.Now
 	Log        *slog.Logger
+
+	host disk.Host // of the device
 }
 
 func newVerifier() uint64 {
@@ -101,16 +106,22 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 	if !readOnly && v.readOnly {
 		return ErrROFS
 	}
+	refused := v.sys.Refused()
 	// What waits to be freed is space, too. Free more of it each time.
 	for steps := 8; ; steps *= 2 {
 		before := v.free.steps.Load()
 		err := v.attempt(stable, readOnly, op)
-		if err != ErrNoSpc || steps > maxHelp {
+		if err != ErrNoSpc {
 			return err
 		}
-		v.free.help(steps)
-		if v.free.steps.Load() == before {
-			return err // nothing was freed, here or in the background
+		if steps <= maxHelp {
+			v.free.help(steps)
+		}
+		if steps > maxHelp || v.free.steps.Load() == before { // nothing was freed, here or in the background
+			if v.sys.Refused() != refused {
+				v.hostLog.full()
+			}
+			return err
 		}
 	}
 }
@@ -141,7 +152,7 @@ func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 		return errTooLarge
 	case errors.Is(err, dtxn.ErrReadOnly):
 		if !v.failed.Swap(true) {
-			v.log.Error("the volume is read-only until it is served again", "err", err)
+			v.log.Error("the volume is read-only until it is served again", "err", err, "advice", failureAdvice(err))
 		}
 		return ErrROFS
 	case errors.Is(err, dtxn.ErrConflict):

@@ -36,13 +36,14 @@ func layout(g volumegeometry.Geo) dtxn.Layout {
 
 // start makes an FS of the transactions of a volume.
 func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS, error) {
-	v := &FS{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close, shrinkSteps: shrinkSteps}
+	v := &FS{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close, shrinkSteps: shrinkSteps, host: o.host}
 	if v.clock == nil {
 		v.clock = time.Now
 	}
 	if v.log == nil {
 		v.log = slog.New(slog.DiscardHandler)
 	}
+	v.hostLog.log = v.log
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)

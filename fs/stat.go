@@ -18,7 +18,7 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 		return st
 	})
 	if err == nil && lost != nil {
-		v.log.Error("the bitmaps cannot be read", "err", lost)
+		v.log.Error("what is free cannot be found out", "err", lost)
 		err = ErrIO
 	}
 	if err != nil {
@@ -27,9 +27,12 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 	return s, attrs(h.Ino, ip, err), err
 }
 
-// count counts what is free.
+// count counts what is free, and of the blocks no more than the host has room for.
 func (v *FS) count() (blocks, inodes uint64, err error) {
 	if blocks, err = v.sys.Free(dtxn.Blocks); err != nil {
+		return 0, 0, err
+	}
+	if blocks, err = hostRoom(v.host, blocks, v.geo.Dtor_data0(), v.geo.Dtor_data1()); err != nil {
 		return 0, 0, err
 	}
 	inodes, err = v.sys.Free(dtxn.Inodes)

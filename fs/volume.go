@@ -35,6 +35,7 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 		return nil, err
 	}
 	key := subkey(s, "file handles")
+	o.host = disk.HostOf(d)
 	v, err := start(sys, s.Dtor_geo(), identity{volume: superUUID(s), handleKey: [16]byte(key[:16])}, o)
 	if err != nil {
 		return nil, errors.Join(err, stop())
@@ -45,11 +46,16 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 
 // openSystem recovers the journal of a volume and starts transactions on it.
 func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.System, stop func() error, err error) {
-	j, err := journal.Open(d, journalParams(s), journal.Options{CacheBytes: o.CacheBytes, Log: o.Log})
+	p, l := journalParams(s), layout(s.Dtor_geo())
+	l.Host = disk.HostOf(d)
+	if err := prepare(l.Host, p.Home()); err != nil {
+		return nil, nil, err
+	}
+	j, err := journal.Open(d, p, journal.Options{CacheBytes: o.CacheBytes, Log: o.Log})
 	if err != nil {
 		return nil, nil, err
 	}
-	sys = dtxn.New(j, layout(s.Dtor_geo()))
+	sys = dtxn.New(j, l)
 	return sys, func() error { return errors.Join(sys.Close(), j.Close()) }, nil
 }
 

@@ -21,7 +21,7 @@ The volume is only read, and must not be in use by a server.
 	if done {
 		return code
 	}
-	d, err := disk.OpenFile(pos[0], disk.FileOptions{ReadOnly: true})
+	d, err := disk.OpenFile(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("check")})
 	if err != nil {
 		fail("check", err)
 		return exitUsage

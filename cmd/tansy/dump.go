@@ -53,7 +53,7 @@ The volume is only read. What is printed is meant for people, and may change.
 			return misused(f, what+" needs a number")
 		}
 	}
-	d, err := disk.OpenFile(pos[0], disk.FileOptions{ReadOnly: true})
+	d, err := disk.OpenFile(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("dump")})
 	if err != nil {
 		fail("dump", err)
 		return exitUsage

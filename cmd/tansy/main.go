@@ -17,6 +17,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1 // the command ran and failed, or check found damage
 	exitUsage   = 2 // wrong arguments, or the volume could not be read
+	exitLost    = 3 // serve: the volume was deleted, replaced or cut, or the device went away
 )
 
 type command struct {
@@ -54,12 +55,17 @@ func run(args []string) int {
 	return exitUsage
 }
 
+const exitCodes = `
+exit codes: 0 done; 1 failed, or damage was found; 2 wrong arguments, or the volume cannot be
+read; 3 serve: the volume was deleted, renamed, replaced or cut while it was served
+`
+
 func usage(w io.Writer) {
 	fmt.Fprint(w, "Tansy is a crash-safe NFSv3 server in one binary.\n\nusage: tansy COMMAND [flags]\n\n")
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-7s %s\n", c.name, c.summary)
 	}
-	fmt.Fprint(w, "\n`tansy COMMAND --help` explains a command and shows examples.\n")
+	fmt.Fprint(w, "\n`tansy COMMAND --help` explains a command and shows examples.\n"+exitCodes)
 }
 
 // newFlags makes the flag set of a sub-command; synopsis and examples frame the list of flags.
@@ -119,4 +125,9 @@ func misused(f *flag.FlagSet, what string) int {
 func fail(name string, err error) int {
 	fmt.Fprintf(os.Stderr, "tansy %s: %v\n", name, err)
 	return exitFailure
+}
+
+// warning returns a function that prints a warning of a sub-command.
+func warning(name string) func(error) {
+	return func(err error) { fmt.Fprintf(os.Stderr, "tansy %s: warning: %v\n", name, err) }
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -13,6 +11,8 @@ import (
 
 func mkfs(args []string) int {
 	f := newFlags("mkfs", "VOLUME [flags]", `  tansy mkfs data.img --size 100G       a new sparse image file
+  tansy mkfs data.img --size 100G --preallocate
+                                        an image that takes all its room now, so that it never lacks any
   tansy mkfs /dev/sdb --force           a whole block device; what was on it is lost
   tansy mkfs data.img --size 1T --inodes 100000000
 `)
@@ -21,6 +21,7 @@ func mkfs(args []string) int {
 	var log byteSize
 	f.Var(&log, "log-size", "size of the journal (default 64M, less on a small volume)")
 	inodes := f.Uint64("inodes", 0, "number of inodes (default: one for every 16 KiB)")
+	preallocate := f.Bool("preallocate", false, "take all the room of the image from the file system it lies on now, not as files grow")
 	force := f.Bool("force", false, "make the volume even where something exists already")
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
@@ -32,7 +33,7 @@ func mkfs(args []string) int {
 		o.Progress = func(done, total uint64) { show("mkfs", done, total) }
 		clear = clearLine
 	}
-	err := makeVolume(pos[0], uint64(size), *force, o)
+	err := makeVolume(pos[0], image{uint64(size), *preallocate, warning("mkfs")}, *force, o)
 	fmt.Fprint(os.Stderr, clear)
 	if err != nil {
 		return fail("mkfs", err)
@@ -42,13 +43,13 @@ func mkfs(args []string) int {
 }
 
 // makeVolume makes a volume in a new image file, or in what exists if force is set.
-func makeVolume(path string, size uint64, force bool, o tansyfs.MkfsOptions) error {
+func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 	st, err := os.Stat(path)
 	if os.IsNotExist(err) {
-		if size == 0 {
+		if i.size == 0 {
 			return fmt.Errorf("%s does not exist: give --size to make an image file", path)
 		}
-		return makeImage(path, size, o)
+		return i.make(path, o)
 	}
 	if err != nil {
 		return err
@@ -56,44 +57,24 @@ func makeVolume(path string, size uint64, force bool, o tansyfs.MkfsOptions) err
 	if !force {
 		return fmt.Errorf("%s exists already: --force makes a new volume over it, and what it holds is lost", path)
 	}
-	if size != 0 && uint64(st.Size()) != size {
+	if i.size != 0 && uint64(st.Size()) != i.size {
 		return fmt.Errorf("%s exists already and keeps its size: leave --size out", path)
 	}
-	return format(path, o)
-}
-
-// makeImage makes a volume in a new sparse file. The file gets its name only
-// when the volume in it is complete.
-func makeImage(path string, size uint64, o tansyfs.MkfsOptions) error {
-	tmp := path + ".new"
-	d, err := disk.CreateFile(tmp, size)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists: another run is making this volume, or was interrupted; in the latter case, remove it", tmp)
-	}
-	if err != nil {
-		return err
-	}
-	o.Zeroed = true
-	err = tansyfs.Mkfs(d, o)
-	if e := d.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = disk.Rename(tmp, path)
-	}
-	if err != nil {
-		os.Remove(tmp)
-	}
-	return err
+	return i.format(path, o)
 }
 
 // format makes a volume in an existing file or device.
-func format(path string, o tansyfs.MkfsOptions) error {
-	d, err := disk.OpenFile(path, disk.FileOptions{})
+func (i image) format(path string, o tansyfs.MkfsOptions) error {
+	d, err := disk.OpenFile(path, disk.FileOptions{Warn: i.warn})
 	if err != nil {
 		return err
 	}
-	err = tansyfs.Mkfs(d, o)
+	if i.preallocate {
+		err = preallocate(d)
+	}
+	if err == nil {
+		err = tansyfs.Mkfs(d, o)
+	}
 	if e := d.Close(); err == nil {
 		err = e
 	}

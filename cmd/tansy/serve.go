@@ -42,10 +42,16 @@ func serve(args []string) int {
 	f := newFlags("serve", "[flags]", `  tansy serve                                   export ./tansy.img (made if missing, 10G, sparse) on 127.0.0.1:2049
   tansy serve --volume /dev/sdb --listen :2049  export a block device to everybody who can reach this machine
   tansy serve --listen 127.0.0.1:0              on any free port; the mount command is printed
+  tansy serve --volume d.img --size 50G --preallocate
+                                                a new image takes all its room now
+
+Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
+went away. Nothing was acknowledged after that was seen, which takes a second at most.
 `)
 	volume := f.String("volume", "tansy.img", "the volume: an image file or a block device")
 	size := byteSize(10 << 30)
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
+	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
 	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on")
 	cache := byteSize(64 << 20)
 	f.Var(&cache, "cache", "size of the block cache")
@@ -84,16 +90,18 @@ func serve(args []string) int {
 	}
 	defer l.Close()
 
+	warn := func(err error) { log.Warn(err.Error()) }
 	if _, err := os.Stat(*volume); errors.Is(err, fs.ErrNotExist) {
 		if *readOnly {
 			return fail("serve", err)
 		}
-		if err := makeImage(*volume, uint64(size), tansyfs.MkfsOptions{}); err != nil {
+		i := image{uint64(size), *preallocate, warn}
+		if err := i.make(*volume, tansyfs.MkfsOptions{}); err != nil {
 			return fail("serve", err)
 		}
 		log.Info("made a new volume", "volume", *volume, "size", size.String())
 	}
-	d, err := disk.OpenFile(*volume, disk.FileOptions{ReadOnly: *readOnly})
+	d, err := disk.OpenFile(*volume, disk.FileOptions{ReadOnly: *readOnly, Warn: warn})
 	if err != nil {
 		return fail("serve", err)
 	}
@@ -110,6 +118,9 @@ func serve(args []string) int {
 	stop, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer release()
 	context.AfterFunc(stop, release) // a second signal does not wait for anything
+	stop, lost := context.WithCancelCause(stop)
+	defer lost(nil)
+	go watch(stop, d, watchEvery, lost)
 	id := v.VolumeID()
 	idle, err := serveUntil(stop, l, server.Config{
 		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash,
@@ -117,6 +128,10 @@ func serve(args []string) int {
 	code := exitOK
 	if err != nil {
 		code = fail("serve", err)
+	}
+	if err := context.Cause(stop); errors.Is(err, disk.ErrLost) {
+		fail("serve", err)
+		return exitLost // and nothing can be made durable
 	}
 	if !idle {
 		return code // v may not be closed
@@ -128,6 +143,26 @@ func serve(args []string) int {
 		code = fail("serve", err)
 	}
 	return code
+}
+
+// watchEvery is how often a served volume is looked for.
+const watchEvery = time.Second
+
+// watch calls lost when the volume is not any more what was opened, and ends with ctx.
+func watch(ctx context.Context, d *disk.File, every time.Duration, lost func(error)) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		if err := d.Check(); err != nil {
+			lost(err)
+			return
+		}
+	}
 }
 
 // advice is what to do about an error of opening a volume, for its end. That nothing

@@ -40,3 +40,13 @@ func (s *byteSize) Set(text string) error {
 	*s = byteSize(n * mult)
 	return nil
 }
+
+// about is a number of bytes for people, such as 3.2G.
+func about(n uint64) string {
+	for _, u := range units {
+		if n >= u.bytes {
+			return fmt.Sprintf("%.4g%s", float64(n)/float64(u.bytes), u.suffix)
+		}
+	}
+	return strconv.FormatUint(n, 10) + " bytes"
+}

@@ -3,6 +3,7 @@ package dtxn
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 )
 
 // An alloc gives hints where a bitmap on disk has clear bits, and counts them.
@@ -32,6 +33,8 @@ type alloc struct {
 	free  []int32 // clear bits within [first, limit) per window, -1 = not counted yet
 	todo  int     // windows not counted yet
 	total uint64  // sum of the counts
+
+	freedBits atomic.Uint64 // cleared by transactions that committed, ever
 }
 
 // windowBits is the number of bits in a bitmap block.
@@ -165,15 +168,48 @@ func (a *alloc) take(near uint64) (x uint64, ok bool, err error) {
 			}
 		}
 		if i, ok := win.find(lo, hi); ok {
-			a.use++
-			win.used = a.use
-			x = w*windowBits + i
-			a.next = x + 1
-			return x, true, nil
+			return a.found(w, win, i), true, nil
 		}
 	}
 	return 0, false, nil
 }
+
+// found notes that bit i of window w was handed out, and returns its number. The caller
+// holds mu.
+func (a *alloc) found(w uint64, win *window, i uint64) uint64 {
+	a.use++
+	win.used = a.use
+	x := w*windowBits + i
+	a.next = x + 1
+	return x
+}
+
+// takeIn hands out the first clear bit of [lo, hi), which is within [first, limit); ok is
+// false when there is none.
+func (a *alloc) takeIn(lo, hi uint64) (x uint64, ok bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for lo < hi {
+		w := lo / windowBits
+		end := min(hi, (w+1)*windowBits)
+		if a.free[w] != 0 {
+			win := a.win[w]
+			if win == nil {
+				if win, err = a.reload(w); err != nil {
+					return 0, false, err
+				}
+			}
+			if i, ok := win.find(lo-w*windowBits, end-w*windowBits); ok {
+				return a.found(w, win, i), true, nil
+			}
+		}
+		lo = end
+	}
+	return 0, false, nil
+}
+
+// giveBack takes back bit x, which was handed out and used by no transaction.
+func (a *alloc) giveBack(x uint64) { a.done([]uint64{x}, nil) }
 
 // reload loads window w for a caller that holds mu, but not the gate.
 func (a *alloc) reload(w uint64) (*window, error) {
@@ -205,6 +241,9 @@ func (a *alloc) done(took []uint64, wrote []bitWrite) {
 	for _, c := range wrote {
 		if c.old == c.new {
 			continue
+		}
+		if !c.new {
+			a.freedBits.Add(1)
 		}
 		i := c.x / windowBits
 		if w := a.win[i]; w != nil {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tansy/disk"
 	"tansy/internal/extern/dbuf"
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dlock"
@@ -93,6 +94,9 @@ type Layout struct {
 	// SmallOK, if not nil, tells whether a 256-byte object that was read can be
 	// one; if not, the volume is damaged and the read fails like a wild pointer.
 	SmallOK func(data []byte) bool
+
+	// Host, if not nil, gives blocks room as they are written; see room.go.
+	Host disk.Host
 }
 
 // Jrnl is the ghost state of a volume; nothing at run time.
@@ -105,6 +109,8 @@ type System struct {
 	base      uint64 // where block 0 of the volume lies; not 0 only in tests
 	layout    Layout
 	alloc     [2]*alloc
+	scarce    [2]scarce
+	refused   atomic.Uint64
 	pool      sync.Pool  // of *Txn, idle
 	large     sync.Mutex // see parts.go
 	commits   atomic.Uint64

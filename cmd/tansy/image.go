@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tansy/disk"
+	tansyfs "tansy/fs"
+)
+
+// image says how to make an image file.
+type image struct {
+	size        uint64 // bytes
+	preallocate bool   // take the room from the host now
+	warn        func(error)
+}
+
+// make makes a volume in a new file. The file gets its name only when the volume in it
+// is complete.
+func (i image) make(path string, o tansyfs.MkfsOptions) error {
+	free, err := disk.HostFree(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if !i.preallocate && free < i.size {
+		i.warn(tooSparse(path, i.size, free))
+	}
+	tmp := path + ".new"
+	d, err := disk.CreateFile(tmp, i.size)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists: another run is making this volume, or was interrupted; in the latter case, remove it", tmp)
+	}
+	if err != nil {
+		return err
+	}
+	if i.preallocate {
+		err = preallocate(d)
+	}
+	if err == nil {
+		o.Zeroed = true
+		err = tansyfs.Mkfs(d, o)
+		if errors.Is(err, disk.ErrNoRoom) {
+			err = fmt.Errorf("%w: the file system that %s would lie on has %v free, which is not enough for the journal (--log-size) and what every volume begins with", err, path, about(free))
+		}
+	}
+	if e := d.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = disk.Rename(tmp, path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+	}
+	return err
+}
+
+// tooSparse is the warning about an image of size bytes on a host with less free.
+func tooSparse(path string, size, free uint64) error {
+	return fmt.Errorf("%s may grow to %v, but the file system it lies on has %v free: when that is full, changes that need room are refused (NFS3ERR_NOSPC), and removing goes on; a smaller --size avoids this", path, about(size), about(free))
+}
+
+// preallocate takes all the room of an image.
+func preallocate(d *disk.File) error {
+	err := d.Preallocate()
+	if errors.Is(err, disk.ErrNoRoom) {
+		if free, e := disk.HostFree(d.Path()); e == nil {
+			return fmt.Errorf("%w, and %s are free there: give a smaller --size, or leave --preallocate out", err, about(free))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: leave --preallocate out", err)
+	}
+	return nil
+}

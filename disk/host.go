@@ -1,0 +1,35 @@
+package disk
+
+// Host is what gives the blocks of a Disk room as they are first written: the file
+// system that a sparse image lies on. Its methods may be called concurrently.
+type Host interface {
+	// Reserve makes sure that the n blocks from a on can be written, for as long as the
+	// volume lives, without more room than they have then. Cheap where they have it. The
+	// error wraps ErrNoRoom if the host is full. Where the host cannot promise anything,
+	// its free room beyond what Keep asked for decides, as last seen.
+	Reserve(a, n uint64) error
+	// Keep says how many reserved blocks may wait to be written for the first time. Call it
+	// before Reserve.
+	Keep(n uint64)
+	// Backed returns the first run [lo, hi) of blocks from a on that have room; ok = false
+	// when there is none. Runs may be divided, and some may be left out.
+	Backed(a uint64) (lo, hi uint64, ok bool)
+	// Room returns how many blocks without room could get some, and how many have it, both
+	// as they were about a second ago at most.
+	Room() (free, backed uint64, err error)
+}
+
+// HostOf returns the host of d or of what d wraps; nil if d takes no room from one as it
+// is written: memory, a device, a preallocated image, one opened read-only.
+func HostOf(d Disk) Host {
+	for {
+		switch x := d.(type) {
+		case interface{ Host() Host }:
+			return x.Host()
+		case interface{ Unwrap() Disk }:
+			d = x.Unwrap()
+		default:
+			return nil
+		}
+	}
+}

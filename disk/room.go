@@ -1,0 +1,270 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// room is the Host of a sparse image. It asks the host for room in chunks, so that a
+// stream of writes asks seldom; on a host that is nearly full, block by block.
+type room struct {
+	f     *File
+	known []atomic.Uint64 // a bit per chunk: all of it has room
+	keep  atomic.Uint64
+
+	mu    sync.Mutex
+	tight time.Time // no whole chunks before
+	blind bool      // the host makes no promises
+
+	looked  time.Time // when free and backed were found out; zero: not yet
+	free    uint64    // blocks
+	backed  uint64    // blocks
+	since   uint64    // blocks reserved since then
+	lookErr error
+}
+
+// chunk is the number of blocks that room is asked for at a time: 4 MiB.
+const chunk = 1024
+
+// lookEvery is how old what is known of the host may be, and lookAfter how many blocks
+// may have been reserved since.
+const (
+	lookEvery = time.Second
+	lookAfter = 16 << 20 / BlockSize
+)
+
+func newRoom(f *File) *room {
+	chunks := (f.size + chunk - 1) / chunk
+	return &room{f: f, known: make([]atomic.Uint64, (chunks+63)/64)}
+}
+
+// Host returns the host of a sparse image, for HostOf.
+func (d *File) Host() Host {
+	if d.readOnly || d.device {
+		return nil
+	}
+	if n, err := d.allocated(); err == nil && n >= d.size {
+		return nil
+	}
+	d.roomOnce.Do(func() { d.room = newRoom(d) })
+	return d.room
+}
+
+// allocated is the number of blocks that the file takes on its host.
+func (d *File) allocated() (n uint64, err error) {
+	err = withFD(d.conn, func(fd int) error {
+		n, err = allocatedBytes(fd)
+		return err
+	})
+	return n / BlockSize, err
+}
+
+// Preallocate takes all the room of the image from its host now, so that no write ever
+// fails for want of it. What blocks hold stays.
+func (d *File) Preallocate() error {
+	if d.device {
+		return nil
+	}
+	const piece = 64 << 20 / BlockSize // some systems start again after a signal
+	var err error
+	for a := uint64(0); a < d.size && err == nil; a += piece {
+		err = d.allocate(a, min(piece, d.size-a))
+	}
+	switch {
+	case isNoRoom(err):
+		err = fmt.Errorf("%w: the image takes %d bytes", ErrNoRoom, d.size*BlockSize)
+	case isUnsupported(err):
+		err = fmt.Errorf("the file system cannot allocate room in advance: %w", err)
+	}
+	if err != nil {
+		return &Error{Op: "preallocate", Path: d.path, Err: err}
+	}
+	return nil
+}
+
+// allocate gives n blocks from a on room on the host.
+func (d *File) allocate(a, n uint64) error {
+	return withFD(d.conn, func(fd int) error {
+		return retry(func() error { return d.fallocate(fd, int64(a)*BlockSize, int64(n)*BlockSize) })
+	})
+}
+
+func isNoRoom(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+// noRoom lets an error of a host that is full wrap ErrNoRoom.
+func noRoom(err error) error {
+	if isNoRoom(err) {
+		return fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	return err
+}
+
+func isUnsupported(err error) bool {
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
+}
+
+func (r *room) knows(c uint64) bool { return r.known[c/64].Load()>>(c%64)&1 != 0 }
+
+// Keep implements Host.
+func (r *room) Keep(n uint64) { r.keep.Store(n) }
+
+// Reserve implements Host.
+func (r *room) Reserve(a, n uint64) error {
+	if a > r.f.size || n > r.f.size-a {
+		return &Error{Op: "reserve", Path: r.f.path, Err: ErrRange}
+	}
+	for end := a + n; a < end; {
+		c := a / chunk
+		stop := min(end, (c+1)*chunk)
+		if !r.knows(c) {
+			if err := r.grow(c, a, stop-a); err != nil {
+				return &Error{Op: "reserve", Path: r.f.path, Err: err}
+			}
+		}
+		a = stop
+	}
+	return nil
+}
+
+// grow gives chunk c room, or at least n blocks from a on, which lie in it.
+func (r *room) grow(c, a, n uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.knows(c) {
+		return nil
+	}
+	if !r.blind && !time.Now().Before(r.tight) {
+		lo := c * chunk
+		err := r.f.allocate(lo, min(chunk, r.f.size-lo))
+		switch {
+		case err == nil:
+			r.known[c/64].Or(1 << (c % 64))
+			r.since += chunk
+			return nil
+		case isNoRoom(err):
+			r.tight = time.Now().Add(lookEvery)
+		case isUnsupported(err):
+			r.blind = true
+		default:
+			return err
+		}
+	}
+	if r.blind {
+		return r.guess(n)
+	}
+	r.since += n
+	return noRoom(r.f.allocate(a, n))
+}
+
+// guess tells whether n blocks will find room on a host that promises none.
+func (r *room) guess(n uint64) error {
+	r.look()
+	if r.lookErr != nil {
+		return r.lookErr
+	}
+	if r.free < r.keep.Load()+r.since+n {
+		return ErrNoRoom
+	}
+	r.since += n
+	return nil
+}
+
+// look finds out about the host, if what is known is old. The caller holds mu.
+func (r *room) look() {
+	if now := time.Now(); r.looked.IsZero() || now.Sub(r.looked) >= lookEvery || r.since >= lookAfter {
+		r.looked, r.since = now, 0
+		if r.free, r.lookErr = r.f.hostFree(); r.lookErr == nil {
+			r.backed, r.lookErr = r.f.allocated()
+		}
+	}
+}
+
+// hostFree is the number of blocks free on the file system the file lies on.
+func (d *File) hostFree() (n uint64, err error) {
+	err = withFD(d.conn, func(fd int) error {
+		var st unix.Statfs_t
+		if err := retry(func() error { return unix.Fstatfs(fd, &st) }); err != nil {
+			return err
+		}
+		n = freeBytes(&st) / BlockSize
+		return nil
+	})
+	return n, err
+}
+
+// HostFree returns the bytes free to anybody on the file system that holds path.
+func HostFree(path string) (uint64, error) {
+	var st unix.Statfs_t
+	if err := retry(func() error { return unix.Statfs(path, &st) }); err != nil {
+		return 0, &Error{Op: "look at", Path: path, Err: err}
+	}
+	return freeBytes(&st), nil
+}
+
+// Room implements Host.
+func (r *room) Room() (free, backed uint64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.look()
+	free = r.free
+	if r.blind { // all that is left will not be given
+		free -= min(free, r.keep.Load())
+	}
+	return free, r.backed, r.lookErr
+}
+
+// Backed implements Host.
+func (r *room) Backed(a uint64) (lo, hi uint64, ok bool) {
+	if a >= r.f.size {
+		return 0, 0, false
+	}
+	lo, hi, ok = r.f.data(a)
+	if c, found := r.nextKnown(a / chunk); found {
+		if k := max(a, c*chunk); !ok || k < lo {
+			return k, min((c+1)*chunk, r.f.size), true
+		}
+	}
+	return lo, hi, ok
+}
+
+// nextKnown returns the first chunk from c on that is known to have room.
+func (r *room) nextKnown(c uint64) (uint64, bool) {
+	for i := c / 64; i < uint64(len(r.known)); i++ {
+		w := r.known[i].Load()
+		if i == c/64 {
+			w &= ^uint64(0) << (c % 64)
+		}
+		if w != 0 {
+			return i*64 + uint64(bits.TrailingZeros64(w)), true
+		}
+	}
+	return 0, false
+}
+
+// data returns the first run of whole blocks from a on that the host has written.
+func (d *File) data(a uint64) (lo, hi uint64, ok bool) {
+	err := withFD(d.conn, func(fd int) error {
+		for {
+			from, err := unix.Seek(fd, int64(a)*BlockSize, unix.SEEK_DATA)
+			if err != nil {
+				return err
+			}
+			to, err := unix.Seek(fd, from, unix.SEEK_HOLE)
+			if err != nil {
+				return err
+			}
+			lo, hi = (uint64(from)+BlockSize-1)/BlockSize, min(uint64(to)/BlockSize, d.size)
+			if lo < hi || hi >= d.size {
+				return nil
+			}
+			a = hi + 1
+		}
+	})
+	return lo, hi, err == nil && lo < hi
+}

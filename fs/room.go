@@ -1,0 +1,77 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"tansy/disk"
+)
+
+// ErrHostFull is wrapped by an error of Open when the file system that the image lies on
+// has no room for what opening needs.
+var ErrHostFull = errors.New("the file system that the image lies on is full; free room there and start again")
+
+// inMemory is how much can wait for its place on the device at a time (bytes); with a
+// small journal it is less.
+const inMemory = 64 << 20
+
+// prepare makes room on the host for what every start writes, the journal's region, the
+// blocks [0, home). (mkfs has written it; a copy of the image may have holes again.)
+func prepare(h disk.Host, home uint64) error {
+	if h == nil {
+		return nil
+	}
+	h.Keep(min(inMemory/BlockSize, 2*home))
+	err := h.Reserve(0, home)
+	if errors.Is(err, disk.ErrNoRoom) {
+		return fmt.Errorf("%w (the journal takes %d MiB): %w", ErrHostFull, home*BlockSize>>20, err)
+	}
+	return err
+}
+
+// hostRoom bounds the number of free blocks by what the host has room for. A block that
+// is free here and has room there counts; which these are is not known, only how many
+// have room in all, of which the regions other than data have data0+1 at most.
+func hostRoom(h disk.Host, free, data0, data1 uint64) (uint64, error) {
+	if h == nil {
+		return free, nil
+	}
+	room, backed, err := h.Room()
+	if err != nil {
+		return 0, err
+	}
+	backed -= min(backed, backed/256+1) // what the host keeps about the image counts as its room
+	used := data0 + 1 + (data1 - data0 - min(free, data1-data0))
+	return min(free, room+backed-min(backed, used)), nil
+}
+
+// hostLog tells the log now and then that the host is full.
+type hostLog struct {
+	log  *slog.Logger
+	next atomic.Int64 // not before (nanoseconds)
+}
+
+// tellEvery is how often it does.
+const tellEvery = time.Minute
+
+func (l *hostLog) full() {
+	now := time.Now()
+	next := l.next.Load()
+	if now.UnixNano() >= next && l.next.CompareAndSwap(next, now.Add(tellEvery).UnixNano()) {
+		l.log.Warn("the file system that the image lies on is full: what needs more room is refused (NFS3ERR_NOSPC); free room there, or remove files here")
+	}
+}
+
+// failureAdvice is what to do about a device that failed.
+func failureAdvice(err error) string {
+	switch {
+	case errors.Is(err, disk.ErrNoRoom):
+		return "free room on the file system that the image lies on, then start the server again"
+	case errors.Is(err, disk.ErrLost):
+		return "put the volume back where it was, then start the server again"
+	}
+	return "see to the device, then start the server again"
+}

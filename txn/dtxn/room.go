@@ -1,0 +1,125 @@
+package dtxn
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"tansy/disk"
+)
+
+// On a sparse image a block needs room on the host when it is first written. That may be
+// long after the transaction that allocated it was acknowledged, so the room is taken
+// before the transaction commits: when the bit is handed out. From then on the block can
+// be written whatever becomes of the host. What was written before has room already, so
+// removing and overwriting never need any.
+
+// smallPerBlock is the number of 256-byte objects in a block.
+const smallPerBlock = disk.BlockSize / 256
+
+// scarce is what is known of a host without room, for one bitmap.
+type scarce struct {
+	next  atomic.Uint64 // the block to look for room from
+	until atomic.Int64  // nothing is to be found before that time (nanoseconds),
+	freed atomic.Uint64 // unless more bits have been freed than these
+}
+
+// none is how long a search that found nothing stands for those that follow.
+const none = time.Second
+
+// maxRuns bounds a search: runs of blocks looked at.
+const maxRuns = 10000
+
+// Refused is how often no bit was handed out because the host had no room.
+func (s *System) Refused() uint64 { return s.refused.Load() }
+
+// hint hands out a clear bit whose block, and that of the bit itself, have room on the host.
+func (s *System) hint(which, near uint64) (x uint64, ok bool, err error) {
+	a := s.alloc[which]
+	x, ok, err = a.take(near)
+	if !ok || err != nil || s.layout.Host == nil {
+		return x, ok, err
+	}
+	err = s.reserve(which, x)
+	if err == nil {
+		return x, true, nil
+	}
+	a.giveBack(x)
+	if !errors.Is(err, disk.ErrNoRoom) {
+		return 0, false, err
+	}
+	return s.elsewhere(which)
+}
+
+// elsewhere looks for a clear bit whose block has room already: the host gives no more.
+func (s *System) elsewhere(which uint64) (x uint64, ok bool, err error) {
+	a, m := s.alloc[which], &s.scarce[which]
+	freed := a.freedBits.Load()
+	if time.Now().UnixNano() < m.until.Load() && freed == m.freed.Load() {
+		s.refused.Add(1)
+		return 0, false, nil
+	}
+	first, limit := s.home(which, a.first), s.home(which, a.limit-1)+1
+	from := m.next.Load()
+	if from < first || from >= limit {
+		from = first
+	}
+	at, end := from, limit
+	for n := 0; n < maxRuns; n++ {
+		lo, hi, found := s.layout.Host.Backed(s.base + at)
+		if lo, hi = lo-s.base, min(hi-s.base, end); !found || lo >= hi {
+			if at, end = first, from; end == limit || at >= end {
+				break
+			}
+			from = limit // the second half is the last
+			continue
+		}
+		if x, ok, err = s.within(which, lo, hi); ok || err != nil {
+			m.next.Store(lo)
+			return x, ok, err
+		}
+		m.next.Store(hi)
+		at = hi
+	}
+	m.freed.Store(freed)
+	m.until.Store(time.Now().Add(none).UnixNano())
+	s.refused.Add(1)
+	return 0, false, nil
+}
+
+// within hands out a clear bit of a block in [lo, hi), if one has room.
+func (s *System) within(which, lo, hi uint64) (x uint64, ok bool, err error) {
+	a := s.alloc[which]
+	from, to := lo, hi
+	if which == Inodes {
+		from, to = (lo-s.layout.Small.Start)*smallPerBlock, (hi-s.layout.Small.Start)*smallPerBlock
+	}
+	x, ok, err = a.takeIn(max(from, a.first), min(to, a.limit))
+	if !ok || err != nil {
+		return 0, false, err
+	}
+	if err = s.reserve(which, x); err != nil {
+		a.giveBack(x)
+		if errors.Is(err, disk.ErrNoRoom) {
+			err = nil
+		}
+		return 0, false, err
+	}
+	return x, true, nil
+}
+
+// home is the block that bit x stands for: itself, or that of the inode.
+func (s *System) home(which, x uint64) uint64 {
+	if which == Inodes {
+		return s.layout.Small.Start + x/smallPerBlock
+	}
+	return x
+}
+
+// reserve makes room for what changes when bit x is set.
+func (s *System) reserve(which, x uint64) error {
+	if err := s.layout.Host.Reserve(s.base+s.home(which, x), 1); err != nil {
+		return err
+	}
+	return s.layout.Host.Reserve(s.base+s.alloc[which].start+x/windowBits, 1)
+}
