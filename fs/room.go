@@ -25,9 +25,14 @@ func prepare(h disk.Host, home uint64) error {
 		return nil
 	}
 	h.Keep(min(inMemory/BlockSize, 2*home))
-	err := h.Reserve(0, home)
+	return hostFull(h.Reserve(0, home), home)
+}
+
+// hostFull says what to do about an error of a start, if the host is full. Recovery writes
+// no more than the journal held.
+func hostFull(err error, home uint64) error {
 	if errors.Is(err, disk.ErrNoRoom) {
-		return fmt.Errorf("%w (the journal takes %d MiB): %w", ErrHostFull, home*BlockSize>>20, err)
+		return fmt.Errorf("%w (%d MiB are enough; with --read-only none is needed): %w", ErrHostFull, home*BlockSize>>20+1, err)
 	}
 	return err
 }

@@ -52,6 +52,7 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 		return nil, nil, err
 	}
 	j, err := journal.Open(d, p, journal.Options{CacheBytes: o.CacheBytes, Log: o.Log})
+	err = hostFull(err, p.Home())
 	if err != nil {
 		return nil, nil, err
 	}
