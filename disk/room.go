@@ -20,6 +20,7 @@ type room struct {
 
 	mu    sync.Mutex
 	tight time.Time // no whole chunks before
+	full  time.Time // nothing new before
 	blind bool      // the host makes no promises
 
 	looked  time.Time // when free and backed were found out; zero: not yet
@@ -38,6 +39,10 @@ const (
 	lookEvery = time.Second
 	lookAfter = 16 << 20 / BlockSize
 )
+
+// fullFor is how long a host that gave nothing is not asked again: to refuse costs some
+// file systems much.
+const fullFor = lookEvery / 10
 
 func newRoom(f *File) *room {
 	chunks := (f.size + chunk - 1) / chunk
@@ -139,7 +144,14 @@ func (r *room) grow(c, a, n uint64) error {
 	if r.knows(c) {
 		return nil
 	}
-	if !r.blind && !time.Now().Before(r.tight) {
+	now := time.Now()
+	if now.Before(r.full) {
+		if lo, hi, ok := r.f.data(a); ok && lo <= a && a+n <= hi {
+			return nil
+		}
+		return ErrNoRoom
+	}
+	if !r.blind && !now.Before(r.tight) {
 		lo := c * chunk
 		err := r.f.allocate(lo, min(chunk, r.f.size-lo))
 		switch {
@@ -148,7 +160,7 @@ func (r *room) grow(c, a, n uint64) error {
 			r.since += chunk
 			return nil
 		case isNoRoom(err):
-			r.tight = time.Now().Add(lookEvery)
+			r.tight = now.Add(lookEvery)
 		case isUnsupported(err):
 			r.blind = true
 		default:
@@ -158,8 +170,13 @@ func (r *room) grow(c, a, n uint64) error {
 	if r.blind {
 		return r.guess(n)
 	}
+	err := r.f.allocate(a, n)
+	if isNoRoom(err) {
+		r.full = now.Add(fullFor)
+		return noRoom(err)
+	}
 	r.since += n
-	return noRoom(r.f.allocate(a, n))
+	return err
 }
 
 // guess tells whether n blocks will find room on a host that promises none.

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tansy/disk"
+	tansyfs "tansy/fs"
+	"tansy/internal/nfsclient"
+)
+
+// TestHelperTansy is not a test: it is the program, for tests that need it as a process.
+func TestHelperTansy(t *testing.T) {
+	args := os.Getenv("TANSY_ARGS")
+	if args == "" {
+		t.Skip("only as another process")
+	}
+	os.Exit(run(strings.Split(args, "\n")))
+}
+
+// A process is a running server.
+type process struct {
+	cmd    *exec.Cmd
+	addr   string
+	stderr bytes.Buffer
+}
+
+// startServe runs `tansy serve` on a free port with more flags, until the end of the test.
+func startServe(t *testing.T, flags ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")}
+	args := append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)
+	p.cmd.Env = append(os.Environ(), "TANSY_ARGS="+strings.Join(args, "\n"))
+	p.cmd.Stderr = &p.stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+	})
+	r := bufio.NewReader(out)
+	line, err := r.ReadString('\n')
+	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if err != nil || !ok {
+		t.Fatalf("%q, %v", line, err)
+	}
+	go io.Copy(io.Discard, r)
+	p.addr = addr
+	return p
+}
+
+// wait waits for the end of the process and returns its exit code.
+func (p *process) wait(t *testing.T) int {
+	t.Helper()
+	err := p.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// stop stops the server, which ends well.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(t); code != exitOK {
+		t.Fatalf("exit code %d\n%s", code, &p.stderr)
+	}
+}
+
+// A server whose image is deleted, renamed, replaced or cut ends by itself, and says why.
+func TestServeLost(t *testing.T) {
+	for what, harm := range map[string]func(img string) error{
+		"deleted": os.Remove,
+		"renamed": func(img string) error { return os.Rename(img, img+".2") },
+		"replaced": func(img string) error {
+			return errors.Join(os.WriteFile(img+".2", nil, 0o600), os.Rename(img+".2", img))
+		},
+		"cut": func(img string) error { return os.Truncate(img, 5<<20) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			img := filepath.Join(t.TempDir(), "v.img")
+			p := startServe(t, "--volume", img, "--size", "8M")
+			c, err := nfsclient.Mount(p.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			cred := &tansyfs.Cred{}
+			f, err := c.Create(cred, c.Root(), []byte("f"), tansyfs.Guarded, &tansyfs.SetAttr{}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := harm(img); err != nil {
+				t.Fatal(err)
+			}
+			for err == nil { // until it is noticed
+				_, _, _, err = c.Write(cred, f.Handle, 0, []byte("data"), tansyfs.FileSync)
+			}
+			if code := p.wait(t); code != exitLost {
+				t.Errorf("exit code %d, want %d", code, exitLost)
+			}
+			if s := p.stderr.String(); !strings.Contains(s, disk.ErrLost.Error()) {
+				t.Errorf("no %q in\n%s", disk.ErrLost, s)
+			}
+		})
+	}
+}

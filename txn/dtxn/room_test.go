@@ -1,0 +1,140 @@
+package dtxn
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"testing"
+
+	"tansy/disk"
+)
+
+// meanHost gives room to left blocks, and keeps what it gave.
+type meanHost struct {
+	mu   sync.Mutex
+	left int
+	room map[uint64]bool
+	err  error // of every request
+}
+
+func (h *meanHost) Reserve(a, n uint64) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for ; n > 0; a, n = a+1, n-1 {
+		switch {
+		case h.err != nil:
+			return h.err
+		case h.room[a]:
+		case h.left == 0:
+			return disk.ErrNoRoom
+		default:
+			h.left--
+			h.room[a] = true
+		}
+	}
+	return nil
+}
+
+func (h *meanHost) Keep(uint64) {}
+
+func (h *meanHost) Backed(a uint64) (lo, hi uint64, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for b := range h.room {
+		if b >= a && (!ok || b < lo) {
+			lo, ok = b, true
+		}
+	}
+	return lo, lo + 1, ok
+}
+
+func (h *meanHost) Room() (free, backed uint64, err error) {
+	return uint64(h.left), uint64(len(h.room)), nil
+}
+
+// take allocates: a hint is taken and its bit set. ok is false when there is none.
+func take(t *testing.T, s *System, which, near uint64) (x uint64, ok bool) {
+	t.Helper()
+	must(t, s.Run(false, false, func(t *Txn) error {
+		if ok, x = t.AllocHint(which, near); ok {
+			t.WriteBit(layout.Maps[which].Start+x/windowBits, x%windowBits, true)
+		}
+		return nil
+	}))
+	return x, ok
+}
+
+func free(t *testing.T, s *System, which, x uint64) {
+	t.Helper()
+	must(t, s.Run(false, false, func(t *Txn) error {
+		t.WriteBit(layout.Maps[which].Start+x/windowBits, x%windowBits, false)
+		return nil
+	}))
+}
+
+// What the host has no room for is not handed out, and what it gave room to is, again
+// and again.
+func TestHostWithoutRoom(t *testing.T) {
+	const blocks = 50
+	for which, want := range map[uint64]int{Blocks: blocks, Inodes: 16*2 - 3} { // two blocks of inodes, but for the first three
+		h := &meanHost{left: blocks + 1, room: map[uint64]bool{}} // and the bitmap
+		if which == Inodes {
+			h.left = 2 + 1
+		}
+		l := layout
+		l.Host = h
+		l.Small = Region{inodeTab, data}
+		s := NewMem(size, l)
+		var have []uint64
+		fill := func(near uint64) {
+			for {
+				x, ok := take(t, s, which, near)
+				if !ok {
+					return
+				}
+				if !h.room[memLog+s.home(which, x)] || !h.room[memLog+layout.Maps[which].Start] {
+					t.Fatalf("%d was handed out without room", x)
+				}
+				have = append(have, x)
+			}
+		}
+		refused := s.Refused()
+		fill(0)
+		if len(have) != want || s.Refused() == refused {
+			t.Errorf("map %d: %d handed out, want %d; %d refused", which, len(have), want, s.Refused()-refused)
+		}
+		// freed ones come back at once, wherever the wish is; others do not
+		for _, near := range []uint64{0, 900, have[20]} {
+			for _, x := range []uint64{have[len(have)-1], have[3]} {
+				free(t, s, which, x)
+				if y, ok := take(t, s, which, near); !ok || y != x {
+					t.Errorf("map %d: after %d was freed: %d, %v", which, x, y, ok)
+				}
+			}
+		}
+		if x, ok := take(t, s, which, 0); ok {
+			t.Errorf("map %d: %d was handed out", which, x)
+		}
+		// what an aborted transaction was handed out is not lost
+		free(t, s, which, have[5])
+		for range 3 {
+			err := s.Run(false, false, func(t *Txn) error {
+				if ok, _ := t.AllocHint(which, 0); !ok {
+					return io.EOF
+				}
+				return io.ErrUnexpectedEOF
+			})
+			if err != io.ErrUnexpectedEOF {
+				t.Errorf("map %d: %v", which, err)
+			}
+		}
+		// any other error ends the transaction
+		broken := errors.New("broken")
+		h.err = broken
+		err := s.Run(false, false, func(t *Txn) error { t.AllocHint(which, 0); return nil })
+		if !errors.Is(err, broken) {
+			t.Errorf("map %d: %v, want %v", which, err, broken)
+		}
+		must(t, s.Close())
+	}
+}
