@@ -15,8 +15,8 @@ type Host interface {
 	// when there is none. Runs may be divided, and some may be left out.
 	Backed(a uint64) (lo, hi uint64, ok bool)
 	// Room returns how many blocks without room could get some, and how many have it, both
-	// as they were about a second ago at most.
-	Room() (free, backed uint64, err error)
+	// as they were about a second ago at most. What the host does not tell is no bound.
+	Room() (free, backed uint64)
 }
 
 // HostOf returns the host of d or of what d wraps; nil if d takes no room from one as it

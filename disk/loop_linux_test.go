@@ -195,13 +195,19 @@ func TestLoopDeviceWithoutFile(t *testing.T) {
 
 // A file under a served loop device that is cut or deleted is noticed.
 func TestCheckUnderLoopDevice(t *testing.T) {
-	for what, harm := range map[string]func(path string) error{
-		"cut":     func(path string) error { return os.Truncate(path, 4096) },
-		"deleted": os.Remove,
+	for what, harm := range map[string]func(path, dev string) error{
+		"cut":     func(path, _ string) error { return os.Truncate(path, 4096) },
+		"deleted": func(path, _ string) error { return os.Remove(path) },
+		"smaller": func(path, dev string) error { // for a moment, but the device stays so
+			err := os.Truncate(path, 4096)
+			e := exec.Command("losetup", "-c", dev).Run()
+			return errors.Join(err, e, os.Truncate(path, 8<<20))
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			path := emptyImage(t)
-			d, err := disk.OpenFile(hosttest.Loop(t, path), disk.FileOptions{})
+			dev := hosttest.Loop(t, path)
+			d, err := disk.OpenFile(dev, disk.FileOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +215,7 @@ func TestCheckUnderLoopDevice(t *testing.T) {
 			if err := d.Check(); err != nil {
 				t.Fatal(err)
 			}
-			if err := harm(path); err != nil {
+			if err := harm(path, dev); err != nil {
 				t.Fatal(err)
 			}
 			isLost(t, d)

@@ -23,11 +23,10 @@ type room struct {
 	full  time.Time // nothing new before
 	blind bool      // the host makes no promises
 
-	looked  time.Time // when free and backed were found out; zero: not yet
-	free    uint64    // blocks
-	backed  uint64    // blocks
-	since   uint64    // blocks reserved since then
-	lookErr error
+	looked time.Time // when free and backed were found out; zero: not yet
+	free   uint64    // blocks
+	backed uint64    // blocks
+	since  uint64    // blocks reserved since then
 }
 
 // chunk is the number of blocks that room is asked for at a time: 4 MiB.
@@ -182,10 +181,7 @@ func (r *room) grow(c, a, n uint64) error {
 // guess tells whether n blocks will find room on a host that promises none.
 func (r *room) guess(n uint64) error {
 	r.look()
-	if r.lookErr != nil {
-		return r.lookErr
-	}
-	if r.free < r.keep.Load()+r.since+n {
+	if r.free < r.f.size && r.free < r.keep.Load()+r.since+n {
 		return ErrNoRoom
 	}
 	r.since += n
@@ -196,8 +192,12 @@ func (r *room) guess(n uint64) error {
 func (r *room) look() {
 	if now := time.Now(); r.looked.IsZero() || now.Sub(r.looked) >= lookEvery || r.since >= lookAfter {
 		r.looked, r.since = now, 0
-		if r.free, r.lookErr = r.f.hostFree(); r.lookErr == nil {
-			r.backed, r.lookErr = r.f.allocated()
+		var err error
+		if r.free, err = r.f.hostFree(); err != nil {
+			r.free = r.f.size // a host that does not tell sets no bound
+		}
+		if r.backed, err = r.f.allocated(); err != nil {
+			r.backed = 0
 		}
 	}
 }
@@ -225,7 +225,7 @@ func HostFree(path string) (uint64, error) {
 }
 
 // Room implements Host.
-func (r *room) Room() (free, backed uint64, err error) {
+func (r *room) Room() (free, backed uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look()
@@ -233,7 +233,7 @@ func (r *room) Room() (free, backed uint64, err error) {
 	if r.blind { // all that is left will not be given
 		free -= min(free, r.keep.Load())
 	}
-	return free, r.backed, r.lookErr
+	return free, r.backed
 }
 
 // Backed implements Host.

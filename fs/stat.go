@@ -18,7 +18,7 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 		return st
 	})
 	if err == nil && lost != nil {
-		v.log.Error("what is free cannot be found out", "err", lost)
+		v.log.Error("the bitmaps cannot be read", "err", lost)
 		err = ErrIO
 	}
 	if err != nil {
@@ -32,9 +32,7 @@ func (v *FS) count() (blocks, inodes uint64, err error) {
 	if blocks, err = v.sys.Free(dtxn.Blocks); err != nil {
 		return 0, 0, err
 	}
-	if blocks, err = hostRoom(v.host, blocks, v.geo.Dtor_data0(), v.geo.Dtor_data1()); err != nil {
-		return 0, 0, err
-	}
+	blocks = hostRoom(v.host, blocks, v.geo.Dtor_data0(), v.geo.Dtor_data1())
 	inodes, err = v.sys.Free(dtxn.Inodes)
 	return blocks, inodes, err
 }

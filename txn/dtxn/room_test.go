@@ -48,8 +48,8 @@ func (h *meanHost) Backed(a uint64) (lo, hi uint64, ok bool) {
 	return lo, lo + 1, ok
 }
 
-func (h *meanHost) Room() (free, backed uint64, err error) {
-	return uint64(h.left), uint64(len(h.room)), nil
+func (h *meanHost) Room() (free, backed uint64) {
+	return uint64(h.left), uint64(len(h.room))
 }
 
 // take allocates: a hint is taken and its bit set. ok is false when there is none.
