@@ -109,8 +109,14 @@ func noRoom(err error) error {
 	return err
 }
 
+// isUnsupported tells that the host does not know fallocate, or not for this file.
 func isUnsupported(err error) bool {
-	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
+	for _, e := range []error{unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL, unix.ENODEV, unix.EPERM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *room) knows(c uint64) bool { return r.known[c/64].Load()>>(c%64)&1 != 0 }

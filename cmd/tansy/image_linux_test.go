@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	tansyfs "tansy/fs"
 	"tansy/internal/hosttest"
+	"tansy/internal/nfsclient"
 )
 
 // One image is not served twice, as a file and by a loop device, whichever is first.
@@ -37,6 +40,70 @@ func TestServeTwice(t *testing.T) {
 	other(img)
 	other(hosttest.Loop(t, img))
 	p.stop(t)
+}
+
+// A server that filled its host and was killed there starts again, and removes and makes
+// files.
+func TestKilledOnFullHost(t *testing.T) {
+	for _, kind := range hosttest.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			dir := hosttest.Mount(t, kind, 50<<20)
+			img := filepath.Join(dir, "v.img")
+			data := bytes.Repeat([]byte("0123456789abcdef"), 16<<10)
+			cred := &tansyfs.Cred{}
+			name := func(i int) []byte { return []byte(strconv.Itoa(i)) }
+			add := func(c *nfsclient.Client, i int) error {
+				n, err := c.Create(cred, c.Root(), name(i), tansyfs.Guarded, &tansyfs.SetAttr{}, 0)
+				if err == nil {
+					_, _, _, err = c.Write(cred, n.Handle, 0, data, tansyfs.FileSync)
+				}
+				return err
+			}
+			files, done := 0, 0
+			for round := range 3 {
+				p := startServe(t, "--volume", img, "--size", "200M")
+				c, err := nfsclient.Mount(p.addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				for i := range done {
+					n, err := c.Lookup(cred, c.Root(), name(i))
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, _, _, err := c.Read(cred, n.Handle, 0, uint32(len(data)))
+					if err != nil || !bytes.Equal(got, data) {
+						t.Fatalf("round %d: file %d: %d bytes, %v", round, i, len(got), err)
+					}
+				}
+				for ; files > done-3 && files > 0; files-- {
+					if _, err := c.Remove(cred, c.Root(), name(files-1)); err != nil {
+						t.Fatalf("round %d: removing file %d: %v", round, files-1, err)
+					}
+				}
+				for done = files; err == nil; files++ {
+					if err = add(c, files); err == nil {
+						done++
+					}
+				}
+				if err != tansyfs.ErrNoSpc || done < 5 {
+					t.Fatalf("round %d: %d files, then %v", round, done, err)
+				}
+				if _, e := c.Lookup(cred, c.Root(), name(files-1)); e != nil {
+					files-- // it was not made
+				}
+				hosttest.Fill(t, dir, 0)
+				if err := p.cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				p.wait(t)
+			}
+			if code := run([]string{"check", "-q", img}); code != exitOK {
+				t.Errorf("check: exit code %d", code)
+			}
+		})
+	}
 }
 
 // An image that may outgrow its host is made with a warning; one that takes its room at
