@@ -9,6 +9,8 @@
 //	Fault  wraps a Disk: errors, delays, torn writes, flipped bits
 //	Stats  wraps a Disk: counts operations and blocks
 //
+// A Disk may know which of its blocks were never written: see Holes.
+//
 // The tests that every Disk must pass are in package disktest.
 package disk
 

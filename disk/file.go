@@ -364,6 +364,30 @@ func (d *File) Forget(a, n uint64) {
 	_ = withFD(d.conn, func(fd int) error { return forget(fd, int64(a)*BlockSize, int64(n)*BlockSize) })
 }
 
+// NextData implements Holes, by the file system that the image lies on. Devices, and
+// file systems that do not tell, are taken for full of data.
+func (d *File) NextData(a uint64) (uint64, error) {
+	if a >= d.size {
+		return d.size, nil
+	}
+	var off int64
+	err := withFD(d.conn, func(fd int) error {
+		return retry(func() (err error) {
+			off, err = unix.Seek(fd, int64(a)*BlockSize, unix.SEEK_DATA)
+			return err
+		})
+	})
+	switch {
+	case err == unix.ENXIO && !d.device:
+		return d.size, nil
+	case err == os.ErrClosed:
+		return 0, &Error{Op: "read", Path: d.path, Block: a, Err: err}
+	case err != nil:
+		return a, nil
+	}
+	return min(max(a, uint64(off)/BlockSize), d.size), nil // data may begin within a block
+}
+
 // Size implements Disk.
 func (d *File) Size() uint64 { return d.size }
 

@@ -74,6 +74,25 @@ func (d *Mem) Barrier() error {
 	return nil
 }
 
+// NextData implements Holes. It looks at all blocks there are.
+func (d *Mem) NextData(a uint64) (uint64, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.closed {
+		return 0, &Error{Op: "read", Block: a, Err: os.ErrClosed}
+	}
+	if d.blocks[a] != nil {
+		return a, nil
+	}
+	next := d.size
+	for b := range d.blocks {
+		if a <= b && b < next {
+			next = b
+		}
+	}
+	return next, nil
+}
+
 // Size implements Disk.
 func (d *Mem) Size() uint64 { return d.size }
 

@@ -47,6 +47,9 @@ func (s *Stats) ReadAt(a uint64, bufs [][]byte) error {
 	return s.Disk.ReadAt(a, bufs)
 }
 
+// NextData implements Holes. It is not counted.
+func (s *Stats) NextData(a uint64) (uint64, error) { return NextData(s.Disk, a) }
+
 // WriteAt implements Disk.
 func (s *Stats) WriteAt(a uint64, bufs [][]byte) error {
 	defer timed(&s.writeTime, time.Now())
