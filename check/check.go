@@ -18,14 +18,23 @@
 //	directories  where each entry lies, its name, what it names, duplicates, counts
 //	links        link counts, parents, unreachable files, the orphan list
 //	blocks       the block bitmap, both ways
+//	names        the paths of the files that are hit
 //
-// Memory: a bit for every used block, about 24 bytes for every inode in use, 8
+// A block that the device cannot read is a problem like others: what it belongs to is
+// named, and the rest is checked. What then cannot be judged (whether a block belongs to
+// a file, whether a file has as many names as links) is not reported as damage but noted
+// as not checked. Files are named by their paths, which are looked for at the end.
+//
+// What is empty costs nothing if the device knows it (disk.Holes).
+//
+// Memory: a bit for every used block and inode, about 24 bytes for every inode in use, 8
 // bytes for every entry of the largest directory, and the blocks that the log has
 // still to install, which may be as many as the log holds.
 package check
 
 import (
 	"fmt"
+	"strings"
 
 	"tansy/disk"
 )
@@ -36,9 +45,14 @@ type Problem struct {
 	Ino   uint64 // the inode concerned, or 0
 	Block uint64 // the block of the volume concerned, or 0
 	Text  string
+	// Files are the paths of the files concerned: all names of a file with several, but
+	// a few altogether; "(unreachable)" for a file that no directory names, "(no name
+	// found)" if some directory could not be read. Empty if the problem does not concern particular files.
+	Files []string
+	More  int // files concerned that have no path here
 }
 
-// String is one line: where, and what.
+// String is one line: where, what, and the files.
 func (p Problem) String() string {
 	s := p.Pass
 	if p.Ino != 0 {
@@ -47,13 +61,26 @@ func (p Problem) String() string {
 	if p.Block != 0 {
 		s += fmt.Sprintf(": block %d", p.Block)
 	}
-	return s + ": " + p.Text
+	s += ": " + p.Text
+	if len(p.Files) > 0 {
+		s += " [" + strings.Join(p.Files, ", ")
+		if p.More > 0 {
+			s += fmt.Sprintf(", and %d more files", p.More)
+		}
+		s += "]"
+	}
+	return s
 }
 
 // Report is the result of a check.
 type Report struct {
 	Problems []Problem
 	Unlisted uint64 // problems found beyond Options.MaxProblems
+
+	// Unchecked says what could not be checked because of the problems.
+	Unchecked  []string
+	Unreadable uint64 // blocks that the device could not read
+	Files      int    // files that the listed problems concern
 
 	// What is there, as far as it could be read.
 	Replayed    int    // blocks whose newest contents are in the log
@@ -76,14 +103,14 @@ type Options struct {
 	Progress func(pass string, done, total uint64)
 }
 
-// Volume checks the volume on d. The error is not nil if the volume could not be
-// read to the end: the device failed, or holds no volume at all. Damage is not an
-// error but in the report.
+// Volume checks the volume on d. The error is not nil if the check could not come to
+// its end: the device holds no volume, or fails every read. Damage, single blocks that
+// cannot be read among it, is not an error but in the report.
 func Volume(d disk.Disk, o Options) (Report, error) {
 	if o.MaxProblems <= 0 {
 		o.MaxProblems = 1000
 	}
-	c := &checker{opt: o}
+	c := newChecker(o)
 	err := c.run(d)
 	return c.rep, err
 }
@@ -94,25 +121,47 @@ type checker struct {
 	rep  Report
 	pass string
 
-	sb   *superblock
-	geo  geometry
-	v    *view
-	seen *bitset // the blocks that block trees refer to
-	dups *bitset // those that more than one place refers to
-	tab  *table  // what the inode pass learned
+	sb    *superblock
+	geo   geometry
+	v     *view
+	ibits *bitset // the inodes that the bitmap has in use
+	seen  *bitset // the blocks that block trees refer to
+	dups  *bitset // those that more than one place refers to
+	tab   *table  // what the inode pass learned
+
+	misplaced map[uint64]uint64 // directories that lie in another one than they say
+	told      map[uint64]bool   // unreadable blocks that are reported
+	concerns  map[int][]uint64  // by problem: the inodes concerned
+	owned     []ownedRun        // blocks whose owners are to be named
+
+	short     bool // the device is smaller than the volume
+	logLost   bool // the log cannot be used
+	treesLost bool // some files' blocks are not known
+	dirsLost  bool // some directories' entries are not known
+	listLost  bool // the orphan list has no known end
+	unnamed   uint64
+	unlisted  uint64
+
+	done, total uint64 // progress of the pass
+	ticks       uint64
+}
+
+func newChecker(o Options) *checker {
+	return &checker{opt: o, pass: "superblock", misplaced: map[uint64]uint64{}, told: map[uint64]bool{}, concerns: map[int][]uint64{}}
 }
 
 func (c *checker) run(d disk.Disk) error {
-	c.pass = "superblock"
 	sb, err := c.superblock(d)
-	if err != nil || sb == nil {
+	if err != nil || sb == nil || c.short {
 		return err
 	}
 	c.sb, c.geo = sb, sb.geometry
 	c.pass = "log"
-	if c.v, err = c.openLog(d, sb); err != nil || c.v == nil {
-		return err
+	c.v = c.openLog(d, sb)
+	if c.logLost {
+		c.note("the log, so that what follows is about the blocks at home, of which the log may have had newer contents")
 	}
+	c.v.tick = c.tick
 	c.seen, c.dups = newBitset(c.geo.data1), newBitset(c.geo.data1)
 	c.tab = newTable(c.geo.ninode)
 	c.rep.DataBlocks = c.geo.data1 - c.geo.data0
@@ -124,8 +173,9 @@ func (c *checker) run(d disk.Disk) error {
 		{"directories", c.directories},
 		{"links", c.links},
 		{"blocks", c.blocks},
+		{"names", c.names},
 	} {
-		c.pass = p.name
+		c.pass, c.done, c.total = p.name, 0, 0
 		if err := p.run(); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
@@ -138,12 +188,46 @@ func (c *checker) problem(ino, block uint64, format string, args ...any) {
 		c.rep.Unlisted++
 		return
 	}
-	c.rep.Problems = append(c.rep.Problems, Problem{c.pass, ino, block, fmt.Sprintf(format, args...)})
+	if ino != 0 {
+		c.concerns[len(c.rep.Problems)] = []uint64{ino}
+	}
+	c.rep.Problems = append(c.rep.Problems, Problem{Pass: c.pass, Ino: ino, Block: block, Text: fmt.Sprintf(format, args...)})
 }
 
-// progress is called for every item; it calls on only for every 4096th.
+// hits adds an inode to those that the last problem concerns.
+func (c *checker) hits(ino uint64) {
+	if c.rep.Unlisted == 0 && len(c.rep.Problems) > 0 {
+		last := len(c.rep.Problems) - 1
+		c.concerns[last] = append(c.concerns[last], ino)
+	}
+}
+
+// unreadable reports a block that the device cannot read, once.
+func (c *checker) unreadable(ino, block uint64, why error, format string, args ...any) {
+	if c.told[block] {
+		return
+	}
+	c.told[block] = true
+	c.rep.Unreadable++
+	c.problem(ino, block, "%s cannot be read: %v", fmt.Sprintf(format, args...), why)
+}
+
+// note says what is not checked. There are as many notes as problems at most.
+func (c *checker) note(format string, args ...any) {
+	if len(c.rep.Unchecked) < c.opt.MaxProblems {
+		c.rep.Unchecked = append(c.rep.Unchecked, fmt.Sprintf(format, args...))
+	}
+}
+
+// progress is called for every item of a pass.
 func (c *checker) progress(done, total uint64) {
-	if c.opt.Progress != nil && (done%4096 == 0 || done == total) {
-		c.opt.Progress(c.pass, done, total)
+	c.done, c.total = done, total
+	c.tick()
+}
+
+// tick is called for everything that takes a moment; it calls on now and then.
+func (c *checker) tick() {
+	if c.ticks++; c.opt.Progress != nil && c.ticks%256 == 0 {
+		c.opt.Progress(c.pass, c.done, c.total)
 	}
 }

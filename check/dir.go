@@ -85,7 +85,7 @@ func (c *checker) directories() error {
 			c.problem(ino, 0, "the directory is not read, because its block tree is damaged")
 			return nil
 		}
-		return c.directory(ino)
+		return c.directory(ino, r)
 	})
 }
 
@@ -98,29 +98,46 @@ func (c *checker) readInode(ino uint64) (inode, error) {
 	return parseInode(buf[at : at+inodeSize]), nil
 }
 
-// eachDirBlock calls f for the blocks of a directory's file, holes left out.
-func (c *checker) eachDirBlock(n *inode, f func(k, b uint64, buf []byte)) error {
+// eachDirBlock calls f for the blocks of a directory's file, holes left out. The buffer
+// is nil, and why not, for a block that cannot be read.
+func (c *checker) eachDirBlock(n *inode, f func(k, b uint64, buf []byte, why error)) error {
 	buf := make([]byte, disk.BlockSize)
 	return c.walk(n, func(b uint64, level int, k uint64) (bool, error) {
 		if level > 0 || k >= n.size/disk.BlockSize {
 			return true, nil
 		}
-		if err := c.v.read(b, buf); err != nil {
+		err := c.v.read(b, buf)
+		if l := asLost(err); l != nil {
+			f(k, b, nil, l.err)
+		} else if err != nil {
 			return false, err
+		} else {
+			f(k, b, buf, nil)
 		}
-		f(k, b, buf)
 		return true, nil
-	})
+	}, func(uint64, int, uint64, error) {}) // the inode pass has reported it
 }
 
 // directory checks the contents of one directory.
-func (c *checker) directory(ino uint64) error {
+func (c *checker) directory(ino uint64, r *record) error {
 	n, err := c.readInode(ino)
+	if l := asLost(err); l != nil { // only now
+		c.unreadable(ino, l.block, l.err, "the inode of the directory")
+		r.state |= statePart
+		c.dirsLost = true
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	var hashes []uint64 // of all names, to find duplicates
-	err = c.eachDirBlock(&n, func(k, b uint64, buf []byte) {
+	err = c.eachDirBlock(&n, func(k, b uint64, buf []byte, why error) {
+		if buf == nil {
+			c.unreadable(ino, b, why, "block %d of the directory", k)
+			r.state |= statePart
+			c.dirsLost = true
+			return
+		}
 		dirents(k, buf, func(e dirent) {
 			h := dbytes.XXH64(e.name)
 			hashes = append(hashes, h)
@@ -133,7 +150,7 @@ func (c *checker) directory(ino uint64) error {
 		return err
 	}
 	c.rep.Entries += uint64(len(hashes))
-	if n.nent != uint64(len(hashes)) {
+	if have := uint64(len(hashes)); have > n.nent || have < n.nent && r.state&statePart == 0 {
 		c.problem(ino, 0, "the directory has %d entries, but its inode says %d", len(hashes), n.nent)
 	}
 	slices.Sort(hashes)
@@ -146,7 +163,7 @@ func (c *checker) directory(ino uint64) error {
 	if len(twice) == 0 {
 		return nil
 	}
-	return c.eachDirBlock(&n, func(k, b uint64, buf []byte) {
+	return c.eachDirBlock(&n, func(k, b uint64, buf []byte, _ error) {
 		dirents(k, buf, func(e dirent) {
 			h := dbytes.XXH64(e.name)
 			names, ok := twice[h]
@@ -192,6 +209,8 @@ func (c *checker) entry(ino, k, b uint64, e dirent, h uint64) {
 	switch {
 	case e.ino <= orphansIno || e.ino >= c.geo.ninode:
 		wrong("inode number %d is not possible", e.ino)
+	case t == nil && c.inodeLost(e.ino):
+		c.tab.get(ino).state |= statePart // perhaps a sub-directory
 	case t == nil:
 		wrong("it names inode %d, which is free", e.ino)
 	default:
@@ -203,6 +222,7 @@ func (c *checker) entry(ino, k, b uint64, e dirent, h uint64) {
 		}
 		if t.parent != ino {
 			wrong("it names directory %d, whose parent is %d", e.ino, t.parent)
+			c.misplaced[e.ino] = ino
 		}
 		if d := c.tab.get(ino); d.subdirs < 1<<32-1 {
 			d.subdirs++

@@ -10,16 +10,17 @@ import (
 )
 
 // Dumper prints the structures of a volume for people. It prints what is there,
-// sound or not; Volume judges.
+// sound or not; Volume judges. Each method needs no more of the volume than what it
+// prints: a damaged log keeps nothing else from being printed.
 type Dumper struct {
 	d disk.Disk
 	c *checker
 }
 
-// NewDumper reads the superblock and the log of the volume on d. It fails where
-// they are too damaged to find the rest.
+// NewDumper reads the superblock of the volume on d, or its copy. It fails if neither
+// can be used.
 func NewDumper(d disk.Disk) (*Dumper, error) {
-	c := &checker{opt: Options{MaxProblems: 100}, pass: "superblock"}
+	c := newChecker(Options{MaxProblems: 100})
 	sb, err := c.superblock(d)
 	if err == nil && sb == nil {
 		err = errors.New(c.rep.Problems[len(c.rep.Problems)-1].String())
@@ -28,14 +29,24 @@ func NewDumper(d disk.Disk) (*Dumper, error) {
 		return nil, err
 	}
 	c.sb, c.geo = sb, sb.geometry
-	c.pass = "log"
-	if c.v, err = c.openLog(d, sb); err == nil && c.v == nil {
-		err = errors.New(c.rep.Problems[len(c.rep.Problems)-1].String())
-	}
-	if err != nil {
-		return nil, err
-	}
 	return &Dumper{d, c}, nil
+}
+
+// open replays the log in memory. If it cannot be used, a warning goes to w, and the
+// blocks are those at home.
+func (p *Dumper) open(w io.Writer) {
+	if p.c.v == nil {
+		p.c.pass = "log"
+		before := len(p.c.rep.Problems)
+		p.c.v = p.c.openLog(p.d, p.c.sb)
+		for _, x := range p.c.rep.Problems[before:] {
+			fmt.Fprintf(w, "problem     %s\n", x)
+		}
+		p.c.rep.Problems = p.c.rep.Problems[:before] // Super has its own
+	}
+	if p.c.logLost {
+		fmt.Fprintf(w, "warning     without the log: blocks are shown as they lie at home, and may be older than what it has\n")
+	}
 }
 
 // Super prints the superblock and the regions of the volume. The key is left out.
@@ -70,7 +81,11 @@ func stamp(sec uint64, nsec uint32) string {
 
 // Log prints what recovery would do.
 func (p *Dumper) Log(w io.Writer) error {
+	p.open(w)
 	v := p.c.v
+	if p.c.logLost {
+		return nil
+	}
 	fmt.Fprintf(w, "%d blocks are newer in the log than at home\n", len(v.log))
 	v.eachLogged(func(a uint64) { fmt.Fprintf(w, "block %d: %s\n", a, p.region(a)) })
 	return nil
@@ -99,6 +114,7 @@ func (p *Dumper) Inode(w io.Writer, ino uint64) error {
 	if ino == 0 || ino >= p.c.geo.ninode {
 		return fmt.Errorf("there is no inode %d: they are 1 to %d", ino, p.c.geo.ninode-1)
 	}
+	p.open(w)
 	n, err := p.c.readInode(ino)
 	if err != nil {
 		return err
@@ -169,6 +185,9 @@ func (p *Dumper) tree(w io.Writer, n *inode) error {
 		}
 		count++
 		return true, nil
+	}, func(b uint64, _ int, _ uint64, why error) {
+		flush()
+		fmt.Fprintf(w, "problem     block %d cannot be read: %v\n", b, why)
 	})
 	flush()
 	return err
@@ -179,6 +198,7 @@ func (p *Dumper) Dir(w io.Writer, ino uint64) error {
 	if ino == 0 || ino >= p.c.geo.ninode {
 		return fmt.Errorf("there is no inode %d: they are 1 to %d", ino, p.c.geo.ninode-1)
 	}
+	p.open(w)
 	n, err := p.c.readInode(ino)
 	if err != nil {
 		return err
@@ -188,6 +208,9 @@ func (p *Dumper) Dir(w io.Writer, ino uint64) error {
 	}
 	fmt.Fprintf(w, "%12s %12s %6s  %s\n", "inode", "block", "offset", "name")
 	visited := newBitset(p.c.geo.data1)
+	lost := func(b uint64, _ int, _ uint64, why error) {
+		fmt.Fprintf(w, "problem     block %d cannot be read: %v\n", b, why)
+	}
 	return p.c.walk(&n, func(b uint64, level int, k uint64) (bool, error) {
 		if b < p.c.geo.data0 || b >= p.c.geo.data1 || !visited.add(b) {
 			fmt.Fprintf(w, "block %d of the directory: %d is no data block, or seen before\n", k, b)
@@ -197,12 +220,16 @@ func (p *Dumper) Dir(w io.Writer, ino uint64) error {
 			return true, nil
 		}
 		buf := make([]byte, disk.BlockSize)
-		if err := p.c.v.read(b, buf); err != nil {
+		err := p.c.v.read(b, buf)
+		if l := asLost(err); l != nil {
+			lost(b, level, k, l.err)
+			return true, nil
+		} else if err != nil {
 			return false, err
 		}
 		dirents(k, buf, func(e dirent) {
 			fmt.Fprintf(w, "%12d %12d %6d  %q\n", e.ino, b, e.off, e.name)
 		}, func(int) {})
 		return true, nil
-	})
+	}, lost)
 }

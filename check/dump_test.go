@@ -95,10 +95,61 @@ type short struct{ disk.Disk }
 
 func (short) Size() uint64 { return 4000 }
 
-// What keeps a volume from being dumped is told as a check tells it.
-func TestDumpTellsWhy(t *testing.T) {
-	_, err := NewDumper(short{newSample(t).image()})
-	if want := "superblock: the volume has 5000 blocks, but the device only 4000"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+// What is wrong is told as a check tells it, and what can be shown is shown.
+func TestDumpOfShortDevice(t *testing.T) {
+	p, err := NewDumper(short{newSample(t).image()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := p.Super(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"superblock: the volume has 5000 blocks, but the device only 4000", "inodes      600"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+}
+
+// A log that cannot be used, and one that cannot be read, keep nothing else from being
+// printed, and are named.
+func TestDumpWithoutLog(t *testing.T) {
+	s := newSample(t)
+	damaged := s.image()
+	header := get(t, damaged, 1)
+	header[30] ^= 1
+	put(t, damaged, 1, header)
+	for _, c := range []struct {
+		what string
+		d    disk.Disk
+	}{
+		{"damaged", damaged},
+		{"unreadable", badBlocks(s.image(), 1, 2, 3)},
+	} {
+		for _, show := range []struct {
+			what string
+			f    func(p *Dumper, w io.Writer) error
+			want []string
+		}{
+			{"super", (*Dumper).Super, []string{"inodes      600"}},
+			{"log", (*Dumper).Log, []string{"problem     log: block 1: the log cannot be used", "warning"}},
+			{"inode", func(p *Dumper, w io.Writer) error { return p.Inode(w, s.file) }, []string{"log: block 1", "warning", "links       3"}},
+			{"dir", func(p *Dumper, w io.Writer) error { return p.Dir(w, s.dir) }, []string{"log: block 1", "warning", `"f17"`}},
+		} {
+			p, err := NewDumper(c.d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := show.f(p, &b); err != nil {
+				t.Errorf("%s of a volume with a log %s: %v", show.what, c.what, err)
+			}
+			for _, x := range show.want {
+				if !strings.Contains(b.String(), x) {
+					t.Errorf("%s of a volume with a log %s: %q is not in\n%s", show.what, c.what, x, b.String())
+				}
+			}
+		}
 	}
 }

@@ -58,57 +58,55 @@ func parseInode(b []byte) (n inode) {
 
 // inodes is the inode pass.
 func (c *checker) inodes() error {
+	if err := c.inodeBits(); err != nil {
+		return err
+	}
 	g := &c.geo
-	bits := make([]byte, disk.BlockSize)
-	bitsOf := uint64(0) // the bitmap block in bits
-	err := c.v.scan(g.itab, g.itab+(g.ninode+inodesBlock-1)/inodesBlock, func(a uint64, buf []byte) error {
+	need := func(a uint64) uint64 { return c.ibits.nextBlock(a, g.itab, inodesBlock) }
+	return c.v.scan(g.itab, g.itab+(g.ninode+inodesBlock-1)/inodesBlock, need, func(a uint64, buf []byte) error {
 		first := (a - g.itab) * inodesBlock
 		c.progress(first, g.ninode)
-		if b := g.ibm + first/pageBits; b != bitsOf {
-			if err := c.v.read(b, bits); err != nil {
-				return err
-			}
-			bitsOf = b
+		if buf == nil {
+			c.inodesLost(a, first)
+			return nil
 		}
-		if u := bits[first%pageBits/8:]; u[0]|u[1] == 0 && first > orphansIno && zeros(buf) {
+		marked := c.ibits.word(first&^63) >> (first % 64) & (1<<inodesBlock - 1)
+		if marked == 0 && first > orphansIno && zeros(buf) {
 			return nil // nothing was ever here: most of the inodes of a large volume
 		}
 		for i := range uint64(inodesBlock) {
 			ino := first + i
-			set := bits[ino%pageBits/8]>>(ino%8)&1 != 0
-			if ino == 0 && set {
-				c.problem(0, g.ibm, "inode 0 does not exist, but is marked in use")
-			}
 			if ino == 0 || ino >= g.ninode {
 				continue
 			}
-			if err := c.inode(ino, a, set, buf[i*inodeSize:(i+1)*inodeSize]); err != nil {
+			if err := c.inode(ino, a, marked>>i&1 != 0, buf[i*inodeSize:(i+1)*inodeSize]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return c.inodeBitsBeyond()
 }
 
-// inodeBitsBeyond checks that the inode bitmap has no bits of inodes that do not exist.
-func (c *checker) inodeBitsBeyond() error {
+// inodeBits reads the inode bitmap, and checks that it has no bits of inodes that do
+// not exist.
+func (c *checker) inodeBits() error {
 	g := &c.geo
-	return c.v.scan(g.ibm+g.ninode/pageBits, g.bbm, func(a uint64, buf []byte) error {
+	c.ibits = newBitset(pageBits * (g.bbm - g.ibm))
+	return c.v.scan(g.ibm, g.bbm, nil, func(a uint64, buf []byte) error {
 		first := (a - g.ibm) * pageBits
-		skip := uint64(0) // bits of inodes that exist
-		if first < g.ninode {
-			skip = g.ninode - first
+		c.progress(first, c.ibits.limit)
+		if buf == nil {
+			c.unreadable(0, a, c.v.lost[a], "the bitmap of the inodes from %d on", first)
+			c.note("whether the inodes from %d to %d are marked in use if and only if they are", first, first+pageBits-1)
+			return nil
 		}
-		for w := skip / 64; w < pageBits/64; w++ {
-			marked := u64(buf, int(8*w))
-			if w == skip/64 {
-				marked &= ^uint64(0) << (skip % 64)
+		for w := range uint64(pageBits / 64) {
+			base, marked := first+64*w, u64(buf, int(8*w))
+			c.ibits.addWord(base, marked)
+			if base == 0 && marked&1 != 0 {
+				c.problem(0, a, "inode 0 does not exist, but is marked in use")
 			}
-			bitRuns(marked, first+64*w, func(from, to uint64) {
+			bitRuns(marked&^below(g.ninode, base), base, func(from, to uint64) {
 				c.problem(0, a, "inodes %d to %d do not exist, but are marked in use", from, to-1)
 			})
 		}
@@ -116,15 +114,42 @@ func (c *checker) inodeBitsBeyond() error {
 	})
 }
 
+// inodesLost reports block a of the inode table, which cannot be read.
+func (c *checker) inodesLost(a, first uint64) {
+	end := min(first+inodesBlock, c.geo.ninode)
+	c.unreadable(0, a, c.v.lost[a], "the inodes %d to %d", first, end-1)
+	marked := false
+	for ino := max(first, 1); ino < end; ino++ {
+		if c.bitLost(ino) || c.ibits.has(ino) {
+			c.hits(ino)
+			marked = true
+		}
+	}
+	if marked {
+		c.treesLost, c.dirsLost = true, true
+	}
+}
+
+// bitLost says that the bit of an inode cannot be read.
+func (c *checker) bitLost(ino uint64) bool { return c.v.lost[c.geo.ibm+ino/pageBits] != nil }
+
+// inodeLost says that an inode cannot be read.
+func (c *checker) inodeLost(ino uint64) bool {
+	return ino != 0 && ino < c.geo.ninode && c.v.lost[c.geo.itab+ino/inodesBlock] != nil
+}
+
 // inode checks one inode on its own. set is its bit in the inode bitmap.
 func (c *checker) inode(ino, block uint64, set bool, raw []byte) error {
 	n := parseInode(raw)
-	if used := n.ty != 0; used != set {
+	if used := n.ty != 0; used != set && !c.bitLost(ino) {
 		state, bit := "in use", "free"
 		if !used {
 			state, bit = bit, state
 		}
 		c.problem(ino, block, "the inode is %s, but the inode bitmap says %s", state, bit)
+		if !used {
+			c.dirsLost = true // it may have been a directory
+		}
 	}
 	if n.ty == 0 {
 		n.gen = 0 // the only field that outlives a file
@@ -140,14 +165,18 @@ func (c *checker) inode(ino, block uint64, set bool, raw []byte) error {
 	c.attributes(ino, block, &n)
 	r := c.tab.make(ino)
 	r.ty, r.flags, r.nlink, r.parent = uint8(min(n.ty, 255)), uint8(n.flags&flagsKnown), n.nlink, n.parent
-	ok, err := c.tree(ino, &n)
-	if err != nil {
-		return err
+	state, err := c.tree(ino, &n)
+	if state != treeGood && n.ty == typeDir {
+		r.state |= statePart
+		c.dirsLost = true
 	}
-	if !ok {
+	switch state {
+	case treePart:
+		c.treesLost = true
+	case treeDamaged:
 		r.state |= stateTree
 	}
-	return nil
+	return err
 }
 
 // attributes checks the fields of an inode in use.
@@ -164,6 +193,9 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 		wrong("the head of the orphan list has link count %d and flags %#x", n.nlink, n.flags)
 	case ino > orphansIno && n.ty > typeLast:
 		wrong("type %d does not exist", n.ty)
+	}
+	if n.gen == 0 {
+		wrong("an inode in use has generation 0")
 	}
 	if n.mode&^0o7777 != 0 {
 		wrong("mode %#o has bits beyond the permissions", n.mode)
@@ -217,6 +249,12 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 	}
 	if n.ty != typeDir && n.nent != 0 {
 		wrong("%d directory entries in a file of type %d", n.nent, n.ty)
+	}
+	if n.ty != typeDir && n.parent != 0 {
+		wrong("parent %d of a file of type %d", n.parent, n.ty)
+	}
+	if n.ty != typeReg && n.verf != 0 {
+		wrong("verifier %#x of an exclusive CREATE in a file of type %d", n.verf, n.ty)
 	}
 	if n.flags&flagOrphan == 0 && ino != orphansIno && n.next != 0 {
 		wrong("next is %d, but the file is not on the orphan list", n.next)

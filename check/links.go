@@ -1,6 +1,10 @@
 package check
 
-import "tansy/disk"
+import (
+	"math/bits"
+
+	"tansy/disk"
+)
 
 // links is the pass that compares link counts with the entries found, and looks
 // for what cannot be reached.
@@ -9,7 +13,7 @@ func (c *checker) links() error {
 		return err
 	}
 	done := uint64(0)
-	return c.tab.each(func(ino uint64, r *record) error {
+	err := c.tab.each(func(ino uint64, r *record) error {
 		done++
 		c.progress(done, c.rep.Inodes)
 		if ino != orphansIno {
@@ -17,22 +21,39 @@ func (c *checker) links() error {
 		}
 		return nil
 	})
+	if c.unnamed > 0 {
+		c.note("%d files that have fewer names than links, because directories, or inodes that may be directories, are damaged or cannot be read", c.unnamed)
+	}
+	if c.unlisted > 0 {
+		c.note("%d files that should be on the orphan list, because it cannot be followed to its end", c.unlisted)
+	}
+	return err
 }
 
 // orphans follows the orphan list.
 func (c *checker) orphans() error {
 	head, err := c.readInode(orphansIno)
+	if asLost(err) != nil {
+		c.listLost = true
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	before, at := uint64(orphansIno), head.next
 	for at != 0 {
 		r := c.tab.get(at)
+		if c.inodeLost(at) {
+			c.listLost = true
+			return nil
+		}
 		if at <= orphansIno || r == nil {
+			c.listLost = true
 			c.problem(before, 0, "the orphan list goes on to inode %d, which is not in use", at)
 			return nil
 		}
 		if r.state&stateListed != 0 {
+			c.listLost = true
 			c.problem(before, 0, "the orphan list goes back to inode %d: it has no end", at)
 			return nil
 		}
@@ -42,6 +63,10 @@ func (c *checker) orphans() error {
 			c.problem(at, 0, "the file is on the orphan list, but not marked so")
 		}
 		n, err := c.readInode(at)
+		if asLost(err) != nil {
+			c.listLost = true
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -52,15 +77,27 @@ func (c *checker) orphans() error {
 
 // link checks the link count of an inode, and that it can be reached.
 func (c *checker) link(ino uint64, r *record) {
-	if r.flags&flagOrphan != 0 && r.state&stateListed == 0 {
-		c.problem(ino, 0, "the file is marked to be on the orphan list, but is not")
+	listed := r.state&stateListed != 0
+	if r.flags&flagOrphan != 0 && !listed {
+		if c.listLost {
+			c.unlisted++
+			listed = true
+		} else {
+			c.problem(ino, 0, "the file is marked to be on the orphan list, but is not")
+		}
 	}
-	if r.refs == 0 && ino != rootIno && !(r.nlink == 0 && r.state&stateListed != 0) {
+	if r.refs == 0 && ino != rootIno && !(r.nlink == 0 && listed) {
+		if c.dirsLost && r.nlink != 0 {
+			c.unnamed++
+			return
+		}
 		c.problem(ino, 0, "the file has link count %d, but no directory names it", r.nlink)
 		return
 	}
 	if r.ty != typeDir {
-		if r.nlink != r.refs {
+		if r.nlink > r.refs && c.dirsLost {
+			c.unnamed++
+		} else if r.nlink != r.refs {
 			c.problem(ino, 0, "the link count is %d, but %d entries name the file", r.nlink, r.refs)
 		}
 		return
@@ -81,7 +118,7 @@ func (c *checker) link(ino uint64, r *record) {
 	if r.refs != entries {
 		c.problem(ino, 0, "%d entries name the directory", r.refs)
 	}
-	if want := uint64(r.subdirs) + 2; uint64(r.nlink) != want {
+	if want := uint64(r.subdirs) + 2; uint64(r.nlink) < want || uint64(r.nlink) > want && r.state&statePart == 0 {
 		c.problem(ino, 0, "the link count is %d, but a directory with %d sub-directories has %d", r.nlink, r.subdirs, want)
 	}
 	c.climb(ino, r)
@@ -97,9 +134,10 @@ func (c *checker) climb(ino uint64, r *record) {
 		at = r.parent
 		r = c.tab.get(at)
 	}
-	if at != rootIno && (r == nil || r.ty != typeDir) {
+	lost := c.inodeLost(at) // which is reported; nothing is known about it
+	if at != rootIno && !lost && (r == nil || r.ty != typeDir) {
 		c.problem(ino, 0, "its parents lead to inode %d, which is no directory", at)
-	} else if at != rootIno && r.state&stateReached == 0 {
+	} else if at != rootIno && !lost && r.state&stateReached == 0 {
 		c.problem(ino, 0, "its parents lead to inode %d for the second time, not to the root", at)
 	}
 	for _, p := range path { // reached or reported, both once
@@ -116,11 +154,18 @@ func (c *checker) blocks() error {
 		}
 	}
 	g := &c.geo
-	lost, free := runs{c: c, text: "marked in use, but no file has them"}, runs{c: c, text: "marked free, but files have them"}
+	lost, free := runs{c: c, text: "marked in use, but no file has them"}, runs{c: c, text: "marked free, but files have them", owned: true}
 	outside := runs{c: c, text: "marked in use, but are no data blocks"}
-	err := c.v.scan(g.bbm, g.itab, func(a uint64, buf []byte) error {
+	unowned := uint64(0)
+	need := func(a uint64) uint64 { return c.seen.nextBlock(a, g.bbm, pageBits) }
+	err := c.v.scan(g.bbm, g.itab, need, func(a uint64, buf []byte) error {
 		first := (a - g.bbm) * pageBits
 		c.progress(min(first, g.data1), g.data1)
+		if buf == nil {
+			c.unreadable(0, a, c.v.lost[a], "the bitmap of the blocks from %d on", first)
+			c.note("whether the blocks from %d to %d are marked in use if and only if they are", first, first+pageBits-1)
+			return nil
+		}
 		for w := range uint64(pageBits / 64) {
 			base := first + 64*w
 			marked, found := u64(buf, int(8*w)), c.seen.word(base)
@@ -128,7 +173,11 @@ func (c *checker) blocks() error {
 				continue
 			}
 			data := below(g.data1, base) &^ below(g.data0, base)
-			bitRuns(marked&^found&data, base, lost.add)
+			if extra := marked &^ found & data; c.treesLost {
+				unowned += uint64(bits.OnesCount64(extra))
+			} else {
+				bitRuns(extra, base, lost.add)
+			}
 			bitRuns(found&^marked, base, free.add)
 			bitRuns(marked&^data, base, outside.add)
 		}
@@ -137,6 +186,9 @@ func (c *checker) blocks() error {
 	lost.flush()
 	free.flush()
 	outside.flush()
+	if unowned > 0 {
+		c.note("whether %d blocks that are marked in use belong to files, because inodes or indirect blocks cannot be read", unowned)
+	}
 	return err
 }
 
@@ -155,7 +207,9 @@ func below(limit, base uint64) uint64 {
 func (c *checker) owners() error {
 	var buf [disk.BlockSize]byte
 	return c.tab.each(func(ino uint64, r *record) error {
-		if err := c.v.read(c.geo.itab+ino/inodesBlock, buf[:]); err != nil {
+		if err := c.v.read(c.geo.itab+ino/inodesBlock, buf[:]); asLost(err) != nil {
+			return nil
+		} else if err != nil {
 			return err
 		}
 		at := ino % inodesBlock * inodeSize
@@ -169,7 +223,7 @@ func (c *checker) owners() error {
 				return false, nil // below it all would be found again, from each of its owners
 			}
 			return true, nil
-		})
+		}, func(uint64, int, uint64, error) {})
 	})
 }
 
@@ -177,6 +231,7 @@ func (c *checker) owners() error {
 type runs struct {
 	c        *checker
 	text     string
+	owned    bool // files have the blocks: they are to be named
 	from, to uint64
 }
 
@@ -191,6 +246,9 @@ func (r *runs) add(from, to uint64) {
 func (r *runs) flush() {
 	if r.to > r.from {
 		r.c.problem(0, r.from, "%d blocks from here on are %s", r.to-r.from, r.text)
+		if r.owned {
+			r.c.ownersWanted(r.from, r.to)
+		}
 	}
 	r.from, r.to = 0, 0
 }

@@ -4,23 +4,25 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 
 	"tansy/disk"
 	"tansy/journal"
 )
 
-// openLog replays the log in memory, by the journal's own recovery. nil: the
-// check cannot go on.
-func (c *checker) openLog(d disk.Disk, sb *superblock) (*view, error) {
+// openLog replays the log in memory, by the journal's own recovery. If that is not
+// possible, c.logLost says so, and the view is that of the blocks at home.
+func (c *checker) openLog(d disk.Disk, sb *superblock) *view {
 	p := sb.journal()
 	log, err := journal.Inspect(d, p)
-	if errors.Is(err, journal.ErrDamaged) || errors.Is(err, journal.ErrParams) {
-		c.problem(0, p.Start, "%v", err)
-		return nil, nil
-	}
 	if err != nil {
-		return nil, fmt.Errorf("log: %w", err)
+		at := p.Start
+		if e := new(disk.Error); errors.As(err, &e) {
+			at = e.Block
+			c.rep.Unreadable++
+		}
+		c.problem(0, at, "the log cannot be used: %v", err)
+		c.logLost = true
+		return newView(d, nil)
 	}
 	for a := range log {
 		if a >= sb.data1 {
@@ -29,7 +31,7 @@ func (c *checker) openLog(d disk.Disk, sb *superblock) (*view, error) {
 		}
 	}
 	c.rep.Replayed = len(log)
-	return &view{d: d, log: log}, nil
+	return newView(d, log)
 }
 
 // journal is where the log lies, and the key of its records.

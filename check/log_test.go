@@ -50,7 +50,7 @@ func TestLog(t *testing.T) {
 func TestRandomDamageInLog(t *testing.T) {
 	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	d := busyVolume(t)
-	raw, err := readSupers(d)
+	raw, _, err := readSupers(d)
 	if err != nil {
 		t.Fatal(err)
 	}

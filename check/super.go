@@ -93,32 +93,41 @@ func (s *superblock) consistent() error {
 	return nil
 }
 
-// readSupers reads both copies: block 0 and the last block.
-func readSupers(d disk.Disk) (raw [2][]byte, err error) {
+// readSupers reads both copies: block 0 and the last block. why says for each why it
+// cannot be read, if so.
+func readSupers(d disk.Disk) (raw [2][]byte, why [2]error, err error) {
 	if d.Size() < 8 {
-		return raw, errNotVolume
+		return raw, why, errNotVolume
 	}
 	for i, a := range []uint64{0, d.Size() - 1} {
 		raw[i] = make([]byte, disk.BlockSize)
-		if err := d.ReadAt(a, [][]byte{raw[i]}); err != nil {
-			return raw, err
-		}
+		why[i] = d.ReadAt(a, [][]byte{raw[i]})
 	}
-	return raw, nil
+	if why[0] != nil && why[1] != nil {
+		err = why[0]
+	}
+	return raw, why, err
 }
 
-// superblock is the first pass. nil: the check cannot go on.
+// superblock is the first pass. nil: there is none that can be used.
 func (c *checker) superblock(d disk.Disk) (*superblock, error) {
-	raw, err := readSupers(d)
+	raw, why, err := readSupers(d)
 	if err != nil {
 		return nil, err
 	}
-	first, err := parseSuper(raw[0])
+	parse := func(i int) (*superblock, error) {
+		if why[i] != nil {
+			c.rep.Unreadable++
+			return nil, why[i]
+		}
+		return parseSuper(raw[i])
+	}
+	first, err := parse(0)
 	if errors.As(err, new(errForeign)) {
 		return nil, err
 	}
 	if err != nil {
-		copied, err2 := parseSuper(raw[1])
+		copied, err2 := parse(1)
 		if errors.As(err2, new(errForeign)) {
 			return nil, err2
 		}
@@ -135,15 +144,19 @@ func (c *checker) superblock(d disk.Disk) (*superblock, error) {
 	if first.junk && first.compat == 0 { // a feature may have a use for them
 		c.problem(0, 0, "the superblock's unused bytes are not zeros")
 	}
+	if first.ctimens >= 1e9 {
+		c.problem(0, 0, "the volume was made at a time with %d nanoseconds", first.ctimens)
+	}
 	if first.size > d.Size() {
 		c.problem(0, 0, "the volume has %d blocks, but the device only %d", first.size, d.Size())
-		return nil, nil
+		c.short = true
+		return first, nil
 	}
 	if err == nil { // the copy lies at the end of the volume, which may be smaller than the device
-		if err := d.ReadAt(first.size-1, [][]byte{raw[1]}); err != nil {
-			return nil, err
-		}
-		if _, err := parseSuper(raw[1]); err != nil {
+		if why := d.ReadAt(first.size-1, [][]byte{raw[1]}); why != nil {
+			c.rep.Unreadable++
+			c.problem(0, first.size-1, "the copy of the superblock cannot be read: %v", why)
+		} else if _, err := parseSuper(raw[1]); err != nil {
 			c.problem(0, first.size-1, "the copy of the superblock cannot be used: %v", err)
 		} else if !bytes.Equal(raw[0], raw[1]) {
 			c.problem(0, first.size-1, "the superblock and its copy differ")

@@ -1,10 +1,17 @@
 package check
 
-const tableChunk = 1024
+import (
+	"maps"
+	"slices"
+)
+
+// tableChunk is small, so that a few inodes far apart take little.
+const tableChunk = 64
 
 // states of an inode
 const (
 	stateTree     = 1 << iota // its block tree is damaged: not read again
+	statePart                 // a directory of which not all entries are known
 	stateListed               // on the orphan list, when it was walked
 	stateReached              // a directory that leads to the root
 	stateClimbing             // a directory on the path being climbed
@@ -51,16 +58,13 @@ func (t *table) get(ino uint64) *record {
 
 // each calls f for the inodes in use, in order.
 func (t *table) each(f func(ino uint64, r *record) error) error {
-	for k := uint64(0); k*tableChunk < t.n; k++ {
-		c := t.chunks[k]
-		if c == nil {
-			continue
-		}
-		for i := range c {
-			if c[i].ty == 0 {
+	for _, k := range slices.Sorted(maps.Keys(t.chunks)) {
+		for i := range t.chunks[k] {
+			r := &t.chunks[k][i]
+			if r.ty == 0 {
 				continue
 			}
-			if err := f(k*tableChunk+uint64(i), &c[i]); err != nil {
+			if err := f(k*tableChunk+uint64(i), r); err != nil {
 				return err
 			}
 		}

@@ -16,8 +16,9 @@ const (
 // walk visits a block tree in the order of the file: visit is called for each
 // block it refers to, with the block's level (0: data) and the index in the file
 // of the first block below it. Below an indirect block the walk goes on only if
-// visit returns true.
-func (c *checker) walk(n *inode, visit func(b uint64, level int, k uint64) (bool, error)) error {
+// visit returns true. lost is called for an indirect block that cannot be read; the
+// walk goes on behind what lies below it.
+func (c *checker) walk(n *inode, visit func(b uint64, level int, k uint64) (bool, error), lost func(b uint64, level int, k uint64, why error)) error {
 	first := [...]uint64{12: directMax, 13: singleMax, 14: doubleMax}
 	var bufs [4][]byte // one per level: the walk holds a path
 	var down func(b uint64, level int, k uint64) error
@@ -34,7 +35,12 @@ func (c *checker) walk(n *inode, visit func(b uint64, level int, k uint64) (bool
 		}
 		buf := bufs[level]
 		if err := c.v.read(b, buf); err != nil {
-			return err
+			l := asLost(err)
+			if l == nil {
+				return err
+			}
+			lost(b, level, k, l.err)
+			return nil
 		}
 		width := uint64(1)
 		for range level - 1 {
@@ -59,49 +65,70 @@ func (c *checker) walk(n *inode, visit func(b uint64, level int, k uint64) (bool
 	return nil
 }
 
-// tree checks the block tree of an inode. ok: it can be walked again, because no
-// block in it is out of bounds or used elsewhere too.
-func (c *checker) tree(ino uint64, n *inode) (ok bool, err error) {
-	ok = true
+// known is what tree found out about a block tree.
+type known int
+
+const (
+	treeGood    known = iota
+	treePart          // some of it cannot be read
+	treeDamaged       // a block in it is out of bounds or used elsewhere too: not to be walked again
+)
+
+// tree checks the block tree of an inode.
+func (c *checker) tree(ino uint64, n *inode) (state known, err error) {
 	blocks := uint64(0)
 	end := max(n.size, n.shrink)
 	last := uint64(0) // the block with the file's last bytes, if they do not fill it
+	final := n.size == 0
 	err = c.walk(n, func(b uint64, level int, k uint64) (bool, error) {
 		if b < c.geo.data0 || b >= c.geo.data1 {
 			c.problem(ino, 0, "block %d of the file (level %d): %d is no data block", k, level, b)
-			ok = false
+			state = treeDamaged
 			return false, nil
 		}
 		if !c.seen.add(b) {
 			c.dups.add(b)
-			ok = false
+			state = treeDamaged
 			return false, nil
 		}
 		blocks++
 		if k*disk.BlockSize >= end {
 			c.problem(ino, b, "block %d of the file (level %d) lies beyond its end (size %d, shrink %d)", k, level, n.size, n.shrink)
 		}
-		if level == 0 && n.size%disk.BlockSize != 0 && k == n.size/disk.BlockSize {
-			last = b
+		if level == 0 && n.size != 0 && k == (n.size-1)/disk.BlockSize {
+			final = true
+			if n.size%disk.BlockSize != 0 {
+				last = b
+			}
 		}
 		return true, nil
+	}, func(b uint64, level int, k uint64, why error) {
+		c.unreadable(ino, b, why, "an indirect block (level %d) of the file, with the blocks from %d on", level, k)
+		state = max(state, treePart)
 	})
 	if err != nil {
-		return false, err
+		return state, err
 	}
-	if ok && blocks != n.used {
+	if state == treeGood && blocks != n.used || state == treePart && blocks > n.used {
 		c.problem(ino, 0, "the file has %d blocks, but its inode says %d", blocks, n.used)
 	}
-	if last != 0 {
-		buf := make([]byte, disk.BlockSize)
-		if err := c.v.read(last, buf); err != nil {
-			return false, err
-		}
-		if !zeros(buf[n.size%disk.BlockSize:]) {
-			c.problem(ino, last, "the bytes behind the file's end (size %d) are not zeros", n.size)
-		}
+	if state == treeGood && !final && (n.ty == typeDir || n.ty == typeLnk) {
+		c.problem(ino, 0, "the last block of the file (size %d, type %d) is missing", n.size, n.ty)
 	}
-	return ok, nil
+	if last == 0 {
+		return state, nil
+	}
+	buf := make([]byte, disk.BlockSize)
+	if err := c.v.read(last, buf); err != nil {
+		l := asLost(err)
+		if l == nil {
+			return state, err
+		}
+		c.unreadable(ino, last, l.err, "the last block of the file")
+	} else if !zeros(buf[n.size%disk.BlockSize:]) {
+		c.problem(ino, last, "the bytes behind the file's end (size %d) are not zeros", n.size)
+	}
+	return state, nil
 }
 
 var zeroBlock [disk.BlockSize]byte

@@ -10,10 +10,19 @@ import (
 )
 
 func check(args []string) int {
-	f := newFlags("check", "VOLUME [flags]", `  tansy check data.img        0 = clean, 1 = damaged (what and where is printed), 2 = cannot be read
+	f := newFlags("check", "VOLUME [flags]", `  tansy check data.img
   tansy check /dev/sdb -q     only the exit code and the problems
 
-The volume is only read, and must not be in use by a server.
+exit codes:
+  0  clean
+  1  problems were found: printed are where, what, and the paths of the files concerned
+  2  it could not be checked: wrong arguments, no volume, in use, or the device fails
+     every read
+
+The volume is only read, and must not be in use by a server. A block that cannot be
+read is a problem, and the rest is checked; what cannot be judged without it is printed
+as "not checked". Holes of an image are passed over. The contents of files, which have no
+checksums, are not checked. The progress goes to standard error, unless -q is given.
 `)
 	quiet := f.Bool("q", false, "print nothing but problems")
 	limit := f.Int("max-problems", 1000, "print at most so many problems")
@@ -27,49 +36,44 @@ The volume is only read, and must not be in use by a server.
 		return exitUsage
 	}
 	defer d.Close()
-	o := volcheck.Options{MaxProblems: *limit}
+	o, clear := volcheck.Options{MaxProblems: *limit}, ""
 	if !*quiet {
-		o.Progress = progress(time.Second)
+		p := newProgress(os.Stderr, time.Now)
+		o.Progress, clear = p.report, p.clear
 	}
+	begin := time.Now()
 	rep, err := volcheck.Volume(d, o)
-	if o.Progress != nil {
-		fmt.Fprint(os.Stderr, clearLine)
-	}
+	fmt.Fprint(os.Stderr, clear)
 	for _, p := range rep.Problems {
 		fmt.Println(p)
 	}
 	if rep.Unlisted > 0 {
 		fmt.Printf("%d more problems\n", rep.Unlisted)
 	}
+	for _, s := range rep.Unchecked {
+		fmt.Println("not checked:", s)
+	}
 	if err != nil {
 		fail("check", fmt.Errorf("%s: %w", pos[0], err))
 		return exitUsage
 	}
+	verdict, code := "clean", exitOK
 	if !rep.Clean() {
-		fmt.Printf("%s: damaged, %d problems\n", pos[0], uint64(len(rep.Problems))+rep.Unlisted)
-		return exitFailure
+		verdict = fmt.Sprintf("damaged, %d problems", uint64(len(rep.Problems))+rep.Unlisted)
+		if rep.Files > 0 {
+			verdict += fmt.Sprintf(" in %d files", rep.Files)
+		}
+		if rep.Unreadable > 0 {
+			verdict += fmt.Sprintf(", %d unreadable blocks", rep.Unreadable)
+		}
+		code = exitFailure
 	}
 	if !*quiet {
-		fmt.Printf("%s: clean; %d inodes, %d directories with %d entries, %d of %d data blocks in use, %d files waiting to be freed, %d blocks in the log\n",
-			pos[0], rep.Inodes, rep.Directories, rep.Entries, rep.Blocks, rep.DataBlocks, rep.Orphans, rep.Replayed)
+		verdict += fmt.Sprintf("; %d inodes, %d directories with %d entries, %d of %d data blocks in use, %d files waiting to be freed, %d blocks in the log; %.1f s",
+			rep.Inodes, rep.Directories, rep.Entries, rep.Blocks, rep.DataBlocks, rep.Orphans, rep.Replayed, time.Since(begin).Seconds())
 	}
-	return exitOK
-}
-
-const clearLine = "\r\x1b[K"
-
-// progress returns a function that reports the progress of a check on standard
-// error, on a terminal only and at most once per interval.
-func progress(interval time.Duration) func(pass string, done, total uint64) {
-	st, err := os.Stderr.Stat()
-	if err != nil || st.Mode()&os.ModeCharDevice == 0 {
-		return nil
+	if !*quiet || code != exitOK {
+		fmt.Printf("%s: %s\n", pos[0], verdict)
 	}
-	next := time.Now().Add(interval)
-	return func(pass string, done, total uint64) {
-		if now := time.Now(); now.After(next) && total > 0 {
-			next = now.Add(interval)
-			fmt.Fprintf(os.Stderr, "%s%s: %.1f %%", clearLine, pass, 100*float64(done)/float64(total))
-		}
-	}
+	return code
 }

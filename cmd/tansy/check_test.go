@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // mkfs, check and dump on an image, by their exit codes.
@@ -41,7 +42,16 @@ func TestCheckAndDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	exit(exitFailure, "check", img)
-	exit(exitOK, "dump", img) // by the copy
+	exit(exitFailure, "check", "-q", img)
+	exit(exitOK, "dump", img)                                       // by the copy
+	if _, err := f.WriteAt([]byte("damage"), 4096+30); err != nil { // the log's header
+		t.Fatal(err)
+	}
+	exit(exitFailure, "check", img)
+	exit(exitOK, "dump", img)
+	exit(exitOK, "dump", img, "log")
+	exit(exitOK, "dump", img, "inode", "1")
+	exit(exitOK, "dump", img, "dir", "1")
 	if err := f.Truncate(0); err != nil {
 		t.Fatal(err)
 	}
@@ -50,4 +60,25 @@ func TestCheckAndDump(t *testing.T) {
 	}
 	exit(exitUsage, "check", img)
 	exit(exitUsage, "dump", img)
+}
+
+// The progress of a check is reported once per interval.
+func TestProgress(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	now := time.Unix(0, 0)
+	p := newProgress(f, func() time.Time { return now })
+	for i := range uint64(26) {
+		p.report("inodes", i, 25)
+		now = now.Add(time.Second)
+	}
+	now = now.Add(time.Minute)
+	p.report("names", 0, 0)
+	got, err := os.ReadFile(f.Name())
+	if want := "inodes: 40.0 %\ninodes: 80.0 %\nnames\n"; err != nil || string(got) != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

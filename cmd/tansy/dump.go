@@ -17,7 +17,12 @@ func dump(args []string) int {
   tansy dump data.img inode 17   an inode and where its blocks lie
   tansy dump data.img dir 1      the entries of a directory (1 is the root)
 
-The volume is only read. What is printed is meant for people, and may change.
+exit codes: 0 printed, 1 could not be printed, 2 wrong arguments, or no volume.
+
+The volume is only read. Damage keeps nothing from being printed that can be found
+without what is damaged: super needs only the superblock or its copy; without the log
+the blocks are shown as they lie at home. What is printed is meant for people, and may
+change.
 `)
 	pos, code, done := parse(f, args, 1, 3)
 	if done {

@@ -28,13 +28,10 @@ func mkfs(args []string) int {
 		return code
 	}
 	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes}
-	clear := ""
-	if show := progress(time.Second); show != nil {
-		o.Progress = func(done, total uint64) { show("mkfs", done, total) }
-		clear = clearLine
-	}
+	p := newProgress(os.Stderr, time.Now)
+	o.Progress = func(done, total uint64) { p.report("mkfs", done, total) }
 	err := makeVolume(pos[0], image{uint64(size), *preallocate, warning("mkfs")}, *force, o)
-	fmt.Fprint(os.Stderr, clear)
+	fmt.Fprint(os.Stderr, p.clear)
 	if err != nil {
 		return fail("mkfs", err)
 	}
