@@ -128,6 +128,7 @@ type checker struct {
 	seen  *bitset // the blocks that block trees refer to
 	dups  *bitset // those that more than one place refers to
 	tab   *table  // what the inode pass learned
+	tails tails
 
 	misplaced map[uint64]uint64 // directories that lie in another one than they say
 	told      map[uint64]bool   // unreadable blocks that are reported

@@ -63,7 +63,7 @@ func (c *checker) inodes() error {
 	}
 	g := &c.geo
 	need := func(a uint64) uint64 { return c.ibits.nextBlock(a, g.itab, inodesBlock) }
-	return c.v.scan(g.itab, g.itab+(g.ninode+inodesBlock-1)/inodesBlock, need, func(a uint64, buf []byte) error {
+	err := c.v.scan(g.itab, g.itab+(g.ninode+inodesBlock-1)/inodesBlock, need, func(a uint64, buf []byte) error {
 		first := (a - g.itab) * inodesBlock
 		c.progress(first, g.ninode)
 		if buf == nil {
@@ -85,6 +85,10 @@ func (c *checker) inodes() error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return c.tails.flush(c)
 }
 
 // inodeBits reads the inode bitmap, and checks that it has no bits of inodes that do
