@@ -111,3 +111,35 @@ func TestDeadDevice(t *testing.T) {
 		t.Errorf("%v after %d reads", err, dead.Ops())
 	}
 }
+
+// What follows from one block that was overwritten is not told file by file.
+func TestNoCascade(t *testing.T) {
+	s := newSample(t)
+	for _, c := range []struct {
+		what string
+		edit func(d *disk.Mem)
+		most int
+	}{
+		// the inodes 1 to 15 among them: the root, and the directory with 300 files
+		{"inodes zeroed", func(d *disk.Mem) { put(t, d, s.geo.Dtor_itab(), make([]byte, disk.BlockSize)) }, 60},
+		{"a directory's block tree", func(d *disk.Mem) {
+			a, off := s.inodeAt(s.dir)
+			b := get(t, d, a)
+			b[off+136+7] = 1
+			put(t, d, a, b)
+		}, 4},
+		{"the head of the orphan list", func(d *disk.Mem) {
+			a, off := s.inodeAt(orphansIno)
+			b := get(t, d, a)
+			b[off+113] ^= 0xff
+			put(t, d, a, b)
+		}, 1},
+	} {
+		d := s.image()
+		c.edit(d)
+		r, err := Volume(d, Options{})
+		if err != nil || len(r.Problems) == 0 || len(r.Problems) > c.most || len(r.Unchecked) == 0 {
+			t.Errorf("%s: %d problems, want 1 to %d: %v; not checked: %q, %v", c.what, len(r.Problems), c.most, r.Problems, r.Unchecked, err)
+		}
+	}
+}
