@@ -292,16 +292,17 @@ func TestDamage(t *testing.T) {
 		return poke(start+n/pageBits, int(n%pageBits/8), 1<<(n%8))
 	}
 	number := func(x uint64) []byte { return binary.LittleEndian.AppendUint64(nil, x) }
-	// seal changes a byte of a superblock, which stays one
-	seal := func(a uint64, off int) edit {
+	// sealBits changes a byte of a superblock, which stays one
+	sealBits := func(a uint64, off int, xor byte) edit {
 		return func(d *disk.Mem) {
 			b := get(t, d, a)
-			b[off] ^= 1
+			b[off] ^= xor
 			sum := sha256.Sum256(b[:superSum])
 			copy(b[superSum:], sum[:])
 			put(t, d, a, b)
 		}
 	}
+	seal := func(a uint64, off int) edit { return sealBits(a, off, 1) }
 	short, long := dirBlock(s.sub), s.parsed(s.image(), s.sub).blks[1]
 	longOff := 0
 	for b := get(t, s.image(), long); u64(b, longOff) == 0; {
@@ -318,6 +319,7 @@ func TestDamage(t *testing.T) {
 		{"superblock and copy differ", seal(size-1, 116), fmt.Sprintf("superblock: block %d: the superblock and its copy differ", size-1)},
 		{"superblock's unused bytes", both(seal(0, 200), seal(size-1, 200)), "superblock: the superblock's unused bytes are not zeros"},
 		{"superblock's unused word", both(seal(0, 16), seal(size-1, 16)), "superblock: the superblock's unused bytes are not zeros"},
+		{"superblock's nanoseconds", both(sealBits(0, 115, 0x80), sealBits(size-1, 115, 0x80)), "the volume was made at a time with 2147483655 nanoseconds"},
 		{"log block outside the regions", func(d *disk.Mem) {
 			sb, err := parseSuper(get(t, d, 0))
 			if err != nil {
@@ -343,6 +345,10 @@ func TestDamage(t *testing.T) {
 		{"root generation", field(rootIno, 48, 2), "the root has generation 3"},
 		{"orphan head type", field(orphansIno, 0, 9), "the head of the orphan list has type 1"},
 		{"mode", field(s.file, 6, 1), "has bits beyond the permissions"},
+		{"generation", field(s.file, 48, byte(s.parsed(s.image(), s.file).gen)), "an inode in use has generation 0"},
+		{"parent of a file", field(s.file, 105, 1), "parent 256 of a file of type 1"},
+		{"verifier of a directory", field(s.sub, 96, 1), "verifier 0x1 of an exclusive CREATE in a file of type 2"},
+		{"larger size of a directory", field(s.sub, 34, 1), "the last block of the file"},
 		{"flags", field(s.file, 28, 0x80), "flags 0x80 are unknown"},
 		{"a flag next to the known one", field(s.file, 28, 2), "flags 0x2 are unknown"},
 		{"orphan head's link count", field(orphansIno, 8, 1), "the head of the orphan list has link count 1"},

@@ -78,7 +78,7 @@ func TestProgress(t *testing.T) {
 	now = now.Add(time.Minute)
 	p.report("names", 0, 0)
 	got, err := os.ReadFile(f.Name())
-	if want := "inodes: 40.0 %\ninodes: 80.0 %\nnames\n"; err != nil || string(got) != want {
+	if want := "inodes: 20.0 %\ninodes: 40.0 %\ninodes: 60.0 %\ninodes: 80.0 %\ninodes: 100.0 %\nnames\n"; err != nil || string(got) != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 const clearLine = "\r\x1b[K"
 
 // progress reports how far a command has come: on a terminal in one line, once a second;
-// else in a line of its own, every ten seconds.
+// else in a line of its own, every five seconds.
 type progress struct {
 	w             io.Writer
 	now           func() time.Time
@@ -21,7 +21,7 @@ type progress struct {
 }
 
 func newProgress(f *os.File, now func() time.Time) *progress {
-	p := &progress{w: f, now: now, interval: 10 * time.Second, after: "\n"}
+	p := &progress{w: f, now: now, interval: 5 * time.Second, after: "\n"}
 	if st, err := f.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
 		p.interval, p.before, p.after, p.clear = time.Second, clearLine, "", clearLine
 	}

@@ -47,4 +47,18 @@ var mutants = []mutant{
 	{what: "COMMIT does not flush", file: "fs/stat.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "stable := how != Unstable\n", new: "stable := how == FileSync\n", tests: concurrent},
 	{what: "one write verifier for ever", file: "fs/fs.go", old: "return binary.LittleEndian.Uint64(b[:])", new: "return 1 + 0*binary.LittleEndian.Uint64(b[:])", tests: concurrent},
+
+	// The check of a volume.
+	{what: "check: holes are not looked at, though something should be there", file: "check/view.go", old: "next = min(next, need(a))", new: "_ = need(a)", tests: checks},
+	{what: "check: logged blocks in holes are passed over", file: "check/view.go", old: "next := min(data, v.nextLogged(a))", new: "next := data", tests: checks},
+	{what: "check: holes are read", file: "check/view.go", old: "if a = next; a >= to {", new: "if a >= to {", tests: checks},
+	{what: "check: unreadable blocks are tried again", file: "check/view.go", old: "v.lost[a] = cause", new: "_ = cause", tests: checks},
+	{what: "check: a dead device is read to its end", file: "check/view.go", old: "v.failed > maxFailures", new: "v.failed < 0", tests: checks},
+	{what: "check: links that cannot be found are missing", file: "check/links.go", old: "if r.nlink > r.refs && c.dirsLost {", new: "if r.nlink < r.refs && c.dirsLost {", tests: checks},
+	{what: "check: files of unreadable directories have no name", file: "check/links.go", old: "if c.dirsLost && r.nlink != 0 {", new: "if c.treesLost && r.nlink != 0 {", tests: checks},
+	{what: "check: blocks of unreadable files have no owner", file: "check/inode.go", old: "c.treesLost, c.dirsLost = true, true", new: "c.dirsLost = true", tests: checks},
+	{what: "check: inodes without a readable bit are called free", file: "check/inode.go", old: "used != set && !c.bitLost(ino)", new: "used != set", tests: checks},
+	{what: "check: the ends of files are not looked at", file: "check/inode.go", old: "return c.tails.flush(c)", new: "return nil", tests: checks},
+	{what: "check: paths end at the directory", file: "check/names.go", old: "for err == nil && len(first) > 0 {", new: "for err == nil && len(first) < 0 {", tests: checks},
+	{what: "dump: the log is needed for the superblock", file: "check/dump.go", old: "\treturn &Dumper{d, c}, nil", new: "\tif c.v = c.openLog(d, sb); c.logLost {\n\t\treturn nil, errNotVolume\n\t}\n\treturn &Dumper{d, c}, nil", tests: checks},
 }

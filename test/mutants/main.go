@@ -34,9 +34,11 @@ var (
 	table = flag.String("table", "", "write a table to this file")
 )
 
-// codecs are the tests of decoders and encoders, concurrent those of the checker.
+// codecs are the tests of decoders and encoders, concurrent those of the linearizability
+// checker, checks those of volumes.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
+	checks     = []string{"./check"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 
