@@ -1,4 +1,4 @@
-// Mutants puts faults into the Go code of the server, one at a time, and runs the
+// Mutants puts faults into the Go code of the server and of the check of volumes, one at a time, and runs the
 // tests that must notice: package by package for decoders and encoders, the
 // linearizability checker for locks, durability and the protocol. (The faults of
 // the verified code are in verified/tools/mutants.py.) The sources stay as they are;
