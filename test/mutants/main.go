@@ -1,8 +1,8 @@
-// Mutants puts faults into the Go code of the server and of the check of volumes, one at a time, and runs the
-// tests that must notice: package by package for decoders and encoders, the
-// linearizability checker for locks, durability and the protocol. (The faults of
-// the verified code are in verified/tools/mutants.py.) The sources stay as they are;
-// the compiler is given an overlay.
+// Mutants puts faults into the Go code of the server and of the check of volumes, one at
+// a time, and runs the tests that must notice: package by package for decoders and
+// encoders, the linearizability checker for locks, durability and the protocol. (The
+// faults of the verified code are in verified/tools/mutants.py.) The sources stay as they
+// are; the compiler is given an overlay.
 //
 //	go run ./test/mutants              # all, about 10 minutes on 2 cores; fails if one is not found
 //	go run ./test/mutants -only lock   # those whose description matches
