@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/journal"
 )
 
 // Dumper prints the structures of a volume for people. It prints what is there,
@@ -83,12 +84,39 @@ func stamp(sec uint64, nsec uint32) string {
 func (p *Dumper) Log(w io.Writer) error {
 	p.open(w)
 	v := p.c.v
+	if s, err := journal.NewSurvey(p.d, p.c.sb.journal()); err == nil {
+		printSurvey(w, s)
+	}
 	if p.c.logLost {
 		return nil
 	}
 	fmt.Fprintf(w, "%d blocks are newer in the log than at home\n", len(v.log))
 	v.eachLogged(func(a uint64) { fmt.Fprintf(w, "block %d: %s\n", a, p.region(a)) })
 	return nil
+}
+
+func printSurvey(w io.Writer, s *journal.Survey) {
+	state := func(sound bool, err error, otherwise string) string {
+		switch {
+		case err != nil:
+			return err.Error()
+		case sound:
+			return "sound"
+		}
+		return otherwise
+	}
+	for i, h := range s.Headers {
+		name := [2]string{"header", "copy"}[i]
+		fmt.Fprintf(w, "%-11s block %d: %s", name, h.Block, state(h.Sound, h.Err, "damaged"))
+		if h.Sound {
+			fmt.Fprintf(w, ", live from group %d on", h.First)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, g := range s.Groups {
+		fmt.Fprintf(w, "group %-5d block %d: %d blocks in the log, %d at home: %s\n", g.Number, g.Block, len(g.Addrs), len(g.Direct),
+			state(g.Sound, g.Err, "not whole"))
+	}
 }
 
 // region says what block a is for.

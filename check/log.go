@@ -13,12 +13,18 @@ import (
 // possible, c.logLost says so, and the view is that of the blocks at home.
 func (c *checker) openLog(d disk.Disk, sb *superblock) *view {
 	p := sb.journal()
+	s, err := journal.NewSurvey(d, p)
+	if err != nil {
+		c.problem(0, p.Start, "the log cannot be used: %v", err)
+		c.logLost = true
+		return newView(d, nil)
+	}
+	c.survey(s)
 	log, err := journal.Inspect(d, p)
 	if err != nil {
 		at := p.Start
 		if e := new(disk.Error); errors.As(err, &e) {
 			at = e.Block
-			c.rep.Unreadable++
 		}
 		c.problem(0, at, "the log cannot be used: %v", err)
 		c.logLost = true
@@ -32,6 +38,30 @@ func (c *checker) openLog(d disk.Disk, sb *superblock) *view {
 	}
 	c.rep.Replayed = len(log)
 	return newView(d, log)
+}
+
+// survey reports what is wrong with the log's parts.
+func (c *checker) survey(s *journal.Survey) {
+	for i, h := range s.Headers {
+		name := [2]string{"the log's header", "the copy of the log's header"}[i]
+		switch {
+		case h.Err != nil:
+			c.unreadable(0, h.Block, h.Err, "%s", name)
+		case !h.Sound:
+			c.problem(0, h.Block, "%s is damaged", name)
+		}
+	}
+	for _, g := range s.Groups {
+		switch {
+		case g.Sound:
+		case g.Err != nil:
+			c.unreadable(0, g.Block, g.Err, "group %d of the log", g.Number)
+		case g.Number == s.Last():
+			c.note("group %d of the log, the last, is not whole: a crash interrupted its commit, or it is damaged", g.Number)
+		default:
+			c.problem(0, g.Block, "group %d of the log is damaged, and groups up to %d behind it were acknowledged", g.Number, s.Last())
+		}
+	}
 }
 
 // journal is where the log lies, and the key of its records.

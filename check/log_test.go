@@ -1,18 +1,21 @@
 package check
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand"
+	"strings"
 	"testing"
 
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/replay"
+	"tansy/journal"
 )
 
-// busyVolume is a volume whose server is still running: much of it is in the log only.
-func busyVolume(t *testing.T) (d *disk.Mem) {
-	d = disk.NewMem(20000)
+// busyVolume is a volume whose server was killed: much of it is in the log only.
+func busyVolume(t *testing.T) *disk.Mem {
+	d := disk.NewMem(20000)
 	if err := fs.Mkfs(d, fs.MkfsOptions{LogBytes: 8 << 20, Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +38,59 @@ func busyVolume(t *testing.T) (d *disk.Mem) {
 			t.Fatal(err)
 		}
 	}
-	return d
+	killed := disk.NewMem(d.Size()) // the server would empty the log before long
+	for a := range d.Size() {
+		put(t, killed, a, get(t, d, a))
+	}
+	return killed
+}
+
+// TestDamagedLog: a damaged header is reported, and its copy serves; a damaged group that others
+// follow is reported, and the log is not used; the last one may be the work of a crash.
+func TestDamagedLog(t *testing.T) {
+	d := busyVolume(t)
+	raw, _, err := readSupers(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sb, err := parseSuper(raw[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := journal.NewSurvey(d, sb.journal())
+	if err != nil || len(s.Groups) < 3 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for _, c := range []struct {
+		what   string
+		block  uint64
+		want   string // the problem
+		usable bool
+	}{
+		{"header", 1, "block 1: the log's header is damaged", true},
+		{"copy", sb.ibm - 1, fmt.Sprintf("block %d: the copy of the log's header is damaged", sb.ibm-1), true},
+		{"group", s.Groups[1].Block, fmt.Sprintf("group %d of the log is damaged", s.Groups[1].Number), false},
+		{"data of a group", s.Groups[1].Block + 1, fmt.Sprintf("group %d of the log is damaged", s.Groups[1].Number), false},
+		{"last group", s.Groups[len(s.Groups)-1].Block, "", true},
+	} {
+		whole := get(t, d, c.block)
+		bad := bytes.Clone(whole)
+		bad[40] ^= 4
+		put(t, d, c.block, bad)
+		r, err := Volume(d, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := c.want == ""
+		for _, p := range r.Problems {
+			found = found || strings.Contains(p.String(), c.want)
+		}
+		if !found || (r.Replayed > 0) != c.usable {
+			t.Errorf("%s: %+v", c.what, r)
+		}
+		put(t, d, c.block, whole)
+	}
+	mustClean(t, d)
 }
 
 func TestLog(t *testing.T) {

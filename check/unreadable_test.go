@@ -81,9 +81,9 @@ func TestUnreadableBlock(t *testing.T) {
 // The log cannot be read: what is at home is checked.
 func TestUnreadableLog(t *testing.T) {
 	s := newSample(t)
-	d := badBlocks(s.image(), 1, 2, 3, 4)
+	d := badBlocks(s.image(), 1, 2, 3, 4, s.sb.Dtor_geo().Dtor_ibm()-1)
 	r, err := Volume(d, Options{})
-	if err != nil || len(r.Problems) != 1 || r.Problems[0].Pass != "log" || len(r.Unchecked) != 1 || r.Entries != 309 {
+	if err != nil || len(r.Problems) != 3 || r.Unreadable != 2 || r.Problems[0].Pass != "log" || len(r.Unchecked) != 1 || r.Entries != 309 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

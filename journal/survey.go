@@ -21,11 +21,19 @@ type Survey struct {
 // Sound says whether one of the headers is.
 func (s *Survey) Sound() bool { return s.Headers[0].Sound || s.Headers[1].Sound }
 
-// Torn is the number of groups at the end that cannot be read, if that can be the work of a crash:
-// one whose commit was under way. More than that, or one with a sound group behind it, is damage.
+// Torn says whether the last group cannot be read, and all before it can: a crash may have
+// interrupted its commit.
 func (s *Survey) Torn() bool {
 	n := len(s.Groups)
 	return n > 0 && !s.Groups[n-1].Sound && s.Damaged() == nil
+}
+
+// Last is the number of the last group that anything is known of; 0 if there is none.
+func (s *Survey) Last() uint64 {
+	if len(s.Groups) == 0 {
+		return 0
+	}
+	return s.Groups[len(s.Groups)-1].Number
 }
 
 // Damaged is the first group that cannot be read although it was durable, for there is a later one; or nil.
@@ -189,7 +197,7 @@ func diagnose(d disk.Disk, p Params) error {
 	if g == nil {
 		return fmt.Errorf("%w: the log's numbers are used up", ErrDamaged)
 	}
-	last := s.Groups[len(s.Groups)-1].Number
+	last := s.Last()
 	err = fmt.Errorf("%w: group %d of the log, in block %d, cannot be read, but group %d behind it can: %d group commits that were acknowledged would be lost; nothing was changed",
 		ErrDamaged, g.Number, g.Block, last, last-g.Number+1)
 	if g.Err != nil {
