@@ -123,7 +123,7 @@ module JournalM {
     }
     predicate DiskI() reads this, d, seal {
       GeoI() && d.Valid() && Full(d.poss, g) && |d.cur| == sz as int && 0 <= lb && g.sg == seal.signed &&
-      d.ok == OkSet(g.p, vs, lb, g.sg)
+      d.ok == OkSet(g.p, vs, lb, g.sg) && forall a :: !Owns(d.owner, Recovering, a)
     }
     predicate Reals() reads this {
       |g.gs| == |g.ds| == |g.hs| && 0 <= g.k <= |g.gs| &&
@@ -139,6 +139,7 @@ module JournalM {
     }
     predicate {:opaque} LogI() reads this, d, cgm, cdm {
       GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p) &&
+      (forall a :: Owns(d.owner, Logging, a) <==> lph >= 1 && (g.p.at < a < Copy(g.p) || a in cdm.m)) &&
       0 <= lph <= 3 && (g.com <==> lph >= 2) && (lph == 0 ==> cgm.m == map[] && cgm.addrs == [] && cdm.m == map[] && cdm.addrs == []) &&
       (lph == 1 ==> Ready(g, cgm.m, cdm.m)) &&
       (lph >= 1 ==> |g.gs| < g.p.nd && g.wp + |cgm.addrs| <= g.lo + g.p.nr &&
@@ -154,6 +155,7 @@ module JournalM {
     }
     predicate {:opaque} InsI() reads this, d, inm {
       GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p) &&
+      (forall a :: Owns(d.owner, Installing, a) <==> g.ip > 0 && (a == g.p.at || a == Copy(g.p) || a in g.im)) &&
       (ilist != null && g.ip > 0 ==> Lists(ilist, g.im, home as int, |d.cur|) && 0 <= iwn <= |ilist.addrs| && 0 <= icn <= |ilist.addrs|) &&
       (ilist == null ==> icn == 0 && iwn == 0) && (g.ip >= 2 ==> ilist != null) &&
       (g.ip == 1 && !d.bad ==> forall i :: 0 <= i < iwn ==> ilist != null && i < |ilist.addrs| && 0 <= ilist.addrs[i] < |d.cur| &&
@@ -200,7 +202,19 @@ module JournalM {
       ensures lph >= 2 ==> g.cg == cgm.m && g.cd.addrs == cgm.addrs && g.cd.pos == g.wp && cbk != null && cbk.v == g.cb && |g.cb| == 4096 &&
                            clist != null && 0 <= lwn <= |cgm.addrs| == |clist.blks|
       ensures lph >= 2 ==> forall i :: 0 <= i < |clist.blks| ==> |clist.blks[i]| == 4096
+      ensures lph >= 1 ==> forall a :: g.p.at < a < Copy(g.p) || a in cdm.m ==> Owns(d.owner, Logging, a)
     { reveal LogI(); }
+    // the blocks that have an owner
+    lemma Owned()
+      requires DiskI() && LogI() && InsI()
+      ensures forall a :: a in d.owner <==> (lph >= 1 && (g.p.at < a < Copy(g.p) || a in cdm.m)) || (g.ip > 0 && (a == g.p.at || a == Copy(g.p) || a in g.im))
+      ensures forall a :: Owns(d.owner, Installing, a) <==> g.ip > 0 && (a == g.p.at || a == Copy(g.p) || a in g.im)
+    {
+      reveal LogI(); reveal InsI();
+      forall a | a in d.owner ensures Owns(d.owner, Logging, a) || Owns(d.owner, Installing, a) { assert !Owns(d.owner, Recovering, a); }
+      forall a ensures Owns(d.owner, Logging, a) ==> a in d.owner {}
+      forall a ensures Owns(d.owner, Installing, a) ==> a in d.owner {}
+    }
     // nobody but the logger writes the direct blocks of the committing group
     lemma DirApart()
       requires LogI() && Full(d.poss, g)
@@ -220,6 +234,7 @@ module JournalM {
     { reveal LogI(); }
     // the logger's own steps
     twostate lemma LogEncI()
+      requires d.owner == old(d.owner)
       requires old(LogI()) && old(lph) == 1 && lph == 2 && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
       requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist != null && ldn == 0
       requires cbk != null && clist != null && lwn == 0 && !lwd && |cbk.v| == 4096 && cgm.Ok() && cdm.Ok() && clist.blks == BlksOf(cgm.m, cgm.addrs)
@@ -229,6 +244,7 @@ module JournalM {
       ensures LogI()
     { reveal LogI(); }
     twostate lemma LogWroteI(i: int, n: int, ok: bool)
+      requires d.owner == old(d.owner)
       requires old(LogI()) && old(lph) == 2 && lph == 2 && g == old(g) && lwd == old(lwd) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
       requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
       requires cbk == old(cbk) && clist == old(clist) && 0 <= i && 0 <= n && i + n <= |cgm.addrs| <= 500 && i == old(lwn) && clist != null && |clist.blks| == |cgm.addrs|
@@ -246,6 +262,7 @@ module JournalM {
       }
     }
     twostate lemma UnitWroteI(blks: seq<BV>, ok: bool)
+      requires d.owner == old(d.owner)
       requires old(LogI()) && old(lph) == 2 && lph == 2 && g == old(g) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
       requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
       requires cbk == old(cbk) && clist == old(clist) && clist != null && cbk != null && |clist.blks| == |cgm.addrs| <= 15
@@ -263,6 +280,7 @@ module JournalM {
       }
     }
     twostate lemma DirWroteI(a: int, n: int, ok: bool)
+      requires d.owner == old(d.owner)
       requires old(LogI()) && old(lph) == 2 && lph == 2 && g == old(g) && lwd == old(lwd) && lwn == old(lwn) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
       requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && dlist != null
       requires cbk == old(cbk) && clist == old(clist) && 0 <= old(ldn) && 0 < n && old(ldn) + n <= |dlist.addrs| == |dlist.blks|
@@ -286,6 +304,7 @@ module JournalM {
     // When parts of the invariant are kept: LogI by steps that are not the logger's, InsI by
     // those that are not the installer's, ...
     twostate lemma LogFrame()
+      requires forall a :: Owns(d.owner, Logging, a) == Owns(old(d.owner), Logging, a)
       requires old(LogI()) && SameForLog(old(g), g) && lph == old(lph) && lwn == old(lwn) && lwd == old(lwd) && cgm == old(cgm)
       requires cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs) && cbk == old(cbk) && clist == old(clist)
       requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
@@ -299,6 +318,7 @@ module JournalM {
       if lph == 3 { LoggedLess(d.poss, old(d.poss), g, old(g), g.cg, g.ch, g.cd, End(g)); }
     }
     twostate lemma InsFrame()
+      requires forall a :: Owns(d.owner, Installing, a) == Owns(old(d.owner), Installing, a)
       requires old(InsI()) && SameForIns(old(g), g) && ilist == old(ilist) && iwn == old(iwn) && icn == old(icn) && hph == old(hph)
       requires |d.cur| == |d.poss| == |old(d.poss)| == |old(d.cur)| >= Home(g.p)
       requires 0 <= g.p.at < Copy(g.p) < Home(g.p) && d.poss[g.p.at] <= old(d.poss)[g.p.at] && d.poss[Copy(g.p)] <= old(d.poss)[Copy(g.p)]
@@ -323,6 +343,7 @@ module JournalM {
     { reveal RdI(); }
     // the beginning and the end of an installation
     lemma InsNone()
+      requires forall a :: Owns(d.owner, Installing, a) <==> g.ip > 0 && (a == g.p.at || a == Copy(g.p) || a in g.im)
       requires 0 <= g.ip <= 1 && ilist == null && icn == 0 && iwn == 0 && hph == 0 && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
       ensures InsI()
     { reveal InsI(); }
@@ -353,12 +374,14 @@ module JournalM {
       ensures RdI()
     { reveal RdI(); }
     // what a step must not change about the logger / the installer / the history
-    twostate predicate LKeep() reads this, cgm, cdm {
+    twostate predicate LKeep() reads this, d, cgm, cdm {
+      (forall a :: Owns(d.owner, Logging, a) == Owns(old(d.owner), Logging, a)) &&
       cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn) &&
       lph == old(lph) && lwn == old(lwn) && lwd == old(lwd) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs) &&
       cbk == old(cbk) && clist == old(clist) && wp == old(wp) && eq == old(eq) && cl == old(cl)
     }
-    twostate predicate IKeep() reads this, inm {
+    twostate predicate IKeep() reads this, d, inm {
+      (forall a :: Owns(d.owner, Installing, a) == Owns(old(d.owner), Installing, a)) &&
       g.ip == old(g.ip) && iwn == old(iwn) && icn == old(icn) && hph == old(hph) && inm == old(inm) && inm.m == old(inm.m) &&
       inm.addrs == old(inm.addrs) && hq == old(hq) && ieq == old(ieq) && ilist == old(ilist)
     }
@@ -374,7 +397,7 @@ module JournalM {
         GeoOk(p) && d0.Valid() && |d0.cur| == n as int && d0.ok == OkSet(p, [HomeOf(p, d0.cur)], 0, seal0.signed) &&
         Full(d0.poss, G0(p, seal0.signed, q as int, HomeOf(p, d0.cur)))
       requires forall a :: !Direct(seal0.signed, q as int, a)
-      requires cache0.m == map[] && maxPin0 < 0x1_0000_0000
+      requires cache0.m == map[] && maxPin0 < 0x1_0000_0000 && forall x, a :: !Owns(d0.owner, x, a)
       ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0
       ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 2 + 16 * nd0 as int + nr0 as int
       ensures bit == bit0 && flo == flo0 && fhi == fhi0
@@ -409,7 +432,7 @@ module JournalM {
       requires running.m == lgm.m == cgm.m == cdm.m == inm.m == lho.m == iho.m == map[] && cache.m == map[]
       requires running.addrs == lgm.addrs == cgm.addrs == cdm.addrs == []
       requires running !in {lgm, cgm, cdm, inm, lho, iho} && lgm !in {cgm, cdm, inm, lho, iho} && lho !in {cgm, cdm, inm, iho} && cgm !in {cdm, inm, iho}
-      requires repr == {running, lgm, cgm, cdm, inm, lho, iho} && maxPin < 0x1_0000_0000
+      requires repr == {running, lgm, cgm, cdm, inm, lho, iho} && maxPin < 0x1_0000_0000 && forall x, a :: !Owns(d.owner, x, a)
       requires eq == hq && lo == 0 && ilo == 0 && wp == 0 && trims == 0 && nvs == 0 && ncl == 0 && nlb == 0 && !busy && lph == 0
       requires ilist == null && iwn == 0 && icn == 0 && icnr == 0 && hph == 0
       ensures Inv()
@@ -587,7 +610,7 @@ module JournalM {
     // [L] freeze the running group: the caller becomes the logger
     method StartCommit() returns (ok: bool)
       requires Inv() && mu.held
-      modifies this, cache
+      modifies this, cache, d`owner
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb)
       ensures ok ==> lph == 1 && old(lph) == 0       // nobody was the logger
       ensures !ok ==> LKeep() && repr == old(repr)
@@ -789,14 +812,15 @@ module JournalM {
       requires Parts(running.m, ring.m, dir.m) && Ready(g, ring.m, dir.m) && |ring.addrs| + |dir.addrs| <= |running.addrs|
       requires |g.gs| < g.p.nd && g.wp + |running.addrs| <= g.lo + g.p.nr && End(g) < 0x1FFF_FFFF_FFFF_FFFF && g.wp < 0x1FFF_FFFF_FFFF_0000
       requires |lgm.addrs| + |running.addrs| <= maxPin as int
-      modifies this, cache
+      modifies this, cache, d`owner
       ensures Inv() && IKeep() && Mono() && vs == old(vs) && lb == old(lb)
       ensures lph == 1 && repr == old(repr) + {r, ring, dir}
     {
       reveal Inv(); reveal LogI();
-      ghost var all := running.m;
-      ghost var c0 := cache.m;
+      ghost var log := set a | at as int < a < home as int - 1;
+      Ownable(log, ring.m, dir.m);
       Uncache(dir);
+      d.Take(Logging, log + dir.m.Keys);
       cgm := ring; cdm := dir; dlist := null; ldn := 0;
       running := r; repr := repr + {r, ring, dir};
       lph := 1; busy := true;
@@ -807,6 +831,19 @@ module JournalM {
       InsFrame(); RdFrame();
       assert CacheI() by { reveal CacheI(); }
       assert HoldI() by { reveal HoldI(); }
+    }
+    // nobody owns what a new logger needs
+    lemma Ownable(log: set<int>, m: BM, h: BM)
+      requires Inv() && lph == 0 && Ready(g, m, h) && Parts(running.m, m, h) && log == set a | at as int < a < home as int - 1
+      ensures forall a :: a in log || a in h ==> a !in d.owner
+    {
+      reveal Inv();
+      Owned();
+      forall a | a in log || a in h ensures a !in d.owner {
+        if a in log && a in inm.m { assert home as int <= a; }
+        if a in h && a in g.im { FullD(d.poss, g); MergeKeys(g.gs[..g.k], a); }
+        if a in h { assert a in running.m; }
+      }
     }
     predicate Unused(r: BMap) reads this { r != running && r != lgm && r != cgm && r != cdm && r != inm && r != lho && r != iho }
     // [F] seal the group (no operation of the device)
@@ -936,7 +973,7 @@ module JournalM {
       var s := SlotOf(eq, nd);
       UnitWritePres(P, g);
       CrashAll(Fuzzy(P, DSlot(g.p, End(g)), 1 + n as int), g, vs, lb, cl);
-      ok := d.WriteRun(at + 1 + 16 * s, l, 0, 1 + n);
+      ok := d.WriteRun(Logging, at + 1 + 16 * s, l, 0, 1 + n);
       if ok { lwn := n as int; lwd := true; }
       UnitWroteI(l.blks, ok);
       InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
@@ -945,7 +982,7 @@ module JournalM {
     method DataRun(i: uint64) returns (a: uint64, n: uint64)
       requires Inv() && lph == 2 && i as int == lwn < |cgm.addrs| && |cgm.addrs| > 15
       ensures GeoOk(g.p) && g.com && g.cd.sq == End(g) && 0 < n && i as int + n as int <= |g.cd.addrs| == |cgm.addrs|
-      ensures Side(g.p, g.cd, i as int, n as int) && a as int == At(g.p, g.cd, i as int)
+      ensures Side(g.p, g.cd, i as int, n as int) && a as int == At(g.p, g.cd, i as int) && a as int + n as int < home as int
     {
       reveal Inv();
       LogFacts(); ComFacts(d.poss, g);
@@ -971,7 +1008,7 @@ module JournalM {
       ghost var P := d.poss;
       LogWritePres(P, g, i as int, n as int);
       CrashAll(Fuzzy(P, a as int, n as int), g, vs, lb, cl);
-      ok := d.WriteRun(a, clist, i, n);
+      ok := d.WriteRun(Logging, a, clist, i, n);
       if ok { lwn := lwn + n as int; }
       LogWroteI(i as int, n as int, ok);
       InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
@@ -995,7 +1032,7 @@ module JournalM {
       ghost var P := d.poss;
       DirWritePres(P, g, a as int, n as int);
       CrashAll(Fuzzy(P, a as int, n as int), g, vs, lb, cl);
-      ok := d.WriteRun(a, dlist, i, n);
+      ok := d.WriteRun(Logging, a, dlist, i, n);
       if ok { ldn := ldn + n as int; }
       DirWroteI(a as int, n as int, ok);
       InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
@@ -1013,7 +1050,7 @@ module JournalM {
       DescWritePres(d.poss, g);
       CrashAll(Fuzzy(d.poss, DSlot(g.p, End(g)), 1), g, vs, lb, cl);
       var s := SlotOf(eq, nd);
-      ok := d.Write(at + 1 + 16 * s, cbk);
+      ok := d.Write(Logging, at + 1 + 16 * s, cbk);
       if ok { lwd := true; }
       InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
@@ -1029,22 +1066,20 @@ module JournalM {
       reveal Inv();
       LogFacts();
       ghost var P := d.poss;
-      ghost var mine := (set a | at as int < a < home as int - 1) + (set a | a in cdm.m);
-      ok := d.Barrier(mine);
+      ok := d.Barrier(Logging);
       BarrierPres(d.poss, P, g);
       LogFrame();
       if ok {
-        LogDone(mine);
+        LogDone();
         lph := 3;
       }
       if lph == 3 { LogDoneI(); }
       InsFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
-    // all blocks of the group are written, and those in mine durable
-    lemma LogDone(mine: set<int>)
+    // all blocks of the group are written, and what the logger owns is durable
+    lemma LogDone()
       requires LogI() && lph == 2 && !d.bad && lwd && lwn == |cgm.addrs| && dlist != null && ldn == |dlist.addrs| && Full(d.poss, g)
-      requires (forall a :: g.p.at < a < Copy(g.p) ==> a in mine) && (forall a :: a in cdm.m ==> a in mine) && |d.poss| == |d.cur|
-      requires forall a :: 0 <= a < |d.cur| && a in mine ==> d.poss[a] == iset{d.cur[a]}
+      requires |d.poss| == |d.cur| && forall a :: 0 <= a < |d.cur| && Owns(d.owner, Logging, a) ==> d.poss[a] == iset{d.cur[a]}
       ensures GeoOk(g.p) && |d.poss| >= Home(g.p) && Logged(d.poss, g, g.cg, g.ch, g.cd, End(g)) && DirHome(d.poss, g)
     {
       reveal LogI();
@@ -1053,7 +1088,7 @@ module JournalM {
         assert a in dlist.addrs;
         var i :| 0 <= i < |dlist.addrs| && dlist.addrs[i] == a;
         assert d.cur[a] == dlist.blks[i];
-        assert a in mine;
+        assert Owns(d.owner, Logging, a);
       }
       forall i | 0 <= i < |g.cd.addrs| ensures d.poss[At(g.p, g.cd, i)] <= iset{g.cg[g.cd.addrs[i]]} {
         assert d.poss[At(g.p, g.cd, i)] == iset{d.cur[At(g.p, g.cd, i)]};
@@ -1061,6 +1096,7 @@ module JournalM {
       assert d.poss[DSlot(g.p, End(g))] == iset{d.cur[DSlot(g.p, End(g))]};
     }
     twostate lemma LogDoneI()
+      requires d.owner == old(d.owner)
       requires old(LogI()) && old(lph) == 2 && lph == 3 && g == old(g) && cgm == old(cgm) && cgm.m == old(cgm.m) && cgm.addrs == old(cgm.addrs)
       requires cdm == old(cdm) && cdm.m == old(cdm.m) && cdm.addrs == old(cdm.addrs) && dlist == old(dlist) && ldn == old(ldn)
       requires cbk == old(cbk) && clist == old(clist) && lwn == old(lwn) && |d.cur| == |d.poss| == |old(d.cur)| && GeoOk(g.p) && |d.cur| >= Home(g.p)
@@ -1108,6 +1144,7 @@ module JournalM {
       var l := MergeOrSwap(lgm, cgm);
       var h := cdm.Len();
       assert h == 0 ==> cdm.m == map[];
+      d.Leave(Logging);
       FinishFields(e, f, l, n, h, g1);
       OverNone(vs[cl]);
       InsFrame(); CacheFinish(); HoldFinish(); RdFinish();
@@ -1134,6 +1171,7 @@ module JournalM {
       ensures Over(v, map[]) == v
     {}
     lemma LogIdle()
+      requires forall a :: !Owns(d.owner, Logging, a)
       requires lph == 0 && !g.com && cgm.m == map[] && cgm.addrs == [] && cdm.m == map[] && cdm.addrs == [] && GeoOk(g.p) && |d.cur| == |d.poss| >= Home(g.p)
       ensures LogI()
     { reveal LogI(); }
@@ -1175,7 +1213,7 @@ module JournalM {
     // [L] freeze the logged groups for installation
     method StartInstall() returns (ok: bool)
       requires Inv() && mu.held && g.ip == 0
-      modifies this
+      modifies this, d`owner
       ensures Inv() && LKeep() && Mono() && vs == old(vs) && lb == old(lb)
       ensures g.ip == (if ok then 1 else 0) && (ok ==> ilist == null && iwn == 0 && icn == 0 && hph == 0)
       ensures fresh(repr - old(repr))
@@ -1192,6 +1230,8 @@ module JournalM {
       assert g.gs[g.k..] == g.gs;
       assert g1.gs[g1.k..] == [];
       assert g.gs[..0] == [];
+      DirApart(); Owned();
+      d.Take(Installing, {at as int, home as int - 1} + g1.im.Keys);
       StartInstallFields(r, f, g1);
       LogFrame(); RdFrame(); InsNone(); CacheBegun();
       HoldBegun();
@@ -1250,7 +1290,7 @@ module JournalM {
       var a;
       a, n := Adjacent(ilist, i);
       InstRun(i as int, a as int, n as int);
-      ok := d.WriteRun(a, ilist, i, n);
+      ok := d.WriteRun(Installing, a, ilist, i, n);
       if ok { iwn := iwn + n as int; }
       InstWroteI(a as int, n as int, ok);
       LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
@@ -1258,12 +1298,13 @@ module JournalM {
     lemma InsLists()
       requires InsI() && g.ip > 0 && ilist != null
       ensures |d.cur| >= Home(g.p) && Lists(ilist, g.im, home as int, |d.cur|) && 0 <= iwn <= |ilist.addrs|
+      ensures forall a :: a in g.im ==> Owns(d.owner, Installing, a)
     { reveal InsI(); }
     // what it means to write home n blocks of the frozen map, from the i-th on
     lemma InstRun(i: int, a: int, n: int)
       requires Inv() && g.ip == 1 && ilist != null && 0 <= i && 1 <= n && i + n <= |ilist.addrs|
       requires forall y :: i <= y < i + n ==> ilist.addrs[y] == a + (y - i)
-      ensures home as int <= a && a + n <= |d.cur| == |d.poss| && forall x :: a <= x < a + n ==> x !in cdm.m
+      ensures home as int <= a && a + n <= |d.cur| == |d.poss| && forall x :: a <= x < a + n ==> x !in cdm.m && Owns(d.owner, Installing, x)
       ensures |ilist.blks| == |ilist.addrs| && forall x :: i <= x < i + n ==> |ilist.blks[x]| == 4096
       ensures Full(Fuzzy(d.poss, a, n), g) && forall s :: CrashImg(Fuzzy(d.poss, a, n), s) ==> s in d.ok
     {
@@ -1279,6 +1320,7 @@ module JournalM {
       CrashAll(Fuzzy(d.poss, a, n), g, vs, lb, cl);
     }
     twostate lemma InstWroteI(a: int, n: int, ok: bool)
+      requires d.owner == old(d.owner)
       requires old(InsI()) && g == old(g) && g.ip == 1 && ilist != null && ilist == old(ilist) && icn == old(icn) && hph == old(hph)
       requires 0 <= old(iwn) && 0 < n && old(iwn) + n <= |ilist.addrs| == |ilist.blks| && iwn == if ok then old(iwn) + n else old(iwn)
       requires |d.cur| == |d.poss| == |old(d.cur)| == |old(d.poss)| && home as int == Home(g.p) <= a && a + n <= |d.cur|
@@ -1309,7 +1351,7 @@ module JournalM {
       reveal Inv();
       InsLists();
       ghost var P := d.poss;
-      ok := d.Barrier(set a | home as int <= a < |d.cur|);
+      ok := d.Barrier(Installing);
       BarrierPres(d.poss, P, g);
       InsFrame();
       if ok {
@@ -1322,7 +1364,7 @@ module JournalM {
     // all blocks being installed are home, and durable
     lemma InstDone()
       requires InsI() && g.ip == 1 && !d.bad && ilist != null && iwn == |ilist.addrs| && Full(d.poss, g) && |d.poss| == |d.cur|
-      requires home as int == Home(g.p) && forall a :: Home(g.p) <= a < |d.cur| ==> d.poss[a] == iset{d.cur[a]}
+      requires home as int == Home(g.p) && forall a :: 0 <= a < |d.cur| && Owns(d.owner, Installing, a) ==> d.poss[a] == iset{d.cur[a]}
       ensures Full(d.poss, g.(ip := 2))
     {
       reveal InsI();
@@ -1334,8 +1376,38 @@ module JournalM {
       InstBarrierPres(d.poss, g);
     }
     twostate lemma InstDoneI()
+      requires d.owner == old(d.owner)
       requires old(InsI()) && old(g).ip == 1 && g == old(g).(ip := 2) && ilist != null && ilist == old(ilist) && iwn == old(iwn) && icn == old(icn) && hph == old(hph)
       requires home as int == Home(g.p) && |d.cur| == |d.poss| == |old(d.cur)|
+      ensures InsI()
+    { reveal InsI(); }
+    lemma HdrPhase(copy: bool)
+      requires Inv() && if copy then hph == 2 else g.ip == 2
+      ensures 2 <= g.ip && ieq as int == g.hq + g.k && g.p.ep == seal.ep && g.p.key == seal.key
+      ensures at as int == g.p.at && home as int - 1 == Copy(g.p) && at < home
+    { reveal Inv(); reveal InsI(); }
+    // what it means to write the header, or its copy
+    lemma HdrReady(a: int, v: BV)
+      requires Inv() && 2 <= g.ip && (a == g.p.at || a == Copy(g.p)) && HdrTail(v) && DecHdr(g.p.key, v) == Hdr(g.hq + g.k, g.p.ep)
+      ensures 0 <= a < |d.poss| == |d.cur| && d.Valid() && Owns(d.owner, Installing, a) && Full(AddHdr(d.poss, a, v), g.(ip := 3))
+      ensures forall x :: x in d.poss[a] ==> SameTail(x, v)
+      ensures forall s :: CrashImg(AddHdr(d.poss, a, v), s) ==> s in d.ok
+    {
+      reveal Inv(); reveal InsI();
+      HdrWritePres(d.poss, g, a, v);
+      ghost var g1 := g.(ip := 3);
+      assert DurState(g1) == DurState(g) && ComState(g1) == ComState(g);
+      ComI();
+      CrashAll(AddHdr(d.poss, a, v), g1, vs, lb, cl);
+    }
+    twostate lemma HdrWroteI(copy: bool, a: int, v: BV, ok: bool)
+      requires old(InsI()) && g == old(g).(ip := 3) && ilist == old(ilist) && iwn == old(iwn) && icn == old(icn) && d.owner == old(d.owner)
+      requires if copy then old(hph) == 2 else old(g).ip == 2
+      requires hph == if ok then (if copy then 3 else 1) else old(hph)
+      requires a == (if copy then Copy(g.p) else g.p.at) && 0 <= a < |d.cur| == |d.poss| == |old(d.cur)| == |old(d.poss)| && home as int == Home(g.p) == old(home) as int
+      requires DecHdr(g.p.key, v) == Hdr(g.hq + g.k, g.p.ep)
+      requires forall x :: 0 <= x < |d.poss| && x != a ==> d.poss[x] == old(d.poss)[x] && d.cur[x] == old(d.cur)[x]
+      requires if ok then d.bad == old(d.bad) && d.cur[a] == v else d.bad
       ensures InsI()
     { reveal InsI(); }
     // [F] the header: from here on recovery may start after the installed groups. Then, when it
@@ -1347,17 +1419,15 @@ module JournalM {
       ensures g.ip == 3 && ilist == old(ilist) && icn == old(icn) && (ok ==> hph == if copy then 3 else 1)
       ensures repr == old(repr)
     {
-      reveal Inv(); reveal InsI();
+      HdrPhase(copy);
       var b := seal.EncHdr(ieq);
       var a := if copy then home - 1 else at;
-      HdrWritePres(d.poss, g, a as int, b.v);
-      ghost var g1 := g.(ip := 3);
-      assert DurState(g1) == DurState(g) && ComState(g1) == ComState(g);
-      ComI();
-      CrashAll(AddHdr(d.poss, a as int, b.v), g1, vs, lb, cl);
-      ok := d.WriteSector(a, b);
-      g := g1;
+      HdrReady(a as int, b.v);
+      reveal Inv();
+      ok := d.WriteSector(Installing, a, b);
+      g := g.(ip := 3);
       if ok { hph := if copy then 3 else 1; }
+      HdrWroteI(copy, a as int, b.v, ok);
       LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
     }
     // [F]
@@ -1371,7 +1441,7 @@ module JournalM {
     {
       reveal Inv(); reveal InsI();
       ghost var P := d.poss;
-      ok := d.Barrier({at as int, home as int - 1});
+      ok := d.Barrier(Installing);
       BarrierPres(d.poss, P, g);
       if ok { hph := hph + 1; }
       LogFrame(); CacheFrame(); HoldFrame(); RdFrame();
@@ -1379,7 +1449,7 @@ module JournalM {
     // [F] Does the header bear our epoch still? Who opens the volume puts another there. If so,
     // the device is taken to have failed: nothing is acknowledged any more. If the header is none, its
     // copy tells. (What cannot be read tells nothing: writes and barriers fail of their own.)
-    method Owned() returns (ok: bool)
+    method HeaderIsOurs() returns (ok: bool)
       requires Inv()
       modifies d
       ensures Inv() && LKeep() && IKeep() && Mono() && vs == old(vs) && lb == old(lb)
@@ -1418,7 +1488,7 @@ module JournalM {
     // [L] the log space is free
     method FinishInstall()
       requires Inv() && mu.held && hph == 4 && ilist != null && icn == |ilist.addrs| && trims < 0x3FFF_FFFF_FFFF_0000
-      modifies this
+      modifies this, d`owner
       ensures Inv() && LKeep() && Mono() && vs == old(vs) && lb == old(lb) && g.ip == 0
       ensures fresh(repr - old(repr))
     {
@@ -1428,6 +1498,7 @@ module JournalM {
       ghost var g1 := IFinished(g);
       IFinishPres(d.poss, g);
       assert g1.gs[g1.k..] == g.gs[g.k..];
+      d.Leave(Installing);
       FinishInstallFields(e, f, g1);
       LogFrame(); InsNone(); CacheDone(); RdNext();
       HoldDone();

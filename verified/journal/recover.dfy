@@ -104,6 +104,8 @@ module RecoverM {
   predicate Still(d: Disk) reads d {
     d.Valid() && forall a :: 0 <= a < |d.cur| ==> d.poss[a] == iset{d.cur[a]}
   }
+  // nobody but recovery writes
+  predicate Alone(d: Disk) reads d { forall a :: 0 <= a < |d.cur| ==> Owns(d.owner, Recovering, a) }
   predicate Fit(d: Disk, p: Geo) reads d { GeoOk(p) && Still(d) && |d.cur| >= Home(p) }
   function GeoOf(key: int, ep: int, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64): Geo {
     Geo(at as int, nd as int, nr as int, key, ep, bit as int, flo as int, fhi as int)
@@ -377,9 +379,9 @@ module RecoverM {
   }
   method InstallAll(d: Disk, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost v: St, ghost sg: set<Rec>) returns (io: bool)
     requires Fit(d, p) && RecLog(p, d.cur, hb, ms, v, sg) && Heads(p, d.cur, hb) && mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms)
-    requires d.ok == OkSet(p, [v], 0, sg)
+    requires d.ok == OkSet(p, [v], 0, sg) && Alone(d)
     modifies d
-    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)|
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
     ensures io ==> Still(d) && HomeOf(p, d.cur) == Merged(p, old(d.cur), ms) && d.bad == old(d.bad)
     ensures io ==> forall a :: 0 <= a < Home(p) ==> d.cur[a] == old(d.cur)[a]
   {
@@ -390,7 +392,7 @@ module RecoverM {
     var n := l.Len();
     var k: uint64 := 0;
     while k < n
-      invariant 0 <= k <= n && n as int == |l.addrs| && d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.bad == old(d.bad)
+      invariant 0 <= k <= n && n as int == |l.addrs| && d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.bad == old(d.bad) && d.owner == old(d.owner)
       invariant forall a :: 0 <= a < |c| && a !in mm.m ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a]
       invariant forall x :: 0 <= x < k as int ==> d.cur[l.addrs[x]] == l.blks[x]
     {
@@ -399,7 +401,7 @@ module RecoverM {
       assert l.addrs[k as int + m as int - 1] == a as int + (m as int - 1);
       ghost var q := Fuzzy(d.poss, a as int, m as int);
       forall s | CrashImg(q, s) ensures s in d.ok { InstCrash(p, c, s, q, hb, ms, v, sg); }
-      io := d.WriteRun(a, l, k, m);
+      io := d.WriteRun(Recovering, a, l, k, m);
       if !io { return; }
       forall x | 0 <= x < k as int + m as int ensures d.cur[l.addrs[x]] == l.blks[x] {
         if x >= k as int { assert l.addrs[x] == a as int + (x - k as int); }
@@ -407,7 +409,7 @@ module RecoverM {
       }
       k := k + m;
     }
-    io := d.Barrier(set a | 0 <= a < |d.cur|);
+    io := d.Barrier(Recovering);
     if !io { return; }
     forall a | Home(p) <= a < |c| ensures d.cur[a] == Merged(p, c, ms)[a] {
       if a in mm.m { assert a in l.addrs; var i :| 0 <= i < |l.addrs| && l.addrs[i] == a; assert d.cur[a] == l.blks[i]; }
@@ -438,9 +440,9 @@ module RecoverM {
   // Both headers become hb, one after the other, so that one is always whole.
   method WriteHeads(d: Disk, hb: Blk, at: uint64, cp: uint64, ghost p: Geo) returns (io: bool)
     requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && HdrTail(d.cur[p.at]) && HdrTail(d.cur[Copy(p)]) && HdrTail(hb.v)
-    requires forall s :: Between(p, d.cur, s, hb.v) ==> s in d.ok
+    requires Alone(d) && forall s :: Between(p, d.cur, s, hb.v) ==> s in d.ok
     modifies d
-    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)|
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
     ensures io ==> Still(d) && d.cur == old(d.cur)[p.at := hb.v][Copy(p) := hb.v]
   {
     ghost var c := d.cur;
@@ -456,9 +458,9 @@ module RecoverM {
   }
   method WriteHead(d: Disk, hb: Blk, a: uint64, ghost p: Geo) returns (io: bool)
     requires Fit(d, p) && (a as int == p.at || a as int == Copy(p)) && HdrTail(d.cur[a]) && HdrTail(hb.v)
-    requires forall s :: Between(p, d.cur, s, hb.v) ==> s in d.ok
+    requires Alone(d) && forall s :: Between(p, d.cur, s, hb.v) ==> s in d.ok
     modifies d
-    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)|
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
     ensures io ==> Still(d) && d.cur == old(d.cur)[a as int := hb.v]
   {
     ghost var c := d.cur;
@@ -468,18 +470,18 @@ module RecoverM {
       assert s[a as int] in q[a as int];
       assert Between(p, c, s, hb.v);
     }
-    io := d.WriteSector(a, hb);
+    io := d.WriteSector(Recovering, a, hb);
     if !io { return; }
-    io := d.Barrier(set x | 0 <= x < |d.cur|);
+    io := d.Barrier(Recovering);
   }
   // Empties the log: both headers become those of a new epoch, from number q on. c: the image before
   // the log was installed, with header hb.
   method Empty(d: Disk, seal: Seal, q: uint64, at: uint64, cp: uint64, ghost p: Geo, ghost c: Img, ghost hb: BV, ghost ms: seq<BM>, ghost v: St) returns (io: bool)
     requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && p.key == seal.key && RecLog(p, c, hb, ms, v, seal.signed) && Heads(p, d.cur, hb)
     requires q as int == DecHdr(p.key, hb).q + |ms| + 1 && q < 0x1FFF_0000_0000_0000 && d.ok == OkSet(p, [v], 0, seal.signed)
-    requires |c| == |d.cur| && HomeOf(p, d.cur) == Merged(p, c, ms) && forall a :: p.at < a < Copy(p) ==> d.cur[a] == c[a]
+    requires |c| == |d.cur| && HomeOf(p, d.cur) == Merged(p, c, ms) && Alone(d) && (forall a :: p.at < a < Copy(p) ==> d.cur[a] == c[a])
     modifies d, seal
-    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && seal.signed == old(seal.signed)
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && seal.signed == old(seal.signed)
     ensures io ==> HomeOf(p, d.cur) == Merged(p, c, ms) && var p1 := p.(ep := seal.ep); Full(d.poss, G0(p1, seal.signed, q as int, HomeOf(p1, d.cur)))
   {
     ghost var c2 := d.cur;
@@ -501,7 +503,7 @@ module RecoverM {
   method Recover(d: Disk, seal: Seal, mu: Mutex, cache: Cache, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
     maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int) returns (io: bool, damaged: bool, j: Journal?)
     requires var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi); GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
-    requires cache.m == map[]
+    requires cache.m == map[] && d.owner == map[]
     modifies d, seal
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lph == 0 && j.g.ip == 0
     ensures j != null ==> |j.vs| == 1 && exists n :: lb0 <= n < |vs0| && Agree(GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi), vs0[n], j.vs[0])
@@ -512,21 +514,30 @@ module RecoverM {
   {
     ghost var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi);
     j := null; damaged := false;
-    io := d.Barrier(set a | 0 <= a < |d.cur|);
+    d.Take(Recovering, set a | 0 <= a < |d.cur|);
+    io := d.Barrier(Recovering);
     if !io { return; }
     assert CrashImg(d.poss, d.cur);
     ghost var n := Recovers(p, d.cur, vs0, lb0, seal.signed);
     ghost var v := vs0[n];
-    forall s | CrashImg(d.poss, s) ensures s in OkSet(p, [v], 0, seal.signed) {
-      forall a | 0 <= a < |s| ensures s[a] == d.cur[a] { assert s[a] in d.poss[a]; }
-      assert s == d.cur;
-      reveal OkSet();
-      assert RecOK(p, s, [v][0], seal.signed);
-    }
-    forall s | s in OkSet(p, [v], 0, seal.signed) ensures s in d.ok { reveal OkSet(); assert RecOK(p, s, vs0[n], seal.signed); }
+    AtRest(p, d.poss, d.cur, vs0, lb0, n, seal.signed);
     d.SetOk(OkSet(p, [v], 0, seal.signed));
     io, damaged, j := Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt, p, v);
     if j != null { AgreeEp(p, GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi), v, j.vs[0]); }
+  }
+  // what a crash may leave of a device at rest, which recovers to vs[n]
+  lemma AtRest(p: Geo, poss: Poss, cur: Img, vs: seq<St>, lb: int, n: int, sg: set<Rec>)
+    requires 0 <= lb <= n < |vs| && |poss| == |cur| && RecOK(p, cur, vs[n], sg) && forall a :: 0 <= a < |cur| ==> poss[a] == iset{cur[a]}
+    ensures forall s :: CrashImg(poss, s) ==> s in OkSet(p, [vs[n]], 0, sg)
+    ensures forall s :: s in OkSet(p, [vs[n]], 0, sg) ==> s in OkSet(p, vs, lb, sg)
+  {
+    reveal OkSet();
+    forall s | CrashImg(poss, s) ensures s in OkSet(p, [vs[n]], 0, sg) {
+      forall a | 0 <= a < |s| ensures s[a] == cur[a] { assert s[a] in poss[a]; }
+      assert s == cur;
+      assert RecOK(p, s, [vs[n]][0], sg);
+    }
+    forall s | s in OkSet(p, [vs[n]], 0, sg) ensures s in OkSet(p, vs, lb, sg) { assert RecOK(p, s, vs[n], sg); }
   }
   ghost method Recovers(p: Geo, s: Img, vs: seq<St>, lb: int, sg: set<Rec>) returns (n: int)
     requires 0 <= lb && s in OkSet(p, vs, lb, sg)
@@ -539,7 +550,7 @@ module RecoverM {
   method Replay(d: Disk, seal: Seal, mu: Mutex, cache: Cache, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
     maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (io: bool, damaged: bool, j: Journal?)
     requires p == GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi) && GeoOk(p) && maxPin < 0x1_0000_0000 && Fit(d, p)
-    requires RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed) && cache.m == map[]
+    requires RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed) && cache.m == map[] && Alone(d) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d, seal
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lph == 0 && j.g.ip == 0
     ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0])
@@ -581,7 +592,7 @@ module RecoverM {
     q: uint64, maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (j: Journal)
     requires p == GeoOf(seal.key, p.ep, at, nd, nr, bit, flo, fhi) && GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| == sz as int && cache.m == map[]
     requires var p1 := p.(ep := seal.ep); Full(d.poss, G0(p1, seal.signed, q as int, HomeOf(p1, d.cur)))
-    requires Agree(p, v, HomeOf(p, d.cur)) && d.ok == OkSet(p, [v], 0, seal.signed)
+    requires Agree(p, v, HomeOf(p, d.cur)) && d.ok == OkSet(p, [v], 0, seal.signed) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d
     ensures j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lph == 0 && j.g.ip == 0
     ensures |j.vs| == 1 && Agree(p, v, j.vs[0])
@@ -601,6 +612,7 @@ module RecoverM {
     FullD(d.poss, g0);
     NoDirect(seal.signed, q as int);
     d.SetOk(OkSet(p1, [w], 0, seal.signed));
+    d.Leave(Recovering);
     j := new Journal(d, seal, mu, cache, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt);
   }
   lemma NoDirect(sg: set<Rec>, q: int)
@@ -634,7 +646,7 @@ module RecoverM {
   }
   // Makes an empty log: the home blocks stay what they are. The key must be new.
   method Format(d: Disk, seal: Seal, at: uint64, nd: uint64, nr: uint64, ghost p: Geo) returns (io: bool)
-    requires IsGeo(p, seal, at, nd, nr) && d.Valid() && |d.cur| >= Home(p) && seal.signed == {}
+    requires IsGeo(p, seal, at, nd, nr) && d.Valid() && |d.cur| >= Home(p) && seal.signed == {} && d.owner == map[]
     requires forall s: Img :: s in d.ok             // nothing is promised before the end
     modifies d, seal
     ensures d.Valid()
@@ -643,11 +655,12 @@ module RecoverM {
     seal.NewEpoch();
     var nb := seal.EncHdr(1);
     var cp := at + 1 + 16 * nd + nr;
-    io := d.Write(at, nb);
+    d.Take(Recovering, {at as int, cp as int});
+    io := d.Write(Recovering, at, nb);
     if !io { return; }
-    io := d.Write(cp, nb);
+    io := d.Write(Recovering, cp, nb);
     if !io { return; }
-    io := d.Barrier({at as int, cp as int});
+    io := d.Barrier(Recovering);
     if !io { return; }
     forall s | CrashImg(d.poss, s) ensures RecOK(p, s, HomeOf(p, s), {}) {
       assert s[p.at] in d.poss[p.at] && s[Copy(p)] in d.poss[Copy(p)];

@@ -193,7 +193,7 @@ module JournalThreads {
     l := j.InstSort();
     IYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := j.Owned();
+    ok := j.HeaderIsOurs();
     n := l.Len();
     var i: uint64 := 0;
     while ok && i < n
@@ -232,7 +232,7 @@ module JournalThreads {
     decreases *
   {
     IYield(j);
-    ok := j.Owned();
+    ok := j.HeaderIsOurs();
     if !ok { return; }
     IYield(j);
     assert fresh(j.repr - old(j.repr));
@@ -433,7 +433,7 @@ module JournalThreads {
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
   {
     CYield(j);
-    ok := j.Owned();
+    ok := j.HeaderIsOurs();
     if ok { return; }
     CYield(j);
     assert fresh(j.repr - old(j.repr));

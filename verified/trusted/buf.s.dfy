@@ -19,18 +19,15 @@ module {:extern "dbuf"} BufS {
       (forall k :: k in m ==> k in keys) && |keys| < 0x1_0000_0000
     }
     method {:extern "Clear"} Clear()
-      modifies this
-      ensures m == map[]
+      modifies this ensures m == map[]
     method {:extern "Len"} Len() returns (n: uint64)
       ensures n as int == |m|
     method {:extern "PutBlk"} PutBlk(k: uint64, b: Blk)
-      modifies this
-      ensures m == old(m)[k := ObjData(b.v)]
+      modifies this ensures m == old(m)[k := ObjData(b.v)]
     // copies b
     method {:extern "PutBytes"} PutBytes(k: uint64, b: Bytes)
       requires |b.data| == 256
-      modifies this
-      ensures m == old(m)[k := ObjData(b.data)]
+      modifies this ensures m == old(m)[k := ObjData(b.data)]
     method {:extern "PutBit"} PutBit(k: uint64, v: bool)
       modifies this
       ensures m == old(m)[k := ObjBit(v)]
@@ -51,11 +48,9 @@ module {:extern "dbuf"} BufS {
 
     // the objects in ascending order of their keys
     method {:extern "Sort"} Sort()
-      modifies this
-      ensures m == old(m) && Sorted() && |keys| == |m|
+      modifies this ensures m == old(m) && Sorted() && |keys| == |m|
     method {:extern "KeyAt"} KeyAt(i: uint64) returns (k: uint64)
-      requires Sorted() && i as int < |keys|
-      ensures k == keys[i as int]
+      requires Sorted() && i as int < |keys| ensures k == keys[i as int]
     // null: the object is not a whole block
     method {:extern "BlkAt"} BlkAt(i: uint64) returns (b: Blk?)
       requires Sorted() && i as int < |keys|
@@ -70,8 +65,7 @@ module {:extern "dbuf"} BufS {
     method {:extern "CopyAt"} CopyAt(i: uint64, w: Bytes, off: uint64)
       requires Sorted() && i as int < |keys| && ObjOk(KInode, m[keys[i as int]])
       requires off as int + 256 <= |w.data|
-      modifies w
-      ensures w.data == Splice(old(w.data), off as int, m[keys[i as int]].bs)
+      modifies w ensures w.data == Splice(old(w.data), off as int, m[keys[i as int]].bs)
   }
   method {:extern "NewBuf"} NewBuf() returns (b: Buf)       // tested: dbuf.TestDeclarations
     ensures fresh(b) && b.m == map[]

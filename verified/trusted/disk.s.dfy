@@ -35,6 +35,8 @@ module {:extern "ddisk"} DiskS {
     ensures |r| == |poss|
     ensures forall x :: 0 <= x < |poss| ==> r[x] == if a <= x < a + n then Any() else poss[x]
   { if n == 0 then poss else Fuzzy(poss, a, n-1)[a + n - 1 := Any()] }
+  datatype Role = Recovering | Logging | Installing
+  predicate Owns(owner: map<int, Role>, r: Role, a: int) { a in owner && owner[a] == r }
   // x and y differ at most within their first sector
   predicate SameTail(x: BV, y: BV) { |x| == |y| == 4096 && x[512..] == y[512..] }
 
@@ -55,11 +57,16 @@ module {:extern "ddisk"} DiskS {
     ghost var cur: Img
     ghost var bad: bool
     ghost var ok: iset<Img>         // crash condition: the images a crash is allowed to leave
+    ghost var owner: map<int, Role>
 
     predicate Valid() reads this {
       |cur| == |poss| < 0x8_0000_0000_0000 &&
       (forall a :: 0 <= a < |cur| ==> cur[a] in poss[a] && |cur[a]| == 4096) &&
       forall s :: CrashImg(poss, s) ==> s in ok
+    }
+    // what every write and barrier is
+    twostate predicate Operation(ok_: bool) reads this {
+      Valid() && ok == old(ok) && owner == old(owner) && |cur| == |old(cur)| && bad == !ok_ && (old(bad) ==> !ok_)
     }
     method {:extern "Size"} Size() returns (n: uint64)
       requires Valid()
@@ -67,68 +74,56 @@ module {:extern "ddisk"} DiskS {
 
     // A read that runs beside a write of the same block may see any mixture, hence poss.
     method {:extern "Read"} Read(a: uint64) returns (ok_: bool, b: Blk)
-      requires Valid() && a as int < |cur|
-      ensures ok_ ==> b.v in poss[a as int] && |b.v| == 4096
+      requires Valid() && a as int < |cur| ensures ok_ ==> b.v in poss[a as int] && |b.v| == 4096
     // n blocks from a on
     method {:extern "ReadRun"} ReadRun(a: uint64, n: uint64) returns (ok_: bool, l: BList)
       requires Valid() && a as int + n as int <= |cur|
-      ensures ok_ ==> |l.blks| == n as int
-      ensures ok_ ==> forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
+      ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
 
     // n blocks, from l[i] on, to the blocks from a on, in any order
-    method {:extern "WriteRun"} WriteRun(a: uint64, l: BList, i: uint64, n: uint64) returns (ok_: bool)
+    method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, i: uint64, n: uint64) returns (ok_: bool)
       requires Valid() && a as int + n as int <= |cur| && i as int + n as int <= |l.blks|
       requires forall x :: i as int <= x < i as int + n as int ==> |l.blks[x]| == 4096
+      requires forall x :: a as int <= x < a as int + n as int ==> Owns(owner, r, x)
       requires forall s :: CrashImg(Fuzzy(poss, a as int, n as int), s) ==> s in ok
       modifies this
-      ensures Valid() && ok == old(ok) && |cur| == |old(cur)|
-      ensures poss == Fuzzy(old(poss), a as int, n as int)
+      ensures Operation(ok_) && poss == Fuzzy(old(poss), a as int, n as int)
       ensures forall x :: 0 <= x < |cur| && !(a as int <= x < a as int + n as int) ==> cur[x] == old(cur)[x]
-      ensures ok_ ==> bad == old(bad) && forall x :: a as int <= x < a as int + n as int ==> cur[x] == l.blks[i as int + (x - a as int)]
-      ensures !ok_ ==> bad
-      ensures old(bad) ==> !ok_
-    method {:extern "Write"} Write(a: uint64, b: Blk) returns (ok_: bool)
-      requires Valid() && a as int < |cur| && |b.v| == 4096
+      ensures ok_ ==> forall x :: a as int <= x < a as int + n as int ==> cur[x] == l.blks[i as int + (x - a as int)]
+    method {:extern "Write"} Write(ghost r: Role, a: uint64, b: Blk) returns (ok_: bool)
+      requires Valid() && a as int < |cur| && |b.v| == 4096 && Owns(owner, r, a as int)
       requires forall s :: CrashImg(Fuzzy(poss, a as int, 1), s) ==> s in ok
       modifies this
-      ensures Valid() && ok == old(ok) && |cur| == |old(cur)|
-      ensures poss == Fuzzy(old(poss), a as int, 1)
-      ensures forall x :: 0 <= x < |cur| && x != a as int ==> cur[x] == old(cur)[x]
-      ensures ok_ ==> bad == old(bad) && cur[a as int] == b.v
-      ensures !ok_ ==> bad
-      ensures old(bad) ==> !ok_
+      ensures Operation(ok_) && poss == Fuzzy(old(poss), a as int, 1)
+      ensures (ok_ ==> cur[a as int] == b.v) && forall x :: 0 <= x < |cur| && x != a as int ==> cur[x] == old(cur)[x]
     // a write within one sector: the old contents or the new
-    method {:extern "WriteSector"} WriteSector(a: uint64, b: Blk) returns (ok_: bool)
-      requires Valid() && a as int < |cur|
+    method {:extern "WriteSector"} WriteSector(ghost r: Role, a: uint64, b: Blk) returns (ok_: bool)
+      requires Valid() && a as int < |cur| && Owns(owner, r, a as int)
       requires forall x :: x in poss[a as int] ==> SameTail(x, b.v)
       requires forall s :: CrashImg(poss[a as int := poss[a as int] + iset{b.v}], s) ==> s in ok
       modifies this
-      ensures Valid() && ok == old(ok) && |cur| == |old(cur)|
-      ensures poss == old(poss)[a as int := old(poss)[a as int] + iset{b.v}]
-      ensures forall x :: 0 <= x < |cur| && x != a as int ==> cur[x] == old(cur)[x]
-      ensures ok_ ==> bad == old(bad) && cur[a as int] == b.v
-      ensures !ok_ ==> bad
-      ensures old(bad) ==> !ok_
-
-    // `mine`: addresses that nobody else writes while the barrier runs.
-    method {:extern "Barrier"} Barrier(ghost mine: set<int>) returns (ok_: bool)
+      ensures Operation(ok_) && poss == old(poss)[a as int := old(poss)[a as int] + iset{b.v}]
+      ensures (ok_ ==> cur[a as int] == b.v) && forall x :: 0 <= x < |cur| && x != a as int ==> cur[x] == old(cur)[x]
+    // makes durable what role r owns
+    method {:extern "Barrier"} Barrier(ghost r: Role) returns (ok_: bool)
       requires Valid()
       modifies this
-      ensures Valid() && ok == old(ok) && |cur| == |old(cur)| && SubPoss(poss, old(poss))
-      ensures ok_ ==> bad == old(bad) && cur == old(cur)
-      ensures ok_ ==> forall a :: 0 <= a < |cur| && a in mine ==> poss[a] == iset{cur[a]}
-      ensures !ok_ ==> bad
-      ensures old(bad) ==> !ok_
-
+      ensures Operation(ok_) && SubPoss(poss, old(poss))
+      ensures ok_ ==> cur == old(cur) && forall a :: 0 <= a < |cur| && Owns(owner, r, a) ==> poss[a] == iset{cur[a]}
     // as if a barrier had failed: nothing is written or durable any more
     method {:extern "Stop"} Stop()
-      modifies this
-      ensures bad && poss == old(poss) && cur == old(cur) && ok == old(ok)
-
+      modifies this`bad ensures bad
+    ghost method Take(r: Role, s: set<int>)
+      requires forall a :: a in s ==> a !in owner
+      modifies this`owner
+      ensures forall x, a :: Owns(owner, x, a) <==> Owns(old(owner), x, a) || (x == r && a in s)
+    { owner := map a | a in owner.Keys + s :: if a in s then r else owner[a]; }
+    ghost method Leave(r: Role)
+      modifies this`owner ensures forall x, a :: Owns(owner, x, a) <==> Owns(old(owner), x, a) && x != r
+    { owner := map a | a in owner && owner[a] != r :: owner[a]; }
     ghost method SetOk(o: iset<Img>)
       requires Valid() && forall s :: CrashImg(poss, s) ==> s in o
-      modifies this
-      ensures ok == o && Valid() && poss == old(poss) && cur == old(cur) && bad == old(bad)
+      modifies this`ok ensures ok == o && Valid()
     { ok := o; }
   }
 }

@@ -43,8 +43,7 @@ module {:extern "dlog"} LogS {
       (forall a :: a in m ==> a in addrs && |m[a]| == 4096)
     }
     lemma {:axiom} Distinct()           // it is a map
-      requires Ok()
-      ensures forall i, j :: 0 <= i < j < |addrs| ==> addrs[i] != addrs[j]
+      requires Ok() ensures forall i, j :: 0 <= i < j < |addrs| ==> addrs[i] != addrs[j]
     method {:extern "Put"} Put(a: uint64, b: Blk)
       requires Ok() && |b.v| == 4096
       modifies this
@@ -55,21 +54,16 @@ module {:extern "dlog"} LogS {
       ensures (b == null) == (a as int !in m)
       ensures b != null ==> b.v == m[a as int]
     method {:extern "Len"} Len() returns (n: uint64)
-      requires Ok()
-      ensures n as int == |addrs|
+      requires Ok() ensures n as int == |addrs|
     method {:extern "AddrAt"} AddrAt(i: uint64) returns (a: uint64)
-      requires Ok() && i as int < |addrs|
-      ensures a as int == addrs[i as int]
+      requires Ok() && i as int < |addrs| ensures a as int == addrs[i as int]
     method {:extern "BlkAt"} BlkAt(i: uint64) returns (b: Blk)
-      requires Ok() && i as int < |addrs|
-      ensures b.v == m[addrs[i as int]]
+      requires Ok() && i as int < |addrs| ensures b.v == m[addrs[i as int]]
     method {:extern "Clear"} Clear()
-      modifies this
-      ensures Ok() && m == map[] && addrs == []
+      modifies this ensures Ok() && m == map[] && addrs == []
     // its blocks, in the order of insertion
     method {:extern "List"} List() returns (l: BList)
-      requires Ok()
-      ensures l.addrs == addrs && l.blks == BlksOf(m, addrs)
+      requires Ok() ensures l.addrs == addrs && l.blks == BlksOf(m, addrs)
     // its blocks, in the order of their addresses
     method {:extern "Sorted"} Sorted() returns (l: BList)
       requires Ok()
@@ -90,8 +84,7 @@ module {:extern "dlog"} LogS {
       requires |b.v| == 4096 modifies this
       ensures forall x :: x in m ==> if x == a as int then m[x] == b.v else x in old(m) && m[x] == old(m)[x]
     method {:extern "Forget"} Forget(a: uint64)
-      modifies this
-      ensures forall x :: x in m ==> x != a as int && x in old(m) && m[x] == old(m)[x]
+      modifies this ensures forall x :: x in m ==> x != a as int && x in old(m) && m[x] == old(m)[x]
   }
 
   // A mutex with condition variables 0..4. `held`: by the calling thread.
@@ -127,8 +120,7 @@ module {:extern "dlog"} LogS {
     ghost var ep: int               // the epoch: a random number for each opening of the volume
     ghost var signed: set<Rec>
     method {:extern "NewEpoch"} NewEpoch()
-      modifies this
-      ensures signed == old(signed)
+      modifies this ensures signed == old(signed)
     // bm: the blocks in the log, hm: the direct ones
     method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap, hm: BMap) returns (b: Blk)
       requires bm.Ok() && hm.Ok() && |bm.addrs| + |hm.addrs| <= 500

@@ -1229,7 +1229,7 @@ func (_this *Journal) HdrBarrier() bool {
 	ok = _out119
 	return ok
 }
-func (_this *Journal) Owned() bool {
+func (_this *Journal) HeaderIsOurs() bool {
 	var ok bool = false
 	var _ = ok
 	var _100_io bool

@@ -274,7 +274,7 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	Companion_Default___.IYield(j)
 	var _out161 bool
 	var _ = _out161
-	_out161 = j.Owned()
+	_out161 = j.HeaderIsOurs()
 	ok = _out161
 	var _out162 uint64
 	var _ = _out162
@@ -346,7 +346,7 @@ func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ 
 	Companion_Default___.IYield(j)
 	var _out171 bool
 	var _ = _out171
-	_out171 = j.Owned()
+	_out171 = j.HeaderIsOurs()
 	ok = _out171
 	if !ok {
 		return ok
@@ -656,7 +656,7 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	Companion_Default___.CYield(j)
 	var _out206 bool
 	var _ = _out206
-	_out206 = j.Owned()
+	_out206 = j.HeaderIsOurs()
 	ok = _out206
 	if ok {
 		return ok
