@@ -37,7 +37,7 @@ module {:extern "dlock"} LockS {
       ensures !ok || old(Owns(o, k)) ==> ex == old(ex) && sh == old(sh)
       ensures ok && !old(Owns(o, k)) && excl ==> k !in old(ex) && ex == old(ex)[k := o] && sh == old(sh) - {Share(k, o)}
       ensures ok && !old(Owns(o, k)) && !excl ==> ex == old(ex) && sh == old(sh) + {Share(k, o)}
-      ensures ok && k in last ==> last[k] <= seen
+      ensures ok ==> (k in last ==> last[k] <= seen) && (seen == 0 || exists x :: x in last && seen <= last[x])
 
     // Gives up all locks of o. With n > 0, n is noted for those held exclusively.
     method {:extern "Release"} Release(o: Owner, n: uint64)

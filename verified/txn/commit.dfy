@@ -173,7 +173,7 @@ module CommitM {
     }
   }
 
-  // Under the mutex: tx becomes the blocks to append. Not ok: block miss is not in memory.
+  // [L] tx becomes the blocks to append. Not ok: block miss is not in memory.
   method Build(t: Txn, tx: BMap) returns (ok: bool, miss: uint64)
     requires t.Inv() && t.s.j.mu.held && t.buf.Sorted() && tx !in t.s.j.repr
     modifies tx
@@ -230,22 +230,30 @@ module CommitM {
 
   // Gives up all locks of a transaction that has ended; with n > 0, those held exclusively note commit n.
   method Drop(t: Txn, n: uint64)
-    requires t.Inv()
+    requires t.Inv() && n as int < |t.s.j.vs|
     modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
+    ensures NoEffect(t) && t.s.Remembers()
   {
     TYield(t.s, t.own);
+    ghost var h := iset k | t.s.tbl.Holds(t.own, k);
     LetGo(t, n);
+    forall k | old(t.s.tbl.Holds(t.own, k)) ensures t.s.Now(k) == old(t.s.Now(k)) { assert k in h; }
+  }
+  // every object that the transaction held has the value that it had
+  twostate predicate NoEffect(t: Txn) reads t, t.s, t.s.j, t.s.tbl {
+    |old(t.s.j.vs)| > 0 && |t.s.j.vs| > 0 && forall k :: old(t.s.tbl.Holds(t.own, k)) ==> t.s.Now(k) == old(t.s.Now(k))
   }
   // whoever locks object k learns of commit n
   predicate Noted(t: Table, k: uint64, n: int) reads t { k in t.last && n <= t.last[k] as int }
-  // the step itself
+  // [F] the step itself
   method LetGo(t: Txn, n: uint64)
-    requires t.Inv()
+    requires t.Inv() && n as int < |t.s.j.vs|
     modifies t, t.s.tbl, t.buf, t.tx
     ensures t.Inv() && t.Idle()
     ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
+    ensures t.s.Remembers()
     ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
   {
     t.buf.Clear();
@@ -259,7 +267,8 @@ module CommitM {
     requires t.Inv()
     modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
-    ensures need == old(t.seen)
+    ensures need == old(t.seen) && need as int < |t.s.j.vs|
+    ensures NoEffect(t) && t.s.Remembers()
   {
     need := t.seen;
     Drop(t, 0);
@@ -280,7 +289,7 @@ module CommitM {
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.Kept(t.own)
-    ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
+    ensures t.s.Remembers() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000) &&
       forall k :: old(t.s.tbl.Holds(t.own, k)) ==> Cell(t.s.j.vs[n-1], t.s.kinds, k) == old(t.s.Now(k))
@@ -295,7 +304,7 @@ module CommitM {
     if st == AFull && !get { j.AskSpace(); j.mu.Wait(CSpace); TYield(t.s, t.own); }
     j.mu.Unlock();
   }
-  // the step itself, under the mutex
+  // [L] the step itself
   method Point(t: Txn) returns (st: uint32, n: uint64, get: bool, miss: uint64)
     requires t.Inv() && t.s.j.mu.held && t.buf.Sorted()
     modifies t.s.j, t.s.j.running, t.s.j.d, t.tx
@@ -329,6 +338,8 @@ module CommitM {
     ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
     ensures st == OK ==> |old(t.s.j.vs)| <= n as int
+    ensures st != OK ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(old(t.s.j.Cur()), t.s.kinds, k)
+    ensures t.s.Remembers()
     decreases *
   {
     var j := t.s.j;
@@ -338,10 +349,12 @@ module CommitM {
     while st == AFull
       invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
       invariant forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
+      invariant t.s.Remembers()
       invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
       invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int
       decreases *
     {
+      TYield(t.s, t.own);
       st, n, get, miss := TryAppend(t);
       if get {
         var b := Latest(t.s, t.own, miss);
@@ -364,7 +377,9 @@ module CommitM {
       |old(t.s.j.vs)| <= at &&
       Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
       (stable ==> at <= need as int && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, at))
-    ensures old(t.seen) <= need
+    ensures old(t.seen) <= need && need as int < |t.s.j.vs|
+    ensures st != OK || old(t.buf.m) == map[] ==> NoEffect(t)
+    ensures t.s.Remembers()
     decreases *
   {
     need := t.seen;
@@ -399,11 +414,13 @@ module CommitM {
       Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
       (stable ==> at <= t.s.j.lb)
     ensures st == OK && old(t.seen) > 0 ==> old(t.seen) as int <= t.s.j.lb
+    ensures t.s.Remembers()
     decreases *
   {
     var need;
     st, need, at := Finish(t, stable);
     if st == OK && need > 0 {
+      TYield(t.s, t.own);
       var ok := WaitDurable(t.s.j, need);
       TYield(t.s, t.own);
       if !ok { st := IOERR; }

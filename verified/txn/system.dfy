@@ -6,7 +6,7 @@
 // may have done meanwhile (the rely). That they do no more is the guarantee:
 // every step that locks, commits, or releases is verified to leave all that others hold as it
 // was (Txn.Grab in txn.dfy, Point and LetGo in commit.dfy). No other step changes the newest
-// state or the lock table.
+// state or the lock table. Steps are marked as the journal's are: [L] under its mutex, [F] without it.
 include "objects.dfy"
 include "../trusted/locks.s.dfy"
 include "../journal/threads.dfy"
@@ -41,12 +41,17 @@ module TxnSysM {
 
     predicate Inv() reads this, j, j.d, j.seal, j.cache, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, tbl {
       j.Inv() && |j.vs| > 0 && tbl.Valid() &&
-      forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000
+      (forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000) &&
+      forall k: uint64 {:trigger k in tbl.last} :: k in tbl.last ==> tbl.last[k] as int < |j.vs|
     }
     function Now(k: uint64): Object requires |j.vs| > 0 reads this, j { Cell(j.Cur(), kinds, k) }
+    // what is noted stays noted, and never falls
+    twostate predicate Remembers() reads this, tbl {
+      forall k: uint64 {:trigger k in tbl.last} {:trigger k in old(tbl.last)} :: k in old(tbl.last) ==> k in tbl.last && old(tbl.last)[k] <= tbl.last[k]
+    }
     // what the other threads leave alone
     twostate predicate Kept(o: Owner) reads this, j, tbl {
-      |old(j.vs)| > 0 && |j.vs| > 0 && kinds == old(kinds) &&
+      |old(j.vs)| > 0 && |j.vs| > 0 && kinds == old(kinds) && Remembers() &&
       (forall k :: tbl.Holds(o, k) <==> old(tbl.Holds(o, k))) &&
       (forall k :: tbl.Owns(o, k) <==> old(tbl.Owns(o, k))) &&
       (forall k :: tbl.Holds(o, k) ==> Now(k) == old(Now(k))) &&
@@ -79,6 +84,7 @@ module TxnSysM {
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     ensures t <= s.j.trims
   {
+    TYield(s, o);
     s.j.mu.Lock(); TYield(s, o);
     b, t := s.j.Lookup(a);
     s.j.mu.Unlock();
@@ -95,6 +101,7 @@ module TxnSysM {
     var l;
     ok, l := s.j.ReadHome(a, n, t);
     if !ok { return false, null; }
+    TYield(s, o);
     s.j.mu.Lock(); TYield(s, o);
     b := null;
     var i := n;

@@ -41,7 +41,7 @@ module TxnM {
     { s := s0; own := o; buf := b; tx := x; top := 0; seen := 0; }
 
     predicate Inv() reads this, s, s.j, s.j.d, s.j.seal, s.j.cache, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
-      s.Inv() && tx !in s.j.repr &&
+      s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| &&
       (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
         OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
       (forall k {:trigger k in buf.m} :: k in buf.m ==>
@@ -56,9 +56,15 @@ module TxnM {
     }
     // Progress of the transaction itself: it loses no lock, and what it holds keeps its value.
     twostate predicate Steady() reads this, s, s.j, s.tbl {
-      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen &&
+      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen && s.Remembers() &&
       (forall k :: old(s.tbl.Holds(own, k)) ==> s.tbl.Holds(own, k) && s.Now(k) == old(s.Now(k))) &&
       (forall k :: old(s.tbl.Owns(own, k)) ==> s.tbl.Owns(own, k))
+    }
+
+    // It took no other lock than that of object k, and if it could not have that, k does not lie above all it had.
+    twostate predicate Took(k: uint64, ok: bool) reads this, s, s.tbl {
+      (forall x :: s.tbl.Holds(own, x) ==> old(s.tbl.Holds(own, x)) || (ok && x == k)) &&
+      (forall x :: s.tbl.Owns(own, x) ==> old(s.tbl.Owns(own, x)) || (ok && x == k)) && (ok || k <= old(top))
     }
 
     // Locks an object, or says that it would have to wait out of order.
@@ -67,6 +73,7 @@ module TxnM {
       modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
+      ensures Took(k, ok)
     {
       TYield(s, own);
       ghost var h, w := iset x | s.tbl.Holds(own, x), iset x | s.tbl.Owns(own, x);
@@ -77,7 +84,7 @@ module TxnM {
       forall x | old(s.tbl.Owns(own, x)) ensures s.tbl.Owns(own, x)
       { assert x in w; }
     }
-    // the step itself
+    // [F] the step itself
     method Grab(k: uint64, excl: bool) returns (ok: bool)
       requires Inv() && OkKey(s.kinds, k)
       modifies this, s.tbl
@@ -85,6 +92,7 @@ module TxnM {
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
+      ensures Took(k, ok) && s.Remembers()
       ensures forall o: Owner {:trigger s.Kept(o)} :: o != own && old(allocated(o)) ==> s.Kept(o)       // the guarantee
     {
       var wait := k > top;

@@ -26,6 +26,14 @@ func (m *model) shared(k uint64) (n int) {
 	return
 }
 
+// newest is the highest commit noted for any key.
+func (m *model) newest() (n uint64) {
+	for _, l := range m.last {
+		n = max(n, l)
+	}
+	return
+}
+
 // TestDeclarations runs random calls by several owners in one goroutine and
 // compares each with the contract in locks.s.dfy. Here a lock that is free must
 // also be granted, which the contract leaves open.
@@ -75,6 +83,9 @@ func TestDeclarations(t *testing.T) {
 			}
 			if ok && seen < m.last[k] {
 				t.Fatalf("seen %d, last %d", seen, m.last[k])
+			}
+			if newest := m.newest(); ok && seen > newest {
+				t.Fatalf("seen %d, noted at most %d", seen, newest)
 			}
 			if ok && !owns {
 				if excl {

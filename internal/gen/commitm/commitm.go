@@ -293,6 +293,7 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	st = journalm.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalm.Companion_Default___.AFull() {
+		txnsysm.Companion_Default___.TYield(t.S)
 		var _out263 uint32
 		var _ = _out263
 		var _out264 uint64
@@ -387,6 +388,7 @@ func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32
 	st = _out272
 	_199_need = _out273
 	if st == txnm.Companion_Default___.OK() && _199_need > uint64(0) {
+		txnsysm.Companion_Default___.TYield(t.S)
 		var _200_ok bool
 		var _ = _200_ok
 		var _out274 bool

@@ -133,6 +133,7 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	var _ = b
 	var t uint64 = 0
 	var _ = t
+	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	var _out208 *dbytes.Blk
@@ -164,6 +165,7 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
+	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
