@@ -10,15 +10,17 @@ env: Z3 (path), DAFNY (command)
 
 mutants/AREA.py lists tuples: the file below the area's folder, a name, the text, its replacement, and
 who must reject it: a pattern of methods, after "FILE:" if they stand in another file. Only these are
-verified. A sixth part is the reason why the mutant means the same and is to survive."""
+verified. A sixth part is the reason why the mutant means the same and is to survive.
+mutants/threads.py has what the checks of the text must find (threads.py --selftest tries these alone)."""
 import ast, concurrent.futures as cf, getopt, os, re, shutil, signal, subprocess, sys, tempfile, time
+import threads
 
 opts, words = getopt.getopt(sys.argv[1:], "j:n", ["markdown="])
 opts = dict(opts)
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(here)
 # area, what it is, folder of its files
-AREAS = [("journal", "the journal", "journal"), ("txn", "the transactions", "txn"),
+AREAS = [("threads", "the text of the proofs", ""), ("journal", "the journal", "journal"), ("txn", "the transactions", "txn"),
          ("spec", "the specification", "fs"), ("fs", "the file system", "fs")]
 
 
@@ -50,6 +52,8 @@ def prove(path, proc):
 
 def stale(m):
     """why the mutant cannot be made any more, if so"""
+    if m[0] == "threads":  # threads.py --selftest says so
+        return ""
     folder, (f, _, a, _, by) = m[1], m[2][:5]
     for name in (f, by.split(":")[0] if ":" in by else f):
         if not os.path.isfile(os.path.join(root, folder, name + ".dfy")):
@@ -59,6 +63,9 @@ def stale(m):
 
 
 def run(m):
+    if m[0] == "threads":
+        where, _, a, b = m[2]
+        return {None: "NOT APPLICABLE: no such text", True: "rejected", False: "SURVIVED"}[threads.notices(sources, where, a, b)], 0
     folder, (f, name, a, b, by) = m[1], m[2][:5]
     begin = time.time()
     tmp = tempfile.mkdtemp()
@@ -99,13 +106,14 @@ def markdown(rows, seconds):
         out += ["", "## %s" % what.capitalize(), "", "| file | mutant | rejected by | verdict |", "|---|---|---|---|"]
         for m, v in rows:
             if m[0] == area:
-                f, name, by = m[2][0], m[2][1], m[2][4]
+                f, name, by = m[2][0], m[2][1], (m[2] + ("threads.py",))[4]
+                f = folder + "/" + f if folder else f
                 by = by.replace(":*", ".dfy `") if ":" in by else "`" + by.lstrip("*.")
                 if len(m[2]) > 5 and good(m, v):
                     by, v = "", "means the same: " + m[2][5]
                 else:
                     by += "`"
-                out.append("| %s/%s | %s | %s | %s |" % (folder, f, name, by, v))
+                out.append("| %s | %s | %s | %s |" % (f, name, by, v))
     return "\n".join(out) + "\n"
 
 
@@ -117,7 +125,7 @@ if "-n" in opts:
         print("%s: %s: %s" % (m[0], m[2][1], why))
     print("%d mutants, %d cannot be made" % (len(todo), len(lost)))
     sys.exit(lost != [])
-begin, rows = time.time(), []
+begin, rows, sources = time.time(), [], threads.sources()
 with cf.ThreadPoolExecutor(int(opts.get("-j", "2"))) as ex:
     for m, (verdict, seconds) in zip(todo, ex.map(run, todo)):
         rows.append((m, verdict))

@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""What the verifier cannot see of the thread programs, for the effect of the other threads
+comes only from the Yields that stand in them. Every method of journal/ and txn/ is a step,
+marked [L] (under the mutex) or [F] (without it) in the comment above it, a Yield, or, if it
+uses any of these or the mutex, a program. Checked of them, on every path:
+
+- Right after Lock and Wait stands a Yield, and so it does, in the transactions, after a
+  program of the journal that takes the mutex.
+- What is done without the mutex (an [F] step, a look into a frozen map) follows a Yield, and so does taking the mutex.
+  Programs that begin with it rely on their callers; those that also demand something of a
+  role's progress do not: that has to outlast what happens before.
+- Nothing under the mutex comes before the Yield. Steps that belong together (TOGETHER)
+  have nothing between them that lets others run.
+- A step takes, releases, and awaits no mutex, and calls no program. Locks of the
+  transactions are taken and released by steps.
+- A program has the Yield of one role. What changes a role's state (it does not keep it, by its
+  contract) is done by that role's programs. Others come to the logger's only when they have
+  become the logger.
+- The commit point is reached only by the programs in CALLERS, and a second time only
+  because the log was full.
+
+usage: threads.py [--selftest]
+  --selftest  delete every Yield in turn, and make other mistakes; each must be noticed"""
+import ast, glob, os, re, sys
+from dafnytext import blank, declarations, statements
+from sources import complaints as of_file
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FOLDERS = ("journal", "txn")
+ROLES = {"L": ("LKeep", "StartCommit"), "I": ("IKeep", None)}   # what the others keep; the step that makes one the role
+PROGRESS = r"\bj\.(?:g\.ip|lph)\b"                              # ghost state of a role that demands may speak of
+TOGETHER = {"HoldDirect": "FinishCommit"}
+# who may come closer to the commit point
+CALLERS = {"AppendTx": {("journal", "Append")}, "Append": {("journal", "Commit"), ("txn", "Point")}, "Point": {("txn", "TryAppend")},
+           "TryAppend": {("txn", "AppendAll")}, "AppendAll": {("txn", "Finish")}, "Finish": {("txn", "Commit")}, "Commit": set()}
+CALL = re.compile(r"((?:\w+\.)*)(\w+)\s*\(")
+
+
+class Method:
+    def __init__(self, path, d):
+        self.path, self.folder, self.decl, self.name = path, path.split("/")[0], d, d.name
+        mark = re.search(r"\[([LF])\]", d.comment)
+        self.mark = mark.group(1) if mark else None
+        self.yields = d.name[0] if re.match(r"[A-Z]Yield$", d.name) else None
+        self.modifies = "modifies" in d.clauses
+        held = re.search(r"(!?)(?:\w+\.)*\bmu\.held\b", " ".join(re.findall(r"requires(.*)", d.clauses)))
+        self.held = None if not held else held.group(1) == ""
+        self.program, self.relies, self.takes, self.role, self.exits = False, False, False, None, {"entry"}
+
+
+class Check:
+    """files: path relative to verified/ -> text"""
+
+    def __init__(self, files):
+        self.bad, self.methods, self.texts, trusted = [], {}, {}, set()
+        for path, raw in sorted(files.items()):
+            if path.startswith("trusted/"):
+                trusted |= {d.name for d in declarations(raw) if d.kind == "method"}
+            elif path.split("/")[0] in FOLDERS:
+                self.texts[path] = blank(raw)
+                for d in declarations(raw):
+                    if d.kind == "method" and not d.ghost and d.body is not None:
+                        self.methods.setdefault(d.name, []).append(Method(path, d))
+        self.trusted = trusted
+        self.all = [m for ms in self.methods.values() for m in ms]
+        self.bodies = {m: statements(self.texts[m.path], m.decl.start, m.decl.end) for m in self.all}
+        self.find_programs()
+        for m in self.all:
+            if m.mark or m.yields:
+                self.check_step(m)
+        programs = [m for m in self.all if m.program]
+        for _ in range(len(programs)):            # what is known of a program depends on those it calls
+            before = [(m.relies, m.takes, m.role, m.exits) for m in programs]
+            for m in programs:
+                self.walk(m)
+            if before == [(m.relies, m.takes, m.role, m.exits) for m in programs]:
+                break
+        self.bad = sorted(set(self.bad))
+        for m in programs:
+            self.check_roles(m)
+        for r, (keep, _) in ROLES.items():
+            if not any(self.owner(m) == r for m in self.all if m.mark):
+                self.bad.append("no step is known to be the %s's: the name %s is out of date" % (r, keep))
+
+    def say(self, m, at, what):
+        line = self.texts[m.path].count("\n", 0, at) + 1
+        self.bad.append("%s:%d: %s: %s" % (m.path, line, m.name, what))
+
+    def resolve(self, m, receiver, name):
+        """the method of ours that a call means, or None"""
+        last = receiver.rstrip(".").split(".")[-1]
+        ours = self.methods.get(name, [])
+        if not ours or name in self.trusted and last not in ("", "j", "t", "this") and not last[0].isupper():
+            return None
+        near = [o for o in ours if o.path == m.path and o is not m] or [o for o in ours if o is not m]
+        if last and last[0].isupper():
+            near = [o for o in near if o.path != m.path] or near
+        return near[0] if near else m
+
+    def actions(self, m, text):
+        """what a statement does, in order: (kind, method or receiver)"""
+        for c in CALL.finditer(text):
+            receiver, name = c.groups()
+            path = receiver.rstrip(".").split(".")
+            if path[-1] == "mu" and name in ("Lock", "Unlock", "Wait"):
+                yield name, None
+            elif path[-1] == "tbl":
+                yield "table", None
+            else:
+                o = self.resolve(m, receiver, name)
+                if o:
+                    yield "yield" if o.yields else o.mark or ("program" if o.program else "helper"), o
+                elif "j" in path[:-1] and path[-1] not in ("j", "mu"):
+                    yield "look", None        # into an object of the journal
+
+    def calls(self, m):
+        """all statements of a method and what they do"""
+        def inner(block):
+            for s in block:
+                yield s
+                for p in s.parts:
+                    yield from inner(p)
+        for s in inner(self.bodies[m]):
+            if not re.match(r"(assert|forall|calc|ghost|reveal)\b", s.text):
+                for a in self.actions(m, s.text):
+                    yield (s,) + a
+
+    def find_programs(self):
+        changed = True
+        while changed:
+            changed = False
+            for m in self.all:
+                if not (m.mark or m.yields or m.program) and any(
+                        k in ("Lock", "Unlock", "Wait", "yield", "table", "L", "F", "program") for _, k, _ in self.calls(m)):
+                    m.program = changed = True
+
+    def check_step(self, m):
+        for s, kind, o in self.calls(m):
+            if kind in ("Lock", "Unlock", "Wait", "yield", "program"):
+                self.say(m, s.at, "a step lets no others run (%s)" % (o.name if o else kind))
+            self.check_caller(m, s, o)
+
+    def check_caller(self, m, s, o):
+        if o and o.name in CALLERS and (m.folder, m.name) not in CALLERS[o.name] and (o.folder, o.name) != (m.folder, m.name):
+            self.say(m, s.at, "%s is not for this method to call" % o.name)
+
+    # A state: how far what is known is settled ("entry": as the caller left it; "settled"; "moved": others may
+    # have run; "owes": a Yield must come at once), whether the mutex is held, the step that must come next,
+    # and whether something was appended.
+    def walk(self, m):
+        m.out = set()
+        end = self.block(m, self.bodies[m], {("entry", m.held, None, False)}, [])
+        m.out |= end
+        for how, _, next_, _ in m.out:
+            if how == "owes":
+                self.say(m, m.decl.end, "ends before the Yield")
+            if next_:
+                self.say(m, m.decl.end, "%s must follow" % next_)
+        m.exits = {how for how, _, _, _ in m.out} or {"entry"}
+
+    def block(self, m, block, states, loops):
+        before = None
+        for s in block:
+            if not states:
+                break
+            states = self.statement(m, s, before, states, loops)
+            before = s
+        return states
+
+    def statement(self, m, s, before, states, loops):
+        if s.kind == "block":
+            return self.block(m, s.parts[0], states, loops)
+        if s.kind == "if":
+            states = self.do(m, s, states)
+            out = self.block(m, s.parts[0], states, loops)
+            return out | (self.block(m, s.parts[1], states, loops) if len(s.parts) > 1 else states)
+        if s.kind == "while":
+            full = re.match(r"st == AFull\b(?! *[&|])", s.text)
+            seen, left = set(states), set()
+            while True:
+                start = {(h, l, n, a and not full) for h, l, n, a in seen}
+                after = self.block(m, s.parts[0], start, loops + [left])
+                if after <= seen:
+                    return seen | left
+                seen |= after
+        word = re.match(r"\w*", s.text).group(0)
+        if word in ("assert", "forall", "calc", "reveal", "ghost"):
+            for how, _, _, _ in states:
+                if how == "owes":
+                    self.say(m, s.at, "no Yield right before this")
+            return states
+        states = self.do(m, s, states)
+        if word == "return":
+            m.out |= states
+            return set()
+        if word == "break":
+            loops[-1].update(states)
+            return set()
+        return states
+
+    def do(self, m, s, states):
+        todo = list(self.actions(m, s.text))
+        if not todo and any(x[0] == "owes" for x in states):
+            self.say(m, s.at, "no Yield right before this")
+        for kind, o in todo:
+            self.check_caller(m, s, o)
+            states = {y for x in states for y in self.act(m, s, kind, o, x)}
+        return states
+
+    def act(self, m, s, kind, o, state):
+        how, held, next_, appended = state
+        if how == "owes" and kind != "yield":
+            self.say(m, s.at, "no Yield right before this")
+        if next_ and kind != "helper":
+            if not (o and o.name == next_):
+                self.say(m, s.at, "%s must follow without anything that lets others run" % next_)
+            next_ = None
+        name = o.name if o else kind
+        if name in CALLERS:
+            if appended:
+                self.say(m, s.at, "a second commit")
+            if not re.match(r"(?:var )?st\b", s.text):
+                self.say(m, s.at, "the status of a commit is called st")
+            appended = True
+        if kind == "yield":
+            how = "settled"
+        elif kind == "Lock":
+            self.take(m, s, how)
+            how, held = "owes", True
+        elif kind == "Wait":
+            how = "owes"
+        elif kind == "Unlock":
+            how, held = "moved", False
+        elif kind == "table":
+            self.say(m, s.at, "the lock table is for steps alone")
+        elif kind == "look" or kind == "F":
+            if not held:
+                if how != "settled":
+                    self.say(m, s.at, "no Yield before this, and the mutex is not held")
+                if kind == "F" and o.modifies:
+                    how = "moved"
+        elif kind == "L":
+            if how == "moved":
+                self.say(m, s.at, "no Yield before this step")
+            next_ = TOGETHER.get(o.name)
+        elif kind == "program":
+            if o.relies:
+                self.take(m, s, how)
+            if o.held and how == "moved":
+                self.say(m, s.at, "no Yield before this program")
+            m.takes = m.takes or o.takes
+            after = {how if x == "entry" else x for x in o.exits}
+            if m.folder != o.folder and o.takes:
+                after = {"owes"}
+            return {(x, held, next_, appended) for x in after}
+        return {(how, held, next_, appended)}
+
+    def take(self, m, s, how):
+        m.takes = True
+        if how == "moved":
+            self.say(m, s.at, "no Yield before the mutex is taken")
+        if how == "entry":
+            m.relies = True
+            demands = " ".join(re.findall(r"requires(.*)", m.decl.clauses))
+            if re.search(PROGRESS, demands):
+                self.say(m, s.at, "no Yield before the mutex is taken, although the method demands a role's progress")
+
+    # ---------------- roles ----------------
+    def owner(self, step):
+        """whose state a step changes: the contract does not promise to keep it"""
+        if not step.mark or not re.search(r"\bmodifies\b[^;]*\b(this|j)\b", step.decl.clauses):
+            return None
+        changed = [r for r, (keep, _) in ROLES.items() if keep + "()" not in re.sub(r"==>\s*\w+\(\)", "", step.decl.clauses)]
+        return changed[0] if len(changed) == 1 else None
+
+    def check_roles(self, m):
+        def scan(block, role):
+            before = None
+            for s in block:
+                taken = None
+                for kind, o in ([] if re.match(r"(assert|forall|calc|ghost|reveal)\b", s.text) else self.actions(m, s.text)):
+                    if kind == "yield" and o.yields != mine:
+                        self.say(m, s.at, "%s in a program that has another" % o.name)
+                    r = self.owner(o) if kind in "LF" else self.role(o) if kind == "program" else None
+                    if r in ROLES and r != role and o.name not in [x[1] for x in ROLES.values()]:
+                        self.say(m, s.at, "%s is for the role %s" % (o.name, r))
+                if s.kind == "if" and before is not None:
+                    for r, (_, step) in ROLES.items():
+                        if step and re.match(r"(?:var )?%s := [\w.]*%s\(\);$" % (re.escape(s.text), step), before.text):
+                            taken = r
+                for i, p in enumerate(s.parts):
+                    scan(p, taken if taken and i == 0 else role)
+                before = s
+        mine = self.role(m)
+        scan(self.bodies[m], mine)
+
+    def role(self, m, above=()):
+        """that of its first Yield; without one, that of the programs it calls"""
+        found = [o.yields for _, kind, o in self.calls(m) if kind == "yield"]
+        if not found and m not in above:
+            found = sorted({self.role(o, above + (m,)) for _, kind, o in self.calls(m) if kind == "program"} - {None})
+        return found[0] if found else None
+
+
+def sources():
+    out = {}
+    for folder in FOLDERS + ("trusted",):
+        for f in glob.glob(os.path.join(ROOT, folder, "**", "*.dfy"), recursive=True):
+            with open(f) as h:
+                out[os.path.relpath(f, ROOT)] = h.read()
+    return out
+
+
+def complaints(files=None):
+    return Check(sources() if files is None else files).bad
+
+
+def changed(files, where, a, b):
+    """the path of the first file there that has the text a, and its text with b instead; or nothing"""
+    for path, raw in sorted(files.items()):
+        if a in raw and (path.startswith(where + "/") or path == where + ".dfy"):
+            return path, raw.replace(a, b, 1)
+    return None, None
+
+
+def notices(files, where, a, b):
+    """whether the checks of the text complain of a change; None: there is no such text"""
+    path, raw = changed(files, where, a, b)
+    if path is None:
+        return None
+    return bool(complaints({**files, path: raw}) or of_file(os.path.join(ROOT, path), raw))
+
+
+def selftest():
+    """deletes every Yield, and makes the mistakes of mutants/threads.py; returns how many, and those not noticed"""
+    files, missed, tried = sources(), [], 0
+    for path, raw in files.items():
+        if path.startswith("trusted/"):
+            continue
+        for m in re.finditer(r"\b[A-Z]Yield\([^()]*\);", blank(raw)):
+            tried += 1
+            if not complaints({**files, path: raw[:m.start()] + raw[m.end():]}):
+                missed.append("%s:%d: %s deleted" % (path, raw.count("\n", 0, m.start()) + 1, m.group(0)))
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants", "threads.py")) as h:
+        for where, name, a, b in ast.literal_eval(h.read()):
+            tried += 1
+            if not notices(files, where, a, b):
+                missed.append(name + (" (no such text)" if changed(files, where, a, b)[0] is None else ""))
+    return tried, missed
+
+
+if __name__ == "__main__":
+    found = complaints()
+    print("\n".join(found) or "threads: nothing to complain about")
+    if "--selftest" in sys.argv[1:]:
+        tried, missed = selftest()
+        print("\n".join("not noticed: " + x for x in missed))
+        print("selftest: %d mistakes, %d not noticed" % (tried, len(missed)))
+        found += missed
+    sys.exit(bool(found))
