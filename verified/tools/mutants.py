@@ -20,7 +20,7 @@ opts = dict(opts)
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(here)
 # area, what it is, folder of its files
-AREAS = [("threads", "the text of the proofs", ""), ("journal", "the journal", "journal"), ("txn", "the transactions", "txn"),
+AREAS = [("journal", "the journal", "journal"), ("txn", "the transactions", "txn"), ("threads", "what the checks of the text find", ""),
          ("spec", "the specification", "fs"), ("fs", "the file system", "fs")]
 
 

@@ -11,8 +11,8 @@ uses any of these or the mutex, a program. Checked of them, on every path:
   role's progress do not: that has to outlast what happens before.
 - Nothing under the mutex comes before the Yield. Steps that belong together (TOGETHER)
   have nothing between them that lets others run.
-- A step takes, releases, and awaits no mutex, and calls no program. Locks of the
-  transactions are taken and released by steps.
+- A step takes, releases, and awaits no mutex, and calls no program. Programs change
+  fields, and take and release locks of the transactions, by steps alone.
 - A program has the Yield of one role. What changes a role's state (it does not keep it, by its
   contract) is done by that role's programs. Others come to the logger's only when they have
   become the logger.
@@ -106,6 +106,8 @@ class Check:
                 yield name, None
             elif path[-1] == "tbl":
                 yield "table", None
+            elif receiver and name in ("Lock", "Unlock", "Wait", "Release") and not self.resolve(m, receiver, name):
+                yield "alias", None
             else:
                 o = self.resolve(m, receiver, name)
                 if o:
@@ -131,12 +133,12 @@ class Check:
             changed = False
             for m in self.all:
                 if not (m.mark or m.yields or m.program) and any(
-                        k in ("Lock", "Unlock", "Wait", "yield", "table", "L", "F", "program") for _, k, _ in self.calls(m)):
+                        k in ("Lock", "Unlock", "Wait", "yield", "table", "alias", "L", "F", "program") for _, k, _ in self.calls(m)):
                     m.program = changed = True
 
     def check_step(self, m):
         for s, kind, o in self.calls(m):
-            if kind in ("Lock", "Unlock", "Wait", "yield", "program"):
+            if kind in ("Lock", "Unlock", "Wait", "yield", "program", "alias"):
                 self.say(m, s.at, "a step lets no others run (%s)" % (o.name if o else kind))
             self.check_caller(m, s, o)
 
@@ -189,6 +191,8 @@ class Check:
                 if how == "owes":
                     self.say(m, s.at, "no Yield right before this")
             return states
+        if re.match(r"(?:\w+\.)*(?:[jst]|this)\.\w+ :=", s.text):
+            self.say(m, s.at, "a program changes fields only by steps")
         states = self.do(m, s, states)
         if word == "return":
             m.out |= states
@@ -243,6 +247,11 @@ class Check:
             if how == "moved":
                 self.say(m, s.at, "no Yield before this step")
             next_ = TOGETHER.get(o.name)
+        elif kind == "alias":
+            self.say(m, s.at, "the mutex or the lock table under another name")
+        elif kind == "helper":
+            if o.modifies:
+                self.say(m, s.at, "%s changes something, and is neither a step nor a program" % o.name)
         elif kind == "program":
             if o.relies:
                 self.take(m, s, how)

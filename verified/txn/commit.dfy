@@ -230,8 +230,8 @@ module CommitM {
 
   // Gives up all locks of a transaction that has ended; with n > 0, those held exclusively note commit n.
   method Drop(t: Txn, n: uint64)
-    requires t.Inv() && n as int < |t.s.j.vs|
-    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.buf, t.tx
+    requires t.Inv() && t.pend <= n as int < |t.s.j.vs|
+    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
     ensures NoEffect(t) && t.s.Remembers()
@@ -249,7 +249,7 @@ module CommitM {
   predicate Noted(t: Table, k: uint64, n: int) reads t { k in t.last && n <= t.last[k] as int }
   // [F] the step itself
   method LetGo(t: Txn, n: uint64)
-    requires t.Inv() && n as int < |t.s.j.vs|
+    requires t.Inv() && t.pend <= n as int < |t.s.j.vs|
     modifies t, t.s.tbl, t.buf, t.tx
     ensures t.Inv() && t.Idle()
     ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
@@ -259,18 +259,23 @@ module CommitM {
     t.buf.Clear();
     t.tx.Clear();
     t.s.tbl.Release(t.own, n);
-    t.top := 0; t.seen := 0;
+    t.top := 0; t.seen := 0; t.pend := 0;
+  }
+  // no object that the transaction holds was written by a stable commit beyond n
+  predicate Covers(t: Txn, n: int) reads t, t.s, t.s.tbl {
+    forall k :: t.s.tbl.Holds(t.own, k) && k in t.s.stab ==> t.s.stab[k] as int <= n
   }
   // Ends the transaction without effect. A reply that tells what it has read, if only that
   // something is not there, may be sent when commit `need` is durable.
   method Abort(t: Txn) returns (need: uint64)
-    requires t.Inv()
-    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.buf, t.tx
+    requires t.Inv() && t.pend == 0
+    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
-    ensures need == old(t.seen) && need as int < |t.s.j.vs|
+    ensures need == old(t.seen) && need as int < |t.s.j.vs| && old(Covers(t, need as int))
     ensures NoEffect(t) && t.s.Remembers()
   {
     need := t.seen;
+    forall k | t.s.tbl.Holds(t.own, k) && k in t.s.stab ensures t.s.stab[k] <= need { t.Known(k); }
     Drop(t, 0);
   }
 
@@ -281,14 +286,22 @@ module CommitM {
     forall k :: k in held ==> Cell(vs[at-1], kinds, k) == Cell(st, kinds, k)
   }
 
+  function Raised(stab: map<uint64, uint64>, m: Objs, n: uint64): map<uint64, uint64> {
+    map k: uint64 | k in stab.Keys + m.Keys :: if k in m then n else stab[k]
+  }
+  // the transaction's stable commit n is the last one of all that it wrote; or it has none
+  predicate Stabled(t: Txn, yes: bool, n: int) reads t, t.s, t.buf {
+    t.pend == (if yes then n else 0) && (yes ==> forall k :: k in t.buf.m ==> k in t.s.stab && t.s.stab[k] as int == n)
+  }
   // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
   // block is not in memory, st = AFull and get is set, and the block is miss.
-  method TryAppend(t: Txn) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && !t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.tx
+  method TryAppend(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
+    requires t.Inv() && t.pend == 0 && !t.s.j.mu.held && t.buf.Sorted()
+    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.Kept(t.own)
+    ensures Stabled(t, stable && st == AOk, n as int)
     ensures t.s.Remembers() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000) &&
@@ -300,17 +313,18 @@ module CommitM {
     forall k | old(t.s.tbl.Holds(t.own, k))
       ensures Cell(v[|v|-1], t.s.kinds, k) == old(t.s.Now(k))
     { assert t.s.tbl.Holds(t.own, k); assert t.s.Now(k) == old(t.s.Now(k)); }
-    st, n, get, miss := Point(t);
+    st, n, get, miss := Point(t, stable);
     if st == AFull && !get { j.AskSpace(); j.mu.Wait(CSpace); TYield(t.s, t.own); }
     j.mu.Unlock();
   }
   // [L] the step itself
-  method Point(t: Txn) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx
+  method Point(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
+    requires t.Inv() && t.pend == 0 && t.s.j.mu.held && t.buf.Sorted()
+    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t`pend
     ensures t.Inv() && t.s.j.Mono() && t.s.j.repr == old(t.s.j.repr)
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
-    ensures st != AOk ==> t.s.j.vs == old(t.s.j.vs)
+    ensures st != AOk ==> t.s.j.vs == old(t.s.j.vs) && t.s.stab == old(t.s.stab)
+    ensures t.s.Remembers() && Stabled(t, stable && st == AOk, n as int)
     ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000)
     ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
@@ -324,20 +338,22 @@ module CommitM {
     ghost var st0 := j.Cur();
     st, n := j.Append(t.tx);
     if st == AOk {
+      if stable { t.s.stab := Raised(t.s.stab, t.buf.m, n); t.pend := n as int; }
       forall p: Owner, k | p != t.own && t.s.tbl.Holds(p, k) ensures t.s.Now(k) == old(t.s.Now(k)) {
         Guarantee(t.s.tbl, t.s.kinds, st0, j.Cur(), t.buf.m, t.own, p, k);
       }
     }
   }
   // The same, waiting for room and fetching blocks.
-  method AppendAll(t: Txn, ghost held: iset<uint64>) returns (st: uint32, n: uint64)
-    requires t.Inv() && !t.s.j.mu.held && t.buf.Sorted()
+  method AppendAll(t: Txn, ghost held: iset<uint64>, ghost stable: bool) returns (st: uint32, n: uint64)
+    requires t.Inv() && t.pend == 0 && !t.s.j.mu.held && t.buf.Sorted()
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
-    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.tx
+    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
     ensures st == OK ==> |old(t.s.j.vs)| <= n as int
+    ensures Stabled(t, stable && st == OK, n as int)
     ensures st != OK ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(old(t.s.j.Cur()), t.s.kinds, k)
     ensures t.s.Remembers()
     decreases *
@@ -349,13 +365,13 @@ module CommitM {
     while st == AFull
       invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
       invariant forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
-      invariant t.s.Remembers()
+      invariant t.s.Remembers() && Stabled(t, stable && st == AOk, n as int)
       invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
       invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int
       decreases *
     {
       TYield(t.s, t.own);
-      st, n, get, miss := TryAppend(t);
+      st, n, get, miss := TryAppend(t, stable);
       if get {
         var b := Latest(t.s, t.own, miss);
         if b == null { return IOERR, 0; }
@@ -370,19 +386,21 @@ module CommitM {
   // commit numbered at; else none did. All its locks go, and if stable, whoever gets one that
   // it held exclusively learns of this commit. No reply may be sent before commit `need` is durable.
   method Finish(t: Txn, stable: bool) returns (st: uint32, need: uint64, ghost at: int)
-    requires t.Inv() && !t.s.j.mu.held
-    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.buf, t.tx
+    requires t.Inv() && t.pend == 0 && !t.s.j.mu.held
+    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>
       |old(t.s.j.vs)| <= at &&
       Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
       (stable ==> at <= need as int && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, at))
-    ensures old(t.seen) <= need && need as int < |t.s.j.vs|
+    ensures st == OK && stable ==> forall k :: k in old(t.buf.m) ==> k in t.s.stab && at <= t.s.stab[k] as int
+    ensures old(t.seen) <= need && need as int < |t.s.j.vs| && old(Covers(t, need as int))
     ensures st != OK || old(t.buf.m) == map[] ==> NoEffect(t)
     ensures t.s.Remembers()
     decreases *
   {
     need := t.seen;
+    forall k | t.s.tbl.Holds(t.own, k) && k in t.s.stab ensures t.s.stab[k] <= need { t.Known(k); }
     at := 0;
     var w := t.buf.Len();
     var n: uint64 := 0;
@@ -390,7 +408,7 @@ module CommitM {
     if w > 0 {
       t.buf.Sort();
       ghost var held := iset k | t.s.tbl.Holds(t.own, k);
-      st, n := AppendAll(t, held);
+      st, n := AppendAll(t, held, stable);
       if st != OK { need := Abort(t); return; }
       at := n as int;
       if !stable { n := 0; }
@@ -406,14 +424,15 @@ module CommitM {
   // durable, and if it is stable itself, its own effect too. IOERR here may also mean that it
   // took effect in memory; whether the device has it, only the next recovery tells.
   method Commit(t: Txn, stable: bool) returns (st: uint32, ghost at: int)
-    requires t.Inv() && !t.s.j.mu.held
-    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.buf, t.tx
+    requires t.Inv() && t.pend == 0 && !t.s.j.mu.held
+    modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>
       |old(t.s.j.vs)| <= at &&
       Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
       (stable ==> at <= t.s.j.lb)
     ensures st == OK && old(t.seen) > 0 ==> old(t.seen) as int <= t.s.j.lb
+    ensures st == OK ==> forall k {:trigger k in old(t.s.stab)} :: k in old(t.s.stab) && old(t.s.tbl.Holds(t.own, k)) ==> old(t.s.stab)[k] as int <= t.s.j.lb
     ensures t.s.Remembers()
     decreases *
   {

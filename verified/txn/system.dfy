@@ -35,19 +35,25 @@ module TxnSysM {
     const j: Journal
     const tbl: Table
     ghost var kinds: Kinds       // never changes
+    ghost var stab: map<uint64, uint64>   // per object, the last stable commit that wrote it
     constructor (j0: Journal, t: Table)
-      ensures j == j0 && tbl == t && kinds == map[]
-    { j := j0; tbl := t; kinds := map[]; }
+      ensures j == j0 && tbl == t && kinds == map[] && stab == map[]
+    { j := j0; tbl := t; kinds := map[]; stab := map[]; }
 
     predicate Inv() reads this, j, j.d, j.seal, j.cache, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, tbl {
       j.Inv() && |j.vs| > 0 && tbl.Valid() &&
       (forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000) &&
-      forall k: uint64 {:trigger k in tbl.last} :: k in tbl.last ==> tbl.last[k] as int < |j.vs|
+      (forall k: uint64 {:trigger k in tbl.last} :: k in tbl.last ==> tbl.last[k] as int < |j.vs|) &&
+      forall k: uint64 {:trigger k in stab} :: k in stab ==> 0 < stab[k] as int < |j.vs| && (k in tbl.ex || Learned(k))
     }
+    // Who locks object k learns of the last stable commit that wrote it. So it is but for those
+    // objects whose writer has not let go of them.
+    predicate Learned(k: uint64) reads this, tbl { k in stab ==> k in tbl.last && stab[k] <= tbl.last[k] }
     function Now(k: uint64): Object requires |j.vs| > 0 reads this, j { Cell(j.Cur(), kinds, k) }
-    // what is noted stays noted, and never falls
+    // what is noted stays noted, and never falls; nor does the last stable commit of an object
     twostate predicate Remembers() reads this, tbl {
-      forall k: uint64 {:trigger k in tbl.last} {:trigger k in old(tbl.last)} :: k in old(tbl.last) ==> k in tbl.last && old(tbl.last)[k] <= tbl.last[k]
+      (forall k: uint64 {:trigger k in tbl.last} {:trigger k in old(tbl.last)} :: k in old(tbl.last) ==> k in tbl.last && old(tbl.last)[k] <= tbl.last[k]) &&
+      forall k: uint64 {:trigger k in stab} {:trigger k in old(stab)} :: k in old(stab) ==> k in stab && old(stab)[k] <= stab[k]
     }
     // what the other threads leave alone
     twostate predicate Kept(o: Owner) reads this, j, tbl {
@@ -55,6 +61,7 @@ module TxnSysM {
       (forall k :: tbl.Holds(o, k) <==> old(tbl.Holds(o, k))) &&
       (forall k :: tbl.Owns(o, k) <==> old(tbl.Owns(o, k))) &&
       (forall k :: tbl.Holds(o, k) ==> Now(k) == old(Now(k))) &&
+      (forall k {:trigger k in stab} {:trigger k in old(stab)} :: tbl.Holds(o, k) ==> (k in stab <==> k in old(stab)) && (k in stab ==> stab[k] == old(stab)[k])) &&
       (forall k :: tbl.Holds(o, k) && k in tbl.last ==> k in old(tbl.last) && tbl.last[k] == old(tbl.last[k]))
     }
   }
@@ -72,14 +79,14 @@ module TxnSysM {
   // the other threads run
   method TYield(s: Sys, ghost o: Owner)
     requires s.Inv()
-    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl
+    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
   {}
 
   // The latest value of block a if it is in memory, else a ticket for Fetch.
   method Peek(s: Sys, ghost o: Owner, a: uint64) returns (b: Blk?, t: uint64)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
-    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     ensures t <= s.j.trims
@@ -93,7 +100,7 @@ module TxnSysM {
   // blocks behind it are read with it.
   method Fetch(s: Sys, ghost o: Owner, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
-    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
   {
@@ -119,7 +126,7 @@ module TxnSysM {
   // The latest value of block a, from memory or the device; null when the device failed.
   method Latest(s: Sys, ghost o: Owner, a: uint64) returns (b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
-    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     decreases *
@@ -139,7 +146,7 @@ module TxnSysM {
   // Brings the n blocks from a on to memory with one read, if the first is not there.
   method Ahead(s: Sys, ghost o: Owner, a: uint64, n: uint64)
     requires s.Inv() && !s.j.mu.held
-    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
   {
     if n == 0 || a < s.j.home || s.j.sz <= a { return; }

@@ -33,30 +33,37 @@ module TxnM {
     const buf: Buf
     const tx: BMap      // for the commit
     var top: uint64     // no lock held lies above it
+    ghost var pend: int // the transaction's own commit, if it is stable, until that is noted; else 0
     var seen: uint64    // all stable commits whose effects were read are numbered up to here
 
     constructor (s0: Sys, o: Owner, b: Buf, x: BMap)
       requires s0.Inv() && b.m == map[] && x !in s0.j.repr && forall k :: !s0.tbl.Holds(o, k)
       ensures s == s0 && own == o && buf == b && tx == x && Inv() && Idle()
-    { s := s0; own := o; buf := b; tx := x; top := 0; seen := 0; }
+    { s := s0; own := o; buf := b; tx := x; top := 0; pend := 0; seen := 0; new; assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k); }
 
     predicate Inv() reads this, s, s.j, s.j.d, s.j.seal, s.j.cache, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
       s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| &&
       (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
         OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
+      (forall k {:trigger k in s.stab} :: s.tbl.Owns(own, k) ==> s.Learned(k) || s.stab[k] as int <= pend) &&
       (forall k {:trigger k in buf.m} :: k in buf.m ==>
         OkKey(s.kinds, k) && s.tbl.Owns(own, k) && ObjOk(s.kinds[KeyBlk(k)], buf.m[k]))
     }
     predicate Idle() reads this, s, s.tbl, buf {
-      buf.m == map[] && (forall k :: !s.tbl.Holds(own, k))
+      buf.m == map[] && pend == 0 && (forall k :: !s.tbl.Holds(own, k))
     }
+    // The transaction has seen the last stable commit of every object that it holds.
+    lemma Known(k: uint64)
+      requires Inv() && pend == 0 && s.tbl.Holds(own, k) && k in s.stab
+      ensures s.stab[k] <= seen
+    {}
     // the volume as this transaction sees it: what TxnS.Jrnl.data stands for
     function View(k: uint64): Object requires |s.j.vs| > 0 reads this, s, s.j, buf {
       if k in buf.m then buf.m[k] else s.Now(k)
     }
     // Progress of the transaction itself: it loses no lock, and what it holds keeps its value.
     twostate predicate Steady() reads this, s, s.j, s.tbl {
-      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen && s.Remembers() &&
+      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen && pend == old(pend) && s.Remembers() &&
       (forall k :: old(s.tbl.Holds(own, k)) ==> s.tbl.Holds(own, k) && s.Now(k) == old(s.Now(k))) &&
       (forall k :: old(s.tbl.Owns(own, k)) ==> s.tbl.Owns(own, k))
     }
@@ -70,7 +77,7 @@ module TxnM {
     // Locks an object, or says that it would have to wait out of order.
     method Lock(k: uint64, excl: bool) returns (ok: bool)
       requires Inv() && !s.j.mu.held && OkKey(s.kinds, k)
-      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
       ensures Took(k, ok)
@@ -88,7 +95,7 @@ module TxnM {
     method Grab(k: uint64, excl: bool) returns (ok: bool)
       requires Inv() && OkKey(s.kinds, k)
       modifies this, s.tbl
-      ensures Inv() && old(seen) <= seen
+      ensures Inv() && old(seen) <= seen && pend == old(pend)
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
@@ -111,7 +118,7 @@ module TxnM {
     // a whole block; null unless st is OK
     method ReadBlock(a: uint64, excl: bool) returns (st: uint32, b: Blk?)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock
-      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && |b.v| == 4096 && s.tbl.Holds(own, Key(a, 0)) && View(Key(a, 0)) == ObjData(b.v)
       decreases *
@@ -129,7 +136,7 @@ module TxnM {
     // A wish: the n blocks from a on are about to be read.
     method Ahead(a: uint64, n: uint64)
       requires Inv() && !s.j.mu.held
-      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
     {
       TxnSysM.Ahead(s, own, a, n);
@@ -138,7 +145,7 @@ module TxnM {
     // an object of 256 bytes; null unless st is OK
     method ReadInode(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: Bytes?)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off)
-      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjData(b.data)
       decreases *
@@ -158,7 +165,7 @@ module TxnM {
 
     method ReadBit(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: bool)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
-      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjBit(b)
       decreases *
@@ -178,7 +185,7 @@ module TxnM {
     // takes b over unless it fails
     method WriteBlock(a: uint64, b: Bytes) returns (st: uint32)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock && |b.data| == 4096
-      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, buf, b
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab, buf, b
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
       ensures st != OK ==> buf.m == old(buf.m)
@@ -192,7 +199,7 @@ module TxnM {
     }
     method WriteInode(a: uint64, off: uint64, b: Bytes) returns (st: uint32)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off) && |b.data| == 256
-      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, buf
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab, buf
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjData(b.data)]
       ensures st != OK ==> buf.m == old(buf.m)
@@ -205,7 +212,7 @@ module TxnM {
     }
     method WriteBit(a: uint64, off: uint64, b: bool) returns (st: uint32)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
-      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, buf
+      modifies this, s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab, buf
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjBit(b)]
       ensures st != OK ==> buf.m == old(buf.m)
