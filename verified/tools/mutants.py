@@ -92,7 +92,7 @@ def good(m, verdict):
 def markdown(rows, seconds):
     commit = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, universal_newlines=True).stdout.strip()
     out = ["# Mutants of the verified code and its specification", "",
-           "Each line is one change to a Dafny file, and the methods or lemmas that no longer verify with it.",
+           "Each line is one change to a Dafny file, and what no longer verifies with it: methods, lemmas, or a check of the text.",
            "`make mutants` makes them all; the changes themselves are in `verified/tools/mutants/`. This table is",
            "what it found at commit %s, in %.0f minutes." % (commit, seconds / 60), "",
            "| area | mutants | rejected | mean the same | survive |", "|---|---|---|---|---|"]
@@ -107,7 +107,7 @@ def markdown(rows, seconds):
         for m, v in rows:
             if m[0] == area:
                 f, name, by = m[2][0], m[2][1], (m[2] + ("threads.py",))[4]
-                f = folder + "/" + f if folder else f
+                f = os.path.normpath(os.path.join(folder, f))
                 by = by.replace(":*", ".dfy `") if ":" in by else "`" + by.lstrip("*.")
                 if len(m[2]) > 5 and good(m, v):
                     by, v = "", "means the same: " + m[2][5]

@@ -17,7 +17,7 @@ uses any of these or the mutex, a program. Checked of them, on every path:
   contract) is done by that role's programs. Others come to the logger's only when they have
   become the logger.
 - The commit point is reached only by the programs in CALLERS, and a second time only
-  because the log was full.
+  because the log was full. Go calls programs, not steps, and starts one installer.
 
 usage: threads.py [--selftest]
   --selftest  delete every Yield in turn, and make other mistakes; each must be noticed"""
@@ -320,8 +320,25 @@ def sources():
     return out
 
 
+def in_go(check):
+    """steps, and what only programs may call, called by Go; threads that must be one, started twice"""
+    bad, started = [], []
+    inner = {m.name for m in check.all if m.mark} | {name for name in CALLERS if CALLERS[name] and name != "Finish"}
+    for f in glob.glob(os.path.join(os.path.dirname(ROOT), "**", "*.go"), recursive=True):
+        path = os.path.relpath(f, os.path.dirname(ROOT))
+        if path.endswith("_test.go") or path.startswith(os.path.join("internal", "gen")):
+            continue
+        with open(f) as h:
+            text = h.read()
+        bad += ["%s: %s is no program" % (path, m.group(0)) for m in
+                re.finditer(r"(?:\b[cC]ore(?:\(\))?|(?:journal|txn|commit)\w*\.Companion_Default___)\.(\w+)\(", text) if m.group(1) in inner]
+        started += re.findall(r"\bCompanion_Default___\.Installer\(", text)
+    return bad + (["the installer is started %d times" % len(started)] if len(started) != 1 else [])
+
+
 def complaints(files=None):
-    return Check(sources() if files is None else files).bad
+    check = Check(sources() if files is None else files)
+    return check.bad + (in_go(check) if files is None else [])
 
 
 def changed(files, where, a, b):
