@@ -28,7 +28,7 @@ from sources import complaints as of_file
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("journal", "txn")
 ROLES = {"L": ("LKeep", "StartCommit"), "I": ("IKeep", None)}   # what the others keep; the step that makes one the role
-PROGRESS = r"\bj\.(?:g\.ip|lph)\b"                              # ghost state of a role that demands may speak of
+PROGRESS = r"\bj\.(?:g\.ip|lph|ins\.\w+|lg\.\w+)\b"             # ghost state of a role that demands may speak of
 TOGETHER = {"HoldDirect": "FinishCommit"}
 # who may come closer to the commit point
 CALLERS = {"AppendTx": {("journal", "Append")}, "Append": {("journal", "Commit"), ("txn", "Point")}, "Point": {("txn", "TryAppend")},
@@ -191,7 +191,7 @@ class Check:
                 if how == "owes":
                     self.say(m, s.at, "no Yield right before this")
             return states
-        if re.match(r"(?:\w+\.)*(?:[jst]|this)\.\w+ :=", s.text):
+        if re.match(r"[\w., ]*\w\.\w+(?: *,[\w., ]*)? *:=", s.text):
             self.say(m, s.at, "a program changes fields only by steps")
         states = self.do(m, s, states)
         if word == "return":
@@ -295,7 +295,7 @@ class Check:
                         self.say(m, s.at, "%s is for the role %s" % (o.name, r))
                 if s.kind == "if" and before is not None:
                     for r, (_, step) in ROLES.items():
-                        if step and re.match(r"(?:var )?%s := [\w.]*%s\(\);$" % (re.escape(s.text), step), before.text):
+                        if step and re.match(r"(?:var )?%s := [\w.]*%s\([^()]*\);$" % (re.escape(s.text), step), before.text):
                             taken = r
                 for i, p in enumerate(s.parts):
                     scan(p, taken if taken and i == 0 else role)
