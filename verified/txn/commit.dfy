@@ -259,7 +259,7 @@ module CommitM {
     t.buf.Clear();
     t.tx.Clear();
     t.s.tbl.Release(t.own, n);
-    t.top := 0; t.seen := 0; t.pend := 0;
+    t.top := 0; t.seen := 0; t.pend := 0; t.appended := false;
   }
   // no object that the transaction holds was written by a stable commit beyond n
   predicate Covers(t: Txn, n: int) reads t, t.s, t.s.tbl {
@@ -268,7 +268,7 @@ module CommitM {
   // Ends the transaction without effect. A reply that tells what it has read, if only that
   // something is not there, may be sent when commit `need` is durable.
   method Abort(t: Txn) returns (need: uint64)
-    requires t.Inv() && t.pend == 0
+    requires t.Inv() && t.pend == 0 && !t.appended
     modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures need == old(t.seen) && need as int < |t.s.j.vs| && old(Covers(t, need as int))
@@ -296,12 +296,12 @@ module CommitM {
   // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
   // block is not in memory, st = AFull and get is set, and the block is miss.
   method TryAppend(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && !t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t.tx
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted()
+    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t`appended, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.Kept(t.own)
-    ensures Stabled(t, stable && st == AOk, n as int)
+    ensures Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
     ensures t.s.Remembers() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000) &&
@@ -314,17 +314,26 @@ module CommitM {
       ensures Cell(v[|v|-1], t.s.kinds, k) == old(t.s.Now(k))
     { assert t.s.tbl.Holds(t.own, k); assert t.s.Now(k) == old(t.s.Now(k)); }
     st, n, get, miss := Point(t, stable);
-    if st == AFull && !get { j.AskSpace(); j.mu.Wait(CSpace); TYield(t.s, t.own); }
+    if st == AFull && !get { AwaitRoom(t); }
     j.mu.Unlock();
+  }
+  // Waits until there may be room for it in the log. The mutex is held, before and after.
+  method AwaitRoom(t: Txn)
+    requires t.Inv() && t.s.j.mu.held
+    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.s`stab
+    ensures t.Inv() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Kept(t.own)
+  {
+    t.s.j.AskSpace();
+    t.s.j.mu.Wait(CSpace); TYield(t.s, t.own);
   }
   // [L] the step itself
   method Point(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t`pend
+    requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.held && t.buf.Sorted()
+    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t`pend, t`appended
     ensures t.Inv() && t.s.j.Mono() && t.s.j.repr == old(t.s.j.repr)
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.j.vs == old(t.s.j.vs) && t.s.stab == old(t.s.stab)
-    ensures t.s.Remembers() && Stabled(t, stable && st == AOk, n as int)
+    ensures t.s.Remembers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
     ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000)
     ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
@@ -338,6 +347,7 @@ module CommitM {
     ghost var st0 := j.Cur();
     st, n := j.Append(t.tx);
     if st == AOk {
+      t.appended := true;
       if stable { t.s.stab := Raised(t.s.stab, t.buf.m, n); t.pend := n as int; }
       forall p: Owner, k | p != t.own && t.s.tbl.Holds(p, k) ensures t.s.Now(k) == old(t.s.Now(k)) {
         Guarantee(t.s.tbl, t.s.kinds, st0, j.Cur(), t.buf.m, t.own, p, k);
@@ -346,14 +356,14 @@ module CommitM {
   }
   // The same, waiting for room and fetching blocks.
   method AppendAll(t: Txn, ghost held: iset<uint64>, ghost stable: bool) returns (st: uint32, n: uint64)
-    requires t.Inv() && t.pend == 0 && !t.s.j.mu.held && t.buf.Sorted()
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted()
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
-    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t.tx
+    modifies t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t`appended, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
     ensures st == OK ==> |old(t.s.j.vs)| <= n as int
-    ensures Stabled(t, stable && st == OK, n as int)
+    ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK)
     ensures st != OK ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(old(t.s.j.Cur()), t.s.kinds, k)
     ensures t.s.Remembers()
     decreases *
@@ -365,7 +375,7 @@ module CommitM {
     while st == AFull
       invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
       invariant forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
-      invariant t.s.Remembers() && Stabled(t, stable && st == AOk, n as int)
+      invariant t.s.Remembers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
       invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
       invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int
       decreases *
@@ -386,7 +396,7 @@ module CommitM {
   // commit numbered at; else none did. All its locks go, and if stable, whoever gets one that
   // it held exclusively learns of this commit. No reply may be sent before commit `need` is durable.
   method Finish(t: Txn, stable: bool) returns (st: uint32, need: uint64, ghost at: int)
-    requires t.Inv() && t.pend == 0 && !t.s.j.mu.held
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held
     modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>
@@ -424,7 +434,7 @@ module CommitM {
   // durable, and if it is stable itself, its own effect too. IOERR here may also mean that it
   // took effect in memory; whether the device has it, only the next recovery tells.
   method Commit(t: Txn, stable: bool) returns (st: uint32, ghost at: int)
-    requires t.Inv() && t.pend == 0 && !t.s.j.mu.held
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held
     modifies t, t.s.j, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>

@@ -34,12 +34,13 @@ module TxnM {
     const tx: BMap      // for the commit
     var top: uint64     // no lock held lies above it
     ghost var pend: int // the transaction's own commit, if it is stable, until that is noted; else 0
+    ghost var appended: bool   // it has taken its one commit point
     var seen: uint64    // all stable commits whose effects were read are numbered up to here
 
     constructor (s0: Sys, o: Owner, b: Buf, x: BMap)
       requires s0.Inv() && b.m == map[] && x !in s0.j.repr && forall k :: !s0.tbl.Holds(o, k)
       ensures s == s0 && own == o && buf == b && tx == x && Inv() && Idle()
-    { s := s0; own := o; buf := b; tx := x; top := 0; pend := 0; seen := 0; new; assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k); }
+    { s := s0; own := o; buf := b; tx := x; top := 0; pend := 0; appended := false; seen := 0; new; assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k); }
 
     predicate Inv() reads this, s, s.j, s.j.d, s.j.seal, s.j.cache, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
       s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| &&
@@ -50,7 +51,7 @@ module TxnM {
         OkKey(s.kinds, k) && s.tbl.Owns(own, k) && ObjOk(s.kinds[KeyBlk(k)], buf.m[k]))
     }
     predicate Idle() reads this, s, s.tbl, buf {
-      buf.m == map[] && pend == 0 && (forall k :: !s.tbl.Holds(own, k))
+      buf.m == map[] && pend == 0 && !appended && (forall k :: !s.tbl.Holds(own, k))
     }
     // The transaction has seen the last stable commit of every object that it holds.
     lemma Known(k: uint64)
@@ -63,7 +64,7 @@ module TxnM {
     }
     // Progress of the transaction itself: it loses no lock, and what it holds keeps its value.
     twostate predicate Steady() reads this, s, s.j, s.tbl {
-      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen && pend == old(pend) && s.Remembers() &&
+      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && s.Remembers() &&
       (forall k :: old(s.tbl.Holds(own, k)) ==> s.tbl.Holds(own, k) && s.Now(k) == old(s.Now(k))) &&
       (forall k :: old(s.tbl.Owns(own, k)) ==> s.tbl.Owns(own, k))
     }
@@ -95,7 +96,7 @@ module TxnM {
     method Grab(k: uint64, excl: bool) returns (ok: bool)
       requires Inv() && OkKey(s.kinds, k)
       modifies this, s.tbl
-      ensures Inv() && old(seen) <= seen && pend == old(pend)
+      ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended)
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))

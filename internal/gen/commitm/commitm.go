@@ -235,12 +235,15 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	get = _out257
 	miss = _out258
 	if st == journalm.Companion_Default___.AFull() && !get {
-		_190_j.AskSpace()
-		_190_j.Mu.Wait(journalm.Companion_Default___.CSpace())
-		txnsysm.Companion_Default___.TYield(t.S)
+		Companion_Default___.AwaitRoom(t)
 	}
 	_190_j.Mu.Unlock()
 	return st, n, get, miss
+}
+func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
+	t.S.J.AskSpace()
+	t.S.J.Mu.Wait(journalm.Companion_Default___.CSpace())
+	txnsysm.Companion_Default___.TYield(t.S)
 }
 func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, bool, uint64) {
 	var st uint32 = 0
