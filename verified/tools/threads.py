@@ -12,7 +12,7 @@ uses any of these or the mutex, a program. Checked of them, on every path:
 - Nothing under the mutex comes before the Yield. Steps that belong together (TOGETHER)
   have nothing between them that lets others run.
 - A step takes, releases, and awaits no mutex, and calls no program. Programs change
-  fields, and take and release locks of the transactions, by steps alone.
+  fields, use the device, and take and release locks of the transactions, by steps alone.
 - A program has the Yield of one role. What changes a role's state (it does not keep it, by its
   contract) is done by that role's programs. Others come to the logger's only when they have
   become the logger.
@@ -33,6 +33,7 @@ TOGETHER = {"HoldDirect": "FinishCommit"}
 # who may come closer to the commit point
 CALLERS = {"AppendTx": {("journal", "Append")}, "Append": {("journal", "Commit"), ("txn", "Point")}, "Point": {("txn", "TryAppend")},
            "TryAppend": {("txn", "AppendAll")}, "AppendAll": {("txn", "Finish")}, "Finish": {("txn", "Commit")}, "Commit": set()}
+LOOKS = {"Len", "AddrAt", "BlkAt"}      # at what its role has frozen
 CALL = re.compile(r"((?:\w+\.)*)(\w+)\s*\(")
 
 
@@ -113,7 +114,7 @@ class Check:
                 if o:
                     yield "yield" if o.yields else o.mark or ("program" if o.program else "helper"), o
                 elif "j" in path[:-1] and path[-1] not in ("j", "mu"):
-                    yield "look", None        # into an object of the journal
+                    yield "look" if name in LOOKS else "reach", None        # into an object of the journal
 
     def calls(self, m):
         """all statements of a method and what they do"""
@@ -247,6 +248,8 @@ class Check:
             if how == "moved":
                 self.say(m, s.at, "no Yield before this step")
             next_ = TOGETHER.get(o.name)
+        elif kind == "reach":
+            self.say(m, s.at, "the device and the journal's maps are for steps alone")
         elif kind == "alias":
             self.say(m, s.at, "the mutex or the lock table under another name")
         elif kind == "helper":

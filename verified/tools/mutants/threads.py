@@ -9,6 +9,7 @@
     ("txn", "two locks in one go", "      ok := Grab(k, excl);\n", "      ok := Grab(k, false); ok := Grab(k, excl);\n"),
     ("journal", "the mutex let go under another name", "    j.HoldDirect();\n    j.FinishCommit();", "    var m := j.mu; j.HoldDirect(); m.Unlock(); m.Lock();\n    j.FinishCommit();"),
     ("journal", "a field changed by a program", "    j.SetStop();\n", "    j.SetStop(); j.trims := j.trims + 1;\n"),
+    ("journal", "the device written by a program", "    j.SetStop();\n", "    j.SetStop(); var b := ZeroBlk(); var ok := j.d.Write(0, b);\n"),
     ("journal", "a step without a mark", "// [F] write direct blocks of the group home", "// write direct blocks of the group home"),
     ("journal", "the logger's Yield in a reader", "      CYield(j);\n      var l;", "      LYield(j);\n      var l;"),
     ("journal", "the group written by one who is not the logger", "      if go { var ok := LogGroup(j); }", "      if !go { var ok := LogGroup(j); }"),
