@@ -55,3 +55,18 @@ type Forgetter interface {
 	// are durable: the next read asks the medium.
 	Forget(a, n uint64)
 }
+
+// Forget does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a Forgetter.
+func Forget(d Disk, a, n uint64) {
+	for {
+		switch x := d.(type) {
+		case Forgetter:
+			x.Forget(a, n)
+			return
+		case interface{ Unwrap() Disk }:
+			d = x.Unwrap()
+		default:
+			return
+		}
+	}
+}

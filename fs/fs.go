@@ -71,6 +71,10 @@ func newVerifier() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
+// Lost is an error that wraps disk.ErrLost if another server was seen to have opened the volume, which
+// is looked for every second. Nothing is acknowledged any more then.
+func (v *FS) Lost() error { return v.sys.Lost() }
+
 // VolumeID is the volume's UUID.
 func (v *FS) VolumeID() [16]byte { return v.ident.volume }
 

@@ -113,9 +113,61 @@ func TestDamageInLog(t *testing.T) {
 			}
 			put(t, d, a, whole)
 		}
+		boom := errors.New("boom")
+		_, err := Open(unreadable(d.Crash(disk.KeepAll), g.Block, boom), roomy, quiet)
+		if e := new(disk.Error); !errors.Is(err, boom) || !errors.As(err, &e) || e.Block != g.Block {
+			t.Fatalf("group %d unreadable: %v", i, err)
+		}
 	}
 	if got := recovered(t, d, roomy); got != acked {
 		t.Fatalf("%v, acknowledged %v", got, acked)
+	}
+}
+
+// unreadable is d, but that reads of block a fail.
+func unreadable(d disk.Disk, a uint64, why error) disk.Disk {
+	return disk.NewFault(d, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
+		if op.Kind == disk.Read && op.Addr <= a && a < op.Addr+uint64(op.Blocks) {
+			return disk.Harm{Err: why}
+		}
+		return disk.Harm{}
+	})
+}
+
+// TestDamagedDirectBlock: what a live group has at home only is a part of it like what it has in the log.
+func TestDamagedDirectBlock(t *testing.T) {
+	p := roomy
+	p.Bitmap, p.First, p.Limit = p.Home(), p.Home()+1, p.Home()+homeBlocks
+	d := formatted(t, p)
+	j, err := Open(d, p, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Read(p.Bitmap, make([]byte, disk.BlockSize)); err != nil { // so that it is known what is free
+		t.Fatal(err)
+	}
+	for i := range uint64(6) {
+		j.Bulk(p.First + i)
+		if err := j.Commit([]Write{{p.First + i, contents(i + 1)}, {p.First + 20, contents(i + 1)}}, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead := d.Crash(disk.KeepAll)
+	s, err := NewSurvey(dead, p)
+	if err != nil || len(s.Groups) < 2 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for _, g := range s.Groups[:len(s.Groups)-1] {
+		if len(g.Direct) != 1 || !g.Sound {
+			t.Fatalf("%+v", g)
+		}
+		whole := block(t, dead, g.Direct[0])
+		put(t, dead, g.Direct[0], make([]byte, disk.BlockSize))
+		if _, err := Open(dead, p, quiet); !errors.Is(err, ErrDamaged) {
+			t.Fatalf("group %d, direct block %d zeroed: %v", g.Number, g.Direct[0], err)
+		}
+		put(t, dead, g.Direct[0], whole)
 	}
 }
 
@@ -191,13 +243,7 @@ func TestDamagedHeader(t *testing.T) {
 			}
 		}
 		boom := errors.New("boom")
-		c := disk.NewFault(d.Crash(disk.KeepAll), 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
-			if op.Kind == disk.Read && op.Addr == a {
-				return disk.Harm{Err: boom}
-			}
-			return disk.Harm{}
-		})
-		if got := recovered(t, c, roomy); got != acked {
+		if got := recovered(t, unreadable(d.Crash(disk.KeepAll), a, boom), roomy); got != acked {
 			t.Fatalf("header %d unreadable: %v, acknowledged %v", i, got, acked)
 		}
 	}

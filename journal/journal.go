@@ -336,6 +336,14 @@ func (j *Journal) Failure() error {
 	return ErrReadOnly
 }
 
+// Lost is an error that wraps ErrNotOwner if another server was seen to have opened the journal.
+func (j *Journal) Lost() error {
+	if err := j.d.Err(); errors.Is(err, ErrNotOwner) {
+		return err
+	}
+	return nil
+}
+
 // ReadFailure is the error of the last read of the device that failed, or nil.
 func (j *Journal) ReadFailure() error { return j.d.ReadErr() }
 

@@ -120,7 +120,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	context.AfterFunc(stop, release) // a second signal does not wait for anything
 	stop, lost := context.WithCancelCause(stop)
 	defer lost(nil)
-	go watch(stop, d, watchEvery, lost)
+	go watch(stop, watchEvery, lost, d.Check, v.Lost)
 	id := v.VolumeID()
 	idle, err := serveUntil(stop, l, server.Config{
 		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash,
@@ -148,8 +148,8 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 // watchEvery is how often a served volume is looked for.
 const watchEvery = time.Second
 
-// watch calls lost when the volume is not any more what was opened, and ends with ctx.
-func watch(ctx context.Context, d *disk.File, every time.Duration, lost func(error)) {
+// watch calls lost when one of the looks at the volume says that it is gone, and ends with ctx.
+func watch(ctx context.Context, every time.Duration, lost func(error), looks ...func() error) {
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
@@ -158,9 +158,11 @@ func watch(ctx context.Context, d *disk.File, every time.Duration, lost func(err
 			return
 		case <-t.C:
 		}
-		if err := d.Check(); err != nil {
-			lost(err)
-			return
+		for _, look := range looks {
+			if err := look(); err != nil {
+				lost(err)
+				return
+			}
 		}
 	}
 }

@@ -151,6 +151,9 @@ func (s *System) Free(which uint64) (uint64, error) {
 	return n, err
 }
 
+// Lost is an error if the volume was seen to be another server's now.
+func (s *System) Lost() error { return s.j.Lost() }
+
 // Flush makes everything committed so far durable.
 func (s *System) Flush() error {
 	if ok, _ := journalthreads.Companion_Default___.Flush(s.j.Core()); !ok {

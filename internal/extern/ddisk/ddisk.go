@@ -8,7 +8,7 @@
 package ddisk
 
 import (
-	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -78,16 +78,14 @@ func (d *Disk) fail(err error) bool {
 func (d *Disk) Size() uint64 { return d.d.Size() }
 
 // ErrNotOwner is the error of everything after Stop.
-var ErrNotOwner = errors.New("the header of the log bears the mark of another server, or none: something else writes to the volume")
+var ErrNotOwner = fmt.Errorf("%w: the header of its log bears the mark of another server, or none", disk.ErrLost)
 
 // Stop makes all later writes and barriers fail.
 func (d *Disk) Stop() { d.fail(ErrNotOwner) }
 
 // Read reads block a, as the device has it now: not a copy of it that the operating system made before.
 func (d *Disk) Read(a uint64) (bool, *dbytes.Blk) {
-	if f, ok := d.d.(disk.Forgetter); ok {
-		f.Forget(a, 1)
-	}
+	disk.Forget(d.d, a, 1)
 	d.reads.Add(1)
 	d.readBlocks.Add(1)
 	buf := dbytes.NewBytes(dbytes.BlkSize)
