@@ -48,6 +48,14 @@ var mutants = []mutant{
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "stable := how != Unstable\n", new: "stable := how == FileSync\n", tests: concurrent},
 	{what: "one write verifier for ever", file: "fs/fs.go", old: "return binary.LittleEndian.Uint64(b[:])", new: "return 1 + 0*binary.LittleEndian.Uint64(b[:])", tests: concurrent},
 
+	// Damage to the log, and another owner: faults that the model of the proof excludes.
+	{what: "log: damage is taken for the end", file: "internal/gen/recoverm/recoverm.go", old: "found = true", new: "found = false", tests: damages},
+	{what: "log: a descriptor without its data tells nothing", file: "internal/extern/dlog/seal.go", old: "func (s *Seal) Vouch(d *DescR) bool {\n", new: "func (s *Seal) Vouch(d *DescR) bool {\n\tif d.N() > 0 {\n\t\treturn false\n\t}\n", tests: damages},
+	{what: "log: one epoch for ever", file: "internal/extern/dlog/seal.go", old: "\trand.Read(s.epoch[:])\n", new: "\trand.Read(nil)\n", tests: damages},
+	{what: "log: groups of every epoch count", file: "internal/extern/dlog/seal.go", old: "func (s *Seal) Under(d *DescR, h *dbytes.Blk) bool { return s.headerOf(h, d.epoch()) }", new: "func (s *Seal) Under(_ *DescR, h *dbytes.Blk) bool { return s.isHdr(h.Data()) }", tests: []string{"./internal/extern/dlog"}},
+	{what: "log: every header is ours", file: "internal/extern/dlog/seal.go", old: "return s.headerOf(h, s.epoch[:])", new: "return s.isHdr(h.Data())", tests: damages},
+	{what: "log: who lost the volume goes on", file: "internal/extern/ddisk/ddisk.go", old: "func (d *Disk) Stop() { d.fail(ErrNotOwner) }", new: "func (d *Disk) Stop() {}", tests: damages},
+
 	// The check of a volume.
 	{what: "check: holes are not looked at, though something should be there", file: "check/view.go", old: "next = min(next, need(a))", new: "_ = need(a)", tests: checks},
 	{what: "check: logged blocks in holes are passed over", file: "check/view.go", old: "next := min(data, v.nextLogged(a))", new: "next := data", tests: checks},

@@ -35,10 +35,11 @@ var (
 )
 
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
-// checker, checks those of volumes.
+// checker, checks those of volumes, damages those of damaged logs and second servers.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	checks     = []string{"./check"}
+	damages    = []string{"./journal", "-run", "Damage|OldGroups|TwoServers|NoInstall"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 
