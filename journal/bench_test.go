@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tansy/disk"
+	"tansy/internal/gen/journalreader"
 )
 
 func benchJournal(b *testing.B, d disk.Disk) *Journal {
@@ -61,7 +62,7 @@ func BenchmarkLookupCached(b *testing.B) {
 	b.ResetTimer()
 	for i := 0; i < b.N; i++ {
 		j.core.Mu.Lock()
-		x, _ := j.core.Lookup(j.home + uint64(i)%1000)
+		x, _ := journalreader.Companion_Default___.Lookup(j.core, j.home+uint64(i)%1000)
 		j.core.Mu.Unlock()
 		if x == nil {
 			b.Fatal("not cached")

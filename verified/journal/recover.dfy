@@ -2,7 +2,7 @@
 // newest contents of every logged block home), then empties the log, for a new epoch. A crash
 // at any moment of it leaves an image that recovers to the same state. It writes no direct block of a group that it may find
 // valid (model.dfy, Clear): so what it finds valid does not change while it runs.
-include "journal.dfy"
+include "state.dfy"
 
 module RecoverM {
   import opened Machine
@@ -505,10 +505,10 @@ module RecoverM {
     requires var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi); GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
     requires cache.m == map[] && d.owner == map[]
     modifies d, seal
-    ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lph == 0 && j.g.ip == 0
+    ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures j != null ==> |j.vs| == 1 && exists n :: lb0 <= n < |vs0| && Agree(GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi), vs0[n], j.vs[0])
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
-    ensures j != null ==> fresh(j) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
+    ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures !damaged && seal.signed == old(seal.signed)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
@@ -552,10 +552,10 @@ module RecoverM {
     requires p == GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi) && GeoOk(p) && maxPin < 0x1_0000_0000 && Fit(d, p)
     requires RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed) && cache.m == map[] && Alone(d) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d, seal
-    ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lph == 0 && j.g.ip == 0
+    ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0])
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
-    ensures j != null ==> fresh(j) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
+    ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures !damaged && seal.signed == old(seal.signed)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
@@ -594,10 +594,10 @@ module RecoverM {
     requires var p1 := p.(ep := seal.ep); Full(d.poss, G0(p1, seal.signed, q as int, HomeOf(p1, d.cur)))
     requires Agree(p, v, HomeOf(p, d.cur)) && d.ok == OkSet(p, [v], 0, seal.signed) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d
-    ensures j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lph == 0 && j.g.ip == 0
+    ensures j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures |j.vs| == 1 && Agree(p, v, j.vs[0])
     ensures j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
-    ensures fresh(j) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
+    ensures fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
     ghost var p1 := p.(ep := seal.ep);

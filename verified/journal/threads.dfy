@@ -3,6 +3,10 @@
 // theirs is verified to keep to it (the guarantee). A Yield stands wherever others may run:
 // after each Lock and Wait, and before each step that runs without the mutex.
 include "recover.dfy"
+include "commit.dfy"
+include "logger.dfy"
+include "installer.dfy"
+include "reader.dfy"
 
 module JournalThreads {
   import opened Machine
@@ -12,56 +16,61 @@ module JournalThreads {
   import opened LogS
   import opened LogModel
   import opened JournalM
+  import opened JournalPolicy
+  import opened JournalCommit
+  import opened JournalLogger
+  import opened JournalInstaller
+  import opened JournalReader
 
-  method LYield(j: Journal)        // the logger's
+  method LYield(j: Journal)        // the logger's: nobody else changes j.lg
     requires j.Inv()
-    modifies j, j.d, j.seal, j.cache, j.repr
+    modifies j, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.LKeep() && j.Mono() && fresh(j.repr - old(j.repr))
   {}
-  method IYield(j: Journal)        // the installer's
+  method IYield(j: Journal)        // the installer's: nobody else changes j.ins
     requires j.Inv()
-    modifies j, j.d, j.seal, j.cache, j.repr
+    modifies j, j.lg, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.IKeep() && j.Mono() && fresh(j.repr - old(j.repr))
   {}
   method CYield(j: Journal)        // everybody's
     requires j.Inv()
-    modifies j, j.d, j.seal, j.cache, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
   {}
 
   // Writes the direct blocks of the frozen group home.
   method WriteDirect(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lph == 2 && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0 && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.repr
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lph == 2 && j.cl == old(j.cl)
-    ensures j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lwn == old(j.lwn) && j.lwd == old(j.lwd)
-    ensures ok ==> j.dlist != null && j.ldn == |j.dlist.addrs|
+    requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0 && !j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl)
+    ensures j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd)
+    ensures ok ==> j.lg.dirs != null && j.lg.dn == |j.lg.dirs.addrs|
     decreases *
   {
-    var l := j.dlist;
+    var l := j.lg.dirs;
     var n := l.Len();
     var i: uint64 := 0;
     ok := true;
     while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.lph == 2 && j.dlist == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr))
-      invariant j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lwn == old(j.lwn) && j.lwd == old(j.lwd) && j.cl == old(j.cl)
-      invariant ok ==> i as int == j.ldn
+      invariant i <= n && j.Inv() && j.Mono() && j.lg.ph == 2 && j.lg.dirs == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr))
+      invariant j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd) && j.cl == old(j.cl)
+      invariant ok ==> i as int == j.lg.dn
       decreases *
     {
       LYield(j);
       var m;
-      ok, m := j.DirWrite(i);
+      ok, m := DirWrite(j, i);
       if ok { i := i + m; }
     }
   }
   // Writes the blocks of the frozen group to the ring.
   method WriteRing(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lph == 2 && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.lwn == 0 && j.ldn == 0 && !j.mu.held
+    requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
     requires |j.cgm.addrs| > 15
-    modifies j, j.d, j.seal, j.cache, j.repr
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lph == 2 && j.cl == old(j.cl)
-    ensures j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0
-    ensures ok ==> j.lwn == |j.cgm.addrs|
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl)
+    ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
+    ensures ok ==> j.lg.wn == |j.cgm.addrs|
     decreases *
   {
     LYield(j);
@@ -69,41 +78,41 @@ module JournalThreads {
     var i: uint64 := 0;
     ok := true;
     while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.lph == 2 && n as int == |j.cgm.addrs| && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
-      invariant j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0
-      invariant ok ==> i as int == j.lwn
+      invariant i <= n && j.Inv() && j.Mono() && j.lg.ph == 2 && n as int == |j.cgm.addrs| && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
+      invariant j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
+      invariant ok ==> i as int == j.lg.wn
       decreases *
     {
       LYield(j);
       var m;
-      ok, m := j.LogWrite(i);
+      ok, m := LogWrite(j, i);
       if ok { i := i + m; }
     }
   }
   // Writes the descriptor of the frozen group and what it has in the log.
   method WriteRecord(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lph == 2 && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.lwn == 0 && j.ldn == 0 && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.repr
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lph == 2 && j.cl == old(j.cl)
-    ensures j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.ldn == 0
-    ensures ok ==> j.lwd && j.lwn == |j.cgm.addrs|
+    requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl)
+    ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
+    ensures ok ==> j.lg.wd && j.lg.wn == |j.cgm.addrs|
     decreases *
   {
     LYield(j);
-    var small := j.Small();
-    if small { ok := j.LogWriteUnit(); return; }
+    var small := Small(j);
+    if small { ok := LogWriteUnit(j); return; }
     ok := WriteRing(j);
     if !ok { return; }
     LYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := j.LogWriteDesc();
+    ok := LogWriteDesc(j);
   }
   // Writes the frozen group, durably.
   method WriteGroup(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lph == 2 && j.dlist != null && |j.dlist.addrs| == |j.dlist.blks| && j.lwn == 0 && j.ldn == 0 && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.repr
+    requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
-    ensures ok ==> j.lph == 3
+    ensures ok ==> j.lg.ph == 3
     decreases *
   {
     ok := WriteRecord(j);
@@ -112,66 +121,66 @@ module JournalThreads {
     if !ok { return; }
     LYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := j.LogBarrier();
+    ok := LogBarrier(j);
   }
   // Commits the frozen group. The caller is the logger and holds the mutex, at the
   // beginning and at the end.
   method LogGroup(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lph == 1 && j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    requires j.Inv() && j.lg.ph == 1 && j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> j.lb >= old(j.cl)
     decreases *
   {
     ghost var c := j.cl;
     j.mu.Unlock(); LYield(j);
-    j.LogEnc();
+    LogEnc(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     ok := WriteGroup(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     LYield(j);
     j.mu.Lock(); LYield(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono() && j.cl == c;
-    if !ok || j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; j.Fail(); return; }
-    j.HoldDirect();
-    j.FinishCommit();
+    if !ok || j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; Fail(j); return; }
+    HoldDirect(j);
+    FinishCommit(j);
   }
   // The logger thread: commits what nobody waits for.
   method Logger(j: Journal)
     requires j.Inv() && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures !j.mu.held
     decreases *
   {
     j.mu.Lock(); CYield(j);
-    var alive := j.Alive();
+    var alive := Alive(j);
     while alive
       invariant j.Inv() && j.mu.held && fresh(j.repr - old(j.repr))
       decreases *
     {
-      var go := j.StartCommit();
+      var go := StartCommit(j);
       if go { var ok := LogGroup(j); }
       else { j.mu.Wait(CLogger); CYield(j); }
-      alive := j.Alive();
+      alive := Alive(j);
     }
     j.mu.Unlock();
   }
   // Puts the installed blocks into the cache, in portions, so that nobody waits long for
   // the mutex (it is held at the beginning and at the end).
   method CacheAll(j: Journal, l: BList, n: uint64) returns (ok: bool)
-    requires j.Inv() && j.g.ip == 3 && j.hph == 4 && j.ilist == l && n as int == |l.addrs| && j.icn == 0 && j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    requires j.Inv() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && n as int == |l.addrs| && j.icnr == 0 && j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr)) && ok
-    ensures j.g.ip == 3 && j.hph == 4 && j.ilist == l && j.icn == |l.addrs|
+    ensures j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr as int == |l.addrs|
     decreases *
   {
     var i: uint64 := 0;
     while i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 3 && j.hph == 4 && j.ilist == l && fresh(j.repr - old(j.repr)) && j.mu.held
-      invariant i as int == j.icn
+      invariant i <= n && j.Inv() && j.Mono() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && fresh(j.repr - old(j.repr)) && j.mu.held
+      invariant i == j.icnr
       decreases *
     {
-      j.CacheInst();
+      CacheInst(j);
       i := i + 1;
       if i % 128 == 0 {
         j.mu.Unlock(); IYield(j);
@@ -182,38 +191,38 @@ module JournalThreads {
   }
   // Writes the frozen groups home, durably; l lists them.
   method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64)
-    requires j.Inv() && j.g.ip == 1 && j.ilist == null && j.iwn == 0 && j.icn == 0 && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.repr
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures ok ==> j.g.ip == 2 && j.ilist == l && j.icn == 0 && n as int == |l.addrs| == |l.blks|
+    ensures ok ==> j.ins.ip == 2 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
     n := 0;
     IYield(j);
-    l := j.InstSort();
+    l := InstSort(j);
     IYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := j.HeaderIsOurs();
+    ok := HeaderIsOurs(j);
     n := l.Len();
     var i: uint64 := 0;
     while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.g.ip == 1 && j.ilist == l && n as int == |l.addrs| == |l.blks| && fresh(j.repr - old(j.repr))
-      invariant (ok ==> i as int == j.iwn) && j.icn == 0
+      invariant i <= n && j.Inv() && j.Mono() && j.ins.ip == 1 && j.ins.list == l && n as int == |l.addrs| == |l.blks| && fresh(j.repr - old(j.repr))
+      invariant (ok ==> i as int == j.ins.wn) && j.icnr == 0
       decreases *
     {
       IYield(j);
       var m;
-      ok, m := j.InstWrite(i);
+      ok, m := InstWrite(j, i);
       if ok { i := i + m; }
     }
-    if ok { IYield(j); ok := j.InstBarrier(); }
+    if ok { IYield(j); ok := InstBarrier(j); }
   }
   // The same, and the header after it.
   method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64)
-    requires j.Inv() && j.g.ip == 1 && j.ilist == null && j.iwn == 0 && j.icn == 0 && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.repr
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures ok ==> j.g.ip == 3 && j.hph == 4 && j.ilist == l && j.icn == 0 && n as int == |l.addrs| == |l.blks|
+    ensures ok ==> j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
     ok, l, n := WriteHome(j);
@@ -225,30 +234,30 @@ module JournalThreads {
   }
   // Writes the header, or its copy, durably.
   method WriteHeader(j: Journal, copy: bool) returns (ok: bool)
-    requires j.Inv() && !j.mu.held && if copy then j.hph == 2 else j.g.ip == 2
-    modifies j, j.d, j.seal, j.cache, j.repr
+    requires j.Inv() && !j.mu.held && if copy then j.ins.hph == 2 else j.ins.ip == 2
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures ok ==> j.g.ip == 3 && j.hph == (if copy then 4 else 2) && j.ilist == old(j.ilist) && j.icn == old(j.icn)
+    ensures ok ==> j.ins.ip == 3 && j.ins.hph == (if copy then 4 else 2) && j.ins.list == old(j.ins.list) && j.icnr == old(j.icnr)
     decreases *
   {
     IYield(j);
-    ok := j.HeaderIsOurs();
+    ok := HeaderIsOurs(j);
     if !ok { return; }
     IYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := j.HdrWrite(copy);
+    ok := HdrWrite(j, copy);
     if !ok { return; }
     IYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := j.HdrBarrier();
+    ok := HdrBarrier(j);
   }
   // Installs the frozen groups. The caller is the installer and holds the mutex, at the
   // beginning and at the end.
   method Install(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.g.ip == 1 && j.ilist == null && j.iwn == 0 && j.icn == 0 && j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
-    ensures ok ==> j.g.ip == 0
+    ensures ok ==> j.ins.ip == 0
     decreases *
   {
     j.mu.Unlock();
@@ -257,70 +266,70 @@ module JournalThreads {
     IYield(j);
     j.mu.Lock(); IYield(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
-    if !ok { j.Fail(); return; }
+    if !ok { Fail(j); return; }
     ok := CacheAll(j, l, n);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
-    if j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; j.Fail(); return; }
-    j.FinishInstall();
+    if j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; Fail(j); return; }
+    FinishInstall(j);
   }
   // The installer thread.
   method Installer(j: Journal)
-    requires j.Inv() && j.g.ip == 0 && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    requires j.Inv() && j.ins.ip == 0 && !j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures !j.mu.held
     decreases *
   {
     IYield(j);
     j.mu.Lock(); IYield(j);
-    var alive := j.Alive();
+    var alive := Alive(j);
     while alive
-      invariant j.Inv() && j.g.ip == 0 && j.mu.held && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.ins.ip == 0 && j.mu.held && fresh(j.repr - old(j.repr))
       decreases *
     {
-      var go := j.StartInstall();
+      var go := StartInstall(j);
       if go {
         var ok := Install(j);
         if !ok { break; }
       } else { j.mu.Wait(CInstaller); IYield(j); }
-      alive := j.Alive();
+      alive := Alive(j);
     }
     j.mu.Unlock();
   }
   // Waits until there may be room for another transaction. The mutex is held, before and after.
   method WaitSpace(j: Journal)
     requires j.Inv() && j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     decreases *
   {
-    j.AskSpace();
+    AskSpace(j);
     j.mu.Wait(CSpace); CYield(j);
   }
   // Waits until commit n is durable; true = it is. It may write the log itself, for all that wait.
   method WaitDurable(j: Journal, n: uint64) returns (ok: bool)
     requires j.Inv() && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> n as int <= j.lb
     decreases *
   {
     j.mu.Lock(); CYield(j);
-    ok := j.IsDurable(n);
-    var failed := j.Failed();
+    ok := IsDurable(j, n);
+    var failed := Failed(j);
     while !ok && !failed
       invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
       invariant ok ==> n as int <= j.lb
       decreases *
     {
-      j.Want(n);
-      var go := j.StartCommit();
+      Want(j, n);
+      var go := StartCommit(j);
       if go { var done := LogGroup(j); }
       else {
-        var c := j.WaitOn(n);
+        var c := WaitOn(j, n);
         j.mu.Wait(c); CYield(j);
       }
-      ok := j.IsDurable(n);
-      failed := j.Failed();
+      ok := IsDurable(j, n);
+      failed := Failed(j);
     }
     j.mu.Unlock();
   }
@@ -328,14 +337,14 @@ module JournalThreads {
   // that the device failed while the commit was waited for.
   method Commit(j: Journal, tx: BMap, wait: bool) returns (st: uint32, n: uint64)
     requires j.Inv() && j.TxOk(tx) && tx !in j.repr && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
     ensures st == AOk && wait ==> n as int <= j.lb
     decreases *
   {
     j.mu.Lock(); CYield(j);
-    st, n := j.Append(tx);
+    st, n := Append(j, tx);
     while st == AFull
       invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr)) && tx !in j.repr && j.TxOk(tx)
       invariant tx.m == old(tx.m)
@@ -343,7 +352,7 @@ module JournalThreads {
       decreases *
     {
       WaitSpace(j);
-      st, n := j.Append(tx);
+      st, n := Append(j, tx);
     }
     j.mu.Unlock();
     if st == AOk && wait {
@@ -355,7 +364,7 @@ module JournalThreads {
   // The latest contents of block a. false = the device cannot read it.
   method Read(j: Journal, a: uint64) returns (ok: bool, b: Blk?)
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> b != null && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096   // linearized at the last step
     decreases *
@@ -366,17 +375,17 @@ module JournalThreads {
     {
       j.mu.Lock(); CYield(j);
       var t;
-      b, t := j.Lookup(a);
+      b, t := Lookup(j, a);
       j.mu.Unlock();
       if b != null { return true, b; }
       CYield(j);
       var l;
-      ok, l := j.ReadHome(a, 1, t);
+      ok, l := ReadHome(j, a, 1, t);
       if !ok { return; }
       CYield(j);
       j.mu.Lock(); CYield(j);
       var c := l.BlkAt(0);
-      b := j.Lookup2(a, t, c);
+      b := Lookup2(j, a, t, c);
       j.mu.Unlock();
       if b != null { return; }
       CYield(j);
@@ -385,80 +394,80 @@ module JournalThreads {
   // Makes everything appended so far durable. n: its index.
   method Flush(j: Journal) returns (ok: bool, n: uint64)
     requires j.Inv() && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> |old(j.vs)| - 1 <= n as int <= j.lb
     decreases *
   {
     j.mu.Lock(); CYield(j);
-    n := j.Newest();
+    n := Newest(j);
     j.mu.Unlock(); CYield(j);
     ok := WaitDurable(j, n);
   }
   // Asks the logger for what has been appended so far, without waiting.
   method Tick(j: Journal)
     requires j.Inv() && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
   {
     j.mu.Lock(); CYield(j);
-    j.Nudge();
+    Nudge(j);
     j.mu.Unlock();
   }
   // Waits until the log is empty (or the device failed).
   method Drain(j: Journal)
     requires j.Inv() && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     decreases *
   {
     j.mu.Lock(); CYield(j);
-    var e := j.Drained();
-    var failed := j.Failed();
+    var e := Drained(j);
+    var failed := Failed(j);
     while !e && !failed
       invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
       decreases *
     {
-      j.Nudge(); j.Urge();
+      Nudge(j); Urge(j);
       j.mu.Wait(CSpace); CYield(j);
-      e := j.Drained();
-      failed := j.Failed();
+      e := Drained(j);
+      failed := Failed(j);
     }
     j.mu.Unlock();
   }
   // Looks whether the volume is still ours; if not, the journal fails for good.
   method Guard(j: Journal) returns (ok: bool)
     requires j.Inv() && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
   {
     CYield(j);
-    ok := j.HeaderIsOurs();
+    ok := HeaderIsOurs(j);
     if ok { return; }
     CYield(j);
     assert fresh(j.repr - old(j.repr));
     j.mu.Lock(); CYield(j);
-    j.Fail();
+    Fail(j);
     j.mu.Unlock();
   }
   // Wants what is logged installed, without waiting.
   method Settle(j: Journal)
     requires j.Inv() && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
   {
     j.mu.Lock(); CYield(j);
-    j.Urge();
+    Urge(j);
     j.mu.Unlock();
   }
   // Ends the threads of the background.
   method Stop(j: Journal)
     requires j.Inv() && !j.mu.held
-    modifies j, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
   {
     j.mu.Lock(); CYield(j);
-    j.SetStop();
+    SetStop(j);
     j.mu.Unlock();
   }
 }

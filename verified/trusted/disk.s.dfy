@@ -66,7 +66,7 @@ module {:extern "ddisk"} DiskS {
     }
     // what every write and barrier is
     twostate predicate Operation(ok_: bool) reads this {
-      Valid() && ok == old(ok) && owner == old(owner) && |cur| == |old(cur)| && bad == !ok_ && (old(bad) ==> !ok_)
+      Valid() && |cur| == |old(cur)| && bad == !ok_ && (old(bad) ==> !ok_)
     }
     method {:extern "Size"} Size() returns (n: uint64)
       requires Valid()
@@ -86,14 +86,14 @@ module {:extern "ddisk"} DiskS {
       requires forall x :: i as int <= x < i as int + n as int ==> |l.blks[x]| == 4096
       requires forall x :: a as int <= x < a as int + n as int ==> Owns(owner, r, x)
       requires forall s :: CrashImg(Fuzzy(poss, a as int, n as int), s) ==> s in ok
-      modifies this
+      modifies this`poss, this`cur, this`bad
       ensures Operation(ok_) && poss == Fuzzy(old(poss), a as int, n as int)
       ensures forall x :: 0 <= x < |cur| && !(a as int <= x < a as int + n as int) ==> cur[x] == old(cur)[x]
       ensures ok_ ==> forall x :: a as int <= x < a as int + n as int ==> cur[x] == l.blks[i as int + (x - a as int)]
     method {:extern "Write"} Write(ghost r: Role, a: uint64, b: Blk) returns (ok_: bool)
       requires Valid() && a as int < |cur| && |b.v| == 4096 && Owns(owner, r, a as int)
       requires forall s :: CrashImg(Fuzzy(poss, a as int, 1), s) ==> s in ok
-      modifies this
+      modifies this`poss, this`cur, this`bad
       ensures Operation(ok_) && poss == Fuzzy(old(poss), a as int, 1)
       ensures (ok_ ==> cur[a as int] == b.v) && forall x :: 0 <= x < |cur| && x != a as int ==> cur[x] == old(cur)[x]
     // a write within one sector: the old contents or the new
@@ -101,13 +101,13 @@ module {:extern "ddisk"} DiskS {
       requires Valid() && a as int < |cur| && Owns(owner, r, a as int)
       requires forall x :: x in poss[a as int] ==> SameTail(x, b.v)
       requires forall s :: CrashImg(poss[a as int := poss[a as int] + iset{b.v}], s) ==> s in ok
-      modifies this
+      modifies this`poss, this`cur, this`bad
       ensures Operation(ok_) && poss == old(poss)[a as int := old(poss)[a as int] + iset{b.v}]
       ensures (ok_ ==> cur[a as int] == b.v) && forall x :: 0 <= x < |cur| && x != a as int ==> cur[x] == old(cur)[x]
     // makes durable what role r owns
     method {:extern "Barrier"} Barrier(ghost r: Role) returns (ok_: bool)
       requires Valid()
-      modifies this
+      modifies this`poss, this`cur, this`bad
       ensures Operation(ok_) && SubPoss(poss, old(poss))
       ensures ok_ ==> cur == old(cur) && forall a :: 0 <= a < |cur| && Owns(owner, r, a) ==> poss[a] == iset{cur[a]}
     // as if a barrier had failed: nothing is written or durable any more

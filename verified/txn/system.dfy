@@ -19,6 +19,7 @@ module TxnSysM {
   import opened LockS
   import opened LogS
   import opened JournalM
+  import opened JournalReader
 
   // the objects of a volume: each block holds objects of one kind
   type Kinds = map<uint64, Kind>
@@ -40,7 +41,7 @@ module TxnSysM {
       ensures j == j0 && tbl == t && kinds == map[] && stab == map[]
     { j := j0; tbl := t; kinds := map[]; stab := map[]; }
 
-    predicate Inv() reads this, j, j.d, j.seal, j.cache, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, tbl {
+    predicate Inv() reads this, j, j.lg, j.ins, j.d, j.seal, j.cache, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, tbl {
       j.Inv() && |j.vs| > 0 && tbl.Valid() &&
       (forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000) &&
       (forall k: uint64 {:trigger k in tbl.last} :: k in tbl.last ==> tbl.last[k] as int < |j.vs|) &&
@@ -79,34 +80,34 @@ module TxnSysM {
   // the other threads run
   method TYield(s: Sys, ghost o: Owner)
     requires s.Inv()
-    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
   {}
 
   // The latest value of block a if it is in memory, else a ticket for Fetch.
   method Peek(s: Sys, ghost o: Owner, a: uint64) returns (b: Blk?, t: uint64)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
-    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     ensures t <= s.j.trims
   {
     TYield(s, o);
     s.j.mu.Lock(); TYield(s, o);
-    b, t := s.j.Lookup(a);
+    b, t := Lookup(s.j, a);
     s.j.mu.Unlock();
   }
   // The same from the device; null, although the device did not fail: try again. The n-1
   // blocks behind it are read with it.
   method Fetch(s: Sys, ghost o: Owner, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
-    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
   {
     TYield(s, o);
     var l;
-    ok, l := s.j.ReadHome(a, n, t);
+    ok, l := ReadHome(s.j, a, n, t);
     if !ok { return false, null; }
     TYield(s, o);
     s.j.mu.Lock(); TYield(s, o);
@@ -119,14 +120,14 @@ module TxnSysM {
     {
       i := i - 1;
       var c := l.BlkAt(i);
-      b := s.j.Lookup2(a + i, t, c);
+      b := Lookup2(s.j, a + i, t, c);
     }
     s.j.mu.Unlock();
   }
   // The latest value of block a, from memory or the device; null when the device failed.
   method Latest(s: Sys, ghost o: Owner, a: uint64) returns (b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
-    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     decreases *
@@ -146,7 +147,7 @@ module TxnSysM {
   // Brings the n blocks from a on to memory with one read, if the first is not there.
   method Ahead(s: Sys, ghost o: Owner, a: uint64, n: uint64)
     requires s.Inv() && !s.j.mu.held
-    modifies s.j, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
   {
     if n == 0 || a < s.j.home || s.j.sz <= a { return; }

@@ -1,0 +1,407 @@
+// The steps of a commit under the mutex: a transaction is merged into the running group; the
+// group is frozen, in two parts, for the log and straight home (whoever does that becomes the
+// logger); and when logger.dfy has written it, it is one of the logged groups.
+include "facts.dfy"
+include "policy.dfy"
+
+module JournalCommit {
+  import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
+  import opened DiskS
+  import opened LogSpec
+  import opened LogS
+  import opened Ring
+  import opened LogModel
+  import opened LogSteps
+  import opened Groups
+  import opened Bits
+  import opened JournalM
+  import opened JournalFacts
+  import opened JournalPolicy
+
+  // results of Append
+  const AOk: uint32 := 0
+  const AFull: uint32 := 1         // wait for room and try again
+  const ATooLarge: uint32 := 2     // larger than a group can be: never
+  const AFailed: uint32 := 3       // the device failed: read-only for good
+
+  // [L] merge a transaction into the running group; n is its index in the history
+  method Append(j: Journal, tx: BMap) returns (st: uint32, n: uint64)
+    requires j.Inv() && j.mu.held && j.TxOk(tx) && tx !in j.repr
+    modifies j`vs, j`nvs, j.running, j.d`ok
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+    ensures st != AOk ==> j.vs == old(j.vs)
+    ensures st == AOk ==> j.vs == old(j.vs) + [Over(old(j.Cur()), tx.m)] && n as int == |j.vs| - 1
+  {
+    Counters(j);
+    var k := j.running.Len();
+    var l := tx.Len();
+    var failed := j.notes.Get(NFailed);
+    if failed != 0 || j.nvs >= 0x3FFF_FFFF_FFFF_0000 { return AFailed, 0; }
+    if l > 500 { return ATooLarge, 0; }
+    if k + l > 500 { return AFull, 0; }
+    AppendTx(j, tx);
+    if k < 250 && k + l >= 250 && !j.busy { j.mu.WakeOne(CLogger); }
+    return AOk, j.nvs;
+  }
+  method AppendTx(j: Journal, tx: BMap)
+    requires j.Inv() && j.TxOk(tx) && tx !in j.repr && |j.running.addrs| + |tx.addrs| <= 500 && j.nvs < 0x3FFF_FFFF_FFFF_0000
+    modifies j`vs, j`nvs, j.running, j.d`ok
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+    ensures j.vs == old(j.vs) + [Over(old(j.Cur()), tx.m)] && j.nvs as int == |j.vs| - 1
+  {
+    reveal j.Inv();
+    ComI(j);
+    MergeInto(j.running, tx);
+    OverOv(j.vs[j.cl], old(j.running.m), tx.m);
+    j.vs := j.vs + [Over(old(j.Cur()), tx.m)];
+    j.nvs := j.nvs + 1;
+    CrashAll(j.d.poss, j.g(), j.vs, j.lb, j.cl);
+    j.d.SetOk(OkSet(j.geo, j.vs, j.lb, j.seal.signed));
+    RdFrame(j);
+  }
+  // [L] is commit n durable?
+  method IsDurable(j: Journal, n: uint64) returns (b: bool)
+    requires j.Inv() && j.mu.held
+    ensures b ==> n as int <= j.lb
+  { reveal j.Inv(); b := n <= j.nlb; }
+  // [L] index of the last commit
+  method Newest(j: Journal) returns (n: uint64)
+    requires j.Inv() && j.mu.held
+    ensures n as int == |j.vs| - 1
+  { reveal j.Inv(); n := j.nvs; }
+  // [L] freeze the running group: the caller becomes the logger
+  method StartCommit(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.mu.held
+    modifies j`running, j`cgm, j`cdm, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner
+    ensures j.Inv() && j.IKeep() && j.Mono()
+    ensures ok ==> j.lg.ph == 1 && old(j.lg.ph) == 0       // nobody was the logger
+    ensures !ok ==> j.LKeep() && j.repr == old(j.repr)
+    ensures fresh(j.repr - old(j.repr))
+  {
+    Counters(j);
+    var w := WantCommit(j);
+    var failed := j.notes.Get(NFailed);
+    if j.busy || failed != 0 || !w { return false; }
+    var k := j.running.Len();
+    var pinned := j.lgm.Len();
+    if j.eq >= 0x1FFF_FFFF_FFFF_0000 || j.wp >= 0x1FFF_FFFF_FFFF_0000 || j.eq - j.hq >= j.nd || j.wp + k > j.lo + j.nr || pinned + k > j.maxPin {
+      Urge(j);
+      return false;
+    }
+    var clash := Clash(j);
+    if clash {
+      Urge(j);
+      return false;
+    }
+    var ring, dir := Split(j);
+    var r := NewBMap();
+    StartFields(j, r, ring, dir);
+    NoteStart(j);
+    return true;
+  }
+  lemma HeldOne(j: Journal, a: int)
+    requires j.Inv() && j.lg.ph == 0 && Direct(j.seal.signed, (j.hq as int), a)
+    ensures a in j.lho.m || a in j.iho.m
+  {
+    reveal j.Inv();
+    assert j.HoldI();
+    LogFacts(j);
+    assert j.cdm.m == map[];
+    HeldAny(j, a);
+  }
+  lemma HeldAny(j: Journal, a: int)
+    requires j.HoldI() && Direct(j.seal.signed, (j.hq as int), a)
+    ensures a in j.lho.m || a in j.iho.m || a in j.cdm.m
+  { reveal j.HoldI(); }
+  // [L] is a block of the running group one of the direct blocks that are held?
+  method Clash(j: Journal) returns (b: bool)
+    requires j.Inv() && j.mu.held && j.lg.ph == 0
+    ensures !b ==> forall a :: a in j.running.m ==> !Direct(j.seal.signed, (j.hq as int), a)
+  {
+    var n := j.running.Len();
+    var i: uint64 := 0;
+    while i < n
+      invariant i <= n && forall x :: 0 <= x < i as int ==> j.running.addrs[x] !in j.lho.m && j.running.addrs[x] !in j.iho.m
+    {
+      var a := j.running.AddrAt(i);
+      var x := j.lho.Get(a);
+      if x != null { return true; }
+      x := j.iho.Get(a);
+      if x != null { return true; }
+      i := i + 1;
+    }
+    forall a | a in j.running.m ensures !Direct(j.seal.signed, (j.hq as int), a) {
+      assert a in j.running.addrs;
+      if Direct(j.seal.signed, (j.hq as int), a) { HeldOne(j, a); }
+    }
+    return false;
+  }
+  // [L] may block a of the running group go straight home? It may if it is free in the
+  // durable state and in no live group; it shall if that is wished (w).
+  method Straight(j: Journal, a: uint64) returns (w: bool, b: bool)
+    requires j.Inv() && j.mu.held && j.lg.ph == 0
+    ensures b ==> FreeIn(j.geo, DurState(j.g()), a as int) && forall i :: 0 <= i < |j.gs| ==> a as int !in j.gs[i]
+  {
+    w := j.notes.Bulk(a);
+    b := false;
+    if !w || a < j.flo || j.fhi <= a { return; }
+    var x := j.lgm.Get(a);
+    if x != null { return; }
+    x := j.inm.Get(a);
+    if x != null { return; }
+    GeoFacts(j);
+    var known, v := Durably(j, j.bit + a / 32768);
+    if !known { return; }
+    var set_ := BitOf(v.Get(a % 32768 / 8), a % 8);
+    if set_ { return; }
+    InLive(j, a as int);
+    ghost var s := DurState(j.g());
+    assert BlockBit(s[j.bit as int + a as int / 32768], a as int % 32768) == set_;
+    assert FreeIn(j.geo, s, a as int) by { reveal FreeIn(); }
+    b := true;
+  }
+  lemma InLive(j: Journal, a: int)
+    requires j.Inv() && a !in j.lgm.m && a !in j.inm.m
+    ensures forall i :: 0 <= i < |j.gs| ==> a !in j.gs[i]
+  {
+    reveal j.Inv();
+    LiveMaps(j);
+    forall i | 0 <= i < |j.gs| ensures a !in j.gs[i] { if a in j.gs[i] { MergeHas(j.gs, i, a); } }
+  }
+  lemma LiveMaps(j: Journal)
+    requires j.Inv()
+    ensures Merge(j.gs) == Ov(j.inm.m, j.lgm.m)
+  {
+    reveal j.Inv();
+    assert j.gs == j.gs[..j.k] + j.gs[j.k..];
+    MergeCat(j.gs[..j.k], j.gs[j.k..]);
+  }
+  // [L] what block a is in the durable state, if that is in memory
+  method Durably(j: Journal, a: uint64) returns (known: bool, b: Blk)
+    requires j.Inv() && j.mu.held && j.lg.ph == 0
+    ensures known ==> a as int in DurState(j.g()) && b.v == DurState(j.g())[a as int] && |b.v| == 4096
+  {
+    reveal j.Inv(); reveal j.CacheI(); LogFacts(j); LiveMaps(j);
+    var x := j.lgm.Get(a);
+    if x == null { x := j.inm.Get(a); }
+    if x == null { x := j.cache.Get(a); }
+    known := x != null;
+    if known { b := x; assert a as int in j.base; } else { b := ZeroBlk(); }
+  }
+  // The same block in memory of its own. What is wished to go straight home may share an
+  // allocation with its neighbours, which must not live as long as the log.
+  method Own(b: Blk) returns (c: Blk)
+    requires |b.v| == 4096
+    ensures c.v == b.v
+  {
+    var t := b.Thaw();
+    c := Freeze(t);
+  }
+  // [L] the running group in two parts: for the log, and straight home
+  method Split(j: Journal) returns (ring: BMap, dir: BMap)
+    requires j.Inv() && j.mu.held && j.lg.ph == 0
+    requires forall a :: a in j.running.m ==> !Direct(j.seal.signed, (j.hq as int), a)
+    ensures fresh(dir) && fresh(ring) && ring != dir && ring.Ok() && dir.Ok()
+    ensures |ring.addrs| + |dir.addrs| <= |j.running.addrs|
+    ensures Parts(j.running.m, ring.m, dir.m) && Ready(j.g(), ring.m, dir.m)
+  {
+    dir := NewBMap();
+    ring := NewBMap();
+    var n := j.running.Len();
+    var i: uint64 := 0;
+    while i < n
+      invariant i <= n && fresh(dir) && dir.Ok() && fresh(ring) && ring.Ok() && ring != dir && |ring.addrs| + |dir.addrs| <= i as int
+      invariant forall a :: a in dir.m ==> a in j.running.m && dir.m[a] == j.running.m[a] && FreeIn(j.geo, DurState(j.g()), a)
+      invariant forall a :: a in ring.m ==> a in j.running.m && ring.m[a] == j.running.m[a]
+      invariant forall a :: a in dir.m ==> a in j.running.addrs[..i as int] && a !in ring.m
+      invariant forall a :: a in ring.m ==> a in j.running.addrs[..i as int]
+      invariant forall a :: a in j.running.addrs[..i as int] ==> a in ring.m || a in dir.m
+      invariant forall x, a {:trigger a in j.gs[x]} :: 0 <= x < |j.gs| && a in j.gs[x] ==> a !in dir.m
+    {
+      var a := j.running.AddrAt(i);
+      var b := j.running.BlkAt(i);
+      assert j.running.addrs[..i as int + 1] == j.running.addrs[..i as int] + [a as int];
+      NotBefore(j.running, i as int);
+      var w, s := Straight(j, a);
+      if s {
+        dir.Put(a, b);
+      } else {
+        if w { b := Own(b); }
+        ring.Put(a, b);
+      }
+      i := i + 1;
+    }
+    assert j.running.addrs[..n as int] == j.running.addrs;
+  }
+  lemma NotBefore(m: BMap, i: int)
+    requires m.Ok() && 0 <= i < |m.addrs|
+    ensures m.addrs[i] !in m.addrs[..i]
+  { m.Distinct(); }
+  // [L] the cache has nothing of the direct blocks: what is written in bulk is not worth a place
+  method Uncache(j: Journal, dir: BMap)
+    requires j.mu.held && dir.Ok()
+    modifies j.cache
+    ensures forall a :: a in j.cache.m ==> a !in dir.m && a in old(j.cache.m) && j.cache.m[a] == old(j.cache.m)[a]
+  {
+    var n := dir.Len();
+    var i: uint64 := 0;
+    while i < n
+      invariant i <= n
+      invariant forall a :: a in j.cache.m ==> a !in dir.addrs[..i as int] && a in old(j.cache.m) && j.cache.m[a] == old(j.cache.m)[a]
+    {
+      var a := dir.AddrAt(i);
+      j.cache.Forget(a);
+      assert dir.addrs[..i as int + 1] == dir.addrs[..i as int] + [a as int];
+      i := i + 1;
+    }
+    assert dir.addrs[..n as int] == dir.addrs;
+  }
+  // [L] the two parts are the group being logged, and r is the running one
+  method StartFields(j: Journal, r: BMap, ring: BMap, dir: BMap)
+    requires j.Inv() && j.mu.held && Unused(j, r) && Unused(j, dir) && Unused(j, ring) && r !in j.repr && dir !in j.repr && r != ring && r != dir && ring != dir
+    requires r.Ok() && r.m == map[] && r.addrs == [] && j.lg.ph == 0 && ring.Ok() && dir.Ok()
+    requires Parts(j.running.m, ring.m, dir.m) && Ready(j.g(), ring.m, dir.m) && |ring.addrs| + |dir.addrs| <= |j.running.addrs|
+    requires |j.gs| < j.geo.nd && j.wp as int + |j.running.addrs| <= j.lo as int + j.geo.nr && End(j.g()) < 0x1FFF_FFFF_FFFF_FFFF && j.wp as int < 0x1FFF_FFFF_FFFF_0000
+    requires |j.lgm.addrs| + |j.running.addrs| <= j.maxPin as int
+    modifies j`running, j`cgm, j`cdm, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner
+    ensures j.Inv() && j.IKeep() && j.Mono()
+    ensures j.lg.ph == 1 && j.repr == old(j.repr) + {r, ring, dir}
+  {
+    reveal j.Inv(); reveal j.LogI();
+    ghost var log := set a | j.at as int < a < j.home as int - 1;
+    Ownable(j, log, ring.m, dir.m);
+    Uncache(j, dir);
+    j.d.Take(Logging, log + dir.m.Keys);
+    j.cgm := ring; j.cdm := dir; j.lg.dirs := null; j.lg.dn := 0;
+    j.running := r; j.repr := j.repr + {r, ring, dir};
+    j.lg.ph := 1; j.busy := true;
+    j.cl := |j.vs| - 1; j.ncl := j.nvs;
+    assert Over(j.vs[j.lb], map[]) == j.vs[j.lb];
+    assert j.vs[j.cl] == Over(Over(j.vs[j.lb], dir.m), ring.m);
+    assert Over(j.vs[j.cl], map[]) == j.vs[j.cl];
+    RdFrame(j);
+    assert j.OwnI() by { reveal j.OwnI(); }
+    assert j.CacheI() by { reveal j.CacheI(); }
+    assert j.HoldI() by { reveal j.HoldI(); }
+  }
+  // nobody owns what a new logger needs
+  lemma Ownable(j: Journal, log: set<int>, m: BM, h: BM)
+    requires j.Inv() && j.lg.ph == 0 && Ready(j.g(), m, h) && Parts(j.running.m, m, h) && log == set a | j.at as int < a < j.home as int - 1
+    ensures forall a :: a in log || a in h ==> a !in j.d.owner
+  {
+    reveal j.Inv();
+    Owned(j);
+    forall a | a in log || a in h ensures a !in j.d.owner {
+      if a in log && a in j.inm.m { assert j.home as int <= a; }
+      if a in h && a in j.im { FullD(j.d.poss, j.g()); MergeKeys(j.gs[..j.k], a); }
+      if a in h { assert a in j.running.m; }
+    }
+  }
+  predicate Unused(j: Journal, r: BMap) reads j { r != j.running && r != j.lgm && r != j.cgm && r != j.cdm && r != j.inm && r != j.lho && r != j.iho }
+  // [L] the group is durable: its direct blocks are home, and their addresses held
+  method HoldDirect(j: Journal)
+    requires j.Inv() && j.mu.held && j.lg.ph == 3
+    modifies j.lho
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && forall a :: a in j.cdm.m ==> a in j.lho.m
+  {
+    reveal j.Inv();
+    var n := j.cdm.Len();
+    var i: uint64 := 0;
+    var z := ZeroBlk();
+    while i < n
+      invariant i <= n && j.lho.Ok()
+      invariant forall a :: a in j.lho.m <==> a in old(j.lho.m) || a in j.cdm.addrs[..i as int]
+    {
+      var a := j.cdm.AddrAt(i);
+      j.lho.Put(a, z);
+      assert j.cdm.addrs[..i as int + 1] == j.cdm.addrs[..i as int] + [a as int];
+      i := i + 1;
+    }
+    assert j.cdm.addrs[..n as int] == j.cdm.addrs;
+    assert j.HoldI() by { reveal j.HoldI(); }
+  }
+  // [L] the group is logged
+  method FinishCommit(j: Journal)
+    requires j.Inv() && j.mu.held && j.lg.ph == 3 && j.trims < 0x3FFF_FFFF_FFFF_0000
+    requires forall a :: a in j.cdm.m ==> a in j.lho.m
+    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg, j.lgm, j.d`ok, j.d`owner
+    ensures j.Inv() && j.IKeep() && j.Mono() && j.lb == old(j.cl) && j.lg.ph == 0
+    ensures fresh(j.repr - old(j.repr))
+  {
+    reveal j.Inv();
+    var n := j.cgm.Len();
+    var e := NewBMap(); var f := NewBMap();
+    ghost var g1 := Finished(j.g());
+    FinishG(j);
+    j.d.SetOk(OkSet(j.geo, j.vs, j.cl, j.seal.signed));
+    var l := MergeOrSwap(j.lgm, j.cgm);
+    var h := j.cdm.Len();
+    assert h == 0 ==> j.cdm.m == map[];
+    j.d.Leave(Logging);
+    FinishFields(j, e, f, l, n, h);
+    assert j.g() == g1;
+    OverNone(j.vs[j.cl]);
+    assert j.OwnI() by { reveal j.OwnI(); }
+    CacheFinish(j); HoldFinish(j); RdFinish(j); LogIdle(j);
+    NoteFinish(j);
+  }
+  // what finishing means for the protocol's state
+  lemma FinishG(j: Journal)
+    requires j.Inv() && j.lg.ph == 3
+    ensures j.lg.com && 0 <= j.k <= |j.gs| && j.lg.cg == j.cgm.m && j.lg.ch == j.cdm.m && j.lg.cd.addrs == j.cgm.addrs && 0 <= j.cl < |j.vs|
+    ensures End(j.g()) < 0x1FFF_FFFF_FFFF_FFFF && j.wp as int < 0x1FFF_FFFF_FFFF_0000
+    ensures var g1 := Finished(j.g()); Full(j.d.poss, g1) && DurState(g1) == j.vs[j.cl] && g1.gs[..g1.k] == j.gs[..j.k]
+    ensures var g1 := Finished(j.g()); Merge(g1.gs[g1.k..]) == Ov(j.lgm.m, j.cgm.m)
+    ensures forall a :: a in j.cdm.m ==> a !in j.im
+    ensures forall s :: CrashImg(j.d.poss, s) ==> s in OkSet(j.geo, j.vs, j.cl, j.seal.signed)
+  {
+    reveal j.Inv(); reveal j.LogI();
+    FinishPres(j.d.poss, j.g());
+    TailMerge(j.g());
+    DirApart(j);
+    CrashAll(j.d.poss, Finished(j.g()), j.vs, j.cl, j.cl);
+  }
+  lemma OverNone(v: St)
+    ensures Over(v, map[]) == v
+  {}
+  lemma LogIdle(j: Journal)
+    requires j.lg.ph == 0 && !j.lg.com && j.cgm.m == map[] && j.cgm.addrs == [] && j.cdm.m == map[] && j.cdm.addrs == [] && GeoOk(j.geo) && |j.d.cur| == |j.d.poss| >= Home(j.geo)
+    ensures j.LogI()
+  { reveal j.LogI(); }
+  // a read of a direct block that began before it was written is not valid: hence trims
+  method FinishFields(j: Journal, e: BMap, f: BMap, l: BMap, n: uint64, h: uint64)
+    requires j.eq < 0x2000_0000_0000_0000 && j.wp < 0x2000_0000_0000_0000 && n <= 500 && j.trims < 0x3FFF_FFFF_FFFF_0000
+    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg
+    ensures j.cgm == e && j.cdm == f && j.lgm == l && j.repr == old(j.repr) + {e, f} && j.lb == j.cl && j.nlb == j.ncl && j.eq == old(j.eq) + 1 && j.wp == old(j.wp) + n && !j.busy
+    ensures j.trims == if h > 0 then old(j.trims) + 1 else old(j.trims)
+    ensures j.gs == old(j.gs + [j.lg.cg]) && j.hs == old(j.hs + [j.lg.ch]) && j.ds == old(j.ds + [j.lg.cd]) && j.base == Over(old(j.base), old(j.lg.ch))
+    ensures j.lg.ph == 0 && !j.lg.com && j.lg.cg == map[] && j.lg.ch == map[] && j.lg.cd == old(j.lg.cd) && j.lg.cb == old(j.lg.cb)
+  {
+    j.cgm := e; j.cdm := f; j.lgm := l; j.repr := j.repr + {e, f};
+    j.lb := j.cl; j.nlb := j.ncl;
+    j.eq := j.eq + 1; j.wp := j.wp + n;
+    if h > 0 { j.trims := j.trims + 1; }
+    j.gs := j.gs + [j.lg.cg]; j.hs := j.hs + [j.lg.ch]; j.ds := j.ds + [j.lg.cd]; j.base := Over(j.base, j.lg.ch);
+    j.lg.com := false; j.lg.cg := map[]; j.lg.ch := map[];
+    j.lg.desc := null; j.lg.body := null; j.lg.dirs := null; j.lg.dn := 0;
+    j.lg.ph := 0; j.busy := false;
+  }
+  twostate lemma CacheFinish(j: Journal)
+    requires old(j.CacheI()) && j.cache.m == old(j.cache.m) && j.cdm.m == map[] && j.base == Over(old(j.base), old(j.cdm.m)) && j.im == old(j.im)
+    requires j.cached == old(j.cached) && forall a :: a in old(j.cdm.m) ==> a !in j.im
+    ensures j.CacheI()
+  { reveal j.CacheI(); }
+  twostate lemma HoldFinish(j: Journal)
+    requires old(j.HoldI()) && j.seal.signed == old(j.seal.signed) && j.hq as int == old(j.hq) as int && j.k == old(j.k) && j.iho.m == old(j.iho.m)
+    requires j.lho.m == old(j.lho.m) && forall a :: a in old(j.cdm.m) ==> a in j.lho.m
+    ensures j.HoldI()
+  { reveal j.HoldI(); }
+  twostate lemma RdFinish(j: Journal)
+    requires old(j.RdI()) && j.rds == old(j.rds) && j.base == Over(old(j.base), old(j.cdm.m))
+    requires (j.trims == old(j.trims) && old(j.cdm.m) == map[]) || j.trims as int == old(j.trims) as int + 1
+    requires forall a :: old(j.Pending(a)) && a !in old(j.cdm.m) ==> j.Pending(a)
+    ensures j.RdI()
+  { reveal j.RdI(); }
+}

@@ -1,0 +1,106 @@
+// What the invariant says in its parts, and when parts of it are kept by steps that change
+// what they speak about and are not theirs: LogI by the installer's, InsI by the logger's.
+// (What a step does not modify at all needs no lemma: each part names what it reads.)
+include "state.dfy"
+
+module JournalFacts {
+  import opened Machine
+  import opened DiskS
+  import opened LogSpec
+  import opened LogS
+  import opened Ring
+  import opened LogModel
+  import opened LogSteps
+  import opened Groups
+  import opened JournalM
+
+  // what LogI says, without the disk
+  lemma LogFacts(j: Journal)
+    requires j.LogI()
+    ensures 0 <= j.lg.ph <= 3 && (j.lg.com <==> j.lg.ph >= 2) && (j.lg.ph == 0 ==> j.cgm.m == map[] && j.cgm.addrs == [] && j.cdm.m == map[] && j.cdm.addrs == [])
+    ensures j.lg.ph == 1 ==> Ready(j.g(), j.cgm.m, j.cdm.m)
+    ensures j.lg.ph >= 2 ==> j.lg.ch == j.cdm.m && j.lg.cd.dirs == j.cdm.addrs && j.lg.dirs != null && |j.d.cur| >= Home(j.geo) && Lists(j.lg.dirs, j.cdm.m, Home(j.geo), |j.d.cur|) && 0 <= j.lg.dn <= |j.lg.dirs.addrs|
+    ensures j.lg.ph >= 1 ==> |j.gs| < j.geo.nd && j.wp as int + |j.cgm.addrs| <= j.lo as int + j.geo.nr && End(j.g()) < 0x1FFF_FFFF_FFFF_FFFF && j.wp < 0x1FFF_FFFF_FFFF_0000
+    ensures j.lg.ph >= 2 ==> j.lg.cg == j.cgm.m && j.lg.cd.addrs == j.cgm.addrs && j.lg.cd.pos == j.wp as int && j.lg.desc != null && j.lg.desc.v == j.lg.cb && |j.lg.cb| == 4096 &&
+                         j.lg.body != null && 0 <= j.lg.wn <= |j.cgm.addrs| == |j.lg.body.blks|
+    ensures j.lg.ph >= 2 ==> forall i :: 0 <= i < |j.lg.body.blks| ==> |j.lg.body.blks[i]| == 4096
+  { reveal j.LogI(); }
+  // nobody but the logger writes the direct blocks of the committing group
+  lemma DirApart(j: Journal)
+    requires j.LogI() && Full(j.d.poss, j.g())
+    ensures forall a :: a in j.cdm.m ==> a !in j.cgm.m && a !in j.im && a !in Merge(j.gs)
+  {
+    reveal j.LogI(); FullD(j.d.poss, j.g());
+    forall a | a in j.cdm.m ensures a !in j.cgm.m && a !in j.im && a !in Merge(j.gs) {
+      if j.lg.ph == 1 {
+        if a in Merge(j.gs) { MergeKeys(j.gs, a); }
+        if a in j.im { MergeKeys(j.gs[..j.k], a); }
+      } else if j.lg.ph >= 2 { ComHome(j.g(), |j.d.poss|, a); }
+    }
+  }
+  // the state with the committing group is that after commit cl
+  lemma ComI(j: Journal)
+    requires j.LogI() && j.Abs()
+    ensures j.lg.com ==> j.vs[j.cl] == ComState(j.g())
+  { reveal j.LogI(); }
+  // what InsI says of the list of the installer
+  lemma InsLists(j: Journal)
+    requires j.InsI() && j.ins.ip > 0 && j.ins.list != null
+    ensures |j.d.cur| >= Home(j.geo) && Lists(j.ins.list, j.im, j.home as int, |j.d.cur|) && 0 <= j.ins.wn <= |j.ins.list.addrs|
+  { reveal j.InsI(); }
+  // ... and of a durable header
+  lemma HdrFacts(j: Journal)
+    requires j.InsI() && j.ins.hph == 4
+    ensures j.ins.ip == 3 && GeoOk(j.geo) && |j.d.poss| >= Home(j.geo)
+    ensures j.Passes(j.d.poss[j.geo.at]) && j.Passes(j.d.poss[Copy(j.geo)])
+  { reveal j.InsI(); }
+  // the blocks that have an owner
+  lemma Owned(j: Journal)
+    requires j.OwnI()
+    ensures forall a :: a in j.d.owner <==> (j.lg.ph >= 1 && (j.geo.at < a < Copy(j.geo) || a in j.cdm.m)) || (j.ins.ip > 0 && (a == j.geo.at || a == Copy(j.geo) || a in j.im))
+  {
+    reveal j.OwnI();
+    forall a | a in j.d.owner ensures Owns(j.d.owner, Logging, a) || Owns(j.d.owner, Installing, a) { assert !Owns(j.d.owner, Recovering, a); }
+    forall a ensures Owns(j.d.owner, Logging, a) ==> a in j.d.owner {}
+    forall a ensures Owns(j.d.owner, Installing, a) ==> a in j.d.owner {}
+  }
+  // blocks that one role owns are none of the other's
+  lemma Elsewhere(o: map<int, Role>, r: Role, other: Role, a: int, n: int)
+    requires r != other && forall x :: a <= x < a + n ==> Owns(o, r, x)
+    ensures forall x :: Owns(o, other, x) ==> !(a <= x < a + n)
+  { forall x | Owns(o, other, x) ensures !(a <= x < a + n) { if a <= x < a + n { assert Owns(o, r, x); } } }
+  // the fields are what the ghost state says
+  lemma GeoFacts(j: Journal)
+    requires j.Inv()
+    ensures GeoOk(j.geo) && j.geo.bit == j.bit as int && j.geo.flo == j.flo as int && j.geo.fhi == j.fhi as int
+  { reveal j.Inv(); }
+  lemma Counters(j: Journal)
+    requires j.Inv()
+    ensures j.hq <= j.eq && j.geo.nd == j.nd as int && j.geo.nr == j.nr as int && j.eq as int == End(j.g())
+    ensures j.busy <==> j.lg.ph != 0
+    ensures j.lo <= j.wp && j.nr < 0x1_0000_0000
+    ensures |j.running.addrs| <= 500 && |j.lgm.addrs| < 0x1_0000_0000 && |j.gs| == j.eq as int - j.hq as int
+  { reveal j.Inv(); }
+
+  // LogI when nothing is changed of what the logger owns
+  twostate lemma LogFrame(j: Journal)
+    requires old(j.LogI()) && old(j.OwnI()) && DiskKept(j.d, Logging) && SameForLog(old(j.g()), j.g()) && j.wp == old(j.wp) && unchanged(j.lg)
+    requires j.cgm == old(j.cgm) && j.cdm == old(j.cdm) && unchanged(j.cgm, j.cdm) && |j.gs| == |j.ds| == |j.hs| && 0 <= j.k <= |j.gs|
+    ensures j.LogI()
+  {
+    reveal j.LogI(); reveal j.OwnI();
+    if j.lg.ph == 1 { ReadyKeep(old(j.g()), j.g(), j.cgm.m, j.cdm.m); }
+    if j.lg.ph == 3 { LoggedLess(j.d.poss, old(j.d.poss), j.g(), old(j.g()), j.lg.cg, j.lg.ch, j.lg.cd, End(j.g())); }
+  }
+  // InsI when nothing is changed of what the installer owns
+  twostate lemma InsFrame(j: Journal)
+    requires old(j.InsI()) && old(j.OwnI()) && DiskKept(j.d, Installing) && SameForIns(old(j.g()), j.g()) && unchanged(j.ins)
+    requires j.icnr == old(j.icnr) && j.cached == old(j.cached) && j.home as int == Home(j.geo)
+    ensures j.InsI()
+  { reveal j.InsI(); reveal j.OwnI(); }
+  twostate lemma RdFrame(j: Journal)
+    requires old(j.RdI()) && j.base == old(j.base) && j.trims == old(j.trims) && j.rds == old(j.rds)
+    requires forall a :: old(j.Pending(a)) ==> j.Pending(a)
+    ensures j.RdI()
+  { reveal j.RdI(); }
+}

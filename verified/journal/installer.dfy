@@ -1,0 +1,368 @@
+// The installer's steps: it freezes the logged groups, writes their newest contents home, then
+// the header, from which on recovery starts behind them, and puts them into the cache.
+include "facts.dfy"
+include "policy.dfy"
+
+module JournalInstaller {
+  import opened Machine
+  import opened ByteSlice
+  import opened DiskS
+  import opened LogSpec
+  import opened LogS
+  import opened Ring
+  import opened LogModel
+  import opened LogSteps
+  import opened Groups
+  import opened JournalM
+  import opened JournalFacts
+  import opened JournalPolicy
+
+  // [L] freeze the logged groups for installation, if there is enough of them
+  method StartInstall(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.mu.held && j.ins.ip == 0
+    modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins, j.d`owner
+    ensures j.Inv() && j.LKeep() && j.Mono()
+    ensures j.ins.ip == (if ok then 1 else 0) && (ok ==> j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.hph == 0)
+    ensures fresh(j.repr - old(j.repr))
+  {
+    Counters(j);
+    ok := WantInstall(j);
+    if ok { FreezeLogged(j); }
+  }
+  // [L] ... they are what is being installed
+  method FreezeLogged(j: Journal)
+    requires j.Inv() && j.mu.held && j.ins.ip == 0
+    modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins, j.d`owner
+    ensures j.Inv() && j.LKeep() && j.Mono()
+    ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.hph == 0
+    ensures fresh(j.repr - old(j.repr))
+  {
+    var r := NewBMap(); var f := NewBMap();
+    ghost var g1 := IStarted(j.g());
+    StartG(j);
+    reveal j.Inv();
+    j.d.Take(Installing, {j.at as int, j.home as int - 1} + g1.im.Keys);
+    StartInstallFields(j, r, f);
+    assert j.g() == g1;
+    OwnBegun(j);
+    LogFrame(j); RdFrame(j); InsNone(j); CacheBegun(j); HoldBegun(j);
+  }
+  // what starting means for the protocol's state; and nobody owns what the installer needs
+  lemma StartG(j: Journal)
+    requires j.Inv() && j.ins.ip == 0
+    ensures var g1 := IStarted(j.g()); Full(j.d.poss, g1) && DurState(g1) == DurState(j.g()) && g1.gs[g1.k..] == [] && SameForLog(j.g(), g1)
+    ensures j.k == 0 && j.im == map[] && j.lgm.m == Merge(j.gs)
+    ensures forall a :: a == j.at as int || a == j.home as int - 1 || a in Merge(j.gs) ==> a !in j.d.owner
+  {
+    reveal j.Inv();
+    IStartPres(j.d.poss, j.g());
+    assert j.gs[j.k..] == j.gs && j.gs[..0] == [];
+    DirApart(j); Owned(j);
+  }
+  // what the beginning of an installation means for OwnI, HoldI, CacheI
+  twostate lemma OwnBegun(j: Journal)
+    requires old(j.OwnI()) && old(j.ins.ip) == 0 && j.ins.ip == 1 && j.lg.ph == old(j.lg.ph) && j.cdm == old(j.cdm) && unchanged(j.cdm)
+    requires forall x, a :: Owns(j.d.owner, x, a) <==> Owns(old(j.d.owner), x, a) || (x == Installing && (a == j.geo.at || a == Copy(j.geo) || a in j.im))
+    ensures j.OwnI()
+  { reveal j.OwnI(); }
+  method StartInstallFields(j: Journal, r: BMap, f: BMap)
+    modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins
+    ensures j.inm == old(j.lgm) && j.lgm == r && j.iho == old(j.lho) && j.lho == f && j.repr == old(j.repr) + {r, f}
+    ensures j.ilo == j.wp && j.ieq == j.eq && j.icnr == 0 && j.cached == {} && j.k == |j.gs| && j.im == Merge(j.gs)
+    ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0
+  {
+    j.inm := j.lgm;
+    j.lgm := r; j.iho := j.lho; j.lho := f; j.repr := j.repr + {r, f};
+    j.ilo := j.wp; j.ieq := j.eq; j.icnr := 0; j.cached := {};
+    j.k := |j.gs|; j.im := Merge(j.gs);
+    j.ins.ip := 1; j.ins.list := null; j.ins.wn := 0; j.ins.hph := 0;
+  }
+  twostate lemma HoldBegun(j: Journal)
+    requires old(j.HoldI()) && old(j.LogI()) && Full(j.d.poss, old(j.g())) && old(j.k) == 0 && j.g() == IStarted(old(j.g())) && j.cdm.m == old(j.cdm.m) && j.iho.m == old(j.lho.m)
+    ensures j.HoldI()
+  {
+    reveal j.HoldI(); reveal j.LogI(); FullD(j.d.poss, old(j.g()));
+    forall a | Direct(j.seal.signed, j.hq as int + j.k, a) ensures a in j.cdm.m {
+      var r :| r in j.seal.signed && DirectOf(r, j.hq as int + j.k, a);
+      assert !Below(r, End(old(j.g())));
+      assert IsCom(old(j.g()), r);
+    }
+  }
+  twostate lemma CacheBegun(j: Journal)
+    requires j.cdm.m == old(j.cdm.m)
+    requires old(j.CacheI()) && j.cache.m == old(j.cache.m) && old(j.im) == map[] && j.base == old(j.base) && j.cached == {}
+    ensures j.CacheI()
+  { reveal j.CacheI(); }
+  // the beginning and the end of an installation
+  lemma InsNone(j: Journal)
+    requires 0 <= j.ins.ip <= 1 && j.ins.list == null && j.icnr == 0 && j.ins.wn == 0 && j.ins.hph == 0 && GeoOk(j.geo) && |j.d.cur| == |j.d.poss| >= Home(j.geo)
+    ensures j.InsI()
+  { reveal j.InsI(); }
+  // [F] sort the frozen map by address
+  method InstSort(j: Journal) returns (l: BList)
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null
+    modifies j.ins`list
+    ensures j.Inv() && j.LKeep() && j.Mono()
+    ensures j.ins.list == l && j.ins.wn == 0 && j.icnr == 0 && |l.blks| == |l.addrs|
+  {
+    reveal j.Inv(); reveal j.InsI();
+    l := j.inm.Sorted();
+    SortedLen(l.addrs, j.sz as int);
+    j.ins.list := l;
+  }
+  // [F] write blocks of the frozen map home, from the i-th on as long as their addresses are adjacent
+  method InstWrite(j: Journal, i: uint64) returns (ok: bool, n: uint64)
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && i as int == j.ins.wn < |j.ins.list.addrs|
+    modifies j.ins`wn, j.d`poss, j.d`cur, j.d`bad
+    ensures j.Inv() && j.LKeep() && j.Mono()
+    ensures ok ==> 0 < n && i as int + n as int == j.ins.wn <= |j.ins.list.addrs|
+  {
+    reveal j.Inv();
+    InsLists(j);
+    var a;
+    a, n := Adjacent(j.ins.list, i);
+    InstRun(j, i as int, a as int, n as int);
+    Elsewhere(j.d.owner, Installing, Logging, a as int, n as int);
+    ok := j.d.WriteRun(Installing, a, j.ins.list, i, n);
+    if ok { j.ins.wn := j.ins.wn + n as int; }
+    InstWroteI(j, a as int, n as int, ok);
+    LogFrame(j);
+  }
+  // what it means to write home n blocks of the frozen map, from the i-th on
+  lemma InstRun(j: Journal, i: int, a: int, n: int)
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && 0 <= i && 1 <= n && i + n <= |j.ins.list.addrs|
+    requires forall y :: i <= y < i + n ==> j.ins.list.addrs[y] == a + (y - i)
+    ensures j.home as int <= a && a + n <= |j.d.cur| == |j.d.poss| && forall x :: a <= x < a + n ==> Owns(j.d.owner, Installing, x)
+    ensures |j.ins.list.blks| == |j.ins.list.addrs| && forall x :: i <= x < i + n ==> |j.ins.list.blks[x]| == 4096
+    ensures Full(Fuzzy(j.d.poss, a, n), j.g()) && forall s :: CrashImg(Fuzzy(j.d.poss, a, n), s) ==> s in j.d.ok
+  {
+    reveal j.Inv(); reveal j.OwnI();
+    InsLists(j);
+    ghost var last := i + n - 1;
+    assert j.ins.list.addrs[last] == a + (n - 1) < |j.d.cur|;
+    assert j.home as int <= j.ins.list.addrs[i];
+    forall x | a <= x < a + n ensures x in j.im { assert j.ins.list.addrs[i + (x - a)] == x; }
+    InstWritePres(j.d.poss, j.g(), a, n);
+    ComI(j);
+    CrashAll(Fuzzy(j.d.poss, a, n), j.g(), j.vs, j.lb, j.cl);
+  }
+  twostate lemma InstWroteI(j: Journal, a: int, n: int, ok: bool)
+    requires old(j.InsI()) && j.g() == old(j.g()) && j.ins.ip == 1 && j.ins.list != null && j.ins.list == old(j.ins.list) && j.icnr == old(j.icnr) && j.cached == old(j.cached) && j.ins.hph == old(j.ins.hph)
+    requires 0 <= old(j.ins.wn) && 0 < n && old(j.ins.wn) + n <= |j.ins.list.addrs| == |j.ins.list.blks| && j.ins.wn == if ok then old(j.ins.wn) + n else old(j.ins.wn)
+    requires |j.d.cur| == |j.d.poss| == |old(j.d.cur)| == |old(j.d.poss)| && j.home as int == Home(j.geo) <= a && a + n <= |j.d.cur|
+    requires 0 <= j.geo.at < Copy(j.geo) < Home(j.geo) && j.d.poss[j.geo.at] == old(j.d.poss)[j.geo.at] && j.d.poss[Copy(j.geo)] == old(j.d.poss)[Copy(j.geo)]
+    requires forall y :: old(j.ins.wn) <= y < old(j.ins.wn) + n ==> j.ins.list.addrs[y] == a + (y - old(j.ins.wn))
+    requires if ok then j.d.bad == old(j.d.bad) else j.d.bad
+    requires ok ==> forall x :: a <= x < a + n ==> j.d.cur[x] == j.ins.list.blks[old(j.ins.wn) + (x - a)]
+    requires ok ==> forall x :: 0 <= x < |j.d.cur| && !(a <= x < a + n) ==> j.d.cur[x] == old(j.d.cur)[x]
+    ensures j.InsI()
+  {
+    reveal j.InsI();
+    if ok && !j.d.bad {
+      forall x | 0 <= x < j.ins.wn ensures j.d.cur[j.ins.list.addrs[x]] == j.ins.list.blks[x] {
+        if x >= old(j.ins.wn) { assert j.ins.list.addrs[x] == a + (x - old(j.ins.wn)); }
+        else { assert j.ins.list.addrs[x] < j.ins.list.addrs[old(j.ins.wn)]; }
+      }
+    }
+  }
+  // [F] what is being installed is home
+  method InstBarrier(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && j.ins.wn == |j.ins.list.addrs|
+    modifies j.ins`ip, j.d`poss, j.d`cur, j.d`bad
+    ensures j.Inv() && j.LKeep() && j.Mono()
+    ensures j.ins.ip == (if ok then 2 else 1)
+  {
+    reveal j.Inv();
+    InsLists(j);
+    ghost var P := j.d.poss;
+    ok := j.d.Barrier(Installing);
+    BarrierPres(j.d.poss, P, j.g());
+    InsFrame(j);
+    if ok {
+      InstDone(j);
+      j.ins.ip := 2;
+      InstDoneI(j);
+      assert j.OwnI() by { reveal j.OwnI(); }
+    }
+    LogFrame(j);
+  }
+  // all blocks being installed are home, and durable
+  lemma InstDone(j: Journal)
+    requires j.InsI() && j.OwnI() && j.ins.ip == 1 && !j.d.bad && j.ins.list != null && j.ins.wn == |j.ins.list.addrs| && Full(j.d.poss, j.g()) && |j.d.poss| == |j.d.cur|
+    requires j.home as int == Home(j.geo) && forall a :: 0 <= a < |j.d.cur| && Owns(j.d.owner, Installing, a) ==> j.d.poss[a] == iset{j.d.cur[a]}
+    ensures Full(j.d.poss, j.g().(ip := 2))
+  {
+    reveal j.InsI(); reveal j.OwnI();
+    forall a | a in j.im && Home(j.geo) <= a < |j.d.poss| ensures j.d.poss[a] <= iset{j.im[a]} {
+      assert a in j.ins.list.addrs;
+      var i :| 0 <= i < |j.ins.list.addrs| && j.ins.list.addrs[i] == a;
+      assert j.d.cur[a] == j.ins.list.blks[i];
+    }
+    InstBarrierPres(j.d.poss, j.g());
+  }
+  twostate lemma InstDoneI(j: Journal)
+    requires old(j.InsI()) && old(j.ins.ip) == 1 && j.g() == old(j.g()).(ip := 2) && j.ins.list != null && j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr) && j.cached == old(j.cached) && j.ins.hph == old(j.ins.hph)
+    requires j.home as int == Home(j.geo) && |j.d.cur| == |j.d.poss| == |old(j.d.cur)|
+    ensures j.InsI()
+  { reveal j.InsI(); }
+  // what it means to write the header, or its copy
+  lemma HdrReady(j: Journal, a: int, v: BV)
+    requires j.Inv() && 2 <= j.ins.ip && (a == j.geo.at || a == Copy(j.geo)) && HdrTail(v) && DecHdr(j.geo.key, v) == Hdr(j.hq as int + j.k, j.geo.ep)
+    ensures 0 <= a < |j.d.poss| == |j.d.cur| && j.d.Valid() && Owns(j.d.owner, Installing, a) && Full(AddHdr(j.d.poss, a, v), j.g().(ip := 3))
+    ensures forall x :: x in j.d.poss[a] ==> SameTail(x, v)
+    ensures forall s :: CrashImg(AddHdr(j.d.poss, a, v), s) ==> s in j.d.ok
+  {
+    reveal j.Inv(); reveal j.OwnI();
+    HdrWritePres(j.d.poss, j.g(), a, v);
+    ghost var g1 := j.g().(ip := 3);
+    assert DurState(g1) == DurState(j.g()) && ComState(g1) == ComState(j.g());
+    ComI(j);
+    CrashAll(AddHdr(j.d.poss, a, v), g1, j.vs, j.lb, j.cl);
+  }
+  lemma HdrPhase(j: Journal, copy: bool)
+    requires j.Inv() && if copy then j.ins.hph == 2 else j.ins.ip == 2
+    ensures 2 <= j.ins.ip && j.ieq as int == j.hq as int + j.k && j.geo.ep == j.seal.ep && j.geo.key == j.seal.key
+    ensures j.at as int == j.geo.at && j.home as int - 1 == Copy(j.geo) && j.at < j.home
+  { reveal j.Inv(); reveal j.InsI(); }
+  twostate lemma HdrWroteI(j: Journal, copy: bool, a: int, v: BV, ok: bool)
+    requires old(j.InsI()) && j.ins.ip == 3 && j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && unchanged(j)
+    requires if copy then old(j.ins.hph) == 2 else old(j.ins.ip) == 2
+    requires j.ins.hph == if ok then (if copy then 3 else 1) else old(j.ins.hph)
+    requires a == (if copy then Copy(j.geo) else j.geo.at) && 0 <= a < |j.d.cur| == |j.d.poss| == |old(j.d.cur)| == |old(j.d.poss)| && j.home as int == Home(j.geo)
+    requires DecHdr(j.geo.key, v) == Hdr(j.hq as int + j.k, j.geo.ep)
+    requires forall x :: 0 <= x < |j.d.poss| && x != a ==> j.d.poss[x] == old(j.d.poss)[x] && j.d.cur[x] == old(j.d.cur)[x]
+    requires if ok then j.d.bad == old(j.d.bad) && j.d.cur[a] == v else j.d.bad
+    ensures j.InsI()
+  { reveal j.InsI(); }
+  twostate lemma HdrOwnI(j: Journal)
+    requires old(j.OwnI()) && old(j.ins.ip) > 0 && j.ins.ip > 0 && unchanged(j) && j.cdm.m == old(j.cdm.m) && j.lg.ph == old(j.lg.ph) && j.d.owner == old(j.d.owner)
+    ensures j.OwnI()
+  { reveal j.OwnI(); }
+  // [F] the header: from here on recovery may start after the installed groups. Then, when it
+  // is durable, its copy: so there is always a header that is not being written.
+  method HdrWrite(j: Journal, copy: bool) returns (ok: bool)
+    requires j.Inv() && if copy then j.ins.hph == 2 else j.ins.ip == 2
+    modifies j.ins`ip, j.ins`hph, j.d`poss, j.d`cur, j.d`bad
+    ensures j.Inv() && j.LKeep() && j.Mono()
+    ensures j.ins.ip == 3 && (ok ==> j.ins.hph == if copy then 3 else 1)
+  {
+    HdrPhase(j, copy);
+    var b := j.seal.EncHdr(j.ieq);
+    var a := if copy then j.home - 1 else j.at;
+    HdrReady(j, a as int, b.v);
+    reveal j.Inv();
+    Elsewhere(j.d.owner, Installing, Logging, a as int, 1);
+    ok := j.d.WriteSector(Installing, a, b);
+    j.ins.ip := 3;
+    if ok { j.ins.hph := if copy then 3 else 1; }
+    HdrWroteI(j, copy, a as int, b.v, ok);
+    HdrOwnI(j);
+    LogFrame(j);
+  }
+  // [F] what was written of the headers is durable
+  method HdrBarrier(j: Journal) returns (ok: bool)
+    requires j.Inv() && (j.ins.hph == 1 || j.ins.hph == 3)
+    modifies j.ins`hph, j.d`poss, j.d`cur, j.d`bad
+    ensures j.Inv() && j.LKeep() && j.Mono()
+    ensures ok ==> j.ins.hph == old(j.ins.hph) + 1
+  {
+    reveal j.Inv(); reveal j.InsI(); reveal j.OwnI();
+    ghost var P := j.d.poss;
+    ok := j.d.Barrier(Installing);
+    BarrierPres(j.d.poss, P, j.g());
+    if ok { j.ins.hph := j.ins.hph + 1; }
+    LogFrame(j);
+  }
+  // [F] Does the header bear our epoch still? Who opens the volume puts another there. If so,
+  // the device is taken to have failed: nothing is acknowledged any more. If the header is none, its
+  // copy tells. (What cannot be read tells nothing: writes and barriers fail of their own.)
+  method HeaderIsOurs(j: Journal) returns (ok: bool)
+    requires j.Inv()
+    modifies j.d`bad
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+    ensures ok ==> j.d.bad == old(j.d.bad)
+    ensures !ok ==> j.d.bad
+  {
+    reveal j.Inv();
+    var io, b := j.d.Read(j.at);
+    var is := false;
+    if io { var q; is, q := j.seal.DecHdrM(b); }
+    if !is { io, b := j.d.Read(j.home - 1); }
+    ok := true;
+    if io { ok := j.seal.Ours(b); }
+    if !ok { j.d.Stop(); }
+    LogFrame(j); InsFrame(j);
+  }
+  // [L] put one of the installed blocks into the cache
+  method CacheInst(j: Journal)
+    requires j.Inv() && j.mu.held && j.ins.ip == 3 && j.ins.list != null && j.icnr as int < |j.ins.list.addrs|
+    modifies j`icnr, j`cached, j.cache
+    ensures j.Inv() && j.LKeep() && j.Mono()
+    ensures j.icnr == old(j.icnr) + 1
+  {
+    reveal j.Inv(); reveal j.InsI(); reveal j.CacheI();
+    var i := j.icnr;
+    var a := j.ins.list.AddrAt(i);
+    var b := j.ins.list.BlkAt(i);
+    DirApart(j);
+    j.cache.Put(a, b);
+    j.cached := j.cached + {a as int};
+    j.icnr := j.icnr + 1;
+  }
+  // [L] the log space is free
+  method FinishInstall(j: Journal)
+    requires j.Inv() && j.mu.held && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
+    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j.ins, j.d`owner
+    ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
+    ensures fresh(j.repr - old(j.repr))
+  {
+    reveal j.Inv();
+    HdrFacts(j);
+    var e := NewBMap(); var f := NewBMap();
+    ghost var g1 := IFinished(j.g());
+    IFinishPres(j.d.poss, j.g());
+    assert g1.gs[g1.k..] == j.gs[j.k..];
+    j.d.Leave(Installing);
+    FinishInstallFields(j, e, f);
+    assert j.g() == g1;
+    assert j.OwnI() by { reveal j.OwnI(); }
+    LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j);
+    NoteInstall(j);
+  }
+  method FinishInstallFields(j: Journal, e: BMap, f: BMap)
+    requires j.trims < 0x3FFF_FFFF_FFFF_0000 && |j.gs| == |j.ds| == |j.hs| && 0 <= j.k <= |j.gs|
+    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j.ins
+    ensures j.inm == e && j.iho == f && j.repr == old(j.repr) + {e, f} && j.trims == old(j.trims) + 1
+    ensures j.hq == j.ieq && j.lo == j.ilo && j.icnr == 0 && j.cached == {} && j.k == 0
+    ensures j.gs == old(j.gs[j.k..]) && j.hs == old(j.hs[j.k..]) && j.ds == old(j.ds[j.k..]) && j.base == Over(old(j.base), old(j.im)) && j.im == map[]
+    ensures j.ins.ip == 0 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0
+  {
+    j.inm := e; j.iho := f; j.repr := j.repr + {e, f};
+    j.hq := j.ieq; j.lo := j.ilo; j.icnr := 0; j.cached := {};
+    j.trims := j.trims + 1;
+    j.gs := j.gs[j.k..]; j.hs := j.hs[j.k..]; j.ds := j.ds[j.k..];
+    j.base := Over(j.base, j.im); j.im := map[]; j.k := 0;
+    j.ins.ip := 0; j.ins.list := null; j.ins.wn := 0; j.ins.hph := 0;
+  }
+  twostate lemma HoldDone(j: Journal)
+    requires old(j.HoldI()) && j.seal.signed == old(j.seal.signed) && j.hq as int == old(j.hq) as int + old(j.k) && j.k == 0 && j.lho.m == old(j.lho.m) && j.cdm.m == old(j.cdm.m)
+    ensures j.HoldI()
+  { reveal j.HoldI(); }
+  twostate lemma CacheDone(j: Journal)
+    requires old(j.CacheI()) && old(j.InsI()) && j.cache.m == old(j.cache.m) && j.cdm.m == old(j.cdm.m) && |old(j.gs)| == |old(j.ds)| == |old(j.hs)| && 0 <= old(j.k) <= |old(j.gs)| && j.g() == IFinished(old(j.g()))
+    requires old(j.ins.list) != null && old(j.ins.ip) == 3 && old(j.icnr) as int == |old(j.ins.list).addrs|
+    ensures j.CacheI()
+  {
+    reveal j.CacheI(); reveal j.InsI();
+    forall a | a in j.cache.m && a !in j.cdm.m ensures a in j.base && j.cache.m[a] == j.base[a] {
+      if a in old(j.im) {
+        assert a in old(j.ins.list).addrs;
+        var i :| 0 <= i < |old(j.ins.list).addrs| && old(j.ins.list).addrs[i] == a;
+      }
+    }
+  }
+  twostate lemma RdNext(j: Journal)
+    requires old(j.RdI()) && j.rds == old(j.rds) && j.trims as int == old(j.trims) as int + 1 && forall a :: a in old(j.base) ==> a in j.base
+    ensures j.RdI()
+  { reveal j.RdI(); }
+}

@@ -1,0 +1,155 @@
+// Policy: when things are done, who is woken, and the numbers by which the threads tell each
+// other what they wish. Nothing that is proved of the journal depends on it.
+include "state.dfy"
+
+module JournalPolicy {
+  import opened Machine
+  import opened ByteSlice
+  import opened DiskS
+  import opened LogS
+  import opened JournalM
+
+  // notes
+  const NWant: uint32 := 0         // commits up to here are wanted durable now
+  const NWaiters: uint32 := 1      // threads that wait for the running group (at least)
+  const NParity: uint32 := 2       // of the running group: its condition variable is 2 + parity
+  const NUrge: uint32 := 3         // 1: install now
+  const NStop: uint32 := 4         // 1: the threads of the background should end
+  const NFailed: uint32 := 5       // 1: the device failed
+  const NGroups: uint32 := 6       // group commits so far
+  const NInstalls: uint32 := 7     // installations so far
+
+  const HoldMax: uint64 := 16384   // so many direct blocks are read by a recovery, plus a group
+
+  // [L] is there something to commit that should not wait?
+  method WantCommit(j: Journal) returns (b: bool)
+    requires j.Inv() && j.mu.held
+  {
+    var k := j.running.Len();
+    var want := j.notes.Get(NWant);
+    var stop := j.notes.Get(NStop);
+    b := k > 0 && (want > j.ncl || k >= 250 || stop != 0);
+  }
+  // [L] commit n is wanted durable now
+  method Want(j: Journal, n: uint64)
+    requires j.mu.held
+  {
+    var want := j.notes.Get(NWant);
+    if want < n { j.notes.Set(NWant, n); }
+  }
+  // [L] everything appended so far is wanted durable now
+  method Nudge(j: Journal)
+    requires j.mu.held
+  {
+    j.notes.Set(NWant, j.nvs);
+    if !j.busy { j.mu.WakeOne(CLogger); }
+  }
+  // [L] somebody waits for room in the running group (after this: mu.Wait(CSpace))
+  method AskSpace(j: Journal)
+    requires j.mu.held
+  { Nudge(j); }
+  // [L] the logged groups are wanted installed now
+  method Urge(j: Journal)
+    requires j.mu.held
+  {
+    j.notes.Set(NUrge, 1);
+    j.mu.WakeOne(CInstaller);
+  }
+  // [L] the threads of the background should end
+  method SetStop(j: Journal)
+    requires j.mu.held
+  {
+    j.notes.Set(NStop, 1);
+    j.mu.WakeAll(CLogger); j.mu.WakeAll(CInstaller);
+  }
+  // [L] should the thread go on?
+  method Alive(j: Journal) returns (b: bool)
+    requires j.mu.held
+  {
+    var stop := j.notes.Get(NStop);
+    var failed := j.notes.Get(NFailed);
+    b := stop == 0 && failed == 0;
+  }
+  // [L] did the device fail?
+  method Failed(j: Journal) returns (b: bool)
+    requires j.mu.held
+  {
+    var failed := j.notes.Get(NFailed);
+    b := failed != 0;
+  }
+  // [L] the device failed: no commit is accepted any more
+  method Fail(j: Journal)
+    requires j.mu.held
+  {
+    j.notes.Set(NFailed, 1);
+    j.mu.WakeAll(CLogger); j.mu.WakeAll(CInstaller); j.mu.WakeAll(2); j.mu.WakeAll(3); j.mu.WakeAll(CSpace);
+  }
+  // [L] the condition variable that tells of commit n
+  method WaitOn(j: Journal, n: uint64) returns (c: uint32)
+    requires j.mu.held
+    ensures c < 5
+  {
+    var parity := j.notes.Get(NParity);
+    if n <= j.ncl { parity := 1 - parity % 2; }
+    else {
+      var w := j.notes.Get(NWaiters);
+      if w < 0x1_0000_0000 { j.notes.Set(NWaiters, w + 1); }
+    }
+    c := if parity % 2 == 0 then 2 else 3;
+  }
+  // [L] the running group becomes the committing one
+  method NoteStart(j: Journal)
+    requires j.mu.held
+  {
+    var parity := j.notes.Get(NParity);
+    j.notes.Set(NParity, 1 - parity % 2);
+    j.notes.Set(NWaiters, 0);
+    j.mu.WakeAll(CSpace);
+  }
+  // [L] the committing group is durable
+  method NoteFinish(j: Journal)
+    requires j.Inv() && j.mu.held
+  {
+    var parity := j.notes.Get(NParity);
+    var w := j.notes.Get(NWaiters);
+    var groups := j.notes.Get(NGroups);
+    if groups < 0xFFFF_FFFF_FFFF_FFFF { j.notes.Set(NGroups, groups + 1); }
+    var even := parity % 2 == 0;
+    var k := j.lgm.Len(); var h := j.lho.Len();
+    if k >= j.instAt || h >= HoldMax { j.mu.WakeOne(CInstaller); }
+    var more := WantCommit(j);
+    if more {
+      if w == 0 { j.mu.WakeOne(CLogger); }
+      else if even { j.mu.WakeOne(2); }
+      else { j.mu.WakeOne(3); }
+    }
+    // after the one that goes on with the next group: the device should not wait
+    if even { j.mu.WakeAll(3); } else { j.mu.WakeAll(2); }
+  }
+  // [L] are there logged groups that should be installed?
+  method WantInstall(j: Journal) returns (b: bool)
+    requires j.Inv() && j.mu.held && j.hq <= j.eq && j.lo <= j.wp
+  {
+    var k := j.lgm.Len(); var h := j.lho.Len();
+    var urge := j.notes.Get(NUrge);
+    var failed := j.notes.Get(NFailed);
+    b := failed == 0 && (k > 0 || h > 0) && (urge != 0 || k >= j.instAt || h >= HoldMax || j.eq - j.hq >= j.nd / 2 || j.wp - j.lo >= j.nr / 2);
+    if b { j.notes.Set(NUrge, 0); }
+  }
+  // [L] an installation is over
+  method NoteInstall(j: Journal)
+    requires j.mu.held
+  {
+    var n := j.notes.Get(NInstalls);
+    if n < 0xFFFF_FFFF_FFFF_FFFF { j.notes.Set(NInstalls, n + 1); }
+    j.mu.WakeAll(CSpace);
+    j.mu.WakeOne(CLogger);
+  }
+  // [L] is everything home?
+  method Drained(j: Journal) returns (b: bool)
+    requires j.Inv() && j.mu.held
+  {
+    var r := j.running.Len(); var c := j.cgm.Len(); var h := j.cdm.Len(); var l := j.lgm.Len(); var i := j.inm.Len();
+    b := r == 0 && c == 0 && h == 0 && l == 0 && i == 0;
+  }
+}

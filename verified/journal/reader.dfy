@@ -1,0 +1,105 @@
+// Reads. A block is looked for in memory under the mutex; if it is not there it is read without
+// it, and what was read counts if no block has been written home since (`trims`).
+include "facts.dfy"
+
+module JournalReader {
+  import opened Machine
+  import opened ByteSlice
+  import opened DiskS
+  import opened LogSpec
+  import opened LogS
+  import opened LogModel
+  import opened LogSteps
+  import opened Groups
+  import opened JournalM
+  import opened JournalFacts
+
+  lemma InCur(j: Journal, a: uint64)
+    requires j.Inv() && j.home <= a < j.sz
+    ensures a as int in j.Cur()
+  { reveal j.Inv(); }
+  // [L] the block if it is in memory, else a ticket for a disk read
+  method Lookup(j: Journal, a: uint64) returns (b: Blk?, t: uint64)
+    requires j.Inv() && j.mu.held && j.home <= a < j.sz
+    ensures a as int in j.Cur()
+    ensures b != null ==> b.v == j.Cur()[a as int] && |b.v| == 4096
+    ensures b == null ==> a as int in j.base && !j.Pending(a as int) && j.base[a as int] == j.Cur()[a as int]
+    ensures t == j.trims
+  {
+    reveal j.Inv(); reveal j.CacheI();
+    t := j.trims;
+    assert j.gs == j.gs[..j.k] + j.gs[j.k..];
+    MergeCat(j.gs[..j.k], j.gs[j.k..]);
+    b := j.running.Get(a);
+    if b == null { b := j.cgm.Get(a); }
+    if b == null { b := j.cdm.Get(a); }
+    if b == null { b := j.lgm.Get(a); }
+    if b == null { b := j.inm.Get(a); }
+    if b == null { b := j.cache.Get(a); }
+  }
+  // [F] read n home blocks, from a on
+  method ReadHome(j: Journal, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList)
+    requires j.Inv() && j.home <= a && a as int + n as int <= j.sz as int && t <= j.trims
+    modifies j`rds
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+    ensures ok ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> j.WasRead(a as int + i, t, l.blks[i])
+  {
+    OnDisk(j);
+    ok, l := j.d.ReadRun(a, n);
+    if ok { AllSeen(j, a as int, t, l.blks); }
+  }
+  ghost method AllSeen(j: Journal, a: int, t: uint64, v: seq<BV>)
+    requires j.Inv() && j.home as int <= a && a + |v| <= j.sz as int == |j.d.poss| && t <= j.trims
+    requires forall i :: 0 <= i < |v| ==> v[i] in j.d.poss[a + i] && |v[i]| == 4096
+    modifies j`rds
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+    ensures forall i :: 0 <= i < |v| ==> j.WasRead(a + i, t, v[i])
+  {
+    var n := 0;
+    while n < |v|
+      invariant n <= |v| && j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+      invariant forall i :: 0 <= i < n ==> j.WasRead(a + i, t, v[i])
+    {
+      HomeRead(j, a + n, v[n]);
+      var r := Rd(a + n, j.trims as int, v[n]);
+      Seen(j, r);
+      assert r in j.rds;
+      n := n + 1;
+    }
+  }
+  lemma OnDisk(j: Journal)
+    requires j.Inv()
+    ensures j.d.Valid() && |j.d.cur| == j.sz as int
+  { reveal j.Inv(); }
+  // what a home block may be found to hold
+  lemma HomeRead(j: Journal, a: int, x: BV)
+    requires j.Inv() && j.home as int <= a < j.sz as int == |j.d.poss| && x in j.d.poss[a]
+    ensures a in j.base && (x == j.base[a] || j.Pending(a))
+  {
+    reveal j.Inv();
+    LogFacts(j); FullD(j.d.poss, j.g());
+    assert HomePoss(j.d.poss[a], j.g(), a);
+  }
+  ghost method Seen(j: Journal, r: Rd)
+    requires j.Inv() && r.t == j.trims as int && r.a in j.base && (r.v == j.base[r.a] || j.Pending(r.a))
+    modifies j`rds
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+    ensures j.rds == old(j.rds) + {r}
+  {
+    reveal j.Inv();
+    j.rds := j.rds + {r};
+    assert j.RdI() by { reveal j.RdI(); }
+  }
+  // [L] validate the block read; null = retry
+  method Lookup2(j: Journal, a: uint64, t: uint64, c: Blk) returns (b: Blk?)
+    requires j.Inv() && j.mu.held && j.home <= a < j.sz && j.WasRead(a as int, t, c.v)
+    modifies j.cache
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+    ensures b != null ==> a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096
+  {
+    var t2;
+    b, t2 := Lookup(j, a);
+    reveal j.Inv(); reveal j.RdI(); reveal j.CacheI();
+    if b == null && t == t2 { b := c; j.cache.Put(a, c); }
+  }
+}

@@ -1,0 +1,299 @@
+// The state of the journal, what is always true of it (Inv), and what its threads may rely on.
+//
+// A transaction is merged into the `running` group. A group goes the way running ->
+// committing (being written to the log) -> logged -> installing (being written home) ->
+// clean. At most one is committing and at most one merged one is installing. A group that is
+// committing or installing is frozen. The direct blocks of a group (model.dfy) are written home
+// when it is committed; from then on only their addresses are held, until the header passes
+// the group: blocks with these addresses cannot be committed before that.
+//
+// Roles. Whoever gets true from StartCommit is the logger until FinishCommit: a thread that
+// waits for its commit, or the logger thread of the background. The installer is one thread.
+// Each role has an object for what it changes without the mutex, and owns the blocks of the
+// device that it writes. One method is one atomic step. [L] runs under the mutex. [F] runs
+// without it and does at most one operation of the device: its `modifies` clause names nothing
+// but the role's object and the device (and the seal), and it reads of the rest only what is frozen
+// while the role is played (LKeep, IKeep).
+include "groups.dfy"
+
+module JournalM {
+  import opened Machine
+  import opened ByteSlice
+  import opened DiskS
+  import opened LogSpec
+  import opened LogS
+  import opened Ring
+  import opened LogModel
+  import opened LogSteps
+  import opened Groups
+
+  // condition variables of the mutex
+  const CLogger: uint32 := 0       // the logger thread has something to do
+  const CInstaller: uint32 := 1    // the installer has
+                                   // 2, 3: durability, for groups of alternating parity
+  const CSpace: uint32 := 4        // there is room for transactions again
+
+  datatype Rd = Rd(a: int, t: int, v: BV)
+
+  // What the logger alone changes, without the mutex.
+  class Logger {
+    var desc: Blk?         // the descriptor block of the group being logged
+    var body: BList?       // its blocks for the log
+    var dirs: BList?       // its direct blocks by address
+    ghost var ph: int      // 0 idle 1 frozen 2 writing 3 durable
+    ghost var wn: int      // blocks for the log written so far
+    ghost var dn: int      // direct ones
+    ghost var wd: bool     // and the descriptor
+    ghost var com: bool    // the committing group: G
+    ghost var cg: BM
+    ghost var ch: BM
+    ghost var cd: Desc
+    ghost var cb: BV
+    constructor ()
+      ensures ph == 0 && wn == 0 && dn == 0 && !wd && !com && cg == map[] && ch == map[] && cd == Desc(0, 0, 0, [], []) && cb == []
+    {
+      desc := null; body := null; dirs := null;
+      ph := 0; wn := 0; dn := 0; wd := false;
+      com := false; cg := map[]; ch := map[]; cd := Desc(0, 0, 0, [], []); cb := [];
+    }
+  }
+  // What the installer alone changes, without the mutex.
+  class Installer {
+    var list: BList?       // the blocks being installed by address
+    ghost var ip: int      // phase: G
+    ghost var wn: int      // installed blocks written so far
+    ghost var hph: int     // the header: 1 written 2 durable, 3 its copy written 4 and durable
+    constructor ()
+      ensures list == null && ip == 0 && wn == 0 && hph == 0
+    { list := null; ip := 0; wn := 0; hph := 0; }
+  }
+  // what a step left alone of the blocks that role r owns
+  twostate predicate DiskKept(d: Disk, r: Role) reads d {
+    |d.cur| == |d.poss| == |old(d.poss)| == |old(d.cur)| &&
+    (forall a :: 0 <= a < |d.poss| && Owns(old(d.owner), r, a) ==> d.poss[a] <= old(d.poss)[a]) &&
+    (d.bad || (!old(d.bad) && forall a :: 0 <= a < |d.cur| && Owns(old(d.owner), r, a) ==> d.cur[a] == old(d.cur)[a]))
+  }
+
+  class Journal {
+    const d: Disk
+    const seal: Seal
+    const mu: Mutex
+    const cache: Cache
+    const notes: Notes
+    const lg: Logger
+    const ins: Installer
+    const sz: uint64       // blocks of the device
+    const at: uint64       // the layout: Geo
+    const nd: uint64
+    const nr: uint64
+    const bit: uint64      // the allocation bits: Geo
+    const flo: uint64
+    const fhi: uint64
+    const home: uint64     // first home block
+    const maxPin: uint64   // bound on the blocks logged but not installed
+    const instAt: uint64   // install from so many on
+
+    // changed under the mutex alone
+    var running: BMap      // commits not yet being logged
+    var cgm: BMap          // group being logged (frozen; replaced only by the logger)
+    var cdm: BMap          // its direct blocks (likewise)
+    var lgm: BMap          // logged groups not being installed, merged
+    var inm: BMap          // being installed (frozen; replaced only by the installer)
+    var lho: BMap          // direct blocks of logged groups not being installed, and
+    var iho: BMap          // of those being installed: their addresses
+    var icnr: uint64       // so many of the blocks being installed are in the cache
+    var hq: uint64         // first live sequence number on disk
+    var eq: uint64         // next sequence number
+    var ieq: uint64        // sequence number after the groups being installed
+    var lo: uint64         // log positions: live [lo, wp)
+    var ilo: uint64
+    var wp: uint64
+    var trims: uint64      // number of completed installs
+    var nvs: uint64        // index of the last commit
+    var ncl: uint64        // ... last commit in the group being logged
+    var nlb: uint64        // ... last durable commit
+    var busy: bool         // somebody is the logger
+
+    ghost const geo: Geo
+    ghost var gs: seq<BM>  // logged groups, base and what is being installed: G
+    ghost var ds: seq<Desc>
+    ghost var hs: seq<BM>
+    ghost var k: int
+    ghost var base: St
+    ghost var im: BM
+    ghost var vs: seq<St>  // abstract states: after 0, 1, 2, ... commits
+    ghost var lb: int
+    ghost var cl: int
+    ghost var rds: set<Rd>
+    ghost var cached: set<int>   // blocks being installed that are in the cache as they will be
+    ghost var repr: set<BMap>    // every map this journal ever used
+
+    // the state of the protocol
+    function g(): G reads this`hq, this`gs, this`ds, this`hs, this`k, this`base, this`im, this`lo, this`ilo, this`wp, seal,
+      lg`com, lg`cg, lg`ch, lg`cd, lg`cb, ins`ip
+    {
+      G(geo, seal.signed, hq as int, gs, ds, hs, k, lg.com, lg.cg, lg.ch, lg.cd, lg.cb, base, im, ins.ip, lo as int, ilo as int, wp as int)
+    }
+
+    predicate Shape() reads this, ins, running, lgm, cgm, cdm, inm, lho, iho {
+      running != lgm && running != cgm && running != cdm && running != inm && running != lho && running != iho &&
+      lgm != cgm && lgm != cdm && lgm != inm && lgm != lho && lgm != iho && lho != cgm && lho != cdm && lho != inm && lho != iho &&
+      cgm != cdm && cgm != inm && cgm != iho &&
+      running in repr && lgm in repr && cgm in repr && cdm in repr && inm in repr && lho in repr && iho in repr &&
+      running.Ok() && lgm.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lho.Ok() && iho.Ok() && InHome(home as int, cdm.m, sz as int) &&
+      InHome(home as int, running.m, sz as int) && InHome(home as int, lgm.m, sz as int) &&
+      InHome(home as int, cgm.m, sz as int) && InHome(home as int, inm.m, sz as int) &&
+      (ins.list != null ==> |ins.list.addrs| == |ins.list.blks| < 0x8_0000_0000_0000) &&
+      |running.addrs| <= 500 && |cgm.addrs| + |cdm.addrs| <= 500 && |lgm.addrs| + |cgm.addrs| <= maxPin as int < 0x1_0000_0000
+    }
+    predicate GeoI() reads seal {
+      geo == Geo(at as int, nd as int, nr as int, seal.key, seal.ep, bit as int, flo as int, fhi as int) && GeoOk(geo) && home as int == Home(geo) <= sz as int
+    }
+    predicate DiskI() reads this, d, seal, lg, ins {
+      GeoI() && d.Valid() && Full(d.poss, g()) && |d.cur| == sz as int && 0 <= lb && d.ok == OkSet(geo, vs, lb, seal.signed)
+    }
+    predicate Reals() reads this, lg, ins {
+      |gs| == |ds| == |hs| && 0 <= k <= |gs| && eq as int == hq as int + |gs| && (ins.ip > 0 ==> ieq as int == hq as int + k) &&
+      nvs as int == |vs| - 1 && ncl as int == cl && nlb as int == lb && nvs < 0x4000_0000_0000_0000 &&
+      trims < 0x4000_0000_0000_0000 && (busy <==> lg.ph != 0)
+    }
+    predicate Abs() reads this, seal, lg, ins, running, lgm, cgm, cdm, inm {
+      0 <= lb <= cl < |vs| && 0 <= k <= |gs| &&
+      vs[lb] == DurState(g()) && vs[cl] == Over(Over(vs[lb], cdm.m), cgm.m) && vs[|vs|-1] == Over(vs[cl], running.m) &&
+      lgm.m == Merge(gs[k..]) && inm.m == im
+    }
+    // who may write what: the logger the log and its direct blocks, the installer the headers and what it installs
+    predicate {:opaque} OwnI() reads this`cdm, this`im, lg`ph, ins`ip, cdm, d`owner {
+      (forall a :: Owns(d.owner, Logging, a) <==> lg.ph >= 1 && (geo.at < a < Copy(geo) || a in cdm.m)) &&
+      (forall a :: Owns(d.owner, Installing, a) <==> ins.ip > 0 && (a == geo.at || a == Copy(geo) || a in im)) &&
+      (forall a :: !Owns(d.owner, Recovering, a))
+    }
+    predicate {:opaque} LogI() reads this`hq, this`gs, this`ds, this`hs, this`k, this`base, this`im, this`lo, this`ilo, this`wp, this`cgm, this`cdm,
+      lg, ins`ip, seal, d`cur, d`poss, d`bad, cgm, cdm
+    {
+      GeoOk(geo) && |d.cur| == |d.poss| >= Home(geo) &&
+      0 <= lg.ph <= 3 && (lg.com <==> lg.ph >= 2) && (lg.ph == 0 ==> cgm.m == map[] && cgm.addrs == [] && cdm.m == map[] && cdm.addrs == []) &&
+      (lg.ph == 1 ==> Ready(g(), cgm.m, cdm.m)) &&
+      (lg.ph >= 1 ==> |gs| < geo.nd && wp as int + |cgm.addrs| <= lo as int + geo.nr &&
+                    End(g()) < 0x1FFF_FFFF_FFFF_FFFF && wp < 0x1FFF_FFFF_FFFF_0000) &&
+      (lg.ph >= 2 ==> lg.cg == cgm.m && lg.ch == cdm.m && lg.cd.addrs == cgm.addrs && lg.cd.dirs == cdm.addrs && lg.cd.pos == wp as int &&
+                    lg.dirs != null && Lists(lg.dirs, cdm.m, Home(geo), |d.cur|) && 0 <= lg.dn <= |lg.dirs.addrs| &&
+                    lg.desc != null && lg.desc.v == lg.cb && |lg.cb| == 4096 && lg.body != null && 0 <= lg.wn <= |cgm.addrs| == |lg.body.blks| &&
+                    (forall i :: 0 <= i < |cgm.addrs| ==> cgm.addrs[i] in cgm.m && lg.body.blks[i] == cgm.m[cgm.addrs[i]] && |lg.body.blks[i]| == 4096)) &&
+      (lg.ph == 2 && !d.bad ==> (forall i :: 0 <= i < lg.wn ==> d.cur[At(geo, lg.cd, i)] == lg.body.blks[i]) &&
+                    (forall i :: 0 <= i < lg.dn ==> d.cur[lg.dirs.addrs[i]] == lg.dirs.blks[i]) &&
+                    (lg.wd ==> d.cur[DSlot(geo, End(g()))] == lg.cb)) &&
+      (lg.ph == 3 ==> Logged(d.poss, g(), lg.cg, lg.ch, lg.cd, End(g())) && DirHome(d.poss, g()))
+    }
+    // a header block, for certain one that passes what is being installed
+    predicate Passes(s: iset<BV>) reads this`hq, this`k { forall x :: x in s ==> DecHdr(geo.key, x) == Hdr(hq as int + k, geo.ep) }
+    predicate {:opaque} InsI() reads this`hq, this`k, this`im, this`icnr, this`cached, ins, d`cur, d`poss, d`bad {
+      GeoOk(geo) && |d.cur| == |d.poss| >= Home(geo) &&
+      (ins.list != null && ins.ip > 0 ==> Lists(ins.list, im, home as int, |d.cur|) && 0 <= ins.wn <= |ins.list.addrs| && icnr as int <= |ins.list.addrs| &&
+                    forall i :: 0 <= i < icnr as int ==> ins.list.addrs[i] in cached) &&
+      (ins.list == null ==> icnr == 0 && ins.wn == 0) && (ins.ip >= 2 ==> ins.list != null) &&
+      (ins.ip == 1 && !d.bad ==> forall i :: 0 <= i < ins.wn ==> ins.list != null && i < |ins.list.addrs| && 0 <= ins.list.addrs[i] < |d.cur| &&
+                       d.cur[ins.list.addrs[i]] == ins.list.blks[i]) &&
+      0 <= ins.hph <= 4 && (ins.hph > 0 ==> ins.ip == 3) &&
+      (ins.hph >= 1 && !d.bad ==> DecHdr(geo.key, d.cur[geo.at]) == Hdr(hq as int + k, geo.ep)) && (ins.hph >= 2 ==> Passes(d.poss[geo.at])) &&
+      (ins.hph >= 3 && !d.bad ==> DecHdr(geo.key, d.cur[Copy(geo)]) == Hdr(hq as int + k, geo.ep)) && (ins.hph >= 4 ==> Passes(d.poss[Copy(geo)]))
+    }
+    // What the cache holds of a block is its home contents. Of blocks being installed it
+    // may hold the old contents until they are put there (`cached`); of direct blocks it
+    // holds what they will be.
+    predicate {:opaque} CacheI() reads this`cdm, this`base, this`im, this`cached, cache, cdm {
+      forall a :: a in cache.m ==> a in base &&
+        if a in cdm.m then cache.m[a] == cdm.m[a]
+        else if a in im then a in cached ==> cache.m[a] == im[a]
+        else cache.m[a] == base[a]
+    }
+    predicate Pending(a: int) reads this`running, this`lgm, this`cgm, this`cdm, this`inm, running, lgm, cgm, cdm, inm {
+      a in running.m || a in cgm.m || a in cdm.m || a in lgm.m || a in inm.m
+    }
+    // the direct blocks of all records from the header's number on are held
+    predicate {:opaque} HoldI() reads this`hq, this`k, this`cdm, this`lho, this`iho, seal, cdm, lho, iho {
+      (forall a :: Direct(seal.signed, hq as int, a) ==> a in lho.m || a in iho.m || a in cdm.m) &&
+      (forall a :: Direct(seal.signed, hq as int + k, a) ==> a in lho.m || a in cdm.m)
+    }
+    predicate {:opaque} RdI() reads this`rds, this`trims, this`base, this`running, this`lgm, this`cgm, this`cdm, this`inm, running, lgm, cgm, cdm, inm {
+      forall r :: r in rds ==> r.t <= trims as int && r.a in base &&
+                              (r.t == trims as int ==> r.v == base[r.a] || Pending(r.a))
+    }
+    predicate {:opaque} Inv() reads this, d, seal, cache, lg, ins, running, lgm, cgm, cdm, inm, lho, iho
+      ensures Inv() ==> running.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lgm.Ok() && lho.Ok() && iho.Ok() && |vs| > 0
+      ensures Inv() ==> running in repr && lgm in repr && cgm in repr && cdm in repr && inm in repr && lho in repr && iho in repr
+      ensures Inv() ==> (ins.ip > 0 && ins.list != null ==> |ins.list.addrs| == |ins.list.blks| < 0x8_0000_0000_0000)
+    {
+      Shape() && DiskI() && Reals() && Abs() && OwnI() && LogI() && InsI() && CacheI() && HoldI() && RdI()
+    }
+
+    // what a step must not change about the logger / the installer / the history
+    twostate predicate LKeep() reads this, d, lg, cgm, cdm {
+      (forall a :: Owns(d.owner, Logging, a) == Owns(old(d.owner), Logging, a)) && unchanged(lg) &&
+      cgm == old(cgm) && cdm == old(cdm) && unchanged(cgm, cdm) && wp == old(wp) && eq == old(eq) && cl == old(cl)
+    }
+    twostate predicate IKeep() reads this, d, ins, inm {
+      (forall a :: Owns(d.owner, Installing, a) == Owns(old(d.owner), Installing, a)) && unchanged(ins) &&
+      icnr == old(icnr) && inm == old(inm) && unchanged(inm) && hq == old(hq) && ieq == old(ieq)
+    }
+    twostate predicate Mono() reads this {
+      |old(vs)| <= |vs| && (forall i :: 0 <= i < |old(vs)| ==> vs[i] == old(vs)[i]) && old(lb) <= lb && old(trims) <= trims && old(rds) <= rds
+    }
+    function Cur(): St requires |vs| > 0 reads this { vs[|vs|-1] }
+    predicate TxOk(tx: BMap) reads tx { tx.Ok() && InHome(home as int, tx.m, sz as int) }
+    // Block a was seen to hold v since the ticket t was given.
+    predicate WasRead(a: int, t: uint64, v: BV) reads this { |v| == 4096 && exists r :: r in rds && r.a == a && r.v == v && r.t >= t as int }
+
+    // after recovery: empty log, first sequence number q, state v
+    constructor (d0: Disk, seal0: Seal, mu0: Mutex, cache0: Cache, n: uint64, at0: uint64, nd0: uint64, nr0: uint64, bit0: uint64, flo0: uint64, fhi0: uint64, q: uint64, maxPin0: uint64, instAt0: uint64)
+      requires var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int);
+        GeoOk(p) && d0.Valid() && |d0.cur| == n as int && d0.ok == OkSet(p, [HomeOf(p, d0.cur)], 0, seal0.signed) &&
+        Full(d0.poss, G0(p, seal0.signed, q as int, HomeOf(p, d0.cur)))
+      requires forall a :: !Direct(seal0.signed, q as int, a)
+      requires cache0.m == map[] && maxPin0 < 0x1_0000_0000 && forall x, a :: !Owns(d0.owner, x, a)
+      ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0
+      ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 2 + 16 * nd0 as int + nr0 as int
+      ensures bit == bit0 && flo == flo0 && fhi == fhi0
+      ensures vs == [HomeOf(Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int), d0.cur)] && lb == 0 && lg.ph == 0 && ins.ip == 0 && rds == {}
+      ensures fresh(lg) && fresh(ins)
+      ensures fresh(running) && fresh(lgm) && fresh(cgm) && fresh(cdm) && fresh(inm) && fresh(lho) && fresh(iho) && fresh(repr)
+    {
+      var nt := NewNotes();
+      notes := nt;
+      lg := new Logger(); ins := new Installer();
+      d := d0; seal := seal0; mu := mu0; cache := cache0; sz := n; at := at0; nd := nd0; nr := nr0;
+      bit := bit0; flo := flo0; fhi := fhi0;
+      home := at0 + 2 + 16 * nd0 + nr0; maxPin := maxPin0; instAt := instAt0;
+      var m1 := NewBMap(); var m2 := NewBMap(); var m3 := NewBMap(); var m4 := NewBMap();
+      var m5 := NewBMap(); var m6 := NewBMap(); var m7 := NewBMap();
+      running := m1; lgm := m2; cgm := m3; inm := m4; cdm := m5; lho := m6; iho := m7;
+      icnr := 0; hq := q; eq := q; ieq := q; lo := 0; ilo := 0; wp := 0; trims := 0; nvs := 0; ncl := 0; nlb := 0;
+      busy := false;
+      ghost var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int);
+      ghost var v := HomeOf(p, d0.cur);
+      geo := p; gs := []; ds := []; hs := []; k := 0; base := v; im := map[];
+      vs := [v]; lb := 0; cl := 0; rds := {}; cached := {};
+      repr := {m1, m2, m3, m4, m5, m6, m7};
+      new;
+      Begun(v);
+    }
+    // an empty log
+    lemma Begun(v: St)
+      requires g() == G0(geo, seal.signed, hq as int, v) && vs == [v] && lb == 0 && cl == 0 && rds == {} && GeoI() && v == HomeOf(geo, d.cur)
+      requires d.Valid() && |d.cur| == sz as int && d.ok == OkSet(geo, vs, 0, seal.signed) && Full(d.poss, g())
+      requires forall a :: !Direct(seal.signed, hq as int, a)
+      requires running.Ok() && lgm.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lho.Ok() && iho.Ok()
+      requires running.m == lgm.m == cgm.m == cdm.m == inm.m == lho.m == iho.m == map[] && cache.m == map[]
+      requires running.addrs == lgm.addrs == cgm.addrs == cdm.addrs == []
+      requires running !in {lgm, cgm, cdm, inm, lho, iho} && lgm !in {cgm, cdm, inm, lho, iho} && lho !in {cgm, cdm, inm, iho} && cgm !in {cdm, inm, iho}
+      requires repr == {running, lgm, cgm, cdm, inm, lho, iho} && maxPin < 0x1_0000_0000 && forall x, a :: !Owns(d.owner, x, a)
+      requires eq == hq && trims == 0 && nvs == 0 && ncl == 0 && nlb == 0 && !busy && lg.ph == 0
+      requires ins.list == null && ins.wn == 0 && icnr == 0 && ins.hph == 0
+      ensures Inv()
+    {
+      reveal Inv(); reveal OwnI(); reveal LogI(); reveal InsI(); reveal CacheI(); reveal RdI(); reveal HoldI();
+      assert Merge([]) == map[]; assert gs[k..] == [];
+      assert Over(v, map[]) == v;
+    }
+  }
+}
