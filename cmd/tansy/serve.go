@@ -211,7 +211,8 @@ func printMount(addr net.Addr) {
 	fmt.Printf("listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, mountCommands(host, port))
 }
 
-// mountCommands are the commands that mount the volume.
+// mountCommands are the commands that mount the volume. There is no lock protocol: with
+// these options the client keeps its locks to itself (macOS's nolocks would refuse them).
 func mountCommands(host, port string) string {
 	from, linux := host+":/", "tcp"
 	if strings.Contains(host, ":") { // an IPv6 address
@@ -219,7 +220,7 @@ func mountCommands(host, port string) string {
 	}
 	ports := fmt.Sprintf("port=%s,mountport=%s", port, port)
 	return fmt.Sprintf(`Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard %s /mnt
-macOS:  sudo mount -t nfs -o vers=3,tcp,%s,nolocks,hard,resvport %s /private/mnt
+macOS:  sudo mount -t nfs -o vers=3,tcp,%s,locallocks,hard,resvport %s /private/mnt
 `, linux, ports, from, ports, from)
 }
 
