@@ -16,7 +16,8 @@ type Config struct {
 
 	// AnonUID and AnonGID are who a caller without credentials is.
 	AnonUID, AnonGID uint32
-	// RootSquash makes user 0 anonymous too.
+	// RootSquash maps user 0 to AnonUID and group 0 to AnonGID, also among the
+	// supplementary groups.
 	RootSquash bool
 }
 

@@ -66,14 +66,6 @@ type call struct {
 	cred *fs.Cred
 }
 
-// caller maps credentials to a user of the file system.
-func (s *Service) caller(c *oncrpc.Cred) *fs.Cred {
-	if c.Flavor != oncrpc.AuthSys || s.rootSquash && c.UID == 0 {
-		return &s.anon
-	}
-	return (*fs.Cred)(&c.IDs)
-}
-
 // status is the number on the wire for an error of the file system. An error
 // that is not an Errno is a fault below: it is logged here, since the client
 // learns no more than that it is one.

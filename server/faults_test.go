@@ -339,16 +339,19 @@ func TestCallers(t *testing.T) {
 	}{
 		{nil, 65534, 65534},
 		{&fs.Cred{}, 65534, 65534},
-		{&fs.Cred{UID: 5, GID: 6, GIDs: []uint32{7}}, 5, 6},
+		{&fs.Cred{UID: 5, GID: 6, GIDs: []uint32{0, 7}}, 5, 6},
+		{&fs.Cred{UID: 5}, 5, 65534},
+		{&fs.Cred{GID: 6}, 65534, 6},
 	} {
 		n, err := c.Mkdir(x.cred, c.Root(), []byte(fmt.Sprint(i)), &fs.SetAttr{})
 		if err != nil || n.Attr.UID != x.uid || n.Attr.GID != x.gid {
 			t.Errorf("%v: %v, %d %d", x.cred, err, n.Attr.UID, n.Attr.GID)
 		}
 	}
-	gid := uint32(7)
-	_, err := c.Setattr(&fs.Cred{UID: 5, GID: 6, GIDs: []uint32{7}}, lookup(t, c, "2"), &fs.SetAttr{GID: &gid}, nil)
-	wantErr(t, "a supplementary group", err, nil)
+	for gid, want := range map[uint32]error{7: nil, 0: fs.ErrPerm} {
+		_, err := c.Setattr(&fs.Cred{UID: 5, GID: 6, GIDs: []uint32{0, 7}}, lookup(t, c, "2"), &fs.SetAttr{GID: &gid}, nil)
+		wantErr(t, fmt.Sprint("supplementary group ", gid), err, want)
+	}
 }
 
 func lookup(t *testing.T, c fs.FileSystem, name string) fs.Handle {

@@ -22,14 +22,14 @@ type Config struct {
 	Log      *slog.Logger
 
 	Export     string // path clients mount, default "/"
-	RootSquash bool   // treat user 0 as nobody
+	RootSquash bool   // treat user 0 and group 0 as nobody
 
 	// RPC holds the limits of the transport. Its Programs and Log are set here.
 	RPC oncrpc.Config
 }
 
-// nobody is the user and group of a caller without credentials and, with RootSquash,
-// of user 0.
+// nobody is the user and group of a caller without credentials, and what RootSquash
+// makes of user 0 and group 0.
 const nobody = 65534
 
 // Server is a file system being served.

@@ -56,7 +56,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	cache := byteSize(64 << 20)
 	f.Var(&cache, "cache", "size of the block cache")
 	readOnly := f.Bool("read-only", false, "refuse changes")
-	rootSquash := f.Bool("root-squash", false, "treat user 0 of the clients as nobody")
+	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
 	logFormat := f.String("log", "text", "format of the log on standard error: text or json")
 	verbose := f.Bool("v", false, "log more")
 	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP (none by default; keep it on loopback)")
