@@ -36,6 +36,17 @@ func mountChecks() []Check {
 		same(t, "bytes of the result", len(p.body), 0)
 	}
 	path := func(p string) *args { return newArgs().opaque("dirpath", p) }
+	// below is the path of what is called name in the directory of the check.
+	below := func(t *T, name string) string {
+		return strings.TrimRight(t.s.cfg.Export, "/") + "/" + t.s.name + "/" + t.dirName() + "/" + name
+	}
+	// mounts wants MNT of that name to give the directory, and takes it back.
+	mounts := func(t *T, name string, directory fh) {
+		m := t.mnt(super, below(t, name))
+		t.ok(m.st)
+		same(t, "fileid", t.attr(m.root).fileid, t.attr(directory).fileid)
+		void(t, mountUmnt, path(below(t, name)))
+	}
 	return group("mount", "RFC 1813, 5.2.1",
 		must("null", "NULL of MOUNT has an empty result", func(t *T) { void(t, mountNull, nil) }).at("RFC 1813, 5.2.0"),
 		must("handle", "MNT of the export gives a handle of 1 to 64 bytes", func(t *T) {
@@ -73,13 +84,66 @@ func mountChecks() []Check {
 		}),
 		should("file", "MNT of a path that leads to a file is refused", func(t *T) {
 			t.file("f")
-			p := strings.TrimRight(t.s.cfg.Export, "/") + "/" + t.s.name + "/" + t.dirName() + "/f"
+			p := below(t, "f")
 			st := t.mnt(super, p).st
 			if st == ok {
 				void(t, mountUmnt, path(p))
 			}
 			t.is(st, errNotDir, errNoEnt, errAcces)
 		}),
+		should("subdirectory", "MNT of a directory below the export gives the handle of that directory", func(t *T) {
+			mounts(t, "a", t.sub("a"))
+		}),
+		should("sub-subdirectory", "a client may mount a directory as deep as it likes", func(t *T) {
+			dir, name := t.sub("a"), "a"
+			for range 20 {
+				dir = t.dirIn(super, dir, "b", 0o755)
+				name += "/b"
+			}
+			mounts(t, name, dir)
+		}),
+		should("slashes", "empty names and `.` in the path of a subdirectory change nothing", func(t *T) {
+			dir := t.dirIn(super, t.sub("a"), "b", 0o755)
+			mounts(t, "a//b", dir)
+			mounts(t, "./a/./b//.", dir)
+		}),
+		should("dotdot", "`..` in the path of a subdirectory leads to the directory above", func(t *T) {
+			t.dirIn(super, t.sub("a"), "b", 0o755)
+			mounts(t, "a/b/../../c", t.sub("c"))
+		}),
+		should("dotdot-of-nothing", "MNT of a path through a directory that is not there is refused with NOENT, though `..` follows", func(t *T) {
+			t.sub("a")
+			t.is(t.mnt(super, below(t, "nothing/../a")).st, errNoEnt)
+		}),
+		must("removed", "MNT of a directory that was removed is refused", func(t *T) {
+			t.sub("a")
+			t.prepared("RMDIR", t.rmdir(super, t.dir(), "a").st)
+			t.refused(t.mnt(super, below(t, "a")).st, errNoEnt)
+		}),
+		should("through-file", "MNT of a path through a file is refused with NOTDIR", func(t *T) {
+			t.file("f")
+			t.is(t.mnt(super, below(t, "f/a")).st, errNotDir)
+		}),
+		must("symlink", "MNT of a path through a symbolic link to `/` does not leave the export", func(t *T) {
+			t.symlinkTo("s", "/")
+			if m := t.mnt(super, below(t, "s")); m.st == ok {
+				t.leads(m.root, t.s.name, t.s.dir)
+			}
+		}),
+		should("no-search", "MNT of a path through a directory that the caller may not search is refused with ACCES", func(t *T) {
+			t.needUsers()
+			t.dirIn(super, t.dirIn(super, t.dir(), "a", 0o700), "b", 0o777)
+			t.is(t.mnt(alice, below(t, "a/b")).st, errAcces)
+		}),
+		should("dump-subdirectory", "DUMP lists a subdirectory that was mounted under its own path, until UMNT", func(t *T) {
+			t.sub("a")
+			t.ok(t.mnt(super, below(t, "a")).st)
+			dirs := t.mountList()
+			t.that(contains(dirs, below(t, "a")), "a list with "+below(t, "a"), "%q", dirs)
+			void(t, mountUmnt, path(below(t, "a")))
+			dirs = t.mountList()
+			t.that(!contains(dirs, below(t, "a")), "a list without "+below(t, "a"), "%q", dirs)
+		}).at("RFC 1813, 5.2.2"),
 		must("escape", "MNT of a path with `..` does not leave the export", func(t *T) {
 			m := t.mnt(super, t.s.cfg.Export+"/../../../../../..")
 			if m.st == ok {

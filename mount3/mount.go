@@ -1,5 +1,6 @@
 // Package mount3 speaks MOUNT version 3 (RFC 1813, appendix I), which gives a
-// client the handle it starts from. The one export is the root of the volume.
+// client the handle it starts from. The one export is the root of the volume, and a
+// client may mount any directory below it.
 //
 // The list of mounts (DUMP) is what clients said they mounted and not yet
 // unmounted: RFC 1813 promises no more, and nothing depends on it. It is kept in
@@ -12,6 +13,7 @@ import (
 	"path"
 	"sync"
 
+	"tansy/fs"
 	"tansy/oncrpc"
 )
 
@@ -31,30 +33,30 @@ const (
 	ProcExport
 )
 
-// Status of MNT (mountstat3), as far as it is used.
 const (
-	OK       = 0
-	ErrNoEnt = 2
+	maxPath   = 1024     // bytes (MNTPATHLEN)
+	maxMounts = 1024     // remembered for DUMP
+	maxDump   = 64 << 10 // bytes of the result of DUMP, at most
 )
 
-const (
-	maxPath   = 1024 // bytes (MNTPATHLEN)
-	maxMounts = 1024 // remembered for DUMP
-)
-
-// Config sets up a Service.
+// Config sets up a Service. Walk is required.
 type Config struct {
-	Export string // path clients mount, default "/"
-	Root   []byte // the handle they get
-	Log    *slog.Logger
+	Export string // path of the root of the volume for clients, default "/"
+	// Walk returns the handle of the directory that names lead to from the root of the
+	// volume, for a caller with these credentials. Its errors are fs.Errno; any other is
+	// a fault below. It may be called concurrently.
+	Walk func(c *oncrpc.Cred, names []string) (handle []byte, err error)
+	Log  *slog.Logger
 }
 
 // Service is MOUNT version 3 with one export.
 type Service struct {
-	cfg Config
+	cfg    Config
+	export []string // its path
 
 	mu     sync.Mutex
 	mounts []mount // oldest first
+	dump   int     // bytes of the result of DUMP
 }
 
 type mount struct{ host, dir string }
@@ -65,18 +67,18 @@ func New(cfg Config) *Service {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	return &Service{cfg: cfg}
+	return &Service{cfg: cfg, export: split(cfg.Export), dump: dumpEnd}
 }
 
 // Program is the table of procedures.
 func (s *Service) Program() oncrpc.Program {
 	return oncrpc.Program{Number: Program, Version: Version, Procs: []oncrpc.Proc{
 		ProcNull:    oncrpc.NullProc,
-		ProcMnt:     {Name: "MNT", Inline: true, Serve: s.mnt},
-		ProcDump:    {Name: "DUMP", Inline: true, Serve: s.dump},
+		ProcMnt:     {Name: "MNT", Serve: s.mnt},
+		ProcDump:    {Name: "DUMP", Serve: s.list, Weight: func(oncrpc.Decoder) int { return maxDump }},
 		ProcUmnt:    {Name: "UMNT", Inline: true, Serve: s.umnt},
 		ProcUmntall: {Name: "UMNTALL", Inline: true, Serve: s.umntall},
-		ProcExport:  {Name: "EXPORT", Inline: true, Serve: s.export},
+		ProcExport:  {Name: "EXPORT", Inline: true, Serve: s.exports},
 	}}
 }
 
@@ -85,29 +87,34 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 	if !c.Args.Ok() {
 		return oncrpc.GarbageArgs
 	}
-	if path.Clean("/"+string(dir)) != s.cfg.Export {
-		s.cfg.Log.Warn("mount refused: no such export", "peer", c.Peer, "path", string(dir))
-		c.Reply.Uint32(ErrNoEnt)
+	var handle []byte
+	var err error
+	names, place, ok := s.below(string(dir))
+	switch {
+	case !ok:
+		err = fs.ErrNoEnt
+	case len(place) > maxPath: // with the slash that dir lacked in front
+		err = fs.ErrNameTooLong
+	default:
+		handle, err = s.cfg.Walk(c.Cred, names)
+	}
+	if err != nil {
+		s.cfg.Log.Warn("mount refused", "peer", c.Peer, "path", string(dir), "err", err)
+		c.Reply.Uint32(status(err))
 		return oncrpc.Success
 	}
-	s.mu.Lock()
-	s.forget(host(c), s.cfg.Export)
-	if len(s.mounts) == maxMounts {
-		s.mounts = s.mounts[1:]
-	}
-	s.mounts = append(s.mounts, mount{host(c), s.cfg.Export})
-	s.mu.Unlock()
-	s.cfg.Log.Info("mounted", "peer", c.Peer)
+	s.remember(mount{host(c), place})
+	s.cfg.Log.Info("mounted", "peer", c.Peer, "path", place)
 
 	c.Reply.Uint32(OK)
-	c.Reply.Opaque(s.cfg.Root)
+	c.Reply.Opaque(handle)
 	c.Reply.Uint32(2) // flavors, the preferred first
 	c.Reply.Uint32(uint32(oncrpc.AuthSys))
 	c.Reply.Uint32(uint32(oncrpc.AuthNone))
 	return oncrpc.Success
 }
 
-func (s *Service) dump(c *oncrpc.Call) oncrpc.Accept {
+func (s *Service) list(c *oncrpc.Call) oncrpc.Accept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.mounts {
@@ -124,10 +131,12 @@ func (s *Service) umnt(c *oncrpc.Call) oncrpc.Accept {
 	if !c.Args.Ok() {
 		return oncrpc.GarbageArgs
 	}
-	s.mu.Lock()
-	s.forget(host(c), path.Clean("/"+string(dir)))
-	s.mu.Unlock()
-	s.cfg.Log.Info("unmounted", "peer", c.Peer)
+	if _, place, ok := s.below(string(dir)); ok {
+		s.mu.Lock()
+		s.forget(host(c), place)
+		s.mu.Unlock()
+		s.cfg.Log.Info("unmounted", "peer", c.Peer, "path", place)
+	}
 	return oncrpc.Success
 }
 
@@ -138,7 +147,7 @@ func (s *Service) umntall(c *oncrpc.Call) oncrpc.Accept {
 	return oncrpc.Success
 }
 
-func (s *Service) export(c *oncrpc.Call) oncrpc.Accept {
+func (s *Service) exports(c *oncrpc.Call) oncrpc.Accept {
 	c.Reply.Bool(true)
 	c.Reply.Opaque([]byte(s.cfg.Export))
 	c.Reply.Bool(false) // groups: everyone
@@ -146,15 +155,39 @@ func (s *Service) export(c *oncrpc.Call) oncrpc.Accept {
 	return oncrpc.Success
 }
 
-// forget drops a host's mount of dir, or all of them if dir is empty.
+// remember adds a mount to those of DUMP, once, and drops the oldest if they are too many.
+func (s *Service) remember(m mount) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(m.host, m.dir)
+	s.mounts = append(s.mounts, m)
+	s.dump += m.size()
+	for len(s.mounts) > maxMounts || s.dump > maxDump {
+		s.dump -= s.mounts[0].size()
+		s.mounts = s.mounts[1:]
+	}
+}
+
+// forget drops a host's mount of dir, or all of them if dir is empty. The caller has s.mu.
 func (s *Service) forget(host, dir string) {
 	kept := s.mounts[:0]
 	for _, m := range s.mounts {
 		if m.host != host || dir != "" && m.dir != dir {
 			kept = append(kept, m)
+		} else {
+			s.dump -= m.size()
 		}
 	}
 	s.mounts = kept
+}
+
+// dumpEnd is the length of the result of DUMP without mounts, in bytes.
+const dumpEnd = 4
+
+// size is what a mount adds to the result of DUMP, in bytes.
+func (m mount) size() int {
+	opaque := func(s string) int { return 4 + (len(s)+3)&^3 }
+	return 4 + opaque(m.host) + opaque(m.dir)
 }
 
 // host is the address of the caller without its port.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	x "tansy/internal/xdrspec"
+	"tansy/nfs3"
 	"tansy/oncrpc"
 )
 
@@ -15,11 +16,16 @@ var (
 	rfcPath   = x.Opaque(1024)
 	rfcGroups = x.List(x.Opaque(255))
 	rfcArgs   = []x.Type{ProcNull: x.Void, ProcMnt: rfcPath, ProcDump: x.Void, ProcUmnt: rfcPath, ProcUmntall: x.Void, ProcExport: x.Void}
+	// The status of MNT, and what follows it.
+	rfcMnt = x.Union(map[uint32]x.Type{
+		OK: x.Struct(x.Opaque(64), rfcFlavors), ErrPerm: x.Void, ErrNoEnt: x.Void, ErrIO: x.Void, ErrAcces: x.Void, ErrNotDir: x.Void,
+		ErrInval: x.Void, ErrNameTooLong: x.Void, ErrNotSupp: x.Void, ErrServerFault: x.Void,
+	}, nil)
 	// A list of flavors with its length in front; there are always two.
 	rfcFlavors = x.Union(map[uint32]x.Type{2: x.Struct(x.Uint32, x.Uint32)}, nil)
 	rfcResults = []x.Type{
 		ProcNull:    x.Void,
-		ProcMnt:     x.Union(map[uint32]x.Type{0: x.Struct(x.Opaque(64), rfcFlavors), ErrNoEnt: x.Void}, nil),
+		ProcMnt:     rfcMnt,
 		ProcDump:    x.List(x.Struct(x.Opaque(255), rfcPath)),
 		ProcUmnt:    x.Void,
 		ProcUmntall: x.Void,
@@ -28,21 +34,23 @@ var (
 )
 
 // FuzzArguments gives every procedure arbitrary arguments: those that are not what
-// the RFC describes are refused, and the result is what it describes. What they
-// mean is tested through a socket in package server.
+// the RFC describes are refused, and the result is what it describes. What paths
+// mean is FuzzPath's.
 func FuzzArguments(f *testing.F) {
 	path := []byte{0, 0, 0, 1, '/', 0, 0, 0}
 	for proc := range byte(6) {
 		f.Add(proc, path)
 	}
 	f.Add(byte(ProcMnt), []byte{0, 0, 0, 2, '/', 'x', 0, 0})
+	f.Add(byte(ProcMnt), []byte{0, 0, 0, 4, 'a', '/', '/', 'b'})
 	f.Add(byte(ProcMnt), []byte{0xff, 0xff, 0xff, 0xff})
-	s := New(Config{Root: make([]byte, 32), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	m, _ := plant(f)
+	s := New(Config{Walk: nfs3.New(nfs3.Config{FS: m}).Walk, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	procs := s.Program().Procs
 	f.Fuzz(func(t *testing.T, proc byte, args []byte) {
 		number := int(proc) % len(procs)
 		p := procs[number]
-		c := oncrpc.Call{Args: oncrpc.NewDecoder(args), Reply: oncrpc.NewEncoder(nil), Peer: &net.TCPAddr{}}
+		c := oncrpc.Call{Args: oncrpc.NewDecoder(args), Reply: oncrpc.NewEncoder(nil), Cred: &oncrpc.Cred{}, Peer: &net.TCPAddr{}}
 		accept := p.Serve(&c)
 		want := oncrpc.Success
 		if _, _, ok := rfcArgs[number].Decode(args); !ok {
@@ -57,9 +65,12 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
+// anywhere is a walk that finds everything.
+func anywhere(*oncrpc.Cred, []string) ([]byte, error) { return make([]byte, 32), nil }
+
 // TestMountsBounded: clients that never unmount cost nothing.
 func TestMountsBounded(t *testing.T) {
-	s := New(Config{Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s := New(Config{Walk: anywhere, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	mnt := s.Program().Procs[ProcMnt]
 	for i := range 2 * maxMounts {
 		e := oncrpc.NewEncoder(nil)
@@ -78,7 +89,7 @@ func TestMountsBounded(t *testing.T) {
 // forgotten.
 func TestExportIsClean(t *testing.T) {
 	for _, export := range []string{"/vol", "/vol/", "vol", "//vol/."} {
-		s := New(Config{Export: export, Log: slog.New(slog.DiscardHandler)})
+		s := New(Config{Export: export, Walk: anywhere, Log: slog.New(slog.DiscardHandler)})
 		call := func(proc int) {
 			e := oncrpc.NewEncoder(nil)
 			e.Opaque([]byte("/vol"))

@@ -114,7 +114,11 @@ func withHandles(s *Service, m *model.Model, args []byte) (b []byte) {
 
 func FuzzHandle(f *testing.F) {
 	s, _ := testService()
-	f.Add(s.RootHandle())
+	root, err := s.Walk(&oncrpc.Cred{}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(root)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := s.handles.parse(b, new([64]byte))

@@ -41,10 +41,3 @@ func New(cfg Config) *Service {
 		log: cfg.Log, anon: fs.Cred{UID: cfg.AnonUID, GID: cfg.AnonGID}, rootSquash: cfg.RootSquash,
 	}
 }
-
-// RootHandle is the handle MOUNT gives out.
-func (s *Service) RootHandle() []byte {
-	b := make([]byte, HandleSize)
-	s.handles.put(b, s.fs.Root(), new([64]byte))
-	return b
-}

@@ -44,7 +44,7 @@ func New(cfg Config) *Server {
 		FS: cfg.FS, VolumeID: cfg.VolumeID, Key: cfg.Key, Log: cfg.Log,
 		AnonUID: nobody, AnonGID: nobody, RootSquash: cfg.RootSquash,
 	})
-	mount := mount3.New(mount3.Config{Export: cfg.Export, Root: nfs.RootHandle(), Log: cfg.Log})
+	mount := mount3.New(mount3.Config{Export: cfg.Export, Walk: nfs.Walk, Log: cfg.Log})
 	rpc := cfg.RPC
 	rpc.Programs = []oncrpc.Program{nfs.Program(), mount.Program()}
 	rpc.Log = cfg.Log
