@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tansy/disk"
@@ -21,6 +23,15 @@ func TestHelperTansy(t *testing.T) {
 	args := os.Getenv("TANSY_ARGS")
 	if args == "" {
 		t.Skip("only as another process")
+	}
+	if id := os.Getenv("TANSY_USER"); id != "" { // a user and the group of that number
+		n, err := strconv.Atoi(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(syscall.Setgid(n), syscall.Setuid(n)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	os.Exit(run(strings.Split(args, "\n")))
 }

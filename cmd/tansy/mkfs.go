@@ -15,6 +15,8 @@ func mkfs(args []string) int {
                                         an image that takes all its room now, so that it never lacks any
   tansy mkfs /dev/sdb --force           a whole block device; what was on it is lost
   tansy mkfs data.img --size 1T --inodes 100000000
+  tansy mkfs data.img --size 10G --owner 1000:100 --mode 0770
+                                        where user 1000 and group 100 may write
 `)
 	var size byteSize
 	f.Var(&size, "size", "size of a new image file (required for one; a device's size is its own)")
@@ -22,12 +24,15 @@ func mkfs(args []string) int {
 	f.Var(&log, "log-size", "size of the journal (default 64M, less on a small volume)")
 	inodes := f.Uint64("inodes", 0, "number of inodes (default: one for every 16 KiB)")
 	preallocate := f.Bool("preallocate", false, "take all the room of the image from the file system it lies on now, not as files grow")
+	var root rootDir
+	root.flags(f, "")
 	force := f.Bool("force", false, "make the volume even where something exists already")
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
 		return code
 	}
 	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes}
+	root.apply(&o)
 	p := newProgress(os.Stderr, time.Now)
 	o.Progress = func(done, total uint64) { p.report("mkfs", done, total) }
 	err := makeVolume(pos[0], image{uint64(size), *preallocate, warning("mkfs")}, *force, o)

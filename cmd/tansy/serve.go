@@ -52,6 +52,8 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	size := byteSize(10 << 30)
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
+	var root rootDir
+	root.flags(f, " if the volume has to be made")
 	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on")
 	cache := byteSize(64 << 20)
 	f.Var(&cache, "cache", "size of the block cache")
@@ -96,7 +98,9 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 			return fail("serve", err)
 		}
 		i := image{uint64(size), *preallocate, warn}
-		if err := i.make(*volume, tansyfs.MkfsOptions{}); err != nil {
+		var o tansyfs.MkfsOptions
+		root.apply(&o)
+		if err := i.make(*volume, o); err != nil {
 			return fail("serve", err)
 		}
 		log.Info("made a new volume", "volume", *volume, "size", size.String())
