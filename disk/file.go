@@ -120,7 +120,8 @@ func (d *File) settle() error {
 // CreateFile makes a new image of size bytes, a positive multiple of BlockSize,
 // and opens it. All blocks read as zeros and take no space yet. When it returns,
 // the file and its name are durable. The error wraps fs.ErrExist if the path is
-// taken; nothing is left behind on failure.
+// taken, and ErrLocked if RemoveAbandoned took the new file for one; nothing is left
+// behind on failure.
 func CreateFile(path string, size uint64) (_ *File, err error) {
 	if size == 0 || size%BlockSize != 0 || size > math.MaxInt64 {
 		return nil, &Error{Op: "create", Path: path,
@@ -131,15 +132,63 @@ func CreateFile(path string, size uint64) (_ *File, err error) {
 		return nil, &Error{Op: "create", Path: path, Err: cause(err)}
 	}
 	d, err := newFile(f, path, false)
+	if err == nil && !d.named() {
+		f.Close()
+		err = &Error{Op: "create", Path: path, Err: ErrLocked}
+	}
 	if err == nil {
 		if err = growNew(f, path, size); err == nil {
 			d.size = size / BlockSize
 			return d, nil
 		}
-		f.Close()
+		defer f.Close() // after the file is removed: who has the lock may
 	}
-	os.Remove(path)
+	if !errors.Is(err, ErrLocked) { // else it is RemoveAbandoned that has it
+		os.Remove(path)
+	}
 	return nil, err
+}
+
+// RemoveAbandoned removes an image that nobody has open, such as one whose maker was
+// killed. The error wraps ErrLocked if somebody has it. Makers and removers of one path
+// do not disturb each other, provided that makers rename or remove what they made before
+// they close it.
+func RemoveAbandoned(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return &Error{Op: "remove", Path: path, Err: cause(err)}
+	}
+	defer f.Close()
+	d := &File{f: f, path: path}
+	if d.conn, err = f.SyscallConn(); err == nil {
+		err = d.lock()
+	}
+	if err == nil {
+		err = d.measure()
+	}
+	switch {
+	case err != nil:
+	case d.device:
+		err = errors.New("a device")
+	case !d.named(): // what was opened has been renamed, or removed
+		err = ErrLocked
+	default:
+		err = os.Remove(path)
+	}
+	if err != nil {
+		return &Error{Op: "remove", Path: path, Err: cause(err)}
+	}
+	return nil
+}
+
+// named tells if the path of the image still leads to it.
+func (d *File) named() bool {
+	at, err := os.Lstat(d.path)
+	if err != nil {
+		return false
+	}
+	st, err := d.f.Stat()
+	return err == nil && os.SameFile(at, st)
 }
 
 // growNew gives a new file its size and makes it and its name durable.

@@ -275,6 +275,36 @@ func TestCreateIsSparseAndPrivate(t *testing.T) {
 	}
 }
 
+// An image that somebody has open is not removed, nor is what is no image or another's.
+func TestRemoveAbandoned(t *testing.T) {
+	d := create(t, 2)
+	path := d.Path()
+	if err := RemoveAbandoned(path); !errors.Is(err, ErrLocked) {
+		t.Errorf("an open image: %v", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	link := path + ".link"
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for what, path := range map[string]string{"a symbolic link": link, "a directory": filepath.Dir(path), "nothing": path + ".2"} {
+		if err := RemoveAbandoned(path); err == nil || errors.Is(err, ErrLocked) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := RemoveAbandoned(path); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
 func TestRenameNeverReplaces(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")

@@ -18,8 +18,11 @@ type image struct {
 	warn        func(error)
 }
 
+// unfinished is the end of the name of an image while a volume is made in it.
+const unfinished = ".unfinished"
+
 // make makes a volume in a new file. The file gets its name only when the volume in it
-// is complete.
+// is complete; one that a killed run left unfinished is replaced.
 func (i image) make(path string, o tansyfs.MkfsOptions) error {
 	free, err := disk.HostFree(filepath.Dir(path))
 	if err != nil {
@@ -28,10 +31,15 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 	if !i.preallocate && free < i.size {
 		i.warn(tooSparse(path, i.size, free))
 	}
-	tmp := path + ".new"
+	tmp := path + unfinished
 	d, err := disk.CreateFile(tmp, i.size)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists: another run is making this volume, or was interrupted; in the latter case, remove it", tmp)
+		if err = disk.RemoveAbandoned(tmp); err == nil || errors.Is(err, fs.ErrNotExist) {
+			d, err = disk.CreateFile(tmp, i.size)
+		}
+	}
+	if errors.Is(err, disk.ErrLocked) || errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: another run is making this volume", tmp)
 	}
 	if err != nil {
 		return err
@@ -46,16 +54,14 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 			err = fmt.Errorf("%w: the file system that %s would lie on has %v free, which is not enough for the journal (--log-size) and what every volume begins with", err, path, about(free))
 		}
 	}
-	if e := d.Close(); err == nil {
-		err = e
-	}
 	if err == nil {
 		err = disk.Rename(tmp, path)
 	}
 	if err != nil {
 		os.Remove(tmp)
 	}
-	return err
+	// Only now may another run take the file for one that was left behind.
+	return errors.Join(err, d.Close())
 }
 
 // tooSparse is the warning about an image of size bytes on a host with less free.
