@@ -2,18 +2,21 @@ package main
 
 import (
 	"fmt"
-	"math"
+	"math/big"
 	"strconv"
 	"strings"
+
+	"tansy/disk"
 )
 
-// byteSize is a flag value: a number of bytes, with K, M, G, or T for powers of 1024.
+// byteSize is a flag value: a number of bytes, with K, M, G, T, P, or E for powers of
+// 1024, such as 10G. It may have a fraction: 1.5T.
 type byteSize uint64
 
 var units = []struct {
 	suffix string
 	bytes  uint64
-}{{"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
+}{{"E", 1 << 60}, {"P", 1 << 50}, {"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
 
 func (s *byteSize) String() string {
 	for _, u := range units {
@@ -33,11 +36,25 @@ func (s *byteSize) Set(text string) error {
 			break
 		}
 	}
-	n, err := strconv.ParseUint(t, 10, 64)
-	if err != nil || n > math.MaxInt64/mult {
-		return fmt.Errorf("%q is not a size: give bytes, or a number with K, M, G, or T, such as 10G", text)
+	n, ok := new(big.Rat), len(t) < 100 && !strings.ContainsFunc(t, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	if ok {
+		_, ok = n.SetString(t)
 	}
-	*s = byteSize(n * mult)
+	if !ok {
+		return fmt.Errorf("%q is not a size: give bytes, or a number with K, M, G, T, P, or E, such as 10G or 1.5T", text)
+	}
+	n.Mul(n, new(big.Rat).SetInt(new(big.Int).SetUint64(mult)))
+	whole := new(big.Int).Quo(n.Num(), n.Denom())
+	if !n.IsInt() { // a fraction that is not exact gives whole blocks
+		if mult == 1 {
+			return fmt.Errorf("%q is not a whole number of bytes", text)
+		}
+		whole.Sub(whole, new(big.Int).Mod(whole, big.NewInt(disk.BlockSize)))
+	}
+	if !whole.IsInt64() {
+		return fmt.Errorf("%q is too much: a size is less than 8E", text)
+	}
+	*s = byteSize(whole.Uint64())
 	return nil
 }
 
