@@ -31,6 +31,9 @@ func mkfs(args []string) int {
 	if done {
 		return code
 	}
+	if pos[0] == "" {
+		return misused(f, "the name of the volume is empty: give an image file or a block device")
+	}
 	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes}
 	root.apply(&o)
 	p := newProgress(os.Stderr, time.Now)

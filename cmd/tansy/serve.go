@@ -72,6 +72,12 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if cache < minCache {
 		return misused(f, "a cache of less than "+minCache.String()+" is too small")
 	}
+	if m := memory(); m != 0 && uint64(cache) > m {
+		return misused(f, fmt.Sprintf("a cache of %v is more than the memory of this machine, %s", &cache, about(m)))
+	}
+	if *volume == "" {
+		return misused(f, "--volume is empty: give an image file or a block device")
+	}
 	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
 	debug.SetMemoryLimit(int64(cache) + overhead - slack)
 	if os.Getenv("GOGC") == "" {
