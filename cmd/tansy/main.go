@@ -115,6 +115,12 @@ func parse(f *flag.FlagSet, args []string, low, high int) (pos []string, code in
 	return pos, exitOK, false
 }
 
+// given tells if a flag was among the arguments.
+func given(f *flag.FlagSet, name string) (found bool) {
+	f.Visit(func(x *flag.Flag) { found = found || x.Name == name })
+	return found
+}
+
 // misused tells what is wrong with the arguments of a sub-command.
 func misused(f *flag.FlagSet, what string) int {
 	fmt.Fprintf(os.Stderr, "tansy %s: %s\n`tansy %s --help` explains the command and shows examples.\n", f.Name(), what, f.Name())

@@ -115,6 +115,9 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if err != nil {
 		return fail("serve", err)
 	}
+	if has := d.Size() * disk.BlockSize; given(f, "size") && has != uint64(size) {
+		warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image", *volume, about(has), &size))
+	}
 	stats := disk.NewStats(d)
 	expvar.Publish("disk", expvar.Func(func() any { return stats.Counts() }))
 	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log})

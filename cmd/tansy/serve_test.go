@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -136,5 +138,28 @@ func TestMountCommands(t *testing.T) {
 				t.Errorf("%s: no %q in\n%s", host, s, got)
 			}
 		}
+	}
+}
+
+// An image that exists keeps its size, and who asks for another is told.
+func TestServeOtherSize(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	for i, x := range []struct {
+		flags  []string
+		warned bool
+	}{
+		{[]string{"--size", "8M"}, false}, // makes it
+		{[]string{"--size", "8M"}, false},
+		{nil, false},
+		{[]string{"--size", "1.5G"}, true},
+	} {
+		p := startServe(t, append(x.flags, "--volume", img)...)
+		p.stop(t)
+		if got := strings.Contains(p.stderr.String(), "keeps its size of 8M"); got != x.warned {
+			t.Errorf("start %d, %v: warned %v\n%s", i, x.flags, got, &p.stderr)
+		}
+	}
+	if st, err := os.Stat(img); err != nil || st.Size() != 8<<20 {
+		t.Error(st, err)
 	}
 }
