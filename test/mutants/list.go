@@ -28,6 +28,10 @@ var mutants = []mutant{
 	{what: "credentials without bound", file: "oncrpc/message.go", old: "credOK := peekLen(d) <= maxAuthBody", new: "credOK := true"},
 	{what: "credentials with a tail", file: "oncrpc/message.go", old: "int(n)*4 != len(d.Rest())", new: "int(n)*4 > len(d.Rest())"},
 	{what: "EXPORT without groups", file: "mount3/mount.go", old: "c.Reply.Bool(false) // groups: everyone\n", new: ""},
+	{what: "files mounted", file: "nfs3/walk.go", old: "n.Attr.Type != fs.Directory", new: "false"},
+	{what: "user 0 not squashed by MNT", file: "nfs3/walk.go", old: "s.fs.Root(), s.caller(c)", new: "s.fs.Root(), (*fs.Cred)(&c.IDs)"},
+	{what: "supplementary group 0 stays", file: "nfs3/caller.go", old: "r.GIDs[i] = anon.GID", new: "_ = i"},
+	{what: "squashing changes what calls share", file: "nfs3/caller.go", old: "slices.Clone(c.GIDs)", new: "c.GIDs"},
 
 	// What the server does with calls.
 	{what: "arguments received over while in use", file: "oncrpc/conn.go", old: "\tt.chunk.hold()\n", new: "", tests: []string{"./oncrpc"}},
