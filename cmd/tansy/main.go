@@ -29,6 +29,7 @@ var commands = []command{
 	{"serve", "export a volume over NFSv3, creating it if it is missing", serve},
 	{"mkfs", "make a new volume", mkfs},
 	{"check", "verify every invariant of a volume", check},
+	{"repair", "mend a damaged volume, with a way back", repair},
 	{"dump", "print a volume's structures", dump},
 	{"conform", "check any NFSv3 server against the RFCs", conformance},
 }
@@ -56,7 +57,7 @@ func run(args []string) int {
 }
 
 const exitCodes = `
-exit codes: 0 done; 1 failed, or damage was found; 2 wrong arguments, or the volume cannot be
+exit codes: 0 done; 1 failed, or damage was found or is left; 2 wrong arguments, or the volume cannot be
 read; 3 serve: the volume was deleted, renamed, replaced or cut while it was served
 `
 

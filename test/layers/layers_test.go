@@ -37,6 +37,7 @@ var layers = [][]string{
 	{"verified/fs/mkfs"},
 	{"check"},
 	{"fs"},
+	{"repair"},
 	{"oncrpc"},
 	{"nfs3", "mount3"},
 	{"server"},

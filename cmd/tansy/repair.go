@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"tansy/disk"
+	volrepair "tansy/repair"
+)
+
+func repair(args []string) int {
+	f := newFlags("repair", "VOLUME [flags]", `  tansy repair data.img                         say what would be done
+  tansy repair data.img --yes                   do it; the undo file is data.img.undo
+  tansy repair /dev/sdb --yes --undo sdb.undo
+  tansy repair data.img --undo-from data.img.undo --yes
+                                                put back what the repair has overwritten
+
+exit codes:
+  0  nothing is wrong, or all of it is repaired (or would be, without --yes)
+  1  something is left that cannot be repaired, and was left alone
+  2  it could not be done: wrong arguments, no superblock, in use, the device fails, or
+     the undo file exists or cannot be written
+
+Before anything is written the old contents of all blocks that change go to the undo file; keep it
+until the files were looked at. It holds the secrets of the superblock. Files that no directory names
+any more get a name in /lost+found. The volume must not be in use by a server. This is
+plain Go, tested, but not proved.
+`)
+	yes := f.Bool("yes", false, "do it; without, nothing is written")
+	undo := f.String("undo", "", "`FILE` for the old contents (default VOLUME.undo); it must not exist")
+	from := f.String("undo-from", "", "put the old contents in `FILE` back, instead of a repair")
+	pos, code, done := parse(f, args, 1, 1)
+	if done {
+		return code
+	}
+	if *from != "" && *undo != "" {
+		return misused(f, "--undo and --undo-from contradict each other")
+	}
+	if *undo == "" && *from == "" && *yes {
+		*undo = pos[0] + ".undo"
+		if st, err := os.Stat(pos[0]); err == nil && !st.Mode().IsRegular() {
+			return misused(f, "for a device say where the undo file is to go: --undo FILE")
+		}
+	}
+	d, err := disk.OpenFile(pos[0], disk.FileOptions{ReadOnly: !*yes, Warn: warning("repair")})
+	if err != nil {
+		fail("repair", err)
+		return exitUsage
+	}
+	defer d.Close()
+	if *from != "" {
+		err = undoRepair(d, *from, *yes)
+	} else {
+		code, err = repairVolume(d, *undo, *yes)
+	}
+	if err != nil {
+		fail("repair", fmt.Errorf("%s: %w", pos[0], err))
+		return exitUsage
+	}
+	return code
+}
+
+// undoRepair puts the blocks of an undo file back, with yes.
+func undoRepair(d *disk.File, from string, yes bool) error {
+	u, err := volrepair.LoadUndo(from)
+	if err == nil {
+		err = u.Check(d)
+	}
+	if err != nil {
+		return err
+	}
+	if !yes {
+		fmt.Printf("%s: %d blocks would get their old contents back; nothing was written: --yes does it\n", d.Path(), u.Blocks)
+		return nil
+	}
+	if err := u.Apply(d); err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d blocks have their old contents back\n", d.Path(), u.Blocks)
+	if u.None > 0 {
+		fmt.Printf("%d blocks, which could not be read before the repair, keep the new ones\n", u.None)
+	}
+	return nil
+}
+
+// repairVolume says what a repair does, and with yes does it, and returns the exit code.
+func repairVolume(d *disk.File, undo string, yes bool) (code int, err error) {
+	p, err := volrepair.NewPlan(d)
+	if err != nil {
+		return 0, err
+	}
+	if p.Before.Clean() {
+		fmt.Printf("%s: clean, nothing to do\n", d.Path())
+		return exitOK, nil
+	}
+	for _, x := range p.Before.Problems {
+		fmt.Println("problem:", x)
+	}
+	if p.Before.Unlisted > 0 {
+		fmt.Printf("problem: %d more\n", p.Before.Unlisted)
+	}
+	for _, a := range p.Actions {
+		fmt.Println("repair:", a)
+	}
+	left := p.After
+	if yes && len(p.Actions) > 0 {
+		if left, err = p.Apply(d, undo); errors.Is(err, fs.ErrExist) {
+			return 0, fmt.Errorf("%w: it may be that of another repair: move it away, or give another name with --undo", err)
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	for _, x := range left.Problems {
+		fmt.Println("left:", x)
+	}
+	for _, s := range left.Unchecked {
+		fmt.Println("not checked:", s)
+	}
+	n := uint64(len(left.Problems)) + left.Unlisted
+	switch {
+	case len(p.Actions) == 0:
+		fmt.Printf("%s: nothing can be done about %d problems\n", d.Path(), n)
+	case !yes:
+		fmt.Printf("%s: %d repairs, %d problems would be left; nothing was written: --yes does it\n", d.Path(), len(p.Actions), n)
+	default:
+		fmt.Printf("%s: %d repairs done, %d problems left; what was overwritten is in %s\n", d.Path(), len(p.Actions), n, undo)
+	}
+	if n > 0 {
+		return exitFailure, nil
+	}
+	return exitOK, nil
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// repair by its exit codes, on an image with a damaged superblock and a damaged bitmap: without --yes nothing
+// is written, with it the volume is clean, and --undo-from gives back what was.
+func TestRepair(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	exit := func(want int, args ...string) {
+		t.Helper()
+		if got := run(args); got != want {
+			t.Errorf("tansy %v: exit code %d, want %d", args, got, want)
+		}
+	}
+	read := func() []byte {
+		t.Helper()
+		b, err := os.ReadFile(img)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	exit(exitOK, "mkfs", img, "--size", "32M", "--log-size", "6M")
+	whole := read()
+	exit(exitOK, "repair", img)
+	exit(exitOK, "repair", img, "--yes")
+	if !bytes.Equal(read(), whole) {
+		t.Error("repair has changed a volume that is clean")
+	}
+	exit(exitOK, "repair", "--help")
+	exit(exitUsage, "repair")
+	exit(exitUsage, "repair", img+".none")
+	exit(exitUsage, "repair", img, "--undo", "x", "--undo-from", "y")
+	exit(exitUsage, "repair", os.DevNull, "--yes")
+
+	f, err := os.OpenFile(img, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, at := range []int64{200, 4096 + 30, 6<<20 + 100} {
+		if _, err := f.WriteAt([]byte("damage"), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damaged := read()
+	exit(exitFailure, "check", "-q", img)
+	exit(exitOK, "repair", img)
+	if !bytes.Equal(read(), damaged) {
+		t.Error("without --yes something was written")
+	}
+	if err := os.WriteFile(img+".undo", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	exit(exitUsage, "repair", img, "--yes")
+	if !bytes.Equal(read(), damaged) {
+		t.Error("something was written, although the undo file existed")
+	}
+	undo := img + ".2"
+	exit(exitOK, "repair", img, "--yes", "--undo", undo)
+	exit(exitOK, "check", img)
+	exit(exitOK, "repair", img)
+	exit(exitUsage, "repair", img, "--undo-from", img+".undo", "--yes") // it is empty
+	exit(exitOK, "repair", img, "--undo-from", undo)
+	exit(exitOK, "check", img)
+	exit(exitOK, "repair", img, "--undo-from", undo, "--yes")
+	if !bytes.Equal(read(), damaged) {
+		t.Error("undo does not give back what was")
+	}
+	p := startServe(t, "--volume", img)
+	exit(exitUsage, "repair", img, "--yes", "--undo", img+".3")
+	exit(exitUsage, "repair", img)
+	p.stop(t)
+}

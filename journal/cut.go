@@ -1,0 +1,76 @@
+package journal
+
+import (
+	"cmp"
+	"slices"
+
+	"tansy/disk"
+	"tansy/internal/extern/ddisk"
+	"tansy/internal/extern/dlog"
+)
+
+// Sealed returns every group of the log on d whose descriptor is sound, in the order of
+// the numbers: live ones and old ones, of any epoch, with no need of a header. Those with an
+// Err and no Sealed are units whose first block cannot be read.
+func Sealed(d disk.Disk, p Params) ([]Group, error) {
+	if err := p.check(d); err != nil {
+		return nil, err
+	}
+	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID), p}
+	var found []Group
+	for u := range p.Units {
+		if g, _ := v.group(p.Start + 1 + UnitBlocks*u); g.Sealed || g.Err != nil {
+			found = append(found, g)
+		}
+	}
+	slices.SortFunc(found, func(a, b Group) int { return cmp.Compare(a.Number, b.Number) })
+	return found, nil
+}
+
+// Cut makes the log on d end before group n, durably: recovery will find none with
+// that number or a larger one, of any epoch. Their contents are lost, and what the log has in
+// units that cannot be read. For repairs; the journal must not be open.
+func Cut(d disk.Disk, p Params, n uint64) error {
+	groups, err := Sealed(d, p)
+	if err != nil {
+		return err
+	}
+	zeros := [][]byte{make([]byte, disk.BlockSize)}
+	for _, g := range groups {
+		if g.Sealed && g.Number < n {
+			continue
+		}
+		if err := d.WriteAt(g.Block, zeros); err != nil {
+			return err
+		}
+	}
+	return d.Barrier()
+}
+
+// Restart makes the log on d an empty one, durably, whatever it was: what it has that is not
+// home is lost. For a log of which both headers are lost; the journal must not be open.
+func Restart(d disk.Disk, p Params) error {
+	groups, err := Sealed(d, p)
+	if err != nil {
+		return err
+	}
+	next := uint64(1)
+	for _, g := range groups {
+		if !g.Sealed { // recovery reads every unit
+			if err := d.WriteAt(g.Block, [][]byte{make([]byte, disk.BlockSize)}); err != nil {
+				return err
+			}
+		}
+		next = max(next, g.Number+1)
+	}
+	s := dlog.NewSeal(p.Key, p.UUID)
+	s.NewEpoch()
+	// behind a number that no group may have: that of a torn one, which left nothing
+	header := [][]byte{s.EncHdr(next + 1).Data()}
+	for _, a := range [2]uint64{p.Start, p.copy()} {
+		if err := d.WriteAt(a, header); err != nil {
+			return err
+		}
+	}
+	return d.Barrier()
+}

@@ -1,0 +1,161 @@
+package repair
+
+// A node is what the repair knows about an inode in use.
+type node struct {
+	ty      uint32
+	part    bool   // a directory of which not all entries are known
+	suspect bool   // its block tree contradicts itself
+	refs    uint32 // entries that name it
+	subdirs uint32 // directories: entries that name directories
+	nent    uint64 // directories: entries
+	names   []uint64
+	// names of a directory: the directories that name it, until one is chosen, which is then
+	// in namedBy; 0: none
+	namedBy uint64
+}
+
+// inodes makes the fields of each inode possible.
+func (r *round) inodes() error {
+	v := r.v
+	first := v.itab
+	return v.scan(v.itab, v.itab+(v.ninode+inodesBlock-1)/inodesBlock, func(a uint64) bool { return a == first }, func(a uint64, b []byte) {
+		if b == nil {
+			r.inodesLost = true
+			return
+		}
+		for i := range uint64(inodesBlock) {
+			if ino := (a-v.itab)*inodesBlock + i; ino != 0 && ino < v.ninode {
+				r.oneInode(ino)
+			}
+		}
+	})
+}
+
+// inodeLost says that an inode cannot be read.
+func (r *round) inodeLost(ino uint64) bool {
+	return ino < r.v.ninode && r.v.lost[r.v.itab+ino/inodesBlock]
+}
+
+func (r *round) oneInode(ino uint64) {
+	switch ino {
+	case rootIno:
+		r.fix64(ino, fGen, r.v.rootgen, "the generation of the root becomes that in the superblock")
+		r.fix32(ino, fType, typeDir, "the root becomes a directory")
+		r.fix64(ino, fParent, rootIno, "the parent of the root becomes itself")
+		r.fix32(ino, fFlags, 0, "the root is never removed")
+		r.fix64(ino, fShrink, 0, "the root is never removed")
+		r.fix64(ino, fNext, 0, "the root is never removed")
+	case orphansIno:
+		r.fix32(ino, fType, typeOrphans, "the head of the orphan list gets its type")
+		for _, off := range []int{fNlink, fFlags} {
+			r.fix32(ino, off, 0, "the head of the orphan list gets no links and no flags")
+		}
+		for _, off := range []int{fSize, fUsed, fShrink} {
+			r.fix64(ino, off, 0, "the head of the orphan list gets no contents")
+		}
+		for k := range slots {
+			r.fix64(ino, fBlks+8*k, 0, "the head of the orphan list gets no contents")
+		}
+	default:
+		if zeros(r.v.inode(ino)) {
+			return
+		}
+		r.kind(ino)
+	}
+	n := r.v.inode(ino)
+	ty := n.w(fType)
+	if ty == 0 {
+		r.blank(ino)
+		return
+	}
+	r.nodes[ino] = &node{ty: ty}
+	if n.q(fGen) == 0 {
+		r.fix64(ino, fGen, 1, "generation 0 becomes 1")
+	}
+	r.fix32(ino, fMode, n.w(fMode)&0o7777, "mode bits beyond the permissions are cleared")
+	r.fix32(ino, fFlags, n.w(fFlags)&flagOrphan, "unknown flags are cleared")
+	r.fix32(ino, fPadding, 0, "unused bytes become zeros")
+	for off := fNanos; off < fPadding; off += 4 {
+		if n.w(off) >= 1e9 {
+			r.fix32(ino, off, 0, "impossible nanoseconds become 0")
+		}
+	}
+	if ty != typeBlk && ty != typeChr {
+		r.fix32(ino, fMajor, 0, "the device number of what is no device is cleared")
+		r.fix32(ino, fMinor, 0, "the device number of what is no device is cleared")
+	}
+	if ty != typeReg {
+		r.fix64(ino, fVerf, 0, "the verifier of what is no regular file is cleared")
+	}
+	if ty != typeDir {
+		r.fix64(ino, fParent, 0, "the parent of what is no directory is cleared")
+		r.fix64(ino, fNent, 0, "the entries of what is no directory are cleared")
+	}
+	// what lies behind the end that is then too low raises it again
+	if n.q(fSize) > maxSize {
+		r.fix64(ino, fSize, 0, "the size, larger than a file can be, becomes that of its blocks")
+	}
+	if n.q(fShrink) > maxSize {
+		r.fix64(ino, fShrink, 0, "what waits to be freed, more than a file can have, becomes what there is")
+	}
+}
+
+// kind corrects the type of an inode that its other fields contradict. What has blocks, or a
+// parent, was a file although its type says otherwise.
+func (r *round) kind(ino uint64) {
+	n := r.v.inode(ino)
+	ty, size := n.w(fType), n.q(fSize)
+	contents := size != 0 || !zeros(n[fBlks:])
+	wrong := false
+	switch {
+	case ty == 0:
+		// a free inode keeps its generation, and nothing else
+		wrong = n.w(fNlink) != 0 && n.q(fGen) != 0
+	case ty > typeLast:
+		wrong = true
+	case ty == typeReg:
+		wrong = n.q(fParent) != 0 && n.q(fNent) != 0
+	case ty == typeDir:
+		wrong = n.q(fParent) == 0 && size%4096 != 0 && ino != rootIno
+	case ty == typeLnk:
+		wrong = size > maxSymlink || size == 0 && n.w(fNlink) != 0
+	default:
+		wrong = contents
+	}
+	if !wrong {
+		return
+	}
+	want := uint32(typeReg)
+	if p := n.q(fParent); p != 0 && p < r.v.ninode && size%4096 == 0 {
+		want = typeDir
+	}
+	r.fix32(ino, fType, want, map[uint32]string{
+		typeReg: "the type contradicts the rest, the file becomes a regular file",
+		typeDir: "the type contradicts the rest, the file becomes a directory",
+	}[want])
+}
+
+// blank makes a free inode blank, but for its generation.
+func (r *round) blank(ino uint64) {
+	n := r.v.inode(ino)
+	if zeros(n[:fGen]) && zeros(n[fGen+8:]) {
+		return
+	}
+	a, off := r.v.inodeBlock(ino)
+	b := r.v.edit(a)[off : off+inodeSize]
+	clear(b[:fGen])
+	clear(b[fGen+8:])
+	r.did(ino, "the inode, which is free, becomes blank")
+}
+
+func (r *round) fix32(ino uint64, off int, x uint32, what string) {
+	if old := r.v.inode(ino).w(off); r.v.set32(ino, off, x) {
+		r.did(ino, "%s (%#x, was %#x)", what, x, old)
+	}
+}
+
+func (r *round) fix64(ino uint64, off int, x uint64, what string) {
+	if old := r.v.inode(ino).q(off); r.v.set64(ino, off, x) {
+		r.did(ino, "%s (%d, was %d)", what, x, old)
+	}
+}

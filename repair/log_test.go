@@ -1,0 +1,230 @@
+package repair
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tansy/check"
+	"tansy/disk"
+	"tansy/fs"
+	"tansy/internal/replay"
+	"tansy/journal"
+)
+
+// crashed is a volume with files a.0 to a.n, whose server was killed when all of them were in the log.
+func crashed(t *testing.T, n int) *disk.Sim {
+	t.Helper()
+	d := disk.NewSim(8_000)
+	if err := fs.Mkfs(d, fs.MkfsOptions{LogBytes: 8 << 20, Inodes: 500}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := fs.Open(d, fs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := v.Create(&fs.Cred{}, v.Root(), []byte("old"), fs.Guarded, &fs.SetAttr{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Close(); err != nil { // the log is empty
+		t.Fatal(err)
+	}
+	if v, err = fs.Open(d, fs.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		f, err := v.Create(&fs.Cred{}, v.Root(), fmt.Appendf(nil, "a.%d", i), fs.Guarded, &fs.SetAttr{}, 0)
+		if err == nil {
+			_, _, _, err = v.Write(&fs.Cred{}, f.Handle, 0, []byte(fmt.Sprint(i)), fs.FileSync)
+		}
+		if err == nil && i == n-1 {
+			_, _, _, err = v.Write(&fs.Cred{}, old.Handle, 0, []byte("changed"), fs.FileSync)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead := d.Crash(disk.KeepAll)
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dead
+}
+
+func journalParams(t *testing.T, d disk.Disk) journal.Params {
+	t.Helper()
+	s, _, err := superblocks(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return journalOf(s)
+}
+
+func survey(t *testing.T, d disk.Disk) *journal.Survey {
+	t.Helper()
+	s, err := journal.NewSurvey(d, journalParams(t, d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// names is the names in the root directory.
+func names(t *testing.T, d disk.Disk) (found []string) {
+	t.Helper()
+	v, err := fs.Open(d, fs.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	l, err := v.Readdir(&fs.Cred{}, v.Root(), 0, 0, false, 1<<20, func(n int) int { return n })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range l.Entries {
+		found = append(found, string(e.Name))
+	}
+	return found
+}
+
+// repaired repairs d, which is left clean, and makes sure that it can be undone. It returns the actions.
+func repaired(t *testing.T, d disk.Disk) []Action {
+	t.Helper()
+	was := contents(t, d)
+	p, err := NewPlan(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, d, was)
+	undo := filepath.Join(t.TempDir(), "undo")
+	after, err := p.Apply(d, undo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !after.Clean() {
+		t.Fatalf("left: %v\nafter %v", after.Problems, p.Actions)
+	}
+	if p2, err := NewPlan(d); err != nil || len(p2.Actions) > 0 {
+		t.Fatalf("a second repair does %v, %v", p2.Actions, err)
+	}
+	now := contents(t, d)
+	u, err := LoadUndo(undo)
+	if err == nil {
+		err = u.Apply(d)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, d, was)
+	for a := range d.Size() {
+		b := now[a]
+		if b == nil {
+			b = make([]byte, disk.BlockSize)
+		}
+		put(t, d, a, b)
+	}
+	if err := d.Barrier(); err != nil {
+		t.Fatal(err)
+	}
+	return p.Actions
+}
+
+func has(as []Action, text string) bool {
+	return slices.ContainsFunc(as, func(a Action) bool { return strings.Contains(a.String(), text) })
+}
+
+// TestCut: a log with a damaged group is cut there. All operations before are there, and none behind; what
+// is lost was said. A group far older, of another epoch and with larger numbers, does not come back.
+func TestCut(t *testing.T) {
+	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
+	whole := crashed(t, 12)
+	g := survey(t, whole).Groups
+	if len(g) < 20 {
+		t.Fatalf("%d groups", len(g))
+	}
+	for _, at := range []int{0, len(g) / 2, len(g) - 2} {
+		for _, harm := range []string{"descriptor", "data", "zeroed"} {
+			d := whole.Crash(disk.KeepAll)
+			a := g[at].Block
+			if harm == "data" {
+				a++
+			}
+			b := block(t, d, a)
+			b[100+r.IntN(100)] ^= 4
+			if harm == "zeroed" {
+				clear(b)
+			}
+			put(t, d, a, b)
+			if err := d.Barrier(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fs.Open(d, fs.Options{}); err == nil {
+				t.Fatal("the damaged log was opened")
+			}
+			acts := repaired(t, d)
+			lost := fmt.Sprintf("cut before group %d, which is damaged: the last %d group commits (up to %d)", g[at].Number, len(g)-at, g[len(g)-1].Number)
+			if !has(acts, lost) || !has(acts, `"/old"`) {
+				t.Errorf("%s of group %d: %v, want %q", harm, at, acts, lost)
+			}
+			found := names(t, d)
+			if !slices.Contains(found, "old") || slices.Contains(found, "a.11") != (at == len(g)-2) {
+				t.Errorf("%s of group %d: %v", harm, at, found)
+			}
+			for i, prefix := 0, true; i < 12; i++ {
+				here := slices.Contains(found, fmt.Sprintf("a.%d", i))
+				if here && !prefix {
+					t.Errorf("%s of group %d: a.%d is there, but not all before it", harm, at, i)
+				}
+				prefix = here
+			}
+		}
+	}
+}
+
+// TestOneHeader: the header is restored from its copy, or the other way round, and nothing is lost.
+func TestOneHeader(t *testing.T) {
+	whole := crashed(t, 3)
+	for _, h := range survey(t, whole).Headers {
+		d := whole.Crash(disk.KeepAll)
+		b := block(t, d, h.Block)
+		b[40] ^= 1
+		put(t, d, h.Block, b)
+		if err := d.Barrier(); err != nil {
+			t.Fatal(err)
+		}
+		if acts := repaired(t, d); len(acts) != 1 || !has(acts, fmt.Sprintf("the header of the log in block %d is restored", h.Block)) {
+			t.Errorf("%v", acts)
+		}
+		if found := names(t, d); len(found) != 2+4 && len(found) != 4 {
+			t.Errorf("%v", found)
+		}
+	}
+}
+
+// TestNoHeader: with both headers lost the log is started empty, and it is said what that costs. What
+// was home before is there, and old groups never come back.
+func TestNoHeader(t *testing.T) {
+	d := crashed(t, 5)
+	s := survey(t, d)
+	for _, h := range s.Headers {
+		put(t, d, h.Block, make([]byte, disk.BlockSize))
+	}
+	if err := d.Barrier(); err != nil {
+		t.Fatal(err)
+	}
+	acts := repaired(t, d)
+	if !has(acts, fmt.Sprintf("both headers of the log are lost: it is started empty, and everything in it that is not home is LOST (it has %d sealed groups", len(s.Groups))) &&
+		!has(acts, fmt.Sprintf("to %d, of which some or all may be home)", s.Last())) || !has(acts, `"/old"`) {
+		t.Errorf("%v", acts)
+	}
+	if found := names(t, d); !slices.Contains(found, "old") || slices.Contains(found, "a.0") {
+		t.Errorf("%v", found)
+	}
+	if rep, err := check.Volume(d, check.Options{}); err != nil || !rep.Clean() {
+		t.Error(rep.Problems, err)
+	}
+}

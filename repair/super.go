@@ -1,0 +1,89 @@
+package repair
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+
+	"tansy/disk"
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/gen/superblockformat"
+	"tansy/journal"
+)
+
+// ErrNoSuperblock is the error of a device with neither a superblock nor a copy of one that this
+// program can use.
+var ErrNoSuperblock = errors.New("neither the superblock nor its copy can be used")
+
+// superblocks returns the superblock, and both blocks for it, nil for one that cannot be used.
+func superblocks(d disk.Disk) (s superblockformat.Super, raw [2][]byte, err error) {
+	read := func(a uint64) (superblockformat.Super, []byte) {
+		b := make([]byte, disk.BlockSize)
+		if d.ReadAt(a, [][]byte{b}) != nil {
+			return s, nil
+		}
+		why, s := superblockformat.Companion_Default___.Decode(&dbytes.Bytes{Data: b})
+		if why != 0 || s.Dtor_size() > d.Size() {
+			return s, nil
+		}
+		return s, b
+	}
+	if d.Size() < 2 {
+		return s, raw, ErrNoSuperblock
+	}
+	if s, raw[0] = read(0); raw[0] != nil {
+		_, raw[1] = read(s.Dtor_size() - 1)
+		return s, raw, nil
+	}
+	if s, raw[1] = read(d.Size() - 1); raw[1] != nil && s.Dtor_size() == d.Size() {
+		return s, raw, nil
+	}
+	return s, raw, ErrNoSuperblock
+}
+
+// superblock makes the superblock and its copy the same.
+func (r *run) superblock() error {
+	s, raw, err := superblocks(r.d)
+	if err != nil {
+		return err
+	}
+	r.sb = s
+	at, from := s.Dtor_size()-1, raw[0]
+	switch {
+	case raw[0] == nil:
+		at, from = 0, raw[1]
+		r.did(0, "the superblock in block 0 is restored from its copy in block %d", s.Dtor_size()-1)
+	case raw[1] == nil:
+		r.did(0, "the copy of the superblock in block %d is made anew", at)
+	case !bytes.Equal(raw[0], raw[1]):
+		r.did(0, "the copy of the superblock in block %d, which differs, is made anew", at)
+	default:
+		return nil
+	}
+	if err := r.d.WriteAt(at, [][]byte{from}); err != nil {
+		return err
+	}
+	return r.d.Barrier()
+}
+
+// uuidOf is the UUID of a volume.
+func uuidOf(s superblockformat.Super) (id [16]byte) {
+	binary.LittleEndian.PutUint64(id[:], s.Dtor_uuid0())
+	binary.LittleEndian.PutUint64(id[8:], s.Dtor_uuid1())
+	return id
+}
+
+// journalOf says where the journal of a volume lies.
+func journalOf(s superblockformat.Super) journal.Params {
+	var key []byte
+	for _, x := range []uint64{s.Dtor_key0(), s.Dtor_key1(), s.Dtor_key2(), s.Dtor_key3()} {
+		key = binary.LittleEndian.AppendUint64(key, x)
+	}
+	g := s.Dtor_geo()
+	return journal.Params{
+		Start: 1, Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), UUID: uuidOf(s),
+		Key:    sha256.Sum256(append(key, "journal"...)),
+		Bitmap: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1(),
+	}
+}
