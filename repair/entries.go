@@ -91,6 +91,9 @@ func (r *round) directories() {
 			}
 			names[string(e.name)] = true
 			n.nent++
+			if r.inodeLost(e.ino) {
+				n.part = true // it may be a directory, whose parent has a link more
+			}
 			if t := r.nodes[e.ino]; t != nil {
 				t.refs++
 				if t.ty == typeDir {

@@ -50,11 +50,16 @@ func (r *round) oneInode(ino uint64) {
 		for _, off := range []int{fNlink, fFlags} {
 			r.fix32(ino, off, 0, "the head of the orphan list gets no links and no flags")
 		}
-		for _, off := range []int{fSize, fUsed, fShrink} {
-			r.fix64(ino, off, 0, "the head of the orphan list gets no contents")
-		}
+		contents := []int{fSize, fUsed, fShrink}
 		for k := range slots {
-			r.fix64(ino, fBlks+8*k, 0, "the head of the orphan list gets no contents")
+			contents = append(contents, fBlks+8*k)
+		}
+		had := false
+		for _, off := range contents {
+			had = r.v.set64(ino, off, 0) || had
+		}
+		if had {
+			r.did(ino, "the head of the orphan list gets no contents")
 		}
 	default:
 		if zeros(r.v.inode(ino)) {

@@ -25,8 +25,8 @@ var fields = inodeformat.Companion_Default___
 var errFull = errors.New("there is no room for it")
 
 // attach gives files without a name one in lost+found, each in a transaction of the verified
-// directories, which need the rest of the volume to be sound.
-func (r *round) attach(j *journal.Journal, g volumegeometry.Geo) error {
+// directories, which need the rest of the volume to be sound. some: at least one got it.
+func (r *round) attach(j *journal.Journal, g volumegeometry.Geo) (some bool, err error) {
 	v := r.v
 	sys := dtxn.New(j, dtxn.Layout{
 		Maps: [2]dtxn.Bitmap{
@@ -45,11 +45,12 @@ func (r *round) attach(j *journal.Journal, g volumegeometry.Geo) error {
 			continue
 		}
 		if err != nil {
-			return errors.Join(err, sys.Close())
+			return some, errors.Join(err, sys.Close())
 		}
+		some = true
 		r.did(ino, "the file, which no directory names, becomes /%s/#%d", l.name, ino)
 	}
-	return sys.Close()
+	return some, sys.Close()
 }
 
 // directoriesOf is the verified directories of a volume.

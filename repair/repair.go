@@ -213,5 +213,6 @@ func (r *run) round() (again bool, err error) {
 	if err != nil || len(x.unnamed) == 0 {
 		return again, err
 	}
-	return true, x.attach(j, g)
+	some, err := x.attach(j, g)
+	return again || some, err
 }

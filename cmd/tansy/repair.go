@@ -109,6 +109,9 @@ func repairVolume(d *disk.File, undo string, yes bool) (code int, err error) {
 		if left, err = p.Apply(d, undo); errors.Is(err, fs.ErrExist) {
 			return 0, fmt.Errorf("%w: it may be that of another repair: move it away, or give another name with --undo", err)
 		} else if err != nil {
+			if _, e := os.Stat(undo); e == nil {
+				err = fmt.Errorf("%w: the repair is not complete; another one goes on, or --undo-from %s puts back what was", err, undo)
+			}
 			return 0, err
 		}
 	}
