@@ -1,11 +1,13 @@
 package repair
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tansy/check"
@@ -138,7 +140,7 @@ func has(as []Action, text string) bool {
 }
 
 // TestCut: a log with a damaged group is cut there. All operations before are there, and none behind; what
-// is lost was said. A group far older, of another epoch and with larger numbers, does not come back.
+// is lost was said.
 func TestCut(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
 	whole := crashed(t, 12)
@@ -226,5 +228,92 @@ func TestNoHeader(t *testing.T) {
 	}
 	if rep, err := check.Volume(d, check.Options{}); err != nil || !rep.Clean() {
 		t.Error(rep.Problems, err)
+	}
+}
+
+// TestUnreadableLog: a block of the log that cannot be read, which recovery does not get past, costs the groups from its
+// own on; if it is a group's that is home already, or the last one's, no more than that.
+func TestUnreadableLog(t *testing.T) {
+	whole := crashed(t, 6)
+	s := survey(t, whole)
+	units := journalParams(t, whole).Units
+	for _, c := range []struct {
+		what  string
+		block uint64
+		want  string
+	}{
+		{"descriptor", s.Groups[2].Block, fmt.Sprintf("cut before group %d", s.Groups[2].Number)},
+		{"data", s.Groups[2].Block + 1, fmt.Sprintf("cut before group %d", s.Groups[2].Number)},
+		{"last group's data", s.Groups[len(s.Groups)-1].Block + 1, "the last 1 group commits"},
+		{"unused unit", 2 + journal.UnitBlocks*((s.Last()+5)%units), "nothing is known to have been in them"},
+		{"header", 1, "the header of the log in block 1 is restored"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			written := false
+			d := disk.NewFault(whole.Crash(disk.KeepAll), 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
+				if op.Addr <= c.block && c.block < op.Addr+uint64(op.Blocks) {
+					written = written || op.Kind == disk.Write
+					if op.Kind == disk.Read && !written {
+						return disk.Harm{Err: syscall.EIO}
+					}
+				}
+				return disk.Harm{}
+			})
+			p, err := NewPlan(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !has(p.Actions, c.want) {
+				t.Errorf("%v, want %q", p.Actions, c.want)
+			}
+			after, err := p.Apply(d, filepath.Join(t.TempDir(), "undo"))
+			if err != nil || !after.Clean() {
+				t.Errorf("%v, %v", after.Problems, err)
+			}
+			found := names(t, d)
+			if !slices.Contains(found, "old") || slices.Contains(found, "a.5") != (c.what != "descriptor" && c.what != "data") {
+				t.Errorf("%v", found)
+			}
+		})
+	}
+}
+
+// TestForeignGroup: a sealed group of another life of the volume, with a number beyond all live ones, keeps the journal
+// from opening. Cutting it off costs nothing that is there.
+func TestForeignGroup(t *testing.T) {
+	whole := crashed(t, 4)
+	later := whole.Crash(disk.KeepAll)
+	v, err := fs.Open(later, fs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		if _, err := v.Create(&fs.Cred{}, v.Root(), fmt.Appendf(nil, "later %d", i), fs.Guarded, &fs.SetAttr{}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead := later.Crash(disk.KeepAll)
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	groups := survey(t, dead).Groups
+	if len(groups) == 0 {
+		t.Fatal("no groups")
+	}
+	foreign := groups[len(groups)-1]
+	for i := range uint64(journal.UnitBlocks) {
+		put(t, whole, foreign.Block+i, block(t, dead, foreign.Block+i))
+	}
+	if err := whole.Barrier(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fs.Open(whole, fs.Options{}); !errors.Is(err, journal.ErrDamaged) {
+		t.Fatal(err)
+	}
+	if acts := repaired(t, whole); !has(acts, "the log is cut before group") {
+		t.Errorf("%v", acts)
+	}
+	if found := names(t, whole); !slices.Contains(found, "a.3") || slices.Contains(found, "later 4") {
+		t.Errorf("%v", found)
 	}
 }
