@@ -130,6 +130,10 @@ func TestRepair(t *testing.T) {
 		{"name twice", func(s *small) { s.enter(rootIno, "one", s.ino["/a/two"]) }, []string{"the name is there twice"}},
 		{"shared block", func(s *small) { s.set(s.ino["/a/two"], fBlks+8*3, s.v.inode(s.ino["/one"]).q(fBlks+8*5)) },
 			[]string{`which gets a copy ["/one"]`, `which is in use by inode`, `["/a/two"]`}},
+		{"block of another file", func(s *small) {
+			s.set(s.ino["/one"], fBlks+8*3, s.v.inode(s.ino["/a/two"]).q(fBlks+8*5))
+			s.set(s.ino["/one"], fUsed, 3) // so that it is known which of the two is wrong
+		}, []string{`which gets a copy ["/a/two"]`, `block 3 of the file (level 0) becomes a copy of`}},
 		{"shared indirect block", func(s *small) { s.set(s.ino["/one"], fBlks+8*12, s.v.inode(s.ino["/a/two"]).q(fBlks+8*12)) },
 			[]string{`which gets a copy ["/one"]`, `["/a/two"]`}},
 		{"pointer to nowhere", func(s *small) { s.set(s.ino["/one"], fBlks+8*5, 1<<40) }, []string{`block 5 of the file (level 0) becomes a hole: 1099511627776 is no data block ["/one"]`}},
@@ -164,7 +168,7 @@ func TestRepair(t *testing.T) {
 				}
 			}
 			if limit := map[bool]int{true: 1, false: 0}[strings.Contains(strings.Join(c.want, ""), "level") || slices.Contains(
-				[]string{"shared block", "shared indirect block", "data as an indirect block", "a size too small", "no root"}, c.what)]; changed > limit {
+				[]string{"shared block", "block of another file", "shared indirect block", "data as an indirect block", "a size too small", "no root"}, c.what)]; changed > limit {
 				t.Errorf("%d files changed, after %v", changed, acts)
 			}
 		})
@@ -342,4 +346,43 @@ func TestUndoRefused(t *testing.T) {
 			t.Errorf("byte %d of the undo file is wrong, which is not noticed", at)
 		}
 	}
+}
+
+// The undo file has what the plan overwrites before anything is written, and gets what the plan did not foresee before that
+// is written.
+func TestUndoFirst(t *testing.T) {
+	s := newSmall(t)
+	s.leave(s.ino["/a"], "two")
+	damaged := contents(t, s.d)
+	p, err := NewPlan(s.d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	first := filepath.Join(dir, "first")
+	f := disk.NewFault(s.d, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
+		if op.Kind == disk.Write {
+			return disk.Harm{Err: syscall.EIO}
+		}
+		return disk.Harm{}
+	})
+	if _, err := p.Apply(f, first); err == nil {
+		t.Fatal("a device that cannot be written was repaired")
+	}
+	if u, err := LoadUndo(first); err != nil || u.Blocks != uint64(len(p.blocks)) || u.Blocks < 5 {
+		t.Fatalf("%d blocks in the undo file, %d will be written; %v", u.Blocks, len(p.blocks), err)
+	}
+	p.blocks = p.blocks[:2]
+	second := filepath.Join(dir, "second")
+	if _, err := p.Apply(s.d, second); err != nil {
+		t.Fatal(err)
+	}
+	u, err := LoadUndo(second)
+	if err == nil {
+		err = u.Apply(s.d)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, s.d, damaged)
 }
