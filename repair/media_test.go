@@ -410,3 +410,52 @@ func TestMedia(t *testing.T) {
 	}
 	t.Logf("%d of %d damages were noticed and repaired", noticed, count)
 }
+
+// Of many damages at once, whatever they are, a repair makes a volume that check finds nothing wrong with, or says what is
+// left; and it can be undone.
+func TestManyDamages(t *testing.T) {
+	seed := replay.Seed(t)
+	s := newSample(t, seed)
+	rounds := 25
+	if testing.Short() {
+		rounds = 5
+	}
+	for n := range rounds {
+		r := rand.New(rand.NewPCG(seed, uint64(n)))
+		d := device(t, s.d.Size(), s.blocks)
+		for range 2 + r.IntN(12) {
+			place := 2 + r.IntN(len(s.places)-2) // one superblock is needed
+			one, hit, _ := s.damage(t, r, place, r.IntN(5))
+			for _, a := range hit {
+				if a != 0 && a != s.v.data1 {
+					put(t, d, a, block(t, one, a))
+				}
+			}
+		}
+		damaged := contents(t, d)
+		p, err := NewPlan(d)
+		if err != nil {
+			t.Fatalf("round %d: %v", n, err)
+		}
+		same(t, d, damaged)
+		if p.Before.Clean() {
+			continue
+		}
+		undo := filepath.Join(t.TempDir(), "undo")
+		after, err := p.Apply(d, undo)
+		if err != nil {
+			t.Fatalf("round %d: %v", n, err)
+		}
+		if !after.Clean() {
+			t.Errorf("round %d: left: %v", n, after.Problems)
+		}
+		u, err := LoadUndo(undo)
+		if err == nil {
+			err = u.Apply(d)
+		}
+		if err != nil {
+			t.Fatalf("round %d: undo: %v", n, err)
+		}
+		same(t, d, damaged)
+	}
+}
