@@ -18,7 +18,7 @@ import (
 	"tansy/internal/replay"
 )
 
-var damages = flag.Int("damages", 200, "how many damages TestMedia tries")
+var damages = flag.Int("damages", 110, "how many damages TestMedia tries")
 
 // A file is what a user sees of one.
 type file struct {
