@@ -20,6 +20,7 @@ import (
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
+	"tansy/journal"
 	"tansy/server"
 )
 
@@ -185,6 +186,9 @@ func watch(ctx context.Context, every time.Duration, lost func(error), looks ...
 func advice(err error) string {
 	if errors.Is(err, tansyfs.ErrNoSuperblock) {
 		return " (tansy mkfs makes one)"
+	}
+	if errors.Is(err, journal.ErrDamaged) {
+		return " (tansy repair says what can be done about it)"
 	}
 	return ""
 }
