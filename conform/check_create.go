@@ -100,6 +100,48 @@ func dirRules(makes func(t *T, c *cred, dir fh, name string) status) []Check {
 	}
 }
 
+// idRules are the rules for the owner and the group that a caller wants for what is made.
+func idRules(makes func(t *T, c *cred, dir fh, name string, s sattr) madeRes) []Check {
+	ids := func(uid, gid *uint32) sattr { return sattr{mode: ptr(uint32(0o644)), uid: uid, gid: gid} }
+	return []Check{
+		must("foreign-owner", "a user makes nothing that belongs to another", func(t *T) {
+			t.needUsers()
+			n := makes(t, bob, t.dir(), "x", ids(&alice.uid, nil))
+			if n.st == ok {
+				same(t, "uid", t.attr(t.made(t.dir(), "x", n)).uid, bob.uid)
+			}
+		}),
+		must("foreign-group", "a user makes nothing of a group that they are not in", func(t *T) {
+			t.needUsers()
+			s := ids(nil, ptr(uint32(42424)))
+			s.mode = ptr(uint32(0o2755))
+			n := makes(t, bob, t.dir(), "x", s)
+			if n.st == ok {
+				t.that(t.attr(t.made(t.dir(), "x", n)).gid != 42424, "another gid", "42424")
+			}
+		}),
+		should("ids-ignored", "an owner and a group that a user may not give are ignored: some clients always send the directory's group", func(t *T) {
+			t.needUsers()
+			d := t.dirIn(alice, t.dir(), "d", 0o777)
+			for name, s := range map[string]sattr{"gid": ids(nil, ptr(t.attr(d).gid)), "uid": ids(&alice.uid, nil), "both": ids(&alice.uid, &alice.gid)} {
+				n := makes(t, bob, d, name, s)
+				t.ok(n.st)
+				a := t.attr(t.made(d, name, n))
+				same(t, "uid", a.uid, bob.uid)
+				same(t, "gid", a.gid, bob.gid)
+			}
+		}),
+		should("ids-by-root", "the superuser makes it for another owner and group", func(t *T) {
+			t.needRoot()
+			n := makes(t, super, t.dir(), "x", ids(&alice.uid, ptr(uint32(42424))))
+			t.ok(n.st)
+			a := t.attr(t.made(t.dir(), "x", n))
+			same(t, "uid", a.uid, alice.uid)
+			same(t, "gid", a.gid, 42424)
+		}),
+	}
+}
+
 func createChecks() []Check {
 	simple := func(t *T, c *cred, dir fh, name string) status {
 		return t.create(c, dir, name, unchecked, mode(0o644), 0).st
@@ -209,20 +251,6 @@ func createChecks() []Check {
 			t.ok(n.st)
 			same(t, "write permission for others", t.attr(t.made(t.dir(), "f", n)).mode&0o002, 0)
 		}),
-		must("foreign-owner", "a user does not make a file that belongs to another", func(t *T) {
-			t.needUsers()
-			n := t.create(bob, t.dir(), "f", guarded, sattr{mode: ptr(uint32(0o644)), uid: &alice.uid}, 0)
-			if n.st == ok {
-				same(t, "uid", t.attr(t.made(t.dir(), "f", n)).uid, bob.uid)
-			}
-		}),
-		must("foreign-group", "a user does not make a file of a group that they are not in", func(t *T) {
-			t.needUsers()
-			n := t.create(bob, t.dir(), "f", guarded, sattr{mode: ptr(uint32(0o2755)), gid: ptr(uint32(42424))}, 0)
-			if n.st == ok {
-				t.that(t.attr(t.made(t.dir(), "f", n)).gid != 42424, "another gid", "42424")
-			}
-		}),
 		should("group", "a new file is of the caller's group, where the directory has no set-group-id", func(t *T) {
 			t.needUsers()
 			same(t, "gid", t.attr(t.fileAs(bob, t.dir(), "f", 0o644)).gid, bob.gid)
@@ -236,6 +264,9 @@ func createChecks() []Check {
 	}
 	checks = append(checks, nameRules(func(t *T, dir fh, name string) status { return simple(t, super, dir, name) })...)
 	checks = append(checks, dirRules(simple)...)
+	checks = append(checks, idRules(func(t *T, c *cred, dir fh, name string, s sattr) madeRes {
+		return t.create(c, dir, name, guarded, s, 0)
+	})...)
 	return group("create", "RFC 1813, 3.3.8", checks...)
 }
 

@@ -82,16 +82,23 @@ func mkdirChecks() []Check {
 	}
 	checks = append(checks, nameRules(func(t *T, dir fh, name string) status { return simple(t, super, dir, name) })...)
 	checks = append(checks, dirRules(simple)...)
+	checks = append(checks, idRules(func(t *T, c *cred, dir fh, name string, s sattr) madeRes {
+		return t.mkdir(c, dir, name, s)
+	})...)
 	return group("mkdir", "RFC 1813, 3.3.9", checks...)
+}
+
+// skipped ends the check where the server has no such files.
+func skipped(t *T, what string, n madeRes) madeRes {
+	if n.st == errNotSupp {
+		t.skip("the server has no %s", what)
+	}
+	return n
 }
 
 func symlinkChecks() []Check {
 	simple := func(t *T, c *cred, dir fh, name string) status {
-		st := t.symlink(c, dir, name, mode(0o777), "target").st
-		if st == errNotSupp {
-			t.skip("the server has no symbolic links")
-		}
-		return st
+		return skipped(t, "symbolic links", t.symlink(c, dir, name, mode(0o777), "target")).st
 	}
 	checks := []Check{
 		must("new", "SYMLINK makes a symbolic link that holds the target", func(t *T) {
@@ -164,16 +171,15 @@ func symlinkChecks() []Check {
 	}
 	checks = append(checks, nameRules(func(t *T, dir fh, name string) status { return simple(t, super, dir, name) })...)
 	checks = append(checks, dirRules(simple)...)
+	checks = append(checks, idRules(func(t *T, c *cred, dir fh, name string, s sattr) madeRes {
+		return skipped(t, "symbolic links", t.symlink(c, dir, name, s, "target"))
+	})...)
 	return group("symlink", "RFC 1813, 3.3.10", checks...)
 }
 
 func mknodChecks() []Check {
 	simple := func(t *T, c *cred, dir fh, name string) status {
-		st := t.mknod(c, dir, name, typeFIFO, mode(0o644), 0, 0).st
-		if st == errNotSupp {
-			t.skip("the server has no MKNOD of FIFOs")
-		}
-		return st
+		return skipped(t, "MKNOD of FIFOs", t.mknod(c, dir, name, typeFIFO, mode(0o644), 0, 0)).st
 	}
 	badType := func(name string, typ uint32, what string) Check {
 		return must(name, "MKNOD of "+what+" is BADTYPE, and nothing is made", func(t *T) {
@@ -239,5 +245,8 @@ func mknodChecks() []Check {
 	}
 	checks = append(checks, nameRules(func(t *T, dir fh, name string) status { return simple(t, super, dir, name) })...)
 	checks = append(checks, dirRules(simple)...)
+	checks = append(checks, idRules(func(t *T, c *cred, dir fh, name string, s sattr) madeRes {
+		return skipped(t, "MKNOD of FIFOs", t.mknod(c, dir, name, typeFIFO, s, 0, 0))
+	})...)
 	return group("mknod", "RFC 1813, 3.3.11", checks...)
 }

@@ -80,16 +80,7 @@ func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.N
 		return fs.Node{Dir: d.wcc(before)}, fs.ErrExist
 	}
 
-	// The new inode, as it is before the caller's attributes are set.
-	n := &inode{attr: fs.Attr{Type: k.typ, UID: c.UID, GID: c.GID}}
-	if d.attr.Mode&setGID != 0 {
-		n.attr.GID = d.attr.GID
-	}
-	if k.s.Mode == nil {
-		k.s.Mode = &k.mode
-	}
-	switch err = maySet(c, n, &k.s); {
-	case err != nil:
+	switch {
 	case k.typ == fs.Directory && d.attr.Nlink >= m.opt.MaxLinks:
 		err = fs.ErrMLink
 	case uint64(len(m.inodes)) >= m.opt.MaxFiles:
@@ -98,9 +89,18 @@ func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.N
 	if err != nil {
 		return fs.Node{Dir: d.wcc(before)}, err
 	}
-	uid, gid := n.attr.UID, n.attr.GID
-	n = m.alloc(k.typ)
-	n.attr.UID, n.attr.GID = uid, gid
+
+	n := m.alloc(k.typ)
+	n.attr.UID, n.attr.GID = c.UID, c.GID
+	if d.attr.Mode&setGID != 0 {
+		n.attr.GID = d.attr.GID
+	}
+	if k.s.Mode == nil {
+		k.s.Mode = &k.mode
+	}
+	if c.UID != 0 {
+		k.s.UID, k.s.GID = nil, nil
+	}
 	size := k.s.Size
 	k.s.Size = nil // nothing is cut off, so setuid stays
 	m.set(c, n, &k.s)

@@ -51,9 +51,9 @@
 //
 // Creation. The owner is the caller and the group the caller's, or the
 // directory's if it is set-group-ID; a new directory inherits that bit. The
-// attributes given are then applied under the rules of SETATTR for the new
-// owner (so giving a file to another user is PERM for all but root), except that
-// the size counts for CREATE only. Mode not given: 0644, directories 0755;
+// attributes given are then applied as by SETATTR of the new owner, except that
+// the size counts for CREATE only, and that owner and group count for root
+// only: from anybody else they are ignored, and no error. Mode not given: 0644, directories 0755;
 // symbolic links always 0777; EXCLUSIVE 0. A device node needs root (PERM);
 // MKNOD of a type other than block, character, socket, FIFO: BADTYPE. A
 // link's target is 1 to 4095 bytes (INVAL, NAMETOOLONG).

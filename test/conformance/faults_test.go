@@ -164,6 +164,21 @@ var faults = []struct {
 			return m.Lookup(c, d, name)
 		}
 	}},
+	{"create/ids-ignored", func(f *fault, m *model.Model) {
+		f.create = func(c *fs.Cred, d fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
+			if c.UID != 0 && s.GID != nil && *s.GID != c.GID {
+				return fs.Node{}, fs.ErrPerm
+			}
+			return m.Create(c, d, name, how, s, verf)
+		}
+	}},
+	{"create/foreign-group", func(f *fault, m *model.Model) {
+		f.create = func(c *fs.Cred, d fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
+			n, err := m.Create(c, d, name, how, s, verf)
+			m.Setattr(root, n.Handle, &fs.SetAttr{GID: s.GID}, nil)
+			return n, err
+		}
+	}},
 	{"create/name-nul", func(f *fault, m *model.Model) {
 		f.create = func(c *fs.Cred, d fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
 			name, _, _ = bytes.Cut(name, []byte{0})

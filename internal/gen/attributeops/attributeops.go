@@ -160,10 +160,10 @@ func (_this type_Default___) Default() interface{} {
 func (_this type_Default___) String() string {
 	return "attributeops.Default__"
 }
-func (_this *CompanionStruct_Default___) Without(a *Sattr, mode bool) *Sattr {
+func (_this *CompanionStruct_Default___) Without(a *Sattr, mode bool, ids bool) *Sattr {
 	var r *Sattr = (*Sattr)(nil)
 	var _ = r
-	if !a.HasSize && !(mode && a.HasMode) {
+	if !a.HasSize && !(mode && a.HasMode) && !(ids && (a.HasUid || a.HasGid)) {
 		r = a
 		return r
 	}
@@ -172,7 +172,7 @@ func (_this *CompanionStruct_Default___) Without(a *Sattr, mode bool) *Sattr {
 	_nw8.Make()
 	r = _nw8
 	r.HasSize, r.HasMode, r.Mode = false, a.HasMode && !mode, a.Mode
-	r.HasUid, r.Uid, r.HasGid, r.Gid = a.HasUid, a.Uid, a.HasGid, a.Gid
+	r.HasUid, r.Uid, r.HasGid, r.Gid = a.HasUid && !ids, a.Uid, a.HasGid && !ids, a.Gid
 	r.AtimeHow, r.Atime, r.Atimens = a.AtimeHow, a.Atime, a.Atimens
 	r.MtimeHow, r.Mtime, r.Mtimens = a.MtimeHow, a.Mtime, a.Mtimens
 	return r

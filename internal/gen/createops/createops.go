@@ -154,11 +154,12 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = ino
 	var _591_ok bool = false
 	var _ = _591_ok
+	st = uint32(0)
 	var _592_t *attributeops.Sattr
 	var _ = _592_t
 	var _out733 *attributeops.Sattr
 	var _ = _out733
-	_out733 = attributeops.Companion_Default___.Without(a, false)
+	_out733 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
 	_592_t = _out733
 	var _out734 bool
 	var _ = _out734
@@ -178,13 +179,6 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	_out736 = d.Fs.GetInode(txn, ino, true)
 	_593_ip = _out736
 	attributeops.Companion_Default___.InitAttr(c, dir, _593_ip, mode, s, ns)
-	var _out737 uint32
-	var _ = _out737
-	_out737 = attributeops.Companion_Default___.MaySetattr(c, _593_ip, _592_t)
-	st = _out737
-	if st != uint32(0) {
-		return st, ino
-	}
 	attributeops.Companion_Default___.Apply(c, _593_ip, _592_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, _593_ip)
@@ -202,14 +196,14 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _594_ok bool
 	var _ = _594_ok
-	var _out738 bool
+	var _out737 bool
+	var _ = _out737
+	_out737 = d.InsertAt(txn, dino, name, ino, hint)
+	_594_ok = _out737
+	var _out738 *dbytes.Bytes
 	var _ = _out738
-	_out738 = d.InsertAt(txn, dino, name, ino, hint)
-	_594_ok = _out738
-	var _out739 *dbytes.Bytes
-	var _ = _out739
-	_out739 = dbytes.NewBytes(uint64(0))
-	node = _out739
+	_out738 = dbytes.NewBytes(uint64(0))
+	node = _out738
 	after = node
 	if !_594_ok {
 		st = permissions.Companion_Default___.NOSPC()
@@ -217,22 +211,22 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	}
 	st = uint32(0)
 	if sub {
-		var _out740 uint32
-		var _ = _out740
-		_out740 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out740
+		var _out739 uint32
+		var _ = _out739
+		_out739 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out739
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
+	var _out740 *dbytes.Bytes
+	var _ = _out740
+	_out740 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out740
 	var _out741 *dbytes.Bytes
 	var _ = _out741
-	_out741 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out741
-	var _out742 *dbytes.Bytes
-	var _ = _out742
-	_out742 = d.Fs.GetInode(txn, ino, false)
-	node = _out742
+	_out741 = d.Fs.GetInode(txn, ino, false)
+	node = _out741
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -253,61 +247,61 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = _595_found
 	var _596_hint uint64 = 0
 	var _ = _596_hint
-	var _out743 uint32
+	var _out742 uint32
+	var _ = _out742
+	var _out743 *dbytes.Bytes
 	var _ = _out743
-	var _out744 *dbytes.Bytes
+	var _out744 bool
 	var _ = _out744
-	var _out745 bool
+	var _out745 uint64
 	var _ = _out745
 	var _out746 uint64
 	var _ = _out746
-	var _out747 uint64
-	var _ = _out747
-	_out743, _out744, _out745, _out746, _out747 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	_out742, _out743, _out744, _out745, _out746 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out743
-	before = _out744
-	_595_found = _out745
-	ino = _out746
-	_596_hint = _out747
+	st = _out742
+	before = _out743
+	_595_found = _out744
+	ino = _out745
+	_596_hint = _out746
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if _595_found {
 		var _597_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 		var _ = _597_p
-		var _out748 uint32
+		var _out747 uint32
+		var _ = _out747
+		var _out748 *dbytes.Bytes
 		var _ = _out748
-		var _out749 *dbytes.Bytes
+		var _out749 bool
 		var _ = _out749
-		var _out750 bool
-		var _ = _out750
-		_out748, _out749, _out750 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out748
-		_597_p = _out749
-		later = _out750
+		_out747, _out748, _out749 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out747
+		_597_p = _out748
+		later = _out749
 		if st == uint32(0) {
 			node, after = _597_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out751 uint32
+	var _out750 uint32
+	var _ = _out750
+	var _out751 uint64
 	var _ = _out751
-	var _out752 uint64
+	var _out752 *dbytes.Bytes
 	var _ = _out752
 	var _out753 *dbytes.Bytes
 	var _ = _out753
-	var _out754 *dbytes.Bytes
-	var _ = _out754
-	_out751, _out752, _out753, _out754 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _596_hint, a, how, verf, s, ns)
-	st = _out751
-	ino = _out752
-	node = _out753
-	after = _out754
+	_out750, _out751, _out752, _out753 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _596_hint, a, how, verf, s, ns)
+	st = _out750
+	ino = _out751
+	node = _out752
+	after = _out753
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -323,35 +317,35 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 		}
 		return uint32(420)
 	}()
-	var _out755 uint32
+	var _out754 uint32
+	var _ = _out754
+	var _out755 uint64
 	var _ = _out755
-	var _out756 uint64
-	var _ = _out756
-	_out755, _out756 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _598_mode, s, ns)
-	st = _out755
-	ino = _out756
+	_out754, _out755 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _598_mode, s, ns)
+	st = _out754
+	ino = _out755
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _599_ip *dbytes.Bytes
 		var _ = _599_ip
-		var _out757 *dbytes.Bytes
-		var _ = _out757
-		_out757 = d.Fs.GetInode(txn, ino, true)
-		_599_ip = _out757
+		var _out756 *dbytes.Bytes
+		var _ = _out756
+		_out756 = d.Fs.GetInode(txn, ino, true)
+		_599_ip = _out756
 		inodeformat.Companion_Default___.SetVerf(_599_ip, verf)
 		d.PutInode(txn, ino, _599_ip)
 	} else if a.HasSize {
 		var _600_later bool = false
 		var _ = _600_later
-		var _out758 uint32
+		var _out757 uint32
+		var _ = _out757
+		var _out758 bool
 		var _ = _out758
-		var _out759 bool
-		var _ = _out759
-		_out758, _out759 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out758
-		_600_later = _out759
+		_out757, _out758 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out757
+		_600_later = _out758
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -376,26 +370,26 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 		}
 		return uint32(420)
 	}()
-	var _out760 uint32
+	var _out759 uint32
+	var _ = _out759
+	var _out760 uint64
 	var _ = _out760
-	var _out761 uint64
-	var _ = _out761
-	_out760, _out761 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out760
-	ino = _out761
+	_out759, _out760 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out759
+	ino = _out760
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out762 uint32
+	var _out761 uint32
+	var _ = _out761
+	var _out762 *dbytes.Bytes
 	var _ = _out762
 	var _out763 *dbytes.Bytes
 	var _ = _out763
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out762, _out763, _out764 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out762
-	node = _out763
-	after = _out764
+	_out761, _out762, _out763 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out761
+	node = _out762
+	after = _out763
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -409,22 +403,22 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out765 uint32
+	var _out764 uint32
+	var _ = _out764
+	var _out765 *dbytes.Bytes
 	var _ = _out765
-	var _out766 *dbytes.Bytes
-	var _ = _out766
-	_out765, _out766 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out765
-	node = _out766
+	_out764, _out765 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out764
+	node = _out765
 	if st != uint32(0) {
 		return st, node, later
 	}
 	var _602_ty uint32
 	var _ = _602_ty
-	var _out767 uint32
-	var _ = _out767
-	_out767 = inodeformat.Companion_Default___.GetTy(node)
-	_602_ty = _out767
+	var _out766 uint32
+	var _ = _out766
+	_out766 = inodeformat.Companion_Default___.GetTy(node)
+	_602_ty = _out766
 	if _602_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
@@ -432,10 +426,10 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _603_v uint64
 		var _ = _603_v
-		var _out768 uint64
-		var _ = _out768
-		_out768 = inodeformat.Companion_Default___.GetVerf(node)
-		_603_v = _out768
+		var _out767 uint64
+		var _ = _out767
+		_out767 = inodeformat.Companion_Default___.GetVerf(node)
+		_603_v = _out767
 		if _603_v != verf || _603_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
@@ -446,37 +440,37 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	}
 	var _604_may bool
 	var _ = _604_may
-	var _out769 bool
-	var _ = _out769
-	_out769 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_604_may = _out769
+	var _out768 bool
+	var _ = _out768
+	_out768 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_604_may = _out768
 	if !_604_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out770 uint32
+	var _out769 uint32
+	var _ = _out769
+	var _out770 bool
 	var _ = _out770
-	var _out771 bool
-	var _ = _out771
-	_out770, _out771 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out770
-	later = _out771
+	_out769, _out770 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out769
+	later = _out770
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out772 *dbytes.Bytes
-	var _ = _out772
-	_out772 = d.Fs.GetInode(txn, ino, true)
-	node = _out772
+	var _out771 *dbytes.Bytes
+	var _ = _out771
+	_out771 = d.Fs.GetInode(txn, ino, true)
+	node = _out771
 	inodeformat.Companion_Default___.SetMtime(node, s, ns)
 	inodeformat.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
 		var _605_mode uint32
 		var _ = _605_mode
-		var _out773 uint32
-		var _ = _out773
-		_out773 = inodeformat.Companion_Default___.GetMode(node)
-		_605_mode = _out773
+		var _out772 uint32
+		var _ = _out772
+		_out772 = inodeformat.Companion_Default___.GetMode(node)
+		_605_mode = _out772
 		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_605_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
@@ -496,10 +490,10 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _606_t *attributeops.Sattr
 	var _ = _606_t
-	var _out774 *attributeops.Sattr
-	var _ = _out774
-	_out774 = attributeops.Companion_Default___.Without(a, false)
-	_606_t = _out774
+	var _out773 *attributeops.Sattr
+	var _ = _out773
+	_out773 = attributeops.Companion_Default___.Without(a, false, false)
+	_606_t = _out773
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _607_found bool = false
 	var _ = _607_found
@@ -507,38 +501,38 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _608_x
 	var _609_hint uint64 = 0
 	var _ = _609_hint
-	var _out775 uint32
+	var _out774 uint32
+	var _ = _out774
+	var _out775 *dbytes.Bytes
 	var _ = _out775
-	var _out776 *dbytes.Bytes
+	var _out776 bool
 	var _ = _out776
-	var _out777 bool
+	var _out777 uint64
 	var _ = _out777
 	var _out778 uint64
 	var _ = _out778
-	var _out779 uint64
-	var _ = _out779
-	_out775, _out776, _out777, _out778, _out779 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _606_t, false)
-	st = _out775
-	before = _out776
-	_607_found = _out777
-	_608_x = _out778
-	_609_hint = _out779
+	_out774, _out775, _out776, _out777, _out778 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _606_t, false)
+	st = _out774
+	before = _out775
+	_607_found = _out776
+	_608_x = _out777
+	_609_hint = _out778
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out780 uint32
+	var _out779 uint32
+	var _ = _out779
+	var _out780 uint64
 	var _ = _out780
-	var _out781 uint64
+	var _out781 *dbytes.Bytes
 	var _ = _out781
 	var _out782 *dbytes.Bytes
 	var _ = _out782
-	var _out783 *dbytes.Bytes
-	var _ = _out783
-	_out780, _out781, _out782, _out783 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _609_hint, _606_t, s, ns)
-	st = _out780
-	ino = _out781
-	node = _out782
-	after = _out783
+	_out779, _out780, _out781, _out782 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _609_hint, _606_t, s, ns)
+	st = _out779
+	ino = _out780
+	node = _out781
+	after = _out782
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -554,10 +548,10 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	var _610_t *attributeops.Sattr
 	var _ = _610_t
-	var _out784 *attributeops.Sattr
-	var _ = _out784
-	_out784 = attributeops.Companion_Default___.Without(a, true)
-	_610_t = _out784
+	var _out783 *attributeops.Sattr
+	var _ = _out783
+	_out783 = attributeops.Companion_Default___.Without(a, true, false)
+	_610_t = _out783
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _611_found bool = false
 	var _ = _611_found
@@ -581,38 +575,38 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 			return uint32(0)
 		}()
 	}()
-	var _out785 uint32
+	var _out784 uint32
+	var _ = _out784
+	var _out785 *dbytes.Bytes
 	var _ = _out785
-	var _out786 *dbytes.Bytes
+	var _out786 bool
 	var _ = _out786
-	var _out787 bool
+	var _out787 uint64
 	var _ = _out787
 	var _out788 uint64
 	var _ = _out788
-	var _out789 uint64
-	var _ = _out789
-	_out785, _out786, _out787, _out788, _out789 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _615_bad, _610_t, false)
-	st = _out785
-	before = _out786
-	_611_found = _out787
-	_612_x = _out788
-	_613_hint = _out789
+	_out784, _out785, _out786, _out787, _out788 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _615_bad, _610_t, false)
+	st = _out784
+	before = _out785
+	_611_found = _out786
+	_612_x = _out787
+	_613_hint = _out788
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out790 uint32
+	var _out789 uint32
+	var _ = _out789
+	var _out790 uint64
 	var _ = _out790
-	var _out791 uint64
+	var _out791 *dbytes.Bytes
 	var _ = _out791
 	var _out792 *dbytes.Bytes
 	var _ = _out792
-	var _out793 *dbytes.Bytes
-	var _ = _out793
-	_out790, _out791, _out792, _out793 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _613_hint, _610_t, target, s, ns)
-	st = _out790
-	ino = _out791
-	node = _out792
-	after = _out793
+	_out789, _out790, _out791, _out792 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _613_hint, _610_t, target, s, ns)
+	st = _out789
+	ino = _out790
+	node = _out791
+	after = _out792
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -628,10 +622,10 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _616_t *attributeops.Sattr
 	var _ = _616_t
-	var _out794 *attributeops.Sattr
-	var _ = _out794
-	_out794 = attributeops.Companion_Default___.Without(a, false)
-	_616_t = _out794
+	var _out793 *attributeops.Sattr
+	var _ = _out793
+	_out793 = attributeops.Companion_Default___.Without(a, false, false)
+	_616_t = _out793
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _617_found bool = false
 	var _ = _617_found
@@ -655,38 +649,38 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 			return uint32(0)
 		}()
 	}()
-	var _out795 uint32
+	var _out794 uint32
+	var _ = _out794
+	var _out795 *dbytes.Bytes
 	var _ = _out795
-	var _out796 *dbytes.Bytes
+	var _out796 bool
 	var _ = _out796
-	var _out797 bool
+	var _out797 uint64
 	var _ = _out797
 	var _out798 uint64
 	var _ = _out798
-	var _out799 uint64
-	var _ = _out799
-	_out795, _out796, _out797, _out798, _out799 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _621_bad, _616_t, false)
-	st = _out795
-	before = _out796
-	_617_found = _out797
-	_618_x = _out798
-	_619_hint = _out799
+	_out794, _out795, _out796, _out797, _out798 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _621_bad, _616_t, false)
+	st = _out794
+	before = _out795
+	_617_found = _out796
+	_618_x = _out797
+	_619_hint = _out798
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out800 uint32
+	var _out799 uint32
+	var _ = _out799
+	var _out800 uint64
 	var _ = _out800
-	var _out801 uint64
+	var _out801 *dbytes.Bytes
 	var _ = _out801
 	var _out802 *dbytes.Bytes
 	var _ = _out802
-	var _out803 *dbytes.Bytes
-	var _ = _out803
-	_out800, _out801, _out802, _out803 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _619_hint, _616_t, ty, maj, min, s, ns)
-	st = _out800
-	ino = _out801
-	node = _out802
-	after = _out803
+	_out799, _out800, _out801, _out802 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _619_hint, _616_t, ty, maj, min, s, ns)
+	st = _out799
+	ino = _out800
+	node = _out801
+	after = _out802
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -699,26 +693,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out804 uint32
+	var _out803 uint32
+	var _ = _out803
+	var _out804 uint64
 	var _ = _out804
-	var _out805 uint64
-	var _ = _out805
-	_out804, _out805 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out804
-	ino = _out805
+	_out803, _out804 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out803
+	ino = _out804
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out806 uint32
+	var _out805 uint32
+	var _ = _out805
+	var _out806 *dbytes.Bytes
 	var _ = _out806
 	var _out807 *dbytes.Bytes
 	var _ = _out807
-	var _out808 *dbytes.Bytes
-	var _ = _out808
-	_out806, _out807, _out808 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out806
-	node = _out807
-	after = _out808
+	_out805, _out806, _out807 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out805
+	node = _out806
+	after = _out807
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -734,13 +728,13 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out809 uint32
+	var _out808 uint32
+	var _ = _out808
+	var _out809 uint64
 	var _ = _out809
-	var _out810 uint64
-	var _ = _out810
-	_out809, _out810 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out809
-	ino = _out810
+	_out808, _out809 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out808
+	ino = _out809
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -749,24 +743,24 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	_622_len = target.Len()
 	var _623_ok bool
 	var _ = _623_ok
-	var _out811 bool
-	var _ = _out811
-	_out811 = d.Write(txn, ino, uint64(0), target, uint64(0), _622_len)
-	_623_ok = _out811
+	var _out810 bool
+	var _ = _out810
+	_out810 = d.Write(txn, ino, uint64(0), target, uint64(0), _622_len)
+	_623_ok = _out810
 	if !_623_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out812 uint32
+	var _out811 uint32
+	var _ = _out811
+	var _out812 *dbytes.Bytes
 	var _ = _out812
 	var _out813 *dbytes.Bytes
 	var _ = _out813
-	var _out814 *dbytes.Bytes
-	var _ = _out814
-	_out812, _out813, _out814 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out812
-	node = _out813
-	after = _out814
+	_out811, _out812, _out813 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out811
+	node = _out812
+	after = _out813
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -782,36 +776,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out815 uint32
+	var _out814 uint32
+	var _ = _out814
+	var _out815 uint64
 	var _ = _out815
-	var _out816 uint64
-	var _ = _out816
-	_out815, _out816 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out815
-	ino = _out816
+	_out814, _out815 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out814
+	ino = _out815
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
 		var _624_ip *dbytes.Bytes
 		var _ = _624_ip
-		var _out817 *dbytes.Bytes
-		var _ = _out817
-		_out817 = d.Fs.GetInode(txn, ino, true)
-		_624_ip = _out817
+		var _out816 *dbytes.Bytes
+		var _ = _out816
+		_out816 = d.Fs.GetInode(txn, ino, true)
+		_624_ip = _out816
 		inodeformat.Companion_Default___.SetRdev(_624_ip, maj, min)
 		d.PutInode(txn, ino, _624_ip)
 	}
-	var _out818 uint32
+	var _out817 uint32
+	var _ = _out817
+	var _out818 *dbytes.Bytes
 	var _ = _out818
 	var _out819 *dbytes.Bytes
 	var _ = _out819
-	var _out820 *dbytes.Bytes
-	var _ = _out820
-	_out818, _out819, _out820 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out818
-	node = _out819
-	after = _out820
+	_out817, _out818, _out819 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out817
+	node = _out818
+	after = _out819
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

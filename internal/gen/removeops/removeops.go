@@ -69,37 +69,37 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ip
 	var _625_found bool = false
 	var _ = _625_found
-	var _out821 bool
+	var _out820 bool
+	var _ = _out820
+	var _out821 uint64
 	var _ = _out821
-	var _out822 uint64
-	var _ = _out822
-	_out821, _out822 = d.Lookup(txn, dino, name, true)
-	_625_found = _out821
-	ino = _out822
+	_out820, _out821 = d.Lookup(txn, dino, name, true)
+	_625_found = _out820
+	ino = _out821
 	if !_625_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out823 *dbytes.Bytes
-		var _ = _out823
-		_out823 = dbytes.NewBytes(uint64(0))
-		ip = _out823
+		var _out822 *dbytes.Bytes
+		var _ = _out822
+		_out822 = dbytes.NewBytes(uint64(0))
+		ip = _out822
 		return st, ino, ip
 	}
-	var _out824 uint32
+	var _out823 uint32
+	var _ = _out823
+	var _out824 *dbytes.Bytes
 	var _ = _out824
-	var _out825 *dbytes.Bytes
-	var _ = _out825
-	_out824, _out825 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out824
-	ip = _out825
+	_out823, _out824 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out823
+	ip = _out824
 	if st != uint32(0) {
 		return st, ino, ip
 	}
 	var _626_no bool
 	var _ = _626_no
-	var _out826 bool
-	var _ = _out826
-	_out826 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_626_no = _out826
+	var _out825 bool
+	var _ = _out825
+	_out825 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_626_no = _out825
 	if _626_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
@@ -117,16 +117,16 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	after, later = (*dbytes.Bytes)(nil), false
 	var _627_dots uint32 = 0
 	var _ = _627_dots
-	var _out827 uint32
+	var _out826 uint32
+	var _ = _out826
+	var _out827 *dbytes.Bytes
 	var _ = _out827
-	var _out828 *dbytes.Bytes
+	var _out828 uint32
 	var _ = _out828
-	var _out829 uint32
-	var _ = _out829
-	_out827, _out828, _out829 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out827
-	before = _out828
-	_627_dots = _out829
+	_out826, _out827, _out828 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out826
+	before = _out827
+	_627_dots = _out828
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -141,10 +141,10 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	}
 	var _628_w bool
 	var _ = _628_w
-	var _out830 bool
-	var _ = _out830
-	_out830 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_628_w = _out830
+	var _out829 bool
+	var _ = _out829
+	_out829 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_628_w = _out829
 	if !_628_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
@@ -153,25 +153,25 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _629_ino
 	var _630_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _630_ip
-	var _out831 uint32
+	var _out830 uint32
+	var _ = _out830
+	var _out831 uint64
 	var _ = _out831
-	var _out832 uint64
+	var _out832 *dbytes.Bytes
 	var _ = _out832
-	var _out833 *dbytes.Bytes
-	var _ = _out833
-	_out831, _out832, _out833 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out831
-	_629_ino = _out832
-	_630_ip = _out833
+	_out830, _out831, _out832 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out830
+	_629_ino = _out831
+	_630_ip = _out832
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	var _631_ty uint32
 	var _ = _631_ty
-	var _out834 uint32
-	var _ = _out834
-	_out834 = inodeformat.Companion_Default___.GetTy(_630_ip)
-	_631_ty = _out834
+	var _out833 uint32
+	var _ = _out833
+	_out833 = inodeformat.Companion_Default___.GetTy(_630_ip)
+	_631_ty = _out833
 	if _631_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
@@ -183,25 +183,25 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	if sub {
 		var _632_e bool
 		var _ = _632_e
-		var _out835 bool
-		var _ = _out835
-		_out835 = d.IsEmpty(txn, _629_ino)
-		_632_e = _out835
+		var _out834 bool
+		var _ = _out834
+		_out834 = d.IsEmpty(txn, _629_ino)
+		_632_e = _out834
 		if !_632_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out836 uint32
+	var _out835 uint32
+	var _ = _out835
+	var _out836 *dbytes.Bytes
 	var _ = _out836
-	var _out837 *dbytes.Bytes
+	var _out837 bool
 	var _ = _out837
-	var _out838 bool
-	var _ = _out838
-	_out836, _out837, _out838 = Companion_Default___.TakeOut(txn, d, dino, name, _629_ino, sub, s, ns)
-	st = _out836
-	after = _out837
-	later = _out838
+	_out835, _out836, _out837 = Companion_Default___.TakeOut(txn, d, dino, name, _629_ino, sub, s, ns)
+	st = _out835
+	after = _out836
+	later = _out837
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -214,42 +214,42 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	after, later = (*dbytes.Bytes)(nil), false
 	var _633_ok bool
 	var _ = _633_ok
-	var _out839 bool
-	var _ = _out839
-	_out839 = d.Remove(txn, dino, name)
-	_633_ok = _out839
+	var _out838 bool
+	var _ = _out838
+	_out838 = d.Remove(txn, dino, name)
+	_633_ok = _out838
 	if !_633_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
 	var _634_freed bool = false
 	var _ = _634_freed
-	var _out840 uint32
+	var _out839 uint32
+	var _ = _out839
+	var _out840 bool
 	var _ = _out840
 	var _out841 bool
 	var _ = _out841
-	var _out842 bool
-	var _ = _out842
-	_out840, _out841, _out842 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out840
-	_634_freed = _out841
-	later = _out842
+	_out839, _out840, _out841 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out839
+	_634_freed = _out840
+	later = _out841
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out843 uint32
-		var _ = _out843
-		_out843 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out843
+		var _out842 uint32
+		var _ = _out842
+		_out842 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out842
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out844 *dbytes.Bytes
-	var _ = _out844
-	_out844 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out844
+	var _out843 *dbytes.Bytes
+	var _ = _out843
+	_out843 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out843
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -264,35 +264,35 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _635_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _635_ip
-	var _out845 uint32
+	var _out844 uint32
+	var _ = _out844
+	var _out845 *dbytes.Bytes
 	var _ = _out845
-	var _out846 *dbytes.Bytes
-	var _ = _out846
-	_out845, _out846 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out845
-	_635_ip = _out846
+	_out844, _out845 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out844
+	_635_ip = _out845
 	if st != uint32(0) {
 		return st, node, before, after
 	}
 	node = _635_ip
 	var _636_ty uint32
 	var _ = _636_ty
-	var _out847 uint32
-	var _ = _out847
-	_out847 = inodeformat.Companion_Default___.GetTy(_635_ip)
-	_636_ty = _out847
+	var _out846 uint32
+	var _ = _out846
+	_out846 = inodeformat.Companion_Default___.GetTy(_635_ip)
+	_636_ty = _out846
 	var _637_dots uint32 = 0
 	var _ = _637_dots
-	var _out848 uint32
+	var _out847 uint32
+	var _ = _out847
+	var _out848 *dbytes.Bytes
 	var _ = _out848
-	var _out849 *dbytes.Bytes
+	var _out849 uint32
 	var _ = _out849
-	var _out850 uint32
-	var _ = _out850
-	_out848, _out849, _out850 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out848
-	before = _out849
-	_637_dots = _out850
+	_out847, _out848, _out849 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out847
+	before = _out848
+	_637_dots = _out849
 	if st != uint32(0) {
 		return st, node, before, after
 	}
@@ -306,10 +306,10 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	}
 	var _638_w bool
 	var _ = _638_w
-	var _out851 bool
-	var _ = _out851
-	_out851 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_638_w = _out851
+	var _out850 bool
+	var _ = _out850
+	_out850 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_638_w = _out850
 	if !_638_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
@@ -320,42 +320,42 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = _640_x
 	var _641_hint uint64
 	var _ = _641_hint
-	var _out852 bool
+	var _out851 bool
+	var _ = _out851
+	var _out852 uint64
 	var _ = _out852
 	var _out853 uint64
 	var _ = _out853
-	var _out854 uint64
-	var _ = _out854
-	_out852, _out853, _out854 = d.LookupHint(txn, dino, name, true)
-	_639_found = _out852
-	_640_x = _out853
-	_641_hint = _out854
+	_out851, _out852, _out853 = d.LookupHint(txn, dino, name, true)
+	_639_found = _out851
+	_640_x = _out852
+	_641_hint = _out853
 	if _639_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
 	var _642_nl uint32
 	var _ = _642_nl
-	var _out855 uint32
-	var _ = _out855
-	_out855 = inodeformat.Companion_Default___.GetNlink(_635_ip)
-	_642_nl = _out855
+	var _out854 uint32
+	var _ = _out854
+	_out854 = inodeformat.Companion_Default___.GetNlink(_635_ip)
+	_642_nl = _out854
 	if _642_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
 	var _643_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _643_np
-	var _out856 uint32
+	var _out855 uint32
+	var _ = _out855
+	var _out856 *dbytes.Bytes
 	var _ = _out856
 	var _out857 *dbytes.Bytes
 	var _ = _out857
-	var _out858 *dbytes.Bytes
-	var _ = _out858
-	_out856, _out857, _out858 = Companion_Default___.AddName(txn, d, ino, dino, name, _641_hint, _642_nl, s, ns)
-	st = _out856
-	_643_np = _out857
-	after = _out858
+	_out855, _out856, _out857 = Companion_Default___.AddName(txn, d, ino, dino, name, _641_hint, _642_nl, s, ns)
+	st = _out855
+	_643_np = _out856
+	after = _out857
 	if st == uint32(0) {
 		node = _643_np
 	}
@@ -371,22 +371,22 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _644_ok bool
 	var _ = _644_ok
-	var _out859 bool
-	var _ = _out859
-	_out859 = d.InsertAt(txn, dino, name, ino, hint)
-	_644_ok = _out859
+	var _out858 bool
+	var _ = _out858
+	_out858 = d.InsertAt(txn, dino, name, ino, hint)
+	_644_ok = _out858
 	if !_644_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
+	var _out859 *dbytes.Bytes
+	var _ = _out859
+	_out859 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out859
 	var _out860 *dbytes.Bytes
 	var _ = _out860
-	_out860 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out860
-	var _out861 *dbytes.Bytes
-	var _ = _out861
-	_out861 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out861
+	_out860 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out860
 	return st, node, after
 }
 

@@ -80,13 +80,13 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out922 uint32
+	var _out921 uint32
+	var _ = _out921
+	var _out922 *dbytes.Bytes
 	var _ = _out922
-	var _out923 *dbytes.Bytes
-	var _ = _out923
-	_out922, _out923 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out922
-	after = _out923
+	_out921, _out922 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out921
+	after = _out922
 	var _672_all uint64
 	var _ = _672_all
 	_672_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
@@ -116,13 +116,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out924 uint32
+	var _out923 uint32
+	var _ = _out923
+	var _out924 *dbytes.Bytes
 	var _ = _out924
-	var _out925 *dbytes.Bytes
-	var _ = _out925
-	_out924, _out925 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out924
-	after = _out925
+	_out923, _out924 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out923
+	after = _out924
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -133,13 +133,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out926 uint32
+	var _out925 uint32
+	var _ = _out925
+	var _out926 *dbytes.Bytes
 	var _ = _out926
-	var _out927 *dbytes.Bytes
-	var _ = _out927
-	_out926, _out927 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out926
-	after = _out927
+	_out925, _out926 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out925
+	after = _out926
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -148,13 +148,13 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out928 uint32
+	var _out927 uint32
+	var _ = _out927
+	var _out928 *dbytes.Bytes
 	var _ = _out928
-	var _out929 *dbytes.Bytes
-	var _ = _out929
-	_out928, _out929 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out928
-	after = _out929
+	_out927, _out928 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out927
+	after = _out928
 	return st, after
 }
 

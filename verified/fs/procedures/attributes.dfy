@@ -58,17 +58,19 @@ module AttributeOps {
       if a.hasSize then Some(a.size) else None, TimeOf(a.atimeHow, a.atime, a.atimens), TimeOf(a.mtimeHow, a.mtime, a.mtimens))
   }
 
-  // a without its size, and without its mode: a itself if it has neither
-  method Without(a: Sattr, mode: bool) returns (r: Sattr)
-    ensures SattrOf(r) == N.WithoutSize(if mode then N.WithoutMode(SattrOf(a)) else SattrOf(a))
+  // a without its size, and without its mode or its owner and group: a itself if it has none of these
+  method Without(a: Sattr, mode: bool, ids: bool) returns (r: Sattr)
+    ensures SattrOf(r) == Less(SattrOf(a), mode, ids)
   {
-    if !a.hasSize && !(mode && a.hasMode) { return a; }
+    if !a.hasSize && !(mode && a.hasMode) && !(ids && (a.hasUid || a.hasGid)) { return a; }
     r := new Sattr.Make();
     r.hasSize, r.hasMode, r.mode := false, a.hasMode && !mode, a.mode;
-    r.hasUid, r.uid, r.hasGid, r.gid := a.hasUid, a.uid, a.hasGid, a.gid;
+    r.hasUid, r.uid, r.hasGid, r.gid := a.hasUid && !ids, a.uid, a.hasGid && !ids, a.gid;
     r.atimeHow, r.atime, r.atimens := a.atimeHow, a.atime, a.atimens;
     r.mtimeHow, r.mtime, r.mtimens := a.mtimeHow, a.mtime, a.mtimens;
   }
+  function Less(s: N.Sattr, mode: bool, ids: bool): N.Sattr
+  { var t := if ids then N.WithoutIds(s) else s; N.WithoutSize(if mode then N.WithoutMode(t) else t) }
 
   method Getattr(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl

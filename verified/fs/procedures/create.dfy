@@ -80,12 +80,12 @@ module CreateOps {
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := []]
     ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 && old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino := Born(WhoOf(c), M(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
-    ensures st == 0 ==> C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), ty, mode, N.Time(s, ns)), SattrOf(a))
-    ensures st != 0 ==> st == NOSPC || (st == PERM && !C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), ty, mode, N.Time(s, ns)), SattrOf(a)))
+    ensures st == 0 || st == NOSPC
   {
     var ok: bool;
+    st := 0;
     ghost var ms := d.fs.metas;
-    var t := Without(a, false);
+    var t := Without(a, false, c.uid != 0);
     ok, ino := d.AllocInode(txn, dino, ty);
     if !ok { st := NOSPC; return; }
     var ip := d.fs.GetInode(txn, ino, true);
@@ -96,12 +96,12 @@ module CreateOps {
     ghost var m1 := M(ip.data);
     assert m1 == WithAttr(m0, f);
     assert MetaAttr(m1) == f && m1.ty == ty;
-    st := MaySetattr(c, ip, t);
-    if st != 0 { return; }
     Apply(c, ip, t, s, ns);
-    ghost var at := C.Applied(w, ty, f, N.WithoutSize(sa), now);
+    ghost var sw := N.WithoutSize(K.Wanted(w, sa));
+    assert SattrOf(t) == sw;
+    ghost var at := C.Applied(w, ty, f, sw, now);
     ghost var m2 := M(ip.data);
-    assert IsApplied(w, m1, m2, N.WithoutSize(sa), now);
+    assert IsApplied(w, m1, m2, sw, now);
     assert m2 == WithAttr(m1, at);
     if ty == DIR {
       InheritSetgid(dir, ip);
@@ -184,7 +184,7 @@ module CreateOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), st)
+    ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
     // the caller has its blocks freed then, and calls again
     ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) && name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
@@ -220,8 +220,7 @@ module CreateOps {
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := if a.hasSize then Zeros(a.size as int) else []]
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
       DataMeta(Born(WhoOf(c), M(dir.data), 1, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0 else 420, SattrOf(a), dino, N.Time(s, ns)), how, a.hasSize, a.size, verf)]
-    ensures st == 0 ==> C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), 1, if how == EXCLUSIVE then 0 else 420, N.Time(s, ns)), SattrOf(a))
-    ensures st != 0 ==> st == NOSPC || (st == PERM && !C.SetPerm(WhoOf(c), FirstS(WhoOf(c), M(dir.data), 1, if how == EXCLUSIVE then 0 else 420, N.Time(s, ns)), SattrOf(a)))
+    ensures st == 0 || st == NOSPC
   {
     ghost var ms, w, dm, sa, now := d.fs.metas, WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
     var mode: uint32 := if how == EXCLUSIVE then 0 else 420;
@@ -252,10 +251,10 @@ module CreateOps {
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], 1, K.CreateMode(how), SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == K.NewFile(WhoOf(c), old(AbsOf(d)).nodes[dino], how, SattrOf(a), verf, N.Time(s, ns))
+    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == K.NewFile(WhoOf(c), old(AbsOf(d)).nodes[dino], how, SattrOf(a), verf, N.Time(s, ns))
     ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> st == NOSPC || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], 1, K.CreateMode(how), SattrOf(a), N.Time(s, ns), st)
+    ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
@@ -345,12 +344,12 @@ module CreateOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), st)
+    ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
-    var t := Without(a, false);
+    var t := Without(a, false, false);
     node, after, ino := null, null, 0;
     var found: bool;
     var x: uint64;
@@ -368,12 +367,12 @@ module CreateOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), st)
+    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
-    var t := Without(a, true);
+    var t := Without(a, true, false);
     node, after, ino := null, null, 0;
     var found: bool;
     var x: uint64;
@@ -393,12 +392,12 @@ module CreateOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), N.Time(s, ns), st)
+    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
-    var t := Without(a, false);
+    var t := Without(a, false, false);
     node, after, ino := null, null, 0;
     var found: bool;
     var x: uint64;
@@ -418,10 +417,10 @@ module CreateOps {
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && EmptyNode(AbsOf(d).nodes[ino], K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)), dino) && old(AbsOf(d)).nodes[dino].attr.nlink < MAXLINK
+    ensures st == 0 ==> ino in AbsOf(d).nodes && EmptyNode(AbsOf(d).nodes[ino], K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)), dino) && old(AbsOf(d)).nodes[dino].attr.nlink < MAXLINK
     ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> st == NOSPC || (st == MLINK && old(AbsOf(d)).nodes[dino].attr.nlink >= MAXLINK) || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns), st)
+    ensures st == 0 || st == NOSPC || (st == MLINK && old(AbsOf(d)).nodes[dino].attr.nlink >= MAXLINK)
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
@@ -447,10 +446,10 @@ module CreateOps {
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)), N.Symlink(target.data))
+    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)), N.Symlink(target.data))
     ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> st == NOSPC || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns), st)
+    ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
@@ -480,10 +479,10 @@ module CreateOps {
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.NewPerm(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)) && ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)), ty, maj, min)
+    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)), ty, maj, min)
     ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> st == NOSPC || K.NewErr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns), st)
+    ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);

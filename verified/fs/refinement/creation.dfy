@@ -22,20 +22,20 @@ module Creation {
   // the inode that is made
   function Born(c: P.Caller, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64, now: N.Time): Meta
   {
-    var m := WithAttr(NewMeta(ty, gen), C.Applied(c, ty, FirstS(c, dm, ty, mode, now), N.WithoutSize(s), now));
+    var m := WithAttr(NewMeta(ty, gen), C.Applied(c, ty, FirstS(c, dm, ty, mode, now), N.WithoutSize(K.Wanted(c, s)), now));
     if ty != 2 then m else WithParent(if dm.mode / 1024 % 2 == 1 then WithMode(m, P.AddSetgid(m.mode)) else m, dino)
   }
   lemma BornIs(c: P.Caller, d: N.Node, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64, now: N.Time)
     requires d.attr == MetaAttr(dm) && mode < 4096
-    ensures FirstS(c, dm, ty, mode, now) == K.FirstAttr(c, d, ty, mode, now)
     ensures var m := Born(c, dm, ty, gen, mode, s, dino, now); MetaAttr(m) == K.NewAttr(c, d, ty, mode, s, now) &&
       m.ty == ty && m.gen == gen && m.size == 0 && m.shrink == 0 && m.flags == 0 && m.next == 0 && m.verf == 0 && m.major == 0 && m.minor == 0 &&
       m.nlink == (if ty == 2 then 2 else 1) && m.mode < 4096 && (ty == 2 ==> m.parent == dino)
   {
     var f := FirstS(c, dm, ty, mode, now);
     assert f == K.FirstAttr(c, d, ty, mode, now);
-    var a := C.Applied(c, ty, f, N.WithoutSize(s), now);
-    SmallMode(c, ty, f, N.WithoutSize(s), now);
+    var t := N.WithoutSize(K.Wanted(c, s));
+    var a := C.Applied(c, ty, f, t, now);
+    SmallMode(c, ty, f, t, now);
     var m := a.mode;
     assert P.AddSetgid(m) < 4096;
   }

@@ -183,6 +183,7 @@ module NfsState {
   function OnlySize(n: uint64): Sattr { Sattr(None, None, None, Some(n), DontChange, DontChange) }
   function WithoutSize(s: Sattr): Sattr { Sattr(s.mode, s.uid, s.gid, None, s.atime, s.mtime) }
   function WithoutMode(s: Sattr): Sattr { Sattr(None, s.uid, s.gid, s.size, s.atime, s.mtime) }
+  function WithoutIds(s: Sattr): Sattr { Sattr(s.mode, None, None, s.size, s.atime, s.mtime) }
 }
 
 // ---------------------------------------------------------------------------------- 2. permissions
@@ -542,19 +543,21 @@ module NfsMake {
   // The attributes of a new file of type ty in directory d (3.3.8 to 3.3.11). It
   // belongs to the caller; its group is the caller's, or the directory's if that is setgid. mode: unless
   // s has one. All three times are now, unless s has them.
+  //
+  // Another owner or group is for root to give. From anybody else uid and gid in s are ignored, and no error (SETATTR refuses
+  // what they may not set): some clients send with every new file the ids they think it will get, as macOS does
+  // the directory's group, and would otherwise make none. Linux's server does the same.
   function FirstAttr(c: Caller, d: Node, ty: uint32, mode: uint32, now: Time): Attr
   { Attr(mode, if ty == 2 then 2 else 1, c.uid, if d.attr.mode / 1024 % 2 == 1 then d.attr.gid else c.gid, now, now, now) }
   function NewAttr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time): Attr
   {
     // a size is of the bytes alone: nobody's are cut off here, and so setuid stays
-    var given := Applied(c, ty, FirstAttr(c, d, ty, mode, now), WithoutSize(s), now);
+    var given := Applied(c, ty, FirstAttr(c, d, ty, mode, now), WithoutSize(Wanted(c, s)), now);
     // a directory made in a setgid directory is one itself
     if ty == 2 && d.attr.mode / 1024 % 2 == 1 then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid, given.atime, given.mtime, given.ctime) else given
   }
-  // c may have a new file with the attributes s
-  predicate NewPerm(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time) { SetPerm(c, FirstAttr(c, d, ty, mode, now), s) }
-  predicate NewErr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time, st: uint32)
-  { st == NFS3ERR_PERM && !NewPerm(c, d, ty, mode, s, now) }
+  // what of s counts for a new file of c
+  function Wanted(c: Caller, s: Sattr): Sattr { if c.uid == 0 then s else WithoutIds(s) }
 
   // The directory di gets the entry name for the new node n with the handle h: an inode
   // number that no file had, and a generation that no handle has. na: its attributes.
@@ -589,8 +592,7 @@ module NfsMake {
     LiveDir(pre, dh) && Proper(name) && how <= 2 && ArgsOk(s) && var d := pre.nodes[dh.ino];
     Can(c, d, 1) &&
     if name in d.body.names then Reopened(pre, post, c, dh.ino, name, how, s, verf, now, h, na, w)
-    else MayMake(pre, c, dh, name) && NewPerm(c, d, 1, CreateMode(how), CreateAttr(how, s), now) &&
-      Made(pre, post, dh.ino, name, h, NewFile(c, d, how, s, verf, now), now, na, w)
+    else MayMake(pre, c, dh, name) && Made(pre, post, dh.ino, name, h, NewFile(c, d, how, s, verf, now), now, na, w)
   }
   function CreateMode(how: uint32): uint32 { if how == 2 then 0 else 420 }   // 0644
   function CreateAttr(how: uint32, s: Sattr): Sattr { if how == 2 then NoSattr() else s }
@@ -608,13 +610,13 @@ module NfsMake {
      else CanWriteData(c, n) && post == Put(pre, h.ino, SetNode(c, n, OnlySize(s.size.x), now))) &&
     Live(post, h) && na == FattrOf(h.ino, post.nodes[h.ino]) && WccOk(pre, post, di, w)
   }
-  predicate CreateErr(pre: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, st: uint32)
+  predicate CreateErr(pre: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
   {
     DirErr(pre, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) || (st == NFS3ERR_INVAL && how > 2) || ArgErr(s, st) ||
     (LiveDir(pre, dh) && var d := pre.nodes[dh.ino];
       (st == NFS3ERR_ACCES && !Can(c, d, 1)) ||
       if name in d.body.names then ReopenErr(pre, c, d, name, how, s, verf, st)
-      else (st == NFS3ERR_ACCES && !Can(c, d, 3)) || NewErr(c, d, 1, CreateMode(how), CreateAttr(how, s), now, st) || Full(st))
+      else (st == NFS3ERR_ACCES && !Can(c, d, 3)) || Full(st))
   }
   predicate ReopenErr(pre: FS, c: Caller, d: Node, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
     requires d.body.Dir? && name in d.body.names
@@ -630,30 +632,28 @@ module NfsMake {
   predicate MkdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(s);
-    ArgsOk(t) && NewPerm(c, d, 2, 493, t, now) && d.attr.nlink < LINKMAX &&
+    ArgsOk(t) && d.attr.nlink < LINKMAX &&
     IsDir(post, h.ino) && var b := post.nodes[h.ino].body;
     b.names == map[] && b.parent == dh.ino &&
     Made(pre, post, dh.ino, name, h, Node(NewAttr(c, d, 2, 493, t, now), b), now, na, w)
   }
-  predicate MkdirErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, st: uint32)
+  predicate MkdirErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, st: uint32)
   {
     MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(s), st) ||
-    (LiveDir(pre, dh) && var d := pre.nodes[dh.ino];
-      NewErr(c, d, 2, 493, WithoutSize(s), now, st) || (st == NFS3ERR_MLINK && d.attr.nlink >= LINKMAX))
+    (st == NFS3ERR_MLINK && LiveDir(pre, dh) && pre.nodes[dh.ino].attr.nlink >= LINKMAX)
   }
 
   // 3.3.10 SYMLINK. The mode is 0777, whatever s says; a size in s is ignored.
   predicate SymlinkOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(WithoutMode(s));
-    0 < |target| <= TARGETMAX && ArgsOk(t) && NewPerm(c, d, 5, 511, t, now) &&
+    0 < |target| <= TARGETMAX && ArgsOk(t) &&
     Made(pre, post, dh.ino, name, h, Node(NewAttr(c, d, 5, 511, t, now), Symlink(target)), now, na, w)
   }
-  predicate SymlinkErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, st: uint32)
+  predicate SymlinkErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, st: uint32)
   {
     MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(WithoutMode(s)), st) ||
-    (st == NFS3ERR_INVAL && target == []) || (st == NFS3ERR_NAMETOOLONG && |target| > TARGETMAX) ||
-    (LiveDir(pre, dh) && NewErr(c, pre.nodes[dh.ino], 5, 511, WithoutSize(WithoutMode(s)), now, st))
+    (st == NFS3ERR_INVAL && target == []) || (st == NFS3ERR_NAMETOOLONG && |target| > TARGETMAX)
   }
 
   // 3.3.11 MKNOD. Devices are root's; sockets and FIFOs anybody's. Mode 0644 if s has none; a size in s is ignored.
@@ -661,15 +661,14 @@ module NfsMake {
   predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var d, t := pre.nodes[dh.ino], WithoutSize(s);
-    (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) && (Device(kind) ==> c.uid == 0) && ArgsOk(t) && NewPerm(c, d, kind, 420, t, now) &&
+    (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) && (Device(kind) ==> c.uid == 0) && ArgsOk(t) &&
     Made(pre, post, dh.ino, name, h, Node(NewAttr(c, d, kind, 420, t, now),
       if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0)), now, na, w)
   }
-  predicate MknodErr(pre: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, now: Time, st: uint32)
+  predicate MknodErr(pre: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, st: uint32)
   {
     MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(s), st) ||
-    (st == NFS3ERR_BADTYPE && !Device(kind) && kind != NF3SOCK && kind != NF3FIFO) || (st == NFS3ERR_PERM && Device(kind) && c.uid != 0) ||
-    (LiveDir(pre, dh) && NewErr(c, pre.nodes[dh.ino], kind, 420, WithoutSize(s), now, st))
+    (st == NFS3ERR_BADTYPE && !Device(kind) && kind != NF3SOCK && kind != NF3FIFO) || (st == NFS3ERR_PERM && Device(kind) && c.uid != 0)
   }
 
   // 3.3.15 LINK: one more name for a file that is not a directory. Its ctime is now. a: the file.

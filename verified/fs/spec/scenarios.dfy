@@ -268,10 +268,10 @@ module ScenarioMake {
   lemma Create1(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures var n := Fresh(420, 1, File([], 0)); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     // GUARDED, and the name is taken
-    ensures CreateErr(V(), Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), h, a, w)
+    ensures CreateErr(V(), Ann(), H(1), L(97), 1, NoSattr(), 0, NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), h, a, w)
     // EXCLUSIVE: the call that made it comes again; another call with another verifier
-    ensures CreateOk(V(), V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), H(3), F(V(), 3), W(V(), V(), 1)) && !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), NFS3ERR_EXIST)
-    ensures CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), h, a, w)
+    ensures CreateOk(V(), V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), H(3), F(V(), 3), W(V(), V(), 1)) && !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, NFS3ERR_EXIST)
+    ensures CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 78, NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), h, a, w)
   { Letters(); }
   lemma Create2(post: FS, h: Handle, a: Fattr, w: Wcc)
     // UNCHECKED of a file that exists cuts it, and leaves its mode alone
@@ -285,7 +285,7 @@ module ScenarioMake {
     // a handle of the inode's last use, or of another inode
     ensures !CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 6), a, w) && !CreateOk(V(), post, Ann(), H(1), L(97), 0, NoSattr(), 0, Now(), Handle(3, 4), a, w)
     // the client that made "a" has set attributes: its EXCLUSIVE call, come again, is another client's
-    ensures var n := SetNode(Ann(), N3(), Mode(384), Now()); var f := With(3, n); CreateErr(f, Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), NFS3ERR_EXIST) && !CreateOk(f, post, Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), h, a, w)
+    ensures var n := SetNode(Ann(), N3(), Mode(384), Now()); var f := With(3, n); CreateErr(f, Ann(), H(1), L(97), 2, NoSattr(), 77, NFS3ERR_EXIST) && !CreateOk(f, post, Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), h, a, w)
     // a setuid program (04755) is made with a size: it stays one
     ensures NewAttr(Eve(), N1(), 1, 420, Sattr(Some(2541), None, None, Some(0), DontChange, DontChange), Now()).mode == 2541
   { Letters(); }
@@ -295,8 +295,8 @@ module ScenarioMake {
     // the parent has one link more, the inode a new generation
     ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), Handle(8, 7), a, w) ==> 1 in post.nodes && post.nodes[1].attr.nlink == 4 && 8 in post.gens && post.gens[8] == 7
     // eve may not write in "d"; "." is there
-    ensures MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), Now(), NFS3ERR_ACCES) && !MkdirOk(V(), post, Eve(), H(4), L(120), NoSattr(), Now(), h, a, w)
-    ensures MkdirErr(V(), Ann(), H(1), [46], NoSattr(), Now(), NFS3ERR_EXIST)
+    ensures MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), NFS3ERR_ACCES) && !MkdirOk(V(), post, Eve(), H(4), L(120), NoSattr(), Now(), h, a, w)
+    ensures MkdirErr(V(), Ann(), H(1), [46], NoSattr(), NFS3ERR_EXIST)
     // a directory made in a setgid directory is setgid
     ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body), 2, 493, NoSattr(), Now()).mode == 1517
   { Letters(); }
@@ -304,15 +304,55 @@ module ScenarioMake {
   lemma Symlinks(post: FS, h: Handle, a: Fattr, w: Wcc)
     // the mode is 0777, whatever is asked for
     ensures var n := Fresh(511, 1, Symlink([65])); SymlinkOk(V(), Added(n), Eve(), H(1), L(120), Mode(0), [65], Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
-    ensures SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [], Now(), NFS3ERR_INVAL) && !SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [], Now(), h, a, w)
+    ensures SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [], NFS3ERR_INVAL) && !SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [], Now(), h, a, w)
   { Letters(); }
 
   lemma Mknod(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures var n := Fresh(420, 1, Special(7, 0, 0)); MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, NoSattr(), 4, 5, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     // a device by eve, and by root; a regular file
-    ensures MknodErr(V(), Eve(), H(1), L(120), 4, NoSattr(), Now(), NFS3ERR_PERM) && !MknodOk(V(), post, Eve(), H(1), L(120), 4, NoSattr(), 4, 5, Now(), h, a, w)
-    ensures !MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), Now(), NFS3ERR_PERM)
-    ensures MknodErr(V(), Root(), H(1), L(120), 1, NoSattr(), Now(), NFS3ERR_BADTYPE) && !MknodOk(V(), post, Root(), H(1), L(120), 1, NoSattr(), 0, 0, Now(), h, a, w)
+    ensures MknodErr(V(), Eve(), H(1), L(120), 4, NoSattr(), NFS3ERR_PERM) && !MknodOk(V(), post, Eve(), H(1), L(120), 4, NoSattr(), 4, 5, Now(), h, a, w)
+    ensures !MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), NFS3ERR_PERM)
+    ensures MknodErr(V(), Root(), H(1), L(120), 1, NoSattr(), NFS3ERR_BADTYPE) && !MknodOk(V(), post, Root(), H(1), L(120), 1, NoSattr(), 0, 0, Now(), h, a, w)
+  { Letters(); }
+
+  // an owner, a group, or both, wanted for what is made
+  function Ids(uid: Option<uint32>, gid: Option<uint32>): Sattr { Sattr(None, uid, gid, None, DontChange, DontChange) }
+  // n with another owner and group
+  function Given(n: Node, uid: uint32, gid: uint32): Node
+  { Node(Attr(n.attr.mode, n.attr.nlink, uid, gid, n.attr.atime, n.attr.mtime, n.attr.ctime), n.body) }
+  lemma CreateIds(post: FS, h: Handle, a: Fattr, w: Wcc)
+    // eve names ann's group, or her uid: ignored, the file is eve's, and that is no error
+    ensures var n := Fresh(420, 1, File([], 0)); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, Ids(None, Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Ids(Some(10), Some(20)), 0, Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
+    ensures !CreateErr(V(), Eve(), H(1), L(120), 0, Ids(Some(10), Some(20)), 0, NFS3ERR_PERM)
+    // also a group that she is in, and in a setgid directory, where the group is the directory's
+    ensures NewAttr(Ann(), N1(), 1, 420, Ids(None, Some(30)), Now()).gid == 20 && NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body), 1, 420, Ids(None, Some(22)), Now()).gid == 50
+    // ... so that a setuid program (04755) stays one
+    ensures NewAttr(Eve(), N1(), 1, 420, Sattr(Some(2541), None, Some(22), None, DontChange, DontChange), Now()).mode == 2541
+    // root gives it away
+    ensures var n := Given(Fresh(420, 1, File([], 0)), 10, 20); CreateOk(V(), Added(n), Root(), H(1), L(120), 1, Ids(Some(10), Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures CreateOk(V(), post, Root(), H(1), L(120), 0, Ids(None, Some(20)), 0, Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
+  { Letters(); }
+  lemma MkdirIds(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures var n := Fresh(493, 2, Dir(map[], map[], 1, 0)); MkdirOk(V(), Added(n), Eve(), H(1), L(120), Ids(None, Some(20)), Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures MkdirOk(V(), post, Eve(), H(1), L(120), Ids(Some(10), Some(20)), Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
+    ensures !MkdirErr(V(), Eve(), H(1), L(120), Ids(Some(10), Some(20)), NFS3ERR_PERM)
+    ensures var n := Given(Fresh(493, 2, Dir(map[], map[], 1, 0)), 10, 20); MkdirOk(V(), Added(n), Root(), H(1), L(120), Ids(Some(10), Some(20)), Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures MkdirOk(V(), post, Root(), H(1), L(120), Ids(None, Some(20)), Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
+  { Letters(); }
+  lemma SymlinkIds(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures var n := Fresh(511, 1, Symlink([65])); SymlinkOk(V(), Added(n), Eve(), H(1), L(120), Ids(None, Some(20)), [65], Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures SymlinkOk(V(), post, Eve(), H(1), L(120), Ids(Some(10), Some(20)), [65], Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
+    ensures !SymlinkErr(V(), Eve(), H(1), L(120), Ids(Some(10), Some(20)), [65], NFS3ERR_PERM)
+    ensures var n := Given(Fresh(511, 1, Symlink([65])), 10, 20); SymlinkOk(V(), Added(n), Root(), H(1), L(120), Ids(Some(10), Some(20)), [65], Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures SymlinkOk(V(), post, Root(), H(1), L(120), Ids(None, Some(20)), [65], Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
+  { Letters(); }
+  lemma MknodIds(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures var n := Fresh(420, 1, Special(7, 0, 0)); MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, Ids(None, Some(20)), 0, 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures MknodOk(V(), post, Eve(), H(1), L(120), 7, Ids(Some(10), Some(20)), 0, 0, Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
+    ensures !MknodErr(V(), Eve(), H(1), L(120), 7, Ids(Some(10), Some(20)), NFS3ERR_PERM)
+    ensures var n := Given(Fresh(420, 1, Special(7, 0, 0)), 10, 20); MknodOk(V(), Added(n), Root(), H(1), L(120), 7, Ids(Some(10), Some(20)), 0, 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures MknodOk(V(), post, Root(), H(1), L(120), 7, Ids(None, Some(20)), 0, 0, Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
   { Letters(); }
 
   lemma Links(post: FS, a: Fattr, w: Wcc)
@@ -487,13 +527,13 @@ module ScenarioErrors {
   { }
 
   lemma Make(st: uint32)
-    ensures CreateErr(V(), Eve(), H(1), L(120), 0, NoSattr(), 0, Now(), st) ==> st == NFS3ERR_NOSPC
-    ensures !CreateErr(V(), Ann(), H(1), L(97), 0, OnlySize(0), 0, Now(), st) && !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), st)
-    ensures CreateErr(V(), Ann(), H(1), L(97), 0, OnlySize(9), 0, Now(), st) ==> st == SHRINKFIRST
+    ensures CreateErr(V(), Eve(), H(1), L(120), 0, NoSattr(), 0, st) ==> st == NFS3ERR_NOSPC
+    ensures !CreateErr(V(), Ann(), H(1), L(97), 0, OnlySize(0), 0, st) && !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, st)
+    ensures CreateErr(V(), Ann(), H(1), L(97), 0, OnlySize(9), 0, st) ==> st == SHRINKFIRST
     // a size is ignored but by CREATE
-    ensures MkdirErr(V(), Eve(), H(1), L(120), OnlySize(1_000_000_000_000), Now(), st) ==> st == NFS3ERR_NOSPC
-    ensures SymlinkErr(V(), Eve(), H(1), L(120), OnlySize(1_000_000_000_000), [65], Now(), st) ==> st == NFS3ERR_NOSPC
-    ensures MknodErr(V(), Eve(), H(1), L(120), 7, OnlySize(1_000_000_000_000), Now(), st) || MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), Now(), st) ==> st == NFS3ERR_NOSPC
+    ensures MkdirErr(V(), Eve(), H(1), L(120), OnlySize(1_000_000_000_000), st) ==> st == NFS3ERR_NOSPC
+    ensures SymlinkErr(V(), Eve(), H(1), L(120), OnlySize(1_000_000_000_000), [65], st) ==> st == NFS3ERR_NOSPC
+    ensures MknodErr(V(), Eve(), H(1), L(120), 7, OnlySize(1_000_000_000_000), st) || MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), st) ==> st == NFS3ERR_NOSPC
     ensures LinkErr(V(), Eve(), H(3), H(1), L(120), st) ==> st == NFS3ERR_NOSPC
   { Letters(); }
 
@@ -580,8 +620,6 @@ module ScenarioNever {
     // eve cuts ann's file; a directory is no file; a fourth way to create
     ensures !CreateOk(V(), post, Eve(), H(1), L(97), 0, OnlySize(0), 0, Now(), h, a, w) && !CreateOk(V(), post, Ann(), H(1), L(100), 0, NoSattr(), 0, Now(), h, a, w)
     ensures !CreateOk(V(), post, Ann(), H(1), L(120), 3, NoSattr(), 0, Now(), h, a, w)
-    // a file made for another owner
-    ensures !CreateOk(V(), post, Eve(), H(1), L(120), 1, Sattr(None, Some(10), None, None, DontChange, DontChange), 0, Now(), h, a, w)
     // what is there is left alone, but for its size
     ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Mode(511), 0, Now(), h, a, w) ==> post == V() && h == H(3) && a == F(V(), 3)
     // a name that is there
