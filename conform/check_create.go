@@ -100,6 +100,30 @@ func dirRules(makes func(t *T, c *cred, dir fh, name string) status) []Check {
 	}
 }
 
+// takenRules are the rules for a name that is there already, for a user who may
+// not write the directory. The look-up comes first, and needs the right to search.
+func takenRules(makes func(t *T, c *cred, dir fh, name string) status) []Check {
+	taken := func(t *T, m uint32) (dir, file fh) {
+		t.needUsers()
+		dir = t.dirIn(alice, t.dir(), "d", m)
+		return dir, t.fileAs(alice, dir, "x", 0o644)
+	}
+	return []Check{
+		should("exists-no-write", "a name that is there is EXIST also for a user who may search, but not write the directory", func(t *T) {
+			d, h := taken(t, 0o755)
+			t.is(makes(t, bob, d, "x"), errExist)
+			t.leads(d, "x", h)
+			t.is(makes(t, bob, d, "y"), errAcces)
+		}),
+		must("exists-no-search", "a user who may not search the directory is not told which names it holds", func(t *T) {
+			d, h := taken(t, 0o722)
+			t.is(makes(t, bob, d, "x"), errAcces)
+			t.is(makes(t, bob, d, "y"), errAcces)
+			t.leads(d, "x", h)
+		}),
+	}
+}
+
 // idRules are the rules for the owner and the group that a caller wants for what is made.
 func idRules(makes func(t *T, c *cred, dir fh, name string, s sattr) madeRes) []Check {
 	ids := func(uid, gid *uint32) sattr { return sattr{mode: ptr(uint32(0o644)), uid: uid, gid: gid} }
@@ -264,6 +288,9 @@ func createChecks() []Check {
 	}
 	checks = append(checks, nameRules(func(t *T, dir fh, name string) status { return simple(t, super, dir, name) })...)
 	checks = append(checks, dirRules(simple)...)
+	checks = append(checks, takenRules(func(t *T, c *cred, dir fh, name string) status {
+		return t.create(c, dir, name, guarded, mode(0o644), 0).st
+	})...)
 	checks = append(checks, idRules(func(t *T, c *cred, dir fh, name string, s sattr) madeRes {
 		return t.create(c, dir, name, guarded, s, 0)
 	})...)

@@ -109,5 +109,6 @@ func linkChecks() []Check {
 			checks = append(checks, c)
 		}
 	}
+	checks = append(checks, takenRules(simple)...)
 	return group("link", "RFC 1813, 3.3.15", checks...)
 }

@@ -82,6 +82,7 @@ func mkdirChecks() []Check {
 	}
 	checks = append(checks, nameRules(func(t *T, dir fh, name string) status { return simple(t, super, dir, name) })...)
 	checks = append(checks, dirRules(simple)...)
+	checks = append(checks, takenRules(simple)...)
 	checks = append(checks, idRules(func(t *T, c *cred, dir fh, name string, s sattr) madeRes {
 		return t.mkdir(c, dir, name, s)
 	})...)
@@ -171,6 +172,7 @@ func symlinkChecks() []Check {
 	}
 	checks = append(checks, nameRules(func(t *T, dir fh, name string) status { return simple(t, super, dir, name) })...)
 	checks = append(checks, dirRules(simple)...)
+	checks = append(checks, takenRules(simple)...)
 	checks = append(checks, idRules(func(t *T, c *cred, dir fh, name string, s sattr) madeRes {
 		return skipped(t, "symbolic links", t.symlink(c, dir, name, s, "target"))
 	})...)
@@ -245,6 +247,7 @@ func mknodChecks() []Check {
 	}
 	checks = append(checks, nameRules(func(t *T, dir fh, name string) status { return simple(t, super, dir, name) })...)
 	checks = append(checks, dirRules(simple)...)
+	checks = append(checks, takenRules(simple)...)
 	checks = append(checks, idRules(func(t *T, c *cred, dir fh, name string, s sattr) madeRes {
 		return skipped(t, "MKNOD of FIFOs", t.mknod(c, dir, name, typeFIFO, s, 0, 0))
 	})...)

@@ -48,3 +48,31 @@ func TestNewFileIDs(t *testing.T) {
 		}
 	}
 }
+
+// A name that is taken is EXIST for who may search the directory and not write
+// it; who may not search it learns nothing.
+func TestTakenName(t *testing.T) {
+	v := newFS(t)
+	f := create(t, v, root, v.Root(), "f")
+	for m, taken := range map[uint32]Errno{0o755: ErrExist, 0o700: ErrAcces, 0o722: ErrAcces} {
+		d := mkdirMode(t, v, v.Root(), "d", m)
+		create(t, v, root, d, "x")
+		for name, st := range map[string]Errno{"x": taken, "y": ErrAcces} {
+			n := []byte(name)
+			_, err := v.Create(bob, d, n, Guarded, &SetAttr{}, 0)
+			want(t, err, st)
+			_, err = v.Mkdir(bob, d, n, &SetAttr{})
+			want(t, err, st)
+			_, err = v.Symlink(bob, d, n, &SetAttr{}, []byte("t"))
+			want(t, err, st)
+			_, err = v.Mknod(bob, d, n, FIFO, &SetAttr{}, 0, 0)
+			want(t, err, st)
+			_, _, err = v.Link(bob, f, d, n)
+			want(t, err, st)
+		}
+		_, err := v.Remove(root, d, []byte("x"))
+		want(t, err, 0)
+		_, err = v.Rmdir(root, v.Root(), []byte("d"))
+		want(t, err, 0)
+	}
+}

@@ -69,18 +69,19 @@ func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.N
 	if err != nil {
 		return fs.Node{Dir: d.wcc(before)}, err
 	}
-	if e := d.names[string(name)]; e != nil && k.exists != nil {
-		if err := k.exists(d, e.node); err != nil {
+	if e := d.names[string(name)]; e != nil {
+		err = fs.ErrExist
+		if k.exists != nil {
+			err = k.exists(d, e.node)
+		}
+		if err != nil {
 			return fs.Node{Dir: d.wcc(before)}, err
 		}
 		return e.node.node(d, before), nil
-	} else if !may(c, d, mayWrite) {
-		return fs.Node{Dir: d.wcc(before)}, fs.ErrAcces
-	} else if e != nil {
-		return fs.Node{Dir: d.wcc(before)}, fs.ErrExist
 	}
-
 	switch {
+	case !may(c, d, mayWrite):
+		err = fs.ErrAcces
 	case k.typ == fs.Directory && d.attr.Nlink >= m.opt.MaxLinks:
 		err = fs.ErrMLink
 	case uint64(len(m.inodes)) >= m.opt.MaxFiles:
@@ -211,10 +212,12 @@ func (m *Model) Link(c *fs.Cred, file, dir fs.Handle, name []byte) (*fs.Attr, fs
 		err = fs.ErrExist
 	case n.attr.Type == fs.Directory:
 		err = fs.ErrInval
-	case !may(c, d, mayWrite|mayExec):
+	case !may(c, d, mayExec):
 		err = fs.ErrAcces
 	case d.names[string(name)] != nil:
 		err = fs.ErrExist
+	case !may(c, d, mayWrite):
+		err = fs.ErrAcces
 	case n.attr.Nlink >= m.opt.MaxLinks:
 		err = fs.ErrMLink
 	default:

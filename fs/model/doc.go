@@ -11,7 +11,9 @@
 // (STALE; for two handles the first argument first); the directory is not one
 // (NOTDIR); the name is not a name; the arguments are impossible (INVAL, FBIG);
 // permission (ACCES, PERM); what the directory holds (NOENT, EXIST, ISDIR, ...);
-// limits (MLINK, NOSPC). An operation that fails changes nothing.
+// limits (MLINK, NOSPC). But of an operation that makes an entry the name is
+// looked up first, with the right to search: EXIST goes before the missing right
+// to write. An operation that fails changes nothing.
 //
 // Names. Empty, or holding '/' or a zero byte: ACCES. Longer than 255 bytes:
 // NAMETOOLONG. "." and "..": found by LOOKUP (".." of the root is the root);

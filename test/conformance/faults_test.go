@@ -228,6 +228,22 @@ var faults = []struct {
 			return m.Rename(c, from, fn, to, tn)
 		}
 	}},
+	{"link/exists-no-write", func(f *fault, m *model.Model) {
+		f.link = func(c *fs.Cred, file, d fs.Handle, name []byte) (*fs.Attr, fs.WCC, error) {
+			if may, _, err := m.Access(c, d, 0x08); err == nil && may == 0 {
+				return nil, fs.WCC{}, fs.ErrAcces
+			}
+			return m.Link(c, file, d, name)
+		}
+	}},
+	{"link/exists-no-search", func(f *fault, m *model.Model) {
+		f.link = func(c *fs.Cred, file, d fs.Handle, name []byte) (*fs.Attr, fs.WCC, error) {
+			if _, err := m.Lookup(root, d, name); err == nil {
+				return nil, fs.WCC{}, fs.ErrExist
+			}
+			return m.Link(c, file, d, name)
+		}
+	}},
 	{"link/attributes", func(f *fault, m *model.Model) {
 		f.link = func(c *fs.Cred, file, d fs.Handle, name []byte) (*fs.Attr, fs.WCC, error) {
 			a, _ := m.Getattr(file)

@@ -129,7 +129,10 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	found = _out729
 	ino = _out730
 	hint = _out731
-	if found && keep {
+	if found {
+		if !keep {
+			st = permissions.Companion_Default___.EXIST()
+		}
 		return st, dir, found, ino, hint
 	}
 	var _590_w bool
@@ -140,10 +143,6 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	_590_w = _out732
 	if !_590_w {
 		st = permissions.Companion_Default___.ACCES()
-		return st, dir, found, ino, hint
-	}
-	if found {
-		st = permissions.Companion_Default___.EXIST()
 	}
 	return st, dir, found, ino, hint
 }

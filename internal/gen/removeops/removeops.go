@@ -304,20 +304,20 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _638_w bool
-	var _ = _638_w
+	var _638_x bool
+	var _ = _638_x
 	var _out850 bool
 	var _ = _out850
-	_out850 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_638_w = _out850
-	if !_638_w {
+	_out850 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_638_x = _out850
+	if !_638_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
 	var _639_found bool
 	var _ = _639_found
-	var _640_x uint64
-	var _ = _640_x
+	var _640_other uint64
+	var _ = _640_other
 	var _641_hint uint64
 	var _ = _641_hint
 	var _out851 bool
@@ -328,36 +328,46 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = _out853
 	_out851, _out852, _out853 = d.LookupHint(txn, dino, name, true)
 	_639_found = _out851
-	_640_x = _out852
+	_640_other = _out852
 	_641_hint = _out853
 	if _639_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _642_nl uint32
-	var _ = _642_nl
-	var _out854 uint32
+	var _642_w bool
+	var _ = _642_w
+	var _out854 bool
 	var _ = _out854
-	_out854 = inodeformat.Companion_Default___.GetNlink(_635_ip)
-	_642_nl = _out854
-	if _642_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out854 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_642_w = _out854
+	if !_642_w {
+		st = permissions.Companion_Default___.ACCES()
+		return st, node, before, after
+	}
+	var _643_nl uint32
+	var _ = _643_nl
+	var _out855 uint32
+	var _ = _out855
+	_out855 = inodeformat.Companion_Default___.GetNlink(_635_ip)
+	_643_nl = _out855
+	if _643_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _643_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _643_np
-	var _out855 uint32
-	var _ = _out855
-	var _out856 *dbytes.Bytes
+	var _644_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _644_np
+	var _out856 uint32
 	var _ = _out856
 	var _out857 *dbytes.Bytes
 	var _ = _out857
-	_out855, _out856, _out857 = Companion_Default___.AddName(txn, d, ino, dino, name, _641_hint, _642_nl, s, ns)
-	st = _out855
-	_643_np = _out856
-	after = _out857
+	var _out858 *dbytes.Bytes
+	var _ = _out858
+	_out856, _out857, _out858 = Companion_Default___.AddName(txn, d, ino, dino, name, _641_hint, _643_nl, s, ns)
+	st = _out856
+	_644_np = _out857
+	after = _out858
 	if st == uint32(0) {
-		node = _643_np
+		node = _644_np
 	}
 	return st, node, before, after
 }
@@ -369,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _644_ok bool
-	var _ = _644_ok
-	var _out858 bool
-	var _ = _out858
-	_out858 = d.InsertAt(txn, dino, name, ino, hint)
-	_644_ok = _out858
-	if !_644_ok {
+	var _645_ok bool
+	var _ = _645_ok
+	var _out859 bool
+	var _ = _out859
+	_out859 = d.InsertAt(txn, dino, name, ino, hint)
+	_645_ok = _out859
+	if !_645_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out859 *dbytes.Bytes
-	var _ = _out859
-	_out859 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out859
 	var _out860 *dbytes.Bytes
 	var _ = _out860
-	_out860 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out860
+	_out860 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out860
+	var _out861 *dbytes.Bytes
+	var _ = _out861
+	_out861 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out861
 	return st, node, after
 }
 

@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _645_at uint64
-	var _ = _645_at
-	_645_at = x
-	var _646_n uint64
-	var _ = _646_n
-	_646_n = uint64(0)
-	for _646_n < Companion_Default___.MAXDEPTH() {
-		if _645_at == top {
+	var _646_at uint64
+	var _ = _646_at
+	_646_at = x
+	var _647_n uint64
+	var _ = _647_n
+	_647_n = uint64(0)
+	for _647_n < Companion_Default___.MAXDEPTH() {
+		if _646_at == top {
 			below = true
 			return st, below
 		}
-		if _645_at == procedurebase.Companion_Default___.ROOT() {
+		if _646_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _647_ip *dbytes.Bytes
-		var _ = _647_ip
-		var _out861 *dbytes.Bytes
-		var _ = _out861
-		_out861 = d.Fs.GetInode(txn, _645_at, false)
-		_647_ip = _out861
-		var _out862 uint64
+		var _648_ip *dbytes.Bytes
+		var _ = _648_ip
+		var _out862 *dbytes.Bytes
 		var _ = _out862
-		_out862 = inodeformat.Companion_Default___.GetParent(_647_ip)
-		_645_at = _out862
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _645_at) {
+		_out862 = d.Fs.GetInode(txn, _646_at, false)
+		_648_ip = _out862
+		var _out863 uint64
+		var _ = _out863
+		_out863 = inodeformat.Companion_Default___.GetParent(_648_ip)
+		_646_at = _out863
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _646_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_646_n = _646_n + uint64(1)
+		_647_n = _647_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _648_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _648_ip
-	var _out863 uint32
-	var _ = _out863
-	var _out864 *dbytes.Bytes
+	var _649_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _649_ip
+	var _out864 uint32
 	var _ = _out864
-	_out863, _out864 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out863
-	_648_ip = _out864
-	var _649_ty uint32
-	var _ = _649_ty
-	var _out865 uint32
+	var _out865 *dbytes.Bytes
 	var _ = _out865
-	_out865 = inodeformat.Companion_Default___.GetTy(_648_ip)
-	_649_ty = _out865
-	var _650_no bool
-	var _ = _650_no
-	var _out866 bool
+	_out864, _out865 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out864
+	_649_ip = _out865
+	var _650_ty uint32
+	var _ = _650_ty
+	var _out866 uint32
 	var _ = _out866
-	_out866 = permissions.Companion_Default___.Sticky(c, tdir, _648_ip)
-	_650_no = _out866
-	if _650_no {
+	_out866 = inodeformat.Companion_Default___.GetTy(_649_ip)
+	_650_ty = _out866
+	var _651_no bool
+	var _ = _651_no
+	var _out867 bool
+	var _ = _out867
+	_out867 = permissions.Companion_Default___.Sticky(c, tdir, _649_ip)
+	_651_no = _out867
+	if _651_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _649_ty != permissions.Companion_Default___.DIR() {
+	if dir && _650_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _649_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _650_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _651_e bool
-		var _ = _651_e
-		var _out867 bool
-		var _ = _out867
-		_out867 = d.IsEmpty(txn, dst)
-		_651_e = _out867
-		if !_651_e {
+		var _652_e bool
+		var _ = _652_e
+		var _out868 bool
+		var _ = _out868
+		_out868 = d.IsEmpty(txn, dst)
+		_652_e = _out868
+		if !_652_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _652_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _652_ip
-	var _out868 uint32
-	var _ = _out868
-	var _out869 *dbytes.Bytes
+	var _653_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _653_ip
+	var _out869 uint32
 	var _ = _out869
-	_out868, _out869 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out868
-	_652_ip = _out869
-	var _653_ty uint32
-	var _ = _653_ty
-	var _out870 uint32
+	var _out870 *dbytes.Bytes
 	var _ = _out870
-	_out870 = inodeformat.Companion_Default___.GetTy(_652_ip)
-	_653_ty = _out870
-	var _654_no bool
-	var _ = _654_no
-	var _out871 bool
+	_out869, _out870 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out869
+	_653_ip = _out870
+	var _654_ty uint32
+	var _ = _654_ty
+	var _out871 uint32
 	var _ = _out871
-	_out871 = permissions.Companion_Default___.Sticky(c, fdir, _652_ip)
-	_654_no = _out871
-	if _654_no {
+	_out871 = inodeformat.Companion_Default___.GetTy(_653_ip)
+	_654_ty = _out871
+	var _655_no bool
+	var _ = _655_no
+	var _out872 bool
+	var _ = _out872
+	_out872 = permissions.Companion_Default___.Sticky(c, fdir, _653_ip)
+	_655_no = _out872
+	if _655_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _653_ty == permissions.Companion_Default___.DIR() {
+	if _654_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _655_below bool = false
-		var _ = _655_below
-		var _out872 uint32
-		var _ = _out872
-		var _out873 bool
+		var _656_below bool = false
+		var _ = _656_below
+		var _out873 uint32
 		var _ = _out873
-		_out872, _out873 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out872
-		_655_below = _out873
+		var _out874 bool
+		var _ = _out874
+		_out873, _out874 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out873
+		_656_below = _out874
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _655_below {
+		if _656_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _656_w bool
-		var _ = _656_w
-		var _out874 bool
-		var _ = _out874
-		_out874 = permissions.Companion_Default___.May(c, _652_ip, permissions.Companion_Default___.MAYW())
-		_656_w = _out874
-		if fino != tino && !_656_w {
+		var _657_w bool
+		var _ = _657_w
+		var _out875 bool
+		var _ = _out875
+		_out875 = permissions.Companion_Default___.May(c, _653_ip, permissions.Companion_Default___.MAYW())
+		_657_w = _out875
+		if fino != tino && !_657_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _657_wf bool
-	var _ = _657_wf
-	var _out875 bool
-	var _ = _out875
-	_out875 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_657_wf = _out875
-	var _658_wt bool
-	var _ = _658_wt
+	var _658_wf bool
+	var _ = _658_wf
 	var _out876 bool
 	var _ = _out876
-	_out876 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_658_wt = _out876
-	if !_657_wf || !_658_wt {
+	_out876 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_658_wf = _out876
+	var _659_wt bool
+	var _ = _659_wt
+	var _out877 bool
+	var _ = _out877
+	_out877 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_659_wt = _out877
+	if !_658_wf || !_659_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _659_there bool = false
-	var _ = _659_there
-	var _out877 bool
-	var _ = _out877
-	var _out878 uint64
+	var _660_there bool = false
+	var _ = _660_there
+	var _out878 bool
 	var _ = _out878
-	_out877, _out878 = d.Lookup(txn, fino, fname, true)
-	_659_there = _out877
-	src = _out878
-	if !_659_there {
+	var _out879 uint64
+	var _ = _out879
+	_out878, _out879 = d.Lookup(txn, fino, fname, true)
+	_660_there = _out878
+	src = _out879
+	if !_660_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out879 bool
-	var _ = _out879
-	var _out880 uint64
+	var _out880 bool
 	var _ = _out880
-	_out879, _out880 = d.Lookup(txn, tino, tname, true)
-	found = _out879
-	dst = _out880
+	var _out881 uint64
+	var _ = _out881
+	_out880, _out881 = d.Lookup(txn, tino, tname, true)
+	found = _out880
+	dst = _out881
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out881 uint32
-	var _ = _out881
-	var _out882 bool
+	var _out882 uint32
 	var _ = _out882
-	_out881, _out882 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out881
-	dir = _out882
+	var _out883 bool
+	var _ = _out883
+	_out882, _out883 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out882
+	dir = _out883
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out883 uint32
-	var _ = _out883
-	_out883 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out883
+	var _out884 uint32
+	var _ = _out884
+	_out884 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out884
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _660_ok bool = false
-	var _ = _660_ok
+	var _661_ok bool = false
+	var _ = _661_ok
 	if found {
-		var _out884 bool
-		var _ = _out884
-		_out884 = d.Replace(txn, tino, tname, src)
-		_660_ok = _out884
-	} else {
 		var _out885 bool
 		var _ = _out885
-		_out885 = d.Insert(txn, tino, tname, src)
-		_660_ok = _out885
+		_out885 = d.Replace(txn, tino, tname, src)
+		_661_ok = _out885
+	} else {
+		var _out886 bool
+		var _ = _out886
+		_out886 = d.Insert(txn, tino, tname, src)
+		_661_ok = _out886
 	}
-	if !_660_ok {
+	if !_661_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out886 bool
-	var _ = _out886
-	_out886 = d.Remove(txn, fino, fname)
-	_660_ok = _out886
-	if !_660_ok {
+	var _out887 bool
+	var _ = _out887
+	_out887 = d.Remove(txn, fino, fname)
+	_661_ok = _out887
+	if !_661_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out887 uint32
-		var _ = _out887
-		var _out888 bool
+		var _out888 uint32
 		var _ = _out888
 		var _out889 bool
 		var _ = _out889
-		_out887, _out888, _out889 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out887
-		freed = _out888
-		later = _out889
+		var _out890 bool
+		var _ = _out890
+		_out888, _out889, _out890 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out888
+		freed = _out889
+		later = _out890
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out890 *dbytes.Bytes
-	var _ = _out890
-	_out890 = dbytes.NewBytes(uint64(0))
-	fafter = _out890
+	var _out891 *dbytes.Bytes
+	var _ = _out891
+	_out891 = dbytes.NewBytes(uint64(0))
+	fafter = _out891
 	tafter = fafter
 	if sub {
-		var _out891 uint32
-		var _ = _out891
-		_out891 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out891
+		var _out892 uint32
+		var _ = _out892
+		_out892 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out892
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _661_ip *dbytes.Bytes
-		var _ = _661_ip
-		var _out892 *dbytes.Bytes
-		var _ = _out892
-		_out892 = d.Fs.GetInode(txn, src, true)
-		_661_ip = _out892
-		inodeformat.Companion_Default___.SetParent(_661_ip, tino)
-		d.PutInode(txn, src, _661_ip)
-		var _out893 uint32
+		var _662_ip *dbytes.Bytes
+		var _ = _662_ip
+		var _out893 *dbytes.Bytes
 		var _ = _out893
-		_out893 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out893
-		if st != uint32(0) {
-			return st, fafter, tafter
-		}
+		_out893 = d.Fs.GetInode(txn, src, true)
+		_662_ip = _out893
+		inodeformat.Companion_Default___.SetParent(_662_ip, tino)
+		d.PutInode(txn, src, _662_ip)
 		var _out894 uint32
 		var _ = _out894
-		_out894 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		_out894 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
 		st = _out894
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
+		var _out895 uint32
+		var _ = _out895
+		_out895 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out895
+		if st != uint32(0) {
+			return st, fafter, tafter
+		}
 	}
-	var _662_ip *dbytes.Bytes
-	var _ = _662_ip
-	var _out895 *dbytes.Bytes
-	var _ = _out895
-	_out895 = d.Fs.GetInode(txn, src, true)
-	_662_ip = _out895
-	inodeformat.Companion_Default___.SetCtime(_662_ip, s, ns)
-	d.PutInode(txn, src, _662_ip)
+	var _663_ip *dbytes.Bytes
+	var _ = _663_ip
 	var _out896 *dbytes.Bytes
 	var _ = _out896
-	_out896 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out896
+	_out896 = d.Fs.GetInode(txn, src, true)
+	_663_ip = _out896
+	inodeformat.Companion_Default___.SetCtime(_663_ip, s, ns)
+	d.PutInode(txn, src, _663_ip)
 	var _out897 *dbytes.Bytes
 	var _ = _out897
-	_out897 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out897
+	_out897 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out897
+	var _out898 *dbytes.Bytes
+	var _ = _out898
+	_out898 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out898
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out898 uint32
-	var _ = _out898
-	var _out899 *dbytes.Bytes
+	var _out899 uint32
 	var _ = _out899
-	_out898, _out899 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out898
-	fdir = _out899
-	var _663_tst uint32 = 0
-	var _ = _663_tst
-	var _out900 uint32
+	var _out900 *dbytes.Bytes
 	var _ = _out900
-	var _out901 *dbytes.Bytes
+	_out899, _out900 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out899
+	fdir = _out900
+	var _664_tst uint32 = 0
+	var _ = _664_tst
+	var _out901 uint32
 	var _ = _out901
-	_out900, _out901 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_663_tst = _out900
-	tdir = _out901
+	var _out902 *dbytes.Bytes
+	var _ = _out902
+	_out901, _out902 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_664_tst = _out901
+	tdir = _out902
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _663_tst != uint32(0) {
-		st = _663_tst
+	if _664_tst != uint32(0) {
+		st = _664_tst
 		return st, fdir, tdir
 	}
-	var _664_fdots uint32 = 0
-	var _ = _664_fdots
-	var _665_tdots uint32 = 0
-	var _ = _665_tdots
-	var _out902 uint32
-	var _ = _out902
+	var _665_fdots uint32 = 0
+	var _ = _665_fdots
+	var _666_tdots uint32 = 0
+	var _ = _666_tdots
 	var _out903 uint32
 	var _ = _out903
-	_out902, _out903 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out902
-	_664_fdots = _out903
+	var _out904 uint32
+	var _ = _out904
+	_out903, _out904 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out903
+	_665_fdots = _out904
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out904 uint32
-	var _ = _out904
 	var _out905 uint32
 	var _ = _out905
-	_out904, _out905 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out904
-	_665_tdots = _out905
-	if st == uint32(0) && (_664_fdots != uint32(0) || _665_tdots != uint32(0)) {
+	var _out906 uint32
+	var _ = _out906
+	_out905, _out906 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out905
+	_666_tdots = _out906
+	if st == uint32(0) && (_665_fdots != uint32(0) || _666_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out906 uint32
-	var _ = _out906
-	var _out907 *dbytes.Bytes
+	var _out907 uint32
 	var _ = _out907
 	var _out908 *dbytes.Bytes
 	var _ = _out908
-	_out906, _out907, _out908 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out906
-	fbefore = _out907
-	tbefore = _out908
+	var _out909 *dbytes.Bytes
+	var _ = _out909
+	_out907, _out908, _out909 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out907
+	fbefore = _out908
+	tbefore = _out909
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _666_done bool = false
-	var _ = _666_done
-	var _667_found bool = false
-	var _ = _667_found
-	var _668_src uint64 = 0
-	var _ = _668_src
-	var _669_dst uint64 = 0
-	var _ = _669_dst
-	var _670_dir bool = false
-	var _ = _670_dir
-	var _out909 uint32
-	var _ = _out909
-	var _out910 bool
+	var _667_done bool = false
+	var _ = _667_done
+	var _668_found bool = false
+	var _ = _668_found
+	var _669_src uint64 = 0
+	var _ = _669_src
+	var _670_dst uint64 = 0
+	var _ = _670_dst
+	var _671_dir bool = false
+	var _ = _671_dir
+	var _out910 uint32
 	var _ = _out910
-	var _out911 uint64
+	var _out911 bool
 	var _ = _out911
-	var _out912 bool
+	var _out912 uint64
 	var _ = _out912
 	var _out913 bool
 	var _ = _out913
-	var _out914 uint64
+	var _out914 bool
 	var _ = _out914
-	_out909, _out910, _out911, _out912, _out913, _out914 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out909
-	_666_done = _out910
-	_668_src = _out911
-	_670_dir = _out912
-	_667_found = _out913
-	_669_dst = _out914
+	var _out915 uint64
+	var _ = _out915
+	_out910, _out911, _out912, _out913, _out914, _out915 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out910
+	_667_done = _out911
+	_669_src = _out912
+	_671_dir = _out913
+	_668_found = _out914
+	_670_dst = _out915
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _666_done {
+	if _667_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _671_fr bool = false
-	var _ = _671_fr
-	var _out915 uint32
-	var _ = _out915
-	var _out916 bool
+	var _672_fr bool = false
+	var _ = _672_fr
+	var _out916 uint32
 	var _ = _out916
 	var _out917 bool
 	var _ = _out917
-	_out915, _out916, _out917 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _668_src, _667_found, _669_dst, s, ns)
-	st = _out915
-	_671_fr = _out916
-	later = _out917
+	var _out918 bool
+	var _ = _out918
+	_out916, _out917, _out918 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _669_src, _668_found, _670_dst, s, ns)
+	st = _out916
+	_672_fr = _out917
+	later = _out918
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out918 uint32
-	var _ = _out918
-	var _out919 *dbytes.Bytes
+	var _out919 uint32
 	var _ = _out919
 	var _out920 *dbytes.Bytes
 	var _ = _out920
-	_out918, _out919, _out920 = Companion_Default___.Finish(txn, d, fino, tino, _668_src, _670_dir, _667_found && _670_dir, s, ns)
-	st = _out918
-	fafter = _out919
-	tafter = _out920
+	var _out921 *dbytes.Bytes
+	var _ = _out921
+	_out919, _out920, _out921 = Companion_Default___.Finish(txn, d, fino, tino, _669_src, _671_dir, _668_found && _671_dir, s, ns)
+	st = _out919
+	fafter = _out920
+	tafter = _out921
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

@@ -80,26 +80,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out921 uint32
-	var _ = _out921
-	var _out922 *dbytes.Bytes
+	var _out922 uint32
 	var _ = _out922
-	_out921, _out922 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out921
-	after = _out922
-	var _672_all uint64
-	var _ = _672_all
-	_672_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _673_files uint64
-	var _ = _673_files
-	_673_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _674_b uint64
-	var _ = _674_b
-	_674_b = Companion_Default___.Least(blocks, _672_all)
-	var _675_i uint64
-	var _ = _675_i
-	_675_i = Companion_Default___.Least(inodes, _673_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _672_all, uint64(4096) * _674_b, uint64(4096) * _674_b, _673_files, _675_i, _675_i, uint32(0)}}
+	var _out923 *dbytes.Bytes
+	var _ = _out923
+	_out922, _out923 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out922
+	after = _out923
+	var _673_all uint64
+	var _ = _673_all
+	_673_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _674_files uint64
+	var _ = _674_files
+	_674_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _675_b uint64
+	var _ = _675_b
+	_675_b = Companion_Default___.Least(blocks, _673_all)
+	var _676_i uint64
+	var _ = _676_i
+	_676_i = Companion_Default___.Least(inodes, _674_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _673_all, uint64(4096) * _675_b, uint64(4096) * _675_b, _674_files, _676_i, _676_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -116,13 +116,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out923 uint32
-	var _ = _out923
-	var _out924 *dbytes.Bytes
+	var _out924 uint32
 	var _ = _out924
-	_out923, _out924 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out923
-	after = _out924
+	var _out925 *dbytes.Bytes
+	var _ = _out925
+	_out924, _out925 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out924
+	after = _out925
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -133,13 +133,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out925 uint32
-	var _ = _out925
-	var _out926 *dbytes.Bytes
+	var _out926 uint32
 	var _ = _out926
-	_out925, _out926 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out925
-	after = _out926
+	var _out927 *dbytes.Bytes
+	var _ = _out927
+	_out926, _out927 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out926
+	after = _out927
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -148,13 +148,13 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out927 uint32
-	var _ = _out927
-	var _out928 *dbytes.Bytes
+	var _out928 uint32
 	var _ = _out928
-	_out927, _out928 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out927
-	after = _out928
+	var _out929 *dbytes.Bytes
+	var _ = _out929
+	_out928, _out929 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out928
+	after = _out929
 	return st, after
 }
 

@@ -26,7 +26,7 @@ module CreateOps {
   const EXCLUSIVE: uint32 := 2
 
   // Can name be made in directory dino? found: it is there already (ino), and keep
-  // wants to use what is there; else that is EXIST. bad is an error in the arguments.
+  // wants to use what is there; else that is EXIST, also where the caller may not write. bad is an error in the arguments.
   // hint is for Enter.
   method Vacant(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, bad: uint32, a: Sattr, keep: bool)
     returns (st: uint32, dir: Bytes?, found: bool, ino: uint64, hint: uint64)
@@ -55,15 +55,17 @@ module CreateOps {
     assert x <==> C.Can(who, dn, 1);
     if !x { st := ACCES; return; }
     found, ino, hint := d.LookupHint(txn, dino, name, true);
-    if found && keep { return; }
+    if found {
+      if !keep { st := EXIST; }
+      return;
+    }
     var w := May(c, dir, MAYW);
     assert w <==> C.Can(who, dn, 3);
-    if !w { st := ACCES; return; }
-    if found { st := EXIST; }
+    if !w { st := ACCES; }
   }
   predicate EntryErr(n: N.Node, c: P.Caller, name: seq<byte>, keep: bool, st: uint32)
     requires n.body.Dir?
-  { (st == ACCES && (!C.Can(c, n, 1) || (!C.Can(c, n, 3) && !(name in n.body.names && keep)))) || (st == EXIST && name in n.body.names && !keep) }
+  { if !C.Can(c, n, 1) then st == ACCES else if name in n.body.names then st == EXIST && !keep else st == ACCES && !C.Can(c, n, 3) }
   predicate VacantErr(f: N.FS, c: P.Caller, h: N.Handle, name: seq<byte>, bad: uint32, a: N.Sattr, keep: bool, st: uint32)
   {
     C.DirErr(f, h, st) || C.NameErr(name, st) || (st == EXIST && N.Dots(name)) || (bad != 0 && st == bad) || C.ArgErr(a, st) ||

@@ -154,10 +154,15 @@ module RemoveOps {
     if st != 0 { return; }
     if dots != 0 { st := EXIST; return; }
     if ty == DIR { st := INVAL; return; }
-    var w := May(c, before, MAYW + MAYX);
-    if !w { st := ACCES; return; }
-    var found, x, hint := d.LookupHint(txn, dino, name, true);
+    ghost var who, dn := WhoOf(c), AbsOf(d).nodes[dino];
+    var x := May(c, before, MAYX);
+    assert x <==> C.Can(who, dn, 1);
+    if !x { st := ACCES; return; }
+    var found, other, hint := d.LookupHint(txn, dino, name, true);
     if found { st := EXIST; return; }
+    var w := May(c, before, MAYW);
+    assert w <==> C.Can(who, dn, 3);
+    if !w { st := ACCES; return; }
     var nl := GetNlink(ip);
     if nl >= MAXLINK { st := MLINK; return; }
     var np: Bytes?;

@@ -17,7 +17,8 @@
 // again. Read procedures change nothing, and their XOk has one state.
 //
 // XOk names every condition of success, so when a condition is not met the answer is an error. When several
-// errors apply, XErr leaves open which of them is given, as RFC 1813 does. Numbers such as "3.3.8" are its sections.
+// errors apply, XErr leaves open which of them is given, as RFC 1813 does; but EXIST goes before the missing right to write
+// in the directory (MakeErr, section 7). Numbers such as "3.3.8" are sections of the RFC.
 //
 // Times: `now` is the server's clock (seconds, nanoseconds), read when the call begins, and stored as it is. Of two calls
 // under way at once the one that takes effect later may so leave the earlier stamp.
@@ -577,11 +578,15 @@ module NfsMake {
     LiveDir(f, dh) && Proper(name) && var d := f.nodes[dh.ino];
     Can(c, d, 3) && name !in d.body.names
   }
+  // Who may search the directory is told that the name is taken, although they may not write there: "mkdir -p" and the
+  // like ask so whether it is there, and take another error for a failure. Who may not search it is told nothing.
+  // It is what the calls of Linux say.
   predicate MakeErr(f: FS, c: Caller, dh: Handle, name: Name, st: uint32)
   {
     DirErr(f, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) ||
     (LiveDir(f, dh) && var d := f.nodes[dh.ino];
-      (st == NFS3ERR_ACCES && !Can(c, d, 3)) || (st == NFS3ERR_EXIST && name in d.body.names) || Full(st))
+      if !Can(c, d, 1) then st == NFS3ERR_ACCES else if name in d.body.names then st == NFS3ERR_EXIST
+      else (st == NFS3ERR_ACCES && !Can(c, d, 3)) || Full(st))
   }
 
   // 3.3.8 CREATE. how: 0 UNCHECKED, 1 GUARDED, 2 EXCLUSIVE. EXCLUSIVE sets no attributes but remembers verf: a call that
@@ -614,15 +619,13 @@ module NfsMake {
   {
     DirErr(pre, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) || (st == NFS3ERR_INVAL && how > 2) || ArgErr(s, st) ||
     (LiveDir(pre, dh) && var d := pre.nodes[dh.ino];
-      (st == NFS3ERR_ACCES && !Can(c, d, 1)) ||
-      if name in d.body.names then ReopenErr(pre, c, d, name, how, s, verf, st)
+      if !Can(c, d, 1) then st == NFS3ERR_ACCES else if name in d.body.names then ReopenErr(pre, c, d, name, how, s, verf, st)
       else (st == NFS3ERR_ACCES && !Can(c, d, 3)) || Full(st))
   }
   predicate ReopenErr(pre: FS, c: Caller, d: Node, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
     requires d.body.Dir? && name in d.body.names
   {
     var ino := d.body.names[name];
-    (st == NFS3ERR_ACCES && how == 1 && !Can(c, d, 3)) ||
     (st == NFS3ERR_EXIST && (how == 1 || !IsFile(pre, ino) || (how == 2 && (verf == 0 || pre.nodes[ino].body.verf != verf)))) ||
     (IsFile(pre, ino) && how == 0 && s.size.Some? && var n := pre.nodes[ino];
       (st == NFS3ERR_ACCES && !CanWriteData(c, n)) || (st == SHRINKFIRST && s.size.x as int > |n.body.data|))

@@ -355,6 +355,19 @@ module ScenarioMake {
     ensures MknodOk(V(), post, Root(), H(1), L(120), 7, Ids(None, Some(20)), 0, 0, Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
   { Letters(); }
 
+  // "d" is ann's (0755): eve may search it and not write there. A name that is taken is EXIST for her as for ann, one that
+  // is not is ACCES. Where she may not even search (0700) it is ACCES, whatever is there.
+  lemma Taken(st: uint32)
+    ensures (CreateErr(V(), Eve(), H(4), L(98), 1, NoSattr(), 0, st) <==> st == NFS3ERR_EXIST) && (MkdirErr(V(), Eve(), H(4), L(98), NoSattr(), st) <==> st == NFS3ERR_EXIST) && (SymlinkErr(V(), Eve(), H(4), L(98), NoSattr(), [65], st) <==> st == NFS3ERR_EXIST)
+    ensures (MknodErr(V(), Eve(), H(4), L(98), 7, NoSattr(), st) <==> st == NFS3ERR_EXIST) && (LinkErr(V(), Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_EXIST)
+    ensures st == NFS3ERR_ACCES ==> CreateErr(V(), Eve(), H(4), L(120), 1, NoSattr(), 0, st) && MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), st) && SymlinkErr(V(), Eve(), H(4), L(120), NoSattr(), [65], st)
+    ensures st == NFS3ERR_ACCES ==> MknodErr(V(), Eve(), H(4), L(120), 7, NoSattr(), st) && LinkErr(V(), Eve(), H(3), H(4), L(120), st)
+  { Letters(); }
+  lemma TakenUnseen(st: uint32)
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body)); (CreateErr(f, Eve(), H(4), L(98), 1, NoSattr(), 0, st) <==> st == NFS3ERR_ACCES) && (MkdirErr(f, Eve(), H(4), L(98), NoSattr(), st) <==> st == NFS3ERR_ACCES) && (SymlinkErr(f, Eve(), H(4), L(98), NoSattr(), [65], st) <==> st == NFS3ERR_ACCES)
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body)); (MknodErr(f, Eve(), H(4), L(98), 7, NoSattr(), st) <==> st == NFS3ERR_ACCES) && (LinkErr(f, Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_ACCES)
+  { Letters(); }
+
   lemma Links(post: FS, a: Fattr, w: Wcc)
     ensures var n := Node(SetNlinkCtime(N3().attr, 3, Now()), N3().body); var f := FS(V().nodes[3 := n][1 := Entries(N1(), N1().body.names[L(120) := 3], N1().body.cookies[L(120) := 20], 3)], V().gens);
       LinkOk(V(), f, Eve(), H(3), H(1), L(120), Now(), F(f, 3), W(V(), f, 1))

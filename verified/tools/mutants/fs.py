@@ -155,9 +155,11 @@
     ("procedures/volume", "FSINFO: larger writes", "MAXIO: uint32 := 1048576", "MAXIO: uint32 := 2097152", "*Fsinfo"),
     ("procedures/volume", "PATHCONF: names of 256 bytes", "NAMEMAX: uint32 := 255", "NAMEMAX: uint32 := 256", "*Pathconf"),
     # CREATE, MKDIR, SYMLINK, MKNOD
-    ("procedures/create", "create: without permission", "    if !w { st := ACCES; return; }\n", "", "*Vacant"),
+    ("procedures/create", "create: without permission", "    if !w { st := ACCES; }\n", "", "*Vacant"),
     ("procedures/create", "create: . and ..", "    if dots != 0 { st := EXIST; return; }\n", "", "*Vacant"),
-    ("procedures/create", "create: over a name that is there", "    if found { st := EXIST; }\n", "", "*Vacant"),
+    ("procedures/create", "create: over a name that is there", "      if !keep { st := EXIST; }\n", "", "*Vacant"),
+    ("procedures/create", "create: ACCES for a name that is there", "    var x := May(c, dir, MAYX);\n", "    var x := May(c, dir, MAYW + MAYX);\n", "*Vacant"),
+    ("procedures/create", "create: EXIST without search permission", "    if !x { st := ACCES; return; }\n", "", "*Vacant"),
     ("procedures/create", "create: of any owner", "Without(a, false, c.uid != 0);", "Without(a, false, false);", "*NewNode"),
     ("procedures/create", "create: root's owner ignored", "Without(a, false, c.uid != 0);", "Without(a, false, true);", "*NewNode"),
     ("procedures/attributes", "create: the group is not ignored", "a.hasGid && !ids, a.gid;", "a.hasGid, a.gid;", "*Without"),
@@ -184,6 +186,8 @@
     ("procedures/remove", "REMOVE: the link is not dropped", "st, freed, later := DropLink(txn, d, ino, s, ns);", "st, freed := 0, false;", "*TakeOut"),
     ("procedures/remove", "RMDIR: the parent's links stay", "      st := AddLink(txn, d, dino, false, s, ns);\n", "", "*TakeOut"),
     ("procedures/remove", "LINK: of a directory", "    if ty == DIR { st := INVAL; return; }\n", "", "*RemoveOps*.Link"),
+    ("procedures/remove", "LINK: ACCES for a name that is there", "    var x := May(c, before, MAYX);\n", "    var x := May(c, before, MAYW + MAYX);\n", "*RemoveOps*.Link"),
+    ("procedures/remove", "LINK: EXIST without search permission", "    if !x { st := ACCES; return; }\n", "", "*RemoveOps*.Link"),
     ("procedures/remove", "LINK: link count stays", "SetLinks(txn, d, ino, nl + 1, s, ns);", "SetLinks(txn, d, ino, nl, s, ns);", "*AddName"),
     # RENAME
     ("procedures/rename", "RENAME: below itself", "      if below { st := INVAL; return; }\n", "", "*RenameOps*Source"),
