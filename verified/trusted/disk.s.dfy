@@ -52,7 +52,7 @@ module {:extern "ddisk"} DiskS {
       requires i as int < |blks| ensures b.v == blks[i as int]
   }
 
-  class {:extern "Disk"} Disk {           // tested: ddisk.TestContents, TestErrorsStick; Barrier: TestBarrierIsADeviceBarrier
+  class {:extern "Disk"} Disk {           // tested: ddisk.TestContents, TestErrorsStick, TestStop; Barrier: TestBarrierIsADeviceBarrier
     ghost var poss: Poss
     ghost var cur: Img
     ghost var bad: bool

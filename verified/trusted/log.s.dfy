@@ -115,7 +115,7 @@ module {:extern "dlog"} LogS {
   // in whatever life of the server, and nothing else. `signed` is what was sealed so
   // far; a crash does not change it. (The code is AES-GMAC of 128 bits, with the sequence
   // number as its nonce: hence Sign's second precondition.)
-  class {:extern "Seal"} Seal {           // tested: dlog.TestSeal, TestSealDirect; headers: TestHeader
+  class {:extern "Seal"} Seal {           // tested: dlog.TestSeal, TestSealDirect, TestEpochs; headers: TestHeader
     ghost const key: int
     ghost var ep: int               // the epoch: a random number for each opening of the volume
     ghost var signed: set<Rec>

@@ -92,6 +92,29 @@ func TestBarrierIsADeviceBarrier(t *testing.T) {
 	}
 }
 
+// After Stop it is as if a barrier had failed: nothing is written or durable any more, and reads go on.
+func TestStop(t *testing.T) {
+	f := disk.NewFault(disk.NewMem(4), 1, nil)
+	d := New(f)
+	if !d.Write(1, block(7)) || !d.Barrier() {
+		t.Fatal(d.Err())
+	}
+	d.Stop()
+	n := f.Ops()
+	if d.Write(1, block(9)) || d.WriteSector(1, block(9)) || d.WriteRun(1, &BList{Blks: []*dbytes.Blk{block(9)}}, 0, 1) || d.Barrier() {
+		t.Error("something succeeds")
+	}
+	if f.Ops() != n {
+		t.Error("the device is still written")
+	}
+	if !errors.Is(d.Err(), ErrNotOwner) || !errors.Is(d.Err(), disk.ErrLost) {
+		t.Error(d.Err())
+	}
+	if ok, b := d.Read(1); !ok || *b != *block(7) {
+		t.Error("what was written before cannot be read")
+	}
+}
+
 // After the first failed write or barrier all later ones fail, and do not reach the
 // device; reads go on. A failed read spoils nothing.
 func TestErrorsStick(t *testing.T) {
