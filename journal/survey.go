@@ -21,13 +21,6 @@ type Survey struct {
 // Sound says whether one of the headers is.
 func (s *Survey) Sound() bool { return s.Headers[0].Sound || s.Headers[1].Sound }
 
-// Torn says whether the last group cannot be read, and all before it can: a crash may have
-// interrupted its commit.
-func (s *Survey) Torn() bool {
-	n := len(s.Groups)
-	return n > 0 && !s.Groups[n-1].Sound && s.Damaged() == nil
-}
-
 // Last is the number of the last group that anything is known of; 0 if there is none.
 func (s *Survey) Last() uint64 {
 	if len(s.Groups) == 0 {

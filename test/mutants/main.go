@@ -39,7 +39,7 @@ var (
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	checks     = []string{"./check"}
-	damages    = []string{"./journal", "-run", "Damage|OldGroups|TwoServers|NoInstall"}
+	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 

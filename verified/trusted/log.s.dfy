@@ -111,10 +111,10 @@ module {:extern "dlog"} LogS {
   method {:extern "NewNotes"} NewNotes() returns (n: Notes)       // tested: dlog.TestNotes, TestWishes
 
   // The seal of a volume's records: a message authentication code under the volume's
-  // random key. THE ASSUMPTION ABOUT IT: Check accepts what was sealed with this key,
-  // in whatever life of the server, and nothing else. `signed` is what was sealed so
-  // far; a crash does not change it. (The code is AES-GMAC of 128 bits, with the sequence
-  // number as its nonce: hence Sign's second precondition.)
+  // random key. THE ASSUMPTION ABOUT IT: Check and Vouch accept what was sealed with this key,
+  // in whatever life of the server, and nothing else; so does DecHdr with headers. `signed` is what was sealed so
+  // far; a crash does not change it. (AES-GMAC of 128 bits, a key for each epoch,
+  // the sequence number as its nonce: hence Sign's second precondition; HMAC-SHA256 for headers.)
   class {:extern "Seal"} Seal {           // tested: dlog.TestSeal, TestSealDirect, TestEpochs; headers: TestHeader
     ghost const key: int
     ghost var ep: int               // the epoch: a random number for each opening of the volume
