@@ -322,6 +322,20 @@ module JournalCommit {
     assert j.cdm.addrs[..n as int] == j.cdm.addrs;
     assert j.HoldI() by { reveal j.HoldI(); }
   }
+  // [L] the codes of the direct blocks, until an installation puts them into the tree
+  method HoldCodes(j: Journal, c: Codes)
+    requires j.mu.held
+  {
+    var n := c.Len();
+    var i: uint64 := 0;
+    while i < n
+      invariant i <= n
+    {
+      var x, c0, c1 := c.At(i);
+      j.tree.pages.Hold(x, c0, c1);
+      i := i + 1;
+    }
+  }
   // [L] the group is logged
   method FinishCommit(j: Journal)
     requires j.Inv() && j.mu.held && j.lg.ph == 3 && j.trims < 0x3FFF_FFFF_FFFF_0000

@@ -57,7 +57,7 @@ module JournalFacts {
   // the blocks that have an owner
   lemma Owned(j: Journal)
     requires j.OwnI()
-    ensures forall a :: a in j.d.owner <==> (j.lg.ph >= 1 && (j.geo.at < a < Copy(j.geo) || a in j.cdm.m)) || (j.ins.ip > 0 && (a == j.geo.at || a == Copy(j.geo) || a in j.im))
+    ensures forall a :: a in j.d.owner <==> (j.lg.ph >= 1 && (j.geo.at < a < Copy(j.geo) || a in j.cdm.m)) || (j.ins.ip > 0 && (j.tree.first as int <= a < j.geo.at || a == j.geo.at || a == Copy(j.geo) || a in j.im))
   {
     reveal j.OwnI();
     forall a | a in j.d.owner ensures Owns(j.d.owner, Logging, a) || Owns(j.d.owner, Installing, a) { assert !Owns(j.d.owner, Recovering, a); }

@@ -115,6 +115,10 @@ module RecoverImages {
     Fits(p, c) && |s| == |c| && (forall a :: 0 <= a < |c| && a != p.at && a != Copy(p) ==> s[a] == c[a]) &&
     (s[p.at] == c[p.at] || s[p.at] == b) && (s[Copy(p)] == c[Copy(p)] || s[Copy(p)] == b)
   }
+  lemma HeadsOk(p: Geo, s: Img, b: BV, ms: seq<BM>, v: St, sg: set<Rec>)
+    requires RecLog(p, s, b, ms, v, sg) && Heads(p, s, b)
+    ensures RecOK(p, s, v, sg)
+  {}
   // what a crash may leave of a device at rest, which recovers to vs[n]
   lemma AtRest(p: Geo, poss: Poss, cur: Img, vs: seq<St>, lb: int, n: int, sg: set<Rec>)
     requires 0 <= lb <= n < |vs| && |poss| == |cur| && RecOK(p, cur, vs[n], sg) && forall a :: 0 <= a < |cur| ==> poss[a] == iset{cur[a]}
@@ -168,9 +172,9 @@ module RecoverImages {
     reveal OkSet();
     assert RecOK(p, s, [v][0], sg);
   }
-  // the log of a header is the same whatever the headers are
+  // the log of a header is the same whatever the headers are, and the blocks before them
   lemma RecLogKept(p: Geo, c: Img, s: Img, b: BV, ms: seq<BM>, v: St, sg: set<Rec>)
-    requires RecLog(p, c, b, ms, v, sg) && |s| == |c| && forall a :: 0 <= a < |c| && a != p.at && a != Copy(p) ==> s[a] == c[a]
+    requires RecLog(p, c, b, ms, v, sg) && |s| == |c| && forall a :: p.at < a < |c| && a != Copy(p) ==> s[a] == c[a]
     ensures RecLog(p, s, b, ms, v, sg)
   {
     LogSame(p, c, s, DecHdr(p.key, b).q, ms, sg);
@@ -178,12 +182,22 @@ module RecoverImages {
   }
   lemma FromKept(p: Geo, c: Img, s: Img, b: BV, v: St, sg: set<Rec>)
     requires Fits(p, c) && HdrWf(p.key, b) && RecFrom(p, c, b, v, sg)
-    requires |s| == |c| && forall a :: 0 <= a < |c| && a != p.at && a != Copy(p) ==> s[a] == c[a]
+    requires |s| == |c| && forall a :: p.at < a < |c| && a != Copy(p) ==> s[a] == c[a]
     ensures RecFrom(p, s, b, v, sg)
   {
     var pb := Under(p, b);
     var ms :| Log(pb, c, DecHdr(p.key, b).q, ms, sg) && Agree(pb, v, Over(HomeOf(pb, c), Merge(ms)));
     RecLogKept(pb, c, s, b, ms, v, sg);
+  }
+  // a crash while blocks before the header are written
+  lemma PagesCrash(p: Geo, c: Img, s: Img, v: St, sg: set<Rec>)
+    requires RecOK(p, c, v, sg) && |s| == |c| && 0 <= p.at && forall a :: p.at <= a < |c| ==> s[a] == c[a]
+    ensures s in OkSet(p, [v], 0, sg)
+  {
+    FromKept(p, c, s, c[p.at], v, sg);
+    FromKept(p, c, s, c[Copy(p)], v, sg);
+    reveal OkSet();
+    assert RecOK(p, s, [v][0], sg);
   }
   // a crash while both headers become one of the two
   lemma BothCrash(p: Geo, c: Img, s: Img, b: BV, v: St, sg: set<Rec>)

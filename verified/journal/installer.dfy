@@ -16,6 +16,7 @@ module JournalInstaller {
   import opened JournalM
   import opened JournalFacts
   import opened JournalPolicy
+  import opened TreeOfCodes
 
   // [L] freeze the logged groups for installation, if there is enough of them
   method StartInstall(j: Journal) returns (ok: bool)
@@ -41,7 +42,8 @@ module JournalInstaller {
     ghost var g1 := IStarted(j.g());
     StartG(j);
     reveal j.Inv();
-    j.d.Take(Installing, {j.at as int, j.home as int - 1} + g1.im.Keys);
+    ghost var pages := set a | j.tree.first as int <= a < j.at as int;
+    j.d.Take(Installing, pages + {j.at as int, j.home as int - 1} + g1.im.Keys);
     StartInstallFields(j, r, f);
     assert j.g() == g1;
     OwnBegun(j);
@@ -52,7 +54,7 @@ module JournalInstaller {
     requires j.Inv() && j.ins.ip == 0
     ensures var g1 := IStarted(j.g()); Full(j.d.poss, g1) && DurState(g1) == DurState(j.g()) && g1.gs[g1.k..] == [] && SameForLog(j.g(), g1)
     ensures j.k == 0 && j.im == map[] && j.lgm.m == Merge(j.gs)
-    ensures forall a :: a == j.at as int || a == j.home as int - 1 || a in Merge(j.gs) ==> a !in j.d.owner
+    ensures forall a :: j.tree.first as int <= a < j.at as int || a == j.at as int || a == j.home as int - 1 || a in Merge(j.gs) ==> a !in j.d.owner
   {
     reveal j.Inv();
     IStartPres(j.d.poss, j.g());
@@ -62,7 +64,7 @@ module JournalInstaller {
   // what the beginning of an installation means for OwnI, HoldI, CacheI
   twostate lemma OwnBegun(j: Journal)
     requires old(j.OwnI()) && old(j.ins.ip) == 0 && j.ins.ip == 1 && j.lg.ph == old(j.lg.ph) && j.cdm == old(j.cdm) && unchanged(j.cdm)
-    requires forall x, a :: Owns(j.d.owner, x, a) <==> Owns(old(j.d.owner), x, a) || (x == Installing && (a == j.geo.at || a == Copy(j.geo) || a in j.im))
+    requires forall x, a :: Owns(j.d.owner, x, a) <==> Owns(old(j.d.owner), x, a) || (x == Installing && (j.tree.first as int <= a < j.geo.at || a == j.geo.at || a == Copy(j.geo) || a in j.im))
     ensures j.OwnI()
   { reveal j.OwnI(); }
   method StartInstallFields(j: Journal, r: BMap, f: BMap)
@@ -165,6 +167,77 @@ module JournalInstaller {
       }
     }
   }
+  // [F] the page of the tree with the codes of c from the i-th on, as far as they belong there, and where it
+  // goes; !ok = a page that it depends on cannot be read, or is damaged
+  method NextPage(j: Journal, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, i1: uint64)
+    requires j.Inv() && i as int < |c.s|
+    ensures |b.v| == 4096 && i <= i1 && i1 as int <= |c.s|
+    ensures ok ==> p < j.tree.np && j.tree.first <= a < j.at
+  {
+    reveal j.Inv();
+    ok, p, a, b, i1 := Changed(j.tree, c, i);
+    if !ok { j.notes.Damaged(a); }
+  }
+  // [F] page p, with contents b, is to change in the page above it; or it is the root, whose code is c0, c1
+  method PageUp(j: Journal, c: Codes, p: uint64, b: Blk) returns (root: bool, c0: uint64, c1: uint64)
+    requires j.Inv() && p < j.tree.np && |b.v| == 4096
+    modifies c
+    ensures |old(c.s)| <= |c.s|
+  {
+    reveal j.Inv();
+    root, c0, c1 := Upwards(j.tree, c, p, b);
+  }
+  // [F] the code of the tree's root
+  method TreeRoot(j: Journal) returns (r0: uint64, r1: uint64)
+  {
+    var version;
+    version, r0, r1 := j.tree.pages.Root();
+  }
+  // [F] write a page of the tree of codes
+  method PageWrite(j: Journal, a: uint64, b: Blk) returns (ok: bool)
+    requires j.Inv() && j.ins.ip == 1 && j.tree.first <= a < j.at && |b.v| == 4096
+    modifies j.d`poss, j.d`cur, j.d`bad
+    ensures j.Inv() && j.LKeep() && j.Mono()
+  {
+    reveal j.Inv(); reveal j.OwnI();
+    ComI(j);
+    TreeWritePres(j.d.poss, j.g(), a as int, 1);
+    CrashAll(Fuzzy(j.d.poss, a as int, 1), j.g(), j.vs, j.lb, j.cl);
+    Elsewhere(j.d.owner, Installing, Logging, a as int, 1);
+    ok := j.d.Write(Installing, a, b);
+    PageWroteI(j, a as int, ok);
+    LogFrame(j);
+  }
+  twostate lemma PageWroteI(j: Journal, a: int, ok: bool)
+    requires old(j.InsI()) && unchanged(j, j.ins) && j.ins.ip == 1 && 0 <= a < j.geo.at < Copy(j.geo) < Home(j.geo) == j.home as int
+    requires |j.d.cur| == |j.d.poss| == |old(j.d.cur)| == |old(j.d.poss)| && forall x :: 0 <= x < |j.d.cur| && x != a ==> j.d.poss[x] == old(j.d.poss)[x] && (ok ==> j.d.cur[x] == old(j.d.cur)[x])
+    requires if ok then j.d.bad == old(j.d.bad) else j.d.bad
+    ensures j.InsI()
+  { reveal j.InsI(); }
+  // [F] the codes that the installation changes: of the blocks it writes, and of those that went straight home
+  method ChangedCodes(j: Journal) returns (c: Codes)
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks|
+    ensures fresh(c)
+  {
+    reveal j.Inv();
+    InsLists(j);
+    c := NewCodes();
+    if j.tree.np == 0 { return; }
+    AddList(j.tree, c, j.ins.list);
+    var n := j.iho.Len();
+    var i: uint64 := 0;
+    while i < n
+      invariant i <= n && fresh(c)
+    {
+      var a := j.iho.AddrAt(i);
+      if j.home <= a {
+        var has, c0, c1 := j.tree.pages.Held(a - j.home);
+        if has { c.Add(a - j.home, c0, c1); }
+      }
+      i := i + 1;
+    }
+    c.Sort();
+  }
   // [F] what is being installed is home
   method InstBarrier(j: Journal) returns (ok: bool)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && j.ins.wn == |j.ins.list.addrs|
@@ -240,14 +313,14 @@ module JournalInstaller {
   { reveal j.OwnI(); }
   // [F] the header: from here on recovery may start after the installed groups. Then, when it
   // is durable, its copy: so there is always a header that is not being written.
-  method HdrWrite(j: Journal, copy: bool) returns (ok: bool)
+  method HdrWrite(j: Journal, copy: bool, r0: uint64, r1: uint64) returns (ok: bool)
     requires j.Inv() && if copy then j.ins.hph == 2 else j.ins.ip == 2
     modifies j.ins`ip, j.ins`hph, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures j.ins.ip == 3 && (ok ==> j.ins.hph == if copy then 3 else 1)
   {
     HdrPhase(j, copy);
-    var b := j.seal.EncHdr(j.ieq);
+    var b := j.seal.EncHdr(j.ieq, r0, r1);
     var a := if copy then j.home - 1 else j.at;
     HdrReady(j, a as int, b.v);
     reveal j.Inv();
@@ -309,8 +382,8 @@ module JournalInstaller {
     j.cached := j.cached + {a as int};
     j.icnr := j.icnr + 1;
   }
-  // [L] the log space is free
-  method FinishInstall(j: Journal)
+  // [L] the log space is free, and c, with the root r0, r1, is the tree's next version
+  method FinishInstall(j: Journal, c: Codes, r0: uint64, r1: uint64)
     requires j.Inv() && j.mu.held && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
     modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j.ins, j.d`owner
     ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
@@ -327,6 +400,7 @@ module JournalInstaller {
     assert j.g() == g1;
     assert j.OwnI() by { reveal j.OwnI(); }
     LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j);
+    j.tree.pages.Next(c, j.tree.n, r0, r1);
     NoteInstall(j);
   }
   method FinishInstallFields(j: Journal, e: BMap, f: BMap)

@@ -14,6 +14,7 @@ module JournalLogger {
   import opened Groups
   import opened JournalM
   import opened JournalFacts
+  import opened TreeOfCodes
 
   // [F] seal the group (no operation of the device)
   method LogEnc(j: Journal)
@@ -282,6 +283,17 @@ module JournalLogger {
     ok := j.d.Write(Logging, j.at + 1 + 16 * s, j.lg.desc);
     if ok { j.lg.wd := true; }
     InsFrame(j);
+  }
+  // [F] the codes of the group's direct blocks
+  method DirectCodes(j: Journal) returns (c: Codes)
+    requires j.Inv() && j.lg.ph >= 1
+    ensures fresh(c)
+  {
+    reveal j.Inv();
+    c := NewCodes();
+    if j.tree.np == 0 { return; }
+    var l := j.cdm.List();
+    AddList(j.tree, c, l);
   }
   // [F] the one barrier of a group commit
   method LogBarrier(j: Journal) returns (ok: bool)

@@ -13,6 +13,7 @@ module JournalReader {
   import opened Groups
   import opened JournalM
   import opened JournalFacts
+  import opened TreeOfCodes
 
   lemma InCur(j: Journal, a: uint64)
     requires j.Inv() && j.home <= a < j.sz
@@ -47,6 +48,33 @@ module JournalReader {
     OnDisk(j);
     ok, l := j.d.ReadRun(a, n);
     if ok { AllSeen(j, a as int, t, l.blks); }
+  }
+  // [F] How many of the blocks l, which were read at a, are what they should be by the tree of codes? If
+  // the first is not: block bad is damaged, or what was read was overtaken by an installation.
+  // (It may read pages of the tree, and needs nothing of them to be the same afterwards.)
+  method CheckHome(j: Journal, a: uint64, l: BList) returns (m: uint64, bad: uint64)
+    requires j.Inv() && j.home <= a && a as int + |l.blks| <= j.sz as int && forall i :: 0 <= i < |l.blks| ==> |l.blks[i]| == 4096
+    ensures m as int <= |l.blks|
+  {
+    reveal j.Inv();
+    var n := l.Len();
+    m := 0; bad := a;
+    while m < n
+      invariant m <= n
+    {
+      var b := l.BlkAt(m);
+      var ok;
+      ok, bad := Genuine(j.tree, a + m, b);
+      if !ok { return; }
+      m := m + 1;
+    }
+  }
+  // [L] block bad was found damaged by a read with ticket t: is it?
+  method Confirm(j: Journal, t: uint64, bad: uint64) returns (damaged: bool)
+    requires j.mu.held
+  {
+    damaged := t == j.trims;
+    if damaged { j.notes.Damaged(bad); }
   }
   ghost method AllSeen(j: Journal, a: int, t: uint64, v: seq<BV>)
     requires j.Inv() && j.home as int <= a && a + |v| <= j.sz as int == |j.d.poss| && t <= j.trims

@@ -17,6 +17,7 @@ module RecoverM {
   import opened Groups
   import opened JournalM
   import opened RecoverImages
+  import opened TreeOfCodes
 
   predicate Still(d: Disk) reads d {
     d.Valid() && forall a :: 0 <= a < |d.cur| ==> d.poss[a] == iset{d.cur[a]}
@@ -140,9 +141,11 @@ module RecoverM {
     }
     return true;
   }
-  // read the group with sequence number q, null if there is none
-  method ReadAt(d: Disk, seal: Seal, hb: Blk, q: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, gm: BMap?)
+  // read the group with sequence number q, null if there is none; cs gets the codes of its direct blocks
+  method ReadAt(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, q: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, gm: BMap?)
     requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && HdrWf(p.key, hb.v) && p == Under(p, hb.v)
+    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
+    modifies cs
     ensures io ==> (gm != null) == ValidAt(p, d.cur, q as int, seal.signed)
     ensures io && gm != null ==> gm.Ok() && InHome(Home(p), gm.m, sz as int) && fresh(gm) && |gm.addrs| <= 500
     ensures io && gm != null ==> forall m :: GM(p, d.cur, q as int, m, seal.signed) ==> gm.m == m
@@ -169,8 +172,26 @@ module RecoverM {
     assert DescWf(p, r.d, |d.cur|);
     var ok := seal.Check(r, x, y, z);
     if !ok { return; }
+    AddDirect(t, cs, r, dn, z);
     gm := GroupMap(r, n, x, y);
     forall m | GM(p, d.cur, q as int, m, seal.signed) ensures gm.m == m { GroupIs(p, d.cur, q as int, m, gm.m, r.d, seal.signed); }
+  }
+  // the codes of the direct blocks of a group, z
+  method AddDirect(t: Tree, cs: Codes, r: DescR, n: uint64, z: BList)
+    requires n as int == |r.d.dirs| == |z.blks| && forall i :: 0 <= i < |r.d.dirs| ==> t.home as int <= r.d.dirs[i]
+    modifies cs
+  {
+    if t.np == 0 { return; }
+    var i: uint64 := 0;
+    while i < n
+      invariant i <= n
+    {
+      var a := r.Dir(i);
+      var b := z.BlkAt(i);
+      var c0, c1 := t.seal.Code(a - t.home, b);
+      cs.Add(a - t.home, c0, c1);
+      i := i + 1;
+    }
   }
   // are the addresses of a descriptor between lo and hi?
   method AddrsIn(r: DescR, n: uint64, m: uint64, lo: uint64, hi: uint64) returns (ok: bool)
@@ -227,11 +248,12 @@ module RecoverM {
       var j :| 0 <= j < n as int && r.d.addrs[j] == a && gm.m[a] == bs[j];
     }
   }
-  // scan the log, merging all its groups
-  method Scan(d: Disk, seal: Seal, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost v: St)
+  // scan the log, merging all its groups; cs gets the codes of their direct blocks
+  method Scan(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost v: St)
     returns (io: bool, mm: BMap, i: uint64)
     requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && RecLog(p, d.cur, hb.v, ms, v, seal.signed)
-    requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000
+    requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 && TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
+    modifies cs
     ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int)
     ensures io ==> mm.m == Merge(ms) && i as int == |ms| && i < 0x1_0000_0000
   {
@@ -246,7 +268,7 @@ module RecoverM {
     {
       if i >= 0xFFFF_FFFF { io := false; return; }
       var gm;
-      io, gm := ReadAt(d, seal, hb, h + i, at, nd, nr, sz, p);
+      io, gm := ReadAt(d, seal, t, cs, hb, h + i, at, nd, nr, sz, p);
       if !io { return; }
       if gm == null { done := true; assert i as int < |ms| ==> GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed); }
       else {
@@ -281,6 +303,47 @@ module RecoverM {
       }
       s := s + 1;
     }
+  }
+  // Writes the pages of the tree that change by the codes cs and those of the blocks mm. r0, r1: the new root.
+  method UpdateTree(d: Disk, t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost v: St, ghost sg: set<Rec>) returns (io: bool, r0: uint64, r1: uint64)
+    requires Fit(d, p) && TreeFor(t, d, t.seal, p.at, Home(p), |d.cur|) && RecOK(p, d.cur, v, sg) && d.ok == OkSet(p, [v], 0, sg) && Alone(d)
+    requires mm.Ok() && InHome(Home(p), mm.m, |d.cur|)
+    modifies d, cs
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
+    ensures io ==> Still(d) && forall a :: p.at <= a < |d.cur| ==> d.cur[a] == old(d.cur)[a]
+  {
+    ghost var c := d.cur;
+    var version;
+    version, r0, r1 := t.pages.Root();
+    io := true;
+    if t.np == 0 { return; }
+    var l := mm.Sorted();
+    SortedLen(l.addrs, |d.cur|);
+    AddList(t, cs, l);
+    cs.Sort();
+    var k: uint64 := 0; var i: uint64 := 0; var n := cs.Len();
+    while i < n && k < t.np
+      invariant k <= t.np && i <= n && n as int == |cs.s|
+      invariant d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner)
+      invariant forall a :: p.at <= a < |c| ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a]
+      decreases t.np - k
+    {
+      var x, a, b;
+      io, x, a, b, i := Changed(t, cs, i);
+      if !io { return; }
+      ghost var q := Fuzzy(d.poss, a as int, 1);
+      forall s | CrashImg(q, s) ensures s in d.ok {
+        forall y | p.at <= y < |c| ensures s[y] == c[y] { assert s[y] in q[y]; }
+        PagesCrash(p, c, s, v, sg);
+      }
+      io := d.Write(Recovering, a, b);
+      if !io { return; }
+      var root, c0, c1 := Upwards(t, cs, x, b);
+      if root { r0, r1 := c0, c1; }
+      n := cs.Len();
+      k := k + 1;
+    }
+    io := d.Barrier(Recovering);
   }
   method InstallAll(d: Disk, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost v: St, ghost sg: set<Rec>) returns (io: bool)
     requires Fit(d, p) && RecLog(p, d.cur, hb, ms, v, sg) && Heads(p, d.cur, hb) && mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms)
@@ -374,7 +437,7 @@ module RecoverM {
   }
   // Empties the log: both headers become those of a new epoch, from number q on. c: the image before
   // the log was installed, with header hb.
-  method Empty(d: Disk, seal: Seal, q: uint64, at: uint64, cp: uint64, ghost p: Geo, ghost c: Img, ghost hb: BV, ghost ms: seq<BM>, ghost v: St) returns (io: bool)
+  method Empty(d: Disk, seal: Seal, q: uint64, r0: uint64, r1: uint64, at: uint64, cp: uint64, ghost p: Geo, ghost c: Img, ghost hb: BV, ghost ms: seq<BM>, ghost v: St) returns (io: bool)
     requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && p.key == seal.key && RecLog(p, c, hb, ms, v, seal.signed) && Heads(p, d.cur, hb)
     requires q as int == DecHdr(p.key, hb).q + |ms| + 1 && q < 0x1FFF_0000_0000_0000 && d.ok == OkSet(p, [v], 0, seal.signed)
     requires |c| == |d.cur| && HomeOf(p, d.cur) == Merged(p, c, ms) && Alone(d) && (forall a :: p.at < a < Copy(p) ==> d.cur[a] == c[a])
@@ -384,7 +447,7 @@ module RecoverM {
   {
     ghost var c2 := d.cur;
     seal.NewEpoch();
-    var nb := seal.EncHdr(q);
+    var nb := seal.EncHdr(q, r0, r1);
     forall s | Between(p, d.cur, s, nb.v) ensures s in d.ok { EmptyCrash(p, c, c2, s, hb, ms, v, nb.v, seal.signed); }
     io := WriteHeads(d, nb, at, cp, p);
     if !io { return; }
@@ -398,12 +461,12 @@ module RecoverM {
   // the replay has found. The volume recovers to one of the states vs0[lb0..], but for what
   // is free in it. !io = a device error (or 2^32 - 1 groups, more than a log has room for),
   // null = a log header that is none.
-  method Recover(d: Disk, seal: Seal, mu: Mutex, cache: Cache, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
+  method Recover(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
     maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int) returns (io: bool, damaged: bool, j: Journal?)
     requires var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi); GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
-    requires cache.m == map[] && d.owner == map[]
+    requires cache.m == map[] && d.owner == map[] && TreeFor(t, d, seal, at as int, at as int + 2 + 16 * nd as int + nr as int, |d.cur|)
     modifies d, seal
-    ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
+    ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures j != null ==> |j.vs| == 1 && exists n :: lb0 <= n < |vs0| && Agree(GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi), vs0[n], j.vs[0])
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
@@ -420,7 +483,7 @@ module RecoverM {
     ghost var v := vs0[n];
     AtRest(p, d.poss, d.cur, vs0, lb0, n, seal.signed);
     d.SetOk(OkSet(p, [v], 0, seal.signed));
-    io, damaged, j := Replay(d, seal, mu, cache, at, nd, nr, bit, flo, fhi, maxPin, instAt, p, v);
+    io, damaged, j := Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt, p, v);
     if j != null { AgreeEp(p, GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi), v, j.vs[0]); }
   }
   ghost method Recovers(p: Geo, s: Img, vs: seq<St>, lb: int, sg: set<Rec>) returns (n: int)
@@ -431,12 +494,13 @@ module RecoverM {
     n :| lb <= n < |vs| && RecOK(p, s, vs[n], sg);
   }
   // Recovery of a device that is at rest. d.cur recovers to v.
-  method Replay(d: Disk, seal: Seal, mu: Mutex, cache: Cache, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
+  method Replay(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
     maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (io: bool, damaged: bool, j: Journal?)
     requires p == GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi) && GeoOk(p) && maxPin < 0x1_0000_0000 && Fit(d, p)
+    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     requires RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed) && cache.m == map[] && Alone(d) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d, seal
-    ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
+    ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0])
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
@@ -452,8 +516,11 @@ module RecoverM {
     ghost var q := Under(p, hb.v);
     ghost var ms :| Log(q, d.cur, h as int, ms, seal.signed) && Agree(q, v, Over(HomeOf(q, d.cur), Merge(ms)));
     OkEp(p, q, [v], 0, seal.signed);
+    var r0, r1 := seal.Root(hb);
+    var cs := NewCodes();
+    t.pages.Next(cs, t.n, r0, r1);
     var mm, i;
-    io, mm, i := Scan(d, seal, hb, h, at, nd, nr, sz, q, ms, v);
+    io, mm, i := Scan(d, seal, t, cs, hb, h, at, nd, nr, sz, q, ms, v);
     if !io { return; }
     io, damaged := Beyond(d, seal, h + i, at, nd, q);
     if !io || damaged { return; }
@@ -462,23 +529,30 @@ module RecoverM {
     io := WriteHeads(d, hb, at, cp, q);
     if !io { return; }
     RecLogKept(q, c, d.cur, hb.v, ms, v, seal.signed);
+    HeadsOk(q, d.cur, hb.v, ms, v, seal.signed);
+    c := d.cur;
+    io, r0, r1 := UpdateTree(d, t, cs, mm, q, v, seal.signed);
+    if !io { return; }
+    RecLogKept(q, c, d.cur, hb.v, ms, v, seal.signed);
     c := d.cur;
     io := InstallAll(d, mm, q, hb.v, ms, v, seal.signed);
     if !io { return; }
-    io := Empty(d, seal, h + i + 1, at, cp, q, c, hb.v, ms, v);
+    io := Empty(d, seal, h + i + 1, r0, r1, at, cp, q, c, hb.v, ms, v);
     if !io { return; }
     AgreeEp(q, p, v, HomeOf(q, d.cur));
     OkEp(q, p, [v], 0, seal.signed);
-    j := Begin(d, seal, mu, cache, sz, at, nd, nr, bit, flo, fhi, h + i + 1, maxPin, instAt, p, v);
+    t.pages.Next(cs, t.n, r0, r1);
+    j := Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, h + i + 1, maxPin, instAt, p, v);
   }
   // The journal over an empty log that starts with number q.
-  method Begin(d: Disk, seal: Seal, mu: Mutex, cache: Cache, sz: uint64, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
+  method Begin(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, sz: uint64, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
     q: uint64, maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (j: Journal)
     requires p == GeoOf(seal.key, p.ep, at, nd, nr, bit, flo, fhi) && GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| == sz as int && cache.m == map[]
+    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     requires var p1 := p.(ep := seal.ep); Full(d.poss, G0(p1, seal.signed, q as int, HomeOf(p1, d.cur)))
     requires Agree(p, v, HomeOf(p, d.cur)) && d.ok == OkSet(p, [v], 0, seal.signed) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d
-    ensures j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
+    ensures j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures |j.vs| == 1 && Agree(p, v, j.vs[0])
     ensures j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
     ensures fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
@@ -497,7 +571,7 @@ module RecoverM {
     NoDirect(seal.signed, q as int);
     d.SetOk(OkSet(p1, [w], 0, seal.signed));
     d.Leave(Recovering);
-    j := new Journal(d, seal, mu, cache, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt);
+    j := new Journal(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt);
   }
   // Makes an empty log: the home blocks stay what they are. The key must be new.
   method Format(d: Disk, seal: Seal, at: uint64, nd: uint64, nr: uint64, ghost p: Geo) returns (io: bool)
@@ -508,7 +582,7 @@ module RecoverM {
     ensures io ==> forall s :: CrashImg(d.poss, s) ==> RecOK(p, s, HomeOf(p, s), {})
   {
     seal.NewEpoch();
-    var nb := seal.EncHdr(1);
+    var nb := seal.EncHdr(1, 0, 0);
     var cp := at + 1 + 16 * nd + nr;
     d.Take(Recovering, {at as int, cp as int});
     io := d.Write(Recovering, at, nb);

@@ -15,6 +15,7 @@
 // but the role's object and the device (and the seal), and it reads of the rest only what is frozen
 // while the role is played (LKeep, IKeep).
 include "groups.dfy"
+include "codes.dfy"
 
 module JournalM {
   import opened Machine
@@ -26,6 +27,7 @@ module JournalM {
   import opened LogModel
   import opened LogSteps
   import opened Groups
+  import opened TreeOfCodes
 
   // condition variables of the mutex
   const CLogger: uint32 := 0       // the logger thread has something to do
@@ -74,12 +76,18 @@ module JournalM {
     (d.bad || (!old(d.bad) && forall a :: 0 <= a < |d.cur| && Owns(old(d.owner), r, a) ==> d.cur[a] == old(d.cur)[a]))
   }
 
+  // t is the tree of a journal whose header is block at, with the first home block home, and sz blocks
+  predicate TreeFor(t: Tree, d: Disk, seal: Seal, at: int, home: int, sz: int) {
+    t.Ok() && t.d == d && t.seal == seal && t.home as int == home && home + t.n as int == sz && t.first as int + 2 * t.np as int == at
+  }
+
   class Journal {
     const d: Disk
     const seal: Seal
     const mu: Mutex
     const cache: Cache
     const notes: Notes
+    const tree: Tree       // the codes of what is home
     const lg: Logger
     const ins: Installer
     const sz: uint64       // blocks of the device
@@ -147,7 +155,8 @@ module JournalM {
       |running.addrs| <= 500 && |cgm.addrs| + |cdm.addrs| <= 500 && |lgm.addrs| + |cgm.addrs| <= maxPin as int < 0x1_0000_0000
     }
     predicate GeoI() reads seal {
-      geo == Geo(at as int, nd as int, nr as int, seal.key, seal.ep, bit as int, flo as int, fhi as int) && GeoOk(geo) && home as int == Home(geo) <= sz as int
+      geo == Geo(at as int, nd as int, nr as int, seal.key, seal.ep, bit as int, flo as int, fhi as int) && GeoOk(geo) && home as int == Home(geo) <= sz as int &&
+      TreeFor(tree, d, seal, at as int, home as int, sz as int)
     }
     predicate DiskI() reads this, d, seal, lg, ins {
       GeoI() && d.Valid() && Full(d.poss, g()) && |d.cur| == sz as int && 0 <= lb && d.ok == OkSet(geo, vs, lb, seal.signed)
@@ -162,10 +171,10 @@ module JournalM {
       vs[lb] == DurState(g()) && vs[cl] == Over(Over(vs[lb], cdm.m), cgm.m) && vs[|vs|-1] == Over(vs[cl], running.m) &&
       lgm.m == Merge(gs[k..]) && inm.m == im
     }
-    // who may write what: the logger the log and its direct blocks, the installer the headers and what it installs
+    // who may write what: the logger the log and its direct blocks, the installer the tree, the headers, and what it installs
     predicate {:opaque} OwnI() reads this`cdm, this`im, lg`ph, ins`ip, cdm, d`owner {
       (forall a :: Owns(d.owner, Logging, a) <==> lg.ph >= 1 && (geo.at < a < Copy(geo) || a in cdm.m)) &&
-      (forall a :: Owns(d.owner, Installing, a) <==> ins.ip > 0 && (a == geo.at || a == Copy(geo) || a in im)) &&
+      (forall a :: Owns(d.owner, Installing, a) <==> ins.ip > 0 && (tree.first as int <= a < geo.at || a == geo.at || a == Copy(geo) || a in im)) &&
       (forall a :: !Owns(d.owner, Recovering, a))
     }
     predicate {:opaque} LogI() reads this`hq, this`gs, this`ds, this`hs, this`k, this`base, this`im, this`lo, this`ilo, this`wp, this`cgm, this`cdm,
@@ -245,13 +254,14 @@ module JournalM {
     predicate WasRead(a: int, t: uint64, v: BV) reads this { |v| == 4096 && exists r :: r in rds && r.a == a && r.v == v && r.t >= t as int }
 
     // after recovery: empty log, first sequence number q, state v
-    constructor (d0: Disk, seal0: Seal, mu0: Mutex, cache0: Cache, n: uint64, at0: uint64, nd0: uint64, nr0: uint64, bit0: uint64, flo0: uint64, fhi0: uint64, q: uint64, maxPin0: uint64, instAt0: uint64)
+    constructor (d0: Disk, seal0: Seal, mu0: Mutex, cache0: Cache, tree0: Tree, n: uint64, at0: uint64, nd0: uint64, nr0: uint64, bit0: uint64, flo0: uint64, fhi0: uint64, q: uint64, maxPin0: uint64, instAt0: uint64)
       requires var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int);
         GeoOk(p) && d0.Valid() && |d0.cur| == n as int && d0.ok == OkSet(p, [HomeOf(p, d0.cur)], 0, seal0.signed) &&
         Full(d0.poss, G0(p, seal0.signed, q as int, HomeOf(p, d0.cur)))
       requires forall a :: !Direct(seal0.signed, q as int, a)
+      requires TreeFor(tree0, d0, seal0, at0 as int, at0 as int + 2 + 16 * nd0 as int + nr0 as int, n as int)
       requires cache0.m == map[] && maxPin0 < 0x1_0000_0000 && forall x, a :: !Owns(d0.owner, x, a)
-      ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0
+      ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0 && tree == tree0
       ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 2 + 16 * nd0 as int + nr0 as int
       ensures bit == bit0 && flo == flo0 && fhi == fhi0
       ensures vs == [HomeOf(Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int), d0.cur)] && lb == 0 && lg.ph == 0 && ins.ip == 0 && rds == {}
@@ -261,7 +271,7 @@ module JournalM {
       var nt := NewNotes();
       notes := nt;
       lg := new Logger(); ins := new Installer();
-      d := d0; seal := seal0; mu := mu0; cache := cache0; sz := n; at := at0; nd := nd0; nr := nr0;
+      d := d0; seal := seal0; mu := mu0; cache := cache0; tree := tree0; sz := n; at := at0; nd := nd0; nr := nr0;
       bit := bit0; flo := flo0; fhi := fhi0;
       home := at0 + 2 + 16 * nd0 + nr0; maxPin := maxPin0; instAt := instAt0;
       var m1 := NewBMap(); var m2 := NewBMap(); var m3 := NewBMap(); var m4 := NewBMap();

@@ -109,6 +109,19 @@ module LogSteps {
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert p[b] == poss[b]; assert HomePoss(poss[b], g, b); }
   }
+  // blocks before the header, which are none of the log's, are being written
+  lemma TreeWritePres(poss: Poss, g: G, a: int, n: int)
+    requires Full(poss, g) && 0 <= a && 0 <= n && a + n <= g.p.at
+    ensures Full(Fuzzy(poss, a, n), g)
+  {
+    reveal Full();
+    var p := Fuzzy(poss, a, n);
+    forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
+      assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+      LoggedFrame(p, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
+    }
+    forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert HomePoss(poss[b], g, b); }
+  }
   // direct blocks of the committing group are being written
   lemma DirWritePres(poss: Poss, g: G, a: int, n: int)
     requires Full(poss, g) && g.com && Home(g.p) <= a && 0 <= n && a + n <= |poss| && forall x :: a <= x < a + n ==> x in g.ch

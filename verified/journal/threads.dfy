@@ -21,6 +21,7 @@ module JournalThreads {
   import opened JournalLogger
   import opened JournalInstaller
   import opened JournalReader
+  import opened TreeOfCodes
 
   method LYield(j: Journal)        // the logger's: nobody else changes j.lg
     requires j.Inv()
@@ -136,12 +137,16 @@ module JournalThreads {
     j.mu.Unlock(); LYield(j);
     LogEnc(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
+    LYield(j);
+    var cs := DirectCodes(j);
+    assert fresh(j.repr - old(j.repr)) && j.Mono();
     ok := WriteGroup(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     LYield(j);
     j.mu.Lock(); LYield(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono() && j.cl == c;
     if !ok || j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; Fail(j); return; }
+    HoldCodes(j, cs);
     HoldDirect(j);
     FinishCommit(j);
   }
@@ -189,14 +194,49 @@ module JournalThreads {
     }
     ok := true;
   }
-  // Writes the frozen groups home, durably; l lists them.
-  method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64)
+  // Writes the pages of the tree that the installation changes. c: what they change; r0, r1: the new root.
+  method WritePages(j: Journal) returns (ok: bool, c: Codes, r0: uint64, r1: uint64)
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks| && !j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1
+    ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
+    decreases *
+  {
+    IYield(j);
+    c := ChangedCodes(j);
+    r0, r1 := TreeRoot(j);
+    ok := true;
+    var i: uint64 := 0;
+    var n := c.Len();
+    while ok && i < n
+      invariant i <= n && n as int == |c.s| && fresh(c) && j.Inv() && j.Mono() && j.ins.ip == 1 && fresh(j.repr - old(j.repr))
+      invariant j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
+      decreases *
+    {
+      IYield(j);
+      var p, a, b;
+      ok, p, a, b, i := NextPage(j, c, i);
+      if ok {
+        IYield(j);
+        ok := PageWrite(j, a, b);
+      }
+      if ok {
+        IYield(j);
+        var root, c0, c1 := PageUp(j, c, p, b);
+        if root { r0, r1 := c0, c1; }
+        n := c.Len();
+      }
+    }
+  }
+  // Writes the frozen groups home, and the tree's pages with them, durably; l lists them.
+  method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures ok ==> j.ins.ip == 2 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
+    c := NewCodes(); r0 := 0; r1 := 0;
     n := 0;
     IYield(j);
     l := InstSort(j);
@@ -215,25 +255,26 @@ module JournalThreads {
       ok, m := InstWrite(j, i);
       if ok { i := i + m; }
     }
+    if ok { ok, c, r0, r1 := WritePages(j); }
     if ok { IYield(j); ok := InstBarrier(j); }
   }
   // The same, and the header after it.
-  method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64)
+  method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures ok ==> j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
-    ok, l, n := WriteHome(j);
+    ok, l, n, c, r0, r1 := WriteHome(j);
     if !ok { return; }
-    ok := WriteHeader(j, false);
+    ok := WriteHeader(j, false, r0, r1);
     if !ok { return; }
     assert fresh(j.repr - old(j.repr)) && j.Mono();
-    ok := WriteHeader(j, true);
+    ok := WriteHeader(j, true, r0, r1);
   }
   // Writes the header, or its copy, durably.
-  method WriteHeader(j: Journal, copy: bool) returns (ok: bool)
+  method WriteHeader(j: Journal, copy: bool, r0: uint64, r1: uint64) returns (ok: bool)
     requires j.Inv() && !j.mu.held && if copy then j.ins.hph == 2 else j.ins.ip == 2
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
@@ -245,7 +286,7 @@ module JournalThreads {
     if !ok { return; }
     IYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := HdrWrite(j, copy);
+    ok := HdrWrite(j, copy, r0, r1);
     if !ok { return; }
     IYield(j);
     assert fresh(j.repr - old(j.repr));
@@ -261,8 +302,8 @@ module JournalThreads {
     decreases *
   {
     j.mu.Unlock();
-    var l, n;
-    ok, l, n := WriteInst(j);
+    var l, n, c, r0, r1;
+    ok, l, n, c, r0, r1 := WriteInst(j);
     IYield(j);
     j.mu.Lock(); IYield(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
@@ -270,7 +311,7 @@ module JournalThreads {
     ok := CacheAll(j, l, n);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     if j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; Fail(j); return; }
-    FinishInstall(j);
+    FinishInstall(j, c, r0, r1);
   }
   // The installer thread.
   method Installer(j: Journal)
@@ -361,7 +402,7 @@ module JournalThreads {
       if !ok { st := AFailed; }
     }
   }
-  // The latest contents of block a. false = the device cannot read it.
+  // The latest contents of block a. false = the device cannot read it, or returns something else.
   method Read(j: Journal, a: uint64) returns (ok: bool, b: Blk?)
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
@@ -383,11 +424,18 @@ module JournalThreads {
       ok, l := ReadHome(j, a, 1, t);
       if !ok { return; }
       CYield(j);
+      var m, bad := CheckHome(j, a, l);
+      CYield(j);
       j.mu.Lock(); CYield(j);
-      var c := l.BlkAt(0);
-      b := Lookup2(j, a, t, c);
+      if m > 0 {
+        var c := l.BlkAt(0);
+        b := Lookup2(j, a, t, c);
+      } else {
+        var damaged := Confirm(j, t, bad);
+        ok := !damaged;
+      }
       j.mu.Unlock();
-      if b != null { return; }
+      if b != null || !ok { return; }
       CYield(j);
     }
   }

@@ -107,8 +107,32 @@ module {:extern "dlog"} LogS {
     method {:extern "Get"} Get(i: uint32) returns (x: uint64) requires i < 8
     method {:extern "Set"} Set(i: uint32, x: uint64) requires i < 8
     method {:extern "Bulk"} Bulk(a: uint64) returns (b: bool)
+    method {:extern "Damaged"} Damaged(a: uint64)    // block a is not what was written there
   }
   method {:extern "NewNotes"} NewNotes() returns (n: Notes)       // tested: dlog.TestNotes, TestWishes
+
+  // Codes of nodes of the tree of codes (verified/journal/codes.dfy).
+  datatype Code = Code(x: int, c0: uint64, c1: uint64)
+  class {:extern "Codes"} Codes {         // tested: dlog.TestCodes
+    ghost var s: seq<Code>
+    method {:extern "Add"} Add(x: uint64, c0: uint64, c1: uint64) modifies this ensures s == old(s) + [Code(x as int, c0, c1)]
+    method {:extern "Len"} Len() returns (n: uint64) ensures n as int == |s|
+    method {:extern "At"} At(i: uint64) returns (x: uint64, c0: uint64, c1: uint64) requires i as int < |s| ensures s[i as int] == Code(x as int, c0, c1)
+    method {:extern "Sort"} Sort()          // by node
+      modifies this ensures |s| == |old(s)| && forall i :: 0 <= i < |s| ==> s[i] in old(s)
+  }
+  method {:extern "NewCodes"} NewCodes() returns (c: Codes) ensures fresh(c) && c.s == []
+  // What is in memory of the tree: its root, some of its pages, and the codes of blocks that went
+  // straight home and are not in the pages yet. Each call is atomic; nothing is promised of what it answers.
+  class {:extern "Pages"} Pages {         // tested: dlog.TestPages
+    method {:extern "Get"} Get(p: uint64) returns (b: Blk?) ensures b != null ==> |b.v| == 4096
+    method {:extern "Root"} Root() returns (version: uint64, r0: uint64, r1: uint64)
+    method {:extern "Put"} Put(version: uint64, p: uint64, b: Blk) requires |b.v| == 4096
+    method {:extern "Hold"} Hold(x: uint64, c0: uint64, c1: uint64)
+    method {:extern "Held"} Held(x: uint64) returns (has: bool, c0: uint64, c1: uint64)
+    // the next version: the codes of c are in its pages, which are nodes from n on
+    method {:extern "Next"} Next(c: Codes, n: uint64, r0: uint64, r1: uint64)
+  }
 
   // The seal of a volume's records: a message authentication code under the volume's
   // random key. THE ASSUMPTION ABOUT IT: Check and Vouch accept what was sealed with this key,
@@ -134,8 +158,12 @@ module {:extern "dlog"} LogS {
     method {:extern "Vouch"} Vouch(d: DescR) returns (ok: bool)
       ensures ok ==> exists l :: Rec(d.b, l) in signed
     // headers: zero beyond their first sector
-    method {:extern "EncHdr"} EncHdr(q: uint64) returns (b: Blk)
+    // r0, r1: the code of the root of the tree of codes
+    method {:extern "EncHdr"} EncHdr(q: uint64, r0: uint64, r1: uint64) returns (b: Blk)
       ensures HdrTail(b.v) && DecHdr(key, b.v) == Hdr(q as int, ep)
+    method {:extern "Root"} Root(h: Blk) returns (r0: uint64, r1: uint64)
+    // the code of contents b of node x; tested: dlog.TestCode
+    method {:extern "Code"} Code(x: uint64, b: Blk) returns (c0: uint64, c1: uint64)
     method {:extern "DecHdr"} DecHdrM(b: Blk) returns (ok: bool, q: uint64)
       ensures ok <==> DecHdr(key, b.v).Hdr? && 0 <= DecHdr(key, b.v).q < 0x4000_0000_0000_0000
       ensures ok ==> q as int == DecHdr(key, b.v).q

@@ -98,7 +98,7 @@ module TxnSysM {
     s.j.mu.Unlock();
   }
   // The same from the device; null, although the device did not fail: try again. The n-1
-  // blocks behind it are read with it.
+  // blocks behind it are read with it, as far as they are undamaged.
   method Fetch(s: Sys, ghost o: Owner, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
@@ -110,13 +110,17 @@ module TxnSysM {
     ok, l := ReadHome(s.j, a, n, t);
     if !ok { return false, null; }
     TYield(s, o);
+    var m, bad := CheckHome(s.j, a, l);
+    TYield(s, o);
     s.j.mu.Lock(); TYield(s, o);
     b := null;
-    var i := n;
+    var i := m;
+    if m == 0 { var damaged := Confirm(s.j, t, bad); ok := !damaged; }
     while 0 < i
-      invariant i <= n && s.Inv() && s.j.Mono() && s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+      invariant i <= m <= n && (m > 0 ==> ok) && s.Inv() && s.j.Mono() && s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
       invariant forall k :: 0 <= k < n as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
-      invariant i < n && b != null ==> (a + i) as int in s.j.Cur() && b.v == s.j.Cur()[(a + i) as int] && |b.v| == 4096
+      invariant (b != null ==> ok && i < m) && (i == m ==> b == null)
+      invariant i < m && b != null ==> (a + i) as int in s.j.Cur() && b.v == s.j.Cur()[(a + i) as int] && |b.v| == 4096
     {
       i := i - 1;
       var c := l.BlkAt(i);
