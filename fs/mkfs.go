@@ -80,11 +80,12 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	if log < logLeast {
 		return s, fmt.Errorf("a journal of %d bytes is too small: at least %d", o.LogBytes, logLeast*BlockSize)
 	}
+	pages, log := treeFor(size, log)
 	n := o.Inodes
 	if n == 0 {
 		n = volumegeometry.Companion_Default___.DefaultInodes(size)
 	}
-	ok, g := volumegeometry.Companion_Default___.Layout(size, log, n)
+	ok, g := volumegeometry.Companion_Default___.Layout(size, log+2*pages, n)
 	if !ok {
 		return s, fmt.Errorf("%d bytes are too few for a journal of %d bytes, %d inodes, and data", size*BlockSize, log*BlockSize, n)
 	}
@@ -95,7 +96,18 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	// Half of it for small groups, half for large ones, which need some room at least.
 	units := min(log/2, log-2-journal.MinRing) / journal.UnitBlocks
 	sec, nsec := stamp(o.Clock)
-	return superblockformat.Companion_Super_.Create_Super_(size, units, log-2-journal.UnitBlocks*units, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3]), nil
+	return superblockformat.Companion_Super_.Create_Super_(size, units, log-2-journal.UnitBlocks*units, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3], pages), nil
+}
+
+// treeFor is the number of pages of the tree of codes of a volume of size blocks with a journal of log blocks.
+// What is not the superblock, the journal, or a page of two blocks is home. A tree is never too small or too
+// large by a block: where it would be, the journal is larger by one.
+func treeFor(size, log uint64) (pages, newLog uint64) {
+	home := size - min(size, 1+log) // and the pages
+	if home%256 == 2 {
+		home, log = home-1, log+1
+	}
+	return max(1, (home+254)/256), log
 }
 
 func stamp(c Clock) (uint64, uint32) {

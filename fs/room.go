@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/journal"
 )
 
 // ErrHostFull is wrapped by an error of Open when the file system that the image lies on
@@ -18,21 +19,22 @@ var ErrHostFull = errors.New("the file system that the image lies on is full; fr
 // small journal it is less.
 const inMemory = 64 << 20
 
-// prepare makes room on the host for what every start writes, the journal's region, the
-// blocks [0, home). (mkfs has written it; a copy of the image may have holes again.)
-func prepare(h disk.Host, home uint64) error {
+// prepare makes room on the host for what every start writes: the journal. (mkfs has written it; a
+// copy of the image may have holes again.)
+func prepare(h disk.Host, p journal.Params) error {
 	if h == nil {
 		return nil
 	}
-	h.Keep(min(inMemory/BlockSize, 2*home))
-	return hostFull(h.Reserve(0, home), home)
+	n := p.Home() - p.Start
+	h.Keep(min(inMemory/BlockSize, 2*n))
+	return hostFull(h.Reserve(p.Start, n), p)
 }
 
 // hostFull says what to do about an error of a start, if the host is full. Recovery writes
 // no more than the journal held.
-func hostFull(err error, home uint64) error {
+func hostFull(err error, p journal.Params) error {
 	if errors.Is(err, disk.ErrNoRoom) {
-		return fmt.Errorf("%w (%d MiB are enough; with --read-only none is needed): %w", ErrHostFull, home*BlockSize>>20+1, err)
+		return fmt.Errorf("%w (%d MiB are enough; with --read-only none is needed): %w", ErrHostFull, (p.Home()-p.Start)*BlockSize>>20+1, err)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package fs
 import (
 	"crypto/sha256"
 	"errors"
+	"iter"
 	"log/slog"
 
 	"tansy/disk"
@@ -48,14 +49,15 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.System, stop func() error, err error) {
 	p, l := journalParams(s), layout(s.Dtor_geo())
 	l.Host = disk.HostOf(d)
-	if err := prepare(l.Host, p.Home()); err != nil {
+	if err := prepare(l.Host, p); err != nil {
 		return nil, nil, err
 	}
 	j, err := journal.Open(d, p, journal.Options{CacheBytes: o.CacheBytes, Log: o.Log})
-	err = hostFull(err, p.Home())
+	err = hostFull(err, p)
 	if err != nil {
 		return nil, nil, err
 	}
+	l.Beside = func(a uint64) iter.Seq[uint64] { return p.TreeBlocks(a, d.Size()) }
 	sys = dtxn.New(j, l)
 	return sys, func() error { return errors.Join(sys.Close(), j.Close()) }, nil
 }
@@ -64,7 +66,7 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 func journalParams(s superblockformat.Super) journal.Params {
 	m := layout(s.Dtor_geo()).Maps[dtxn.Blocks]
 	return journal.Params{
-		Start: 1, Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
+		Start: 1 + 2*s.Dtor_pages(), Pages: s.Dtor_pages(), Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
 		Bitmap: m.Start, First: m.First, Limit: m.Limit,
 	}
 }

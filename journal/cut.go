@@ -66,7 +66,7 @@ func Restart(d disk.Disk, p Params) error {
 	s := dlog.NewSeal(p.Key, p.UUID)
 	s.NewEpoch()
 	// behind a number that no group may have: that of a torn one, which left nothing
-	header := [][]byte{s.EncHdr(next + 1).Data()}
+	header := [][]byte{s.EncHdr(next+1, 0, 0).Data()}
 	for _, a := range [2]uint64{p.Start, p.copy()} {
 		if err := d.WriteAt(a, header); err != nil {
 			return err

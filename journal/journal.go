@@ -16,8 +16,9 @@
 //
 // Block Start is the header, then come Params.Units units of UnitBlocks blocks, then a ring
 // of Params.Ring data blocks, then a copy of the header. Every block after these is a home block: an
-// address for Read and Commit. Blocks before Start are not touched. The records are
-// described in internal/extern/dlog.
+// address for Read and Commit. The records are described in internal/extern/dlog. In the
+// 2 Params.Pages blocks before Start lies the tree of codes (verified/journal/codes.dfy), by which Read tells what was
+// last written to a block from anything else. Blocks before these are not touched.
 //
 // What is committed is written to the log, and later home. A unit takes a group's
 // descriptor and behind it the group's data, if they fit; those of a larger group go to
@@ -28,6 +29,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -42,12 +44,14 @@ import (
 	"tansy/internal/gen/journalm"
 	"tansy/internal/gen/journalthreads"
 	"tansy/internal/gen/recoverm"
+	"tansy/internal/gen/treeofcodes"
 )
 
 // Params say where the journal lies and with which key its records are sealed. They
 // never change in the life of a volume.
 type Params struct {
 	Start uint64   // block of the header
+	Pages uint64   // pages of the tree of codes, PagesFor the home blocks; 0: none, what is read at home is believed
 	Units uint64   // number of units: the number of groups in the log; at least 2
 	Ring  uint64   // number of data blocks of the ring; at least MinRing
 	Key   [32]byte // random, new for every Format
@@ -82,10 +86,40 @@ func (p Params) Home() uint64 { return p.copy() + 1 }
 // copy is the block of the header's copy.
 func (p Params) copy() uint64 { return p.Start + 1 + UnitBlocks*p.Units + p.Ring }
 
+// PagesFor is the number of pages of the tree of codes of a journal with n home blocks, and whether there is
+// one: a few n have none.
+func PagesFor(n uint64) (pages uint64, ok bool) {
+	pages = max(1, (n+252)/254)
+	return pages, treeofcodes.Companion_Default___.PagesFit(n, pages)
+}
+
+// TreeBlocks are the blocks of the tree of codes that change when home block a does; each of the
+// pages has two, side by side, of which the first is listed.
+func (p Params) TreeBlocks(a uint64, size uint64) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		if p.Pages == 0 || a < p.Home() || a >= size {
+			return
+		}
+		const perPage = 255
+		n := size - p.Home()
+		for q := (a - p.Home()) / perPage; yield(p.Start-2*(p.Pages-q)) && q+1 < p.Pages; {
+			q = (n + q) / perPage
+		}
+	}
+}
+
+// tree is the tree of codes over d, of size blocks.
+func (p Params) tree(d *ddisk.Disk, s *dlog.Seal, g *dlog.Pages, size uint64) *treeofcodes.Tree {
+	t := treeofcodes.New_Tree_()
+	t.Ctor__(d, s, g, p.Start-2*p.Pages, p.Pages, p.Home(), size-p.Home())
+	return t
+}
+
 // Limits on the memory for blocks that are committed, but not home yet.
 const (
 	maxPinned = 4096 // blocks logged and not being installed; as many again may be installing
 	installAt = 2048 // the installer starts at so many blocks
+	pageShare = 16   // of the cache: so many blocks of it for one page of the tree of codes
 )
 
 var (
@@ -102,6 +136,9 @@ var (
 	// ErrDamaged is the error for a device that does not hold the journal it should: both
 	// headers are damaged, or a group in the midst of the log is.
 	ErrDamaged = errors.New("journal: damaged")
+	// ErrNotAsWritten is wrapped by the error of a Read of a block at home that is not what was last written
+	// there, or whose code cannot be known because of such a block.
+	ErrNotAsWritten = errors.New("the device does not hold what was last written there")
 	// ErrNotOwner is, or is wrapped by, the error of everything but Read after it was seen that
 	// another server has opened the journal.
 	ErrNotOwner = ddisk.ErrNotOwner
@@ -114,6 +151,8 @@ func (p Params) check(d disk.Disk) error {
 		return fmt.Errorf("%w: header at block %d, %d units, ring of %d blocks", ErrParams, p.Start, p.Units, p.Ring)
 	case p.Home() > d.Size() || d.Size() > MaxSize:
 		return fmt.Errorf("%w: the journal ends at block %d, the device at %d", ErrParams, p.Home(), d.Size())
+	case p.Pages > 0 && (2*p.Pages > p.Start || p.Home() == d.Size() || !treeofcodes.Companion_Default___.PagesFit(d.Size()-p.Home(), p.Pages)):
+		return fmt.Errorf("%w: a tree of codes of %d pages before block %d for %d blocks", ErrParams, p.Pages, p.Start, d.Size()-p.Home())
 	case p.First < p.Limit && (p.Bitmap < p.Home() || p.Limit > d.Size() || p.Bitmap >= p.First || p.Limit/bitsPerBlock >= p.First-p.Bitmap):
 		return fmt.Errorf("%w: the bitmap at block %d of blocks %d to %d, the device ends at %d", ErrParams, p.Bitmap, p.First, p.Limit, d.Size())
 	}
@@ -199,14 +238,20 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if p.First >= p.Limit {
 		p.Bitmap, p.First, p.Limit = 0, 1, 0
 	}
-	io, damaged, core := recoverm.Companion_Default___.Recover(dd, dlog.NewSeal(p.Key, p.UUID), dlog.NewMutex(), cache, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
+	seal := dlog.NewSeal(p.Key, p.UUID)
+	tree := p.tree(dd, seal, dlog.NewPages(cache.Limit()/pageShare), d.Size())
+	io, damaged, core := recoverm.Companion_Default___.Recover(dd, seal, dlog.NewMutex(), cache, tree, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
 	switch {
+	case !io && dd.Err() == nil && dd.ReadErr() == nil:
+		return nil, fmt.Errorf("%w: a page of the tree of codes, in the blocks from %d up to %d, is not what was last written there", ErrDamaged, p.Start-2*p.Pages, p.Start)
 	case !io:
 		return nil, fmt.Errorf("journal: recovery: %w", errors.Join(dd.Err(), dd.ReadErr()))
 	case damaged || core == nil:
 		return nil, diagnose(d, p)
 	}
-	return &Journal{d: dd, core: core, home: p.Home(), size: d.Size(), log: o.Log}, nil
+	j := &Journal{d: dd, core: core, home: p.Home(), size: d.Size(), log: o.Log}
+	core.Notes.OnDamage(j.tellDamage)
+	return j, nil
 }
 
 // reportProgress logs how far recovery is, every second until stop is called.
@@ -333,6 +378,9 @@ func (j *Journal) Failure() error {
 	if err := j.d.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	}
+	if found := j.Damaged(); len(found) > 0 && found[0] < j.home {
+		return fmt.Errorf("%w: block %d, of the tree of codes: %w", ErrReadOnly, found[0], ErrNotAsWritten)
+	}
 	return ErrReadOnly
 }
 
@@ -347,6 +395,26 @@ func (j *Journal) Lost() error {
 // ReadFailure is the error of the last read of the device that failed, or nil.
 func (j *Journal) ReadFailure() error { return j.d.ReadErr() }
 
+// Damaged lists the blocks that were found not to be what was last written there, as far as they have been
+// read since Open. Those before the first home block are pages of the tree of codes.
+func (j *Journal) Damaged() []uint64 { return j.core.Notes.DamagedBlocks() }
+
+// readError is why block a could not be read.
+func (j *Journal) readError(a uint64) error {
+	if err := j.d.ReadErr(); err != nil && !j.core.Notes.IsDamaged(a) {
+		return err
+	}
+	return ErrNotAsWritten
+}
+
+func (j *Journal) tellDamage(a uint64) {
+	if a < j.home {
+		j.log.Error("a block of the tree of codes is damaged: what it stands for cannot be read; tansy repair makes the tree anew", "block", a)
+		return
+	}
+	j.log.Error("a block is damaged: "+ErrNotAsWritten.Error()+"; reading it fails", "block", a)
+}
+
 // Read copies the latest committed contents of block a to buf (disk.BlockSize bytes).
 func (j *Journal) Read(a uint64, buf []byte) error {
 	if j.closed.Load() {
@@ -357,7 +425,7 @@ func (j *Journal) Read(a uint64, buf []byte) error {
 	}
 	ok, b := journalthreads.Companion_Default___.Read(j.core, a)
 	if !ok {
-		return fmt.Errorf("journal: block %d: %w", a, j.d.ReadErr())
+		return fmt.Errorf("journal: block %d: %w", a, j.readError(a))
 	}
 	copy(buf, b.Data())
 	return nil

@@ -8,6 +8,7 @@ package dtxn
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -97,6 +98,8 @@ type Layout struct {
 
 	// Host, if not nil, gives blocks room as they are written; see room.go.
 	Host disk.Host
+	// Beside, if not nil, names the blocks that are written with a block, two from each on.
+	Beside func(a uint64) iter.Seq[uint64]
 }
 
 // Jrnl is the ghost state of a volume; nothing at run time.

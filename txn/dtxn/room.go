@@ -118,8 +118,18 @@ func (s *System) home(which, x uint64) uint64 {
 
 // reserve makes room for what changes when bit x is set.
 func (s *System) reserve(which, x uint64) error {
-	if err := s.layout.Host.Reserve(s.base+s.home(which, x), 1); err != nil {
-		return err
+	for _, a := range [2]uint64{s.home(which, x), s.alloc[which].start + x/windowBits} {
+		if err := s.layout.Host.Reserve(s.base+a, 1); err != nil {
+			return err
+		}
+		if s.layout.Beside == nil {
+			continue
+		}
+		for b := range s.layout.Beside(s.base + a) {
+			if err := s.layout.Host.Reserve(s.base+b, 2); err != nil {
+				return err
+			}
+		}
 	}
-	return s.layout.Host.Reserve(s.base+s.alloc[which].start+x/windowBits, 1)
+	return nil
 }

@@ -4,6 +4,7 @@ package dlog
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 	"sync"
@@ -154,8 +155,10 @@ func (m *Mutex) WakeAll(c uint32) { m.c[c].Broadcast() }
 type Notes struct {
 	x [8]uint64
 
-	mu   sync.Mutex
-	bulk map[uint64]struct{}
+	mu      sync.Mutex
+	bulk    map[uint64]struct{}
+	damaged map[uint64]struct{}
+	tell    func(a uint64)
 }
 
 // maxWishes bounds the list of wishes. Most are granted or refused soon. Those for blocks
@@ -164,7 +167,9 @@ type Notes struct {
 const maxWishes = 1 << 16
 
 // NewNotes returns notes that are all 0, and no wishes.
-func NewNotes() *Notes { return &Notes{bulk: map[uint64]struct{}{}} }
+func NewNotes() *Notes {
+	return &Notes{bulk: map[uint64]struct{}{}, damaged: map[uint64]struct{}{}}
+}
 
 // Get returns number i.
 func (n *Notes) Get(i uint32) uint64 { return n.x[i] }
@@ -189,4 +194,44 @@ func (n *Notes) Bulk(a uint64) bool {
 	_, ok := n.bulk[a]
 	delete(n.bulk, a)
 	return ok
+}
+
+// maxDamaged bounds the list of damaged blocks.
+const maxDamaged = 1 << 16
+
+// Damaged notes that block a was found damaged.
+func (n *Notes) Damaged(a uint64) {
+	n.mu.Lock()
+	_, known := n.damaged[a]
+	if !known && len(n.damaged) < maxDamaged {
+		n.damaged[a] = struct{}{}
+	}
+	tell := n.tell
+	n.mu.Unlock()
+	if !known && tell != nil {
+		tell(a)
+	}
+}
+
+// IsDamaged tells whether block a was found damaged.
+func (n *Notes) IsDamaged(a uint64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, known := n.damaged[a]
+	return known
+}
+
+// OnDamage has tell called for every block that is found damaged, for most of them once. The journal's mutex may
+// be held then.
+func (n *Notes) OnDamage(tell func(a uint64)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tell = tell
+}
+
+// DamagedBlocks lists, in order, the blocks that were found damaged, as far as there was room to note them.
+func (n *Notes) DamagedBlocks() []uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Sorted(maps.Keys(n.damaged))
 }

@@ -418,8 +418,11 @@ func TestHeader(t *testing.T) {
 	s := NewSeal([32]byte{1}, [16]byte{1})
 	r := rand.New(rand.NewPCG(1, 0))
 	for i := 0; i < 200; i++ {
-		q := r.Uint64N(1 << 62)
-		b := s.EncHdr(q)
+		q, r0, r1 := r.Uint64N(1<<62), r.Uint64(), r.Uint64()
+		b := s.EncHdr(q, r0, r1)
+		if got0, got1 := s.Root(b); got0 != r0 || got1 != r1 {
+			t.Fatal("another root")
+		}
 		if ok, got := s.DecHdr(b); !ok || got != q {
 			t.Fatal(ok, got, q)
 		}
@@ -433,7 +436,7 @@ func TestHeader(t *testing.T) {
 			t.Fatal("another key's header is accepted")
 		}
 	}
-	if ok, _ := s.DecHdr(s.EncHdr(1 << 62)); ok {
+	if ok, _ := s.DecHdr(s.EncHdr(1<<62, 0, 0)); ok {
 		t.Error("a header beyond the range is accepted")
 	}
 	if ok, _ := s.DecHdr(dbytes.ZeroBlk()); ok {

@@ -64,16 +64,17 @@ func TestFormat(t *testing.T) {
 		}
 		header := func(magic string) []byte {
 			hdr := append(le.AppendUint64(append([]byte(magic), uuid[:]...), sq), s.epoch[:]...)
+			hdr = le.AppendUint64(le.AppendUint64(hdr, sq+1), sq+2)
 			k := sha256.Sum256(append([]byte("tansy journal header v3"), key[:]...))
 			mac := hmac.New(sha256.New, k[:])
 			mac.Write(hdr)
 			hdr = mac.Sum(hdr)
 			return append(hdr, make([]byte, 4096-len(hdr))...)
 		}
-		if !bytes.Equal(s.EncHdr(sq).Data(), header("TansyHd4")) {
+		if !bytes.Equal(s.EncHdr(sq, sq+1, sq+2).Data(), header("TansyHd5")) {
 			t.Errorf("header of %d", sq)
 		}
-		if ok, _ := s.DecHdr(dbytes.BlkOf(header("TansyHd3"))); ok {
+		if ok, _ := s.DecHdr(dbytes.BlkOf(header("TansyHd4"))); ok {
 			t.Error("a header of another format is accepted")
 		}
 	}
@@ -90,7 +91,7 @@ func TestEpochs(t *testing.T) {
 	for range 3 {
 		s.NewEpoch()
 		descs = append(descs, Parse(s.Sign(9, 1, m, NewBMap())))
-		heads = append(heads, s.EncHdr(9))
+		heads = append(heads, s.EncHdr(9, 0, 0))
 	}
 	for i, d := range descs {
 		if !s.Vouch(d) || !s.Check(d, l, none, none) {
@@ -131,7 +132,7 @@ func TestOtherVolume(t *testing.T) {
 	if !a.Check(d, l, none, none) || b.Check(d, l, none, none) {
 		t.Error("record")
 	}
-	h := a.EncHdr(9)
+	h := a.EncHdr(9, 0, 0)
 	ok, _ := a.DecHdr(h)
 	if other, _ := b.DecHdr(h); !ok || other {
 		t.Error("header")

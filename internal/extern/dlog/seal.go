@@ -19,11 +19,12 @@ import (
 //
 // Header, within the first sector of its block, zeros after it:
 //
-//	0   8  "TansyHd4"
+//	0   8  "TansyHd5"
 //	8  16  UUID of the volume
 //	24  8  first live sequence number
 //	32 16  epoch: a random number, new for each opening of the volume
-//	48 32  HMAC-SHA256 of bytes 0..47
+//	48 16  code of the root of the tree of codes
+//	64 32  HMAC-SHA256 of bytes 0..63
 //
 // Descriptor:
 //
@@ -49,7 +50,7 @@ import (
 // holds, so that a number is given again, it is in another epoch and so under another key.
 const (
 	descMagic = "TansyLg3"
-	hdrMagic  = "TansyHd4"
+	hdrMagic  = "TansyHd5"
 	dataIndex = 1<<32 - 1
 	tagSize   = 16
 	descEpoch = 48 // offset of a descriptor's epoch
@@ -57,7 +58,8 @@ const (
 	descTag   = 80 // ... of its own
 	descAddrs = 96 // ... of its addresses
 	hdrEpoch  = 32 // offset of a header's epoch
-	hdrTag    = 48 // ... of its seal
+	hdrRoot   = 48 // ... of the code of the root of the tree of codes
+	hdrTag    = 64 // ... of its seal
 	hdrEnd    = hdrTag + sha256.Size
 	// GroupMax is the number of blocks a descriptor has room for.
 	GroupMax = 500
@@ -73,6 +75,7 @@ type Seal struct {
 	hdr   [32]byte    // key of the headers
 	epoch [16]byte    // of this opening
 	aead  cipher.AEAD // its key
+	code  coder
 }
 
 // NewSeal returns the seal of the volume with a key and a UUID, in epoch zero. The key is the
@@ -80,6 +83,7 @@ type Seal struct {
 func NewSeal(key [32]byte, uuid [16]byte) *Seal {
 	s := &Seal{key: key, uuid: uuid, hdr: sha256.Sum256(append([]byte("tansy journal header v3"), key[:]...))}
 	s.aead = s.epochKey(s.epoch[:])
+	s.code = newCoder(key)
 	return s
 }
 
@@ -92,7 +96,11 @@ func (s *Seal) NewEpoch() {
 // epochKey is the key of an epoch's tags.
 func (s *Seal) epochKey(epoch []byte) cipher.AEAD {
 	k := sha256.Sum256(slices.Concat([]byte("tansy journal seal v3"), s.key[:], epoch))
-	b, err := aes.NewCipher(k[:])
+	return gcm(k[:])
+}
+
+func gcm(key []byte) cipher.AEAD {
+	b, err := aes.NewCipher(key)
 	if err != nil {
 		panic(err) // the length is right
 	}
@@ -199,14 +207,17 @@ func (s *Seal) Vouch(d *DescR) bool {
 	return string(tag[:]) == string(b[descTag:descTag+tagSize])
 }
 
-// EncHdr returns the header block for the first sequence number q, in this epoch.
-func (s *Seal) EncHdr(q uint64) *dbytes.Blk {
+// EncHdr returns the header block for the first sequence number q, in this epoch, with a tree of codes
+// whose root has the code r0, r1.
+func (s *Seal) EncHdr(q, r0, r1 uint64) *dbytes.Blk {
 	buf := dbytes.NewBytes(dbytes.BlkSize)
 	b := buf.Data
 	copy(b, hdrMagic)
 	copy(b[8:], s.uuid[:])
 	le.PutUint64(b[24:], q)
 	copy(b[hdrEpoch:], s.epoch[:])
+	le.PutUint64(b[hdrRoot:], r0)
+	le.PutUint64(b[hdrRoot+8:], r1)
 	copy(b[hdrTag:], s.sealOfHdr(b))
 	return dbytes.Freeze(buf)
 }
@@ -227,6 +238,9 @@ func (s *Seal) isHdr(b []byte) bool {
 	return string(b[:8]) == hdrMagic && string(b[8:24]) == string(s.uuid[:]) && hmac.Equal(b[hdrTag:hdrEnd], s.sealOfHdr(b))
 }
 
+// Root returns the code of the root in a header.
+func (s *Seal) Root(h *dbytes.Blk) (r0, r1 uint64) { return h.U64(hdrRoot), h.U64(hdrRoot + 8) }
+
 // Under says whether h is a header, and of the epoch of d.
 func (s *Seal) Under(d *DescR, h *dbytes.Blk) bool { return s.headerOf(h, d.epoch()) }
 
@@ -234,7 +248,7 @@ func (s *Seal) Under(d *DescR, h *dbytes.Blk) bool { return s.headerOf(h, d.epoc
 func (s *Seal) Ours(h *dbytes.Blk) bool { return s.headerOf(h, s.epoch[:]) }
 
 func (s *Seal) headerOf(h *dbytes.Blk, epoch []byte) bool {
-	return s.isHdr(h.Data()) && string(h.Data()[hdrEpoch:hdrTag]) == string(epoch)
+	return s.isHdr(h.Data()) && string(h.Data()[hdrEpoch:hdrRoot]) == string(epoch)
 }
 
 // DescR is a block that looks like a descriptor.

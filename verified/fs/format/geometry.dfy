@@ -1,7 +1,7 @@
 // Where things lie on the volume, in blocks of 4096 bytes:
 //
 //   0          superblock
-//   1          the log: a header, lognd units of 16 blocks, lognr ring blocks, a copy of the header
+//   1          the tree of codes, two blocks a page; the log: a header, lognd units of 16 blocks, lognr ring blocks, a copy of the header
 //   ibm        inode bitmap (bit i = inode i)
 //   bbm        block bitmap (bit b = block b, absolute block number)
 //   itab       inode table, 16 inodes of 256 bytes a block
@@ -45,7 +45,7 @@ module VolumeGeometry {
     ok := true;
   }
 
-  // lay out a volume of `size` blocks with a log of `log` blocks and room for
+  // lay out a volume of `size` blocks with `log` blocks for the tree of codes and the log, and room for
   // `ninode` inodes; ok = false: they do not fit, or are out of range
   method Layout(size: uint64, log: uint64, ninode: uint64) returns (ok: bool, g: Geo)
     ensures ok ==> GeoOk(g) && g.ibm as int == 1 + log as int && g.data1 as int + 1 == size as int && g.ninode == ninode

@@ -3,13 +3,14 @@
 //
 //    0 magic u64 ("TansyFS\0")  8 version u32  12 incompatible flags u32 (unknown ones are refused)  16 zero u64
 //   24 size u64        blocks of the whole volume
-//   32 lognd u64       the log: units of 16 blocks   40 lognr u64 ring blocks (between a header in block 1 and its copy)
+//   32 lognd u64       the log: units of 16 blocks   40 lognr u64 ring blocks (between a header and its copy)
 //   48 ibm 56 bbm 64 itab 72 data0 80 data1 88 ninode u64     geometry
 //   96 rootgen u64     generation of inode 1
 //  104 ctime u64 112 ctimens u32     when the volume was made
 //  116 compatible flags u32 (unknown ones are ignored)
 //  120 uuid 16 bytes   136 key 32 bytes (random: seals of the log, authentication of handles)
-//  168 zero
+//  168 pages u64      the tree of codes: pages of two blocks each, from block 1 on; behind them is the log
+//  176 zero
 // 4064 SHA-256 of the 4064 bytes before
 include "marshal.dfy"
 include "geometry.dfy"
@@ -23,15 +24,15 @@ module SuperblockFormat {
   import opened SumS
 
   const MAGIC: uint64 := 0x0053_4679_736e_6154
-  const VERSION: uint32 := 3
+  const VERSION: uint32 := 4
 
   datatype Super = Super(size: uint64, lognd: uint64, lognr: uint64, geo: Geo,
-    rootgen: uint64, ctime: uint64, ctimens: uint32, compat: uint32, uuid0: uint64, uuid1: uint64, key0: uint64, key1: uint64, key2: uint64, key3: uint64)
+    rootgen: uint64, ctime: uint64, ctimens: uint32, compat: uint32, uuid0: uint64, uuid1: uint64, key0: uint64, key1: uint64, key2: uint64, key3: uint64, pages: uint64)
 
   // the regions follow each other and fill the volume
   predicate SuperOk(s: Super) {
     GeoOk(s.geo) && s.geo.data1 as int + 1 == s.size as int && 1 <= s.lognd && 1 <= s.lognr &&
-    3 + 16 * s.lognd as int + s.lognr as int == s.geo.ibm as int
+    3 + 2 * s.pages as int + 16 * s.lognd as int + s.lognr as int == s.geo.ibm as int
   }
 
   function SuperAt(s: seq<byte>): Super
@@ -39,7 +40,7 @@ module SuperblockFormat {
   {
     Super(U64At(s, 24), U64At(s, 32), U64At(s, 40),
       Geo(U64At(s, 48), U64At(s, 56), U64At(s, 64), U64At(s, 72), U64At(s, 80), U64At(s, 88)),
-      U64At(s, 96), U64At(s, 104), U32At(s, 112), U32At(s, 116), U64At(s, 120), U64At(s, 128), U64At(s, 136), U64At(s, 144), U64At(s, 152), U64At(s, 160))
+      U64At(s, 96), U64At(s, 104), U32At(s, 112), U32At(s, 116), U64At(s, 120), U64At(s, 128), U64At(s, 136), U64At(s, 144), U64At(s, 152), U64At(s, 160), U64At(s, 168))
   }
   predicate Sealed(s: seq<byte>)
     requires |s| == 4096
@@ -77,6 +78,7 @@ module SuperblockFormat {
     Put64(b, 144, s.key1);
     Put64(b, 152, s.key2);
     Put64(b, 160, s.key3);
+    Put64(b, 168, s.pages);
     Seal(b);
   }
 
@@ -107,7 +109,7 @@ module SuperblockFormat {
   {
     s := Super(b.U64(24), b.U64(32), b.U64(40),
       Geo(b.U64(48), b.U64(56), b.U64(64), b.U64(72), b.U64(80), b.U64(88)),
-      b.U64(96), b.U64(104), b.U32(112), b.U32(116), b.U64(120), b.U64(128), b.U64(136), b.U64(144), b.U64(152), b.U64(160));
+      b.U64(96), b.U64(104), b.U32(112), b.U32(116), b.U64(120), b.U64(128), b.U64(136), b.U64(144), b.U64(152), b.U64(160), b.U64(168));
     if b.U64(0) != MAGIC { return 1, s; }
     var sum := Sum(b, 4064);
     var sealed := b.EqualAt(4064, sum);
@@ -118,8 +120,8 @@ module SuperblockFormat {
     var ok := CheckGeo(s.geo);
     if !ok || s.size != s.geo.data1 + 1 { return 5, s; }
     // no sum below overflows: block numbers are below 2^52
-    if s.lognd < 1 || s.lognr < 1 || s.lognd >= s.geo.ibm || s.lognr >= s.geo.ibm { return 5, s; }
-    if 3 + 16 * s.lognd + s.lognr != s.geo.ibm { return 5, s; }
+    if s.lognd < 1 || s.lognr < 1 || s.lognd >= s.geo.ibm || s.lognr >= s.geo.ibm || s.pages >= s.geo.ibm { return 5, s; }
+    if 3 + 2 * s.pages + 16 * s.lognd + s.lognr != s.geo.ibm { return 5, s; }
     why := 0;
   }
 }

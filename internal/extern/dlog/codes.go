@@ -1,0 +1,148 @@
+package dlog
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"slices"
+	"sync"
+
+	"tansy/internal/extern/dbytes"
+)
+
+// coder makes the codes of the tree of codes: 128 bits of a node's number and contents. It is a GMAC with the
+// number as its nonce, encrypted with AES under another key. A node has many contents in its life, all with the
+// same nonce, which a GMAC alone would not forgive: two tags of one nonce tell of its key. Behind the
+// encryption nobody sees the tags.
+type coder struct {
+	mac cipher.AEAD
+	enc cipher.Block
+}
+
+func newCoder(key [32]byte) coder {
+	mac := sha256.Sum256(append([]byte("tansy tree of codes: mac"), key[:]...))
+	enc := sha256.Sum256(append([]byte("tansy tree of codes: encryption"), key[:]...))
+	b, err := aes.NewCipher(enc[:])
+	if err != nil {
+		panic(err) // the length is right
+	}
+	return coder{mac: gcm(mac[:]), enc: b}
+}
+
+// Code returns the code of contents b of node x.
+func (s *Seal) Code(x uint64, b *dbytes.Blk) (c0, c1 uint64) {
+	var nonce [12]byte
+	var tag [tagSize]byte
+	le.PutUint64(nonce[:], x)
+	s.code.mac.Seal(tag[:0], nonce[:], nil, b.Data())
+	s.code.enc.Encrypt(tag[:], tag[:])
+	return le.Uint64(tag[:]), le.Uint64(tag[8:])
+}
+
+// Codes is a list of codes of nodes.
+type Codes struct{ list []nodeCode }
+
+type nodeCode struct{ x, c0, c1 uint64 }
+
+// perPage is the number of codes in a page (verified/journal/codes.dfy).
+const perPage = 255
+
+// NewCodes returns an empty list.
+func NewCodes() *Codes { return &Codes{} }
+
+// Add appends the code of node x.
+func (c *Codes) Add(x, c0, c1 uint64) { c.list = append(c.list, nodeCode{x, c0, c1}) }
+
+// Len is the number of codes.
+func (c *Codes) Len() uint64 { return uint64(len(c.list)) }
+
+// At returns code i and its node.
+func (c *Codes) At(i uint64) (x, c0, c1 uint64) {
+	e := c.list[i]
+	return e.x, e.c0, e.c1
+}
+
+// Sort puts the codes in the order of their nodes.
+func (c *Codes) Sort() {
+	slices.SortFunc(c.list, func(a, b nodeCode) int {
+		switch {
+		case a.x < b.x:
+			return -1
+		case a.x > b.x:
+			return 1
+		}
+		return 0
+	})
+}
+
+// Pages is what is in memory of the tree of codes: the code of its root, a bounded number of pages, and the
+// codes of blocks that went straight home and are not in the pages yet. Its methods may be called concurrently.
+type Pages struct {
+	mu      sync.Mutex
+	version uint64
+	root    [2]uint64
+	cache   *Cache
+	held    map[uint64][2]uint64
+}
+
+// NewPages returns an empty tree's, with room for limit pages.
+func NewPages(limit int) *Pages {
+	return &Pages{cache: NewCache(limit), held: map[uint64][2]uint64{}}
+}
+
+// Get returns page p, or nil.
+func (g *Pages) Get(p uint64) *dbytes.Blk {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.cache.Get(p)
+}
+
+// Root returns the code of the root, and which version of the tree it belongs to.
+func (g *Pages) Root() (version, r0, r1 uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.version, g.root[0], g.root[1]
+}
+
+// Put remembers page p of a version, if that is still the newest.
+func (g *Pages) Put(version, p uint64, b *dbytes.Blk) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if version == g.version {
+		g.cache.Put(p, b)
+	}
+}
+
+// Hold remembers the code of home block x, until the next version has it.
+func (g *Pages) Hold(x, c0, c1 uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held[x] = [2]uint64{c0, c1}
+}
+
+// Held returns the code of home block x, if it is held.
+func (g *Pages) Held(x uint64) (has bool, c0, c1 uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c, has := g.held[x]
+	return has, c[0], c[1]
+}
+
+// Next begins the next version, which has another root and other pages: those of c, with the nodes from n on. The
+// codes of the other nodes of c are in the pages now.
+func (g *Pages) Next(c *Codes, n, r0, r1 uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range c.list {
+		if e.x < n {
+			delete(g.held, e.x)
+		} else {
+			g.cache.Forget(e.x - n)
+		}
+	}
+	if k := len(c.list); k > 0 { // the root has the last of them; its own code is in no page
+		g.cache.Forget(c.list[k-1].x / perPage)
+	}
+	g.version++
+	g.root = [2]uint64{r0, r1}
+}

@@ -1,0 +1,122 @@
+package dlog
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"tansy/internal/extern/dbytes"
+)
+
+func randomBlk(r *rand.Rand) *dbytes.Blk {
+	b := make([]byte, dbytes.BlkSize)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return dbytes.BlkOf(b)
+}
+
+// TestCode: a code is the same for the same node and contents, in every epoch and opening, and another one for
+// other contents, nodes, and keys.
+func TestCode(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	s := NewSeal([32]byte{1}, [16]byte{1})
+	seen := map[[2]uint64]int{}
+	for i := range 1000 {
+		x, b := r.Uint64(), randomBlk(r)
+		c0, c1 := s.Code(x, b)
+		s.NewEpoch()
+		if d0, d1 := NewSeal([32]byte{1}, [16]byte{2}).Code(x, b); d0 != c0 || d1 != c1 {
+			t.Fatal("another code for the same block, of another opening")
+		}
+		if d0, d1 := s.Code(x, b); d0 != c0 || d1 != c1 {
+			t.Fatal("another code for the same block, in another epoch")
+		}
+		for _, other := range []func() (uint64, uint64){
+			func() (uint64, uint64) { return s.Code(x, flip(b, r.IntN(8*dbytes.BlkSize))) },
+			func() (uint64, uint64) { return s.Code(x^1<<r.IntN(64), b) },
+			func() (uint64, uint64) { return NewSeal([32]byte{2}, [16]byte{1}).Code(x, b) },
+		} {
+			c0, c1 := other()
+			seen[[2]uint64{c0, c1}]++
+		}
+		seen[[2]uint64{c0, c1}]++
+		if n := len(seen); n != 4*(i+1) {
+			t.Fatalf("two codes of %d are the same", 4*(i+1))
+		}
+	}
+}
+
+func TestCodes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	c := NewCodes()
+	var want []nodeCode
+	for range 1000 {
+		e := nodeCode{r.Uint64N(1 << 40), r.Uint64(), r.Uint64()}
+		c.Add(e.x, e.c0, e.c1)
+		want = append(want, e)
+	}
+	check := func() {
+		t.Helper()
+		if c.Len() != uint64(len(want)) {
+			t.Fatal(c.Len())
+		}
+		for i, e := range want {
+			if x, c0, c1 := c.At(uint64(i)); (nodeCode{x, c0, c1}) != e {
+				t.Fatalf("code %d is %v, not %v", i, nodeCode{x, c0, c1}, e)
+			}
+		}
+	}
+	check()
+	c.Sort()
+	slices.SortFunc(want, func(a, b nodeCode) int { return int(a.x) - int(b.x) })
+	check()
+}
+
+// TestPages: what is put is there, but for what belongs to an older version, and the pages that change with one.
+func TestPages(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	g := NewPages(1)
+	const n = 1000 // home blocks
+	if v, r0, r1 := g.Root(); v != 0 || r0 != 0 || r1 != 0 {
+		t.Fatal(g.Root())
+	}
+	pages := map[uint64]*dbytes.Blk{}
+	for p := range uint64(4) {
+		pages[p] = randomBlk(r)
+		g.Put(0, p, pages[p])
+	}
+	g.Hold(7, 1, 2)
+	g.Hold(8, 3, 4)
+	c := NewCodes()
+	c.Add(7, 1, 2)   // in page 0
+	c.Add(n+0, 5, 6) // page 0 itself, in page 3, the root
+	g.Next(c, n, 9, 10)
+	if v, r0, r1 := g.Root(); v != 1 || r0 != 9 || r1 != 10 {
+		t.Error(g.Root())
+	}
+	if has, _, _ := g.Held(7); has {
+		t.Error("the code of a block that is in the tree is still held")
+	}
+	if has, c0, c1 := g.Held(8); !has || c0 != 3 || c1 != 4 {
+		t.Error("the code of a block that is not in the tree is not held any more")
+	}
+	for p, b := range pages {
+		got := g.Get(p)
+		if p == 0 || p == 3 {
+			if got != nil {
+				t.Errorf("page %d has changed, and its older version is still there", p)
+			}
+			g.Put(0, p, b)
+			if g.Get(p) != nil {
+				t.Errorf("page %d of the older version is taken for the newest", p)
+			}
+		} else if got == nil || string(got.Data()) != string(b.Data()) {
+			t.Errorf("page %d is not what was put", p)
+		}
+	}
+	g.Put(1, 0, pages[1])
+	if got := g.Get(0); got == nil || string(got.Data()) != string(pages[1].Data()) {
+		t.Error("a page of the newest version is not there")
+	}
+}
