@@ -120,6 +120,9 @@ func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
 	return true, l
 }
 
+// ReadAny is ReadRun, for those who believe nothing of what is read.
+func (d *Disk) ReadAny(a, n uint64) (bool, *BList) { return d.ReadRun(a, n) }
+
 // WriteRun writes blocks i to i+n-1 of l to the blocks from a on.
 func (d *Disk) WriteRun(a uint64, l *BList, i, n uint64) bool {
 	if n == 0 {
