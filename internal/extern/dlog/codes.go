@@ -31,13 +31,25 @@ func newCoder(key [32]byte) coder {
 
 // Code returns the code of contents b of node x.
 func (s *Seal) Code(x uint64, b *dbytes.Blk) (c0, c1 uint64) {
-	var nonce [12]byte
-	var tag [tagSize]byte
-	le.PutUint64(nonce[:], x)
-	s.code.mac.Seal(tag[:0], nonce[:], nil, b.Data())
-	s.code.enc.Encrypt(tag[:], tag[:])
-	return le.Uint64(tag[:]), le.Uint64(tag[8:])
+	w := works.Get().(*work)
+	defer works.Put(w)
+	le.PutUint64(w.nonce[:], x)
+	s.code.mac.Seal(w.tag[:0], w.nonce[:], nil, b.Data())
+	s.code.enc.Encrypt(w.tag[:], w.tag[:])
+	c0, c1 = le.Uint64(w.tag[:]), le.Uint64(w.tag[8:])
+	if c0 == 0 && c1 == 0 {
+		c1 = 1 // 0 stands for zeros
+	}
+	return c0, c1
 }
+
+// work is the memory for one code; a code is made for every block that is read or goes home.
+type work struct {
+	nonce [12]byte
+	tag   [tagSize]byte
+}
+
+var works = sync.Pool{New: func() any { return new(work) }}
 
 // Codes is a list of codes of nodes.
 type Codes struct{ list []nodeCode }

@@ -127,3 +127,13 @@ func TestPages(t *testing.T) {
 		t.Error("the pages of another tree are still there")
 	}
 }
+
+func BenchmarkCode(b *testing.B) {
+	s := NewSeal([32]byte{1}, [16]byte{1})
+	blk := dbytes.ZeroBlk()
+	b.SetBytes(dbytes.BlkSize)
+	b.ReportAllocs()
+	for i := range b.N {
+		s.Code(uint64(i), blk)
+	}
+}
