@@ -327,37 +327,54 @@ module RecoverM {
     cs.Sort();
     io := InOrder(t, cs);
     if !io { return; }
-    Begun(t.seal.t, pg, t.Root(), cs.s);
+    Started(t, cs, pg, CV(r0, r1));
     ghost var W: set<int> := {};
     var k: uint64 := 0; var i: uint64 := 0; var n := cs.Len();
     while i < n && k < t.np
-      invariant k <= t.np && i <= n && n as int == |cs.s|
-      invariant Changing(t.seal.t, t.Now(), t.Root(), cs.s, i as int, W, pg, CV(r0, r1))
-      invariant d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner)
-      invariant forall a :: p.at <= a < |c| ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a]
+      invariant k <= t.np && i <= n && n as int == |cs.s| && Halfway(t, cs, i as int, W, pg, CV(r0, r1))
+      invariant d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && LogIs(d, c, p)
       decreases t.np - k
     {
-      var x, a, b, j;
-      io, x, a, b, j := Changed(t, cs, i);
+      io, i, r0, r1, W, pg := UpdatePage(d, t, cs, i, r0, r1, W, pg, c, p, v, sg);
       if !io { return; }
-      ghost var q := Fuzzy(d.poss, a as int, 1);
-      forall s | CrashImg(q, s) ensures s in d.ok {
-        forall y | p.at <= y < |c| ensures s[y] == c[y] { assert s[y] in q[y]; }
-        PagesCrash(p, c, s, v, sg);
-      }
-      io := d.Write(Recovering, a, b);
-      if !io { return; }
-      ghost var s := cs.s; ghost var r := CV(r0, r1);
-      var root, c0, c1 := Upwards(t, cs, x, b);
-      if root { r0, r1 := c0, c1; }
-      Stepped(t, s, i as int, W, pg, r, j as int, x as int, b.v, CV(c0, c1), cs.s, CV(r0, r1));
-      W := W + {x as int}; pg := pg[x as int := b.v];
       n := cs.Len();
-      k := k + 1; i := j;
+      k := k + 1;
     }
     if i < n { io := false; return; }
-    Changed1(t, cs, W, pg, CV(r0, r1));
+    Through(t, cs, W, pg, CV(r0, r1));
     io := d.Barrier(Recovering);
+  }
+  // from the header on the device holds c, durably
+  predicate LogIs(d: Disk, c: Img, p: Geo) reads d { |d.cur| == |d.poss| == |c| && 0 <= p.at && forall a :: p.at <= a < |c| ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a] }
+  lemma Started(t: Tree, cs: Codes, pg: seq<BV>, r: CV)
+    requires t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0 && pg == t.Now() && r == t.Root() && IsTree(t.seal.t, pg, r)
+    requires ListOk(t.seal.t, cs.s) && forall k :: 0 <= k < |cs.s| ==> cs.s[k].x < t.n as int
+    ensures Halfway(t, cs, 0, {}, pg, r)
+  { reveal Halfway(); Begun(t.seal.t, pg, r, cs.s); }
+  // one page of it: that of the i-th code
+  method UpdatePage(d: Disk, t: Tree, cs: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost c: Img, ghost p: Geo, ghost v: St, ghost sg: set<Rec>)
+    returns (io: bool, j: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
+    requires t.Fits() && t.d == d && t.first as int + 2 * t.np as int == p.at && LogIs(d, c, p) && RecOK(p, c, v, sg) && d.ok == OkSet(p, [v], 0, sg) && Alone(d)
+    requires i as int < |cs.s| && Halfway(t, cs, i as int, W0, pg0, CV(q0, q1))
+    modifies d, cs
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
+    ensures io ==> LogIs(d, c, p) && j as int <= |cs.s| && Halfway(t, cs, j as int, W, pg, CV(r0, r1))
+  {
+    r0, r1, W, pg := q0, q1, W0, pg0;
+    var x, a, b;
+    io, x, a, b, j := Changed(t, cs, i);
+    if !io { return; }
+    ghost var q := Fuzzy(d.poss, a as int, 1);
+    forall s | CrashImg(q, s) ensures s in d.ok {
+      forall y | p.at <= y < |c| ensures s[y] == c[y] { assert s[y] in q[y]; }
+      PagesCrash(p, c, s, v, sg);
+    }
+    io := d.Write(Recovering, a, b);
+    if !io { return; }
+    var root, c0, c1 := Upwards(t, cs, x, b);
+    if root { r0, r1 := c0, c1; }
+    Further(t, cs, i as int, W0, pg0, CV(q0, q1), j as int, x as int, b.v, CV(c0, c1), CV(r0, r1));
+    W := W0 + {x as int}; pg := pg0[x as int := b.v];
   }
   method InstallAll(d: Disk, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost v: St, ghost sg: set<Rec>) returns (io: bool)
     requires Fit(d, p) && RecLog(p, d.cur, hb, ms, v, sg) && Heads(p, d.cur, hb) && mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms)

@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _653_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _653_ip
-	var _out834 uint32
-	var _ = _out834
-	var _out835 *dbytes.Bytes
-	var _ = _out835
-	_out834, _out835 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out834
-	_653_ip = _out835
+	var _652_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _652_ip
+	var _out838 uint32
+	var _ = _out838
+	var _out839 *dbytes.Bytes
+	var _ = _out839
+	_out838, _out839 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out838
+	_652_ip = _out839
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _653_ip
-	var _654_ty uint32
-	var _ = _654_ty
-	var _out836 uint32
-	var _ = _out836
-	_out836 = inodeformat.Companion_Default___.GetTy(_653_ip)
-	_654_ty = _out836
-	if _654_ty != permissions.Companion_Default___.REG() {
+	after = _652_ip
+	var _653_ty uint32
+	var _ = _653_ty
+	var _out840 uint32
+	var _ = _out840
+	_out840 = inodeformat.Companion_Default___.GetTy(_652_ip)
+	_653_ty = _out840
+	if _653_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _655_r bool
-	var _ = _655_r
-	var _out837 bool
-	var _ = _out837
-	_out837 = permissions.Companion_Default___.MayData(c, _653_ip, permissions.Companion_Default___.MAYR())
-	_655_r = _out837
-	var _656_x bool
-	var _ = _656_x
-	var _out838 bool
-	var _ = _out838
-	_out838 = permissions.Companion_Default___.May(c, _653_ip, permissions.Companion_Default___.MAYX())
-	_656_x = _out838
-	if !_655_r && !_656_x {
+	var _654_r bool
+	var _ = _654_r
+	var _out841 bool
+	var _ = _out841
+	_out841 = permissions.Companion_Default___.MayData(c, _652_ip, permissions.Companion_Default___.MAYR())
+	_654_r = _out841
+	var _655_x bool
+	var _ = _655_x
+	var _out842 bool
+	var _ = _out842
+	_out842 = permissions.Companion_Default___.May(c, _652_ip, permissions.Companion_Default___.MAYX())
+	_655_x = _out842
+	if !_654_r && !_655_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _657_size uint64
-	var _ = _657_size
-	var _out839 uint64
-	var _ = _out839
-	_out839 = inodeformat.Companion_Default___.GetSize(_653_ip)
-	_657_size = _out839
-	eof = off >= _657_size || len_ >= _657_size-off
-	var _out840 *dbytes.Bytes
-	var _ = _out840
-	_out840 = d.Fs.Read(txn, ino, off, len_)
-	data = _out840
+	var _656_size uint64
+	var _ = _656_size
+	var _out843 uint64
+	var _ = _out843
+	_out843 = inodeformat.Companion_Default___.GetSize(_652_ip)
+	_656_size = _out843
+	eof = off >= _656_size || len_ >= _656_size-off
+	var _out844 *dbytes.Bytes
+	var _ = _out844
+	_out844 = d.Fs.Read(txn, ino, off, len_)
+	data = _out844
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _658_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _658_ip
-	var _out841 uint32
-	var _ = _out841
-	var _out842 *dbytes.Bytes
-	var _ = _out842
-	_out841, _out842 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out841
-	_658_ip = _out842
+	var _657_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _657_ip
+	var _out845 uint32
+	var _ = _out845
+	var _out846 *dbytes.Bytes
+	var _ = _out846
+	_out845, _out846 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out845
+	_657_ip = _out846
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _658_ip
-	var _659_ty uint32
-	var _ = _659_ty
-	var _out843 uint32
-	var _ = _out843
-	_out843 = inodeformat.Companion_Default___.GetTy(_658_ip)
-	_659_ty = _out843
-	if _659_ty != permissions.Companion_Default___.REG() {
+	before = _657_ip
+	var _658_ty uint32
+	var _ = _658_ty
+	var _out847 uint32
+	var _ = _out847
+	_out847 = inodeformat.Companion_Default___.GetTy(_657_ip)
+	_658_ty = _out847
+	if _658_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _660_w bool
-	var _ = _660_w
-	var _out844 bool
-	var _ = _out844
-	_out844 = permissions.Companion_Default___.MayData(c, _658_ip, permissions.Companion_Default___.MAYW())
-	_660_w = _out844
-	if !_660_w {
+	var _659_w bool
+	var _ = _659_w
+	var _out848 bool
+	var _ = _out848
+	_out848 = permissions.Companion_Default___.MayData(c, _657_ip, permissions.Companion_Default___.MAYW())
+	_659_w = _out848
+	if !_659_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _658_ip
+		after = _657_ip
 		return st, before, after
 	}
-	var _661_size uint64
-	var _ = _661_size
-	var _out845 uint64
-	var _ = _out845
-	_out845 = inodeformat.Companion_Default___.GetSize(_658_ip)
-	_661_size = _out845
-	var _662_shrink uint64
-	var _ = _662_shrink
-	var _out846 uint64
-	var _ = _out846
-	_out846 = inodeformat.Companion_Default___.GetShrink(_658_ip)
-	_662_shrink = _out846
-	if _662_shrink != uint64(0) && off+len_ > _661_size {
+	var _660_size uint64
+	var _ = _660_size
+	var _out849 uint64
+	var _ = _out849
+	_out849 = inodeformat.Companion_Default___.GetSize(_657_ip)
+	_660_size = _out849
+	var _661_shrink uint64
+	var _ = _661_shrink
+	var _out850 uint64
+	var _ = _out850
+	_out850 = inodeformat.Companion_Default___.GetShrink(_657_ip)
+	_661_shrink = _out850
+	if _661_shrink != uint64(0) && off+len_ > _660_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _663_ok bool
-	var _ = _663_ok
-	var _out847 bool
-	var _ = _out847
-	_out847 = d.Write(txn, ino, off, src, so, len_)
-	_663_ok = _out847
-	if !_663_ok {
+	var _662_ok bool
+	var _ = _662_ok
+	var _out851 bool
+	var _ = _out851
+	_out851 = d.Write(txn, ino, off, src, so, len_)
+	_662_ok = _out851
+	if !_662_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _664_np *dbytes.Bytes
-	var _ = _664_np
-	var _out848 *dbytes.Bytes
-	var _ = _out848
-	_out848 = d.Fs.GetInode(txn, ino, true)
-	_664_np = _out848
-	inodeformat.Companion_Default___.SetMtime(_664_np, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_664_np, s, ns)
+	var _663_np *dbytes.Bytes
+	var _ = _663_np
+	var _out852 *dbytes.Bytes
+	var _ = _out852
+	_out852 = d.Fs.GetInode(txn, ino, true)
+	_663_np = _out852
+	inodeformat.Companion_Default___.SetMtime(_663_np, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_663_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _665_mode uint32
-		var _ = _665_mode
-		var _out849 uint32
-		var _ = _out849
-		_out849 = inodeformat.Companion_Default___.GetMode(_664_np)
-		_665_mode = _out849
-		inodeformat.Companion_Default___.SetMode(_664_np, permissions.Companion_Default___.KillPriv(_665_mode))
+		var _664_mode uint32
+		var _ = _664_mode
+		var _out853 uint32
+		var _ = _out853
+		_out853 = inodeformat.Companion_Default___.GetMode(_663_np)
+		_664_mode = _out853
+		inodeformat.Companion_Default___.SetMode(_663_np, permissions.Companion_Default___.KillPriv(_664_mode))
 	}
-	d.PutInode(txn, ino, _664_np)
-	after = _664_np
+	d.PutInode(txn, ino, _663_np)
+	after = _663_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _666_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _666_ip
-	var _out850 uint32
-	var _ = _out850
-	var _out851 *dbytes.Bytes
-	var _ = _out851
-	_out850, _out851 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out850
-	_666_ip = _out851
+	var _665_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _665_ip
+	var _out854 uint32
+	var _ = _out854
+	var _out855 *dbytes.Bytes
+	var _ = _out855
+	_out854, _out855 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out854
+	_665_ip = _out855
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _666_ip
-	var _667_ty uint32
-	var _ = _667_ty
-	var _out852 uint32
-	var _ = _out852
-	_out852 = inodeformat.Companion_Default___.GetTy(_666_ip)
-	_667_ty = _out852
-	if _667_ty != permissions.Companion_Default___.LNK() {
+	after = _665_ip
+	var _666_ty uint32
+	var _ = _666_ty
+	var _out856 uint32
+	var _ = _out856
+	_out856 = inodeformat.Companion_Default___.GetTy(_665_ip)
+	_666_ty = _out856
+	if _666_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _668_size uint64
-	var _ = _668_size
-	var _out853 uint64
-	var _ = _out853
-	_out853 = inodeformat.Companion_Default___.GetSize(_666_ip)
-	_668_size = _out853
-	if _668_size > uint64(4096) {
+	var _667_size uint64
+	var _ = _667_size
+	var _out857 uint64
+	var _ = _out857
+	_out857 = inodeformat.Companion_Default___.GetSize(_665_ip)
+	_667_size = _out857
+	if _667_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out854 *dbytes.Bytes
-	var _ = _out854
-	_out854 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out854
+	var _out858 *dbytes.Bytes
+	var _ = _out858
+	_out858 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out858
 	return st, target, after
 }
 

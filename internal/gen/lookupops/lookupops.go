@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _669_dots uint32 = 0
-	var _ = _669_dots
-	var _out855 uint32
-	var _ = _out855
-	var _out856 *dbytes.Bytes
-	var _ = _out856
-	var _out857 uint32
-	var _ = _out857
-	_out855, _out856, _out857 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out855
-	dir = _out856
-	_669_dots = _out857
+	var _668_dots uint32 = 0
+	var _ = _668_dots
+	var _out859 uint32
+	var _ = _out859
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	var _out861 uint32
+	var _ = _out861
+	_out859, _out860, _out861 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out859
+	dir = _out860
+	_668_dots = _out861
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _670_ok bool
-	var _ = _670_ok
-	var _out858 bool
-	var _ = _out858
-	_out858 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_670_ok = _out858
-	if !_670_ok {
+	var _669_ok bool
+	var _ = _669_ok
+	var _out862 bool
+	var _ = _out862
+	_out862 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_669_ok = _out862
+	if !_669_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _671_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _671_ip
-	if _669_dots == uint32(1) {
+	var _670_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _670_ip
+	if _668_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _669_dots == uint32(2) {
-		var _out859 uint64
-		var _ = _out859
-		_out859 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out859
+	if _668_dots == uint32(2) {
+		var _out863 uint64
+		var _ = _out863
+		_out863 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out863
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out860 *dbytes.Bytes
-		var _ = _out860
-		_out860 = d.Fs.GetInode(txn, ino, false)
-		_671_ip = _out860
-		node = _671_ip
+		var _out864 *dbytes.Bytes
+		var _ = _out864
+		_out864 = d.Fs.GetInode(txn, ino, false)
+		_670_ip = _out864
+		node = _670_ip
 		return st, ino, node, dir
 	}
-	var _672_found bool = false
-	var _ = _672_found
-	var _out861 bool
-	var _ = _out861
-	var _out862 uint64
-	var _ = _out862
-	_out861, _out862 = d.Lookup(txn, dino, name, false)
-	_672_found = _out861
-	ino = _out862
-	if !_672_found {
+	var _671_found bool = false
+	var _ = _671_found
+	var _out865 bool
+	var _ = _out865
+	var _out866 uint64
+	var _ = _out866
+	_out865, _out866 = d.Lookup(txn, dino, name, false)
+	_671_found = _out865
+	ino = _out866
+	if !_671_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out863 uint32
-	var _ = _out863
-	var _out864 *dbytes.Bytes
-	var _ = _out864
-	_out863, _out864 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out863
-	_671_ip = _out864
+	var _out867 uint32
+	var _ = _out867
+	var _out868 *dbytes.Bytes
+	var _ = _out868
+	_out867, _out868 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out867
+	_670_ip = _out868
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _671_ip
+	node = _670_ip
 	return st, ino, node, dir
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _577_n uint64
-	var _ = _577_n
-	_577_n = c.Gids.Len()
-	var _578_i uint64
-	var _ = _578_i
-	_578_i = uint64(0)
-	for _577_n-_578_i >= uint64(4) {
-		var _579_x uint32
-		var _ = _579_x
-		_579_x = c.Gids.U32(_578_i)
-		if _579_x == g {
+	var _576_n uint64
+	var _ = _576_n
+	_576_n = c.Gids.Len()
+	var _577_i uint64
+	var _ = _577_i
+	_577_i = uint64(0)
+	for _576_n-_577_i >= uint64(4) {
+		var _578_x uint32
+		var _ = _578_x
+		_578_x = c.Gids.U32(_577_i)
+		if _578_x == g {
 			r = true
 			return r
 		}
-		_578_i = _578_i + uint64(4)
+		_577_i = _577_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _580_mode uint32
-	var _ = _580_mode
-	var _out731 uint32
-	var _ = _out731
-	_out731 = inodeformat.Companion_Default___.GetMode(ip)
-	_580_mode = _out731
-	var _581_u uint32
-	var _ = _581_u
-	var _out732 uint32
-	var _ = _out732
-	_out732 = inodeformat.Companion_Default___.GetUid(ip)
-	_581_u = _out732
-	if c.Uid == _581_u {
-		p = _580_mode / uint32(64) % uint32(8)
+	var _579_mode uint32
+	var _ = _579_mode
+	var _out735 uint32
+	var _ = _out735
+	_out735 = inodeformat.Companion_Default___.GetMode(ip)
+	_579_mode = _out735
+	var _580_u uint32
+	var _ = _580_u
+	var _out736 uint32
+	var _ = _out736
+	_out736 = inodeformat.Companion_Default___.GetUid(ip)
+	_580_u = _out736
+	if c.Uid == _580_u {
+		p = _579_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _582_g uint32
-	var _ = _582_g
-	var _out733 uint32
-	var _ = _out733
-	_out733 = inodeformat.Companion_Default___.GetGid(ip)
-	_582_g = _out733
-	var _583_m bool
-	var _ = _583_m
-	var _out734 bool
-	var _ = _out734
-	_out734 = Companion_Default___.InGroup(c, _582_g)
-	_583_m = _out734
-	if _583_m {
-		p = _580_mode / uint32(8) % uint32(8)
+	var _581_g uint32
+	var _ = _581_g
+	var _out737 uint32
+	var _ = _out737
+	_out737 = inodeformat.Companion_Default___.GetGid(ip)
+	_581_g = _out737
+	var _582_m bool
+	var _ = _582_m
+	var _out738 bool
+	var _ = _out738
+	_out738 = Companion_Default___.InGroup(c, _581_g)
+	_582_m = _out738
+	if _582_m {
+		p = _579_mode / uint32(8) % uint32(8)
 	} else {
-		p = _580_mode % uint32(8)
+		p = _579_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _584_ty uint32
-		var _ = _584_ty
-		var _out735 uint32
-		var _ = _out735
-		_out735 = inodeformat.Companion_Default___.GetTy(ip)
-		_584_ty = _out735
-		var _585_mode uint32
-		var _ = _585_mode
-		var _out736 uint32
-		var _ = _out736
-		_out736 = inodeformat.Companion_Default___.GetMode(ip)
-		_585_mode = _out736
-		if _584_ty == Companion_Default___.DIR() || _585_mode%uint32(2) == uint32(1) || _585_mode/uint32(8)%uint32(2) == uint32(1) || _585_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _583_ty uint32
+		var _ = _583_ty
+		var _out739 uint32
+		var _ = _out739
+		_out739 = inodeformat.Companion_Default___.GetTy(ip)
+		_583_ty = _out739
+		var _584_mode uint32
+		var _ = _584_mode
+		var _out740 uint32
+		var _ = _out740
+		_out740 = inodeformat.Companion_Default___.GetMode(ip)
+		_584_mode = _out740
+		if _583_ty == Companion_Default___.DIR() || _584_mode%uint32(2) == uint32(1) || _584_mode/uint32(8)%uint32(2) == uint32(1) || _584_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out737 uint32
-	var _ = _out737
-	_out737 = Companion_Default___.ClassBits(c, ip)
-	p = _out737
+	var _out741 uint32
+	var _ = _out741
+	_out741 = Companion_Default___.ClassBits(c, ip)
+	p = _out741
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _586_p uint32
-	var _ = _586_p
-	var _out738 uint32
-	var _ = _out738
-	_out738 = Companion_Default___.Granted(c, ip)
-	_586_p = _out738
-	ok = (want%uint32(2) == uint32(0) || _586_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _586_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _586_p/uint32(4) == uint32(1))
+	var _585_p uint32
+	var _ = _585_p
+	var _out742 uint32
+	var _ = _out742
+	_out742 = Companion_Default___.Granted(c, ip)
+	_585_p = _out742
+	ok = (want%uint32(2) == uint32(0) || _585_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _585_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _585_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _587_u uint32
-	var _ = _587_u
-	var _out739 uint32
-	var _ = _out739
-	_out739 = inodeformat.Companion_Default___.GetUid(ip)
-	_587_u = _out739
-	if c.Uid == _587_u {
+	var _586_u uint32
+	var _ = _586_u
+	var _out743 uint32
+	var _ = _out743
+	_out743 = inodeformat.Companion_Default___.GetUid(ip)
+	_586_u = _out743
+	if c.Uid == _586_u {
 		ok = true
 		return ok
 	}
-	var _out740 bool
-	var _ = _out740
-	_out740 = Companion_Default___.May(c, ip, want)
-	ok = _out740
+	var _out744 bool
+	var _ = _out744
+	_out744 = Companion_Default___.May(c, ip, want)
+	ok = _out744
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _588_u uint32
-	var _ = _588_u
-	var _out741 uint32
-	var _ = _out741
-	_out741 = inodeformat.Companion_Default___.GetUid(ip)
-	_588_u = _out741
-	ok = c.Uid == uint32(0) || c.Uid == _588_u
+	var _587_u uint32
+	var _ = _587_u
+	var _out745 uint32
+	var _ = _out745
+	_out745 = inodeformat.Companion_Default___.GetUid(ip)
+	_587_u = _out745
+	ok = c.Uid == uint32(0) || c.Uid == _587_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _589_mode uint32
-	var _ = _589_mode
-	var _out742 uint32
-	var _ = _out742
-	_out742 = inodeformat.Companion_Default___.GetMode(dp)
-	_589_mode = _out742
-	if _589_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _588_mode uint32
+	var _ = _588_mode
+	var _out746 uint32
+	var _ = _out746
+	_out746 = inodeformat.Companion_Default___.GetMode(dp)
+	_588_mode = _out746
+	if _588_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _590_a bool
-	var _ = _590_a
-	var _out743 bool
-	var _ = _out743
-	_out743 = Companion_Default___.IsOwner(c, dp)
-	_590_a = _out743
-	var _591_b bool
-	var _ = _591_b
-	var _out744 bool
-	var _ = _out744
-	_out744 = Companion_Default___.IsOwner(c, ip)
-	_591_b = _out744
-	refuse = !_590_a && !_591_b
+	var _589_a bool
+	var _ = _589_a
+	var _out747 bool
+	var _ = _out747
+	_out747 = Companion_Default___.IsOwner(c, dp)
+	_589_a = _out747
+	var _590_b bool
+	var _ = _590_b
+	var _out748 bool
+	var _ = _out748
+	_out748 = Companion_Default___.IsOwner(c, ip)
+	_590_b = _out748
+	refuse = !_589_a && !_590_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _592_p uint32
-	var _ = _592_p
-	var _out745 uint32
-	var _ = _out745
-	_out745 = Companion_Default___.Granted(c, ip)
-	_592_p = _out745
-	var _593_ty uint32
-	var _ = _593_ty
-	var _out746 uint32
-	var _ = _out746
-	_out746 = inodeformat.Companion_Default___.GetTy(ip)
-	_593_ty = _out746
+	var _591_p uint32
+	var _ = _591_p
+	var _out749 uint32
+	var _ = _out749
+	_out749 = Companion_Default___.Granted(c, ip)
+	_591_p = _out749
+	var _592_ty uint32
+	var _ = _592_ty
+	var _out750 uint32
+	var _ = _out750
+	_out750 = inodeformat.Companion_Default___.GetTy(ip)
+	_592_ty = _out750
 	bits = uint32(0)
-	if _592_p/uint32(4) == uint32(1) {
+	if _591_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _593_ty == Companion_Default___.DIR() {
-		if _592_p%uint32(2) == uint32(1) {
+	if _592_ty == Companion_Default___.DIR() {
+		if _591_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _592_p%uint32(2) == uint32(1) && _592_p/uint32(2)%uint32(2) == uint32(1) {
+		if _591_p%uint32(2) == uint32(1) && _591_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _592_p/uint32(2)%uint32(2) == uint32(1) {
+		if _591_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _592_p%uint32(2) == uint32(1) {
+		if _591_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _594_a uint32 = func() uint32 {
+	var _593_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _594_a
+	var _ = _593_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _594_a - uint32(1024)
+		return _593_a - uint32(1024)
 	} else {
-		return _594_a
+		return _593_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _595_len uint64
-	var _ = _595_len
-	_595_len = n.Len()
-	if _595_len == uint64(0) {
+	var _594_len uint64
+	var _ = _594_len
+	_594_len = n.Len()
+	if _594_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _595_len > uint64(255) {
+	if _594_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _596_i uint64
-	var _ = _596_i
-	_596_i = uint64(0)
-	for _596_i < _595_len {
-		var _597_b uint8
-		var _ = _597_b
-		_597_b = n.Get(_596_i)
-		if _597_b == uint8(0) || _597_b == uint8(47) {
+	var _595_i uint64
+	var _ = _595_i
+	_595_i = uint64(0)
+	for _595_i < _594_len {
+		var _596_b uint8
+		var _ = _596_b
+		_596_b = n.Get(_595_i)
+		if _596_b == uint8(0) || _596_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_596_i = _596_i + uint64(1)
+		_595_i = _595_i + uint64(1)
 	}
 	st = uint32(0)
-	if _595_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _594_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _595_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _594_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

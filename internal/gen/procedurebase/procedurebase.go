@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out747 *dbytes.Bytes
-		var _ = _out747
-		_out747 = dbytes.NewBytes(uint64(256))
-		ip = _out747
+		var _out751 *dbytes.Bytes
+		var _ = _out751
+		_out751 = dbytes.NewBytes(uint64(256))
+		ip = _out751
 		return st, ip
 	}
-	var _out748 *dbytes.Bytes
-	var _ = _out748
-	_out748 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out748
-	var _598_ty uint32
-	var _ = _598_ty
-	var _out749 uint32
-	var _ = _out749
-	_out749 = inodeformat.Companion_Default___.GetTy(ip)
-	_598_ty = _out749
-	var _599_nl uint32
-	var _ = _599_nl
-	var _out750 uint32
-	var _ = _out750
-	_out750 = inodeformat.Companion_Default___.GetNlink(ip)
-	_599_nl = _out750
-	var _600_g uint64
-	var _ = _600_g
-	var _out751 uint64
-	var _ = _out751
-	_out751 = inodeformat.Companion_Default___.GetGen(ip)
-	_600_g = _out751
-	if _598_ty == uint32(0) || _599_nl == uint32(0) || _600_g != gen {
+	var _out752 *dbytes.Bytes
+	var _ = _out752
+	_out752 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out752
+	var _597_ty uint32
+	var _ = _597_ty
+	var _out753 uint32
+	var _ = _out753
+	_out753 = inodeformat.Companion_Default___.GetTy(ip)
+	_597_ty = _out753
+	var _598_nl uint32
+	var _ = _598_nl
+	var _out754 uint32
+	var _ = _out754
+	_out754 = inodeformat.Companion_Default___.GetNlink(ip)
+	_598_nl = _out754
+	var _599_g uint64
+	var _ = _599_g
+	var _out755 uint64
+	var _ = _out755
+	_out755 = inodeformat.Companion_Default___.GetGen(ip)
+	_599_g = _out755
+	if _597_ty == uint32(0) || _598_nl == uint32(0) || _599_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out752 *dbytes.Bytes
-	var _ = _out752
-	_out752 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out752
-	var _601_ty uint32
-	var _ = _601_ty
-	var _out753 uint32
-	var _ = _out753
-	_out753 = inodeformat.Companion_Default___.GetTy(ip)
-	_601_ty = _out753
-	var _602_nl uint32
-	var _ = _602_nl
-	var _out754 uint32
-	var _ = _out754
-	_out754 = inodeformat.Companion_Default___.GetNlink(ip)
-	_602_nl = _out754
+	var _out756 *dbytes.Bytes
+	var _ = _out756
+	_out756 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out756
+	var _600_ty uint32
+	var _ = _600_ty
+	var _out757 uint32
+	var _ = _out757
+	_out757 = inodeformat.Companion_Default___.GetTy(ip)
+	_600_ty = _out757
+	var _601_nl uint32
+	var _ = _601_nl
+	var _out758 uint32
+	var _ = _out758
+	_out758 = inodeformat.Companion_Default___.GetNlink(ip)
+	_601_nl = _out758
 	st = func() uint32 {
-		if _601_ty == uint32(0) || _602_nl == uint32(0) || ino <= uint64(2) {
+		if _600_ty == uint32(0) || _601_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out755 uint32
-	var _ = _out755
-	var _out756 *dbytes.Bytes
-	var _ = _out756
-	_out755, _out756 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out755
-	ip = _out756
+	var _out759 uint32
+	var _ = _out759
+	var _out760 *dbytes.Bytes
+	var _ = _out760
+	_out759, _out760 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out759
+	ip = _out760
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out757 uint32
-	var _ = _out757
-	var _out758 uint32
-	var _ = _out758
-	_out757, _out758 = permissions.Companion_Default___.NameStatus(name)
-	st = _out757
-	dots = _out758
+	var _out761 uint32
+	var _ = _out761
+	var _out762 uint32
+	var _ = _out762
+	_out761, _out762 = permissions.Companion_Default___.NameStatus(name)
+	st = _out761
+	dots = _out762
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _603_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _603_p
-	var _out759 uint32
-	var _ = _out759
-	var _out760 *dbytes.Bytes
-	var _ = _out760
-	_out759, _out760 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out759
-	_603_p = _out760
+	var _602_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _602_p
+	var _out763 uint32
+	var _ = _out763
+	var _out764 *dbytes.Bytes
+	var _ = _out764
+	_out763, _out764 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out763
+	_602_p = _out764
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _603_p
-	var _604_ty uint32
-	var _ = _604_ty
-	var _out761 uint32
-	var _ = _out761
-	_out761 = inodeformat.Companion_Default___.GetTy(_603_p)
-	_604_ty = _out761
-	if _604_ty != permissions.Companion_Default___.DIR() {
+	ip = _602_p
+	var _603_ty uint32
+	var _ = _603_ty
+	var _out765 uint32
+	var _ = _out765
+	_out765 = inodeformat.Companion_Default___.GetTy(_602_p)
+	_603_ty = _out765
+	if _603_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out762 *dbytes.Bytes
-	var _ = _out762
-	_out762 = d.Fs.GetInode(txn, ino, true)
-	ip = _out762
+	var _out766 *dbytes.Bytes
+	var _ = _out766
+	_out766 = d.Fs.GetInode(txn, ino, true)
+	ip = _out766
 	inodeformat.Companion_Default___.SetMtime(ip, s, ns)
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out763 *dbytes.Bytes
-	var _ = _out763
-	_out763 = d.Fs.GetInode(txn, ino, true)
-	ip = _out763
+	var _out767 *dbytes.Bytes
+	var _ = _out767
+	_out767 = d.Fs.GetInode(txn, ino, true)
+	ip = _out767
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _605_ip *dbytes.Bytes
-	var _ = _605_ip
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out764 = d.Fs.GetInode(txn, ino, true)
-	_605_ip = _out764
-	var _606_nl uint32
-	var _ = _606_nl
-	var _out765 uint32
-	var _ = _out765
-	_out765 = inodeformat.Companion_Default___.GetNlink(_605_ip)
-	_606_nl = _out765
-	if up && _606_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _604_ip *dbytes.Bytes
+	var _ = _604_ip
+	var _out768 *dbytes.Bytes
+	var _ = _out768
+	_out768 = d.Fs.GetInode(txn, ino, true)
+	_604_ip = _out768
+	var _605_nl uint32
+	var _ = _605_nl
+	var _out769 uint32
+	var _ = _out769
+	_out769 = inodeformat.Companion_Default___.GetNlink(_604_ip)
+	_605_nl = _out769
+	if up && _605_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _606_nl <= uint32(2) {
+	if !up && _605_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out766 *dbytes.Bytes
-	var _ = _out766
-	_out766 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out770 *dbytes.Bytes
+	var _ = _out770
+	_out770 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _606_nl + uint32(1)
+			return _605_nl + uint32(1)
 		}
-		return _606_nl - uint32(1)
+		return _605_nl - uint32(1)
 	}(), s, ns)
-	_605_ip = _out766
+	_604_ip = _out770
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _607_ip *dbytes.Bytes
-	var _ = _607_ip
-	var _out767 *dbytes.Bytes
-	var _ = _out767
-	_out767 = d.Fs.GetInode(txn, ino, true)
-	_607_ip = _out767
-	var _608_fl uint32
-	var _ = _608_fl
-	var _out768 uint32
-	var _ = _out768
-	_out768 = inodeformat.Companion_Default___.GetFlags(_607_ip)
-	_608_fl = _out768
-	if _608_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
-		return
-	}
-	var _609_hp *dbytes.Bytes
-	var _ = _609_hp
-	var _out769 *dbytes.Bytes
-	var _ = _out769
-	_out769 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_609_hp = _out769
-	var _610_h uint64
-	var _ = _610_h
-	var _out770 uint64
-	var _ = _out770
-	_out770 = inodeformat.Companion_Default___.GetNext(_609_hp)
-	_610_h = _out770
-	inodeformat.Companion_Default___.SetNext(_607_ip, _610_h)
-	inodeformat.Companion_Default___.SetFlags(_607_ip, _608_fl+uint32(1))
-	d.PutInode(txn, ino, _607_ip)
+	var _606_ip *dbytes.Bytes
+	var _ = _606_ip
 	var _out771 *dbytes.Bytes
 	var _ = _out771
-	_out771 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_609_hp = _out771
-	inodeformat.Companion_Default___.SetNext(_609_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _609_hp)
+	_out771 = d.Fs.GetInode(txn, ino, true)
+	_606_ip = _out771
+	var _607_fl uint32
+	var _ = _607_fl
+	var _out772 uint32
+	var _ = _out772
+	_out772 = inodeformat.Companion_Default___.GetFlags(_606_ip)
+	_607_fl = _out772
+	if _607_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+		return
+	}
+	var _608_hp *dbytes.Bytes
+	var _ = _608_hp
+	var _out773 *dbytes.Bytes
+	var _ = _out773
+	_out773 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_608_hp = _out773
+	var _609_h uint64
+	var _ = _609_h
+	var _out774 uint64
+	var _ = _out774
+	_out774 = inodeformat.Companion_Default___.GetNext(_608_hp)
+	_609_h = _out774
+	inodeformat.Companion_Default___.SetNext(_606_ip, _609_h)
+	inodeformat.Companion_Default___.SetFlags(_606_ip, _607_fl+uint32(1))
+	d.PutInode(txn, ino, _606_ip)
+	var _out775 *dbytes.Bytes
+	var _ = _out775
+	_out775 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_608_hp = _out775
+	inodeformat.Companion_Default___.SetNext(_608_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _608_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out772 bool
-		var _ = _out772
-		_out772 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out772
+		var _out776 bool
+		var _ = _out776
+		_out776 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out776
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _611_ip *dbytes.Bytes
-	var _ = _611_ip
-	var _out773 *dbytes.Bytes
-	var _ = _out773
-	_out773 = d.Fs.GetInode(txn, ino, true)
-	_611_ip = _out773
-	var _612_nl uint32
-	var _ = _612_nl
-	var _out774 uint32
-	var _ = _out774
-	_out774 = inodeformat.Companion_Default___.GetNlink(_611_ip)
-	_612_nl = _out774
-	var _613_ty uint32
-	var _ = _613_ty
-	var _out775 uint32
-	var _ = _out775
-	_out775 = inodeformat.Companion_Default___.GetTy(_611_ip)
-	_613_ty = _out775
-	var _614_size uint64
-	var _ = _614_size
-	var _out776 uint64
-	var _ = _out776
-	_out776 = inodeformat.Companion_Default___.GetSize(_611_ip)
-	_614_size = _out776
-	var _615_fl uint32
-	var _ = _615_fl
-	var _out777 uint32
+	var _610_ip *dbytes.Bytes
+	var _ = _610_ip
+	var _out777 *dbytes.Bytes
 	var _ = _out777
-	_out777 = inodeformat.Companion_Default___.GetFlags(_611_ip)
-	_615_fl = _out777
-	if _612_nl == uint32(0) {
+	_out777 = d.Fs.GetInode(txn, ino, true)
+	_610_ip = _out777
+	var _611_nl uint32
+	var _ = _611_nl
+	var _out778 uint32
+	var _ = _out778
+	_out778 = inodeformat.Companion_Default___.GetNlink(_610_ip)
+	_611_nl = _out778
+	var _612_ty uint32
+	var _ = _612_ty
+	var _out779 uint32
+	var _ = _out779
+	_out779 = inodeformat.Companion_Default___.GetTy(_610_ip)
+	_612_ty = _out779
+	var _613_size uint64
+	var _ = _613_size
+	var _out780 uint64
+	var _ = _out780
+	_out780 = inodeformat.Companion_Default___.GetSize(_610_ip)
+	_613_size = _out780
+	var _614_fl uint32
+	var _ = _614_fl
+	var _out781 uint32
+	var _ = _out781
+	_out781 = inodeformat.Companion_Default___.GetFlags(_610_ip)
+	_614_fl = _out781
+	if _611_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _613_ty != permissions.Companion_Default___.DIR() && _612_nl > uint32(1) {
-		var _out778 *dbytes.Bytes
-		var _ = _out778
-		_out778 = Companion_Default___.SetLinks(txn, d, ino, _612_nl-uint32(1), s, ns)
-		_611_ip = _out778
+	if _612_ty != permissions.Companion_Default___.DIR() && _611_nl > uint32(1) {
+		var _out782 *dbytes.Bytes
+		var _ = _out782
+		_out782 = Companion_Default___.SetLinks(txn, d, ino, _611_nl-uint32(1), s, ns)
+		_610_ip = _out782
 		return st, freed, later
 	}
-	var _out779 *dbytes.Bytes
-	var _ = _out779
-	_out779 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_611_ip = _out779
-	var _616_ok bool
-	var _ = _616_ok
-	var _out780 bool
-	var _ = _out780
-	_out780 = d.SetSize(txn, ino, uint64(0))
-	_616_ok = _out780
-	if !_616_ok {
+	var _out783 *dbytes.Bytes
+	var _ = _out783
+	_out783 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_610_ip = _out783
+	var _615_ok bool
+	var _ = _615_ok
+	var _out784 bool
+	var _ = _out784
+	_out784 = d.SetSize(txn, ino, uint64(0))
+	_615_ok = _out784
+	if !_615_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _615_fl%uint32(2) == uint32(1) {
+	if _614_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _617_done bool
-	var _ = _617_done
-	var _out781 bool
-	var _ = _out781
-	_out781 = Companion_Default___.Release(txn, d, ino, _614_size)
-	_617_done = _out781
-	if _617_done {
-		var _out782 bool
-		var _ = _out782
-		_out782 = d.FreeInode(txn, ino)
-		_616_ok = _out782
-		if !_616_ok {
+	var _616_done bool
+	var _ = _616_done
+	var _out785 bool
+	var _ = _out785
+	_out785 = Companion_Default___.Release(txn, d, ino, _613_size)
+	_616_done = _out785
+	if _616_done {
+		var _out786 bool
+		var _ = _out786
+		_out786 = d.FreeInode(txn, ino)
+		_615_ok = _out786
+		if !_615_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,43 +405,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _618_hp *dbytes.Bytes
-	var _ = _618_hp
-	var _out783 *dbytes.Bytes
-	var _ = _out783
-	_out783 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_618_hp = _out783
-	var _619_h uint64
-	var _ = _619_h
-	var _out784 uint64
-	var _ = _out784
-	_out784 = inodeformat.Companion_Default___.GetNext(_618_hp)
-	_619_h = _out784
+	var _617_hp *dbytes.Bytes
+	var _ = _617_hp
+	var _out787 *dbytes.Bytes
+	var _ = _out787
+	_out787 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_617_hp = _out787
+	var _618_h uint64
+	var _ = _618_h
+	var _out788 uint64
+	var _ = _out788
+	_out788 = inodeformat.Companion_Default___.GetNext(_617_hp)
+	_618_h = _out788
 	st, more = uint32(0), false
-	if _619_h == uint64(0) {
+	if _618_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _619_h) || _619_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _618_h) || _618_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _620_done bool
-	var _ = _620_done
-	var _out785 bool
-	var _ = _out785
-	_out785 = d.FreeSome(txn, _619_h, max)
-	_620_done = _out785
-	if !_620_done {
+	var _619_done bool
+	var _ = _619_done
+	var _out789 bool
+	var _ = _out789
+	_out789 = d.FreeSome(txn, _618_h, max)
+	_619_done = _out789
+	if !_619_done {
 		return st, more
 	}
-	var _out786 uint32
-	var _ = _out786
-	var _out787 bool
-	var _ = _out787
-	_out786, _out787 = Companion_Default___.OffList(txn, d, _619_h)
-	st = _out786
-	more = _out787
+	var _out790 uint32
+	var _ = _out790
+	var _out791 bool
+	var _ = _out791
+	_out790, _out791 = Companion_Default___.OffList(txn, d, _618_h)
+	st = _out790
+	more = _out791
 	if st != uint32(0) {
 		return st, more
 	}
@@ -454,58 +454,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _621_ip *dbytes.Bytes
-	var _ = _621_ip
-	var _out788 *dbytes.Bytes
-	var _ = _out788
-	_out788 = d.Fs.GetInode(txn, h, true)
-	_621_ip = _out788
-	var _622_fl uint32
-	var _ = _622_fl
-	var _out789 uint32
-	var _ = _out789
-	_out789 = inodeformat.Companion_Default___.GetFlags(_621_ip)
-	_622_fl = _out789
-	var _623_nl uint32
-	var _ = _623_nl
-	var _out790 uint32
-	var _ = _out790
-	_out790 = inodeformat.Companion_Default___.GetNlink(_621_ip)
-	_623_nl = _out790
-	var _624_next uint64
-	var _ = _624_next
-	var _out791 uint64
-	var _ = _out791
-	_out791 = inodeformat.Companion_Default___.GetNext(_621_ip)
-	_624_next = _out791
-	if _622_fl%uint32(2) == uint32(0) {
+	var _620_ip *dbytes.Bytes
+	var _ = _620_ip
+	var _out792 *dbytes.Bytes
+	var _ = _out792
+	_out792 = d.Fs.GetInode(txn, h, true)
+	_620_ip = _out792
+	var _621_fl uint32
+	var _ = _621_fl
+	var _out793 uint32
+	var _ = _out793
+	_out793 = inodeformat.Companion_Default___.GetFlags(_620_ip)
+	_621_fl = _out793
+	var _622_nl uint32
+	var _ = _622_nl
+	var _out794 uint32
+	var _ = _out794
+	_out794 = inodeformat.Companion_Default___.GetNlink(_620_ip)
+	_622_nl = _out794
+	var _623_next uint64
+	var _ = _623_next
+	var _out795 uint64
+	var _ = _out795
+	_out795 = inodeformat.Companion_Default___.GetNext(_620_ip)
+	_623_next = _out795
+	if _621_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_621_ip, _622_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_621_ip, uint64(0))
-	d.PutInode(txn, h, _621_ip)
-	var _625_hp *dbytes.Bytes
-	var _ = _625_hp
-	var _out792 *dbytes.Bytes
-	var _ = _out792
-	_out792 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_625_hp = _out792
-	inodeformat.Companion_Default___.SetNext(_625_hp, _624_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _625_hp)
-	if _623_nl == uint32(0) {
-		var _626_ok bool
-		var _ = _626_ok
-		var _out793 bool
-		var _ = _out793
-		_out793 = d.FreeInode(txn, h)
-		_626_ok = _out793
-		if !_626_ok {
+	inodeformat.Companion_Default___.SetFlags(_620_ip, _621_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_620_ip, uint64(0))
+	d.PutInode(txn, h, _620_ip)
+	var _624_hp *dbytes.Bytes
+	var _ = _624_hp
+	var _out796 *dbytes.Bytes
+	var _ = _out796
+	_out796 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_624_hp = _out796
+	inodeformat.Companion_Default___.SetNext(_624_hp, _623_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _624_hp)
+	if _622_nl == uint32(0) {
+		var _625_ok bool
+		var _ = _625_ok
+		var _out797 bool
+		var _ = _out797
+		_out797 = d.FreeInode(txn, h)
+		_625_ok = _out797
+		if !_625_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _624_next != uint64(0) /* dircomp */
+	more = _623_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -515,10 +515,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out794 bool
-	var _ = _out794
-	_out794 = d.FreeSome(txn, ino, max)
-	done = _out794
+	var _out798 bool
+	var _ = _out798
+	_out798 = d.FreeSome(txn, ino, max)
+	done = _out798
 	return done
 }
 

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _673_w *dbytes.Bytes
-	var _ = _673_w
-	var _out865 *dbytes.Bytes
-	var _ = _out865
-	_out865 = dbytes.NewBytes(uint64(4096))
-	_673_w = _out865
-	_673_w.Set(uint64(0), uint8(46))
-	_673_w.Set(uint64(1), uint8(46))
-	var _out866 *dbytes.Blk
-	var _ = _out866
-	_out866 = dbytes.Freeze(_673_w)
-	b = _out866
+	var _672_w *dbytes.Bytes
+	var _ = _672_w
+	var _out869 *dbytes.Bytes
+	var _ = _out869
+	_out869 = dbytes.NewBytes(uint64(4096))
+	_672_w = _out869
+	_672_w.Set(uint64(0), uint8(46))
+	_672_w.Set(uint64(1), uint8(46))
+	var _out870 *dbytes.Blk
+	var _ = _out870
+	_out870 = dbytes.Freeze(_672_w)
+	b = _out870
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _674_dots *dbytes.Blk
-	var _ = _674_dots
-	var _out867 *dbytes.Blk
-	var _ = _out867
-	_out867 = Companion_Default___.DotNames()
-	_674_dots = _out867
+	var _673_dots *dbytes.Blk
+	var _ = _673_dots
+	var _out871 *dbytes.Blk
+	var _ = _out871
+	_out871 = Companion_Default___.DotNames()
+	_673_dots = _out871
 	if cookie == uint64(0) {
-		var _out868 bool
-		var _ = _out868
-		_out868 = out.Offer(ino, _674_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out868
+		var _out872 bool
+		var _ = _out872
+		_out872 = out.Offer(ino, _673_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out872
 	}
 	if fits {
-		var _out869 bool
-		var _ = _out869
-		_out869 = out.Offer(up, _674_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out869
+		var _out873 bool
+		var _ = _out873
+		_out873 = out.Offer(up, _673_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out873
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _675_up uint64
-	var _ = _675_up
-	var _out870 uint64
-	var _ = _out870
-	_out870 = inodeformat.Companion_Default___.GetParent(dp)
-	_675_up = _out870
-	var _676_fits bool
-	var _ = _676_fits
-	var _out871 bool
-	var _ = _out871
-	_out871 = Companion_Default___.Offer2(ino, _675_up, cookie, out)
-	_676_fits = _out871
-	if !_676_fits {
+	var _674_up uint64
+	var _ = _674_up
+	var _out874 uint64
+	var _ = _out874
+	_out874 = inodeformat.Companion_Default___.GetParent(dp)
+	_674_up = _out874
+	var _675_fits bool
+	var _ = _675_fits
+	var _out875 bool
+	var _ = _out875
+	_out875 = Companion_Default___.Offer2(ino, _674_up, cookie, out)
+	_675_fits = _out875
+	if !_675_fits {
 		return eof
 	}
-	var _out872 bool
-	var _ = _out872
-	_out872 = d.List(txn, ino, func() uint64 {
+	var _out876 bool
+	var _ = _out876
+	_out876 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out872
+	eof = _out876
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out873 uint32
-	var _ = _out873
-	var _out874 *dbytes.Bytes
-	var _ = _out874
-	_out873, _out874 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out873
-	dir = _out874
+	var _out877 uint32
+	var _ = _out877
+	var _out878 *dbytes.Bytes
+	var _ = _out878
+	_out877, _out878 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out877
+	dir = _out878
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _677_ok bool
-	var _ = _677_ok
-	var _out875 bool
-	var _ = _out875
-	_out875 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_677_ok = _out875
-	if !_677_ok {
+	var _676_ok bool
+	var _ = _676_ok
+	var _out879 bool
+	var _ = _out879
+	_out879 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_676_ok = _out879
+	if !_676_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _678_room bool
-	var _ = _678_room
-	var _out876 bool
-	var _ = _out876
-	_out876 = out.Fits()
-	_678_room = _out876
-	if !_678_room {
+	var _677_room bool
+	var _ = _677_room
+	var _out880 bool
+	var _ = _out880
+	_out880 = out.Fits()
+	_677_room = _out880
+	if !_677_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out877 bool
-	var _ = _out877
-	_out877 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out877
-	var _679_n uint64
-	var _ = _679_n
-	var _out878 uint64
-	var _ = _out878
-	_out878 = out.Len()
-	_679_n = _out878
-	if _679_n == uint64(0) && !eof {
+	var _out881 bool
+	var _ = _out881
+	_out881 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out881
+	var _678_n uint64
+	var _ = _678_n
+	var _out882 uint64
+	var _ = _out882
+	_out882 = out.Len()
+	_678_n = _out882
+	if _678_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _680_n uint64
-	var _ = _680_n
-	var _out879 uint64
-	var _ = _out879
-	_out879 = out.Len()
-	_680_n = _out879
-	var _681_i uint64
-	var _ = _681_i
-	_681_i = uint64(0)
-	for _681_i < _680_n {
-		var _682_x uint64
-		var _ = _682_x
-		var _out880 uint64
-		var _ = _out880
-		_out880 = out.InoAt(_681_i)
-		_682_x = _out880
-		var _683_p *dbytes.Bytes
-		var _ = _683_p
-		var _out881 *dbytes.Bytes
-		var _ = _out881
-		_out881 = d.Fs.GetInode(txn, _682_x, false)
-		_683_p = _out881
-		out.AttrAt(_681_i, _683_p)
-		_681_i = _681_i + uint64(1)
+	var _679_n uint64
+	var _ = _679_n
+	var _out883 uint64
+	var _ = _out883
+	_out883 = out.Len()
+	_679_n = _out883
+	var _680_i uint64
+	var _ = _680_i
+	_680_i = uint64(0)
+	for _680_i < _679_n {
+		var _681_x uint64
+		var _ = _681_x
+		var _out884 uint64
+		var _ = _out884
+		_out884 = out.InoAt(_680_i)
+		_681_x = _out884
+		var _682_p *dbytes.Bytes
+		var _ = _682_p
+		var _out885 *dbytes.Bytes
+		var _ = _out885
+		_out885 = d.Fs.GetInode(txn, _681_x, false)
+		_682_p = _out885
+		out.AttrAt(_680_i, _682_p)
+		_680_i = _680_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out882 uint32
-	var _ = _out882
-	var _out883 bool
-	var _ = _out883
-	var _out884 *dbytes.Bytes
-	var _ = _out884
-	_out882, _out883, _out884 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out882
-	eof = _out883
-	dir = _out884
+	var _out886 uint32
+	var _ = _out886
+	var _out887 bool
+	var _ = _out887
+	var _out888 *dbytes.Bytes
+	var _ = _out888
+	_out886, _out887, _out888 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out886
+	eof = _out887
+	dir = _out888
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _684_ok bool
-	var _ = _684_ok
-	var _out885 bool
-	var _ = _out885
-	_out885 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_684_ok = _out885
-	if !_684_ok {
+	var _683_ok bool
+	var _ = _683_ok
+	var _out889 bool
+	var _ = _out889
+	_out889 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_683_ok = _out889
+	if !_683_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -611,119 +611,144 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	_out671 = cs.Len()
 	_542_n = _out671
 	for _541_i < _542_n && _540_k < t.Np {
-		var _543_x uint64 = 0
-		var _ = _543_x
-		var _544_a uint64 = 0
-		var _ = _544_a
-		var _545_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _545_b
-		var _546_j uint64 = 0
-		var _ = _546_j
 		var _out672 bool
 		var _ = _out672
 		var _out673 uint64
 		var _ = _out673
 		var _out674 uint64
 		var _ = _out674
-		var _out675 *dbytes.Blk
+		var _out675 uint64
 		var _ = _out675
+		_out672, _out673, _out674, _out675 = Companion_Default___.UpdatePage(d, t, cs, _541_i, r0, r1)
+		io = _out672
+		_541_i = _out673
+		r0 = _out674
+		r1 = _out675
+		if !io {
+			return io, r0, r1
+		}
 		var _out676 uint64
 		var _ = _out676
-		_out672, _out673, _out674, _out675, _out676 = treeofcodes.Companion_Default___.Changed(t, cs, _541_i)
-		io = _out672
-		_543_x = _out673
-		_544_a = _out674
-		_545_b = _out675
-		_546_j = _out676
-		if !io {
-			return io, r0, r1
-		}
-		var _out677 bool
-		var _ = _out677
-		_out677 = d.Write(_544_a, _545_b)
-		io = _out677
-		if !io {
-			return io, r0, r1
-		}
-		var _547_root bool
-		var _ = _547_root
-		var _548_c0 uint64
-		var _ = _548_c0
-		var _549_c1 uint64
-		var _ = _549_c1
-		var _out678 bool
-		var _ = _out678
-		var _out679 uint64
-		var _ = _out679
-		var _out680 uint64
-		var _ = _out680
-		_out678, _out679, _out680 = treeofcodes.Companion_Default___.Upwards(t, cs, _543_x, _545_b)
-		_547_root = _out678
-		_548_c0 = _out679
-		_549_c1 = _out680
-		if _547_root {
-			r0, r1 = _548_c0, _549_c1
-		}
-		var _out681 uint64
-		var _ = _out681
-		_out681 = cs.Len()
-		_542_n = _out681
+		_out676 = cs.Len()
+		_542_n = _out676
 		_540_k = _540_k + uint64(1)
-		_541_i = _546_j
 	}
 	if _541_i < _542_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out682 bool
-	var _ = _out682
-	_out682 = d.Barrier()
-	io = _out682
+	var _out677 bool
+	var _ = _out677
+	_out677 = d.Barrier()
+	io = _out677
 	return io, r0, r1
+}
+func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
+	var io bool = false
+	var _ = io
+	var j uint64 = 0
+	var _ = j
+	var r0 uint64 = 0
+	var _ = r0
+	var r1 uint64 = 0
+	var _ = r1
+	r0, r1 = q0, q1
+	var _543_x uint64 = 0
+	var _ = _543_x
+	var _544_a uint64 = 0
+	var _ = _544_a
+	var _545_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _545_b
+	var _out678 bool
+	var _ = _out678
+	var _out679 uint64
+	var _ = _out679
+	var _out680 uint64
+	var _ = _out680
+	var _out681 *dbytes.Blk
+	var _ = _out681
+	var _out682 uint64
+	var _ = _out682
+	_out678, _out679, _out680, _out681, _out682 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out678
+	_543_x = _out679
+	_544_a = _out680
+	_545_b = _out681
+	j = _out682
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out683 bool
+	var _ = _out683
+	_out683 = d.Write(_544_a, _545_b)
+	io = _out683
+	if !io {
+		return io, j, r0, r1
+	}
+	var _546_root bool
+	var _ = _546_root
+	var _547_c0 uint64
+	var _ = _547_c0
+	var _548_c1 uint64
+	var _ = _548_c1
+	var _out684 bool
+	var _ = _out684
+	var _out685 uint64
+	var _ = _out685
+	var _out686 uint64
+	var _ = _out686
+	_out684, _out685, _out686 = treeofcodes.Companion_Default___.Upwards(t, cs, _543_x, _545_b)
+	_546_root = _out684
+	_547_c0 = _out685
+	_548_c1 = _out686
+	if _546_root {
+		r0, r1 = _547_c0, _548_c1
+	}
+	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _550_l *ddisk.BList
-	var _ = _550_l
-	var _out683 *ddisk.BList
-	var _ = _out683
-	_out683 = mm.Sorted()
-	_550_l = _out683
-	var _551_n uint64
-	var _ = _551_n
-	var _out684 uint64
-	var _ = _out684
-	_out684 = _550_l.Len()
-	_551_n = _out684
-	var _552_k uint64
-	var _ = _552_k
-	_552_k = uint64(0)
-	for _552_k < _551_n {
-		var _553_a uint64
-		var _ = _553_a
-		var _554_m uint64
-		var _ = _554_m
-		var _out685 uint64
-		var _ = _out685
-		var _out686 uint64
-		var _ = _out686
-		_out685, _out686 = groups.Companion_Default___.Adjacent(_550_l, _552_k)
-		_553_a = _out685
-		_554_m = _out686
-		var _out687 bool
-		var _ = _out687
-		_out687 = d.WriteRun(_553_a, _550_l, _552_k, _554_m)
-		io = _out687
+	var _549_l *ddisk.BList
+	var _ = _549_l
+	var _out687 *ddisk.BList
+	var _ = _out687
+	_out687 = mm.Sorted()
+	_549_l = _out687
+	var _550_n uint64
+	var _ = _550_n
+	var _out688 uint64
+	var _ = _out688
+	_out688 = _549_l.Len()
+	_550_n = _out688
+	var _551_k uint64
+	var _ = _551_k
+	_551_k = uint64(0)
+	for _551_k < _550_n {
+		var _552_a uint64
+		var _ = _552_a
+		var _553_m uint64
+		var _ = _553_m
+		var _out689 uint64
+		var _ = _out689
+		var _out690 uint64
+		var _ = _out690
+		_out689, _out690 = groups.Companion_Default___.Adjacent(_549_l, _551_k)
+		_552_a = _out689
+		_553_m = _out690
+		var _out691 bool
+		var _ = _out691
+		_out691 = d.WriteRun(_552_a, _549_l, _551_k, _553_m)
+		io = _out691
 		if !io {
 			return io
 		}
-		_552_k = _552_k + _554_m
+		_551_k = _551_k + _553_m
 	}
-	var _out688 bool
-	var _ = _out688
-	_out688 = d.Barrier()
-	io = _out688
+	var _out692 bool
+	var _ = _out692
+	_out692 = d.Barrier()
+	io = _out692
 	if !io {
 		return io
 	}
@@ -738,61 +763,61 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _555_i1 bool
-	var _ = _555_i1
-	var _556_b1 *dbytes.Blk
-	var _ = _556_b1
-	var _out689 bool
-	var _ = _out689
-	var _out690 *dbytes.Blk
-	var _ = _out690
-	_out689, _out690 = d.Read(at)
-	_555_i1 = _out689
-	_556_b1 = _out690
-	var _557_i2 bool
-	var _ = _557_i2
-	var _558_b2 *dbytes.Blk
-	var _ = _558_b2
-	var _out691 bool
-	var _ = _out691
-	var _out692 *dbytes.Blk
-	var _ = _out692
-	_out691, _out692 = d.Read(cp)
-	_557_i2 = _out691
-	_558_b2 = _out692
-	io = _555_i1 || _557_i2
-	if _555_i1 {
-		var _559_ok bool
-		var _ = _559_ok
-		var _560_q uint64
-		var _ = _560_q
-		var _out693 bool
-		var _ = _out693
-		var _out694 uint64
-		var _ = _out694
-		_out693, _out694 = seal.DecHdr(_556_b1)
-		_559_ok = _out693
-		_560_q = _out694
-		if _559_ok {
-			hb = _556_b1
-			h = _560_q
+	var _554_i1 bool
+	var _ = _554_i1
+	var _555_b1 *dbytes.Blk
+	var _ = _555_b1
+	var _out693 bool
+	var _ = _out693
+	var _out694 *dbytes.Blk
+	var _ = _out694
+	_out693, _out694 = d.Read(at)
+	_554_i1 = _out693
+	_555_b1 = _out694
+	var _556_i2 bool
+	var _ = _556_i2
+	var _557_b2 *dbytes.Blk
+	var _ = _557_b2
+	var _out695 bool
+	var _ = _out695
+	var _out696 *dbytes.Blk
+	var _ = _out696
+	_out695, _out696 = d.Read(cp)
+	_556_i2 = _out695
+	_557_b2 = _out696
+	io = _554_i1 || _556_i2
+	if _554_i1 {
+		var _558_ok bool
+		var _ = _558_ok
+		var _559_q uint64
+		var _ = _559_q
+		var _out697 bool
+		var _ = _out697
+		var _out698 uint64
+		var _ = _out698
+		_out697, _out698 = seal.DecHdr(_555_b1)
+		_558_ok = _out697
+		_559_q = _out698
+		if _558_ok {
+			hb = _555_b1
+			h = _559_q
 		}
 	}
-	if _557_i2 {
-		var _561_ok bool
-		var _ = _561_ok
-		var _562_q uint64
-		var _ = _562_q
-		var _out695 bool
-		var _ = _out695
-		var _out696 uint64
-		var _ = _out696
-		_out695, _out696 = seal.DecHdr(_558_b2)
-		_561_ok = _out695
-		_562_q = _out696
-		if _561_ok && (hb == (*dbytes.Blk)(nil) || _562_q > h) {
-			hb = _558_b2
-			h = _562_q
+	if _556_i2 {
+		var _560_ok bool
+		var _ = _560_ok
+		var _561_q uint64
+		var _ = _561_q
+		var _out699 bool
+		var _ = _out699
+		var _out700 uint64
+		var _ = _out700
+		_out699, _out700 = seal.DecHdr(_557_b2)
+		_560_ok = _out699
+		_561_q = _out700
+		if _560_ok && (hb == (*dbytes.Blk)(nil) || _561_q > h) {
+			hb = _557_b2
+			h = _561_q
 		}
 	}
 	return io, hb, h
@@ -800,49 +825,49 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out697 bool
-	var _ = _out697
-	_out697 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out697
+	var _out701 bool
+	var _ = _out701
+	_out701 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out701
 	if !io {
 		return io
 	}
-	var _out698 bool
-	var _ = _out698
-	_out698 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out698
+	var _out702 bool
+	var _ = _out702
+	_out702 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out702
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out699 bool
-	var _ = _out699
-	_out699 = d.WriteSector(a, hb)
-	io = _out699
+	var _out703 bool
+	var _ = _out703
+	_out703 = d.WriteSector(a, hb)
+	io = _out703
 	if !io {
 		return io
 	}
-	var _out700 bool
-	var _ = _out700
-	_out700 = d.Barrier()
-	io = _out700
+	var _out704 bool
+	var _ = _out704
+	_out704 = d.Barrier()
+	io = _out704
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _563_nb *dbytes.Blk
-	var _ = _563_nb
-	var _out701 *dbytes.Blk
-	var _ = _out701
-	_out701 = seal.EncHdr(q, r0, r1)
-	_563_nb = _out701
-	var _out702 bool
-	var _ = _out702
-	_out702 = Companion_Default___.WriteHeads(d, _563_nb, at, cp)
-	io = _out702
+	var _562_nb *dbytes.Blk
+	var _ = _562_nb
+	var _out705 *dbytes.Blk
+	var _ = _out705
+	_out705 = seal.EncHdr(q, r0, r1)
+	_562_nb = _out705
+	var _out706 bool
+	var _ = _out706
+	_out706 = Companion_Default___.WriteHeads(d, _562_nb, at, cp)
+	io = _out706
 	if !io {
 		return io
 	}
@@ -857,23 +882,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out703 bool
-	var _ = _out703
-	_out703 = d.Barrier()
-	io = _out703
+	var _out707 bool
+	var _ = _out707
+	_out707 = d.Barrier()
+	io = _out707
 	if !io {
 		return io, damaged, j
 	}
-	var _out704 bool
-	var _ = _out704
-	var _out705 bool
-	var _ = _out705
-	var _out706 *journalm.Journal
-	var _ = _out706
-	_out704, _out705, _out706 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out704
-	damaged = _out705
-	j = _out706
+	var _out708 bool
+	var _ = _out708
+	var _out709 bool
+	var _ = _out709
+	var _out710 *journalm.Journal
+	var _ = _out710
+	_out708, _out709, _out710 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out708
+	damaged = _out709
+	j = _out710
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
@@ -885,132 +910,132 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _564_sz uint64
-	var _ = _564_sz
-	var _out707 uint64
-	var _ = _out707
-	_out707 = d.Size()
-	_564_sz = _out707
-	var _565_cp uint64
-	var _ = _565_cp
-	_565_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _566_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _566_hb
-	var _567_h uint64 = 0
-	var _ = _567_h
-	var _out708 bool
-	var _ = _out708
-	var _out709 *dbytes.Blk
-	var _ = _out709
-	var _out710 uint64
-	var _ = _out710
-	_out708, _out709, _out710 = Companion_Default___.Choose(d, seal, at, _565_cp)
-	io = _out708
-	_566_hb = _out709
-	_567_h = _out710
-	if _566_hb == (*dbytes.Blk)(nil) || _567_h >= uint64(1152921504606846976) {
-		return io, damaged, j
-	}
-	var _568_r0 uint64
-	var _ = _568_r0
-	var _569_r1 uint64
-	var _ = _569_r1
+	var _563_sz uint64
+	var _ = _563_sz
 	var _out711 uint64
 	var _ = _out711
-	var _out712 uint64
+	_out711 = d.Size()
+	_563_sz = _out711
+	var _564_cp uint64
+	var _ = _564_cp
+	_564_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _565_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _565_hb
+	var _566_h uint64 = 0
+	var _ = _566_h
+	var _out712 bool
 	var _ = _out712
-	_out711, _out712 = seal.Root(_566_hb)
-	_568_r0 = _out711
-	_569_r1 = _out712
-	var _570_cs *dlog.Codes
-	var _ = _570_cs
-	var _out713 *dlog.Codes
+	var _out713 *dbytes.Blk
 	var _ = _out713
-	_out713 = dlog.NewCodes()
-	_570_cs = _out713
-	t.Pages.Begin(_568_r0, _569_r1)
-	var _571_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _571_mm
-	var _572_i uint64 = 0
-	var _ = _572_i
-	var _out714 bool
+	var _out714 uint64
 	var _ = _out714
-	var _out715 *dlog.BMap
+	_out712, _out713, _out714 = Companion_Default___.Choose(d, seal, at, _564_cp)
+	io = _out712
+	_565_hb = _out713
+	_566_h = _out714
+	if _565_hb == (*dbytes.Blk)(nil) || _566_h >= uint64(1152921504606846976) {
+		return io, damaged, j
+	}
+	var _567_r0 uint64
+	var _ = _567_r0
+	var _568_r1 uint64
+	var _ = _568_r1
+	var _out715 uint64
 	var _ = _out715
 	var _out716 uint64
 	var _ = _out716
-	_out714, _out715, _out716 = Companion_Default___.Scan(d, seal, t, _570_cs, _566_hb, _567_h, at, nd, nr, _564_sz)
-	io = _out714
-	_571_mm = _out715
-	_572_i = _out716
+	_out715, _out716 = seal.Root(_565_hb)
+	_567_r0 = _out715
+	_568_r1 = _out716
+	var _569_cs *dlog.Codes
+	var _ = _569_cs
+	var _out717 *dlog.Codes
+	var _ = _out717
+	_out717 = dlog.NewCodes()
+	_569_cs = _out717
+	t.Pages.Begin(_567_r0, _568_r1)
+	var _570_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _570_mm
+	var _571_i uint64 = 0
+	var _ = _571_i
+	var _out718 bool
+	var _ = _out718
+	var _out719 *dlog.BMap
+	var _ = _out719
+	var _out720 uint64
+	var _ = _out720
+	_out718, _out719, _out720 = Companion_Default___.Scan(d, seal, t, _569_cs, _565_hb, _566_h, at, nd, nr, _563_sz)
+	io = _out718
+	_570_mm = _out719
+	_571_i = _out720
 	if !io {
 		return io, damaged, j
 	}
-	var _out717 bool
-	var _ = _out717
-	var _out718 bool
-	var _ = _out718
-	_out717, _out718 = Companion_Default___.Beyond(d, seal, _567_h+_572_i, at, nd)
-	io = _out717
-	damaged = _out718
+	var _out721 bool
+	var _ = _out721
+	var _out722 bool
+	var _ = _out722
+	_out721, _out722 = Companion_Default___.Beyond(d, seal, _566_h+_571_i, at, nd)
+	io = _out721
+	damaged = _out722
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out719 bool
-	var _ = _out719
-	_out719 = Companion_Default___.Install(d, seal, t, _570_cs, _566_hb, _567_h+_572_i+uint64(1), _571_mm, at, _565_cp)
-	io = _out719
+	var _out723 bool
+	var _ = _out723
+	_out723 = Companion_Default___.Install(d, seal, t, _569_cs, _565_hb, _566_h+_571_i+uint64(1), _570_mm, at, _564_cp)
+	io = _out723
 	if !io {
 		return io, damaged, j
 	}
-	var _out720 *journalm.Journal
-	var _ = _out720
-	_out720 = Companion_Default___.Begin(d, seal, mu, cache, t, _564_sz, at, nd, nr, bit, flo, fhi, _567_h+_572_i+uint64(1), maxPin, instAt)
-	j = _out720
+	var _out724 *journalm.Journal
+	var _ = _out724
+	_out724 = Companion_Default___.Begin(d, seal, mu, cache, t, _563_sz, at, nd, nr, bit, flo, fhi, _566_h+_571_i+uint64(1), maxPin, instAt)
+	j = _out724
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out721 bool
-	var _ = _out721
-	_out721 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out721
-	if !io {
-		return io
-	}
-	var _573_r0 uint64 = 0
-	var _ = _573_r0
-	var _574_r1 uint64 = 0
-	var _ = _574_r1
-	var _out722 bool
-	var _ = _out722
-	var _out723 uint64
-	var _ = _out723
-	var _out724 uint64
-	var _ = _out724
-	_out722, _out723, _out724 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out722
-	_573_r0 = _out723
-	_574_r1 = _out724
-	if !io {
-		return io
-	}
 	var _out725 bool
 	var _ = _out725
-	_out725 = Companion_Default___.InstallAll(d, mm)
+	_out725 = Companion_Default___.WriteHeads(d, hb, at, cp)
 	io = _out725
 	if !io {
 		return io
 	}
+	var _572_r0 uint64 = 0
+	var _ = _572_r0
+	var _573_r1 uint64 = 0
+	var _ = _573_r1
 	var _out726 bool
 	var _ = _out726
-	_out726 = Companion_Default___.Empty(d, seal, e, _573_r0, _574_r1, at, cp)
+	var _out727 uint64
+	var _ = _out727
+	var _out728 uint64
+	var _ = _out728
+	_out726, _out727, _out728 = Companion_Default___.UpdateTree(d, t, cs, mm)
 	io = _out726
+	_572_r0 = _out727
+	_573_r1 = _out728
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _573_r0, _574_r1)
+	var _out729 bool
+	var _ = _out729
+	_out729 = Companion_Default___.InstallAll(d, mm)
+	io = _out729
+	if !io {
+		return io
+	}
+	var _out730 bool
+	var _ = _out730
+	_out730 = Companion_Default___.Empty(d, seal, e, _572_r0, _573_r1, at, cp)
+	io = _out730
+	if !io {
+		return io
+	}
+	treeofcodes.Companion_Default___.Advance(t, cs, _572_r0, _573_r1)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
@@ -1026,33 +1051,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _575_nb *dbytes.Blk
-	var _ = _575_nb
-	var _out727 *dbytes.Blk
-	var _ = _out727
-	_out727 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_575_nb = _out727
-	var _576_cp uint64
-	var _ = _576_cp
-	_576_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out728 bool
-	var _ = _out728
-	_out728 = d.Write(at, _575_nb)
-	io = _out728
+	var _574_nb *dbytes.Blk
+	var _ = _574_nb
+	var _out731 *dbytes.Blk
+	var _ = _out731
+	_out731 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_574_nb = _out731
+	var _575_cp uint64
+	var _ = _575_cp
+	_575_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out732 bool
+	var _ = _out732
+	_out732 = d.Write(at, _574_nb)
+	io = _out732
 	if !io {
 		return io
 	}
-	var _out729 bool
-	var _ = _out729
-	_out729 = d.Write(_576_cp, _575_nb)
-	io = _out729
+	var _out733 bool
+	var _ = _out733
+	_out733 = d.Write(_575_cp, _574_nb)
+	io = _out733
 	if !io {
 		return io
 	}
-	var _out730 bool
-	var _ = _out730
-	_out730 = d.Barrier()
-	io = _out730
+	var _out734 bool
+	var _ = _out734
+	_out734 = d.Barrier()
+	io = _out734
 	if !io {
 		return io
 	}

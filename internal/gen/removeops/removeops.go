@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _722_found bool = false
-	var _ = _722_found
-	var _out982 bool
-	var _ = _out982
-	var _out983 uint64
-	var _ = _out983
-	_out982, _out983 = d.Lookup(txn, dino, name, true)
-	_722_found = _out982
-	ino = _out983
-	if !_722_found {
+	var _721_found bool = false
+	var _ = _721_found
+	var _out986 bool
+	var _ = _out986
+	var _out987 uint64
+	var _ = _out987
+	_out986, _out987 = d.Lookup(txn, dino, name, true)
+	_721_found = _out986
+	ino = _out987
+	if !_721_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out984 *dbytes.Bytes
-		var _ = _out984
-		_out984 = dbytes.NewBytes(uint64(0))
-		ip = _out984
+		var _out988 *dbytes.Bytes
+		var _ = _out988
+		_out988 = dbytes.NewBytes(uint64(0))
+		ip = _out988
 		return st, ino, ip
 	}
-	var _out985 uint32
-	var _ = _out985
-	var _out986 *dbytes.Bytes
-	var _ = _out986
-	_out985, _out986 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out985
-	ip = _out986
+	var _out989 uint32
+	var _ = _out989
+	var _out990 *dbytes.Bytes
+	var _ = _out990
+	_out989, _out990 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out989
+	ip = _out990
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _723_no bool
-	var _ = _723_no
-	var _out987 bool
-	var _ = _out987
-	_out987 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_723_no = _out987
-	if _723_no {
+	var _722_no bool
+	var _ = _722_no
+	var _out991 bool
+	var _ = _out991
+	_out991 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_722_no = _out991
+	if _722_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _724_dots uint32 = 0
-	var _ = _724_dots
-	var _out988 uint32
-	var _ = _out988
-	var _out989 *dbytes.Bytes
-	var _ = _out989
-	var _out990 uint32
-	var _ = _out990
-	_out988, _out989, _out990 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out988
-	before = _out989
-	_724_dots = _out990
+	var _723_dots uint32 = 0
+	var _ = _723_dots
+	var _out992 uint32
+	var _ = _out992
+	var _out993 *dbytes.Bytes
+	var _ = _out993
+	var _out994 uint32
+	var _ = _out994
+	_out992, _out993, _out994 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out992
+	before = _out993
+	_723_dots = _out994
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _724_dots != uint32(0) {
+	if _723_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _724_dots == uint32(2) {
+			if sub && _723_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _725_w bool
-	var _ = _725_w
-	var _out991 bool
-	var _ = _out991
-	_out991 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_725_w = _out991
-	if !_725_w {
+	var _724_w bool
+	var _ = _724_w
+	var _out995 bool
+	var _ = _out995
+	_out995 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_724_w = _out995
+	if !_724_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _726_ino uint64 = 0
-	var _ = _726_ino
-	var _727_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _727_ip
-	var _out992 uint32
-	var _ = _out992
-	var _out993 uint64
-	var _ = _out993
-	var _out994 *dbytes.Bytes
-	var _ = _out994
-	_out992, _out993, _out994 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out992
-	_726_ino = _out993
-	_727_ip = _out994
+	var _725_ino uint64 = 0
+	var _ = _725_ino
+	var _726_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _726_ip
+	var _out996 uint32
+	var _ = _out996
+	var _out997 uint64
+	var _ = _out997
+	var _out998 *dbytes.Bytes
+	var _ = _out998
+	_out996, _out997, _out998 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out996
+	_725_ino = _out997
+	_726_ip = _out998
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _728_ty uint32
-	var _ = _728_ty
-	var _out995 uint32
-	var _ = _out995
-	_out995 = inodeformat.Companion_Default___.GetTy(_727_ip)
-	_728_ty = _out995
-	if _728_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _727_ty uint32
+	var _ = _727_ty
+	var _out999 uint32
+	var _ = _out999
+	_out999 = inodeformat.Companion_Default___.GetTy(_726_ip)
+	_727_ty = _out999
+	if _727_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _728_ty != permissions.Companion_Default___.DIR() && sub {
+	if _727_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _729_e bool
-		var _ = _729_e
-		var _out996 bool
-		var _ = _out996
-		_out996 = d.IsEmpty(txn, _726_ino)
-		_729_e = _out996
-		if !_729_e {
+		var _728_e bool
+		var _ = _728_e
+		var _out1000 bool
+		var _ = _out1000
+		_out1000 = d.IsEmpty(txn, _725_ino)
+		_728_e = _out1000
+		if !_728_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out997 uint32
-	var _ = _out997
-	var _out998 *dbytes.Bytes
-	var _ = _out998
-	var _out999 bool
-	var _ = _out999
-	_out997, _out998, _out999 = Companion_Default___.TakeOut(txn, d, dino, name, _726_ino, sub, s, ns)
-	st = _out997
-	after = _out998
-	later = _out999
+	var _out1001 uint32
+	var _ = _out1001
+	var _out1002 *dbytes.Bytes
+	var _ = _out1002
+	var _out1003 bool
+	var _ = _out1003
+	_out1001, _out1002, _out1003 = Companion_Default___.TakeOut(txn, d, dino, name, _725_ino, sub, s, ns)
+	st = _out1001
+	after = _out1002
+	later = _out1003
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _730_ok bool
-	var _ = _730_ok
-	var _out1000 bool
-	var _ = _out1000
-	_out1000 = d.Remove(txn, dino, name)
-	_730_ok = _out1000
-	if !_730_ok {
+	var _729_ok bool
+	var _ = _729_ok
+	var _out1004 bool
+	var _ = _out1004
+	_out1004 = d.Remove(txn, dino, name)
+	_729_ok = _out1004
+	if !_729_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _731_freed bool = false
-	var _ = _731_freed
-	var _out1001 uint32
-	var _ = _out1001
-	var _out1002 bool
-	var _ = _out1002
-	var _out1003 bool
-	var _ = _out1003
-	_out1001, _out1002, _out1003 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1001
-	_731_freed = _out1002
-	later = _out1003
+	var _730_freed bool = false
+	var _ = _730_freed
+	var _out1005 uint32
+	var _ = _out1005
+	var _out1006 bool
+	var _ = _out1006
+	var _out1007 bool
+	var _ = _out1007
+	_out1005, _out1006, _out1007 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1005
+	_730_freed = _out1006
+	later = _out1007
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1004 uint32
-		var _ = _out1004
-		_out1004 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out1004
+		var _out1008 uint32
+		var _ = _out1008
+		_out1008 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out1008
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1005 *dbytes.Bytes
-	var _ = _out1005
-	_out1005 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1005
+	var _out1009 *dbytes.Bytes
+	var _ = _out1009
+	_out1009 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1009
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _732_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _732_ip
-	var _out1006 uint32
-	var _ = _out1006
-	var _out1007 *dbytes.Bytes
-	var _ = _out1007
-	_out1006, _out1007 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1006
-	_732_ip = _out1007
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _732_ip
-	var _733_ty uint32
-	var _ = _733_ty
-	var _out1008 uint32
-	var _ = _out1008
-	_out1008 = inodeformat.Companion_Default___.GetTy(_732_ip)
-	_733_ty = _out1008
-	var _734_dots uint32 = 0
-	var _ = _734_dots
-	var _out1009 uint32
-	var _ = _out1009
-	var _out1010 *dbytes.Bytes
+	var _731_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _731_ip
+	var _out1010 uint32
 	var _ = _out1010
-	var _out1011 uint32
+	var _out1011 *dbytes.Bytes
 	var _ = _out1011
-	_out1009, _out1010, _out1011 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1009
-	before = _out1010
-	_734_dots = _out1011
+	_out1010, _out1011 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1010
+	_731_ip = _out1011
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _734_dots != uint32(0) {
+	node = _731_ip
+	var _732_ty uint32
+	var _ = _732_ty
+	var _out1012 uint32
+	var _ = _out1012
+	_out1012 = inodeformat.Companion_Default___.GetTy(_731_ip)
+	_732_ty = _out1012
+	var _733_dots uint32 = 0
+	var _ = _733_dots
+	var _out1013 uint32
+	var _ = _out1013
+	var _out1014 *dbytes.Bytes
+	var _ = _out1014
+	var _out1015 uint32
+	var _ = _out1015
+	_out1013, _out1014, _out1015 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1013
+	before = _out1014
+	_733_dots = _out1015
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _733_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _733_ty == permissions.Companion_Default___.DIR() {
+	if _732_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _735_x bool
-	var _ = _735_x
-	var _out1012 bool
-	var _ = _out1012
-	_out1012 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_735_x = _out1012
-	if !_735_x {
+	var _734_x bool
+	var _ = _734_x
+	var _out1016 bool
+	var _ = _out1016
+	_out1016 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_734_x = _out1016
+	if !_734_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _736_found bool
-	var _ = _736_found
-	var _737_other uint64
-	var _ = _737_other
-	var _738_hint uint64
-	var _ = _738_hint
-	var _out1013 bool
-	var _ = _out1013
-	var _out1014 uint64
-	var _ = _out1014
-	var _out1015 uint64
-	var _ = _out1015
-	_out1013, _out1014, _out1015 = d.LookupHint(txn, dino, name, true)
-	_736_found = _out1013
-	_737_other = _out1014
-	_738_hint = _out1015
-	if _736_found {
+	var _735_found bool
+	var _ = _735_found
+	var _736_other uint64
+	var _ = _736_other
+	var _737_hint uint64
+	var _ = _737_hint
+	var _out1017 bool
+	var _ = _out1017
+	var _out1018 uint64
+	var _ = _out1018
+	var _out1019 uint64
+	var _ = _out1019
+	_out1017, _out1018, _out1019 = d.LookupHint(txn, dino, name, true)
+	_735_found = _out1017
+	_736_other = _out1018
+	_737_hint = _out1019
+	if _735_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _739_w bool
-	var _ = _739_w
-	var _out1016 bool
-	var _ = _out1016
-	_out1016 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_739_w = _out1016
-	if !_739_w {
+	var _738_w bool
+	var _ = _738_w
+	var _out1020 bool
+	var _ = _out1020
+	_out1020 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_738_w = _out1020
+	if !_738_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _740_nl uint32
-	var _ = _740_nl
-	var _out1017 uint32
-	var _ = _out1017
-	_out1017 = inodeformat.Companion_Default___.GetNlink(_732_ip)
-	_740_nl = _out1017
-	if _740_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _739_nl uint32
+	var _ = _739_nl
+	var _out1021 uint32
+	var _ = _out1021
+	_out1021 = inodeformat.Companion_Default___.GetNlink(_731_ip)
+	_739_nl = _out1021
+	if _739_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _741_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _741_np
-	var _out1018 uint32
-	var _ = _out1018
-	var _out1019 *dbytes.Bytes
-	var _ = _out1019
-	var _out1020 *dbytes.Bytes
-	var _ = _out1020
-	_out1018, _out1019, _out1020 = Companion_Default___.AddName(txn, d, ino, dino, name, _738_hint, _740_nl, s, ns)
-	st = _out1018
-	_741_np = _out1019
-	after = _out1020
+	var _740_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _740_np
+	var _out1022 uint32
+	var _ = _out1022
+	var _out1023 *dbytes.Bytes
+	var _ = _out1023
+	var _out1024 *dbytes.Bytes
+	var _ = _out1024
+	_out1022, _out1023, _out1024 = Companion_Default___.AddName(txn, d, ino, dino, name, _737_hint, _739_nl, s, ns)
+	st = _out1022
+	_740_np = _out1023
+	after = _out1024
 	if st == uint32(0) {
-		node = _741_np
+		node = _740_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _742_ok bool
-	var _ = _742_ok
-	var _out1021 bool
-	var _ = _out1021
-	_out1021 = d.InsertAt(txn, dino, name, ino, hint)
-	_742_ok = _out1021
-	if !_742_ok {
+	var _741_ok bool
+	var _ = _741_ok
+	var _out1025 bool
+	var _ = _out1025
+	_out1025 = d.InsertAt(txn, dino, name, ino, hint)
+	_741_ok = _out1025
+	if !_741_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1022 *dbytes.Bytes
-	var _ = _out1022
-	_out1022 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1022
-	var _out1023 *dbytes.Bytes
-	var _ = _out1023
-	_out1023 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1023
+	var _out1026 *dbytes.Bytes
+	var _ = _out1026
+	_out1026 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1026
+	var _out1027 *dbytes.Bytes
+	var _ = _out1027
+	_out1027 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1027
 	return st, node, after
 }
 

@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _743_at uint64
-	var _ = _743_at
-	_743_at = x
-	var _744_n uint64
-	var _ = _744_n
-	_744_n = uint64(0)
-	for _744_n < Companion_Default___.MAXDEPTH() {
-		if _743_at == top {
+	var _742_at uint64
+	var _ = _742_at
+	_742_at = x
+	var _743_n uint64
+	var _ = _743_n
+	_743_n = uint64(0)
+	for _743_n < Companion_Default___.MAXDEPTH() {
+		if _742_at == top {
 			below = true
 			return st, below
 		}
-		if _743_at == procedurebase.Companion_Default___.ROOT() {
+		if _742_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _745_ip *dbytes.Bytes
-		var _ = _745_ip
-		var _out1024 *dbytes.Bytes
-		var _ = _out1024
-		_out1024 = d.Fs.GetInode(txn, _743_at, false)
-		_745_ip = _out1024
-		var _out1025 uint64
-		var _ = _out1025
-		_out1025 = inodeformat.Companion_Default___.GetParent(_745_ip)
-		_743_at = _out1025
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _743_at) {
+		var _744_ip *dbytes.Bytes
+		var _ = _744_ip
+		var _out1028 *dbytes.Bytes
+		var _ = _out1028
+		_out1028 = d.Fs.GetInode(txn, _742_at, false)
+		_744_ip = _out1028
+		var _out1029 uint64
+		var _ = _out1029
+		_out1029 = inodeformat.Companion_Default___.GetParent(_744_ip)
+		_742_at = _out1029
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _742_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_744_n = _744_n + uint64(1)
+		_743_n = _743_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _746_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _746_ip
-	var _out1026 uint32
-	var _ = _out1026
-	var _out1027 *dbytes.Bytes
-	var _ = _out1027
-	_out1026, _out1027 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1026
-	_746_ip = _out1027
-	var _747_ty uint32
-	var _ = _747_ty
-	var _out1028 uint32
-	var _ = _out1028
-	_out1028 = inodeformat.Companion_Default___.GetTy(_746_ip)
-	_747_ty = _out1028
-	var _748_no bool
-	var _ = _748_no
-	var _out1029 bool
-	var _ = _out1029
-	_out1029 = permissions.Companion_Default___.Sticky(c, tdir, _746_ip)
-	_748_no = _out1029
-	if _748_no {
+	var _745_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _745_ip
+	var _out1030 uint32
+	var _ = _out1030
+	var _out1031 *dbytes.Bytes
+	var _ = _out1031
+	_out1030, _out1031 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1030
+	_745_ip = _out1031
+	var _746_ty uint32
+	var _ = _746_ty
+	var _out1032 uint32
+	var _ = _out1032
+	_out1032 = inodeformat.Companion_Default___.GetTy(_745_ip)
+	_746_ty = _out1032
+	var _747_no bool
+	var _ = _747_no
+	var _out1033 bool
+	var _ = _out1033
+	_out1033 = permissions.Companion_Default___.Sticky(c, tdir, _745_ip)
+	_747_no = _out1033
+	if _747_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _747_ty != permissions.Companion_Default___.DIR() {
+	if dir && _746_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _747_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _746_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _749_e bool
-		var _ = _749_e
-		var _out1030 bool
-		var _ = _out1030
-		_out1030 = d.IsEmpty(txn, dst)
-		_749_e = _out1030
-		if !_749_e {
+		var _748_e bool
+		var _ = _748_e
+		var _out1034 bool
+		var _ = _out1034
+		_out1034 = d.IsEmpty(txn, dst)
+		_748_e = _out1034
+		if !_748_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _750_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _750_ip
-	var _out1031 uint32
-	var _ = _out1031
-	var _out1032 *dbytes.Bytes
-	var _ = _out1032
-	_out1031, _out1032 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1031
-	_750_ip = _out1032
-	var _751_ty uint32
-	var _ = _751_ty
-	var _out1033 uint32
-	var _ = _out1033
-	_out1033 = inodeformat.Companion_Default___.GetTy(_750_ip)
-	_751_ty = _out1033
-	var _752_no bool
-	var _ = _752_no
-	var _out1034 bool
-	var _ = _out1034
-	_out1034 = permissions.Companion_Default___.Sticky(c, fdir, _750_ip)
-	_752_no = _out1034
-	if _752_no {
+	var _749_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _749_ip
+	var _out1035 uint32
+	var _ = _out1035
+	var _out1036 *dbytes.Bytes
+	var _ = _out1036
+	_out1035, _out1036 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1035
+	_749_ip = _out1036
+	var _750_ty uint32
+	var _ = _750_ty
+	var _out1037 uint32
+	var _ = _out1037
+	_out1037 = inodeformat.Companion_Default___.GetTy(_749_ip)
+	_750_ty = _out1037
+	var _751_no bool
+	var _ = _751_no
+	var _out1038 bool
+	var _ = _out1038
+	_out1038 = permissions.Companion_Default___.Sticky(c, fdir, _749_ip)
+	_751_no = _out1038
+	if _751_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _751_ty == permissions.Companion_Default___.DIR() {
+	if _750_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _753_below bool = false
-		var _ = _753_below
-		var _out1035 uint32
-		var _ = _out1035
-		var _out1036 bool
-		var _ = _out1036
-		_out1035, _out1036 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1035
-		_753_below = _out1036
+		var _752_below bool = false
+		var _ = _752_below
+		var _out1039 uint32
+		var _ = _out1039
+		var _out1040 bool
+		var _ = _out1040
+		_out1039, _out1040 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1039
+		_752_below = _out1040
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _753_below {
+		if _752_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _754_w bool
-		var _ = _754_w
-		var _out1037 bool
-		var _ = _out1037
-		_out1037 = permissions.Companion_Default___.May(c, _750_ip, permissions.Companion_Default___.MAYW())
-		_754_w = _out1037
-		if fino != tino && !_754_w {
+		var _753_w bool
+		var _ = _753_w
+		var _out1041 bool
+		var _ = _out1041
+		_out1041 = permissions.Companion_Default___.May(c, _749_ip, permissions.Companion_Default___.MAYW())
+		_753_w = _out1041
+		if fino != tino && !_753_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _755_wf bool
-	var _ = _755_wf
-	var _out1038 bool
-	var _ = _out1038
-	_out1038 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_755_wf = _out1038
-	var _756_wt bool
-	var _ = _756_wt
-	var _out1039 bool
-	var _ = _out1039
-	_out1039 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_756_wt = _out1039
-	if !_755_wf || !_756_wt {
+	var _754_wf bool
+	var _ = _754_wf
+	var _out1042 bool
+	var _ = _out1042
+	_out1042 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_754_wf = _out1042
+	var _755_wt bool
+	var _ = _755_wt
+	var _out1043 bool
+	var _ = _out1043
+	_out1043 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_755_wt = _out1043
+	if !_754_wf || !_755_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _757_there bool = false
-	var _ = _757_there
-	var _out1040 bool
-	var _ = _out1040
-	var _out1041 uint64
-	var _ = _out1041
-	_out1040, _out1041 = d.Lookup(txn, fino, fname, true)
-	_757_there = _out1040
-	src = _out1041
-	if !_757_there {
+	var _756_there bool = false
+	var _ = _756_there
+	var _out1044 bool
+	var _ = _out1044
+	var _out1045 uint64
+	var _ = _out1045
+	_out1044, _out1045 = d.Lookup(txn, fino, fname, true)
+	_756_there = _out1044
+	src = _out1045
+	if !_756_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1042 bool
-	var _ = _out1042
-	var _out1043 uint64
-	var _ = _out1043
-	_out1042, _out1043 = d.Lookup(txn, tino, tname, true)
-	found = _out1042
-	dst = _out1043
+	var _out1046 bool
+	var _ = _out1046
+	var _out1047 uint64
+	var _ = _out1047
+	_out1046, _out1047 = d.Lookup(txn, tino, tname, true)
+	found = _out1046
+	dst = _out1047
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1044 uint32
-	var _ = _out1044
-	var _out1045 bool
-	var _ = _out1045
-	_out1044, _out1045 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1044
-	dir = _out1045
+	var _out1048 uint32
+	var _ = _out1048
+	var _out1049 bool
+	var _ = _out1049
+	_out1048, _out1049 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1048
+	dir = _out1049
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1046 uint32
-	var _ = _out1046
-	_out1046 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1046
+	var _out1050 uint32
+	var _ = _out1050
+	_out1050 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1050
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _758_ok bool = false
-	var _ = _758_ok
+	var _757_ok bool = false
+	var _ = _757_ok
 	if found {
-		var _out1047 bool
-		var _ = _out1047
-		_out1047 = d.Replace(txn, tino, tname, src)
-		_758_ok = _out1047
+		var _out1051 bool
+		var _ = _out1051
+		_out1051 = d.Replace(txn, tino, tname, src)
+		_757_ok = _out1051
 	} else {
-		var _out1048 bool
-		var _ = _out1048
-		_out1048 = d.Insert(txn, tino, tname, src)
-		_758_ok = _out1048
+		var _out1052 bool
+		var _ = _out1052
+		_out1052 = d.Insert(txn, tino, tname, src)
+		_757_ok = _out1052
 	}
-	if !_758_ok {
+	if !_757_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1049 bool
-	var _ = _out1049
-	_out1049 = d.Remove(txn, fino, fname)
-	_758_ok = _out1049
-	if !_758_ok {
+	var _out1053 bool
+	var _ = _out1053
+	_out1053 = d.Remove(txn, fino, fname)
+	_757_ok = _out1053
+	if !_757_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1050 uint32
-		var _ = _out1050
-		var _out1051 bool
-		var _ = _out1051
-		var _out1052 bool
-		var _ = _out1052
-		_out1050, _out1051, _out1052 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1050
-		freed = _out1051
-		later = _out1052
+		var _out1054 uint32
+		var _ = _out1054
+		var _out1055 bool
+		var _ = _out1055
+		var _out1056 bool
+		var _ = _out1056
+		_out1054, _out1055, _out1056 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1054
+		freed = _out1055
+		later = _out1056
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1053 *dbytes.Bytes
-	var _ = _out1053
-	_out1053 = dbytes.NewBytes(uint64(0))
-	fafter = _out1053
+	var _out1057 *dbytes.Bytes
+	var _ = _out1057
+	_out1057 = dbytes.NewBytes(uint64(0))
+	fafter = _out1057
 	tafter = fafter
 	if sub {
-		var _out1054 uint32
-		var _ = _out1054
-		_out1054 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out1054
+		var _out1058 uint32
+		var _ = _out1058
+		_out1058 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out1058
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _759_ip *dbytes.Bytes
-		var _ = _759_ip
-		var _out1055 *dbytes.Bytes
-		var _ = _out1055
-		_out1055 = d.Fs.GetInode(txn, src, true)
-		_759_ip = _out1055
-		inodeformat.Companion_Default___.SetParent(_759_ip, tino)
-		d.PutInode(txn, src, _759_ip)
-		var _out1056 uint32
-		var _ = _out1056
-		_out1056 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out1056
+		var _758_ip *dbytes.Bytes
+		var _ = _758_ip
+		var _out1059 *dbytes.Bytes
+		var _ = _out1059
+		_out1059 = d.Fs.GetInode(txn, src, true)
+		_758_ip = _out1059
+		inodeformat.Companion_Default___.SetParent(_758_ip, tino)
+		d.PutInode(txn, src, _758_ip)
+		var _out1060 uint32
+		var _ = _out1060
+		_out1060 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+		st = _out1060
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1057 uint32
-		var _ = _out1057
-		_out1057 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-		st = _out1057
+		var _out1061 uint32
+		var _ = _out1061
+		_out1061 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out1061
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _760_ip *dbytes.Bytes
-	var _ = _760_ip
-	var _out1058 *dbytes.Bytes
-	var _ = _out1058
-	_out1058 = d.Fs.GetInode(txn, src, true)
-	_760_ip = _out1058
-	inodeformat.Companion_Default___.SetCtime(_760_ip, s, ns)
-	d.PutInode(txn, src, _760_ip)
-	var _out1059 *dbytes.Bytes
-	var _ = _out1059
-	_out1059 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1059
-	var _out1060 *dbytes.Bytes
-	var _ = _out1060
-	_out1060 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out1060
+	var _759_ip *dbytes.Bytes
+	var _ = _759_ip
+	var _out1062 *dbytes.Bytes
+	var _ = _out1062
+	_out1062 = d.Fs.GetInode(txn, src, true)
+	_759_ip = _out1062
+	inodeformat.Companion_Default___.SetCtime(_759_ip, s, ns)
+	d.PutInode(txn, src, _759_ip)
+	var _out1063 *dbytes.Bytes
+	var _ = _out1063
+	_out1063 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1063
+	var _out1064 *dbytes.Bytes
+	var _ = _out1064
+	_out1064 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out1064
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1061 uint32
-	var _ = _out1061
-	var _out1062 *dbytes.Bytes
-	var _ = _out1062
-	_out1061, _out1062 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1061
-	fdir = _out1062
-	var _761_tst uint32 = 0
-	var _ = _761_tst
-	var _out1063 uint32
-	var _ = _out1063
-	var _out1064 *dbytes.Bytes
-	var _ = _out1064
-	_out1063, _out1064 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_761_tst = _out1063
-	tdir = _out1064
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _761_tst != uint32(0) {
-		st = _761_tst
-		return st, fdir, tdir
-	}
-	var _762_fdots uint32 = 0
-	var _ = _762_fdots
-	var _763_tdots uint32 = 0
-	var _ = _763_tdots
 	var _out1065 uint32
 	var _ = _out1065
-	var _out1066 uint32
+	var _out1066 *dbytes.Bytes
 	var _ = _out1066
-	_out1065, _out1066 = permissions.Companion_Default___.NameStatus(fname)
+	_out1065, _out1066 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
 	st = _out1065
-	_762_fdots = _out1066
+	fdir = _out1066
+	var _760_tst uint32 = 0
+	var _ = _760_tst
+	var _out1067 uint32
+	var _ = _out1067
+	var _out1068 *dbytes.Bytes
+	var _ = _out1068
+	_out1067, _out1068 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_760_tst = _out1067
+	tdir = _out1068
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1067 uint32
-	var _ = _out1067
-	var _out1068 uint32
-	var _ = _out1068
-	_out1067, _out1068 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1067
-	_763_tdots = _out1068
-	if st == uint32(0) && (_762_fdots != uint32(0) || _763_tdots != uint32(0)) {
+	if _760_tst != uint32(0) {
+		st = _760_tst
+		return st, fdir, tdir
+	}
+	var _761_fdots uint32 = 0
+	var _ = _761_fdots
+	var _762_tdots uint32 = 0
+	var _ = _762_tdots
+	var _out1069 uint32
+	var _ = _out1069
+	var _out1070 uint32
+	var _ = _out1070
+	_out1069, _out1070 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1069
+	_761_fdots = _out1070
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1071 uint32
+	var _ = _out1071
+	var _out1072 uint32
+	var _ = _out1072
+	_out1071, _out1072 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1071
+	_762_tdots = _out1072
+	if st == uint32(0) && (_761_fdots != uint32(0) || _762_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1069 uint32
-	var _ = _out1069
-	var _out1070 *dbytes.Bytes
-	var _ = _out1070
-	var _out1071 *dbytes.Bytes
-	var _ = _out1071
-	_out1069, _out1070, _out1071 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1069
-	fbefore = _out1070
-	tbefore = _out1071
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _764_done bool = false
-	var _ = _764_done
-	var _765_found bool = false
-	var _ = _765_found
-	var _766_src uint64 = 0
-	var _ = _766_src
-	var _767_dst uint64 = 0
-	var _ = _767_dst
-	var _768_dir bool = false
-	var _ = _768_dir
-	var _out1072 uint32
-	var _ = _out1072
-	var _out1073 bool
+	var _out1073 uint32
 	var _ = _out1073
-	var _out1074 uint64
+	var _out1074 *dbytes.Bytes
 	var _ = _out1074
-	var _out1075 bool
+	var _out1075 *dbytes.Bytes
 	var _ = _out1075
-	var _out1076 bool
-	var _ = _out1076
-	var _out1077 uint64
-	var _ = _out1077
-	_out1072, _out1073, _out1074, _out1075, _out1076, _out1077 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1072
-	_764_done = _out1073
-	_766_src = _out1074
-	_768_dir = _out1075
-	_765_found = _out1076
-	_767_dst = _out1077
+	_out1073, _out1074, _out1075 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1073
+	fbefore = _out1074
+	tbefore = _out1075
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _764_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _769_fr bool = false
-	var _ = _769_fr
-	var _out1078 uint32
+	var _763_done bool = false
+	var _ = _763_done
+	var _764_found bool = false
+	var _ = _764_found
+	var _765_src uint64 = 0
+	var _ = _765_src
+	var _766_dst uint64 = 0
+	var _ = _766_dst
+	var _767_dir bool = false
+	var _ = _767_dir
+	var _out1076 uint32
+	var _ = _out1076
+	var _out1077 bool
+	var _ = _out1077
+	var _out1078 uint64
 	var _ = _out1078
 	var _out1079 bool
 	var _ = _out1079
 	var _out1080 bool
 	var _ = _out1080
-	_out1078, _out1079, _out1080 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _766_src, _765_found, _767_dst, s, ns)
-	st = _out1078
-	_769_fr = _out1079
-	later = _out1080
+	var _out1081 uint64
+	var _ = _out1081
+	_out1076, _out1077, _out1078, _out1079, _out1080, _out1081 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1076
+	_763_done = _out1077
+	_765_src = _out1078
+	_767_dir = _out1079
+	_764_found = _out1080
+	_766_dst = _out1081
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1081 uint32
-	var _ = _out1081
-	var _out1082 *dbytes.Bytes
+	if _763_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _768_fr bool = false
+	var _ = _768_fr
+	var _out1082 uint32
 	var _ = _out1082
-	var _out1083 *dbytes.Bytes
+	var _out1083 bool
 	var _ = _out1083
-	_out1081, _out1082, _out1083 = Companion_Default___.Finish(txn, d, fino, tino, _766_src, _768_dir, _765_found && _768_dir, s, ns)
-	st = _out1081
-	fafter = _out1082
-	tafter = _out1083
+	var _out1084 bool
+	var _ = _out1084
+	_out1082, _out1083, _out1084 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _765_src, _764_found, _766_dst, s, ns)
+	st = _out1082
+	_768_fr = _out1083
+	later = _out1084
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1085 uint32
+	var _ = _out1085
+	var _out1086 *dbytes.Bytes
+	var _ = _out1086
+	var _out1087 *dbytes.Bytes
+	var _ = _out1087
+	_out1085, _out1086, _out1087 = Companion_Default___.Finish(txn, d, fino, tino, _765_src, _767_dir, _764_found && _767_dir, s, ns)
+	st = _out1085
+	fafter = _out1086
+	tafter = _out1087
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
