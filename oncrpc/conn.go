@@ -39,6 +39,8 @@ type conn struct {
 	writeSince  atomic.Int64 // writing
 	draining    atomic.Bool
 
+	sent atomic.Uint64 // bytes written
+
 	mu       sync.Mutex
 	changed  sync.Cond // inFlight or queued went down, or writing ended
 	inFlight int       // calls, but inline ones, whose reply is not written
@@ -487,7 +489,8 @@ func (c *conn) write(batch []outgoing) error {
 	defer c.writeSince.Store(0)
 	if len(batch) == 1 && batch[0].data == nil && len(batch[0].buf.b) <= writeSize {
 		c.writeSince.Store(c.s.tick.Load())
-		_, err := c.nc.Write(batch[0].buf.b)
+		n, err := c.nc.Write(batch[0].buf.b)
+		c.sent.Add(uint64(n))
 		return err
 	}
 	bufs := make(net.Buffers, 0, 3*len(batch))
@@ -506,7 +509,9 @@ func (c *conn) write(batch []outgoing) error {
 		part := bufs[:n]
 		bufs = bufs[n:]
 		c.writeSince.Store(c.s.tick.Load())
-		if _, err := part.WriteTo(c.nc); err != nil {
+		written, err := part.WriteTo(c.nc)
+		c.sent.Add(uint64(written))
+		if err != nil {
 			return err
 		}
 	}

@@ -148,14 +148,15 @@ func (s *Server) run(c *conn) {
 }
 
 // Shutdown stops listening and reading, lets the calls in progress finish, sends
-// their replies and closes. A peer that does not take them is still closed after
-// WriteTimeout. When ctx ends first it closes all connections and returns its error;
+// their replies and closes. A peer that takes nothing of a reply, or of 256 KiB of it, for
+// stallTime is closed. When ctx ends first it closes all connections and returns its error;
 // procedures may still run then. It may be called again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closing {
 		s.closing = true
 		close(s.stop)
+		go s.closeStalled()
 	}
 	for l := range s.listeners {
 		l.Close()
@@ -182,6 +183,37 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		}
 		s.mu.Unlock()
 		return ctx.Err()
+	}
+}
+
+// stallTime is what Shutdown waits for a peer to take a reply.
+const stallTime = 700 * time.Millisecond
+
+// closeStalled closes the connections of a stopping server whose peers take nothing, until all
+// have ended.
+func (s *Server) closeStalled() {
+	t := time.NewTicker(stallTime)
+	defer t.Stop()
+	for last := map[*conn]uint64{}; ; {
+		s.mu.Lock()
+		for c := range s.conns {
+			sent := c.sent.Load()
+			writing := c.writeSince.Load() != 0
+			if before, was := last[c]; was && writing && before == sent {
+				s.cfg.Log.Info("connection closed", "peer", c.nc.RemoteAddr(), "why", "the server stops, and the peer does not take its replies")
+				c.nc.Close()
+			}
+			delete(last, c)
+			if writing {
+				last[c] = sent
+			}
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.end:
+			return
+		case <-t.C:
+		}
 	}
 }
 

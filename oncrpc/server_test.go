@@ -642,6 +642,35 @@ func TestShutdownDeadline(t *testing.T) {
 	g.finish <- struct{}{}
 }
 
+// A peer that takes nothing of its replies does not keep a server from stopping.
+func TestShutdownStalled(t *testing.T) {
+	s, addr := serveEcho(t, Config{WriteTimeout: time.Hour}, nil)
+	p := connect(t, addr)
+	for i := range 32 {
+		p.send(mark(append(words(uint32(i), 0, 2, 77, 1, 5, 0, 0, 0, 0), words(1<<20)...)))
+	}
+	stalled := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for c := range s.conns {
+			if c.mu.TryLock() {
+				full := c.writing && c.full(1<<20)
+				c.mu.Unlock()
+				return full
+			}
+		}
+		return false
+	}
+	for !stalled() {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+}
+
 // TestInlineThatWaits: an inline procedure that waits for another call must not
 // keep that call from being read for ever after: the connection learns.
 func TestInlineThatWaits(t *testing.T) {
