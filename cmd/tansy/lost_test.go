@@ -46,10 +46,23 @@ type process struct {
 // startServe runs `tansy serve` on a free port with more flags, until the end of the test.
 func startServe(t *testing.T, flags ...string) *process {
 	t.Helper()
+	p := newServe(flags...)
+	p.start(t)
+	return p
+}
+
+// newServe returns what startServe starts.
+func newServe(flags ...string) *process {
 	p := &process{cmd: exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")}
 	args := append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)
 	p.cmd.Env = append(os.Environ(), "TANSY_ARGS="+strings.Join(args, "\n"))
 	p.cmd.Stderr = &p.stderr
+	return p
+}
+
+// start runs the process until the end of the test, and waits until it serves.
+func (p *process) start(t *testing.T) {
+	t.Helper()
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +82,6 @@ func startServe(t *testing.T, flags ...string) *process {
 	}
 	go io.Copy(io.Discard, r)
 	p.addr = addr
-	return p
 }
 
 // wait waits for the end of the process and returns its exit code.

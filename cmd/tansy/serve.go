@@ -5,6 +5,7 @@ import (
 	"errors"
 	"expvar" // with the profiler, served only with --debug-listen
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"tansy/daemon"
 	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/journal"
@@ -36,8 +38,12 @@ const slack = 20 << 20
 // minCache is the least block cache: no smaller one is made.
 var minCache = byteSize(4 << 20)
 
-// drain is how long a stopping server waits for the requests in flight.
+// drain is how long a stopping server waits for the requests in flight, and for peers that
+// take their replies slowly. (Those that do not take them at all it closes sooner.)
 const drain = 10 * time.Second
+
+// lastWords is how long a server that ended waits for who reads its log.
+const lastWords = 500 * time.Millisecond
 
 func serve(args []string) int {
 	f := newFlags("serve", "[flags]", `  tansy serve                                   export ./tansy.img (made if missing, 10G, sparse) on 127.0.0.1:2049
@@ -66,10 +72,6 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
 	}
-	log, err := newLogger(*logFormat, *verbose)
-	if err != nil {
-		return misused(f, err.Error())
-	}
 	if cache < minCache {
 		return misused(f, "a cache of less than "+minCache.String()+" is too small")
 	}
@@ -78,6 +80,23 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	}
 	if *volume == "" {
 		return misused(f, "--volume is empty: give an image file or a block device")
+	}
+	level := slog.LevelInfo
+	if *verbose {
+		level = slog.LevelDebug
+	}
+	log, err := daemon.NewLog(os.Stderr, *logFormat, level)
+	if err != nil {
+		return misused(f, err.Error())
+	}
+	// From here on nothing waits for who reads standard error and output, nor ends with them.
+	signal.Ignore(syscall.SIGPIPE)
+	defer log.Close(lastWords)
+	out := daemon.NewOutput(os.Stdout, nil)
+	defer out.Close(lastWords)
+	fail := func(err error) int {
+		fmt.Fprintf(log, "tansy serve: %v\n", err)
+		return exitFailure
 	}
 	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
 	debug.SetMemoryLimit(int64(cache) + overhead - slack)
@@ -92,42 +111,44 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
 
-	// Listen first: a port in use should not cost a new volume, or a recovery.
-	l, err := net.Listen("tcp", *listen)
+	// Take the port first: one in use should not cost a new volume, or a recovery. Until
+	// the volume is open who connects is refused, and does not wait for it.
+	port, err := daemon.Bind(*listen)
 	if err != nil {
-		return fail("serve", err)
+		return fail(err)
 	}
-	defer l.Close()
+	defer port.Close()
 
 	warn := func(err error) { log.Warn(err.Error()) }
 	if _, err := os.Stat(*volume); errors.Is(err, fs.ErrNotExist) {
 		if *readOnly {
-			return fail("serve", err)
+			return fail(err)
 		}
 		i := image{uint64(size), *preallocate, warn}
 		var o tansyfs.MkfsOptions
 		root.apply(&o)
 		if err := i.make(*volume, o); err != nil {
-			return fail("serve", err)
+			return fail(err)
 		}
 		log.Info("made a new volume", "volume", *volume, "size", size.String())
 	}
 	d, err := disk.OpenFile(*volume, disk.FileOptions{ReadOnly: *readOnly, Warn: warn})
 	if err != nil {
-		return fail("serve", err)
+		return fail(err)
 	}
 	if has := d.Size() * disk.BlockSize; given(f, "size") && has != uint64(size) {
 		warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image", *volume, about(has), &size))
 	}
 	stats := disk.NewStats(d)
 	expvar.Publish("disk", expvar.Func(func() any { return stats.Counts() }))
-	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log})
+	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log.Logger})
 	if err != nil {
 		d.Close()
-		return fail("serve", fmt.Errorf("%s: %w%s", *volume, err, advice(err)))
+		return fail(fmt.Errorf("%s: %w%s", *volume, err, advice(err)))
 	}
 	if *debugListen != "" {
-		go func() { log.Error("profiler", "err", http.ListenAndServe(*debugListen, nil)) }()
+		profiler := http.Server{Addr: *debugListen, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+		go func() { log.Error("profiler", "err", profiler.ListenAndServe()) }()
 	}
 	stop, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer release()
@@ -135,26 +156,31 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	stop, lost := context.WithCancelCause(stop)
 	defer lost(nil)
 	go watch(stop, watchEvery, lost, d.Check, v.Lost)
+	l, err := port.Listen()
+	if err != nil {
+		return fail(errors.Join(err, v.Close(), d.Close()))
+	}
+	printMount(out, l.Addr())
 	id := v.VolumeID()
 	idle, err := serveUntil(stop, l, server.Config{
-		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash,
+		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log.Logger, RootSquash: *rootSquash,
 	}, drain)
 	code := exitOK
 	if err != nil {
-		code = fail("serve", err)
+		code = fail(err)
 	}
 	if err := context.Cause(stop); errors.Is(err, disk.ErrLost) {
-		fail("serve", err)
+		fail(err)
 		return exitLost // and nothing can be made durable
 	}
 	if !idle {
 		return code // v may not be closed
 	}
 	if err := v.Close(); err != nil {
-		code = fail("serve", err)
+		code = fail(err)
 	}
 	if err := d.Close(); err != nil {
-		code = fail("serve", err)
+		code = fail(err)
 	}
 	return code
 }
@@ -194,28 +220,30 @@ func advice(err error) string {
 }
 
 // serveUntil serves on l until stop is done, then finishes what is in flight, for as
-// long as drain. If that was too short, idle is false: operations may still run on the
-// file system.
+// long as drain. After that it closes all connections, and waits as long again for operations
+// that still run. If that was too short, idle is false: the file system may not be closed.
 func serveUntil(stop context.Context, l net.Listener, cfg server.Config, drain time.Duration) (idle bool, err error) {
 	s := server.New(cfg)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
-	printMount(l.Addr())
 	select {
 	case err = <-served:
 	case <-stop.Done():
 		cfg.Log.Info("stopping")
 	}
-	ctx, done := context.WithTimeout(context.Background(), drain)
-	defer done()
-	if s.Shutdown(ctx) != nil {
-		return false, errors.Join(err, fmt.Errorf("requests still in flight after %v were cut off; the next start recovers the volume, as after a crash", drain))
+	for range 2 {
+		ctx, done := context.WithTimeout(context.Background(), drain)
+		late := s.Shutdown(ctx)
+		done()
+		if late == nil {
+			return true, err
+		}
 	}
-	return true, err
+	return false, errors.Join(err, fmt.Errorf("requests still in flight after %v were cut off; the next start recovers the volume, as after a crash", 2*drain))
 }
 
-// printMount tells on standard output how to mount the volume.
-func printMount(addr net.Addr) {
+// printMount tells how to mount the volume.
+func printMount(w io.Writer, addr net.Addr) {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return
@@ -225,7 +253,7 @@ func printMount(addr net.Addr) {
 			host = "SERVER"
 		}
 	}
-	fmt.Printf("listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, mountCommands(host, port))
+	fmt.Fprintf(w, "listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, mountCommands(host, port))
 }
 
 // mountCommands are the commands that mount the volume. There is no lock protocol: with
@@ -239,18 +267,4 @@ func mountCommands(host, port string) string {
 	return fmt.Sprintf(`Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard %s /mnt
 macOS:  sudo mount -t nfs -o vers=3,tcp,%s,locallocks,hard,resvport %s /private/mnt
 `, linux, ports, from, ports, from)
-}
-
-func newLogger(format string, verbose bool) (*slog.Logger, error) {
-	o := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if verbose {
-		o.Level = slog.LevelDebug
-	}
-	switch format {
-	case "text":
-		return slog.New(slog.NewTextHandler(os.Stderr, o)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(os.Stderr, o)), nil
-	}
-	return nil, fmt.Errorf("log format %q: give text or json", format)
 }

@@ -41,6 +41,7 @@ var layers = [][]string{
 	{"oncrpc"},
 	{"nfs3", "mount3"},
 	{"server"},
+	{"daemon"},
 	{"conform"},
 	{"cmd"},
 }
