@@ -115,6 +115,9 @@ func superUUID(s superblockformat.Super) (id [16]byte) {
 	return id
 }
 
+// FormatVersion is the number of the format of volumes that this package makes and opens.
+func FormatVersion() uint32 { return superblockformat.Companion_Default___.VERSION() }
+
 // newSecrets draws the UUID (version 4) and the key of a new volume.
 func newSecrets() (uuid [2]uint64, key [4]uint64, err error) {
 	var b [48]byte

@@ -25,7 +25,7 @@ as "not checked". Holes of an image are passed over. The contents of files, whic
 checksums, are not checked. The progress goes to standard error, unless -q is given.
 `)
 	quiet := f.Bool("q", false, "print nothing but problems")
-	limit := f.Int("max-problems", 1000, "print at most so many problems")
+	limit := f.Int("max-problems", 1000, "print at most `N` problems")
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
 		return code

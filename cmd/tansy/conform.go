@@ -23,12 +23,12 @@ func conformance(args []string) int {
 Exit code: 0 = no failure (differences from what an RFC recommends are listed), 1 = failures, 2 = the server cannot be checked.
 Checks of rights need an export that neither squashes user 0 nor maps other users, and no privileged ports.
 `)
-	export := f.String("export", "/", "path to mount")
-	mountPort := f.String("mount-port", "", "port of the MOUNT protocol (default: the same as NFS)")
-	run := f.String("run", "", "regular expression: run the checks whose GROUP/NAME it matches")
+	export := f.String("export", "/", "`PATH` to mount")
+	mountPort := f.String("mount-port", "", "`PORT` of the MOUNT protocol (default: the same as NFS)")
+	run := f.String("run", "", "run the checks whose GROUP/NAME this regular `EXPRESSION` matches")
 	asJSON := f.Bool("json", false, "print the report as JSON")
 	list := f.Bool("list", false, "list the checks and run none")
-	timeout := f.Duration("timeout", 10*time.Second, "how long to wait for a reply")
+	timeout := f.Duration("timeout", 10*time.Second, "how long to wait for a reply, such as 500ms or 1m")
 	pos, code, done := parse(f, args, 0, 1)
 	if done {
 		return code

@@ -1,4 +1,4 @@
-// Command tansy serves a volume over NFSv3, makes, checks, and prints volumes, and
+// Command tansy serves a volume over NFSv3, makes, checks, mends, and prints volumes, and
 // checks NFSv3 servers.
 //
 // One file per sub-command; the work is done by the packages they call.
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // exit codes
@@ -23,15 +24,22 @@ const (
 type command struct {
 	name, summary string
 	run           func(args []string) int
+	words         string // arguments that are no names of files, with spaces between them
 }
 
-var commands = []command{
-	{"serve", "export a volume over NFSv3, creating it if it is missing", serve},
-	{"mkfs", "make a new volume", mkfs},
-	{"check", "verify every invariant of a volume", check},
-	{"repair", "mend a damaged volume, with a way back", repair},
-	{"dump", "print a volume's structures", dump},
-	{"conform", "check any NFSv3 server against the RFCs", conformance},
+var commands []command
+
+func init() { // not in the declaration, for completion prints them
+	commands = []command{
+		{"serve", "export a volume over NFSv3, creating it if it is missing", serve, ""},
+		{"mkfs", "make a new volume", mkfs, ""},
+		{"check", "verify every invariant of a volume", check, ""},
+		{"repair", "mend a damaged volume, with a way back", repair, ""},
+		{"dump", "print a volume's structures", dump, "super log inode dir"},
+		{"conform", "check any NFSv3 server against the RFCs", conformance, ""},
+		{"completion", "print a script that completes these commands and their flags", completion, "bash zsh"},
+		{"version", "print release, revision, format of volumes, and Go version", version, ""},
+	}
 }
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -45,6 +53,8 @@ func run(args []string) int {
 	case "-h", "-help", "--help", "help":
 		usage(os.Stdout)
 		return exitOK
+	case "-version", "--version":
+		return version(args[1:])
 	}
 	for _, c := range commands {
 		if c.name == args[0] {
@@ -64,7 +74,7 @@ read; 3 serve: the volume was deleted, renamed, replaced or cut while it was ser
 func usage(w io.Writer) {
 	fmt.Fprint(w, "Tansy is a crash-safe NFSv3 server in one binary.\n\nusage: tansy COMMAND [flags]\n\n")
 	for _, c := range commands {
-		fmt.Fprintf(w, "  %-7s %s\n", c.name, c.summary)
+		fmt.Fprintf(w, "  %-11s %s\n", c.name, c.summary)
 	}
 	fmt.Fprint(w, "\n`tansy COMMAND --help` explains a command and shows examples.\n"+exitCodes)
 }
@@ -74,13 +84,12 @@ func newFlags(name, synopsis, examples string) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(io.Discard) // parse says what is wrong, and how to get help
 	f.Usage = func() {
-		f.SetOutput(os.Stdout)
-		fmt.Printf("usage: tansy %s %s\n", name, synopsis)
+		fmt.Println(strings.TrimRight("usage: tansy "+name+" "+synopsis, " "))
 		flags := false
 		f.VisitAll(func(*flag.Flag) { flags = true })
 		if flags {
 			fmt.Print("\nflags:\n")
-			f.PrintDefaults()
+			printFlags(os.Stdout, f)
 		}
 		fmt.Printf("\nexamples:\n%s", examples)
 	}
@@ -90,6 +99,10 @@ func newFlags(name, synopsis, examples string) *flag.FlagSet {
 // parse parses args, flags before or after the positional ones, of which there
 // are low to high. done means that the command ends now, with that exit code.
 func parse(f *flag.FlagSet, args []string, low, high int) (pos []string, code int, done bool) {
+	if collect != nil {
+		collect(f)
+		return nil, exitOK, true
+	}
 	usage := f.Usage
 	f.Usage = func() {} // Parse calls it on every error
 	for {

@@ -22,7 +22,7 @@ func mkfs(args []string) int {
 	f.Var(&size, "size", "size of a new image file (required for one; a device's size is its own)")
 	var log byteSize
 	f.Var(&log, "log-size", "size of the journal (default 64M, less on a small volume)")
-	inodes := f.Uint64("inodes", 0, "number of inodes (default: one for every 16 KiB)")
+	inodes := f.Uint64("inodes", 0, "`NUMBER` of inodes (default: one for every 16 KiB)")
 	preallocate := f.Bool("preallocate", false, "take all the room of the image from the file system it lies on now, not as files grow")
 	var root rootDir
 	root.flags(f, "")

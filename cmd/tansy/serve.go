@@ -55,20 +55,20 @@ func serve(args []string) int {
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
 went away. Nothing was acknowledged after that was seen, which takes a second at most.
 `)
-	volume := f.String("volume", "tansy.img", "the volume: an image file or a block device")
+	volume := f.String("volume", "tansy.img", "the volume: an image `FILE` or a block device")
 	size := byteSize(10 << 30)
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
 	var root rootDir
 	root.flags(f, " if the volume has to be made")
-	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on")
+	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
 	cache := byteSize(64 << 20)
 	f.Var(&cache, "cache", "size of the block cache")
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
-	logFormat := f.String("log", "text", "format of the log on standard error: text or json")
+	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
 	verbose := f.Bool("v", false, "log more")
-	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP (none by default; keep it on loopback)")
+	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
 	}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// How the help of a sub-command is set, in columns.
+const (
+	helpIndent = 22  // where the explanation of a flag begins
+	helpWidth  = 100 // at which lines end
+)
+
+// printFlags prints the flags of f as people type them, and tells what their units are.
+func printFlags(w io.Writer, f *flag.FlagSet) {
+	sizes := false
+	f.VisitAll(func(x *flag.Flag) {
+		value, usage := describe(x)
+		left := "  " + spelled(x)
+		if value != "" {
+			left += " " + value
+		}
+		if len(left) > helpIndent-2 {
+			fmt.Fprintf(w, "%s\n%*s", left, helpIndent, "")
+		} else {
+			fmt.Fprintf(w, "%-*s", helpIndent, left)
+		}
+		if d := defaultOf(x); d != "" {
+			usage += " (default " + d + ")"
+		}
+		fmt.Fprintln(w, wrap(usage, helpIndent, helpWidth))
+		_, size := x.Value.(*byteSize)
+		sizes = sizes || size
+	})
+	if sizes {
+		fmt.Fprint(w, "\nSIZE is a number of bytes, or one with K, M, G, T, P or E (powers of 1024): 4096, 64M, 1.5T\n")
+	}
+}
+
+// spelled is a flag as it is typed.
+func spelled(x *flag.Flag) string {
+	if len(x.Name) == 1 {
+		return "-" + x.Name
+	}
+	return "--" + x.Name
+}
+
+// describe returns what the value of a flag is called, "" if it takes none, and what the
+// flag means. Its usage names the value between backquotes, unless its type says enough.
+func describe(x *flag.Flag) (value, usage string) {
+	value, usage = flag.UnquoteUsage(x)
+	if strings.Contains(x.Usage, "`") {
+		return value, usage
+	}
+	switch _, size := x.Value.(*byteSize); {
+	case size:
+		return "SIZE", usage
+	case value == "uint" || value == "int":
+		return "N", usage
+	}
+	return strings.ToUpper(value), usage
+}
+
+// defaultOf is what a flag is when it is not given, unless its usage tells, or it is nothing.
+func defaultOf(x *flag.Flag) string {
+	switch x.DefValue {
+	case "", "0", "false", "0s":
+		return ""
+	}
+	if strings.Contains(x.Usage, "default") {
+		return ""
+	}
+	return x.DefValue
+}
+
+// wrap breaks text into lines of at most width columns, of which those behind the first are
+// indented. A word that is longer has a line for itself.
+func wrap(text string, indent, width int) string {
+	var b strings.Builder
+	column := indent
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > width:
+			fmt.Fprintf(&b, "\n%*s", indent, "")
+			column = indent
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// tansy runs a sub-command as a process, and returns what it prints.
+func tansy(t *testing.T, args ...string) string {
+	t.Helper()
+	c := exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")
+	c.Env = append(os.Environ(), "TANSY_ARGS="+strings.Join(args, "\n"))
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("tansy %v: %v", args, err)
+	}
+	return string(out)
+}
+
+// Help shows flags as they are typed, what their values are, and the units of these.
+func TestHelp(t *testing.T) {
+	for _, c := range commands {
+		text := tansy(t, c.name, "--help")
+		for _, f := range flagsOf(c) {
+			value, _ := describe(f)
+			line := strings.TrimRight("\n  "+spelled(f)+" "+value, " ")
+			if !strings.Contains(text, line) {
+				t.Errorf("%s: no %q in\n%s", c.name, line, text)
+			}
+			if value == "" != isBool(f.Value) || strings.ContainsAny(value, "`\" ") || value == "STRING" || value == "VALUE" {
+				t.Errorf("%s --%s: its value is called %q", c.name, f.Name, value)
+			}
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if strings.Contains(text[:strings.Index(text, "\nexamples:")], line) && len(line) > helpWidth {
+				t.Errorf("%s, line %d has %d columns", c.name, i+1, len(line))
+			}
+		}
+	}
+	serve := tansy(t, "serve", "--help")
+	for _, want := range []string{"\n  --cache SIZE        size of the block cache (default 64M)\n", "\nSIZE is a number of bytes", "\n  -v                  log more\n"} {
+		if !strings.Contains(serve, want) {
+			t.Errorf("no %q in\n%s", want, serve)
+		}
+	}
+}
+
+func isBool(v any) bool {
+	b, ok := v.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+func TestVersion(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		if got := tansy(t, args...); !strings.HasPrefix(got, "tansy ") || !strings.Contains(got, "\nvolume format 3\ngo") || strings.Count(got, "\n") != 4 {
+			t.Errorf("%q", got)
+		}
+	}
+	setting := func(k, v string) debug.BuildSetting { return debug.BuildSetting{Key: k, Value: v} }
+	for want, info := range map[string]*debug.BuildInfo{
+		"unreleased, unknown":                           nil,
+		"unreleased, abc":                               {Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{setting("vcs.revision", "abc"), setting("vcs.modified", "false")}},
+		"v1.2.3, abc of 2026-01-02T03:04:05Z, modified": {Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{setting("vcs.revision", "abc"), setting("vcs.modified", "true"), setting("vcs.time", "2026-01-02T03:04:05Z")}},
+	} {
+		r, rev := versionOf(info)
+		if got := r + ", " + rev; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	release = "1.0"
+	defer func() { release = "" }()
+	var b bytes.Buffer
+	if printVersion(&b, nil); !strings.HasPrefix(b.String(), "tansy 1.0\n") {
+		t.Errorf("%q", &b)
+	}
+}
+
+// What bash proposes: sub-commands, flags, values. For the rest it has names of files.
+func TestBashCompletion(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash here")
+	}
+	script := tansy(t, "completion", "bash")
+	for line, want := range map[string]string{
+		"tansy ser":               "serve",
+		"tansy completion ":       "bash zsh",
+		"tansy serve --ca":        "--cache",
+		"tansy serve --log ":      "text json",
+		"tansy serve --log = j":   "json", // bash makes three words of --log=j
+		"tansy serve --cache ":    "",
+		"tansy serve -v --volu":   "--volume",
+		"tansy repair d.img --un": "--undo --undo-from",
+		"tansy dump d.img in":     "inode",
+		"tansy check ":            "",
+		"tansy nothing --":        "",
+	} {
+		words := strings.Split(line, " ")
+		quoted := ""
+		for _, w := range words {
+			quoted += fmt.Sprintf(" %q", w)
+		}
+		out, err := exec.Command(bash, "-c", fmt.Sprintf("%s\nCOMP_WORDS=(%s) COMP_CWORD=%d\n_tansy\necho \"${COMPREPLY[*]}\"", script, quoted, len(words)-1)).CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("%q: %q (%v), want %q", line, got, err, want)
+		}
+	}
+}
+
+// zsh, in a terminal, completes what is given.
+func TestZshCompletion(t *testing.T) {
+	zsh, err := exec.LookPath("zsh")
+	if err != nil {
+		t.Skip("no zsh here")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/_tansy", []byte(tansy(t, "completion", "zsh")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The line that stands in the terminal after the tabulator key; ^U and q end it.
+	const driver = `
+zmodload zsh/zpty || exit 9
+zpty z "PS1=; TERM=dumb; zsh -f -i"
+say() { zpty -w z "$1" }
+say "PS1=; fpath=($DIR \$fpath); autoload -U compinit; compinit -u -D; LISTMAX=0; tansy() { print -r -- got \"\$*\" got }; echo rea''dy"
+zpty -r -m z out '*ready*'
+zpty -w -n z "$LINE"$'\t'$'\n'
+zpty -r -m z out '*got*got*'
+print -r -- "$out"
+zpty -d z
+`
+	for line, want := range map[string]string{
+		"tansy ser":            "got serve got",
+		"tansy serve --cach":   "got serve --cache got",
+		"tansy serve --log j":  "got serve --log json got",
+		"tansy dump d.img sup": "got dump d.img super got",
+		"tansy completion zs":  "got completion zsh got",
+	} {
+		c := exec.Command(zsh, "-f", "-c", driver)
+		c.Env = append(os.Environ(), "DIR="+dir, "LINE="+line)
+		out, err := c.CombinedOutput()
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q: %q (%v), want %q", line, out, err, want)
+		}
+	}
+}
