@@ -72,7 +72,7 @@ func New(cfg Config) *Service {
 
 // Program is the table of procedures.
 func (s *Service) Program() oncrpc.Program {
-	return oncrpc.Program{Number: Program, Version: Version, Procs: []oncrpc.Proc{
+	return oncrpc.Program{Name: "mount3", Number: Program, Version: Version, Procs: []oncrpc.Proc{
 		ProcNull:    oncrpc.NullProc,
 		ProcMnt:     {Name: "MNT", Serve: s.mnt},
 		ProcDump:    {Name: "DUMP", Serve: s.list, Weight: func(oncrpc.Decoder) int { return maxDump }},
@@ -100,7 +100,8 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 	}
 	if err != nil {
 		s.cfg.Log.Warn("mount refused", "peer", c.Peer, "path", string(dir), "err", err)
-		c.Reply.Uint32(status(err))
+		c.Status = status(err)
+		c.Reply.Uint32(c.Status)
 		return oncrpc.Success
 	}
 	s.remember(mount{host(c), place})

@@ -11,7 +11,7 @@ import (
 // each other: what decodes the arguments, what calls the file system, and what
 // encodes the result.
 func (s *Service) Program() oncrpc.Program {
-	p := oncrpc.Program{Number: Program, Version: Version, Procs: []oncrpc.Proc{
+	p := oncrpc.Program{Name: "nfs3", Number: Program, Version: Version, Procs: []oncrpc.Proc{
 		ProcNull:        oncrpc.NullProc,
 		ProcGetattr:     row(s, "GETATTR", getHandle, s.getattr, s.putGetattr),
 		ProcSetattr:     row(s, "SETATTR", getSetattr, s.setattr, s.putWCCOnly),
@@ -53,7 +53,8 @@ func row[A, R any](s *Service, name string, decode func(*oncrpc.Decoder) A, do f
 			return oncrpc.GarbageArgs
 		}
 		result, err := do(call{c, s.caller(c.Cred)}, args)
-		c.Reply.Uint32(s.status(c, name, err))
+		c.Status = s.status(c, name, err)
+		c.Reply.Uint32(c.Status)
 		encode(c, result, err)
 		return oncrpc.Success
 	}}

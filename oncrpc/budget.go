@@ -43,6 +43,13 @@ func (b *budget) take(n int) {
 	b.left -= n
 }
 
+// used is the number of bytes that are taken.
+func (b *budget) used() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all - b.left
+}
+
 // crowded tells if somebody waits.
 func (b *budget) crowded() bool {
 	b.mu.Lock()

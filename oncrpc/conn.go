@@ -39,7 +39,10 @@ type conn struct {
 	writeSince  atomic.Int64 // writing
 	draining    atomic.Bool
 
-	sent atomic.Uint64 // bytes written
+	id             uint64 // of the server's connections
+	since          time.Time
+	calls          atomic.Uint64
+	received, sent atomic.Uint64 // bytes
 
 	mu       sync.Mutex
 	changed  sync.Cond // inFlight or queued went down, or writing ended
@@ -100,6 +103,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.changed.L = &c.mu
 	c.unread.init(nc)
 	c.call.Peer = nc.RemoteAddr()
+	c.since = time.Now()
 	c.lastRead.Store(s.tick.Load())
 	return c
 }
@@ -113,6 +117,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.nc.Read(p)
 	c.waiting.Store(false)
 	c.lastRead.Store(c.s.tick.Load())
+	c.received.Add(uint64(n))
 	c.woke, c.ran = time.Now(), false
 	return n, err
 }
@@ -232,6 +237,7 @@ func (c *conn) linger() {
 
 // serve answers or starts one call.
 func (c *conn) serve(rec []byte) outcome {
+	c.calls.Add(1)
 	d := NewDecoder(rec)
 	h, fault := parseHeader(&d)
 	switch fault {
@@ -272,6 +278,7 @@ func (c *conn) serve(rec []byte) outcome {
 
 // refuse answers a call that is not accepted.
 func (c *conn) refuse(xid uint32, reject uint32, words ...uint32) outcome {
+	c.s.count.refusedCalls.Add(1)
 	e := c.reply()
 	refuse(e, xid, reject, words...)
 	c.keep(*e)
@@ -280,6 +287,7 @@ func (c *conn) refuse(xid uint32, reject uint32, words ...uint32) outcome {
 
 // decline answers a call that is accepted, but not carried out.
 func (c *conn) decline(xid uint32, accept Accept, words ...uint32) outcome {
+	c.s.count.refusedCalls.Add(1)
 	e := c.reply()
 	start := e.Len()
 	beginReply(e, xid, accept)
@@ -424,7 +432,11 @@ func (t *task) run() outgoing {
 func execute(s *Server, proc *Proc, call *Call, xid uint32) {
 	e := &call.Reply
 	start := e.Len()
+	accept := SystemErr
+	call.Status = 0
+	begin := time.Now()
 	defer func() {
+		proc.stats.count(time.Since(begin), accept, call.Status)
 		if r := recover(); r != nil {
 			s.cfg.Log.Error("procedure failed", "proc", proc.Name, "peer", call.Peer, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			e.Truncate(start)
@@ -433,7 +445,7 @@ func execute(s *Server, proc *Proc, call *Call, xid uint32) {
 		}
 	}()
 	beginReply(e, xid, Success)
-	if accept := proc.Serve(call); accept != Success {
+	if accept = proc.Serve(call); accept != Success {
 		e.Truncate(start)
 		beginReply(e, xid, accept)
 	}

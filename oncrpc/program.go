@@ -21,6 +21,7 @@ import "net"
 
 // Program is one version of a set of procedures.
 type Program struct {
+	Name            string // in statistics; "NUMBER/VERSION" if it is empty
 	Number, Version uint32
 	Procs           []Proc // by number; one without Serve is not available
 }
@@ -42,6 +43,8 @@ type Proc struct {
 	// Weight, if not nil, estimates the memory in bytes that the result will
 	// take, for results of more than a few KiB.
 	Weight func(args Decoder) int
+
+	stats *procStats
 }
 
 // Call is one call in progress.
@@ -50,6 +53,9 @@ type Call struct {
 	Reply Encoder
 	Cred  *Cred // shared between calls: not to be changed
 	Peer  net.Addr
+
+	// Status is for Serve to tell a status that is no success, for statistics.
+	Status uint32
 
 	// Scratch is memory for Serve, whose content means nothing.
 	Scratch [64]byte

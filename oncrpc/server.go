@@ -34,6 +34,7 @@ type Server struct {
 	work   workers
 
 	receiving *budget // of records larger than smallChunk that are not calls yet
+	count     counters
 
 	// tick counts seconds, so that connections can note the time for nothing.
 	tick atomic.Int64
@@ -60,6 +61,7 @@ func NewServer(cfg Config) *Server {
 	setDefault(&cfg.IdleTimeout, 10*time.Minute)
 	setDefault(&cfg.RecordTimeout, time.Minute)
 	setDefault(&cfg.WriteTimeout, time.Minute)
+	cfg.Programs = withStats(cfg.Programs)
 	s := &Server{
 		cfg: cfg, budget: newBudget(cfg.MaxBytes), receiving: newBudget(cfg.MaxBytes / 2),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
@@ -123,6 +125,7 @@ func (s *Server) open(nc net.Conn) {
 	closing, full := s.closing, len(s.conns) >= s.cfg.MaxConns
 	if !closing && !full {
 		c := newConn(s, nc)
+		c.id = s.count.accepted.Add(1)
 		s.conns[c] = struct{}{}
 		s.done.Add(1)
 		go s.run(c)
@@ -130,6 +133,7 @@ func (s *Server) open(nc net.Conn) {
 	s.mu.Unlock()
 	if closing || full {
 		if !closing {
+			s.count.refusedConns.Add(1)
 			s.cfg.Log.Warn("connection refused: too many", "peer", nc.RemoteAddr())
 		}
 		nc.Close()
@@ -143,6 +147,7 @@ func (s *Server) run(c *conn) {
 	}
 	s.mu.Lock()
 	delete(s.conns, c)
+	s.countEnded(c)
 	s.mu.Unlock()
 	s.done.Done()
 }

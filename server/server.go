@@ -64,5 +64,8 @@ func (s *Server) Serve(l net.Listener) error { return s.rpc.Serve(l) }
 // operations returned.
 func (s *Server) Shutdown(ctx context.Context) error { return s.rpc.Shutdown(ctx) }
 
+// Stats are the numbers of the transport since the Server was made.
+func (s *Server) Stats() oncrpc.Stats { return s.rpc.Stats() }
+
 // Conns is the number of open connections.
 func (s *Server) Conns() int { return s.rpc.Conns() }
