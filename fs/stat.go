@@ -1,7 +1,9 @@
 package fs
 
 import (
+	"tansy/disk"
 	"tansy/internal/gen/volumeops"
+	"tansy/journal"
 	"tansy/txn/dtxn"
 )
 
@@ -29,12 +31,48 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 
 // count counts what is free, and of the blocks no more than the host has room for.
 func (v *FS) count() (blocks, inodes uint64, err error) {
-	if blocks, err = v.sys.Free(dtxn.Blocks); err != nil {
+	return v.countBy(v.sys.Free)
+}
+
+// countBy is count, with what counts one kind.
+func (v *FS) countBy(free func(which uint64) (uint64, error)) (blocks, inodes uint64, err error) {
+	if blocks, err = free(dtxn.Blocks); err != nil {
 		return 0, 0, err
 	}
 	blocks = hostRoom(v.host, blocks, v.geo.Dtor_data0(), v.geo.Dtor_data1())
-	inodes, err = v.sys.Free(dtxn.Inodes)
+	inodes, err = free(dtxn.Inodes)
 	return blocks, inodes, err
+}
+
+// Stats are numbers of a volume since it was opened.
+type Stats struct {
+	Journal      journal.Stats
+	Transactions dtxn.Stats
+}
+
+// Stats returns the present numbers. It does not wait for the device.
+func (v *FS) Stats() Stats { return Stats{v.sys.Journal(), v.sys.Stats()} }
+
+// Space is what FSSTAT says, but need not be durable yet: it does not wait for the device once the
+// bitmaps have been read.
+func (v *FS) Space() (Stat, error) {
+	blocks, inodes, err := v.countBy(v.sys.Count)
+	if err != nil {
+		return Stat{}, err
+	}
+	return Stat{
+		TotalBytes: (v.geo.Dtor_data1() - v.geo.Dtor_data0()) * disk.BlockSize, FreeBytes: blocks * disk.BlockSize,
+		TotalFiles: v.geo.Dtor_ninode() - 3, FreeFiles: inodes,
+	}, nil
+}
+
+// Health is an error if the volume refuses changes since it was opened, because the device failed
+// or because the volume is damaged.
+func (v *FS) Health() error {
+	if v.damaged.Load() {
+		return errDamaged
+	}
+	return v.sys.Broken()
 }
 
 // Fsinfo implements FileSystem.

@@ -471,8 +471,14 @@ type Stats struct {
 	Durable  uint64 // commits known to be durable
 	Groups   uint64 // group commits
 	Installs uint64 // times the log was emptied
-	Cached   int    // clean blocks in the cache
 	ddisk.Counts
+
+	// The block cache. What is committed, but not home yet, is found elsewhere.
+	Cached, CacheLimit     int    // clean blocks in the cache, and how many it has room for
+	CacheHits, CacheMisses uint64 // reads of a block
+
+	// The log: groups that are not home yet, of Units; and of the data blocks of large ones, of Ring.
+	Units, UnitsUsed, Ring, RingUsed uint64
 }
 
 // Stats returns the counts so far.
@@ -480,8 +486,17 @@ func (j *Journal) Stats() Stats {
 	c := j.core
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	return Stats{Commits: c.Nvs, Durable: c.Nlb, Groups: c.Notes.Get(6), Installs: c.Notes.Get(7), Cached: c.Cache.Len(), Counts: j.d.Counts()}
+	s := Stats{
+		Commits: c.Nvs, Durable: c.Nlb, Groups: c.Notes.Get(6), Installs: c.Notes.Get(7), Counts: j.d.Counts(),
+		Cached: c.Cache.Len(), CacheLimit: c.Cache.Limit(),
+		Units: c.Nd, UnitsUsed: c.Eq - c.Hq, Ring: c.Nr, RingUsed: c.Wp - c.Lo,
+	}
+	s.CacheHits, s.CacheMisses = c.Cache.Asked()
+	return s
 }
+
+// Broken is the error of the device after which nothing is written any more, or nil.
+func (j *Journal) Broken() error { return j.d.Err() }
 
 // Core is the verified journal, for the layer above.
 func (j *Journal) Core() *journalm.Journal { return j.core }

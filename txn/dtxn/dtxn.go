@@ -147,12 +147,16 @@ func (s *System) committed(b uint64) ([]byte, error) {
 // Free returns the number of clear bits that may be handed out (free blocks or
 // inodes), as committed and durable.
 func (s *System) Free(which uint64) (uint64, error) {
-	n, err := s.alloc[which].count()
+	n, err := s.Count(which)
 	if err == nil {
 		err = s.Flush()
 	}
 	return n, err
 }
+
+// Count is Free, but what it counts need not be durable yet, so that it does not wait for the device
+// once the bitmap has been read.
+func (s *System) Count(which uint64) (uint64, error) { return s.alloc[which].count() }
 
 // Lost is an error if the volume was seen to be another server's now.
 func (s *System) Lost() error { return s.j.Lost() }
@@ -181,6 +185,12 @@ type Stats struct {
 
 // Stats returns the counters.
 func (s *System) Stats() Stats { return Stats{s.commits.Load(), s.conflicts.Load()} }
+
+// Journal returns the numbers of the journal below.
+func (s *System) Journal() journal.Stats { return s.j.Stats() }
+
+// Broken is the error of the device after which nothing is written any more, or nil.
+func (s *System) Broken() error { return s.j.Broken() }
 
 // Txn is a transaction. It belongs to one goroutine.
 //

@@ -32,6 +32,8 @@ type Cache struct {
 	again []uint16 // and for each asked for more than once
 	next  int      // the slot to fill
 	limit int      // slots, a multiple of slabLen
+
+	hits, misses uint64 // of Get
 }
 
 // slabLen is the number of blocks of a slab.
@@ -63,8 +65,10 @@ func NewCache(limit int) *Cache {
 func (c *Cache) Get(a uint64) *dbytes.Blk {
 	i, ok := c.find(a)
 	if !ok {
+		c.misses++
 		return nil
 	}
+	c.hits++
 	s := int(c.tab[i].slot - 1)
 	if k, bit := s/slabLen, uint16(1)<<(s%slabLen); c.asked[k]&bit == 0 {
 		c.asked[k] |= bit
@@ -105,6 +109,12 @@ func (c *Cache) Limit() int { return c.limit }
 
 // Len is the number of blocks remembered.
 func (c *Cache) Len() int { return c.len }
+
+// Limit is the number of blocks that there is room for.
+func (c *Cache) Limit() int { return c.limit }
+
+// Asked is how often Get found a block, and how often it found none.
+func (c *Cache) Asked() (hits, misses uint64) { return c.hits, c.misses }
 
 // turn finds the slab to fill next, and begins it with what is kept of its older contents.
 func (c *Cache) turn() {

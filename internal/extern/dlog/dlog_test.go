@@ -118,7 +118,7 @@ func testCache(t *testing.T, seed uint64) {
 		x int
 	}
 	var given []held
-	hits := 0
+	hits, misses := 0, 0
 	for i := 1; i < 100_000; i++ {
 		a := r.Uint64N(300)
 		switch r.IntN(9) {
@@ -131,6 +131,7 @@ func testCache(t *testing.T, seed uint64) {
 		default:
 			b := c.Get(a)
 			if b == nil {
+				misses++
 				break
 			}
 			hits++
@@ -154,6 +155,9 @@ func testCache(t *testing.T, seed uint64) {
 	}
 	if hits < 10_000 {
 		t.Errorf("%d hits", hits)
+	}
+	if h, m := c.Asked(); h != uint64(hits) || m != uint64(misses) {
+		t.Errorf("%d hits and %d misses are counted, of %d and %d", h, m, hits, misses)
 	}
 	for i := uint64(1000); i < 2000; i++ {
 		c.Put(i, number(int(i)))
