@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // Limits of a Log.
@@ -204,10 +206,19 @@ func text(r *slog.Record) string {
 		return true
 	})
 	const most = 400
-	if b.Len() > most {
-		return string(bytes.ToValidUTF8(b.Bytes()[:most], nil)) + "…"
+	t, end := b.Bytes(), ""
+	if len(t) > most {
+		t, end = t[:most], "…"
 	}
-	return b.String()
+	return strings.Map(printable, string(bytes.ToValidUTF8(t, nil))) + end
+}
+
+// printable replaces what a name that a client made up could do to a terminal.
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return '·'
 }
 
 // limited is the Handler of a Log.

@@ -185,6 +185,18 @@ func TestLogLost(t *testing.T) {
 	}
 }
 
+// What is remembered of a message fits a page, and does nothing to a terminal.
+func TestLogRecent(t *testing.T) {
+	l, _ := newTestLog(t, &pipe{}, "text")
+	defer l.Close(time.Minute)
+	l.Warn("mount refused", "path", "/\x1b[2J\n\u202eä", "stack", "unseen")
+	l.Error(strings.Repeat("ä", 1000))
+	r := l.Recent()
+	if len(r) != 2 || r[0].Message != "mount refused path=/·[2J··ä" || len(r[1].Message) > 410 {
+		t.Errorf("%q", r)
+	}
+}
+
 func TestLogFormat(t *testing.T) {
 	if _, err := NewLog(&pipe{}, "xml", slog.LevelInfo); err == nil {
 		t.Error("xml is taken")

@@ -40,6 +40,7 @@ func TestHelperTansy(t *testing.T) {
 type process struct {
 	cmd    *exec.Cmd
 	addr   string
+	status string // URL of the status, if that was asked for
 	stderr bytes.Buffer
 }
 
@@ -76,6 +77,10 @@ func (p *process) start(t *testing.T) {
 	})
 	r := bufio.NewReader(out)
 	line, err := r.ReadString('\n')
+	if url, ok := strings.CutPrefix(strings.TrimSpace(line), "status on "); ok {
+		p.status = url
+		line, err = r.ReadString('\n')
+	}
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if err != nil || !ok {
 		t.Fatalf("%q, %v", line, err)

@@ -24,6 +24,7 @@ import (
 	tansyfs "tansy/fs"
 	"tansy/journal"
 	"tansy/server"
+	"tansy/status"
 )
 
 // overhead is what the server needs besides its block cache: requests in
@@ -51,6 +52,7 @@ func serve(args []string) int {
   tansy serve --listen 127.0.0.1:0              on any free port; the mount command is printed
   tansy serve --volume d.img --size 50G --preallocate
                                                 a new image takes all its room now
+  tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
 went away. Nothing was acknowledged after that was seen, which takes a second at most.
@@ -68,6 +70,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
 	verbose := f.Bool("v", false, "log more")
+	statusListen := f.String("status", "", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
 	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
@@ -119,6 +122,13 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	}
 	defer port.Close()
 
+	var st *status.Status
+	if *statusListen != "" {
+		if st, err = startStatus(out, *statusListen, *volume, log); err != nil {
+			return fail(err)
+		}
+	}
+
 	warn := func(err error) { log.Warn(err.Error()) }
 	if _, err := os.Stat(*volume); errors.Is(err, fs.ErrNotExist) {
 		if *readOnly {
@@ -160,11 +170,19 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if err != nil {
 		return fail(errors.Join(err, v.Close(), d.Close()))
 	}
-	printMount(out, l.Addr())
 	id := v.VolumeID()
-	idle, err := serveUntil(stop, l, server.Config{
+	s := server.New(server.Config{
 		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log.Logger, RootSquash: *rootSquash,
-	}, drain)
+	})
+	if st != nil {
+		st.Serve(sources(l.Addr(), s, v, stats))
+		context.AfterFunc(stop, st.Stop)
+	}
+	printMount(out, l.Addr())
+	idle, err := serveUntil(stop, l, s, log.Logger, drain)
+	if st != nil {
+		st.Stop() // before the volume is closed
+	}
 	code := exitOK
 	if err != nil {
 		code = fail(err)
@@ -222,14 +240,13 @@ func advice(err error) string {
 // serveUntil serves on l until stop is done, then finishes what is in flight, for as
 // long as drain. After that it closes all connections, and waits as long again for operations
 // that still run. If that was too short, idle is false: the file system may not be closed.
-func serveUntil(stop context.Context, l net.Listener, cfg server.Config, drain time.Duration) (idle bool, err error) {
-	s := server.New(cfg)
+func serveUntil(stop context.Context, l net.Listener, s *server.Server, log *slog.Logger, drain time.Duration) (idle bool, err error) {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	select {
 	case err = <-served:
 	case <-stop.Done():
-		cfg.Log.Info("stopping")
+		log.Info("stopping")
 	}
 	for range 2 {
 		ctx, done := context.WithTimeout(context.Background(), drain)

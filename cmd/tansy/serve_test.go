@@ -100,7 +100,8 @@ func TestStop(t *testing.T) {
 		stopped, replied := make(chan error), make(chan error)
 		go func() {
 			var err error
-			idle, err = serveUntil(stop, l, server.Config{FS: f, Log: slog.New(slog.DiscardHandler)}, drain)
+			log := slog.New(slog.DiscardHandler)
+			idle, err = serveUntil(stop, l, server.New(server.Config{FS: f, Log: log}), log, drain)
 			stopped <- err
 		}()
 		c, err := nfsclient.Mount(l.Addr().String())

@@ -42,6 +42,7 @@ var layers = [][]string{
 	{"nfs3", "mount3"},
 	{"server"},
 	{"daemon"},
+	{"status"},
 	{"conform"},
 	{"cmd"},
 }

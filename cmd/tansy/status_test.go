@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	tansyfs "tansy/fs"
+	"tansy/internal/nfsclient"
+	"tansy/status"
+)
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", url, r.Status, err)
+	}
+	return string(b)
+}
+
+// The status of a server tells what was done with it.
+func TestServeStatus(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	p := startServe(t, "--volume", img, "--size", "8M", "--status", "127.0.0.1:0")
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	cred := &tansyfs.Cred{}
+	for _, how := range []tansyfs.CreateHow{tansyfs.Guarded, tansyfs.Guarded} { // the second one fails
+		c.Create(cred, c.Root(), []byte("f"), how, &tansyfs.SetAttr{}, 0)
+	}
+	if got := get(t, p.status+"readyz"); got != "ok\n" {
+		t.Errorf("%q", got)
+	}
+	metrics := get(t, p.status+"metrics")
+	for _, want := range []string{
+		`tansy_calls_total{program="nfs3",proc="CREATE"} 2`, `tansy_call_errors_total{program="nfs3",proc="CREATE",status="EXIST"} 1`,
+		`tansy_calls_total{program="mount3",proc="MNT"} 1`, "tansy_connections 1", "tansy_healthy 1", "tansy_volume_free_inodes ",
+	} {
+		if !strings.Contains(metrics, "\n"+want) {
+			t.Errorf("no %q in\n%s", want, metrics)
+		}
+	}
+	var r status.Report
+	if err := json.Unmarshal([]byte(get(t, p.status+"status.json")), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.State != status.Serving || r.Address != p.addr || r.Volume != img || r.Space.Files-r.Space.FreeFiles != 1 || len(r.Clients) != 1 || r.Clients[0].Host != "127.0.0.1" || r.Journal.Groups == 0 {
+		t.Errorf("%+v", r)
+	}
+	p.stop(t)
+}
+
+// There is no status unless it is asked for; an address of it that cannot be had is an error
+// before anything is made.
+func TestStatusAddress(t *testing.T) {
+	dir := t.TempDir()
+	img := filepath.Join(dir, "v.img")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, address := range []string{l.Addr().String(), "nowhere"} {
+		if code := run([]string{"serve", "--volume", img, "--listen", "127.0.0.1:0", "--status", address}); code != exitFailure {
+			t.Errorf("%s: exit code %d", address, code)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("made: %v", left)
+	}
+	p := startServe(t, "--volume", img, "--size", "8M")
+	if p.status != "" {
+		t.Error(p.status)
+	}
+	p.stop(t)
+}

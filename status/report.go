@@ -1,0 +1,220 @@
+package status
+
+import (
+	"cmp"
+	"net"
+	"slices"
+	"time"
+
+	"tansy/disk"
+)
+
+// Report is what the page shows. Sizes are in bytes, times in seconds, rates per second.
+type Report struct {
+	Release  string  `json:"release"`
+	Revision string  `json:"revision"`
+	Volume   string  `json:"volume"`
+	Address  string  `json:"address"`
+	State    State   `json:"state"`
+	Problem  string  `json:"problem,omitempty"` // why the volume refuses changes
+	Uptime   float64 `json:"uptime"`
+
+	Space   Space   `json:"space"`
+	Journal Journal `json:"journal"`
+	Cache   Cache   `json:"cache"`
+	Memory  Memory  `json:"memory"`
+
+	Accepted     uint64 `json:"accepted"`      // connections
+	RefusedConns uint64 `json:"refused_conns"` // that were too many
+	RefusedCalls uint64 `json:"refused_calls"`
+
+	SampleEvery float64  `json:"sample_every"`
+	Samples     []Sample `json:"samples"` // oldest first
+
+	Procs      []Proc    `json:"procs"`   // that were called, those called most lately first
+	Clients    []Client  `json:"clients"` // by address, the busiest first
+	MoreHosts  int       `json:"more_clients"`
+	Warnings   []Warning `json:"warnings"`    // newest first
+	LostLog    uint64    `json:"lost_log"`    // messages that the reader of the log did not take
+	CountedLog uint64    `json:"counted_log"` // messages that were so many that they were only counted
+}
+
+// Space is that of the volume.
+type Space struct {
+	Bytes     uint64 `json:"bytes"`
+	FreeBytes uint64 `json:"free_bytes"`
+	Files     uint64 `json:"files"`
+	FreeFiles uint64 `json:"free_files"`
+}
+
+// Journal is the fill of the log, and what was written to it since the start.
+type Journal struct {
+	Groups    uint64 `json:"groups"`
+	Commits   uint64 `json:"commits"`
+	Barriers  uint64 `json:"barriers"`
+	Units     uint64 `json:"units"` // groups that there is room for
+	UnitsUsed uint64 `json:"units_used"`
+	Ring      uint64 `json:"ring"` // for the data of large groups
+	RingUsed  uint64 `json:"ring_used"`
+}
+
+// Cache is the block cache.
+type Cache struct {
+	Size   uint64 `json:"size"`
+	Used   uint64 `json:"used"`
+	Hits   uint64 `json:"hits"`
+	Misses uint64 `json:"misses"`
+}
+
+// Memory is that of calls and replies.
+type Memory struct {
+	Calls     int    `json:"calls"`
+	Receiving int    `json:"receiving"`
+	Queued    int    `json:"queued"`
+	Resident  uint64 `json:"resident"` // of the process; 0 if it is not known
+}
+
+// Proc is a procedure. Rates and latencies are of the last minute.
+type Proc struct {
+	Name   string  `json:"name"`
+	Calls  uint64  `json:"calls"`
+	Errors uint64  `json:"errors"`
+	Rate   float64 `json:"rate"`
+	P50    float64 `json:"p50"`
+	P99    float64 `json:"p99"`
+}
+
+// Client is the connections of one address. Rates are of the last ten seconds.
+type Client struct {
+	Host       string  `json:"host"`
+	Conns      int     `json:"conns"`
+	Calls      float64 `json:"calls"`
+	Received   float64 `json:"received"`
+	Sent       float64 `json:"sent"`
+	InProgress int     `json:"in_progress"`
+	Queued     int     `json:"queued"`
+}
+
+// Warning is a message of the log.
+type Warning struct {
+	Time  time.Time `json:"time"`
+	Level string    `json:"level"`
+	Text  string    `json:"text"`
+}
+
+// maxClients is how many are listed.
+const maxClients = 50
+
+// Report returns the present status.
+func (s *Status) Report() *Report {
+	r := &Report{
+		Release: s.cfg.Release, Revision: s.cfg.Revision, Volume: s.cfg.Volume,
+		Uptime: time.Since(s.begin).Seconds(), SampleEvery: sampleEvery.Seconds(),
+		Samples: []Sample{}, Procs: []Proc{}, Clients: []Client{}, Warnings: []Warning{},
+	}
+	for _, w := range slices.Backward(s.cfg.Log.Recent()) {
+		r.Warnings = append(r.Warnings, Warning{w.Time, w.Level.String(), w.Message})
+	}
+	r.LostLog, r.CountedLog = s.cfg.Log.Lost()
+	r.Memory.Resident = resident()
+
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	r.State = s.state
+	if s.from == nil {
+		return r
+	}
+	r.Address = s.from.Address
+	if err := s.from.Health(); err != nil {
+		r.Problem = err.Error()
+	}
+	if sp, err := s.from.Space(); err == nil {
+		r.Space = Space{sp.TotalBytes, sp.FreeBytes, sp.TotalFiles, sp.FreeFiles}
+	}
+	now := take(s.from, time.Now())
+	r.numbers(&now)
+	h := &s.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.Samples = append(r.Samples, h.samples...)
+	if len(h.shots) > 0 {
+		r.procs(h.before(maxShots), &now)
+		r.clients(h.before(clientShots), &now)
+	}
+	return r
+}
+
+// numbers sets what needs no history.
+func (r *Report) numbers(now *shot) {
+	j := now.fs.Journal
+	r.Journal = Journal{
+		Groups: j.Groups, Commits: j.Commits, Barriers: now.device.Barriers, Units: j.Units, UnitsUsed: j.UnitsUsed,
+		Ring: j.Ring * disk.BlockSize, RingUsed: j.RingUsed * disk.BlockSize,
+	}
+	r.Cache = Cache{uint64(j.CacheLimit) * disk.BlockSize, uint64(j.Cached) * disk.BlockSize, j.CacheHits, j.CacheMisses}
+	r.Accepted, r.RefusedConns, r.RefusedCalls = now.rpc.Accepted, now.rpc.RefusedConns, now.rpc.RefusedCalls
+	r.Memory.Calls, r.Memory.Receiving = now.rpc.CallMemory, now.rpc.ReceivingMemory
+	for _, c := range now.rpc.Conns {
+		r.Memory.Queued += c.Queued
+	}
+}
+
+// procs lists the procedures.
+func (r *Report) procs(before, now *shot) {
+	seconds := now.at.Sub(before.at).Seconds()
+	for i := range now.rpc.Procs {
+		p := &now.rpc.Procs[i]
+		if p.Calls == 0 {
+			continue
+		}
+		d := since(before, now, i)
+		name := p.Name
+		if p.Program != "nfs3" {
+			name = p.Program + " " + name
+		}
+		r.Procs = append(r.Procs, Proc{name, p.Calls, p.Errors, per(0, d.Calls, seconds), quantile(&d.Latency, 0.5), quantile(&d.Latency, 0.99)})
+	}
+	slices.SortStableFunc(r.Procs, func(a, b Proc) int { return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(b.Calls, a.Calls)) })
+}
+
+// clients lists the connections by address.
+func (r *Report) clients(before, now *shot) {
+	seconds := now.at.Sub(before.at).Seconds()
+	was := map[uint64]int{}
+	for i := range before.rpc.Conns {
+		was[before.rpc.Conns[i].ID] = i
+	}
+	hosts := map[string]*Client{}
+	for i := range now.rpc.Conns {
+		c := &now.rpc.Conns[i]
+		host, _, err := net.SplitHostPort(c.Peer)
+		if err != nil {
+			host = c.Peer
+		}
+		h := hosts[host]
+		if h == nil {
+			h = &Client{Host: host}
+			hosts[host] = h
+		}
+		h.Conns++
+		h.InProgress += c.InProgress
+		h.Queued += c.Queued
+		var calls, received, sent uint64
+		if k, ok := was[c.ID]; ok {
+			b := &before.rpc.Conns[k]
+			calls, received, sent = b.Calls, b.Received, b.Sent
+		}
+		h.Calls += per(calls, c.Calls, seconds)
+		h.Received += per(received, c.Received, seconds)
+		h.Sent += per(sent, c.Sent, seconds)
+	}
+	for _, h := range hosts {
+		r.Clients = append(r.Clients, *h)
+	}
+	slices.SortFunc(r.Clients, func(a, b Client) int {
+		return cmp.Or(cmp.Compare(b.Received+b.Sent, a.Received+a.Sent), cmp.Compare(a.Host, b.Host))
+	})
+	if n := len(r.Clients); n > maxClients {
+		r.Clients, r.MoreHosts = r.Clients[:maxClients], n-maxClients
+	}
+}

@@ -1,0 +1,221 @@
+// Package status tells over HTTP how a server does: metrics for Prometheus, answers for
+// whoever supervises it, and a page for people.
+//
+//	/             the page; it needs nothing from anywhere else
+//	/status.json  what it shows (Report)
+//	/metrics      every number, in Prometheus' text format
+//	/healthz      200 unless the volume refuses changes for good: restart or look after it
+//	/readyz       200 while the server serves: a balancer may send clients
+//
+// Everything is read only, and nothing waits for the device. There is no access control:
+// whoever reaches the address sees the addresses of the clients, and names that warnings
+// contain. Keep it on loopback or a network of administrators.
+package status
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"tansy/daemon"
+	"tansy/disk"
+	"tansy/fs"
+	"tansy/oncrpc"
+)
+
+// Config says whose status it is.
+type Config struct {
+	Release, Revision string
+	Volume            string // its name
+	Log               *daemon.Log
+}
+
+// Sources are where the numbers of a server come from. All of them return at once, and may be
+// called concurrently.
+type Sources struct {
+	Address string // of NFS
+	RPC     func() oncrpc.Stats
+	FS      func() fs.Stats
+	Space   func() (fs.Stat, error)
+	Health  func() error // why the volume refuses changes
+	Device  func() disk.Counts
+}
+
+// State is what a server is about.
+type State string
+
+// The states of a server, in this order.
+const (
+	Starting State = "starting" // the volume is not open yet
+	Serving  State = "serving"
+	Stopping State = "stopping"
+)
+
+// Status is the status of one server.
+type Status struct {
+	cfg   Config
+	begin time.Time
+
+	mu    sync.RWMutex // held, shared, while the sources are asked
+	state State
+	from  *Sources // nil but when Serving
+	quit  chan struct{}
+
+	history history
+}
+
+// New returns the status of a server that starts.
+func New(cfg Config) *Status {
+	return &Status{cfg: cfg, begin: time.Now(), state: Starting, quit: make(chan struct{})}
+}
+
+// Serve says that the server serves from now on, and begins to note its history.
+func (s *Status) Serve(from Sources) {
+	s.mu.Lock()
+	s.state, s.from = Serving, &from
+	s.mu.Unlock()
+	s.sample(time.Now())
+	go s.run()
+}
+
+// Stop says that the server stops. The sources are asked no more when it has returned.
+func (s *Status) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == Serving {
+		close(s.quit)
+	}
+	s.state, s.from = Stopping, nil
+}
+
+// run notes the history until Stop.
+func (s *Status) run() {
+	t := time.NewTicker(sampleEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.quit:
+			return
+		case now := <-t.C:
+			s.sample(now)
+		}
+	}
+}
+
+// sample notes the present numbers.
+func (s *Status) sample(now time.Time) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.from != nil {
+		s.history.add(take(s.from, now))
+	}
+}
+
+// ready returns the state, and what is wrong with the volume.
+func (s *Status) ready() (State, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.from == nil {
+		return s.state, nil
+	}
+	return s.state, s.from.Health()
+}
+
+//go:embed page
+var page embed.FS
+
+// Handler answers the requests.
+func (s *Status) Handler() http.Handler {
+	m := http.NewServeMux()
+	for path, name := range map[string]string{"/{$}": "index.html", "/page.css": "page.css", "/page.js": "page.js"} {
+		m.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, page, "page/"+name) })
+	}
+	m.HandleFunc("GET /status.json", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(s.Report())
+	})
+	m.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		w.Write(s.metrics())
+	})
+	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		_, err := s.ready()
+		answer(w, err)
+	})
+	m.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		state, err := s.ready()
+		if err == nil && state != Serving {
+			err = fmt.Errorf("the server is %s", state)
+		}
+		answer(w, err)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		m.ServeHTTP(w, r)
+	})
+}
+
+// answer is that of a probe.
+func answer(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, err)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// maxConns bounds the connections of the status at a time.
+const maxConns = 64
+
+// Listen answers on l until it fails or is closed.
+func (s *Status) Listen(l net.Listener) {
+	h := http.Server{
+		Handler: s.Handler(), ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+	}
+	h.Serve(&bounded{Listener: l, free: make(chan struct{}, maxConns)})
+}
+
+// bounded closes connections at once that are too many.
+type bounded struct {
+	net.Listener
+	free chan struct{}
+}
+
+func (b *bounded) Accept() (net.Conn, error) {
+	for {
+		c, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case b.free <- struct{}{}:
+			return &boundedConn{Conn: c, free: b.free}, nil
+		default:
+			c.Close()
+		}
+	}
+}
+
+type boundedConn struct {
+	net.Conn
+	free chan struct{}
+	once sync.Once
+}
+
+func (c *boundedConn) Close() error {
+	c.once.Do(func() { <-c.free })
+	return c.Conn.Close()
+}

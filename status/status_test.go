@@ -1,0 +1,446 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tansy/daemon"
+	"tansy/disk"
+	tansyfs "tansy/fs"
+	"tansy/oncrpc"
+)
+
+// fake is a server whose numbers a test sets.
+type fake struct {
+	rpc    oncrpc.Stats
+	sick   atomic.Pointer[error]
+	status *Status
+	log    *daemon.Log
+}
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	log, err := daemon.NewLog(io.Discard, "text", slog.LevelInfo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close(time.Minute) })
+	f := &fake{log: log, status: New(Config{Release: `1 "x"`, Revision: "abc", Volume: `<b>v\`, Log: log})}
+	f.rpc.Procs = []oncrpc.ProcStats{{Program: "nfs3", Name: "GETATTR"}, {Program: "nfs3", Name: "READ"}, {Program: "mount3", Name: "MNT"}}
+	return f
+}
+
+// serve lets the status serve, but note history only when the test says so.
+func (f *fake) serve() {
+	f.status.mu.Lock()
+	defer f.status.mu.Unlock()
+	f.status.state = Serving
+	f.status.from = &Sources{
+		Address: "192.0.2.1:2049",
+		RPC:     func() oncrpc.Stats { s := f.rpc; s.Procs = append([]oncrpc.ProcStats(nil), s.Procs...); return s },
+		FS: func() (s tansyfs.Stats) {
+			s.Journal.Units, s.Journal.UnitsUsed, s.Journal.CacheHits = 512, 7, 3
+			return s
+		},
+		Space: func() (tansyfs.Stat, error) {
+			return tansyfs.Stat{TotalBytes: 1 << 30, FreeBytes: 1 << 29, TotalFiles: 100, FreeFiles: 90}, nil
+		},
+		Health: func() error { return *cmpOr(f.sick.Load(), new(error)) },
+		Device: func() disk.Counts { return disk.Counts{Barriers: 5, WrittenBlocks: 10, BarrierTime: time.Second} },
+	}
+}
+
+func cmpOr(a, b *error) *error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// call counts n calls of procedure i in a bucket of latency.
+func (f *fake) call(i, bucket int, n uint64) {
+	p := &f.rpc.Procs[i]
+	p.Calls += n
+	p.Latency[bucket] += n
+	p.Time += time.Duration(n) * oncrpc.LatencyBound(bucket)
+}
+
+func get(t *testing.T, url string) (int, string, http.Header) {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(b), r.Header
+}
+
+// The probes follow the server from its start to its end.
+func TestProbes(t *testing.T) {
+	f := newFake(t)
+	s := httptest.NewServer(f.status.Handler())
+	defer s.Close()
+	want := func(when string, health, ready int, text string) {
+		t.Helper()
+		h, _, _ := get(t, s.URL+"/healthz")
+		r, body, _ := get(t, s.URL+"/readyz")
+		if h != health || r != ready || strings.TrimSpace(body) != text {
+			t.Errorf("%s: health %d, ready %d %q", when, h, r, body)
+		}
+		if code, _, _ := get(t, s.URL+"/metrics"); code != 200 {
+			t.Errorf("%s: metrics %d", when, code)
+		}
+		if code, _, _ := get(t, s.URL+"/status.json"); code != 200 {
+			t.Errorf("%s: report %d", when, code)
+		}
+	}
+	want("at the start", 200, 503, "the server is starting")
+	f.serve()
+	want("serving", 200, 200, "ok")
+	err := errors.New("the device failed")
+	f.sick.Store(&err)
+	want("after a failure", 503, 503, "the device failed")
+	f.sick.Store(nil)
+	f.status.Stop()
+	f.status.Stop()
+	want("stopping", 200, 503, "the server is stopping")
+}
+
+func TestPaths(t *testing.T) {
+	f := newFake(t)
+	s := httptest.NewServer(f.status.Handler())
+	defer s.Close()
+	for path, kind := range map[string]string{"/": "text/html", "/page.js": "text/javascript", "/page.css": "text/css", "/status.json": "application/json", "/metrics": "text/plain"} {
+		code, body, h := get(t, s.URL+path)
+		if code != 200 || len(body) < 100 || !strings.HasPrefix(h.Get("Content-Type"), kind) || !strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: %d, %d bytes, %v", path, code, len(body), h)
+		}
+	}
+	for _, path := range []string{"/page", "/page/", "/page/page.js", "/nothing", "/index.html"} {
+		if code, _, _ := get(t, s.URL+path); code != 404 {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+	r, err := http.Post(s.URL+"/metrics", "text/plain", nil)
+	if err != nil || r.StatusCode != 405 {
+		t.Error(r, err)
+	}
+}
+
+// The page asks nobody else for anything.
+func TestPageIsAlone(t *testing.T) {
+	outside := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]`)
+	err := fs.WalkDir(page, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := page.ReadFile(path)
+		for _, m := range outside.FindAllIndex(b, -1) {
+			if text := string(b[m[0]:min(len(b), m[0]+40)]); !strings.HasPrefix(text, "http://www.w3.org/2000/svg") { // a name, not an address
+				t.Errorf("%s: %s", path, text)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+var sampleLine = regexp.MustCompile(`^([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$`)
+
+// parse reads an exposition as Prometheus does, and returns its samples.
+func parse(t *testing.T, text string) map[string]float64 {
+	t.Helper()
+	samples := map[string]float64{}
+	kinds := map[string]string{}
+	family := ""
+	if !strings.HasSuffix(text, "\n") {
+		t.Error("no line feed at the end")
+	}
+	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		if name, ok := strings.CutPrefix(line, "# HELP "); ok {
+			family = strings.Fields(name)[0]
+			if kinds[family] != "" {
+				t.Errorf("%s comes twice", family)
+			}
+			kinds[family] = "?"
+			continue
+		}
+		if f := strings.Fields(line); len(f) == 4 && f[1] == "TYPE" {
+			if f[2] != family {
+				t.Errorf("type of %s in %s", f[2], family)
+			}
+			kinds[family] = f[3]
+			continue
+		}
+		m := sampleLine.FindStringSubmatch(line)
+		if m == nil {
+			t.Fatalf("cannot be parsed: %q", line)
+		}
+		base := m[1]
+		if kinds[family] == "histogram" {
+			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+				base = strings.TrimSuffix(base, suffix)
+			}
+		} else if kinds[family] == "counter" != strings.HasSuffix(base, "_total") {
+			t.Errorf("%s is a %s", base, kinds[family])
+		}
+		v, err := strconv.ParseFloat(m[3], 64)
+		key := m[1] + "{" + m[2] + "}"
+		if _, twice := samples[key]; base != family || err != nil || twice {
+			t.Errorf("%q in %s (%v)", line, family, err)
+		}
+		samples[key] = v
+	}
+	return samples
+}
+
+func TestMetrics(t *testing.T) {
+	f := newFake(t)
+	parse(t, string(f.status.metrics()))
+	f.call(1, 3, 10)
+	f.call(1, oncrpc.LatencyBuckets-1, 1)
+	f.rpc.Procs[1].Statuses = map[uint32]uint64{2: 4, 77777: 1}
+	f.rpc.Procs[1].Failed[oncrpc.GarbageArgs] = 2
+	f.rpc.RefusedConns = 9
+	f.rpc.Conns = []oncrpc.ConnStats{{InProgress: 2, Queued: 100}, {InProgress: 1, Queued: 11}}
+	f.serve()
+	m := parse(t, string(f.status.metrics()))
+	for name, want := range map[string]float64{
+		`tansy_build_info{release="1 \"x\"",revision="abc",format="3",goversion="` + runtime.Version() + `"}`: 1,
+		`tansy_serving{}`: 1, `tansy_healthy{}`: 1, `tansy_connections{}`: 2, `tansy_connections_refused_total{}`: 9,
+		`tansy_calls_in_progress{}`: 3, `tansy_queued_bytes{}`: 111,
+		`tansy_calls_total{program="nfs3",proc="GETATTR"}`:                              0,
+		`tansy_calls_total{program="nfs3",proc="READ"}`:                                 11,
+		`tansy_call_errors_total{program="nfs3",proc="READ",status="NOENT"}`:            4,
+		`tansy_call_errors_total{program="nfs3",proc="READ",status="77777"}`:            1,
+		`tansy_call_errors_total{program="nfs3",proc="READ",status="GARBAGE_ARGS"}`:     2,
+		`tansy_call_duration_seconds_bucket{program="nfs3",proc="READ",le="3.2e-05"}`:   0,
+		`tansy_call_duration_seconds_bucket{program="nfs3",proc="READ",le="6.4e-05"}`:   10,
+		`tansy_call_duration_seconds_bucket{program="nfs3",proc="READ",le="16.777216"}`: 10,
+		`tansy_call_duration_seconds_bucket{program="nfs3",proc="READ",le="+Inf"}`:      11,
+		`tansy_call_duration_seconds_count{program="nfs3",proc="READ"}`:                 11,
+		`tansy_journal_units_used{}`:                                                    7, `tansy_cache_hits_total{}`: 3, `tansy_volume_free_bytes{}`: 1 << 29, `tansy_volume_free_inodes{}`: 90,
+		`tansy_device_barriers_total{}`: 5, `tansy_device_written_bytes_total{}`: 40960, `tansy_device_seconds_total{kind="barrier"}`: 1,
+	} {
+		if got, ok := m[name]; !ok || got != want {
+			t.Errorf("%s is %v (%v), want %v", name, got, ok, want)
+		}
+	}
+	if _, ok := m[`tansy_call_duration_seconds_count{program="nfs3",proc="GETATTR"}`]; ok {
+		t.Error("a histogram of no calls")
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	var b [oncrpc.LatencyBuckets]uint64
+	if q := quantile(&b, 0.5); q != 0 {
+		t.Error("of nothing:", q)
+	}
+	b[3] = 100 // 32 to 64 µs
+	if q := quantile(&b, 0.5); q < 47e-6 || q > 49e-6 {
+		t.Error("median", q)
+	}
+	b[10] = 1
+	if q := quantile(&b, 0.99); q > 64e-6 {
+		t.Error("99 %", q)
+	}
+	b[10] = 2
+	if q := quantile(&b, 0.99); q < 4e-3 || q > 8.2e-3 {
+		t.Error("99 %", q)
+	}
+	b[oncrpc.LatencyBuckets-1] = 1000
+	if q := quantile(&b, 0.99); q != oncrpc.LatencyBound(oncrpc.LatencyBuckets-2).Seconds() {
+		t.Error("beyond the last", q)
+	}
+}
+
+// Rates come from the differences between samples.
+func TestReport(t *testing.T) {
+	f := newFake(t)
+	f.serve()
+	at := time.Now().Add(-10 * time.Second)
+	f.rpc.Conns = []oncrpc.ConnStats{{ID: 1, Peer: "10.0.0.1:5", Calls: 1000, Sent: 1 << 30}}
+	f.call(0, 2, 1000)
+	f.status.sample(at)
+	f.call(0, 2, 400)
+	f.call(1, 5, 100)
+	f.rpc.Procs[1].Errors = 20
+	f.rpc.Sent = 2 << 20
+	f.status.sample(at.Add(2 * time.Second))
+	f.rpc.Conns = []oncrpc.ConnStats{
+		{ID: 1, Peer: "10.0.0.1:5", Calls: 2000, Sent: 1<<30 + 10<<20, InProgress: 1}, {ID: 2, Peer: "10.0.0.1:6", Calls: 1000},
+		{ID: 3, Peer: "[2001:db8::1]:7", Received: 1 << 30, Queued: 5},
+	}
+	f.log.Warn("first")
+	f.log.Error("second", "peer", "10.0.0.1:5")
+	r := f.status.Report()
+	if len(r.Samples) != 1 || r.Samples[0].Calls != 250 || r.Samples[0].Errors != 10 || r.Samples[0].Sent != 1<<20 {
+		t.Errorf("%+v", r.Samples)
+	}
+	if len(r.Procs) != 2 || r.Procs[0].Name != "GETATTR" || r.Procs[0].Calls != 1400 || int(r.Procs[0].Rate+0.5) != 40 || r.Procs[1].Name != "READ" || r.Procs[1].P50 < 128e-6 {
+		t.Errorf("%+v", r.Procs)
+	}
+	if len(r.Clients) != 2 || r.Clients[0].Host != "2001:db8::1" || r.Clients[0].Queued != 5 {
+		t.Fatalf("%+v", r.Clients)
+	}
+	if c := r.Clients[1]; c.Host != "10.0.0.1" || c.Conns != 2 || c.InProgress != 1 || int(c.Calls+0.5) != 200 || int(c.Sent/(1<<20)+0.5) != 1 {
+		t.Errorf("%+v", c)
+	}
+	if len(r.Warnings) != 2 || r.Warnings[0].Text != "second peer=10.0.0.1:5" || r.Warnings[0].Level != "ERROR" {
+		t.Errorf("%+v", r.Warnings)
+	}
+	if r.Journal.UnitsUsed != 7 || r.Space.FreeFiles != 90 || r.Volume != `<b>v\` || r.Problem != "" {
+		t.Errorf("%+v", r)
+	}
+	b, err := json.Marshal(r)
+	var back Report
+	if err != nil || json.Unmarshal(b, &back) != nil || back.Procs[0].Calls != 1400 {
+		t.Error(err)
+	}
+}
+
+// Memory stays bounded however long a server runs, and however many connect.
+func TestHistoryBounded(t *testing.T) {
+	f := newFake(t)
+	f.serve()
+	f.rpc.Conns = make([]oncrpc.ConnStats, 1000)
+	for i := range f.rpc.Conns {
+		f.rpc.Conns[i] = oncrpc.ConnStats{ID: uint64(i), Peer: fmt.Sprintf("10.0.%d.%d:1", i/256, i%256)}
+	}
+	at := time.Now()
+	for i := range 2 * maxSamples {
+		f.status.sample(at.Add(time.Duration(i) * sampleEvery))
+	}
+	h := &f.status.history
+	conns := 0
+	for _, s := range h.shots {
+		conns += len(s.rpc.Conns)
+	}
+	if len(h.samples) != maxSamples || cap(h.samples) > 4*maxSamples || len(h.shots) != maxShots || conns != (clientShots+1)*1000 {
+		t.Errorf("%d samples (%d), %d shots with %d connections", len(h.samples), cap(h.samples), len(h.shots), conns)
+	}
+	if r := f.status.Report(); len(r.Clients) != maxClients || r.MoreHosts != 1000-maxClients {
+		t.Errorf("%d clients, %d more", len(r.Clients), r.MoreHosts)
+	}
+}
+
+// More connections than are allowed are closed, and those that end make room.
+func TestListenBounded(t *testing.T) {
+	f := newFake(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go f.status.Listen(l)
+	var open []net.Conn
+	for range maxConns {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		open = append(open, c)
+	}
+	ask := func() (string, error) {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			return "", err
+		}
+		defer c.Close()
+		fmt.Fprint(c, "GET /healthz HTTP/1.0\r\n\r\n")
+		b, err := io.ReadAll(c)
+		return string(b), err
+	}
+	if got, err := ask(); got != "" {
+		t.Errorf("one more: %q, %v", got, err)
+	}
+	open[0].Close()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if got, _ := ask(); strings.HasSuffix(got, "ok\n") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no room again")
+		}
+	}
+}
+
+// A browser draws what the report says, names as text, and finds no fault with the script.
+func TestBrowser(t *testing.T) {
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" {
+		t.Skip("no Chromium here")
+	}
+	f := newFake(t)
+	f.serve()
+	at := time.Now().Add(-time.Minute)
+	f.rpc.Conns = []oncrpc.ConnStats{{ID: 1, Peer: "10.0.0.1:5"}, {ID: 2, Peer: "[2001:db8::1]:5"}}
+	f.log.Error("mount refused", "path", "<script>document.title='bad'</script>")
+	for i := range 20 {
+		f.call(0, i%5, uint64(100*i))
+		f.status.sample(at.Add(time.Duration(i) * sampleEvery))
+	}
+	s := httptest.NewServer(f.status.Handler())
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr",
+		"--user-data-dir="+t.TempDir(), "--window-size=390,800", "--virtual-time-budget=3000", "--dump-dom", s.URL+"/")
+	c.Env = append(os.Environ(), "HOME="+t.TempDir())
+	var log strings.Builder
+	c.Stderr = &log
+	dom, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	for _, want := range []string{
+		`<title>Tansy &lt;b&gt;v\</title>`, `class="badge serving">serving<`, `on 192.0.2.1:2049`,
+		`<td>10.0.0.1</td>`, `<td>2001:db8::1</td>`, `<td>GETATTR</td>`, `512 MiB of 1.00 GiB, 512 MiB free`, `7 of 512 groups`,
+		`<li class="ERROR">`, `&lt;script&gt;document.title='bad'&lt;/script&gt;`,
+	} {
+		if !strings.Contains(string(dom), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for _, id := range []string{"p-calls", "p-bytes", "p-latency", "p-barriers"} {
+		if !regexp.MustCompile(`id="` + id + `"[^>]*>.*?<path class="a" d="M[0-9. ]+L`).Match(dom) {
+			t.Errorf("%s: nothing is drawn", id)
+		}
+	}
+	if strings.Contains(log.String(), "CONSOLE") {
+		t.Errorf("the browser says\n%s", &log)
+	}
+	if t.Failed() {
+		t.Logf("%s", dom)
+	}
+}
