@@ -37,6 +37,7 @@ func init() { // not in the declaration, for completion prints them
 		{"repair", "mend a damaged volume, with a way back", repair, ""},
 		{"dump", "print a volume's structures", dump, "super log inode dir"},
 		{"conform", "check any NFSv3 server against the RFCs", conformance, ""},
+		{"top", "show what a server does, in a terminal", top, ""},
 		{"completion", "print a script that completes these commands and their flags", completion, "bash zsh"},
 		{"version", "print release, revision, format of volumes, and Go version", version, ""},
 	}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tansy/status"
+)
+
+func top(args []string) int {
+	f := newFlags("top", "HOST:PORT [flags]", `  tansy top 127.0.0.1:9049          what the server with --status 127.0.0.1:9049 does, until Ctrl-C
+  tansy top 127.0.0.1:9049 --once   as it is now, once
+`)
+	once := f.Bool("once", false, "print it once; so it is, too, when standard output is no terminal")
+	every := f.Duration("every", 2*time.Second, "how often to look, such as 500ms or 10s")
+	pos, code, done := parse(f, args, 1, 1)
+	if done {
+		return code
+	}
+	if *every < 100*time.Millisecond {
+		return misused(f, "--every is too short: give 100ms or more")
+	}
+	url := statusURL(pos[0])
+	if _, _, terminal := window(os.Stdout); *once || !terminal {
+		r, err := fetch(context.Background(), url)
+		if err != nil {
+			return fail("top", err)
+		}
+		for _, line := range screen(r, 100, 1000) {
+			fmt.Println(line)
+		}
+		return exitOK
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	watchStatus(ctx, os.Stdout, url, *every)
+	return exitOK
+}
+
+// statusURL is where the report of a server is: address is HOST:PORT, or the URL of its page.
+func statusURL(address string) string {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	return strings.TrimRight(address, "/") + "/status.json"
+}
+
+// maxReport bounds the length of a report, in bytes.
+const maxReport = 4 << 20
+
+// fetch asks a server for its report.
+func fetch(ctx context.Context, url string) (*status.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: give HOST:PORT", err)
+	}
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return nil, fmt.Errorf("%w (does tansy serve run there with --status?)", err)
+	}
+	defer a.Body.Close()
+	var r status.Report
+	if a.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", url, a.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(a.Body, maxReport)).Decode(&r); err != nil {
+		return nil, fmt.Errorf("%s is no report of tansy serve: %w", url, err)
+	}
+	return &r, nil
+}
+
+// Controls of a terminal (ECMA-48, and xterm's for the other screen).
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l"
+	leaveScreen = "\x1b[?25h\x1b[?1049l"
+	homeScreen  = "\x1b[H"
+	clearEnd    = "\x1b[K" // of the line
+	clearBelow  = "\x1b[J"
+)
+
+// watchStatus shows the report on a terminal until ctx is done.
+func watchStatus(ctx context.Context, w *os.File, url string, every time.Duration) {
+	fmt.Fprint(w, enterScreen)
+	defer fmt.Fprint(w, leaveScreen)
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		width, height, _ := window(w)
+		lines := []string{}
+		if r, err := fetch(ctx, url); err != nil {
+			lines = append(lines, cut(err.Error(), width))
+		} else {
+			lines = screen(r, width, height-1)
+		}
+		fmt.Fprint(w, homeScreen+strings.Join(lines, clearEnd+"\r\n")+clearEnd+clearBelow)
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// window is the size of a terminal in characters, if f is one.
+func window(f *os.File) (width, height int, terminal bool) {
+	ws, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0, 0, false
+	}
+	width, height = int(ws.Col), int(ws.Row)
+	if width <= 0 || height <= 0 {
+		width, height = 80, 24
+	}
+	return width, height, true
+}
