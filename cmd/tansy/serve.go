@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -116,20 +117,26 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 
 	// Take the port first: one in use should not cost a new volume, or a recovery. Until
 	// the volume is open who connects is refused, and does not wait for it.
-	port, err := daemon.Bind(*listen)
+	port, err := takePorts(*listen)
 	if err != nil {
 		return fail(err)
 	}
-	defer port.Close()
+	defer port.close()
 
 	var st *status.Status
-	if *statusListen != "" {
+	if port.status != nil {
+		st = newStatus(port.status, *volume, log)
+	} else if *statusListen != "" {
 		if st, err = startStatus(out, *statusListen, *volume, log); err != nil {
 			return fail(err)
 		}
 	}
 
 	warn := func(err error) { log.Warn(err.Error()) }
+	if port.own == nil && given(f, "listen") {
+		log.Warn("--listen means nothing: the service manager listens", "listen", *listen)
+	}
+	daemon.Notify("STATUS=opening the volume")
 	if _, err := os.Stat(*volume); errors.Is(err, fs.ErrNotExist) {
 		if *readOnly {
 			return fail(err)
@@ -166,7 +173,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	stop, lost := context.WithCancelCause(stop)
 	defer lost(nil)
 	go watch(stop, watchEvery, lost, d.Check, v.Lost)
-	l, err := port.Listen()
+	ls, err := port.listen()
 	if err != nil {
 		return fail(errors.Join(err, v.Close(), d.Close()))
 	}
@@ -175,11 +182,17 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log.Logger, RootSquash: *rootSquash,
 	})
 	if st != nil {
-		st.Serve(sources(l.Addr(), s, v, stats))
+		st.Serve(sources(ls[0].Addr(), s, v, stats))
 		context.AfterFunc(stop, st.Stop)
 	}
-	printMount(out, l.Addr())
-	idle, err := serveUntil(stop, l, s, log.Logger, drain)
+	for _, l := range ls {
+		printMount(out, l.Addr())
+	}
+	var watchdog sync.WaitGroup
+	watchdog.Go(func() { daemon.Watchdog(stop, func() { v.Getattr(v.Root()) }) })
+	idle, err := serveUntil(stop, ls, s, log.Logger, drain)
+	lost(nil) // it ends everything that waits for stop
+	watchdog.Wait()
 	if st != nil {
 		st.Stop() // before the volume is closed
 	}
@@ -237,17 +250,24 @@ func advice(err error) string {
 	return ""
 }
 
-// serveUntil serves on l until stop is done, then finishes what is in flight, for as
-// long as drain. After that it closes all connections, and waits as long again for operations
-// that still run. If that was too short, idle is false: the file system may not be closed.
-func serveUntil(stop context.Context, l net.Listener, s *server.Server, log *slog.Logger, drain time.Duration) (idle bool, err error) {
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
+// serveUntil serves on ls until stop is done, then finishes what is in flight, for as long as
+// drain. After that it closes all connections, and waits as long again for operations that
+// still run. If that was too short, idle is false: the file system may not be closed. The
+// service manager is told when it serves, and when it stops.
+func serveUntil(stop context.Context, ls []net.Listener, s *server.Server, log *slog.Logger, drain time.Duration) (idle bool, err error) {
+	served := make(chan error, len(ls))
+	for _, l := range ls {
+		go func() { served <- s.Serve(l) }()
+	}
+	if e := daemon.Notify("READY=1\nSTATUS=serving"); e != nil {
+		log.Warn("the service manager cannot be told that the server serves", "err", e)
+	}
 	select {
 	case err = <-served:
 	case <-stop.Done():
 		log.Info("stopping")
 	}
+	daemon.Notify("STOPPING=1\nSTATUS=finishing what is in progress")
 	for range 2 {
 		ctx, done := context.WithTimeout(context.Background(), drain)
 		late := s.Shutdown(ctx)

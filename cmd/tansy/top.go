@@ -20,6 +20,8 @@ import (
 func top(args []string) int {
 	f := newFlags("top", "HOST:PORT [flags]", `  tansy top 127.0.0.1:9049          what the server with --status 127.0.0.1:9049 does, until Ctrl-C
   tansy top 127.0.0.1:9049 --once   as it is now, once
+
+With --once the exit code is 1 if the server does not serve, or its volume refuses changes.
 `)
 	once := f.Bool("once", false, "print it once; so it is, too, when standard output is no terminal")
 	every := f.Duration("every", 2*time.Second, "how often to look, such as 500ms or 10s")
@@ -38,6 +40,9 @@ func top(args []string) int {
 		}
 		for _, line := range screen(r, 100, 1000) {
 			fmt.Println(line)
+		}
+		if r.State != status.Serving || r.Problem != "" {
+			return exitFailure
 		}
 		return exitOK
 	}

@@ -1,0 +1,104 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Notify tells the service manager, if it asked for that, what became of the service:
+// "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=text", or several of them in lines. This is
+// sd_notify(3). Without a manager it does nothing.
+func Notify(state string) error {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return nil
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"}) // one that begins with @ is abstract
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetWriteDeadline(time.Now().Add(time.Second)) // a manager that hangs is not worth more
+	_, err = c.Write([]byte(state))
+	return err
+}
+
+// WatchdogTimeout is how long the service manager waits for a sign of life, 0 if it does not.
+func WatchdogTimeout() time.Duration {
+	if pid := os.Getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
+		return 0
+	}
+	us, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
+	if err != nil || us <= 0 || us > int64(24*time.Hour/time.Microsecond)*365 {
+		return 0
+	}
+	return time.Duration(us) * time.Microsecond
+}
+
+// Watchdog gives a sign of life twice in each timeout until ctx is done, if the service manager
+// waits for them; each after probe returned. So a server that hangs where probe passes is restarted.
+func Watchdog(ctx context.Context, probe func()) {
+	timeout := WatchdogTimeout()
+	if timeout == 0 {
+		return
+	}
+	t := time.NewTicker(timeout / 2)
+	defer t.Stop()
+	for {
+		probe()
+		Notify("WATCHDOG=1")
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// An Inherited listener was opened by the service manager.
+type Inherited struct {
+	Name string // FileDescriptorName of the socket unit, or ""
+	net.Listener
+}
+
+// firstInherited is the descriptor of the first listener (SD_LISTEN_FDS_START).
+const firstInherited = 3
+
+// Inherit takes the listeners over that the service manager passes, as sd_listen_fds(3) has it. A second
+// call finds none.
+func Inherit() (ls []Inherited, err error) {
+	pid, fds, names := os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_FDNAMES")
+	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
+		os.Unsetenv(name)
+	}
+	if pid != strconv.Itoa(os.Getpid()) {
+		return nil, nil // they are for another process
+	}
+	n, err := strconv.Atoi(fds)
+	if err != nil || n < 0 || n > 100 {
+		return nil, errors.New("the sockets from the service manager: LISTEN_FDS is " + strconv.Quote(fds))
+	}
+	name := append(strings.Split(names, ":"), make([]string, n)...)
+	for i := range n {
+		f := os.NewFile(uintptr(firstInherited+i), name[i])
+		l, e := net.FileListener(f)
+		f.Close() // l has a descriptor of its own
+		if e != nil {
+			err = errors.Join(err, errors.New("socket "+strconv.Itoa(i+1)+" from the service manager is none that can be listened on: "+e.Error()))
+			continue
+		}
+		ls = append(ls, Inherited{name[i], l})
+	}
+	if err != nil {
+		for _, l := range ls {
+			l.Close()
+		}
+		return nil, err
+	}
+	return ls, nil
+}
