@@ -75,7 +75,7 @@ func TestOutputFails(t *testing.T) {
 	p := &pipe{err: errors.New("gone")}
 	o := NewOutput(p, func(n uint64) []byte { return fmt.Appendf(nil, "%d lost\n", n) })
 	o.Write([]byte("first\n"))
-	for o.Dropped() == 0 {
+	for deadline := time.Now().Add(10 * time.Second); o.Dropped() == 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	p.fail(nil)
@@ -97,7 +97,16 @@ func TestOutputCloseStalled(t *testing.T) {
 	defer p.gate.Unlock()
 	o := NewOutput(p, nil)
 	o.Write([]byte("x"))
-	o.Close(time.Millisecond)
+	closed := make(chan bool)
+	go func() {
+		o.Close(time.Millisecond)
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("it waits")
+	}
 }
 
 // newTestLog returns a Log with a clock that the test sets.

@@ -49,7 +49,7 @@ func Watchdog(ctx context.Context, probe func()) {
 	}
 	t := time.NewTicker(timeout / 2)
 	defer t.Stop()
-	for {
+	for ctx.Err() == nil {
 		probe()
 		Notify("WATCHDOG=1")
 		select {

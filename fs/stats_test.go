@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"tansy/disk"
 	"tansy/fs"
@@ -81,8 +82,18 @@ func TestHealth(t *testing.T) {
 		created <- err
 	}()
 	<-hang.entered
-	if _, err := w.Space(); err != nil {
-		t.Error(err)
+	told := make(chan error)
+	go func() {
+		_, err := w.Space()
+		told <- err
+	}()
+	select {
+	case err := <-told:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the space is not told while the device hangs")
 	}
 	if w.Stats().Journal.Commits == 0 || w.Health() != nil {
 		t.Error("while the device hangs:", w.Health())

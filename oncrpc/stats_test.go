@@ -23,7 +23,7 @@ func TestLatencyBuckets(t *testing.T) {
 // statuses is a program that returns the status it is sent, after it panicked for 99 and found fault with 98.
 var statuses = Program{Name: "test", Number: 77, Version: 1, Procs: []Proc{
 	NullProc,
-	{Name: "STATUS", Serve: func(c *Call) Accept {
+	{Name: "STATUS", Inline: true, Serve: func(c *Call) Accept {
 		c.Status = c.Args.Uint32()
 		switch c.Status {
 		case 99:
@@ -82,6 +82,9 @@ func TestStats(t *testing.T) {
 		}
 		if n != x.Calls {
 			t.Errorf("%d calls, %d latencies", x.Calls, n)
+		}
+		if x.Name == "NULL" && x.Errors != 0 {
+			t.Errorf("NULL failed %d times, with the status of others: %v", x.Errors, x.Statuses)
 		}
 		if x.Name == "STATUS" && (x.Calls != 7 || x.Errors != 5 || x.Time <= 0 || fmt.Sprint(x.Statuses) != "map[5:2 7:1]" || x.Failed[GarbageArgs] != 1 || x.Failed[SystemErr] != 1) {
 			t.Errorf("%+v", x)
