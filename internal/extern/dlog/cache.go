@@ -104,9 +104,6 @@ func (c *Cache) Forget(a uint64) {
 	}
 }
 
-// Limit is the number of blocks that it has room for.
-func (c *Cache) Limit() int { return c.limit }
-
 // Len is the number of blocks remembered.
 func (c *Cache) Len() int { return c.len }
 
