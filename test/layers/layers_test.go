@@ -38,6 +38,7 @@ var layers = [][]string{
 	{"check"},
 	{"fs"},
 	{"repair"},
+	{"exports"},
 	{"oncrpc"},
 	{"nfs3", "mount3"},
 	{"server"},
