@@ -19,6 +19,9 @@ type Client struct {
 	host string       // a name or a pattern, in lower case
 }
 
+// Anybody tells if the client is "*".
+func (c *Client) Anybody() bool { return c.kind == anybody }
+
 // kind is the form of a client. When several clients of an export fit a peer, the one with
 // the first kind counts, and of these the first in the file (exports(5)).
 type kind int

@@ -30,7 +30,7 @@ func (p *Problem) Error() string { return fmt.Sprintf("%d:%d: %s", p.Line, p.Col
 func Parse(text []byte) ([]Export, error) {
 	p := parser{text: text, line: 1, column: 1}
 	if len(text) > maxFile {
-		p.problem(p.here(), "a file of %d bytes is too long: %d is the limit", len(text), maxFile)
+		p.problem(p.here(), "the file is too long: %d bytes are the limit", maxFile)
 		return nil, errors.Join(p.problems...)
 	}
 	for p.peek() != eof {

@@ -1,6 +1,5 @@
 // Package mount3 speaks MOUNT version 3 (RFC 1813, appendix I), which gives a
-// client the handle it starts from. The one export is the root of the volume, and a
-// client may mount any directory below it.
+// client the handle it starts from: that of an export, or of any directory below it.
 //
 // The list of mounts (DUMP) is what clients said they mounted and not yet
 // unmounted: RFC 1813 promises no more, and nothing depends on it. It is kept in
@@ -13,6 +12,7 @@ import (
 	"path"
 	"sync"
 
+	"tansy/exports"
 	"tansy/fs"
 	"tansy/oncrpc"
 )
@@ -43,16 +43,18 @@ const (
 type Config struct {
 	Export string // path of the root of the volume for clients, default "/"
 	// Walk returns the handle of the directory that names lead to from the root of the
-	// volume, for a caller with these credentials. Its errors are fs.Errno; any other is
-	// a fault below. It may be called concurrently.
-	Walk func(c *oncrpc.Cred, names []string) (handle []byte, err error)
-	Log  *slog.Logger
+	// volume, for the caller of c. Its errors are fs.Errno; any other is a fault below.
+	// It may be called concurrently.
+	Walk func(c *oncrpc.Call, names []string) (handle []byte, err error)
+	// Exports says what EXPORT lists; nil: the root, for everyone.
+	Exports *exports.Policy
+	Log     *slog.Logger
 }
 
-// Service is MOUNT version 3 with one export.
+// Service is MOUNT version 3.
 type Service struct {
 	cfg    Config
-	export []string // its path
+	export []string // the path of the root
 
 	mu     sync.Mutex
 	mounts []mount // oldest first
@@ -67,6 +69,9 @@ func New(cfg Config) *Service {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
+	if cfg.Exports == nil {
+		cfg.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(exports.Open()), nil))
+	}
 	return &Service{cfg: cfg, export: split(cfg.Export), dump: dumpEnd}
 }
 
@@ -75,10 +80,10 @@ func (s *Service) Program() oncrpc.Program {
 	return oncrpc.Program{Number: Program, Version: Version, Procs: []oncrpc.Proc{
 		ProcNull:    oncrpc.NullProc,
 		ProcMnt:     {Name: "MNT", Serve: s.mnt},
-		ProcDump:    {Name: "DUMP", Serve: s.list, Weight: func(oncrpc.Decoder) int { return maxDump }},
+		ProcDump:    {Name: "DUMP", Serve: s.dumpMounts, Weight: func(oncrpc.Decoder) int { return maxDump }},
 		ProcUmnt:    {Name: "UMNT", Inline: true, Serve: s.umnt},
 		ProcUmntall: {Name: "UMNTALL", Inline: true, Serve: s.umntall},
-		ProcExport:  {Name: "EXPORT", Inline: true, Serve: s.exports},
+		ProcExport:  {Name: "EXPORT", Serve: s.exports, Weight: s.exportsWeight},
 	}}
 }
 
@@ -96,7 +101,7 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 	case len(place) > maxPath: // with the slash that dir lacked in front
 		err = fs.ErrNameTooLong
 	default:
-		handle, err = s.cfg.Walk(c.Cred, names)
+		handle, err = s.cfg.Walk(c, names)
 	}
 	if err != nil {
 		s.cfg.Log.Warn("mount refused", "peer", c.Peer, "path", string(dir), "err", err)
@@ -114,7 +119,7 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 	return oncrpc.Success
 }
 
-func (s *Service) list(c *oncrpc.Call) oncrpc.Accept {
+func (s *Service) dumpMounts(c *oncrpc.Call) oncrpc.Accept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.mounts {
@@ -147,12 +152,36 @@ func (s *Service) umntall(c *oncrpc.Call) oncrpc.Accept {
 	return oncrpc.Success
 }
 
+// exports lists the exports with their clients as they stand in the file. That an export
+// is for everyone is said by no client at all (RFC 1813, section 5.2.5).
 func (s *Service) exports(c *oncrpc.Call) oncrpc.Accept {
-	c.Reply.Bool(true)
-	c.Reply.Opaque([]byte(s.cfg.Export))
-	c.Reply.Bool(false) // groups: everyone
+	for _, x := range s.list() {
+		c.Reply.Bool(true)
+		c.Reply.Opaque([]byte(path.Join(s.cfg.Export, x.Path)))
+		if len(x.Clients) != 1 || !x.Clients[0].Anybody() {
+			for _, client := range x.Clients {
+				c.Reply.Bool(true)
+				c.Reply.Opaque([]byte(client.Name))
+			}
+		}
+		c.Reply.Bool(false) // groups: no more
+	}
 	c.Reply.Bool(false) // exports: no more
 	return oncrpc.Success
+}
+
+// list is what is exported now.
+func (s *Service) list() []exports.Export { return s.cfg.Exports.Table().Exports() }
+
+// exportsWeight is about the size of the result of EXPORT, in bytes.
+func (s *Service) exportsWeight(oncrpc.Decoder) (n int) {
+	for _, x := range s.list() {
+		n += 16 + len(s.cfg.Export) + len(x.Path)
+		for _, client := range x.Clients {
+			n += 12 + len(client.Name)
+		}
+	}
+	return n
 }
 
 // remember adds a mount to those of DUMP, once, and drops the oldest if they are too many.

@@ -66,7 +66,7 @@ func FuzzArguments(f *testing.F) {
 }
 
 // anywhere is a walk that finds everything.
-func anywhere(*oncrpc.Cred, []string) ([]byte, error) { return make([]byte, 32), nil }
+func anywhere(*oncrpc.Call, []string) ([]byte, error) { return make([]byte, 32), nil }
 
 // TestMountsBounded: clients that never unmount cost nothing.
 func TestMountsBounded(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 
+	"tansy/exports"
 	"tansy/fs"
 	"tansy/mount3"
 	"tansy/nfs3"
@@ -21,16 +22,13 @@ type Config struct {
 	Key      [16]byte // secret that authenticates handles; stays with the volume
 	Log      *slog.Logger
 
-	Export     string // path clients mount, default "/"
-	RootSquash bool   // treat user 0 and group 0 as nobody
+	Export     string          // path of the volume's root for clients, default "/"
+	Exports    *exports.Policy // who may do what; nil: everybody everything
+	RootSquash bool            // without Exports: treat user 0 and group 0 as nobody
 
 	// RPC holds the limits of the transport. Its Programs and Log are set here.
 	RPC oncrpc.Config
 }
-
-// nobody is the user and group of a caller without credentials, and what RootSquash
-// makes of user 0 and group 0.
-const nobody = 65534
 
 // Server is a file system being served.
 type Server struct{ rpc *oncrpc.Server }
@@ -40,11 +38,13 @@ func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	nfs := nfs3.New(nfs3.Config{
-		FS: cfg.FS, VolumeID: cfg.VolumeID, Key: cfg.Key, Log: cfg.Log,
-		AnonUID: nobody, AnonGID: nobody, RootSquash: cfg.RootSquash,
-	})
-	mount := mount3.New(mount3.Config{Export: cfg.Export, Walk: nfs.Walk, Log: cfg.Log})
+	if cfg.Exports == nil {
+		rule := exports.Open()
+		rule.Root = cfg.RootSquash
+		cfg.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(rule), nil))
+	}
+	nfs := nfs3.New(nfs3.Config{FS: cfg.FS, VolumeID: cfg.VolumeID, Key: cfg.Key, Log: cfg.Log, Exports: cfg.Exports})
+	mount := mount3.New(mount3.Config{Export: cfg.Export, Walk: nfs.Walk, Exports: cfg.Exports, Log: cfg.Log})
 	rpc := cfg.RPC
 	rpc.Programs = []oncrpc.Program{nfs.Program(), mount.Program()}
 	rpc.Log = cfg.Log

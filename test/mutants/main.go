@@ -35,9 +35,11 @@ var (
 )
 
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
-// checker, checks those of volumes, damages those of damaged logs and second servers.
+// checker, checks those of volumes, damages those of damaged logs and second servers, rules
+// those of exports.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
+	rules      = []string{"./exports", "./server", "-run", "Exports|Rules|Covering|Lookups"}
 	checks     = []string{"./check"}
 	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
