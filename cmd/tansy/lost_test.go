@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -40,7 +39,7 @@ func TestHelperTansy(t *testing.T) {
 type process struct {
 	cmd    *exec.Cmd
 	addr   string
-	stderr bytes.Buffer
+	stderr output
 }
 
 // startServe runs `tansy serve` on a free port with more flags, until the end of the test.

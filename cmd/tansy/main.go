@@ -30,6 +30,7 @@ var commands = []command{
 	{"mkfs", "make a new volume", mkfs},
 	{"check", "verify every invariant of a volume", check},
 	{"repair", "mend a damaged volume, with a way back", repair},
+	{"exports", "check a file of exports, which says who may mount what", exportsCommand},
 	{"dump", "print a volume's structures", dump},
 	{"conform", "check any NFSv3 server against the RFCs", conformance},
 }

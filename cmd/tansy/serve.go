@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/exports"
 	tansyfs "tansy/fs"
 	"tansy/journal"
 	"tansy/server"
@@ -45,6 +46,8 @@ func serve(args []string) int {
   tansy serve --listen 127.0.0.1:0              on any free port; the mount command is printed
   tansy serve --volume d.img --size 50G --preallocate
                                                 a new image takes all its room now
+  tansy serve --listen :2049 --exports /etc/tansy.exports
+                                                only to whom the file names (tansy exports --help)
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
 went away. Nothing was acknowledged after that was seen, which takes a second at most.
@@ -60,6 +63,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	f.Var(&cache, "cache", "size of the block cache")
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
+	exportsFile := f.String("exports", "", "file that says who may mount what, in the syntax of exports(5); SIGHUP reads it again (default: everybody everything)")
 	logFormat := f.String("log", "text", "format of the log on standard error: text or json")
 	verbose := f.Bool("v", false, "log more")
 	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP (none by default; keep it on loopback)")
@@ -92,12 +96,35 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
 
+	var policy *exports.Policy
+	var reloads []reload
+	if *exportsFile != "" {
+		if *rootSquash {
+			return misused(f, "--root-squash is an option in the file of --exports: give one of them")
+		}
+		table, err := readExports(*exportsFile)
+		if err != nil {
+			return fail("serve", err)
+		}
+		policy = exports.NewPolicy(table)
+		reloads = append(reloads, reload{*exportsFile, func() error {
+			table, err := readExports(*exportsFile)
+			if err == nil {
+				policy.Set(table)
+			}
+			return err
+		}})
+	}
+
 	// Listen first: a port in use should not cost a new volume, or a recovery.
 	l, err := net.Listen("tcp", *listen)
 	if err != nil {
 		return fail("serve", err)
 	}
 	defer l.Close()
+	if policy == nil {
+		warnOpen(log, l.Addr())
+	}
 
 	warn := func(err error) { log.Warn(err.Error()) }
 	if _, err := os.Stat(*volume); errors.Is(err, fs.ErrNotExist) {
@@ -135,9 +162,10 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	stop, lost := context.WithCancelCause(stop)
 	defer lost(nil)
 	go watch(stop, watchEvery, lost, d.Check, v.Lost)
+	reloadOnHangup(stop, log, reloads...)
 	id := v.VolumeID()
 	idle, err := serveUntil(stop, l, server.Config{
-		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash,
+		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash, Exports: policy,
 	}, drain)
 	code := exitOK
 	if err != nil {
@@ -200,7 +228,7 @@ func serveUntil(stop context.Context, l net.Listener, cfg server.Config, drain t
 	s := server.New(cfg)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
-	printMount(l.Addr())
+	printMount(l.Addr(), exportedPath(cfg.Exports))
 	select {
 	case err = <-served:
 	case <-stop.Done():
@@ -214,8 +242,19 @@ func serveUntil(stop context.Context, l net.Listener, cfg server.Config, drain t
 	return true, err
 }
 
+// exportedPath is the first path that can be mounted, or "" if there is none.
+func exportedPath(p *exports.Policy) string {
+	if p == nil {
+		return "/"
+	}
+	for _, e := range p.Table().Exports() {
+		return e.Path
+	}
+	return ""
+}
+
 // printMount tells on standard output how to mount the volume.
-func printMount(addr net.Addr) {
+func printMount(addr net.Addr, path string) {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return
@@ -225,15 +264,23 @@ func printMount(addr net.Addr) {
 			host = "SERVER"
 		}
 	}
-	fmt.Printf("listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, mountCommands(host, port))
+	how := "Nothing is exported.\n"
+	if path != "" {
+		how = mountCommands(host, port, path)
+	}
+	fmt.Printf("listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, how)
 }
 
-// mountCommands are the commands that mount the volume. There is no lock protocol: with
+// mountCommands are the commands that mount a path. There is no lock protocol: with
 // these options the client keeps its locks to itself (macOS's nolocks would refuse them).
-func mountCommands(host, port string) string {
-	from, linux := host+":/", "tcp"
+func mountCommands(host, port, path string) string {
+	linux := "tcp"
 	if strings.Contains(host, ":") { // an IPv6 address
-		from, linux = "'["+host+"]:/'", "proto=tcp6" // there plain tcp means IPv4
+		host, linux = "["+host+"]", "proto=tcp6" // there plain tcp means IPv4
+	}
+	from := host + ":" + path
+	if strings.Trim(strings.ToLower(from), "abcdefghijklmnopqrstuvwxyz0123456789-_.:/") != "" {
+		from = "'" + strings.ReplaceAll(from, "'", `'\''`) + "'"
 	}
 	ports := fmt.Sprintf("port=%s,mountport=%s", port, port)
 	return fmt.Sprintf(`Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard %s /mnt
