@@ -23,6 +23,9 @@ const (
 	Version = 3
 )
 
+// Versions are all that are served: those of NFS version 2, too (old.go).
+var Versions = []uint32{1, 2, 3}
+
 // Procedure numbers (RFC 1813, section 5.2).
 const (
 	ProcNull = iota
@@ -75,7 +78,13 @@ func New(cfg Config) *Service {
 	return &Service{cfg: cfg, export: split(cfg.Export), dump: dumpEnd}
 }
 
-// Program is the table of procedures.
+// Programs are the tables of procedures: version 3, and 1 and 2, by which some ask for
+// what is exported and mounted (old.go).
+func (s *Service) Programs() []oncrpc.Program {
+	return []oncrpc.Program{s.Program(), s.old(1), s.old(2)}
+}
+
+// Program is the table of procedures of version 3.
 func (s *Service) Program() oncrpc.Program {
 	return oncrpc.Program{Number: Program, Version: Version, Procs: []oncrpc.Proc{
 		ProcNull:    oncrpc.NullProc,
@@ -92,9 +101,22 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 	if !c.Args.Ok() {
 		return oncrpc.GarbageArgs
 	}
-	var handle []byte
-	var err error
-	names, place, ok := s.below(string(dir))
+	handle, err := s.mount(c, string(dir))
+	if err != nil {
+		c.Reply.Uint32(status(err))
+		return oncrpc.Success
+	}
+	c.Reply.Uint32(OK)
+	c.Reply.Opaque(handle)
+	c.Reply.Uint32(2) // flavors, the preferred first
+	c.Reply.Uint32(uint32(oncrpc.AuthSys))
+	c.Reply.Uint32(uint32(oncrpc.AuthNone))
+	return oncrpc.Success
+}
+
+// mount returns the handle of dir, and remembers that the caller has it.
+func (s *Service) mount(c *oncrpc.Call, dir string) (handle []byte, err error) {
+	names, place, ok := s.below(dir)
 	switch {
 	case !ok:
 		err = fs.ErrNoEnt
@@ -104,19 +126,12 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 		handle, err = s.cfg.Walk(c, names)
 	}
 	if err != nil {
-		s.cfg.Log.Warn("mount refused", "peer", c.Peer, "path", string(dir), "err", err)
-		c.Reply.Uint32(status(err))
-		return oncrpc.Success
+		s.cfg.Log.Warn("mount refused", "peer", c.Peer, "path", dir, "err", err)
+		return nil, err
 	}
 	s.remember(mount{host(c), place})
 	s.cfg.Log.Info("mounted", "peer", c.Peer, "path", place)
-
-	c.Reply.Uint32(OK)
-	c.Reply.Opaque(handle)
-	c.Reply.Uint32(2) // flavors, the preferred first
-	c.Reply.Uint32(uint32(oncrpc.AuthSys))
-	c.Reply.Uint32(uint32(oncrpc.AuthNone))
-	return oncrpc.Success
+	return handle, nil
 }
 
 func (s *Service) dumpMounts(c *oncrpc.Call) oncrpc.Accept {
