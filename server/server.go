@@ -1,5 +1,5 @@
-// Package server serves a file system over NFS: NFS version 3 and MOUNT version
-// 3 on one port, with no portmapper.
+// Package server serves a file system over NFS: NFS version 3 and MOUNT on one port, with
+// no port mapper needed; Portmapper is one for hosts that have none.
 package server
 
 import (
@@ -31,7 +31,10 @@ type Config struct {
 }
 
 // Server is a file system being served.
-type Server struct{ rpc *oncrpc.Server }
+type Server struct {
+	rpc   *oncrpc.Server
+	mount *oncrpc.PacketServer // MOUNT over UDP
+}
 
 // New makes a Server that listens nowhere yet.
 func New(cfg Config) *Server {
@@ -46,9 +49,12 @@ func New(cfg Config) *Server {
 	nfs := nfs3.New(nfs3.Config{FS: cfg.FS, VolumeID: cfg.VolumeID, Key: cfg.Key, Log: cfg.Log, Exports: cfg.Exports})
 	mount := mount3.New(mount3.Config{Export: cfg.Export, Walk: nfs.Walk, Exports: cfg.Exports, Log: cfg.Log})
 	rpc := cfg.RPC
-	rpc.Programs = []oncrpc.Program{nfs.Program(), mount.Program()}
+	rpc.Programs = append(mount.Programs(), nfs.Program())
 	rpc.Log = cfg.Log
-	return &Server{rpc: oncrpc.NewServer(rpc)}
+	return &Server{
+		rpc:   oncrpc.NewServer(rpc),
+		mount: oncrpc.NewPacketServer(oncrpc.Config{Programs: mount.Programs(), Log: cfg.Log}),
+	}
 }
 
 // ErrClosed is what Serve returns after Shutdown.
@@ -58,11 +64,18 @@ var ErrClosed = oncrpc.ErrClosed
 // called for several listeners at a time.
 func (s *Server) Serve(l net.Listener) error { return s.rpc.Serve(l) }
 
+// ServeMount answers MOUNT, and nothing else, over UDP on pc until Shutdown or until pc
+// fails, and closes pc.
+func (s *Server) ServeMount(pc net.PacketConn) error { return s.mount.Serve(pc) }
+
 // Shutdown stops accepting and reading, finishes the operations in progress and
 // sends their replies. If ctx ends first it closes all connections and returns
 // the error of ctx; the file system must then not be closed before its
 // operations returned.
-func (s *Server) Shutdown(ctx context.Context) error { return s.rpc.Shutdown(ctx) }
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mount.Stop()
+	return s.rpc.Shutdown(ctx)
+}
 
 // Conns is the number of open connections.
 func (s *Server) Conns() int { return s.rpc.Conns() }

@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"repair"},
 	{"exports"},
 	{"oncrpc"},
-	{"nfs3", "mount3"},
+	{"nfs3", "mount3", "portmap"},
 	{"server"},
 	{"conform"},
 	{"cmd"},

@@ -48,6 +48,16 @@ var mutants = []mutant{
 	{what: "exports: the first client counts, whatever its kind", file: "exports/lookup.go", old: "c.kind < best &&", new: "best > anybody &&", tests: rules},
 	{what: "exports: a directory beside an export is below it", file: "exports/exports.go", old: "strings.HasPrefix(place, path+\"/\")", new: "strings.HasPrefix(place, path)", tests: rules},
 
+	// The port mapper, and calls in datagrams.
+	{what: "port mapper: ports with their bytes swapped", file: "portmap/portmap.go", old: "a.Port()>>8, a.Port()&255", new: "a.Port()&255, a.Port()>>8", tests: finding},
+	{what: "port mapper: GETVERSADDR gives any version", file: "portmap/portmap.go", old: "s.getaddr(c, true)", new: "s.getaddr(c, false)", tests: finding},
+	{what: "port mapper: addresses of the other family", file: "portmap/portmap.go", old: "called.Addr().Is4() == at.Addr().Is4()", new: "called.IsValid()", tests: finding},
+	{what: "port mapper: what was registered stays", file: "portmap/register.go", old: "c.change(r.version, ProcUnset, e)", new: "c.change(r.version, ProcNull, e)", tests: finding},
+	{what: "port mapper: refusals are not noticed", file: "portmap/register.go", old: "\t\tif !ok {", new: "\t\tif !ok && err != nil {", tests: finding},
+	{what: "UDP: replies of any length", file: "oncrpc/packet.go", old: "len(whole)-mark <= maxPacketReply", new: "len(whole) > 0", tests: finding},
+	{what: "UDP: a mark in front of the reply", file: "oncrpc/packet.go", old: "return whole[mark:]", new: "return whole", tests: finding},
+	{what: "MOUNT 1: a handle with its length", file: "mount3/old.go", old: "c.Reply.Fixed(handle)", new: "c.Reply.Opaque(handle)", tests: finding},
+
 	// What the server does with calls.
 	{what: "arguments received over while in use", file: "oncrpc/conn.go", old: "\tt.chunk.hold()\n", new: "", tests: []string{"./oncrpc"}},
 	{what: "the first caller's credentials for all", file: "oncrpc/message.go", old: "if k.cred != nil && k.flavor == flavor && bytes.Equal(k.body, body) {", new: "if k.cred != nil && k.flavor == flavor && bytes.Equal(k.body[:0], body[:0]) {", tests: concurrent},

@@ -39,6 +39,7 @@ var (
 // those of exports.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
+	finding    = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules      = []string{"./exports", "./server", "-run", "Exports|Rules|Covering|Lookups"}
 	checks     = []string{"./check"}
 	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall"}
