@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	_ "net/http/pprof" // served only with --debug-listen
@@ -22,6 +23,7 @@ import (
 	"tansy/exports"
 	tansyfs "tansy/fs"
 	"tansy/journal"
+	"tansy/portmap"
 	"tansy/server"
 )
 
@@ -64,6 +66,10 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
 	exportsFile := f.String("exports", "", "file that says who may mount what, in the syntax of exports(5); SIGHUP reads it again (default: everybody everything)")
+	var find finding
+	f.BoolVar(&find.own, "portmapper", false, "be the port mapper of this host, too, so that clients need no port options (port 111 over TCP and UDP: needs root)")
+	f.BoolVar(&find.hosts, "rpcbind", false, "register with the port mapper that runs on this host, until the end")
+	f.UintVar(&find.port, "portmapper-port", portmap.Port, "port of the port mapper in both cases; clients look on 111")
 	logFormat := f.String("log", "text", "format of the log on standard error: text or json")
 	verbose := f.Bool("v", false, "log more")
 	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP (none by default; keep it on loopback)")
@@ -96,6 +102,13 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
 
+	if find.own && find.hosts {
+		return misused(f, "--portmapper is one of our own, and --rpcbind another one: give one of them")
+	}
+	if find.port > math.MaxUint16 {
+		return misused(f, fmt.Sprintf("--portmapper-port %d is no port", find.port))
+	}
+	find.log = log
 	var policy *exports.Policy
 	var reloads []reload
 	if *exportsFile != "" {
@@ -122,6 +135,10 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		return fail("serve", err)
 	}
 	defer l.Close()
+	if err := find.listen(l); err != nil {
+		return fail("serve", err)
+	}
+	defer find.close()
 	if policy == nil {
 		warnOpen(log, l.Addr())
 	}
@@ -166,7 +183,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	id := v.VolumeID()
 	idle, err := serveUntil(stop, l, server.Config{
 		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash, Exports: policy,
-	}, drain)
+	}, drain, func(s *server.Server) (func(), error) { return find.start(s, l) })
 	code := exitOK
 	if err != nil {
 		code = fail("serve", err)
@@ -223,9 +240,24 @@ func advice(err error) string {
 
 // serveUntil serves on l until stop is done, then finishes what is in flight, for as
 // long as drain. If that was too short, idle is false: operations may still run on the
-// file system.
-func serveUntil(stop context.Context, l net.Listener, cfg server.Config, drain time.Duration) (idle bool, err error) {
+// file system. Each of beside starts something that goes with the server, and returns what ends it.
+func serveUntil(stop context.Context, l net.Listener, cfg server.Config, drain time.Duration, beside ...func(*server.Server) (func(), error)) (idle bool, err error) {
 	s := server.New(cfg)
+	var ends []func()
+	end := func() {
+		for _, f := range ends {
+			f()
+		}
+	}
+	for _, start := range beside {
+		f, err := start(s)
+		if err != nil {
+			end()
+			l.Close()
+			return true, err
+		}
+		ends = append(ends, f)
+	}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	printMount(l.Addr(), exportedPath(cfg.Exports))
@@ -234,6 +266,7 @@ func serveUntil(stop context.Context, l net.Listener, cfg server.Config, drain t
 	case <-stop.Done():
 		cfg.Log.Info("stopping")
 	}
+	end()
 	ctx, done := context.WithTimeout(context.Background(), drain)
 	defer done()
 	if s.Shutdown(ctx) != nil {
