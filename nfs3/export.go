@@ -83,26 +83,29 @@ func (s *Service) admit(c *call, h handle) error {
 	if e == nil {
 		return fs.ErrStale // of another volume, or of an export that is no more
 	}
-	return c.enter(e, r.table.Rules(c.Peer)[e.index])
+	return s.enter(c, e, r.table.Rules(c.Peer)[e.index])
 }
 
 // enter makes c one of the export, if the rule allows it.
-func (c *call) enter(e *export, rule *exports.Rule) error {
+func (s *Service) enter(c *call, e *export, rule *exports.Rule) error {
 	if rule == nil {
 		return fmt.Errorf("%s is not exported to this client: %w", e.path, fs.ErrAcces)
 	}
 	if rule.Secure && !privileged(c.Peer) {
 		return fmt.Errorf("%s is exported to ports below 1024 alone (option secure): %w", e.path, fs.ErrPerm)
 	}
-	c.export, c.readOnly, c.cred = e, rule.ReadOnly, caller(rule, c.Cred)
+	c.export, c.readOnly, c.cred = e, rule.ReadOnly, s.caller(rule, c.Cred)
 	return nil
 }
 
 // caller maps the credentials of a call to a user of the file system, which is not to be
 // changed.
-func caller(rule *exports.Rule, c *oncrpc.Cred) *fs.Cred {
-	if c.Flavor != oncrpc.AuthSys {
+func (s *Service) caller(rule *exports.Rule, c *oncrpc.Cred) *fs.Cred {
+	switch {
+	case c.Flavor != oncrpc.AuthSys:
 		return rule.Caller(nil)
+	case s.groups != nil:
+		return rule.Caller(&fs.Cred{UID: c.UID, GID: c.GID, GIDs: s.groups(c.UID)})
 	}
 	return rule.Caller((*fs.Cred)(&c.IDs))
 }

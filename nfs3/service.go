@@ -19,6 +19,9 @@ type Config struct {
 	// Exports says who may do what; it is asked for every call. nil: everybody may do
 	// everything.
 	Exports *exports.Policy
+	// Groups, if not nil, returns the supplementary groups of a user, which take the place
+	// of those in AUTH_SYS. It may be called concurrently; the result is not changed.
+	Groups func(uid uint32) []uint32
 }
 
 // Service is NFS version 3 on one file system.
@@ -29,6 +32,7 @@ type Service struct {
 	fsid   uint64
 	log    *slog.Logger
 	policy *exports.Policy
+	groups func(uid uint32) []uint32
 	rings  atomic.Pointer[keyring] // of the last table that counted
 }
 
@@ -42,6 +46,6 @@ func New(cfg Config) *Service {
 	}
 	return &Service{
 		fs: cfg.FS, volume: cfg.VolumeID, key: cfg.Key, fsid: binary.BigEndian.Uint64(cfg.VolumeID[:]),
-		log: cfg.Log, policy: cfg.Exports,
+		log: cfg.Log, policy: cfg.Exports, groups: cfg.Groups,
 	}
 }

@@ -27,7 +27,7 @@ func (s *Service) Walk(oc *oncrpc.Call, way []string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not exported to this client: %w", place, fs.ErrAcces)
 	}
 	c, e := call{Call: oc}, r.list[i]
-	if err := c.enter(e, rules[i]); err != nil {
+	if err := s.enter(&c, e, rules[i]); err != nil {
 		if errors.Is(err, fs.ErrPerm) {
 			err = fmt.Errorf("%w: %w", fs.ErrAcces, err) // so MOUNT says it
 		}

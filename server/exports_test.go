@@ -319,6 +319,42 @@ func TestExportsSquash(t *testing.T) {
 	}
 }
 
+// With groups of the server those that the client says do not count, and squashing is as ever.
+func TestExportsGroups(t *testing.T) {
+	m := model.New(model.Options{RootMode: 0o777})
+	for gid := range uint32(20) {
+		mode, name := uint32(0o070), []byte{'a' + byte(gid)}
+		if _, err := m.Mkdir(root, m.Root(), name, &fs.SetAttr{Mode: &mode, GID: &gid}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	groups := func(uid uint32) (list []uint32) {
+		for gid := range uid {
+			list = append(list, gid)
+		}
+		return list
+	}
+	for rule, rootGroup := range map[string]bool{"no_root_squash": true, "root_squash,anongid=50": false} {
+		addr, _ := startServer(t, server.Config{FS: m, Groups: groups, Exports: exports.NewPolicy(parse(t, "/ *(rw,insecure,"+rule+")"))})
+		c := mount(t, addr)
+		for gid := range 20 {
+			dir := find(t, c, string(rune('a'+gid)))
+			for _, x := range []struct {
+				cred *fs.Cred
+				want bool
+			}{
+				{&fs.Cred{UID: 18, GID: 100}, gid < 18 && (gid > 0 || rootGroup)},
+				{&fs.Cred{UID: 3, GID: 19, GIDs: []uint32{10, 11, 12}}, gid < 3 && (gid > 0 || rootGroup) || gid == 19},
+			} {
+				_, err := c.Lookup(x.cred, dir, []byte("x"))
+				if got := err == fs.ErrNoEnt; got != x.want {
+					t.Errorf("%s: group %d by %+v: %v", rule, gid, x.cred, err)
+				}
+			}
+		}
+	}
+}
+
 // From a directory that is exported no call leads out of it.
 func TestExportsConfined(t *testing.T) {
 	l, _, at := startExports(t, office, officeFiles...)

@@ -26,6 +26,9 @@ type Config struct {
 	Exports    *exports.Policy // who may do what; nil: everybody everything
 	RootSquash bool            // without Exports: treat user 0 and group 0 as nobody
 
+	// Groups, if not nil, returns the groups of a user in place of those that clients say.
+	Groups func(uid uint32) []uint32
+
 	// RPC holds the limits of the transport. Its Programs and Log are set here.
 	RPC oncrpc.Config
 }
@@ -46,7 +49,7 @@ func New(cfg Config) *Server {
 		rule.Root = cfg.RootSquash
 		cfg.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(rule), nil))
 	}
-	nfs := nfs3.New(nfs3.Config{FS: cfg.FS, VolumeID: cfg.VolumeID, Key: cfg.Key, Log: cfg.Log, Exports: cfg.Exports})
+	nfs := nfs3.New(nfs3.Config{FS: cfg.FS, VolumeID: cfg.VolumeID, Key: cfg.Key, Log: cfg.Log, Exports: cfg.Exports, Groups: cfg.Groups})
 	mount := mount3.New(mount3.Config{Export: cfg.Export, Walk: nfs.Walk, Exports: cfg.Exports, Log: cfg.Log})
 	rpc := cfg.RPC
 	rpc.Programs = append(mount.Programs(), nfs.Program())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -120,5 +121,22 @@ func TestWarnOpen(t *testing.T) {
 		if got := strings.Contains(b.String(), "--exports"); got != want {
 			t.Errorf("%s: warned %v", addr, got)
 		}
+	}
+}
+
+// With --manage-gids a user that this host does not know is in no supplementary group.
+func TestManageGids(t *testing.T) {
+	for _, manage := range []bool{false, true} {
+		p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--owner", "0:4000000001", "--mode", "070", "--manage-gids="+fmt.Sprint(manage))
+		c, err := nfsclient.Mount(p.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Mkdir(&tansyfs.Cred{UID: 4000000000, GID: 4000000002, GIDs: []uint32{4000000001}}, c.Root(), []byte("d"), &tansyfs.SetAttr{})
+		if manage && err != tansyfs.ErrAcces || !manage && err != nil {
+			t.Errorf("--manage-gids=%v: %v", manage, err)
+		}
+		c.Close()
+		p.stop(t)
 	}
 }

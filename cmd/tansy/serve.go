@@ -22,6 +22,7 @@ import (
 	"tansy/disk"
 	"tansy/exports"
 	tansyfs "tansy/fs"
+	"tansy/groups"
 	"tansy/journal"
 	"tansy/portmap"
 	"tansy/server"
@@ -66,6 +67,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
 	exportsFile := f.String("exports", "", "file that says who may mount what, in the syntax of exports(5); SIGHUP reads it again (default: everybody everything)")
+	manageGids := f.Bool("manage-gids", false, "take the groups of users from this host, not from the clients, which can name 16")
 	var find finding
 	f.BoolVar(&find.own, "portmapper", false, "be the port mapper of this host, too, so that clients need no port options (port 111 over TCP and UDP: needs root)")
 	f.BoolVar(&find.hosts, "rpcbind", false, "register with the port mapper that runs on this host, until the end")
@@ -181,8 +183,12 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	go watch(stop, watchEvery, lost, d.Check, v.Lost)
 	reloadOnHangup(stop, log, reloads...)
 	id := v.VolumeID()
+	var groupsOf func(uid uint32) []uint32
+	if *manageGids {
+		groupsOf = groups.New(nil).Of
+	}
 	idle, err := serveUntil(stop, l, server.Config{
-		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash, Exports: policy,
+		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash, Exports: policy, Groups: groupsOf,
 	}, drain, func(s *server.Server) (func(), error) { return find.start(s, l) })
 	code := exitOK
 	if err != nil {

@@ -38,7 +38,7 @@ var layers = [][]string{
 	{"check"},
 	{"fs"},
 	{"repair"},
-	{"exports"},
+	{"exports", "groups"},
 	{"oncrpc"},
 	{"nfs3", "mount3", "portmap"},
 	{"server"},

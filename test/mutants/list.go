@@ -48,6 +48,9 @@ var mutants = []mutant{
 	{what: "exports: the first client counts, whatever its kind", file: "exports/lookup.go", old: "c.kind < best &&", new: "best > anybody &&", tests: rules},
 	{what: "exports: a directory beside an export is below it", file: "exports/exports.go", old: "strings.HasPrefix(place, path+\"/\")", new: "strings.HasPrefix(place, path)", tests: rules},
 
+	{what: "groups: those of the client count", file: "nfs3/export.go", old: "GIDs: s.groups(c.UID)", new: "GIDs: c.GIDs", tests: rules},
+	{what: "groups: forgotten when they cannot be looked up", file: "groups/groups.go", old: "e.until = c.now().Add(retry)\n", new: "e.groups, e.until = nil, c.now().Add(retry)\n", tests: rules},
+
 	// The port mapper, and calls in datagrams.
 	{what: "port mapper: ports with their bytes swapped", file: "portmap/portmap.go", old: "a.Port()>>8, a.Port()&255", new: "a.Port()&255, a.Port()>>8", tests: finding},
 	{what: "port mapper: GETVERSADDR gives any version", file: "portmap/portmap.go", old: "s.getaddr(c, true)", new: "s.getaddr(c, false)", tests: finding},

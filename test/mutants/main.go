@@ -40,7 +40,7 @@ var (
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	finding    = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
-	rules      = []string{"./exports", "./server", "-run", "Exports|Rules|Covering|Lookups"}
+	rules      = []string{"./exports", "./groups", "./server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
 	checks     = []string{"./check"}
 	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
