@@ -63,6 +63,8 @@ func words(w ...uint32) func(*oncrpc.Encoder) {
 // With --portmapper clients that know the host alone find NFS and MOUNT, over UDP as well.
 func TestPortmapper(t *testing.T) {
 	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--portmapper", "--portmapper-port", "0")
+	p.says(t, `msg="port mapper" listen=`)
+	p.says(t, "\n")
 	m := regexp.MustCompile(`msg="port mapper" listen=(\S+)`).FindStringSubmatch(p.stderr.String())
 	if m == nil {
 		t.Fatalf("no port mapper in\n%s", &p.stderr)
