@@ -41,6 +41,7 @@ type Table struct {
 
 	same     []*Rule // the rules of all peers, if no export tells them apart
 	patterns bool    // there are patterns, so that the names of peers matter
+	named    bool    // there are patterns or host names, so that rules may change
 	hosts    hosts
 
 	mu    sync.RWMutex
@@ -74,6 +75,7 @@ func NewTable(exports []Export, r Resolver) *Table {
 			}
 		}
 	}
+	t.named = t.patterns || len(t.hosts.addresses) > 0
 	if alike {
 		t.same = t.rules(netip.Addr{}, nil, nil)
 	}
@@ -92,7 +94,7 @@ func (t *Table) Rules(a net.Addr) []*Rule {
 	addr := Address(a)
 	t.mu.RLock()
 	p := t.peers[addr]
-	if p != nil && p.rules != nil && (p.refreshed || t.now().Before(p.until)) {
+	if p != nil && p.rules != nil && (!t.named || p.refreshed || t.now().Before(p.until)) {
 		defer t.mu.RUnlock()
 		return p.rules
 	}

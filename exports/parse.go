@@ -246,7 +246,7 @@ func checkPath(dir string) error {
 	}
 	for name := range strings.SplitSeq(dir, "/") {
 		if name == ".." {
-			return fmt.Errorf("%s: write the path without ..", dir)
+			return fmt.Errorf("%s: a path has no .. here", dir)
 		}
 		if len(name) > maxPart {
 			return fmt.Errorf("a name of %d bytes is too long: %d is the limit", len(name), maxPart)

@@ -59,7 +59,7 @@ func TestParseErrors(t *testing.T) {
 	}{
 		{"home *", 1, 1, `"home" is no path`},
 		{"@all *", 1, 1, "is no path"},
-		{"\n\n  /a/../b *", 3, 3, "without .."},
+		{"\n\n  /a/../b *", 3, 3, "has no .. here"},
 		{"/" + long + " *", 1, 1, "256 bytes"},
 		{strings.Repeat("/ab", 342) + " *", 1, 1, "1026 bytes"},
 		{`/a\04 *`, 1, 1, "octal"},

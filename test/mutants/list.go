@@ -48,6 +48,7 @@ var mutants = []mutant{
 	{what: "exports: the first client counts, whatever its kind", file: "exports/lookup.go", old: "c.kind < best &&", new: "best > anybody &&", tests: rules},
 	{what: "exports: a directory beside an export is below it", file: "exports/exports.go", old: "strings.HasPrefix(place, path+\"/\")", new: "strings.HasPrefix(place, path)", tests: rules},
 
+	{what: "squash: supplementary group 0 is overlooked", file: "fs/squash.go", old: " && !slices.Contains(c.GIDs, 0)", new: " && !slices.Contains(c.GIDs[:0], 0)", tests: []string{"./fs", "-run", "Squash"}},
 	{what: "groups: those of the client count", file: "nfs3/export.go", old: "GIDs: s.groups(c.UID)", new: "GIDs: c.GIDs", tests: rules},
 	{what: "groups: forgotten when they cannot be looked up", file: "groups/groups.go", old: "e.until = c.now().Add(retry)\n", new: "e.groups, e.until = nil, c.now().Add(retry)\n", tests: rules},
 
