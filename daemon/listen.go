@@ -78,6 +78,25 @@ func bind(family int, to unix.Sockaddr) (fd int, err error) {
 	return fd, nil
 }
 
+// Addr is the address, with the port that the system chose if it was 0; nil after Listen and Close.
+func (p *Port) Addr() net.Addr {
+	at, err := unix.Getsockname(p.fd)
+	if err != nil {
+		return nil
+	}
+	switch a := at.(type) {
+	case *unix.SockaddrInet4:
+		return &net.TCPAddr{IP: a.Addr[:], Port: a.Port}
+	case *unix.SockaddrInet6:
+		zone := ""
+		if i, err := net.InterfaceByIndex(int(a.ZoneId)); a.ZoneId != 0 && err == nil {
+			zone = i.Name
+		}
+		return &net.TCPAddr{IP: a.Addr[:], Port: a.Port, Zone: zone}
+	}
+	return nil
+}
+
 // Listen begins to listen. The listener is the caller's, and closing the Port leaves it alone.
 func (p *Port) Listen() (net.Listener, error) {
 	if p.fd < 0 {

@@ -49,12 +49,8 @@ func wcc(ino uint64, before, after *buf, err error) WCC {
 
 // cred converts the caller.
 func cred(c *Cred) *vcred {
-	g := &buf{Data: make([]byte, 4*len(c.GIDs))}
-	for i, x := range c.GIDs {
-		binary.LittleEndian.PutUint32(g.Data[4*i:], x)
-	}
 	r := permissions.New_Cred_()
-	r.Make(c.UID, c.GID, g)
+	r.Make(c.UID, c.GID, groupsOf(c.GIDs))
 	return r
 }
 

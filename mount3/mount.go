@@ -1,6 +1,5 @@
 // Package mount3 speaks MOUNT version 3 (RFC 1813, appendix I), which gives a
-// client the handle it starts from. The one export is the root of the volume, and a
-// client may mount any directory below it.
+// client the handle it starts from: that of an export, or of any directory below it.
 //
 // The list of mounts (DUMP) is what clients said they mounted and not yet
 // unmounted: RFC 1813 promises no more, and nothing depends on it. It is kept in
@@ -13,6 +12,7 @@ import (
 	"path"
 	"sync"
 
+	"tansy/exports"
 	"tansy/fs"
 	"tansy/oncrpc"
 )
@@ -22,6 +22,9 @@ const (
 	Program = 100005
 	Version = 3
 )
+
+// Versions are all that are served: those of NFS version 2, too (old.go).
+var Versions = []uint32{1, 2, 3}
 
 // Procedure numbers (RFC 1813, section 5.2).
 const (
@@ -43,16 +46,18 @@ const (
 type Config struct {
 	Export string // path of the root of the volume for clients, default "/"
 	// Walk returns the handle of the directory that names lead to from the root of the
-	// volume, for a caller with these credentials. Its errors are fs.Errno; any other is
-	// a fault below. It may be called concurrently.
-	Walk func(c *oncrpc.Cred, names []string) (handle []byte, err error)
-	Log  *slog.Logger
+	// volume, for the caller of c. Its errors are fs.Errno; any other is a fault below.
+	// It may be called concurrently.
+	Walk func(c *oncrpc.Call, names []string) (handle []byte, err error)
+	// Exports says what EXPORT lists; nil: the root, for everyone.
+	Exports *exports.Policy
+	Log     *slog.Logger
 }
 
-// Service is MOUNT version 3 with one export.
+// Service is MOUNT version 3.
 type Service struct {
 	cfg    Config
-	export []string // its path
+	export []string // the path of the root
 
 	mu     sync.Mutex
 	mounts []mount // oldest first
@@ -67,18 +72,27 @@ func New(cfg Config) *Service {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
+	if cfg.Exports == nil {
+		cfg.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(exports.Open()), nil))
+	}
 	return &Service{cfg: cfg, export: split(cfg.Export), dump: dumpEnd}
 }
 
-// Program is the table of procedures.
+// Programs are the tables of procedures: version 3, and 1 and 2, by which some ask for
+// what is exported and mounted (old.go).
+func (s *Service) Programs() []oncrpc.Program {
+	return []oncrpc.Program{s.Program(), s.old(1), s.old(2)}
+}
+
+// Program is the table of procedures of version 3.
 func (s *Service) Program() oncrpc.Program {
 	return oncrpc.Program{Name: "mount3", Number: Program, Version: Version, Procs: []oncrpc.Proc{
 		ProcNull:    oncrpc.NullProc,
 		ProcMnt:     {Name: "MNT", Serve: s.mnt},
-		ProcDump:    {Name: "DUMP", Serve: s.list, Weight: func(oncrpc.Decoder) int { return maxDump }},
+		ProcDump:    {Name: "DUMP", Serve: s.dumpMounts, Weight: func(oncrpc.Decoder) int { return maxDump }},
 		ProcUmnt:    {Name: "UMNT", Inline: true, Serve: s.umnt},
 		ProcUmntall: {Name: "UMNTALL", Inline: true, Serve: s.umntall},
-		ProcExport:  {Name: "EXPORT", Inline: true, Serve: s.exports},
+		ProcExport:  {Name: "EXPORT", Serve: s.exports, Weight: s.exportsWeight},
 	}}
 }
 
@@ -87,26 +101,13 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 	if !c.Args.Ok() {
 		return oncrpc.GarbageArgs
 	}
-	var handle []byte
-	var err error
-	names, place, ok := s.below(string(dir))
-	switch {
-	case !ok:
-		err = fs.ErrNoEnt
-	case len(place) > maxPath: // with the slash that dir lacked in front
-		err = fs.ErrNameTooLong
-	default:
-		handle, err = s.cfg.Walk(c.Cred, names)
-	}
+	handle, err := s.mount(c, string(dir))
 	if err != nil {
 		s.cfg.Log.Warn("mount refused", "peer", c.Peer, "path", string(dir), "err", err)
 		c.Status = status(err)
 		c.Reply.Uint32(c.Status)
 		return oncrpc.Success
 	}
-	s.remember(mount{host(c), place})
-	s.cfg.Log.Info("mounted", "peer", c.Peer, "path", place)
-
 	c.Reply.Uint32(OK)
 	c.Reply.Opaque(handle)
 	c.Reply.Uint32(2) // flavors, the preferred first
@@ -115,7 +116,27 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 	return oncrpc.Success
 }
 
-func (s *Service) list(c *oncrpc.Call) oncrpc.Accept {
+// mount returns the handle of dir, and remembers that the caller has it.
+func (s *Service) mount(c *oncrpc.Call, dir string) (handle []byte, err error) {
+	names, place, ok := s.below(dir)
+	switch {
+	case !ok:
+		err = fs.ErrNoEnt
+	case len(place) > maxPath: // with the slash that dir lacked in front
+		err = fs.ErrNameTooLong
+	default:
+		handle, err = s.cfg.Walk(c, names)
+	}
+	if err != nil {
+		s.cfg.Log.Warn("mount refused", "peer", c.Peer, "path", dir, "err", err)
+		return nil, err
+	}
+	s.remember(mount{host(c), place})
+	s.cfg.Log.Info("mounted", "peer", c.Peer, "path", place)
+	return handle, nil
+}
+
+func (s *Service) dumpMounts(c *oncrpc.Call) oncrpc.Accept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.mounts {
@@ -148,12 +169,36 @@ func (s *Service) umntall(c *oncrpc.Call) oncrpc.Accept {
 	return oncrpc.Success
 }
 
+// exports lists the exports with their clients as they stand in the file. That an export
+// is for everyone is said by no client at all (RFC 1813, section 5.2.5).
 func (s *Service) exports(c *oncrpc.Call) oncrpc.Accept {
-	c.Reply.Bool(true)
-	c.Reply.Opaque([]byte(s.cfg.Export))
-	c.Reply.Bool(false) // groups: everyone
+	for _, x := range s.list() {
+		c.Reply.Bool(true)
+		c.Reply.Opaque([]byte(path.Join(s.cfg.Export, x.Path)))
+		if len(x.Clients) != 1 || !x.Clients[0].Anybody() {
+			for _, client := range x.Clients {
+				c.Reply.Bool(true)
+				c.Reply.Opaque([]byte(client.Name))
+			}
+		}
+		c.Reply.Bool(false) // groups: no more
+	}
 	c.Reply.Bool(false) // exports: no more
 	return oncrpc.Success
+}
+
+// list is what is exported now.
+func (s *Service) list() []exports.Export { return s.cfg.Exports.Table().Exports() }
+
+// exportsWeight is about the size of the result of EXPORT, in bytes.
+func (s *Service) exportsWeight(oncrpc.Decoder) (n int) {
+	for _, x := range s.list() {
+		n += 16 + len(s.cfg.Export) + len(x.Path)
+		for _, client := range x.Clients {
+			n += 12 + len(client.Name)
+		}
+	}
+	return n
 }
 
 // remember adds a mount to those of DUMP, once, and drops the oldest if they are too many.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tansy/exports"
 	"tansy/fs"
 	"tansy/fs/model"
 	"tansy/nfs3"
@@ -126,8 +127,9 @@ func FuzzPath(f *testing.F) {
 		}
 	}
 	m, at := plant(f)
-	nfs := nfs3.New(nfs3.Config{FS: m, AnonUID: 5, AnonGID: 5, RootSquash: true, Log: slog.New(slog.DiscardHandler)})
-	plain := nfs3.New(nfs3.Config{FS: m, AnonUID: 5, AnonGID: 5, Log: slog.New(slog.DiscardHandler)})
+	squash := exports.Rule{Squash: fs.Squash{Root: true, AnonUID: 5, AnonGID: 5}}
+	nfs := nfs3.New(nfs3.Config{FS: m, Exports: exports.NewPolicy(exports.NewTable(exports.Everyone(squash), nil)), Log: slog.New(slog.DiscardHandler)})
+	plain := nfs3.New(nfs3.Config{FS: m, Log: slog.New(slog.DiscardHandler)})
 	f.Fuzz(func(t *testing.T, dir string, how byte) {
 		export, walk := "/", plain.Walk
 		cred, uid := &oncrpc.Cred{Flavor: oncrpc.AuthSys}, uint32(0)
@@ -164,7 +166,7 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		parts := split(place)
-		if handle, err := plain.Walk(cred, parts); err != nil || !bytes.Equal(handle, d.Opaque(64)) {
+		if handle, err := plain.Walk(&oncrpc.Call{Cred: cred}, parts); err != nil || !bytes.Equal(handle, d.Opaque(64)) {
 			t.Errorf("MNT %q is not %s (%v)", dir, place, err)
 		}
 		if a, err := m.Getattr(at[place]); err != nil || a.Type != fs.Directory {
@@ -189,7 +191,7 @@ func FuzzPath(f *testing.F) {
 // A walk that fails is what MOUNT can say of it.
 func TestStatus(t *testing.T) {
 	var failure error
-	s := New(Config{Log: slog.New(slog.DiscardHandler), Walk: func(*oncrpc.Cred, []string) ([]byte, error) { return nil, failure }})
+	s := New(Config{Log: slog.New(slog.DiscardHandler), Walk: func(*oncrpc.Call, []string) ([]byte, error) { return nil, failure }})
 	for err, want := range map[error]uint32{
 		fs.ErrPerm: ErrPerm, fs.ErrNoEnt: ErrNoEnt, fs.ErrIO: ErrIO, fs.ErrAcces: ErrAcces, fs.ErrNotDir: ErrNotDir, fs.ErrInval: ErrInval,
 		fs.ErrNameTooLong: ErrNameTooLong, fs.ErrNotSupp: ErrNotSupp, fs.ErrServerFault: ErrServerFault,

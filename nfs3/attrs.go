@@ -16,7 +16,7 @@ func (s *Service) getattr(c call, file handle) (a fs.Attr, err error) {
 	return s.fs.Getattr(h)
 }
 
-func (s *Service) putGetattr(c *oncrpc.Call, a fs.Attr, err error) {
+func (s *Service) putGetattr(c call, a fs.Attr, err error) {
 	if err == nil {
 		s.putAttr(&c.Reply, &a)
 	}
@@ -46,7 +46,7 @@ func (s *Service) setattr(c call, a setattrArgs) (w fs.WCC, err error) {
 }
 
 // putWCCOnly encodes the results that are weak cache consistency data and no more.
-func (s *Service) putWCCOnly(c *oncrpc.Call, w fs.WCC, err error) { s.putWCC(&c.Reply, w) }
+func (s *Service) putWCCOnly(c call, w fs.WCC, err error) { s.putWCC(&c.Reply, w) }
 
 type accessArgs struct {
 	file handle
@@ -63,12 +63,16 @@ type accessResult struct {
 func (s *Service) access(c call, a accessArgs) (r accessResult, err error) {
 	h, err := s.file(c, a.file)
 	if err == nil {
-		r.granted, r.attr, err = s.fs.Access(c.cred, h, a.want&accessAll)
+		want := a.want & accessAll
+		if c.readOnly {
+			want &^= AccessModify | AccessExtend | AccessDelete
+		}
+		r.granted, r.attr, err = s.fs.Access(c.cred, h, want)
 	}
 	return r, err
 }
 
-func (s *Service) putAccess(c *oncrpc.Call, r accessResult, err error) {
+func (s *Service) putAccess(c call, r accessResult, err error) {
 	s.putPostOp(&c.Reply, r.attr)
 	if err == nil {
 		c.Reply.Uint32(r.granted)
@@ -88,7 +92,7 @@ func (s *Service) fsstat(c call, file handle) (r fsstatResult, err error) {
 	return r, err
 }
 
-func (s *Service) putFsstat(c *oncrpc.Call, r fsstatResult, err error) {
+func (s *Service) putFsstat(c call, r fsstatResult, err error) {
 	s.putPostOp(&c.Reply, r.attr)
 	if err == nil {
 		c.Reply.Uint64(r.stat.TotalBytes)
@@ -114,7 +118,7 @@ func (s *Service) fsinfo(c call, file handle) (r fsinfoResult, err error) {
 	return r, err
 }
 
-func (s *Service) putFsinfo(c *oncrpc.Call, r fsinfoResult, err error) {
+func (s *Service) putFsinfo(c call, r fsinfoResult, err error) {
 	e, i := &c.Reply, &r.info
 	s.putPostOp(e, r.attr)
 	if err == nil {
@@ -140,7 +144,7 @@ func (s *Service) pathconf(c call, file handle) (r pathconfResult, err error) {
 	return r, err
 }
 
-func (s *Service) putPathconf(c *oncrpc.Call, r pathconfResult, err error) {
+func (s *Service) putPathconf(c call, r pathconfResult, err error) {
 	e := &c.Reply
 	s.putPostOp(e, r.attr)
 	if err == nil {

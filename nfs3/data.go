@@ -20,7 +20,7 @@ func (s *Service) readlink(c call, file handle) (r readlinkResult, err error) {
 	return r, err
 }
 
-func (s *Service) putReadlink(c *oncrpc.Call, r readlinkResult, err error) {
+func (s *Service) putReadlink(c call, r readlinkResult, err error) {
 	s.putPostOp(&c.Reply, r.attr)
 	if err == nil {
 		c.Reply.Opaque(r.target)
@@ -52,7 +52,7 @@ func (s *Service) read(c call, a readArgs) (r readResult, err error) {
 	return r, err
 }
 
-func (s *Service) putRead(c *oncrpc.Call, r readResult, err error) {
+func (s *Service) putRead(c call, r readResult, err error) {
 	s.putPostOp(&c.Reply, r.attr)
 	if err == nil {
 		c.Reply.Uint32(uint32(len(r.data)))
@@ -97,7 +97,7 @@ func (s *Service) write(c call, a writeArgs) (r writeResult, err error) {
 	return r, err
 }
 
-func (s *Service) putWrite(c *oncrpc.Call, r writeResult, err error) {
+func (s *Service) putWrite(c call, r writeResult, err error) {
 	s.putWCC(&c.Reply, r.wcc)
 	if err == nil {
 		c.Reply.Uint32(r.n)
@@ -128,7 +128,7 @@ func (s *Service) commit(c call, a commitArgs) (r commitResult, err error) {
 	return r, err
 }
 
-func (s *Service) putCommit(c *oncrpc.Call, r commitResult, err error) {
+func (s *Service) putCommit(c call, r commitResult, err error) {
 	s.putWCC(&c.Reply, r.wcc)
 	if err == nil {
 		c.Reply.Uint64(r.verf)

@@ -101,13 +101,14 @@ func (v *expect) wcc(w fs.WCC) {
 
 func (v *expect) handle(h fs.Handle) {
 	b := make([]byte, HandleSize)
-	v.s.handles.put(b, h, new([64]byte))
+	v.s.ring().list[0].handles.put(b, h, new([64]byte))
 	v.bytes(b)
 }
 
 // encoded makes up a result of a procedure, encodes it by the table's encoder, and
 // returns what the RFC's description must find in it.
-func encoded(s *Service, proc int, r made, c *oncrpc.Call, err error) []any {
+func encoded(s *Service, proc int, r made, oc *oncrpc.Call, err error) []any {
+	c := call{Call: oc, export: s.ring().list[0]}
 	v := &expect{s: s}
 	ok := err == nil
 	switch proc {

@@ -102,7 +102,7 @@ func withHandles(s *Service, m *model.Model, args []byte) (b []byte) {
 	for i := 0; i < len(args); i++ {
 		if i+2 < len(args) && args[i] == '@' && args[i+2] == '!' {
 			h := make([]byte, HandleSize)
-			s.handles.put(h, fs.Handle{Ino: uint64(args[i+1]), Gen: uint64(args[i+1])}, new([64]byte))
+			s.ring().list[0].handles.put(h, fs.Handle{Ino: uint64(args[i+1]), Gen: uint64(args[i+1])}, new([64]byte))
 			b = append(b, h...)
 			i += 2
 		} else {
@@ -114,19 +114,19 @@ func withHandles(s *Service, m *model.Model, args []byte) (b []byte) {
 
 func FuzzHandle(f *testing.F) {
 	s, _ := testService()
-	root, err := s.Walk(&oncrpc.Cred{}, nil)
+	root, err := s.Walk(&oncrpc.Call{Cred: &oncrpc.Cred{}}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(root)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		h, err := s.handles.parse(b, new([64]byte))
+		h, err := s.ring().list[0].handles.parse(b, new([64]byte))
 		if err != nil {
 			return
 		}
 		again := make([]byte, HandleSize)
-		s.handles.put(again, h, new([64]byte))
+		s.ring().list[0].handles.put(again, h, new([64]byte))
 		if string(again) != string(b) {
 			t.Errorf("% x was taken for % x", b, again)
 		}

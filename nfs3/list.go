@@ -76,15 +76,15 @@ func trim(l *fs.Listing, dirCount int) {
 	}
 }
 
-func (s *Service) putReaddir(c *oncrpc.Call, l fs.Listing, err error) {
+func (s *Service) putReaddir(c call, l fs.Listing, err error) {
 	s.putListing(c, &l, false, err)
 }
 
-func (s *Service) putReaddirplus(c *oncrpc.Call, l fs.Listing, err error) {
+func (s *Service) putReaddirplus(c call, l fs.Listing, err error) {
 	s.putListing(c, &l, true, err)
 }
 
-func (s *Service) putListing(c *oncrpc.Call, l *fs.Listing, plus bool, err error) {
+func (s *Service) putListing(c call, l *fs.Listing, plus bool, err error) {
 	e := &c.Reply
 	s.putPostOp(e, l.Dir)
 	if err != nil {
@@ -98,9 +98,13 @@ func (s *Service) putListing(c *oncrpc.Call, l *fs.Listing, plus bool, err error
 		e.Opaque(x.Name)
 		e.Uint64(x.Cookie)
 		if plus {
-			s.putPostOp(e, x.Attr)
-			e.Bool(x.Attr != nil)
-			if x.Attr != nil {
+			attr := x.Attr
+			if len(c.export.names) > 0 && string(x.Name) == ".." {
+				attr = nil // it may be outside
+			}
+			s.putPostOp(e, attr)
+			e.Bool(attr != nil)
+			if attr != nil {
 				s.putHandle(c, x.Handle)
 			}
 		}

@@ -15,10 +15,13 @@ func (s *Service) lookup(c call, a dirop) (n fs.Node, err error) {
 	if err != nil {
 		return n, err
 	}
+	if string(a.name) == ".." && len(c.export.names) > 0 {
+		return s.parent(c, dir)
+	}
 	return s.fs.Lookup(c.cred, dir, a.name)
 }
 
-func (s *Service) putLookup(c *oncrpc.Call, n fs.Node, err error) {
+func (s *Service) putLookup(c call, n fs.Node, err error) {
 	if err == nil {
 		s.putHandle(c, n.Handle)
 		s.putPostOp(&c.Reply, &n.Attr)
@@ -27,7 +30,7 @@ func (s *Service) putLookup(c *oncrpc.Call, n fs.Node, err error) {
 }
 
 // putCreated encodes the result of the operations that make a file.
-func (s *Service) putCreated(c *oncrpc.Call, n fs.Node, err error) {
+func (s *Service) putCreated(c call, n fs.Node, err error) {
 	if err == nil {
 		c.Reply.Bool(true)
 		s.putHandle(c, n.Handle)
@@ -168,7 +171,7 @@ func (s *Service) rename(c call, a renameArgs) (r renameResult, err error) {
 	return r, err
 }
 
-func (s *Service) putRename(c *oncrpc.Call, r renameResult, err error) {
+func (s *Service) putRename(c call, r renameResult, err error) {
 	s.putWCC(&c.Reply, r.from)
 	s.putWCC(&c.Reply, r.to)
 }
@@ -198,7 +201,7 @@ func (s *Service) link(c call, a linkArgs) (r linkResult, err error) {
 	return r, err
 }
 
-func (s *Service) putLink(c *oncrpc.Call, r linkResult, err error) {
+func (s *Service) putLink(c call, r linkResult, err error) {
 	s.putPostOp(&c.Reply, r.attr)
 	s.putWCC(&c.Reply, r.wcc)
 }

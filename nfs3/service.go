@@ -3,7 +3,9 @@ package nfs3
 import (
 	"encoding/binary"
 	"log/slog"
+	"sync/atomic"
 
+	"tansy/exports"
 	"tansy/fs"
 )
 
@@ -14,21 +16,24 @@ type Config struct {
 	Key      [16]byte // of the handles
 	Log      *slog.Logger
 
-	// AnonUID and AnonGID are who a caller without credentials is.
-	AnonUID, AnonGID uint32
-	// RootSquash maps user 0 to AnonUID and group 0 to AnonGID, also among the
-	// supplementary groups.
-	RootSquash bool
+	// Exports says who may do what; it is asked for every call. nil: everybody may do
+	// everything.
+	Exports *exports.Policy
+	// Groups, if not nil, returns the supplementary groups of a user, which take the place
+	// of those in AUTH_SYS. It may be called concurrently; the result is not changed.
+	Groups func(uid uint32) []uint32
 }
 
 // Service is NFS version 3 on one file system.
 type Service struct {
-	fs         fs.FileSystem
-	handles    *handles
-	fsid       uint64
-	log        *slog.Logger
-	anon       fs.Cred
-	rootSquash bool
+	fs     fs.FileSystem
+	volume [8]byte
+	key    [16]byte
+	fsid   uint64
+	log    *slog.Logger
+	policy *exports.Policy
+	groups func(uid uint32) []uint32
+	rings  atomic.Pointer[keyring] // of the last table that counted
 }
 
 // New makes a Service.
@@ -36,8 +41,11 @@ func New(cfg Config) *Service {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
+	if cfg.Exports == nil {
+		cfg.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(exports.Open()), nil))
+	}
 	return &Service{
-		fs: cfg.FS, handles: newHandles(cfg.VolumeID, cfg.Key), fsid: binary.BigEndian.Uint64(cfg.VolumeID[:]),
-		log: cfg.Log, anon: fs.Cred{UID: cfg.AnonUID, GID: cfg.AnonGID}, rootSquash: cfg.RootSquash,
+		fs: cfg.FS, volume: cfg.VolumeID, key: cfg.Key, fsid: binary.BigEndian.Uint64(cfg.VolumeID[:]),
+		log: cfg.Log, policy: cfg.Exports, groups: cfg.Groups,
 	}
 }

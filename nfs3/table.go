@@ -13,27 +13,27 @@ import (
 func (s *Service) Program() oncrpc.Program {
 	p := oncrpc.Program{Name: "nfs3", Number: Program, Version: Version, Procs: []oncrpc.Proc{
 		ProcNull:        oncrpc.NullProc,
-		ProcGetattr:     row(s, "GETATTR", getHandle, s.getattr, s.putGetattr),
-		ProcSetattr:     row(s, "SETATTR", getSetattr, s.setattr, s.putWCCOnly),
-		ProcLookup:      row(s, "LOOKUP", getDirop, s.lookup, s.putLookup),
-		ProcAccess:      row(s, "ACCESS", getAccess, s.access, s.putAccess),
-		ProcReadlink:    row(s, "READLINK", getHandle, s.readlink, s.putReadlink),
-		ProcRead:        row(s, "READ", getRead, s.read, s.putRead),
-		ProcWrite:       row(s, "WRITE", getWrite, s.write, s.putWrite),
-		ProcCreate:      row(s, "CREATE", getCreate, s.create, s.putCreated),
-		ProcMkdir:       row(s, "MKDIR", getMkdir, s.mkdir, s.putCreated),
-		ProcSymlink:     row(s, "SYMLINK", getSymlink, s.symlink, s.putCreated),
-		ProcMknod:       row(s, "MKNOD", getMknod, s.mknod, s.putCreated),
-		ProcRemove:      row(s, "REMOVE", getDirop, s.remove, s.putWCCOnly),
-		ProcRmdir:       row(s, "RMDIR", getDirop, s.rmdir, s.putWCCOnly),
-		ProcRename:      row(s, "RENAME", getRename, s.rename, s.putRename),
-		ProcLink:        row(s, "LINK", getLink, s.link, s.putLink),
-		ProcReaddir:     row(s, "READDIR", getReaddir, s.readdir, s.putReaddir),
-		ProcReaddirplus: row(s, "READDIRPLUS", getReaddirplus, s.readdirplus, s.putReaddirplus),
-		ProcFsstat:      row(s, "FSSTAT", getHandle, s.fsstat, s.putFsstat),
-		ProcFsinfo:      row(s, "FSINFO", getHandle, s.fsinfo, s.putFsinfo),
-		ProcPathconf:    row(s, "PATHCONF", getHandle, s.pathconf, s.putPathconf),
-		ProcCommit:      row(s, "COMMIT", getCommit, s.commit, s.putCommit),
+		ProcGetattr:     row(s, "GETATTR", reads, getHandle, s.getattr, s.putGetattr),
+		ProcSetattr:     row(s, "SETATTR", changes, getSetattr, s.setattr, s.putWCCOnly),
+		ProcLookup:      row(s, "LOOKUP", reads, getDirop, s.lookup, s.putLookup),
+		ProcAccess:      row(s, "ACCESS", reads, getAccess, s.access, s.putAccess),
+		ProcReadlink:    row(s, "READLINK", reads, getHandle, s.readlink, s.putReadlink),
+		ProcRead:        row(s, "READ", reads, getRead, s.read, s.putRead),
+		ProcWrite:       row(s, "WRITE", changes, getWrite, s.write, s.putWrite),
+		ProcCreate:      row(s, "CREATE", changes, getCreate, s.create, s.putCreated),
+		ProcMkdir:       row(s, "MKDIR", changes, getMkdir, s.mkdir, s.putCreated),
+		ProcSymlink:     row(s, "SYMLINK", changes, getSymlink, s.symlink, s.putCreated),
+		ProcMknod:       row(s, "MKNOD", changes, getMknod, s.mknod, s.putCreated),
+		ProcRemove:      row(s, "REMOVE", changes, getDirop, s.remove, s.putWCCOnly),
+		ProcRmdir:       row(s, "RMDIR", changes, getDirop, s.rmdir, s.putWCCOnly),
+		ProcRename:      row(s, "RENAME", changes, getRename, s.rename, s.putRename),
+		ProcLink:        row(s, "LINK", changes, getLink, s.link, s.putLink),
+		ProcReaddir:     row(s, "READDIR", reads, getReaddir, s.readdir, s.putReaddir),
+		ProcReaddirplus: row(s, "READDIRPLUS", reads, getReaddirplus, s.readdirplus, s.putReaddirplus),
+		ProcFsstat:      row(s, "FSSTAT", reads, getHandle, s.fsstat, s.putFsstat),
+		ProcFsinfo:      row(s, "FSINFO", reads, getHandle, s.fsinfo, s.putFsinfo),
+		ProcPathconf:    row(s, "PATHCONF", reads, getHandle, s.pathconf, s.putPathconf),
+		ProcCommit:      row(s, "COMMIT", reads, getCommit, s.commit, s.putCommit),
 	}}
 	for _, proc := range []int{ProcGetattr, ProcLookup, ProcAccess, ProcFsinfo, ProcPathconf} {
 		p.Procs[proc].Inline = true
@@ -44,27 +44,40 @@ func (s *Service) Program() oncrpc.Program {
 	return p
 }
 
+// Whether a procedure changes files, which an export may forbid. COMMIT does not: whoever
+// could write a moment ago may see to it that it is durable.
+const (
+	reads   = false
+	changes = true
+)
+
 // row makes a procedure of its parts. The status is encoded here, first; encode
-// gets the error, too, since what follows the status depends on it.
-func row[A, R any](s *Service, name string, decode func(*oncrpc.Decoder) A, do func(call, A) (R, error), encode func(*oncrpc.Call, R, error)) oncrpc.Proc {
-	return oncrpc.Proc{Name: name, Serve: func(c *oncrpc.Call) oncrpc.Accept {
-		args := decode(&c.Args)
-		if !c.Args.Ok() {
+// gets the error, too, since what follows the status depends on it. The arguments of all
+// procedures begin with a handle.
+func row[A, R any](s *Service, name string, changes bool, decode func(*oncrpc.Decoder) A, do func(call, A) (R, error), encode func(call, R, error)) oncrpc.Proc {
+	return oncrpc.Proc{Name: name, Serve: func(oc *oncrpc.Call) oncrpc.Accept {
+		d := oc.Args
+		first := getHandle(&d)
+		args := decode(&oc.Args)
+		if !oc.Args.Ok() {
 			return oncrpc.GarbageArgs
 		}
-		result, err := do(call{c, s.caller(c.Cred)}, args)
-		c.Status = s.status(c, name, err)
-		c.Reply.Uint32(c.Status)
+		c := call{Call: oc}
+		var result R
+		err := s.admit(&c, first)
+		if err == nil && changes && c.readOnly {
+			if _, err = s.file(c, first); err == nil {
+				err = fs.ErrROFS
+			}
+		}
+		if err == nil {
+			result, err = do(c, args)
+		}
+		oc.Status = s.status(oc, name, err)
+		oc.Reply.Uint32(oc.Status)
 		encode(c, result, err)
 		return oncrpc.Success
 	}}
-}
-
-// call is one call being served: an oncrpc.Call with the file system's view of
-// the caller.
-type call struct {
-	*oncrpc.Call
-	cred *fs.Cred
 }
 
 // status is the number on the wire for an error of the file system. An error
@@ -80,10 +93,4 @@ func (s *Service) status(c *oncrpc.Call, proc string, err error) uint32 {
 	}
 	s.log.Error("operation failed", "proc", proc, "peer", c.Peer, "err", err)
 	return uint32(fs.ErrIO)
-}
-
-// file checks a handle. One of the wrong form is an error for the reply, not bad
-// XDR.
-func (s *Service) file(c call, h handle) (fs.Handle, error) {
-	return s.handles.parse(h, &c.Scratch)
 }

@@ -56,8 +56,8 @@ func (s *Service) putWCC(e *oncrpc.Encoder, w fs.WCC) {
 }
 
 // putHandle encodes nfs_fh3.
-func (s *Service) putHandle(c *oncrpc.Call, h fs.Handle) {
-	s.handles.put(c.Scratch[32:], h, &c.Scratch)
+func (s *Service) putHandle(c call, h fs.Handle) {
+	c.export.handles.put(c.Scratch[32:], h, &c.Scratch)
 	c.Reply.Opaque(c.Scratch[32:])
 }
 

@@ -1,4 +1,5 @@
-// Package oncrpc serves remote procedure calls (RFC 5531) over TCP.
+// Package oncrpc serves remote procedure calls (RFC 5531) over TCP, and small ones over
+// UDP (PacketServer).
 //
 // A Server holds Programs, which are tables of procedures. Each connection has a
 // goroutine that cuts the stream into records (recordReader) and the records into

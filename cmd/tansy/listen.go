@@ -45,6 +45,14 @@ func (p *ports) listen() ([]net.Listener, error) {
 	return []net.Listener{l}, err
 }
 
+// addr is the address that is served first.
+func (p *ports) addr() net.Addr {
+	if p.own == nil {
+		return p.inherited[0].Addr()
+	}
+	return p.own.Addr()
+}
+
 // close gives all up that was not listened on.
 func (p *ports) close() {
 	if p.own != nil {

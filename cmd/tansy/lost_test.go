@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -44,7 +43,7 @@ type process struct {
 	cmd    *exec.Cmd
 	addr   string
 	status string // URL of the status, if that was asked for
-	stderr bytes.Buffer
+	stderr output
 }
 
 // startServe runs `tansy serve` on a free port with more flags, until the end of the test.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	_ "net/http/pprof" // served only with --debug-listen
@@ -22,8 +23,11 @@ import (
 
 	"tansy/daemon"
 	"tansy/disk"
+	"tansy/exports"
 	tansyfs "tansy/fs"
+	"tansy/groups"
 	"tansy/journal"
+	"tansy/portmap"
 	"tansy/server"
 	"tansy/status"
 )
@@ -53,6 +57,8 @@ func serve(args []string) int {
   tansy serve --listen 127.0.0.1:0              on any free port; the mount command is printed
   tansy serve --volume d.img --size 50G --preallocate
                                                 a new image takes all its room now
+  tansy serve --listen :2049 --exports /etc/tansy.exports
+                                                only to whom the file names (tansy exports --help)
   tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
@@ -69,6 +75,12 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	f.Var(&cache, "cache", "size of the block cache")
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
+	exportsFile := f.String("exports", "", "`FILE` that says who may mount what, in the syntax of exports(5); SIGHUP reads it again (default: everybody everything)")
+	manageGids := f.Bool("manage-gids", false, "take the groups of users from this host, not from the clients, which can name 16")
+	var find finding
+	f.BoolVar(&find.own, "portmapper", false, "be the port mapper of this host, too, so that clients need no port options (port 111 over TCP and UDP: needs root)")
+	f.BoolVar(&find.hosts, "rpcbind", false, "register with the port mapper that runs on this host, until the end")
+	f.UintVar(&find.port, "portmapper-port", portmap.Port, "`PORT` of the port mapper in both cases; clients look on 111")
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
 	verbose := f.Bool("v", false, "log more")
 	statusListen := f.String("status", "", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
@@ -84,6 +96,15 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	}
 	if *volume == "" {
 		return misused(f, "--volume is empty: give an image file or a block device")
+	}
+	if find.own && find.hosts {
+		return misused(f, "--portmapper is one of our own, and --rpcbind another one: give one of them")
+	}
+	if find.port > math.MaxUint16 {
+		return misused(f, fmt.Sprintf("--portmapper-port %d is no port", find.port))
+	}
+	if *exportsFile != "" && *rootSquash {
+		return misused(f, "--root-squash is an option in the file of --exports: give one of them")
 	}
 	level := slog.LevelInfo
 	if *verbose {
@@ -115,6 +136,24 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
 
+	find.log = log.Logger
+	var policy *exports.Policy
+	var reloads []reload
+	if *exportsFile != "" {
+		table, err := readExports(*exportsFile)
+		if err != nil {
+			return fail(err)
+		}
+		policy = exports.NewPolicy(table)
+		reloads = append(reloads, reload{*exportsFile, func() error {
+			table, err := readExports(*exportsFile)
+			if err == nil {
+				policy.Set(table)
+			}
+			return err
+		}})
+	}
+
 	// Take the port first: one in use should not cost a new volume, or a recovery. Until
 	// the volume is open who connects is refused, and does not wait for it.
 	port, err := takePorts(*listen)
@@ -122,6 +161,13 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		return fail(err)
 	}
 	defer port.close()
+	if err := find.listen(port.addr()); err != nil {
+		return fail(err)
+	}
+	defer find.close()
+	if policy == nil {
+		warnOpen(log.Logger, port.addr())
+	}
 
 	var st *status.Status
 	if port.status != nil {
@@ -177,20 +223,29 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if err != nil {
 		return fail(errors.Join(err, v.Close(), d.Close()))
 	}
+	reloadOnHangup(stop, log.Logger, reloads...)
 	id := v.VolumeID()
+	var groupsOf func(uid uint32) []uint32
+	if *manageGids {
+		groupsOf = groups.New(nil).Of
+	}
 	s := server.New(server.Config{
-		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log.Logger, RootSquash: *rootSquash,
+		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log.Logger, RootSquash: *rootSquash, Exports: policy, Groups: groupsOf,
 	})
+	endFinding, err := find.start(s, ls[0])
+	if err != nil {
+		return fail(errors.Join(err, v.Close(), d.Close()))
+	}
 	if st != nil {
 		st.Serve(sources(ls[0].Addr(), s, v, stats))
 		context.AfterFunc(stop, st.Stop)
 	}
 	for _, l := range ls {
-		printMount(out, l.Addr())
+		printMount(out, l.Addr(), exportedPath(policy))
 	}
 	var watchdog sync.WaitGroup
 	watchdog.Go(func() { daemon.Watchdog(stop, func() { v.Getattr(v.Root()) }) })
-	idle, err := serveUntil(stop, ls, s, log.Logger, drain)
+	idle, err := serveUntil(stop, ls, s, log.Logger, drain, endFinding)
 	lost(nil) // it ends everything that waits for stop
 	watchdog.Wait()
 	if st != nil {
@@ -253,8 +308,8 @@ func advice(err error) string {
 // serveUntil serves on ls until stop is done, then finishes what is in flight, for as long as
 // drain. After that it closes all connections, and waits as long again for operations that
 // still run. If that was too short, idle is false: the file system may not be closed. The
-// service manager is told when it serves, and when it stops.
-func serveUntil(stop context.Context, ls []net.Listener, s *server.Server, log *slog.Logger, drain time.Duration) (idle bool, err error) {
+// service manager is told when it serves, and when it stops. ends end what goes with the server, before it.
+func serveUntil(stop context.Context, ls []net.Listener, s *server.Server, log *slog.Logger, drain time.Duration, ends ...func()) (idle bool, err error) {
 	served := make(chan error, len(ls))
 	for _, l := range ls {
 		go func() { served <- s.Serve(l) }()
@@ -268,6 +323,9 @@ func serveUntil(stop context.Context, ls []net.Listener, s *server.Server, log *
 		log.Info("stopping")
 	}
 	daemon.Notify("STOPPING=1\nSTATUS=finishing what is in progress")
+	for _, end := range ends {
+		end()
+	}
 	for range 2 {
 		ctx, done := context.WithTimeout(context.Background(), drain)
 		late := s.Shutdown(ctx)
@@ -279,8 +337,19 @@ func serveUntil(stop context.Context, ls []net.Listener, s *server.Server, log *
 	return false, errors.Join(err, fmt.Errorf("requests still in flight after %v were cut off; the next start recovers the volume, as after a crash", 2*drain))
 }
 
+// exportedPath is the first path that can be mounted, or "" if there is none.
+func exportedPath(p *exports.Policy) string {
+	if p == nil {
+		return "/"
+	}
+	for _, e := range p.Table().Exports() {
+		return e.Path
+	}
+	return ""
+}
+
 // printMount tells how to mount the volume.
-func printMount(w io.Writer, addr net.Addr) {
+func printMount(w io.Writer, addr net.Addr, path string) {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return
@@ -290,15 +359,23 @@ func printMount(w io.Writer, addr net.Addr) {
 			host = "SERVER"
 		}
 	}
-	fmt.Fprintf(w, "listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, mountCommands(host, port))
+	how := "Nothing is exported.\n"
+	if path != "" {
+		how = mountCommands(host, port, path)
+	}
+	fmt.Fprintf(w, "listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, how)
 }
 
-// mountCommands are the commands that mount the volume. There is no lock protocol: with
+// mountCommands are the commands that mount a path. There is no lock protocol: with
 // these options the client keeps its locks to itself (macOS's nolocks would refuse them).
-func mountCommands(host, port string) string {
-	from, linux := host+":/", "tcp"
+func mountCommands(host, port, path string) string {
+	linux := "tcp"
 	if strings.Contains(host, ":") { // an IPv6 address
-		from, linux = "'["+host+"]:/'", "proto=tcp6" // there plain tcp means IPv4
+		host, linux = "["+host+"]", "proto=tcp6" // there plain tcp means IPv4
+	}
+	from := host + ":" + path
+	if strings.Trim(strings.ToLower(from), "abcdefghijklmnopqrstuvwxyz0123456789-_.:/") != "" {
+		from = "'" + strings.ReplaceAll(from, "'", `'\''`) + "'"
 	}
 	ports := fmt.Sprintf("port=%s,mountport=%s", port, port)
 	return fmt.Sprintf(`Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard %s /mnt

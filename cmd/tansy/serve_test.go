@@ -135,7 +135,7 @@ func TestMountCommands(t *testing.T) {
 		"::1":       {"-o vers=3,proto=tcp6,port=9,mountport=9,nolock,hard '[::1]:/' /mnt\n", "resvport '[::1]:/' /private/mnt\n"},
 	} {
 		for _, s := range want {
-			if got := mountCommands(host, "9"); !strings.Contains(got, s) {
+			if got := mountCommands(host, "9", "/"); !strings.Contains(got, s) {
 				t.Errorf("%s: no %q in\n%s", host, s, got)
 			}
 		}

@@ -48,20 +48,24 @@ func mount(addr string, known *handles) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mountOn(conn, known)
+	return mountOn(conn, "/", known)
 }
 
 // MountOn mounts on a connection that is there already.
-func MountOn(nc net.Conn) (*Client, error) {
-	return mountOn(NewConn(nc), &handles{raw: map[fs.Handle][]byte{}})
+func MountOn(nc net.Conn) (*Client, error) { return MountDir(nc, "/") }
+
+// MountDir mounts a directory as MountOn mounts the root: it is the client's root. Its
+// error is an fs.Errno if the server says so.
+func MountDir(nc net.Conn, dir string) (*Client, error) {
+	return mountOn(NewConn(nc), dir, &handles{raw: map[fs.Handle][]byte{}})
 }
 
-func mountOn(conn *Conn, known *handles) (*Client, error) {
+func mountOn(conn *Conn, dir string, known *handles) (*Client, error) {
 	c := &Client{Conn: conn, known: known}
-	d, err := conn.Call(mount3.Program, mount3.Version, mount3.ProcMnt, &fs.Cred{}, func(e *oncrpc.Encoder) { e.Opaque([]byte("/")) })
+	d, err := conn.Call(mount3.Program, mount3.Version, mount3.ProcMnt, &fs.Cred{}, func(e *oncrpc.Encoder) { e.Opaque([]byte(dir)) })
 	if err == nil {
 		if stat := d.Uint32(); stat != 0 {
-			err = fmt.Errorf("mount: status %d", stat)
+			err = fmt.Errorf("mount: %w", fs.Errno(stat))
 		} else {
 			c.root = c.getHandle(d)
 			err = c.end(d, nil)

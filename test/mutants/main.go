@@ -36,9 +36,12 @@ var (
 
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
 // checker, checks those of volumes, damages those of damaged logs and second servers,
-// daemons, numbers and statuses those of how the server runs and what it tells.
+// daemons, numbers and statuses those of how the server runs and what it tells, rules
+// those of exports.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
+	finding    = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
+	rules      = []string{"./exports", "./groups", "./server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
 	checks     = []string{"./check"}
 	daemons    = []string{"./daemon"}
 	numbers    = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}

@@ -6,4 +6,5 @@ include "create.dfy"
 include "remove.dfy"
 include "rename.dfy"
 include "volume.dfy"
+include "squash.dfy"
 // All procedures of the file system.

@@ -229,4 +229,10 @@
     ("spec/scan", "vacuity: a scan of a volume that changes", "    j, k := Once(", "    assert false; j, k := Once(", "*Scanned"),
     ("spec/scan", "vacuity: a scan", "    assert e in pages[j];\n", "    assert e in pages[j]; assert false;\n", "*Once"),
     ("refinement/listing", "vacuity: a page cut short", "    CutPlus(1, b, 0, items, true, 1, 512);\n", "    CutPlus(1, b, 0, items, true, 1, 512); assert false;\n", "*CutEmpty"),
+
+    # squashing
+    ("procedures/squash", "squash: supplementary group 0 stays", "if x == 0 { x := anonGid; }", "", "*Squash"),
+    ("procedures/squash", "squash: the last group is left out", "while i < n\n", "while i + 1 < n\n", "*Squash"),
+    ("procedures/squash", "squash: all_squash keeps the groups", "      gs := NewBytes(0);\n", "      gs := gids;\n", "*Squash"),
+    ("procedures/squash", "squash: AUTH_NONE is believed", "if !known || all {", "if all {", "*Squash"),
 ]

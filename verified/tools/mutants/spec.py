@@ -245,4 +245,12 @@
     ("spec/nfs3.s", "PATHCONF: any error", "predicate PathconfErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }", "predicate PathconfErr(f: FS, h: Handle, st: uint32) { true }", "spec/scenarios:*Errors*Reading"),
     ("spec/nfs3.s", "COMMIT: of a stale handle", "{ WccOk(f, f, h.ino, w) && Live(f, h) }", "{ WccOk(f, f, h.ino, w) }", "spec/scenarios:*ScenarioAttrs*Volume"),
     ("spec/nfs3.s", "COMMIT: any error", "predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }", "predicate CommitErr(f: FS, h: Handle, st: uint32) { true }", "spec/scenarios:*ScenarioAttrs*Volume"),
+
+    # who a caller is
+    ("spec/squash.s", "squash: AUTH_NONE is root", "if c.Nobody? || r.squashAll then Caller(r.anonUid, r.anonGid, [])", "if c.Nobody? || r.squashAll then Caller(0, r.anonGid, [])", "spec/squashing:*NobodyGainsRoot"),
+    ("spec/squash.s", "squash: all_squash leaves the groups", "Caller(r.anonUid, r.anonGid, [])", "Caller(r.anonUid, r.anonGid, if c.Nobody? then [] else c.who.gids)", "spec/squashing:*AllAreOne"),
+    ("spec/squash.s", "squash: group 0 stays", "if r.squashRoot && g == 0 then r.anonGid else g", "g", "spec/squashing:*NobodyGainsRoot"),
+    ("spec/squash.s", "squash: user 0 stays", "if r.squashRoot && u == 0 then r.anonUid else u", "u", "spec/squashing:*NobodyGainsRoot"),
+    ("spec/squash.s", "squash: no_root_squash squashes", "if r.squashRoot && u == 0 then r.anonUid else u", "if u == 0 then r.anonUid else u", "spec/squashing:*AsClaimed"),
+    ("spec/squash.s", "squash: everybody's user", "if r.squashRoot && u == 0 then r.anonUid else u", "if r.squashRoot then r.anonUid else u", "spec/squashing:*OthersStay"),
 ]

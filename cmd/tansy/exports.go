@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"tansy/exports"
+)
+
+// exportsCommand is `tansy exports`.
+func exportsCommand(args []string) int {
+	f := newFlags("exports", "check FILE", `  tansy exports check /etc/tansy.exports
+
+It prints the exports as they are understood: for each client all options, those that are
+not in the file included.
+
+exit codes:
+  0  the file can be used
+  1  there are mistakes: each is printed with the line and the column
+  2  wrong arguments, or the file cannot be read
+
+A file, which has the syntax of exports(5):
+  /           192.0.2.7(rw,no_root_squash)
+  /projects   10.0.0.0/8(rw) *.example.org(ro)   # addresses, networks, host names, patterns
+  /public     *(ro,all_squash,insecure)
+`)
+	pos, code, done := parse(f, args, 2, 2)
+	if done {
+		return code
+	}
+	if pos[0] != "check" {
+		return misused(f, fmt.Sprintf("there is no %q: give check FILE", pos[0]))
+	}
+	list, err := exports.ReadFile(pos[1])
+	var p *exports.Problem
+	switch {
+	case errors.As(err, &p):
+		fmt.Println(err)
+		return exitFailure
+	case err != nil:
+		fail("exports", err)
+		return exitUsage
+	}
+	for _, e := range list {
+		fmt.Println(e.Path)
+		for _, c := range e.Clients {
+			fmt.Printf("  %-24s %s\n", c.Name, &c.Rule)
+		}
+	}
+	if len(list) == 0 {
+		fmt.Println("nothing is exported")
+	}
+	return exitOK
+}
+
+// readExports reads the table of a file.
+func readExports(name string) (*exports.Table, error) {
+	list, err := exports.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return exports.NewTable(list, nil), nil
+}
+
+// warnOpen says so if a server without rules listens where others reach it.
+func warnOpen(log *slog.Logger, addr net.Addr) {
+	if a, ok := addr.(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+		log.Warn("everybody who reaches this address may read and write everything, as any user: --exports FILE says who may", "listen", addr.String())
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	tansyfs "tansy/fs"
+	"tansy/internal/nfsclient"
+)
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestExportsCheck(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
+	writeFile(t, good, "/ 10.0.0.0/8(rw) *.example.org\n")
+	writeFile(t, bad, "/ *(rw)\n/a b(rw,async) c(nix)\n")
+	for _, x := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"check", good}, exitOK},
+		{[]string{"check", os.DevNull}, exitOK},
+		{[]string{"check", bad}, exitFailure},
+		{[]string{"check", filepath.Join(dir, "none")}, exitUsage},
+		{[]string{"check", dir}, exitUsage},
+		{[]string{"check"}, exitUsage},
+		{[]string{"look", good}, exitUsage},
+		{[]string{"--help"}, exitOK},
+	} {
+		if got := run(append([]string{"exports"}, x.args...)); got != x.want {
+			t.Errorf("tansy exports %v: exit code %d, want %d", x.args, got, x.want)
+		}
+	}
+	_, err := readExports(bad)
+	if err == nil || !strings.Contains(err.Error(), bad+":2:9: async") || !strings.Contains(err.Error(), bad+`:2:18: unknown option "nix"`) {
+		t.Errorf("mistakes are told as\n%v", err)
+	}
+	img := filepath.Join(dir, "v.img")
+	for want, args := range map[int][]string{
+		exitFailure: {"--exports", bad},
+		exitUsage:   {"--exports", good, "--root-squash"},
+	} {
+		if got := run(append([]string{"serve", "--volume", img, "--listen", "127.0.0.1:0"}, args...)); got != want {
+			t.Errorf("tansy serve %v: exit code %d, want %d", args, got, want)
+		}
+	}
+	if _, err := os.Stat(img); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a volume was made for exports that cannot be used")
+	}
+}
+
+// SIGHUP reads the file again, and what cannot be read changes nothing.
+func TestExportsReload(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "exports")
+	writeFile(t, file, "/ 127.0.0.1(ro,insecure)\n")
+	p := startServe(t, "--volume", filepath.Join(dir, "v.img"), "--size", "8M", "--mode", "777", "--exports", file)
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	mkdir := func(name string) error {
+		_, err := c.Mkdir(&tansyfs.Cred{}, c.Root(), []byte(name), &tansyfs.SetAttr{})
+		return err
+	}
+	if err := mkdir("a"); err != tansyfs.ErrROFS {
+		t.Errorf("MKDIR in ro: %v", err)
+	}
+	hangup := func(text, says string) {
+		t.Helper()
+		writeFile(t, file, text)
+		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		p.says(t, says)
+	}
+	hangup("/ 127.0.0.1(rw,insecure)\n", "level=INFO msg=reloaded")
+	if err := mkdir("a"); err != nil {
+		t.Errorf("MKDIR in rw: %v", err)
+	}
+	hangup("/ 127.0.0.1(ro\n", "exports:1:15: the options of 127.0.0.1 have no closing bracket")
+	if err := mkdir("b"); err != nil {
+		t.Errorf("MKDIR after a bad file: %v", err)
+	}
+	hangup("/ 127.0.0.2\n", "reloaded")
+	if err := mkdir("c"); err != tansyfs.ErrAcces {
+		t.Errorf("MKDIR by a stranger: %v", err)
+	}
+	p.stop(t)
+}
+
+// Without exports the signal ends nothing.
+func TestHangup(t *testing.T) {
+	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M")
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	p.says(t, "nothing to reload")
+	p.stop(t)
+}
+
+// A server without rules that others reach says so.
+func TestWarnOpen(t *testing.T) {
+	for addr, want := range map[string]bool{"127.0.0.1": false, "::1": false, "0.0.0.0": true, "::": true, "192.0.2.1": true} {
+		var b strings.Builder
+		warnOpen(slog.New(slog.NewTextHandler(&b, nil)), &net.TCPAddr{IP: net.ParseIP(addr), Port: 2049})
+		if got := strings.Contains(b.String(), "--exports"); got != want {
+			t.Errorf("%s: warned %v", addr, got)
+		}
+	}
+}
+
+// With --manage-gids a user that this host does not know is in no supplementary group.
+func TestManageGids(t *testing.T) {
+	for _, manage := range []bool{false, true} {
+		p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--owner", "0:4000000001", "--mode", "070", "--manage-gids="+fmt.Sprint(manage))
+		c, err := nfsclient.Mount(p.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Mkdir(&tansyfs.Cred{UID: 4000000000, GID: 4000000002, GIDs: []uint32{4000000001}}, c.Root(), []byte("d"), &tansyfs.SetAttr{})
+		if manage && err != tansyfs.ErrAcces || !manage && err != nil {
+			t.Errorf("--manage-gids=%v: %v", manage, err)
+		}
+		c.Close()
+		p.stop(t)
+	}
+}

@@ -1,0 +1,45 @@
+package fs
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"tansy/internal/gen/squashops"
+)
+
+// Squash is the part of an export's rule that says who a caller is (exports(5)). What it
+// means is verified/fs/spec/squash.s.dfy, and the code that does it is verified.
+type Squash struct {
+	Root             bool   // user 0 and group 0 become the anonymous ones, also among supplementary groups
+	All              bool   // everybody becomes the anonymous user, in no other group
+	AnonUID, AnonGID uint32 // the anonymous user, which is also a caller without credentials
+}
+
+// Caller returns who a caller is that says to be c; nil is one that says nothing
+// (AUTH_NONE). c stays as it is, and the result may be c.
+func (s *Squash) Caller(c *Cred) *Cred {
+	// Most calls change nothing: lemmas AsClaimed and OthersStay in verified/fs/spec/squashing.dfy.
+	if c != nil && !s.All && (!s.Root || c.UID != 0 && c.GID != 0 && !slices.Contains(c.GIDs, 0)) {
+		return c
+	}
+	claim := c
+	if c == nil {
+		claim = &Cred{}
+	}
+	before := groupsOf(claim.GIDs)
+	uid, gid, after := squashops.Companion_Default___.Squash(s.Root, s.All, s.AnonUID, s.AnonGID, c != nil, claim.UID, claim.GID, before)
+	r := &Cred{UID: uid, GID: gid}
+	for b := after.Data; len(b) >= 4; b = b[4:] {
+		r.GIDs = append(r.GIDs, binary.LittleEndian.Uint32(b))
+	}
+	return r
+}
+
+// groupsOf is a list of groups as the verified code has it.
+func groupsOf(gids []uint32) *buf {
+	g := &buf{Data: make([]byte, 4*len(gids))}
+	for i, x := range gids {
+		binary.LittleEndian.PutUint32(g.Data[4*i:], x)
+	}
+	return g
+}
