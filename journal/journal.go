@@ -194,6 +194,7 @@ type Options struct {
 type Journal struct {
 	d      *ddisk.Disk
 	core   *journalm.Journal
+	p      Params
 	home   uint64
 	size   uint64
 	log    *slog.Logger
@@ -249,7 +250,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	case damaged || core == nil:
 		return nil, diagnose(d, p)
 	}
-	j := &Journal{d: dd, core: core, home: p.Home(), size: d.Size(), log: o.Log}
+	j := &Journal{d: dd, core: core, p: p, home: p.Home(), size: d.Size(), log: o.Log}
 	core.Notes.OnDamage(j.tellDamage)
 	return j, nil
 }
@@ -379,7 +380,7 @@ func (j *Journal) Failure() error {
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	}
 	if found := j.Damaged(); len(found) > 0 && found[0] < j.home {
-		return fmt.Errorf("%w: block %d, of the tree of codes: %w", ErrReadOnly, found[0], ErrNotAsWritten)
+		return fmt.Errorf("%w: block %d, of the tree of codes: %w", ErrReadOnly, found[0], j.why(found[0]))
 	}
 	return ErrReadOnly
 }
@@ -401,7 +402,25 @@ func (j *Journal) Damaged() []uint64 { return j.core.Notes.DamagedBlocks() }
 
 // readError is why block a could not be read.
 func (j *Journal) readError(a uint64) error {
-	if err := j.d.ReadErr(); err != nil && !j.core.Notes.IsDamaged(a) {
+	if j.core.Notes.IsDamaged(a) {
+		return ErrNotAsWritten
+	}
+	for b := range j.p.TreeBlocks(a, j.size) {
+		if j.core.Notes.IsDamaged(b) {
+			return fmt.Errorf("its code, in block %d or %d, is not known: %w", b, b+1, j.why(b))
+		}
+	}
+	if err := j.d.ReadErr(); err != nil {
+		return err
+	}
+	return ErrNotAsWritten
+}
+
+// why is what is wrong with a page of the tree of codes whose first place is block a: the device cannot
+// read it, or it is damaged.
+func (j *Journal) why(a uint64) error {
+	err := j.d.ReadErr()
+	if e := new(disk.Error); errors.As(err, &e) && (e.Block == a || e.Block == a+1) {
 		return err
 	}
 	return ErrNotAsWritten
@@ -409,7 +428,7 @@ func (j *Journal) readError(a uint64) error {
 
 func (j *Journal) tellDamage(a uint64) {
 	if a < j.home {
-		j.log.Error("a block of the tree of codes is damaged: what it stands for cannot be read; tansy repair makes the tree anew", "block", a)
+		j.log.Error("a page of the tree of codes is damaged: what it stands for cannot be read; tansy repair makes it anew", "block", a, "error", j.why(a))
 		return
 	}
 	j.log.Error("a block is damaged: "+ErrNotAsWritten.Error()+"; reading it fails", "block", a)
