@@ -6,7 +6,7 @@
 //
 //	Format   makes an empty journal on a device
 //	Open     recovers the journal after a crash, or a clean end
-//	Inspect  reads what a crash left in the journal and changes nothing
+//	Inspect  reads what a crash left in the journal, and the codes of what is home, and changes nothing
 //
 // The journal keeps committed blocks in memory until they are home, and a bounded
 // cache of others. How it works, and the proof that it does, is in verified/journal;
@@ -31,7 +31,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -504,41 +503,3 @@ func (j *Journal) Stats() Stats {
 
 // Core is the verified journal, for the layer above.
 func (j *Journal) Core() *journalm.Journal { return j.core }
-
-// Inspect returns the newest contents of the blocks that are in the log and may not be
-// home yet: what Open would write. It changes nothing on d.
-func Inspect(d disk.Disk, p Params) (map[uint64][]byte, error) {
-	o := &overlay{Disk: d, m: map[uint64][]byte{}}
-	if _, err := recoverJournal(o, p, Options{CacheBytes: 1, Log: slog.New(slog.DiscardHandler)}); err != nil {
-		return nil, err
-	}
-	maps.DeleteFunc(o.m, func(a uint64, _ []byte) bool { return a < p.Home() })
-	return o.m, nil
-}
-
-// overlay keeps writes in memory.
-type overlay struct {
-	disk.Disk
-	m map[uint64][]byte
-}
-
-func (o *overlay) ReadAt(a uint64, bufs [][]byte) error {
-	if err := o.Disk.ReadAt(a, bufs); err != nil {
-		return err
-	}
-	for i := range bufs {
-		if b, ok := o.m[a+uint64(i)]; ok {
-			copy(bufs[i], b)
-		}
-	}
-	return nil
-}
-
-func (o *overlay) WriteAt(a uint64, bufs [][]byte) error {
-	for i := range bufs {
-		o.m[a+uint64(i)] = slices.Clone(bufs[i])
-	}
-	return nil
-}
-
-func (o *overlay) Barrier() error { return nil }

@@ -15,6 +15,7 @@ import (
 type Survey struct {
 	Headers [2]Header // the header and its copy
 	First   uint64    // first live sequence number, if one of the headers is sound
+	Root    [2]uint64 // code of the root of the tree of codes, if one of the headers is sound
 	Groups  []Group   // from the first live number on, up to the last that anything is known of
 }
 
@@ -43,8 +44,9 @@ func (s *Survey) Damaged() *Group {
 type Header struct {
 	Block uint64
 	Sound bool
-	First uint64 // first live sequence number
-	Err   error  // why the block could not be read
+	First uint64    // first live sequence number
+	Root  [2]uint64 // code of the root of the tree of codes
+	Err   error     // why the block could not be read
 }
 
 // A Group is what the log has of the blocks that became durable together.
@@ -70,7 +72,7 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 		h, b := v.header(a)
 		s.Headers[i] = h
 		if h.Sound && (from == nil || h.First > s.First) {
-			s.First, from = h.First, b
+			s.First, s.Root, from = h.First, h.Root, b
 		}
 	}
 	if from == nil {
@@ -115,6 +117,7 @@ func (v *surveyor) header(a uint64) (Header, *dbytes.Blk) {
 		return h, nil
 	}
 	h.Sound, h.First = v.seal.DecHdr(b)
+	h.Root[0], h.Root[1] = v.seal.Root(b)
 	return h, b
 }
 
