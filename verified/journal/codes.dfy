@@ -85,12 +85,24 @@ module TreeOfCodes {
     if c0 == 0 && c1 == 0 { return; }
     var l;
     ok, l := t.d.ReadRun(t.first + 2 * p, 2);
-    if !ok { return; }
-    b := l.BlkAt(0);
-    ok := Fit(t, t.n + p, b, c0, c1);
-    if ok { return; }
-    b := l.BlkAt(1);
-    ok := Fit(t, t.n + p, b, c0, c1);
+    if ok {
+      b := l.BlkAt(0);
+      ok := Fit(t, t.n + p, b, c0, c1);
+      if ok { return; }
+      b := l.BlkAt(1);
+      ok := Fit(t, t.n + p, b, c0, c1);
+      return;
+    }
+    ok, b := LoadPlace(t, p, 1, c0, c1);      // it may be but the other that cannot be read
+    if !ok { ok, b := LoadPlace(t, p, 0, c0, c1); }
+  }
+  // page p, whose code is c0, c1, if it is in the given one of its places
+  method LoadPlace(t: Tree, p: uint64, place: uint64, c0: uint64, c1: uint64) returns (ok: bool, b: Blk)
+    requires t.Fits() && p < t.np && place < 2
+    ensures |b.v| == 4096
+  {
+    ok, b := t.d.Read(t.first + 2 * p + place);
+    if ok { ok := Fit(t, t.n + p, b, c0, c1); } else { b := ZeroBlk(); }
   }
   // the lowest page that is in memory of those from p up to the root; if none is, the root, read
   method Known(t: Tree, p: uint64) returns (ok: bool, q: uint64, b: Blk, version: uint64)

@@ -183,17 +183,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _617_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _617_ip
-	var _out781 uint32
-	var _ = _out781
-	var _out782 *dbytes.Bytes
-	var _ = _out782
-	_out781, _out782 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out781
-	_617_ip = _out782
+	var _619_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _619_ip
+	var _out791 uint32
+	var _ = _out791
+	var _out792 *dbytes.Bytes
+	var _ = _out792
+	_out791, _out792 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out791
+	_619_ip = _out792
 	if st == uint32(0) {
-		after = _617_ip
+		after = _619_ip
 	}
 	return st, after
 }
@@ -205,23 +205,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _618_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _618_ip
-	var _out783 uint32
-	var _ = _out783
-	var _out784 *dbytes.Bytes
-	var _ = _out784
-	_out783, _out784 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out783
-	_618_ip = _out784
+	var _620_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _620_ip
+	var _out793 uint32
+	var _ = _out793
+	var _out794 *dbytes.Bytes
+	var _ = _out794
+	_out793, _out794 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out793
+	_620_ip = _out794
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _618_ip
-	var _out785 uint32
-	var _ = _out785
-	_out785 = permissions.Companion_Default___.AccessBits(c, _618_ip)
-	bits = _out785
+	after = _620_ip
+	var _out795 uint32
+	var _ = _out795
+	_out795 = permissions.Companion_Default___.AccessBits(c, _620_ip)
+	bits = _out795
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -241,58 +241,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _619_own bool
-	var _ = _619_own
-	var _out786 bool
-	var _ = _out786
-	_out786 = permissions.Companion_Default___.IsOwner(c, ip)
-	_619_own = _out786
-	if a.HasMode && !_619_own {
+	var _621_own bool
+	var _ = _621_own
+	var _out796 bool
+	var _ = _out796
+	_out796 = permissions.Companion_Default___.IsOwner(c, ip)
+	_621_own = _out796
+	if a.HasMode && !_621_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _620_u uint32
-		var _ = _620_u
-		var _out787 uint32
-		var _ = _out787
-		_out787 = inodeformat.Companion_Default___.GetUid(ip)
-		_620_u = _out787
-		if !_619_own || a.Uid != _620_u {
+		var _622_u uint32
+		var _ = _622_u
+		var _out797 uint32
+		var _ = _out797
+		_out797 = inodeformat.Companion_Default___.GetUid(ip)
+		_622_u = _out797
+		if !_621_own || a.Uid != _622_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _621_g uint32
-		var _ = _621_g
-		var _out788 uint32
-		var _ = _out788
-		_out788 = inodeformat.Companion_Default___.GetGid(ip)
-		_621_g = _out788
-		var _622_mine bool
-		var _ = _622_mine
-		var _out789 bool
-		var _ = _out789
-		_out789 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_622_mine = _out789
-		if !_619_own || a.Gid != _621_g && !_622_mine {
+		var _623_g uint32
+		var _ = _623_g
+		var _out798 uint32
+		var _ = _out798
+		_out798 = inodeformat.Companion_Default___.GetGid(ip)
+		_623_g = _out798
+		var _624_mine bool
+		var _ = _624_mine
+		var _out799 bool
+		var _ = _out799
+		_out799 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_624_mine = _out799
+		if !_621_own || a.Gid != _623_g && !_624_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_619_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_621_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _623_w bool
-		var _ = _623_w
-		var _out790 bool
-		var _ = _out790
-		_out790 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_623_w = _out790
-		if !_623_w {
+		var _625_w bool
+		var _ = _625_w
+		var _out800 bool
+		var _ = _out800
+		_out800 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_625_w = _out800
+		if !_625_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -317,40 +317,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _624_mode uint32
-	var _ = _624_mode
-	var _out791 uint32
-	var _ = _out791
-	_out791 = inodeformat.Companion_Default___.GetMode(ip)
-	_624_mode = _out791
+	var _626_mode uint32
+	var _ = _626_mode
+	var _out801 uint32
+	var _ = _out801
+	_out801 = inodeformat.Companion_Default___.GetMode(ip)
+	_626_mode = _out801
 	if a.HasMode {
-		_624_mode = a.Mode % uint32(4096)
-		var _625_gid uint32
-		var _ = _625_gid
-		var _out792 uint32
-		var _ = _out792
-		_out792 = inodeformat.Companion_Default___.GetGid(ip)
-		_625_gid = _out792
-		var _626_mine bool
-		var _ = _626_mine
-		var _out793 bool
-		var _ = _out793
-		_out793 = permissions.Companion_Default___.InGroup(c, _625_gid)
-		_626_mine = _out793
-		if c.Uid != uint32(0) && !_626_mine {
-			_624_mode = permissions.Companion_Default___.DropSetgid(_624_mode)
+		_626_mode = a.Mode % uint32(4096)
+		var _627_gid uint32
+		var _ = _627_gid
+		var _out802 uint32
+		var _ = _out802
+		_out802 = inodeformat.Companion_Default___.GetGid(ip)
+		_627_gid = _out802
+		var _628_mine bool
+		var _ = _628_mine
+		var _out803 bool
+		var _ = _out803
+		_out803 = permissions.Companion_Default___.InGroup(c, _627_gid)
+		_628_mine = _out803
+		if c.Uid != uint32(0) && !_628_mine {
+			_626_mode = permissions.Companion_Default___.DropSetgid(_626_mode)
 		}
 	}
-	var _627_ty uint32
-	var _ = _627_ty
-	var _out794 uint32
-	var _ = _out794
-	_out794 = inodeformat.Companion_Default___.GetTy(ip)
-	_627_ty = _out794
-	if _627_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_624_mode = permissions.Companion_Default___.KillPriv(_624_mode)
+	var _629_ty uint32
+	var _ = _629_ty
+	var _out804 uint32
+	var _ = _out804
+	_out804 = inodeformat.Companion_Default___.GetTy(ip)
+	_629_ty = _out804
+	if _629_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_626_mode = permissions.Companion_Default___.KillPriv(_626_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _624_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _626_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -366,47 +366,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _628_ip *dbytes.Bytes
-	var _ = _628_ip
-	var _out795 *dbytes.Bytes
-	var _ = _out795
-	_out795 = d.Fs.GetInode(txn, ino, true)
-	_628_ip = _out795
-	var _629_was uint64
-	var _ = _629_was
-	var _out796 uint64
-	var _ = _out796
-	_out796 = inodeformat.Companion_Default___.GetSize(_628_ip)
-	_629_was = _out796
-	var _630_shrink uint64
-	var _ = _630_shrink
-	var _out797 uint64
-	var _ = _out797
-	_out797 = inodeformat.Companion_Default___.GetShrink(_628_ip)
-	_630_shrink = _out797
-	if size > _629_was && _630_shrink != uint64(0) {
+	var _630_ip *dbytes.Bytes
+	var _ = _630_ip
+	var _out805 *dbytes.Bytes
+	var _ = _out805
+	_out805 = d.Fs.GetInode(txn, ino, true)
+	_630_ip = _out805
+	var _631_was uint64
+	var _ = _631_was
+	var _out806 uint64
+	var _ = _out806
+	_out806 = inodeformat.Companion_Default___.GetSize(_630_ip)
+	_631_was = _out806
+	var _632_shrink uint64
+	var _ = _632_shrink
+	var _out807 uint64
+	var _ = _out807
+	_out807 = inodeformat.Companion_Default___.GetShrink(_630_ip)
+	_632_shrink = _out807
+	if size > _631_was && _632_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _631_ok bool
-	var _ = _631_ok
-	var _out798 bool
-	var _ = _out798
-	_out798 = d.SetSize(txn, ino, size)
-	_631_ok = _out798
-	if !_631_ok {
+	var _633_ok bool
+	var _ = _633_ok
+	var _out808 bool
+	var _ = _out808
+	_out808 = d.SetSize(txn, ino, size)
+	_633_ok = _out808
+	if !_633_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _629_was {
-		var _632_done bool
-		var _ = _632_done
-		var _out799 bool
-		var _ = _out799
-		_out799 = procedurebase.Companion_Default___.Release(txn, d, ino, _629_was-size)
-		_632_done = _out799
-		later = !_632_done
+	if size < _631_was {
+		var _634_done bool
+		var _ = _634_done
+		var _out809 bool
+		var _ = _out809
+		_out809 = procedurebase.Companion_Default___.Release(txn, d, ino, _631_was-size)
+		_634_done = _out809
+		later = !_634_done
 	}
 	return st, later
 }
@@ -416,57 +416,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _633_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _633_p
-	var _out800 uint32
-	var _ = _out800
-	var _out801 *dbytes.Bytes
-	var _ = _out801
-	_out800, _out801 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out800
-	_633_p = _out801
+	var _635_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _635_p
+	var _out810 uint32
+	var _ = _out810
+	var _out811 *dbytes.Bytes
+	var _ = _out811
+	_out810, _out811 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out810
+	_635_p = _out811
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _633_p
+	ip = _635_p
 	if guard {
-		var _634_cs uint64
-		var _ = _634_cs
-		var _635_cns uint32
-		var _ = _635_cns
-		var _out802 uint64
-		var _ = _out802
-		var _out803 uint32
-		var _ = _out803
-		_out802, _out803 = inodeformat.Companion_Default___.GetCtime(_633_p)
-		_634_cs = _out802
-		_635_cns = _out803
-		if _634_cs != gs || _635_cns != gns {
+		var _636_cs uint64
+		var _ = _636_cs
+		var _637_cns uint32
+		var _ = _637_cns
+		var _out812 uint64
+		var _ = _out812
+		var _out813 uint32
+		var _ = _out813
+		_out812, _out813 = inodeformat.Companion_Default___.GetCtime(_635_p)
+		_636_cs = _out812
+		_637_cns = _out813
+		if _636_cs != gs || _637_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _636_ty uint32
-	var _ = _636_ty
-	var _out804 uint32
-	var _ = _out804
-	_out804 = inodeformat.Companion_Default___.GetTy(_633_p)
-	_636_ty = _out804
-	if a.HasSize && _636_ty != permissions.Companion_Default___.REG() {
+	var _638_ty uint32
+	var _ = _638_ty
+	var _out814 uint32
+	var _ = _out814
+	_out814 = inodeformat.Companion_Default___.GetTy(_635_p)
+	_638_ty = _out814
+	if a.HasSize && _638_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out805 uint32
-	var _ = _out805
-	_out805 = Companion_Default___.ArgStatus(a)
-	st = _out805
+	var _out815 uint32
+	var _ = _out815
+	_out815 = Companion_Default___.ArgStatus(a)
+	st = _out815
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out806 uint32
-	var _ = _out806
-	_out806 = Companion_Default___.MaySetattr(c, _633_p, a)
-	st = _out806
+	var _out816 uint32
+	var _ = _out816
+	_out816 = Companion_Default___.MaySetattr(c, _635_p, a)
+	st = _out816
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -478,28 +478,28 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out807 uint32
-		var _ = _out807
-		var _out808 bool
-		var _ = _out808
-		_out807, _out808 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out807
-		later = _out808
+		var _out817 uint32
+		var _ = _out817
+		var _out818 bool
+		var _ = _out818
+		_out817, _out818 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out817
+		later = _out818
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _637_np *dbytes.Bytes
-	var _ = _637_np
-	var _out809 *dbytes.Bytes
-	var _ = _out809
-	_out809 = d.Fs.GetInode(txn, ino, true)
-	_637_np = _out809
-	Companion_Default___.Apply(c, _637_np, a, s, ns)
-	inodeformat.Companion_Default___.SetVerf(_637_np, uint64(0))
-	d.PutInode(txn, ino, _637_np)
-	after = _637_np
+	var _639_np *dbytes.Bytes
+	var _ = _639_np
+	var _out819 *dbytes.Bytes
+	var _ = _out819
+	_out819 = d.Fs.GetInode(txn, ino, true)
+	_639_np = _out819
+	Companion_Default___.Apply(c, _639_np, a, s, ns)
+	inodeformat.Companion_Default___.SetVerf(_639_np, uint64(0))
+	d.PutInode(txn, ino, _639_np)
+	after = _639_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -512,13 +512,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out810 uint32
-	var _ = _out810
-	var _out811 *dbytes.Bytes
-	var _ = _out811
-	_out810, _out811 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out810
-	before = _out811
+	var _out820 uint32
+	var _ = _out820
+	var _out821 *dbytes.Bytes
+	var _ = _out821
+	_out820, _out821 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out820
+	before = _out821
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -526,47 +526,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out812 uint32
-	var _ = _out812
-	var _out813 *dbytes.Bytes
-	var _ = _out813
-	var _out814 bool
-	var _ = _out814
-	_out812, _out813, _out814 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out812
-	after = _out813
-	later = _out814
+	var _out822 uint32
+	var _ = _out822
+	var _out823 *dbytes.Bytes
+	var _ = _out823
+	var _out824 bool
+	var _ = _out824
+	_out822, _out823, _out824 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out822
+	after = _out823
+	later = _out824
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _638_ty uint32
-	var _ = _638_ty
-	var _out815 uint32
-	var _ = _out815
-	_out815 = inodeformat.Companion_Default___.GetTy(ip)
-	_638_ty = _out815
-	var _639_dmode uint32
-	var _ = _639_dmode
-	var _out816 uint32
-	var _ = _out816
-	_out816 = inodeformat.Companion_Default___.GetMode(dp)
-	_639_dmode = _out816
-	var _640_dgid uint32
-	var _ = _640_dgid
-	var _out817 uint32
-	var _ = _out817
-	_out817 = inodeformat.Companion_Default___.GetGid(dp)
-	_640_dgid = _out817
+	var _640_ty uint32
+	var _ = _640_ty
+	var _out825 uint32
+	var _ = _out825
+	_out825 = inodeformat.Companion_Default___.GetTy(ip)
+	_640_ty = _out825
+	var _641_dmode uint32
+	var _ = _641_dmode
+	var _out826 uint32
+	var _ = _out826
+	_out826 = inodeformat.Companion_Default___.GetMode(dp)
+	_641_dmode = _out826
+	var _642_dgid uint32
+	var _ = _642_dgid
+	var _out827 uint32
+	var _ = _out827
+	_out827 = inodeformat.Companion_Default___.GetGid(dp)
+	_642_dgid = _out827
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _639_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _640_dgid
+		if _641_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _642_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _638_ty == permissions.Companion_Default___.DIR() {
+		if _640_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -576,20 +576,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _641_dmode uint32
-	var _ = _641_dmode
-	var _out818 uint32
-	var _ = _out818
-	_out818 = inodeformat.Companion_Default___.GetMode(dp)
-	_641_dmode = _out818
-	var _642_m uint32
-	var _ = _642_m
-	var _out819 uint32
-	var _ = _out819
-	_out819 = inodeformat.Companion_Default___.GetMode(ip)
-	_642_m = _out819
-	if _641_dmode/uint32(1024)%uint32(2) == uint32(1) && _642_m/uint32(1024)%uint32(2) == uint32(0) && _642_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _642_m+uint32(1024))
+	var _643_dmode uint32
+	var _ = _643_dmode
+	var _out828 uint32
+	var _ = _out828
+	_out828 = inodeformat.Companion_Default___.GetMode(dp)
+	_643_dmode = _out828
+	var _644_m uint32
+	var _ = _644_m
+	var _out829 uint32
+	var _ = _out829
+	_out829 = inodeformat.Companion_Default___.GetMode(ip)
+	_644_m = _out829
+	if _643_dmode/uint32(1024)%uint32(2) == uint32(1) && _644_m/uint32(1024)%uint32(2) == uint32(0) && _644_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _644_m+uint32(1024))
 	}
 }
 

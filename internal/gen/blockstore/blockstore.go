@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out401 *dbytes.Bytes
-	var _ = _out401
-	_out401 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out401
+	var _out411 *dbytes.Bytes
+	var _ = _out411
+	_out411 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out411
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _280_tries uint64
-	var _ = _280_tries
-	_280_tries = uint64(0)
-	for _280_tries < uint64(16) {
-		var _281_got bool = false
-		var _ = _281_got
-		var _out402 bool
-		var _ = _out402
-		var _out403 uint64
-		var _ = _out403
-		_out402, _out403 = txn.AllocHint(uint64(1), near)
-		_281_got = _out402
-		ino = _out403
-		if !_281_got {
+	var _282_tries uint64
+	var _ = _282_tries
+	_282_tries = uint64(0)
+	for _282_tries < uint64(16) {
+		var _283_got bool = false
+		var _ = _283_got
+		var _out412 bool
+		var _ = _out412
+		var _out413 uint64
+		var _ = _out413
+		_out412, _out413 = txn.AllocHint(uint64(1), near)
+		_283_got = _out412
+		ino = _out413
+		if !_283_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _282_u bool
-			var _ = _282_u
-			var _out404 bool
-			var _ = _out404
-			_out404 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_282_u = _out404
-			if !_282_u {
+			var _284_u bool
+			var _ = _284_u
+			var _out414 bool
+			var _ = _out414
+			_out414 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_284_u = _out414
+			if !_284_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_280_tries = _280_tries + uint64(1)
+		_282_tries = _282_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out405 *dbytes.Blk
-	var _ = _out405
-	_out405 = txn.ReadBlock(bn, excl)
-	b = _out405
+	var _out415 *dbytes.Blk
+	var _ = _out415
+	_out415 = txn.ReadBlock(bn, excl)
+	b = _out415
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _283_tries uint64
-	var _ = _283_tries
-	_283_tries = uint64(0)
-	for _283_tries < uint64(16) {
-		var _284_got bool = false
-		var _ = _284_got
-		var _out406 bool
-		var _ = _out406
-		var _out407 uint64
-		var _ = _out407
-		_out406, _out407 = txn.AllocHint(uint64(0), near)
-		_284_got = _out406
-		bn = _out407
-		if !_284_got {
+	var _285_tries uint64
+	var _ = _285_tries
+	_285_tries = uint64(0)
+	for _285_tries < uint64(16) {
+		var _286_got bool = false
+		var _ = _286_got
+		var _out416 bool
+		var _ = _out416
+		var _out417 uint64
+		var _ = _out417
+		_out416, _out417 = txn.AllocHint(uint64(0), near)
+		_286_got = _out416
+		bn = _out417
+		if !_286_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _285_u bool
-			var _ = _285_u
-			var _out408 bool
-			var _ = _out408
-			_out408 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_285_u = _out408
-			if !_285_u {
+			var _287_u bool
+			var _ = _287_u
+			var _out418 bool
+			var _ = _out418
+			_out418 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_287_u = _out418
+			if !_287_u {
 				ok = true
 				goto L3
 			}
 		}
-		_283_tries = _283_tries + uint64(1)
+		_285_tries = _285_tries + uint64(1)
 	}
 L3:
 	if ok {

@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out409 uint64
-		var _ = _out409
-		_out409 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out409
+		var _out419 uint64
+		var _ = _out419
+		_out419 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out419
 		return bn
 	}
-	var _286_pb *dbytes.Blk
-	var _ = _286_pb
-	var _out410 *dbytes.Blk
-	var _ = _out410
-	_out410 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_286_pb = _out410
-	bn = _286_pb.U64(uint64(8) * (j % uint64(512)))
+	var _288_pb *dbytes.Blk
+	var _ = _288_pb
+	var _out420 *dbytes.Blk
+	var _ = _out420
+	_out420 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_288_pb = _out420
+	bn = _288_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _287_pn uint64
-	var _ = _287_pn
-	var _out411 uint64
-	var _ = _out411
-	_out411 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_287_pn = _out411
-	if _287_pn == uint64(0) {
-		var _out412 *dbytes.Blk
-		var _ = _out412
-		_out412 = dbytes.ZeroBlk()
-		pb = _out412
+	var _289_pn uint64
+	var _ = _289_pn
+	var _out421 uint64
+	var _ = _out421
+	_out421 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_289_pn = _out421
+	if _289_pn == uint64(0) {
+		var _out422 *dbytes.Blk
+		var _ = _out422
+		_out422 = dbytes.ZeroBlk()
+		pb = _out422
 	} else {
-		var _out413 *dbytes.Blk
-		var _ = _out413
-		_out413 = _this.Fs.ReadBlock(txn, _287_pn, excl)
-		pb = _out413
+		var _out423 *dbytes.Blk
+		var _ = _out423
+		_out423 = _this.Fs.ReadBlock(txn, _289_pn, excl)
+		pb = _out423
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out414 bool
-	var _ = _out414
-	var _out415 uint64
-	var _ = _out415
-	_out414, _out415 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out414
-	bn = _out415
+	var _out424 bool
+	var _ = _out424
+	var _out425 uint64
+	var _ = _out425
+	_out424, _out425 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out424
+	bn = _out425
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out416 bool
-	var _ = _out416
-	var _out417 uint64
-	var _ = _out417
-	_out416, _out417 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out416
-	bn = _out417
+	var _out426 bool
+	var _ = _out426
+	var _out427 uint64
+	var _ = _out427
+	_out426, _out427 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out426
+	bn = _out427
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out418 uint64
-		var _ = _out418
-		_out418 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out418
+		var _out428 uint64
+		var _ = _out428
+		_out428 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out428
 		if bn == uint64(0) {
-			var _288_near uint64
-			var _ = _288_near
-			var _out419 uint64
-			var _ = _out419
-			_out419 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_288_near = _out419
-			var _289_z *dbytes.Bytes
-			var _ = _289_z
-			var _out420 *dbytes.Bytes
-			var _ = _out420
-			_out420 = dbytes.NewBytes(uint64(4096))
-			_289_z = _out420
-			var _out421 bool
-			var _ = _out421
-			var _out422 uint64
-			var _ = _out422
-			_out421, _out422 = _this.AllocRoot(txn, ip, ino, k, _288_near, _289_z)
-			ok = _out421
-			bn = _out422
+			var _290_near uint64
+			var _ = _290_near
+			var _out429 uint64
+			var _ = _out429
+			_out429 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_290_near = _out429
+			var _291_z *dbytes.Bytes
+			var _ = _291_z
+			var _out430 *dbytes.Bytes
+			var _ = _out430
+			_out430 = dbytes.NewBytes(uint64(4096))
+			_291_z = _out430
+			var _out431 bool
+			var _ = _out431
+			var _out432 uint64
+			var _ = _out432
+			_out431, _out432 = _this.AllocRoot(txn, ip, ino, k, _290_near, _291_z)
+			ok = _out431
+			bn = _out432
 		}
 		return ok, bn
 	}
-	var _290_pn uint64 = 0
-	var _ = _290_pn
-	var _out423 bool
-	var _ = _out423
-	var _out424 uint64
-	var _ = _out424
-	_out423, _out424 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out423
-	_290_pn = _out424
+	var _292_pn uint64 = 0
+	var _ = _292_pn
+	var _out433 bool
+	var _ = _out433
+	var _out434 uint64
+	var _ = _out434
+	_out433, _out434 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out433
+	_292_pn = _out434
 	if !ok {
 		return ok, bn
 	}
-	var _291_pb *dbytes.Blk
-	var _ = _291_pb
-	var _out425 *dbytes.Blk
-	var _ = _out425
-	_out425 = _this.Fs.ReadBlock(txn, _290_pn, true)
-	_291_pb = _out425
-	bn = _291_pb.U64(uint64(8) * (j % uint64(512)))
+	var _293_pb *dbytes.Blk
+	var _ = _293_pb
+	var _out435 *dbytes.Blk
+	var _ = _out435
+	_out435 = _this.Fs.ReadBlock(txn, _292_pn, true)
+	_293_pb = _out435
+	bn = _293_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _292_t *dbytes.Bytes
-		var _ = _292_t
-		var _out426 *dbytes.Bytes
-		var _ = _out426
-		_out426 = _291_pb.Thaw()
-		_292_t = _out426
-		var _293_z *dbytes.Bytes
-		var _ = _293_z
-		var _out427 *dbytes.Bytes
-		var _ = _out427
-		_out427 = dbytes.NewBytes(uint64(4096))
-		_293_z = _out427
-		var _out428 bool
-		var _ = _out428
-		var _out429 uint64
-		var _ = _out429
-		_out428, _out429 = _this.AddChild(txn, ip, _292_t, _290_pn, j, _290_pn, _293_z)
-		ok = _out428
-		bn = _out429
+		var _294_t *dbytes.Bytes
+		var _ = _294_t
+		var _out436 *dbytes.Bytes
+		var _ = _out436
+		_out436 = _293_pb.Thaw()
+		_294_t = _out436
+		var _295_z *dbytes.Bytes
+		var _ = _295_z
+		var _out437 *dbytes.Bytes
+		var _ = _out437
+		_out437 = dbytes.NewBytes(uint64(4096))
+		_295_z = _out437
+		var _out438 bool
+		var _ = _out438
+		var _out439 uint64
+		var _ = _out439
+		_out438, _out439 = _this.AddChild(txn, ip, _294_t, _292_pn, j, _292_pn, _295_z)
+		ok = _out438
+		bn = _out439
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _290_pn, _292_t)
+		_this.CloseParent(txn, _292_pn, _294_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out430 *dbytes.Blk
-		var _ = _out430
-		_out430 = dbytes.ZeroBlk()
-		b = _out430
+		var _out440 *dbytes.Blk
+		var _ = _out440
+		_out440 = dbytes.ZeroBlk()
+		b = _out440
 	} else {
-		var _out431 *dbytes.Blk
-		var _ = _out431
-		_out431 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out431
+		var _out441 *dbytes.Blk
+		var _ = _out441
+		_out441 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out441
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _294_k uint64
-	var _ = _294_k
-	_294_k = positions.Companion_Default___.FlatK(n)
-	var _295_bn uint64
-	var _ = _295_bn
-	var _out432 uint64
-	var _ = _out432
-	_out432 = _this.Resolve(txn, ip, _294_k, positions.Companion_Default___.MaxLev(_294_k), positions.Companion_Default___.FlatJ(n), excl)
-	_295_bn = _out432
-	var _out433 *dbytes.Blk
-	var _ = _out433
-	_out433 = _this.ReadAt(txn, _295_bn, excl)
-	b = _out433
+	var _296_k uint64
+	var _ = _296_k
+	_296_k = positions.Companion_Default___.FlatK(n)
+	var _297_bn uint64
+	var _ = _297_bn
+	var _out442 uint64
+	var _ = _out442
+	_out442 = _this.Resolve(txn, ip, _296_k, positions.Companion_Default___.MaxLev(_296_k), positions.Companion_Default___.FlatJ(n), excl)
+	_297_bn = _out442
+	var _out443 *dbytes.Blk
+	var _ = _out443
+	_out443 = _this.ReadAt(txn, _297_bn, excl)
+	b = _out443
 	return b
 }
 

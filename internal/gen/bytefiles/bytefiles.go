@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out492 *dbytes.Bytes
-	var _ = _out492
-	_out492 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out492
+	var _out502 *dbytes.Bytes
+	var _ = _out502
+	_out502 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out502
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _376_ip *dbytes.Bytes
-	var _ = _376_ip
-	var _out493 *dbytes.Bytes
-	var _ = _out493
-	_out493 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_376_ip = _out493
-	var _377_size uint64
-	var _ = _377_size
-	var _out494 uint64
-	var _ = _out494
-	_out494 = inodeformat.Companion_Default___.GetSize(_376_ip)
-	_377_size = _out494
-	if off >= _377_size {
-		var _out495 *dbytes.Bytes
-		var _ = _out495
-		_out495 = dbytes.NewBytes(uint64(0))
-		b = _out495
+	var _378_ip *dbytes.Bytes
+	var _ = _378_ip
+	var _out503 *dbytes.Bytes
+	var _ = _out503
+	_out503 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_378_ip = _out503
+	var _379_size uint64
+	var _ = _379_size
+	var _out504 uint64
+	var _ = _out504
+	_out504 = inodeformat.Companion_Default___.GetSize(_378_ip)
+	_379_size = _out504
+	if off >= _379_size {
+		var _out505 *dbytes.Bytes
+		var _ = _out505
+		_out505 = dbytes.NewBytes(uint64(0))
+		b = _out505
 		return b
 	}
-	var _378_n uint64
-	var _ = _378_n
-	var _out496 uint64
-	var _ = _out496
-	_out496 = reading.Companion_Default___.Min(len_, _377_size-off)
-	_378_n = _out496
-	var _out497 *dbytes.Bytes
-	var _ = _out497
-	_out497 = reading.Companion_Default___.Fetch(_this.Fs, txn, _376_ip, off, _378_n)
-	b = _out497
+	var _380_n uint64
+	var _ = _380_n
+	var _out506 uint64
+	var _ = _out506
+	_out506 = reading.Companion_Default___.Min(len_, _379_size-off)
+	_380_n = _out506
+	var _out507 *dbytes.Bytes
+	var _ = _out507
+	_out507 = reading.Companion_Default___.Fetch(_this.Fs, txn, _378_ip, off, _380_n)
+	b = _out507
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out498 *dbytes.Blk
-	var _ = _out498
-	_out498 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out498
+	var _out508 *dbytes.Blk
+	var _ = _out508
+	_out508 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out508
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _379_ip *dbytes.Bytes
-	var _ = _379_ip
-	var _out499 *dbytes.Bytes
-	var _ = _out499
-	_out499 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_379_ip = _out499
-	var _380_size uint64
-	var _ = _380_size
-	var _out500 uint64
-	var _ = _out500
-	_out500 = inodeformat.Companion_Default___.GetSize(_379_ip)
-	_380_size = _out500
-	var _381_shrink uint64
-	var _ = _381_shrink
-	var _out501 uint64
-	var _ = _out501
-	_out501 = inodeformat.Companion_Default___.GetShrink(_379_ip)
-	_381_shrink = _out501
-	if _381_shrink != uint64(0) && off+len_ > _380_size {
+	var _381_ip *dbytes.Bytes
+	var _ = _381_ip
+	var _out509 *dbytes.Bytes
+	var _ = _out509
+	_out509 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_381_ip = _out509
+	var _382_size uint64
+	var _ = _382_size
+	var _out510 uint64
+	var _ = _out510
+	_out510 = inodeformat.Companion_Default___.GetSize(_381_ip)
+	_382_size = _out510
+	var _383_shrink uint64
+	var _ = _383_shrink
+	var _out511 uint64
+	var _ = _out511
+	_out511 = inodeformat.Companion_Default___.GetShrink(_381_ip)
+	_383_shrink = _out511
+	if _383_shrink != uint64(0) && off+len_ > _382_size {
 		ok = false
 		return ok
 	}
-	var _382_used uint64
-	var _ = _382_used
-	var _out502 uint64
-	var _ = _out502
-	_out502 = inodeformat.Companion_Default___.GetUsed(_379_ip)
-	_382_used = _out502
-	var _out503 bool
-	var _ = _out503
-	_out503 = writing.Companion_Default___.Store(_this.Fs, txn, _379_ip, ino, off, src, so, len_)
-	ok = _out503
+	var _384_used uint64
+	var _ = _384_used
+	var _out512 uint64
+	var _ = _out512
+	_out512 = inodeformat.Companion_Default___.GetUsed(_381_ip)
+	_384_used = _out512
+	var _out513 bool
+	var _ = _out513
+	_out513 = writing.Companion_Default___.Store(_this.Fs, txn, _381_ip, ino, off, src, so, len_)
+	ok = _out513
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _383_used_k uint64
-	var _ = _383_used_k
-	var _out504 uint64
-	var _ = _out504
-	_out504 = inodeformat.Companion_Default___.GetUsed(_379_ip)
-	_383_used_k = _out504
-	if off+len_ > _380_size {
-		inodeformat.Companion_Default___.SetFileSize(_379_ip, off+len_)
+	var _385_used_k uint64
+	var _ = _385_used_k
+	var _out514 uint64
+	var _ = _out514
+	_out514 = inodeformat.Companion_Default___.GetUsed(_381_ip)
+	_385_used_k = _out514
+	if off+len_ > _382_size {
+		inodeformat.Companion_Default___.SetFileSize(_381_ip, off+len_)
 	}
-	if off+len_ > _380_size || _383_used_k != _382_used {
-		_this.Fs.SetMeta(txn, _379_ip, ino)
+	if off+len_ > _382_size || _385_used_k != _384_used {
+		_this.Fs.SetMeta(txn, _381_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _384_ip *dbytes.Bytes
-	var _ = _384_ip
-	var _out505 *dbytes.Bytes
-	var _ = _out505
-	_out505 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_384_ip = _out505
-	var _385_size uint64
-	var _ = _385_size
-	var _out506 uint64
-	var _ = _out506
-	_out506 = inodeformat.Companion_Default___.GetSize(_384_ip)
-	_385_size = _out506
-	var _386_shrink uint64
-	var _ = _386_shrink
-	var _out507 uint64
-	var _ = _out507
-	_out507 = inodeformat.Companion_Default___.GetShrink(_384_ip)
-	_386_shrink = _out507
+	var _386_ip *dbytes.Bytes
+	var _ = _386_ip
+	var _out515 *dbytes.Bytes
+	var _ = _out515
+	_out515 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_386_ip = _out515
+	var _387_size uint64
+	var _ = _387_size
+	var _out516 uint64
+	var _ = _out516
+	_out516 = inodeformat.Companion_Default___.GetSize(_386_ip)
+	_387_size = _out516
+	var _388_shrink uint64
+	var _ = _388_shrink
+	var _out517 uint64
+	var _ = _out517
+	_out517 = inodeformat.Companion_Default___.GetShrink(_386_ip)
+	_388_shrink = _out517
 	ok = true
-	if sz > _385_size {
-		if _386_shrink != uint64(0) {
+	if sz > _387_size {
+		if _388_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _385_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _384_ip, sz)
-		var _387_shrink_k uint64
-		var _ = _387_shrink_k
-		_387_shrink_k = _386_shrink
-		if _386_shrink < _385_size && (_386_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_385_size+uint64(4095))/uint64(4096)) {
-			_387_shrink_k = _385_size
+	} else if sz < _387_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _386_ip, sz)
+		var _389_shrink_k uint64
+		var _ = _389_shrink_k
+		_389_shrink_k = _388_shrink
+		if _388_shrink < _387_size && (_388_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_387_size+uint64(4095))/uint64(4096)) {
+			_389_shrink_k = _387_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_384_ip, _387_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_386_ip, _389_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_384_ip, sz)
-	_this.Fs.SetMeta(txn, _384_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_386_ip, sz)
+	_this.Fs.SetMeta(txn, _386_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _388_ip *dbytes.Bytes
-	var _ = _388_ip
-	var _out508 *dbytes.Bytes
-	var _ = _out508
-	_out508 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_388_ip = _out508
-	var _389_size uint64
-	var _ = _389_size
-	var _out509 uint64
-	var _ = _out509
-	_out509 = inodeformat.Companion_Default___.GetSize(_388_ip)
-	_389_size = _out509
-	var _390_shrink uint64
-	var _ = _390_shrink
-	var _out510 uint64
-	var _ = _out510
-	_out510 = inodeformat.Companion_Default___.GetShrink(_388_ip)
-	_390_shrink = _out510
-	if _390_shrink == uint64(0) {
+	var _390_ip *dbytes.Bytes
+	var _ = _390_ip
+	var _out518 *dbytes.Bytes
+	var _ = _out518
+	_out518 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_390_ip = _out518
+	var _391_size uint64
+	var _ = _391_size
+	var _out519 uint64
+	var _ = _out519
+	_out519 = inodeformat.Companion_Default___.GetSize(_390_ip)
+	_391_size = _out519
+	var _392_shrink uint64
+	var _ = _392_shrink
+	var _out520 uint64
+	var _ = _out520
+	_out520 = inodeformat.Companion_Default___.GetShrink(_390_ip)
+	_392_shrink = _out520
+	if _392_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _391_lo uint64
-	var _ = _391_lo
-	_391_lo = (_389_size + uint64(4095)) / uint64(4096)
-	var _392_n uint64
-	var _ = _392_n
-	_392_n = (_390_shrink + uint64(4095)) / uint64(4096)
-	if _392_n < _391_lo {
-		_392_n = _391_lo
+	var _393_lo uint64
+	var _ = _393_lo
+	_393_lo = (_391_size + uint64(4095)) / uint64(4096)
+	var _394_n uint64
+	var _ = _394_n
+	_394_n = (_392_shrink + uint64(4095)) / uint64(4096)
+	if _394_n < _393_lo {
+		_394_n = _393_lo
 	}
-	var _393_m uint64
-	var _ = _393_m
-	var _out511 uint64
-	var _ = _out511
-	_out511 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _388_ip, ino, _392_n, _391_lo, max)
-	_393_m = _out511
-	var _394_shrink_k uint64
-	var _ = _394_shrink_k
-	_394_shrink_k = uint64(4096) * _393_m
-	if _393_m == _391_lo {
-		_394_shrink_k = uint64(0)
+	var _395_m uint64
+	var _ = _395_m
+	var _out521 uint64
+	var _ = _out521
+	_out521 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _390_ip, ino, _394_n, _393_lo, max)
+	_395_m = _out521
+	var _396_shrink_k uint64
+	var _ = _396_shrink_k
+	_396_shrink_k = uint64(4096) * _395_m
+	if _395_m == _393_lo {
+		_396_shrink_k = uint64(0)
 	}
-	done = _394_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_388_ip, _394_shrink_k)
-	_this.Fs.SetMeta(txn, _388_ip, ino)
+	done = _396_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_390_ip, _396_shrink_k)
+	_this.Fs.SetMeta(txn, _390_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -291,104 +291,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out512 bool
-	var _ = _out512
-	var _out513 uint64
-	var _ = _out513
-	_out512, _out513 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out512
-	ino = _out513
+	var _out522 bool
+	var _ = _out522
+	var _out523 uint64
+	var _ = _out523
+	_out522, _out523 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out522
+	ino = _out523
 	if !ok {
 		return ok, ino
 	}
-	var _395_ip *dbytes.Bytes
-	var _ = _395_ip
-	var _out514 *dbytes.Bytes
-	var _ = _out514
-	_out514 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_395_ip = _out514
-	var _396_size uint64
-	var _ = _396_size
-	var _out515 uint64
-	var _ = _out515
-	_out515 = inodeformat.Companion_Default___.GetSize(_395_ip)
-	_396_size = _out515
-	var _397_shrink uint64
-	var _ = _397_shrink
-	var _out516 uint64
-	var _ = _out516
-	_out516 = inodeformat.Companion_Default___.GetShrink(_395_ip)
-	_397_shrink = _out516
-	var _398_gen uint64
-	var _ = _398_gen
-	var _out517 uint64
-	var _ = _out517
-	_out517 = inodeformat.Companion_Default___.GetGen(_395_ip)
-	_398_gen = _out517
-	var _399_bare bool
-	var _ = _399_bare
-	var _out518 bool
-	var _ = _out518
-	_out518 = inodeformat.Companion_Default___.NoSlots(_395_ip)
-	_399_bare = _out518
-	if _396_size != uint64(0) || _397_shrink != uint64(0) || !_399_bare || _398_gen == uint64(18446744073709551615) {
+	var _397_ip *dbytes.Bytes
+	var _ = _397_ip
+	var _out524 *dbytes.Bytes
+	var _ = _out524
+	_out524 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_397_ip = _out524
+	var _398_size uint64
+	var _ = _398_size
+	var _out525 uint64
+	var _ = _out525
+	_out525 = inodeformat.Companion_Default___.GetSize(_397_ip)
+	_398_size = _out525
+	var _399_shrink uint64
+	var _ = _399_shrink
+	var _out526 uint64
+	var _ = _out526
+	_out526 = inodeformat.Companion_Default___.GetShrink(_397_ip)
+	_399_shrink = _out526
+	var _400_gen uint64
+	var _ = _400_gen
+	var _out527 uint64
+	var _ = _out527
+	_out527 = inodeformat.Companion_Default___.GetGen(_397_ip)
+	_400_gen = _out527
+	var _401_bare bool
+	var _ = _401_bare
+	var _out528 bool
+	var _ = _out528
+	_out528 = inodeformat.Companion_Default___.NoSlots(_397_ip)
+	_401_bare = _out528
+	if _398_size != uint64(0) || _399_shrink != uint64(0) || !_401_bare || _400_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _395_ip, ino, ty, _398_gen+uint64(1))
+	_this.Blank(txn, _397_ip, ino, ty, _400_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _400_ip *dbytes.Bytes
-	var _ = _400_ip
-	var _out519 *dbytes.Bytes
-	var _ = _out519
-	_out519 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_400_ip = _out519
-	var _401_size uint64
-	var _ = _401_size
-	var _out520 uint64
-	var _ = _out520
-	_out520 = inodeformat.Companion_Default___.GetSize(_400_ip)
-	_401_size = _out520
-	var _402_shrink uint64
-	var _ = _402_shrink
-	var _out521 uint64
-	var _ = _out521
-	_out521 = inodeformat.Companion_Default___.GetShrink(_400_ip)
-	_402_shrink = _out521
-	var _403_gen uint64
-	var _ = _403_gen
-	var _out522 uint64
-	var _ = _out522
-	_out522 = inodeformat.Companion_Default___.GetGen(_400_ip)
-	_403_gen = _out522
-	var _404_bare bool
-	var _ = _404_bare
-	var _out523 bool
-	var _ = _out523
-	_out523 = inodeformat.Companion_Default___.NoSlots(_400_ip)
-	_404_bare = _out523
-	if _401_size != uint64(0) || _402_shrink != uint64(0) || !_404_bare {
+	var _402_ip *dbytes.Bytes
+	var _ = _402_ip
+	var _out529 *dbytes.Bytes
+	var _ = _out529
+	_out529 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_402_ip = _out529
+	var _403_size uint64
+	var _ = _403_size
+	var _out530 uint64
+	var _ = _out530
+	_out530 = inodeformat.Companion_Default___.GetSize(_402_ip)
+	_403_size = _out530
+	var _404_shrink uint64
+	var _ = _404_shrink
+	var _out531 uint64
+	var _ = _out531
+	_out531 = inodeformat.Companion_Default___.GetShrink(_402_ip)
+	_404_shrink = _out531
+	var _405_gen uint64
+	var _ = _405_gen
+	var _out532 uint64
+	var _ = _out532
+	_out532 = inodeformat.Companion_Default___.GetGen(_402_ip)
+	_405_gen = _out532
+	var _406_bare bool
+	var _ = _406_bare
+	var _out533 bool
+	var _ = _out533
+	_out533 = inodeformat.Companion_Default___.NoSlots(_402_ip)
+	_406_bare = _out533
+	if _403_size != uint64(0) || _404_shrink != uint64(0) || !_406_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _400_ip, ino, uint32(0), _403_gen)
+	_this.Blank(txn, _402_ip, ino, uint32(0), _405_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _405_z *dbytes.Bytes
-	var _ = _405_z
-	var _out524 *dbytes.Bytes
-	var _ = _out524
-	_out524 = dbytes.NewBytes(uint64(256))
-	_405_z = _out524
-	inodeformat.Companion_Default___.SetTy(_405_z, ty)
-	inodeformat.Companion_Default___.SetGen(_405_z, gen)
-	_this.Fs.SetInode(txn, _405_z, ino, ty != uint32(0))
+	var _407_z *dbytes.Bytes
+	var _ = _407_z
+	var _out534 *dbytes.Bytes
+	var _ = _out534
+	_out534 = dbytes.NewBytes(uint64(256))
+	_407_z = _out534
+	inodeformat.Companion_Default___.SetTy(_407_z, ty)
+	inodeformat.Companion_Default___.SetGen(_407_z, gen)
+	_this.Fs.SetInode(txn, _407_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

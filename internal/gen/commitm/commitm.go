@@ -67,53 +67,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _242_n uint64
-	var _ = _242_n
-	var _out365 uint64
-	var _ = _out365
-	_out365 = t.Buf.Len()
-	_242_n = _out365
+	var _244_n uint64
+	var _ = _244_n
+	var _out375 uint64
+	var _ = _out375
+	_out375 = t.Buf.Len()
+	_244_n = _out375
 	i = i0
-	var _243_go bool
-	var _ = _243_go
-	_243_go = true
-	for _243_go {
-		var _244_k uint64
-		var _ = _244_k
-		var _out366 uint64
-		var _ = _out366
-		_out366 = t.Buf.KeyAt(i)
-		_244_k = _out366
-		var _245_off uint64
-		var _ = _245_off
-		_245_off = objectsm.Companion_Default___.KeyOff(_244_k)
-		var _246_is bool
-		var _ = _246_is
-		var _247_v bool
-		var _ = _247_v
-		var _out367 bool
-		var _ = _out367
-		var _out368 bool
-		var _ = _out368
-		_out367, _out368 = t.Buf.BitAt(i)
-		_246_is = _out367
-		_247_v = _out368
-		if _246_is {
-			objectsm.Companion_Default___.PutBit(w, _245_off, _247_v)
+	var _245_go bool
+	var _ = _245_go
+	_245_go = true
+	for _245_go {
+		var _246_k uint64
+		var _ = _246_k
+		var _out376 uint64
+		var _ = _out376
+		_out376 = t.Buf.KeyAt(i)
+		_246_k = _out376
+		var _247_off uint64
+		var _ = _247_off
+		_247_off = objectsm.Companion_Default___.KeyOff(_246_k)
+		var _248_is bool
+		var _ = _248_is
+		var _249_v bool
+		var _ = _249_v
+		var _out377 bool
+		var _ = _out377
+		var _out378 bool
+		var _ = _out378
+		_out377, _out378 = t.Buf.BitAt(i)
+		_248_is = _out377
+		_249_v = _out378
+		if _248_is {
+			objectsm.Companion_Default___.PutBit(w, _247_off, _249_v)
 		} else {
-			t.Buf.CopyAt(i, w, _245_off/uint64(8))
+			t.Buf.CopyAt(i, w, _247_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _242_n {
-			_243_go = false
+		if i == _244_n {
+			_245_go = false
 		} else {
-			var _248_k2 uint64
-			var _ = _248_k2
-			var _out369 uint64
-			var _ = _out369
-			_out369 = t.Buf.KeyAt(i)
-			_248_k2 = _out369
-			_243_go = objectsm.Companion_Default___.KeyBlk(_248_k2) == a
+			var _250_k2 uint64
+			var _ = _250_k2
+			var _out379 uint64
+			var _ = _out379
+			_out379 = t.Buf.KeyAt(i)
+			_250_k2 = _out379
+			_245_go = objectsm.Companion_Default___.KeyBlk(_250_k2) == a
 		}
 	}
 	return i
@@ -124,68 +124,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _249_n uint64
-	var _ = _249_n
-	var _out370 uint64
-	var _ = _out370
-	_out370 = t.Buf.Len()
-	_249_n = _out370
-	var _250_i uint64
-	var _ = _250_i
-	_250_i = uint64(0)
+	var _251_n uint64
+	var _ = _251_n
+	var _out380 uint64
+	var _ = _out380
+	_out380 = t.Buf.Len()
+	_251_n = _out380
+	var _252_i uint64
+	var _ = _252_i
+	_252_i = uint64(0)
 	miss = uint64(0)
-	for _250_i < _249_n {
-		var _251_k uint64
-		var _ = _251_k
-		var _out371 uint64
-		var _ = _out371
-		_out371 = t.Buf.KeyAt(_250_i)
-		_251_k = _out371
-		var _252_a uint64
-		var _ = _252_a
-		_252_a = objectsm.Companion_Default___.KeyBlk(_251_k)
-		var _253_b *dbytes.Blk
-		var _ = _253_b
-		var _out372 *dbytes.Blk
-		var _ = _out372
-		_out372 = t.Buf.BlkAt(_250_i)
-		_253_b = _out372
-		if _253_b != (*dbytes.Blk)(nil) {
-			tx.Put(_252_a, _253_b)
-			_250_i = _250_i + uint64(1)
+	for _252_i < _251_n {
+		var _253_k uint64
+		var _ = _253_k
+		var _out381 uint64
+		var _ = _out381
+		_out381 = t.Buf.KeyAt(_252_i)
+		_253_k = _out381
+		var _254_a uint64
+		var _ = _254_a
+		_254_a = objectsm.Companion_Default___.KeyBlk(_253_k)
+		var _255_b *dbytes.Blk
+		var _ = _255_b
+		var _out382 *dbytes.Blk
+		var _ = _out382
+		_out382 = t.Buf.BlkAt(_252_i)
+		_255_b = _out382
+		if _255_b != (*dbytes.Blk)(nil) {
+			tx.Put(_254_a, _255_b)
+			_252_i = _252_i + uint64(1)
 		} else {
-			var _254_c *dbytes.Blk
-			var _ = _254_c
-			var _255___v0 uint64
-			var _ = _255___v0
-			var _out373 *dbytes.Blk
-			var _ = _out373
-			var _out374 uint64
-			var _ = _out374
-			_out373, _out374 = journalreader.Companion_Default___.Lookup(t.S.J, _252_a)
-			_254_c = _out373
-			_255___v0 = _out374
-			if _254_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _252_a
+			var _256_c *dbytes.Blk
+			var _ = _256_c
+			var _257___v0 uint64
+			var _ = _257___v0
+			var _out383 *dbytes.Blk
+			var _ = _out383
+			var _out384 uint64
+			var _ = _out384
+			_out383, _out384 = journalreader.Companion_Default___.Lookup(t.S.J, _254_a)
+			_256_c = _out383
+			_257___v0 = _out384
+			if _256_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _254_a
 				return ok, miss
 			}
-			var _256_w *dbytes.Bytes
-			var _ = _256_w
-			var _out375 *dbytes.Bytes
-			var _ = _out375
-			_out375 = _254_c.Thaw()
-			_256_w = _out375
-			var _out376 uint64
-			var _ = _out376
-			_out376 = Companion_Default___.Splice1(t, _250_i, _252_a, _256_w)
-			_250_i = _out376
-			var _257_f *dbytes.Blk
-			var _ = _257_f
-			var _out377 *dbytes.Blk
-			var _ = _out377
-			_out377 = dbytes.Freeze(_256_w)
-			_257_f = _out377
-			tx.Put(_252_a, _257_f)
+			var _258_w *dbytes.Bytes
+			var _ = _258_w
+			var _out385 *dbytes.Bytes
+			var _ = _out385
+			_out385 = _256_c.Thaw()
+			_258_w = _out385
+			var _out386 uint64
+			var _ = _out386
+			_out386 = Companion_Default___.Splice1(t, _252_i, _254_a, _258_w)
+			_252_i = _out386
+			var _259_f *dbytes.Blk
+			var _ = _259_f
+			var _out387 *dbytes.Blk
+			var _ = _out387
+			_out387 = dbytes.Freeze(_258_w)
+			_259_f = _out387
+			tx.Put(_254_a, _259_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -219,28 +219,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _258_j *journalm.Journal
-	var _ = _258_j
-	_258_j = t.S.J
-	_258_j.Mu.Lock()
+	var _260_j *journalm.Journal
+	var _ = _260_j
+	_260_j = t.S.J
+	_260_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out378 uint32
-	var _ = _out378
-	var _out379 uint64
-	var _ = _out379
-	var _out380 bool
-	var _ = _out380
-	var _out381 uint64
-	var _ = _out381
-	_out378, _out379, _out380, _out381 = Companion_Default___.Point(t)
-	st = _out378
-	n = _out379
-	get = _out380
-	miss = _out381
+	var _out388 uint32
+	var _ = _out388
+	var _out389 uint64
+	var _ = _out389
+	var _out390 bool
+	var _ = _out390
+	var _out391 uint64
+	var _ = _out391
+	_out388, _out389, _out390, _out391 = Companion_Default___.Point(t)
+	st = _out388
+	n = _out389
+	get = _out390
+	miss = _out391
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_258_j.Mu.Unlock()
+	_260_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -257,31 +257,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _259_j *journalm.Journal
-	var _ = _259_j
-	_259_j = t.S.J
+	var _261_j *journalm.Journal
+	var _ = _261_j
+	_261_j = t.S.J
 	n = uint64(0)
-	var _260_ok bool = false
-	var _ = _260_ok
-	var _out382 bool
-	var _ = _out382
-	var _out383 uint64
-	var _ = _out383
-	_out382, _out383 = Companion_Default___.Build(t, t.Tx)
-	_260_ok = _out382
-	miss = _out383
-	get = !_260_ok
-	if !_260_ok {
+	var _262_ok bool = false
+	var _ = _262_ok
+	var _out392 bool
+	var _ = _out392
+	var _out393 uint64
+	var _ = _out393
+	_out392, _out393 = Companion_Default___.Build(t, t.Tx)
+	_262_ok = _out392
+	miss = _out393
+	get = !_262_ok
+	if !_262_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out384 uint32
-	var _ = _out384
-	var _out385 uint64
-	var _ = _out385
-	_out384, _out385 = journalcommit.Companion_Default___.Append(_259_j, t.Tx)
-	st = _out384
-	n = _out385
+	var _out394 uint32
+	var _ = _out394
+	var _out395 uint64
+	var _ = _out395
+	_out394, _out395 = journalcommit.Companion_Default___.Append(_261_j, t.Tx)
+	st = _out394
+	n = _out395
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -289,38 +289,38 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _261_j *journalm.Journal
-	var _ = _261_j
-	_261_j = t.S.J
-	var _262_get bool = false
-	var _ = _262_get
-	var _263_miss uint64 = 0
-	var _ = _263_miss
+	var _263_j *journalm.Journal
+	var _ = _263_j
+	_263_j = t.S.J
+	var _264_get bool = false
+	var _ = _264_get
+	var _265_miss uint64 = 0
+	var _ = _265_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out386 uint32
-		var _ = _out386
-		var _out387 uint64
-		var _ = _out387
-		var _out388 bool
-		var _ = _out388
-		var _out389 uint64
-		var _ = _out389
-		_out386, _out387, _out388, _out389 = Companion_Default___.TryAppend(t)
-		st = _out386
-		n = _out387
-		_262_get = _out388
-		_263_miss = _out389
-		if _262_get {
-			var _264_b *dbytes.Blk
-			var _ = _264_b
-			var _out390 *dbytes.Blk
-			var _ = _out390
-			_out390 = txnsysm.Companion_Default___.Latest(t.S, _263_miss)
-			_264_b = _out390
-			if _264_b == (*dbytes.Blk)(nil) {
+		var _out396 uint32
+		var _ = _out396
+		var _out397 uint64
+		var _ = _out397
+		var _out398 bool
+		var _ = _out398
+		var _out399 uint64
+		var _ = _out399
+		_out396, _out397, _out398, _out399 = Companion_Default___.TryAppend(t)
+		st = _out396
+		n = _out397
+		_264_get = _out398
+		_265_miss = _out399
+		if _264_get {
+			var _266_b *dbytes.Blk
+			var _ = _266_b
+			var _out400 *dbytes.Blk
+			var _ = _out400
+			_out400 = txnsysm.Companion_Default___.Latest(t.S, _265_miss)
+			_266_b = _out400
+			if _266_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -344,39 +344,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _265_w uint64
-	var _ = _265_w
-	var _out391 uint64
-	var _ = _out391
-	_out391 = t.Buf.Len()
-	_265_w = _out391
-	var _266_n uint64
-	var _ = _266_n
-	_266_n = uint64(0)
-	if _265_w > uint64(0) {
+	var _267_w uint64
+	var _ = _267_w
+	var _out401 uint64
+	var _ = _out401
+	_out401 = t.Buf.Len()
+	_267_w = _out401
+	var _268_n uint64
+	var _ = _268_n
+	_268_n = uint64(0)
+	if _267_w > uint64(0) {
 		t.Buf.Sort()
-		var _out392 uint32
-		var _ = _out392
-		var _out393 uint64
-		var _ = _out393
-		_out392, _out393 = Companion_Default___.AppendAll(t)
-		st = _out392
-		_266_n = _out393
+		var _out402 uint32
+		var _ = _out402
+		var _out403 uint64
+		var _ = _out403
+		_out402, _out403 = Companion_Default___.AppendAll(t)
+		st = _out402
+		_268_n = _out403
 		if st != txnm.Companion_Default___.OK() {
-			var _out394 uint64
-			var _ = _out394
-			_out394 = Companion_Default___.Abort(t)
-			need = _out394
+			var _out404 uint64
+			var _ = _out404
+			_out404 = Companion_Default___.Abort(t)
+			need = _out404
 			return st, need
 		}
 		if !stable {
-			_266_n = uint64(0)
+			_268_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _266_n)
-	if _266_n > need {
-		need = _266_n
+	Companion_Default___.Drop(t, _268_n)
+	if _268_n > need {
+		need = _268_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -384,25 +384,25 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _267_need uint64 = 0
-	var _ = _267_need
-	var _out395 uint32
-	var _ = _out395
-	var _out396 uint64
-	var _ = _out396
-	_out395, _out396 = Companion_Default___.Finish(t, stable)
-	st = _out395
-	_267_need = _out396
-	if st == txnm.Companion_Default___.OK() && _267_need > uint64(0) {
+	var _269_need uint64 = 0
+	var _ = _269_need
+	var _out405 uint32
+	var _ = _out405
+	var _out406 uint64
+	var _ = _out406
+	_out405, _out406 = Companion_Default___.Finish(t, stable)
+	st = _out405
+	_269_need = _out406
+	if st == txnm.Companion_Default___.OK() && _269_need > uint64(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _268_ok bool
-		var _ = _268_ok
-		var _out397 bool
-		var _ = _out397
-		_out397 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _267_need)
-		_268_ok = _out397
+		var _270_ok bool
+		var _ = _270_ok
+		var _out407 bool
+		var _ = _out407
+		_out407 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _269_need)
+		_270_ok = _out407
 		txnsysm.Companion_Default___.TYield(t.S)
-		if !_268_ok {
+		if !_270_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

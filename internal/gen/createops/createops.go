@@ -79,22 +79,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _675_dots uint32 = 0
-	var _ = _675_dots
-	var _out872 uint32
-	var _ = _out872
-	var _out873 *dbytes.Bytes
-	var _ = _out873
-	var _out874 uint32
-	var _ = _out874
-	_out872, _out873, _out874 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out872
-	dir = _out873
-	_675_dots = _out874
+	var _677_dots uint32 = 0
+	var _ = _677_dots
+	var _out882 uint32
+	var _ = _out882
+	var _out883 *dbytes.Bytes
+	var _ = _out883
+	var _out884 uint32
+	var _ = _out884
+	_out882, _out883, _out884 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out882
+	dir = _out883
+	_677_dots = _out884
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _675_dots != uint32(0) {
+	if _677_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -102,46 +102,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out875 uint32
-	var _ = _out875
-	_out875 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out875
+	var _out885 uint32
+	var _ = _out885
+	_out885 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out885
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _676_x bool
-	var _ = _676_x
-	var _out876 bool
-	var _ = _out876
-	_out876 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_676_x = _out876
-	if !_676_x {
+	var _678_x bool
+	var _ = _678_x
+	var _out886 bool
+	var _ = _out886
+	_out886 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_678_x = _out886
+	if !_678_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out877 bool
-	var _ = _out877
-	var _out878 uint64
-	var _ = _out878
-	var _out879 uint64
-	var _ = _out879
-	_out877, _out878, _out879 = d.LookupHint(txn, dino, name, true)
-	found = _out877
-	ino = _out878
-	hint = _out879
+	var _out887 bool
+	var _ = _out887
+	var _out888 uint64
+	var _ = _out888
+	var _out889 uint64
+	var _ = _out889
+	_out887, _out888, _out889 = d.LookupHint(txn, dino, name, true)
+	found = _out887
+	ino = _out888
+	hint = _out889
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _677_w bool
-	var _ = _677_w
-	var _out880 bool
-	var _ = _out880
-	_out880 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_677_w = _out880
-	if !_677_w {
+	var _679_w bool
+	var _ = _679_w
+	var _out890 bool
+	var _ = _out890
+	_out890 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_679_w = _out890
+	if !_679_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -151,39 +151,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _678_ok bool = false
-	var _ = _678_ok
+	var _680_ok bool = false
+	var _ = _680_ok
 	st = uint32(0)
-	var _679_t *attributeops.Sattr
-	var _ = _679_t
-	var _out881 *attributeops.Sattr
-	var _ = _out881
-	_out881 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_679_t = _out881
-	var _out882 bool
-	var _ = _out882
-	var _out883 uint64
-	var _ = _out883
-	_out882, _out883 = d.AllocInode(txn, dino, ty)
-	_678_ok = _out882
-	ino = _out883
-	if !_678_ok {
+	var _681_t *attributeops.Sattr
+	var _ = _681_t
+	var _out891 *attributeops.Sattr
+	var _ = _out891
+	_out891 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_681_t = _out891
+	var _out892 bool
+	var _ = _out892
+	var _out893 uint64
+	var _ = _out893
+	_out892, _out893 = d.AllocInode(txn, dino, ty)
+	_680_ok = _out892
+	ino = _out893
+	if !_680_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _680_ip *dbytes.Bytes
-	var _ = _680_ip
-	var _out884 *dbytes.Bytes
-	var _ = _out884
-	_out884 = d.Fs.GetInode(txn, ino, true)
-	_680_ip = _out884
-	attributeops.Companion_Default___.InitAttr(c, dir, _680_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _680_ip, _679_t, s, ns)
+	var _682_ip *dbytes.Bytes
+	var _ = _682_ip
+	var _out894 *dbytes.Bytes
+	var _ = _out894
+	_out894 = d.Fs.GetInode(txn, ino, true)
+	_682_ip = _out894
+	attributeops.Companion_Default___.InitAttr(c, dir, _682_ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, _682_ip, _681_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _680_ip)
-		inodeformat.Companion_Default___.SetParent(_680_ip, dino)
+		attributeops.Companion_Default___.InheritSetgid(dir, _682_ip)
+		inodeformat.Companion_Default___.SetParent(_682_ip, dino)
 	}
-	d.PutInode(txn, ino, _680_ip)
+	d.PutInode(txn, ino, _682_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -193,39 +193,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _681_ok bool
-	var _ = _681_ok
-	var _out885 bool
-	var _ = _out885
-	_out885 = d.InsertAt(txn, dino, name, ino, hint)
-	_681_ok = _out885
-	var _out886 *dbytes.Bytes
-	var _ = _out886
-	_out886 = dbytes.NewBytes(uint64(0))
-	node = _out886
+	var _683_ok bool
+	var _ = _683_ok
+	var _out895 bool
+	var _ = _out895
+	_out895 = d.InsertAt(txn, dino, name, ino, hint)
+	_683_ok = _out895
+	var _out896 *dbytes.Bytes
+	var _ = _out896
+	_out896 = dbytes.NewBytes(uint64(0))
+	node = _out896
 	after = node
-	if !_681_ok {
+	if !_683_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out887 uint32
-		var _ = _out887
-		_out887 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out887
+		var _out897 uint32
+		var _ = _out897
+		_out897 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out897
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out888 *dbytes.Bytes
-	var _ = _out888
-	_out888 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out888
-	var _out889 *dbytes.Bytes
-	var _ = _out889
-	_out889 = d.Fs.GetInode(txn, ino, false)
-	node = _out889
+	var _out898 *dbytes.Bytes
+	var _ = _out898
+	_out898 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out898
+	var _out899 *dbytes.Bytes
+	var _ = _out899
+	_out899 = d.Fs.GetInode(txn, ino, false)
+	node = _out899
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -242,65 +242,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _682_found bool = false
-	var _ = _682_found
-	var _683_hint uint64 = 0
-	var _ = _683_hint
-	var _out890 uint32
-	var _ = _out890
-	var _out891 *dbytes.Bytes
-	var _ = _out891
-	var _out892 bool
-	var _ = _out892
-	var _out893 uint64
-	var _ = _out893
-	var _out894 uint64
-	var _ = _out894
-	_out890, _out891, _out892, _out893, _out894 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _684_found bool = false
+	var _ = _684_found
+	var _685_hint uint64 = 0
+	var _ = _685_hint
+	var _out900 uint32
+	var _ = _out900
+	var _out901 *dbytes.Bytes
+	var _ = _out901
+	var _out902 bool
+	var _ = _out902
+	var _out903 uint64
+	var _ = _out903
+	var _out904 uint64
+	var _ = _out904
+	_out900, _out901, _out902, _out903, _out904 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out890
-	before = _out891
-	_682_found = _out892
-	ino = _out893
-	_683_hint = _out894
+	st = _out900
+	before = _out901
+	_684_found = _out902
+	ino = _out903
+	_685_hint = _out904
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _682_found {
-		var _684_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _684_p
-		var _out895 uint32
-		var _ = _out895
-		var _out896 *dbytes.Bytes
-		var _ = _out896
-		var _out897 bool
-		var _ = _out897
-		_out895, _out896, _out897 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out895
-		_684_p = _out896
-		later = _out897
+	if _684_found {
+		var _686_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _686_p
+		var _out905 uint32
+		var _ = _out905
+		var _out906 *dbytes.Bytes
+		var _ = _out906
+		var _out907 bool
+		var _ = _out907
+		_out905, _out906, _out907 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out905
+		_686_p = _out906
+		later = _out907
 		if st == uint32(0) {
-			node, after = _684_p, before
+			node, after = _686_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out898 uint32
-	var _ = _out898
-	var _out899 uint64
-	var _ = _out899
-	var _out900 *dbytes.Bytes
-	var _ = _out900
-	var _out901 *dbytes.Bytes
-	var _ = _out901
-	_out898, _out899, _out900, _out901 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _683_hint, a, how, verf, s, ns)
-	st = _out898
-	ino = _out899
-	node = _out900
-	after = _out901
+	var _out908 uint32
+	var _ = _out908
+	var _out909 uint64
+	var _ = _out909
+	var _out910 *dbytes.Bytes
+	var _ = _out910
+	var _out911 *dbytes.Bytes
+	var _ = _out911
+	_out908, _out909, _out910, _out911 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _685_hint, a, how, verf, s, ns)
+	st = _out908
+	ino = _out909
+	node = _out910
+	after = _out911
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -308,43 +308,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _685_mode uint32
-	var _ = _685_mode
-	_685_mode = func() uint32 {
+	var _687_mode uint32
+	var _ = _687_mode
+	_687_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out902 uint32
-	var _ = _out902
-	var _out903 uint64
-	var _ = _out903
-	_out902, _out903 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _685_mode, s, ns)
-	st = _out902
-	ino = _out903
+	var _out912 uint32
+	var _ = _out912
+	var _out913 uint64
+	var _ = _out913
+	_out912, _out913 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _687_mode, s, ns)
+	st = _out912
+	ino = _out913
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _686_ip *dbytes.Bytes
-		var _ = _686_ip
-		var _out904 *dbytes.Bytes
-		var _ = _out904
-		_out904 = d.Fs.GetInode(txn, ino, true)
-		_686_ip = _out904
-		inodeformat.Companion_Default___.SetVerf(_686_ip, verf)
-		d.PutInode(txn, ino, _686_ip)
+		var _688_ip *dbytes.Bytes
+		var _ = _688_ip
+		var _out914 *dbytes.Bytes
+		var _ = _out914
+		_out914 = d.Fs.GetInode(txn, ino, true)
+		_688_ip = _out914
+		inodeformat.Companion_Default___.SetVerf(_688_ip, verf)
+		d.PutInode(txn, ino, _688_ip)
 	} else if a.HasSize {
-		var _687_later bool = false
-		var _ = _687_later
-		var _out905 uint32
-		var _ = _out905
-		var _out906 bool
-		var _ = _out906
-		_out905, _out906 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out905
-		_687_later = _out906
+		var _689_later bool = false
+		var _ = _689_later
+		var _out915 uint32
+		var _ = _out915
+		var _out916 bool
+		var _ = _out916
+		_out915, _out916 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out915
+		_689_later = _out916
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -361,34 +361,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _688_mode uint32
-	var _ = _688_mode
-	_688_mode = func() uint32 {
+	var _690_mode uint32
+	var _ = _690_mode
+	_690_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out907 uint32
-	var _ = _out907
-	var _out908 uint64
-	var _ = _out908
-	_out907, _out908 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out907
-	ino = _out908
+	var _out917 uint32
+	var _ = _out917
+	var _out918 uint64
+	var _ = _out918
+	_out917, _out918 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out917
+	ino = _out918
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out909 uint32
-	var _ = _out909
-	var _out910 *dbytes.Bytes
-	var _ = _out910
-	var _out911 *dbytes.Bytes
-	var _ = _out911
-	_out909, _out910, _out911 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out909
-	node = _out910
-	after = _out911
+	var _out919 uint32
+	var _ = _out919
+	var _out920 *dbytes.Bytes
+	var _ = _out920
+	var _out921 *dbytes.Bytes
+	var _ = _out921
+	_out919, _out920, _out921 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out919
+	node = _out920
+	after = _out921
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -402,34 +402,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out912 uint32
-	var _ = _out912
-	var _out913 *dbytes.Bytes
-	var _ = _out913
-	_out912, _out913 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out912
-	node = _out913
+	var _out922 uint32
+	var _ = _out922
+	var _out923 *dbytes.Bytes
+	var _ = _out923
+	_out922, _out923 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out922
+	node = _out923
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _689_ty uint32
-	var _ = _689_ty
-	var _out914 uint32
-	var _ = _out914
-	_out914 = inodeformat.Companion_Default___.GetTy(node)
-	_689_ty = _out914
-	if _689_ty != permissions.Companion_Default___.REG() {
+	var _691_ty uint32
+	var _ = _691_ty
+	var _out924 uint32
+	var _ = _out924
+	_out924 = inodeformat.Companion_Default___.GetTy(node)
+	_691_ty = _out924
+	if _691_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _690_v uint64
-		var _ = _690_v
-		var _out915 uint64
-		var _ = _out915
-		_out915 = inodeformat.Companion_Default___.GetVerf(node)
-		_690_v = _out915
-		if _690_v != verf || _690_v == uint64(0) {
+		var _692_v uint64
+		var _ = _692_v
+		var _out925 uint64
+		var _ = _out925
+		_out925 = inodeformat.Companion_Default___.GetVerf(node)
+		_692_v = _out925
+		if _692_v != verf || _692_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -437,40 +437,40 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _691_may bool
-	var _ = _691_may
-	var _out916 bool
-	var _ = _out916
-	_out916 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_691_may = _out916
-	if !_691_may {
+	var _693_may bool
+	var _ = _693_may
+	var _out926 bool
+	var _ = _out926
+	_out926 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_693_may = _out926
+	if !_693_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out917 uint32
-	var _ = _out917
-	var _out918 bool
-	var _ = _out918
-	_out917, _out918 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out917
-	later = _out918
+	var _out927 uint32
+	var _ = _out927
+	var _out928 bool
+	var _ = _out928
+	_out927, _out928 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out927
+	later = _out928
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out919 *dbytes.Bytes
-	var _ = _out919
-	_out919 = d.Fs.GetInode(txn, ino, true)
-	node = _out919
+	var _out929 *dbytes.Bytes
+	var _ = _out929
+	_out929 = d.Fs.GetInode(txn, ino, true)
+	node = _out929
 	inodeformat.Companion_Default___.SetMtime(node, s, ns)
 	inodeformat.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
-		var _692_mode uint32
-		var _ = _692_mode
-		var _out920 uint32
-		var _ = _out920
-		_out920 = inodeformat.Companion_Default___.GetMode(node)
-		_692_mode = _out920
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_692_mode))
+		var _694_mode uint32
+		var _ = _694_mode
+		var _out930 uint32
+		var _ = _out930
+		_out930 = inodeformat.Companion_Default___.GetMode(node)
+		_694_mode = _out930
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_694_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -487,51 +487,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _693_t *attributeops.Sattr
-	var _ = _693_t
-	var _out921 *attributeops.Sattr
-	var _ = _out921
-	_out921 = attributeops.Companion_Default___.Without(a, false, false)
-	_693_t = _out921
+	var _695_t *attributeops.Sattr
+	var _ = _695_t
+	var _out931 *attributeops.Sattr
+	var _ = _out931
+	_out931 = attributeops.Companion_Default___.Without(a, false, false)
+	_695_t = _out931
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _694_found bool = false
-	var _ = _694_found
-	var _695_x uint64 = 0
-	var _ = _695_x
-	var _696_hint uint64 = 0
-	var _ = _696_hint
-	var _out922 uint32
-	var _ = _out922
-	var _out923 *dbytes.Bytes
-	var _ = _out923
-	var _out924 bool
-	var _ = _out924
-	var _out925 uint64
-	var _ = _out925
-	var _out926 uint64
-	var _ = _out926
-	_out922, _out923, _out924, _out925, _out926 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _693_t, false)
-	st = _out922
-	before = _out923
-	_694_found = _out924
-	_695_x = _out925
-	_696_hint = _out926
+	var _696_found bool = false
+	var _ = _696_found
+	var _697_x uint64 = 0
+	var _ = _697_x
+	var _698_hint uint64 = 0
+	var _ = _698_hint
+	var _out932 uint32
+	var _ = _out932
+	var _out933 *dbytes.Bytes
+	var _ = _out933
+	var _out934 bool
+	var _ = _out934
+	var _out935 uint64
+	var _ = _out935
+	var _out936 uint64
+	var _ = _out936
+	_out932, _out933, _out934, _out935, _out936 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _695_t, false)
+	st = _out932
+	before = _out933
+	_696_found = _out934
+	_697_x = _out935
+	_698_hint = _out936
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out927 uint32
-	var _ = _out927
-	var _out928 uint64
-	var _ = _out928
-	var _out929 *dbytes.Bytes
-	var _ = _out929
-	var _out930 *dbytes.Bytes
-	var _ = _out930
-	_out927, _out928, _out929, _out930 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _696_hint, _693_t, s, ns)
-	st = _out927
-	ino = _out928
-	node = _out929
-	after = _out930
+	var _out937 uint32
+	var _ = _out937
+	var _out938 uint64
+	var _ = _out938
+	var _out939 *dbytes.Bytes
+	var _ = _out939
+	var _out940 *dbytes.Bytes
+	var _ = _out940
+	_out937, _out938, _out939, _out940 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _698_hint, _695_t, s, ns)
+	st = _out937
+	ino = _out938
+	node = _out939
+	after = _out940
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -545,105 +545,31 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _697_t *attributeops.Sattr
-	var _ = _697_t
-	var _out931 *attributeops.Sattr
-	var _ = _out931
-	_out931 = attributeops.Companion_Default___.Without(a, true, false)
-	_697_t = _out931
+	var _699_t *attributeops.Sattr
+	var _ = _699_t
+	var _out941 *attributeops.Sattr
+	var _ = _out941
+	_out941 = attributeops.Companion_Default___.Without(a, true, false)
+	_699_t = _out941
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _698_found bool = false
-	var _ = _698_found
-	var _699_x uint64 = 0
-	var _ = _699_x
-	var _700_hint uint64 = 0
-	var _ = _700_hint
-	var _701_len uint64
-	var _ = _701_len
-	_701_len = target.Len()
-	var _702_bad uint32
-	var _ = _702_bad
-	_702_bad = func() uint32 {
-		if _701_len == uint64(0) {
+	var _700_found bool = false
+	var _ = _700_found
+	var _701_x uint64 = 0
+	var _ = _701_x
+	var _702_hint uint64 = 0
+	var _ = _702_hint
+	var _703_len uint64
+	var _ = _703_len
+	_703_len = target.Len()
+	var _704_bad uint32
+	var _ = _704_bad
+	_704_bad = func() uint32 {
+		if _703_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _701_len > uint64(4095) {
+			if _703_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
-			}
-			return uint32(0)
-		}()
-	}()
-	var _out932 uint32
-	var _ = _out932
-	var _out933 *dbytes.Bytes
-	var _ = _out933
-	var _out934 bool
-	var _ = _out934
-	var _out935 uint64
-	var _ = _out935
-	var _out936 uint64
-	var _ = _out936
-	_out932, _out933, _out934, _out935, _out936 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _702_bad, _697_t, false)
-	st = _out932
-	before = _out933
-	_698_found = _out934
-	_699_x = _out935
-	_700_hint = _out936
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out937 uint32
-	var _ = _out937
-	var _out938 uint64
-	var _ = _out938
-	var _out939 *dbytes.Bytes
-	var _ = _out939
-	var _out940 *dbytes.Bytes
-	var _ = _out940
-	_out937, _out938, _out939, _out940 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _700_hint, _697_t, target, s, ns)
-	st = _out937
-	ino = _out938
-	node = _out939
-	after = _out940
-	return st, ino, node, before, after
-}
-func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
-	var st uint32 = 0
-	var _ = st
-	var ino uint64 = 0
-	var _ = ino
-	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = node
-	var before *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = before
-	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = after
-	var _703_t *attributeops.Sattr
-	var _ = _703_t
-	var _out941 *attributeops.Sattr
-	var _ = _out941
-	_out941 = attributeops.Companion_Default___.Without(a, false, false)
-	_703_t = _out941
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _704_found bool = false
-	var _ = _704_found
-	var _705_x uint64 = 0
-	var _ = _705_x
-	var _706_hint uint64 = 0
-	var _ = _706_hint
-	var _707_dev bool
-	var _ = _707_dev
-	_707_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _708_bad uint32
-	var _ = _708_bad
-	_708_bad = func() uint32 {
-		if !_707_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
-			return permissions.Companion_Default___.BADTYPE()
-		}
-		return func() uint32 {
-			if _707_dev && c.Uid != uint32(0) {
-				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
@@ -658,12 +584,12 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out945
 	var _out946 uint64
 	var _ = _out946
-	_out942, _out943, _out944, _out945, _out946 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _708_bad, _703_t, false)
+	_out942, _out943, _out944, _out945, _out946 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _704_bad, _699_t, false)
 	st = _out942
 	before = _out943
-	_704_found = _out944
-	_705_x = _out945
-	_706_hint = _out946
+	_700_found = _out944
+	_701_x = _out945
+	_702_hint = _out946
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -675,11 +601,85 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out949
 	var _out950 *dbytes.Bytes
 	var _ = _out950
-	_out947, _out948, _out949, _out950 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _706_hint, _703_t, ty, maj, min, s, ns)
+	_out947, _out948, _out949, _out950 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _702_hint, _699_t, target, s, ns)
 	st = _out947
 	ino = _out948
 	node = _out949
 	after = _out950
+	return st, ino, node, before, after
+}
+func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
+	var st uint32 = 0
+	var _ = st
+	var ino uint64 = 0
+	var _ = ino
+	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = node
+	var before *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = before
+	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = after
+	var _705_t *attributeops.Sattr
+	var _ = _705_t
+	var _out951 *attributeops.Sattr
+	var _ = _out951
+	_out951 = attributeops.Companion_Default___.Without(a, false, false)
+	_705_t = _out951
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _706_found bool = false
+	var _ = _706_found
+	var _707_x uint64 = 0
+	var _ = _707_x
+	var _708_hint uint64 = 0
+	var _ = _708_hint
+	var _709_dev bool
+	var _ = _709_dev
+	_709_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _710_bad uint32
+	var _ = _710_bad
+	_710_bad = func() uint32 {
+		if !_709_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+			return permissions.Companion_Default___.BADTYPE()
+		}
+		return func() uint32 {
+			if _709_dev && c.Uid != uint32(0) {
+				return permissions.Companion_Default___.PERM()
+			}
+			return uint32(0)
+		}()
+	}()
+	var _out952 uint32
+	var _ = _out952
+	var _out953 *dbytes.Bytes
+	var _ = _out953
+	var _out954 bool
+	var _ = _out954
+	var _out955 uint64
+	var _ = _out955
+	var _out956 uint64
+	var _ = _out956
+	_out952, _out953, _out954, _out955, _out956 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _710_bad, _705_t, false)
+	st = _out952
+	before = _out953
+	_706_found = _out954
+	_707_x = _out955
+	_708_hint = _out956
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out957 uint32
+	var _ = _out957
+	var _out958 uint64
+	var _ = _out958
+	var _out959 *dbytes.Bytes
+	var _ = _out959
+	var _out960 *dbytes.Bytes
+	var _ = _out960
+	_out957, _out958, _out959, _out960 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _708_hint, _705_t, ty, maj, min, s, ns)
+	st = _out957
+	ino = _out958
+	node = _out959
+	after = _out960
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -692,26 +692,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out951 uint32
-	var _ = _out951
-	var _out952 uint64
-	var _ = _out952
-	_out951, _out952 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out951
-	ino = _out952
+	var _out961 uint32
+	var _ = _out961
+	var _out962 uint64
+	var _ = _out962
+	_out961, _out962 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out961
+	ino = _out962
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out953 uint32
-	var _ = _out953
-	var _out954 *dbytes.Bytes
-	var _ = _out954
-	var _out955 *dbytes.Bytes
-	var _ = _out955
-	_out953, _out954, _out955 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out953
-	node = _out954
-	after = _out955
+	var _out963 uint32
+	var _ = _out963
+	var _out964 *dbytes.Bytes
+	var _ = _out964
+	var _out965 *dbytes.Bytes
+	var _ = _out965
+	_out963, _out964, _out965 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out963
+	node = _out964
+	after = _out965
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -727,39 +727,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out956 uint32
-	var _ = _out956
-	var _out957 uint64
-	var _ = _out957
-	_out956, _out957 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out956
-	ino = _out957
+	var _out966 uint32
+	var _ = _out966
+	var _out967 uint64
+	var _ = _out967
+	_out966, _out967 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out966
+	ino = _out967
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _709_len uint64
-	var _ = _709_len
-	_709_len = target.Len()
-	var _710_ok bool
-	var _ = _710_ok
-	var _out958 bool
-	var _ = _out958
-	_out958 = d.Write(txn, ino, uint64(0), target, uint64(0), _709_len)
-	_710_ok = _out958
-	if !_710_ok {
+	var _711_len uint64
+	var _ = _711_len
+	_711_len = target.Len()
+	var _712_ok bool
+	var _ = _712_ok
+	var _out968 bool
+	var _ = _out968
+	_out968 = d.Write(txn, ino, uint64(0), target, uint64(0), _711_len)
+	_712_ok = _out968
+	if !_712_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out959 uint32
-	var _ = _out959
-	var _out960 *dbytes.Bytes
-	var _ = _out960
-	var _out961 *dbytes.Bytes
-	var _ = _out961
-	_out959, _out960, _out961 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out959
-	node = _out960
-	after = _out961
+	var _out969 uint32
+	var _ = _out969
+	var _out970 *dbytes.Bytes
+	var _ = _out970
+	var _out971 *dbytes.Bytes
+	var _ = _out971
+	_out969, _out970, _out971 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out969
+	node = _out970
+	after = _out971
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -775,36 +775,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out962 uint32
-	var _ = _out962
-	var _out963 uint64
-	var _ = _out963
-	_out962, _out963 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out962
-	ino = _out963
+	var _out972 uint32
+	var _ = _out972
+	var _out973 uint64
+	var _ = _out973
+	_out972, _out973 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out972
+	ino = _out973
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _711_ip *dbytes.Bytes
-		var _ = _711_ip
-		var _out964 *dbytes.Bytes
-		var _ = _out964
-		_out964 = d.Fs.GetInode(txn, ino, true)
-		_711_ip = _out964
-		inodeformat.Companion_Default___.SetRdev(_711_ip, maj, min)
-		d.PutInode(txn, ino, _711_ip)
+		var _713_ip *dbytes.Bytes
+		var _ = _713_ip
+		var _out974 *dbytes.Bytes
+		var _ = _out974
+		_out974 = d.Fs.GetInode(txn, ino, true)
+		_713_ip = _out974
+		inodeformat.Companion_Default___.SetRdev(_713_ip, maj, min)
+		d.PutInode(txn, ino, _713_ip)
 	}
-	var _out965 uint32
-	var _ = _out965
-	var _out966 *dbytes.Bytes
-	var _ = _out966
-	var _out967 *dbytes.Bytes
-	var _ = _out967
-	_out965, _out966, _out967 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out965
-	node = _out966
-	after = _out967
+	var _out975 uint32
+	var _ = _out975
+	var _out976 *dbytes.Bytes
+	var _ = _out976
+	var _out977 *dbytes.Bytes
+	var _ = _out977
+	_out975, _out976, _out977 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out975
+	node = _out976
+	after = _out977
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out528 *dbytes.Bytes
-	var _ = _out528
-	_out528 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out528
-	var _out529 uint64
-	var _ = _out529
-	_out529 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out529
+	var _out538 *dbytes.Bytes
+	var _ = _out538
+	_out538 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out538
+	var _out539 uint64
+	var _ = _out539
+	_out539 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out539
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _417_ip *dbytes.Bytes
-	var _ = _417_ip
-	var _418_nb uint64
-	var _ = _418_nb
-	var _out530 *dbytes.Bytes
-	var _ = _out530
-	var _out531 uint64
-	var _ = _out531
-	_out530, _out531 = _this.Open(txn, d, excl)
-	_417_ip = _out530
-	_418_nb = _out531
-	var _419_h uint64
-	var _ = _419_h
-	_419_h = dbytes.NameHash(name)
-	var _420_key uint64
-	var _ = _420_key
-	var _out532 uint64
-	var _ = _out532
-	_out532 = dirlayout.Companion_Default___.KeyFor(name, _419_h)
-	_420_key = _out532
-	var _421_kind uint64
-	var _ = _421_kind
-	_421_kind = uint64(0)
-	var _422_l uint64
-	var _ = _422_l
-	_422_l = name.Len()
-	if _422_l > uint64(56) {
-		_421_kind = uint64(1)
+	var _419_ip *dbytes.Bytes
+	var _ = _419_ip
+	var _420_nb uint64
+	var _ = _420_nb
+	var _out540 *dbytes.Bytes
+	var _ = _out540
+	var _out541 uint64
+	var _ = _out541
+	_out540, _out541 = _this.Open(txn, d, excl)
+	_419_ip = _out540
+	_420_nb = _out541
+	var _421_h uint64
+	var _ = _421_h
+	_421_h = dbytes.NameHash(name)
+	var _422_key uint64
+	var _ = _422_key
+	var _out542 uint64
+	var _ = _out542
+	_out542 = dirlayout.Companion_Default___.KeyFor(name, _421_h)
+	_422_key = _out542
+	var _423_kind uint64
+	var _ = _423_kind
+	_423_kind = uint64(0)
+	var _424_l uint64
+	var _ = _424_l
+	_424_l = name.Len()
+	if _424_l > uint64(56) {
+		_423_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _423_n uint64
-	var _ = _423_n
-	_423_n = uint64(9)
-	for _423_n > uint64(0) {
-		_423_n = _423_n - uint64(1)
-		var _424_blk uint64
-		var _ = _424_blk
-		var _out533 uint64
-		var _ = _out533
-		_out533 = dirlayout.Companion_Default___.BucketBlock(_419_h, _423_n, _421_kind)
-		_424_blk = _out533
-		var _425_fr uint64
-		var _ = _425_fr
-		_425_fr = uint64(0)
-		if _424_blk < _418_nb {
-			var _426_b *dbytes.Blk
-			var _ = _426_b
-			var _out534 *dbytes.Blk
-			var _ = _out534
-			_out534 = _this.Fs.ReadBlockOf(txn, _417_ip, d, _424_blk, excl)
-			_426_b = _out534
-			var _427_i uint64 = 0
-			var _ = _427_i
-			var _428_w uint64 = 0
-			var _ = _428_w
-			var _out535 bool
-			var _ = _out535
-			var _out536 uint64
-			var _ = _out536
-			var _out537 uint64
-			var _ = _out537
-			var _out538 uint64
-			var _ = _out538
-			_out535, _out536, _out537, _out538 = dirlayout.Companion_Default___.Search(_426_b, _424_blk, name, _420_key)
-			found = _out535
-			_427_i = _out536
-			_428_w = _out537
-			_425_fr = _out538
+	var _425_n uint64
+	var _ = _425_n
+	_425_n = uint64(9)
+	for _425_n > uint64(0) {
+		_425_n = _425_n - uint64(1)
+		var _426_blk uint64
+		var _ = _426_blk
+		var _out543 uint64
+		var _ = _out543
+		_out543 = dirlayout.Companion_Default___.BucketBlock(_421_h, _425_n, _423_kind)
+		_426_blk = _out543
+		var _427_fr uint64
+		var _ = _427_fr
+		_427_fr = uint64(0)
+		if _426_blk < _420_nb {
+			var _428_b *dbytes.Blk
+			var _ = _428_b
+			var _out544 *dbytes.Blk
+			var _ = _out544
+			_out544 = _this.Fs.ReadBlockOf(txn, _419_ip, d, _426_blk, excl)
+			_428_b = _out544
+			var _429_i uint64 = 0
+			var _ = _429_i
+			var _430_w uint64 = 0
+			var _ = _430_w
+			var _out545 bool
+			var _ = _out545
+			var _out546 uint64
+			var _ = _out546
+			var _out547 uint64
+			var _ = _out547
+			var _out548 uint64
+			var _ = _out548
+			_out545, _out546, _out547, _out548 = dirlayout.Companion_Default___.Search(_428_b, _426_blk, name, _422_key)
+			found = _out545
+			_429_i = _out546
+			_430_w = _out547
+			_427_fr = _out548
 			if found {
-				ino, cell = _428_w%uint64(281474976710656), uint64(64)*_424_blk+_427_i
+				ino, cell = _430_w%uint64(281474976710656), uint64(64)*_426_blk+_429_i
 				return found, ino, cell, lev
 			}
 		}
-		if _425_fr < uint64(64) {
-			lev = _423_n
+		if _427_fr < uint64(64) {
+			lev = _425_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _429_cell uint64 = 0
-	var _ = _429_cell
-	var _430_lev uint64 = 0
-	var _ = _430_lev
-	var _out539 bool
-	var _ = _out539
-	var _out540 uint64
-	var _ = _out540
-	var _out541 uint64
-	var _ = _out541
-	var _out542 uint64
-	var _ = _out542
-	_out539, _out540, _out541, _out542 = _this.Find(txn, d, name, excl)
-	found = _out539
-	ino = _out540
-	_429_cell = _out541
-	_430_lev = _out542
+	var _431_cell uint64 = 0
+	var _ = _431_cell
+	var _432_lev uint64 = 0
+	var _ = _432_lev
+	var _out549 bool
+	var _ = _out549
+	var _out550 uint64
+	var _ = _out550
+	var _out551 uint64
+	var _ = _out551
+	var _out552 uint64
+	var _ = _out552
+	_out549, _out550, _out551, _out552 = _this.Find(txn, d, name, excl)
+	found = _out549
+	ino = _out550
+	_431_cell = _out551
+	_432_lev = _out552
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _431_cell uint64 = 0
-	var _ = _431_cell
-	var _out543 bool
-	var _ = _out543
-	var _out544 uint64
-	var _ = _out544
-	var _out545 uint64
-	var _ = _out545
-	var _out546 uint64
-	var _ = _out546
-	_out543, _out544, _out545, _out546 = _this.Find(txn, d, name, excl)
-	found = _out543
-	ino = _out544
-	_431_cell = _out545
-	hint = _out546
+	var _433_cell uint64 = 0
+	var _ = _433_cell
+	var _out553 bool
+	var _ = _out553
+	var _out554 uint64
+	var _ = _out554
+	var _out555 uint64
+	var _ = _out555
+	var _out556 uint64
+	var _ = _out556
+	_out553, _out554, _out555, _out556 = _this.Find(txn, d, name, excl)
+	found = _out553
+	ino = _out554
+	_433_cell = _out555
+	hint = _out556
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _432_ip *dbytes.Bytes
-	var _ = _432_ip
-	var _out547 *dbytes.Bytes
-	var _ = _out547
-	_out547 = _this.Fs.GetInode(txn, d, true)
-	_432_ip = _out547
-	var _433_n uint64
-	var _ = _433_n
-	var _out548 uint64
-	var _ = _out548
-	_out548 = inodeformat.Companion_Default___.GetNent(_432_ip)
-	_433_n = _out548
-	if !down && _433_n == uint64(18446744073709551615) {
+	var _434_ip *dbytes.Bytes
+	var _ = _434_ip
+	var _out557 *dbytes.Bytes
+	var _ = _out557
+	_out557 = _this.Fs.GetInode(txn, d, true)
+	_434_ip = _out557
+	var _435_n uint64
+	var _ = _435_n
+	var _out558 uint64
+	var _ = _out558
+	_out558 = inodeformat.Companion_Default___.GetNent(_434_ip)
+	_435_n = _out558
+	if !down && _435_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_433_n = _433_n - uint64(1)
+		_435_n = _435_n - uint64(1)
 	} else {
-		_433_n = _433_n + uint64(1)
+		_435_n = _435_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_432_ip, _433_n)
-	_this.Fs.PutInode(txn, d, _432_ip)
+	inodeformat.Companion_Default___.SetNent(_434_ip, _435_n)
+	_this.Fs.PutInode(txn, d, _434_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _434_len uint64
-	var _ = _434_len
-	_434_len = s.Len()
-	var _out549 bool
-	var _ = _out549
-	_out549 = _this.Fs.Write(txn, d, off, s, uint64(0), _434_len)
-	ok = _out549
+	var _436_len uint64
+	var _ = _436_len
+	_436_len = s.Len()
+	var _out559 bool
+	var _ = _out559
+	_out559 = _this.Fs.Write(txn, d, off, s, uint64(0), _436_len)
+	ok = _out559
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out550 bool
-		var _ = _out550
-		_out550 = _this.Count(txn, d, down)
-		ok = _out550
+		var _out560 bool
+		var _ = _out560
+		_out560 = _this.Count(txn, d, down)
+		ok = _out560
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out551 bool
-	var _ = _out551
-	_out551 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out551
+	var _out561 bool
+	var _ = _out561
+	_out561 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out561
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _435_h uint64
-	var _ = _435_h
-	_435_h = dbytes.NameHash(name)
-	var _436_key uint64
-	var _ = _436_key
-	var _out552 uint64
-	var _ = _out552
-	_out552 = dirlayout.Companion_Default___.KeyFor(name, _435_h)
-	_436_key = _out552
-	var _437_cell uint64 = 0
-	var _ = _437_cell
-	var _438_size uint64 = 0
-	var _ = _438_size
-	var _out553 bool
-	var _ = _out553
-	var _out554 uint64
-	var _ = _out554
-	var _out555 uint64
-	var _ = _out555
-	_out553, _out554, _out555 = _this.Room(txn, d, name, _435_h, hint)
-	ok = _out553
-	_437_cell = _out554
-	_438_size = _out555
+	var _437_h uint64
+	var _ = _437_h
+	_437_h = dbytes.NameHash(name)
+	var _438_key uint64
+	var _ = _438_key
+	var _out562 uint64
+	var _ = _out562
+	_out562 = dirlayout.Companion_Default___.KeyFor(name, _437_h)
+	_438_key = _out562
+	var _439_cell uint64 = 0
+	var _ = _439_cell
+	var _440_size uint64 = 0
+	var _ = _440_size
+	var _out563 bool
+	var _ = _out563
+	var _out564 uint64
+	var _ = _out564
+	var _out565 uint64
+	var _ = _out565
+	_out563, _out564, _out565 = _this.Room(txn, d, name, _437_h, hint)
+	ok = _out563
+	_439_cell = _out564
+	_440_size = _out565
 	if !ok {
 		return ok
 	}
-	var _439_s *dbytes.Bytes
-	var _ = _439_s
-	var _out556 *dbytes.Bytes
-	var _ = _out556
-	_out556 = dirlayout.Companion_Default___.MakeSlot(_438_size, ino, name, _436_key)
-	_439_s = _out556
-	var _out557 bool
-	var _ = _out557
-	_out557 = _this.Store(txn, d, uint64(64)*_437_cell, _439_s, true, false)
-	ok = _out557
+	var _441_s *dbytes.Bytes
+	var _ = _441_s
+	var _out566 *dbytes.Bytes
+	var _ = _out566
+	_out566 = dirlayout.Companion_Default___.MakeSlot(_440_size, ino, name, _438_key)
+	_441_s = _out566
+	var _out567 bool
+	var _ = _out567
+	_out567 = _this.Store(txn, d, uint64(64)*_439_cell, _441_s, true, false)
+	ok = _out567
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _440_ip *dbytes.Bytes
-	var _ = _440_ip
-	var _441_nb uint64
-	var _ = _441_nb
-	var _out558 *dbytes.Bytes
-	var _ = _out558
-	var _out559 uint64
-	var _ = _out559
-	_out558, _out559 = _this.Open(txn, d, true)
-	_440_ip = _out558
-	_441_nb = _out559
-	var _442_l uint64
-	var _ = _442_l
-	_442_l = name.Len()
-	var _443_kind uint64
-	var _ = _443_kind
-	_443_kind = uint64(0)
+	var _442_ip *dbytes.Bytes
+	var _ = _442_ip
+	var _443_nb uint64
+	var _ = _443_nb
+	var _out568 *dbytes.Bytes
+	var _ = _out568
+	var _out569 uint64
+	var _ = _out569
+	_out568, _out569 = _this.Open(txn, d, true)
+	_442_ip = _out568
+	_443_nb = _out569
+	var _444_l uint64
+	var _ = _444_l
+	_444_l = name.Len()
+	var _445_kind uint64
+	var _ = _445_kind
+	_445_kind = uint64(0)
 	size = uint64(64)
-	if _442_l > uint64(56) {
-		_443_kind, size = uint64(1), uint64(512)
+	if _444_l > uint64(56) {
+		_445_kind, size = uint64(1), uint64(512)
 	}
-	var _444_n uint64
-	var _ = _444_n
-	_444_n = from
-	for _444_n < uint64(9) {
-		var _445_blk uint64
-		var _ = _445_blk
-		var _out560 uint64
-		var _ = _out560
-		_out560 = dirlayout.Companion_Default___.BucketBlock(h, _444_n, _443_kind)
-		_445_blk = _out560
-		if _445_blk >= _441_nb {
-			ok, cell, size = true, uint64(64)*_445_blk, uint64(4096)
+	var _446_n uint64
+	var _ = _446_n
+	_446_n = from
+	for _446_n < uint64(9) {
+		var _447_blk uint64
+		var _ = _447_blk
+		var _out570 uint64
+		var _ = _out570
+		_out570 = dirlayout.Companion_Default___.BucketBlock(h, _446_n, _445_kind)
+		_447_blk = _out570
+		if _447_blk >= _443_nb {
+			ok, cell, size = true, uint64(64)*_447_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _446_b *dbytes.Blk
-		var _ = _446_b
-		var _out561 *dbytes.Blk
-		var _ = _out561
-		_out561 = _this.Fs.ReadBlockOf(txn, _440_ip, d, _445_blk, true)
-		_446_b = _out561
-		var _447_i uint64
-		var _ = _447_i
-		var _out562 uint64
-		var _ = _out562
-		_out562 = dirlayout.Companion_Default___.SearchFree(_446_b, _445_blk)
-		_447_i = _out562
-		if _447_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_445_blk+_447_i, size
+		var _448_b *dbytes.Blk
+		var _ = _448_b
+		var _out571 *dbytes.Blk
+		var _ = _out571
+		_out571 = _this.Fs.ReadBlockOf(txn, _442_ip, d, _447_blk, true)
+		_448_b = _out571
+		var _449_i uint64
+		var _ = _449_i
+		var _out572 uint64
+		var _ = _out572
+		_out572 = dirlayout.Companion_Default___.SearchFree(_448_b, _447_blk)
+		_449_i = _out572
+		if _449_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_447_blk+_449_i, size
 			return ok, cell, size
 		}
-		_444_n = _444_n + uint64(1)
+		_446_n = _446_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _448_found bool
-	var _ = _448_found
-	var _449_ino0 uint64
-	var _ = _449_ino0
-	var _450_cell uint64
-	var _ = _450_cell
-	var _451_lev uint64
-	var _ = _451_lev
-	var _out563 bool
-	var _ = _out563
-	var _out564 uint64
-	var _ = _out564
-	var _out565 uint64
-	var _ = _out565
-	var _out566 uint64
-	var _ = _out566
-	_out563, _out564, _out565, _out566 = _this.Find(txn, d, name, true)
-	_448_found = _out563
-	_449_ino0 = _out564
-	_450_cell = _out565
-	_451_lev = _out566
-	var _452_h uint64
-	var _ = _452_h
-	_452_h = dbytes.NameHash(name)
-	var _453_key uint64
-	var _ = _453_key
-	var _out567 uint64
-	var _ = _out567
-	_out567 = dirlayout.Companion_Default___.KeyFor(name, _452_h)
-	_453_key = _out567
-	var _454_size uint64
-	var _ = _454_size
-	_454_size = uint64(64)
-	if _450_cell/uint64(64)%uint64(2) == uint64(1) {
-		_454_size = uint64(512)
+	var _450_found bool
+	var _ = _450_found
+	var _451_ino0 uint64
+	var _ = _451_ino0
+	var _452_cell uint64
+	var _ = _452_cell
+	var _453_lev uint64
+	var _ = _453_lev
+	var _out573 bool
+	var _ = _out573
+	var _out574 uint64
+	var _ = _out574
+	var _out575 uint64
+	var _ = _out575
+	var _out576 uint64
+	var _ = _out576
+	_out573, _out574, _out575, _out576 = _this.Find(txn, d, name, true)
+	_450_found = _out573
+	_451_ino0 = _out574
+	_452_cell = _out575
+	_453_lev = _out576
+	var _454_h uint64
+	var _ = _454_h
+	_454_h = dbytes.NameHash(name)
+	var _455_key uint64
+	var _ = _455_key
+	var _out577 uint64
+	var _ = _out577
+	_out577 = dirlayout.Companion_Default___.KeyFor(name, _454_h)
+	_455_key = _out577
+	var _456_size uint64
+	var _ = _456_size
+	_456_size = uint64(64)
+	if _452_cell/uint64(64)%uint64(2) == uint64(1) {
+		_456_size = uint64(512)
 	}
-	var _455_s *dbytes.Bytes
-	var _ = _455_s
-	var _out568 *dbytes.Bytes
-	var _ = _out568
-	_out568 = dirlayout.Companion_Default___.MakeSlot(_454_size, ino, name, _453_key)
-	_455_s = _out568
-	var _out569 bool
-	var _ = _out569
-	_out569 = _this.Store(txn, d, uint64(64)*_450_cell, _455_s, false, false)
-	ok = _out569
+	var _457_s *dbytes.Bytes
+	var _ = _457_s
+	var _out578 *dbytes.Bytes
+	var _ = _out578
+	_out578 = dirlayout.Companion_Default___.MakeSlot(_456_size, ino, name, _455_key)
+	_457_s = _out578
+	var _out579 bool
+	var _ = _out579
+	_out579 = _this.Store(txn, d, uint64(64)*_452_cell, _457_s, false, false)
+	ok = _out579
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _456_found bool
-	var _ = _456_found
-	var _457_ino0 uint64
-	var _ = _457_ino0
-	var _458_cell uint64
-	var _ = _458_cell
-	var _459_lev uint64
-	var _ = _459_lev
-	var _out570 bool
-	var _ = _out570
-	var _out571 uint64
-	var _ = _out571
-	var _out572 uint64
-	var _ = _out572
-	var _out573 uint64
-	var _ = _out573
-	_out570, _out571, _out572, _out573 = _this.Find(txn, d, name, true)
-	_456_found = _out570
-	_457_ino0 = _out571
-	_458_cell = _out572
-	_459_lev = _out573
-	var _460_size uint64
-	var _ = _460_size
-	_460_size = uint64(64)
-	if _458_cell/uint64(64)%uint64(2) == uint64(1) {
-		_460_size = uint64(512)
+	var _458_found bool
+	var _ = _458_found
+	var _459_ino0 uint64
+	var _ = _459_ino0
+	var _460_cell uint64
+	var _ = _460_cell
+	var _461_lev uint64
+	var _ = _461_lev
+	var _out580 bool
+	var _ = _out580
+	var _out581 uint64
+	var _ = _out581
+	var _out582 uint64
+	var _ = _out582
+	var _out583 uint64
+	var _ = _out583
+	_out580, _out581, _out582, _out583 = _this.Find(txn, d, name, true)
+	_458_found = _out580
+	_459_ino0 = _out581
+	_460_cell = _out582
+	_461_lev = _out583
+	var _462_size uint64
+	var _ = _462_size
+	_462_size = uint64(64)
+	if _460_cell/uint64(64)%uint64(2) == uint64(1) {
+		_462_size = uint64(512)
 	}
-	var _461_s *dbytes.Bytes
-	var _ = _461_s
-	var _out574 *dbytes.Bytes
-	var _ = _out574
-	_out574 = dbytes.NewBytes(_460_size)
-	_461_s = _out574
-	var _out575 bool
-	var _ = _out575
-	_out575 = _this.Store(txn, d, uint64(64)*_458_cell, _461_s, true, true)
-	ok = _out575
+	var _463_s *dbytes.Bytes
+	var _ = _463_s
+	var _out584 *dbytes.Bytes
+	var _ = _out584
+	_out584 = dbytes.NewBytes(_462_size)
+	_463_s = _out584
+	var _out585 bool
+	var _ = _out585
+	_out585 = _this.Store(txn, d, uint64(64)*_460_cell, _463_s, true, true)
+	ok = _out585
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _462_ip *dbytes.Bytes
-	var _ = _462_ip
-	var _out576 *dbytes.Bytes
-	var _ = _out576
-	_out576 = _this.Fs.GetInode(txn, d, false)
-	_462_ip = _out576
-	var _463_n uint64
-	var _ = _463_n
-	var _out577 uint64
-	var _ = _out577
-	_out577 = inodeformat.Companion_Default___.GetNent(_462_ip)
-	_463_n = _out577
-	e = _463_n == uint64(0)
+	var _464_ip *dbytes.Bytes
+	var _ = _464_ip
+	var _out586 *dbytes.Bytes
+	var _ = _out586
+	_out586 = _this.Fs.GetInode(txn, d, false)
+	_464_ip = _out586
+	var _465_n uint64
+	var _ = _465_n
+	var _out587 uint64
+	var _ = _out587
+	_out587 = inodeformat.Companion_Default___.GetNent(_464_ip)
+	_465_n = _out587
+	e = _465_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _464_ip *dbytes.Bytes
-	var _ = _464_ip
-	var _465_nb uint64
-	var _ = _465_nb
-	var _out578 *dbytes.Bytes
-	var _ = _out578
-	var _out579 uint64
-	var _ = _out579
-	_out578, _out579 = _this.Open(txn, d, false)
-	_464_ip = _out578
-	_465_nb = _out579
-	var _466_c uint64
-	var _ = _466_c
-	_466_c = uint64(0)
+	var _466_ip *dbytes.Bytes
+	var _ = _466_ip
+	var _467_nb uint64
+	var _ = _467_nb
+	var _out588 *dbytes.Bytes
+	var _ = _out588
+	var _out589 uint64
+	var _ = _out589
+	_out588, _out589 = _this.Open(txn, d, false)
+	_466_ip = _out588
+	_467_nb = _out589
+	var _468_c uint64
+	var _ = _468_c
+	_468_c = uint64(0)
 	if cookie >= uint64(3) {
-		_466_c = cookie - uint64(2)
+		_468_c = cookie - uint64(2)
 	}
-	var _467_blk uint64
-	var _ = _467_blk
-	var _468_i uint64
-	var _ = _468_i
-	_467_blk, _468_i = _466_c/uint64(64), _466_c%uint64(64)
-	for _467_blk < _465_nb {
-		var _469_next uint64
-		var _ = _469_next
-		var _out580 uint64
-		var _ = _out580
-		_out580 = _this.SkipHoles(txn, _464_ip, d, _467_blk, _465_nb)
-		_469_next = _out580
-		if _469_next != _467_blk {
-			_467_blk, _468_i = _469_next, uint64(0)
+	var _469_blk uint64
+	var _ = _469_blk
+	var _470_i uint64
+	var _ = _470_i
+	_469_blk, _470_i = _468_c/uint64(64), _468_c%uint64(64)
+	for _469_blk < _467_nb {
+		var _471_next uint64
+		var _ = _471_next
+		var _out590 uint64
+		var _ = _out590
+		_out590 = _this.SkipHoles(txn, _466_ip, d, _469_blk, _467_nb)
+		_471_next = _out590
+		if _471_next != _469_blk {
+			_469_blk, _470_i = _471_next, uint64(0)
 		} else {
-			var _470_b *dbytes.Blk
-			var _ = _470_b
-			var _out581 *dbytes.Blk
-			var _ = _out581
-			_out581 = _this.Fs.ReadBlockOf(txn, _464_ip, d, _467_blk, false)
-			_470_b = _out581
-			var _471_fits bool = false
-			var _ = _471_fits
-			var _out582 bool
-			var _ = _out582
-			_out582 = dirpages.Companion_Default___.ListBlock(_470_b, _467_blk, _468_i, out)
-			_471_fits = _out582
-			if !_471_fits {
+			var _472_b *dbytes.Blk
+			var _ = _472_b
+			var _out591 *dbytes.Blk
+			var _ = _out591
+			_out591 = _this.Fs.ReadBlockOf(txn, _466_ip, d, _469_blk, false)
+			_472_b = _out591
+			var _473_fits bool = false
+			var _ = _473_fits
+			var _out592 bool
+			var _ = _out592
+			_out592 = dirpages.Companion_Default___.ListBlock(_472_b, _469_blk, _470_i, out)
+			_473_fits = _out592
+			if !_473_fits {
 				eof = false
 				return eof
 			}
-			_467_blk, _468_i = _467_blk+uint64(1), uint64(0)
+			_469_blk, _470_i = _469_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _472_k uint64
-	var _ = _472_k
-	_472_k = positions.Companion_Default___.FlatK(n)
-	if _472_k < uint64(12) {
+	var _474_k uint64
+	var _ = _474_k
+	_474_k = positions.Companion_Default___.FlatK(n)
+	if _474_k < uint64(12) {
 		return m
 	}
-	var _473_pb *dbytes.Blk
-	var _ = _473_pb
-	var _out583 *dbytes.Blk
-	var _ = _out583
-	_out583 = _this.Fs.Fs.ReadParent(txn, ip, _472_k, positions.Companion_Default___.MaxLev(_472_k), positions.Companion_Default___.FlatJ(n), false)
-	_473_pb = _out583
-	var _474_i uint64
-	var _ = _474_i
-	_474_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _474_i < uint64(512) {
-		var _475_bn uint64
-		var _ = _475_bn
-		_475_bn = _473_pb.U64(uint64(8) * _474_i)
-		if _475_bn != uint64(0) {
+	var _475_pb *dbytes.Blk
+	var _ = _475_pb
+	var _out593 *dbytes.Blk
+	var _ = _out593
+	_out593 = _this.Fs.Fs.ReadParent(txn, ip, _474_k, positions.Companion_Default___.MaxLev(_474_k), positions.Companion_Default___.FlatJ(n), false)
+	_475_pb = _out593
+	var _476_i uint64
+	var _ = _476_i
+	_476_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _476_i < uint64(512) {
+		var _477_bn uint64
+		var _ = _477_bn
+		_477_bn = _475_pb.U64(uint64(8) * _476_i)
+		if _477_bn != uint64(0) {
 			return m
 		}
-		m, _474_i = m+uint64(1), _474_i+uint64(1)
+		m, _476_i = m+uint64(1), _476_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out584 bool
-	var _ = _out584
-	var _out585 uint64
-	var _ = _out585
-	_out584, _out585 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out584
-	ino = _out585
+	var _out594 bool
+	var _ = _out594
+	var _out595 uint64
+	var _ = _out595
+	_out594, _out595 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out594
+	ino = _out595
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out586 bool
-	var _ = _out586
-	_out586 = _this.Fs.FreeInode(txn, ino)
-	ok = _out586
+	var _out596 bool
+	var _ = _out596
+	_out596 = _this.Fs.FreeInode(txn, ino)
+	ok = _out596
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out587 bool
-	var _ = _out587
-	_out587 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out587
+	var _out597 bool
+	var _ = _out597
+	_out597 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out597
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out588 bool
-	var _ = _out588
-	_out588 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out588
+	var _out598 bool
+	var _ = _out598
+	_out598 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out598
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out589 bool
-	var _ = _out589
-	_out589 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out589
+	var _out599 bool
+	var _ = _out599
+	_out599 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out599
 	return done
 }
 

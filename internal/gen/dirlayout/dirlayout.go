@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _406_b uint64 = 0
-	var _ = _406_b
+	var _408_b uint64 = 0
+	var _ = _408_b
 	if lev == uint64(0) {
-		_406_b = uint64(0)
+		_408_b = uint64(0)
 	} else if lev == uint64(1) {
-		_406_b = uint64(1) + h%uint64(8)
+		_408_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_406_b = uint64(9) + h%uint64(64)
+		_408_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_406_b = uint64(73) + h%uint64(512)
+		_408_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_406_b = uint64(585) + h%uint64(4096)
+		_408_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_406_b = uint64(4681) + h%uint64(32768)
+		_408_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_406_b = uint64(37449) + h%uint64(262144)
+		_408_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_406_b = uint64(299593) + h%uint64(2097152)
+		_408_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_406_b = uint64(2396745) + h%uint64(16777216)
+		_408_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_406_b + kind
+	blk = uint64(2)*_408_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _407_l uint64
-	var _ = _407_l
-	_407_l = name.Len()
-	key = _407_l + uint64(256)*(h/uint64(72057594037927936))
+	var _409_l uint64
+	var _ = _409_l
+	_409_l = name.Len()
+	key = _409_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _408_step uint64
-	var _ = _408_step
-	_408_step = uint64(1)
+	var _410_step uint64
+	var _ = _410_step
+	_410_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_408_step = uint64(8)
+		_410_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out525 bool
-			var _ = _out525
-			_out525 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out525
+			var _out535 bool
+			var _ = _out535
+			_out535 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out535
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _408_step
+		i = i + _410_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _409_step uint64
-	var _ = _409_step
-	_409_step = uint64(1)
+	var _411_step uint64
+	var _ = _411_step
+	_411_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_409_step = uint64(8)
+		_411_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _410_w uint64
-		var _ = _410_w
-		_410_w = b.U64(uint64(64) * i)
-		if _410_w == uint64(0) {
+		var _412_w uint64
+		var _ = _412_w
+		_412_w = b.U64(uint64(64) * i)
+		if _412_w == uint64(0) {
 			return i
 		}
-		i = i + _409_step
+		i = i + _411_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out526 *dbytes.Bytes
-	var _ = _out526
-	_out526 = dbytes.NewBytes(size)
-	s = _out526
-	var _411_l uint64
-	var _ = _411_l
-	_411_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _411_l)
+	var _out536 *dbytes.Bytes
+	var _ = _out536
+	_out536 = dbytes.NewBytes(size)
+	s = _out536
+	var _413_l uint64
+	var _ = _413_l
+	_413_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _413_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _412_step uint64
-	var _ = _412_step
-	var _413_cap uint64
-	var _ = _413_cap
-	_412_step, _413_cap = uint64(1), uint64(56)
-	var _414_i uint64
-	var _ = _414_i
-	_414_i = from
+	var _414_step uint64
+	var _ = _414_step
+	var _415_cap uint64
+	var _ = _415_cap
+	_414_step, _415_cap = uint64(1), uint64(56)
+	var _416_i uint64
+	var _ = _416_i
+	_416_i = from
 	if blk%uint64(2) == uint64(1) {
-		_412_step, _413_cap = uint64(8), uint64(255)
-		_414_i = (_414_i + uint64(7)) / uint64(8) * uint64(8)
+		_414_step, _415_cap = uint64(8), uint64(255)
+		_416_i = (_416_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _414_i < uint64(64) {
-		var _415_w uint64
-		var _ = _415_w
-		_415_w = b.U64(uint64(64) * _414_i)
-		if _415_w != uint64(0) {
-			var _416_l uint64
-			var _ = _416_l
-			_416_l = _415_w / uint64(281474976710656) % uint64(256)
-			if _416_l > _413_cap {
-				_416_l = _413_cap
+	for _416_i < uint64(64) {
+		var _417_w uint64
+		var _ = _417_w
+		_417_w = b.U64(uint64(64) * _416_i)
+		if _417_w != uint64(0) {
+			var _418_l uint64
+			var _ = _418_l
+			_418_l = _417_w / uint64(281474976710656) % uint64(256)
+			if _418_l > _415_cap {
+				_418_l = _415_cap
 			}
-			var _out527 bool
-			var _ = _out527
-			_out527 = out.Offer(_415_w%uint64(281474976710656), b, uint64(64)*_414_i+uint64(8), _416_l, uint64(64)*blk+_414_i+uint64(3))
-			fits = _out527
+			var _out537 bool
+			var _ = _out537
+			_out537 = out.Offer(_417_w%uint64(281474976710656), b, uint64(64)*_416_i+uint64(8), _418_l, uint64(64)*blk+_416_i+uint64(3))
+			fits = _out537
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_414_i = _414_i + _412_step
+		_416_i = _416_i + _414_step
 	}
 	fits = true
 	return fits

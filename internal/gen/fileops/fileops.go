@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _643_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _643_ip
-	var _out820 uint32
-	var _ = _out820
-	var _out821 *dbytes.Bytes
-	var _ = _out821
-	_out820, _out821 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out820
-	_643_ip = _out821
+	var _645_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _645_ip
+	var _out830 uint32
+	var _ = _out830
+	var _out831 *dbytes.Bytes
+	var _ = _out831
+	_out830, _out831 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out830
+	_645_ip = _out831
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _643_ip
-	var _644_ty uint32
-	var _ = _644_ty
-	var _out822 uint32
-	var _ = _out822
-	_out822 = inodeformat.Companion_Default___.GetTy(_643_ip)
-	_644_ty = _out822
-	if _644_ty != permissions.Companion_Default___.REG() {
+	after = _645_ip
+	var _646_ty uint32
+	var _ = _646_ty
+	var _out832 uint32
+	var _ = _out832
+	_out832 = inodeformat.Companion_Default___.GetTy(_645_ip)
+	_646_ty = _out832
+	if _646_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _645_r bool
-	var _ = _645_r
-	var _out823 bool
-	var _ = _out823
-	_out823 = permissions.Companion_Default___.MayData(c, _643_ip, permissions.Companion_Default___.MAYR())
-	_645_r = _out823
-	var _646_x bool
-	var _ = _646_x
-	var _out824 bool
-	var _ = _out824
-	_out824 = permissions.Companion_Default___.May(c, _643_ip, permissions.Companion_Default___.MAYX())
-	_646_x = _out824
-	if !_645_r && !_646_x {
+	var _647_r bool
+	var _ = _647_r
+	var _out833 bool
+	var _ = _out833
+	_out833 = permissions.Companion_Default___.MayData(c, _645_ip, permissions.Companion_Default___.MAYR())
+	_647_r = _out833
+	var _648_x bool
+	var _ = _648_x
+	var _out834 bool
+	var _ = _out834
+	_out834 = permissions.Companion_Default___.May(c, _645_ip, permissions.Companion_Default___.MAYX())
+	_648_x = _out834
+	if !_647_r && !_648_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _647_size uint64
-	var _ = _647_size
-	var _out825 uint64
-	var _ = _out825
-	_out825 = inodeformat.Companion_Default___.GetSize(_643_ip)
-	_647_size = _out825
-	eof = off >= _647_size || len_ >= _647_size-off
-	var _out826 *dbytes.Bytes
-	var _ = _out826
-	_out826 = d.Fs.Read(txn, ino, off, len_)
-	data = _out826
+	var _649_size uint64
+	var _ = _649_size
+	var _out835 uint64
+	var _ = _out835
+	_out835 = inodeformat.Companion_Default___.GetSize(_645_ip)
+	_649_size = _out835
+	eof = off >= _649_size || len_ >= _649_size-off
+	var _out836 *dbytes.Bytes
+	var _ = _out836
+	_out836 = d.Fs.Read(txn, ino, off, len_)
+	data = _out836
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _648_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _648_ip
-	var _out827 uint32
-	var _ = _out827
-	var _out828 *dbytes.Bytes
-	var _ = _out828
-	_out827, _out828 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out827
-	_648_ip = _out828
+	var _650_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _650_ip
+	var _out837 uint32
+	var _ = _out837
+	var _out838 *dbytes.Bytes
+	var _ = _out838
+	_out837, _out838 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out837
+	_650_ip = _out838
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _648_ip
-	var _649_ty uint32
-	var _ = _649_ty
-	var _out829 uint32
-	var _ = _out829
-	_out829 = inodeformat.Companion_Default___.GetTy(_648_ip)
-	_649_ty = _out829
-	if _649_ty != permissions.Companion_Default___.REG() {
+	before = _650_ip
+	var _651_ty uint32
+	var _ = _651_ty
+	var _out839 uint32
+	var _ = _out839
+	_out839 = inodeformat.Companion_Default___.GetTy(_650_ip)
+	_651_ty = _out839
+	if _651_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _650_w bool
-	var _ = _650_w
-	var _out830 bool
-	var _ = _out830
-	_out830 = permissions.Companion_Default___.MayData(c, _648_ip, permissions.Companion_Default___.MAYW())
-	_650_w = _out830
-	if !_650_w {
+	var _652_w bool
+	var _ = _652_w
+	var _out840 bool
+	var _ = _out840
+	_out840 = permissions.Companion_Default___.MayData(c, _650_ip, permissions.Companion_Default___.MAYW())
+	_652_w = _out840
+	if !_652_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _648_ip
+		after = _650_ip
 		return st, before, after
 	}
-	var _651_size uint64
-	var _ = _651_size
-	var _out831 uint64
-	var _ = _out831
-	_out831 = inodeformat.Companion_Default___.GetSize(_648_ip)
-	_651_size = _out831
-	var _652_shrink uint64
-	var _ = _652_shrink
-	var _out832 uint64
-	var _ = _out832
-	_out832 = inodeformat.Companion_Default___.GetShrink(_648_ip)
-	_652_shrink = _out832
-	if _652_shrink != uint64(0) && off+len_ > _651_size {
+	var _653_size uint64
+	var _ = _653_size
+	var _out841 uint64
+	var _ = _out841
+	_out841 = inodeformat.Companion_Default___.GetSize(_650_ip)
+	_653_size = _out841
+	var _654_shrink uint64
+	var _ = _654_shrink
+	var _out842 uint64
+	var _ = _out842
+	_out842 = inodeformat.Companion_Default___.GetShrink(_650_ip)
+	_654_shrink = _out842
+	if _654_shrink != uint64(0) && off+len_ > _653_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _653_ok bool
-	var _ = _653_ok
-	var _out833 bool
-	var _ = _out833
-	_out833 = d.Write(txn, ino, off, src, so, len_)
-	_653_ok = _out833
-	if !_653_ok {
+	var _655_ok bool
+	var _ = _655_ok
+	var _out843 bool
+	var _ = _out843
+	_out843 = d.Write(txn, ino, off, src, so, len_)
+	_655_ok = _out843
+	if !_655_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _654_np *dbytes.Bytes
-	var _ = _654_np
-	var _out834 *dbytes.Bytes
-	var _ = _out834
-	_out834 = d.Fs.GetInode(txn, ino, true)
-	_654_np = _out834
-	inodeformat.Companion_Default___.SetMtime(_654_np, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_654_np, s, ns)
+	var _656_np *dbytes.Bytes
+	var _ = _656_np
+	var _out844 *dbytes.Bytes
+	var _ = _out844
+	_out844 = d.Fs.GetInode(txn, ino, true)
+	_656_np = _out844
+	inodeformat.Companion_Default___.SetMtime(_656_np, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_656_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _655_mode uint32
-		var _ = _655_mode
-		var _out835 uint32
-		var _ = _out835
-		_out835 = inodeformat.Companion_Default___.GetMode(_654_np)
-		_655_mode = _out835
-		inodeformat.Companion_Default___.SetMode(_654_np, permissions.Companion_Default___.KillPriv(_655_mode))
+		var _657_mode uint32
+		var _ = _657_mode
+		var _out845 uint32
+		var _ = _out845
+		_out845 = inodeformat.Companion_Default___.GetMode(_656_np)
+		_657_mode = _out845
+		inodeformat.Companion_Default___.SetMode(_656_np, permissions.Companion_Default___.KillPriv(_657_mode))
 	}
-	d.PutInode(txn, ino, _654_np)
-	after = _654_np
+	d.PutInode(txn, ino, _656_np)
+	after = _656_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _656_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _656_ip
-	var _out836 uint32
-	var _ = _out836
-	var _out837 *dbytes.Bytes
-	var _ = _out837
-	_out836, _out837 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out836
-	_656_ip = _out837
+	var _658_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _658_ip
+	var _out846 uint32
+	var _ = _out846
+	var _out847 *dbytes.Bytes
+	var _ = _out847
+	_out846, _out847 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out846
+	_658_ip = _out847
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _656_ip
-	var _657_ty uint32
-	var _ = _657_ty
-	var _out838 uint32
-	var _ = _out838
-	_out838 = inodeformat.Companion_Default___.GetTy(_656_ip)
-	_657_ty = _out838
-	if _657_ty != permissions.Companion_Default___.LNK() {
+	after = _658_ip
+	var _659_ty uint32
+	var _ = _659_ty
+	var _out848 uint32
+	var _ = _out848
+	_out848 = inodeformat.Companion_Default___.GetTy(_658_ip)
+	_659_ty = _out848
+	if _659_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _658_size uint64
-	var _ = _658_size
-	var _out839 uint64
-	var _ = _out839
-	_out839 = inodeformat.Companion_Default___.GetSize(_656_ip)
-	_658_size = _out839
-	if _658_size > uint64(4096) {
+	var _660_size uint64
+	var _ = _660_size
+	var _out849 uint64
+	var _ = _out849
+	_out849 = inodeformat.Companion_Default___.GetSize(_658_ip)
+	_660_size = _out849
+	if _660_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out840 *dbytes.Bytes
-	var _ = _out840
-	_out840 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out840
+	var _out850 *dbytes.Bytes
+	var _ = _out850
+	_out850 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out850
 	return st, target, after
 }
 

@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _476_bf *blockstore.BlockFs
-	var _ = _476_bf
+	var _478_bf *blockstore.BlockFs
+	var _ = _478_bf
 	var _nw3 = blockstore.New_BlockFs_()
 	var _ = _nw3
 	_nw3.Recover(geo, jrnl)
-	_476_bf = _nw3
-	var _477_xf *blocktree.BlockTreeFs
-	var _ = _477_xf
+	_478_bf = _nw3
+	var _479_xf *blocktree.BlockTreeFs
+	var _ = _479_xf
 	var _nw4 = blocktree.New_BlockTreeFs_()
 	var _ = _nw4
-	_nw4.Recover(_476_bf)
-	_477_xf = _nw4
+	_nw4.Recover(_478_bf)
+	_479_xf = _nw4
 	var _nw5 = bytefiles.New_ByteFs_()
 	var _ = _nw5
-	_nw5.Recover(_477_xf, geo, jrnl)
+	_nw5.Recover(_479_xf, geo, jrnl)
 	f = _nw5
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out590 *bytefiles.ByteFs
-	var _ = _out590
-	_out590 = Companion_Default___.Blank(geo, jrnl)
-	f = _out590
-	var _478_z *dbytes.Bytes
-	var _ = _478_z
-	var _out591 *dbytes.Bytes
-	var _ = _out591
-	_out591 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_478_z = _out591
-	f.Blank(txn, _478_z, uint64(2), uint32(8), uint64(1))
-	var _out592 *dbytes.Bytes
-	var _ = _out592
-	_out592 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_478_z = _out592
-	f.Blank(txn, _478_z, uint64(1), uint32(2), uint64(1))
-	var _479_ip *dbytes.Bytes
-	var _ = _479_ip
-	var _out593 *dbytes.Bytes
-	var _ = _out593
-	_out593 = f.GetInode(txn, uint64(1), true)
-	_479_ip = _out593
-	inodeformat.Companion_Default___.SetMode(_479_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_479_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_479_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_479_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_479_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_479_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_479_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_479_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _479_ip)
+	var _out600 *bytefiles.ByteFs
+	var _ = _out600
+	_out600 = Companion_Default___.Blank(geo, jrnl)
+	f = _out600
+	var _480_z *dbytes.Bytes
+	var _ = _480_z
+	var _out601 *dbytes.Bytes
+	var _ = _out601
+	_out601 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_480_z = _out601
+	f.Blank(txn, _480_z, uint64(2), uint32(8), uint64(1))
+	var _out602 *dbytes.Bytes
+	var _ = _out602
+	_out602 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_480_z = _out602
+	f.Blank(txn, _480_z, uint64(1), uint32(2), uint64(1))
+	var _481_ip *dbytes.Bytes
+	var _ = _481_ip
+	var _out603 *dbytes.Bytes
+	var _ = _out603
+	_out603 = f.GetInode(txn, uint64(1), true)
+	_481_ip = _out603
+	inodeformat.Companion_Default___.SetMode(_481_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_481_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_481_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_481_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_481_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_481_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_481_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_481_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _481_ip)
 	return f
 }
 

@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _276_k uint64
-	var _ = _276_k
-	_276_k = uint64(0)
-	for _276_k < uint64(15) {
-		var _277_x uint64
-		var _ = _277_x
-		var _out398 uint64
-		var _ = _out398
-		_out398 = Companion_Default___.GetSlot(b, _276_k)
-		_277_x = _out398
-		if _277_x != uint64(0) {
+	var _278_k uint64
+	var _ = _278_k
+	_278_k = uint64(0)
+	for _278_k < uint64(15) {
+		var _279_x uint64
+		var _ = _279_x
+		var _out408 uint64
+		var _ = _out408
+		_out408 = Companion_Default___.GetSlot(b, _278_k)
+		_279_x = _out408
+		if _279_x != uint64(0) {
 			r = false
 			return r
 		}
-		_276_k = _276_k + uint64(1)
+		_278_k = _278_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,25 +236,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _278_u uint64
-	var _ = _278_u
-	var _out399 uint64
-	var _ = _out399
-	_out399 = Companion_Default___.GetUsed(b)
-	_278_u = _out399
-	if _278_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _278_u+uint64(1))
+	var _280_u uint64
+	var _ = _280_u
+	var _out409 uint64
+	var _ = _out409
+	_out409 = Companion_Default___.GetUsed(b)
+	_280_u = _out409
+	if _280_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _280_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _279_u uint64
-	var _ = _279_u
-	var _out400 uint64
-	var _ = _out400
-	_out400 = Companion_Default___.GetUsed(b)
-	_279_u = _out400
-	if uint64(0) < _279_u {
-		Companion_Default___.SetUsed(b, _279_u-uint64(1))
+	var _281_u uint64
+	var _ = _281_u
+	var _out410 uint64
+	var _ = _out410
+	_out410 = Companion_Default___.GetUsed(b)
+	_281_u = _out410
+	if uint64(0) < _281_u {
+		Companion_Default___.SetUsed(b, _281_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	var _76_k uint64
 	var _ = _76_k
-	var _out103 uint64
-	var _ = _out103
-	_out103 = j.Running.Len()
-	_76_k = _out103
+	var _out111 uint64
+	var _ = _out111
+	_out111 = j.Running.Len()
+	_76_k = _out111
 	var _77_l uint64
 	var _ = _77_l
-	var _out104 uint64
-	var _ = _out104
-	_out104 = tx.Len()
-	_77_l = _out104
+	var _out112 uint64
+	var _ = _out112
+	_out112 = tx.Len()
+	_77_l = _out112
 	var _78_failed uint64
 	var _ = _78_failed
-	var _out105 uint64
-	var _ = _out105
-	_out105 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
-	_78_failed = _out105
+	var _out113 uint64
+	var _ = _out113
+	_out113 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
+	_78_failed = _out113
 	if _78_failed != uint64(0) || j.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
@@ -137,32 +137,32 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 	var _ = ok
 	var _79_w bool
 	var _ = _79_w
-	var _out106 bool
-	var _ = _out106
-	_out106 = journalpolicy.Companion_Default___.WantCommit(j)
-	_79_w = _out106
+	var _out114 bool
+	var _ = _out114
+	_out114 = journalpolicy.Companion_Default___.WantCommit(j)
+	_79_w = _out114
 	var _80_failed uint64
 	var _ = _80_failed
-	var _out107 uint64
-	var _ = _out107
-	_out107 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
-	_80_failed = _out107
+	var _out115 uint64
+	var _ = _out115
+	_out115 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
+	_80_failed = _out115
 	if j.Busy || _80_failed != uint64(0) || !_79_w {
 		ok = false
 		return ok
 	}
 	var _81_k uint64
 	var _ = _81_k
-	var _out108 uint64
-	var _ = _out108
-	_out108 = j.Running.Len()
-	_81_k = _out108
+	var _out116 uint64
+	var _ = _out116
+	_out116 = j.Running.Len()
+	_81_k = _out116
 	var _82_pinned uint64
 	var _ = _82_pinned
-	var _out109 uint64
-	var _ = _out109
-	_out109 = j.Lgm.Len()
-	_82_pinned = _out109
+	var _out117 uint64
+	var _ = _out117
+	_out117 = j.Lgm.Len()
+	_82_pinned = _out117
 	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_81_k > j.Lo+j.Nr || _82_pinned+_81_k > j.MaxPin {
 		journalpolicy.Companion_Default___.Urge(j)
 		ok = false
@@ -170,10 +170,10 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 	}
 	var _83_clash bool
 	var _ = _83_clash
-	var _out110 bool
-	var _ = _out110
-	_out110 = Companion_Default___.Clash(j)
-	_83_clash = _out110
+	var _out118 bool
+	var _ = _out118
+	_out118 = Companion_Default___.Clash(j)
+	_83_clash = _out118
 	if _83_clash {
 		journalpolicy.Companion_Default___.Urge(j)
 		ok = false
@@ -183,19 +183,19 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 	var _ = _84_ring
 	var _85_dir *dlog.BMap
 	var _ = _85_dir
-	var _out111 *dlog.BMap
-	var _ = _out111
-	var _out112 *dlog.BMap
-	var _ = _out112
-	_out111, _out112 = Companion_Default___.Split(j)
-	_84_ring = _out111
-	_85_dir = _out112
+	var _out119 *dlog.BMap
+	var _ = _out119
+	var _out120 *dlog.BMap
+	var _ = _out120
+	_out119, _out120 = Companion_Default___.Split(j)
+	_84_ring = _out119
+	_85_dir = _out120
 	var _86_r *dlog.BMap
 	var _ = _86_r
-	var _out113 *dlog.BMap
-	var _ = _out113
-	_out113 = dlog.NewBMap()
-	_86_r = _out113
+	var _out121 *dlog.BMap
+	var _ = _out121
+	_out121 = dlog.NewBMap()
+	_86_r = _out121
 	Companion_Default___.StartFields(j, _86_r, _84_ring, _85_dir)
 	journalpolicy.Companion_Default___.NoteStart(j)
 	ok = true
@@ -207,34 +207,34 @@ func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 	var _ = b
 	var _87_n uint64
 	var _ = _87_n
-	var _out114 uint64
-	var _ = _out114
-	_out114 = j.Running.Len()
-	_87_n = _out114
+	var _out122 uint64
+	var _ = _out122
+	_out122 = j.Running.Len()
+	_87_n = _out122
 	var _88_i uint64
 	var _ = _88_i
 	_88_i = uint64(0)
 	for _88_i < _87_n {
 		var _89_a uint64
 		var _ = _89_a
-		var _out115 uint64
-		var _ = _out115
-		_out115 = j.Running.AddrAt(_88_i)
-		_89_a = _out115
+		var _out123 uint64
+		var _ = _out123
+		_out123 = j.Running.AddrAt(_88_i)
+		_89_a = _out123
 		var _90_x *dbytes.Blk
 		var _ = _90_x
-		var _out116 *dbytes.Blk
-		var _ = _out116
-		_out116 = j.Lho.Get(_89_a)
-		_90_x = _out116
+		var _out124 *dbytes.Blk
+		var _ = _out124
+		_out124 = j.Lho.Get(_89_a)
+		_90_x = _out124
 		if _90_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		var _out117 *dbytes.Blk
-		var _ = _out117
-		_out117 = j.Iho.Get(_89_a)
-		_90_x = _out117
+		var _out125 *dbytes.Blk
+		var _ = _out125
+		_out125 = j.Iho.Get(_89_a)
+		_90_x = _out125
 		if _90_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
@@ -250,27 +250,27 @@ func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64)
 	var _ = w
 	var b bool = false
 	var _ = b
-	var _out118 bool
-	var _ = _out118
-	_out118 = j.Notes.Bulk(a)
-	w = _out118
+	var _out126 bool
+	var _ = _out126
+	_out126 = j.Notes.Bulk(a)
+	w = _out126
 	b = false
 	if !w || a < j.Flo || j.Fhi <= a {
 		return w, b
 	}
 	var _91_x *dbytes.Blk
 	var _ = _91_x
-	var _out119 *dbytes.Blk
-	var _ = _out119
-	_out119 = j.Lgm.Get(a)
-	_91_x = _out119
+	var _out127 *dbytes.Blk
+	var _ = _out127
+	_out127 = j.Lgm.Get(a)
+	_91_x = _out127
 	if _91_x != (*dbytes.Blk)(nil) {
 		return w, b
 	}
-	var _out120 *dbytes.Blk
-	var _ = _out120
-	_out120 = j.Inm.Get(a)
-	_91_x = _out120
+	var _out128 *dbytes.Blk
+	var _ = _out128
+	_out128 = j.Inm.Get(a)
+	_91_x = _out128
 	if _91_x != (*dbytes.Blk)(nil) {
 		return w, b
 	}
@@ -278,13 +278,13 @@ func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64)
 	var _ = _92_known
 	var _93_v *dbytes.Blk
 	var _ = _93_v
-	var _out121 bool
-	var _ = _out121
-	var _out122 *dbytes.Blk
-	var _ = _out122
-	_out121, _out122 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
-	_92_known = _out121
-	_93_v = _out122
+	var _out129 bool
+	var _ = _out129
+	var _out130 *dbytes.Blk
+	var _ = _out130
+	_out129, _out130 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
+	_92_known = _out129
+	_93_v = _out130
 	if !_92_known {
 		return w, b
 	}
@@ -304,30 +304,30 @@ func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) 
 	var _ = b
 	var _95_x *dbytes.Blk
 	var _ = _95_x
-	var _out123 *dbytes.Blk
-	var _ = _out123
-	_out123 = j.Lgm.Get(a)
-	_95_x = _out123
+	var _out131 *dbytes.Blk
+	var _ = _out131
+	_out131 = j.Lgm.Get(a)
+	_95_x = _out131
 	if _95_x == (*dbytes.Blk)(nil) {
-		var _out124 *dbytes.Blk
-		var _ = _out124
-		_out124 = j.Inm.Get(a)
-		_95_x = _out124
+		var _out132 *dbytes.Blk
+		var _ = _out132
+		_out132 = j.Inm.Get(a)
+		_95_x = _out132
 	}
 	if _95_x == (*dbytes.Blk)(nil) {
-		var _out125 *dbytes.Blk
-		var _ = _out125
-		_out125 = j.Cache.Get(a)
-		_95_x = _out125
+		var _out133 *dbytes.Blk
+		var _ = _out133
+		_out133 = j.Cache.Get(a)
+		_95_x = _out133
 	}
 	known = _95_x != (*dbytes.Blk)(nil) /* dircomp */
 	if known {
 		b = _95_x
 	} else {
-		var _out126 *dbytes.Blk
-		var _ = _out126
-		_out126 = dbytes.ZeroBlk()
-		b = _out126
+		var _out134 *dbytes.Blk
+		var _ = _out134
+		_out134 = dbytes.ZeroBlk()
+		b = _out134
 	}
 	return known, b
 }
@@ -336,14 +336,14 @@ func (_this *CompanionStruct_Default___) Own(b *dbytes.Blk) *dbytes.Blk {
 	var _ = c
 	var _96_t *dbytes.Bytes
 	var _ = _96_t
-	var _out127 *dbytes.Bytes
-	var _ = _out127
-	_out127 = b.Thaw()
-	_96_t = _out127
-	var _out128 *dbytes.Blk
-	var _ = _out128
-	_out128 = dbytes.Freeze(_96_t)
-	c = _out128
+	var _out135 *dbytes.Bytes
+	var _ = _out135
+	_out135 = b.Thaw()
+	_96_t = _out135
+	var _out136 *dbytes.Blk
+	var _ = _out136
+	_out136 = dbytes.Freeze(_96_t)
+	c = _out136
 	return c
 }
 func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap, *dlog.BMap) {
@@ -351,55 +351,55 @@ func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap,
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out129 *dlog.BMap
-	var _ = _out129
-	_out129 = dlog.NewBMap()
-	dir = _out129
-	var _out130 *dlog.BMap
-	var _ = _out130
-	_out130 = dlog.NewBMap()
-	ring = _out130
+	var _out137 *dlog.BMap
+	var _ = _out137
+	_out137 = dlog.NewBMap()
+	dir = _out137
+	var _out138 *dlog.BMap
+	var _ = _out138
+	_out138 = dlog.NewBMap()
+	ring = _out138
 	var _97_n uint64
 	var _ = _97_n
-	var _out131 uint64
-	var _ = _out131
-	_out131 = j.Running.Len()
-	_97_n = _out131
+	var _out139 uint64
+	var _ = _out139
+	_out139 = j.Running.Len()
+	_97_n = _out139
 	var _98_i uint64
 	var _ = _98_i
 	_98_i = uint64(0)
 	for _98_i < _97_n {
 		var _99_a uint64
 		var _ = _99_a
-		var _out132 uint64
-		var _ = _out132
-		_out132 = j.Running.AddrAt(_98_i)
-		_99_a = _out132
+		var _out140 uint64
+		var _ = _out140
+		_out140 = j.Running.AddrAt(_98_i)
+		_99_a = _out140
 		var _100_b *dbytes.Blk
 		var _ = _100_b
-		var _out133 *dbytes.Blk
-		var _ = _out133
-		_out133 = j.Running.BlkAt(_98_i)
-		_100_b = _out133
+		var _out141 *dbytes.Blk
+		var _ = _out141
+		_out141 = j.Running.BlkAt(_98_i)
+		_100_b = _out141
 		var _101_w bool
 		var _ = _101_w
 		var _102_s bool
 		var _ = _102_s
-		var _out134 bool
-		var _ = _out134
-		var _out135 bool
-		var _ = _out135
-		_out134, _out135 = Companion_Default___.Straight(j, _99_a)
-		_101_w = _out134
-		_102_s = _out135
+		var _out142 bool
+		var _ = _out142
+		var _out143 bool
+		var _ = _out143
+		_out142, _out143 = Companion_Default___.Straight(j, _99_a)
+		_101_w = _out142
+		_102_s = _out143
 		if _102_s {
 			dir.Put(_99_a, _100_b)
 		} else {
 			if _101_w {
-				var _out136 *dbytes.Blk
-				var _ = _out136
-				_out136 = Companion_Default___.Own(_100_b)
-				_100_b = _out136
+				var _out144 *dbytes.Blk
+				var _ = _out144
+				_out144 = Companion_Default___.Own(_100_b)
+				_100_b = _out144
 			}
 			ring.Put(_99_a, _100_b)
 		}
@@ -410,20 +410,20 @@ func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap,
 func (_this *CompanionStruct_Default___) Uncache(j *journalm.Journal, dir *dlog.BMap) {
 	var _103_n uint64
 	var _ = _103_n
-	var _out137 uint64
-	var _ = _out137
-	_out137 = dir.Len()
-	_103_n = _out137
+	var _out145 uint64
+	var _ = _out145
+	_out145 = dir.Len()
+	_103_n = _out145
 	var _104_i uint64
 	var _ = _104_i
 	_104_i = uint64(0)
 	for _104_i < _103_n {
 		var _105_a uint64
 		var _ = _105_a
-		var _out138 uint64
-		var _ = _out138
-		_out138 = dir.AddrAt(_104_i)
-		_105_a = _out138
+		var _out146 uint64
+		var _ = _out146
+		_out146 = dir.AddrAt(_104_i)
+		_105_a = _out146
 		j.Cache.Forget(_105_a)
 		_104_i = _104_i + uint64(1)
 	}
@@ -440,26 +440,26 @@ func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlo
 func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal) {
 	var _106_n uint64
 	var _ = _106_n
-	var _out139 uint64
-	var _ = _out139
-	_out139 = j.Cdm.Len()
-	_106_n = _out139
+	var _out147 uint64
+	var _ = _out147
+	_out147 = j.Cdm.Len()
+	_106_n = _out147
 	var _107_i uint64
 	var _ = _107_i
 	_107_i = uint64(0)
 	var _108_z *dbytes.Blk
 	var _ = _108_z
-	var _out140 *dbytes.Blk
-	var _ = _out140
-	_out140 = dbytes.ZeroBlk()
-	_108_z = _out140
+	var _out148 *dbytes.Blk
+	var _ = _out148
+	_out148 = dbytes.ZeroBlk()
+	_108_z = _out148
 	for _107_i < _106_n {
 		var _109_a uint64
 		var _ = _109_a
-		var _out141 uint64
-		var _ = _out141
-		_out141 = j.Cdm.AddrAt(_107_i)
-		_109_a = _out141
+		var _out149 uint64
+		var _ = _out149
+		_out149 = j.Cdm.AddrAt(_107_i)
+		_109_a = _out149
 		j.Lho.Put(_109_a, _108_z)
 		_107_i = _107_i + uint64(1)
 	}
@@ -467,10 +467,10 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) HoldCodes(j *journalm.Journal, c *dlog.Codes) {
 	var _110_n uint64
 	var _ = _110_n
-	var _out142 uint64
-	var _ = _out142
-	_out142 = c.Len()
-	_110_n = _out142
+	var _out150 uint64
+	var _ = _out150
+	_out150 = c.Len()
+	_110_n = _out150
 	var _111_i uint64
 	var _ = _111_i
 	_111_i = uint64(0)
@@ -481,16 +481,16 @@ func (_this *CompanionStruct_Default___) HoldCodes(j *journalm.Journal, c *dlog.
 		var _ = _113_c0
 		var _114_c1 uint64
 		var _ = _114_c1
-		var _out143 uint64
-		var _ = _out143
-		var _out144 uint64
-		var _ = _out144
-		var _out145 uint64
-		var _ = _out145
-		_out143, _out144, _out145 = c.At(_111_i)
-		_112_x = _out143
-		_113_c0 = _out144
-		_114_c1 = _out145
+		var _out151 uint64
+		var _ = _out151
+		var _out152 uint64
+		var _ = _out152
+		var _out153 uint64
+		var _ = _out153
+		_out151, _out152, _out153 = c.At(_111_i)
+		_112_x = _out151
+		_113_c0 = _out152
+		_114_c1 = _out153
 		j.Tree.Pages.Hold(_112_x, _113_c0, _114_c1)
 		_111_i = _111_i + uint64(1)
 	}
@@ -498,34 +498,34 @@ func (_this *CompanionStruct_Default___) HoldCodes(j *journalm.Journal, c *dlog.
 func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal) {
 	var _115_n uint64
 	var _ = _115_n
-	var _out146 uint64
-	var _ = _out146
-	_out146 = j.Cgm.Len()
-	_115_n = _out146
+	var _out154 uint64
+	var _ = _out154
+	_out154 = j.Cgm.Len()
+	_115_n = _out154
 	var _116_e *dlog.BMap
 	var _ = _116_e
-	var _out147 *dlog.BMap
-	var _ = _out147
-	_out147 = dlog.NewBMap()
-	_116_e = _out147
+	var _out155 *dlog.BMap
+	var _ = _out155
+	_out155 = dlog.NewBMap()
+	_116_e = _out155
 	var _117_f *dlog.BMap
 	var _ = _117_f
-	var _out148 *dlog.BMap
-	var _ = _out148
-	_out148 = dlog.NewBMap()
-	_117_f = _out148
+	var _out156 *dlog.BMap
+	var _ = _out156
+	_out156 = dlog.NewBMap()
+	_117_f = _out156
 	var _118_l *dlog.BMap
 	var _ = _118_l
-	var _out149 *dlog.BMap
-	var _ = _out149
-	_out149 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	_118_l = _out149
+	var _out157 *dlog.BMap
+	var _ = _out157
+	_out157 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	_118_l = _out157
 	var _119_h uint64
 	var _ = _119_h
-	var _out150 uint64
-	var _ = _out150
-	_out150 = j.Cdm.Len()
-	_119_h = _out150
+	var _out158 uint64
+	var _ = _out158
+	_out158 = j.Cdm.Len()
+	_119_h = _out158
 	Companion_Default___.FinishFields(j, _116_e, _117_f, _118_l, _115_n, _119_h)
 	journalpolicy.Companion_Default___.NoteFinish(j)
 }

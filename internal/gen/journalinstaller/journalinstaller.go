@@ -64,10 +64,10 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) StartInstall(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out179 bool
-	var _ = _out179
-	_out179 = journalpolicy.Companion_Default___.WantInstall(j)
-	ok = _out179
+	var _out187 bool
+	var _ = _out187
+	_out187 = journalpolicy.Companion_Default___.WantInstall(j)
+	ok = _out187
 	if ok {
 		Companion_Default___.FreezeLogged(j)
 	}
@@ -76,16 +76,16 @@ func (_this *CompanionStruct_Default___) StartInstall(j *journalm.Journal) bool 
 func (_this *CompanionStruct_Default___) FreezeLogged(j *journalm.Journal) {
 	var _136_r *dlog.BMap
 	var _ = _136_r
-	var _out180 *dlog.BMap
-	var _ = _out180
-	_out180 = dlog.NewBMap()
-	_136_r = _out180
+	var _out188 *dlog.BMap
+	var _ = _out188
+	_out188 = dlog.NewBMap()
+	_136_r = _out188
 	var _137_f *dlog.BMap
 	var _ = _137_f
-	var _out181 *dlog.BMap
-	var _ = _out181
-	_out181 = dlog.NewBMap()
-	_137_f = _out181
+	var _out189 *dlog.BMap
+	var _ = _out189
+	_out189 = dlog.NewBMap()
+	_137_f = _out189
 	Companion_Default___.StartInstallFields(j, _136_r, _137_f)
 }
 func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal, r *dlog.BMap, f *dlog.BMap) {
@@ -101,10 +101,10 @@ func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal,
 func (_this *CompanionStruct_Default___) InstSort(j *journalm.Journal) *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out182 *ddisk.BList
-	var _ = _out182
-	_out182 = j.Inm.Sorted()
-	l = _out182
+	var _out190 *ddisk.BList
+	var _ = _out190
+	_out190 = j.Inm.Sorted()
+	l = _out190
 	j.Ins.List = l
 	return l
 }
@@ -115,17 +115,17 @@ func (_this *CompanionStruct_Default___) InstWrite(j *journalm.Journal, i uint64
 	var _ = n
 	var _138_a uint64 = 0
 	var _ = _138_a
-	var _out183 uint64
-	var _ = _out183
-	var _out184 uint64
-	var _ = _out184
-	_out183, _out184 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
-	_138_a = _out183
-	n = _out184
-	var _out185 bool
-	var _ = _out185
-	_out185 = j.D.WriteRun(_138_a, j.Ins.List, i, n)
-	ok = _out185
+	var _out191 uint64
+	var _ = _out191
+	var _out192 uint64
+	var _ = _out192
+	_out191, _out192 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
+	_138_a = _out191
+	n = _out192
+	var _out193 bool
+	var _ = _out193
+	_out193 = j.D.WriteRun(_138_a, j.Ins.List, i, n)
+	ok = _out193
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) NextPage(j *journalm.Journal, c *dlog.Codes, i uint64) (bool, uint64, uint64, *dbytes.Blk, uint64) {
@@ -139,22 +139,22 @@ func (_this *CompanionStruct_Default___) NextPage(j *journalm.Journal, c *dlog.C
 	var _ = b
 	var i1 uint64 = 0
 	var _ = i1
-	var _out186 bool
-	var _ = _out186
-	var _out187 uint64
-	var _ = _out187
-	var _out188 uint64
-	var _ = _out188
-	var _out189 *dbytes.Blk
-	var _ = _out189
-	var _out190 uint64
-	var _ = _out190
-	_out186, _out187, _out188, _out189, _out190 = treeofcodes.Companion_Default___.Changed(j.Tree, c, i)
-	ok = _out186
-	p = _out187
-	a = _out188
-	b = _out189
-	i1 = _out190
+	var _out194 bool
+	var _ = _out194
+	var _out195 uint64
+	var _ = _out195
+	var _out196 uint64
+	var _ = _out196
+	var _out197 *dbytes.Blk
+	var _ = _out197
+	var _out198 uint64
+	var _ = _out198
+	_out194, _out195, _out196, _out197, _out198 = treeofcodes.Companion_Default___.Changed(j.Tree, c, i)
+	ok = _out194
+	p = _out195
+	a = _out196
+	b = _out197
+	i1 = _out198
 	if !ok {
 		j.Notes.Damaged(a)
 	}
@@ -167,16 +167,16 @@ func (_this *CompanionStruct_Default___) PageUp(j *journalm.Journal, c *dlog.Cod
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
-	var _out191 bool
-	var _ = _out191
-	var _out192 uint64
-	var _ = _out192
-	var _out193 uint64
-	var _ = _out193
-	_out191, _out192, _out193 = treeofcodes.Companion_Default___.Upwards(j.Tree, c, p, b)
-	root = _out191
-	c0 = _out192
-	c1 = _out193
+	var _out199 bool
+	var _ = _out199
+	var _out200 uint64
+	var _ = _out200
+	var _out201 uint64
+	var _ = _out201
+	_out199, _out200, _out201 = treeofcodes.Companion_Default___.Upwards(j.Tree, c, p, b)
+	root = _out199
+	c0 = _out200
+	c1 = _out201
 	return root, c0, c1
 }
 func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, uint64) {
@@ -186,54 +186,54 @@ func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, 
 	var _ = r1
 	var _139_version uint64 = 0
 	var _ = _139_version
-	var _out194 uint64
-	var _ = _out194
-	var _out195 uint64
-	var _ = _out195
-	var _out196 uint64
-	var _ = _out196
-	_out194, _out195, _out196 = j.Tree.Pages.Root()
-	_139_version = _out194
-	r0 = _out195
-	r1 = _out196
+	var _out202 uint64
+	var _ = _out202
+	var _out203 uint64
+	var _ = _out203
+	var _out204 uint64
+	var _ = _out204
+	_out202, _out203, _out204 = j.Tree.Pages.Root()
+	_139_version = _out202
+	r0 = _out203
+	r1 = _out204
 	return r0, r1
 }
 func (_this *CompanionStruct_Default___) PageWrite(j *journalm.Journal, a uint64, b *dbytes.Blk) bool {
 	var ok bool = false
 	var _ = ok
-	var _out197 bool
-	var _ = _out197
-	_out197 = j.D.Write(a, b)
-	ok = _out197
+	var _out205 bool
+	var _ = _out205
+	_out205 = j.D.Write(a, b)
+	ok = _out205
 	return ok
 }
 func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) *dlog.Codes {
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out198 *dlog.Codes
-	var _ = _out198
-	_out198 = dlog.NewCodes()
-	c = _out198
+	var _out206 *dlog.Codes
+	var _ = _out206
+	_out206 = dlog.NewCodes()
+	c = _out206
 	if j.Tree.Np == uint64(0) {
 		return c
 	}
 	treeofcodes.Companion_Default___.AddList(j.Tree, c, j.Ins.List)
 	var _140_n uint64
 	var _ = _140_n
-	var _out199 uint64
-	var _ = _out199
-	_out199 = j.Iho.Len()
-	_140_n = _out199
+	var _out207 uint64
+	var _ = _out207
+	_out207 = j.Iho.Len()
+	_140_n = _out207
 	var _141_i uint64
 	var _ = _141_i
 	_141_i = uint64(0)
 	for _141_i < _140_n {
 		var _142_a uint64
 		var _ = _142_a
-		var _out200 uint64
-		var _ = _out200
-		_out200 = j.Iho.AddrAt(_141_i)
-		_142_a = _out200
+		var _out208 uint64
+		var _ = _out208
+		_out208 = j.Iho.AddrAt(_141_i)
+		_142_a = _out208
 		if j.Home <= _142_a {
 			var _143_has bool
 			var _ = _143_has
@@ -241,16 +241,16 @@ func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) *dlog
 			var _ = _144_c0
 			var _145_c1 uint64
 			var _ = _145_c1
-			var _out201 bool
-			var _ = _out201
-			var _out202 uint64
-			var _ = _out202
-			var _out203 uint64
-			var _ = _out203
-			_out201, _out202, _out203 = j.Tree.Pages.Held(_142_a - j.Home)
-			_143_has = _out201
-			_144_c0 = _out202
-			_145_c1 = _out203
+			var _out209 bool
+			var _ = _out209
+			var _out210 uint64
+			var _ = _out210
+			var _out211 uint64
+			var _ = _out211
+			_out209, _out210, _out211 = j.Tree.Pages.Held(_142_a - j.Home)
+			_143_has = _out209
+			_144_c0 = _out210
+			_145_c1 = _out211
 			if _143_has {
 				c.Add(_142_a-j.Home, _144_c0, _145_c1)
 			}
@@ -263,10 +263,10 @@ func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) *dlog
 func (_this *CompanionStruct_Default___) InstBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out204 bool
-	var _ = _out204
-	_out204 = j.D.Barrier()
-	ok = _out204
+	var _out212 bool
+	var _ = _out212
+	_out212 = j.D.Barrier()
+	ok = _out212
 	return ok
 }
 func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
@@ -274,10 +274,10 @@ func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ boo
 	var _ = ok
 	var _146_b *dbytes.Blk
 	var _ = _146_b
-	var _out205 *dbytes.Blk
-	var _ = _out205
-	_out205 = j.Seal.EncHdr(j.Ieq, r0, r1)
-	_146_b = _out205
+	var _out213 *dbytes.Blk
+	var _ = _out213
+	_out213 = j.Seal.EncHdr(j.Ieq, r0, r1)
+	_146_b = _out213
 	var _147_a uint64
 	var _ = _147_a
 	_147_a = func() uint64 {
@@ -286,19 +286,19 @@ func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ boo
 		}
 		return j.At
 	}()
-	var _out206 bool
-	var _ = _out206
-	_out206 = j.D.WriteSector(_147_a, _146_b)
-	ok = _out206
+	var _out214 bool
+	var _ = _out214
+	_out214 = j.D.WriteSector(_147_a, _146_b)
+	ok = _out214
 	return ok
 }
 func (_this *CompanionStruct_Default___) HdrBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out207 bool
-	var _ = _out207
-	_out207 = j.D.Barrier()
-	ok = _out207
+	var _out215 bool
+	var _ = _out215
+	_out215 = j.D.Barrier()
+	ok = _out215
 	return ok
 }
 func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool {
@@ -308,42 +308,42 @@ func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool 
 	var _ = _148_io
 	var _149_b *dbytes.Blk
 	var _ = _149_b
-	var _out208 bool
-	var _ = _out208
-	var _out209 *dbytes.Blk
-	var _ = _out209
-	_out208, _out209 = j.D.Read(j.At)
-	_148_io = _out208
-	_149_b = _out209
+	var _out216 bool
+	var _ = _out216
+	var _out217 *dbytes.Blk
+	var _ = _out217
+	_out216, _out217 = j.D.Read(j.At)
+	_148_io = _out216
+	_149_b = _out217
 	var _150_is bool
 	var _ = _150_is
 	_150_is = false
 	if _148_io {
 		var _151_q uint64 = 0
 		var _ = _151_q
-		var _out210 bool
-		var _ = _out210
-		var _out211 uint64
-		var _ = _out211
-		_out210, _out211 = j.Seal.DecHdr(_149_b)
-		_150_is = _out210
-		_151_q = _out211
+		var _out218 bool
+		var _ = _out218
+		var _out219 uint64
+		var _ = _out219
+		_out218, _out219 = j.Seal.DecHdr(_149_b)
+		_150_is = _out218
+		_151_q = _out219
 	}
 	if !_150_is {
-		var _out212 bool
-		var _ = _out212
-		var _out213 *dbytes.Blk
-		var _ = _out213
-		_out212, _out213 = j.D.Read(j.Home - uint64(1))
-		_148_io = _out212
-		_149_b = _out213
+		var _out220 bool
+		var _ = _out220
+		var _out221 *dbytes.Blk
+		var _ = _out221
+		_out220, _out221 = j.D.Read(j.Home - uint64(1))
+		_148_io = _out220
+		_149_b = _out221
 	}
 	ok = true
 	if _148_io {
-		var _out214 bool
-		var _ = _out214
-		_out214 = j.Seal.Ours(_149_b)
-		ok = _out214
+		var _out222 bool
+		var _ = _out222
+		_out222 = j.Seal.Ours(_149_b)
+		ok = _out222
 	}
 	if !ok {
 		j.D.Stop()
@@ -356,32 +356,32 @@ func (_this *CompanionStruct_Default___) CacheInst(j *journalm.Journal) {
 	_152_i = j.Icnr
 	var _153_a uint64
 	var _ = _153_a
-	var _out215 uint64
-	var _ = _out215
-	_out215 = j.Ins.List.AddrAt(_152_i)
-	_153_a = _out215
+	var _out223 uint64
+	var _ = _out223
+	_out223 = j.Ins.List.AddrAt(_152_i)
+	_153_a = _out223
 	var _154_b *dbytes.Blk
 	var _ = _154_b
-	var _out216 *dbytes.Blk
-	var _ = _out216
-	_out216 = j.Ins.List.BlkAt(_152_i)
-	_154_b = _out216
+	var _out224 *dbytes.Blk
+	var _ = _out224
+	_out224 = j.Ins.List.BlkAt(_152_i)
+	_154_b = _out224
 	j.Cache.Put(_153_a, _154_b)
 	j.Icnr = j.Icnr + uint64(1)
 }
 func (_this *CompanionStruct_Default___) FinishInstall(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
 	var _155_e *dlog.BMap
 	var _ = _155_e
-	var _out217 *dlog.BMap
-	var _ = _out217
-	_out217 = dlog.NewBMap()
-	_155_e = _out217
+	var _out225 *dlog.BMap
+	var _ = _out225
+	_out225 = dlog.NewBMap()
+	_155_e = _out225
 	var _156_f *dlog.BMap
 	var _ = _156_f
-	var _out218 *dlog.BMap
-	var _ = _out218
-	_out218 = dlog.NewBMap()
-	_156_f = _out218
+	var _out226 *dlog.BMap
+	var _ = _out226
+	_out226 = dlog.NewBMap()
+	_156_f = _out226
 	Companion_Default___.FinishInstallFields(j, _155_e, _156_f)
 	j.Tree.Pages.Next(c, j.Tree.N, r0, r1)
 	journalpolicy.Companion_Default___.NoteInstall(j)

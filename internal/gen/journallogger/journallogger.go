@@ -68,16 +68,16 @@ func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) {
 	var _ = _121_l
 	var _122_dl *ddisk.BList
 	var _ = _122_dl
-	var _out151 *dbytes.Blk
-	var _ = _out151
-	var _out152 *ddisk.BList
-	var _ = _out152
-	var _out153 *ddisk.BList
-	var _ = _out153
-	_out151, _out152, _out153 = Companion_Default___.Encode(j)
-	_120_b = _out151
-	_121_l = _out152
-	_122_dl = _out153
+	var _out159 *dbytes.Blk
+	var _ = _out159
+	var _out160 *ddisk.BList
+	var _ = _out160
+	var _out161 *ddisk.BList
+	var _ = _out161
+	_out159, _out160, _out161 = Companion_Default___.Encode(j)
+	_120_b = _out159
+	_121_l = _out160
+	_122_dl = _out161
 	Companion_Default___.LogEncFields(j.Lg, _120_b, _121_l, _122_dl)
 }
 func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Blk, *ddisk.BList, *ddisk.BList) {
@@ -87,18 +87,18 @@ func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Bl
 	var _ = l
 	var dl *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = dl
-	var _out154 *dbytes.Blk
-	var _ = _out154
-	_out154 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
-	b = _out154
-	var _out155 *ddisk.BList
-	var _ = _out155
-	_out155 = j.Cgm.List()
-	l = _out155
-	var _out156 *ddisk.BList
-	var _ = _out156
-	_out156 = j.Cdm.Sorted()
-	dl = _out156
+	var _out162 *dbytes.Blk
+	var _ = _out162
+	_out162 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
+	b = _out162
+	var _out163 *ddisk.BList
+	var _ = _out163
+	_out163 = j.Cgm.List()
+	l = _out163
+	var _out164 *ddisk.BList
+	var _ = _out164
+	_out164 = j.Cdm.Sorted()
+	dl = _out164
 	return b, l, dl
 }
 func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList) {
@@ -111,10 +111,10 @@ func (_this *CompanionStruct_Default___) Small(j *journalm.Journal) bool {
 	var _ = b
 	var _123_n uint64
 	var _ = _123_n
-	var _out157 uint64
-	var _ = _out157
-	_out157 = j.Lg.Body.Len()
-	_123_n = _out157
+	var _out165 uint64
+	var _ = _out165
+	_out165 = j.Lg.Body.Len()
+	_123_n = _out165
 	b = _123_n <= uint64(15)
 	return b
 }
@@ -123,16 +123,16 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out158 uint64
-	var _ = _out158
-	_out158 = j.Lg.Body.Len()
-	n = _out158
+	var _out166 uint64
+	var _ = _out166
+	_out166 = j.Lg.Body.Len()
+	n = _out166
 	var _124_m *dlog.BMap
 	var _ = _124_m
-	var _out159 *dlog.BMap
-	var _ = _out159
-	_out159 = dlog.NewBMap()
-	_124_m = _out159
+	var _out167 *dlog.BMap
+	var _ = _out167
+	_out167 = dlog.NewBMap()
+	_124_m = _out167
 	_124_m.Put(uint64(0), j.Lg.Desc)
 	var _125_i uint64
 	var _ = _125_i
@@ -140,17 +140,17 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	for _125_i < n {
 		var _126_b *dbytes.Blk
 		var _ = _126_b
-		var _out160 *dbytes.Blk
-		var _ = _out160
-		_out160 = j.Lg.Body.BlkAt(_125_i)
-		_126_b = _out160
+		var _out168 *dbytes.Blk
+		var _ = _out168
+		_out168 = j.Lg.Body.BlkAt(_125_i)
+		_126_b = _out168
 		_124_m.Put(_125_i+uint64(1), _126_b)
 		_125_i = _125_i + uint64(1)
 	}
-	var _out161 *ddisk.BList
-	var _ = _out161
-	_out161 = _124_m.List()
-	l = _out161
+	var _out169 *ddisk.BList
+	var _ = _out169
+	_out169 = _124_m.List()
+	l = _out169
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
@@ -160,23 +160,23 @@ func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool 
 	var _ = _127_l
 	var _128_n uint64
 	var _ = _128_n
-	var _out162 *ddisk.BList
-	var _ = _out162
-	var _out163 uint64
-	var _ = _out163
-	_out162, _out163 = Companion_Default___.UnitList(j)
-	_127_l = _out162
-	_128_n = _out163
+	var _out170 *ddisk.BList
+	var _ = _out170
+	var _out171 uint64
+	var _ = _out171
+	_out170, _out171 = Companion_Default___.UnitList(j)
+	_127_l = _out170
+	_128_n = _out171
 	var _129_s uint64
 	var _ = _129_s
-	var _out164 uint64
-	var _ = _out164
-	_out164 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_129_s = _out164
-	var _out165 bool
-	var _ = _out165
-	_out165 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_129_s, _127_l, uint64(0), uint64(1)+_128_n)
-	ok = _out165
+	var _out172 uint64
+	var _ = _out172
+	_out172 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_129_s = _out172
+	var _out173 bool
+	var _ = _out173
+	_out173 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_129_s, _127_l, uint64(0), uint64(1)+_128_n)
+	ok = _out173
 	return ok
 }
 func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -186,17 +186,17 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = n
 	var _130_len uint64
 	var _ = _130_len
-	var _out166 uint64
-	var _ = _out166
-	_out166 = j.Lg.Body.Len()
-	_130_len = _out166
+	var _out174 uint64
+	var _ = _out174
+	_out174 = j.Lg.Body.Len()
+	_130_len = _out174
 	n = _130_len - i
 	var _131_s uint64
 	var _ = _131_s
-	var _out167 uint64
-	var _ = _out167
-	_out167 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
-	_131_s = _out167
+	var _out175 uint64
+	var _ = _out175
+	_out175 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
+	_131_s = _out175
 	if n > j.Nr-_131_s {
 		n = j.Nr - _131_s
 	}
@@ -210,17 +210,17 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = n
 	var _132_a uint64 = 0
 	var _ = _132_a
-	var _out168 uint64
-	var _ = _out168
-	var _out169 uint64
-	var _ = _out169
-	_out168, _out169 = Companion_Default___.DataRun(j, i)
-	_132_a = _out168
-	n = _out169
-	var _out170 bool
-	var _ = _out170
-	_out170 = j.D.WriteRun(_132_a, j.Lg.Body, i, n)
-	ok = _out170
+	var _out176 uint64
+	var _ = _out176
+	var _out177 uint64
+	var _ = _out177
+	_out176, _out177 = Companion_Default___.DataRun(j, i)
+	_132_a = _out176
+	n = _out177
+	var _out178 bool
+	var _ = _out178
+	_out178 = j.D.WriteRun(_132_a, j.Lg.Body, i, n)
+	ok = _out178
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -230,17 +230,17 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = n
 	var _133_a uint64 = 0
 	var _ = _133_a
-	var _out171 uint64
-	var _ = _out171
-	var _out172 uint64
-	var _ = _out172
-	_out171, _out172 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	_133_a = _out171
-	n = _out172
-	var _out173 bool
-	var _ = _out173
-	_out173 = j.D.WriteRun(_133_a, j.Lg.Dirs, i, n)
-	ok = _out173
+	var _out179 uint64
+	var _ = _out179
+	var _out180 uint64
+	var _ = _out180
+	_out179, _out180 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
+	_133_a = _out179
+	n = _out180
+	var _out181 bool
+	var _ = _out181
+	_out181 = j.D.WriteRun(_133_a, j.Lg.Dirs, i, n)
+	ok = _out181
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
@@ -248,42 +248,42 @@ func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool 
 	var _ = ok
 	var _134_s uint64
 	var _ = _134_s
-	var _out174 uint64
-	var _ = _out174
-	_out174 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_134_s = _out174
-	var _out175 bool
-	var _ = _out175
-	_out175 = j.D.Write(j.At+uint64(1)+uint64(16)*_134_s, j.Lg.Desc)
-	ok = _out175
+	var _out182 uint64
+	var _ = _out182
+	_out182 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_134_s = _out182
+	var _out183 bool
+	var _ = _out183
+	_out183 = j.D.Write(j.At+uint64(1)+uint64(16)*_134_s, j.Lg.Desc)
+	ok = _out183
 	return ok
 }
 func (_this *CompanionStruct_Default___) DirectCodes(j *journalm.Journal) *dlog.Codes {
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out176 *dlog.Codes
-	var _ = _out176
-	_out176 = dlog.NewCodes()
-	c = _out176
+	var _out184 *dlog.Codes
+	var _ = _out184
+	_out184 = dlog.NewCodes()
+	c = _out184
 	if j.Tree.Np == uint64(0) {
 		return c
 	}
 	var _135_l *ddisk.BList
 	var _ = _135_l
-	var _out177 *ddisk.BList
-	var _ = _out177
-	_out177 = j.Cdm.List()
-	_135_l = _out177
+	var _out185 *ddisk.BList
+	var _ = _out185
+	_out185 = j.Cdm.List()
+	_135_l = _out185
 	treeofcodes.Companion_Default___.AddList(j.Tree, c, _135_l)
 	return c
 }
 func (_this *CompanionStruct_Default___) LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out178 bool
-	var _ = _out178
-	_out178 = j.D.Barrier()
-	ok = _out178
+	var _out186 bool
+	var _ = _out186
+	_out186 = j.D.Barrier()
+	ok = _out186
 	return ok
 }
 

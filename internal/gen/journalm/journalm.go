@@ -240,10 +240,10 @@ func (_this type_Journal_) String() string {
 func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, cache0 *dlog.Cache, tree0 *treeofcodes.Tree, n uint64, at0 uint64, nd0 uint64, nr0 uint64, bit0 uint64, flo0 uint64, fhi0 uint64, q uint64, maxPin0 uint64, instAt0 uint64) {
 	var _41_nt *dlog.Notes
 	var _ = _41_nt
-	var _out69 *dlog.Notes
-	var _ = _out69
-	_out69 = dlog.NewNotes()
-	_41_nt = _out69
+	var _out77 *dlog.Notes
+	var _ = _out77
+	_out77 = dlog.NewNotes()
+	_41_nt = _out77
 	_this.Notes = _41_nt
 	var _nw0 = New_Logger_()
 	var _ = _nw0
@@ -270,46 +270,46 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	_this.InstAt = instAt0
 	var _42_m1 *dlog.BMap
 	var _ = _42_m1
-	var _out70 *dlog.BMap
-	var _ = _out70
-	_out70 = dlog.NewBMap()
-	_42_m1 = _out70
+	var _out78 *dlog.BMap
+	var _ = _out78
+	_out78 = dlog.NewBMap()
+	_42_m1 = _out78
 	var _43_m2 *dlog.BMap
 	var _ = _43_m2
-	var _out71 *dlog.BMap
-	var _ = _out71
-	_out71 = dlog.NewBMap()
-	_43_m2 = _out71
+	var _out79 *dlog.BMap
+	var _ = _out79
+	_out79 = dlog.NewBMap()
+	_43_m2 = _out79
 	var _44_m3 *dlog.BMap
 	var _ = _44_m3
-	var _out72 *dlog.BMap
-	var _ = _out72
-	_out72 = dlog.NewBMap()
-	_44_m3 = _out72
+	var _out80 *dlog.BMap
+	var _ = _out80
+	_out80 = dlog.NewBMap()
+	_44_m3 = _out80
 	var _45_m4 *dlog.BMap
 	var _ = _45_m4
-	var _out73 *dlog.BMap
-	var _ = _out73
-	_out73 = dlog.NewBMap()
-	_45_m4 = _out73
+	var _out81 *dlog.BMap
+	var _ = _out81
+	_out81 = dlog.NewBMap()
+	_45_m4 = _out81
 	var _46_m5 *dlog.BMap
 	var _ = _46_m5
-	var _out74 *dlog.BMap
-	var _ = _out74
-	_out74 = dlog.NewBMap()
-	_46_m5 = _out74
+	var _out82 *dlog.BMap
+	var _ = _out82
+	_out82 = dlog.NewBMap()
+	_46_m5 = _out82
 	var _47_m6 *dlog.BMap
 	var _ = _47_m6
-	var _out75 *dlog.BMap
-	var _ = _out75
-	_out75 = dlog.NewBMap()
-	_47_m6 = _out75
+	var _out83 *dlog.BMap
+	var _ = _out83
+	_out83 = dlog.NewBMap()
+	_47_m6 = _out83
 	var _48_m7 *dlog.BMap
 	var _ = _48_m7
-	var _out76 *dlog.BMap
-	var _ = _out76
-	_out76 = dlog.NewBMap()
-	_48_m7 = _out76
+	var _out84 *dlog.BMap
+	var _ = _out84
+	_out84 = dlog.NewBMap()
+	_48_m7 = _out84
 	_this.Running = _42_m1
 	_this.Lgm = _43_m2
 	_this.Cgm = _44_m3

@@ -87,32 +87,32 @@ func (_this *CompanionStruct_Default___) WantCommit(j *journalm.Journal) bool {
 	var _ = b
 	var _49_k uint64
 	var _ = _49_k
-	var _out77 uint64
-	var _ = _out77
-	_out77 = j.Running.Len()
-	_49_k = _out77
+	var _out85 uint64
+	var _ = _out85
+	_out85 = j.Running.Len()
+	_49_k = _out85
 	var _50_want uint64
 	var _ = _50_want
-	var _out78 uint64
-	var _ = _out78
-	_out78 = j.Notes.Get(Companion_Default___.NWant())
-	_50_want = _out78
+	var _out86 uint64
+	var _ = _out86
+	_out86 = j.Notes.Get(Companion_Default___.NWant())
+	_50_want = _out86
 	var _51_stop uint64
 	var _ = _51_stop
-	var _out79 uint64
-	var _ = _out79
-	_out79 = j.Notes.Get(Companion_Default___.NStop())
-	_51_stop = _out79
+	var _out87 uint64
+	var _ = _out87
+	_out87 = j.Notes.Get(Companion_Default___.NStop())
+	_51_stop = _out87
 	b = _49_k > uint64(0) && (_50_want > j.Ncl || _49_k >= uint64(250) || _51_stop != uint64(0))
 	return b
 }
 func (_this *CompanionStruct_Default___) Want(j *journalm.Journal, n uint64) {
 	var _52_want uint64
 	var _ = _52_want
-	var _out80 uint64
-	var _ = _out80
-	_out80 = j.Notes.Get(Companion_Default___.NWant())
-	_52_want = _out80
+	var _out88 uint64
+	var _ = _out88
+	_out88 = j.Notes.Get(Companion_Default___.NWant())
+	_52_want = _out88
 	if _52_want < n {
 		j.Notes.Set(Companion_Default___.NWant(), n)
 	}
@@ -140,16 +140,16 @@ func (_this *CompanionStruct_Default___) Alive(j *journalm.Journal) bool {
 	var _ = b
 	var _53_stop uint64
 	var _ = _53_stop
-	var _out81 uint64
-	var _ = _out81
-	_out81 = j.Notes.Get(Companion_Default___.NStop())
-	_53_stop = _out81
+	var _out89 uint64
+	var _ = _out89
+	_out89 = j.Notes.Get(Companion_Default___.NStop())
+	_53_stop = _out89
 	var _54_failed uint64
 	var _ = _54_failed
-	var _out82 uint64
-	var _ = _out82
-	_out82 = j.Notes.Get(Companion_Default___.NFailed())
-	_54_failed = _out82
+	var _out90 uint64
+	var _ = _out90
+	_out90 = j.Notes.Get(Companion_Default___.NFailed())
+	_54_failed = _out90
 	b = _53_stop == uint64(0) && _54_failed == uint64(0)
 	return b
 }
@@ -158,10 +158,10 @@ func (_this *CompanionStruct_Default___) Failed(j *journalm.Journal) bool {
 	var _ = b
 	var _55_failed uint64
 	var _ = _55_failed
-	var _out83 uint64
-	var _ = _out83
-	_out83 = j.Notes.Get(Companion_Default___.NFailed())
-	_55_failed = _out83
+	var _out91 uint64
+	var _ = _out91
+	_out91 = j.Notes.Get(Companion_Default___.NFailed())
+	_55_failed = _out91
 	b = _55_failed != uint64(0) /* dircomp */
 	return b
 }
@@ -178,19 +178,19 @@ func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) u
 	var _ = c
 	var _56_parity uint64
 	var _ = _56_parity
-	var _out84 uint64
-	var _ = _out84
-	_out84 = j.Notes.Get(Companion_Default___.NParity())
-	_56_parity = _out84
+	var _out92 uint64
+	var _ = _out92
+	_out92 = j.Notes.Get(Companion_Default___.NParity())
+	_56_parity = _out92
 	if n <= j.Ncl {
 		_56_parity = uint64(1) - _56_parity%uint64(2)
 	} else {
 		var _57_w uint64
 		var _ = _57_w
-		var _out85 uint64
-		var _ = _out85
-		_out85 = j.Notes.Get(Companion_Default___.NWaiters())
-		_57_w = _out85
+		var _out93 uint64
+		var _ = _out93
+		_out93 = j.Notes.Get(Companion_Default___.NWaiters())
+		_57_w = _out93
 		if _57_w < uint64(4294967296) {
 			j.Notes.Set(Companion_Default___.NWaiters(), _57_w+uint64(1))
 		}
@@ -206,10 +206,10 @@ func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) u
 func (_this *CompanionStruct_Default___) NoteStart(j *journalm.Journal) {
 	var _58_parity uint64
 	var _ = _58_parity
-	var _out86 uint64
-	var _ = _out86
-	_out86 = j.Notes.Get(Companion_Default___.NParity())
-	_58_parity = _out86
+	var _out94 uint64
+	var _ = _out94
+	_out94 = j.Notes.Get(Companion_Default___.NParity())
+	_58_parity = _out94
 	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_58_parity%uint64(2))
 	j.Notes.Set(Companion_Default___.NWaiters(), uint64(0))
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
@@ -217,22 +217,22 @@ func (_this *CompanionStruct_Default___) NoteStart(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
 	var _59_parity uint64
 	var _ = _59_parity
-	var _out87 uint64
-	var _ = _out87
-	_out87 = j.Notes.Get(Companion_Default___.NParity())
-	_59_parity = _out87
+	var _out95 uint64
+	var _ = _out95
+	_out95 = j.Notes.Get(Companion_Default___.NParity())
+	_59_parity = _out95
 	var _60_w uint64
 	var _ = _60_w
-	var _out88 uint64
-	var _ = _out88
-	_out88 = j.Notes.Get(Companion_Default___.NWaiters())
-	_60_w = _out88
+	var _out96 uint64
+	var _ = _out96
+	_out96 = j.Notes.Get(Companion_Default___.NWaiters())
+	_60_w = _out96
 	var _61_groups uint64
 	var _ = _61_groups
-	var _out89 uint64
-	var _ = _out89
-	_out89 = j.Notes.Get(Companion_Default___.NGroups())
-	_61_groups = _out89
+	var _out97 uint64
+	var _ = _out97
+	_out97 = j.Notes.Get(Companion_Default___.NGroups())
+	_61_groups = _out97
 	if _61_groups < uint64(18446744073709551615) {
 		j.Notes.Set(Companion_Default___.NGroups(), _61_groups+uint64(1))
 	}
@@ -241,25 +241,25 @@ func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
 	_62_even = _59_parity%uint64(2) == uint64(0)
 	var _63_k uint64
 	var _ = _63_k
-	var _out90 uint64
-	var _ = _out90
-	_out90 = j.Lgm.Len()
-	_63_k = _out90
+	var _out98 uint64
+	var _ = _out98
+	_out98 = j.Lgm.Len()
+	_63_k = _out98
 	var _64_h uint64
 	var _ = _64_h
-	var _out91 uint64
-	var _ = _out91
-	_out91 = j.Lho.Len()
-	_64_h = _out91
+	var _out99 uint64
+	var _ = _out99
+	_out99 = j.Lho.Len()
+	_64_h = _out99
 	if _63_k >= j.InstAt || _64_h >= Companion_Default___.HoldMax() {
 		j.Mu.WakeOne(journalm.Companion_Default___.CInstaller())
 	}
 	var _65_more bool
 	var _ = _65_more
-	var _out92 bool
-	var _ = _out92
-	_out92 = Companion_Default___.WantCommit(j)
-	_65_more = _out92
+	var _out100 bool
+	var _ = _out100
+	_out100 = Companion_Default___.WantCommit(j)
+	_65_more = _out100
 	if _65_more {
 		if _60_w == uint64(0) {
 			j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
@@ -280,28 +280,28 @@ func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var _ = b
 	var _66_k uint64
 	var _ = _66_k
-	var _out93 uint64
-	var _ = _out93
-	_out93 = j.Lgm.Len()
-	_66_k = _out93
+	var _out101 uint64
+	var _ = _out101
+	_out101 = j.Lgm.Len()
+	_66_k = _out101
 	var _67_h uint64
 	var _ = _67_h
-	var _out94 uint64
-	var _ = _out94
-	_out94 = j.Lho.Len()
-	_67_h = _out94
+	var _out102 uint64
+	var _ = _out102
+	_out102 = j.Lho.Len()
+	_67_h = _out102
 	var _68_urge uint64
 	var _ = _68_urge
-	var _out95 uint64
-	var _ = _out95
-	_out95 = j.Notes.Get(Companion_Default___.NUrge())
-	_68_urge = _out95
+	var _out103 uint64
+	var _ = _out103
+	_out103 = j.Notes.Get(Companion_Default___.NUrge())
+	_68_urge = _out103
 	var _69_failed uint64
 	var _ = _69_failed
-	var _out96 uint64
-	var _ = _out96
-	_out96 = j.Notes.Get(Companion_Default___.NFailed())
-	_69_failed = _out96
+	var _out104 uint64
+	var _ = _out104
+	_out104 = j.Notes.Get(Companion_Default___.NFailed())
+	_69_failed = _out104
 	b = _69_failed == uint64(0) && (_66_k > uint64(0) || _67_h > uint64(0)) && (_68_urge != uint64(0) || _66_k >= j.InstAt || _67_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
 	if b {
 		j.Notes.Set(Companion_Default___.NUrge(), uint64(0))
@@ -311,10 +311,10 @@ func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
 	var _70_n uint64
 	var _ = _70_n
-	var _out97 uint64
-	var _ = _out97
-	_out97 = j.Notes.Get(Companion_Default___.NInstalls())
-	_70_n = _out97
+	var _out105 uint64
+	var _ = _out105
+	_out105 = j.Notes.Get(Companion_Default___.NInstalls())
+	_70_n = _out105
 	if _70_n < uint64(18446744073709551615) {
 		j.Notes.Set(Companion_Default___.NInstalls(), _70_n+uint64(1))
 	}
@@ -326,34 +326,34 @@ func (_this *CompanionStruct_Default___) Drained(j *journalm.Journal) bool {
 	var _ = b
 	var _71_r uint64
 	var _ = _71_r
-	var _out98 uint64
-	var _ = _out98
-	_out98 = j.Running.Len()
-	_71_r = _out98
+	var _out106 uint64
+	var _ = _out106
+	_out106 = j.Running.Len()
+	_71_r = _out106
 	var _72_c uint64
 	var _ = _72_c
-	var _out99 uint64
-	var _ = _out99
-	_out99 = j.Cgm.Len()
-	_72_c = _out99
+	var _out107 uint64
+	var _ = _out107
+	_out107 = j.Cgm.Len()
+	_72_c = _out107
 	var _73_h uint64
 	var _ = _73_h
-	var _out100 uint64
-	var _ = _out100
-	_out100 = j.Cdm.Len()
-	_73_h = _out100
+	var _out108 uint64
+	var _ = _out108
+	_out108 = j.Cdm.Len()
+	_73_h = _out108
 	var _74_l uint64
 	var _ = _74_l
-	var _out101 uint64
-	var _ = _out101
-	_out101 = j.Lgm.Len()
-	_74_l = _out101
+	var _out109 uint64
+	var _ = _out109
+	_out109 = j.Lgm.Len()
+	_74_l = _out109
 	var _75_i uint64
 	var _ = _75_i
-	var _out102 uint64
-	var _ = _out102
-	_out102 = j.Inm.Len()
-	_75_i = _out102
+	var _out110 uint64
+	var _ = _out110
+	_out110 = j.Inm.Len()
+	_75_i = _out110
 	b = _71_r == uint64(0) && _72_c == uint64(0) && _73_h == uint64(0) && _74_l == uint64(0) && _75_i == uint64(0)
 	return b
 }

@@ -64,39 +64,39 @@ func (_this *CompanionStruct_Default___) Lookup(j *journalm.Journal, a uint64) (
 	var t uint64 = 0
 	var _ = t
 	t = j.Trims
-	var _out219 *dbytes.Blk
-	var _ = _out219
-	_out219 = j.Running.Get(a)
-	b = _out219
+	var _out227 *dbytes.Blk
+	var _ = _out227
+	_out227 = j.Running.Get(a)
+	b = _out227
 	if b == (*dbytes.Blk)(nil) {
-		var _out220 *dbytes.Blk
-		var _ = _out220
-		_out220 = j.Cgm.Get(a)
-		b = _out220
+		var _out228 *dbytes.Blk
+		var _ = _out228
+		_out228 = j.Cgm.Get(a)
+		b = _out228
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out221 *dbytes.Blk
-		var _ = _out221
-		_out221 = j.Cdm.Get(a)
-		b = _out221
+		var _out229 *dbytes.Blk
+		var _ = _out229
+		_out229 = j.Cdm.Get(a)
+		b = _out229
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out222 *dbytes.Blk
-		var _ = _out222
-		_out222 = j.Lgm.Get(a)
-		b = _out222
+		var _out230 *dbytes.Blk
+		var _ = _out230
+		_out230 = j.Lgm.Get(a)
+		b = _out230
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out223 *dbytes.Blk
-		var _ = _out223
-		_out223 = j.Inm.Get(a)
-		b = _out223
+		var _out231 *dbytes.Blk
+		var _ = _out231
+		_out231 = j.Inm.Get(a)
+		b = _out231
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out224 *dbytes.Blk
-		var _ = _out224
-		_out224 = j.Cache.Get(a)
-		b = _out224
+		var _out232 *dbytes.Blk
+		var _ = _out232
+		_out232 = j.Cache.Get(a)
+		b = _out232
 	}
 	return b, t
 }
@@ -105,13 +105,13 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out225 bool
-	var _ = _out225
-	var _out226 *ddisk.BList
-	var _ = _out226
-	_out225, _out226 = j.D.ReadRun(a, n)
-	ok = _out225
-	l = _out226
+	var _out233 bool
+	var _ = _out233
+	var _out234 *ddisk.BList
+	var _ = _out234
+	_out233, _out234 = j.D.ReadRun(a, n)
+	ok = _out233
+	l = _out234
 	return ok, l
 }
 func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList) (uint64, uint64) {
@@ -121,28 +121,28 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = bad
 	var _157_n uint64
 	var _ = _157_n
-	var _out227 uint64
-	var _ = _out227
-	_out227 = l.Len()
-	_157_n = _out227
+	var _out235 uint64
+	var _ = _out235
+	_out235 = l.Len()
+	_157_n = _out235
 	m = uint64(0)
 	bad = a
 	for m < _157_n {
 		var _158_b *dbytes.Blk
 		var _ = _158_b
-		var _out228 *dbytes.Blk
-		var _ = _out228
-		_out228 = l.BlkAt(m)
-		_158_b = _out228
+		var _out236 *dbytes.Blk
+		var _ = _out236
+		_out236 = l.BlkAt(m)
+		_158_b = _out236
 		var _159_ok bool = false
 		var _ = _159_ok
-		var _out229 bool
-		var _ = _out229
-		var _out230 uint64
-		var _ = _out230
-		_out229, _out230 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _158_b)
-		_159_ok = _out229
-		bad = _out230
+		var _out237 bool
+		var _ = _out237
+		var _out238 uint64
+		var _ = _out238
+		_out237, _out238 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _158_b)
+		_159_ok = _out237
+		bad = _out238
 		if !_159_ok {
 			return m, bad
 		}
@@ -150,10 +150,21 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	}
 	return m, bad
 }
-func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, t uint64, bad uint64) bool {
+func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	damaged = t == j.Trims
+	var _160_b *dbytes.Blk
+	var _ = _160_b
+	var _161_t2 uint64
+	var _ = _161_t2
+	var _out239 *dbytes.Blk
+	var _ = _out239
+	var _out240 uint64
+	var _ = _out240
+	_out239, _out240 = Companion_Default___.Lookup(j, a)
+	_160_b = _out239
+	_161_t2 = _out240
+	damaged = _160_b == (*dbytes.Blk)(nil) && t == _161_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -162,16 +173,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, t uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _160_t2 uint64 = 0
-	var _ = _160_t2
-	var _out231 *dbytes.Blk
-	var _ = _out231
-	var _out232 uint64
-	var _ = _out232
-	_out231, _out232 = Companion_Default___.Lookup(j, a)
-	b = _out231
-	_160_t2 = _out232
-	if b == (*dbytes.Blk)(nil) && t == _160_t2 {
+	var _162_t2 uint64 = 0
+	var _ = _162_t2
+	var _out241 *dbytes.Blk
+	var _ = _out241
+	var _out242 uint64
+	var _ = _out242
+	_out241, _out242 = Companion_Default___.Lookup(j, a)
+	b = _out241
+	_162_t2 = _out242
+	if b == (*dbytes.Blk)(nil) && t == _162_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

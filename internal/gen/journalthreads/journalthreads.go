@@ -72,32 +72,32 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _161_l *ddisk.BList
-	var _ = _161_l
-	_161_l = j.Lg.Dirs
-	var _162_n uint64
-	var _ = _162_n
-	var _out233 uint64
-	var _ = _out233
-	_out233 = _161_l.Len()
-	_162_n = _out233
-	var _163_i uint64
-	var _ = _163_i
-	_163_i = uint64(0)
+	var _163_l *ddisk.BList
+	var _ = _163_l
+	_163_l = j.Lg.Dirs
+	var _164_n uint64
+	var _ = _164_n
+	var _out243 uint64
+	var _ = _out243
+	_out243 = _163_l.Len()
+	_164_n = _out243
+	var _165_i uint64
+	var _ = _165_i
+	_165_i = uint64(0)
 	ok = true
-	for ok && _163_i < _162_n {
+	for ok && _165_i < _164_n {
 		Companion_Default___.LYield(j)
-		var _164_m uint64 = 0
-		var _ = _164_m
-		var _out234 bool
-		var _ = _out234
-		var _out235 uint64
-		var _ = _out235
-		_out234, _out235 = journallogger.Companion_Default___.DirWrite(j, _163_i)
-		ok = _out234
-		_164_m = _out235
+		var _166_m uint64 = 0
+		var _ = _166_m
+		var _out244 bool
+		var _ = _out244
+		var _out245 uint64
+		var _ = _out245
+		_out244, _out245 = journallogger.Companion_Default___.DirWrite(j, _165_i)
+		ok = _out244
+		_166_m = _out245
 		if ok {
-			_163_i = _163_i + _164_m
+			_165_i = _165_i + _166_m
 		}
 	}
 	return ok
@@ -106,29 +106,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _165_n uint64
-	var _ = _165_n
-	var _out236 uint64
-	var _ = _out236
-	_out236 = j.Cgm.Len()
-	_165_n = _out236
-	var _166_i uint64
-	var _ = _166_i
-	_166_i = uint64(0)
+	var _167_n uint64
+	var _ = _167_n
+	var _out246 uint64
+	var _ = _out246
+	_out246 = j.Cgm.Len()
+	_167_n = _out246
+	var _168_i uint64
+	var _ = _168_i
+	_168_i = uint64(0)
 	ok = true
-	for ok && _166_i < _165_n {
+	for ok && _168_i < _167_n {
 		Companion_Default___.LYield(j)
-		var _167_m uint64 = 0
-		var _ = _167_m
-		var _out237 bool
-		var _ = _out237
-		var _out238 uint64
-		var _ = _out238
-		_out237, _out238 = journallogger.Companion_Default___.LogWrite(j, _166_i)
-		ok = _out237
-		_167_m = _out238
+		var _169_m uint64 = 0
+		var _ = _169_m
+		var _out247 bool
+		var _ = _out247
+		var _out248 uint64
+		var _ = _out248
+		_out247, _out248 = journallogger.Companion_Default___.LogWrite(j, _168_i)
+		ok = _out247
+		_169_m = _out248
 		if ok {
-			_166_i = _166_i + _167_m
+			_168_i = _168_i + _169_m
 		}
 	}
 	return ok
@@ -137,55 +137,55 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _168_small bool
-	var _ = _168_small
-	var _out239 bool
-	var _ = _out239
-	_out239 = journallogger.Companion_Default___.Small(j)
-	_168_small = _out239
-	if _168_small {
-		var _out240 bool
-		var _ = _out240
-		_out240 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out240
+	var _170_small bool
+	var _ = _170_small
+	var _out249 bool
+	var _ = _out249
+	_out249 = journallogger.Companion_Default___.Small(j)
+	_170_small = _out249
+	if _170_small {
+		var _out250 bool
+		var _ = _out250
+		_out250 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out250
 		return ok
 	}
-	var _out241 bool
-	var _ = _out241
-	_out241 = Companion_Default___.WriteRing(j)
-	ok = _out241
+	var _out251 bool
+	var _ = _out251
+	_out251 = Companion_Default___.WriteRing(j)
+	ok = _out251
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out242 bool
-	var _ = _out242
-	_out242 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out242
+	var _out252 bool
+	var _ = _out252
+	_out252 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out252
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out243 bool
-	var _ = _out243
-	_out243 = Companion_Default___.WriteRecord(j)
-	ok = _out243
+	var _out253 bool
+	var _ = _out253
+	_out253 = Companion_Default___.WriteRecord(j)
+	ok = _out253
 	if !ok {
 		return ok
 	}
-	var _out244 bool
-	var _ = _out244
-	_out244 = Companion_Default___.WriteDirect(j)
-	ok = _out244
+	var _out254 bool
+	var _ = _out254
+	_out254 = Companion_Default___.WriteDirect(j)
+	ok = _out254
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out245 bool
-	var _ = _out245
-	_out245 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out245
+	var _out255 bool
+	var _ = _out255
+	_out255 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out255
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
@@ -195,16 +195,16 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	Companion_Default___.LYield(j)
 	journallogger.Companion_Default___.LogEnc(j)
 	Companion_Default___.LYield(j)
-	var _169_cs *dlog.Codes
-	var _ = _169_cs
-	var _out246 *dlog.Codes
-	var _ = _out246
-	_out246 = journallogger.Companion_Default___.DirectCodes(j)
-	_169_cs = _out246
-	var _out247 bool
-	var _ = _out247
-	_out247 = Companion_Default___.WriteGroup(j)
-	ok = _out247
+	var _171_cs *dlog.Codes
+	var _ = _171_cs
+	var _out256 *dlog.Codes
+	var _ = _out256
+	_out256 = journallogger.Companion_Default___.DirectCodes(j)
+	_171_cs = _out256
+	var _out257 bool
+	var _ = _out257
+	_out257 = Companion_Default___.WriteGroup(j)
+	ok = _out257
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -213,7 +213,7 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.HoldCodes(j, _169_cs)
+	journalcommit.Companion_Default___.HoldCodes(j, _171_cs)
 	journalcommit.Companion_Default___.HoldDirect(j)
 	journalcommit.Companion_Default___.FinishCommit(j)
 	return ok
@@ -221,47 +221,47 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _170_alive bool
-	var _ = _170_alive
-	var _out248 bool
-	var _ = _out248
-	_out248 = journalpolicy.Companion_Default___.Alive(j)
-	_170_alive = _out248
-	for _170_alive {
-		var _171_go bool
-		var _ = _171_go
-		var _out249 bool
-		var _ = _out249
-		_out249 = journalcommit.Companion_Default___.StartCommit(j)
-		_171_go = _out249
-		if _171_go {
-			var _172_ok bool
-			var _ = _172_ok
-			var _out250 bool
-			var _ = _out250
-			_out250 = Companion_Default___.LogGroup(j)
-			_172_ok = _out250
+	var _172_alive bool
+	var _ = _172_alive
+	var _out258 bool
+	var _ = _out258
+	_out258 = journalpolicy.Companion_Default___.Alive(j)
+	_172_alive = _out258
+	for _172_alive {
+		var _173_go bool
+		var _ = _173_go
+		var _out259 bool
+		var _ = _out259
+		_out259 = journalcommit.Companion_Default___.StartCommit(j)
+		_173_go = _out259
+		if _173_go {
+			var _174_ok bool
+			var _ = _174_ok
+			var _out260 bool
+			var _ = _out260
+			_out260 = Companion_Default___.LogGroup(j)
+			_174_ok = _out260
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out251 bool
-		var _ = _out251
-		_out251 = journalpolicy.Companion_Default___.Alive(j)
-		_170_alive = _out251
+		var _out261 bool
+		var _ = _out261
+		_out261 = journalpolicy.Companion_Default___.Alive(j)
+		_172_alive = _out261
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _173_i uint64
-	var _ = _173_i
-	_173_i = uint64(0)
-	for _173_i < n {
+	var _175_i uint64
+	var _ = _175_i
+	_175_i = uint64(0)
+	for _175_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_173_i = _173_i + uint64(1)
-		if _173_i%uint64(128) == uint64(0) {
+		_175_i = _175_i + uint64(1)
+		if _175_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -281,83 +281,83 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out252 *dlog.Codes
-	var _ = _out252
-	_out252 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	c = _out252
-	var _out253 uint64
-	var _ = _out253
-	var _out254 uint64
-	var _ = _out254
-	_out253, _out254 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out253
-	r1 = _out254
+	var _out262 *dlog.Codes
+	var _ = _out262
+	_out262 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	c = _out262
+	var _out263 uint64
+	var _ = _out263
+	var _out264 uint64
+	var _ = _out264
+	_out263, _out264 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out263
+	r1 = _out264
 	ok = true
-	var _174_i uint64
-	var _ = _174_i
-	_174_i = uint64(0)
-	var _175_n uint64
-	var _ = _175_n
-	var _out255 uint64
-	var _ = _out255
-	_out255 = c.Len()
-	_175_n = _out255
-	for ok && _174_i < _175_n {
+	var _176_i uint64
+	var _ = _176_i
+	_176_i = uint64(0)
+	var _177_n uint64
+	var _ = _177_n
+	var _out265 uint64
+	var _ = _out265
+	_out265 = c.Len()
+	_177_n = _out265
+	for ok && _176_i < _177_n {
 		Companion_Default___.IYield(j)
-		var _176_p uint64 = 0
-		var _ = _176_p
-		var _177_a uint64 = 0
-		var _ = _177_a
-		var _178_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _178_b
-		var _out256 bool
-		var _ = _out256
-		var _out257 uint64
-		var _ = _out257
-		var _out258 uint64
-		var _ = _out258
-		var _out259 *dbytes.Blk
-		var _ = _out259
-		var _out260 uint64
-		var _ = _out260
-		_out256, _out257, _out258, _out259, _out260 = journalinstaller.Companion_Default___.NextPage(j, c, _174_i)
-		ok = _out256
-		_176_p = _out257
-		_177_a = _out258
-		_178_b = _out259
-		_174_i = _out260
+		var _178_p uint64 = 0
+		var _ = _178_p
+		var _179_a uint64 = 0
+		var _ = _179_a
+		var _180_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _180_b
+		var _out266 bool
+		var _ = _out266
+		var _out267 uint64
+		var _ = _out267
+		var _out268 uint64
+		var _ = _out268
+		var _out269 *dbytes.Blk
+		var _ = _out269
+		var _out270 uint64
+		var _ = _out270
+		_out266, _out267, _out268, _out269, _out270 = journalinstaller.Companion_Default___.NextPage(j, c, _176_i)
+		ok = _out266
+		_178_p = _out267
+		_179_a = _out268
+		_180_b = _out269
+		_176_i = _out270
 		if ok {
 			Companion_Default___.IYield(j)
-			var _out261 bool
-			var _ = _out261
-			_out261 = journalinstaller.Companion_Default___.PageWrite(j, _177_a, _178_b)
-			ok = _out261
+			var _out271 bool
+			var _ = _out271
+			_out271 = journalinstaller.Companion_Default___.PageWrite(j, _179_a, _180_b)
+			ok = _out271
 		}
 		if ok {
 			Companion_Default___.IYield(j)
-			var _179_root bool
-			var _ = _179_root
-			var _180_c0 uint64
-			var _ = _180_c0
-			var _181_c1 uint64
-			var _ = _181_c1
-			var _out262 bool
-			var _ = _out262
-			var _out263 uint64
-			var _ = _out263
-			var _out264 uint64
-			var _ = _out264
-			_out262, _out263, _out264 = journalinstaller.Companion_Default___.PageUp(j, c, _176_p, _178_b)
-			_179_root = _out262
-			_180_c0 = _out263
-			_181_c1 = _out264
-			if _179_root {
-				r0, r1 = _180_c0, _181_c1
+			var _181_root bool
+			var _ = _181_root
+			var _182_c0 uint64
+			var _ = _182_c0
+			var _183_c1 uint64
+			var _ = _183_c1
+			var _out272 bool
+			var _ = _out272
+			var _out273 uint64
+			var _ = _out273
+			var _out274 uint64
+			var _ = _out274
+			_out272, _out273, _out274 = journalinstaller.Companion_Default___.PageUp(j, c, _178_p, _180_b)
+			_181_root = _out272
+			_182_c0 = _out273
+			_183_c1 = _out274
+			if _181_root {
+				r0, r1 = _182_c0, _183_c1
 			}
-			var _out265 uint64
-			var _ = _out265
-			_out265 = c.Len()
-			_175_n = _out265
+			var _out275 uint64
+			var _ = _out275
+			_out275 = c.Len()
+			_177_n = _out275
 		}
 	}
 	return ok, c, r0, r1
@@ -375,66 +375,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out266 *dlog.Codes
-	var _ = _out266
-	_out266 = dlog.NewCodes()
-	c = _out266
+	var _out276 *dlog.Codes
+	var _ = _out276
+	_out276 = dlog.NewCodes()
+	c = _out276
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out267 *ddisk.BList
-	var _ = _out267
-	_out267 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out267
+	var _out277 *ddisk.BList
+	var _ = _out277
+	_out277 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out277
 	Companion_Default___.IYield(j)
-	var _out268 bool
-	var _ = _out268
-	_out268 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out268
-	var _out269 uint64
-	var _ = _out269
-	_out269 = l.Len()
-	n = _out269
-	var _182_i uint64
-	var _ = _182_i
-	_182_i = uint64(0)
-	for ok && _182_i < n {
+	var _out278 bool
+	var _ = _out278
+	_out278 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out278
+	var _out279 uint64
+	var _ = _out279
+	_out279 = l.Len()
+	n = _out279
+	var _184_i uint64
+	var _ = _184_i
+	_184_i = uint64(0)
+	for ok && _184_i < n {
 		Companion_Default___.IYield(j)
-		var _183_m uint64 = 0
-		var _ = _183_m
-		var _out270 bool
-		var _ = _out270
-		var _out271 uint64
-		var _ = _out271
-		_out270, _out271 = journalinstaller.Companion_Default___.InstWrite(j, _182_i)
-		ok = _out270
-		_183_m = _out271
+		var _185_m uint64 = 0
+		var _ = _185_m
+		var _out280 bool
+		var _ = _out280
+		var _out281 uint64
+		var _ = _out281
+		_out280, _out281 = journalinstaller.Companion_Default___.InstWrite(j, _184_i)
+		ok = _out280
+		_185_m = _out281
 		if ok {
-			_182_i = _182_i + _183_m
+			_184_i = _184_i + _185_m
 		}
 	}
 	if ok {
-		var _out272 bool
-		var _ = _out272
-		var _out273 *dlog.Codes
-		var _ = _out273
-		var _out274 uint64
-		var _ = _out274
-		var _out275 uint64
-		var _ = _out275
-		_out272, _out273, _out274, _out275 = Companion_Default___.WritePages(j)
-		ok = _out272
-		c = _out273
-		r0 = _out274
-		r1 = _out275
+		var _out282 bool
+		var _ = _out282
+		var _out283 *dlog.Codes
+		var _ = _out283
+		var _out284 uint64
+		var _ = _out284
+		var _out285 uint64
+		var _ = _out285
+		_out282, _out283, _out284, _out285 = Companion_Default___.WritePages(j)
+		ok = _out282
+		c = _out283
+		r0 = _out284
+		r1 = _out285
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out276 bool
-		var _ = _out276
-		_out276 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out276
+		var _out286 bool
+		var _ = _out286
+		_out286 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out286
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -451,100 +451,100 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out277 bool
-	var _ = _out277
-	var _out278 *ddisk.BList
-	var _ = _out278
-	var _out279 uint64
-	var _ = _out279
-	var _out280 *dlog.Codes
-	var _ = _out280
-	var _out281 uint64
-	var _ = _out281
-	var _out282 uint64
-	var _ = _out282
-	_out277, _out278, _out279, _out280, _out281, _out282 = Companion_Default___.WriteHome(j)
-	ok = _out277
-	l = _out278
-	n = _out279
-	c = _out280
-	r0 = _out281
-	r1 = _out282
+	var _out287 bool
+	var _ = _out287
+	var _out288 *ddisk.BList
+	var _ = _out288
+	var _out289 uint64
+	var _ = _out289
+	var _out290 *dlog.Codes
+	var _ = _out290
+	var _out291 uint64
+	var _ = _out291
+	var _out292 uint64
+	var _ = _out292
+	_out287, _out288, _out289, _out290, _out291, _out292 = Companion_Default___.WriteHome(j)
+	ok = _out287
+	l = _out288
+	n = _out289
+	c = _out290
+	r0 = _out291
+	r1 = _out292
 	if !ok {
 		return ok, l, n, c, r0, r1
 	}
-	var _out283 bool
-	var _ = _out283
-	_out283 = Companion_Default___.WriteHeader(j, false, r0, r1)
-	ok = _out283
+	var _out293 bool
+	var _ = _out293
+	_out293 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out293
 	if !ok {
 		return ok, l, n, c, r0, r1
 	}
-	var _out284 bool
-	var _ = _out284
-	_out284 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out284
+	var _out294 bool
+	var _ = _out294
+	_out294 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out294
 	return ok, l, n, c, r0, r1
 }
 func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.IYield(j)
-	var _out285 bool
-	var _ = _out285
-	_out285 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out285
+	var _out295 bool
+	var _ = _out295
+	_out295 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out295
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out286 bool
-	var _ = _out286
-	_out286 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out286
+	var _out296 bool
+	var _ = _out296
+	_out296 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out296
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out287 bool
-	var _ = _out287
-	_out287 = journalinstaller.Companion_Default___.HdrBarrier(j)
-	ok = _out287
+	var _out297 bool
+	var _ = _out297
+	_out297 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out297
 	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _184_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _184_l
-	var _185_n uint64 = 0
-	var _ = _185_n
-	var _186_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _186_c
-	var _187_r0 uint64 = 0
-	var _ = _187_r0
-	var _188_r1 uint64 = 0
-	var _ = _188_r1
-	var _out288 bool
-	var _ = _out288
-	var _out289 *ddisk.BList
-	var _ = _out289
-	var _out290 uint64
-	var _ = _out290
-	var _out291 *dlog.Codes
-	var _ = _out291
-	var _out292 uint64
-	var _ = _out292
-	var _out293 uint64
-	var _ = _out293
-	_out288, _out289, _out290, _out291, _out292, _out293 = Companion_Default___.WriteInst(j)
-	ok = _out288
-	_184_l = _out289
-	_185_n = _out290
-	_186_c = _out291
-	_187_r0 = _out292
-	_188_r1 = _out293
+	var _186_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _186_l
+	var _187_n uint64 = 0
+	var _ = _187_n
+	var _188_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _188_c
+	var _189_r0 uint64 = 0
+	var _ = _189_r0
+	var _190_r1 uint64 = 0
+	var _ = _190_r1
+	var _out298 bool
+	var _ = _out298
+	var _out299 *ddisk.BList
+	var _ = _out299
+	var _out300 uint64
+	var _ = _out300
+	var _out301 *dlog.Codes
+	var _ = _out301
+	var _out302 uint64
+	var _ = _out302
+	var _out303 uint64
+	var _ = _out303
+	_out298, _out299, _out300, _out301, _out302, _out303 = Companion_Default___.WriteInst(j)
+	ok = _out298
+	_186_l = _out299
+	_187_n = _out300
+	_188_c = _out301
+	_189_r0 = _out302
+	_190_r1 = _out303
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -552,53 +552,53 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out294 bool
-	var _ = _out294
-	_out294 = Companion_Default___.CacheAll(j, _184_l, _185_n)
-	ok = _out294
+	var _out304 bool
+	var _ = _out304
+	_out304 = Companion_Default___.CacheAll(j, _186_l, _187_n)
+	ok = _out304
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalinstaller.Companion_Default___.FinishInstall(j, _186_c, _187_r0, _188_r1)
+	journalinstaller.Companion_Default___.FinishInstall(j, _188_c, _189_r0, _190_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _189_alive bool
-	var _ = _189_alive
-	var _out295 bool
-	var _ = _out295
-	_out295 = journalpolicy.Companion_Default___.Alive(j)
-	_189_alive = _out295
-	for _189_alive {
-		var _190_go bool
-		var _ = _190_go
-		var _out296 bool
-		var _ = _out296
-		_out296 = journalinstaller.Companion_Default___.StartInstall(j)
-		_190_go = _out296
-		if _190_go {
-			var _191_ok bool
-			var _ = _191_ok
-			var _out297 bool
-			var _ = _out297
-			_out297 = Companion_Default___.Install(j)
-			_191_ok = _out297
-			if !_191_ok {
+	var _191_alive bool
+	var _ = _191_alive
+	var _out305 bool
+	var _ = _out305
+	_out305 = journalpolicy.Companion_Default___.Alive(j)
+	_191_alive = _out305
+	for _191_alive {
+		var _192_go bool
+		var _ = _192_go
+		var _out306 bool
+		var _ = _out306
+		_out306 = journalinstaller.Companion_Default___.StartInstall(j)
+		_192_go = _out306
+		if _192_go {
+			var _193_ok bool
+			var _ = _193_ok
+			var _out307 bool
+			var _ = _out307
+			_out307 = Companion_Default___.Install(j)
+			_193_ok = _out307
+			if !_193_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out298 bool
-		var _ = _out298
-		_out298 = journalpolicy.Companion_Default___.Alive(j)
-		_189_alive = _out298
+		var _out308 bool
+		var _ = _out308
+		_out308 = journalpolicy.Companion_Default___.Alive(j)
+		_191_alive = _out308
 	}
 L2:
 	j.Mu.Unlock()
@@ -613,49 +613,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out299 bool
-	var _ = _out299
-	_out299 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out299
-	var _192_failed bool
-	var _ = _192_failed
-	var _out300 bool
-	var _ = _out300
-	_out300 = journalpolicy.Companion_Default___.Failed(j)
-	_192_failed = _out300
-	for !ok && !_192_failed {
+	var _out309 bool
+	var _ = _out309
+	_out309 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out309
+	var _194_failed bool
+	var _ = _194_failed
+	var _out310 bool
+	var _ = _out310
+	_out310 = journalpolicy.Companion_Default___.Failed(j)
+	_194_failed = _out310
+	for !ok && !_194_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _193_go bool
-		var _ = _193_go
-		var _out301 bool
-		var _ = _out301
-		_out301 = journalcommit.Companion_Default___.StartCommit(j)
-		_193_go = _out301
-		if _193_go {
-			var _194_done bool
-			var _ = _194_done
-			var _out302 bool
-			var _ = _out302
-			_out302 = Companion_Default___.LogGroup(j)
-			_194_done = _out302
+		var _195_go bool
+		var _ = _195_go
+		var _out311 bool
+		var _ = _out311
+		_out311 = journalcommit.Companion_Default___.StartCommit(j)
+		_195_go = _out311
+		if _195_go {
+			var _196_done bool
+			var _ = _196_done
+			var _out312 bool
+			var _ = _out312
+			_out312 = Companion_Default___.LogGroup(j)
+			_196_done = _out312
 		} else {
-			var _195_c uint32
-			var _ = _195_c
-			var _out303 uint32
-			var _ = _out303
-			_out303 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_195_c = _out303
-			j.Mu.Wait(_195_c)
+			var _197_c uint32
+			var _ = _197_c
+			var _out313 uint32
+			var _ = _out313
+			_out313 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_197_c = _out313
+			j.Mu.Wait(_197_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out304 bool
-		var _ = _out304
-		_out304 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out304
-		var _out305 bool
-		var _ = _out305
-		_out305 = journalpolicy.Companion_Default___.Failed(j)
-		_192_failed = _out305
+		var _out314 bool
+		var _ = _out314
+		_out314 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out314
+		var _out315 bool
+		var _ = _out315
+		_out315 = journalpolicy.Companion_Default___.Failed(j)
+		_194_failed = _out315
 	}
 	j.Mu.Unlock()
 	return ok
@@ -667,33 +667,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out306 uint32
-	var _ = _out306
-	var _out307 uint64
-	var _ = _out307
-	_out306, _out307 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out306
-	n = _out307
+	var _out316 uint32
+	var _ = _out316
+	var _out317 uint64
+	var _ = _out317
+	_out316, _out317 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out316
+	n = _out317
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out308 uint32
-		var _ = _out308
-		var _out309 uint64
-		var _ = _out309
-		_out308, _out309 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out308
-		n = _out309
+		var _out318 uint32
+		var _ = _out318
+		var _out319 uint64
+		var _ = _out319
+		_out318, _out319 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out318
+		n = _out319
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _196_ok bool
-		var _ = _196_ok
-		var _out310 bool
-		var _ = _out310
-		_out310 = Companion_Default___.WaitDurable(j, n)
-		_196_ok = _out310
-		if !_196_ok {
+		var _198_ok bool
+		var _ = _198_ok
+		var _out320 bool
+		var _ = _out320
+		_out320 = Companion_Default___.WaitDurable(j, n)
+		_198_ok = _out320
+		if !_198_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -707,67 +707,67 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	for true {
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _197_t uint64 = 0
-		var _ = _197_t
-		var _out311 *dbytes.Blk
-		var _ = _out311
-		var _out312 uint64
-		var _ = _out312
-		_out311, _out312 = journalreader.Companion_Default___.Lookup(j, a)
-		b = _out311
-		_197_t = _out312
+		var _199_t uint64 = 0
+		var _ = _199_t
+		var _out321 *dbytes.Blk
+		var _ = _out321
+		var _out322 uint64
+		var _ = _out322
+		_out321, _out322 = journalreader.Companion_Default___.Lookup(j, a)
+		b = _out321
+		_199_t = _out322
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _198_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _198_l
-		var _out313 bool
-		var _ = _out313
-		var _out314 *ddisk.BList
-		var _ = _out314
-		_out313, _out314 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), _197_t)
-		ok = _out313
-		_198_l = _out314
+		var _200_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _200_l
+		var _out323 bool
+		var _ = _out323
+		var _out324 *ddisk.BList
+		var _ = _out324
+		_out323, _out324 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), _199_t)
+		ok = _out323
+		_200_l = _out324
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _199_m uint64
-		var _ = _199_m
-		var _200_bad uint64
-		var _ = _200_bad
-		var _out315 uint64
-		var _ = _out315
-		var _out316 uint64
-		var _ = _out316
-		_out315, _out316 = journalreader.Companion_Default___.CheckHome(j, a, _198_l)
-		_199_m = _out315
-		_200_bad = _out316
+		var _201_m uint64
+		var _ = _201_m
+		var _202_bad uint64
+		var _ = _202_bad
+		var _out325 uint64
+		var _ = _out325
+		var _out326 uint64
+		var _ = _out326
+		_out325, _out326 = journalreader.Companion_Default___.CheckHome(j, a, _200_l)
+		_201_m = _out325
+		_202_bad = _out326
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		if _199_m > uint64(0) {
-			var _201_c *dbytes.Blk
-			var _ = _201_c
-			var _out317 *dbytes.Blk
-			var _ = _out317
-			_out317 = _198_l.BlkAt(uint64(0))
-			_201_c = _out317
-			var _out318 *dbytes.Blk
-			var _ = _out318
-			_out318 = journalreader.Companion_Default___.Lookup2(j, a, _197_t, _201_c)
-			b = _out318
+		if _201_m > uint64(0) {
+			var _203_c *dbytes.Blk
+			var _ = _203_c
+			var _out327 *dbytes.Blk
+			var _ = _out327
+			_out327 = _200_l.BlkAt(uint64(0))
+			_203_c = _out327
+			var _out328 *dbytes.Blk
+			var _ = _out328
+			_out328 = journalreader.Companion_Default___.Lookup2(j, a, _199_t, _203_c)
+			b = _out328
 		} else {
-			var _202_damaged bool
-			var _ = _202_damaged
-			var _out319 bool
-			var _ = _out319
-			_out319 = journalreader.Companion_Default___.Confirm(j, _197_t, _200_bad)
-			_202_damaged = _out319
-			ok = !_202_damaged
+			var _204_damaged bool
+			var _ = _204_damaged
+			var _out329 bool
+			var _ = _out329
+			_out329 = journalreader.Companion_Default___.Confirm(j, a, _199_t, _202_bad)
+			_204_damaged = _out329
+			ok = !_204_damaged
 		}
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) || !ok {
@@ -784,16 +784,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out320 uint64
-	var _ = _out320
-	_out320 = journalcommit.Companion_Default___.Newest(j)
-	n = _out320
+	var _out330 uint64
+	var _ = _out330
+	_out330 = journalcommit.Companion_Default___.Newest(j)
+	n = _out330
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out321 bool
-	var _ = _out321
-	_out321 = Companion_Default___.WaitDurable(j, n)
-	ok = _out321
+	var _out331 bool
+	var _ = _out331
+	_out331 = Companion_Default___.WaitDurable(j, n)
+	ok = _out331
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -805,31 +805,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _203_e bool
-	var _ = _203_e
-	var _out322 bool
-	var _ = _out322
-	_out322 = journalpolicy.Companion_Default___.Drained(j)
-	_203_e = _out322
-	var _204_failed bool
-	var _ = _204_failed
-	var _out323 bool
-	var _ = _out323
-	_out323 = journalpolicy.Companion_Default___.Failed(j)
-	_204_failed = _out323
-	for !_203_e && !_204_failed {
+	var _205_e bool
+	var _ = _205_e
+	var _out332 bool
+	var _ = _out332
+	_out332 = journalpolicy.Companion_Default___.Drained(j)
+	_205_e = _out332
+	var _206_failed bool
+	var _ = _206_failed
+	var _out333 bool
+	var _ = _out333
+	_out333 = journalpolicy.Companion_Default___.Failed(j)
+	_206_failed = _out333
+	for !_205_e && !_206_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out324 bool
-		var _ = _out324
-		_out324 = journalpolicy.Companion_Default___.Drained(j)
-		_203_e = _out324
-		var _out325 bool
-		var _ = _out325
-		_out325 = journalpolicy.Companion_Default___.Failed(j)
-		_204_failed = _out325
+		var _out334 bool
+		var _ = _out334
+		_out334 = journalpolicy.Companion_Default___.Drained(j)
+		_205_e = _out334
+		var _out335 bool
+		var _ = _out335
+		_out335 = journalpolicy.Companion_Default___.Failed(j)
+		_206_failed = _out335
 	}
 	j.Mu.Unlock()
 }
@@ -837,10 +837,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out326 bool
-	var _ = _out326
-	_out326 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out326
+	var _out336 bool
+	var _ = _out336
+	_out336 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out336
 	if ok {
 		return ok
 	}

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _659_dots uint32 = 0
-	var _ = _659_dots
-	var _out841 uint32
-	var _ = _out841
-	var _out842 *dbytes.Bytes
-	var _ = _out842
-	var _out843 uint32
-	var _ = _out843
-	_out841, _out842, _out843 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out841
-	dir = _out842
-	_659_dots = _out843
+	var _661_dots uint32 = 0
+	var _ = _661_dots
+	var _out851 uint32
+	var _ = _out851
+	var _out852 *dbytes.Bytes
+	var _ = _out852
+	var _out853 uint32
+	var _ = _out853
+	_out851, _out852, _out853 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out851
+	dir = _out852
+	_661_dots = _out853
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _660_ok bool
-	var _ = _660_ok
-	var _out844 bool
-	var _ = _out844
-	_out844 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_660_ok = _out844
-	if !_660_ok {
+	var _662_ok bool
+	var _ = _662_ok
+	var _out854 bool
+	var _ = _out854
+	_out854 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_662_ok = _out854
+	if !_662_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _661_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _661_ip
-	if _659_dots == uint32(1) {
+	var _663_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _663_ip
+	if _661_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _659_dots == uint32(2) {
-		var _out845 uint64
-		var _ = _out845
-		_out845 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out845
+	if _661_dots == uint32(2) {
+		var _out855 uint64
+		var _ = _out855
+		_out855 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out855
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out846 *dbytes.Bytes
-		var _ = _out846
-		_out846 = d.Fs.GetInode(txn, ino, false)
-		_661_ip = _out846
-		node = _661_ip
+		var _out856 *dbytes.Bytes
+		var _ = _out856
+		_out856 = d.Fs.GetInode(txn, ino, false)
+		_663_ip = _out856
+		node = _663_ip
 		return st, ino, node, dir
 	}
-	var _662_found bool = false
-	var _ = _662_found
-	var _out847 bool
-	var _ = _out847
-	var _out848 uint64
-	var _ = _out848
-	_out847, _out848 = d.Lookup(txn, dino, name, false)
-	_662_found = _out847
-	ino = _out848
-	if !_662_found {
+	var _664_found bool = false
+	var _ = _664_found
+	var _out857 bool
+	var _ = _out857
+	var _out858 uint64
+	var _ = _out858
+	_out857, _out858 = d.Lookup(txn, dino, name, false)
+	_664_found = _out857
+	ino = _out858
+	if !_664_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out849 uint32
-	var _ = _out849
-	var _out850 *dbytes.Bytes
-	var _ = _out850
-	_out849, _out850 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out849
-	_661_ip = _out850
+	var _out859 uint32
+	var _ = _out859
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	_out859, _out860 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out859
+	_663_ip = _out860
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _661_ip
+	node = _663_ip
 	return st, ino, node, dir
 }
 

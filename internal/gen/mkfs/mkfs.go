@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *directories.DirFs {
 	var d *directories.DirFs = (*directories.DirFs)(nil)
 	var _ = d
-	var _480_f *bytefiles.ByteFs
-	var _ = _480_f
-	var _out594 *bytefiles.ByteFs
-	var _ = _out594
-	_out594 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_480_f = _out594
+	var _482_f *bytefiles.ByteFs
+	var _ = _482_f
+	var _out604 *bytefiles.ByteFs
+	var _ = _out604
+	_out604 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_482_f = _out604
 	var _nw6 = directories.New_DirFs_()
 	var _ = _nw6
-	_nw6.Recover(_480_f)
+	_nw6.Recover(_482_f)
 	d = _nw6
 	return d
 }

@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _205_b uint8
-	var _ = _205_b
-	_205_b = w.Get(off / uint64(8))
-	var _206_i uint64
-	var _ = _206_i
-	_206_i = off % uint64(8)
-	var _207_is bool
-	var _ = _207_is
-	_207_is = bits.Companion_Default___.BitOf(_205_b, _206_i)
-	if _207_is != v {
-		var _208_c uint8 = 0
-		var _ = _208_c
+	var _207_b uint8
+	var _ = _207_b
+	_207_b = w.Get(off / uint64(8))
+	var _208_i uint64
+	var _ = _208_i
+	_208_i = off % uint64(8)
+	var _209_is bool
+	var _ = _209_is
+	_209_is = bits.Companion_Default___.BitOf(_207_b, _208_i)
+	if _209_is != v {
+		var _210_c uint8 = 0
+		var _ = _210_c
 		if v {
-			_208_c = _205_b + Companion_Default___.Pow2(_206_i)
+			_210_c = _207_b + Companion_Default___.Pow2(_208_i)
 		} else {
-			_208_c = _205_b - Companion_Default___.Pow2(_206_i)
+			_210_c = _207_b - Companion_Default___.Pow2(_208_i)
 		}
-		w.Set(off/uint64(8), _208_c)
+		w.Set(off/uint64(8), _210_c)
 	}
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _567_n uint64
-	var _ = _567_n
-	_567_n = c.Gids.Len()
-	var _568_i uint64
-	var _ = _568_i
-	_568_i = uint64(0)
-	for _567_n-_568_i >= uint64(4) {
-		var _569_x uint32
-		var _ = _569_x
-		_569_x = c.Gids.U32(_568_i)
-		if _569_x == g {
+	var _569_n uint64
+	var _ = _569_n
+	_569_n = c.Gids.Len()
+	var _570_i uint64
+	var _ = _570_i
+	_570_i = uint64(0)
+	for _569_n-_570_i >= uint64(4) {
+		var _571_x uint32
+		var _ = _571_x
+		_571_x = c.Gids.U32(_570_i)
+		if _571_x == g {
 			r = true
 			return r
 		}
-		_568_i = _568_i + uint64(4)
+		_570_i = _570_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _570_mode uint32
-	var _ = _570_mode
-	var _out717 uint32
-	var _ = _out717
-	_out717 = inodeformat.Companion_Default___.GetMode(ip)
-	_570_mode = _out717
-	var _571_u uint32
-	var _ = _571_u
-	var _out718 uint32
-	var _ = _out718
-	_out718 = inodeformat.Companion_Default___.GetUid(ip)
-	_571_u = _out718
-	if c.Uid == _571_u {
-		p = _570_mode / uint32(64) % uint32(8)
+	var _572_mode uint32
+	var _ = _572_mode
+	var _out727 uint32
+	var _ = _out727
+	_out727 = inodeformat.Companion_Default___.GetMode(ip)
+	_572_mode = _out727
+	var _573_u uint32
+	var _ = _573_u
+	var _out728 uint32
+	var _ = _out728
+	_out728 = inodeformat.Companion_Default___.GetUid(ip)
+	_573_u = _out728
+	if c.Uid == _573_u {
+		p = _572_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _572_g uint32
-	var _ = _572_g
-	var _out719 uint32
-	var _ = _out719
-	_out719 = inodeformat.Companion_Default___.GetGid(ip)
-	_572_g = _out719
-	var _573_m bool
-	var _ = _573_m
-	var _out720 bool
-	var _ = _out720
-	_out720 = Companion_Default___.InGroup(c, _572_g)
-	_573_m = _out720
-	if _573_m {
-		p = _570_mode / uint32(8) % uint32(8)
+	var _574_g uint32
+	var _ = _574_g
+	var _out729 uint32
+	var _ = _out729
+	_out729 = inodeformat.Companion_Default___.GetGid(ip)
+	_574_g = _out729
+	var _575_m bool
+	var _ = _575_m
+	var _out730 bool
+	var _ = _out730
+	_out730 = Companion_Default___.InGroup(c, _574_g)
+	_575_m = _out730
+	if _575_m {
+		p = _572_mode / uint32(8) % uint32(8)
 	} else {
-		p = _570_mode % uint32(8)
+		p = _572_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _574_ty uint32
-		var _ = _574_ty
-		var _out721 uint32
-		var _ = _out721
-		_out721 = inodeformat.Companion_Default___.GetTy(ip)
-		_574_ty = _out721
-		var _575_mode uint32
-		var _ = _575_mode
-		var _out722 uint32
-		var _ = _out722
-		_out722 = inodeformat.Companion_Default___.GetMode(ip)
-		_575_mode = _out722
-		if _574_ty == Companion_Default___.DIR() || _575_mode%uint32(2) == uint32(1) || _575_mode/uint32(8)%uint32(2) == uint32(1) || _575_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _576_ty uint32
+		var _ = _576_ty
+		var _out731 uint32
+		var _ = _out731
+		_out731 = inodeformat.Companion_Default___.GetTy(ip)
+		_576_ty = _out731
+		var _577_mode uint32
+		var _ = _577_mode
+		var _out732 uint32
+		var _ = _out732
+		_out732 = inodeformat.Companion_Default___.GetMode(ip)
+		_577_mode = _out732
+		if _576_ty == Companion_Default___.DIR() || _577_mode%uint32(2) == uint32(1) || _577_mode/uint32(8)%uint32(2) == uint32(1) || _577_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out723 uint32
-	var _ = _out723
-	_out723 = Companion_Default___.ClassBits(c, ip)
-	p = _out723
+	var _out733 uint32
+	var _ = _out733
+	_out733 = Companion_Default___.ClassBits(c, ip)
+	p = _out733
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _576_p uint32
-	var _ = _576_p
-	var _out724 uint32
-	var _ = _out724
-	_out724 = Companion_Default___.Granted(c, ip)
-	_576_p = _out724
-	ok = (want%uint32(2) == uint32(0) || _576_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _576_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _576_p/uint32(4) == uint32(1))
+	var _578_p uint32
+	var _ = _578_p
+	var _out734 uint32
+	var _ = _out734
+	_out734 = Companion_Default___.Granted(c, ip)
+	_578_p = _out734
+	ok = (want%uint32(2) == uint32(0) || _578_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _578_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _578_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _577_u uint32
-	var _ = _577_u
-	var _out725 uint32
-	var _ = _out725
-	_out725 = inodeformat.Companion_Default___.GetUid(ip)
-	_577_u = _out725
-	if c.Uid == _577_u {
+	var _579_u uint32
+	var _ = _579_u
+	var _out735 uint32
+	var _ = _out735
+	_out735 = inodeformat.Companion_Default___.GetUid(ip)
+	_579_u = _out735
+	if c.Uid == _579_u {
 		ok = true
 		return ok
 	}
-	var _out726 bool
-	var _ = _out726
-	_out726 = Companion_Default___.May(c, ip, want)
-	ok = _out726
+	var _out736 bool
+	var _ = _out736
+	_out736 = Companion_Default___.May(c, ip, want)
+	ok = _out736
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _578_u uint32
-	var _ = _578_u
-	var _out727 uint32
-	var _ = _out727
-	_out727 = inodeformat.Companion_Default___.GetUid(ip)
-	_578_u = _out727
-	ok = c.Uid == uint32(0) || c.Uid == _578_u
+	var _580_u uint32
+	var _ = _580_u
+	var _out737 uint32
+	var _ = _out737
+	_out737 = inodeformat.Companion_Default___.GetUid(ip)
+	_580_u = _out737
+	ok = c.Uid == uint32(0) || c.Uid == _580_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _579_mode uint32
-	var _ = _579_mode
-	var _out728 uint32
-	var _ = _out728
-	_out728 = inodeformat.Companion_Default___.GetMode(dp)
-	_579_mode = _out728
-	if _579_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _581_mode uint32
+	var _ = _581_mode
+	var _out738 uint32
+	var _ = _out738
+	_out738 = inodeformat.Companion_Default___.GetMode(dp)
+	_581_mode = _out738
+	if _581_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _580_a bool
-	var _ = _580_a
-	var _out729 bool
-	var _ = _out729
-	_out729 = Companion_Default___.IsOwner(c, dp)
-	_580_a = _out729
-	var _581_b bool
-	var _ = _581_b
-	var _out730 bool
-	var _ = _out730
-	_out730 = Companion_Default___.IsOwner(c, ip)
-	_581_b = _out730
-	refuse = !_580_a && !_581_b
+	var _582_a bool
+	var _ = _582_a
+	var _out739 bool
+	var _ = _out739
+	_out739 = Companion_Default___.IsOwner(c, dp)
+	_582_a = _out739
+	var _583_b bool
+	var _ = _583_b
+	var _out740 bool
+	var _ = _out740
+	_out740 = Companion_Default___.IsOwner(c, ip)
+	_583_b = _out740
+	refuse = !_582_a && !_583_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _582_p uint32
-	var _ = _582_p
-	var _out731 uint32
-	var _ = _out731
-	_out731 = Companion_Default___.Granted(c, ip)
-	_582_p = _out731
-	var _583_ty uint32
-	var _ = _583_ty
-	var _out732 uint32
-	var _ = _out732
-	_out732 = inodeformat.Companion_Default___.GetTy(ip)
-	_583_ty = _out732
+	var _584_p uint32
+	var _ = _584_p
+	var _out741 uint32
+	var _ = _out741
+	_out741 = Companion_Default___.Granted(c, ip)
+	_584_p = _out741
+	var _585_ty uint32
+	var _ = _585_ty
+	var _out742 uint32
+	var _ = _out742
+	_out742 = inodeformat.Companion_Default___.GetTy(ip)
+	_585_ty = _out742
 	bits = uint32(0)
-	if _582_p/uint32(4) == uint32(1) {
+	if _584_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _583_ty == Companion_Default___.DIR() {
-		if _582_p%uint32(2) == uint32(1) {
+	if _585_ty == Companion_Default___.DIR() {
+		if _584_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _582_p%uint32(2) == uint32(1) && _582_p/uint32(2)%uint32(2) == uint32(1) {
+		if _584_p%uint32(2) == uint32(1) && _584_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _582_p/uint32(2)%uint32(2) == uint32(1) {
+		if _584_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _582_p%uint32(2) == uint32(1) {
+		if _584_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _584_a uint32 = func() uint32 {
+	var _586_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _584_a
+	var _ = _586_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _584_a - uint32(1024)
+		return _586_a - uint32(1024)
 	} else {
-		return _584_a
+		return _586_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _585_len uint64
-	var _ = _585_len
-	_585_len = n.Len()
-	if _585_len == uint64(0) {
+	var _587_len uint64
+	var _ = _587_len
+	_587_len = n.Len()
+	if _587_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _585_len > uint64(255) {
+	if _587_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _586_i uint64
-	var _ = _586_i
-	_586_i = uint64(0)
-	for _586_i < _585_len {
-		var _587_b uint8
-		var _ = _587_b
-		_587_b = n.Get(_586_i)
-		if _587_b == uint8(0) || _587_b == uint8(47) {
+	var _588_i uint64
+	var _ = _588_i
+	_588_i = uint64(0)
+	for _588_i < _587_len {
+		var _589_b uint8
+		var _ = _589_b
+		_589_b = n.Get(_588_i)
+		if _589_b == uint8(0) || _589_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_586_i = _586_i + uint64(1)
+		_588_i = _588_i + uint64(1)
 	}
 	st = uint32(0)
-	if _585_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _587_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _585_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _587_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

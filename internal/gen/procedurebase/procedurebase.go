@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out733 *dbytes.Bytes
-		var _ = _out733
-		_out733 = dbytes.NewBytes(uint64(256))
-		ip = _out733
+		var _out743 *dbytes.Bytes
+		var _ = _out743
+		_out743 = dbytes.NewBytes(uint64(256))
+		ip = _out743
 		return st, ip
 	}
-	var _out734 *dbytes.Bytes
-	var _ = _out734
-	_out734 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out734
-	var _588_ty uint32
-	var _ = _588_ty
-	var _out735 uint32
-	var _ = _out735
-	_out735 = inodeformat.Companion_Default___.GetTy(ip)
-	_588_ty = _out735
-	var _589_nl uint32
-	var _ = _589_nl
-	var _out736 uint32
-	var _ = _out736
-	_out736 = inodeformat.Companion_Default___.GetNlink(ip)
-	_589_nl = _out736
-	var _590_g uint64
-	var _ = _590_g
-	var _out737 uint64
-	var _ = _out737
-	_out737 = inodeformat.Companion_Default___.GetGen(ip)
-	_590_g = _out737
-	if _588_ty == uint32(0) || _589_nl == uint32(0) || _590_g != gen {
+	var _out744 *dbytes.Bytes
+	var _ = _out744
+	_out744 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out744
+	var _590_ty uint32
+	var _ = _590_ty
+	var _out745 uint32
+	var _ = _out745
+	_out745 = inodeformat.Companion_Default___.GetTy(ip)
+	_590_ty = _out745
+	var _591_nl uint32
+	var _ = _591_nl
+	var _out746 uint32
+	var _ = _out746
+	_out746 = inodeformat.Companion_Default___.GetNlink(ip)
+	_591_nl = _out746
+	var _592_g uint64
+	var _ = _592_g
+	var _out747 uint64
+	var _ = _out747
+	_out747 = inodeformat.Companion_Default___.GetGen(ip)
+	_592_g = _out747
+	if _590_ty == uint32(0) || _591_nl == uint32(0) || _592_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out738 *dbytes.Bytes
-	var _ = _out738
-	_out738 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out738
-	var _591_ty uint32
-	var _ = _591_ty
-	var _out739 uint32
-	var _ = _out739
-	_out739 = inodeformat.Companion_Default___.GetTy(ip)
-	_591_ty = _out739
-	var _592_nl uint32
-	var _ = _592_nl
-	var _out740 uint32
-	var _ = _out740
-	_out740 = inodeformat.Companion_Default___.GetNlink(ip)
-	_592_nl = _out740
+	var _out748 *dbytes.Bytes
+	var _ = _out748
+	_out748 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out748
+	var _593_ty uint32
+	var _ = _593_ty
+	var _out749 uint32
+	var _ = _out749
+	_out749 = inodeformat.Companion_Default___.GetTy(ip)
+	_593_ty = _out749
+	var _594_nl uint32
+	var _ = _594_nl
+	var _out750 uint32
+	var _ = _out750
+	_out750 = inodeformat.Companion_Default___.GetNlink(ip)
+	_594_nl = _out750
 	st = func() uint32 {
-		if _591_ty == uint32(0) || _592_nl == uint32(0) || ino <= uint64(2) {
+		if _593_ty == uint32(0) || _594_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out741 uint32
-	var _ = _out741
-	var _out742 *dbytes.Bytes
-	var _ = _out742
-	_out741, _out742 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out741
-	ip = _out742
+	var _out751 uint32
+	var _ = _out751
+	var _out752 *dbytes.Bytes
+	var _ = _out752
+	_out751, _out752 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out751
+	ip = _out752
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out743 uint32
-	var _ = _out743
-	var _out744 uint32
-	var _ = _out744
-	_out743, _out744 = permissions.Companion_Default___.NameStatus(name)
-	st = _out743
-	dots = _out744
+	var _out753 uint32
+	var _ = _out753
+	var _out754 uint32
+	var _ = _out754
+	_out753, _out754 = permissions.Companion_Default___.NameStatus(name)
+	st = _out753
+	dots = _out754
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _593_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _593_p
-	var _out745 uint32
-	var _ = _out745
-	var _out746 *dbytes.Bytes
-	var _ = _out746
-	_out745, _out746 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out745
-	_593_p = _out746
+	var _595_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _595_p
+	var _out755 uint32
+	var _ = _out755
+	var _out756 *dbytes.Bytes
+	var _ = _out756
+	_out755, _out756 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out755
+	_595_p = _out756
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _593_p
-	var _594_ty uint32
-	var _ = _594_ty
-	var _out747 uint32
-	var _ = _out747
-	_out747 = inodeformat.Companion_Default___.GetTy(_593_p)
-	_594_ty = _out747
-	if _594_ty != permissions.Companion_Default___.DIR() {
+	ip = _595_p
+	var _596_ty uint32
+	var _ = _596_ty
+	var _out757 uint32
+	var _ = _out757
+	_out757 = inodeformat.Companion_Default___.GetTy(_595_p)
+	_596_ty = _out757
+	if _596_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out748 *dbytes.Bytes
-	var _ = _out748
-	_out748 = d.Fs.GetInode(txn, ino, true)
-	ip = _out748
+	var _out758 *dbytes.Bytes
+	var _ = _out758
+	_out758 = d.Fs.GetInode(txn, ino, true)
+	ip = _out758
 	inodeformat.Companion_Default___.SetMtime(ip, s, ns)
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out749 *dbytes.Bytes
-	var _ = _out749
-	_out749 = d.Fs.GetInode(txn, ino, true)
-	ip = _out749
+	var _out759 *dbytes.Bytes
+	var _ = _out759
+	_out759 = d.Fs.GetInode(txn, ino, true)
+	ip = _out759
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _595_ip *dbytes.Bytes
-	var _ = _595_ip
-	var _out750 *dbytes.Bytes
-	var _ = _out750
-	_out750 = d.Fs.GetInode(txn, ino, true)
-	_595_ip = _out750
-	var _596_nl uint32
-	var _ = _596_nl
-	var _out751 uint32
-	var _ = _out751
-	_out751 = inodeformat.Companion_Default___.GetNlink(_595_ip)
-	_596_nl = _out751
-	if up && _596_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _597_ip *dbytes.Bytes
+	var _ = _597_ip
+	var _out760 *dbytes.Bytes
+	var _ = _out760
+	_out760 = d.Fs.GetInode(txn, ino, true)
+	_597_ip = _out760
+	var _598_nl uint32
+	var _ = _598_nl
+	var _out761 uint32
+	var _ = _out761
+	_out761 = inodeformat.Companion_Default___.GetNlink(_597_ip)
+	_598_nl = _out761
+	if up && _598_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _596_nl <= uint32(2) {
+	if !up && _598_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out752 *dbytes.Bytes
-	var _ = _out752
-	_out752 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out762 *dbytes.Bytes
+	var _ = _out762
+	_out762 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _596_nl + uint32(1)
+			return _598_nl + uint32(1)
 		}
-		return _596_nl - uint32(1)
+		return _598_nl - uint32(1)
 	}(), s, ns)
-	_595_ip = _out752
+	_597_ip = _out762
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _597_ip *dbytes.Bytes
-	var _ = _597_ip
-	var _out753 *dbytes.Bytes
-	var _ = _out753
-	_out753 = d.Fs.GetInode(txn, ino, true)
-	_597_ip = _out753
-	var _598_fl uint32
-	var _ = _598_fl
-	var _out754 uint32
-	var _ = _out754
-	_out754 = inodeformat.Companion_Default___.GetFlags(_597_ip)
-	_598_fl = _out754
-	if _598_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _599_ip *dbytes.Bytes
+	var _ = _599_ip
+	var _out763 *dbytes.Bytes
+	var _ = _out763
+	_out763 = d.Fs.GetInode(txn, ino, true)
+	_599_ip = _out763
+	var _600_fl uint32
+	var _ = _600_fl
+	var _out764 uint32
+	var _ = _out764
+	_out764 = inodeformat.Companion_Default___.GetFlags(_599_ip)
+	_600_fl = _out764
+	if _600_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _599_hp *dbytes.Bytes
-	var _ = _599_hp
-	var _out755 *dbytes.Bytes
-	var _ = _out755
-	_out755 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_599_hp = _out755
-	var _600_h uint64
-	var _ = _600_h
-	var _out756 uint64
-	var _ = _out756
-	_out756 = inodeformat.Companion_Default___.GetNext(_599_hp)
-	_600_h = _out756
-	inodeformat.Companion_Default___.SetNext(_597_ip, _600_h)
-	inodeformat.Companion_Default___.SetFlags(_597_ip, _598_fl+uint32(1))
-	d.PutInode(txn, ino, _597_ip)
-	var _out757 *dbytes.Bytes
-	var _ = _out757
-	_out757 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_599_hp = _out757
-	inodeformat.Companion_Default___.SetNext(_599_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _599_hp)
+	var _601_hp *dbytes.Bytes
+	var _ = _601_hp
+	var _out765 *dbytes.Bytes
+	var _ = _out765
+	_out765 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_601_hp = _out765
+	var _602_h uint64
+	var _ = _602_h
+	var _out766 uint64
+	var _ = _out766
+	_out766 = inodeformat.Companion_Default___.GetNext(_601_hp)
+	_602_h = _out766
+	inodeformat.Companion_Default___.SetNext(_599_ip, _602_h)
+	inodeformat.Companion_Default___.SetFlags(_599_ip, _600_fl+uint32(1))
+	d.PutInode(txn, ino, _599_ip)
+	var _out767 *dbytes.Bytes
+	var _ = _out767
+	_out767 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_601_hp = _out767
+	inodeformat.Companion_Default___.SetNext(_601_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _601_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out758 bool
-		var _ = _out758
-		_out758 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out758
+		var _out768 bool
+		var _ = _out768
+		_out768 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out768
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _601_ip *dbytes.Bytes
-	var _ = _601_ip
-	var _out759 *dbytes.Bytes
-	var _ = _out759
-	_out759 = d.Fs.GetInode(txn, ino, true)
-	_601_ip = _out759
-	var _602_nl uint32
-	var _ = _602_nl
-	var _out760 uint32
-	var _ = _out760
-	_out760 = inodeformat.Companion_Default___.GetNlink(_601_ip)
-	_602_nl = _out760
-	var _603_ty uint32
-	var _ = _603_ty
-	var _out761 uint32
-	var _ = _out761
-	_out761 = inodeformat.Companion_Default___.GetTy(_601_ip)
-	_603_ty = _out761
-	var _604_size uint64
-	var _ = _604_size
-	var _out762 uint64
-	var _ = _out762
-	_out762 = inodeformat.Companion_Default___.GetSize(_601_ip)
-	_604_size = _out762
-	var _605_fl uint32
-	var _ = _605_fl
-	var _out763 uint32
-	var _ = _out763
-	_out763 = inodeformat.Companion_Default___.GetFlags(_601_ip)
-	_605_fl = _out763
-	if _602_nl == uint32(0) {
+	var _603_ip *dbytes.Bytes
+	var _ = _603_ip
+	var _out769 *dbytes.Bytes
+	var _ = _out769
+	_out769 = d.Fs.GetInode(txn, ino, true)
+	_603_ip = _out769
+	var _604_nl uint32
+	var _ = _604_nl
+	var _out770 uint32
+	var _ = _out770
+	_out770 = inodeformat.Companion_Default___.GetNlink(_603_ip)
+	_604_nl = _out770
+	var _605_ty uint32
+	var _ = _605_ty
+	var _out771 uint32
+	var _ = _out771
+	_out771 = inodeformat.Companion_Default___.GetTy(_603_ip)
+	_605_ty = _out771
+	var _606_size uint64
+	var _ = _606_size
+	var _out772 uint64
+	var _ = _out772
+	_out772 = inodeformat.Companion_Default___.GetSize(_603_ip)
+	_606_size = _out772
+	var _607_fl uint32
+	var _ = _607_fl
+	var _out773 uint32
+	var _ = _out773
+	_out773 = inodeformat.Companion_Default___.GetFlags(_603_ip)
+	_607_fl = _out773
+	if _604_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _603_ty != permissions.Companion_Default___.DIR() && _602_nl > uint32(1) {
-		var _out764 *dbytes.Bytes
-		var _ = _out764
-		_out764 = Companion_Default___.SetLinks(txn, d, ino, _602_nl-uint32(1), s, ns)
-		_601_ip = _out764
+	if _605_ty != permissions.Companion_Default___.DIR() && _604_nl > uint32(1) {
+		var _out774 *dbytes.Bytes
+		var _ = _out774
+		_out774 = Companion_Default___.SetLinks(txn, d, ino, _604_nl-uint32(1), s, ns)
+		_603_ip = _out774
 		return st, freed, later
 	}
-	var _out765 *dbytes.Bytes
-	var _ = _out765
-	_out765 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_601_ip = _out765
-	var _606_ok bool
-	var _ = _606_ok
-	var _out766 bool
-	var _ = _out766
-	_out766 = d.SetSize(txn, ino, uint64(0))
-	_606_ok = _out766
-	if !_606_ok {
+	var _out775 *dbytes.Bytes
+	var _ = _out775
+	_out775 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_603_ip = _out775
+	var _608_ok bool
+	var _ = _608_ok
+	var _out776 bool
+	var _ = _out776
+	_out776 = d.SetSize(txn, ino, uint64(0))
+	_608_ok = _out776
+	if !_608_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _605_fl%uint32(2) == uint32(1) {
+	if _607_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _607_done bool
-	var _ = _607_done
-	var _out767 bool
-	var _ = _out767
-	_out767 = Companion_Default___.Release(txn, d, ino, _604_size)
-	_607_done = _out767
-	if _607_done {
-		var _out768 bool
-		var _ = _out768
-		_out768 = d.FreeInode(txn, ino)
-		_606_ok = _out768
-		if !_606_ok {
+	var _609_done bool
+	var _ = _609_done
+	var _out777 bool
+	var _ = _out777
+	_out777 = Companion_Default___.Release(txn, d, ino, _606_size)
+	_609_done = _out777
+	if _609_done {
+		var _out778 bool
+		var _ = _out778
+		_out778 = d.FreeInode(txn, ino)
+		_608_ok = _out778
+		if !_608_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,43 +405,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _608_hp *dbytes.Bytes
-	var _ = _608_hp
-	var _out769 *dbytes.Bytes
-	var _ = _out769
-	_out769 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_608_hp = _out769
-	var _609_h uint64
-	var _ = _609_h
-	var _out770 uint64
-	var _ = _out770
-	_out770 = inodeformat.Companion_Default___.GetNext(_608_hp)
-	_609_h = _out770
+	var _610_hp *dbytes.Bytes
+	var _ = _610_hp
+	var _out779 *dbytes.Bytes
+	var _ = _out779
+	_out779 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_610_hp = _out779
+	var _611_h uint64
+	var _ = _611_h
+	var _out780 uint64
+	var _ = _out780
+	_out780 = inodeformat.Companion_Default___.GetNext(_610_hp)
+	_611_h = _out780
 	st, more = uint32(0), false
-	if _609_h == uint64(0) {
+	if _611_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _609_h) || _609_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _611_h) || _611_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _610_done bool
-	var _ = _610_done
-	var _out771 bool
-	var _ = _out771
-	_out771 = d.FreeSome(txn, _609_h, max)
-	_610_done = _out771
-	if !_610_done {
+	var _612_done bool
+	var _ = _612_done
+	var _out781 bool
+	var _ = _out781
+	_out781 = d.FreeSome(txn, _611_h, max)
+	_612_done = _out781
+	if !_612_done {
 		return st, more
 	}
-	var _out772 uint32
-	var _ = _out772
-	var _out773 bool
-	var _ = _out773
-	_out772, _out773 = Companion_Default___.OffList(txn, d, _609_h)
-	st = _out772
-	more = _out773
+	var _out782 uint32
+	var _ = _out782
+	var _out783 bool
+	var _ = _out783
+	_out782, _out783 = Companion_Default___.OffList(txn, d, _611_h)
+	st = _out782
+	more = _out783
 	if st != uint32(0) {
 		return st, more
 	}
@@ -454,58 +454,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _611_ip *dbytes.Bytes
-	var _ = _611_ip
-	var _out774 *dbytes.Bytes
-	var _ = _out774
-	_out774 = d.Fs.GetInode(txn, h, true)
-	_611_ip = _out774
-	var _612_fl uint32
-	var _ = _612_fl
-	var _out775 uint32
-	var _ = _out775
-	_out775 = inodeformat.Companion_Default___.GetFlags(_611_ip)
-	_612_fl = _out775
-	var _613_nl uint32
-	var _ = _613_nl
-	var _out776 uint32
-	var _ = _out776
-	_out776 = inodeformat.Companion_Default___.GetNlink(_611_ip)
-	_613_nl = _out776
-	var _614_next uint64
-	var _ = _614_next
-	var _out777 uint64
-	var _ = _out777
-	_out777 = inodeformat.Companion_Default___.GetNext(_611_ip)
-	_614_next = _out777
-	if _612_fl%uint32(2) == uint32(0) {
+	var _613_ip *dbytes.Bytes
+	var _ = _613_ip
+	var _out784 *dbytes.Bytes
+	var _ = _out784
+	_out784 = d.Fs.GetInode(txn, h, true)
+	_613_ip = _out784
+	var _614_fl uint32
+	var _ = _614_fl
+	var _out785 uint32
+	var _ = _out785
+	_out785 = inodeformat.Companion_Default___.GetFlags(_613_ip)
+	_614_fl = _out785
+	var _615_nl uint32
+	var _ = _615_nl
+	var _out786 uint32
+	var _ = _out786
+	_out786 = inodeformat.Companion_Default___.GetNlink(_613_ip)
+	_615_nl = _out786
+	var _616_next uint64
+	var _ = _616_next
+	var _out787 uint64
+	var _ = _out787
+	_out787 = inodeformat.Companion_Default___.GetNext(_613_ip)
+	_616_next = _out787
+	if _614_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_611_ip, _612_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_611_ip, uint64(0))
-	d.PutInode(txn, h, _611_ip)
-	var _615_hp *dbytes.Bytes
-	var _ = _615_hp
-	var _out778 *dbytes.Bytes
-	var _ = _out778
-	_out778 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_615_hp = _out778
-	inodeformat.Companion_Default___.SetNext(_615_hp, _614_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _615_hp)
-	if _613_nl == uint32(0) {
-		var _616_ok bool
-		var _ = _616_ok
-		var _out779 bool
-		var _ = _out779
-		_out779 = d.FreeInode(txn, h)
-		_616_ok = _out779
-		if !_616_ok {
+	inodeformat.Companion_Default___.SetFlags(_613_ip, _614_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_613_ip, uint64(0))
+	d.PutInode(txn, h, _613_ip)
+	var _617_hp *dbytes.Bytes
+	var _ = _617_hp
+	var _out788 *dbytes.Bytes
+	var _ = _out788
+	_out788 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_617_hp = _out788
+	inodeformat.Companion_Default___.SetNext(_617_hp, _616_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _617_hp)
+	if _615_nl == uint32(0) {
+		var _618_ok bool
+		var _ = _618_ok
+		var _out789 bool
+		var _ = _out789
+		_out789 = d.FreeInode(txn, h)
+		_618_ok = _out789
+		if !_618_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _614_next != uint64(0) /* dircomp */
+	more = _616_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -515,10 +515,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out780 bool
-	var _ = _out780
-	_out780 = d.FreeSome(txn, ino, max)
-	done = _out780
+	var _out790 bool
+	var _ = _out790
+	_out790 = d.FreeSome(txn, ino, max)
+	done = _out790
 	return done
 }
 

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _663_w *dbytes.Bytes
-	var _ = _663_w
-	var _out851 *dbytes.Bytes
-	var _ = _out851
-	_out851 = dbytes.NewBytes(uint64(4096))
-	_663_w = _out851
-	_663_w.Set(uint64(0), uint8(46))
-	_663_w.Set(uint64(1), uint8(46))
-	var _out852 *dbytes.Blk
-	var _ = _out852
-	_out852 = dbytes.Freeze(_663_w)
-	b = _out852
+	var _665_w *dbytes.Bytes
+	var _ = _665_w
+	var _out861 *dbytes.Bytes
+	var _ = _out861
+	_out861 = dbytes.NewBytes(uint64(4096))
+	_665_w = _out861
+	_665_w.Set(uint64(0), uint8(46))
+	_665_w.Set(uint64(1), uint8(46))
+	var _out862 *dbytes.Blk
+	var _ = _out862
+	_out862 = dbytes.Freeze(_665_w)
+	b = _out862
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _664_dots *dbytes.Blk
-	var _ = _664_dots
-	var _out853 *dbytes.Blk
-	var _ = _out853
-	_out853 = Companion_Default___.DotNames()
-	_664_dots = _out853
+	var _666_dots *dbytes.Blk
+	var _ = _666_dots
+	var _out863 *dbytes.Blk
+	var _ = _out863
+	_out863 = Companion_Default___.DotNames()
+	_666_dots = _out863
 	if cookie == uint64(0) {
-		var _out854 bool
-		var _ = _out854
-		_out854 = out.Offer(ino, _664_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out854
+		var _out864 bool
+		var _ = _out864
+		_out864 = out.Offer(ino, _666_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out864
 	}
 	if fits {
-		var _out855 bool
-		var _ = _out855
-		_out855 = out.Offer(up, _664_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out855
+		var _out865 bool
+		var _ = _out865
+		_out865 = out.Offer(up, _666_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out865
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _665_up uint64
-	var _ = _665_up
-	var _out856 uint64
-	var _ = _out856
-	_out856 = inodeformat.Companion_Default___.GetParent(dp)
-	_665_up = _out856
-	var _666_fits bool
-	var _ = _666_fits
-	var _out857 bool
-	var _ = _out857
-	_out857 = Companion_Default___.Offer2(ino, _665_up, cookie, out)
-	_666_fits = _out857
-	if !_666_fits {
+	var _667_up uint64
+	var _ = _667_up
+	var _out866 uint64
+	var _ = _out866
+	_out866 = inodeformat.Companion_Default___.GetParent(dp)
+	_667_up = _out866
+	var _668_fits bool
+	var _ = _668_fits
+	var _out867 bool
+	var _ = _out867
+	_out867 = Companion_Default___.Offer2(ino, _667_up, cookie, out)
+	_668_fits = _out867
+	if !_668_fits {
 		return eof
 	}
-	var _out858 bool
-	var _ = _out858
-	_out858 = d.List(txn, ino, func() uint64 {
+	var _out868 bool
+	var _ = _out868
+	_out868 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out858
+	eof = _out868
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out859 uint32
-	var _ = _out859
-	var _out860 *dbytes.Bytes
-	var _ = _out860
-	_out859, _out860 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out859
-	dir = _out860
+	var _out869 uint32
+	var _ = _out869
+	var _out870 *dbytes.Bytes
+	var _ = _out870
+	_out869, _out870 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out869
+	dir = _out870
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _667_ok bool
-	var _ = _667_ok
-	var _out861 bool
-	var _ = _out861
-	_out861 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_667_ok = _out861
-	if !_667_ok {
+	var _669_ok bool
+	var _ = _669_ok
+	var _out871 bool
+	var _ = _out871
+	_out871 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_669_ok = _out871
+	if !_669_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _668_room bool
-	var _ = _668_room
-	var _out862 bool
-	var _ = _out862
-	_out862 = out.Fits()
-	_668_room = _out862
-	if !_668_room {
+	var _670_room bool
+	var _ = _670_room
+	var _out872 bool
+	var _ = _out872
+	_out872 = out.Fits()
+	_670_room = _out872
+	if !_670_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out863 bool
-	var _ = _out863
-	_out863 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out863
-	var _669_n uint64
-	var _ = _669_n
-	var _out864 uint64
-	var _ = _out864
-	_out864 = out.Len()
-	_669_n = _out864
-	if _669_n == uint64(0) && !eof {
+	var _out873 bool
+	var _ = _out873
+	_out873 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out873
+	var _671_n uint64
+	var _ = _671_n
+	var _out874 uint64
+	var _ = _out874
+	_out874 = out.Len()
+	_671_n = _out874
+	if _671_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _670_n uint64
-	var _ = _670_n
-	var _out865 uint64
-	var _ = _out865
-	_out865 = out.Len()
-	_670_n = _out865
-	var _671_i uint64
-	var _ = _671_i
-	_671_i = uint64(0)
-	for _671_i < _670_n {
-		var _672_x uint64
-		var _ = _672_x
-		var _out866 uint64
-		var _ = _out866
-		_out866 = out.InoAt(_671_i)
-		_672_x = _out866
-		var _673_p *dbytes.Bytes
-		var _ = _673_p
-		var _out867 *dbytes.Bytes
-		var _ = _out867
-		_out867 = d.Fs.GetInode(txn, _672_x, false)
-		_673_p = _out867
-		out.AttrAt(_671_i, _673_p)
-		_671_i = _671_i + uint64(1)
+	var _672_n uint64
+	var _ = _672_n
+	var _out875 uint64
+	var _ = _out875
+	_out875 = out.Len()
+	_672_n = _out875
+	var _673_i uint64
+	var _ = _673_i
+	_673_i = uint64(0)
+	for _673_i < _672_n {
+		var _674_x uint64
+		var _ = _674_x
+		var _out876 uint64
+		var _ = _out876
+		_out876 = out.InoAt(_673_i)
+		_674_x = _out876
+		var _675_p *dbytes.Bytes
+		var _ = _675_p
+		var _out877 *dbytes.Bytes
+		var _ = _out877
+		_out877 = d.Fs.GetInode(txn, _674_x, false)
+		_675_p = _out877
+		out.AttrAt(_673_i, _675_p)
+		_673_i = _673_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out868 uint32
-	var _ = _out868
-	var _out869 bool
-	var _ = _out869
-	var _out870 *dbytes.Bytes
-	var _ = _out870
-	_out868, _out869, _out870 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out868
-	eof = _out869
-	dir = _out870
+	var _out878 uint32
+	var _ = _out878
+	var _out879 bool
+	var _ = _out879
+	var _out880 *dbytes.Bytes
+	var _ = _out880
+	_out878, _out879, _out880 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out878
+	eof = _out879
+	dir = _out880
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _674_ok bool
-	var _ = _674_ok
-	var _out871 bool
-	var _ = _out871
-	_out871 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_674_ok = _out871
-	if !_674_ok {
+	var _676_ok bool
+	var _ = _676_ok
+	var _out881 bool
+	var _ = _out881
+	_out881 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_676_ok = _out881
+	if !_676_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

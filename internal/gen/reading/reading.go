@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _296_k uint64
-	var _ = _296_k
-	var _297_j uint64
-	var _ = _297_j
-	_296_k, _297_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _298_k uint64
+	var _ = _298_k
+	var _299_j uint64
+	var _ = _299_j
+	_298_k, _299_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _296_k < uint64(12) {
-		var _out434 uint64
-		var _ = _out434
-		_out434 = x.Resolve(txn, ip, _296_k, uint64(0), uint64(0), excl)
-		bn = _out434
+	if _298_k < uint64(12) {
+		var _out444 uint64
+		var _ = _out444
+		_out444 = x.Resolve(txn, ip, _298_k, uint64(0), uint64(0), excl)
+		bn = _out444
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _296_k || cj != _297_j/uint64(512) {
-		var _out435 *dbytes.Blk
-		var _ = _out435
-		_out435 = x.ReadParent(txn, ip, _296_k, positions.Companion_Default___.MaxLev(_296_k), _297_j, excl)
-		pb_k = _out435
-		ck_k, cj_k = _296_k, _297_j/uint64(512)
+	if ck != _298_k || cj != _299_j/uint64(512) {
+		var _out445 *dbytes.Blk
+		var _ = _out445
+		_out445 = x.ReadParent(txn, ip, _298_k, positions.Companion_Default___.MaxLev(_298_k), _299_j, excl)
+		pb_k = _out445
+		ck_k, cj_k = _298_k, _299_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_297_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_299_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _298_k uint64
-	var _ = _298_k
-	var _299_j uint64
-	var _ = _299_j
-	_298_k, _299_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _300_room uint64
-	var _ = _300_room
-	_300_room = func() uint64 {
-		if _298_k < uint64(12) {
-			return uint64(12) - _298_k
+	var _300_k uint64
+	var _ = _300_k
+	var _301_j uint64
+	var _ = _301_j
+	_300_k, _301_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _302_room uint64
+	var _ = _302_room
+	_302_room = func() uint64 {
+		if _300_k < uint64(12) {
+			return uint64(12) - _300_k
 		}
-		return uint64(512) - _299_j
+		return uint64(512) - _301_j
 	}()
-	var _301_m uint64
-	var _ = _301_m
-	var _out436 uint64
-	var _ = _out436
-	_out436 = Companion_Default___.Min(max, _300_room)
-	_301_m = _out436
-	var _out437 uint64
-	var _ = _out437
-	_out437 = Companion_Default___.Min(_301_m, Companion_Default___.AheadMax())
-	_301_m = _out437
+	var _303_m uint64
+	var _ = _303_m
+	var _out446 uint64
+	var _ = _out446
+	_out446 = Companion_Default___.Min(max, _302_room)
+	_303_m = _out446
+	var _out447 uint64
+	var _ = _out447
+	_out447 = Companion_Default___.Min(_303_m, Companion_Default___.AheadMax())
+	_303_m = _out447
 	r = uint64(1)
-	for r < _301_m && bn < uint64(18446744073709486080) {
-		var _302_e uint64 = 0
-		var _ = _302_e
-		if _298_k < uint64(12) {
-			var _out438 uint64
-			var _ = _out438
-			_out438 = inodeformat.Companion_Default___.GetSlot(ip, _298_k+r)
-			_302_e = _out438
+	for r < _303_m && bn < uint64(18446744073709486080) {
+		var _304_e uint64 = 0
+		var _ = _304_e
+		if _300_k < uint64(12) {
+			var _out448 uint64
+			var _ = _out448
+			_out448 = inodeformat.Companion_Default___.GetSlot(ip, _300_k+r)
+			_304_e = _out448
 		} else {
-			_302_e = pb.U64(uint64(8) * (_299_j + r))
+			_304_e = pb.U64(uint64(8) * (_301_j + r))
 		}
-		if _302_e != bn+r {
+		if _304_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out439 *dbytes.Bytes
-	var _ = _out439
-	_out439 = dbytes.NewBytes(n)
-	b = _out439
-	var _303_done uint64
-	var _ = _303_done
-	_303_done = uint64(0)
-	var _304_ahead uint64
-	var _ = _304_ahead
-	_304_ahead = uint64(0)
-	var _305_ck uint64
-	var _ = _305_ck
-	var _306_cj uint64
-	var _ = _306_cj
-	_305_ck, _306_cj = uint64(15), uint64(0)
-	var _307_pb *dbytes.Blk
-	var _ = _307_pb
-	var _out440 *dbytes.Blk
-	var _ = _out440
-	_out440 = dbytes.ZeroBlk()
-	_307_pb = _out440
-	for _303_done < n {
-		var _308_pos uint64
-		var _ = _308_pos
-		_308_pos = off + _303_done
-		var _309_bo uint64
-		var _ = _309_bo
-		_309_bo = _308_pos % uint64(4096)
-		var _310_c uint64
-		var _ = _310_c
-		var _out441 uint64
-		var _ = _out441
-		_out441 = Companion_Default___.Min(uint64(4096)-_309_bo, n-_303_done)
-		_310_c = _out441
-		var _311_bn uint64 = 0
-		var _ = _311_bn
-		var _out442 uint64
-		var _ = _out442
-		var _out443 uint64
-		var _ = _out443
-		var _out444 uint64
-		var _ = _out444
-		var _out445 *dbytes.Blk
-		var _ = _out445
-		_out442, _out443, _out444, _out445 = Companion_Default___.Find(x, txn, ip, _308_pos/uint64(4096), false, _305_ck, _306_cj, _307_pb)
-		_311_bn = _out442
-		_305_ck = _out443
-		_306_cj = _out444
-		_307_pb = _out445
-		if _311_bn != uint64(0) {
-			if _304_ahead <= _308_pos/uint64(4096) {
-				var _312_left uint64
-				var _ = _312_left
-				_312_left = (_309_bo + (n - _303_done) + uint64(4095)) / uint64(4096)
-				var _313_r uint64
-				var _ = _313_r
-				var _out446 uint64
-				var _ = _out446
-				_out446 = Companion_Default___.Adjacent(ip, _307_pb, _308_pos/uint64(4096), _311_bn, _312_left)
-				_313_r = _out446
-				if uint64(1) < _313_r {
-					txn.Ahead(_311_bn, _313_r)
+	var _out449 *dbytes.Bytes
+	var _ = _out449
+	_out449 = dbytes.NewBytes(n)
+	b = _out449
+	var _305_done uint64
+	var _ = _305_done
+	_305_done = uint64(0)
+	var _306_ahead uint64
+	var _ = _306_ahead
+	_306_ahead = uint64(0)
+	var _307_ck uint64
+	var _ = _307_ck
+	var _308_cj uint64
+	var _ = _308_cj
+	_307_ck, _308_cj = uint64(15), uint64(0)
+	var _309_pb *dbytes.Blk
+	var _ = _309_pb
+	var _out450 *dbytes.Blk
+	var _ = _out450
+	_out450 = dbytes.ZeroBlk()
+	_309_pb = _out450
+	for _305_done < n {
+		var _310_pos uint64
+		var _ = _310_pos
+		_310_pos = off + _305_done
+		var _311_bo uint64
+		var _ = _311_bo
+		_311_bo = _310_pos % uint64(4096)
+		var _312_c uint64
+		var _ = _312_c
+		var _out451 uint64
+		var _ = _out451
+		_out451 = Companion_Default___.Min(uint64(4096)-_311_bo, n-_305_done)
+		_312_c = _out451
+		var _313_bn uint64 = 0
+		var _ = _313_bn
+		var _out452 uint64
+		var _ = _out452
+		var _out453 uint64
+		var _ = _out453
+		var _out454 uint64
+		var _ = _out454
+		var _out455 *dbytes.Blk
+		var _ = _out455
+		_out452, _out453, _out454, _out455 = Companion_Default___.Find(x, txn, ip, _310_pos/uint64(4096), false, _307_ck, _308_cj, _309_pb)
+		_313_bn = _out452
+		_307_ck = _out453
+		_308_cj = _out454
+		_309_pb = _out455
+		if _313_bn != uint64(0) {
+			if _306_ahead <= _310_pos/uint64(4096) {
+				var _314_left uint64
+				var _ = _314_left
+				_314_left = (_311_bo + (n - _305_done) + uint64(4095)) / uint64(4096)
+				var _315_r uint64
+				var _ = _315_r
+				var _out456 uint64
+				var _ = _out456
+				_out456 = Companion_Default___.Adjacent(ip, _309_pb, _310_pos/uint64(4096), _313_bn, _314_left)
+				_315_r = _out456
+				if uint64(1) < _315_r {
+					txn.Ahead(_313_bn, _315_r)
 				}
-				_304_ahead = _308_pos/uint64(4096) + _313_r
+				_306_ahead = _310_pos/uint64(4096) + _315_r
 			}
-			var _314_blk *dbytes.Blk
-			var _ = _314_blk
-			var _out447 *dbytes.Blk
-			var _ = _out447
-			_out447 = x.ReadAt(txn, _311_bn, false)
-			_314_blk = _out447
-			b.CopyBlk(_303_done, _314_blk, _309_bo, _310_c)
+			var _316_blk *dbytes.Blk
+			var _ = _316_blk
+			var _out457 *dbytes.Blk
+			var _ = _out457
+			_out457 = x.ReadAt(txn, _313_bn, false)
+			_316_blk = _out457
+			b.CopyBlk(_305_done, _316_blk, _311_bo, _312_c)
 		}
-		_303_done = _303_done + _310_c
+		_305_done = _305_done + _312_c
 	}
 	return b
 }

@@ -68,46 +68,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _485_s uint64
-	var _ = _485_s
-	var _out600 uint64
-	var _ = _out600
-	_out600 = ring.Companion_Default___.SlotOf(q, nd)
-	_485_s = _out600
-	var _486_a uint64
-	var _ = _486_a
-	_486_a = at + uint64(2) + uint64(16)*_485_s
-	var _487_k uint64
-	var _ = _487_k
-	_487_k = n
+	var _487_s uint64
+	var _ = _487_s
+	var _out610 uint64
+	var _ = _out610
+	_out610 = ring.Companion_Default___.SlotOf(q, nd)
+	_487_s = _out610
+	var _488_a uint64
+	var _ = _488_a
+	_488_a = at + uint64(2) + uint64(16)*_487_s
+	var _489_k uint64
+	var _ = _489_k
+	_489_k = n
 	if n > uint64(15) {
-		var _out601 uint64
-		var _ = _out601
-		_out601 = ring.Companion_Default___.SlotOf(pos, nr)
-		_485_s = _out601
-		_486_a = at + uint64(1) + uint64(16)*nd + _485_s
-		if _487_k > nr-_485_s {
-			_487_k = nr - _485_s
+		var _out611 uint64
+		var _ = _out611
+		_out611 = ring.Companion_Default___.SlotOf(pos, nr)
+		_487_s = _out611
+		_488_a = at + uint64(1) + uint64(16)*nd + _487_s
+		if _489_k > nr-_487_s {
+			_489_k = nr - _487_s
 		}
 	}
-	var _out602 bool
-	var _ = _out602
-	var _out603 *ddisk.BList
-	var _ = _out603
-	_out602, _out603 = d.ReadRun(_486_a, _487_k)
-	io = _out602
-	x = _out603
+	var _out612 bool
+	var _ = _out612
+	var _out613 *ddisk.BList
+	var _ = _out613
+	_out612, _out613 = d.ReadRun(_488_a, _489_k)
+	io = _out612
+	x = _out613
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out604 bool
-	var _ = _out604
-	var _out605 *ddisk.BList
-	var _ = _out605
-	_out604, _out605 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_487_k)
-	io = _out604
-	y = _out605
+	var _out614 bool
+	var _ = _out614
+	var _out615 *ddisk.BList
+	var _ = _out615
+	_out614, _out615 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_489_k)
+	io = _out614
+	y = _out615
 	if !io {
 		return io, x, y
 	}
@@ -120,54 +120,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _488_hm *dlog.BMap
-	var _ = _488_hm
-	var _out606 *dlog.BMap
-	var _ = _out606
-	_out606 = dlog.NewBMap()
-	_488_hm = _out606
-	var _489_i uint64
-	var _ = _489_i
-	_489_i = uint64(0)
-	for _489_i < m {
-		var _490_a uint64
-		var _ = _490_a
-		var _491_n uint64
-		var _ = _491_n
-		var _out607 uint64
-		var _ = _out607
-		var _out608 uint64
-		var _ = _out608
-		_out607, _out608 = Companion_Default___.DirRun(r, _489_i, m)
-		_490_a = _out607
-		_491_n = _out608
-		var _492_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _492_l
-		var _out609 bool
-		var _ = _out609
-		var _out610 *ddisk.BList
-		var _ = _out610
-		_out609, _out610 = d.ReadRun(_490_a, _491_n)
-		io = _out609
-		_492_l = _out610
+	var _490_hm *dlog.BMap
+	var _ = _490_hm
+	var _out616 *dlog.BMap
+	var _ = _out616
+	_out616 = dlog.NewBMap()
+	_490_hm = _out616
+	var _491_i uint64
+	var _ = _491_i
+	_491_i = uint64(0)
+	for _491_i < m {
+		var _492_a uint64
+		var _ = _492_a
+		var _493_n uint64
+		var _ = _493_n
+		var _out617 uint64
+		var _ = _out617
+		var _out618 uint64
+		var _ = _out618
+		_out617, _out618 = Companion_Default___.DirRun(r, _491_i, m)
+		_492_a = _out617
+		_493_n = _out618
+		var _494_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _494_l
+		var _out619 bool
+		var _ = _out619
+		var _out620 *ddisk.BList
+		var _ = _out620
+		_out619, _out620 = d.ReadRun(_492_a, _493_n)
+		io = _out619
+		_494_l = _out620
 		if !io {
 			return io, z
 		}
-		var _493_ok bool
-		var _ = _493_ok
-		var _out611 bool
-		var _ = _out611
-		_out611 = Companion_Default___.PutRun(_488_hm, r, _489_i, _491_n, _492_l)
-		_493_ok = _out611
-		if !_493_ok {
+		var _495_ok bool
+		var _ = _495_ok
+		var _out621 bool
+		var _ = _out621
+		_out621 = Companion_Default___.PutRun(_490_hm, r, _491_i, _493_n, _494_l)
+		_495_ok = _out621
+		if !_495_ok {
 			return io, z
 		}
-		_489_i = _489_i + _491_n
+		_491_i = _491_i + _493_n
 	}
-	var _out612 *ddisk.BList
-	var _ = _out612
-	_out612 = _488_hm.List()
-	z = _out612
+	var _out622 *ddisk.BList
+	var _ = _out622
+	_out622 = _490_hm.List()
+	z = _out622
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -175,19 +175,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out613 uint64
-	var _ = _out613
-	_out613 = r.Dir(i)
-	a = _out613
+	var _out623 uint64
+	var _ = _out623
+	_out623 = r.Dir(i)
+	a = _out623
 	n = uint64(1)
 	for i+n < m {
-		var _494_b uint64
-		var _ = _494_b
-		var _out614 uint64
-		var _ = _out614
-		_out614 = r.Dir(i + n)
-		_494_b = _out614
-		if _494_b != a+n {
+		var _496_b uint64
+		var _ = _496_b
+		var _out624 uint64
+		var _ = _out624
+		_out624 = r.Dir(i + n)
+		_496_b = _out624
+		if _496_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -198,34 +198,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _495_k uint64
-	var _ = _495_k
-	_495_k = uint64(0)
-	for _495_k < n {
-		var _496_a uint64
-		var _ = _496_a
-		var _out615 uint64
-		var _ = _out615
-		_out615 = r.Dir(i + _495_k)
-		_496_a = _out615
-		var _497_o *dbytes.Blk
-		var _ = _497_o
-		var _out616 *dbytes.Blk
-		var _ = _out616
-		_out616 = hm.Get(_496_a)
-		_497_o = _out616
-		if _497_o != (*dbytes.Blk)(nil) {
+	var _497_k uint64
+	var _ = _497_k
+	_497_k = uint64(0)
+	for _497_k < n {
+		var _498_a uint64
+		var _ = _498_a
+		var _out625 uint64
+		var _ = _out625
+		_out625 = r.Dir(i + _497_k)
+		_498_a = _out625
+		var _499_o *dbytes.Blk
+		var _ = _499_o
+		var _out626 *dbytes.Blk
+		var _ = _out626
+		_out626 = hm.Get(_498_a)
+		_499_o = _out626
+		if _499_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _498_b *dbytes.Blk
-		var _ = _498_b
-		var _out617 *dbytes.Blk
-		var _ = _out617
-		_out617 = l.BlkAt(_495_k)
-		_498_b = _out617
-		hm.Put(_496_a, _498_b)
-		_495_k = _495_k + uint64(1)
+		var _500_b *dbytes.Blk
+		var _ = _500_b
+		var _out627 *dbytes.Blk
+		var _ = _out627
+		_out627 = l.BlkAt(_497_k)
+		_500_b = _out627
+		hm.Put(_498_a, _500_b)
+		_497_k = _497_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -237,190 +237,190 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _499_s uint64
-	var _ = _499_s
-	var _out618 uint64
-	var _ = _out618
-	_out618 = ring.Companion_Default___.SlotOf(q, nd)
-	_499_s = _out618
-	var _500_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _500_b
-	var _out619 bool
-	var _ = _out619
-	var _out620 *dbytes.Blk
-	var _ = _out620
-	_out619, _out620 = d.Read(at + uint64(1) + uint64(16)*_499_s)
-	io = _out619
-	_500_b = _out620
-	if !io {
-		return io, gm
-	}
-	var _501_r *dlog.DescR
-	var _ = _501_r
-	var _out621 *dlog.DescR
-	var _ = _out621
-	_out621 = dlog.Parse(_500_b)
-	_501_r = _out621
-	if _501_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _502_q2 uint64
-	var _ = _502_q2
-	var _out622 uint64
-	var _ = _out622
-	_out622 = _501_r.Sq()
-	_502_q2 = _out622
-	var _503_pos uint64
-	var _ = _503_pos
-	var _out623 uint64
-	var _ = _out623
-	_out623 = _501_r.Pos()
-	_503_pos = _out623
-	var _504_n uint64
-	var _ = _504_n
-	var _out624 uint64
-	var _ = _out624
-	_out624 = _501_r.N()
-	_504_n = _out624
-	var _505_dn uint64
-	var _ = _505_dn
-	var _out625 uint64
-	var _ = _out625
-	_out625 = _501_r.M()
-	_505_dn = _out625
-	if _502_q2 != q || _503_pos >= uint64(2305843009213693952) || _504_n > uint64(500) || _505_dn > uint64(500)-_504_n {
-		return io, gm
-	}
-	var _506_same bool
-	var _ = _506_same
-	var _out626 bool
-	var _ = _out626
-	_out626 = seal.Under(_501_r, hb)
-	_506_same = _out626
-	if !_506_same {
-		return io, gm
-	}
-	var _507_inside bool
-	var _ = _507_inside
-	var _out627 bool
-	var _ = _out627
-	_out627 = Companion_Default___.AddrsIn(_501_r, _504_n, _505_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_507_inside = _out627
-	if !_507_inside {
-		return io, gm
-	}
-	var _508_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _508_x
-	var _509_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _509_y
-	var _out628 bool
+	var _501_s uint64
+	var _ = _501_s
+	var _out628 uint64
 	var _ = _out628
-	var _out629 *ddisk.BList
+	_out628 = ring.Companion_Default___.SlotOf(q, nd)
+	_501_s = _out628
+	var _502_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _502_b
+	var _out629 bool
 	var _ = _out629
-	var _out630 *ddisk.BList
+	var _out630 *dbytes.Blk
 	var _ = _out630
-	_out628, _out629, _out630 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _503_pos, _504_n)
-	io = _out628
-	_508_x = _out629
-	_509_y = _out630
+	_out629, _out630 = d.Read(at + uint64(1) + uint64(16)*_501_s)
+	io = _out629
+	_502_b = _out630
 	if !io {
 		return io, gm
 	}
-	var _510_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _510_z
-	var _out631 bool
+	var _503_r *dlog.DescR
+	var _ = _503_r
+	var _out631 *dlog.DescR
 	var _ = _out631
-	var _out632 *ddisk.BList
+	_out631 = dlog.Parse(_502_b)
+	_503_r = _out631
+	if _503_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _504_q2 uint64
+	var _ = _504_q2
+	var _out632 uint64
 	var _ = _out632
-	_out631, _out632 = Companion_Default___.ReadDirect(d, _501_r, _505_dn)
-	io = _out631
-	_510_z = _out632
-	if !io || _510_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _511_ok bool
-	var _ = _511_ok
-	var _out633 bool
+	_out632 = _503_r.Sq()
+	_504_q2 = _out632
+	var _505_pos uint64
+	var _ = _505_pos
+	var _out633 uint64
 	var _ = _out633
-	_out633 = seal.Check(_501_r, _508_x, _509_y, _510_z)
-	_511_ok = _out633
-	if !_511_ok {
+	_out633 = _503_r.Pos()
+	_505_pos = _out633
+	var _506_n uint64
+	var _ = _506_n
+	var _out634 uint64
+	var _ = _out634
+	_out634 = _503_r.N()
+	_506_n = _out634
+	var _507_dn uint64
+	var _ = _507_dn
+	var _out635 uint64
+	var _ = _out635
+	_out635 = _503_r.M()
+	_507_dn = _out635
+	if _504_q2 != q || _505_pos >= uint64(2305843009213693952) || _506_n > uint64(500) || _507_dn > uint64(500)-_506_n {
 		return io, gm
 	}
-	Companion_Default___.AddDirect(t, cs, _501_r, _505_dn, _510_z)
-	var _out634 *dlog.BMap
-	var _ = _out634
-	_out634 = Companion_Default___.GroupMap(_501_r, _504_n, _508_x, _509_y)
-	gm = _out634
+	var _508_same bool
+	var _ = _508_same
+	var _out636 bool
+	var _ = _out636
+	_out636 = seal.Under(_503_r, hb)
+	_508_same = _out636
+	if !_508_same {
+		return io, gm
+	}
+	var _509_inside bool
+	var _ = _509_inside
+	var _out637 bool
+	var _ = _out637
+	_out637 = Companion_Default___.AddrsIn(_503_r, _506_n, _507_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_509_inside = _out637
+	if !_509_inside {
+		return io, gm
+	}
+	var _510_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _510_x
+	var _511_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _511_y
+	var _out638 bool
+	var _ = _out638
+	var _out639 *ddisk.BList
+	var _ = _out639
+	var _out640 *ddisk.BList
+	var _ = _out640
+	_out638, _out639, _out640 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _505_pos, _506_n)
+	io = _out638
+	_510_x = _out639
+	_511_y = _out640
+	if !io {
+		return io, gm
+	}
+	var _512_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _512_z
+	var _out641 bool
+	var _ = _out641
+	var _out642 *ddisk.BList
+	var _ = _out642
+	_out641, _out642 = Companion_Default___.ReadDirect(d, _503_r, _507_dn)
+	io = _out641
+	_512_z = _out642
+	if !io || _512_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _513_ok bool
+	var _ = _513_ok
+	var _out643 bool
+	var _ = _out643
+	_out643 = seal.Check(_503_r, _510_x, _511_y, _512_z)
+	_513_ok = _out643
+	if !_513_ok {
+		return io, gm
+	}
+	Companion_Default___.AddDirect(t, cs, _503_r, _507_dn, _512_z)
+	var _out644 *dlog.BMap
+	var _ = _out644
+	_out644 = Companion_Default___.GroupMap(_503_r, _506_n, _510_x, _511_y)
+	gm = _out644
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddDirect(t *treeofcodes.Tree, cs *dlog.Codes, r *dlog.DescR, n uint64, z *ddisk.BList) {
 	if t.Np == uint64(0) {
 		return
 	}
-	var _512_i uint64
-	var _ = _512_i
-	_512_i = uint64(0)
-	for _512_i < n {
-		var _513_a uint64
-		var _ = _513_a
-		var _out635 uint64
-		var _ = _out635
-		_out635 = r.Dir(_512_i)
-		_513_a = _out635
-		var _514_b *dbytes.Blk
-		var _ = _514_b
-		var _out636 *dbytes.Blk
-		var _ = _out636
-		_out636 = z.BlkAt(_512_i)
-		_514_b = _out636
-		var _515_c0 uint64
-		var _ = _515_c0
-		var _516_c1 uint64
-		var _ = _516_c1
-		var _out637 uint64
-		var _ = _out637
-		var _out638 uint64
-		var _ = _out638
-		_out637, _out638 = t.Seal.Code(_513_a-t.Home, _514_b)
-		_515_c0 = _out637
-		_516_c1 = _out638
-		cs.Add(_513_a-t.Home, _515_c0, _516_c1)
-		_512_i = _512_i + uint64(1)
+	var _514_i uint64
+	var _ = _514_i
+	_514_i = uint64(0)
+	for _514_i < n {
+		var _515_a uint64
+		var _ = _515_a
+		var _out645 uint64
+		var _ = _out645
+		_out645 = r.Dir(_514_i)
+		_515_a = _out645
+		var _516_b *dbytes.Blk
+		var _ = _516_b
+		var _out646 *dbytes.Blk
+		var _ = _out646
+		_out646 = z.BlkAt(_514_i)
+		_516_b = _out646
+		var _517_c0 uint64
+		var _ = _517_c0
+		var _518_c1 uint64
+		var _ = _518_c1
+		var _out647 uint64
+		var _ = _out647
+		var _out648 uint64
+		var _ = _out648
+		_out647, _out648 = t.Seal.Code(_515_a-t.Home, _516_b)
+		_517_c0 = _out647
+		_518_c1 = _out648
+		cs.Add(_515_a-t.Home, _517_c0, _518_c1)
+		_514_i = _514_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _517_i uint64
-	var _ = _517_i
-	_517_i = uint64(0)
-	for _517_i < n {
-		var _518_a uint64
-		var _ = _518_a
-		var _out639 uint64
-		var _ = _out639
-		_out639 = r.Addr(_517_i)
-		_518_a = _out639
-		if _518_a < lo || _518_a >= hi {
+	var _519_i uint64
+	var _ = _519_i
+	_519_i = uint64(0)
+	for _519_i < n {
+		var _520_a uint64
+		var _ = _520_a
+		var _out649 uint64
+		var _ = _out649
+		_out649 = r.Addr(_519_i)
+		_520_a = _out649
+		if _520_a < lo || _520_a >= hi {
 			ok = false
 			return ok
 		}
-		_517_i = _517_i + uint64(1)
+		_519_i = _519_i + uint64(1)
 	}
-	_517_i = uint64(0)
-	for _517_i < m {
-		var _519_a uint64
-		var _ = _519_a
-		var _out640 uint64
-		var _ = _out640
-		_out640 = r.Dir(_517_i)
-		_519_a = _out640
-		if _519_a < lo || _519_a >= hi {
+	_519_i = uint64(0)
+	for _519_i < m {
+		var _521_a uint64
+		var _ = _521_a
+		var _out650 uint64
+		var _ = _out650
+		_out650 = r.Dir(_519_i)
+		_521_a = _out650
+		if _521_a < lo || _521_a >= hi {
 			ok = false
 			return ok
 		}
-		_517_i = _517_i + uint64(1)
+		_519_i = _519_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -429,41 +429,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out641 *dlog.BMap
-	var _ = _out641
-	_out641 = dlog.NewBMap()
-	gm = _out641
-	var _520_k uint64
-	var _ = _520_k
-	var _out642 uint64
-	var _ = _out642
-	_out642 = x.Len()
-	_520_k = _out642
-	var _521_i uint64
-	var _ = _521_i
-	_521_i = uint64(0)
-	for _521_i < n {
-		var _522_a uint64
-		var _ = _522_a
-		var _out643 uint64
-		var _ = _out643
-		_out643 = r.Addr(_521_i)
-		_522_a = _out643
-		var _523_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _523_b
-		if _521_i < _520_k {
-			var _out644 *dbytes.Blk
-			var _ = _out644
-			_out644 = x.BlkAt(_521_i)
-			_523_b = _out644
+	var _out651 *dlog.BMap
+	var _ = _out651
+	_out651 = dlog.NewBMap()
+	gm = _out651
+	var _522_k uint64
+	var _ = _522_k
+	var _out652 uint64
+	var _ = _out652
+	_out652 = x.Len()
+	_522_k = _out652
+	var _523_i uint64
+	var _ = _523_i
+	_523_i = uint64(0)
+	for _523_i < n {
+		var _524_a uint64
+		var _ = _524_a
+		var _out653 uint64
+		var _ = _out653
+		_out653 = r.Addr(_523_i)
+		_524_a = _out653
+		var _525_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _525_b
+		if _523_i < _522_k {
+			var _out654 *dbytes.Blk
+			var _ = _out654
+			_out654 = x.BlkAt(_523_i)
+			_525_b = _out654
 		} else {
-			var _out645 *dbytes.Blk
-			var _ = _out645
-			_out645 = y.BlkAt(_521_i - _520_k)
-			_523_b = _out645
+			var _out655 *dbytes.Blk
+			var _ = _out655
+			_out655 = y.BlkAt(_523_i - _522_k)
+			_525_b = _out655
 		}
-		gm.Put(_522_a, _523_b)
-		_521_i = _521_i + uint64(1)
+		gm.Put(_524_a, _525_b)
+		_523_i = _523_i + uint64(1)
 	}
 	return gm
 }
@@ -474,36 +474,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out646 *dlog.BMap
-	var _ = _out646
-	_out646 = dlog.NewBMap()
-	mm = _out646
+	var _out656 *dlog.BMap
+	var _ = _out656
+	_out656 = dlog.NewBMap()
+	mm = _out656
 	i = uint64(0)
 	io = true
-	var _524_done bool
-	var _ = _524_done
-	_524_done = false
-	for !_524_done {
+	var _526_done bool
+	var _ = _526_done
+	_526_done = false
+	for !_526_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _525_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _525_gm
-		var _out647 bool
-		var _ = _out647
-		var _out648 *dlog.BMap
-		var _ = _out648
-		_out647, _out648 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out647
-		_525_gm = _out648
+		var _527_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _527_gm
+		var _out657 bool
+		var _ = _out657
+		var _out658 *dlog.BMap
+		var _ = _out658
+		_out657, _out658 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out657
+		_527_gm = _out658
 		if !io {
 			return io, mm, i
 		}
-		if _525_gm == (*dlog.BMap)(nil) {
-			_524_done = true
+		if _527_gm == (*dlog.BMap)(nil) {
+			_526_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _525_gm)
+			groups.Companion_Default___.MergeInto(mm, _527_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -514,49 +514,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _526_s uint64
-	var _ = _526_s
-	_526_s = uint64(0)
+	var _528_s uint64
+	var _ = _528_s
+	_528_s = uint64(0)
 	io = true
 	found = false
-	for _526_s < nd {
-		var _527_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _527_b
-		var _out649 bool
-		var _ = _out649
-		var _out650 *dbytes.Blk
-		var _ = _out650
-		_out649, _out650 = d.Read(at + uint64(1) + uint64(16)*_526_s)
-		io = _out649
-		_527_b = _out650
+	for _528_s < nd {
+		var _529_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _529_b
+		var _out659 bool
+		var _ = _out659
+		var _out660 *dbytes.Blk
+		var _ = _out660
+		_out659, _out660 = d.Read(at + uint64(1) + uint64(16)*_528_s)
+		io = _out659
+		_529_b = _out660
 		if !io {
 			return io, found
 		}
-		var _528_r *dlog.DescR
-		var _ = _528_r
-		var _out651 *dlog.DescR
-		var _ = _out651
-		_out651 = dlog.Parse(_527_b)
-		_528_r = _out651
-		if _528_r != (*dlog.DescR)(nil) {
-			var _529_q uint64
-			var _ = _529_q
-			var _out652 uint64
-			var _ = _out652
-			_out652 = _528_r.Sq()
-			_529_q = _out652
-			var _530_ok bool
-			var _ = _530_ok
-			var _out653 bool
-			var _ = _out653
-			_out653 = seal.Vouch(_528_r)
-			_530_ok = _out653
-			if _529_q > e && _530_ok {
+		var _530_r *dlog.DescR
+		var _ = _530_r
+		var _out661 *dlog.DescR
+		var _ = _out661
+		_out661 = dlog.Parse(_529_b)
+		_530_r = _out661
+		if _530_r != (*dlog.DescR)(nil) {
+			var _531_q uint64
+			var _ = _531_q
+			var _out662 uint64
+			var _ = _out662
+			_out662 = _530_r.Sq()
+			_531_q = _out662
+			var _532_ok bool
+			var _ = _532_ok
+			var _out663 bool
+			var _ = _out663
+			_out663 = seal.Vouch(_530_r)
+			_532_ok = _out663
+			if _531_q > e && _532_ok {
 				found = true
 				return io, found
 			}
 		}
-		_526_s = _526_s + uint64(1)
+		_528_s = _528_s + uint64(1)
 	}
 	return io, found
 }
@@ -567,149 +567,149 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _531_version uint64 = 0
-	var _ = _531_version
-	var _out654 uint64
-	var _ = _out654
-	var _out655 uint64
-	var _ = _out655
-	var _out656 uint64
-	var _ = _out656
-	_out654, _out655, _out656 = t.Pages.Root()
-	_531_version = _out654
-	r0 = _out655
-	r1 = _out656
+	var _533_version uint64 = 0
+	var _ = _533_version
+	var _out664 uint64
+	var _ = _out664
+	var _out665 uint64
+	var _ = _out665
+	var _out666 uint64
+	var _ = _out666
+	_out664, _out665, _out666 = t.Pages.Root()
+	_533_version = _out664
+	r0 = _out665
+	r1 = _out666
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _532_l *ddisk.BList
-	var _ = _532_l
-	var _out657 *ddisk.BList
-	var _ = _out657
-	_out657 = mm.Sorted()
-	_532_l = _out657
-	treeofcodes.Companion_Default___.AddList(t, cs, _532_l)
+	var _534_l *ddisk.BList
+	var _ = _534_l
+	var _out667 *ddisk.BList
+	var _ = _out667
+	_out667 = mm.Sorted()
+	_534_l = _out667
+	treeofcodes.Companion_Default___.AddList(t, cs, _534_l)
 	cs.Sort()
-	var _533_k uint64
-	var _ = _533_k
-	_533_k = uint64(0)
-	var _534_i uint64
-	var _ = _534_i
-	_534_i = uint64(0)
-	var _535_n uint64
-	var _ = _535_n
-	var _out658 uint64
-	var _ = _out658
-	_out658 = cs.Len()
-	_535_n = _out658
-	for _534_i < _535_n && _533_k < t.Np {
-		var _536_x uint64 = 0
-		var _ = _536_x
-		var _537_a uint64 = 0
-		var _ = _537_a
-		var _538_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _538_b
-		var _out659 bool
-		var _ = _out659
-		var _out660 uint64
-		var _ = _out660
-		var _out661 uint64
-		var _ = _out661
-		var _out662 *dbytes.Blk
-		var _ = _out662
-		var _out663 uint64
-		var _ = _out663
-		_out659, _out660, _out661, _out662, _out663 = treeofcodes.Companion_Default___.Changed(t, cs, _534_i)
-		io = _out659
-		_536_x = _out660
-		_537_a = _out661
-		_538_b = _out662
-		_534_i = _out663
+	var _535_k uint64
+	var _ = _535_k
+	_535_k = uint64(0)
+	var _536_i uint64
+	var _ = _536_i
+	_536_i = uint64(0)
+	var _537_n uint64
+	var _ = _537_n
+	var _out668 uint64
+	var _ = _out668
+	_out668 = cs.Len()
+	_537_n = _out668
+	for _536_i < _537_n && _535_k < t.Np {
+		var _538_x uint64 = 0
+		var _ = _538_x
+		var _539_a uint64 = 0
+		var _ = _539_a
+		var _540_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _540_b
+		var _out669 bool
+		var _ = _out669
+		var _out670 uint64
+		var _ = _out670
+		var _out671 uint64
+		var _ = _out671
+		var _out672 *dbytes.Blk
+		var _ = _out672
+		var _out673 uint64
+		var _ = _out673
+		_out669, _out670, _out671, _out672, _out673 = treeofcodes.Companion_Default___.Changed(t, cs, _536_i)
+		io = _out669
+		_538_x = _out670
+		_539_a = _out671
+		_540_b = _out672
+		_536_i = _out673
 		if !io {
 			return io, r0, r1
 		}
-		var _out664 bool
-		var _ = _out664
-		_out664 = d.Write(_537_a, _538_b)
-		io = _out664
+		var _out674 bool
+		var _ = _out674
+		_out674 = d.Write(_539_a, _540_b)
+		io = _out674
 		if !io {
 			return io, r0, r1
 		}
-		var _539_root bool
-		var _ = _539_root
-		var _540_c0 uint64
-		var _ = _540_c0
-		var _541_c1 uint64
-		var _ = _541_c1
-		var _out665 bool
-		var _ = _out665
-		var _out666 uint64
-		var _ = _out666
-		var _out667 uint64
-		var _ = _out667
-		_out665, _out666, _out667 = treeofcodes.Companion_Default___.Upwards(t, cs, _536_x, _538_b)
-		_539_root = _out665
-		_540_c0 = _out666
-		_541_c1 = _out667
-		if _539_root {
-			r0, r1 = _540_c0, _541_c1
+		var _541_root bool
+		var _ = _541_root
+		var _542_c0 uint64
+		var _ = _542_c0
+		var _543_c1 uint64
+		var _ = _543_c1
+		var _out675 bool
+		var _ = _out675
+		var _out676 uint64
+		var _ = _out676
+		var _out677 uint64
+		var _ = _out677
+		_out675, _out676, _out677 = treeofcodes.Companion_Default___.Upwards(t, cs, _538_x, _540_b)
+		_541_root = _out675
+		_542_c0 = _out676
+		_543_c1 = _out677
+		if _541_root {
+			r0, r1 = _542_c0, _543_c1
 		}
-		var _out668 uint64
-		var _ = _out668
-		_out668 = cs.Len()
-		_535_n = _out668
-		_533_k = _533_k + uint64(1)
+		var _out678 uint64
+		var _ = _out678
+		_out678 = cs.Len()
+		_537_n = _out678
+		_535_k = _535_k + uint64(1)
 	}
-	var _out669 bool
-	var _ = _out669
-	_out669 = d.Barrier()
-	io = _out669
+	var _out679 bool
+	var _ = _out679
+	_out679 = d.Barrier()
+	io = _out679
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _542_l *ddisk.BList
-	var _ = _542_l
-	var _out670 *ddisk.BList
-	var _ = _out670
-	_out670 = mm.Sorted()
-	_542_l = _out670
-	var _543_n uint64
-	var _ = _543_n
-	var _out671 uint64
-	var _ = _out671
-	_out671 = _542_l.Len()
-	_543_n = _out671
-	var _544_k uint64
-	var _ = _544_k
-	_544_k = uint64(0)
-	for _544_k < _543_n {
-		var _545_a uint64
-		var _ = _545_a
-		var _546_m uint64
-		var _ = _546_m
-		var _out672 uint64
-		var _ = _out672
-		var _out673 uint64
-		var _ = _out673
-		_out672, _out673 = groups.Companion_Default___.Adjacent(_542_l, _544_k)
-		_545_a = _out672
-		_546_m = _out673
-		var _out674 bool
-		var _ = _out674
-		_out674 = d.WriteRun(_545_a, _542_l, _544_k, _546_m)
-		io = _out674
+	var _544_l *ddisk.BList
+	var _ = _544_l
+	var _out680 *ddisk.BList
+	var _ = _out680
+	_out680 = mm.Sorted()
+	_544_l = _out680
+	var _545_n uint64
+	var _ = _545_n
+	var _out681 uint64
+	var _ = _out681
+	_out681 = _544_l.Len()
+	_545_n = _out681
+	var _546_k uint64
+	var _ = _546_k
+	_546_k = uint64(0)
+	for _546_k < _545_n {
+		var _547_a uint64
+		var _ = _547_a
+		var _548_m uint64
+		var _ = _548_m
+		var _out682 uint64
+		var _ = _out682
+		var _out683 uint64
+		var _ = _out683
+		_out682, _out683 = groups.Companion_Default___.Adjacent(_544_l, _546_k)
+		_547_a = _out682
+		_548_m = _out683
+		var _out684 bool
+		var _ = _out684
+		_out684 = d.WriteRun(_547_a, _544_l, _546_k, _548_m)
+		io = _out684
 		if !io {
 			return io
 		}
-		_544_k = _544_k + _546_m
+		_546_k = _546_k + _548_m
 	}
-	var _out675 bool
-	var _ = _out675
-	_out675 = d.Barrier()
-	io = _out675
+	var _out685 bool
+	var _ = _out685
+	_out685 = d.Barrier()
+	io = _out685
 	if !io {
 		return io
 	}
@@ -724,61 +724,61 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _547_i1 bool
-	var _ = _547_i1
-	var _548_b1 *dbytes.Blk
-	var _ = _548_b1
-	var _out676 bool
-	var _ = _out676
-	var _out677 *dbytes.Blk
-	var _ = _out677
-	_out676, _out677 = d.Read(at)
-	_547_i1 = _out676
-	_548_b1 = _out677
-	var _549_i2 bool
-	var _ = _549_i2
-	var _550_b2 *dbytes.Blk
-	var _ = _550_b2
-	var _out678 bool
-	var _ = _out678
-	var _out679 *dbytes.Blk
-	var _ = _out679
-	_out678, _out679 = d.Read(cp)
-	_549_i2 = _out678
-	_550_b2 = _out679
-	io = _547_i1 || _549_i2
-	if _547_i1 {
-		var _551_ok bool
-		var _ = _551_ok
-		var _552_q uint64
-		var _ = _552_q
-		var _out680 bool
-		var _ = _out680
-		var _out681 uint64
-		var _ = _out681
-		_out680, _out681 = seal.DecHdr(_548_b1)
-		_551_ok = _out680
-		_552_q = _out681
-		if _551_ok {
-			hb = _548_b1
-			h = _552_q
-		}
-	}
-	if _549_i2 {
+	var _549_i1 bool
+	var _ = _549_i1
+	var _550_b1 *dbytes.Blk
+	var _ = _550_b1
+	var _out686 bool
+	var _ = _out686
+	var _out687 *dbytes.Blk
+	var _ = _out687
+	_out686, _out687 = d.Read(at)
+	_549_i1 = _out686
+	_550_b1 = _out687
+	var _551_i2 bool
+	var _ = _551_i2
+	var _552_b2 *dbytes.Blk
+	var _ = _552_b2
+	var _out688 bool
+	var _ = _out688
+	var _out689 *dbytes.Blk
+	var _ = _out689
+	_out688, _out689 = d.Read(cp)
+	_551_i2 = _out688
+	_552_b2 = _out689
+	io = _549_i1 || _551_i2
+	if _549_i1 {
 		var _553_ok bool
 		var _ = _553_ok
 		var _554_q uint64
 		var _ = _554_q
-		var _out682 bool
-		var _ = _out682
-		var _out683 uint64
-		var _ = _out683
-		_out682, _out683 = seal.DecHdr(_550_b2)
-		_553_ok = _out682
-		_554_q = _out683
-		if _553_ok && (hb == (*dbytes.Blk)(nil) || _554_q > h) {
-			hb = _550_b2
+		var _out690 bool
+		var _ = _out690
+		var _out691 uint64
+		var _ = _out691
+		_out690, _out691 = seal.DecHdr(_550_b1)
+		_553_ok = _out690
+		_554_q = _out691
+		if _553_ok {
+			hb = _550_b1
 			h = _554_q
+		}
+	}
+	if _551_i2 {
+		var _555_ok bool
+		var _ = _555_ok
+		var _556_q uint64
+		var _ = _556_q
+		var _out692 bool
+		var _ = _out692
+		var _out693 uint64
+		var _ = _out693
+		_out692, _out693 = seal.DecHdr(_552_b2)
+		_555_ok = _out692
+		_556_q = _out693
+		if _555_ok && (hb == (*dbytes.Blk)(nil) || _556_q > h) {
+			hb = _552_b2
+			h = _556_q
 		}
 	}
 	return io, hb, h
@@ -786,49 +786,49 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out684 bool
-	var _ = _out684
-	_out684 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out684
+	var _out694 bool
+	var _ = _out694
+	_out694 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out694
 	if !io {
 		return io
 	}
-	var _out685 bool
-	var _ = _out685
-	_out685 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out685
+	var _out695 bool
+	var _ = _out695
+	_out695 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out695
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out686 bool
-	var _ = _out686
-	_out686 = d.WriteSector(a, hb)
-	io = _out686
+	var _out696 bool
+	var _ = _out696
+	_out696 = d.WriteSector(a, hb)
+	io = _out696
 	if !io {
 		return io
 	}
-	var _out687 bool
-	var _ = _out687
-	_out687 = d.Barrier()
-	io = _out687
+	var _out697 bool
+	var _ = _out697
+	_out697 = d.Barrier()
+	io = _out697
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _555_nb *dbytes.Blk
-	var _ = _555_nb
-	var _out688 *dbytes.Blk
-	var _ = _out688
-	_out688 = seal.EncHdr(q, r0, r1)
-	_555_nb = _out688
-	var _out689 bool
-	var _ = _out689
-	_out689 = Companion_Default___.WriteHeads(d, _555_nb, at, cp)
-	io = _out689
+	var _557_nb *dbytes.Blk
+	var _ = _557_nb
+	var _out698 *dbytes.Blk
+	var _ = _out698
+	_out698 = seal.EncHdr(q, r0, r1)
+	_557_nb = _out698
+	var _out699 bool
+	var _ = _out699
+	_out699 = Companion_Default___.WriteHeads(d, _557_nb, at, cp)
+	io = _out699
 	if !io {
 		return io
 	}
@@ -843,23 +843,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out690 bool
-	var _ = _out690
-	_out690 = d.Barrier()
-	io = _out690
+	var _out700 bool
+	var _ = _out700
+	_out700 = d.Barrier()
+	io = _out700
 	if !io {
 		return io, damaged, j
 	}
-	var _out691 bool
-	var _ = _out691
-	var _out692 bool
-	var _ = _out692
-	var _out693 *journalm.Journal
-	var _ = _out693
-	_out691, _out692, _out693 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out691
-	damaged = _out692
-	j = _out693
+	var _out701 bool
+	var _ = _out701
+	var _out702 bool
+	var _ = _out702
+	var _out703 *journalm.Journal
+	var _ = _out703
+	_out701, _out702, _out703 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out701
+	damaged = _out702
+	j = _out703
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
@@ -871,116 +871,116 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _556_sz uint64
-	var _ = _556_sz
-	var _out694 uint64
-	var _ = _out694
-	_out694 = d.Size()
-	_556_sz = _out694
-	var _557_cp uint64
-	var _ = _557_cp
-	_557_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _558_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _558_hb
-	var _559_h uint64 = 0
-	var _ = _559_h
-	var _out695 bool
-	var _ = _out695
-	var _out696 *dbytes.Blk
-	var _ = _out696
-	var _out697 uint64
-	var _ = _out697
-	_out695, _out696, _out697 = Companion_Default___.Choose(d, seal, at, _557_cp)
-	io = _out695
-	_558_hb = _out696
-	_559_h = _out697
-	if _558_hb == (*dbytes.Blk)(nil) || _559_h >= uint64(1152921504606846976) {
-		return io, damaged, j
-	}
-	var _560_r0 uint64
-	var _ = _560_r0
-	var _561_r1 uint64
-	var _ = _561_r1
-	var _out698 uint64
-	var _ = _out698
-	var _out699 uint64
-	var _ = _out699
-	_out698, _out699 = seal.Root(_558_hb)
-	_560_r0 = _out698
-	_561_r1 = _out699
-	var _562_cs *dlog.Codes
-	var _ = _562_cs
-	var _out700 *dlog.Codes
-	var _ = _out700
-	_out700 = dlog.NewCodes()
-	_562_cs = _out700
-	t.Pages.Next(_562_cs, t.N, _560_r0, _561_r1)
-	var _563_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _563_mm
-	var _564_i uint64 = 0
-	var _ = _564_i
-	var _out701 bool
-	var _ = _out701
-	var _out702 *dlog.BMap
-	var _ = _out702
-	var _out703 uint64
-	var _ = _out703
-	_out701, _out702, _out703 = Companion_Default___.Scan(d, seal, t, _562_cs, _558_hb, _559_h, at, nd, nr, _556_sz)
-	io = _out701
-	_563_mm = _out702
-	_564_i = _out703
-	if !io {
-		return io, damaged, j
-	}
-	var _out704 bool
+	var _558_sz uint64
+	var _ = _558_sz
+	var _out704 uint64
 	var _ = _out704
+	_out704 = d.Size()
+	_558_sz = _out704
+	var _559_cp uint64
+	var _ = _559_cp
+	_559_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _560_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _560_hb
+	var _561_h uint64 = 0
+	var _ = _561_h
 	var _out705 bool
 	var _ = _out705
-	_out704, _out705 = Companion_Default___.Beyond(d, seal, _559_h+_564_i, at, nd)
-	io = _out704
-	damaged = _out705
-	if !io || damaged {
-		return io, damaged, j
-	}
-	var _out706 bool
+	var _out706 *dbytes.Blk
 	var _ = _out706
-	_out706 = Companion_Default___.WriteHeads(d, _558_hb, at, _557_cp)
-	io = _out706
-	if !io {
+	var _out707 uint64
+	var _ = _out707
+	_out705, _out706, _out707 = Companion_Default___.Choose(d, seal, at, _559_cp)
+	io = _out705
+	_560_hb = _out706
+	_561_h = _out707
+	if _560_hb == (*dbytes.Blk)(nil) || _561_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _out707 bool
-	var _ = _out707
+	var _562_r0 uint64
+	var _ = _562_r0
+	var _563_r1 uint64
+	var _ = _563_r1
 	var _out708 uint64
 	var _ = _out708
 	var _out709 uint64
 	var _ = _out709
-	_out707, _out708, _out709 = Companion_Default___.UpdateTree(d, t, _562_cs, _563_mm)
-	io = _out707
-	_560_r0 = _out708
-	_561_r1 = _out709
-	if !io {
-		return io, damaged, j
-	}
-	var _out710 bool
+	_out708, _out709 = seal.Root(_560_hb)
+	_562_r0 = _out708
+	_563_r1 = _out709
+	var _564_cs *dlog.Codes
+	var _ = _564_cs
+	var _out710 *dlog.Codes
 	var _ = _out710
-	_out710 = Companion_Default___.InstallAll(d, _563_mm)
-	io = _out710
-	if !io {
-		return io, damaged, j
-	}
+	_out710 = dlog.NewCodes()
+	_564_cs = _out710
+	t.Pages.Next(_564_cs, t.N, _562_r0, _563_r1)
+	var _565_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _565_mm
+	var _566_i uint64 = 0
+	var _ = _566_i
 	var _out711 bool
 	var _ = _out711
-	_out711 = Companion_Default___.Empty(d, seal, _559_h+_564_i+uint64(1), _560_r0, _561_r1, at, _557_cp)
+	var _out712 *dlog.BMap
+	var _ = _out712
+	var _out713 uint64
+	var _ = _out713
+	_out711, _out712, _out713 = Companion_Default___.Scan(d, seal, t, _564_cs, _560_hb, _561_h, at, nd, nr, _558_sz)
 	io = _out711
+	_565_mm = _out712
+	_566_i = _out713
 	if !io {
 		return io, damaged, j
 	}
-	t.Pages.Next(_562_cs, t.N, _560_r0, _561_r1)
-	var _out712 *journalm.Journal
-	var _ = _out712
-	_out712 = Companion_Default___.Begin(d, seal, mu, cache, t, _556_sz, at, nd, nr, bit, flo, fhi, _559_h+_564_i+uint64(1), maxPin, instAt)
-	j = _out712
+	var _out714 bool
+	var _ = _out714
+	var _out715 bool
+	var _ = _out715
+	_out714, _out715 = Companion_Default___.Beyond(d, seal, _561_h+_566_i, at, nd)
+	io = _out714
+	damaged = _out715
+	if !io || damaged {
+		return io, damaged, j
+	}
+	var _out716 bool
+	var _ = _out716
+	_out716 = Companion_Default___.WriteHeads(d, _560_hb, at, _559_cp)
+	io = _out716
+	if !io {
+		return io, damaged, j
+	}
+	var _out717 bool
+	var _ = _out717
+	var _out718 uint64
+	var _ = _out718
+	var _out719 uint64
+	var _ = _out719
+	_out717, _out718, _out719 = Companion_Default___.UpdateTree(d, t, _564_cs, _565_mm)
+	io = _out717
+	_562_r0 = _out718
+	_563_r1 = _out719
+	if !io {
+		return io, damaged, j
+	}
+	var _out720 bool
+	var _ = _out720
+	_out720 = Companion_Default___.InstallAll(d, _565_mm)
+	io = _out720
+	if !io {
+		return io, damaged, j
+	}
+	var _out721 bool
+	var _ = _out721
+	_out721 = Companion_Default___.Empty(d, seal, _561_h+_566_i+uint64(1), _562_r0, _563_r1, at, _559_cp)
+	io = _out721
+	if !io {
+		return io, damaged, j
+	}
+	t.Pages.Next(_564_cs, t.N, _562_r0, _563_r1)
+	var _out722 *journalm.Journal
+	var _ = _out722
+	_out722 = Companion_Default___.Begin(d, seal, mu, cache, t, _558_sz, at, nd, nr, bit, flo, fhi, _561_h+_566_i+uint64(1), maxPin, instAt)
+	j = _out722
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
@@ -996,33 +996,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _565_nb *dbytes.Blk
-	var _ = _565_nb
-	var _out713 *dbytes.Blk
-	var _ = _out713
-	_out713 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_565_nb = _out713
-	var _566_cp uint64
-	var _ = _566_cp
-	_566_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out714 bool
-	var _ = _out714
-	_out714 = d.Write(at, _565_nb)
-	io = _out714
+	var _567_nb *dbytes.Blk
+	var _ = _567_nb
+	var _out723 *dbytes.Blk
+	var _ = _out723
+	_out723 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_567_nb = _out723
+	var _568_cp uint64
+	var _ = _568_cp
+	_568_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out724 bool
+	var _ = _out724
+	_out724 = d.Write(at, _567_nb)
+	io = _out724
 	if !io {
 		return io
 	}
-	var _out715 bool
-	var _ = _out715
-	_out715 = d.Write(_566_cp, _565_nb)
-	io = _out715
+	var _out725 bool
+	var _ = _out725
+	_out725 = d.Write(_568_cp, _567_nb)
+	io = _out725
 	if !io {
 		return io
 	}
-	var _out716 bool
-	var _ = _out716
-	_out716 = d.Barrier()
-	io = _out716
+	var _out726 bool
+	var _ = _out726
+	_out726 = d.Barrier()
+	io = _out726
 	if !io {
 		return io
 	}

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _712_found bool = false
-	var _ = _712_found
-	var _out968 bool
-	var _ = _out968
-	var _out969 uint64
-	var _ = _out969
-	_out968, _out969 = d.Lookup(txn, dino, name, true)
-	_712_found = _out968
-	ino = _out969
-	if !_712_found {
+	var _714_found bool = false
+	var _ = _714_found
+	var _out978 bool
+	var _ = _out978
+	var _out979 uint64
+	var _ = _out979
+	_out978, _out979 = d.Lookup(txn, dino, name, true)
+	_714_found = _out978
+	ino = _out979
+	if !_714_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out970 *dbytes.Bytes
-		var _ = _out970
-		_out970 = dbytes.NewBytes(uint64(0))
-		ip = _out970
+		var _out980 *dbytes.Bytes
+		var _ = _out980
+		_out980 = dbytes.NewBytes(uint64(0))
+		ip = _out980
 		return st, ino, ip
 	}
-	var _out971 uint32
-	var _ = _out971
-	var _out972 *dbytes.Bytes
-	var _ = _out972
-	_out971, _out972 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out971
-	ip = _out972
+	var _out981 uint32
+	var _ = _out981
+	var _out982 *dbytes.Bytes
+	var _ = _out982
+	_out981, _out982 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out981
+	ip = _out982
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _713_no bool
-	var _ = _713_no
-	var _out973 bool
-	var _ = _out973
-	_out973 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_713_no = _out973
-	if _713_no {
+	var _715_no bool
+	var _ = _715_no
+	var _out983 bool
+	var _ = _out983
+	_out983 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_715_no = _out983
+	if _715_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _714_dots uint32 = 0
-	var _ = _714_dots
-	var _out974 uint32
-	var _ = _out974
-	var _out975 *dbytes.Bytes
-	var _ = _out975
-	var _out976 uint32
-	var _ = _out976
-	_out974, _out975, _out976 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out974
-	before = _out975
-	_714_dots = _out976
+	var _716_dots uint32 = 0
+	var _ = _716_dots
+	var _out984 uint32
+	var _ = _out984
+	var _out985 *dbytes.Bytes
+	var _ = _out985
+	var _out986 uint32
+	var _ = _out986
+	_out984, _out985, _out986 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out984
+	before = _out985
+	_716_dots = _out986
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _714_dots != uint32(0) {
+	if _716_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _714_dots == uint32(2) {
+			if sub && _716_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _715_w bool
-	var _ = _715_w
-	var _out977 bool
-	var _ = _out977
-	_out977 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_715_w = _out977
-	if !_715_w {
+	var _717_w bool
+	var _ = _717_w
+	var _out987 bool
+	var _ = _out987
+	_out987 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_717_w = _out987
+	if !_717_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _716_ino uint64 = 0
-	var _ = _716_ino
-	var _717_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _717_ip
-	var _out978 uint32
-	var _ = _out978
-	var _out979 uint64
-	var _ = _out979
-	var _out980 *dbytes.Bytes
-	var _ = _out980
-	_out978, _out979, _out980 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out978
-	_716_ino = _out979
-	_717_ip = _out980
+	var _718_ino uint64 = 0
+	var _ = _718_ino
+	var _719_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _719_ip
+	var _out988 uint32
+	var _ = _out988
+	var _out989 uint64
+	var _ = _out989
+	var _out990 *dbytes.Bytes
+	var _ = _out990
+	_out988, _out989, _out990 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out988
+	_718_ino = _out989
+	_719_ip = _out990
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _718_ty uint32
-	var _ = _718_ty
-	var _out981 uint32
-	var _ = _out981
-	_out981 = inodeformat.Companion_Default___.GetTy(_717_ip)
-	_718_ty = _out981
-	if _718_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _720_ty uint32
+	var _ = _720_ty
+	var _out991 uint32
+	var _ = _out991
+	_out991 = inodeformat.Companion_Default___.GetTy(_719_ip)
+	_720_ty = _out991
+	if _720_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _718_ty != permissions.Companion_Default___.DIR() && sub {
+	if _720_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _719_e bool
-		var _ = _719_e
-		var _out982 bool
-		var _ = _out982
-		_out982 = d.IsEmpty(txn, _716_ino)
-		_719_e = _out982
-		if !_719_e {
+		var _721_e bool
+		var _ = _721_e
+		var _out992 bool
+		var _ = _out992
+		_out992 = d.IsEmpty(txn, _718_ino)
+		_721_e = _out992
+		if !_721_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out983 uint32
-	var _ = _out983
-	var _out984 *dbytes.Bytes
-	var _ = _out984
-	var _out985 bool
-	var _ = _out985
-	_out983, _out984, _out985 = Companion_Default___.TakeOut(txn, d, dino, name, _716_ino, sub, s, ns)
-	st = _out983
-	after = _out984
-	later = _out985
+	var _out993 uint32
+	var _ = _out993
+	var _out994 *dbytes.Bytes
+	var _ = _out994
+	var _out995 bool
+	var _ = _out995
+	_out993, _out994, _out995 = Companion_Default___.TakeOut(txn, d, dino, name, _718_ino, sub, s, ns)
+	st = _out993
+	after = _out994
+	later = _out995
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _720_ok bool
-	var _ = _720_ok
-	var _out986 bool
-	var _ = _out986
-	_out986 = d.Remove(txn, dino, name)
-	_720_ok = _out986
-	if !_720_ok {
+	var _722_ok bool
+	var _ = _722_ok
+	var _out996 bool
+	var _ = _out996
+	_out996 = d.Remove(txn, dino, name)
+	_722_ok = _out996
+	if !_722_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _721_freed bool = false
-	var _ = _721_freed
-	var _out987 uint32
-	var _ = _out987
-	var _out988 bool
-	var _ = _out988
-	var _out989 bool
-	var _ = _out989
-	_out987, _out988, _out989 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out987
-	_721_freed = _out988
-	later = _out989
+	var _723_freed bool = false
+	var _ = _723_freed
+	var _out997 uint32
+	var _ = _out997
+	var _out998 bool
+	var _ = _out998
+	var _out999 bool
+	var _ = _out999
+	_out997, _out998, _out999 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out997
+	_723_freed = _out998
+	later = _out999
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out990 uint32
-		var _ = _out990
-		_out990 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out990
+		var _out1000 uint32
+		var _ = _out1000
+		_out1000 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out1000
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out991 *dbytes.Bytes
-	var _ = _out991
-	_out991 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out991
+	var _out1001 *dbytes.Bytes
+	var _ = _out1001
+	_out1001 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1001
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _722_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _722_ip
-	var _out992 uint32
-	var _ = _out992
-	var _out993 *dbytes.Bytes
-	var _ = _out993
-	_out992, _out993 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out992
-	_722_ip = _out993
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _722_ip
-	var _723_ty uint32
-	var _ = _723_ty
-	var _out994 uint32
-	var _ = _out994
-	_out994 = inodeformat.Companion_Default___.GetTy(_722_ip)
-	_723_ty = _out994
-	var _724_dots uint32 = 0
-	var _ = _724_dots
-	var _out995 uint32
-	var _ = _out995
-	var _out996 *dbytes.Bytes
-	var _ = _out996
-	var _out997 uint32
-	var _ = _out997
-	_out995, _out996, _out997 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out995
-	before = _out996
-	_724_dots = _out997
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	if _724_dots != uint32(0) {
-		st = permissions.Companion_Default___.EXIST()
-		return st, node, before, after
-	}
-	if _723_ty == permissions.Companion_Default___.DIR() {
-		st = permissions.Companion_Default___.INVAL()
-		return st, node, before, after
-	}
-	var _725_x bool
-	var _ = _725_x
-	var _out998 bool
-	var _ = _out998
-	_out998 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_725_x = _out998
-	if !_725_x {
-		st = permissions.Companion_Default___.ACCES()
-		return st, node, before, after
-	}
-	var _726_found bool
-	var _ = _726_found
-	var _727_other uint64
-	var _ = _727_other
-	var _728_hint uint64
-	var _ = _728_hint
-	var _out999 bool
-	var _ = _out999
-	var _out1000 uint64
-	var _ = _out1000
-	var _out1001 uint64
-	var _ = _out1001
-	_out999, _out1000, _out1001 = d.LookupHint(txn, dino, name, true)
-	_726_found = _out999
-	_727_other = _out1000
-	_728_hint = _out1001
-	if _726_found {
-		st = permissions.Companion_Default___.EXIST()
-		return st, node, before, after
-	}
-	var _729_w bool
-	var _ = _729_w
-	var _out1002 bool
+	var _724_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _724_ip
+	var _out1002 uint32
 	var _ = _out1002
-	_out1002 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_729_w = _out1002
-	if !_729_w {
-		st = permissions.Companion_Default___.ACCES()
-		return st, node, before, after
-	}
-	var _730_nl uint32
-	var _ = _730_nl
-	var _out1003 uint32
+	var _out1003 *dbytes.Bytes
 	var _ = _out1003
-	_out1003 = inodeformat.Companion_Default___.GetNlink(_722_ip)
-	_730_nl = _out1003
-	if _730_nl >= permissions.Companion_Default___.MAXLINK() {
-		st = permissions.Companion_Default___.MLINK()
+	_out1002, _out1003 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1002
+	_724_ip = _out1003
+	if st != uint32(0) {
 		return st, node, before, after
 	}
-	var _731_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _731_np
+	node = _724_ip
+	var _725_ty uint32
+	var _ = _725_ty
 	var _out1004 uint32
 	var _ = _out1004
-	var _out1005 *dbytes.Bytes
+	_out1004 = inodeformat.Companion_Default___.GetTy(_724_ip)
+	_725_ty = _out1004
+	var _726_dots uint32 = 0
+	var _ = _726_dots
+	var _out1005 uint32
 	var _ = _out1005
 	var _out1006 *dbytes.Bytes
 	var _ = _out1006
-	_out1004, _out1005, _out1006 = Companion_Default___.AddName(txn, d, ino, dino, name, _728_hint, _730_nl, s, ns)
-	st = _out1004
-	_731_np = _out1005
-	after = _out1006
+	var _out1007 uint32
+	var _ = _out1007
+	_out1005, _out1006, _out1007 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1005
+	before = _out1006
+	_726_dots = _out1007
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _726_dots != uint32(0) {
+		st = permissions.Companion_Default___.EXIST()
+		return st, node, before, after
+	}
+	if _725_ty == permissions.Companion_Default___.DIR() {
+		st = permissions.Companion_Default___.INVAL()
+		return st, node, before, after
+	}
+	var _727_x bool
+	var _ = _727_x
+	var _out1008 bool
+	var _ = _out1008
+	_out1008 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_727_x = _out1008
+	if !_727_x {
+		st = permissions.Companion_Default___.ACCES()
+		return st, node, before, after
+	}
+	var _728_found bool
+	var _ = _728_found
+	var _729_other uint64
+	var _ = _729_other
+	var _730_hint uint64
+	var _ = _730_hint
+	var _out1009 bool
+	var _ = _out1009
+	var _out1010 uint64
+	var _ = _out1010
+	var _out1011 uint64
+	var _ = _out1011
+	_out1009, _out1010, _out1011 = d.LookupHint(txn, dino, name, true)
+	_728_found = _out1009
+	_729_other = _out1010
+	_730_hint = _out1011
+	if _728_found {
+		st = permissions.Companion_Default___.EXIST()
+		return st, node, before, after
+	}
+	var _731_w bool
+	var _ = _731_w
+	var _out1012 bool
+	var _ = _out1012
+	_out1012 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_731_w = _out1012
+	if !_731_w {
+		st = permissions.Companion_Default___.ACCES()
+		return st, node, before, after
+	}
+	var _732_nl uint32
+	var _ = _732_nl
+	var _out1013 uint32
+	var _ = _out1013
+	_out1013 = inodeformat.Companion_Default___.GetNlink(_724_ip)
+	_732_nl = _out1013
+	if _732_nl >= permissions.Companion_Default___.MAXLINK() {
+		st = permissions.Companion_Default___.MLINK()
+		return st, node, before, after
+	}
+	var _733_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _733_np
+	var _out1014 uint32
+	var _ = _out1014
+	var _out1015 *dbytes.Bytes
+	var _ = _out1015
+	var _out1016 *dbytes.Bytes
+	var _ = _out1016
+	_out1014, _out1015, _out1016 = Companion_Default___.AddName(txn, d, ino, dino, name, _730_hint, _732_nl, s, ns)
+	st = _out1014
+	_733_np = _out1015
+	after = _out1016
 	if st == uint32(0) {
-		node = _731_np
+		node = _733_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _732_ok bool
-	var _ = _732_ok
-	var _out1007 bool
-	var _ = _out1007
-	_out1007 = d.InsertAt(txn, dino, name, ino, hint)
-	_732_ok = _out1007
-	if !_732_ok {
+	var _734_ok bool
+	var _ = _734_ok
+	var _out1017 bool
+	var _ = _out1017
+	_out1017 = d.InsertAt(txn, dino, name, ino, hint)
+	_734_ok = _out1017
+	if !_734_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1008 *dbytes.Bytes
-	var _ = _out1008
-	_out1008 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1008
-	var _out1009 *dbytes.Bytes
-	var _ = _out1009
-	_out1009 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1009
+	var _out1018 *dbytes.Bytes
+	var _ = _out1018
+	_out1018 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1018
+	var _out1019 *dbytes.Bytes
+	var _ = _out1019
+	_out1019 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1019
 	return st, node, after
 }
 

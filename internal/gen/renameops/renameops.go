@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _733_at uint64
-	var _ = _733_at
-	_733_at = x
-	var _734_n uint64
-	var _ = _734_n
-	_734_n = uint64(0)
-	for _734_n < Companion_Default___.MAXDEPTH() {
-		if _733_at == top {
+	var _735_at uint64
+	var _ = _735_at
+	_735_at = x
+	var _736_n uint64
+	var _ = _736_n
+	_736_n = uint64(0)
+	for _736_n < Companion_Default___.MAXDEPTH() {
+		if _735_at == top {
 			below = true
 			return st, below
 		}
-		if _733_at == procedurebase.Companion_Default___.ROOT() {
+		if _735_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _735_ip *dbytes.Bytes
-		var _ = _735_ip
-		var _out1010 *dbytes.Bytes
-		var _ = _out1010
-		_out1010 = d.Fs.GetInode(txn, _733_at, false)
-		_735_ip = _out1010
-		var _out1011 uint64
-		var _ = _out1011
-		_out1011 = inodeformat.Companion_Default___.GetParent(_735_ip)
-		_733_at = _out1011
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _733_at) {
+		var _737_ip *dbytes.Bytes
+		var _ = _737_ip
+		var _out1020 *dbytes.Bytes
+		var _ = _out1020
+		_out1020 = d.Fs.GetInode(txn, _735_at, false)
+		_737_ip = _out1020
+		var _out1021 uint64
+		var _ = _out1021
+		_out1021 = inodeformat.Companion_Default___.GetParent(_737_ip)
+		_735_at = _out1021
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _735_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_734_n = _734_n + uint64(1)
+		_736_n = _736_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _736_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _736_ip
-	var _out1012 uint32
-	var _ = _out1012
-	var _out1013 *dbytes.Bytes
-	var _ = _out1013
-	_out1012, _out1013 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1012
-	_736_ip = _out1013
-	var _737_ty uint32
-	var _ = _737_ty
-	var _out1014 uint32
-	var _ = _out1014
-	_out1014 = inodeformat.Companion_Default___.GetTy(_736_ip)
-	_737_ty = _out1014
-	var _738_no bool
-	var _ = _738_no
-	var _out1015 bool
-	var _ = _out1015
-	_out1015 = permissions.Companion_Default___.Sticky(c, tdir, _736_ip)
-	_738_no = _out1015
-	if _738_no {
+	var _738_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _738_ip
+	var _out1022 uint32
+	var _ = _out1022
+	var _out1023 *dbytes.Bytes
+	var _ = _out1023
+	_out1022, _out1023 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1022
+	_738_ip = _out1023
+	var _739_ty uint32
+	var _ = _739_ty
+	var _out1024 uint32
+	var _ = _out1024
+	_out1024 = inodeformat.Companion_Default___.GetTy(_738_ip)
+	_739_ty = _out1024
+	var _740_no bool
+	var _ = _740_no
+	var _out1025 bool
+	var _ = _out1025
+	_out1025 = permissions.Companion_Default___.Sticky(c, tdir, _738_ip)
+	_740_no = _out1025
+	if _740_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _737_ty != permissions.Companion_Default___.DIR() {
+	if dir && _739_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _737_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _739_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _739_e bool
-		var _ = _739_e
-		var _out1016 bool
-		var _ = _out1016
-		_out1016 = d.IsEmpty(txn, dst)
-		_739_e = _out1016
-		if !_739_e {
+		var _741_e bool
+		var _ = _741_e
+		var _out1026 bool
+		var _ = _out1026
+		_out1026 = d.IsEmpty(txn, dst)
+		_741_e = _out1026
+		if !_741_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _740_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _740_ip
-	var _out1017 uint32
-	var _ = _out1017
-	var _out1018 *dbytes.Bytes
-	var _ = _out1018
-	_out1017, _out1018 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1017
-	_740_ip = _out1018
-	var _741_ty uint32
-	var _ = _741_ty
-	var _out1019 uint32
-	var _ = _out1019
-	_out1019 = inodeformat.Companion_Default___.GetTy(_740_ip)
-	_741_ty = _out1019
-	var _742_no bool
-	var _ = _742_no
-	var _out1020 bool
-	var _ = _out1020
-	_out1020 = permissions.Companion_Default___.Sticky(c, fdir, _740_ip)
-	_742_no = _out1020
-	if _742_no {
+	var _742_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _742_ip
+	var _out1027 uint32
+	var _ = _out1027
+	var _out1028 *dbytes.Bytes
+	var _ = _out1028
+	_out1027, _out1028 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1027
+	_742_ip = _out1028
+	var _743_ty uint32
+	var _ = _743_ty
+	var _out1029 uint32
+	var _ = _out1029
+	_out1029 = inodeformat.Companion_Default___.GetTy(_742_ip)
+	_743_ty = _out1029
+	var _744_no bool
+	var _ = _744_no
+	var _out1030 bool
+	var _ = _out1030
+	_out1030 = permissions.Companion_Default___.Sticky(c, fdir, _742_ip)
+	_744_no = _out1030
+	if _744_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _741_ty == permissions.Companion_Default___.DIR() {
+	if _743_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _743_below bool = false
-		var _ = _743_below
-		var _out1021 uint32
-		var _ = _out1021
-		var _out1022 bool
-		var _ = _out1022
-		_out1021, _out1022 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1021
-		_743_below = _out1022
+		var _745_below bool = false
+		var _ = _745_below
+		var _out1031 uint32
+		var _ = _out1031
+		var _out1032 bool
+		var _ = _out1032
+		_out1031, _out1032 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1031
+		_745_below = _out1032
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _743_below {
+		if _745_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _744_w bool
-		var _ = _744_w
-		var _out1023 bool
-		var _ = _out1023
-		_out1023 = permissions.Companion_Default___.May(c, _740_ip, permissions.Companion_Default___.MAYW())
-		_744_w = _out1023
-		if fino != tino && !_744_w {
+		var _746_w bool
+		var _ = _746_w
+		var _out1033 bool
+		var _ = _out1033
+		_out1033 = permissions.Companion_Default___.May(c, _742_ip, permissions.Companion_Default___.MAYW())
+		_746_w = _out1033
+		if fino != tino && !_746_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _745_wf bool
-	var _ = _745_wf
-	var _out1024 bool
-	var _ = _out1024
-	_out1024 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_745_wf = _out1024
-	var _746_wt bool
-	var _ = _746_wt
-	var _out1025 bool
-	var _ = _out1025
-	_out1025 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_746_wt = _out1025
-	if !_745_wf || !_746_wt {
+	var _747_wf bool
+	var _ = _747_wf
+	var _out1034 bool
+	var _ = _out1034
+	_out1034 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_747_wf = _out1034
+	var _748_wt bool
+	var _ = _748_wt
+	var _out1035 bool
+	var _ = _out1035
+	_out1035 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_748_wt = _out1035
+	if !_747_wf || !_748_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _747_there bool = false
-	var _ = _747_there
-	var _out1026 bool
-	var _ = _out1026
-	var _out1027 uint64
-	var _ = _out1027
-	_out1026, _out1027 = d.Lookup(txn, fino, fname, true)
-	_747_there = _out1026
-	src = _out1027
-	if !_747_there {
+	var _749_there bool = false
+	var _ = _749_there
+	var _out1036 bool
+	var _ = _out1036
+	var _out1037 uint64
+	var _ = _out1037
+	_out1036, _out1037 = d.Lookup(txn, fino, fname, true)
+	_749_there = _out1036
+	src = _out1037
+	if !_749_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1028 bool
-	var _ = _out1028
-	var _out1029 uint64
-	var _ = _out1029
-	_out1028, _out1029 = d.Lookup(txn, tino, tname, true)
-	found = _out1028
-	dst = _out1029
+	var _out1038 bool
+	var _ = _out1038
+	var _out1039 uint64
+	var _ = _out1039
+	_out1038, _out1039 = d.Lookup(txn, tino, tname, true)
+	found = _out1038
+	dst = _out1039
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1030 uint32
-	var _ = _out1030
-	var _out1031 bool
-	var _ = _out1031
-	_out1030, _out1031 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1030
-	dir = _out1031
+	var _out1040 uint32
+	var _ = _out1040
+	var _out1041 bool
+	var _ = _out1041
+	_out1040, _out1041 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1040
+	dir = _out1041
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1032 uint32
-	var _ = _out1032
-	_out1032 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1032
+	var _out1042 uint32
+	var _ = _out1042
+	_out1042 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1042
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _748_ok bool = false
-	var _ = _748_ok
+	var _750_ok bool = false
+	var _ = _750_ok
 	if found {
-		var _out1033 bool
-		var _ = _out1033
-		_out1033 = d.Replace(txn, tino, tname, src)
-		_748_ok = _out1033
+		var _out1043 bool
+		var _ = _out1043
+		_out1043 = d.Replace(txn, tino, tname, src)
+		_750_ok = _out1043
 	} else {
-		var _out1034 bool
-		var _ = _out1034
-		_out1034 = d.Insert(txn, tino, tname, src)
-		_748_ok = _out1034
+		var _out1044 bool
+		var _ = _out1044
+		_out1044 = d.Insert(txn, tino, tname, src)
+		_750_ok = _out1044
 	}
-	if !_748_ok {
+	if !_750_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1035 bool
-	var _ = _out1035
-	_out1035 = d.Remove(txn, fino, fname)
-	_748_ok = _out1035
-	if !_748_ok {
+	var _out1045 bool
+	var _ = _out1045
+	_out1045 = d.Remove(txn, fino, fname)
+	_750_ok = _out1045
+	if !_750_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1036 uint32
-		var _ = _out1036
-		var _out1037 bool
-		var _ = _out1037
-		var _out1038 bool
-		var _ = _out1038
-		_out1036, _out1037, _out1038 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1036
-		freed = _out1037
-		later = _out1038
+		var _out1046 uint32
+		var _ = _out1046
+		var _out1047 bool
+		var _ = _out1047
+		var _out1048 bool
+		var _ = _out1048
+		_out1046, _out1047, _out1048 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1046
+		freed = _out1047
+		later = _out1048
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1039 *dbytes.Bytes
-	var _ = _out1039
-	_out1039 = dbytes.NewBytes(uint64(0))
-	fafter = _out1039
+	var _out1049 *dbytes.Bytes
+	var _ = _out1049
+	_out1049 = dbytes.NewBytes(uint64(0))
+	fafter = _out1049
 	tafter = fafter
 	if sub {
-		var _out1040 uint32
-		var _ = _out1040
-		_out1040 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out1040
+		var _out1050 uint32
+		var _ = _out1050
+		_out1050 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out1050
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _749_ip *dbytes.Bytes
-		var _ = _749_ip
-		var _out1041 *dbytes.Bytes
-		var _ = _out1041
-		_out1041 = d.Fs.GetInode(txn, src, true)
-		_749_ip = _out1041
-		inodeformat.Companion_Default___.SetParent(_749_ip, tino)
-		d.PutInode(txn, src, _749_ip)
-		var _out1042 uint32
-		var _ = _out1042
-		_out1042 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out1042
+		var _751_ip *dbytes.Bytes
+		var _ = _751_ip
+		var _out1051 *dbytes.Bytes
+		var _ = _out1051
+		_out1051 = d.Fs.GetInode(txn, src, true)
+		_751_ip = _out1051
+		inodeformat.Companion_Default___.SetParent(_751_ip, tino)
+		d.PutInode(txn, src, _751_ip)
+		var _out1052 uint32
+		var _ = _out1052
+		_out1052 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+		st = _out1052
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1043 uint32
-		var _ = _out1043
-		_out1043 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-		st = _out1043
+		var _out1053 uint32
+		var _ = _out1053
+		_out1053 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out1053
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _750_ip *dbytes.Bytes
-	var _ = _750_ip
-	var _out1044 *dbytes.Bytes
-	var _ = _out1044
-	_out1044 = d.Fs.GetInode(txn, src, true)
-	_750_ip = _out1044
-	inodeformat.Companion_Default___.SetCtime(_750_ip, s, ns)
-	d.PutInode(txn, src, _750_ip)
-	var _out1045 *dbytes.Bytes
-	var _ = _out1045
-	_out1045 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1045
-	var _out1046 *dbytes.Bytes
-	var _ = _out1046
-	_out1046 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out1046
+	var _752_ip *dbytes.Bytes
+	var _ = _752_ip
+	var _out1054 *dbytes.Bytes
+	var _ = _out1054
+	_out1054 = d.Fs.GetInode(txn, src, true)
+	_752_ip = _out1054
+	inodeformat.Companion_Default___.SetCtime(_752_ip, s, ns)
+	d.PutInode(txn, src, _752_ip)
+	var _out1055 *dbytes.Bytes
+	var _ = _out1055
+	_out1055 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1055
+	var _out1056 *dbytes.Bytes
+	var _ = _out1056
+	_out1056 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out1056
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1047 uint32
-	var _ = _out1047
-	var _out1048 *dbytes.Bytes
-	var _ = _out1048
-	_out1047, _out1048 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1047
-	fdir = _out1048
-	var _751_tst uint32 = 0
-	var _ = _751_tst
-	var _out1049 uint32
-	var _ = _out1049
-	var _out1050 *dbytes.Bytes
-	var _ = _out1050
-	_out1049, _out1050 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_751_tst = _out1049
-	tdir = _out1050
+	var _out1057 uint32
+	var _ = _out1057
+	var _out1058 *dbytes.Bytes
+	var _ = _out1058
+	_out1057, _out1058 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1057
+	fdir = _out1058
+	var _753_tst uint32 = 0
+	var _ = _753_tst
+	var _out1059 uint32
+	var _ = _out1059
+	var _out1060 *dbytes.Bytes
+	var _ = _out1060
+	_out1059, _out1060 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_753_tst = _out1059
+	tdir = _out1060
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _751_tst != uint32(0) {
-		st = _751_tst
+	if _753_tst != uint32(0) {
+		st = _753_tst
 		return st, fdir, tdir
 	}
-	var _752_fdots uint32 = 0
-	var _ = _752_fdots
-	var _753_tdots uint32 = 0
-	var _ = _753_tdots
-	var _out1051 uint32
-	var _ = _out1051
-	var _out1052 uint32
-	var _ = _out1052
-	_out1051, _out1052 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1051
-	_752_fdots = _out1052
+	var _754_fdots uint32 = 0
+	var _ = _754_fdots
+	var _755_tdots uint32 = 0
+	var _ = _755_tdots
+	var _out1061 uint32
+	var _ = _out1061
+	var _out1062 uint32
+	var _ = _out1062
+	_out1061, _out1062 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1061
+	_754_fdots = _out1062
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1053 uint32
-	var _ = _out1053
-	var _out1054 uint32
-	var _ = _out1054
-	_out1053, _out1054 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1053
-	_753_tdots = _out1054
-	if st == uint32(0) && (_752_fdots != uint32(0) || _753_tdots != uint32(0)) {
+	var _out1063 uint32
+	var _ = _out1063
+	var _out1064 uint32
+	var _ = _out1064
+	_out1063, _out1064 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1063
+	_755_tdots = _out1064
+	if st == uint32(0) && (_754_fdots != uint32(0) || _755_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1055 uint32
-	var _ = _out1055
-	var _out1056 *dbytes.Bytes
-	var _ = _out1056
-	var _out1057 *dbytes.Bytes
-	var _ = _out1057
-	_out1055, _out1056, _out1057 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1055
-	fbefore = _out1056
-	tbefore = _out1057
+	var _out1065 uint32
+	var _ = _out1065
+	var _out1066 *dbytes.Bytes
+	var _ = _out1066
+	var _out1067 *dbytes.Bytes
+	var _ = _out1067
+	_out1065, _out1066, _out1067 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1065
+	fbefore = _out1066
+	tbefore = _out1067
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _754_done bool = false
-	var _ = _754_done
-	var _755_found bool = false
-	var _ = _755_found
-	var _756_src uint64 = 0
-	var _ = _756_src
-	var _757_dst uint64 = 0
-	var _ = _757_dst
-	var _758_dir bool = false
-	var _ = _758_dir
-	var _out1058 uint32
-	var _ = _out1058
-	var _out1059 bool
-	var _ = _out1059
-	var _out1060 uint64
-	var _ = _out1060
-	var _out1061 bool
-	var _ = _out1061
-	var _out1062 bool
-	var _ = _out1062
-	var _out1063 uint64
-	var _ = _out1063
-	_out1058, _out1059, _out1060, _out1061, _out1062, _out1063 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1058
-	_754_done = _out1059
-	_756_src = _out1060
-	_758_dir = _out1061
-	_755_found = _out1062
-	_757_dst = _out1063
+	var _756_done bool = false
+	var _ = _756_done
+	var _757_found bool = false
+	var _ = _757_found
+	var _758_src uint64 = 0
+	var _ = _758_src
+	var _759_dst uint64 = 0
+	var _ = _759_dst
+	var _760_dir bool = false
+	var _ = _760_dir
+	var _out1068 uint32
+	var _ = _out1068
+	var _out1069 bool
+	var _ = _out1069
+	var _out1070 uint64
+	var _ = _out1070
+	var _out1071 bool
+	var _ = _out1071
+	var _out1072 bool
+	var _ = _out1072
+	var _out1073 uint64
+	var _ = _out1073
+	_out1068, _out1069, _out1070, _out1071, _out1072, _out1073 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1068
+	_756_done = _out1069
+	_758_src = _out1070
+	_760_dir = _out1071
+	_757_found = _out1072
+	_759_dst = _out1073
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _754_done {
+	if _756_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _759_fr bool = false
-	var _ = _759_fr
-	var _out1064 uint32
-	var _ = _out1064
-	var _out1065 bool
-	var _ = _out1065
-	var _out1066 bool
-	var _ = _out1066
-	_out1064, _out1065, _out1066 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _756_src, _755_found, _757_dst, s, ns)
-	st = _out1064
-	_759_fr = _out1065
-	later = _out1066
+	var _761_fr bool = false
+	var _ = _761_fr
+	var _out1074 uint32
+	var _ = _out1074
+	var _out1075 bool
+	var _ = _out1075
+	var _out1076 bool
+	var _ = _out1076
+	_out1074, _out1075, _out1076 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _758_src, _757_found, _759_dst, s, ns)
+	st = _out1074
+	_761_fr = _out1075
+	later = _out1076
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1067 uint32
-	var _ = _out1067
-	var _out1068 *dbytes.Bytes
-	var _ = _out1068
-	var _out1069 *dbytes.Bytes
-	var _ = _out1069
-	_out1067, _out1068, _out1069 = Companion_Default___.Finish(txn, d, fino, tino, _756_src, _758_dir, _755_found && _758_dir, s, ns)
-	st = _out1067
-	fafter = _out1068
-	tafter = _out1069
+	var _out1077 uint32
+	var _ = _out1077
+	var _out1078 *dbytes.Bytes
+	var _ = _out1078
+	var _out1079 *dbytes.Bytes
+	var _ = _out1079
+	_out1077, _out1078, _out1079 = Companion_Default___.Finish(txn, d, fino, tino, _758_src, _760_dir, _757_found && _760_dir, s, ns)
+	st = _out1077
+	fafter = _out1078
+	tafter = _out1079
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

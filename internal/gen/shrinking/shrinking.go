@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _359_bn uint64
-		var _ = _359_bn
-		var _out484 uint64
-		var _ = _out484
-		_out484 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_359_bn = _out484
-		if _359_bn == uint64(0) {
+		var _361_bn uint64
+		var _ = _361_bn
+		var _out494 uint64
+		var _ = _out494
+		_out494 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_361_bn = _out494
+		if _361_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _360_k uint64
-	var _ = _360_k
-	_360_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _361_lev uint64
-	var _ = _361_lev
-	_361_lev = positions.Companion_Default___.MaxLev(_360_k)
-	var _362_jp uint64
-	var _ = _362_jp
-	_362_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _363_pb *dbytes.Blk
-	var _ = _363_pb
-	var _out485 *dbytes.Blk
-	var _ = _out485
-	_out485 = x.Fs.ReadBlock(txn, pn, true)
-	_363_pb = _out485
-	var _364_t *dbytes.Bytes
-	var _ = _364_t
-	var _out486 *dbytes.Bytes
-	var _ = _out486
-	_out486 = _363_pb.Thaw()
-	_364_t = _out486
+	var _362_k uint64
+	var _ = _362_k
+	_362_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _363_lev uint64
+	var _ = _363_lev
+	_363_lev = positions.Companion_Default___.MaxLev(_362_k)
+	var _364_jp uint64
+	var _ = _364_jp
+	_364_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _365_pb *dbytes.Blk
+	var _ = _365_pb
+	var _out495 *dbytes.Blk
+	var _ = _out495
+	_out495 = x.Fs.ReadBlock(txn, pn, true)
+	_365_pb = _out495
+	var _366_t *dbytes.Bytes
+	var _ = _366_t
+	var _out496 *dbytes.Bytes
+	var _ = _out496
+	_out496 = _365_pb.Thaw()
+	_366_t = _out496
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _365_l uint64
-		var _ = _365_l
-		_365_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_365_l) != _360_k || positions.Companion_Default___.FlatJ(_365_l)/uint64(512) != _362_jp {
+		var _367_l uint64
+		var _ = _367_l
+		_367_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_367_l) != _362_k || positions.Companion_Default___.FlatJ(_367_l)/uint64(512) != _364_jp {
 			goto L5
 		}
-		var _366_j uint64
-		var _ = _366_j
-		_366_j = positions.Companion_Default___.FlatJ(_365_l)
-		var _367_bn uint64
-		var _ = _367_bn
-		_367_bn = _364_t.U64(uint64(8) * (_366_j % uint64(512)))
-		if _367_bn == uint64(0) {
+		var _368_j uint64
+		var _ = _368_j
+		_368_j = positions.Companion_Default___.FlatJ(_367_l)
+		var _369_bn uint64
+		var _ = _369_bn
+		_369_bn = _366_t.U64(uint64(8) * (_368_j % uint64(512)))
+		if _369_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _364_t, pn, _367_bn, _366_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _366_t, pn, _369_bn, _368_j)
 			freed = freed + uint64(1)
 		}
-		m = _365_l
+		m = _367_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _364_t)
+		x.CloseParent(txn, pn, _366_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _368_bn uint64
-	var _ = _368_bn
-	var _out487 uint64
-	var _ = _out487
-	_out487 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_368_bn = _out487
-	if _368_bn == uint64(0) {
+	var _370_bn uint64
+	var _ = _370_bn
+	var _out497 uint64
+	var _ = _out497
+	_out497 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_370_bn = _out497
+	if _370_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _369_left uint64
-	var _ = _369_left
-	_369_left = max
-	for lo < m && uint64(0) < _369_left {
-		var _370_k uint64
-		var _ = _370_k
-		var _371_j uint64
-		var _ = _371_j
-		_370_k, _371_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _372_l uint64
-		var _ = _372_l
-		var _373_freed uint64
-		var _ = _373_freed
-		_372_l, _373_freed = uint64(0), uint64(1)
-		var _374_d uint64
-		var _ = _374_d
-		var _out488 uint64
-		var _ = _out488
-		_out488 = Companion_Default___.Missing(x, txn, ip, _370_k, _371_j)
-		_374_d = _out488
-		if uint64(0) < _374_d || _370_k < uint64(12) {
-			_372_l = allocatedrange.Companion_Default___.BaseOf(_370_k) + allocatedrange.Companion_Default___.First512(_371_j, _374_d)
-			if _372_l < lo {
-				_372_l = lo
+	var _371_left uint64
+	var _ = _371_left
+	_371_left = max
+	for lo < m && uint64(0) < _371_left {
+		var _372_k uint64
+		var _ = _372_k
+		var _373_j uint64
+		var _ = _373_j
+		_372_k, _373_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _374_l uint64
+		var _ = _374_l
+		var _375_freed uint64
+		var _ = _375_freed
+		_374_l, _375_freed = uint64(0), uint64(1)
+		var _376_d uint64
+		var _ = _376_d
+		var _out498 uint64
+		var _ = _out498
+		_out498 = Companion_Default___.Missing(x, txn, ip, _372_k, _373_j)
+		_376_d = _out498
+		if uint64(0) < _376_d || _372_k < uint64(12) {
+			_374_l = allocatedrange.Companion_Default___.BaseOf(_372_k) + allocatedrange.Companion_Default___.First512(_373_j, _376_d)
+			if _374_l < lo {
+				_374_l = lo
 			}
-			if _374_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _370_k)
+			if _376_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _372_k)
 			} else {
 			}
 		} else {
-			var _375_pn uint64
-			var _ = _375_pn
-			var _out489 uint64
-			var _ = _out489
-			_out489 = x.Resolve(txn, ip, _370_k, positions.Companion_Default___.MaxLev(_370_k)-uint64(1), _371_j/uint64(512), true)
-			_375_pn = _out489
-			var _out490 uint64
-			var _ = _out490
-			var _out491 uint64
-			var _ = _out491
-			_out490, _out491 = Companion_Default___.CutRun(x, txn, ip, _375_pn, ino, m, lo, _369_left)
-			_372_l = _out490
-			_373_freed = _out491
-			if _373_freed == uint64(0) {
-				_373_freed = uint64(1)
+			var _377_pn uint64
+			var _ = _377_pn
+			var _out499 uint64
+			var _ = _out499
+			_out499 = x.Resolve(txn, ip, _372_k, positions.Companion_Default___.MaxLev(_372_k)-uint64(1), _373_j/uint64(512), true)
+			_377_pn = _out499
+			var _out500 uint64
+			var _ = _out500
+			var _out501 uint64
+			var _ = _out501
+			_out500, _out501 = Companion_Default___.CutRun(x, txn, ip, _377_pn, ino, m, lo, _371_left)
+			_374_l = _out500
+			_375_freed = _out501
+			if _375_freed == uint64(0) {
+				_375_freed = uint64(1)
 			}
 		}
-		if _374_d < positions.Companion_Default___.MaxLev(_370_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _370_k, positions.Companion_Default___.MaxLev(_370_k)-_374_d-uint64(1), allocatedrange.Companion_Default___.Up512(_371_j, _374_d+uint64(1)))
+		if _376_d < positions.Companion_Default___.MaxLev(_372_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _372_k, positions.Companion_Default___.MaxLev(_372_k)-_376_d-uint64(1), allocatedrange.Companion_Default___.Up512(_373_j, _376_d+uint64(1)))
 		}
-		_369_left = _369_left - _373_freed
-		m = _372_l
+		_371_left = _371_left - _375_freed
+		m = _374_l
 	}
 	return m
 }

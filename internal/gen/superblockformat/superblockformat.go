@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out595 *dbytes.Bytes
-	var _ = _out595
-	_out595 = dbytes.NewBytes(uint64(4096))
-	b = _out595
+	var _out605 *dbytes.Bytes
+	var _ = _out605
+	_out605 = dbytes.NewBytes(uint64(4096))
+	b = _out605
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -254,13 +254,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _481_sum *dbytes.Bytes
-	var _ = _481_sum
-	var _out596 *dbytes.Bytes
-	var _ = _out596
-	_out596 = dsum.Sum(b, uint64(4064))
-	_481_sum = _out596
-	b.CopyFrom(uint64(4064), _481_sum, uint64(0), uint64(32))
+	var _483_sum *dbytes.Bytes
+	var _ = _483_sum
+	var _out606 *dbytes.Bytes
+	var _ = _out606
+	_out606 = dsum.Sum(b, uint64(4064))
+	_483_sum = _out606
+	b.CopyFrom(uint64(4064), _483_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -272,19 +272,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _482_sum *dbytes.Bytes
-	var _ = _482_sum
-	var _out597 *dbytes.Bytes
-	var _ = _out597
-	_out597 = dsum.Sum(b, uint64(4064))
-	_482_sum = _out597
-	var _483_sealed bool
-	var _ = _483_sealed
-	var _out598 bool
-	var _ = _out598
-	_out598 = b.EqualAt(uint64(4064), _482_sum)
-	_483_sealed = _out598
-	if !_483_sealed {
+	var _484_sum *dbytes.Bytes
+	var _ = _484_sum
+	var _out607 *dbytes.Bytes
+	var _ = _out607
+	_out607 = dsum.Sum(b, uint64(4064))
+	_484_sum = _out607
+	var _485_sealed bool
+	var _ = _485_sealed
+	var _out608 bool
+	var _ = _out608
+	_out608 = b.EqualAt(uint64(4064), _484_sum)
+	_485_sealed = _out608
+	if !_485_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -296,13 +296,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _484_ok bool
-	var _ = _484_ok
-	var _out599 bool
-	var _ = _out599
-	_out599 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_484_ok = _out599
-	if !_484_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _486_ok bool
+	var _ = _486_ok
+	var _out609 bool
+	var _ = _out609
+	_out609 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_486_ok = _out609
+	if !_486_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

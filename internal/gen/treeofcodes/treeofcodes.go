@@ -207,28 +207,69 @@ func (_this *CompanionStruct_Default___) Load(t *Tree, p uint64, c0 uint64, c1 u
 	_out14, _out15 = t.D.ReadRun(t.First+uint64(2)*p, uint64(2))
 	ok = _out14
 	_11_l = _out15
-	if !ok {
-		return ok, b
-	}
-	var _out16 *dbytes.Blk
-	var _ = _out16
-	_out16 = _11_l.BlkAt(uint64(0))
-	b = _out16
-	var _out17 bool
-	var _ = _out17
-	_out17 = Companion_Default___.Fit(t, t.N+p, b, c0, c1)
-	ok = _out17
 	if ok {
+		var _out16 *dbytes.Blk
+		var _ = _out16
+		_out16 = _11_l.BlkAt(uint64(0))
+		b = _out16
+		var _out17 bool
+		var _ = _out17
+		_out17 = Companion_Default___.Fit(t, t.N+p, b, c0, c1)
+		ok = _out17
+		if ok {
+			return ok, b
+		}
+		var _out18 *dbytes.Blk
+		var _ = _out18
+		_out18 = _11_l.BlkAt(uint64(1))
+		b = _out18
+		var _out19 bool
+		var _ = _out19
+		_out19 = Companion_Default___.Fit(t, t.N+p, b, c0, c1)
+		ok = _out19
 		return ok, b
 	}
-	var _out18 *dbytes.Blk
-	var _ = _out18
-	_out18 = _11_l.BlkAt(uint64(1))
-	b = _out18
-	var _out19 bool
-	var _ = _out19
-	_out19 = Companion_Default___.Fit(t, t.N+p, b, c0, c1)
-	ok = _out19
+	var _out20 bool
+	var _ = _out20
+	var _out21 *dbytes.Blk
+	var _ = _out21
+	_out20, _out21 = Companion_Default___.LoadPlace(t, p, uint64(1), c0, c1)
+	ok = _out20
+	b = _out21
+	if !ok {
+		var _out22 bool
+		var _ = _out22
+		var _out23 *dbytes.Blk
+		var _ = _out23
+		_out22, _out23 = Companion_Default___.LoadPlace(t, p, uint64(0), c0, c1)
+		ok = _out22
+		b = _out23
+	}
+	return ok, b
+}
+func (_this *CompanionStruct_Default___) LoadPlace(t *Tree, p uint64, place uint64, c0 uint64, c1 uint64) (bool, *dbytes.Blk) {
+	var ok bool = false
+	var _ = ok
+	var b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = b
+	var _out24 bool
+	var _ = _out24
+	var _out25 *dbytes.Blk
+	var _ = _out25
+	_out24, _out25 = t.D.Read(t.First + uint64(2)*p + place)
+	ok = _out24
+	b = _out25
+	if ok {
+		var _out26 bool
+		var _ = _out26
+		_out26 = Companion_Default___.Fit(t, t.N+p, b, c0, c1)
+		ok = _out26
+	} else {
+		var _out27 *dbytes.Blk
+		var _ = _out27
+		_out27 = dbytes.ZeroBlk()
+		b = _out27
+	}
 	return ok, b
 }
 func (_this *CompanionStruct_Default___) Known(t *Tree, p uint64) (bool, uint64, *dbytes.Blk, uint64) {
@@ -246,40 +287,40 @@ func (_this *CompanionStruct_Default___) Known(t *Tree, p uint64) (bool, uint64,
 	var _ = _12_r0
 	var _13_r1 uint64 = 0
 	var _ = _13_r1
-	var _out20 uint64
-	var _ = _out20
-	var _out21 uint64
-	var _ = _out21
-	var _out22 uint64
-	var _ = _out22
-	_out20, _out21, _out22 = t.Pages.Root()
-	version = _out20
-	_12_r0 = _out21
-	_13_r1 = _out22
+	var _out28 uint64
+	var _ = _out28
+	var _out29 uint64
+	var _ = _out29
+	var _out30 uint64
+	var _ = _out30
+	_out28, _out29, _out30 = t.Pages.Root()
+	version = _out28
+	_12_r0 = _out29
+	_13_r1 = _out30
 	var _14_c *dbytes.Blk
 	var _ = _14_c
-	var _out23 *dbytes.Blk
-	var _ = _out23
-	_out23 = t.Pages.Get(q)
-	_14_c = _out23
+	var _out31 *dbytes.Blk
+	var _ = _out31
+	_out31 = t.Pages.Get(q)
+	_14_c = _out31
 	for _14_c == (*dbytes.Blk)(nil) && q+uint64(1) < t.Np {
 		q = Companion_Default___.Parent(t, q)
-		var _out24 *dbytes.Blk
-		var _ = _out24
-		_out24 = t.Pages.Get(q)
-		_14_c = _out24
+		var _out32 *dbytes.Blk
+		var _ = _out32
+		_out32 = t.Pages.Get(q)
+		_14_c = _out32
 	}
 	if _14_c != (*dbytes.Blk)(nil) {
 		b = _14_c
 		return ok, q, b, version
 	}
-	var _out25 bool
-	var _ = _out25
-	var _out26 *dbytes.Blk
-	var _ = _out26
-	_out25, _out26 = Companion_Default___.Load(t, q, _12_r0, _13_r1)
-	ok = _out25
-	b = _out26
+	var _out33 bool
+	var _ = _out33
+	var _out34 *dbytes.Blk
+	var _ = _out34
+	_out33, _out34 = Companion_Default___.Load(t, q, _12_r0, _13_r1)
+	ok = _out33
+	b = _out34
 	if ok {
 		t.Pages.Put(version, q, b)
 	}
@@ -294,45 +335,45 @@ func (_this *CompanionStruct_Default___) Page(t *Tree, p uint64) (bool, *dbytes.
 	var _ = bad
 	var _15_version uint64 = 0
 	var _ = _15_version
-	var _out27 bool
-	var _ = _out27
-	var _out28 uint64
-	var _ = _out28
-	var _out29 *dbytes.Blk
-	var _ = _out29
-	var _out30 uint64
-	var _ = _out30
-	_out27, _out28, _out29, _out30 = Companion_Default___.Known(t, p)
-	ok = _out27
-	bad = _out28
-	b = _out29
-	_15_version = _out30
+	var _out35 bool
+	var _ = _out35
+	var _out36 uint64
+	var _ = _out36
+	var _out37 *dbytes.Blk
+	var _ = _out37
+	var _out38 uint64
+	var _ = _out38
+	_out35, _out36, _out37, _out38 = Companion_Default___.Known(t, p)
+	ok = _out35
+	bad = _out36
+	b = _out37
+	_15_version = _out38
 	for ok && bad != p {
 		var _16_q uint64
 		var _ = _16_q
-		var _out31 uint64
-		var _ = _out31
-		_out31 = Companion_Default___.Towards(t, bad, p)
-		_16_q = _out31
+		var _out39 uint64
+		var _ = _out39
+		_out39 = Companion_Default___.Towards(t, bad, p)
+		_16_q = _out39
 		var _17_c0 uint64
 		var _ = _17_c0
 		var _18_c1 uint64
 		var _ = _18_c1
-		var _out32 uint64
-		var _ = _out32
-		var _out33 uint64
-		var _ = _out33
-		_out32, _out33 = Companion_Default___.CodeAt(b, (t.N+_16_q)%uint64(255))
-		_17_c0 = _out32
-		_18_c1 = _out33
+		var _out40 uint64
+		var _ = _out40
+		var _out41 uint64
+		var _ = _out41
+		_out40, _out41 = Companion_Default___.CodeAt(b, (t.N+_16_q)%uint64(255))
+		_17_c0 = _out40
+		_18_c1 = _out41
 		bad = _16_q
-		var _out34 bool
-		var _ = _out34
-		var _out35 *dbytes.Blk
-		var _ = _out35
-		_out34, _out35 = Companion_Default___.Load(t, _16_q, _17_c0, _18_c1)
-		ok = _out34
-		b = _out35
+		var _out42 bool
+		var _ = _out42
+		var _out43 *dbytes.Blk
+		var _ = _out43
+		_out42, _out43 = Companion_Default___.Load(t, _16_q, _17_c0, _18_c1)
+		ok = _out42
+		b = _out43
 		if ok {
 			t.Pages.Put(_15_version, _16_q, b)
 		}
@@ -367,38 +408,38 @@ func (_this *CompanionStruct_Default___) CodeOf(t *Tree, a uint64) (bool, uint64
 	var _ = _20_x
 	_20_x = a - t.Home
 	bad = uint64(0)
-	var _out36 bool
-	var _ = _out36
-	var _out37 uint64
-	var _ = _out37
-	var _out38 uint64
-	var _ = _out38
-	_out36, _out37, _out38 = t.Pages.Held(_20_x)
-	ok = _out36
-	c0 = _out37
-	c1 = _out38
+	var _out44 bool
+	var _ = _out44
+	var _out45 uint64
+	var _ = _out45
+	var _out46 uint64
+	var _ = _out46
+	_out44, _out45, _out46 = t.Pages.Held(_20_x)
+	ok = _out44
+	c0 = _out45
+	c1 = _out46
 	if ok {
 		return ok, c0, c1, bad
 	}
 	var _21_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _21_b
-	var _out39 bool
-	var _ = _out39
-	var _out40 *dbytes.Blk
-	var _ = _out40
-	var _out41 uint64
-	var _ = _out41
-	_out39, _out40, _out41 = Companion_Default___.Page(t, _20_x/uint64(255))
-	ok = _out39
-	_21_b = _out40
-	bad = _out41
-	var _out42 uint64
-	var _ = _out42
-	var _out43 uint64
-	var _ = _out43
-	_out42, _out43 = Companion_Default___.CodeAt(_21_b, _20_x%uint64(255))
-	c0 = _out42
-	c1 = _out43
+	var _out47 bool
+	var _ = _out47
+	var _out48 *dbytes.Blk
+	var _ = _out48
+	var _out49 uint64
+	var _ = _out49
+	_out47, _out48, _out49 = Companion_Default___.Page(t, _20_x/uint64(255))
+	ok = _out47
+	_21_b = _out48
+	bad = _out49
+	var _out50 uint64
+	var _ = _out50
+	var _out51 uint64
+	var _ = _out51
+	_out50, _out51 = Companion_Default___.CodeAt(_21_b, _20_x%uint64(255))
+	c0 = _out50
+	c1 = _out51
 	return ok, c0, c1, bad
 }
 func (_this *CompanionStruct_Default___) Genuine(t *Tree, a uint64, b *dbytes.Blk) (bool, uint64) {
@@ -414,27 +455,27 @@ func (_this *CompanionStruct_Default___) Genuine(t *Tree, a uint64, b *dbytes.Bl
 	var _ = _22_c0
 	var _23_c1 uint64 = 0
 	var _ = _23_c1
-	var _out44 bool
-	var _ = _out44
-	var _out45 uint64
-	var _ = _out45
-	var _out46 uint64
-	var _ = _out46
-	var _out47 uint64
-	var _ = _out47
-	_out44, _out45, _out46, _out47 = Companion_Default___.CodeOf(t, a)
-	ok = _out44
-	_22_c0 = _out45
-	_23_c1 = _out46
-	bad = _out47
+	var _out52 bool
+	var _ = _out52
+	var _out53 uint64
+	var _ = _out53
+	var _out54 uint64
+	var _ = _out54
+	var _out55 uint64
+	var _ = _out55
+	_out52, _out53, _out54, _out55 = Companion_Default___.CodeOf(t, a)
+	ok = _out52
+	_22_c0 = _out53
+	_23_c1 = _out54
+	bad = _out55
 	if !ok {
 		bad = t.First + uint64(2)*bad
 		return ok, bad
 	}
-	var _out48 bool
-	var _ = _out48
-	_out48 = Companion_Default___.Fit(t, a-t.Home, b, _22_c0, _23_c1)
-	ok = _out48
+	var _out56 bool
+	var _ = _out56
+	_out56 = Companion_Default___.Fit(t, a-t.Home, b, _22_c0, _23_c1)
+	ok = _out56
 	bad = a
 	return ok, bad
 }
@@ -449,26 +490,26 @@ func (_this *CompanionStruct_Default___) Changed(t *Tree, c *dlog.Codes, i uint6
 	var _ = b
 	var i1 uint64 = 0
 	var _ = i1
-	var _out49 *dbytes.Blk
-	var _ = _out49
-	_out49 = dbytes.ZeroBlk()
-	b = _out49
+	var _out57 *dbytes.Blk
+	var _ = _out57
+	_out57 = dbytes.ZeroBlk()
+	b = _out57
 	var _24_x uint64
 	var _ = _24_x
 	var _25___v0 uint64
 	var _ = _25___v0
 	var _26___v1 uint64
 	var _ = _26___v1
-	var _out50 uint64
-	var _ = _out50
-	var _out51 uint64
-	var _ = _out51
-	var _out52 uint64
-	var _ = _out52
-	_out50, _out51, _out52 = c.At(i)
-	_24_x = _out50
-	_25___v0 = _out51
-	_26___v1 = _out52
+	var _out58 uint64
+	var _ = _out58
+	var _out59 uint64
+	var _ = _out59
+	var _out60 uint64
+	var _ = _out60
+	_out58, _out59, _out60 = c.At(i)
+	_24_x = _out58
+	_25___v0 = _out59
+	_26___v1 = _out60
 	p = _24_x / uint64(255)
 	a = uint64(0)
 	i1 = i
@@ -480,32 +521,32 @@ func (_this *CompanionStruct_Default___) Changed(t *Tree, c *dlog.Codes, i uint6
 	var _ = _27_old__
 	var _28_bad uint64 = 0
 	var _ = _28_bad
-	var _out53 bool
-	var _ = _out53
-	var _out54 *dbytes.Blk
-	var _ = _out54
-	var _out55 uint64
-	var _ = _out55
-	_out53, _out54, _out55 = Companion_Default___.Page(t, p)
-	ok = _out53
-	_27_old__ = _out54
-	_28_bad = _out55
+	var _out61 bool
+	var _ = _out61
+	var _out62 *dbytes.Blk
+	var _ = _out62
+	var _out63 uint64
+	var _ = _out63
+	_out61, _out62, _out63 = Companion_Default___.Page(t, p)
+	ok = _out61
+	_27_old__ = _out62
+	_28_bad = _out63
 	if !ok {
 		a = t.First + uint64(2)*_28_bad
 		return ok, p, a, b, i1
 	}
 	var _29_y *dbytes.Bytes
 	var _ = _29_y
-	var _out56 *dbytes.Bytes
-	var _ = _out56
-	_out56 = _27_old__.Thaw()
-	_29_y = _out56
+	var _out64 *dbytes.Bytes
+	var _ = _out64
+	_out64 = _27_old__.Thaw()
+	_29_y = _out64
 	var _30_n uint64
 	var _ = _30_n
-	var _out57 uint64
-	var _ = _out57
-	_out57 = c.Len()
-	_30_n = _out57
+	var _out65 uint64
+	var _ = _out65
+	_out65 = c.Len()
+	_30_n = _out65
 	for i1 < _30_n {
 		var _31_u uint64
 		var _ = _31_u
@@ -513,16 +554,16 @@ func (_this *CompanionStruct_Default___) Changed(t *Tree, c *dlog.Codes, i uint6
 		var _ = _32_c0
 		var _33_c1 uint64
 		var _ = _33_c1
-		var _out58 uint64
-		var _ = _out58
-		var _out59 uint64
-		var _ = _out59
-		var _out60 uint64
-		var _ = _out60
-		_out58, _out59, _out60 = c.At(i1)
-		_31_u = _out58
-		_32_c0 = _out59
-		_33_c1 = _out60
+		var _out66 uint64
+		var _ = _out66
+		var _out67 uint64
+		var _ = _out67
+		var _out68 uint64
+		var _ = _out68
+		_out66, _out67, _out68 = c.At(i1)
+		_31_u = _out66
+		_32_c0 = _out67
+		_33_c1 = _out68
 		if _31_u/uint64(255) != p {
 			goto L1
 		}
@@ -536,10 +577,10 @@ L1:
 	_34_place = uint64(1) - _29_y.U64(uint64(0))%uint64(2)
 	_29_y.PutU64(uint64(0), _34_place)
 	a = t.First + uint64(2)*p + _34_place
-	var _out61 *dbytes.Blk
-	var _ = _out61
-	_out61 = dbytes.Freeze(_29_y)
-	b = _out61
+	var _out69 *dbytes.Blk
+	var _ = _out69
+	_out69 = dbytes.Freeze(_29_y)
+	b = _out69
 	return ok, p, a, b, i1
 }
 func (_this *CompanionStruct_Default___) Upwards(t *Tree, c *dlog.Codes, p uint64, b *dbytes.Blk) (bool, uint64, uint64) {
@@ -549,13 +590,13 @@ func (_this *CompanionStruct_Default___) Upwards(t *Tree, c *dlog.Codes, p uint6
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
-	var _out62 uint64
-	var _ = _out62
-	var _out63 uint64
-	var _ = _out63
-	_out62, _out63 = t.Seal.Code(t.N+p, b)
-	c0 = _out62
-	c1 = _out63
+	var _out70 uint64
+	var _ = _out70
+	var _out71 uint64
+	var _ = _out71
+	_out70, _out71 = t.Seal.Code(t.N+p, b)
+	c0 = _out70
+	c1 = _out71
 	root = p+uint64(1) == t.Np
 	if !root {
 		c.Add(t.N+p, c0, c1)
@@ -565,37 +606,37 @@ func (_this *CompanionStruct_Default___) Upwards(t *Tree, c *dlog.Codes, p uint6
 func (_this *CompanionStruct_Default___) AddList(t *Tree, c *dlog.Codes, l *ddisk.BList) {
 	var _35_n uint64
 	var _ = _35_n
-	var _out64 uint64
-	var _ = _out64
-	_out64 = l.Len()
-	_35_n = _out64
+	var _out72 uint64
+	var _ = _out72
+	_out72 = l.Len()
+	_35_n = _out72
 	var _36_i uint64
 	var _ = _36_i
 	_36_i = uint64(0)
 	for _36_i < _35_n {
 		var _37_a uint64
 		var _ = _37_a
-		var _out65 uint64
-		var _ = _out65
-		_out65 = l.AddrAt(_36_i)
-		_37_a = _out65
+		var _out73 uint64
+		var _ = _out73
+		_out73 = l.AddrAt(_36_i)
+		_37_a = _out73
 		var _38_b *dbytes.Blk
 		var _ = _38_b
-		var _out66 *dbytes.Blk
-		var _ = _out66
-		_out66 = l.BlkAt(_36_i)
-		_38_b = _out66
+		var _out74 *dbytes.Blk
+		var _ = _out74
+		_out74 = l.BlkAt(_36_i)
+		_38_b = _out74
 		var _39_c0 uint64
 		var _ = _39_c0
 		var _40_c1 uint64
 		var _ = _40_c1
-		var _out67 uint64
-		var _ = _out67
-		var _out68 uint64
-		var _ = _out68
-		_out67, _out68 = t.Seal.Code(_37_a-t.Home, _38_b)
-		_39_c0 = _out67
-		_40_c1 = _out68
+		var _out75 uint64
+		var _ = _out75
+		var _out76 uint64
+		var _ = _out76
+		_out75, _out76 = t.Seal.Code(_37_a-t.Home, _38_b)
+		_39_c0 = _out75
+		_40_c1 = _out76
 		c.Add(_37_a-t.Home, _39_c0, _40_c1)
 		_36_i = _36_i + uint64(1)
 	}

@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out347 bool
-	var _ = _out347
-	_out347 = _this.Grab(k, excl)
-	ok = _out347
+	var _out357 bool
+	var _ = _out357
+	_out357 = _this.Grab(k, excl)
+	ok = _out357
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _222_wait bool
-	var _ = _222_wait
-	_222_wait = k > _this.Top
-	var _223_n uint64 = 0
-	var _ = _223_n
-	var _out348 bool
-	var _ = _out348
-	var _out349 uint64
-	var _ = _out349
-	_out348, _out349 = _this.S.Tbl.Lock(_this.Own, k, excl, _222_wait)
-	ok = _out348
-	_223_n = _out349
+	var _224_wait bool
+	var _ = _224_wait
+	_224_wait = k > _this.Top
+	var _225_n uint64 = 0
+	var _ = _225_n
+	var _out358 bool
+	var _ = _out358
+	var _out359 uint64
+	var _ = _out359
+	_out358, _out359 = _this.S.Tbl.Lock(_this.Own, k, excl, _224_wait)
+	ok = _out358
+	_225_n = _out359
 	if ok {
-		if _223_n > _this.Seen {
-			_this.Seen = _223_n
+		if _225_n > _this.Seen {
+			_this.Seen = _225_n
 		}
-		if _222_wait {
+		if _224_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _224_k uint64
-	var _ = _224_k
-	_224_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _225_ok bool
-	var _ = _225_ok
-	var _out350 bool
-	var _ = _out350
-	_out350 = _this.Lock(_224_k, excl)
-	_225_ok = _out350
-	if !_225_ok {
+	var _226_k uint64
+	var _ = _226_k
+	_226_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _227_ok bool
+	var _ = _227_ok
+	var _out360 bool
+	var _ = _out360
+	_out360 = _this.Lock(_226_k, excl)
+	_227_ok = _out360
+	if !_227_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out351 *dbytes.Blk
-	var _ = _out351
-	_out351 = _this.Buf.GetBlk(_224_k)
-	b = _out351
+	var _out361 *dbytes.Blk
+	var _ = _out361
+	_out361 = _this.Buf.GetBlk(_226_k)
+	b = _out361
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out352 *dbytes.Blk
-	var _ = _out352
-	_out352 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	b = _out352
+	var _out362 *dbytes.Blk
+	var _ = _out362
+	_out362 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	b = _out362
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -161,45 +161,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _226_k uint64
-	var _ = _226_k
-	_226_k = objectsm.Companion_Default___.Key(a, off)
-	var _227_ok bool
-	var _ = _227_ok
-	var _out353 bool
-	var _ = _out353
-	_out353 = _this.Lock(_226_k, excl)
-	_227_ok = _out353
-	if !_227_ok {
+	var _228_k uint64
+	var _ = _228_k
+	_228_k = objectsm.Companion_Default___.Key(a, off)
+	var _229_ok bool
+	var _ = _229_ok
+	var _out363 bool
+	var _ = _out363
+	_out363 = _this.Lock(_228_k, excl)
+	_229_ok = _out363
+	if !_229_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out354 *dbytes.Bytes
-	var _ = _out354
-	_out354 = _this.Buf.GetBytes(_226_k)
-	b = _out354
+	var _out364 *dbytes.Bytes
+	var _ = _out364
+	_out364 = _this.Buf.GetBytes(_228_k)
+	b = _out364
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _228_v *dbytes.Blk
-	var _ = _228_v
-	var _out355 *dbytes.Blk
-	var _ = _out355
-	_out355 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_228_v = _out355
-	if _228_v == (*dbytes.Blk)(nil) {
+	var _230_v *dbytes.Blk
+	var _ = _230_v
+	var _out365 *dbytes.Blk
+	var _ = _out365
+	_out365 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_230_v = _out365
+	if _230_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _229_c *dbytes.Bytes
-	var _ = _229_c
-	var _out356 *dbytes.Bytes
-	var _ = _out356
-	_out356 = dbytes.NewBytes(uint64(256))
-	_229_c = _out356
-	_229_c.CopyBlk(uint64(0), _228_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _229_c
+	var _231_c *dbytes.Bytes
+	var _ = _231_c
+	var _out366 *dbytes.Bytes
+	var _ = _out366
+	_out366 = dbytes.NewBytes(uint64(256))
+	_231_c = _out366
+	_231_c.CopyBlk(uint64(0), _230_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _231_c
 	return st, b
 	return st, b
 }
@@ -208,72 +208,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _230_k uint64
-	var _ = _230_k
-	_230_k = objectsm.Companion_Default___.Key(a, off)
-	var _231_ok bool
-	var _ = _231_ok
-	var _out357 bool
-	var _ = _out357
-	_out357 = _this.Lock(_230_k, excl)
-	_231_ok = _out357
-	if !_231_ok {
+	var _232_k uint64
+	var _ = _232_k
+	_232_k = objectsm.Companion_Default___.Key(a, off)
+	var _233_ok bool
+	var _ = _233_ok
+	var _out367 bool
+	var _ = _out367
+	_out367 = _this.Lock(_232_k, excl)
+	_233_ok = _out367
+	if !_233_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _232_found bool = false
-	var _ = _232_found
-	var _out358 bool
-	var _ = _out358
-	var _out359 bool
-	var _ = _out359
-	_out358, _out359 = _this.Buf.GetBit(_230_k)
-	_232_found = _out358
-	b = _out359
-	if _232_found {
+	var _234_found bool = false
+	var _ = _234_found
+	var _out368 bool
+	var _ = _out368
+	var _out369 bool
+	var _ = _out369
+	_out368, _out369 = _this.Buf.GetBit(_232_k)
+	_234_found = _out368
+	b = _out369
+	if _234_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _233_v *dbytes.Blk
-	var _ = _233_v
-	var _out360 *dbytes.Blk
-	var _ = _out360
-	_out360 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_233_v = _out360
-	if _233_v == (*dbytes.Blk)(nil) {
+	var _235_v *dbytes.Blk
+	var _ = _235_v
+	var _out370 *dbytes.Blk
+	var _ = _out370
+	_out370 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_235_v = _out370
+	if _235_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _234_c uint8
-	var _ = _234_c
-	_234_c = _233_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_234_c, off%uint64(8))
+	var _236_c uint8
+	var _ = _236_c
+	_236_c = _235_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_236_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _235_k uint64
-	var _ = _235_k
-	_235_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _236_ok bool
-	var _ = _236_ok
-	var _out361 bool
-	var _ = _out361
-	_out361 = _this.Lock(_235_k, true)
-	_236_ok = _out361
-	if !_236_ok {
+	var _237_k uint64
+	var _ = _237_k
+	_237_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _238_ok bool
+	var _ = _238_ok
+	var _out371 bool
+	var _ = _out371
+	_out371 = _this.Lock(_237_k, true)
+	_238_ok = _out371
+	if !_238_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _237_v *dbytes.Blk
-	var _ = _237_v
-	var _out362 *dbytes.Blk
-	var _ = _out362
-	_out362 = dbytes.Freeze(b)
-	_237_v = _out362
-	_this.Buf.PutBlk(_235_k, _237_v)
+	var _239_v *dbytes.Blk
+	var _ = _239_v
+	var _out372 *dbytes.Blk
+	var _ = _out372
+	_out372 = dbytes.Freeze(b)
+	_239_v = _out372
+	_this.Buf.PutBlk(_237_k, _239_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -281,20 +281,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _238_k uint64
-	var _ = _238_k
-	_238_k = objectsm.Companion_Default___.Key(a, off)
-	var _239_ok bool
-	var _ = _239_ok
-	var _out363 bool
-	var _ = _out363
-	_out363 = _this.Lock(_238_k, true)
-	_239_ok = _out363
-	if !_239_ok {
+	var _240_k uint64
+	var _ = _240_k
+	_240_k = objectsm.Companion_Default___.Key(a, off)
+	var _241_ok bool
+	var _ = _241_ok
+	var _out373 bool
+	var _ = _out373
+	_out373 = _this.Lock(_240_k, true)
+	_241_ok = _out373
+	if !_241_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_238_k, b)
+	_this.Buf.PutBytes(_240_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -302,20 +302,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _240_k uint64
-	var _ = _240_k
-	_240_k = objectsm.Companion_Default___.Key(a, off)
-	var _241_ok bool
-	var _ = _241_ok
-	var _out364 bool
-	var _ = _out364
-	_out364 = _this.Lock(_240_k, true)
-	_241_ok = _out364
-	if !_241_ok {
+	var _242_k uint64
+	var _ = _242_k
+	_242_k = objectsm.Companion_Default___.Key(a, off)
+	var _243_ok bool
+	var _ = _243_ok
+	var _out374 bool
+	var _ = _out374
+	_out374 = _this.Lock(_242_k, true)
+	_243_ok = _out374
+	if !_243_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_240_k, b)
+	_this.Buf.PutBit(_242_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

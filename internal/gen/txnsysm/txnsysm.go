@@ -115,15 +115,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _209_t *dlock.Table
-	var _ = _209_t
-	var _out327 *dlock.Table
-	var _ = _out327
-	_out327 = dlock.NewTable()
-	_209_t = _out327
+	var _211_t *dlock.Table
+	var _ = _211_t
+	var _out337 *dlock.Table
+	var _ = _out337
+	_out337 = dlock.NewTable()
+	_211_t = _out337
 	var _nw2 = New_Sys_()
 	var _ = _nw2
-	_nw2.Ctor__(j, _209_t)
+	_nw2.Ctor__(j, _211_t)
 	s = _nw2
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out328 *dbytes.Blk
-	var _ = _out328
-	var _out329 uint64
-	var _ = _out329
-	_out328, _out329 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out328
-	t = _out329
+	var _out338 *dbytes.Blk
+	var _ = _out338
+	var _out339 uint64
+	var _ = _out339
+	_out338, _out339 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out338
+	t = _out339
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -153,59 +153,59 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	Companion_Default___.TYield(s)
-	var _210_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _210_l
-	var _out330 bool
-	var _ = _out330
-	var _out331 *ddisk.BList
-	var _ = _out331
-	_out330, _out331 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out330
-	_210_l = _out331
+	var _212_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _212_l
+	var _out340 bool
+	var _ = _out340
+	var _out341 *ddisk.BList
+	var _ = _out341
+	_out340, _out341 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out340
+	_212_l = _out341
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	Companion_Default___.TYield(s)
-	var _211_m uint64
-	var _ = _211_m
-	var _212_bad uint64
-	var _ = _212_bad
-	var _out332 uint64
-	var _ = _out332
-	var _out333 uint64
-	var _ = _out333
-	_out332, _out333 = journalreader.Companion_Default___.CheckHome(s.J, a, _210_l)
-	_211_m = _out332
-	_212_bad = _out333
+	var _213_m uint64
+	var _ = _213_m
+	var _214_bad uint64
+	var _ = _214_bad
+	var _out342 uint64
+	var _ = _out342
+	var _out343 uint64
+	var _ = _out343
+	_out342, _out343 = journalreader.Companion_Default___.CheckHome(s.J, a, _212_l)
+	_213_m = _out342
+	_214_bad = _out343
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
-	var _213_i uint64
-	var _ = _213_i
-	_213_i = _211_m
-	if _211_m == uint64(0) {
-		var _214_damaged bool
-		var _ = _214_damaged
-		var _out334 bool
-		var _ = _out334
-		_out334 = journalreader.Companion_Default___.Confirm(s.J, t, _212_bad)
-		_214_damaged = _out334
-		ok = !_214_damaged
+	var _215_i uint64
+	var _ = _215_i
+	_215_i = _213_m
+	if _213_m == uint64(0) {
+		var _216_damaged bool
+		var _ = _216_damaged
+		var _out344 bool
+		var _ = _out344
+		_out344 = journalreader.Companion_Default___.Confirm(s.J, a, t, _214_bad)
+		_216_damaged = _out344
+		ok = !_216_damaged
 	}
-	for uint64(0) < _213_i {
-		_213_i = _213_i - uint64(1)
-		var _215_c *dbytes.Blk
-		var _ = _215_c
-		var _out335 *dbytes.Blk
-		var _ = _out335
-		_out335 = _210_l.BlkAt(_213_i)
-		_215_c = _out335
-		var _out336 *dbytes.Blk
-		var _ = _out336
-		_out336 = journalreader.Companion_Default___.Lookup2(s.J, a+_213_i, t, _215_c)
-		b = _out336
+	for uint64(0) < _215_i {
+		_215_i = _215_i - uint64(1)
+		var _217_c *dbytes.Blk
+		var _ = _217_c
+		var _out345 *dbytes.Blk
+		var _ = _out345
+		_out345 = _212_l.BlkAt(_215_i)
+		_217_c = _out345
+		var _out346 *dbytes.Blk
+		var _ = _out346
+		_out346 = journalreader.Companion_Default___.Lookup2(s.J, a+_215_i, t, _217_c)
+		b = _out346
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -213,34 +213,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _216_t uint64 = 0
-	var _ = _216_t
-	var _out337 *dbytes.Blk
-	var _ = _out337
-	var _out338 uint64
-	var _ = _out338
-	_out337, _out338 = Companion_Default___.Peek(s, a)
-	b = _out337
-	_216_t = _out338
-	var _217_ok bool
-	var _ = _217_ok
-	_217_ok = true
-	for b == (*dbytes.Blk)(nil) && _217_ok {
-		var _out339 bool
-		var _ = _out339
-		var _out340 *dbytes.Blk
-		var _ = _out340
-		_out339, _out340 = Companion_Default___.Fetch(s, a, uint64(1), _216_t)
-		_217_ok = _out339
-		b = _out340
-		if _217_ok && b == (*dbytes.Blk)(nil) {
-			var _out341 *dbytes.Blk
-			var _ = _out341
-			var _out342 uint64
-			var _ = _out342
-			_out341, _out342 = Companion_Default___.Peek(s, a)
-			b = _out341
-			_216_t = _out342
+	var _218_t uint64 = 0
+	var _ = _218_t
+	var _out347 *dbytes.Blk
+	var _ = _out347
+	var _out348 uint64
+	var _ = _out348
+	_out347, _out348 = Companion_Default___.Peek(s, a)
+	b = _out347
+	_218_t = _out348
+	var _219_ok bool
+	var _ = _219_ok
+	_219_ok = true
+	for b == (*dbytes.Blk)(nil) && _219_ok {
+		var _out349 bool
+		var _ = _out349
+		var _out350 *dbytes.Blk
+		var _ = _out350
+		_out349, _out350 = Companion_Default___.Fetch(s, a, uint64(1), _218_t)
+		_219_ok = _out349
+		b = _out350
+		if _219_ok && b == (*dbytes.Blk)(nil) {
+			var _out351 *dbytes.Blk
+			var _ = _out351
+			var _out352 uint64
+			var _ = _out352
+			_out351, _out352 = Companion_Default___.Peek(s, a)
+			b = _out351
+			_218_t = _out352
 		}
 	}
 	return b
@@ -249,35 +249,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _218_m uint64
-	var _ = _218_m
-	_218_m = func() uint64 {
+	var _220_m uint64
+	var _ = _220_m
+	_220_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _219_b *dbytes.Blk
-	var _ = _219_b
-	var _220_t uint64
-	var _ = _220_t
-	var _out343 *dbytes.Blk
-	var _ = _out343
-	var _out344 uint64
-	var _ = _out344
-	_out343, _out344 = Companion_Default___.Peek(s, a)
-	_219_b = _out343
-	_220_t = _out344
-	if _219_b == (*dbytes.Blk)(nil) {
-		var _221_ok bool = false
-		var _ = _221_ok
-		var _out345 bool
-		var _ = _out345
-		var _out346 *dbytes.Blk
-		var _ = _out346
-		_out345, _out346 = Companion_Default___.Fetch(s, a, _218_m, _220_t)
-		_221_ok = _out345
-		_219_b = _out346
+	var _221_b *dbytes.Blk
+	var _ = _221_b
+	var _222_t uint64
+	var _ = _222_t
+	var _out353 *dbytes.Blk
+	var _ = _out353
+	var _out354 uint64
+	var _ = _out354
+	_out353, _out354 = Companion_Default___.Peek(s, a)
+	_221_b = _out353
+	_222_t = _out354
+	if _221_b == (*dbytes.Blk)(nil) {
+		var _223_ok bool = false
+		var _ = _223_ok
+		var _out355 bool
+		var _ = _out355
+		var _out356 *dbytes.Blk
+		var _ = _out356
+		_out355, _out356 = Companion_Default___.Fetch(s, a, _220_m, _222_t)
+		_223_ok = _out355
+		_221_b = _out356
 	}
 }
 

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _350_i uint64
-	var _ = _350_i
-	_350_i = uint64(0)
-	for _350_i < uint64(512) {
-		if b.U64(uint64(8)*_350_i) != uint64(0) {
+	var _352_i uint64
+	var _ = _352_i
+	_352_i = uint64(0)
+	for _352_i < uint64(512) {
+		if b.U64(uint64(8)*_352_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_350_i = _350_i + uint64(1)
+		_352_i = _352_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _351_bn uint64
-	var _ = _351_bn
-	var _out477 uint64
-	var _ = _out477
-	_out477 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_351_bn = _out477
+	var _353_bn uint64
+	var _ = _353_bn
+	var _out487 uint64
+	var _ = _out487
+	_out487 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_353_bn = _out487
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _351_bn, false)
+	x.Fs.SetUsedBit(txn, _353_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _352_pn uint64
-	var _ = _352_pn
-	var _out478 uint64
-	var _ = _out478
-	_out478 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_352_pn = _out478
-	var _353_pb *dbytes.Blk
-	var _ = _353_pb
-	var _out479 *dbytes.Blk
-	var _ = _out479
-	_out479 = x.Fs.ReadBlock(txn, _352_pn, true)
-	_353_pb = _out479
-	var _354_bn uint64
-	var _ = _354_bn
-	_354_bn = _353_pb.U64(uint64(8) * (j % uint64(512)))
-	var _355_t *dbytes.Bytes
-	var _ = _355_t
-	var _out480 *dbytes.Bytes
-	var _ = _out480
-	_out480 = _353_pb.Thaw()
-	_355_t = _out480
-	Companion_Default___.CutChild(x, txn, ip, _355_t, _352_pn, _354_bn, j)
-	x.CloseParent(txn, _352_pn, _355_t)
-}
-func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	var _354_pn uint64
+	var _ = _354_pn
+	var _out488 uint64
+	var _ = _out488
+	_out488 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_354_pn = _out488
+	var _355_pb *dbytes.Blk
+	var _ = _355_pb
+	var _out489 *dbytes.Blk
+	var _ = _out489
+	_out489 = x.Fs.ReadBlock(txn, _354_pn, true)
+	_355_pb = _out489
 	var _356_bn uint64
 	var _ = _356_bn
-	var _out481 uint64
-	var _ = _out481
-	_out481 = x.Resolve(txn, ip, k, lev, j, true)
-	_356_bn = _out481
-	var _357_b *dbytes.Blk
-	var _ = _357_b
-	var _out482 *dbytes.Blk
-	var _ = _out482
-	_out482 = x.Fs.ReadBlock(txn, _356_bn, true)
-	_357_b = _out482
-	var _358_e bool = false
-	var _ = _358_e
-	var _out483 bool
-	var _ = _out483
-	_out483 = Companion_Default___.NoEntries(_357_b)
-	_358_e = _out483
-	if !_358_e {
+	_356_bn = _355_pb.U64(uint64(8) * (j % uint64(512)))
+	var _357_t *dbytes.Bytes
+	var _ = _357_t
+	var _out490 *dbytes.Bytes
+	var _ = _out490
+	_out490 = _355_pb.Thaw()
+	_357_t = _out490
+	Companion_Default___.CutChild(x, txn, ip, _357_t, _354_pn, _356_bn, j)
+	x.CloseParent(txn, _354_pn, _357_t)
+}
+func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	var _358_bn uint64
+	var _ = _358_bn
+	var _out491 uint64
+	var _ = _out491
+	_out491 = x.Resolve(txn, ip, k, lev, j, true)
+	_358_bn = _out491
+	var _359_b *dbytes.Blk
+	var _ = _359_b
+	var _out492 *dbytes.Blk
+	var _ = _out492
+	_out492 = x.Fs.ReadBlock(txn, _358_bn, true)
+	_359_b = _out492
+	var _360_e bool = false
+	var _ = _360_e
+	var _out493 bool
+	var _ = _out493
+	_out493 = Companion_Default___.NoEntries(_359_b)
+	_360_e = _out493
+	if !_360_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

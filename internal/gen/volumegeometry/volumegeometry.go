@@ -182,24 +182,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _269_ib uint64
-	var _ = _269_ib
-	_269_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _270_bb uint64
-	var _ = _270_bb
-	_270_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _271_it uint64
-	var _ = _271_it
-	_271_it = g.Dtor_data0() - g.Dtor_itab()
-	if _269_ib < uint64(281474976710656) && uint64(32768)*_269_ib < g.Dtor_ninode() {
+	var _271_ib uint64
+	var _ = _271_ib
+	_271_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _272_bb uint64
+	var _ = _272_bb
+	_272_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _273_it uint64
+	var _ = _273_it
+	_273_it = g.Dtor_data0() - g.Dtor_itab()
+	if _271_ib < uint64(281474976710656) && uint64(32768)*_271_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _270_bb < uint64(281474976710656) && uint64(32768)*_270_bb < g.Dtor_data1() {
+	if _272_bb < uint64(281474976710656) && uint64(32768)*_272_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_271_it < g.Dtor_ninode() {
+	if uint64(16)*_273_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -216,22 +216,22 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _272_ibm uint64
-	var _ = _272_ibm
-	_272_ibm = uint64(1) + log
-	var _273_bbm uint64
-	var _ = _273_bbm
-	_273_bbm = _272_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _274_itab uint64
-	var _ = _274_itab
-	_274_itab = _273_bbm + (size+uint64(32767))/uint64(32768)
-	var _275_data0 uint64
-	var _ = _275_data0
-	_275_data0 = _274_itab + (ninode+uint64(15))/uint64(16)
-	if _275_data0 >= size-uint64(1) {
+	var _274_ibm uint64
+	var _ = _274_ibm
+	_274_ibm = uint64(1) + log
+	var _275_bbm uint64
+	var _ = _275_bbm
+	_275_bbm = _274_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _276_itab uint64
+	var _ = _276_itab
+	_276_itab = _275_bbm + (size+uint64(32767))/uint64(32768)
+	var _277_data0 uint64
+	var _ = _277_data0
+	_277_data0 = _276_itab + (ninode+uint64(15))/uint64(16)
+	if _277_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_272_ibm, _273_bbm, _274_itab, _275_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_274_ibm, _275_bbm, _276_itab, _277_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

@@ -80,26 +80,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1070 uint32
-	var _ = _out1070
-	var _out1071 *dbytes.Bytes
-	var _ = _out1071
-	_out1070, _out1071 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1070
-	after = _out1071
-	var _760_all uint64
-	var _ = _760_all
-	_760_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _761_files uint64
-	var _ = _761_files
-	_761_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _762_b uint64
-	var _ = _762_b
-	_762_b = Companion_Default___.Least(blocks, _760_all)
-	var _763_i uint64
-	var _ = _763_i
-	_763_i = Companion_Default___.Least(inodes, _761_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _760_all, uint64(4096) * _762_b, uint64(4096) * _762_b, _761_files, _763_i, _763_i, uint32(0)}}
+	var _out1080 uint32
+	var _ = _out1080
+	var _out1081 *dbytes.Bytes
+	var _ = _out1081
+	_out1080, _out1081 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1080
+	after = _out1081
+	var _762_all uint64
+	var _ = _762_all
+	_762_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _763_files uint64
+	var _ = _763_files
+	_763_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _764_b uint64
+	var _ = _764_b
+	_764_b = Companion_Default___.Least(blocks, _762_all)
+	var _765_i uint64
+	var _ = _765_i
+	_765_i = Companion_Default___.Least(inodes, _763_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _762_all, uint64(4096) * _764_b, uint64(4096) * _764_b, _763_files, _765_i, _765_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -116,13 +116,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1072 uint32
-	var _ = _out1072
-	var _out1073 *dbytes.Bytes
-	var _ = _out1073
-	_out1072, _out1073 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1072
-	after = _out1073
+	var _out1082 uint32
+	var _ = _out1082
+	var _out1083 *dbytes.Bytes
+	var _ = _out1083
+	_out1082, _out1083 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1082
+	after = _out1083
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -133,13 +133,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1074 uint32
-	var _ = _out1074
-	var _out1075 *dbytes.Bytes
-	var _ = _out1075
-	_out1074, _out1075 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1074
-	after = _out1075
+	var _out1084 uint32
+	var _ = _out1084
+	var _out1085 *dbytes.Bytes
+	var _ = _out1085
+	_out1084, _out1085 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1084
+	after = _out1085
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -148,13 +148,13 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1076 uint32
-	var _ = _out1076
-	var _out1077 *dbytes.Bytes
-	var _ = _out1077
-	_out1076, _out1077 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1076
-	after = _out1077
+	var _out1086 uint32
+	var _ = _out1086
+	var _out1087 *dbytes.Bytes
+	var _ = _out1087
+	_out1086, _out1087 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1086
+	after = _out1087
 	return st, after
 }
 

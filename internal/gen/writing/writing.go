@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _315_bo uint64
-	var _ = _315_bo
-	_315_bo = pos % uint64(4096)
-	var _316_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _316_b
+	var _317_bo uint64
+	var _ = _317_bo
+	_317_bo = pos % uint64(4096)
+	var _318_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _318_b
 	if c == uint64(4096) {
-		var _out448 *dbytes.Bytes
-		var _ = _out448
-		_out448 = dbytes.NewBytes(uint64(4096))
-		_316_b = _out448
+		var _out458 *dbytes.Bytes
+		var _ = _out458
+		_out458 = dbytes.NewBytes(uint64(4096))
+		_318_b = _out458
 	} else {
-		var _317_blk *dbytes.Blk
-		var _ = _317_blk
-		var _out449 *dbytes.Blk
-		var _ = _out449
-		_out449 = x.ReadAt(txn, bn, true)
-		_317_blk = _out449
-		var _out450 *dbytes.Bytes
-		var _ = _out450
-		_out450 = _317_blk.Thaw()
-		_316_b = _out450
+		var _319_blk *dbytes.Blk
+		var _ = _319_blk
+		var _out459 *dbytes.Blk
+		var _ = _out459
+		_out459 = x.ReadAt(txn, bn, true)
+		_319_blk = _out459
+		var _out460 *dbytes.Bytes
+		var _ = _out460
+		_out460 = _319_blk.Thaw()
+		_318_b = _out460
 	}
-	_316_b.CopyFrom(_315_bo, src, so, c)
-	x.WriteData(txn, bn, _316_b)
+	_318_b.CopyFrom(_317_bo, src, so, c)
+	x.WriteData(txn, bn, _318_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out451 *dbytes.Bytes
-		var _ = _out451
-		_out451 = src.CopyOf(so)
-		b = _out451
+		var _out461 *dbytes.Bytes
+		var _ = _out461
+		_out461 = src.CopyOf(so)
+		b = _out461
 	} else {
-		var _out452 *dbytes.Bytes
-		var _ = _out452
-		_out452 = dbytes.NewBytes(uint64(4096))
-		b = _out452
+		var _out462 *dbytes.Bytes
+		var _ = _out462
+		_out462 = dbytes.NewBytes(uint64(4096))
+		b = _out462
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _318_k uint64
-	var _ = _318_k
-	_318_k = pos / uint64(4096)
-	var _319_b *dbytes.Bytes
-	var _ = _319_b
-	var _out453 *dbytes.Bytes
-	var _ = _out453
-	_out453 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_319_b = _out453
-	var _320_near uint64
-	var _ = _320_near
-	_320_near = uint64(0)
-	if uint64(0) < _318_k {
-		var _out454 uint64
-		var _ = _out454
-		_out454 = inodeformat.Companion_Default___.GetSlot(ip, _318_k-uint64(1))
-		_320_near = _out454
+	var _320_k uint64
+	var _ = _320_k
+	_320_k = pos / uint64(4096)
+	var _321_b *dbytes.Bytes
+	var _ = _321_b
+	var _out463 *dbytes.Bytes
+	var _ = _out463
+	_out463 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_321_b = _out463
+	var _322_near uint64
+	var _ = _322_near
+	_322_near = uint64(0)
+	if uint64(0) < _320_k {
+		var _out464 uint64
+		var _ = _out464
+		_out464 = inodeformat.Companion_Default___.GetSlot(ip, _320_k-uint64(1))
+		_322_near = _out464
 	}
-	var _321_bn uint64 = 0
-	var _ = _321_bn
-	var _out455 bool
-	var _ = _out455
-	var _out456 uint64
-	var _ = _out456
-	_out455, _out456 = x.AllocRoot(txn, ip, ino, _318_k, _320_near, _319_b)
-	ok = _out455
-	_321_bn = _out456
+	var _323_bn uint64 = 0
+	var _ = _323_bn
+	var _out465 bool
+	var _ = _out465
+	var _out466 uint64
+	var _ = _out466
+	_out465, _out466 = x.AllocRoot(txn, ip, ino, _320_k, _322_near, _321_b)
+	ok = _out465
+	_323_bn = _out466
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_321_bn)
+		txn.Bulk(_323_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _322_k uint64
-	var _ = _322_k
-	_322_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _323_lev uint64
-	var _ = _323_lev
-	_323_lev = positions.Companion_Default___.MaxLev(_322_k)
-	var _324_jp uint64
-	var _ = _324_jp
-	_324_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _324_k uint64
+	var _ = _324_k
+	_324_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _325_lev uint64
+	var _ = _325_lev
+	_325_lev = positions.Companion_Default___.MaxLev(_324_k)
+	var _326_jp uint64
+	var _ = _326_jp
+	_326_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _325_pn uint64 = 0
-	var _ = _325_pn
-	var _out457 bool
-	var _ = _out457
-	var _out458 uint64
-	var _ = _out458
-	_out457, _out458 = x.ResolveAlloc(txn, ip, ino, _322_k, _323_lev-uint64(1), _324_jp)
-	ok = _out457
-	_325_pn = _out458
+	var _327_pn uint64 = 0
+	var _ = _327_pn
+	var _out467 bool
+	var _ = _out467
+	var _out468 uint64
+	var _ = _out468
+	_out467, _out468 = x.ResolveAlloc(txn, ip, ino, _324_k, _325_lev-uint64(1), _326_jp)
+	ok = _out467
+	_327_pn = _out468
 	if !ok {
 		return ok, m
 	}
-	var _326_blk *dbytes.Blk
-	var _ = _326_blk
-	var _out459 *dbytes.Blk
-	var _ = _out459
-	_out459 = x.Fs.ReadBlock(txn, _325_pn, true)
-	_326_blk = _out459
-	var _327_t *dbytes.Bytes
-	var _ = _327_t
-	var _out460 *dbytes.Bytes
-	var _ = _out460
-	_out460 = _326_blk.Thaw()
-	_327_t = _out460
-	var _328_near uint64
-	var _ = _328_near
-	_328_near = _325_pn
+	var _328_blk *dbytes.Blk
+	var _ = _328_blk
+	var _out469 *dbytes.Blk
+	var _ = _out469
+	_out469 = x.Fs.ReadBlock(txn, _327_pn, true)
+	_328_blk = _out469
+	var _329_t *dbytes.Bytes
+	var _ = _329_t
+	var _out470 *dbytes.Bytes
+	var _ = _out470
+	_out470 = _328_blk.Thaw()
+	_329_t = _out470
+	var _330_near uint64
+	var _ = _330_near
+	_330_near = _327_pn
 	for m < len_ {
-		var _329_at uint64
-		var _ = _329_at
-		_329_at = pos + m
-		var _330_n uint64
-		var _ = _330_n
-		_330_n = _329_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_330_n) != _322_k || positions.Companion_Default___.FlatJ(_330_n)/uint64(512) != _324_jp {
+		var _331_at uint64
+		var _ = _331_at
+		_331_at = pos + m
+		var _332_n uint64
+		var _ = _332_n
+		_332_n = _331_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_332_n) != _324_k || positions.Companion_Default___.FlatJ(_332_n)/uint64(512) != _326_jp {
 			goto L4
 		}
-		var _331_j uint64
-		var _ = _331_j
-		_331_j = positions.Companion_Default___.FlatJ(_330_n)
-		var _332_bn uint64
-		var _ = _332_bn
-		_332_bn = _327_t.U64(uint64(8) * (_331_j % uint64(512)))
-		if _332_bn != uint64(0) {
+		var _333_j uint64
+		var _ = _333_j
+		_333_j = positions.Companion_Default___.FlatJ(_332_n)
+		var _334_bn uint64
+		var _ = _334_bn
+		_334_bn = _329_t.U64(uint64(8) * (_333_j % uint64(512)))
+		if _334_bn != uint64(0) {
 			goto L4
 		}
-		var _333_c uint64
-		var _ = _333_c
-		var _out461 uint64
-		var _ = _out461
-		_out461 = reading.Companion_Default___.Min(uint64(4096)-_329_at%uint64(4096), len_-m)
-		_333_c = _out461
-		var _334_b *dbytes.Bytes
-		var _ = _334_b
-		var _out462 *dbytes.Bytes
-		var _ = _out462
-		_out462 = Companion_Default___.FirstBlock(_329_at, src, so+m, _333_c, bulk)
-		_334_b = _out462
-		if _331_j%uint64(512) != uint64(0) {
-			var _335_left uint64
-			var _ = _335_left
-			_335_left = _327_t.U64(uint64(8) * (_331_j%uint64(512) - uint64(1)))
-			if _335_left != uint64(0) {
-				_328_near = _335_left
+		var _335_c uint64
+		var _ = _335_c
+		var _out471 uint64
+		var _ = _out471
+		_out471 = reading.Companion_Default___.Min(uint64(4096)-_331_at%uint64(4096), len_-m)
+		_335_c = _out471
+		var _336_b *dbytes.Bytes
+		var _ = _336_b
+		var _out472 *dbytes.Bytes
+		var _ = _out472
+		_out472 = Companion_Default___.FirstBlock(_331_at, src, so+m, _335_c, bulk)
+		_336_b = _out472
+		if _333_j%uint64(512) != uint64(0) {
+			var _337_left uint64
+			var _ = _337_left
+			_337_left = _329_t.U64(uint64(8) * (_333_j%uint64(512) - uint64(1)))
+			if _337_left != uint64(0) {
+				_330_near = _337_left
 			}
 		}
-		var _out463 bool
-		var _ = _out463
-		var _out464 uint64
-		var _ = _out464
-		_out463, _out464 = x.AddChild(txn, ip, _327_t, _325_pn, _331_j, _328_near, _334_b)
-		ok = _out463
-		_332_bn = _out464
+		var _out473 bool
+		var _ = _out473
+		var _out474 uint64
+		var _ = _out474
+		_out473, _out474 = x.AddChild(txn, ip, _329_t, _327_pn, _333_j, _330_near, _336_b)
+		ok = _out473
+		_334_bn = _out474
 		if !ok {
 			return ok, m
 		}
-		if bulk && _333_c == uint64(4096) {
-			txn.Bulk(_332_bn)
+		if bulk && _335_c == uint64(4096) {
+			txn.Bulk(_334_bn)
 		}
-		_328_near = _332_bn
-		m = m + _333_c
+		_330_near = _334_bn
+		m = m + _335_c
 	}
 L4:
-	x.CloseParent(txn, _325_pn, _327_t)
+	x.CloseParent(txn, _327_pn, _329_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _336_done uint64
-	var _ = _336_done
-	_336_done = uint64(0)
-	var _337_ck uint64
-	var _ = _337_ck
-	var _338_cj uint64
-	var _ = _338_cj
-	_337_ck, _338_cj = uint64(15), uint64(0)
-	var _339_pb *dbytes.Blk
-	var _ = _339_pb
-	var _out465 *dbytes.Blk
-	var _ = _out465
-	_out465 = dbytes.ZeroBlk()
-	_339_pb = _out465
-	var _340_bulk bool
-	var _ = _340_bulk
-	_340_bulk = Companion_Default___.Much(off, len_)
-	for _336_done < len_ {
-		var _341_pos uint64
-		var _ = _341_pos
-		_341_pos = off + _336_done
-		var _342_n uint64
-		var _ = _342_n
-		_342_n = _341_pos / uint64(4096)
-		var _343_c uint64
-		var _ = _343_c
-		var _out466 uint64
-		var _ = _out466
-		_out466 = reading.Companion_Default___.Min(uint64(4096)-_341_pos%uint64(4096), len_-_336_done)
-		_343_c = _out466
-		var _344_bn uint64 = 0
-		var _ = _344_bn
-		var _out467 uint64
-		var _ = _out467
-		var _out468 uint64
-		var _ = _out468
-		var _out469 uint64
-		var _ = _out469
-		var _out470 *dbytes.Blk
-		var _ = _out470
-		_out467, _out468, _out469, _out470 = reading.Companion_Default___.Find(x, txn, ip, _342_n, true, _337_ck, _338_cj, _339_pb)
-		_344_bn = _out467
-		_337_ck = _out468
-		_338_cj = _out469
-		_339_pb = _out470
-		if _344_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _344_bn, _341_pos, src, so+_336_done, _343_c)
-		} else if _342_n < uint64(12) {
-			_337_ck = uint64(15)
-			var _out471 bool
-			var _ = _out471
-			_out471 = Companion_Default___.FillDirect(x, txn, ip, ino, _341_pos, src, so+_336_done, _343_c, _340_bulk)
-			ok = _out471
+	var _338_done uint64
+	var _ = _338_done
+	_338_done = uint64(0)
+	var _339_ck uint64
+	var _ = _339_ck
+	var _340_cj uint64
+	var _ = _340_cj
+	_339_ck, _340_cj = uint64(15), uint64(0)
+	var _341_pb *dbytes.Blk
+	var _ = _341_pb
+	var _out475 *dbytes.Blk
+	var _ = _out475
+	_out475 = dbytes.ZeroBlk()
+	_341_pb = _out475
+	var _342_bulk bool
+	var _ = _342_bulk
+	_342_bulk = Companion_Default___.Much(off, len_)
+	for _338_done < len_ {
+		var _343_pos uint64
+		var _ = _343_pos
+		_343_pos = off + _338_done
+		var _344_n uint64
+		var _ = _344_n
+		_344_n = _343_pos / uint64(4096)
+		var _345_c uint64
+		var _ = _345_c
+		var _out476 uint64
+		var _ = _out476
+		_out476 = reading.Companion_Default___.Min(uint64(4096)-_343_pos%uint64(4096), len_-_338_done)
+		_345_c = _out476
+		var _346_bn uint64 = 0
+		var _ = _346_bn
+		var _out477 uint64
+		var _ = _out477
+		var _out478 uint64
+		var _ = _out478
+		var _out479 uint64
+		var _ = _out479
+		var _out480 *dbytes.Blk
+		var _ = _out480
+		_out477, _out478, _out479, _out480 = reading.Companion_Default___.Find(x, txn, ip, _344_n, true, _339_ck, _340_cj, _341_pb)
+		_346_bn = _out477
+		_339_ck = _out478
+		_340_cj = _out479
+		_341_pb = _out480
+		if _346_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _346_bn, _343_pos, src, so+_338_done, _345_c)
+		} else if _344_n < uint64(12) {
+			_339_ck = uint64(15)
+			var _out481 bool
+			var _ = _out481
+			_out481 = Companion_Default___.FillDirect(x, txn, ip, ino, _343_pos, src, so+_338_done, _345_c, _342_bulk)
+			ok = _out481
 			if !ok {
 				return ok
 			}
 		} else {
-			_337_ck = uint64(15)
-			var _out472 bool
-			var _ = _out472
-			var _out473 uint64
-			var _ = _out473
-			_out472, _out473 = Companion_Default___.FillRun(x, txn, ip, ino, _341_pos, src, so+_336_done, len_-_336_done, _340_bulk)
-			ok = _out472
-			_343_c = _out473
+			_339_ck = uint64(15)
+			var _out482 bool
+			var _ = _out482
+			var _out483 uint64
+			var _ = _out483
+			_out482, _out483 = Companion_Default___.FillRun(x, txn, ip, ino, _343_pos, src, so+_338_done, len_-_338_done, _342_bulk)
+			ok = _out482
+			_345_c = _out483
 			if !ok {
 				return ok
 			}
 		}
-		_336_done = _336_done + _343_c
+		_338_done = _338_done + _345_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _345_n uint64
-	var _ = _345_n
-	_345_n = sz / uint64(4096)
-	var _346_k uint64
-	var _ = _346_k
-	_346_k = positions.Companion_Default___.FlatK(_345_n)
-	var _347_bn uint64
-	var _ = _347_bn
-	var _out474 uint64
-	var _ = _out474
-	_out474 = x.Resolve(txn, ip, _346_k, positions.Companion_Default___.MaxLev(_346_k), positions.Companion_Default___.FlatJ(_345_n), true)
-	_347_bn = _out474
-	if _347_bn == uint64(0) {
+	var _347_n uint64
+	var _ = _347_n
+	_347_n = sz / uint64(4096)
+	var _348_k uint64
+	var _ = _348_k
+	_348_k = positions.Companion_Default___.FlatK(_347_n)
+	var _349_bn uint64
+	var _ = _349_bn
+	var _out484 uint64
+	var _ = _out484
+	_out484 = x.Resolve(txn, ip, _348_k, positions.Companion_Default___.MaxLev(_348_k), positions.Companion_Default___.FlatJ(_347_n), true)
+	_349_bn = _out484
+	if _349_bn == uint64(0) {
 		return
 	}
-	var _348_blk *dbytes.Blk
-	var _ = _348_blk
-	var _out475 *dbytes.Blk
-	var _ = _out475
-	_out475 = x.ReadAt(txn, _347_bn, true)
-	_348_blk = _out475
-	var _349_b *dbytes.Bytes
-	var _ = _349_b
-	var _out476 *dbytes.Bytes
-	var _ = _out476
-	_out476 = dbytes.NewBytes(uint64(4096))
-	_349_b = _out476
-	_349_b.CopyBlk(uint64(0), _348_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _347_bn, _349_b)
+	var _350_blk *dbytes.Blk
+	var _ = _350_blk
+	var _out485 *dbytes.Blk
+	var _ = _out485
+	_out485 = x.ReadAt(txn, _349_bn, true)
+	_350_blk = _out485
+	var _351_b *dbytes.Bytes
+	var _ = _351_b
+	var _out486 *dbytes.Bytes
+	var _ = _out486
+	_out486 = dbytes.NewBytes(uint64(4096))
+	_351_b = _out486
+	_351_b.CopyBlk(uint64(0), _350_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _349_bn, _351_b)
 }
 
 // End of class Default__
