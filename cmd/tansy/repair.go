@@ -30,6 +30,7 @@ plain Go, tested, but not proved.
 `)
 	yes := f.Bool("yes", false, "do it; without, nothing is written")
 	undo := f.String("undo", "", "`FILE` for the old contents (default VOLUME.undo); it must not exist")
+	accept := f.Bool("accept-damaged", false, "take contents of files that are not what was last written as they are; without, reading them fails")
 	from := f.String("undo-from", "", "put the old contents in `FILE` back, instead of a repair")
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
@@ -53,7 +54,7 @@ plain Go, tested, but not proved.
 	if *from != "" {
 		err = undoRepair(d, *from, *yes)
 	} else {
-		code, err = repairVolume(d, *undo, *yes)
+		code, err = repairVolume(d, *undo, *yes, volrepair.Options{AcceptDamaged: *accept})
 	}
 	if err != nil {
 		fail("repair", fmt.Errorf("%s: %w", pos[0], err))
@@ -86,8 +87,8 @@ func undoRepair(d *disk.File, from string, yes bool) error {
 }
 
 // repairVolume says what a repair does, and with yes does it, and returns the exit code.
-func repairVolume(d *disk.File, undo string, yes bool) (code int, err error) {
-	p, err := volrepair.NewPlan(d)
+func repairVolume(d *disk.File, undo string, yes bool, o volrepair.Options) (code int, err error) {
+	p, err := volrepair.NewPlan(d, o)
 	if err != nil {
 		return 0, err
 	}
