@@ -158,3 +158,47 @@ func TestDumpNotAsWritten(t *testing.T) {
 		}
 	}
 }
+
+// A hole where something was written is found, also where nothing else says so.
+func TestHoleNotAsWritten(t *testing.T) {
+	s := newSample(t)
+	clean := s.image()
+	for _, c := range []struct {
+		block uint64
+		want  string
+	}{
+		{s.geo.Dtor_ibm(), "the bitmap of the inodes from 0 on: not"},
+		{s.geo.Dtor_bbm(), "the bitmap of the blocks from 0 on: not"},
+		{s.geo.Dtor_itab() + s.removed/inodesBlock, "the inodes 304 to 319: not"},
+	} {
+		d := disk.NewMem(clean.Size())
+		for a := range d.Size() {
+			if b := get(t, clean, a); a != c.block && !zeros(b) {
+				put(t, d, a, b)
+			}
+		}
+		if next, err := d.NextData(c.block); err != nil || next == c.block {
+			t.Fatal("no hole:", err)
+		}
+		r, err := Volume(d, Options{})
+		if err != nil || len(r.Problems) != 1 || r.Problems[0].Block != c.block || !strings.Contains(r.Problems[0].Text, c.want) {
+			t.Errorf("%v, want %q: %v", r.Problems, c.want, err)
+		}
+	}
+}
+
+// What the bitmap says is in use is read, also if it is not known whose it is.
+func TestDataOfLostInodes(t *testing.T) {
+	s := newSample(t)
+	d := newOverlay(s.image())
+	inodes, blk := s.geo.Dtor_itab()+s.file/inodesBlock, s.parsed(d, s.file).blks[3]
+	for _, a := range []uint64{inodes, blk} {
+		b := get(t, d, a)
+		b[9] ^= 2
+		put(t, d, a, b)
+	}
+	r, err := Volume(d, Options{Data: true})
+	if err != nil || r.Damaged != 2 || !slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Pass == "data" && p.Block == blk && len(p.Files) == 0 }) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -35,11 +35,11 @@ var (
 )
 
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
-// checker, checks those of volumes, damages those of damaged logs and second servers.
+// checker, checks those of volumes, damages those of damage to the journal and second servers.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
-	checks     = []string{"./check"}
-	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall"}
+	checks     = []string{"./check", "-short"}
+	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall|Inspect|Pages"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 
