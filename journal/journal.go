@@ -392,8 +392,17 @@ func (j *Journal) Lost() error {
 	return nil
 }
 
-// ReadFailure is the error of the last read of the device that failed, or nil.
-func (j *Journal) ReadFailure() error { return j.d.ReadErr() }
+// ReadFailure is the error of the last read of the device that failed; if none did, but a block was found damaged, it
+// wraps ErrNotAsWritten.
+func (j *Journal) ReadFailure() error {
+	if err := j.d.ReadErr(); err != nil {
+		return err
+	}
+	if found := j.Damaged(); len(found) > 0 {
+		return fmt.Errorf("%d damaged blocks, the first is block %d: %w", len(found), found[0], ErrNotAsWritten)
+	}
+	return nil
+}
 
 // Damaged lists the blocks that were found not to be what was last written there, as far as they have been
 // read since Open. Those before the first home block are pages of the tree of codes.
@@ -427,10 +436,10 @@ func (j *Journal) why(a uint64) error {
 
 func (j *Journal) tellDamage(a uint64) {
 	if a < j.home {
-		j.log.Error("a page of the tree of codes is damaged: what it stands for cannot be read; tansy repair makes it anew", "block", a, "error", j.why(a))
+		j.log.Error("a page of the tree of codes is damaged: what it stands for cannot be read", "block", a, "error", j.why(a), "advice", "stop the server; tansy repair makes the page anew")
 		return
 	}
-	j.log.Error("a block is damaged: "+ErrNotAsWritten.Error()+"; reading it fails", "block", a)
+	j.log.Error("a block is damaged: "+ErrNotAsWritten.Error()+"; reading it fails", "block", a, "advice", "when it suits, stop the server and run tansy check, which says whose it is")
 }
 
 // Read copies the latest committed contents of block a to buf (disk.BlockSize bytes).
