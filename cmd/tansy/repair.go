@@ -25,7 +25,8 @@ exit codes:
 
 Before anything is written the old contents of all blocks that change go to the undo file; keep it
 until the files were looked at. It holds the secrets of the superblock. Files that no directory names
-any more get a name in /lost+found. The volume must not be in use by a server. This is
+any more get a name in /lost+found. Contents of files that are not what was last written are left, and
+reading them goes on to fail, unless --accept-damaged is given. The volume must not be in use by a server. This is
 plain Go, tested, but not proved.
 `)
 	yes := f.Bool("yes", false, "do it; without, nothing is written")
@@ -121,6 +122,9 @@ func repairVolume(d *disk.File, undo string, yes bool, o volrepair.Options) (cod
 	}
 	for _, s := range left.Unchecked {
 		fmt.Println("not checked:", s)
+	}
+	if left.Damaged > 0 && !o.AcceptDamaged {
+		fmt.Printf("%d blocks are not what was last written there: reading them fails; --accept-damaged takes them as they are\n", left.Damaged)
 	}
 	n := uint64(len(left.Problems)) + left.Unlisted
 	switch {
