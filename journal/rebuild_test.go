@@ -64,7 +64,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// TestRebuildInterrupted: a crash in it leaves what another one finishes.
+// TestRebuildInterrupted: a crash in it leaves what another one finishes, and no other page is lost by it.
 func TestRebuildInterrupted(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -88,7 +88,10 @@ func TestRebuildInterrupted(t *testing.T) {
 			for img := range d.At(n).Crashes(4, seed, true) {
 				c := *w
 				c.d = img
-				c.rebuild(t, "after a crash")
+				again := c.rebuild(t, "after a crash")
+				if n := len(again.Lost); n > 1 || n == 1 && again.Lost[0] != p.Start-2*(p.Pages-q) {
+					t.Errorf("page %d was lost, and after a crash %d", p.Start-2*(p.Pages-q), again.Lost)
+				}
 			}
 		}
 	}

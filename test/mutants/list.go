@@ -60,6 +60,29 @@ var mutants = []mutant{
 	{what: "log: every header is ours", file: "internal/extern/dlog/seal.go", old: "return s.headerOf(h, s.epoch[:])", new: "return s.isHdr(h.Data())", tests: damages},
 	{what: "log: who lost the volume goes on", file: "internal/extern/ddisk/ddisk.go", old: "func (d *Disk) Stop() { d.fail(ErrNotOwner) }", new: "func (d *Disk) Stop() {}", tests: damages},
 
+	// The tree of codes.
+	{what: "codes: one code for a block wherever it lies", file: "internal/extern/dlog/codes.go", old: "le.PutUint64(nonce[:], x)", new: "le.PutUint64(nonce[:], 0*x)", tests: codes},
+	{what: "codes: of the first half of a block", file: "internal/extern/dlog/codes.go", old: "nonce[:], nil, b.Data())", new: "nonce[:], nil, b.Data()[:dbytes.BlkSize/2])", tests: codes},
+	{what: "codes: not sorted", file: "internal/extern/dlog/codes.go", old: "\t\tcase a.x < b.x:\n\t\t\treturn -1", new: "\t\tcase a.x < b.x:\n\t\t\treturn 1", tests: codes},
+	{what: "codes: changed pages are not forgotten", file: "internal/extern/dlog/codes.go", old: "\t\t\tg.cache.Forget(e.x - n)\n", new: "\t\t\t_ = n\n", tests: codes},
+	{what: "codes: the root is not forgotten", file: "internal/extern/dlog/codes.go", old: "\t\tg.cache.Forget(c.list[k-1].x / perPage)\n", new: "\t\t_ = k\n", tests: codes},
+	{what: "codes: pages of an older version are kept", file: "internal/extern/dlog/codes.go", old: "if version == g.version {", new: "if version <= g.version {", tests: codes},
+	{what: "codes: those of direct blocks are not held", file: "internal/extern/dlog/codes.go", old: "\tg.held[x] = [2]uint64{c0, c1}\n", new: "\t_ = x\n", tests: codes},
+	{what: "codes: those of direct blocks are held for ever", file: "internal/extern/dlog/codes.go", old: "\t\t\tdelete(g.held, e.x)\n", new: "\t\t\t_ = n\n", tests: codes},
+	{what: "codes: the root stays what it was", file: "internal/extern/dlog/codes.go", old: "\tg.root = [2]uint64{r0, r1}\n", new: "\t_ = r0\n", tests: codes},
+	{what: "codes: pages that cannot be read are called damaged", file: "journal/journal.go", old: "(e.Block == a || e.Block == a+1)", new: "e.Block == a+2", tests: codes},
+	{what: "codes: what is in memory by now is called damaged", file: "internal/gen/journalreader/journalreader.go", old: "_160_b == (*dbytes.Blk)(nil) && t ==", new: "t ==", tests: codes},
+	{what: "codes: the epoch changes with a rebuilt tree", file: "journal/rebuild.go", old: "\tv.seal.Continue(from)\n", new: "", tests: codes},
+	{what: "codes: blocks before those that were asked for are taken for zeros", file: "journal/rebuild.go", old: "if a < b.asked || a >= b.has {", new: "if a >= b.has {", tests: codes},
+	{what: "codes: the header is written with the pages", file: "journal/rebuild.go", old: "\tif err := d.Barrier(); err != nil {\n\t\treturn err\n\t}\n\tfor _, a", new: "\tfor _, a", tests: codes},
+	{what: "host: no room for pages of the tree of codes", file: "fs/volume.go", old: "\tl.Beside = func", new: "\t_ = func", tests: []string{"./fs", "-run", "RoomForAll"}},
+
+	// The repair of a volume.
+	{what: "repair: damaged contents of files are taken for true", file: "repair/trees.go", old: "b == 0 || v.contents(b) == nil {", new: "b == 0 || v.peek(b) == nil {", tests: repairs},
+	{what: "repair: damaged metadata is not written again", file: "repair/volume.go", old: "if !v.damaged[a] && v.d.ReadAt", new: "if v.d.ReadAt", tests: repairs},
+	{what: "repair: damaged blocks in holes are passed over", file: "repair/volume.go", old: "need(a) || v.coded.has(a)", new: "need(a)", tests: repairs},
+	{what: "repair: lost pages stay lost", file: "repair/repair.go", old: "if err := r.codes(); err != nil {", new: "if err := error(nil); err != nil {", tests: repairs},
+
 	// The check of a volume.
 	{what: "check: holes are not looked at, though something should be there", file: "check/view.go", old: "next = min(next, need(a))", new: "_ = need(a)", tests: checks},
 	{what: "check: logged blocks in holes are passed over", file: "check/view.go", old: "next := min(data, v.nextLogged(a))", new: "next := data", tests: checks},

@@ -35,11 +35,14 @@ var (
 )
 
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
-// checker, checks those of volumes, damages those of damage to the journal and second servers.
+// checker, checks those of volumes, damages those of damage to the journal and second servers,
+// codes those of blocks that are not what was last written there, repairs those of repairs.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	checks     = []string{"./check", "-short"}
 	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall|Inspect|Pages"}
+	codes      = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
+	repairs    = []string{"./repair", "-run", "Media|ManyDamages"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 
