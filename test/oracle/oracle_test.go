@@ -129,7 +129,7 @@ func (v *volume) opened(c *nfsclient.Client, err error) *nfsclient.Client {
 func (v *volume) check() {
 	v.t.Helper()
 	v.stop()
-	r, err := check.Volume(v.disk, check.Options{})
+	r, err := check.Volume(v.disk, check.Options{Data: true})
 	if err != nil {
 		v.t.Fatal(err)
 	}
