@@ -10,7 +10,9 @@
 package oracle
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -30,6 +32,7 @@ import (
 	"tansy/fs/model"
 	"tansy/internal/nfsclient"
 	"tansy/internal/rfc1813"
+	"tansy/journal"
 	"tansy/nfs3"
 	"tansy/oncrpc"
 	"tansy/server"
@@ -361,14 +364,25 @@ func manyLinks(t *testing.T, n tally) {
 	want(t, "RENAME of a file", err, nil)
 }
 
-// patch sets the link count of a file on the stopped volume. Its inode is found by
-// number of links, generation and times; verified/fs/format/inode.dfy has the layout.
+// patch sets the link count of a file on the stopped volume, through its journal, which keeps a code of each block.
+// Its inode is found by type, generation and times; docs/format.md has the layouts.
 func (v *volume) patch(a fs.Attr, nlink uint32) {
 	v.t.Helper()
 	b := make([]byte, fs.BlockSize)
+	if err := v.disk.ReadAt(0, [][]byte{b}); err != nil {
+		v.t.Fatal(err)
+	}
+	at := func(off int) uint64 { return binary.LittleEndian.Uint64(b[off:]) }
+	p := journal.Params{Start: 1 + 2*at(168), Pages: at(168), Units: at(32), Ring: at(40), UUID: [16]byte(b[120:]),
+		Key: sha256.Sum256(append(bytes.Clone(b[136:168]), "journal"...))}
+	first, end := at(64), at(72)
+	j, err := journal.Open(v.disk, p, journal.Options{})
+	if err != nil {
+		v.t.Fatal(err)
+	}
 	found := 0
-	for at := range v.disk.Size() {
-		if err := v.disk.ReadAt(at, [][]byte{b}); err != nil {
+	for at := first; at < end; at++ {
+		if err := j.Read(at, b); err != nil {
 			v.t.Fatal(err)
 		}
 		for i := 0; i < len(b); i += 256 {
@@ -376,11 +390,14 @@ func (v *volume) patch(a fs.Attr, nlink uint32) {
 			if fs.Type(binary.LittleEndian.Uint32(p)) == a.Type && binary.LittleEndian.Uint64(p[48:]) == a.Gen && binary.LittleEndian.Uint32(p[80:]) == a.Atime.Nsec {
 				binary.LittleEndian.PutUint32(p[8:], nlink)
 				found++
-				if err := v.disk.WriteAt(at, [][]byte{b}); err != nil {
+				if err := j.Commit([]journal.Write{{Addr: at, Data: b}}, false); err != nil {
 					v.t.Fatal(err)
 				}
 			}
 		}
+	}
+	if err := j.Close(); err != nil {
+		v.t.Fatal(err)
 	}
 	if found == 0 {
 		v.t.Fatal("the inode is not on the volume")
