@@ -202,3 +202,26 @@ func TestDataOfLostInodes(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// The files of what one pass finds wrong are named beside those of another, wherever the blocks lie.
+func TestOwnersOfTwoPasses(t *testing.T) {
+	s := newSample(t)
+	d := newOverlay(s.image())
+	low, high := s.parsed(d, s.file).blks[3], s.parsed(d, s.holey).blks[3]
+	if low > high {
+		t.Fatal("the sample is laid out differently: ", low, high)
+	}
+	s.tamper(d, func(d disk.Disk) {
+		b := get(t, d, s.geo.Dtor_bbm())
+		b[high/8] &^= 1 << (high % 8)
+		put(t, d, s.geo.Dtor_bbm(), b)
+	})
+	put(t, d, low, bytes.Repeat([]byte{3}, disk.BlockSize))
+	r, err := Volume(d, Options{Data: true})
+	if err != nil || len(r.Problems) != 2 || r.Problems[0].Block != high || r.Problems[1].Block != low {
+		t.Fatalf("%v, %v", r.Problems, err)
+	}
+	if a, b := r.Problems[0].Files, r.Problems[1].Files; !slices.Equal(a, []string{`"/dir/holey"`}) || len(b) != 3 {
+		t.Errorf("%v, %v", a, b)
+	}
+}

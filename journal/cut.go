@@ -19,7 +19,11 @@ func Sealed(d disk.Disk, p Params) ([]Group, error) {
 	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID), p}
 	var found []Group
 	for u := range p.Units {
-		if g, _ := v.group(p.Start + 1 + UnitBlocks*u); g.Sealed || g.Err != nil {
+		g, d := v.descriptor(p.Start + 1 + UnitBlocks*u)
+		if g.Sealed {
+			v.judge(&g, d)
+		}
+		if g.Sealed || g.Err != nil {
 			found = append(found, g)
 		}
 	}

@@ -187,3 +187,19 @@ func TestPages(t *testing.T) {
 		put(t, d, a, whole)
 	}
 }
+
+// TestSurveyReads: of groups that are not live any more, which may be as many as the log has room for, only the descriptors are read.
+func TestSurveyReads(t *testing.T) {
+	d, h := crashed(t, rand.New(rand.NewPCG(replay.Seed(t), 0)), 40)
+	if got := recovered(t, d, roomy); got != h.state(40) {
+		t.Fatal(got)
+	}
+	counted := disk.NewStats(d)
+	s, err := NewSurvey(counted, roomy)
+	if err != nil || len(s.Groups) > 0 {
+		t.Fatal(s, err)
+	}
+	if n := counted.Counts().ReadBlocks; n > roomy.Units+2 {
+		t.Errorf("%d blocks were read of an empty log of %d units", n, roomy.Units)
+	}
+}

@@ -81,18 +81,19 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 	found := map[uint64]Group{}
 	last := s.First
 	for u := range p.Units {
-		g, old := v.group(p.Start + 1 + UnitBlocks*u)
+		g, d := v.descriptor(p.Start + 1 + UnitBlocks*u)
 		if !g.Sealed || g.Number < s.First {
 			continue
 		}
-		g.Sound = g.Sound && v.seal.Under(old, from)
+		v.judge(&g, d)
+		g.Sound = g.Sound && v.seal.Under(d, from)
 		found[g.Number] = g
 		last = max(last, g.Number+1)
 	}
 	for q := s.First; q < last; q++ {
 		g, ok := found[q]
 		if !ok {
-			g, _ = v.group(p.Start + 1 + UnitBlocks*(q%p.Units))
+			g, _ = v.descriptor(p.Start + 1 + UnitBlocks*(q%p.Units))
 			g = Group{Number: q, Block: g.Block, Err: g.Err}
 		}
 		s.Groups = append(s.Groups, g)
@@ -121,8 +122,8 @@ func (v *surveyor) header(a uint64) (Header, *dbytes.Blk) {
 	return h, b
 }
 
-// group looks at the unit that begins at block a.
-func (v *surveyor) group(a uint64) (g Group, d *dlog.DescR) {
+// descriptor looks at the first block of the unit that begins at block a.
+func (v *surveyor) descriptor(a uint64) (g Group, d *dlog.DescR) {
 	g.Block = a
 	ok, b := v.d.Read(a)
 	if !ok {
@@ -140,10 +141,14 @@ func (v *surveyor) group(a uint64) (g Group, d *dlog.DescR) {
 	for i := range d.M() {
 		g.Direct = append(g.Direct, d.Dir(i))
 	}
-	data, err := v.data(d, a)
+	return g, d
+}
+
+// judge looks at the data of a group with descriptor d.
+func (v *surveyor) judge(g *Group, d *dlog.DescR) {
+	data, err := v.data(d, g.Block)
 	g.Err = err
 	g.Sound = err == nil && v.seal.Check(d, data, &ddisk.BList{}, &ddisk.BList{})
-	return g, d
 }
 
 // data reads the blocks of a group whose descriptor is in block a.
@@ -160,15 +165,20 @@ func (v *surveyor) data(d *dlog.DescR, a uint64) (*ddisk.BList, error) {
 		at = append(at, d.Dir(i))
 	}
 	l := &ddisk.BList{}
-	for _, x := range at {
-		if x >= v.d.Size() {
-			return nil, fmt.Errorf("block %d lies behind the device's end", x)
+	for len(at) > 0 {
+		n := 1
+		for n < len(at) && at[n] == at[0]+uint64(n) {
+			n++
 		}
-		ok, b := v.d.Read(x)
+		if at[n-1] >= v.d.Size() {
+			return nil, fmt.Errorf("block %d lies behind the device's end", at[n-1])
+		}
+		ok, run := v.d.ReadRun(at[0], uint64(n))
 		if !ok {
 			return nil, v.d.ReadErr()
 		}
-		l.Blks = append(l.Blks, b)
+		l.Blks = append(l.Blks, run.Blks...)
+		at = at[n:]
 	}
 	return l, nil
 }

@@ -129,7 +129,7 @@ func (v *volume) opened(c *nfsclient.Client, err error) *nfsclient.Client {
 func (v *volume) check() {
 	v.t.Helper()
 	v.stop()
-	r, err := check.Volume(v.disk, check.Options{})
+	r, err := check.Volume(v.disk, check.Options{Data: true})
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -361,8 +361,8 @@ func manyLinks(t *testing.T, n tally) {
 	want(t, "RENAME of a file", err, nil)
 }
 
-// patch sets the link count of a file on the stopped volume. Its inode is found by
-// number of links, generation and times; verified/fs/format/inode.dfy has the layout.
+// patch sets the link count of a file on the stopped volume, through its journal, which keeps a code of each block.
+// Its inode is found by type, generation and times; docs/format.md has the layouts.
 func (v *volume) patch(a fs.Attr, nlink uint32) {
 	v.t.Helper()
 	p, err := fstest.JournalOf(v.disk)
