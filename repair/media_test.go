@@ -530,3 +530,21 @@ func TestManyDamages(t *testing.T) {
 		same(t, d, damaged)
 	}
 }
+
+// TestZeroed: a block of inodes, or of a bitmap, that is zeros now is not passed over, although the device knows that it is
+// zeros.
+func TestZeroed(t *testing.T) {
+	s := newSample(t, replay.Seed(t))
+	for a := s.v.ibm; a < s.v.data0; a++ {
+		if s.blocks[a] == nil || a == s.v.itab { // the root's
+			continue
+		}
+		rest := maps.Clone(s.blocks)
+		delete(rest, a)
+		d := device(t, s.d.Size(), rest)
+		acts := repaired(t, d)
+		if !has(acts, "not what was last written there; made sound") {
+			t.Errorf("block %d: %v", a, acts)
+		}
+	}
+}

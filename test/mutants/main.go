@@ -42,7 +42,7 @@ var (
 	checks     = []string{"./check", "-short"}
 	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall|Inspect|Pages"}
 	codes      = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
-	repairs    = []string{"./repair", "-run", "Media|ManyDamages"}
+	repairs    = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 
