@@ -71,7 +71,7 @@ var mutants = []mutant{
 	{what: "codes: those of direct blocks are held for ever", file: "internal/extern/dlog/codes.go", old: "\t\t\tdelete(g.held, e.x)\n", new: "\t\t\t_ = n\n", tests: codes},
 	{what: "codes: the root stays what it was", file: "internal/extern/dlog/codes.go", old: "\tg.root = [2]uint64{r0, r1}\n", new: "\t_ = r0\n", tests: codes},
 	{what: "codes: pages that cannot be read are called damaged", file: "journal/journal.go", old: "(e.Block == a || e.Block == a+1)", new: "e.Block == a+2", tests: codes},
-	{what: "codes: what is in memory by now is called damaged", file: "internal/gen/journalreader/journalreader.go", old: "_160_b == (*dbytes.Blk)(nil) && t ==", new: "t ==", tests: codes},
+	{what: "codes: what is in memory by now is called damaged", file: "internal/gen/journalreader/journalreader.go", old: "\tif damaged {\n\t\tj.Notes.Damaged(bad)", new: "\tif damaged = t == j.Trims; damaged {\n\t\tj.Notes.Damaged(bad)", tests: codes},
 	{what: "codes: the epoch changes with a rebuilt tree", file: "journal/rebuild.go", old: "\tv.seal.Continue(from)\n", new: "", tests: codes},
 	{what: "codes: blocks before those that were asked for are taken for zeros", file: "journal/rebuild.go", old: "if a < b.asked || a >= b.has {", new: "if a >= b.has {", tests: codes},
 	{what: "codes: the header is written with the pages", file: "journal/rebuild.go", old: "\tif err := d.Barrier(); err != nil {\n\t\treturn err\n\t}\n\tfor _, a", new: "\tfor _, a", tests: codes},
