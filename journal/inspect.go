@@ -108,7 +108,7 @@ func (v *pageWalk) down(p uint64) bool {
 	page.Err = v.s.inPlace(page.Block, b)
 	v.homes = v.homes[:0]
 	for x := first; x < min(end, t.N); x++ {
-		if c0, c1 := treeofcodes.Companion_Default___.CodeAt(b, x-first); c0 != 0 || c1 != 0 {
+		if c0, c1 := b.U64(16+16*(x-first)), b.U64(24+16*(x-first)); c0 != 0 || c1 != 0 {
 			v.homes = append(v.homes, t.Home+x)
 		}
 	}
@@ -117,7 +117,7 @@ func (v *pageWalk) down(p uint64) bool {
 		return false
 	}
 	for x := max(first, t.N); x < end; x++ {
-		if c0, c1 := treeofcodes.Companion_Default___.CodeAt(b, x-first); c0 != 0 || c1 != 0 {
+		if c0, c1 := b.U64(16+16*(x-first)), b.U64(24+16*(x-first)); c0 != 0 || c1 != 0 {
 			if !v.down(x - t.N) {
 				return false
 			}

@@ -16,14 +16,21 @@
 //   page:  0 which of its two places u64   8 zero u64   16 255 codes of 16 bytes
 //
 // A code of 0 stands for a block or page of zeros: a new volume's pages need not be written.
-include "../trusted/log.s.dfy"
+//
+// What is proved here, of a device that may return anything: a page that is accepted is the newest
+// one (Page), a block that is accepted has the code that the tree has of it (Genuine), and the pages that a
+// change writes are a tree with exactly these codes changed (Changed, Upwards; tree.dfy).
+include "tree.dfy"
 
 module TreeOfCodes {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
+  import opened Numbers
   import opened DiskS
+  import opened LogSpec
   import opened LogS
+  import opened TreeModel
 
   // np pages for n home blocks: room for the code of every node but the root
   predicate method PagesFit(n: uint64, np: uint64) {
@@ -41,23 +48,28 @@ module TreeOfCodes {
       ensures d == d0 && seal == seal0 && pages == pages0 && first == first0 && np == np0 && home == home0 && n == n0
     { d := d0; seal := seal0; pages := pages0; first := first0; np := np0; home := home0; n := n0; }
     predicate Ok() {
-      (np == 0 || PagesFit(n, np)) && first as int + 2 * np as int <= home as int && home as int + n as int < 0x8_0000_0000_0000
+      (np > 0 ==> PagesFit(n, np)) && first as int + 2 * np as int <= home as int && home as int + n as int < 0x8_0000_0000_0000 &&
+      seal.t == pages.t == TreeGeo(seal.key, n as int, np as int)
     }
     predicate Fits() reads d { Ok() && d.Valid() && |d.cur| == home as int + n as int }
+    // the newest pages, and the code of their root
+    function Now(): seq<BV> reads pages requires |pages.vs| > 0 { pages.vs[|pages.vs| - 1] }
+    function Root(): CV reads pages requires |pages.rs| > 0 { pages.rs[|pages.rs| - 1] }
   }
 
-  // ---- pages ----
+  // ---- reading ----
   function method Parent(t: Tree, p: uint64): (q: uint64)
     requires t.Ok() && p as int + 1 < t.np as int
-    ensures p < q < t.np
+    ensures p < q < t.np && q as int == Up(t.seal.t, p as int)
   { (t.n + p) / 255 }
-  // the code at place k
-  method CodeAt(b: Blk, k: uint64) returns (c0: uint64, c1: uint64)
+  method GetCode(b: Blk, k: uint64) returns (c0: uint64, c1: uint64)
     requires |b.v| == 4096 && k < 255
+    ensures CV(c0, c1) == CodeAt(b.v, k as int)
   { c0 := b.U64(16 + 16 * k); c1 := b.U64(24 + 16 * k); }
-  // are these the codes of contents b of node x?
+  // is c0, c1 the code of contents b of node x?
   method Fit(t: Tree, x: uint64, b: Blk, c0: uint64, c1: uint64) returns (ok: bool)
     requires |b.v| == 4096
+    ensures ok ==> Vouches(t.seal.key, x as int, CV(c0, c1), b.v)
   {
     if c0 == 0 && c1 == 0 {
       var z := ZeroBlk();
@@ -78,162 +90,297 @@ module TreeOfCodes {
   // page p, whose code is c0, c1; !ok = neither of its places has it
   method Load(t: Tree, p: uint64, c0: uint64, c1: uint64) returns (ok: bool, b: Blk)
     requires t.Fits() && p < t.np
-    ensures |b.v| == 4096
+    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v))
   {
     b := ZeroBlk();
     ok := true;
     if c0 == 0 && c1 == 0 { return; }
     var l;
-    ok, l := t.d.ReadRun(t.first + 2 * p, 2);
-    if ok {
-      b := l.BlkAt(0);
-      ok := Fit(t, t.n + p, b, c0, c1);
-      if ok { return; }
-      b := l.BlkAt(1);
-      ok := Fit(t, t.n + p, b, c0, c1);
-      return;
-    }
-    ok, b := LoadPlace(t, p, 1, c0, c1);      // it may be but the other that cannot be read
-    if !ok { ok, b := LoadPlace(t, p, 0, c0, c1); }
-  }
-  // page p, whose code is c0, c1, if it is in the given one of its places
-  method LoadPlace(t: Tree, p: uint64, place: uint64, c0: uint64, c1: uint64) returns (ok: bool, b: Blk)
-    requires t.Fits() && p < t.np && place < 2
-    ensures |b.v| == 4096
-  {
-    ok, b := t.d.Read(t.first + 2 * p + place);
-    if ok { ok := Fit(t, t.n + p, b, c0, c1); } else { b := ZeroBlk(); }
+    ok, l := t.d.ReadAny(t.first + 2 * p, 2);
+    if !ok { return; }
+    b := l.BlkAt(0);
+    ok := Fit(t, t.n + p, b, c0, c1);
+    if ok { return; }
+    b := l.BlkAt(1);
+    ok := Fit(t, t.n + p, b, c0, c1);
   }
   // the lowest page that is in memory of those from p up to the root; if none is, the root, read
   method Known(t: Tree, p: uint64) returns (ok: bool, q: uint64, b: Blk, version: uint64)
     requires t.Fits() && p < t.np
-    ensures |b.v| == 4096 && p <= q < t.np
+    ensures |t.pages.vs| == |t.pages.rs| && version as int == |t.pages.vs| - 1 && IsTree(t.seal.t, t.Now(), t.Root())
+    ensures |b.v| == 4096 && Above(t.seal.t, p as int, q as int) && (ok ==> b.v == t.Now()[q])
   {
+    t.pages.Trees();
     q := p; ok := true;
     var r0, r1;
     version, r0, r1 := t.pages.Root();
-    var c := t.pages.Get(q);
+    var c := t.pages.Get(version, q);
     while c == null && q + 1 < t.np
-      invariant p <= q < t.np && (c != null ==> |c.v| == 4096)
+      invariant Above(t.seal.t, p as int, q as int) && (c != null ==> c.v == t.Now()[q])
       decreases t.np - q, c == null
     {
+      AboveUp(t.seal.t, p as int, q as int);
       q := Parent(t, q);
-      c := t.pages.Get(q);
+      c := t.pages.Get(version, q);
     }
     if c != null { b := c; return; }
     ok, b := Load(t, q, r0, r1);
-    if ok { t.pages.Put(version, q, b); }
+    if ok {
+      VouchOne(t.seal.key, t.n as int + q as int, CV(r0, r1), b.v, t.Now()[q]);
+      t.pages.Put(version, q, b);
+    }
   }
   // The newest page p. !ok = page bad of those it depends on cannot be read, or is damaged.
   method Page(t: Tree, p: uint64) returns (ok: bool, b: Blk, bad: uint64)
     requires t.Fits() && p < t.np
-    ensures |b.v| == 4096 && bad < t.np
+    ensures |b.v| == 4096 && bad < t.np && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root()) && (ok ==> b.v == t.Now()[p])
   {
     var version;
     ok, bad, b, version := Known(t, p);
     while ok && bad != p
-      invariant |b.v| == 4096 && p <= bad < t.np
+      invariant |b.v| == 4096 && Above(t.seal.t, p as int, bad as int) && (ok ==> b.v == t.Now()[bad])
       decreases bad, ok
     {
       var q := Towards(t, bad, p);
-      var c0, c1 := CodeAt(b, (t.n + q) % 255);
+      var c0, c1 := GetCode(b, (t.n + q) % 255);
+      ghost var c := CodeIn(t.seal.t, t.Now(), t.n as int + q as int);
+      assert c == CV(c0, c1);
       bad := q;
       ok, b := Load(t, q, c0, c1);
-      if ok { t.pages.Put(version, q, b); }
+      if ok {
+        VouchOne(t.seal.key, t.n as int + q as int, c, b.v, t.Now()[q]);
+        t.pages.Put(version, q, b);
+      }
     }
   }
   // of the pages from p up to q, the one before q
   method Towards(t: Tree, q: uint64, p: uint64) returns (r: uint64)
-    requires t.Ok() && p < q < t.np
-    ensures p <= r < q
+    requires t.Ok() && p < q < t.np && Above(t.seal.t, p as int, q as int)
+    ensures p <= r < q && Above(t.seal.t, p as int, r as int) && Up(t.seal.t, r as int) == q as int
   {
     r := p;
     while true
-      invariant p <= r < q
+      invariant p <= r < q && Above(t.seal.t, p as int, r as int) && Above(t.seal.t, r as int, q as int)
       decreases q - r
     {
       var u := Parent(t, r);
       if u >= q { return; }
+      AboveUp(t.seal.t, p as int, r as int);
       r := u;
     }
   }
-  // The code that block a must have. !ok = not known: page bad is damaged.
-  method CodeOf(t: Tree, a: uint64) returns (ok: bool, c0: uint64, c1: uint64, bad: uint64)
+  // The code that block a must have: from memory if it went straight home since the last version of the tree (held),
+  // else from the tree. !ok = not known: page bad is damaged.
+  method CodeOf(t: Tree, a: uint64) returns (ok: bool, held: bool, c0: uint64, c1: uint64, bad: uint64)
     requires t.Fits() && t.np > 0 && t.home <= a && a as int < t.home as int + t.n as int
-    ensures bad < t.np
+    ensures bad < t.np && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
+    ensures ok && !held ==> CV(c0, c1) == CodeIn(t.seal.t, t.Now(), a as int - t.home as int)
   {
     var x := a - t.home;
     bad := 0;
-    ok, c0, c1 := t.pages.Held(x);
-    if ok { return; }
+    t.pages.Trees();
+    held, c0, c1 := t.pages.Held(x);
+    if held { ok := true; return; }
     var b;
     ok, b, bad := Page(t, x / 255);
-    c0, c1 := CodeAt(b, x % 255);
+    c0, c1 := GetCode(b, x % 255);
   }
   // Is b what block a holds at home? If not, bad says which block is damaged: a, or one of the tree.
-  method Genuine(t: Tree, a: uint64, b: Blk) returns (ok: bool, bad: uint64)
+  method Genuine(t: Tree, a: uint64, b: Blk) returns (ok: bool, bad: uint64, ghost held: bool)
     requires t.Fits() && t.home <= a && a as int < t.home as int + t.n as int && |b.v| == 4096
+    ensures ok && t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
+    ensures ok && t.np > 0 && !held ==> Vouches(t.seal.key, a as int - t.home as int, CodeIn(t.seal.t, t.Now(), a as int - t.home as int), b.v)
   {
-    if t.np == 0 { return true, a; }
-    var c0, c1;
-    ok, c0, c1, bad := CodeOf(t, a);
+    held := false;
+    if t.np == 0 { return true, a, held; }
+    var h, c0, c1;
+    ok, h, c0, c1, bad := CodeOf(t, a);
+    held := h;
     if !ok { bad := t.first + 2 * bad; return; }
     ok := Fit(t, a - t.home, b, c0, c1);
     bad := a;
   }
+  // the contents that the tree has the code of are the only ones that are accepted
+  lemma OnlyOne(t: Tree, x: int, b: BV, b2: BV)
+    requires t.Ok() && t.np > 0 && 0 <= x < t.n as int && |t.pages.vs| > 0 && PagesOk(t.seal.t, t.Now())
+    requires Vouches(t.seal.key, x, CodeIn(t.seal.t, t.Now(), x), b) && Vouches(t.seal.key, x, CodeIn(t.seal.t, t.Now(), x), b2)
+    ensures b == b2
+  { VouchOne(t.seal.key, x, CodeIn(t.seal.t, t.Now(), x), b, b2); }
 
   // ---- changes ----
-  // Page p with the codes of c from the i-th on, as far as they belong there (i1: the first that does not),
-  // and the address where it belongs.
-  method Changed(t: Tree, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, i1: uint64)
-    requires t.Fits() && i as int < |c.s|
-    ensures |b.v| == 4096 && i <= i1 && i1 as int <= |c.s|
-    ensures ok ==> p < t.np && t.first <= a && a as int < t.first as int + 2 * t.np as int && i < i1
+  // Are these codes of home blocks, in their order, none twice? (They are; the loops below need it.)
+  method InOrder(t: Tree, c: Codes) returns (ok: bool)
+    requires t.Ok() && t.np > 0
+    ensures ok ==> ListOk(t.seal.t, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < t.n as int
+  {
+    var n := c.Len();
+    var i: uint64 := 0; var next: uint64 := 0;
+    while i < n
+      invariant i <= n && (forall k :: 0 <= k < i as int ==> 0 <= c.s[k].x < next as int) && next <= t.n
+      invariant forall k, l :: 0 <= k < l < i as int ==> c.s[k].x < c.s[l].x
+    {
+      var x, _, _ := c.At(i);
+      if x < next || x >= t.n { return false; }
+      next := x + 1;
+      i := i + 1;
+    }
+    ok := true;
+  }
+  lemma U64Spliced(s: seq<byte>, off: int, x: uint64, o: int)
+    requires 0 <= off && off + 8 <= |s| && 0 <= o && o + 8 <= |s|
+    ensures var r := Splice(s, off, Enc64(x)); |r| == |s| && (o == off ==> U64At(r, o) == x) && (o + 8 <= off || off + 8 <= o ==> U64At(r, o) == U64At(s, o))
+  {
+    var r := Splice(s, off, Enc64(x));
+    if o == off { assert r[o..o+8] == Enc64(x); }
+    if o + 8 <= off || off + 8 <= o {
+      forall k | o <= k < o + 8 ensures r[k] == s[k] {}
+      assert r[o..o+8] == s[o..o+8];
+    }
+  }
+  method PutCode(y: Bytes, k: uint64, c0: uint64, c1: uint64)
+    requires |y.data| == 4096 && k < 255
+    modifies y
+    ensures |y.data| == 4096 && CodeAt(y.data, k as int) == CV(c0, c1)
+    ensures forall q :: 0 <= q < 255 && q != k as int ==> CodeAt(y.data, q) == CodeAt(old(y.data), q)
+  {
+    ghost var s := y.data;
+    y.PutU64(16 + 16 * k, c0);
+    ghost var s1 := y.data;
+    y.PutU64(24 + 16 * k, c1);
+    U64Spliced(s, 16 + 16 * k as int, c0, 16 + 16 * k as int);
+    U64Spliced(s1, 24 + 16 * k as int, c1, 16 + 16 * k as int);
+    U64Spliced(s1, 24 + 16 * k as int, c1, 24 + 16 * k as int);
+    forall q | 0 <= q < 255 && q != k as int ensures CodeAt(y.data, q) == CodeAt(s, q) {
+      U64Spliced(s, 16 + 16 * k as int, c0, 16 + 16 * q); U64Spliced(s, 16 + 16 * k as int, c0, 24 + 16 * q);
+      U64Spliced(s1, 24 + 16 * k as int, c1, 16 + 16 * q); U64Spliced(s1, 24 + 16 * k as int, c1, 24 + 16 * q);
+    }
+  }
+  // says in a page which of its places it is for
+  method PutPlace(y: Bytes, place: uint64)
+    requires |y.data| == 4096
+    modifies y
+    ensures |y.data| == 4096 && forall q :: 0 <= q < 255 ==> CodeAt(y.data, q) == CodeAt(old(y.data), q)
+  {
+    ghost var s := y.data;
+    y.PutU64(0, place);
+    forall q | 0 <= q < 255 ensures CodeAt(y.data, q) == CodeAt(s, q) { U64Spliced(s, 0, place, 16 + 16 * q); U64Spliced(s, 0, place, 24 + 16 * q); }
+  }
+  // The page p of the i-th code of c with the codes from there on, as far as they belong there (j: the first that does not),
+  // and the address where it is to be written.
+  method Changed(t: Tree, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, j: uint64)
+    requires t.Fits() && t.np > 0 && i as int < |c.s| && ListOk(t.seal.t, c.s)
+    ensures |b.v| == 4096 && i <= j && j as int <= |c.s| && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
+    ensures ok ==> p < t.np && t.first <= a && a as int < t.first as int + 2 * t.np as int
+    ensures ok ==> Wrote(c.s, i as int, j as int, p as int, t.Now()[p], b.v)
   {
     b := ZeroBlk();
     var x, _, _ := c.At(i);
-    p := x / 255; a := 0; i1 := i;
-    if p >= t.np { return false, p, a, b, i1; }
+    p := x / 255; a := 0; j := i;
     var old_, bad;
     ok, old_, bad := Page(t, p);
     if !ok { a := t.first + 2 * bad; return; }
     var y := old_.Thaw();
-    var n := c.Len();
-    while i1 < n
-      invariant i <= i1 && i1 as int <= n as int == |c.s| && |y.data| == 4096 && fresh(y)
-      invariant i1 == i ==> c.s[i as int].x == x as int
-    {
-      var u, c0, c1 := c.At(i1);
-      if u / 255 != p { break; }
-      y.PutU64(16 + 16 * (u % 255), c0);
-      y.PutU64(24 + 16 * (u % 255), c1);
-      i1 := i1 + 1;
-    }
+    j := Fill(c, i, p, y);
+    ghost var s := y.data;
     var place := 1 - y.U64(0) % 2;
-    y.PutU64(0, place);
+    PutPlace(y, place);
     a := t.first + 2 * p + place;
     b := Freeze(y);
+  }
+  // lays the codes from the i-th on that belong in page p over y
+  method Fill(c: Codes, i: uint64, p: uint64, y: Bytes) returns (j: uint64)
+    requires i as int < |c.s| && |y.data| == 4096 && Rising(c.s) && c.s[i].x >= 0 && c.s[i].x / 255 == p as int
+    modifies y
+    ensures i < j && Wrote(c.s, i as int, j as int, p as int, old(y.data), y.data)
+  {
+    j := i;
+    var n := c.Len();
+    while j < n
+      invariant i <= j && j as int <= n as int == |c.s| && |y.data| == 4096
+      invariant forall k :: i as int <= k < j as int ==> 0 <= c.s[k].x && c.s[k].x / 255 == p as int && CodeAt(y.data, c.s[k].x % 255) == c.s[k].c
+      invariant forall q :: 0 <= q < 255 && (forall k :: i as int <= k < j as int ==> c.s[k].x % 255 != q) ==> CodeAt(y.data, q) == CodeAt(old(y.data), q)
+    {
+      var u, c0, c1 := c.At(j);
+      if u / 255 != p { break; }
+      forall k | i as int <= k < j as int ensures c.s[k].x % 255 != u as int % 255 { assert c.s[k].x < c.s[j].x; }
+      PutCode(y, u % 255, c0, c1);
+      j := j + 1;
+    }
   }
   // The code of page p with contents b: it is to change, too; or it is the new root's.
   method Upwards(t: Tree, c: Codes, p: uint64, b: Blk) returns (root: bool, c0: uint64, c1: uint64)
     requires t.Ok() && p < t.np && |b.v| == 4096
     modifies c
-    ensures |old(c.s)| <= |c.s| <= |old(c.s)| + 1
+    ensures Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v) && root == (p as int == t.np as int - 1)
+    ensures c.s == if root then old(c.s) else old(c.s) + [Code(t.n as int + p as int, CV(c0, c1))]
   {
     c0, c1 := t.seal.Code(t.n + p, b);
     root := p + 1 == t.np;
     if !root { c.Add(t.n + p, c0, c1); }
   }
+  // the pages pg, with the root r, are a tree, and but for the pages that the codes c are in the newest one
+  predicate NextTree(t: Tree, c: Codes, r: CV, pg: seq<BV>) reads t.pages, c {
+    t.Ok() && IsRoot(t.seal.t, r) && (t.np > 0 ==>
+      |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, pg, r) && |t.Now()| == t.np as int &&
+      forall p :: 0 <= p < t.np as int && pg[p] != t.Now()[p] ==> exists i :: 0 <= i < |c.s| && c.s[i].x / 255 == p)
+  }
+  // ... and becomes it
+  method Advance(t: Tree, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
+    requires NextTree(t, c, CV(r0, r1), pg)
+    modifies t.pages
+    ensures t.pages.vs == old(t.pages.vs) + [pg] && t.pages.rs == old(t.pages.rs) + [CV(r0, r1)]
+  {
+    t.pages.Next(c, t.n, r0, r1, pg);
+  }
+  // one page of a change (Step, of the tree now)
+  lemma Stepped(t: Tree, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, c: CV, s2: seq<Code>, r2: CV)
+    requires t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0
+    requires Changing(t.seal.t, t.Now(), t.Root(), s, i, W, pg, r) && 0 <= p < t.np as int && Wrote(s, i, j, p, t.Now()[p], b)
+    requires Vouches(t.seal.key, t.n as int + p, c, b) && Passes(t.seal.t, s, p, c, r, s2, r2)
+    ensures Changing(t.seal.t, t.Now(), t.Root(), s2, j, W + {p}, pg[p := b], r2)
+  {
+    assert s[i].x / 255 == p;
+    if p in W { assert p < s[i].x / 255; }
+    Step(t.seal.t, t.Now(), t.Root(), s, i, W, pg, r, j, p, b, c, s2, r2);
+  }
+  lemma Changed1(t: Tree, c: Codes, W: set<int>, pg: seq<BV>, r: CV)
+    requires t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
+    requires Changing(t.seal.t, t.Now(), t.Root(), c.s, |c.s|, W, pg, r)
+    ensures NextTree(t, c, r, pg)
+    ensures forall x :: 0 <= x < t.n as int ==> CodeIn(t.seal.t, pg, x) == if x in Done(c.s) then Done(c.s)[x] else CodeIn(t.seal.t, t.Now(), x)
+  { Ended(t.seal.t, t.Now(), t.Root(), c.s, W, pg, r); }
+  // the codes c.s[..i] of a change of the newest tree are done: the pages W are written, pg are the pages now, r is the root
+  predicate {:opaque} Halfway(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV) reads t.pages, c
+    ensures Halfway(t, c, i, W, pg, r) ==> t.Ok() && t.np > 0 && 0 <= i <= |c.s| && ListOk(t.seal.t, c.s)
+  {
+    t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root()) &&
+    Changing(t.seal.t, t.Now(), t.Root(), c.s, i, W, pg, r)
+  }
+  twostate lemma Further(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, k: CV, r2: CV)
+    requires old(Halfway(t, c, i, W, pg, r)) && unchanged(t.pages) && 0 <= p < t.np as int
+    requires 0 < |t.pages.vs| && p < |t.Now()| && Wrote(old(c.s), i, j, p, t.Now()[p], b)
+    requires Vouches(t.seal.key, t.n as int + p, k, b) && Passes(t.seal.t, old(c.s), p, k, r, c.s, r2)
+    ensures p < |pg| && Halfway(t, c, j, W + {p}, pg[p := b], r2)
+  {
+    reveal Halfway();
+    Stepped(t, old(c.s), i, W, pg, r, j, p, b, k, c.s, r2);
+  }
+  lemma Through(t: Tree, c: Codes, W: set<int>, pg: seq<BV>, r: CV)
+    requires Halfway(t, c, |c.s|, W, pg, r)
+    ensures NextTree(t, c, r, pg)
+  { reveal Halfway(); Changed1(t, c, W, pg, r); }
   // the codes of the blocks of l
   method AddList(t: Tree, c: Codes, l: BList)
     requires t.Ok() && |l.addrs| == |l.blks| < 0x8_0000_0000_0000 && forall i :: 0 <= i < |l.addrs| ==> t.home as int <= l.addrs[i]
     modifies c
-    ensures |c.s| == |old(c.s)| + |l.addrs|
+    ensures |c.s| == |old(c.s)| + |l.addrs| && c.s[..|old(c.s)|] == old(c.s)
+    ensures forall i :: 0 <= i < |l.addrs| ==> var e := c.s[|old(c.s)| + i]; e.x == l.addrs[i] - t.home as int && Vouches(t.seal.key, e.x, e.c, l.blks[i])
   {
     var n := l.Len();
     var i: uint64 := 0;
     while i < n
-      invariant i <= n && |c.s| == |old(c.s)| + i as int
+      invariant i <= n && |c.s| == |old(c.s)| + i as int && c.s[..|old(c.s)|] == old(c.s)
+      invariant forall k :: 0 <= k < i as int ==> var e := c.s[|old(c.s)| + k]; e.x == l.addrs[k] - t.home as int && Vouches(t.seal.key, e.x, e.c, l.blks[k])
     {
       var a := l.AddrAt(i);
       var b := l.BlkAt(i);

@@ -16,6 +16,7 @@ module JournalInstaller {
   import opened JournalM
   import opened JournalFacts
   import opened JournalPolicy
+  import opened TreeModel
   import opened TreeOfCodes
 
   // [L] freeze the logged groups for installation, if there is enough of them
@@ -170,9 +171,9 @@ module JournalInstaller {
   // [F] the page of the tree with the codes of c from the i-th on, as far as they belong there, and where it
   // goes; !ok = a page that it depends on cannot be read, or is damaged
   method NextPage(j: Journal, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, i1: uint64)
-    requires j.Inv() && i as int < |c.s|
-    ensures |b.v| == 4096 && i <= i1 && i1 as int <= |c.s|
-    ensures ok ==> p < j.tree.np && j.tree.first <= a < j.at
+    requires j.Inv() && i as int < |c.s| && j.tree.np > 0 && ListOk(j.tree.seal.t, c.s)
+    ensures j.tree.Ok() && |b.v| == 4096 && i <= i1 && i1 as int <= |c.s| && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root())
+    ensures ok ==> p < j.tree.np && j.tree.first <= a < j.at && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
   {
     reveal j.Inv();
     ok, p, a, b, i1 := Changed(j.tree, c, i);
@@ -182,16 +183,22 @@ module JournalInstaller {
   method PageUp(j: Journal, c: Codes, p: uint64, b: Blk) returns (root: bool, c0: uint64, c1: uint64)
     requires j.Inv() && p < j.tree.np && |b.v| == 4096
     modifies c
-    ensures |old(c.s)| <= |c.s|
+    ensures Vouches(j.tree.seal.key, j.tree.n as int + p as int, CV(c0, c1), b.v) && root == (p as int == j.tree.np as int - 1)
+    ensures c.s == if root then old(c.s) else old(c.s) + [Code(j.tree.n as int + p as int, CV(c0, c1))]
   {
     reveal j.Inv();
     root, c0, c1 := Upwards(j.tree, c, p, b);
   }
   // [F] the code of the tree's root
-  method TreeRoot(j: Journal) returns (r0: uint64, r1: uint64)
+  method TreeRoot(j: Journal) returns (r0: uint64, r1: uint64, ghost pg: seq<BV>)
+    requires j.Inv()
+    ensures j.tree.Ok() && j.tree.seal == j.seal && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && j.tree.Root() == CV(r0, r1) && pg == j.tree.Now() && (j.tree.np > 0 ==> IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root()))
   {
+    reveal j.Inv();
+    j.tree.pages.Trees();
     var version;
     version, r0, r1 := j.tree.pages.Root();
+    pg := j.tree.Now();
   }
   // [F] write a page of the tree of codes
   method PageWrite(j: Journal, a: uint64, b: Blk) returns (ok: bool)
@@ -215,13 +222,15 @@ module JournalInstaller {
     ensures j.InsI()
   { reveal j.InsI(); }
   // [F] the codes that the installation changes: of the blocks it writes, and of those that went straight home
-  method ChangedCodes(j: Journal) returns (c: Codes)
+  method ChangedCodes(j: Journal) returns (ok: bool, c: Codes)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks|
-    ensures fresh(c)
+    ensures fresh(c) && j.tree.Ok()
+    ensures ok && j.tree.np > 0 ==> ListOk(j.tree.seal.t, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
   {
     reveal j.Inv();
     InsLists(j);
     c := NewCodes();
+    ok := true;
     if j.tree.np == 0 { return; }
     AddList(j.tree, c, j.ins.list);
     var n := j.iho.Len();
@@ -237,6 +246,7 @@ module JournalInstaller {
       i := i + 1;
     }
     c.Sort();
+    ok := InOrder(j.tree, c);
   }
   // [F] what is being installed is home
   method InstBarrier(j: Journal) returns (ok: bool)
@@ -314,6 +324,7 @@ module JournalInstaller {
   // [F] the header: from here on recovery may start after the installed groups. Then, when it
   // is durable, its copy: so there is always a header that is not being written.
   method HdrWrite(j: Journal, copy: bool, r0: uint64, r1: uint64) returns (ok: bool)
+    requires IsRoot(j.seal.t, CV(r0, r1))
     requires j.Inv() && if copy then j.ins.hph == 2 else j.ins.ip == 2
     modifies j.ins`ip, j.ins`hph, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.LKeep() && j.Mono()
@@ -382,8 +393,8 @@ module JournalInstaller {
     j.cached := j.cached + {a as int};
     j.icnr := j.icnr + 1;
   }
-  // [L] the log space is free, and c, with the root r0, r1, is the tree's next version
-  method FinishInstall(j: Journal, c: Codes, r0: uint64, r1: uint64)
+  // [L] the log space is free
+  method FinishInstall(j: Journal)
     requires j.Inv() && j.mu.held && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
     modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j.ins, j.d`owner
     ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
@@ -400,9 +411,14 @@ module JournalInstaller {
     assert j.g() == g1;
     assert j.OwnI() by { reveal j.OwnI(); }
     LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j);
-    j.tree.pages.Next(c, j.tree.n, r0, r1);
     NoteInstall(j);
   }
+  // [L] the tree's next version, for what is home now
+  method FinishTree(j: Journal, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
+    requires j.Inv() && j.mu.held && NextTree(j.tree, c, CV(r0, r1), pg)
+    modifies j.tree.pages
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+  { Advance(j.tree, c, r0, r1, pg); }
   method FinishInstallFields(j: Journal, e: BMap, f: BMap)
     requires j.trims < 0x3FFF_FFFF_FFFF_0000 && |j.gs| == |j.ds| == |j.hs| && 0 <= j.k <= |j.gs|
     modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j.ins

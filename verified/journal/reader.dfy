@@ -63,8 +63,8 @@ module JournalReader {
       invariant m <= n
     {
       var b := l.BlkAt(m);
-      var ok;
-      ok, bad := Genuine(j.tree, a + m, b);
+      var ok; ghost var held;
+      ok, bad, held := Genuine(j.tree, a + m, b);
       if !ok { return; }
       m := m + 1;
     }

@@ -17,6 +17,7 @@ module RecoverM {
   import opened Groups
   import opened JournalM
   import opened RecoverImages
+  import opened TreeModel
   import opened TreeOfCodes
 
   predicate Still(d: Disk) reads d {
@@ -305,45 +306,75 @@ module RecoverM {
     }
   }
   // Writes the pages of the tree that change by the codes cs and those of the blocks mm. r0, r1: the new root.
-  method UpdateTree(d: Disk, t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost v: St, ghost sg: set<Rec>) returns (io: bool, r0: uint64, r1: uint64)
+  method UpdateTree(d: Disk, t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost v: St, ghost sg: set<Rec>) returns (io: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires Fit(d, p) && TreeFor(t, d, t.seal, p.at, Home(p), |d.cur|) && RecOK(p, d.cur, v, sg) && d.ok == OkSet(p, [v], 0, sg) && Alone(d)
     requires mm.Ok() && InHome(Home(p), mm.m, |d.cur|)
     modifies d, cs
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
     ensures io ==> Still(d) && forall a :: p.at <= a < |d.cur| ==> d.cur[a] == old(d.cur)[a]
+    ensures io ==> NextTree(t, cs, CV(r0, r1), pg)
   {
     ghost var c := d.cur;
     var version;
+    t.pages.Trees();
     version, r0, r1 := t.pages.Root();
+    pg := t.Now();
     io := true;
     if t.np == 0 { return; }
     var l := mm.Sorted();
     SortedLen(l.addrs, |d.cur|);
     AddList(t, cs, l);
     cs.Sort();
+    io := InOrder(t, cs);
+    if !io { return; }
+    Started(t, cs, pg, CV(r0, r1));
+    ghost var W: set<int> := {};
     var k: uint64 := 0; var i: uint64 := 0; var n := cs.Len();
     while i < n && k < t.np
-      invariant k <= t.np && i <= n && n as int == |cs.s|
-      invariant d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner)
-      invariant forall a :: p.at <= a < |c| ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a]
+      invariant k <= t.np && i <= n && n as int == |cs.s| && Halfway(t, cs, i as int, W, pg, CV(r0, r1))
+      invariant d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && LogIs(d, c, p)
       decreases t.np - k
     {
-      var x, a, b;
-      io, x, a, b, i := Changed(t, cs, i);
+      io, i, r0, r1, W, pg := UpdatePage(d, t, cs, i, r0, r1, W, pg, c, p, v, sg);
       if !io { return; }
-      ghost var q := Fuzzy(d.poss, a as int, 1);
-      forall s | CrashImg(q, s) ensures s in d.ok {
-        forall y | p.at <= y < |c| ensures s[y] == c[y] { assert s[y] in q[y]; }
-        PagesCrash(p, c, s, v, sg);
-      }
-      io := d.Write(Recovering, a, b);
-      if !io { return; }
-      var root, c0, c1 := Upwards(t, cs, x, b);
-      if root { r0, r1 := c0, c1; }
       n := cs.Len();
       k := k + 1;
     }
+    if i < n { io := false; return; }
+    Through(t, cs, W, pg, CV(r0, r1));
     io := d.Barrier(Recovering);
+  }
+  // from the header on the device holds c, durably
+  predicate LogIs(d: Disk, c: Img, p: Geo) reads d { |d.cur| == |d.poss| == |c| && 0 <= p.at && forall a :: p.at <= a < |c| ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a] }
+  lemma Started(t: Tree, cs: Codes, pg: seq<BV>, r: CV)
+    requires t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0 && pg == t.Now() && r == t.Root() && IsTree(t.seal.t, pg, r)
+    requires ListOk(t.seal.t, cs.s) && forall k :: 0 <= k < |cs.s| ==> cs.s[k].x < t.n as int
+    ensures Halfway(t, cs, 0, {}, pg, r)
+  { reveal Halfway(); Begun(t.seal.t, pg, r, cs.s); }
+  // one page of it: that of the i-th code
+  method UpdatePage(d: Disk, t: Tree, cs: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost c: Img, ghost p: Geo, ghost v: St, ghost sg: set<Rec>)
+    returns (io: bool, j: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
+    requires t.Fits() && t.d == d && t.first as int + 2 * t.np as int == p.at && LogIs(d, c, p) && RecOK(p, c, v, sg) && d.ok == OkSet(p, [v], 0, sg) && Alone(d)
+    requires i as int < |cs.s| && Halfway(t, cs, i as int, W0, pg0, CV(q0, q1))
+    modifies d, cs
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
+    ensures io ==> LogIs(d, c, p) && j as int <= |cs.s| && Halfway(t, cs, j as int, W, pg, CV(r0, r1))
+  {
+    r0, r1, W, pg := q0, q1, W0, pg0;
+    var x, a, b;
+    io, x, a, b, j := Changed(t, cs, i);
+    if !io { return; }
+    ghost var q := Fuzzy(d.poss, a as int, 1);
+    forall s | CrashImg(q, s) ensures s in d.ok {
+      forall y | p.at <= y < |c| ensures s[y] == c[y] { assert s[y] in q[y]; }
+      PagesCrash(p, c, s, v, sg);
+    }
+    io := d.Write(Recovering, a, b);
+    if !io { return; }
+    var root, c0, c1 := Upwards(t, cs, x, b);
+    if root { r0, r1 := c0, c1; }
+    Further(t, cs, i as int, W0, pg0, CV(q0, q1), j as int, x as int, b.v, CV(c0, c1), CV(r0, r1));
+    W := W0 + {x as int}; pg := pg0[x as int := b.v];
   }
   method InstallAll(d: Disk, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost v: St, ghost sg: set<Rec>) returns (io: bool)
     requires Fit(d, p) && RecLog(p, d.cur, hb, ms, v, sg) && Heads(p, d.cur, hb) && mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms)
@@ -439,7 +470,7 @@ module RecoverM {
   // the log was installed, with header hb.
   method Empty(d: Disk, seal: Seal, q: uint64, r0: uint64, r1: uint64, at: uint64, cp: uint64, ghost p: Geo, ghost c: Img, ghost hb: BV, ghost ms: seq<BM>, ghost v: St) returns (io: bool)
     requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && p.key == seal.key && RecLog(p, c, hb, ms, v, seal.signed) && Heads(p, d.cur, hb)
-    requires q as int == DecHdr(p.key, hb).q + |ms| + 1 && q < 0x1FFF_0000_0000_0000 && d.ok == OkSet(p, [v], 0, seal.signed)
+    requires q as int == DecHdr(p.key, hb).q + |ms| + 1 && q < 0x1FFF_0000_0000_0000 && d.ok == OkSet(p, [v], 0, seal.signed) && IsRoot(seal.t, CV(r0, r1))
     requires |c| == |d.cur| && HomeOf(p, d.cur) == Merged(p, c, ms) && Alone(d) && (forall a :: p.at < a < Copy(p) ==> d.cur[a] == c[a])
     modifies d, seal
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && seal.signed == old(seal.signed)
@@ -465,7 +496,7 @@ module RecoverM {
     maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int) returns (io: bool, damaged: bool, j: Journal?)
     requires var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi); GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
     requires cache.m == map[] && d.owner == map[] && TreeFor(t, d, seal, at as int, at as int + 2 + 16 * nd as int + nr as int, |d.cur|)
-    modifies d, seal
+    modifies d, seal, t.pages
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures j != null ==> |j.vs| == 1 && exists n :: lb0 <= n < |vs0| && Agree(GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi), vs0[n], j.vs[0])
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
@@ -499,7 +530,7 @@ module RecoverM {
     requires p == GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi) && GeoOk(p) && maxPin < 0x1_0000_0000 && Fit(d, p)
     requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     requires RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed) && cache.m == map[] && Alone(d) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
-    modifies d, seal
+    modifies d, seal, t.pages
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0])
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
@@ -518,31 +549,46 @@ module RecoverM {
     OkEp(p, q, [v], 0, seal.signed);
     var r0, r1 := seal.Root(hb);
     var cs := NewCodes();
-    t.pages.Next(cs, t.n, r0, r1);
+    ghost var pg :| t.np > 0 ==> IsTree(seal.t, pg, CV(r0, r1));
+    t.pages.Begin(r0, r1, pg);
     var mm, i;
     io, mm, i := Scan(d, seal, t, cs, hb, h, at, nd, nr, sz, q, ms, v);
     if !io { return; }
     io, damaged := Beyond(d, seal, h + i, at, nd, q);
     if !io || damaged { return; }
     forall s | Between(q, d.cur, s, hb.v) ensures s in d.ok { BothCrash(p, d.cur, s, hb.v, v, seal.signed); }
+    io := Install(d, seal, t, cs, hb, h + i + 1, mm, at, cp, q, ms, v);
+    if !io { return; }
+    AgreeEp(q, p, v, HomeOf(q, d.cur));
+    OkEp(q, p, [v], 0, seal.signed);
+    j := Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, h + i + 1, maxPin, instAt, p, v);
+  }
+  // Installs the log that was found, ms, and begins an empty one with number e; the tree is that of what is home then.
+  method Install(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, e: uint64, mm: BMap, at: uint64, cp: uint64, ghost q: Geo, ghost ms: seq<BM>, ghost v: St) returns (io: bool)
+    requires Fit(d, q) && q.at == at as int && Copy(q) == cp as int && q.key == seal.key && TreeFor(t, d, seal, q.at, Home(q), |d.cur|)
+    requires RecLog(q, d.cur, hb.v, ms, v, seal.signed) && d.ok == OkSet(q, [v], 0, seal.signed) && Alone(d) && mm.Ok() && InHome(Home(q), mm.m, |d.cur|) && mm.m == Merge(ms)
+    requires e as int == DecHdr(q.key, hb.v).q + |ms| + 1 && e < 0x1FFF_0000_0000_0000 && HdrTail(d.cur[q.at]) && HdrTail(d.cur[Copy(q)])
+    requires forall s :: Between(q, d.cur, s, hb.v) ==> s in d.ok
+    modifies d, seal, cs, t.pages
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner) && seal.signed == old(seal.signed)
+    ensures io ==> Agree(q, v, HomeOf(q, d.cur)) && var p1 := q.(ep := seal.ep); Full(d.poss, G0(p1, seal.signed, e as int, HomeOf(p1, d.cur)))
+  {
     ghost var c := d.cur;
     io := WriteHeads(d, hb, at, cp, q);
     if !io { return; }
     RecLogKept(q, c, d.cur, hb.v, ms, v, seal.signed);
     HeadsOk(q, d.cur, hb.v, ms, v, seal.signed);
     c := d.cur;
-    io, r0, r1 := UpdateTree(d, t, cs, mm, q, v, seal.signed);
+    var r0, r1; ghost var pg;
+    io, r0, r1, pg := UpdateTree(d, t, cs, mm, q, v, seal.signed);
     if !io { return; }
     RecLogKept(q, c, d.cur, hb.v, ms, v, seal.signed);
     c := d.cur;
     io := InstallAll(d, mm, q, hb.v, ms, v, seal.signed);
     if !io { return; }
-    io := Empty(d, seal, h + i + 1, r0, r1, at, cp, q, c, hb.v, ms, v);
+    io := Empty(d, seal, e, r0, r1, at, cp, q, c, hb.v, ms, v);
     if !io { return; }
-    AgreeEp(q, p, v, HomeOf(q, d.cur));
-    OkEp(q, p, [v], 0, seal.signed);
-    t.pages.Next(cs, t.n, r0, r1);
-    j := Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, h + i + 1, maxPin, instAt, p, v);
+    Advance(t, cs, r0, r1, pg);
   }
   // The journal over an empty log that starts with number q.
   method Begin(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, sz: uint64, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
@@ -577,11 +623,13 @@ module RecoverM {
   method Format(d: Disk, seal: Seal, at: uint64, nd: uint64, nr: uint64, ghost p: Geo) returns (io: bool)
     requires IsGeo(p, seal, at, nd, nr) && d.Valid() && |d.cur| >= Home(p) && seal.signed == {} && d.owner == map[]
     requires forall s: Img :: s in d.ok             // nothing is promised before the end
+    requires seal.t.np > 0 ==> TreeGeoOk(seal.t)
     modifies d, seal
     ensures d.Valid()
     ensures io ==> forall s :: CrashImg(d.poss, s) ==> RecOK(p, s, HomeOf(p, s), {})
   {
     seal.NewEpoch();
+    if seal.t.np > 0 { ZeroTree(seal.t); }
     var nb := seal.EncHdr(1, 0, 0);
     var cp := at + 1 + 16 * nd + nr;
     d.Take(Recovering, {at as int, cp as int});

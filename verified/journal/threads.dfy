@@ -21,6 +21,7 @@ module JournalThreads {
   import opened JournalLogger
   import opened JournalInstaller
   import opened JournalReader
+  import opened TreeModel
   import opened TreeOfCodes
 
   method LYield(j: Journal)        // the logger's: nobody else changes j.lg
@@ -194,49 +195,71 @@ module JournalThreads {
     }
     ok := true;
   }
-  // Writes the pages of the tree that the installation changes. c: what they change; r0, r1: the new root.
-  method WritePages(j: Journal) returns (ok: bool, c: Codes, r0: uint64, r1: uint64)
+  // Writes the pages of the tree that the installation changes. c: the codes that change; r0, r1: the new root's; pg: the new tree
+  method WritePages(j: Journal) returns (ok: bool, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks| && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1
     ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
+    ensures ok ==> NextTree(j.tree, c, CV(r0, r1), pg) && j.tree.seal == j.seal
     decreases *
   {
     IYield(j);
-    c := ChangedCodes(j);
-    r0, r1 := TreeRoot(j);
-    ok := true;
+    ok, c := ChangedCodes(j);
+    r0, r1, pg := TreeRoot(j);
+    if j.tree.np == 0 || !ok { return; }
     var i: uint64 := 0;
     var n := c.Len();
+    ghost var W: set<int> := {};
+    NothingWritten(j, c, pg);
     while ok && i < n
       invariant i <= n && n as int == |c.s| && fresh(c) && j.Inv() && j.Mono() && j.ins.ip == 1 && fresh(j.repr - old(j.repr))
       invariant j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
+      invariant ok ==> Halfway(j.tree, c, i as int, W, pg, CV(r0, r1))
       decreases *
     {
-      IYield(j);
-      var p, a, b;
-      ok, p, a, b, i := NextPage(j, c, i);
-      if ok {
-        IYield(j);
-        ok := PageWrite(j, a, b);
-      }
-      if ok {
-        IYield(j);
-        var root, c0, c1 := PageUp(j, c, p, b);
-        if root { r0, r1 := c0, c1; }
-        n := c.Len();
-      }
+      ok, i, r0, r1, W, pg := WritePage(j, c, i, r0, r1, W, pg);
+      n := c.Len();
     }
+    if ok { Through(j.tree, c, W, pg, CV(r0, r1)); }
   }
+  // One page of it: that of the i-th code.
+  method WritePage(j: Journal, c: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>) returns (ok: bool, i1: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
+    requires j.Inv() && j.ins.ip == 1 && !j.mu.held && i as int < |c.s| && Halfway(j.tree, c, i as int, W0, pg0, CV(q0, q1))
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr, c
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1 && i1 as int <= |c.s|
+    ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
+    ensures ok ==> Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1))
+  {
+    r0, r1, W, pg := q0, q1, W0, pg0;
+    IYield(j);
+    var p, a, b;
+    ok, p, a, b, i1 := NextPage(j, c, i);
+    if !ok { return; }
+    IYield(j);
+    ok := PageWrite(j, a, b);
+    if !ok { return; }
+    IYield(j);
+    var root, c0, c1 := PageUp(j, c, p, b);
+    if root { r0, r1 := c0, c1; }
+    Further(j.tree, c, i as int, W0, pg0, CV(q0, q1), i1 as int, p as int, b.v, CV(c0, c1), CV(r0, r1));
+    W := W0 + {p as int}; pg := pg0[p as int := b.v];
+  }
+  lemma NothingWritten(j: Journal, c: Codes, pg: seq<BV>)
+    requires j.tree.Ok() && j.tree.np > 0 && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && pg == j.tree.Now() && IsTree(j.tree.seal.t, pg, j.tree.Root())
+    requires ListOk(j.tree.seal.t, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
+    ensures Halfway(j.tree, c, 0, {}, pg, j.tree.Root())
+  { reveal Halfway(); Begun(j.tree.seal.t, pg, j.tree.Root(), c.s); }
   // Writes the frozen groups home, and the tree's pages with them, durably; l lists them.
-  method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64)
+  method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
+    ensures ok ==> NextTree(j.tree, c, CV(r0, r1), pg) && j.tree.seal == j.seal
     ensures ok ==> j.ins.ip == 2 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
-    c := NewCodes(); r0 := 0; r1 := 0;
+    c := NewCodes(); r0 := 0; r1 := 0; pg := [];
     n := 0;
     IYield(j);
     l := InstSort(j);
@@ -255,18 +278,19 @@ module JournalThreads {
       ok, m := InstWrite(j, i);
       if ok { i := i + m; }
     }
-    if ok { ok, c, r0, r1 := WritePages(j); }
+    if ok { ok, c, r0, r1, pg := WritePages(j); }
     if ok { IYield(j); ok := InstBarrier(j); }
   }
   // The same, and the header after it.
-  method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64)
+  method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
+    ensures ok ==> NextTree(j.tree, c, CV(r0, r1), pg)
     ensures ok ==> j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
-    ok, l, n, c, r0, r1 := WriteHome(j);
+    ok, l, n, c, r0, r1, pg := WriteHome(j);
     if !ok { return; }
     ok := WriteHeader(j, false, r0, r1);
     if !ok { return; }
@@ -275,7 +299,7 @@ module JournalThreads {
   }
   // Writes the header, or its copy, durably.
   method WriteHeader(j: Journal, copy: bool, r0: uint64, r1: uint64) returns (ok: bool)
-    requires j.Inv() && !j.mu.held && if copy then j.ins.hph == 2 else j.ins.ip == 2
+    requires j.Inv() && !j.mu.held && IsRoot(j.seal.t, CV(r0, r1)) && if copy then j.ins.hph == 2 else j.ins.ip == 2
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures ok ==> j.ins.ip == 3 && j.ins.hph == (if copy then 4 else 2) && j.ins.list == old(j.ins.list) && j.icnr == old(j.icnr)
@@ -296,14 +320,15 @@ module JournalThreads {
   // beginning and at the end.
   method Install(j: Journal) returns (ok: bool)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> j.ins.ip == 0
     decreases *
   {
     j.mu.Unlock();
     var l, n, c, r0, r1;
-    ok, l, n, c, r0, r1 := WriteInst(j);
+    ghost var pg;
+    ok, l, n, c, r0, r1, pg := WriteInst(j);
     IYield(j);
     j.mu.Lock(); IYield(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
@@ -311,12 +336,13 @@ module JournalThreads {
     ok := CacheAll(j, l, n);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     if j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; Fail(j); return; }
-    FinishInstall(j, c, r0, r1);
+    FinishInstall(j);
+    FinishTree(j, c, r0, r1, pg);
   }
   // The installer thread.
   method Installer(j: Journal)
     requires j.Inv() && j.ins.ip == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.tree.pages, j.repr
     ensures !j.mu.held
     decreases *
   {

@@ -80,6 +80,9 @@ module {:extern "ddisk"} DiskS {
       requires Valid() && a as int + n as int <= |cur|
       ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
 
+    // the same from a device that may lie: any bytes at all
+    method {:extern "ReadAny"} ReadAny(a: uint64, n: uint64) returns (ok_: bool, l: BList)
+      requires Valid() && a as int + n as int <= |cur| ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096
     // n blocks, from l[i] on, to the blocks from a on, in any order
     method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, i: uint64, n: uint64) returns (ok_: bool)
       requires Valid() && a as int + n as int <= |cur| && i as int + n as int <= |l.blks|

@@ -5,6 +5,8 @@ include "disk.s.dfy"
 // The records of the log, as values.
 module LogSpec {
   import opened Machine
+  import opened ByteSpec
+  import opened ByteSlice
   import opened DiskS
   type BM = map<int, BV>
   // A descriptor: epoch, sequence number, position of its data if they lie on the ring, the home addresses
@@ -18,6 +20,26 @@ module LogSpec {
   function {:axiom} DecHdr(key: int, b: BV): Hdr          // what a block says as a header; its seal is a part of it
   predicate HdrTail(b: BV) { |b| == 4096 && b[512..] == Tail0() }
   function {:axiom} Tail0(): BV                           // 3584 zero bytes
+
+  // The tree of codes of a volume (verified/journal/codes.dfy): n home blocks, np pages. Node x < n is a home block,
+  // node n + p is page p, and the code of node x is in page x / 255.
+  datatype CV = CV(c0: uint64, c1: uint64)
+  datatype TreeGeo = TreeGeo(key: int, n: int, np: int)
+  predicate TreeGeoOk(t: TreeGeo) { 1 <= t.np && 1 <= t.n <= 254 * t.np + 1 && 254 * t.np <= t.n + 252 }
+  // c was at some time computed as the code of contents b of node x. THE ASSUMPTION: of two contents no code was the same.
+  predicate {:axiom} Coded(key: int, x: int, b: BV, c: CV)
+  lemma {:axiom} OneContents(key: int, x: int, b: BV, b2: BV, c: CV) requires Coded(key, x, b, c) && Coded(key, x, b2, c) ensures b == b2
+  // a code of zeros stands for zeros
+  predicate Vouches(key: int, x: int, c: CV, b: BV) { if c == CV(0, 0) then b == Zeros(4096) else Coded(key, x, b, c) }
+  predicate PagesOk(t: TreeGeo, pg: seq<BV>) { TreeGeoOk(t) && |pg| == t.np && forall p :: 0 <= p < t.np ==> |pg[p]| == 4096 }
+  function CodeAt(b: BV, k: int): CV requires |b| == 4096 && 0 <= k < 255 { CV(U64At(b, 16 + 16 * k), U64At(b, 24 + 16 * k)) }
+  function CodeIn(t: TreeGeo, pg: seq<BV>, x: int): CV requires PagesOk(t, pg) && 0 <= x < t.n + t.np - 1 { CodeAt(pg[x / 255], x % 255) }
+  // the pages pg are a tree whose root has the code r
+  predicate IsTree(t: TreeGeo, pg: seq<BV>, r: CV) {
+    PagesOk(t, pg) && Vouches(t.key, t.n + t.np - 1, r, pg[t.np - 1]) &&
+    forall p :: 0 <= p < t.np - 1 ==> Vouches(t.key, t.n + p, CodeIn(t, pg, t.n + p), pg[p])
+  }
+  predicate IsRoot(t: TreeGeo, r: CV) { t.np <= 0 || exists pg :: IsTree(t, pg, r) }
 
   function BlksOf(m: BM, addrs: seq<int>): (r: seq<BV>)
     requires forall i :: 0 <= i < |addrs| ==> addrs[i] in m
@@ -112,26 +134,37 @@ module {:extern "dlog"} LogS {
   method {:extern "NewNotes"} NewNotes() returns (n: Notes)       // tested: dlog.TestNotes, TestWishes
 
   // Codes of nodes of the tree of codes (verified/journal/codes.dfy).
-  datatype Code = Code(x: int, c0: uint64, c1: uint64)
+  datatype Code = Code(x: int, c: CV)
   class {:extern "Codes"} Codes {         // tested: dlog.TestCodes
     ghost var s: seq<Code>
-    method {:extern "Add"} Add(x: uint64, c0: uint64, c1: uint64) modifies this ensures s == old(s) + [Code(x as int, c0, c1)]
+    method {:extern "Add"} Add(x: uint64, c0: uint64, c1: uint64) modifies this ensures s == old(s) + [Code(x as int, CV(c0, c1))]
     method {:extern "Len"} Len() returns (n: uint64) ensures n as int == |s|
-    method {:extern "At"} At(i: uint64) returns (x: uint64, c0: uint64, c1: uint64) requires i as int < |s| ensures s[i as int] == Code(x as int, c0, c1)
+    method {:extern "At"} At(i: uint64) returns (x: uint64, c0: uint64, c1: uint64) requires i as int < |s| ensures s[i as int] == Code(x as int, CV(c0, c1))
     method {:extern "Sort"} Sort()          // by node
-      modifies this ensures |s| == |old(s)| && forall i :: 0 <= i < |s| ==> s[i] in old(s)
+      modifies this ensures |s| == |old(s)| && (forall e :: e in s <==> e in old(s)) && forall i, k :: 0 <= i < k < |s| ==> s[i].x <= s[k].x
   }
   method {:extern "NewCodes"} NewCodes() returns (c: Codes) ensures fresh(c) && c.s == []
-  // What is in memory of the tree: its root, some of its pages, and the codes of blocks that went
-  // straight home and are not in the pages yet. Each call is atomic; nothing is promised of what it answers.
+  // What is in memory of the tree: its root and some of its pages, of the newest version; and the codes of blocks that went
+  // straight home and are not in the pages yet, of which nothing is promised. Each call is atomic; versions are never taken back.
   class {:extern "Pages"} Pages {         // tested: dlog.TestPages
-    method {:extern "Get"} Get(p: uint64) returns (b: Blk?) ensures b != null ==> |b.v| == 4096
-    method {:extern "Root"} Root() returns (version: uint64, r0: uint64, r1: uint64)
-    method {:extern "Put"} Put(version: uint64, p: uint64, b: Blk) requires |b.v| == 4096
+    ghost const t: TreeGeo
+    ghost var vs: seq<seq<BV>>    // the pages, and the root, of every version so far: at the beginning zeros
+    ghost var rs: seq<CV>
+    lemma {:axiom} Trees() ensures |vs| == |rs| > 0 && (t.np > 0 ==> forall v :: 0 <= v < |vs| ==> IsTree(t, vs[v], rs[v]))
+    method {:extern "Root"} Root() returns (version: uint64, r0: uint64, r1: uint64) ensures |rs| == |vs| && version as int == |vs| - 1 && rs[version as int] == CV(r0, r1)
+    method {:extern "Get"} Get(version: uint64, p: uint64) returns (b: Blk?)
+      ensures b != null ==> version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int]
+    method {:extern "Put"} Put(version: uint64, p: uint64, b: Blk) requires version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int]
     method {:extern "Hold"} Hold(x: uint64, c0: uint64, c1: uint64)
     method {:extern "Held"} Held(x: uint64) returns (has: bool, c0: uint64, c1: uint64)
-    // the next version: the codes of c are in its pages, which are nodes from n on
-    method {:extern "Next"} Next(c: Codes, n: uint64, r0: uint64, r1: uint64)
+    // the version that a header tells of
+    method {:extern "Begin"} Begin(r0: uint64, r1: uint64, ghost pg: seq<BV>) requires t.np > 0 ==> IsTree(t, pg, CV(r0, r1))
+      modifies this ensures vs == old(vs) + [pg] && rs == old(rs) + [CV(r0, r1)]
+    // the next version: the codes of c, in the order of the nodes, are in its pages, which are nodes from n on; other pages are what they were
+    method {:extern "Next"} Next(c: Codes, n: uint64, r0: uint64, r1: uint64, ghost pg: seq<BV>)
+      requires t.np > 0 ==> n as int == t.n && |vs| > 0 && IsTree(t, pg, CV(r0, r1)) && |vs[|vs| - 1]| == t.np &&
+        forall p :: 0 <= p < t.np && pg[p] != vs[|vs| - 1][p] ==> exists i :: 0 <= i < |c.s| && c.s[i].x / 255 == p
+      modifies this ensures vs == old(vs) + [pg] && rs == old(rs) + [CV(r0, r1)]
   }
 
   // The seal of a volume's records: a message authentication code under the volume's
@@ -141,6 +174,7 @@ module {:extern "dlog"} LogS {
   // the sequence number as its nonce: hence Sign's second precondition; HMAC-SHA256 for headers.)
   class {:extern "Seal"} Seal {           // tested: dlog.TestSeal, TestSealDirect, TestEpochs; headers: TestHeader
     ghost const key: int
+    ghost const t: TreeGeo          // the tree of its volume; np = 0: there is none
     ghost var ep: int               // the epoch: a random number for each opening of the volume
     ghost var signed: set<Rec>
     method {:extern "NewEpoch"} NewEpoch()
@@ -158,12 +192,14 @@ module {:extern "dlog"} LogS {
     method {:extern "Vouch"} Vouch(d: DescR) returns (ok: bool)
       ensures ok ==> exists l :: Rec(d.b, l) in signed
     // headers: zero beyond their first sector
-    // r0, r1: the code of the root of the tree of codes
+    // r0, r1: the code of the root of the tree of codes. A header that is one was made here.
     method {:extern "EncHdr"} EncHdr(q: uint64, r0: uint64, r1: uint64) returns (b: Blk)
+      requires IsRoot(t, CV(r0, r1))
       ensures HdrTail(b.v) && DecHdr(key, b.v) == Hdr(q as int, ep)
-    method {:extern "Root"} Root(h: Blk) returns (r0: uint64, r1: uint64)
+    method {:extern "Root"} Root(h: Blk) returns (r0: uint64, r1: uint64) ensures DecHdr(key, h.v).Hdr? ==> IsRoot(t, CV(r0, r1))
     // the code of contents b of node x; tested: dlog.TestCode
     method {:extern "Code"} Code(x: uint64, b: Blk) returns (c0: uint64, c1: uint64)
+      ensures CV(c0, c1) != CV(0, 0) && Coded(key, x as int, b.v, CV(c0, c1))
     method {:extern "DecHdr"} DecHdrM(b: Blk) returns (ok: bool, q: uint64)
       ensures ok <==> DecHdr(key, b.v).Hdr? && 0 <= DecHdr(key, b.v).q < 0x4000_0000_0000_0000
       ensures ok ==> q as int == DecHdr(key, b.v).q

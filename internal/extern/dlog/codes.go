@@ -31,13 +31,25 @@ func newCoder(key [32]byte) coder {
 
 // Code returns the code of contents b of node x.
 func (s *Seal) Code(x uint64, b *dbytes.Blk) (c0, c1 uint64) {
-	var nonce [12]byte
-	var tag [tagSize]byte
-	le.PutUint64(nonce[:], x)
-	s.code.mac.Seal(tag[:0], nonce[:], nil, b.Data())
-	s.code.enc.Encrypt(tag[:], tag[:])
-	return le.Uint64(tag[:]), le.Uint64(tag[8:])
+	w := works.Get().(*work)
+	defer works.Put(w)
+	le.PutUint64(w.nonce[:], x)
+	s.code.mac.Seal(w.tag[:0], w.nonce[:], nil, b.Data())
+	s.code.enc.Encrypt(w.tag[:], w.tag[:])
+	c0, c1 = le.Uint64(w.tag[:]), le.Uint64(w.tag[8:])
+	if c0 == 0 && c1 == 0 {
+		c1 = 1 // 0 stands for zeros
+	}
+	return c0, c1
 }
+
+// work is the memory for one code; a code is made for every block that is read or goes home.
+type work struct {
+	nonce [12]byte
+	tag   [tagSize]byte
+}
+
+var works = sync.Pool{New: func() any { return new(work) }}
 
 // Codes is a list of codes of nodes.
 type Codes struct{ list []nodeCode }
@@ -90,10 +102,13 @@ func NewPages(limit int) *Pages {
 	return &Pages{cache: NewCache(limit), held: map[uint64][2]uint64{}}
 }
 
-// Get returns page p, or nil.
-func (g *Pages) Get(p uint64) *dbytes.Blk {
+// Get returns page p of a version, or nil: it is not in memory, or that is not the newest version any more.
+func (g *Pages) Get(version, p uint64) *dbytes.Blk {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if version != g.version {
+		return nil
+	}
 	return g.cache.Get(p)
 }
 
@@ -128,20 +143,25 @@ func (g *Pages) Held(x uint64) (has bool, c0, c1 uint64) {
 	return has, c[0], c[1]
 }
 
-// Next begins the next version, which has another root and other pages: those of c, with the nodes from n on. The
-// codes of the other nodes of c are in the pages now.
+// Begin begins the version that a header tells of.
+func (g *Pages) Begin(r0, r1 uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cache = NewCache(g.cache.limit)
+	g.version++
+	g.root = [2]uint64{r0, r1}
+}
+
+// Next begins the next version, in which the codes of c are in their pages: these, and the root, are
+// others than before. Nodes below n are home blocks, whose codes need not be held any more.
 func (g *Pages) Next(c *Codes, n, r0, r1 uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, e := range c.list {
+		g.cache.Forget(e.x / perPage)
 		if e.x < n {
 			delete(g.held, e.x)
-		} else {
-			g.cache.Forget(e.x - n)
 		}
-	}
-	if k := len(c.list); k > 0 { // the root has the last of them; its own code is in no page
-		g.cache.Forget(c.list[k-1].x / perPage)
 	}
 	g.version++
 	g.root = [2]uint64{r0, r1}

@@ -90,7 +90,7 @@ func TestPages(t *testing.T) {
 	g.Hold(8, 3, 4)
 	c := NewCodes()
 	c.Add(7, 1, 2)   // in page 0
-	c.Add(n+0, 5, 6) // page 0 itself, in page 3, the root
+	c.Add(n+0, 5, 6) // page 0 itself, in page 3, the root (1000 / 255)
 	g.Next(c, n, 9, 10)
 	if v, r0, r1 := g.Root(); v != 1 || r0 != 9 || r1 != 10 {
 		t.Error(g.Root())
@@ -102,21 +102,38 @@ func TestPages(t *testing.T) {
 		t.Error("the code of a block that is not in the tree is not held any more")
 	}
 	for p, b := range pages {
-		got := g.Get(p)
+		got := g.Get(1, p)
 		if p == 0 || p == 3 {
 			if got != nil {
 				t.Errorf("page %d has changed, and its older version is still there", p)
 			}
 			g.Put(0, p, b)
-			if g.Get(p) != nil {
+			if g.Get(1, p) != nil {
 				t.Errorf("page %d of the older version is taken for the newest", p)
 			}
 		} else if got == nil || string(got.Data()) != string(b.Data()) {
 			t.Errorf("page %d is not what was put", p)
 		}
 	}
+	if g.Get(0, 1) != nil {
+		t.Error("a page of a version that is not the newest")
+	}
 	g.Put(1, 0, pages[1])
-	if got := g.Get(0); got == nil || string(got.Data()) != string(pages[1].Data()) {
+	if got := g.Get(1, 0); got == nil || string(got.Data()) != string(pages[1].Data()) {
 		t.Error("a page of the newest version is not there")
+	}
+	g.Begin(11, 12)
+	if v, r0, r1 := g.Root(); v != 2 || r0 != 11 || r1 != 12 || g.Get(2, 1) != nil {
+		t.Error("the pages of another tree are still there")
+	}
+}
+
+func BenchmarkCode(b *testing.B) {
+	s := NewSeal([32]byte{1}, [16]byte{1})
+	blk := dbytes.ZeroBlk()
+	b.SetBytes(dbytes.BlkSize)
+	b.ReportAllocs()
+	for i := range b.N {
+		s.Code(uint64(i), blk)
 	}
 }

@@ -7,7 +7,7 @@
     ("format/superblock", "superblock: checksum not compared", "    if !sealed { return 2, s; }\n", "", "*Decode"),
     ("format/superblock", "superblock: any version", "    if b.U32(8) != VERSION { return 3, s; }\n", "", "*Decode"),
     ("format/superblock", "superblock: not sealed", "    Seal(b);\n", "", "*Encode"),
-    ("format/superblock", "superblock: regions may overlap", "    if 3 + 16 * s.lognd + s.lognr != s.geo.ibm { return 5, s; }\n", "", "*Decode"),
+    ("format/superblock", "superblock: regions may overlap", "    if 3 + 2 * s.pages + 16 * s.lognd + s.lognr != s.geo.ibm { return 5, s; }\n", "", "*Decode"),
     ("mkfs/firstinodes", "mkfs: the root has one link", "SetNlink(ip, 2);", "SetNlink(ip, 1);", "*FirstInodes*Format"),
     ("mkfs/firstinodes", "mkfs: the root has no parent", "    SetParent(ip, 1);\n", "", "*FirstInodes*Format"),
     ("mkfs/firstinodes", "mkfs: no reserved inode", "    f.Blank(txn, z, 2, 8, 1);\n", "", "*FirstInodes*Format"),
