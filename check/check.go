@@ -7,36 +7,42 @@
 // bounds, and no content can make the check panic or run for ever.
 //
 // It is plain Go and shares no code with the verified file system: two
-// independent readings of the on-disk format that must agree.
+// independent readings of the on-disk format that must agree. But what the log has, and whether a block is
+// what was last written there, is told by the verified journal.
 //
 // The passes:
 //
 //	superblock   both copies, and whether the regions fit the device
 //	log          its records; the newest contents of blocks not yet installed
+//	codes        the tree of codes, by which every block read later is known to be what
+//	             was last written there
 //	inodes       each inode against its bit and its type, and its block tree:
 //	             bounds, blocks used twice, blocks beyond the file's end
 //	directories  where each entry lies, its name, what it names, duplicates, counts
 //	links        link counts, parents, unreachable files, the orphan list
 //	blocks       the block bitmap, both ways
+//	data         if asked for: the contents of all blocks in use, against their codes
 //	names        the paths of the files that are hit
 //
-// A block that the device cannot read is a problem like others: what it belongs to is
-// named, and the rest is checked. What then cannot be judged (whether a block belongs to
+// A block that the device cannot read, or that is not what was last written there, is a problem like
+// others: what it belongs to is named, and the rest is checked. What then cannot be judged (whether a block belongs to
 // a file, whether a file has as many names as links) is not reported as damage but noted
 // as not checked. Files are named by their paths, which are looked for at the end.
 //
 // What is empty costs nothing if the device knows it (disk.Holes).
 //
-// Memory: a bit for every used block and inode, about 24 bytes for every inode in use, 8
+// Memory: 16 MiB of the tree of codes, a bit for every used block and inode (two for a block with Options.Data), about 24 bytes for every inode in use, 8
 // bytes for every entry of the largest directory, and the blocks that the log has
 // still to install, which may be as many as the log holds.
 package check
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"tansy/disk"
+	"tansy/journal"
 )
 
 // A Problem is one thing that is wrong.
@@ -80,6 +86,7 @@ type Report struct {
 	// Unchecked says what could not be checked because of the problems.
 	Unchecked  []string
 	Unreadable uint64 // blocks that the device could not read
+	Damaged    uint64 // blocks that are not what was last written there
 	Files      int    // files that the listed problems concern
 
 	// What is there, as far as it could be read.
@@ -90,6 +97,7 @@ type Report struct {
 	Orphans     uint64 // files that wait for their space to be given back
 	Blocks      uint64 // data and indirect blocks in use
 	DataBlocks  uint64 // blocks in the data region
+	DataChecked uint64 // blocks whose contents were looked at because of Options.Data
 }
 
 // Clean says that nothing is wrong.
@@ -99,6 +107,8 @@ func (r *Report) Clean() bool { return len(r.Problems) == 0 }
 type Options struct {
 	// MaxProblems bounds the list in the report (default 1000). The rest is counted.
 	MaxProblems int
+	// Data says that the contents of all blocks in use are to be read.
+	Data bool
 	// Progress is called now and then, from the caller's goroutine.
 	Progress func(pass string, done, total uint64)
 }
@@ -124,16 +134,19 @@ type checker struct {
 	sb    *superblock
 	geo   geometry
 	v     *view
-	ibits *bitset // the inodes that the bitmap has in use
-	seen  *bitset // the blocks that block trees refer to
-	dups  *bitset // those that more than one place refers to
-	tab   *table  // what the inode pass learned
+	snap  *journal.Snapshot // nil: the log cannot be used, and the codes neither
+	coded *bitset           // of the blocks before the data: those that are not zeros, by their codes
+	used  *bitset           // with Options.Data: the data blocks that the bitmap or a file says are in use
+	ibits *bitset           // the inodes that the bitmap has in use
+	seen  *bitset           // the blocks that block trees refer to
+	dups  *bitset           // those that more than one place refers to
+	tab   *table            // what the inode pass learned
 	tails tails
 
 	misplaced map[uint64]uint64 // directories that lie in another one than they say
 	told      map[uint64]bool   // unreadable blocks that are reported
 	concerns  map[int][]uint64  // by problem: the inodes concerned
-	owned     []ownedRun        // blocks whose owners are to be named
+	owned     [][]ownedRun      // blocks whose owners are to be named: by pass, in order
 
 	short     bool // the device is smaller than the volume
 	logLost   bool // the log cannot be used
@@ -160,26 +173,32 @@ func (c *checker) run(d disk.Disk) error {
 	c.pass = "log"
 	c.v = c.openLog(d, sb)
 	if c.logLost {
-		c.note("the log, so that what follows is about the blocks at home, of which the log may have had newer contents")
+		c.note("the log, so that what follows is about the blocks at home, of which the log may have had newer contents, and which may not be what was last written there")
 	}
 	c.v.tick = c.tick
-	c.seen, c.dups = newBitset(c.geo.data1), newBitset(c.geo.data1)
+	c.seen, c.dups, c.used = newBitset(c.geo.data1), newBitset(c.geo.data1), newBitset(c.geo.data1)
+	c.coded = newBitset(c.geo.data0)
 	c.tab = newTable(c.geo.ninode)
 	c.rep.DataBlocks = c.geo.data1 - c.geo.data0
 	for _, p := range []struct {
 		name string
 		run  func() error
 	}{
+		{"codes", c.codes},
 		{"inodes", c.inodes},
 		{"directories", c.directories},
 		{"links", c.links},
 		{"blocks", c.blocks},
+		{"data", c.data},
 		{"names", c.names},
 	} {
 		c.pass, c.done, c.total = p.name, 0, 0
 		if err := p.run(); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
+	}
+	if n := c.v.uncoded.n; n > 0 {
+		c.note("whether %d blocks are what was last written there, because pages of the tree of codes are damaged", n)
 	}
 	return nil
 }
@@ -203,14 +222,20 @@ func (c *checker) hits(ino uint64) {
 	}
 }
 
-// unreadable reports a block that the device cannot read, once.
+// unreadable reports a block that the device cannot read, or does not hold as it was written, once.
 func (c *checker) unreadable(ino, block uint64, why error, format string, args ...any) {
 	if c.told[block] {
 		return
 	}
 	c.told[block] = true
+	what := fmt.Sprintf(format, args...)
+	if errors.Is(why, journal.ErrNotAsWritten) {
+		c.rep.Damaged++
+		c.problem(ino, block, "%s: not what was last written there", what)
+		return
+	}
 	c.rep.Unreadable++
-	c.problem(ino, block, "%s cannot be read: %v", fmt.Sprintf(format, args...), why)
+	c.problem(ino, block, "%s cannot be read: %v", what, why)
 }
 
 // note says what is not checked. There are as many notes as problems at most.

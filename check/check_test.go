@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,12 +38,19 @@ var inodes = inodeformat.Companion_Default___
 
 func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
 	const nd, nr = 4, journal.MinRing
-	ok, geo := volumegeometry.Companion_Default___.Layout(blocks, 2+journal.UnitBlocks*nd+nr, ninode)
+	log := uint64(2 + journal.UnitBlocks*nd + nr)
+	pages := uint64(1)
+	for ; ; pages++ {
+		if p, ok := journal.PagesFor(blocks - 1 - 2*pages - log); p == pages && ok {
+			break
+		}
+	}
+	ok, geo := volumegeometry.Companion_Default___.Layout(blocks, 2*pages+log, ninode)
 	if !ok {
 		t.Fatal("no layout")
 	}
 	b := &builder{t: t, geo: geo}
-	b.sb = superblockformat.Companion_Super_.Create_Super_(blocks, nd, nr, geo, 1, 1000, 7, 0, 1, 2, 3, 4, 5, 6)
+	b.sb = superblockformat.Companion_Super_.Create_Super_(blocks, nd, nr, geo, 1, 1000, 7, 0, 1, 2, 3, 4, 5, 6, pages)
 	b.sys = dtxn.NewMem(blocks, dtxn.Layout{Maps: [2]dtxn.Bitmap{
 		{Start: geo.Dtor_bbm(), First: geo.Dtor_data0(), Limit: geo.Dtor_data1()},
 		{Start: geo.Dtor_ibm(), First: 3, Limit: geo.Dtor_ninode()},
@@ -138,9 +147,12 @@ func (b *builder) image() *disk.Mem {
 		}
 		return d
 	}
+	home := map[uint64][]byte{}
 	b.do(func(tx *dtxn.Txn) bool {
 		for a := b.geo.Dtor_ibm(); a < size-1; a++ {
-			put(b.t, d, a, tx.ReadBlock(a, false).Data())
+			if s := tx.ReadBlock(a, false).Data(); !zeros(s) {
+				home[a] = s
+			}
 		}
 		return true
 	})
@@ -154,6 +166,7 @@ func (b *builder) image() *disk.Mem {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	commit(b.t, d, sb, home)
 	b.blocks = map[uint64][]byte{}
 	for a := range size {
 		if s := get(b.t, d, a); !zeros(s) {
@@ -161,6 +174,53 @@ func (b *builder) image() *disk.Mem {
 		}
 	}
 	return d
+}
+
+// commit changes blocks through the journal, so that their codes fit.
+func commit(t testing.TB, d disk.Disk, sb *superblock, blocks map[uint64][]byte) {
+	t.Helper()
+	j, err := journal.Open(d, sb.journal(), journal.Options{CacheBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ws []journal.Write
+	for a, b := range blocks {
+		ws = append(ws, journal.Write{Addr: a, Data: b})
+	}
+	for batch := range slices.Chunk(ws, journal.MaxBlocks) {
+		if err := j.Commit(batch, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// log is the block of the log's header.
+func (b *builder) log() uint64 { return 1 + 2*b.sb.Dtor_pages() }
+
+// tamper makes the changes that edit makes: to home blocks as if the server had made them, so that their codes
+// fit and only what they say is wrong; else directly.
+func (b *builder) tamper(d disk.Disk, edit func(d disk.Disk)) {
+	b.t.Helper()
+	o := newOverlay(d)
+	edit(o)
+	home := map[uint64][]byte{}
+	maps.Copy(home, o.m)
+	maps.DeleteFunc(home, func(a uint64, _ []byte) bool { return a < b.geo.Dtor_ibm() || a >= b.geo.Dtor_data1() })
+	if len(home) > 0 {
+		sb, err := parseSuper(superblockformat.Companion_Default___.Encode(b.sb).Data)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		commit(b.t, d, sb, home)
+	}
+	for a, s := range o.m {
+		if home[a] == nil {
+			put(b.t, d, a, s)
+		}
+	}
 }
 
 func put(t testing.TB, d disk.Disk, a uint64, b []byte) {
@@ -251,10 +311,10 @@ func TestDamage(t *testing.T) {
 	s := newSample(t)
 	size := s.sb.Dtor_size()
 	data0 := s.geo.Dtor_data0()
-	type edit func(d *disk.Mem)
+	type edit func(d disk.Disk)
 	// bytes xors bytes of a block
 	poke := func(a uint64, off int, xor ...byte) edit {
-		return func(d *disk.Mem) {
+		return func(d disk.Disk) {
 			b := get(t, d, a)
 			for i, x := range xor {
 				b[off+i] ^= x
@@ -269,7 +329,7 @@ func TestDamage(t *testing.T) {
 	// dirBlock is the first block of a directory's file
 	dirBlock := func(ino uint64) uint64 { return s.parsed(s.image(), ino).blks[0] }
 	both := func(es ...edit) edit {
-		return func(d *disk.Mem) {
+		return func(d disk.Disk) {
 			for _, e := range es {
 				e(d)
 			}
@@ -280,7 +340,7 @@ func TestDamage(t *testing.T) {
 	holeyBlk := s.parsed(s.image(), s.holey).blks
 	copyPtr := func(from [slots]uint64, k int, ino uint64, slot int) edit {
 		a, o := s.inodeAt(ino)
-		return func(d *disk.Mem) {
+		return func(d disk.Disk) {
 			b := get(t, d, a)
 			for i := range 8 {
 				b[o+136+8*slot+i] = byte(from[k] >> (8 * i))
@@ -294,7 +354,7 @@ func TestDamage(t *testing.T) {
 	number := func(x uint64) []byte { return binary.LittleEndian.AppendUint64(nil, x) }
 	// sealBits changes a byte of a superblock, which stays one
 	sealBits := func(a uint64, off int, xor byte) edit {
-		return func(d *disk.Mem) {
+		return func(d disk.Disk) {
 			b := get(t, d, a)
 			b[off] ^= xor
 			sum := sha256.Sum256(b[:superSum])
@@ -320,7 +380,7 @@ func TestDamage(t *testing.T) {
 		{"superblock's unused bytes", both(seal(0, 200), seal(size-1, 200)), "superblock: the superblock's unused bytes are not zeros"},
 		{"superblock's unused word", both(seal(0, 16), seal(size-1, 16)), "superblock: the superblock's unused bytes are not zeros"},
 		{"superblock's nanoseconds", both(sealBits(0, 115, 0x80), sealBits(size-1, 115, 0x80)), "the volume was made at a time with 2147483655 nanoseconds"},
-		{"log block outside the regions", func(d *disk.Mem) {
+		{"log block outside the regions", func(d disk.Disk) {
 			sb, err := parseSuper(get(t, d, 0))
 			if err != nil {
 				t.Fatal(err)
@@ -329,10 +389,14 @@ func TestDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { j.Close() })
 			if err := j.Commit([]journal.Write{{Addr: sb.data1, Data: get(t, d, sb.data1)}}, true); err != nil {
 				t.Fatal(err)
 			}
+			killed := d.(*overlay).blocks()
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			d.(*overlay).m = killed
 		}, fmt.Sprintf("log: block %d: the log has a block that lies outside", size-1)},
 		{"inode 0's bit", bit(s.geo.Dtor_ibm(), 0), "inode 0 does not exist, but is marked"},
 		{"bit of an inode behind the last", both(bit(s.geo.Dtor_ibm(), 600), bit(s.geo.Dtor_ibm(), 601)), "inodes 600 to 601 do not exist, but are marked"},
@@ -374,7 +438,7 @@ func TestDamage(t *testing.T) {
 		{"block used twice", copyPtr(fileBlk, 1, s.holey, 1), "is used more than once"},
 		{"block twice in one file", copyPtr(holeyBlk, 3, s.holey, 4), "is used more than once"},
 		{"indirect block as data", copyPtr(fileBlk, 12, s.symlink, 0), "is used more than once"},
-		{"indirect block in itself", func(d *disk.Mem) {
+		{"indirect block in itself", func(d disk.Disk) {
 			b := get(t, d, fileBlk[12])
 			copy(b[8:16], []byte{byte(fileBlk[12]), byte(fileBlk[12] >> 8), 0, 0, 0, 0, 0, 0})
 			put(t, d, fileBlk[12], b)
@@ -388,14 +452,14 @@ func TestDamage(t *testing.T) {
 		{"slash in a name", poke(dirBlock(s.sub), entryOff(s, s.sub, "file")+8, 'f'^'/'), "the name is not allowed"},
 		{"bytes behind a name", poke(dirBlock(s.sub), entryOff(s, s.sub, "file")+40, 1), "are not zeros"},
 		{"bytes in a free slot", poke(dirBlock(s.sub), 63*64+30, 1), "offset 4032: bytes outside of any entry are not zeros"},
-		{"entry twice", func(d *disk.Mem) {
+		{"entry twice", func(d disk.Disk) {
 			a := dirBlock(s.sub)
 			b := get(t, d, a)
 			off := entryOff(s, s.sub, "file")
 			copy(b[50*64:51*64], b[off:off+64])
 			put(t, d, a, b)
 		}, "the name \"file\" is there twice"},
-		{"entry in the wrong bucket", func(d *disk.Mem) {
+		{"entry in the wrong bucket", func(d disk.Disk) {
 			a := dirBlock(s.dir) // its first block is full: the next level has entries
 			n := s.parsed(d, s.dir)
 			c := n.blks[2] // bucket 0 of level 1
@@ -445,7 +509,7 @@ func TestDamage(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			d := s.image()
-			c.edit(d)
+			s.tamper(d, c.edit)
 			r, err := Volume(d, Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -489,7 +553,7 @@ func TestRemovedRoot(t *testing.T) {
 	a, off := s.inodeAt(rootIno)
 	b := get(t, d, a)
 	b[off+8] = 0
-	put(t, d, a, b)
+	s.tamper(d, func(d disk.Disk) { put(t, d, a, b) })
 	r, err := Volume(d, Options{})
 	if err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].String(), "inode 1: the link count is 0") {
 		t.Error(r.Problems, err)
@@ -519,7 +583,8 @@ func TestRandomDamage(t *testing.T) {
 	found := 0
 	const rounds = 400
 	for range rounds {
-		d := s.image()
+		dev := s.image()
+		d := newOverlay(dev)
 		for range 1 + r.Intn(5) {
 			a := used[r.Intn(len(used))]
 			b := get(t, d, a)
@@ -544,7 +609,7 @@ func TestRandomDamage(t *testing.T) {
 		if r.Intn(4) == 0 { // superblocks that are sealed, but lie
 			b := get(t, d, 0)
 			x := r.Uint64() >> r.Intn(64)
-			off := 24 + r.Intn(9)*8
+			off := []int{24, 32, 40, 48, 56, 64, 72, 80, 88, 168}[r.Intn(10)]
 			if r.Intn(2) == 0 {
 				x = u64(b, off) + uint64(r.Intn(5)) - 2
 			}
@@ -554,7 +619,17 @@ func TestRandomDamage(t *testing.T) {
 			put(t, d, 0, b)
 			put(t, d, size-1, b)
 		}
-		rep, err := Volume(d, Options{MaxProblems: 20})
+		edit := func(to disk.Disk) {
+			for a, b := range d.m {
+				put(t, to, a, b)
+			}
+		}
+		if r.Intn(4) > 0 { // most of it would not be believed otherwise
+			s.tamper(dev, edit)
+		} else {
+			edit(dev)
+		}
+		rep, err := Volume(dev, Options{MaxProblems: 20, Data: r.Intn(2) == 0})
 		if err == nil && !rep.Clean() {
 			found++
 		}

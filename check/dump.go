@@ -16,6 +16,7 @@ import (
 type Dumper struct {
 	d disk.Disk
 	c *checker
+	w io.Writer // for problems on the way
 }
 
 // NewDumper reads the superblock of the volume on d, or its copy. It fails if neither
@@ -30,12 +31,13 @@ func NewDumper(d disk.Disk) (*Dumper, error) {
 		return nil, err
 	}
 	c.sb, c.geo = sb, sb.geometry
-	return &Dumper{d, c}, nil
+	return &Dumper{d: d, c: c}, nil
 }
 
 // open replays the log in memory. If it cannot be used, a warning goes to w, and the
 // blocks are those at home.
 func (p *Dumper) open(w io.Writer) {
+	p.w = w
 	if p.c.v == nil {
 		p.c.pass = "log"
 		before := len(p.c.rep.Problems)
@@ -44,10 +46,25 @@ func (p *Dumper) open(w io.Writer) {
 			fmt.Fprintf(w, "problem     %s\n", x)
 		}
 		p.c.rep.Problems = p.c.rep.Problems[:before] // Super has its own
+		if p.c.snap != nil {
+			p.c.v.genuine = p.believe
+		}
 	}
 	if p.c.logLost {
 		fmt.Fprintf(w, "warning     without the log: blocks are shown as they lie at home, and may be older than what it has\n")
 	}
+}
+
+// believe has every block shown as it is, with a word about what it should not be.
+func (p *Dumper) believe(a uint64, b []byte) (ok bool, bad uint64) {
+	switch ok, bad := p.c.snap.Genuine(a, b); {
+	case ok:
+	case bad == a:
+		fmt.Fprintf(p.w, "problem     block %d is not what was last written there; it is shown as it is\n", a)
+	default:
+		fmt.Fprintf(p.w, "problem     whether block %d is what was last written there is not known: block %d, of the tree of codes, is damaged\n", a, bad)
+	}
+	return true, a
 }
 
 // Super prints the superblock and the regions of the volume. The key is left out.
@@ -60,15 +77,18 @@ func (p *Dumper) Super(w io.Writer) error {
 	fmt.Fprintf(w, "made        %s\n", stamp(s.ctime, s.ctimens))
 	fmt.Fprintf(w, "size        %d blocks of %d bytes\n", s.size, disk.BlockSize)
 	fmt.Fprintf(w, "inodes      %d\n", s.ninode)
+	fmt.Fprintf(w, "tree        %d pages of codes, two blocks each\n", s.pages)
 	fmt.Fprintf(w, "log         header, %d units, ring of %d blocks\n\n", s.lognd, s.lognr)
 	for _, r := range []struct {
 		name     string
 		from, to uint64
 	}{
-		{"superblock", 0, 1}, {"log", 1, s.ibm}, {"inode bitmap", s.ibm, s.bbm}, {"block bitmap", s.bbm, s.itab},
+		{"superblock", 0, 1}, {"tree of codes", 1, s.journal().Start}, {"log", s.journal().Start, s.ibm}, {"inode bitmap", s.ibm, s.bbm}, {"block bitmap", s.bbm, s.itab},
 		{"inodes", s.itab, s.data0}, {"data", s.data0, s.data1}, {"superblock copy", s.data1, s.data1 + 1},
 	} {
-		fmt.Fprintf(w, "%-16s blocks %d to %d\n", r.name, r.from, r.to-1)
+		if r.from < r.to {
+			fmt.Fprintf(w, "%-16s blocks %d to %d\n", r.name, r.from, r.to-1)
+		}
 	}
 	return nil
 }
@@ -109,7 +129,7 @@ func printSurvey(w io.Writer, s *journal.Survey) {
 		name := [2]string{"header", "copy"}[i]
 		fmt.Fprintf(w, "%-11s block %d: %s", name, h.Block, state(h.Sound, h.Err, "damaged"))
 		if h.Sound {
-			fmt.Fprintf(w, ", live from group %d on", h.First)
+			fmt.Fprintf(w, ", live from group %d on, root of the tree of codes %016x%016x", h.First, h.Root[0], h.Root[1])
 		}
 		fmt.Fprintln(w)
 	}
@@ -124,7 +144,7 @@ func (p *Dumper) region(a uint64) string {
 	g := p.c.geo
 	switch {
 	case a < g.ibm:
-		return "superblock or log"
+		return "superblock, tree of codes, or log"
 	case a < g.bbm:
 		return fmt.Sprintf("bitmap of the inodes from %d on", (a-g.ibm)*pageBits)
 	case a < g.itab:

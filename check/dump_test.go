@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math/rand"
 	"strings"
@@ -56,7 +57,7 @@ func TestDumpRandomDamage(t *testing.T) {
 		}
 	}
 	for range 100 {
-		d := s.image()
+		d := newOverlay(s.image())
 		for range 1 + r.Intn(5) {
 			b := get(t, d, used[r.Intn(len(used))])
 			for range r.Intn(20) { // pointers into the volume, mostly
@@ -117,7 +118,7 @@ func TestDumpOfShortDevice(t *testing.T) {
 func TestDumpWithoutLog(t *testing.T) {
 	s := newSample(t)
 	damaged := s.image()
-	both := []uint64{1, s.sb.Dtor_geo().Dtor_ibm() - 1} // the header and its copy
+	both := []uint64{s.log(), s.sb.Dtor_geo().Dtor_ibm() - 1} // the header and its copy
 	for _, a := range both {
 		header := get(t, damaged, a)
 		header[30] ^= 1
@@ -128,7 +129,7 @@ func TestDumpWithoutLog(t *testing.T) {
 		d    disk.Disk
 	}{
 		{"damaged", damaged},
-		{"unreadable", badBlocks(s.image(), append(both, 2, 3)...)},
+		{"unreadable", badBlocks(s.image(), append(both, s.log()+1, s.log()+2)...)},
 	} {
 		for _, show := range []struct {
 			what string
@@ -136,9 +137,9 @@ func TestDumpWithoutLog(t *testing.T) {
 			want []string
 		}{
 			{"super", (*Dumper).Super, []string{"inodes      600"}},
-			{"log", (*Dumper).Log, []string{"problem     log: block 1: the log", "warning"}},
-			{"inode", func(p *Dumper, w io.Writer) error { return p.Inode(w, s.file) }, []string{"log: block 1", "warning", "links       3"}},
-			{"dir", func(p *Dumper, w io.Writer) error { return p.Dir(w, s.dir) }, []string{"log: block 1", "warning", `"f17"`}},
+			{"log", (*Dumper).Log, []string{fmt.Sprintf("problem     log: block %d: the log", s.log()), "warning"}},
+			{"inode", func(p *Dumper, w io.Writer) error { return p.Inode(w, s.file) }, []string{fmt.Sprintf("log: block %d", s.log()), "warning", "links       3"}},
+			{"dir", func(p *Dumper, w io.Writer) error { return p.Dir(w, s.dir) }, []string{fmt.Sprintf("log: block %d", s.log()), "warning", `"f17"`}},
 		} {
 			p, err := NewDumper(c.d)
 			if err != nil {

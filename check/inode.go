@@ -62,7 +62,7 @@ func (c *checker) inodes() error {
 		return err
 	}
 	g := &c.geo
-	need := func(a uint64) uint64 { return c.ibits.nextBlock(a, g.itab, inodesBlock) }
+	need := func(a uint64) uint64 { return min(c.ibits.nextBlock(a, g.itab, inodesBlock), c.nextCoded(a)) }
 	err := c.v.scan(g.itab, g.itab+(g.ninode+inodesBlock-1)/inodesBlock, need, func(a uint64, buf []byte) error {
 		first := (a - g.itab) * inodesBlock
 		c.progress(first, g.ninode)
@@ -96,7 +96,7 @@ func (c *checker) inodes() error {
 func (c *checker) inodeBits() error {
 	g := &c.geo
 	c.ibits = newBitset(pageBits * (g.bbm - g.ibm))
-	return c.v.scan(g.ibm, g.bbm, nil, func(a uint64, buf []byte) error {
+	return c.v.scan(g.ibm, g.bbm, c.nextCoded, func(a uint64, buf []byte) error {
 		first := (a - g.ibm) * pageBits
 		c.progress(first, c.ibits.limit)
 		if buf == nil {

@@ -157,18 +157,22 @@ func (c *checker) blocks() error {
 	lost, free := runs{c: c, text: "marked in use, but no file has them"}, runs{c: c, text: "marked free, but files have them", owned: true}
 	outside := runs{c: c, text: "marked in use, but are no data blocks"}
 	unowned := uint64(0)
-	need := func(a uint64) uint64 { return c.seen.nextBlock(a, g.bbm, pageBits) }
+	need := func(a uint64) uint64 { return min(c.seen.nextBlock(a, g.bbm, pageBits), c.nextCoded(a)) }
 	err := c.v.scan(g.bbm, g.itab, need, func(a uint64, buf []byte) error {
 		first := (a - g.bbm) * pageBits
 		c.progress(min(first, g.data1), g.data1)
 		if buf == nil {
 			c.unreadable(0, a, c.v.lost[a], "the bitmap of the blocks from %d on", first)
 			c.note("whether the blocks from %d to %d are marked in use if and only if they are", first, first+pageBits-1)
+			for base := first; base < first+pageBits; base += 64 {
+				c.markUsed(base, c.seen.word(base))
+			}
 			return nil
 		}
 		for w := range uint64(pageBits / 64) {
 			base := first + 64*w
 			marked, found := u64(buf, int(8*w)), c.seen.word(base)
+			c.markUsed(base, marked|found)
 			if marked == found {
 				continue
 			}

@@ -20,7 +20,7 @@ func (c *checker) openLog(d disk.Disk, sb *superblock) *view {
 		return newView(d, nil)
 	}
 	c.survey(s)
-	log, err := journal.Inspect(d, p)
+	snap, err := journal.Inspect(d, p)
 	if err != nil {
 		at := p.Start
 		if e := new(disk.Error); errors.As(err, &e) {
@@ -30,14 +30,17 @@ func (c *checker) openLog(d disk.Disk, sb *superblock) *view {
 		c.logLost = true
 		return newView(d, nil)
 	}
-	for a := range log {
+	for a := range snap.Blocks {
 		if a >= sb.data1 {
 			c.problem(0, a, "the log has a block that lies outside of the volume's regions")
-			delete(log, a)
+			delete(snap.Blocks, a)
 		}
 	}
-	c.rep.Replayed = len(log)
-	return newView(d, log)
+	c.rep.Replayed = len(snap.Blocks)
+	v := newView(d, snap.Blocks)
+	v.genuine = snap.Genuine
+	c.snap = snap
+	return v
 }
 
 // survey reports what is wrong with the log's parts.
@@ -66,7 +69,7 @@ func (c *checker) survey(s *journal.Survey) {
 
 // journal is where the log lies, and the key of its records.
 func (s *superblock) journal() journal.Params {
-	return journal.Params{Start: 1, Units: s.lognd, Ring: s.lognr, UUID: s.uuid,
+	return journal.Params{Start: 1 + 2*s.pages, Pages: s.pages, Units: s.lognd, Ring: s.lognr, UUID: s.uuid,
 		Key:    sha256.Sum256(append(bytes.Clone(s.key[:]), "journal"...)),
 		Bitmap: s.bbm, First: s.data0, Limit: s.data1}
 }

@@ -3,8 +3,10 @@ package check
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand"
 	"strings"
+	"sync"
 	"testing"
 
 	"tansy/disk"
@@ -67,7 +69,7 @@ func TestDamagedLog(t *testing.T) {
 		want   string // the problem, or what is not checked
 		usable bool
 	}{
-		{"header", 1, "block 1: the log's header is damaged", true},
+		{"header", sb.journal().Start, fmt.Sprintf("block %d: the log's header is damaged", sb.journal().Start), true},
 		{"copy", sb.ibm - 1, fmt.Sprintf("block %d: the copy of the log's header is damaged", sb.ibm-1), true},
 		{"group", s.Groups[1].Block, fmt.Sprintf("group %d of the log is damaged", s.Groups[1].Number), false},
 		{"data of a group", s.Groups[1].Block + 1, fmt.Sprintf("group %d of the log is damaged", s.Groups[1].Number), false},
@@ -122,7 +124,7 @@ func TestRandomDamageInLog(t *testing.T) {
 		}
 	}
 	for range 50 {
-		o := &overlay{d, map[uint64][]byte{}}
+		o := newOverlay(d)
 		for range 1 + r.Intn(3) {
 			a := used[r.Intn(len(used))]
 			b := get(t, o, a)
@@ -142,13 +144,24 @@ func TestRandomDamageInLog(t *testing.T) {
 // overlay is a device with some blocks changed.
 type overlay struct {
 	disk.Disk
-	m map[uint64][]byte
+	mu sync.Mutex
+	m  map[uint64][]byte
+}
+
+func newOverlay(d disk.Disk) *overlay { return &overlay{Disk: d, m: map[uint64][]byte{}} }
+
+func (o *overlay) blocks() map[uint64][]byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.m)
 }
 
 func (o *overlay) ReadAt(a uint64, bufs [][]byte) error {
 	if err := o.Disk.ReadAt(a, bufs); err != nil {
 		return err
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for i := range bufs {
 		if b, ok := o.m[a+uint64(i)]; ok {
 			copy(bufs[i], b)
@@ -158,6 +171,8 @@ func (o *overlay) ReadAt(a uint64, bufs [][]byte) error {
 }
 
 func (o *overlay) WriteAt(a uint64, bufs [][]byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for i := range bufs {
 		o.m[a+uint64(i)] = append([]byte{}, bufs[i]...)
 	}

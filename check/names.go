@@ -26,9 +26,15 @@ type ownedRun struct {
 
 // ownersWanted says that the last problem is about the blocks [from, to).
 func (c *checker) ownersWanted(from, to uint64) {
-	if c.rep.Unlisted == 0 {
-		c.owned = append(c.owned, ownedRun{from, to, len(c.rep.Problems) - 1})
+	if c.rep.Unlisted > 0 {
+		return
 	}
+	last := len(c.owned) - 1
+	if last < 0 || from < c.owned[last][len(c.owned[last])-1].to { // another pass
+		c.owned = append(c.owned, nil)
+		last++
+	}
+	c.owned[last] = append(c.owned[last], ownedRun{from, to, len(c.rep.Problems) - 1})
 }
 
 // names is the last pass: it finds the paths of the files that the problems concern.
@@ -93,20 +99,18 @@ func (c *checker) findOwners() error {
 			if b < c.geo.data0 || b >= c.geo.data1 {
 				return false, nil
 			}
-			// the runs are in order, as the pass over the bitmap found them
-			i, _ := slices.BinarySearchFunc(c.owned, b, func(r ownedRun, b uint64) int {
-				switch {
-				case r.to <= b:
-					return -1
-				case r.from > b:
-					return 1
-				}
-				return 0
-			})
-			if i < len(c.owned) && c.owned[i].from <= b {
-				p := c.owned[i].problem
-				if !slices.Contains(c.concerns[p], ino) {
-					c.concerns[p] = append(c.concerns[p], ino)
+			for _, runs := range c.owned {
+				i, ok := slices.BinarySearchFunc(runs, b, func(r ownedRun, b uint64) int {
+					switch {
+					case r.to <= b:
+						return -1
+					case r.from > b:
+						return 1
+					}
+					return 0
+				})
+				if ok && !slices.Contains(c.concerns[runs[i].problem], ino) {
+					c.concerns[runs[i].problem] = append(c.concerns[runs[i].problem], ino)
 				}
 			}
 			return !c.dups.has(b), nil // a block used twice may lead in a circle

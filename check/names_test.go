@@ -52,8 +52,8 @@ func TestPaths(t *testing.T) {
 		}, "is used more than once", []string{`"/dir/holey"`}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			d := &overlay{clean, map[uint64][]byte{}}
-			c.edit(d)
+			d := newOverlay(clean)
+			s.tamper(d, c.edit)
 			r, err := Volume(d, Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -72,7 +72,7 @@ func TestPaths(t *testing.T) {
 func TestManyFilesHit(t *testing.T) {
 	s := newSample(t)
 	d := s.image()
-	put(t, d, s.geo.Dtor_bbm(), make([]byte, disk.BlockSize))
+	s.tamper(d, func(d disk.Disk) { put(t, d, s.geo.Dtor_bbm(), make([]byte, disk.BlockSize)) })
 	r, err := Volume(d, Options{})
 	if err != nil || len(r.Problems) != 1 || len(r.Problems[0].Files) < maxPaths || r.Problems[0].More == 0 || r.Files == 0 {
 		t.Errorf("%+v, %v", r, err)

@@ -13,19 +13,20 @@ import (
 // The superblock; verified/fs/format/superblock.dfy has the table of its bytes.
 const (
 	superMagic   = 0x0053_4679_736e_6154 // "TansyFS\0"
-	superVersion = 3
-	superUsed    = 168  // bytes that mean something
+	superVersion = 4
+	superUsed    = 176  // bytes that mean something
 	superSum     = 4064 // bytes before the checksum
 	maxBlocks    = 1 << 52
 	maxInodes    = 1 << 48
 )
 
-// geometry is where the regions lie: [1, ibm) log, [ibm, bbm) inode bitmap,
+// geometry is where the regions lie: [1, ibm) tree of codes and log, [ibm, bbm) inode bitmap,
 // [bbm, itab) block bitmap, [itab, data0) inodes, [data0, data1) data.
 type geometry struct{ ibm, bbm, itab, data0, data1, ninode uint64 }
 
 type superblock struct {
 	size         uint64 // blocks of the volume
+	pages        uint64 // of the tree of codes, each with two blocks
 	lognd, lognr uint64 // of the log: units, blocks of the ring
 	geometry
 	rootgen uint64
@@ -67,6 +68,7 @@ func parseSuper(b []byte) (*superblock, error) {
 	s.junk = u64(b, 16) != 0 || !zeros(b[superUsed:superSum])
 	copy(s.uuid[:], b[120:])
 	copy(s.key[:], b[136:])
+	s.pages = u64(b, 168)
 	return s, s.consistent()
 }
 
@@ -83,8 +85,8 @@ func (s *superblock) consistent() error {
 	switch {
 	case s.size != g.data1+1:
 		return fmt.Errorf("the volume has %d blocks, but its regions end at %d", s.size, g.data1)
-	case s.lognd < 1 || s.lognr < 1 || s.lognd > maxBlocks || s.lognr > maxBlocks || 3+journal.UnitBlocks*s.lognd+s.lognr != g.ibm:
-		return fmt.Errorf("a log of %d units and %d blocks does not end at block %d", s.lognd, s.lognr, g.ibm)
+	case s.pages > maxBlocks || s.lognd < 1 || s.lognr < 1 || s.lognd > maxBlocks || s.lognr > maxBlocks || 3+2*s.pages+journal.UnitBlocks*s.lognd+s.lognr != g.ibm:
+		return fmt.Errorf("a tree of codes of %d pages and a log of %d units and %d blocks do not end at block %d", s.pages, s.lognd, s.lognr, g.ibm)
 	case g.ninode <= 16 || g.ninode >= maxInodes || g.ninode > pageBits*(g.bbm-g.ibm) || g.ninode > inodesBlock*(g.data0-g.itab):
 		return fmt.Errorf("%d inodes do not fit their regions", g.ninode)
 	case g.data1 > pageBits*(g.itab-g.bbm):

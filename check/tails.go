@@ -58,6 +58,7 @@ func (t *tails) flush(c *checker) error {
 			err = c.v.read(w.block, w.buf)
 		} else {
 			c.tick()
+			err = c.v.accept(w.block, w.buf)
 		}
 		if l := asLost(err); l != nil {
 			c.unreadable(w.ino, w.block, l.err, "the last block of the file")

@@ -62,14 +62,14 @@ func TestUnreadableBlock(t *testing.T) {
 				t.Errorf("%d blocks unreadable, not checked: %q, want 1, %d lines", r.Unreadable, r.Unchecked, c.notes)
 			}
 			// something else that is wrong is found all the same
-			both := &overlay{d, map[uint64][]byte{}}
+			both := newOverlay(d)
 			at, off := s.inodeAt(s.fifo)
 			if at == c.block {
 				at, off = s.inodeAt(300)
 			}
 			b := get(t, both, at)
 			b[off+6] ^= 1
-			put(t, both, at, b)
+			s.tamper(both, func(d disk.Disk) { put(t, d, at, b) })
 			r, err = Volume(both, Options{})
 			if err != nil || len(r.Problems) != 2 {
 				t.Errorf("with a wrong mode besides: %v, %v", r.Problems, err)
@@ -81,7 +81,7 @@ func TestUnreadableBlock(t *testing.T) {
 // The log cannot be read: what is at home is checked.
 func TestUnreadableLog(t *testing.T) {
 	s := newSample(t)
-	d := badBlocks(s.image(), 1, 2, 3, 4, s.sb.Dtor_geo().Dtor_ibm()-1)
+	d := badBlocks(s.image(), s.log(), s.log()+1, s.log()+2, s.log()+3, s.geo.Dtor_ibm()-1)
 	r, err := Volume(d, Options{})
 	if err != nil || len(r.Problems) != 3 || r.Unreadable != 2 || r.Problems[0].Pass != "log" || len(r.Unchecked) != 1 || r.Entries != 309 {
 		t.Errorf("%+v, %v", r, err)
@@ -117,18 +117,18 @@ func TestNoCascade(t *testing.T) {
 	s := newSample(t)
 	for _, c := range []struct {
 		what string
-		edit func(d *disk.Mem)
+		edit func(d disk.Disk)
 		most int
 	}{
 		// the inodes 1 to 15 among them: the root, and the directory with 300 files
-		{"inodes zeroed", func(d *disk.Mem) { put(t, d, s.geo.Dtor_itab(), make([]byte, disk.BlockSize)) }, 60},
-		{"a directory's block tree", func(d *disk.Mem) {
+		{"inodes zeroed", func(d disk.Disk) { put(t, d, s.geo.Dtor_itab(), make([]byte, disk.BlockSize)) }, 60},
+		{"a directory's block tree", func(d disk.Disk) {
 			a, off := s.inodeAt(s.dir)
 			b := get(t, d, a)
 			b[off+136+7] = 1
 			put(t, d, a, b)
 		}, 4},
-		{"the head of the orphan list", func(d *disk.Mem) {
+		{"the head of the orphan list", func(d disk.Disk) {
 			a, off := s.inodeAt(orphansIno)
 			b := get(t, d, a)
 			b[off+113] ^= 0xff
@@ -136,7 +136,7 @@ func TestNoCascade(t *testing.T) {
 		}, 1},
 	} {
 		d := s.image()
-		c.edit(d)
+		s.tamper(d, c.edit)
 		r, err := Volume(d, Options{})
 		if err != nil || len(r.Problems) == 0 || len(r.Problems) > c.most || len(r.Unchecked) == 0 {
 			t.Errorf("%s: %d problems, want 1 to %d: %v; not checked: %q, %v", c.what, len(r.Problems), c.most, r.Problems, r.Unchecked, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tansy/disk"
+	"tansy/journal"
 )
 
 // maxFailures is the number of reads in a row that may fail before the whole device is
@@ -18,14 +19,20 @@ const maxFailures = 4096
 type view struct {
 	d      disk.Disk
 	log    map[uint64][]byte
-	lost   map[uint64]error // blocks that could not be read; they are not tried again
+	lost   map[uint64]error // blocks that could not be read, or are not what was last written there; they are not tried again
 	failed int              // reads that failed since the last one that did not
 	tick   func()           // called for every read; may be nil
-	logged []uint64         // the keys of log in order, when somebody asked for them
+
+	// genuine says of the contents of a block whether they are what was last written there, and if
+	// not, which block is damaged: this one, or one of the tree of codes. nil: they are believed.
+	genuine func(a uint64, b []byte) (ok bool, bad uint64)
+	uncoded *bitset // blocks whose codes are lost: their contents are believed
+
+	logged []uint64 // the keys of log in order, when somebody asked for them
 }
 
 func newView(d disk.Disk, log map[uint64][]byte) *view {
-	return &view{d: d, log: log, lost: map[uint64]error{}}
+	return &view{d: d, log: log, lost: map[uint64]error{}, uncoded: newBitset(^uint64(0))}
 }
 
 // lostBlock is the error of a block that cannot be read while others can.
@@ -58,8 +65,13 @@ func (v *view) read(a uint64, buf []byte) error {
 	err := v.d.ReadAt(a, [][]byte{buf})
 	if err == nil {
 		v.failed = 0
-		return nil
+		return v.accept(a, buf)
 	}
+	return v.fail(a, err)
+}
+
+// fail is what it means that block a cannot be read: a *lostBlock, or that the device is dead.
+func (v *view) fail(a uint64, err error) error {
 	if v.failed++; v.failed > maxFailures {
 		return fmt.Errorf("%d reads in a row failed, the last one with: %w", v.failed, err)
 	}
@@ -69,6 +81,23 @@ func (v *view) read(a uint64, buf []byte) error {
 	}
 	v.lost[a] = cause
 	return &lostBlock{a, cause}
+}
+
+// accept takes what the device holds in block a for its contents, or else the error is a *lostBlock.
+func (v *view) accept(a uint64, buf []byte) error {
+	if v.genuine == nil {
+		return nil
+	}
+	ok, bad := v.genuine(a, buf)
+	switch {
+	case ok:
+	case bad != a:
+		v.uncoded.add(a)
+	default:
+		v.lost[a] = journal.ErrNotAsWritten
+		return &lostBlock{a, journal.ErrNotAsWritten}
+	}
+	return nil
 }
 
 // scan calls f for the blocks [from, to) in order, but not for those that the device
@@ -101,13 +130,16 @@ func (v *view) scan(from, to uint64, need func(a uint64) uint64, f func(a uint64
 		whole := v.readMany(a, bufs[:n])
 		for i, buf := range bufs[:n] {
 			b := a + uint64(i)
+			var err error
 			if !whole || v.log[b] != nil {
-				err := v.read(b, buf)
-				if asLost(err) != nil {
-					buf = nil
-				} else if err != nil {
-					return err
-				}
+				err = v.read(b, buf)
+			} else {
+				err = v.accept(b, buf)
+			}
+			if asLost(err) != nil {
+				buf = nil
+			} else if err != nil {
+				return err
 			}
 			if err := f(b, buf); err != nil {
 				return err

@@ -77,6 +77,7 @@ func newNamer(d disk.Disk) (*checker, error) {
 	c.sb, c.geo = sb, sb.geometry
 	c.v = c.openLog(d, sb)
 	c.seen, c.dups = newBitset(c.geo.data1), newBitset(c.geo.data1)
+	c.coded = newBitset(c.geo.data0)
 	c.tab = newTable(c.geo.ninode)
 	if err := c.inodes(); err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func tree(t testing.TB, v *fs.FS, dir string) string {
 // mustCheck fails the test unless tansy check finds nothing wrong on d.
 func mustCheck(t testing.TB, d disk.Disk) {
 	t.Helper()
-	r, err := check.Volume(d, check.Options{})
+	r, err := check.Volume(d, check.Options{Data: true})
 	if err != nil {
 		t.Fatal(err)
 	}

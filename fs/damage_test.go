@@ -71,9 +71,7 @@ func TestWildPointer(t *testing.T) {
 				t.Fatal(err)
 			}
 			binary.LittleEndian.PutUint64(buf[n.Handle.Ino%16*256+pointers:], wild)
-			if err := d.WriteAt(at, [][]byte{buf}); err != nil {
-				t.Fatal(err)
-			}
+			tamper(t, d, map[uint64][]byte{at: buf})
 			v := open(t, d, fs.Options{Log: quiet})
 			err := do(v)
 			if err == nil && what != "truncate" { // which frees no more than a bit of the bitmap, if there is one
@@ -105,19 +103,28 @@ func TestRandomDamage(t *testing.T) {
 	}
 	closeFS(t, v)
 	var used []uint64
+	home := journalOf(t, clean).Home()
 	buf := make([]byte, fs.BlockSize)
 	for a := uint64(1); a < clean.Size()-1; a++ {
 		if err := clean.ReadAt(a, [][]byte{buf}); err != nil {
 			t.Fatal(err)
 		}
-		if a > 1280 && !bytes.Equal(buf, make([]byte, fs.BlockSize)) { // behind the log
+		if a >= home && !bytes.Equal(buf, make([]byte, fs.BlockSize)) {
 			used = append(used, a)
 		}
 	}
 	for range 150 {
 		d := copyDisk(t, clean)
+		changes := map[uint64][]byte{}
 		for range 1 + r.Intn(8) {
-			damage(t, r, d, used)
+			damage(t, r, d, used, changes)
+		}
+		if r.Intn(4) > 0 {
+			tamper(t, d, changes)
+		} else { // what no code is for
+			for a, b := range changes {
+				writeBlock(t, d, a, b)
+			}
 		}
 		v, err := fs.Open(d, fs.Options{Log: quiet})
 		if err != nil {
@@ -131,12 +138,12 @@ func TestRandomDamage(t *testing.T) {
 	}
 }
 
-// damage changes one of the blocks used.
-func damage(t *testing.T, r *rand.Rand, d disk.Disk, used []uint64) {
+// damage makes up new contents of one of the blocks used.
+func damage(t *testing.T, r *rand.Rand, d disk.Disk, used []uint64, changes map[uint64][]byte) {
 	a := used[r.Intn(len(used))]
-	b := make([]byte, fs.BlockSize)
-	if err := d.ReadAt(a, [][]byte{b}); err != nil {
-		t.Fatal(err)
+	b := changes[a]
+	if b == nil {
+		b = readBlock(t, d, a)
 	}
 	off := r.Intn(512) * 8
 	switch r.Intn(6) {
@@ -155,9 +162,7 @@ func damage(t *testing.T, r *rand.Rand, d disk.Disk, used []uint64) {
 			binary.LittleEndian.PutUint64(b[i:], []uint64{0, 1, 2, d.Size() - 1, d.Size(), 1<<64 - 1}[r.Intn(6)])
 		}
 	}
-	if err := d.WriteAt(a, [][]byte{b}); err != nil {
-		t.Fatal(err)
-	}
+	changes[a] = b
 }
 
 // exercise walks over the volume and changes what it finds.
@@ -233,9 +238,7 @@ func TestImpossibleSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary.LittleEndian.PutUint64(b[n.Handle.Ino%16*256+32:], 1<<63)
-	if err := d.WriteAt(a, [][]byte{b}); err != nil {
-		t.Fatal(err)
-	}
+	tamper(t, d, map[uint64][]byte{a: b})
 	v = open(t, d, fs.Options{Log: slog.New(slog.DiscardHandler)})
 	if _, err := v.Readdir(root, n.Handle, 0, 0, false, 4096, func(n int) int { return n + 24 }); err != fs.ErrIO {
 		t.Errorf("listing it: %v", err)

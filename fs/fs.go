@@ -15,6 +15,7 @@ import (
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/permissions"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/journal"
 	"tansy/txn/dtxn"
 )
 
@@ -162,7 +163,9 @@ func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 	case errors.Is(err, dtxn.ErrConflict):
 		return ErrJukebox // others were in the way too often: the client tries again
 	}
-	v.log.Error("transaction failed", "err", err)
+	if !errors.Is(err, journal.ErrNotAsWritten) { // the journal has told of the block
+		v.log.Error("transaction failed", "err", err)
+	}
 	return ErrIO
 }
 

@@ -243,6 +243,14 @@ func TestHostFullAllTheSame(t *testing.T) {
 			ballast := hosttest.Fill(t, dir, 20<<20)
 			n := 0
 			for ; addFile(s.v, n, fs.FileSync) == nil; n++ {
+				// A block that is in the log, and needs room when it is written home.
+				dir, err := s.v.Mkdir(root, s.v.Root(), fmt.Appendf(nil, "dir%d", n), &fs.SetAttr{})
+				if err == nil {
+					_, err = s.v.Create(root, dir.Handle, []byte("f"), fs.Guarded, &fs.SetAttr{}, 0)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
 			if _, err := s.v.Remove(root, s.v.Root(), fileName(0)); err != fs.ErrROFS {
 				t.Errorf("a change after the device failed: %v", err)
@@ -280,6 +288,16 @@ func TestHostFullAllTheSame(t *testing.T) {
 	}
 }
 
+func journalStart(t *testing.T, path string) uint64 {
+	t.Helper()
+	d, err := disk.OpenFile(path, disk.FileOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	return journalOf(t, d).Start
+}
+
 // An image whose journal has holes, as a copy may, is not opened on a full host.
 func TestNoRoomForJournal(t *testing.T) {
 	dir := hosttest.Mount(t, "tmpfs", hostBytes)
@@ -289,7 +307,8 @@ func TestNoRoomForJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 1<<20, 1<<20); err != nil {
+	at := int64(journalStart(t, path))*fs.BlockSize + 1<<20
+	if err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	ballast := hosttest.Fill(t, dir, 0)

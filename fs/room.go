@@ -31,10 +31,12 @@ func prepare(h disk.Host, p journal.Params) error {
 }
 
 // hostFull says what to do about an error of a start, if the host is full. Recovery writes
-// no more than the journal held.
+// no more than the journal held, and for each block a page of the tree of codes and few above it.
 func hostFull(err error, p journal.Params) error {
 	if errors.Is(err, disk.ErrNoRoom) {
-		return fmt.Errorf("%w (%d MiB are enough; with --read-only none is needed): %w", ErrHostFull, (p.Home()-p.Start)*BlockSize>>20+1, err)
+		n := p.Home() - p.Start
+		n += min(p.Pages, 2*n)
+		return fmt.Errorf("%w (%d MiB are enough; with --read-only none is needed): %w", ErrHostFull, n*BlockSize>>20+1, err)
 	}
 	return err
 }

@@ -330,7 +330,8 @@ func TestBarriers(t *testing.T) {
 }
 
 // A cold READ asks the device once for what lies side by side there, and for nothing that
-// it does not need.
+// it does not need but the pages of the tree of codes: those of 255 blocks that lie side by side take one page, of two
+// places, and the pages above them are few.
 func TestDeviceReads(t *testing.T) {
 	const chunk, chunks = 64 << 10, 40
 	r := random(t)
@@ -379,7 +380,8 @@ func TestDeviceReads(t *testing.T) {
 		}
 		after := d.Counts()
 		const blocks, tree = chunk * chunks / disk.BlockSize, 10
-		if n := after.ReadBlocks - before.ReadBlocks; n > blocks+tree {
+		const pages = (2*blocks/255 + 2) + 2 // below the root: of two files that took turns; the inode's and the indirect block's
+		if n := after.ReadBlocks - before.ReadBlocks; n > blocks+tree+2*pages {
 			t.Errorf("file %d: %d blocks were read for %d", i, n, blocks)
 		}
 		if n := after.Reads - before.Reads; i == 0 && n > 2*chunks {

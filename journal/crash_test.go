@@ -21,7 +21,37 @@ var quiet = Options{Log: slog.New(slog.DiscardHandler), Linger: time.Hour}
 // small is a log that wraps round all the time.
 var small = Params{Start: 1, Units: 4, Ring: MinRing, Key: [32]byte{7}, UUID: [16]byte{9}}
 
+// homeBlocks is the number of home blocks that are used.
 const homeBlocks = 64
+
+// coded is p with a tree of codes for n home blocks.
+func coded(p Params, n uint64) Params {
+	p.Pages, _ = PagesFor(n)
+	p.Start += 2 * p.Pages
+	return p
+}
+
+// trees are the sizes of the tree of codes that histories run with, by home blocks: none, one page, two levels, three.
+var trees = []Params{small, coded(small, homeBlocks), coded(small, 600), coded(small, 70_000)}
+
+// stride is the distance of the home blocks that are used: they are in many pages of the tree.
+func stride(p Params) uint64 {
+	if p.Pages <= 1 {
+		return 1
+	}
+	return (254*p.Pages - 252) / homeBlocks
+}
+
+// used is the a-th home block that is used.
+func used(p Params, a uint64) uint64 { return p.Home() + a*stride(p) }
+
+// sizeOf is the size of a device for p.
+func sizeOf(p Params) uint64 {
+	if p.Pages <= 1 {
+		return p.Home() + homeBlocks
+	}
+	return p.Home() + 254*p.Pages - 252 // the least that so many pages are for
+}
 
 // A history is commits in order: history[i] sets blocks to values.
 type history []map[uint64]uint64
@@ -63,17 +93,17 @@ func contents(v uint64) []byte {
 
 func (h history) writes(p Params, i int) (ws []Write) {
 	for a, v := range h[i] {
-		ws = append(ws, Write{p.Home() + a, contents(v)})
+		ws = append(ws, Write{used(p, a), contents(v)})
 	}
 	return ws
 }
 
 // readState reads all blocks, and fails the test on a torn one.
-func readState(t *testing.T, j *Journal) (s [homeBlocks]uint64) {
+func readState(t *testing.T, j *Journal, p Params) (s [homeBlocks]uint64) {
 	t.Helper()
 	buf := make([]byte, disk.BlockSize)
 	for a := range s {
-		if err := j.Read(j.home+uint64(a), buf); err != nil {
+		if err := j.Read(used(p, uint64(a)), buf); err != nil {
 			t.Fatal(err)
 		}
 		s[a] = binary.LittleEndian.Uint64(buf)
@@ -96,7 +126,7 @@ func (h history) prefix(s [homeBlocks]uint64, lo int) int {
 
 func formatted(t *testing.T, p Params) *disk.Sim {
 	t.Helper()
-	d := disk.NewSim(p.Home() + homeBlocks)
+	d := disk.NewSim(sizeOf(p))
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}
@@ -111,23 +141,23 @@ func recovered(t *testing.T, d disk.Disk, p Params) [homeBlocks]uint64 {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	return readState(t, j)
+	return readState(t, j, p)
 }
 
 // Every crash leaves a prefix of the history with all that was acknowledged; so does
 // a crash within the recovery, and the same prefix.
 func TestCrash(t *testing.T) {
 	for seed := int64(1); seed <= 8/few; seed++ {
-		testCrash(t, seed)
+		testCrash(t, seed, trees[seed%4])
 	}
 }
 
-func testCrash(t *testing.T, seed int64) {
+func testCrash(t *testing.T, seed int64, p Params) {
 	r := rand.New(rand.NewPCG(uint64(seed), 0))
 	h := newHistory(r, 60)
-	d := formatted(t, small)
+	d := formatted(t, p)
 	d.Record()
-	j, err := Open(d, small, quiet)
+	j, err := Open(d, p, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +169,7 @@ func testCrash(t *testing.T, seed int64) {
 	first := d.Ops()
 	for i := range h {
 		wait := r.IntN(3) == 0
-		if err := j.Commit(h.writes(small, i), wait); err != nil {
+		if err := j.Commit(h.writes(p, i), wait); err != nil {
 			t.Fatal(err)
 		}
 		if wait {
@@ -158,13 +188,13 @@ func testCrash(t *testing.T, seed int64) {
 		}
 		for img := range d.At(n).Crashes(3, uint64(seed)+n, true) {
 			img.Record()
-			s := recovered(t, img, small)
+			s := recovered(t, img, p)
 			got := h.prefix(s, lo)
 			if got < 0 {
 				t.Fatalf("seed %d: crash after operation %d: recovered %v, which is no prefix from %d commits on", seed, n, s, lo)
 			}
 			again := img.At(r.Uint64N(img.Ops() + 1)).Crash(disk.RandomChoice(r, true))
-			if s2 := recovered(t, again, small); s2 != s {
+			if s2 := recovered(t, again, p); s2 != s {
 				t.Fatalf("seed %d: crash after operation %d: %v after a recovery that crashed, %v without", seed, n, s2, s)
 			}
 		}
@@ -177,14 +207,15 @@ func TestCrashLives(t *testing.T) {
 	const clients, per = 4, 5
 	for seed := int64(1); seed <= 12/few; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 0))
-		var d disk.Disk = formatted(t, small)
+		p := trees[seed%4]
+		var d disk.Disk = formatted(t, p)
 		var last [clients]uint64
 		for life := 0; life < 5; life++ {
 			sim := d.(*disk.Sim)
 			sim.FreezeAfter(sim.Ops()+uint64(1+r.IntN(200)), false)
 			acked := last
 			started := last
-			if j, err := Open(sim, small, quiet); err == nil {
+			if j, err := Open(sim, p, quiet); err == nil {
 				var wg sync.WaitGroup
 				for c := 0; c < clients; c++ {
 					wg.Add(1)
@@ -193,7 +224,7 @@ func TestCrashLives(t *testing.T) {
 						for v := last[c] + 1; ; v++ {
 							var ws []Write
 							for k := 0; k < per; k++ {
-								ws = append(ws, Write{small.Home() + uint64(k*clients+c), contents(v)})
+								ws = append(ws, Write{used(p, uint64(k*clients+c)), contents(v)})
 							}
 							started[c] = v
 							wait := v%3 == 0
@@ -215,7 +246,7 @@ func TestCrashLives(t *testing.T) {
 				t.Fatal(err)
 			}
 			d = sim.Crash(disk.RandomChoice(r, true))
-			s := recovered(t, d.(*disk.Sim).Crash(disk.KeepAll), small)
+			s := recovered(t, d.(*disk.Sim).Crash(disk.KeepAll), p)
 			for c := 0; c < clients; c++ {
 				for k := 1; k < per; k++ {
 					if s[k*clients+c] != s[c] {
@@ -238,14 +269,15 @@ func TestDeviceErrors(t *testing.T) {
 	for n := uint64(0); n < 120; n += few {
 		r := rand.New(rand.NewPCG(uint64(int64(n)), 0))
 		h := newHistory(r, 25)
-		sim := formatted(t, small)
+		p := trees[n/2%4]
+		sim := formatted(t, p)
 		f := disk.NewFault(sim, n, nil)
 		f.SetPlan(disk.FailFrom(n, boom, disk.Write, disk.Barrier))
 		if n%2 == 0 {
 			f.SetPlan(disk.FailAt(n, boom)) // the next one would succeed
 		}
 		acked, appended := 0, 0
-		j, err := Open(f, small, quiet)
+		j, err := Open(f, p, quiet)
 		if err != nil {
 			if !errors.Is(err, boom) {
 				t.Fatal(err)
@@ -253,12 +285,12 @@ func TestDeviceErrors(t *testing.T) {
 		} else {
 			for i := range h {
 				wait := r.IntN(2) == 0
-				err := j.Commit(h.writes(small, i), wait)
+				err := j.Commit(h.writes(p, i), wait)
 				if err != nil {
 					if !errors.Is(err, ErrReadOnly) || !errors.Is(err, boom) {
 						t.Fatal(err)
 					}
-					if err2 := j.Commit(h.writes(small, i), wait); !errors.Is(err2, ErrReadOnly) {
+					if err2 := j.Commit(h.writes(p, i), wait); !errors.Is(err2, ErrReadOnly) {
 						t.Fatalf("a commit after the failure: %v", err2)
 					}
 					if wait { // it may be in the history
@@ -272,7 +304,7 @@ func TestDeviceErrors(t *testing.T) {
 				}
 			}
 			f.SetPlan(nil)
-			if s := readState(t, j); h.prefix(s, 0) < 0 {
+			if s := readState(t, j, p); h.prefix(s, 0) < 0 {
 				t.Fatalf("operation %d failed: reads give %v", n, s)
 			}
 			err = j.Close()
@@ -280,7 +312,7 @@ func TestDeviceErrors(t *testing.T) {
 				acked = appended
 			}
 		}
-		s := recovered(t, sim.Crash(disk.RandomChoice(r, true)), small)
+		s := recovered(t, sim.Crash(disk.RandomChoice(r, true)), p)
 		if got := h.prefix(s, acked); got < 0 || got > appended {
 			t.Fatalf("operation %d failed: found %d commits, acknowledged %d, appended %d", n, got, acked, appended)
 		}

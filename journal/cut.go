@@ -19,7 +19,11 @@ func Sealed(d disk.Disk, p Params) ([]Group, error) {
 	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID), p}
 	var found []Group
 	for u := range p.Units {
-		if g, _ := v.group(p.Start + 1 + UnitBlocks*u); g.Sealed || g.Err != nil {
+		g, d := v.descriptor(p.Start + 1 + UnitBlocks*u)
+		if g.Sealed {
+			v.judge(&g, d)
+		}
+		if g.Sealed || g.Err != nil {
 			found = append(found, g)
 		}
 	}
@@ -48,29 +52,33 @@ func Cut(d disk.Disk, p Params, n uint64) error {
 }
 
 // Restart makes the log on d an empty one, durably, whatever it was: what it has that is not
-// home is lost. For a log of which both headers are lost; the journal must not be open.
-func Restart(d disk.Disk, p Params) error {
+// home is lost. The tree of codes is made anew as by Rebuild, all of it: its root was in the headers. For a log of
+// which both headers are lost; the journal must not be open.
+func Restart(d disk.Disk, p Params) (Rebuilt, error) {
+	var done Rebuilt
 	groups, err := Sealed(d, p)
 	if err != nil {
-		return err
+		return done, err
 	}
 	next := uint64(1)
 	for _, g := range groups {
 		if !g.Sealed { // recovery reads every unit
 			if err := d.WriteAt(g.Block, [][]byte{make([]byte, disk.BlockSize)}); err != nil {
-				return err
+				return done, err
 			}
 		}
 		next = max(next, g.Number+1)
 	}
 	s := dlog.NewSeal(p.Key, p.UUID)
 	s.NewEpoch()
-	// behind a number that no group may have: that of a torn one, which left nothing
-	header := [][]byte{s.EncHdr(next+1, 0, 0).Data()}
-	for _, a := range [2]uint64{p.Start, p.copy()} {
-		if err := d.WriteAt(a, header); err != nil {
-			return err
+	var root [2]uint64
+	if p.Pages > 0 {
+		b := &rebuilder{d: d, t: p.tree(ddisk.New(d), s, dlog.NewPages(0), d.Size()), done: &done}
+		if root, err = b.page(p.Pages - 1); err != nil {
+			return done, err
 		}
+		done.Homes = joined(done.Homes)
 	}
-	return d.Barrier()
+	// behind a number that no group may have: that of a torn one, which left nothing
+	return done, writeHeaders(d, p, s.EncHdr(next+1, root[0], root[1]))
 }

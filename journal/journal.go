@@ -6,7 +6,7 @@
 //
 //	Format   makes an empty journal on a device
 //	Open     recovers the journal after a crash, or a clean end
-//	Inspect  reads what a crash left in the journal and changes nothing
+//	Inspect  reads what a crash left in the journal, and the codes of what is home, and changes nothing
 //
 // The journal keeps committed blocks in memory until they are home, and a bounded
 // cache of others. How it works, and the proof that it does, is in verified/journal;
@@ -31,7 +31,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -194,6 +193,7 @@ type Options struct {
 type Journal struct {
 	d      *ddisk.Disk
 	core   *journalm.Journal
+	p      Params
 	home   uint64
 	size   uint64
 	log    *slog.Logger
@@ -249,7 +249,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	case damaged || core == nil:
 		return nil, diagnose(d, p)
 	}
-	j := &Journal{d: dd, core: core, home: p.Home(), size: d.Size(), log: o.Log}
+	j := &Journal{d: dd, core: core, p: p, home: p.Home(), size: d.Size(), log: o.Log}
 	core.Notes.OnDamage(j.tellDamage)
 	return j, nil
 }
@@ -379,7 +379,7 @@ func (j *Journal) Failure() error {
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	}
 	if found := j.Damaged(); len(found) > 0 && found[0] < j.home {
-		return fmt.Errorf("%w: block %d, of the tree of codes: %w", ErrReadOnly, found[0], ErrNotAsWritten)
+		return fmt.Errorf("%w: block %d, of the tree of codes: %w", ErrReadOnly, found[0], j.why(found[0]))
 	}
 	return ErrReadOnly
 }
@@ -392,8 +392,17 @@ func (j *Journal) Lost() error {
 	return nil
 }
 
-// ReadFailure is the error of the last read of the device that failed, or nil.
-func (j *Journal) ReadFailure() error { return j.d.ReadErr() }
+// ReadFailure is the error of the last read of the device that failed; if none did, but a block was found damaged, it
+// wraps ErrNotAsWritten.
+func (j *Journal) ReadFailure() error {
+	if err := j.d.ReadErr(); err != nil {
+		return err
+	}
+	if found := j.Damaged(); len(found) > 0 {
+		return fmt.Errorf("%d damaged blocks, the first is block %d: %w", len(found), found[0], ErrNotAsWritten)
+	}
+	return nil
+}
 
 // Damaged lists the blocks that were found not to be what was last written there, as far as they have been
 // read since Open. Those before the first home block are pages of the tree of codes.
@@ -401,7 +410,25 @@ func (j *Journal) Damaged() []uint64 { return j.core.Notes.DamagedBlocks() }
 
 // readError is why block a could not be read.
 func (j *Journal) readError(a uint64) error {
-	if err := j.d.ReadErr(); err != nil && !j.core.Notes.IsDamaged(a) {
+	if j.core.Notes.IsDamaged(a) {
+		return ErrNotAsWritten
+	}
+	for b := range j.p.TreeBlocks(a, j.size) {
+		if j.core.Notes.IsDamaged(b) {
+			return fmt.Errorf("its code, in block %d or %d, is not known: %w", b, b+1, j.why(b))
+		}
+	}
+	if err := j.d.ReadErr(); err != nil {
+		return err
+	}
+	return ErrNotAsWritten
+}
+
+// why is what is wrong with a page of the tree of codes whose first place is block a: the device cannot
+// read it, or it is damaged.
+func (j *Journal) why(a uint64) error {
+	err := j.d.ReadErr()
+	if e := new(disk.Error); errors.As(err, &e) && (e.Block == a || e.Block == a+1) {
 		return err
 	}
 	return ErrNotAsWritten
@@ -409,10 +436,10 @@ func (j *Journal) readError(a uint64) error {
 
 func (j *Journal) tellDamage(a uint64) {
 	if a < j.home {
-		j.log.Error("a block of the tree of codes is damaged: what it stands for cannot be read; tansy repair makes the tree anew", "block", a)
+		j.log.Error("a page of the tree of codes is damaged: what it stands for cannot be read", "block", a, "error", j.why(a), "advice", "stop the server; tansy repair makes the page anew")
 		return
 	}
-	j.log.Error("a block is damaged: "+ErrNotAsWritten.Error()+"; reading it fails", "block", a)
+	j.log.Error("a block is damaged: "+ErrNotAsWritten.Error()+"; reading it fails", "block", a, "advice", "when it suits, stop the server and run tansy check, which says whose it is")
 }
 
 // Read copies the latest committed contents of block a to buf (disk.BlockSize bytes).
@@ -500,41 +527,3 @@ func (j *Journal) Broken() error { return j.d.Err() }
 
 // Core is the verified journal, for the layer above.
 func (j *Journal) Core() *journalm.Journal { return j.core }
-
-// Inspect returns the newest contents of the blocks that are in the log and may not be
-// home yet: what Open would write. It changes nothing on d.
-func Inspect(d disk.Disk, p Params) (map[uint64][]byte, error) {
-	o := &overlay{Disk: d, m: map[uint64][]byte{}}
-	if _, err := recoverJournal(o, p, Options{CacheBytes: 1, Log: slog.New(slog.DiscardHandler)}); err != nil {
-		return nil, err
-	}
-	maps.DeleteFunc(o.m, func(a uint64, _ []byte) bool { return a < p.Home() })
-	return o.m, nil
-}
-
-// overlay keeps writes in memory.
-type overlay struct {
-	disk.Disk
-	m map[uint64][]byte
-}
-
-func (o *overlay) ReadAt(a uint64, bufs [][]byte) error {
-	if err := o.Disk.ReadAt(a, bufs); err != nil {
-		return err
-	}
-	for i := range bufs {
-		if b, ok := o.m[a+uint64(i)]; ok {
-			copy(bufs[i], b)
-		}
-	}
-	return nil
-}
-
-func (o *overlay) WriteAt(a uint64, bufs [][]byte) error {
-	for i := range bufs {
-		o.m[a+uint64(i)] = slices.Clone(bufs[i])
-	}
-	return nil
-}
-
-func (o *overlay) Barrier() error { return nil }

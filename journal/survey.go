@@ -15,6 +15,7 @@ import (
 type Survey struct {
 	Headers [2]Header // the header and its copy
 	First   uint64    // first live sequence number, if one of the headers is sound
+	Root    [2]uint64 // code of the root of the tree of codes, if one of the headers is sound
 	Groups  []Group   // from the first live number on, up to the last that anything is known of
 }
 
@@ -43,8 +44,9 @@ func (s *Survey) Damaged() *Group {
 type Header struct {
 	Block uint64
 	Sound bool
-	First uint64 // first live sequence number
-	Err   error  // why the block could not be read
+	First uint64    // first live sequence number
+	Root  [2]uint64 // code of the root of the tree of codes
+	Err   error     // why the block could not be read
 }
 
 // A Group is what the log has of the blocks that became durable together.
@@ -70,7 +72,7 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 		h, b := v.header(a)
 		s.Headers[i] = h
 		if h.Sound && (from == nil || h.First > s.First) {
-			s.First, from = h.First, b
+			s.First, s.Root, from = h.First, h.Root, b
 		}
 	}
 	if from == nil {
@@ -79,18 +81,19 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 	found := map[uint64]Group{}
 	last := s.First
 	for u := range p.Units {
-		g, old := v.group(p.Start + 1 + UnitBlocks*u)
+		g, d := v.descriptor(p.Start + 1 + UnitBlocks*u)
 		if !g.Sealed || g.Number < s.First {
 			continue
 		}
-		g.Sound = g.Sound && v.seal.Under(old, from)
+		v.judge(&g, d)
+		g.Sound = g.Sound && v.seal.Under(d, from)
 		found[g.Number] = g
 		last = max(last, g.Number+1)
 	}
 	for q := s.First; q < last; q++ {
 		g, ok := found[q]
 		if !ok {
-			g, _ = v.group(p.Start + 1 + UnitBlocks*(q%p.Units))
+			g, _ = v.descriptor(p.Start + 1 + UnitBlocks*(q%p.Units))
 			g = Group{Number: q, Block: g.Block, Err: g.Err}
 		}
 		s.Groups = append(s.Groups, g)
@@ -115,11 +118,12 @@ func (v *surveyor) header(a uint64) (Header, *dbytes.Blk) {
 		return h, nil
 	}
 	h.Sound, h.First = v.seal.DecHdr(b)
+	h.Root[0], h.Root[1] = v.seal.Root(b)
 	return h, b
 }
 
-// group looks at the unit that begins at block a.
-func (v *surveyor) group(a uint64) (g Group, d *dlog.DescR) {
+// descriptor looks at the first block of the unit that begins at block a.
+func (v *surveyor) descriptor(a uint64) (g Group, d *dlog.DescR) {
 	g.Block = a
 	ok, b := v.d.Read(a)
 	if !ok {
@@ -137,10 +141,14 @@ func (v *surveyor) group(a uint64) (g Group, d *dlog.DescR) {
 	for i := range d.M() {
 		g.Direct = append(g.Direct, d.Dir(i))
 	}
-	data, err := v.data(d, a)
+	return g, d
+}
+
+// judge looks at the data of a group with descriptor d.
+func (v *surveyor) judge(g *Group, d *dlog.DescR) {
+	data, err := v.data(d, g.Block)
 	g.Err = err
 	g.Sound = err == nil && v.seal.Check(d, data, &ddisk.BList{}, &ddisk.BList{})
-	return g, d
 }
 
 // data reads the blocks of a group whose descriptor is in block a.
@@ -157,15 +165,20 @@ func (v *surveyor) data(d *dlog.DescR, a uint64) (*ddisk.BList, error) {
 		at = append(at, d.Dir(i))
 	}
 	l := &ddisk.BList{}
-	for _, x := range at {
-		if x >= v.d.Size() {
-			return nil, fmt.Errorf("block %d lies behind the device's end", x)
+	for len(at) > 0 {
+		n := 1
+		for n < len(at) && at[n] == at[0]+uint64(n) {
+			n++
 		}
-		ok, b := v.d.Read(x)
+		if at[n-1] >= v.d.Size() {
+			return nil, fmt.Errorf("block %d lies behind the device's end", at[n-1])
+		}
+		ok, run := v.d.ReadRun(at[0], uint64(n))
 		if !ok {
 			return nil, v.d.ReadErr()
 		}
-		l.Blks = append(l.Blks, b)
+		l.Blks = append(l.Blks, run.Blks...)
+		at = at[n:]
 	}
 	return l, nil
 }

@@ -55,7 +55,7 @@ func (r *run) log() error {
 
 // restart makes the log empty, of which both headers are lost.
 func (r *run) restart(p journal.Params, sealed []journal.Group) error {
-	if err := journal.Restart(r.d, p); err != nil {
+	if _, err := journal.Restart(r.d, p); err != nil {
 		return err
 	}
 	var known []journal.Group
@@ -68,7 +68,7 @@ func (r *run) restart(p journal.Params, sealed []journal.Group) error {
 	if n := len(known); n > 0 {
 		what = fmt.Sprintf("it has %d sealed groups, %d to %d, of which some or all may be home", n, known[0].Number, known[n-1].Number)
 	}
-	return r.lose(known, "both headers of the log are lost: it is started empty, and everything in it that is not home is LOST (%s)", what)
+	return r.lose(known, "both headers of the log are lost: it is started empty, and everything in it that is not home is LOST (%s); the tree of codes is made anew from what is home, of which nothing tells any more whether it is what was last written there", what)
 }
 
 // lose tells of lost groups, and which files they may have changed, by the state without them.

@@ -57,7 +57,7 @@ func crashed(t *testing.T, n int) *disk.Sim {
 	return dead
 }
 
-func journalParams(t *testing.T, d disk.Disk) journal.Params {
+func journalParams(t testing.TB, d disk.Disk) journal.Params {
 	t.Helper()
 	s, _, err := superblocks(d)
 	if err != nil {
@@ -97,7 +97,7 @@ func names(t *testing.T, d disk.Disk) (found []string) {
 func repaired(t *testing.T, d disk.Disk) []Action {
 	t.Helper()
 	was := contents(t, d)
-	p, err := NewPlan(d)
+	p, err := NewPlan(d, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func repaired(t *testing.T, d disk.Disk) []Action {
 	if !after.Clean() {
 		t.Fatalf("left: %v\nafter %v", after.Problems, p.Actions)
 	}
-	if p2, err := NewPlan(d); err != nil || len(p2.Actions) > 0 {
+	if p2, err := NewPlan(d, Options{}); err != nil || len(p2.Actions) > 0 {
 		t.Fatalf("a second repair does %v, %v", p2.Actions, err)
 	}
 	now := contents(t, d)
@@ -236,7 +236,7 @@ func TestNoHeader(t *testing.T) {
 func TestUnreadableLog(t *testing.T) {
 	whole := crashed(t, 6)
 	s := survey(t, whole)
-	units := journalParams(t, whole).Units
+	p := journalParams(t, whole)
 	for _, c := range []struct {
 		what  string
 		block uint64
@@ -245,8 +245,8 @@ func TestUnreadableLog(t *testing.T) {
 		{"descriptor", s.Groups[2].Block, fmt.Sprintf("cut before group %d", s.Groups[2].Number)},
 		{"data", s.Groups[2].Block + 1, fmt.Sprintf("cut before group %d", s.Groups[2].Number)},
 		{"last group's data", s.Groups[len(s.Groups)-1].Block + 1, "the last 1 group commits"},
-		{"unused unit", 2 + journal.UnitBlocks*((s.Last()+5)%units), "nothing is known to have been in them"},
-		{"header", 1, "the header of the log in block 1 is restored"},
+		{"unused unit", p.Start + 1 + journal.UnitBlocks*((s.Last()+5)%p.Units), "nothing is known to have been in them"},
+		{"header", p.Start, fmt.Sprintf("the header of the log in block %d is restored", p.Start)},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			written := false
@@ -259,7 +259,7 @@ func TestUnreadableLog(t *testing.T) {
 				}
 				return disk.Harm{}
 			})
-			p, err := NewPlan(d)
+			p, err := NewPlan(d, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@
 //
 //	superblock    from its copy, and the reverse
 //	log           its header from the copy, and the reverse; cut at a group that is damaged
+//	codes         pages of the tree of codes that are lost are made anew from what is home
 //	recovery      by the journal, as when the volume is served
 //	inodes        impossible fields
 //	block trees   pointers that lead nowhere; blocks of two files
@@ -20,6 +21,10 @@
 // From recovery on, everything goes through the journal: what changes together is atomic, and a repair
 // that a crash interrupts is finished by another one. Nothing is freed while some
 // inode or block tree cannot be read, and no file loses its name for its neighbour's sake.
+//
+// A block that is not what was last written there is told by its code. Bitmaps are made anew, inodes, directories and
+// indirect blocks are made sound, and count from then on. The contents of files are left alone: reading
+// them fails, unless Options.AcceptDamaged takes them as they are.
 //
 // This is plain Go, tested and not proved, but for the journal and the directories that it uses.
 // It takes memory for what it changes, a bit for every used block, and some 150 bytes for each inode
@@ -63,15 +68,24 @@ type Plan struct {
 	After   check.Report // what is left
 	blocks  []uint64     // that are written
 	uuid    [16]byte
+	head    uint64 // block of the log's header
+	opts    Options
 }
 
-// NewPlan finds out what a repair of the volume on d does, and writes nothing. A volume that is clean has
+// Options say what a repair may do.
+type Options struct {
+	// AcceptDamaged takes the contents of files as they are where they are not what was last written:
+	// reading them succeeds from then on.
+	AcceptDamaged bool
+}
+
+// NewPlan finds out what a repair of the volume on d does, and writes nothing. It reads all that is in use. A volume that is clean has
 // no Actions. The error says why it cannot be repaired: there is no superblock, or the device
 // fails every read.
-func NewPlan(d disk.Disk) (*Plan, error) {
-	p := &Plan{}
+func NewPlan(d disk.Disk, opts Options) (*Plan, error) {
+	p := &Plan{opts: opts}
 	var err error
-	if p.Before, err = check.Volume(d, check.Options{}); err != nil {
+	if p.Before, err = check.Volume(d, check.Options{Data: true}); err != nil {
 		return nil, err
 	}
 	if p.Before.Clean() {
@@ -79,15 +93,15 @@ func NewPlan(d disk.Disk) (*Plan, error) {
 		return p, nil
 	}
 	o := newOverlay(d)
-	r := &run{d: o, names: true}
+	r := &run{d: o, Options: opts, names: true}
 	if err := r.steps(); err != nil {
 		return nil, err
 	}
-	p.Actions, p.blocks, p.uuid = r.actions, o.written(), uuidOf(r.sb)
+	p.Actions, p.blocks, p.uuid, p.head = r.actions, o.written(), uuidOf(r.sb), journalOf(r.sb).Start
 	if err := p.nameFiles(o); err != nil {
 		return nil, err
 	}
-	p.After, err = check.Volume(o, check.Options{})
+	p.After, err = check.Volume(o, check.Options{Data: true})
 	return p, err
 }
 
@@ -117,11 +131,11 @@ func (p *Plan) nameFiles(d disk.Disk) error {
 // Apply does the repair on d, which must be as it was for NewPlan, after it has written the undo file.
 // It returns what is left then. If it fails in the midst, Undo, or another repair, goes on.
 func (p *Plan) Apply(d disk.Disk, undo string) (check.Report, error) {
-	u, err := newUndo(undo, p.uuid, d, p.blocks)
+	u, err := newUndo(undo, p.uuid, p.head, d, p.blocks)
 	if err != nil {
 		return check.Report{}, err
 	}
-	r := &run{d: u}
+	r := &run{d: u, Options: p.opts}
 	err = r.steps()
 	if err == nil {
 		err = u.finish()
@@ -132,11 +146,12 @@ func (p *Plan) Apply(d disk.Disk, undo string) (check.Report, error) {
 	if err != nil {
 		return check.Report{}, err
 	}
-	return check.Volume(d, check.Options{})
+	return check.Volume(d, check.Options{Data: true})
 }
 
 // run is a repair under way, in memory or not.
 type run struct {
+	Options
 	d       disk.Disk
 	names   bool // the files that lost groups touch are wanted
 	sb      superblockformat.Super
@@ -145,6 +160,11 @@ type run struct {
 
 func (r *run) did(ino uint64, format string, args ...any) {
 	r.actions = append(r.actions, Action{Ino: ino, Text: fmt.Sprintf(format, args...)})
+}
+
+// openJournal recovers the journal of a volume.
+func openJournal(d disk.Disk, s superblockformat.Super) (*journal.Journal, error) {
+	return journal.Open(d, journalOf(s), journal.Options{Log: slog.New(slog.DiscardHandler)})
 }
 
 // maxRounds bounds how often the volume is gone over: a repair may bring something to light.
@@ -157,6 +177,20 @@ func (r *run) steps() error {
 	if err := r.log(); err != nil {
 		return err
 	}
+	if err := r.codes(); err != nil {
+		return err
+	}
+	if err := r.rounds(); err != nil || !r.AcceptDamaged {
+		return err
+	}
+	some, err := r.acceptData()
+	if err != nil || !some {
+		return err
+	}
+	return r.rounds() // what was accepted may go on behind the end of its file
+}
+
+func (r *run) rounds() error {
 	for range maxRounds {
 		again, err := r.round()
 		if err != nil || !again {
@@ -181,7 +215,7 @@ type round struct {
 }
 
 func (r *run) round() (again bool, err error) {
-	j, err := journal.Open(r.d, journalOf(r.sb), journal.Options{Log: slog.New(slog.DiscardHandler)})
+	j, err := openJournal(r.d, r.sb)
 	if err != nil {
 		return false, err
 	}
@@ -190,11 +224,11 @@ func (r *run) round() (again bool, err error) {
 			err = e
 		}
 	}()
-	g := r.sb.Dtor_geo()
-	x := &round{run: r, nodes: map[uint64]*node{}, v: newVolume(r.d, geometry{
-		ibm: g.Dtor_ibm(), bbm: g.Dtor_bbm(), itab: g.Dtor_itab(), data0: g.Dtor_data0(), data1: g.Dtor_data1(),
-		ninode: g.Dtor_ninode(), rootgen: r.sb.Dtor_rootgen(),
-	})}
+	v, err := r.volume()
+	if err != nil {
+		return false, err
+	}
+	x := &round{run: r, nodes: map[uint64]*node{}, v: v}
 	if err := x.inodes(); err != nil {
 		return false, err
 	}
@@ -209,10 +243,13 @@ func (r *run) round() (again bool, err error) {
 	if err := x.bitmaps(); err != nil {
 		return false, err
 	}
+	if err := x.keepDamaged(); err != nil {
+		return false, err
+	}
 	again, err = x.v.flush(j)
 	if err != nil || len(x.unnamed) == 0 {
 		return again, err
 	}
-	some, err := x.attach(j, g)
+	some, err := x.attach(j, r.sb.Dtor_geo())
 	return again || some, err
 }

@@ -219,7 +219,7 @@ func TestUnreadable(t *testing.T) {
 				}
 				return disk.Harm{}
 			})
-			p, err := NewPlan(d)
+			p, err := NewPlan(d, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +236,7 @@ func TestUnreadable(t *testing.T) {
 					t.Errorf("block %d is not what it was before the damage\nafter %v", a, p.Actions)
 				}
 			}
-			if p, err := NewPlan(d); err != nil || len(p.Actions) > 0 {
+			if p, err := NewPlan(d, Options{}); err != nil || len(p.Actions) > 0 {
 				t.Errorf("a second repair does %v, %v", p.Actions, err)
 			}
 		})
@@ -253,7 +253,7 @@ func TestInterrupted(t *testing.T) {
 	damaged := contents(t, s.d)
 	for n := 1; ; n++ {
 		d := device(t, s.d.Size(), damaged)
-		p, err := NewPlan(d)
+		p, err := NewPlan(d, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		same(t, d, damaged)
 		d = device(t, s.d.Size(), half)
-		if p, err = NewPlan(d); err == nil && len(p.Actions) > 0 {
+		if p, err = NewPlan(d, Options{}); err == nil && len(p.Actions) > 0 {
 			_, err = p.Apply(d, undo+"2")
 		}
 		if rep, e := check.Volume(d, check.Options{}); err != nil || e != nil || !rep.Clean() {
@@ -298,7 +298,7 @@ func TestInterrupted(t *testing.T) {
 func TestUndoRefused(t *testing.T) {
 	s := newSmall(t)
 	s.leave(s.ino["/a"], "two")
-	p, err := NewPlan(s.d)
+	p, err := NewPlan(s.d, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestUndoFirst(t *testing.T) {
 	s := newSmall(t)
 	s.leave(s.ino["/a"], "two")
 	damaged := contents(t, s.d)
-	p, err := NewPlan(s.d)
+	p, err := NewPlan(s.d, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func journalOf(s superblockformat.Super) journal.Params {
 	}
 	g := s.Dtor_geo()
 	return journal.Params{
-		Start: 1, Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), UUID: uuidOf(s),
+		Start: 1 + 2*s.Dtor_pages(), Pages: s.Dtor_pages(), Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), UUID: uuidOf(s),
 		Key:    sha256.Sum256(append(key, "journal"...)),
 		Bitmap: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1(),
 	}

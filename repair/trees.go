@@ -164,7 +164,10 @@ func (t *tree) claim(at uint64, off, level int, k uint64) {
 	}
 	if !r.taken.add(b) {
 		other := r.owner[b]
-		data := v.peek(b)
+		data := v.contents(b)
+		if level > 0 || r.nodes[t.ino].ty == typeDir {
+			data = v.peek(b)
+		}
 		c, ok := uint64(0), false
 		if other != t.ino && t.budget > 0 && data != nil {
 			c, ok = r.free()
@@ -230,7 +233,7 @@ func (t *tree) fit() {
 		case n.w(fFlags)&flagOrphan != 0:
 			r.fix64(t.ino, fShrink, t.end, "blocks behind the end wait to be freed")
 		case ty == typeLnk && t.end == disk.BlockSize:
-			if b := v.peek(t.last); b != nil {
+			if b := v.contents(t.last); b != nil {
 				size = uint64(slices.Index(append(slices.Clone(b[:maxSymlink]), 0), 0))
 				r.fix64(t.ino, fSize, size, "the size becomes that of the target")
 				t.final = t.last
@@ -260,10 +263,10 @@ func (t *tree) tail() {
 	n := v.inode(t.ino)
 	size := n.q(fSize)
 	b := t.final
-	if size%disk.BlockSize == 0 || b == 0 || v.peek(b) == nil {
+	if size%disk.BlockSize == 0 || b == 0 || v.contents(b) == nil {
 		return
 	}
-	rest := v.peek(b)[size%disk.BlockSize:]
+	rest := v.contents(b)[size%disk.BlockSize:]
 	last, count := 0, 0
 	for i, x := range rest {
 		if x != 0 {

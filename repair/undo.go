@@ -35,21 +35,22 @@ type undoer struct {
 	disk.Disk
 	uuid [16]byte
 	file *os.File
+	head uint64 // the block of the log's header, which changes whenever the volume is opened
 
 	mu    sync.Mutex
 	saved map[uint64]bool
 }
 
 // newUndo makes an undo file with the given blocks of d, durably. Nothing is written to d.
-func newUndo(path string, uuid [16]byte, d disk.Disk, blocks []uint64) (*undoer, error) {
+func newUndo(path string, uuid [16]byte, head uint64, d disk.Disk, blocks []uint64) (*undoer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // the superblock has a secret
 	if err != nil {
 		return nil, err
 	}
-	u := &undoer{Disk: d, uuid: uuid, file: f, saved: map[uint64]bool{}}
-	head := binary.LittleEndian.AppendUint64(append([]byte(undoMagic), uuid[:]...), d.Size())
-	sum := sha256.Sum256(head)
-	_, err = f.Write(append(head, sum[:]...))
+	u := &undoer{Disk: d, uuid: uuid, file: f, head: head, saved: map[uint64]bool{}}
+	start := binary.LittleEndian.AppendUint64(append([]byte(undoMagic), uuid[:]...), d.Size())
+	sum := sha256.Sum256(start)
+	_, err = f.Write(append(start, sum[:]...))
 	for _, a := range blocks {
 		if err == nil {
 			err = u.save(a)
@@ -118,16 +119,13 @@ func (u *undoer) NextData(a uint64) (uint64, error) { return disk.NextData(u.Dis
 // Unwrap returns the device, for disk.HostOf.
 func (u *undoer) Unwrap() disk.Disk { return u.Disk }
 
-// headerBlock is that of the log. It changes whenever the volume is opened.
-const headerBlock = 1
-
 // finish notes that the repair came to its end.
 func (u *undoer) finish() error {
 	b := make([]byte, disk.BlockSize)
-	if err := u.Disk.ReadAt(headerBlock, [][]byte{b}); err != nil {
+	if err := u.Disk.ReadAt(u.head, [][]byte{b}); err != nil {
 		return err
 	}
-	return errors.Join(u.record(undoEnd, headerBlock, b), u.file.Sync())
+	return errors.Join(u.record(undoEnd, u.head, b), u.file.Sync())
 }
 
 // An Undo is the contents of an undo file.
@@ -197,11 +195,12 @@ func (u *Undo) Check(d disk.Disk) error {
 	if u.left == nil {
 		return nil
 	}
+	head := journalOf(s).Start
 	now := make([]byte, disk.BlockSize)
-	if err := d.ReadAt(headerBlock, [][]byte{now}); err != nil {
+	if err := d.ReadAt(head, [][]byte{now}); err != nil {
 		return err
 	}
-	if !bytes.Equal(now, u.left) && !bytes.Equal(now, u.old[headerBlock]) {
+	if !bytes.Equal(now, u.left) && !bytes.Equal(now, u.old[head]) {
 		return ErrChanged
 	}
 	return nil

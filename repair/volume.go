@@ -40,16 +40,42 @@ type volume struct {
 	dirty map[uint64][]byte // new contents
 	lost  map[uint64]bool   // blocks that could not be read
 	cache map[uint64][]byte // blocks that were read not long ago
+
+	codes   *journal.Snapshot // nil: what is read is believed
+	coded   bitset            // of the blocks before the data: those that are not zeros, by their codes
+	damaged map[uint64]bool   // blocks that were read and are not what was last written there
 }
 
 // cached is the number of blocks in the cache.
 const cached = 4096
 
 func newVolume(d disk.Disk, g geometry) *volume {
-	return &volume{geometry: g, d: d, dirty: map[uint64][]byte{}, lost: map[uint64]bool{}, cache: map[uint64][]byte{}}
+	return &volume{geometry: g, d: d, dirty: map[uint64][]byte{}, lost: map[uint64]bool{}, cache: map[uint64][]byte{}, damaged: map[uint64]bool{}}
 }
 
-// peek is the contents of block a, not to be changed, or nil if it cannot be read.
+// genuine says whether b is what was last written to block a.
+func (v *volume) genuine(a uint64, b []byte) bool {
+	if v.codes == nil {
+		return true
+	}
+	ok, _ := v.codes.Genuine(a, b)
+	return ok
+}
+
+// contents is the contents of block a of a file, not to be changed, or nil if it cannot be read, or is damaged.
+func (v *volume) contents(a uint64) []byte {
+	if b := v.dirty[a]; b != nil {
+		return b
+	}
+	b := make([]byte, disk.BlockSize)
+	if v.lost[a] || v.damaged[a] || v.d.ReadAt(a, [][]byte{b}) != nil || !v.genuine(a, b) {
+		return nil
+	}
+	return b
+}
+
+// peek is the contents of block a, not to be changed, or nil if it cannot be read. What is damaged is noted: the
+// repair is about to make it sound.
 func (v *volume) peek(a uint64) []byte {
 	if b := v.dirty[a]; b != nil {
 		return b
@@ -65,6 +91,9 @@ func (v *volume) peek(a uint64) []byte {
 	if v.d.ReadAt(a, [][]byte{b}) != nil {
 		v.lost[a] = true
 		return nil
+	}
+	if !v.genuine(a, b) {
+		v.damaged[a] = true
 	}
 	if len(v.cache) >= cached {
 		clear(v.cache)
@@ -92,7 +121,7 @@ func (v *volume) scan(from, to uint64, need func(a uint64) bool, f func(a uint64
 			return err
 		}
 		for ; a < min(data, to); a++ {
-			if need(a) {
+			if need(a) || v.coded.has(a) {
 				f(a, v.peek(a))
 			}
 		}
@@ -144,7 +173,7 @@ func (v *volume) flush(j *journal.Journal) (changed bool, err error) {
 	var ws []journal.Write
 	old := make([]byte, disk.BlockSize)
 	for _, a := range slices.Backward(slices.Sorted(maps.Keys(v.dirty))) {
-		if v.d.ReadAt(a, [][]byte{old}) == nil && bytes.Equal(old, v.dirty[a]) {
+		if !v.damaged[a] && v.d.ReadAt(a, [][]byte{old}) == nil && bytes.Equal(old, v.dirty[a]) {
 			continue
 		}
 		ws = append(ws, journal.Write{Addr: a, Data: v.dirty[a]})

@@ -11,6 +11,7 @@ import (
 
 func check(args []string) int {
 	f := newFlags("check", "VOLUME [flags]", `  tansy check data.img
+  tansy check data.img --data the contents of all files, too
   tansy check /dev/sdb -q     only the exit code and the problems
 
 exit codes:
@@ -19,12 +20,14 @@ exit codes:
   2  it could not be checked: wrong arguments, no volume, in use, or the device fails
      every read
 
-The volume is only read, and must not be in use by a server. A block that cannot be
-read is a problem, and the rest is checked; what cannot be judged without it is printed
-as "not checked". Holes of an image are passed over. The contents of files, which have no
-checksums, are not checked. The progress goes to standard error, unless -q is given.
+The volume is only read, and must not be in use by a server. Every block that is read is
+checked against the code that the volume has of it: one that the device cannot read, or
+that is not what was last written there, is a problem, and the rest is checked; what
+cannot be judged without it is printed as "not checked". Holes of an image are passed
+over. The contents of files are read only with --data. The progress goes to standard error, unless -q is given.
 `)
 	quiet := f.Bool("q", false, "print nothing but problems")
+	data := f.Bool("data", false, "read the contents of all files, and check them, too")
 	limit := f.Int("max-problems", 1000, "print at most `N` problems")
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
@@ -36,7 +39,7 @@ checksums, are not checked. The progress goes to standard error, unless -q is gi
 		return exitUsage
 	}
 	defer d.Close()
-	o, clear := volcheck.Options{MaxProblems: *limit}, ""
+	o, clear := volcheck.Options{MaxProblems: *limit, Data: *data}, ""
 	if !*quiet {
 		p := newProgress(os.Stderr, time.Now)
 		o.Progress, clear = p.report, p.clear
@@ -66,11 +69,18 @@ checksums, are not checked. The progress goes to standard error, unless -q is gi
 		if rep.Unreadable > 0 {
 			verdict += fmt.Sprintf(", %d unreadable blocks", rep.Unreadable)
 		}
+		if rep.Damaged > 0 {
+			verdict += fmt.Sprintf(", %d blocks that are not what was last written there", rep.Damaged)
+		}
 		code = exitFailure
 	}
 	if !*quiet {
-		verdict += fmt.Sprintf("; %d inodes, %d directories with %d entries, %d of %d data blocks in use, %d files waiting to be freed, %d blocks in the log; %.1f s",
-			rep.Inodes, rep.Directories, rep.Entries, rep.Blocks, rep.DataBlocks, rep.Orphans, rep.Replayed, time.Since(begin).Seconds())
+		contents := "contents of files not read (--data reads them)"
+		if *data {
+			contents = fmt.Sprintf("%d blocks of contents read", rep.DataChecked)
+		}
+		verdict += fmt.Sprintf("; %d inodes, %d directories with %d entries, %d of %d data blocks in use, %d files waiting to be freed, %d blocks in the log; %s; %.1f s",
+			rep.Inodes, rep.Directories, rep.Entries, rep.Blocks, rep.DataBlocks, rep.Orphans, rep.Replayed, contents, time.Since(begin).Seconds())
 	}
 	if !*quiet || code != exitOK {
 		fmt.Printf("%s: %s\n", pos[0], verdict)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,6 +20,7 @@ func TestCheckAndDump(t *testing.T) {
 	exit(exitOK, "mkfs", img, "--size", "64M", "--log-size", "8M")
 	exit(exitOK, "check", img)
 	exit(exitOK, "check", "-q", img)
+	exit(exitOK, "check", "--data", img)
 	exit(exitOK, "dump", img)
 	exit(exitOK, "dump", img, "log")
 	exit(exitOK, "dump", img, "inode", "1")
@@ -43,8 +45,13 @@ func TestCheckAndDump(t *testing.T) {
 	}
 	exit(exitFailure, "check", img)
 	exit(exitFailure, "check", "-q", img)
-	exit(exitOK, "dump", img)                                       // by the copy
-	if _, err := f.WriteAt([]byte("damage"), 4096+30); err != nil { // the log's header
+	exit(exitOK, "dump", img) // by the copy
+	var pages [8]byte
+	if _, err := f.ReadAt(pages[:], 168); err != nil {
+		t.Fatal(err)
+	}
+	header := 4096 * (1 + 2*int64(binary.LittleEndian.Uint64(pages[:])))
+	if _, err := f.WriteAt([]byte("damage"), header+30); err != nil {
 		t.Fatal(err)
 	}
 	exit(exitFailure, "check", img)

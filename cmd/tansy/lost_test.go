@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -137,14 +138,15 @@ func openBehind(img string) error {
 		return err
 	}
 	header := make([]byte, disk.BlockSize)
-	if err := d.ReadAt(1, [][]byte{header}); err != nil {
+	at := 1 + 2*binary.LittleEndian.Uint64(b[168:]) // behind the tree of codes
+	if err := d.ReadAt(at, [][]byte{header}); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(img, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(header, disk.BlockSize)
+	_, err = f.WriteAt(header, int64(at)*disk.BlockSize)
 	return errors.Join(err, f.Close())
 }
 

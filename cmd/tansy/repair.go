@@ -25,11 +25,13 @@ exit codes:
 
 Before anything is written the old contents of all blocks that change go to the undo file; keep it
 until the files were looked at. It holds the secrets of the superblock. Files that no directory names
-any more get a name in /lost+found. The volume must not be in use by a server. This is
+any more get a name in /lost+found. Contents of files that are not what was last written are left, and
+reading them goes on to fail, unless --accept-damaged is given. The volume must not be in use by a server. This is
 plain Go, tested, but not proved.
 `)
 	yes := f.Bool("yes", false, "do it; without, nothing is written")
 	undo := f.String("undo", "", "`FILE` for the old contents (default VOLUME.undo); it must not exist")
+	accept := f.Bool("accept-damaged", false, "take contents of files that are not what was last written as they are; without, reading them fails")
 	from := f.String("undo-from", "", "put the old contents in `FILE` back, instead of a repair")
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
@@ -53,7 +55,7 @@ plain Go, tested, but not proved.
 	if *from != "" {
 		err = undoRepair(d, *from, *yes)
 	} else {
-		code, err = repairVolume(d, *undo, *yes)
+		code, err = repairVolume(d, *undo, *yes, volrepair.Options{AcceptDamaged: *accept})
 	}
 	if err != nil {
 		fail("repair", fmt.Errorf("%s: %w", pos[0], err))
@@ -86,8 +88,8 @@ func undoRepair(d *disk.File, from string, yes bool) error {
 }
 
 // repairVolume says what a repair does, and with yes does it, and returns the exit code.
-func repairVolume(d *disk.File, undo string, yes bool) (code int, err error) {
-	p, err := volrepair.NewPlan(d)
+func repairVolume(d *disk.File, undo string, yes bool, o volrepair.Options) (code int, err error) {
+	p, err := volrepair.NewPlan(d, o)
 	if err != nil {
 		return 0, err
 	}
@@ -120,6 +122,9 @@ func repairVolume(d *disk.File, undo string, yes bool) (code int, err error) {
 	}
 	for _, s := range left.Unchecked {
 		fmt.Println("not checked:", s)
+	}
+	if left.Damaged > 0 && !o.AcceptDamaged {
+		fmt.Printf("%d blocks are not what was last written there: reading them fails; --accept-damaged takes them as they are\n", left.Damaged)
 	}
 	n := uint64(len(left.Problems)) + left.Unlisted
 	switch {

@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"tansy/disk"
+	tansyfs "tansy/fs"
 )
 
 // repair by its exit codes, on an image with a damaged superblock and a damaged bitmap: without --yes nothing
@@ -76,4 +80,49 @@ func TestRepair(t *testing.T) {
 	exit(exitUsage, "repair", img, "--yes", "--undo", img+".3")
 	exit(exitUsage, "repair", img)
 	p.stop(t)
+}
+
+// TestRepairContents: contents of a file that are not what was last written are left alone, until it is said that they are to be
+// taken as they are.
+func TestRepairContents(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	exit := func(want int, args ...string) {
+		t.Helper()
+		if got := run(args); got != want {
+			t.Errorf("tansy %v: exit code %d, want %d", args, got, want)
+		}
+	}
+	exit(exitOK, "mkfs", img, "--size", "32M", "--log-size", "6M")
+	data := bytes.Repeat([]byte("what was written"), 1000)
+	d, err := disk.OpenFile(img, disk.FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := tansyfs.Open(d, tansyfs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := v.Create(&tansyfs.Cred{}, v.Root(), []byte("f"), tansyfs.Guarded, &tansyfs.SetAttr{}, 0)
+	if err == nil {
+		_, _, _, err = v.Write(&tansyfs.Cred{}, n.Handle, 0, data, tansyfs.FileSync)
+	}
+	if err := errors.Join(err, v.Close(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.LastIndex(b, data[:disk.BlockSize]) // at home; it may be in the log, too
+	b[at] ^= 1
+	if err := os.WriteFile(img, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	exit(exitFailure, "check", "--data", img)
+	exit(exitFailure, "repair", img, "--yes")
+	exit(exitFailure, "check", "--data", img)
+	exit(exitOK, "repair", img, "--accept-damaged")
+	exit(exitFailure, "check", "--data", img)
+	exit(exitOK, "repair", img, "--accept-damaged", "--yes")
+	exit(exitOK, "check", "--data", img)
 }

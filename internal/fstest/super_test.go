@@ -19,7 +19,7 @@ func TestSuperblock(t *testing.T) {
 		t.Fatal("no layout")
 	}
 	x := r.Uint64
-	s := superblockformat.Companion_Super_.Create_Super_(100000, 5, 118, g, x(), x(), 5, 6, x(), x(), x(), x(), x(), x())
+	s := superblockformat.Companion_Super_.Create_Super_(100000, 5, 108, g, x(), x(), 5, 6, x(), x(), x(), x(), x(), x(), 5)
 	b := superblockformat.Companion_Default___.Encode(s).Data
 	decode := func(p []byte) (uint32, superblockformat.Super) {
 		return superblockformat.Companion_Default___.Decode(&dbytes.Bytes{Data: p})
@@ -38,7 +38,7 @@ func TestSuperblock(t *testing.T) {
 	for _, c := range []struct {
 		off  int
 		want uint32
-	}{{0, 1}, {8, 3}, {12, 4}, {24, 5}, {32, 5}, {40, 5}, {48, 5}, {56, 5}, {64, 5}, {72, 5}, {80, 5}, {88, 5}, {96, 0}, {104, 0}, {116, 0}, {120, 0}, {136, 0}, {200, 0}} {
+	}{{0, 1}, {8, 3}, {12, 4}, {24, 5}, {32, 5}, {40, 5}, {48, 5}, {56, 5}, {64, 5}, {72, 5}, {80, 5}, {88, 5}, {96, 0}, {104, 0}, {116, 0}, {120, 0}, {136, 0}, {168, 5}, {200, 0}} {
 		p := bytes.Clone(b)
 		if p[c.off+7]++; c.off < 24 { // for numbers: too large
 			p[c.off]++

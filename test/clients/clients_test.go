@@ -85,7 +85,7 @@ func (v *volume) start() {
 func (v *volume) check() {
 	v.t.Helper()
 	v.stop()
-	r, err := check.Volume(v.disk, check.Options{})
+	r, err := check.Volume(v.disk, check.Options{Data: true})
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -89,6 +89,28 @@ var mutants = []mutant{
 	{what: "log: every header is ours", file: "internal/extern/dlog/seal.go", old: "return s.headerOf(h, s.epoch[:])", new: "return s.isHdr(h.Data())", tests: damages},
 	{what: "log: who lost the volume goes on", file: "internal/extern/ddisk/ddisk.go", old: "func (d *Disk) Stop() { d.fail(ErrNotOwner) }", new: "func (d *Disk) Stop() {}", tests: damages},
 
+	// The tree of codes.
+	{what: "codes: one code for a block wherever it lies", file: "internal/extern/dlog/codes.go", old: "le.PutUint64(w.nonce[:], x)", new: "le.PutUint64(w.nonce[:], 0*x)", tests: codes},
+	{what: "codes: of the first half of a block", file: "internal/extern/dlog/codes.go", old: "nonce[:], nil, b.Data())", new: "nonce[:], nil, b.Data()[:dbytes.BlkSize/2])", tests: codes},
+	{what: "codes: not sorted", file: "internal/extern/dlog/codes.go", old: "\t\tcase a.x < b.x:\n\t\t\treturn -1", new: "\t\tcase a.x < b.x:\n\t\t\treturn 1", tests: codes},
+	{what: "codes: changed pages are not forgotten", file: "internal/extern/dlog/codes.go", old: "\t\tg.cache.Forget(e.x / perPage)\n", new: "", tests: codes},
+	{what: "codes: pages of an older version are kept", file: "internal/extern/dlog/codes.go", old: "if version == g.version {", new: "if version <= g.version {", tests: codes},
+	{what: "codes: those of direct blocks are not held", file: "internal/extern/dlog/codes.go", old: "\tg.held[x] = [2]uint64{c0, c1}\n", new: "\t_ = x\n", tests: codes},
+	{what: "codes: those of direct blocks are held for ever", file: "internal/extern/dlog/codes.go", old: "\t\t\tdelete(g.held, e.x)\n", new: "\t\t\t_ = n\n", tests: codes},
+	{what: "codes: the root stays what it was", file: "internal/extern/dlog/codes.go", old: "\tg.root = [2]uint64{r0, r1}\n", new: "\t_ = r0\n", tests: codes},
+	{what: "codes: pages that cannot be read are called damaged", file: "journal/journal.go", old: "(e.Block == a || e.Block == a+1)", new: "e.Block == a+2", tests: codes},
+	{what: "codes: what is in memory by now is called damaged", file: "internal/gen/journalreader/journalreader.go", old: "\tif damaged {\n\t\tj.Notes.Damaged(bad)", new: "\tif damaged = t == j.Trims; damaged {\n\t\tj.Notes.Damaged(bad)", tests: codes},
+	{what: "codes: the epoch changes with a rebuilt tree", file: "journal/rebuild.go", old: "\tv.seal.Continue(from)\n", new: "", tests: codes},
+	{what: "codes: blocks before those that were asked for are taken for zeros", file: "journal/rebuild.go", old: "if a < b.asked || a >= b.has {", new: "if a >= b.has {", tests: codes},
+	{what: "codes: the header is written with the pages", file: "journal/rebuild.go", old: "\tif err := d.Barrier(); err != nil {\n\t\treturn err\n\t}\n\tfor _, a", new: "\tfor _, a", tests: codes},
+	{what: "host: no room for pages of the tree of codes", file: "fs/volume.go", old: "\tl.Beside = func", new: "\t_ = func", tests: []string{"./fs", "-run", "RoomForAll"}},
+
+	// The repair of a volume.
+	{what: "repair: damaged contents of files are taken for true", file: "repair/trees.go", old: "b == 0 || v.contents(b) == nil {", new: "b == 0 || v.peek(b) == nil {", tests: repairs},
+	{what: "repair: damaged metadata is not written again", file: "repair/volume.go", old: "if !v.damaged[a] && v.d.ReadAt", new: "if v.d.ReadAt", tests: repairs},
+	{what: "repair: damaged blocks in holes are passed over", file: "repair/volume.go", old: "need(a) || v.coded.has(a)", new: "need(a)", tests: repairs},
+	{what: "repair: lost pages stay lost", file: "repair/repair.go", old: "if err := r.codes(); err != nil {", new: "if err := error(nil); err != nil {", tests: repairs},
+
 	// The check of a volume.
 	{what: "check: holes are not looked at, though something should be there", file: "check/view.go", old: "next = min(next, need(a))", new: "_ = need(a)", tests: checks},
 	{what: "check: logged blocks in holes are passed over", file: "check/view.go", old: "next := min(data, v.nextLogged(a))", new: "next := data", tests: checks},
@@ -100,7 +122,17 @@ var mutants = []mutant{
 	{what: "check: inodes without a readable bit are called free", file: "check/inode.go", old: "used != set && !c.bitLost(ino)", new: "used != set", tests: checks},
 	{what: "check: the ends of files are not looked at", file: "check/inode.go", old: "return c.tails.flush(c)", new: "return nil", tests: checks},
 	{what: "check: paths end at the directory", file: "check/names.go", old: "for err == nil && len(first) > 0 {", new: "for err == nil && len(first) < 0 {", tests: checks},
-	{what: "dump: the log is needed for the superblock", file: "check/dump.go", old: "\treturn &Dumper{d, c}, nil", new: "\tif c.v = c.openLog(d, sb); c.logLost {\n\t\treturn nil, errNotVolume\n\t}\n\treturn &Dumper{d, c}, nil", tests: checks},
+	{what: "check: what a scan reads is believed", file: "check/view.go", old: "err = v.accept(b, buf)", new: "err = nil", tests: checks},
+	{what: "check: single blocks are believed", file: "check/view.go", old: "\t\treturn v.accept(a, buf)", new: "\t\treturn nil", tests: checks},
+	{what: "check: the ends of files are believed", file: "check/tails.go", old: "err = c.v.accept(w.block, w.buf)", new: "_ = w", tests: checks},
+	{what: "check: holes are believed", file: "check/codes.go", old: "return c.coded.nextBlock(a, 0, 1)", new: "return ^uint64(0)", tests: checks},
+	{what: "check: data that no file is known to have are not read", file: "check/links.go", old: "c.markUsed(base, marked|found)", new: "c.markUsed(base, found)", tests: checks},
+	{what: "check: data behind a damaged bitmap are not read", file: "check/links.go", old: "c.markUsed(base, c.seen.word(base))", new: "_ = base", tests: checks},
+	{what: "check: a damaged page of the tree damages what it stands for", file: "check/codes.go", old: "k.err[i] = errUncoded", new: "_ = bad", tests: checks},
+	{what: "check: runs of blocks of two passes are looked for as one", file: "check/names.go", old: "if last < 0 || from < c.owned", new: "if last < 0 || from < 0*c.owned", tests: checks},
+	{what: "inspect: blocks that went straight home are not genuine", file: "journal/inspect.go", old: "if s.sealed[a] || ", new: "if ", tests: damages},
+	{what: "inspect: a page may lie anywhere", file: "journal/inspect.go", old: "if !bytes.Equal(buf, b.Data()) {", new: "if bytes.Equal(nil, b.Data()) {", tests: checks},
+	{what: "dump: the log is needed for the superblock", file: "check/dump.go", old: "\treturn &Dumper{d: d, c: c}, nil", new: "\tif c.v = c.openLog(d, sb); c.logLost {\n\t\treturn nil, errNotVolume\n\t}\n\treturn &Dumper{d: d, c: c}, nil", tests: checks},
 
 	// The server as a daemon: log, port, service manager, numbers.
 	{what: "daemon: the log's queue has no bound", file: "daemon/output.go", old: "o.closed || len(o.pending)+len(p) > maxPending", new: "o.closed", tests: daemons},

@@ -37,16 +37,18 @@ var (
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
 // checker, checks those of volumes, damages those of damaged logs and second servers,
 // daemons, numbers and statuses those of how the server runs and what it tells, rules
-// those of exports.
+// those of exports, codes those of blocks that are not what was last written there, repairs those of repairs.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	finding    = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules      = []string{"./exports", "./groups", "./server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
-	checks     = []string{"./check"}
+	checks     = []string{"./check", "-short"}
 	daemons    = []string{"./daemon"}
 	numbers    = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}
 	statuses   = []string{"./status"}
-	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall"}
+	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall|Inspect|Pages"}
+	codes      = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
+	repairs    = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 

@@ -69,11 +69,13 @@ module JournalReader {
       m := m + 1;
     }
   }
-  // [L] block bad was found damaged by a read with ticket t: is it?
-  method Confirm(j: Journal, t: uint64, bad: uint64) returns (damaged: bool)
-    requires j.mu.held
+  // [L] a read of block a with ticket t found block bad damaged: is it? Not if a is in memory now: it was
+  // committed since, and may be on its way home.
+  method Confirm(j: Journal, a: uint64, t: uint64, bad: uint64) returns (damaged: bool)
+    requires j.Inv() && j.mu.held && j.home <= a < j.sz
   {
-    damaged := t == j.trims;
+    var b, t2 := Lookup(j, a);
+    damaged := b == null && t == t2;
     if damaged { j.notes.Damaged(bad); }
   }
   ghost method AllSeen(j: Journal, a: int, t: uint64, v: seq<BV>)

@@ -457,7 +457,7 @@ module JournalThreads {
         var c := l.BlkAt(0);
         b := Lookup2(j, a, t, c);
       } else {
-        var damaged := Confirm(j, t, bad);
+        var damaged := Confirm(j, a, t, bad);
         ok := !damaged;
       }
       j.mu.Unlock();

@@ -115,7 +115,7 @@ module TxnSysM {
     s.j.mu.Lock(); TYield(s, o);
     b := null;
     var i := m;
-    if m == 0 { var damaged := Confirm(s.j, t, bad); ok := !damaged; }
+    if m == 0 { var damaged := Confirm(s.j, a, t, bad); ok := !damaged; }
     while 0 < i
       invariant i <= m <= n && (m > 0 ==> ok) && s.Inv() && s.j.Mono() && s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
       invariant forall k :: 0 <= k < n as int ==> s.j.WasRead(a as int + k, t, l.blks[k])

@@ -93,6 +93,12 @@ func (s *Seal) NewEpoch() {
 	s.aead = s.epochKey(s.epoch[:])
 }
 
+// Continue goes on with the epoch of header h.
+func (s *Seal) Continue(h *dbytes.Blk) {
+	copy(s.epoch[:], h.Data()[hdrEpoch:hdrRoot])
+	s.aead = s.epochKey(s.epoch[:])
+}
+
 // epochKey is the key of an epoch's tags.
 func (s *Seal) epochKey(epoch []byte) cipher.AEAD {
 	k := sha256.Sum256(slices.Concat([]byte("tansy journal seal v3"), s.key[:], epoch))

@@ -183,17 +183,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _626_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _626_ip
-	var _out799 uint32
-	var _ = _out799
-	var _out800 *dbytes.Bytes
-	var _ = _out800
-	_out799, _out800 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out799
-	_626_ip = _out800
+	var _628_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _628_ip
+	var _out801 uint32
+	var _ = _out801
+	var _out802 *dbytes.Bytes
+	var _ = _out802
+	_out801, _out802 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out801
+	_628_ip = _out802
 	if st == uint32(0) {
-		after = _626_ip
+		after = _628_ip
 	}
 	return st, after
 }
@@ -205,23 +205,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _627_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _627_ip
-	var _out801 uint32
-	var _ = _out801
-	var _out802 *dbytes.Bytes
-	var _ = _out802
-	_out801, _out802 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out801
-	_627_ip = _out802
+	var _629_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _629_ip
+	var _out803 uint32
+	var _ = _out803
+	var _out804 *dbytes.Bytes
+	var _ = _out804
+	_out803, _out804 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out803
+	_629_ip = _out804
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _627_ip
-	var _out803 uint32
-	var _ = _out803
-	_out803 = permissions.Companion_Default___.AccessBits(c, _627_ip)
-	bits = _out803
+	after = _629_ip
+	var _out805 uint32
+	var _ = _out805
+	_out805 = permissions.Companion_Default___.AccessBits(c, _629_ip)
+	bits = _out805
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -241,58 +241,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _628_own bool
-	var _ = _628_own
-	var _out804 bool
-	var _ = _out804
-	_out804 = permissions.Companion_Default___.IsOwner(c, ip)
-	_628_own = _out804
-	if a.HasMode && !_628_own {
+	var _630_own bool
+	var _ = _630_own
+	var _out806 bool
+	var _ = _out806
+	_out806 = permissions.Companion_Default___.IsOwner(c, ip)
+	_630_own = _out806
+	if a.HasMode && !_630_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _629_u uint32
-		var _ = _629_u
-		var _out805 uint32
-		var _ = _out805
-		_out805 = inodeformat.Companion_Default___.GetUid(ip)
-		_629_u = _out805
-		if !_628_own || a.Uid != _629_u {
+		var _631_u uint32
+		var _ = _631_u
+		var _out807 uint32
+		var _ = _out807
+		_out807 = inodeformat.Companion_Default___.GetUid(ip)
+		_631_u = _out807
+		if !_630_own || a.Uid != _631_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _630_g uint32
-		var _ = _630_g
-		var _out806 uint32
-		var _ = _out806
-		_out806 = inodeformat.Companion_Default___.GetGid(ip)
-		_630_g = _out806
-		var _631_mine bool
-		var _ = _631_mine
-		var _out807 bool
-		var _ = _out807
-		_out807 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_631_mine = _out807
-		if !_628_own || a.Gid != _630_g && !_631_mine {
+		var _632_g uint32
+		var _ = _632_g
+		var _out808 uint32
+		var _ = _out808
+		_out808 = inodeformat.Companion_Default___.GetGid(ip)
+		_632_g = _out808
+		var _633_mine bool
+		var _ = _633_mine
+		var _out809 bool
+		var _ = _out809
+		_out809 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_633_mine = _out809
+		if !_630_own || a.Gid != _632_g && !_633_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_628_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_630_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _632_w bool
-		var _ = _632_w
-		var _out808 bool
-		var _ = _out808
-		_out808 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_632_w = _out808
-		if !_632_w {
+		var _634_w bool
+		var _ = _634_w
+		var _out810 bool
+		var _ = _out810
+		_out810 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_634_w = _out810
+		if !_634_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -317,40 +317,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _633_mode uint32
-	var _ = _633_mode
-	var _out809 uint32
-	var _ = _out809
-	_out809 = inodeformat.Companion_Default___.GetMode(ip)
-	_633_mode = _out809
+	var _635_mode uint32
+	var _ = _635_mode
+	var _out811 uint32
+	var _ = _out811
+	_out811 = inodeformat.Companion_Default___.GetMode(ip)
+	_635_mode = _out811
 	if a.HasMode {
-		_633_mode = a.Mode % uint32(4096)
-		var _634_gid uint32
-		var _ = _634_gid
-		var _out810 uint32
-		var _ = _out810
-		_out810 = inodeformat.Companion_Default___.GetGid(ip)
-		_634_gid = _out810
-		var _635_mine bool
-		var _ = _635_mine
-		var _out811 bool
-		var _ = _out811
-		_out811 = permissions.Companion_Default___.InGroup(c, _634_gid)
-		_635_mine = _out811
-		if c.Uid != uint32(0) && !_635_mine {
-			_633_mode = permissions.Companion_Default___.DropSetgid(_633_mode)
+		_635_mode = a.Mode % uint32(4096)
+		var _636_gid uint32
+		var _ = _636_gid
+		var _out812 uint32
+		var _ = _out812
+		_out812 = inodeformat.Companion_Default___.GetGid(ip)
+		_636_gid = _out812
+		var _637_mine bool
+		var _ = _637_mine
+		var _out813 bool
+		var _ = _out813
+		_out813 = permissions.Companion_Default___.InGroup(c, _636_gid)
+		_637_mine = _out813
+		if c.Uid != uint32(0) && !_637_mine {
+			_635_mode = permissions.Companion_Default___.DropSetgid(_635_mode)
 		}
 	}
-	var _636_ty uint32
-	var _ = _636_ty
-	var _out812 uint32
-	var _ = _out812
-	_out812 = inodeformat.Companion_Default___.GetTy(ip)
-	_636_ty = _out812
-	if _636_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_633_mode = permissions.Companion_Default___.KillPriv(_633_mode)
+	var _638_ty uint32
+	var _ = _638_ty
+	var _out814 uint32
+	var _ = _out814
+	_out814 = inodeformat.Companion_Default___.GetTy(ip)
+	_638_ty = _out814
+	if _638_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_635_mode = permissions.Companion_Default___.KillPriv(_635_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _633_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _635_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -366,47 +366,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _637_ip *dbytes.Bytes
-	var _ = _637_ip
-	var _out813 *dbytes.Bytes
-	var _ = _out813
-	_out813 = d.Fs.GetInode(txn, ino, true)
-	_637_ip = _out813
-	var _638_was uint64
-	var _ = _638_was
-	var _out814 uint64
-	var _ = _out814
-	_out814 = inodeformat.Companion_Default___.GetSize(_637_ip)
-	_638_was = _out814
-	var _639_shrink uint64
-	var _ = _639_shrink
-	var _out815 uint64
+	var _639_ip *dbytes.Bytes
+	var _ = _639_ip
+	var _out815 *dbytes.Bytes
 	var _ = _out815
-	_out815 = inodeformat.Companion_Default___.GetShrink(_637_ip)
-	_639_shrink = _out815
-	if size > _638_was && _639_shrink != uint64(0) {
+	_out815 = d.Fs.GetInode(txn, ino, true)
+	_639_ip = _out815
+	var _640_was uint64
+	var _ = _640_was
+	var _out816 uint64
+	var _ = _out816
+	_out816 = inodeformat.Companion_Default___.GetSize(_639_ip)
+	_640_was = _out816
+	var _641_shrink uint64
+	var _ = _641_shrink
+	var _out817 uint64
+	var _ = _out817
+	_out817 = inodeformat.Companion_Default___.GetShrink(_639_ip)
+	_641_shrink = _out817
+	if size > _640_was && _641_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _640_ok bool
-	var _ = _640_ok
-	var _out816 bool
-	var _ = _out816
-	_out816 = d.SetSize(txn, ino, size)
-	_640_ok = _out816
-	if !_640_ok {
+	var _642_ok bool
+	var _ = _642_ok
+	var _out818 bool
+	var _ = _out818
+	_out818 = d.SetSize(txn, ino, size)
+	_642_ok = _out818
+	if !_642_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _638_was {
-		var _641_done bool
-		var _ = _641_done
-		var _out817 bool
-		var _ = _out817
-		_out817 = procedurebase.Companion_Default___.Release(txn, d, ino, _638_was-size)
-		_641_done = _out817
-		later = !_641_done
+	if size < _640_was {
+		var _643_done bool
+		var _ = _643_done
+		var _out819 bool
+		var _ = _out819
+		_out819 = procedurebase.Companion_Default___.Release(txn, d, ino, _640_was-size)
+		_643_done = _out819
+		later = !_643_done
 	}
 	return st, later
 }
@@ -416,57 +416,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _642_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _642_p
-	var _out818 uint32
-	var _ = _out818
-	var _out819 *dbytes.Bytes
-	var _ = _out819
-	_out818, _out819 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out818
-	_642_p = _out819
+	var _644_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _644_p
+	var _out820 uint32
+	var _ = _out820
+	var _out821 *dbytes.Bytes
+	var _ = _out821
+	_out820, _out821 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out820
+	_644_p = _out821
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _642_p
+	ip = _644_p
 	if guard {
-		var _643_cs uint64
-		var _ = _643_cs
-		var _644_cns uint32
-		var _ = _644_cns
-		var _out820 uint64
-		var _ = _out820
-		var _out821 uint32
-		var _ = _out821
-		_out820, _out821 = inodeformat.Companion_Default___.GetCtime(_642_p)
-		_643_cs = _out820
-		_644_cns = _out821
-		if _643_cs != gs || _644_cns != gns {
+		var _645_cs uint64
+		var _ = _645_cs
+		var _646_cns uint32
+		var _ = _646_cns
+		var _out822 uint64
+		var _ = _out822
+		var _out823 uint32
+		var _ = _out823
+		_out822, _out823 = inodeformat.Companion_Default___.GetCtime(_644_p)
+		_645_cs = _out822
+		_646_cns = _out823
+		if _645_cs != gs || _646_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _645_ty uint32
-	var _ = _645_ty
-	var _out822 uint32
-	var _ = _out822
-	_out822 = inodeformat.Companion_Default___.GetTy(_642_p)
-	_645_ty = _out822
-	if a.HasSize && _645_ty != permissions.Companion_Default___.REG() {
+	var _647_ty uint32
+	var _ = _647_ty
+	var _out824 uint32
+	var _ = _out824
+	_out824 = inodeformat.Companion_Default___.GetTy(_644_p)
+	_647_ty = _out824
+	if a.HasSize && _647_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out823 uint32
-	var _ = _out823
-	_out823 = Companion_Default___.ArgStatus(a)
-	st = _out823
+	var _out825 uint32
+	var _ = _out825
+	_out825 = Companion_Default___.ArgStatus(a)
+	st = _out825
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out824 uint32
-	var _ = _out824
-	_out824 = Companion_Default___.MaySetattr(c, _642_p, a)
-	st = _out824
+	var _out826 uint32
+	var _ = _out826
+	_out826 = Companion_Default___.MaySetattr(c, _644_p, a)
+	st = _out826
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -478,28 +478,28 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out825 uint32
-		var _ = _out825
-		var _out826 bool
-		var _ = _out826
-		_out825, _out826 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out825
-		later = _out826
+		var _out827 uint32
+		var _ = _out827
+		var _out828 bool
+		var _ = _out828
+		_out827, _out828 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out827
+		later = _out828
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _646_np *dbytes.Bytes
-	var _ = _646_np
-	var _out827 *dbytes.Bytes
-	var _ = _out827
-	_out827 = d.Fs.GetInode(txn, ino, true)
-	_646_np = _out827
-	Companion_Default___.Apply(c, _646_np, a, s, ns)
-	inodeformat.Companion_Default___.SetVerf(_646_np, uint64(0))
-	d.PutInode(txn, ino, _646_np)
-	after = _646_np
+	var _648_np *dbytes.Bytes
+	var _ = _648_np
+	var _out829 *dbytes.Bytes
+	var _ = _out829
+	_out829 = d.Fs.GetInode(txn, ino, true)
+	_648_np = _out829
+	Companion_Default___.Apply(c, _648_np, a, s, ns)
+	inodeformat.Companion_Default___.SetVerf(_648_np, uint64(0))
+	d.PutInode(txn, ino, _648_np)
+	after = _648_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -512,13 +512,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out828 uint32
-	var _ = _out828
-	var _out829 *dbytes.Bytes
-	var _ = _out829
-	_out828, _out829 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out828
-	before = _out829
+	var _out830 uint32
+	var _ = _out830
+	var _out831 *dbytes.Bytes
+	var _ = _out831
+	_out830, _out831 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out830
+	before = _out831
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -526,47 +526,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out830 uint32
-	var _ = _out830
-	var _out831 *dbytes.Bytes
-	var _ = _out831
-	var _out832 bool
+	var _out832 uint32
 	var _ = _out832
-	_out830, _out831, _out832 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out830
-	after = _out831
-	later = _out832
+	var _out833 *dbytes.Bytes
+	var _ = _out833
+	var _out834 bool
+	var _ = _out834
+	_out832, _out833, _out834 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out832
+	after = _out833
+	later = _out834
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _647_ty uint32
-	var _ = _647_ty
-	var _out833 uint32
-	var _ = _out833
-	_out833 = inodeformat.Companion_Default___.GetTy(ip)
-	_647_ty = _out833
-	var _648_dmode uint32
-	var _ = _648_dmode
-	var _out834 uint32
-	var _ = _out834
-	_out834 = inodeformat.Companion_Default___.GetMode(dp)
-	_648_dmode = _out834
-	var _649_dgid uint32
-	var _ = _649_dgid
+	var _649_ty uint32
+	var _ = _649_ty
 	var _out835 uint32
 	var _ = _out835
-	_out835 = inodeformat.Companion_Default___.GetGid(dp)
-	_649_dgid = _out835
+	_out835 = inodeformat.Companion_Default___.GetTy(ip)
+	_649_ty = _out835
+	var _650_dmode uint32
+	var _ = _650_dmode
+	var _out836 uint32
+	var _ = _out836
+	_out836 = inodeformat.Companion_Default___.GetMode(dp)
+	_650_dmode = _out836
+	var _651_dgid uint32
+	var _ = _651_dgid
+	var _out837 uint32
+	var _ = _out837
+	_out837 = inodeformat.Companion_Default___.GetGid(dp)
+	_651_dgid = _out837
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _648_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _649_dgid
+		if _650_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _651_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _647_ty == permissions.Companion_Default___.DIR() {
+		if _649_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -576,20 +576,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _650_dmode uint32
-	var _ = _650_dmode
-	var _out836 uint32
-	var _ = _out836
-	_out836 = inodeformat.Companion_Default___.GetMode(dp)
-	_650_dmode = _out836
-	var _651_m uint32
-	var _ = _651_m
-	var _out837 uint32
-	var _ = _out837
-	_out837 = inodeformat.Companion_Default___.GetMode(ip)
-	_651_m = _out837
-	if _650_dmode/uint32(1024)%uint32(2) == uint32(1) && _651_m/uint32(1024)%uint32(2) == uint32(0) && _651_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _651_m+uint32(1024))
+	var _652_dmode uint32
+	var _ = _652_dmode
+	var _out838 uint32
+	var _ = _out838
+	_out838 = inodeformat.Companion_Default___.GetMode(dp)
+	_652_dmode = _out838
+	var _653_m uint32
+	var _ = _653_m
+	var _out839 uint32
+	var _ = _out839
+	_out839 = inodeformat.Companion_Default___.GetMode(ip)
+	_653_m = _out839
+	if _652_dmode/uint32(1024)%uint32(2) == uint32(1) && _653_m/uint32(1024)%uint32(2) == uint32(0) && _653_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _653_m+uint32(1024))
 	}
 }
 

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out413 *dbytes.Bytes
-	var _ = _out413
-	_out413 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out413
+	var _out415 *dbytes.Bytes
+	var _ = _out415
+	_out415 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out415
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _287_tries uint64
-	var _ = _287_tries
-	_287_tries = uint64(0)
-	for _287_tries < uint64(16) {
-		var _288_got bool = false
-		var _ = _288_got
-		var _out414 bool
-		var _ = _out414
-		var _out415 uint64
-		var _ = _out415
-		_out414, _out415 = txn.AllocHint(uint64(1), near)
-		_288_got = _out414
-		ino = _out415
-		if !_288_got {
+	var _289_tries uint64
+	var _ = _289_tries
+	_289_tries = uint64(0)
+	for _289_tries < uint64(16) {
+		var _290_got bool = false
+		var _ = _290_got
+		var _out416 bool
+		var _ = _out416
+		var _out417 uint64
+		var _ = _out417
+		_out416, _out417 = txn.AllocHint(uint64(1), near)
+		_290_got = _out416
+		ino = _out417
+		if !_290_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _289_u bool
-			var _ = _289_u
-			var _out416 bool
-			var _ = _out416
-			_out416 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_289_u = _out416
-			if !_289_u {
+			var _291_u bool
+			var _ = _291_u
+			var _out418 bool
+			var _ = _out418
+			_out418 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_291_u = _out418
+			if !_291_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_287_tries = _287_tries + uint64(1)
+		_289_tries = _289_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out417 *dbytes.Blk
-	var _ = _out417
-	_out417 = txn.ReadBlock(bn, excl)
-	b = _out417
+	var _out419 *dbytes.Blk
+	var _ = _out419
+	_out419 = txn.ReadBlock(bn, excl)
+	b = _out419
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _290_tries uint64
-	var _ = _290_tries
-	_290_tries = uint64(0)
-	for _290_tries < uint64(16) {
-		var _291_got bool = false
-		var _ = _291_got
-		var _out418 bool
-		var _ = _out418
-		var _out419 uint64
-		var _ = _out419
-		_out418, _out419 = txn.AllocHint(uint64(0), near)
-		_291_got = _out418
-		bn = _out419
-		if !_291_got {
+	var _292_tries uint64
+	var _ = _292_tries
+	_292_tries = uint64(0)
+	for _292_tries < uint64(16) {
+		var _293_got bool = false
+		var _ = _293_got
+		var _out420 bool
+		var _ = _out420
+		var _out421 uint64
+		var _ = _out421
+		_out420, _out421 = txn.AllocHint(uint64(0), near)
+		_293_got = _out420
+		bn = _out421
+		if !_293_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _292_u bool
-			var _ = _292_u
-			var _out420 bool
-			var _ = _out420
-			_out420 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_292_u = _out420
-			if !_292_u {
+			var _294_u bool
+			var _ = _294_u
+			var _out422 bool
+			var _ = _out422
+			_out422 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_294_u = _out422
+			if !_294_u {
 				ok = true
 				goto L3
 			}
 		}
-		_290_tries = _290_tries + uint64(1)
+		_292_tries = _292_tries + uint64(1)
 	}
 L3:
 	if ok {

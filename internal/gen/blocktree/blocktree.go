@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out421 uint64
-		var _ = _out421
-		_out421 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out421
+		var _out423 uint64
+		var _ = _out423
+		_out423 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out423
 		return bn
 	}
-	var _293_pb *dbytes.Blk
-	var _ = _293_pb
-	var _out422 *dbytes.Blk
-	var _ = _out422
-	_out422 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_293_pb = _out422
-	bn = _293_pb.U64(uint64(8) * (j % uint64(512)))
+	var _295_pb *dbytes.Blk
+	var _ = _295_pb
+	var _out424 *dbytes.Blk
+	var _ = _out424
+	_out424 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_295_pb = _out424
+	bn = _295_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _294_pn uint64
-	var _ = _294_pn
-	var _out423 uint64
-	var _ = _out423
-	_out423 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_294_pn = _out423
-	if _294_pn == uint64(0) {
-		var _out424 *dbytes.Blk
-		var _ = _out424
-		_out424 = dbytes.ZeroBlk()
-		pb = _out424
+	var _296_pn uint64
+	var _ = _296_pn
+	var _out425 uint64
+	var _ = _out425
+	_out425 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_296_pn = _out425
+	if _296_pn == uint64(0) {
+		var _out426 *dbytes.Blk
+		var _ = _out426
+		_out426 = dbytes.ZeroBlk()
+		pb = _out426
 	} else {
-		var _out425 *dbytes.Blk
-		var _ = _out425
-		_out425 = _this.Fs.ReadBlock(txn, _294_pn, excl)
-		pb = _out425
+		var _out427 *dbytes.Blk
+		var _ = _out427
+		_out427 = _this.Fs.ReadBlock(txn, _296_pn, excl)
+		pb = _out427
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out426 bool
-	var _ = _out426
-	var _out427 uint64
-	var _ = _out427
-	_out426, _out427 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out426
-	bn = _out427
+	var _out428 bool
+	var _ = _out428
+	var _out429 uint64
+	var _ = _out429
+	_out428, _out429 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out428
+	bn = _out429
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out428 bool
-	var _ = _out428
-	var _out429 uint64
-	var _ = _out429
-	_out428, _out429 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out428
-	bn = _out429
+	var _out430 bool
+	var _ = _out430
+	var _out431 uint64
+	var _ = _out431
+	_out430, _out431 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out430
+	bn = _out431
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out430 uint64
-		var _ = _out430
-		_out430 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out430
+		var _out432 uint64
+		var _ = _out432
+		_out432 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out432
 		if bn == uint64(0) {
-			var _295_near uint64
-			var _ = _295_near
-			var _out431 uint64
-			var _ = _out431
-			_out431 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_295_near = _out431
-			var _296_z *dbytes.Bytes
-			var _ = _296_z
-			var _out432 *dbytes.Bytes
-			var _ = _out432
-			_out432 = dbytes.NewBytes(uint64(4096))
-			_296_z = _out432
-			var _out433 bool
+			var _297_near uint64
+			var _ = _297_near
+			var _out433 uint64
 			var _ = _out433
-			var _out434 uint64
+			_out433 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_297_near = _out433
+			var _298_z *dbytes.Bytes
+			var _ = _298_z
+			var _out434 *dbytes.Bytes
 			var _ = _out434
-			_out433, _out434 = _this.AllocRoot(txn, ip, ino, k, _295_near, _296_z)
-			ok = _out433
-			bn = _out434
+			_out434 = dbytes.NewBytes(uint64(4096))
+			_298_z = _out434
+			var _out435 bool
+			var _ = _out435
+			var _out436 uint64
+			var _ = _out436
+			_out435, _out436 = _this.AllocRoot(txn, ip, ino, k, _297_near, _298_z)
+			ok = _out435
+			bn = _out436
 		}
 		return ok, bn
 	}
-	var _297_pn uint64 = 0
-	var _ = _297_pn
-	var _out435 bool
-	var _ = _out435
-	var _out436 uint64
-	var _ = _out436
-	_out435, _out436 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out435
-	_297_pn = _out436
+	var _299_pn uint64 = 0
+	var _ = _299_pn
+	var _out437 bool
+	var _ = _out437
+	var _out438 uint64
+	var _ = _out438
+	_out437, _out438 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out437
+	_299_pn = _out438
 	if !ok {
 		return ok, bn
 	}
-	var _298_pb *dbytes.Blk
-	var _ = _298_pb
-	var _out437 *dbytes.Blk
-	var _ = _out437
-	_out437 = _this.Fs.ReadBlock(txn, _297_pn, true)
-	_298_pb = _out437
-	bn = _298_pb.U64(uint64(8) * (j % uint64(512)))
+	var _300_pb *dbytes.Blk
+	var _ = _300_pb
+	var _out439 *dbytes.Blk
+	var _ = _out439
+	_out439 = _this.Fs.ReadBlock(txn, _299_pn, true)
+	_300_pb = _out439
+	bn = _300_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _299_t *dbytes.Bytes
-		var _ = _299_t
-		var _out438 *dbytes.Bytes
-		var _ = _out438
-		_out438 = _298_pb.Thaw()
-		_299_t = _out438
-		var _300_z *dbytes.Bytes
-		var _ = _300_z
-		var _out439 *dbytes.Bytes
-		var _ = _out439
-		_out439 = dbytes.NewBytes(uint64(4096))
-		_300_z = _out439
-		var _out440 bool
+		var _301_t *dbytes.Bytes
+		var _ = _301_t
+		var _out440 *dbytes.Bytes
 		var _ = _out440
-		var _out441 uint64
+		_out440 = _300_pb.Thaw()
+		_301_t = _out440
+		var _302_z *dbytes.Bytes
+		var _ = _302_z
+		var _out441 *dbytes.Bytes
 		var _ = _out441
-		_out440, _out441 = _this.AddChild(txn, ip, _299_t, _297_pn, j, _297_pn, _300_z)
-		ok = _out440
-		bn = _out441
+		_out441 = dbytes.NewBytes(uint64(4096))
+		_302_z = _out441
+		var _out442 bool
+		var _ = _out442
+		var _out443 uint64
+		var _ = _out443
+		_out442, _out443 = _this.AddChild(txn, ip, _301_t, _299_pn, j, _299_pn, _302_z)
+		ok = _out442
+		bn = _out443
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _297_pn, _299_t)
+		_this.CloseParent(txn, _299_pn, _301_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out442 *dbytes.Blk
-		var _ = _out442
-		_out442 = dbytes.ZeroBlk()
-		b = _out442
+		var _out444 *dbytes.Blk
+		var _ = _out444
+		_out444 = dbytes.ZeroBlk()
+		b = _out444
 	} else {
-		var _out443 *dbytes.Blk
-		var _ = _out443
-		_out443 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out443
+		var _out445 *dbytes.Blk
+		var _ = _out445
+		_out445 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out445
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _301_k uint64
-	var _ = _301_k
-	_301_k = positions.Companion_Default___.FlatK(n)
-	var _302_bn uint64
-	var _ = _302_bn
-	var _out444 uint64
-	var _ = _out444
-	_out444 = _this.Resolve(txn, ip, _301_k, positions.Companion_Default___.MaxLev(_301_k), positions.Companion_Default___.FlatJ(n), excl)
-	_302_bn = _out444
-	var _out445 *dbytes.Blk
-	var _ = _out445
-	_out445 = _this.ReadAt(txn, _302_bn, excl)
-	b = _out445
+	var _303_k uint64
+	var _ = _303_k
+	_303_k = positions.Companion_Default___.FlatK(n)
+	var _304_bn uint64
+	var _ = _304_bn
+	var _out446 uint64
+	var _ = _out446
+	_out446 = _this.Resolve(txn, ip, _303_k, positions.Companion_Default___.MaxLev(_303_k), positions.Companion_Default___.FlatJ(n), excl)
+	_304_bn = _out446
+	var _out447 *dbytes.Blk
+	var _ = _out447
+	_out447 = _this.ReadAt(txn, _304_bn, excl)
+	b = _out447
 	return b
 }
 

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out504 *dbytes.Bytes
-	var _ = _out504
-	_out504 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out504
+	var _out506 *dbytes.Bytes
+	var _ = _out506
+	_out506 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out506
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _383_ip *dbytes.Bytes
-	var _ = _383_ip
-	var _out505 *dbytes.Bytes
-	var _ = _out505
-	_out505 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_383_ip = _out505
-	var _384_size uint64
-	var _ = _384_size
-	var _out506 uint64
-	var _ = _out506
-	_out506 = inodeformat.Companion_Default___.GetSize(_383_ip)
-	_384_size = _out506
-	if off >= _384_size {
-		var _out507 *dbytes.Bytes
-		var _ = _out507
-		_out507 = dbytes.NewBytes(uint64(0))
-		b = _out507
-		return b
-	}
-	var _385_n uint64
-	var _ = _385_n
+	var _385_ip *dbytes.Bytes
+	var _ = _385_ip
+	var _out507 *dbytes.Bytes
+	var _ = _out507
+	_out507 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_385_ip = _out507
+	var _386_size uint64
+	var _ = _386_size
 	var _out508 uint64
 	var _ = _out508
-	_out508 = reading.Companion_Default___.Min(len_, _384_size-off)
-	_385_n = _out508
-	var _out509 *dbytes.Bytes
-	var _ = _out509
-	_out509 = reading.Companion_Default___.Fetch(_this.Fs, txn, _383_ip, off, _385_n)
-	b = _out509
+	_out508 = inodeformat.Companion_Default___.GetSize(_385_ip)
+	_386_size = _out508
+	if off >= _386_size {
+		var _out509 *dbytes.Bytes
+		var _ = _out509
+		_out509 = dbytes.NewBytes(uint64(0))
+		b = _out509
+		return b
+	}
+	var _387_n uint64
+	var _ = _387_n
+	var _out510 uint64
+	var _ = _out510
+	_out510 = reading.Companion_Default___.Min(len_, _386_size-off)
+	_387_n = _out510
+	var _out511 *dbytes.Bytes
+	var _ = _out511
+	_out511 = reading.Companion_Default___.Fetch(_this.Fs, txn, _385_ip, off, _387_n)
+	b = _out511
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out510 *dbytes.Blk
-	var _ = _out510
-	_out510 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out510
+	var _out512 *dbytes.Blk
+	var _ = _out512
+	_out512 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out512
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _386_ip *dbytes.Bytes
-	var _ = _386_ip
-	var _out511 *dbytes.Bytes
-	var _ = _out511
-	_out511 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_386_ip = _out511
-	var _387_size uint64
-	var _ = _387_size
-	var _out512 uint64
-	var _ = _out512
-	_out512 = inodeformat.Companion_Default___.GetSize(_386_ip)
-	_387_size = _out512
-	var _388_shrink uint64
-	var _ = _388_shrink
-	var _out513 uint64
+	var _388_ip *dbytes.Bytes
+	var _ = _388_ip
+	var _out513 *dbytes.Bytes
 	var _ = _out513
-	_out513 = inodeformat.Companion_Default___.GetShrink(_386_ip)
-	_388_shrink = _out513
-	if _388_shrink != uint64(0) && off+len_ > _387_size {
+	_out513 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_388_ip = _out513
+	var _389_size uint64
+	var _ = _389_size
+	var _out514 uint64
+	var _ = _out514
+	_out514 = inodeformat.Companion_Default___.GetSize(_388_ip)
+	_389_size = _out514
+	var _390_shrink uint64
+	var _ = _390_shrink
+	var _out515 uint64
+	var _ = _out515
+	_out515 = inodeformat.Companion_Default___.GetShrink(_388_ip)
+	_390_shrink = _out515
+	if _390_shrink != uint64(0) && off+len_ > _389_size {
 		ok = false
 		return ok
 	}
-	var _389_used uint64
-	var _ = _389_used
-	var _out514 uint64
-	var _ = _out514
-	_out514 = inodeformat.Companion_Default___.GetUsed(_386_ip)
-	_389_used = _out514
-	var _out515 bool
-	var _ = _out515
-	_out515 = writing.Companion_Default___.Store(_this.Fs, txn, _386_ip, ino, off, src, so, len_)
-	ok = _out515
+	var _391_used uint64
+	var _ = _391_used
+	var _out516 uint64
+	var _ = _out516
+	_out516 = inodeformat.Companion_Default___.GetUsed(_388_ip)
+	_391_used = _out516
+	var _out517 bool
+	var _ = _out517
+	_out517 = writing.Companion_Default___.Store(_this.Fs, txn, _388_ip, ino, off, src, so, len_)
+	ok = _out517
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _390_used_k uint64
-	var _ = _390_used_k
-	var _out516 uint64
-	var _ = _out516
-	_out516 = inodeformat.Companion_Default___.GetUsed(_386_ip)
-	_390_used_k = _out516
-	if off+len_ > _387_size {
-		inodeformat.Companion_Default___.SetFileSize(_386_ip, off+len_)
+	var _392_used_k uint64
+	var _ = _392_used_k
+	var _out518 uint64
+	var _ = _out518
+	_out518 = inodeformat.Companion_Default___.GetUsed(_388_ip)
+	_392_used_k = _out518
+	if off+len_ > _389_size {
+		inodeformat.Companion_Default___.SetFileSize(_388_ip, off+len_)
 	}
-	if off+len_ > _387_size || _390_used_k != _389_used {
-		_this.Fs.SetMeta(txn, _386_ip, ino)
+	if off+len_ > _389_size || _392_used_k != _391_used {
+		_this.Fs.SetMeta(txn, _388_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _391_ip *dbytes.Bytes
-	var _ = _391_ip
-	var _out517 *dbytes.Bytes
-	var _ = _out517
-	_out517 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_391_ip = _out517
-	var _392_size uint64
-	var _ = _392_size
-	var _out518 uint64
-	var _ = _out518
-	_out518 = inodeformat.Companion_Default___.GetSize(_391_ip)
-	_392_size = _out518
-	var _393_shrink uint64
-	var _ = _393_shrink
-	var _out519 uint64
+	var _393_ip *dbytes.Bytes
+	var _ = _393_ip
+	var _out519 *dbytes.Bytes
 	var _ = _out519
-	_out519 = inodeformat.Companion_Default___.GetShrink(_391_ip)
-	_393_shrink = _out519
+	_out519 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_393_ip = _out519
+	var _394_size uint64
+	var _ = _394_size
+	var _out520 uint64
+	var _ = _out520
+	_out520 = inodeformat.Companion_Default___.GetSize(_393_ip)
+	_394_size = _out520
+	var _395_shrink uint64
+	var _ = _395_shrink
+	var _out521 uint64
+	var _ = _out521
+	_out521 = inodeformat.Companion_Default___.GetShrink(_393_ip)
+	_395_shrink = _out521
 	ok = true
-	if sz > _392_size {
-		if _393_shrink != uint64(0) {
+	if sz > _394_size {
+		if _395_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _392_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _391_ip, sz)
-		var _394_shrink_k uint64
-		var _ = _394_shrink_k
-		_394_shrink_k = _393_shrink
-		if _393_shrink < _392_size && (_393_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_392_size+uint64(4095))/uint64(4096)) {
-			_394_shrink_k = _392_size
+	} else if sz < _394_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _393_ip, sz)
+		var _396_shrink_k uint64
+		var _ = _396_shrink_k
+		_396_shrink_k = _395_shrink
+		if _395_shrink < _394_size && (_395_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_394_size+uint64(4095))/uint64(4096)) {
+			_396_shrink_k = _394_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_391_ip, _394_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_393_ip, _396_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_391_ip, sz)
-	_this.Fs.SetMeta(txn, _391_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_393_ip, sz)
+	_this.Fs.SetMeta(txn, _393_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _395_ip *dbytes.Bytes
-	var _ = _395_ip
-	var _out520 *dbytes.Bytes
-	var _ = _out520
-	_out520 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_395_ip = _out520
-	var _396_size uint64
-	var _ = _396_size
-	var _out521 uint64
-	var _ = _out521
-	_out521 = inodeformat.Companion_Default___.GetSize(_395_ip)
-	_396_size = _out521
-	var _397_shrink uint64
-	var _ = _397_shrink
-	var _out522 uint64
+	var _397_ip *dbytes.Bytes
+	var _ = _397_ip
+	var _out522 *dbytes.Bytes
 	var _ = _out522
-	_out522 = inodeformat.Companion_Default___.GetShrink(_395_ip)
-	_397_shrink = _out522
-	if _397_shrink == uint64(0) {
+	_out522 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_397_ip = _out522
+	var _398_size uint64
+	var _ = _398_size
+	var _out523 uint64
+	var _ = _out523
+	_out523 = inodeformat.Companion_Default___.GetSize(_397_ip)
+	_398_size = _out523
+	var _399_shrink uint64
+	var _ = _399_shrink
+	var _out524 uint64
+	var _ = _out524
+	_out524 = inodeformat.Companion_Default___.GetShrink(_397_ip)
+	_399_shrink = _out524
+	if _399_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _398_lo uint64
-	var _ = _398_lo
-	_398_lo = (_396_size + uint64(4095)) / uint64(4096)
-	var _399_n uint64
-	var _ = _399_n
-	_399_n = (_397_shrink + uint64(4095)) / uint64(4096)
-	if _399_n < _398_lo {
-		_399_n = _398_lo
+	var _400_lo uint64
+	var _ = _400_lo
+	_400_lo = (_398_size + uint64(4095)) / uint64(4096)
+	var _401_n uint64
+	var _ = _401_n
+	_401_n = (_399_shrink + uint64(4095)) / uint64(4096)
+	if _401_n < _400_lo {
+		_401_n = _400_lo
 	}
-	var _400_m uint64
-	var _ = _400_m
-	var _out523 uint64
-	var _ = _out523
-	_out523 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _395_ip, ino, _399_n, _398_lo, max)
-	_400_m = _out523
-	var _401_shrink_k uint64
-	var _ = _401_shrink_k
-	_401_shrink_k = uint64(4096) * _400_m
-	if _400_m == _398_lo {
-		_401_shrink_k = uint64(0)
+	var _402_m uint64
+	var _ = _402_m
+	var _out525 uint64
+	var _ = _out525
+	_out525 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _397_ip, ino, _401_n, _400_lo, max)
+	_402_m = _out525
+	var _403_shrink_k uint64
+	var _ = _403_shrink_k
+	_403_shrink_k = uint64(4096) * _402_m
+	if _402_m == _400_lo {
+		_403_shrink_k = uint64(0)
 	}
-	done = _401_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_395_ip, _401_shrink_k)
-	_this.Fs.SetMeta(txn, _395_ip, ino)
+	done = _403_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_397_ip, _403_shrink_k)
+	_this.Fs.SetMeta(txn, _397_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -291,104 +291,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out524 bool
-	var _ = _out524
-	var _out525 uint64
-	var _ = _out525
-	_out524, _out525 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out524
-	ino = _out525
+	var _out526 bool
+	var _ = _out526
+	var _out527 uint64
+	var _ = _out527
+	_out526, _out527 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out526
+	ino = _out527
 	if !ok {
 		return ok, ino
 	}
-	var _402_ip *dbytes.Bytes
-	var _ = _402_ip
-	var _out526 *dbytes.Bytes
-	var _ = _out526
-	_out526 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_402_ip = _out526
-	var _403_size uint64
-	var _ = _403_size
-	var _out527 uint64
-	var _ = _out527
-	_out527 = inodeformat.Companion_Default___.GetSize(_402_ip)
-	_403_size = _out527
-	var _404_shrink uint64
-	var _ = _404_shrink
-	var _out528 uint64
+	var _404_ip *dbytes.Bytes
+	var _ = _404_ip
+	var _out528 *dbytes.Bytes
 	var _ = _out528
-	_out528 = inodeformat.Companion_Default___.GetShrink(_402_ip)
-	_404_shrink = _out528
-	var _405_gen uint64
-	var _ = _405_gen
+	_out528 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_404_ip = _out528
+	var _405_size uint64
+	var _ = _405_size
 	var _out529 uint64
 	var _ = _out529
-	_out529 = inodeformat.Companion_Default___.GetGen(_402_ip)
-	_405_gen = _out529
-	var _406_bare bool
-	var _ = _406_bare
-	var _out530 bool
+	_out529 = inodeformat.Companion_Default___.GetSize(_404_ip)
+	_405_size = _out529
+	var _406_shrink uint64
+	var _ = _406_shrink
+	var _out530 uint64
 	var _ = _out530
-	_out530 = inodeformat.Companion_Default___.NoSlots(_402_ip)
-	_406_bare = _out530
-	if _403_size != uint64(0) || _404_shrink != uint64(0) || !_406_bare || _405_gen == uint64(18446744073709551615) {
+	_out530 = inodeformat.Companion_Default___.GetShrink(_404_ip)
+	_406_shrink = _out530
+	var _407_gen uint64
+	var _ = _407_gen
+	var _out531 uint64
+	var _ = _out531
+	_out531 = inodeformat.Companion_Default___.GetGen(_404_ip)
+	_407_gen = _out531
+	var _408_bare bool
+	var _ = _408_bare
+	var _out532 bool
+	var _ = _out532
+	_out532 = inodeformat.Companion_Default___.NoSlots(_404_ip)
+	_408_bare = _out532
+	if _405_size != uint64(0) || _406_shrink != uint64(0) || !_408_bare || _407_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _402_ip, ino, ty, _405_gen+uint64(1))
+	_this.Blank(txn, _404_ip, ino, ty, _407_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _407_ip *dbytes.Bytes
-	var _ = _407_ip
-	var _out531 *dbytes.Bytes
-	var _ = _out531
-	_out531 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_407_ip = _out531
-	var _408_size uint64
-	var _ = _408_size
-	var _out532 uint64
-	var _ = _out532
-	_out532 = inodeformat.Companion_Default___.GetSize(_407_ip)
-	_408_size = _out532
-	var _409_shrink uint64
-	var _ = _409_shrink
-	var _out533 uint64
+	var _409_ip *dbytes.Bytes
+	var _ = _409_ip
+	var _out533 *dbytes.Bytes
 	var _ = _out533
-	_out533 = inodeformat.Companion_Default___.GetShrink(_407_ip)
-	_409_shrink = _out533
-	var _410_gen uint64
-	var _ = _410_gen
+	_out533 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_409_ip = _out533
+	var _410_size uint64
+	var _ = _410_size
 	var _out534 uint64
 	var _ = _out534
-	_out534 = inodeformat.Companion_Default___.GetGen(_407_ip)
-	_410_gen = _out534
-	var _411_bare bool
-	var _ = _411_bare
-	var _out535 bool
+	_out534 = inodeformat.Companion_Default___.GetSize(_409_ip)
+	_410_size = _out534
+	var _411_shrink uint64
+	var _ = _411_shrink
+	var _out535 uint64
 	var _ = _out535
-	_out535 = inodeformat.Companion_Default___.NoSlots(_407_ip)
-	_411_bare = _out535
-	if _408_size != uint64(0) || _409_shrink != uint64(0) || !_411_bare {
+	_out535 = inodeformat.Companion_Default___.GetShrink(_409_ip)
+	_411_shrink = _out535
+	var _412_gen uint64
+	var _ = _412_gen
+	var _out536 uint64
+	var _ = _out536
+	_out536 = inodeformat.Companion_Default___.GetGen(_409_ip)
+	_412_gen = _out536
+	var _413_bare bool
+	var _ = _413_bare
+	var _out537 bool
+	var _ = _out537
+	_out537 = inodeformat.Companion_Default___.NoSlots(_409_ip)
+	_413_bare = _out537
+	if _410_size != uint64(0) || _411_shrink != uint64(0) || !_413_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _407_ip, ino, uint32(0), _410_gen)
+	_this.Blank(txn, _409_ip, ino, uint32(0), _412_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _412_z *dbytes.Bytes
-	var _ = _412_z
-	var _out536 *dbytes.Bytes
-	var _ = _out536
-	_out536 = dbytes.NewBytes(uint64(256))
-	_412_z = _out536
-	inodeformat.Companion_Default___.SetTy(_412_z, ty)
-	inodeformat.Companion_Default___.SetGen(_412_z, gen)
-	_this.Fs.SetInode(txn, _412_z, ino, ty != uint32(0))
+	var _414_z *dbytes.Bytes
+	var _ = _414_z
+	var _out538 *dbytes.Bytes
+	var _ = _out538
+	_out538 = dbytes.NewBytes(uint64(256))
+	_414_z = _out538
+	inodeformat.Companion_Default___.SetTy(_414_z, ty)
+	inodeformat.Companion_Default___.SetGen(_414_z, gen)
+	_this.Fs.SetInode(txn, _414_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -67,53 +67,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _249_n uint64
-	var _ = _249_n
-	var _out377 uint64
-	var _ = _out377
-	_out377 = t.Buf.Len()
-	_249_n = _out377
+	var _251_n uint64
+	var _ = _251_n
+	var _out379 uint64
+	var _ = _out379
+	_out379 = t.Buf.Len()
+	_251_n = _out379
 	i = i0
-	var _250_go bool
-	var _ = _250_go
-	_250_go = true
-	for _250_go {
-		var _251_k uint64
-		var _ = _251_k
-		var _out378 uint64
-		var _ = _out378
-		_out378 = t.Buf.KeyAt(i)
-		_251_k = _out378
-		var _252_off uint64
-		var _ = _252_off
-		_252_off = objectsm.Companion_Default___.KeyOff(_251_k)
-		var _253_is bool
-		var _ = _253_is
-		var _254_v bool
-		var _ = _254_v
-		var _out379 bool
-		var _ = _out379
-		var _out380 bool
+	var _252_go bool
+	var _ = _252_go
+	_252_go = true
+	for _252_go {
+		var _253_k uint64
+		var _ = _253_k
+		var _out380 uint64
 		var _ = _out380
-		_out379, _out380 = t.Buf.BitAt(i)
-		_253_is = _out379
-		_254_v = _out380
-		if _253_is {
-			objectsm.Companion_Default___.PutBit(w, _252_off, _254_v)
+		_out380 = t.Buf.KeyAt(i)
+		_253_k = _out380
+		var _254_off uint64
+		var _ = _254_off
+		_254_off = objectsm.Companion_Default___.KeyOff(_253_k)
+		var _255_is bool
+		var _ = _255_is
+		var _256_v bool
+		var _ = _256_v
+		var _out381 bool
+		var _ = _out381
+		var _out382 bool
+		var _ = _out382
+		_out381, _out382 = t.Buf.BitAt(i)
+		_255_is = _out381
+		_256_v = _out382
+		if _255_is {
+			objectsm.Companion_Default___.PutBit(w, _254_off, _256_v)
 		} else {
-			t.Buf.CopyAt(i, w, _252_off/uint64(8))
+			t.Buf.CopyAt(i, w, _254_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _249_n {
-			_250_go = false
+		if i == _251_n {
+			_252_go = false
 		} else {
-			var _255_k2 uint64
-			var _ = _255_k2
-			var _out381 uint64
-			var _ = _out381
-			_out381 = t.Buf.KeyAt(i)
-			_255_k2 = _out381
-			_250_go = objectsm.Companion_Default___.KeyBlk(_255_k2) == a
+			var _257_k2 uint64
+			var _ = _257_k2
+			var _out383 uint64
+			var _ = _out383
+			_out383 = t.Buf.KeyAt(i)
+			_257_k2 = _out383
+			_252_go = objectsm.Companion_Default___.KeyBlk(_257_k2) == a
 		}
 	}
 	return i
@@ -124,68 +124,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _256_n uint64
-	var _ = _256_n
-	var _out382 uint64
-	var _ = _out382
-	_out382 = t.Buf.Len()
-	_256_n = _out382
-	var _257_i uint64
-	var _ = _257_i
-	_257_i = uint64(0)
+	var _258_n uint64
+	var _ = _258_n
+	var _out384 uint64
+	var _ = _out384
+	_out384 = t.Buf.Len()
+	_258_n = _out384
+	var _259_i uint64
+	var _ = _259_i
+	_259_i = uint64(0)
 	miss = uint64(0)
-	for _257_i < _256_n {
-		var _258_k uint64
-		var _ = _258_k
-		var _out383 uint64
-		var _ = _out383
-		_out383 = t.Buf.KeyAt(_257_i)
-		_258_k = _out383
-		var _259_a uint64
-		var _ = _259_a
-		_259_a = objectsm.Companion_Default___.KeyBlk(_258_k)
-		var _260_b *dbytes.Blk
-		var _ = _260_b
-		var _out384 *dbytes.Blk
-		var _ = _out384
-		_out384 = t.Buf.BlkAt(_257_i)
-		_260_b = _out384
-		if _260_b != (*dbytes.Blk)(nil) {
-			tx.Put(_259_a, _260_b)
-			_257_i = _257_i + uint64(1)
+	for _259_i < _258_n {
+		var _260_k uint64
+		var _ = _260_k
+		var _out385 uint64
+		var _ = _out385
+		_out385 = t.Buf.KeyAt(_259_i)
+		_260_k = _out385
+		var _261_a uint64
+		var _ = _261_a
+		_261_a = objectsm.Companion_Default___.KeyBlk(_260_k)
+		var _262_b *dbytes.Blk
+		var _ = _262_b
+		var _out386 *dbytes.Blk
+		var _ = _out386
+		_out386 = t.Buf.BlkAt(_259_i)
+		_262_b = _out386
+		if _262_b != (*dbytes.Blk)(nil) {
+			tx.Put(_261_a, _262_b)
+			_259_i = _259_i + uint64(1)
 		} else {
-			var _261_c *dbytes.Blk
-			var _ = _261_c
-			var _262___v0 uint64
-			var _ = _262___v0
-			var _out385 *dbytes.Blk
-			var _ = _out385
-			var _out386 uint64
-			var _ = _out386
-			_out385, _out386 = journalreader.Companion_Default___.Lookup(t.S.J, _259_a)
-			_261_c = _out385
-			_262___v0 = _out386
-			if _261_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _259_a
-				return ok, miss
-			}
-			var _263_w *dbytes.Bytes
-			var _ = _263_w
-			var _out387 *dbytes.Bytes
+			var _263_c *dbytes.Blk
+			var _ = _263_c
+			var _264___v0 uint64
+			var _ = _264___v0
+			var _out387 *dbytes.Blk
 			var _ = _out387
-			_out387 = _261_c.Thaw()
-			_263_w = _out387
 			var _out388 uint64
 			var _ = _out388
-			_out388 = Companion_Default___.Splice1(t, _257_i, _259_a, _263_w)
-			_257_i = _out388
-			var _264_f *dbytes.Blk
-			var _ = _264_f
-			var _out389 *dbytes.Blk
+			_out387, _out388 = journalreader.Companion_Default___.Lookup(t.S.J, _261_a)
+			_263_c = _out387
+			_264___v0 = _out388
+			if _263_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _261_a
+				return ok, miss
+			}
+			var _265_w *dbytes.Bytes
+			var _ = _265_w
+			var _out389 *dbytes.Bytes
 			var _ = _out389
-			_out389 = dbytes.Freeze(_263_w)
-			_264_f = _out389
-			tx.Put(_259_a, _264_f)
+			_out389 = _263_c.Thaw()
+			_265_w = _out389
+			var _out390 uint64
+			var _ = _out390
+			_out390 = Companion_Default___.Splice1(t, _259_i, _261_a, _265_w)
+			_259_i = _out390
+			var _266_f *dbytes.Blk
+			var _ = _266_f
+			var _out391 *dbytes.Blk
+			var _ = _out391
+			_out391 = dbytes.Freeze(_265_w)
+			_266_f = _out391
+			tx.Put(_261_a, _266_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -219,28 +219,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _265_j *journalm.Journal
-	var _ = _265_j
-	_265_j = t.S.J
-	_265_j.Mu.Lock()
+	var _267_j *journalm.Journal
+	var _ = _267_j
+	_267_j = t.S.J
+	_267_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out390 uint32
-	var _ = _out390
-	var _out391 uint64
-	var _ = _out391
-	var _out392 bool
+	var _out392 uint32
 	var _ = _out392
 	var _out393 uint64
 	var _ = _out393
-	_out390, _out391, _out392, _out393 = Companion_Default___.Point(t)
-	st = _out390
-	n = _out391
-	get = _out392
-	miss = _out393
+	var _out394 bool
+	var _ = _out394
+	var _out395 uint64
+	var _ = _out395
+	_out392, _out393, _out394, _out395 = Companion_Default___.Point(t)
+	st = _out392
+	n = _out393
+	get = _out394
+	miss = _out395
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_265_j.Mu.Unlock()
+	_267_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -257,31 +257,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _266_j *journalm.Journal
-	var _ = _266_j
-	_266_j = t.S.J
+	var _268_j *journalm.Journal
+	var _ = _268_j
+	_268_j = t.S.J
 	n = uint64(0)
-	var _267_ok bool = false
-	var _ = _267_ok
-	var _out394 bool
-	var _ = _out394
-	var _out395 uint64
-	var _ = _out395
-	_out394, _out395 = Companion_Default___.Build(t, t.Tx)
-	_267_ok = _out394
-	miss = _out395
-	get = !_267_ok
-	if !_267_ok {
-		st = journalcommit.Companion_Default___.AFull()
-		return st, n, get, miss
-	}
-	var _out396 uint32
+	var _269_ok bool = false
+	var _ = _269_ok
+	var _out396 bool
 	var _ = _out396
 	var _out397 uint64
 	var _ = _out397
-	_out396, _out397 = journalcommit.Companion_Default___.Append(_266_j, t.Tx)
-	st = _out396
-	n = _out397
+	_out396, _out397 = Companion_Default___.Build(t, t.Tx)
+	_269_ok = _out396
+	miss = _out397
+	get = !_269_ok
+	if !_269_ok {
+		st = journalcommit.Companion_Default___.AFull()
+		return st, n, get, miss
+	}
+	var _out398 uint32
+	var _ = _out398
+	var _out399 uint64
+	var _ = _out399
+	_out398, _out399 = journalcommit.Companion_Default___.Append(_268_j, t.Tx)
+	st = _out398
+	n = _out399
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -289,38 +289,38 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _268_j *journalm.Journal
-	var _ = _268_j
-	_268_j = t.S.J
-	var _269_get bool = false
-	var _ = _269_get
-	var _270_miss uint64 = 0
-	var _ = _270_miss
+	var _270_j *journalm.Journal
+	var _ = _270_j
+	_270_j = t.S.J
+	var _271_get bool = false
+	var _ = _271_get
+	var _272_miss uint64 = 0
+	var _ = _272_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out398 uint32
-		var _ = _out398
-		var _out399 uint64
-		var _ = _out399
-		var _out400 bool
+		var _out400 uint32
 		var _ = _out400
 		var _out401 uint64
 		var _ = _out401
-		_out398, _out399, _out400, _out401 = Companion_Default___.TryAppend(t)
-		st = _out398
-		n = _out399
-		_269_get = _out400
-		_270_miss = _out401
-		if _269_get {
-			var _271_b *dbytes.Blk
-			var _ = _271_b
-			var _out402 *dbytes.Blk
-			var _ = _out402
-			_out402 = txnsysm.Companion_Default___.Latest(t.S, _270_miss)
-			_271_b = _out402
-			if _271_b == (*dbytes.Blk)(nil) {
+		var _out402 bool
+		var _ = _out402
+		var _out403 uint64
+		var _ = _out403
+		_out400, _out401, _out402, _out403 = Companion_Default___.TryAppend(t)
+		st = _out400
+		n = _out401
+		_271_get = _out402
+		_272_miss = _out403
+		if _271_get {
+			var _273_b *dbytes.Blk
+			var _ = _273_b
+			var _out404 *dbytes.Blk
+			var _ = _out404
+			_out404 = txnsysm.Companion_Default___.Latest(t.S, _272_miss)
+			_273_b = _out404
+			if _273_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -344,39 +344,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _272_w uint64
-	var _ = _272_w
-	var _out403 uint64
-	var _ = _out403
-	_out403 = t.Buf.Len()
-	_272_w = _out403
-	var _273_n uint64
-	var _ = _273_n
-	_273_n = uint64(0)
-	if _272_w > uint64(0) {
+	var _274_w uint64
+	var _ = _274_w
+	var _out405 uint64
+	var _ = _out405
+	_out405 = t.Buf.Len()
+	_274_w = _out405
+	var _275_n uint64
+	var _ = _275_n
+	_275_n = uint64(0)
+	if _274_w > uint64(0) {
 		t.Buf.Sort()
-		var _out404 uint32
-		var _ = _out404
-		var _out405 uint64
-		var _ = _out405
-		_out404, _out405 = Companion_Default___.AppendAll(t)
-		st = _out404
-		_273_n = _out405
+		var _out406 uint32
+		var _ = _out406
+		var _out407 uint64
+		var _ = _out407
+		_out406, _out407 = Companion_Default___.AppendAll(t)
+		st = _out406
+		_275_n = _out407
 		if st != txnm.Companion_Default___.OK() {
-			var _out406 uint64
-			var _ = _out406
-			_out406 = Companion_Default___.Abort(t)
-			need = _out406
+			var _out408 uint64
+			var _ = _out408
+			_out408 = Companion_Default___.Abort(t)
+			need = _out408
 			return st, need
 		}
 		if !stable {
-			_273_n = uint64(0)
+			_275_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _273_n)
-	if _273_n > need {
-		need = _273_n
+	Companion_Default___.Drop(t, _275_n)
+	if _275_n > need {
+		need = _275_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -384,25 +384,25 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _274_need uint64 = 0
-	var _ = _274_need
-	var _out407 uint32
-	var _ = _out407
-	var _out408 uint64
-	var _ = _out408
-	_out407, _out408 = Companion_Default___.Finish(t, stable)
-	st = _out407
-	_274_need = _out408
-	if st == txnm.Companion_Default___.OK() && _274_need > uint64(0) {
+	var _276_need uint64 = 0
+	var _ = _276_need
+	var _out409 uint32
+	var _ = _out409
+	var _out410 uint64
+	var _ = _out410
+	_out409, _out410 = Companion_Default___.Finish(t, stable)
+	st = _out409
+	_276_need = _out410
+	if st == txnm.Companion_Default___.OK() && _276_need > uint64(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _275_ok bool
-		var _ = _275_ok
-		var _out409 bool
-		var _ = _out409
-		_out409 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _274_need)
-		_275_ok = _out409
+		var _277_ok bool
+		var _ = _277_ok
+		var _out411 bool
+		var _ = _out411
+		_out411 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _276_need)
+		_277_ok = _out411
 		txnsysm.Companion_Default___.TYield(t.S)
-		if !_275_ok {
+		if !_277_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

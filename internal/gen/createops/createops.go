@@ -79,22 +79,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _684_dots uint32 = 0
-	var _ = _684_dots
-	var _out890 uint32
-	var _ = _out890
-	var _out891 *dbytes.Bytes
-	var _ = _out891
+	var _686_dots uint32 = 0
+	var _ = _686_dots
 	var _out892 uint32
 	var _ = _out892
-	_out890, _out891, _out892 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out890
-	dir = _out891
-	_684_dots = _out892
+	var _out893 *dbytes.Bytes
+	var _ = _out893
+	var _out894 uint32
+	var _ = _out894
+	_out892, _out893, _out894 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out892
+	dir = _out893
+	_686_dots = _out894
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _684_dots != uint32(0) {
+	if _686_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -102,46 +102,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out893 uint32
-	var _ = _out893
-	_out893 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out893
+	var _out895 uint32
+	var _ = _out895
+	_out895 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out895
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _685_x bool
-	var _ = _685_x
-	var _out894 bool
-	var _ = _out894
-	_out894 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_685_x = _out894
-	if !_685_x {
+	var _687_x bool
+	var _ = _687_x
+	var _out896 bool
+	var _ = _out896
+	_out896 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_687_x = _out896
+	if !_687_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out895 bool
-	var _ = _out895
-	var _out896 uint64
-	var _ = _out896
-	var _out897 uint64
+	var _out897 bool
 	var _ = _out897
-	_out895, _out896, _out897 = d.LookupHint(txn, dino, name, true)
-	found = _out895
-	ino = _out896
-	hint = _out897
+	var _out898 uint64
+	var _ = _out898
+	var _out899 uint64
+	var _ = _out899
+	_out897, _out898, _out899 = d.LookupHint(txn, dino, name, true)
+	found = _out897
+	ino = _out898
+	hint = _out899
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _686_w bool
-	var _ = _686_w
-	var _out898 bool
-	var _ = _out898
-	_out898 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_686_w = _out898
-	if !_686_w {
+	var _688_w bool
+	var _ = _688_w
+	var _out900 bool
+	var _ = _out900
+	_out900 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_688_w = _out900
+	if !_688_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -151,39 +151,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _687_ok bool = false
-	var _ = _687_ok
+	var _689_ok bool = false
+	var _ = _689_ok
 	st = uint32(0)
-	var _688_t *attributeops.Sattr
-	var _ = _688_t
-	var _out899 *attributeops.Sattr
-	var _ = _out899
-	_out899 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_688_t = _out899
-	var _out900 bool
-	var _ = _out900
-	var _out901 uint64
+	var _690_t *attributeops.Sattr
+	var _ = _690_t
+	var _out901 *attributeops.Sattr
 	var _ = _out901
-	_out900, _out901 = d.AllocInode(txn, dino, ty)
-	_687_ok = _out900
-	ino = _out901
-	if !_687_ok {
+	_out901 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_690_t = _out901
+	var _out902 bool
+	var _ = _out902
+	var _out903 uint64
+	var _ = _out903
+	_out902, _out903 = d.AllocInode(txn, dino, ty)
+	_689_ok = _out902
+	ino = _out903
+	if !_689_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _689_ip *dbytes.Bytes
-	var _ = _689_ip
-	var _out902 *dbytes.Bytes
-	var _ = _out902
-	_out902 = d.Fs.GetInode(txn, ino, true)
-	_689_ip = _out902
-	attributeops.Companion_Default___.InitAttr(c, dir, _689_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _689_ip, _688_t, s, ns)
+	var _691_ip *dbytes.Bytes
+	var _ = _691_ip
+	var _out904 *dbytes.Bytes
+	var _ = _out904
+	_out904 = d.Fs.GetInode(txn, ino, true)
+	_691_ip = _out904
+	attributeops.Companion_Default___.InitAttr(c, dir, _691_ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, _691_ip, _690_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _689_ip)
-		inodeformat.Companion_Default___.SetParent(_689_ip, dino)
+		attributeops.Companion_Default___.InheritSetgid(dir, _691_ip)
+		inodeformat.Companion_Default___.SetParent(_691_ip, dino)
 	}
-	d.PutInode(txn, ino, _689_ip)
+	d.PutInode(txn, ino, _691_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -193,39 +193,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _690_ok bool
-	var _ = _690_ok
-	var _out903 bool
-	var _ = _out903
-	_out903 = d.InsertAt(txn, dino, name, ino, hint)
-	_690_ok = _out903
-	var _out904 *dbytes.Bytes
-	var _ = _out904
-	_out904 = dbytes.NewBytes(uint64(0))
-	node = _out904
+	var _692_ok bool
+	var _ = _692_ok
+	var _out905 bool
+	var _ = _out905
+	_out905 = d.InsertAt(txn, dino, name, ino, hint)
+	_692_ok = _out905
+	var _out906 *dbytes.Bytes
+	var _ = _out906
+	_out906 = dbytes.NewBytes(uint64(0))
+	node = _out906
 	after = node
-	if !_690_ok {
+	if !_692_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out905 uint32
-		var _ = _out905
-		_out905 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
-		st = _out905
+		var _out907 uint32
+		var _ = _out907
+		_out907 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true, s, ns)
+		st = _out907
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out906 *dbytes.Bytes
-	var _ = _out906
-	_out906 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out906
-	var _out907 *dbytes.Bytes
-	var _ = _out907
-	_out907 = d.Fs.GetInode(txn, ino, false)
-	node = _out907
+	var _out908 *dbytes.Bytes
+	var _ = _out908
+	_out908 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out908
+	var _out909 *dbytes.Bytes
+	var _ = _out909
+	_out909 = d.Fs.GetInode(txn, ino, false)
+	node = _out909
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -242,65 +242,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _691_found bool = false
-	var _ = _691_found
-	var _692_hint uint64 = 0
-	var _ = _692_hint
-	var _out908 uint32
-	var _ = _out908
-	var _out909 *dbytes.Bytes
-	var _ = _out909
-	var _out910 bool
+	var _693_found bool = false
+	var _ = _693_found
+	var _694_hint uint64 = 0
+	var _ = _694_hint
+	var _out910 uint32
 	var _ = _out910
-	var _out911 uint64
+	var _out911 *dbytes.Bytes
 	var _ = _out911
-	var _out912 uint64
+	var _out912 bool
 	var _ = _out912
-	_out908, _out909, _out910, _out911, _out912 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out913 uint64
+	var _ = _out913
+	var _out914 uint64
+	var _ = _out914
+	_out910, _out911, _out912, _out913, _out914 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out908
-	before = _out909
-	_691_found = _out910
-	ino = _out911
-	_692_hint = _out912
+	st = _out910
+	before = _out911
+	_693_found = _out912
+	ino = _out913
+	_694_hint = _out914
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _691_found {
-		var _693_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _693_p
-		var _out913 uint32
-		var _ = _out913
-		var _out914 *dbytes.Bytes
-		var _ = _out914
-		var _out915 bool
+	if _693_found {
+		var _695_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _695_p
+		var _out915 uint32
 		var _ = _out915
-		_out913, _out914, _out915 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out913
-		_693_p = _out914
-		later = _out915
+		var _out916 *dbytes.Bytes
+		var _ = _out916
+		var _out917 bool
+		var _ = _out917
+		_out915, _out916, _out917 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out915
+		_695_p = _out916
+		later = _out917
 		if st == uint32(0) {
-			node, after = _693_p, before
+			node, after = _695_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out916 uint32
-	var _ = _out916
-	var _out917 uint64
-	var _ = _out917
-	var _out918 *dbytes.Bytes
+	var _out918 uint32
 	var _ = _out918
-	var _out919 *dbytes.Bytes
+	var _out919 uint64
 	var _ = _out919
-	_out916, _out917, _out918, _out919 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _692_hint, a, how, verf, s, ns)
-	st = _out916
-	ino = _out917
-	node = _out918
-	after = _out919
+	var _out920 *dbytes.Bytes
+	var _ = _out920
+	var _out921 *dbytes.Bytes
+	var _ = _out921
+	_out918, _out919, _out920, _out921 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _694_hint, a, how, verf, s, ns)
+	st = _out918
+	ino = _out919
+	node = _out920
+	after = _out921
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -308,43 +308,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _694_mode uint32
-	var _ = _694_mode
-	_694_mode = func() uint32 {
+	var _696_mode uint32
+	var _ = _696_mode
+	_696_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out920 uint32
-	var _ = _out920
-	var _out921 uint64
-	var _ = _out921
-	_out920, _out921 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _694_mode, s, ns)
-	st = _out920
-	ino = _out921
+	var _out922 uint32
+	var _ = _out922
+	var _out923 uint64
+	var _ = _out923
+	_out922, _out923 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _696_mode, s, ns)
+	st = _out922
+	ino = _out923
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _695_ip *dbytes.Bytes
-		var _ = _695_ip
-		var _out922 *dbytes.Bytes
-		var _ = _out922
-		_out922 = d.Fs.GetInode(txn, ino, true)
-		_695_ip = _out922
-		inodeformat.Companion_Default___.SetVerf(_695_ip, verf)
-		d.PutInode(txn, ino, _695_ip)
-	} else if a.HasSize {
-		var _696_later bool = false
-		var _ = _696_later
-		var _out923 uint32
-		var _ = _out923
-		var _out924 bool
+		var _697_ip *dbytes.Bytes
+		var _ = _697_ip
+		var _out924 *dbytes.Bytes
 		var _ = _out924
-		_out923, _out924 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out923
-		_696_later = _out924
+		_out924 = d.Fs.GetInode(txn, ino, true)
+		_697_ip = _out924
+		inodeformat.Companion_Default___.SetVerf(_697_ip, verf)
+		d.PutInode(txn, ino, _697_ip)
+	} else if a.HasSize {
+		var _698_later bool = false
+		var _ = _698_later
+		var _out925 uint32
+		var _ = _out925
+		var _out926 bool
+		var _ = _out926
+		_out925, _out926 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out925
+		_698_later = _out926
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -361,34 +361,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _697_mode uint32
-	var _ = _697_mode
-	_697_mode = func() uint32 {
+	var _699_mode uint32
+	var _ = _699_mode
+	_699_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out925 uint32
-	var _ = _out925
-	var _out926 uint64
-	var _ = _out926
-	_out925, _out926 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out925
-	ino = _out926
+	var _out927 uint32
+	var _ = _out927
+	var _out928 uint64
+	var _ = _out928
+	_out927, _out928 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out927
+	ino = _out928
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out927 uint32
-	var _ = _out927
-	var _out928 *dbytes.Bytes
-	var _ = _out928
-	var _out929 *dbytes.Bytes
+	var _out929 uint32
 	var _ = _out929
-	_out927, _out928, _out929 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out927
-	node = _out928
-	after = _out929
+	var _out930 *dbytes.Bytes
+	var _ = _out930
+	var _out931 *dbytes.Bytes
+	var _ = _out931
+	_out929, _out930, _out931 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out929
+	node = _out930
+	after = _out931
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -402,34 +402,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out930 uint32
-	var _ = _out930
-	var _out931 *dbytes.Bytes
-	var _ = _out931
-	_out930, _out931 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out930
-	node = _out931
+	var _out932 uint32
+	var _ = _out932
+	var _out933 *dbytes.Bytes
+	var _ = _out933
+	_out932, _out933 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out932
+	node = _out933
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _698_ty uint32
-	var _ = _698_ty
-	var _out932 uint32
-	var _ = _out932
-	_out932 = inodeformat.Companion_Default___.GetTy(node)
-	_698_ty = _out932
-	if _698_ty != permissions.Companion_Default___.REG() {
+	var _700_ty uint32
+	var _ = _700_ty
+	var _out934 uint32
+	var _ = _out934
+	_out934 = inodeformat.Companion_Default___.GetTy(node)
+	_700_ty = _out934
+	if _700_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _699_v uint64
-		var _ = _699_v
-		var _out933 uint64
-		var _ = _out933
-		_out933 = inodeformat.Companion_Default___.GetVerf(node)
-		_699_v = _out933
-		if _699_v != verf || _699_v == uint64(0) {
+		var _701_v uint64
+		var _ = _701_v
+		var _out935 uint64
+		var _ = _out935
+		_out935 = inodeformat.Companion_Default___.GetVerf(node)
+		_701_v = _out935
+		if _701_v != verf || _701_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -437,40 +437,40 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _700_may bool
-	var _ = _700_may
-	var _out934 bool
-	var _ = _out934
-	_out934 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_700_may = _out934
-	if !_700_may {
+	var _702_may bool
+	var _ = _702_may
+	var _out936 bool
+	var _ = _out936
+	_out936 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_702_may = _out936
+	if !_702_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out935 uint32
-	var _ = _out935
-	var _out936 bool
-	var _ = _out936
-	_out935, _out936 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out935
-	later = _out936
+	var _out937 uint32
+	var _ = _out937
+	var _out938 bool
+	var _ = _out938
+	_out937, _out938 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out937
+	later = _out938
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out937 *dbytes.Bytes
-	var _ = _out937
-	_out937 = d.Fs.GetInode(txn, ino, true)
-	node = _out937
+	var _out939 *dbytes.Bytes
+	var _ = _out939
+	_out939 = d.Fs.GetInode(txn, ino, true)
+	node = _out939
 	inodeformat.Companion_Default___.SetMtime(node, s, ns)
 	inodeformat.Companion_Default___.SetCtime(node, s, ns)
 	if c.Uid != uint32(0) {
-		var _701_mode uint32
-		var _ = _701_mode
-		var _out938 uint32
-		var _ = _out938
-		_out938 = inodeformat.Companion_Default___.GetMode(node)
-		_701_mode = _out938
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_701_mode))
+		var _703_mode uint32
+		var _ = _703_mode
+		var _out940 uint32
+		var _ = _out940
+		_out940 = inodeformat.Companion_Default___.GetMode(node)
+		_703_mode = _out940
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_703_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -487,51 +487,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _702_t *attributeops.Sattr
-	var _ = _702_t
-	var _out939 *attributeops.Sattr
-	var _ = _out939
-	_out939 = attributeops.Companion_Default___.Without(a, false, false)
-	_702_t = _out939
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _703_found bool = false
-	var _ = _703_found
-	var _704_x uint64 = 0
-	var _ = _704_x
-	var _705_hint uint64 = 0
-	var _ = _705_hint
-	var _out940 uint32
-	var _ = _out940
-	var _out941 *dbytes.Bytes
+	var _704_t *attributeops.Sattr
+	var _ = _704_t
+	var _out941 *attributeops.Sattr
 	var _ = _out941
-	var _out942 bool
+	_out941 = attributeops.Companion_Default___.Without(a, false, false)
+	_704_t = _out941
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _705_found bool = false
+	var _ = _705_found
+	var _706_x uint64 = 0
+	var _ = _706_x
+	var _707_hint uint64 = 0
+	var _ = _707_hint
+	var _out942 uint32
 	var _ = _out942
-	var _out943 uint64
+	var _out943 *dbytes.Bytes
 	var _ = _out943
-	var _out944 uint64
+	var _out944 bool
 	var _ = _out944
-	_out940, _out941, _out942, _out943, _out944 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _702_t, false)
-	st = _out940
-	before = _out941
-	_703_found = _out942
-	_704_x = _out943
-	_705_hint = _out944
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out945 uint32
+	var _out945 uint64
 	var _ = _out945
 	var _out946 uint64
 	var _ = _out946
-	var _out947 *dbytes.Bytes
+	_out942, _out943, _out944, _out945, _out946 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _704_t, false)
+	st = _out942
+	before = _out943
+	_705_found = _out944
+	_706_x = _out945
+	_707_hint = _out946
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out947 uint32
 	var _ = _out947
-	var _out948 *dbytes.Bytes
+	var _out948 uint64
 	var _ = _out948
-	_out945, _out946, _out947, _out948 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _705_hint, _702_t, s, ns)
-	st = _out945
-	ino = _out946
-	node = _out947
-	after = _out948
+	var _out949 *dbytes.Bytes
+	var _ = _out949
+	var _out950 *dbytes.Bytes
+	var _ = _out950
+	_out947, _out948, _out949, _out950 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _707_hint, _704_t, s, ns)
+	st = _out947
+	ino = _out948
+	node = _out949
+	after = _out950
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -545,67 +545,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _706_t *attributeops.Sattr
-	var _ = _706_t
-	var _out949 *attributeops.Sattr
-	var _ = _out949
-	_out949 = attributeops.Companion_Default___.Without(a, true, false)
-	_706_t = _out949
+	var _708_t *attributeops.Sattr
+	var _ = _708_t
+	var _out951 *attributeops.Sattr
+	var _ = _out951
+	_out951 = attributeops.Companion_Default___.Without(a, true, false)
+	_708_t = _out951
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _707_found bool = false
-	var _ = _707_found
-	var _708_x uint64 = 0
-	var _ = _708_x
-	var _709_hint uint64 = 0
-	var _ = _709_hint
-	var _710_len uint64
-	var _ = _710_len
-	_710_len = target.Len()
-	var _711_bad uint32
-	var _ = _711_bad
-	_711_bad = func() uint32 {
-		if _710_len == uint64(0) {
+	var _709_found bool = false
+	var _ = _709_found
+	var _710_x uint64 = 0
+	var _ = _710_x
+	var _711_hint uint64 = 0
+	var _ = _711_hint
+	var _712_len uint64
+	var _ = _712_len
+	_712_len = target.Len()
+	var _713_bad uint32
+	var _ = _713_bad
+	_713_bad = func() uint32 {
+		if _712_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _710_len > uint64(4095) {
+			if _712_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out950 uint32
-	var _ = _out950
-	var _out951 *dbytes.Bytes
-	var _ = _out951
-	var _out952 bool
+	var _out952 uint32
 	var _ = _out952
-	var _out953 uint64
+	var _out953 *dbytes.Bytes
 	var _ = _out953
-	var _out954 uint64
+	var _out954 bool
 	var _ = _out954
-	_out950, _out951, _out952, _out953, _out954 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _711_bad, _706_t, false)
-	st = _out950
-	before = _out951
-	_707_found = _out952
-	_708_x = _out953
-	_709_hint = _out954
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out955 uint32
+	var _out955 uint64
 	var _ = _out955
 	var _out956 uint64
 	var _ = _out956
-	var _out957 *dbytes.Bytes
+	_out952, _out953, _out954, _out955, _out956 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _713_bad, _708_t, false)
+	st = _out952
+	before = _out953
+	_709_found = _out954
+	_710_x = _out955
+	_711_hint = _out956
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out957 uint32
 	var _ = _out957
-	var _out958 *dbytes.Bytes
+	var _out958 uint64
 	var _ = _out958
-	_out955, _out956, _out957, _out958 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _709_hint, _706_t, target, s, ns)
-	st = _out955
-	ino = _out956
-	node = _out957
-	after = _out958
+	var _out959 *dbytes.Bytes
+	var _ = _out959
+	var _out960 *dbytes.Bytes
+	var _ = _out960
+	_out957, _out958, _out959, _out960 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _711_hint, _708_t, target, s, ns)
+	st = _out957
+	ino = _out958
+	node = _out959
+	after = _out960
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -619,67 +619,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _712_t *attributeops.Sattr
-	var _ = _712_t
-	var _out959 *attributeops.Sattr
-	var _ = _out959
-	_out959 = attributeops.Companion_Default___.Without(a, false, false)
-	_712_t = _out959
+	var _714_t *attributeops.Sattr
+	var _ = _714_t
+	var _out961 *attributeops.Sattr
+	var _ = _out961
+	_out961 = attributeops.Companion_Default___.Without(a, false, false)
+	_714_t = _out961
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _713_found bool = false
-	var _ = _713_found
-	var _714_x uint64 = 0
-	var _ = _714_x
-	var _715_hint uint64 = 0
-	var _ = _715_hint
-	var _716_dev bool
-	var _ = _716_dev
-	_716_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _717_bad uint32
-	var _ = _717_bad
-	_717_bad = func() uint32 {
-		if !_716_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _715_found bool = false
+	var _ = _715_found
+	var _716_x uint64 = 0
+	var _ = _716_x
+	var _717_hint uint64 = 0
+	var _ = _717_hint
+	var _718_dev bool
+	var _ = _718_dev
+	_718_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _719_bad uint32
+	var _ = _719_bad
+	_719_bad = func() uint32 {
+		if !_718_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _716_dev && c.Uid != uint32(0) {
+			if _718_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out960 uint32
-	var _ = _out960
-	var _out961 *dbytes.Bytes
-	var _ = _out961
-	var _out962 bool
+	var _out962 uint32
 	var _ = _out962
-	var _out963 uint64
+	var _out963 *dbytes.Bytes
 	var _ = _out963
-	var _out964 uint64
+	var _out964 bool
 	var _ = _out964
-	_out960, _out961, _out962, _out963, _out964 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _717_bad, _712_t, false)
-	st = _out960
-	before = _out961
-	_713_found = _out962
-	_714_x = _out963
-	_715_hint = _out964
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out965 uint32
+	var _out965 uint64
 	var _ = _out965
 	var _out966 uint64
 	var _ = _out966
-	var _out967 *dbytes.Bytes
+	_out962, _out963, _out964, _out965, _out966 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _719_bad, _714_t, false)
+	st = _out962
+	before = _out963
+	_715_found = _out964
+	_716_x = _out965
+	_717_hint = _out966
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out967 uint32
 	var _ = _out967
-	var _out968 *dbytes.Bytes
+	var _out968 uint64
 	var _ = _out968
-	_out965, _out966, _out967, _out968 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _715_hint, _712_t, ty, maj, min, s, ns)
-	st = _out965
-	ino = _out966
-	node = _out967
-	after = _out968
+	var _out969 *dbytes.Bytes
+	var _ = _out969
+	var _out970 *dbytes.Bytes
+	var _ = _out970
+	_out967, _out968, _out969, _out970 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _717_hint, _714_t, ty, maj, min, s, ns)
+	st = _out967
+	ino = _out968
+	node = _out969
+	after = _out970
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -692,26 +692,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out969 uint32
-	var _ = _out969
-	var _out970 uint64
-	var _ = _out970
-	_out969, _out970 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out969
-	ino = _out970
+	var _out971 uint32
+	var _ = _out971
+	var _out972 uint64
+	var _ = _out972
+	_out971, _out972 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out971
+	ino = _out972
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out971 uint32
-	var _ = _out971
-	var _out972 *dbytes.Bytes
-	var _ = _out972
-	var _out973 *dbytes.Bytes
+	var _out973 uint32
 	var _ = _out973
-	_out971, _out972, _out973 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out971
-	node = _out972
-	after = _out973
+	var _out974 *dbytes.Bytes
+	var _ = _out974
+	var _out975 *dbytes.Bytes
+	var _ = _out975
+	_out973, _out974, _out975 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out973
+	node = _out974
+	after = _out975
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -727,39 +727,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out974 uint32
-	var _ = _out974
-	var _out975 uint64
-	var _ = _out975
-	_out974, _out975 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out974
-	ino = _out975
+	var _out976 uint32
+	var _ = _out976
+	var _out977 uint64
+	var _ = _out977
+	_out976, _out977 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out976
+	ino = _out977
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _718_len uint64
-	var _ = _718_len
-	_718_len = target.Len()
-	var _719_ok bool
-	var _ = _719_ok
-	var _out976 bool
-	var _ = _out976
-	_out976 = d.Write(txn, ino, uint64(0), target, uint64(0), _718_len)
-	_719_ok = _out976
-	if !_719_ok {
+	var _720_len uint64
+	var _ = _720_len
+	_720_len = target.Len()
+	var _721_ok bool
+	var _ = _721_ok
+	var _out978 bool
+	var _ = _out978
+	_out978 = d.Write(txn, ino, uint64(0), target, uint64(0), _720_len)
+	_721_ok = _out978
+	if !_721_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out977 uint32
-	var _ = _out977
-	var _out978 *dbytes.Bytes
-	var _ = _out978
-	var _out979 *dbytes.Bytes
+	var _out979 uint32
 	var _ = _out979
-	_out977, _out978, _out979 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out977
-	node = _out978
-	after = _out979
+	var _out980 *dbytes.Bytes
+	var _ = _out980
+	var _out981 *dbytes.Bytes
+	var _ = _out981
+	_out979, _out980, _out981 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out979
+	node = _out980
+	after = _out981
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -775,36 +775,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out980 uint32
-	var _ = _out980
-	var _out981 uint64
-	var _ = _out981
-	_out980, _out981 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out980
-	ino = _out981
+	var _out982 uint32
+	var _ = _out982
+	var _out983 uint64
+	var _ = _out983
+	_out982, _out983 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out982
+	ino = _out983
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _720_ip *dbytes.Bytes
-		var _ = _720_ip
-		var _out982 *dbytes.Bytes
-		var _ = _out982
-		_out982 = d.Fs.GetInode(txn, ino, true)
-		_720_ip = _out982
-		inodeformat.Companion_Default___.SetRdev(_720_ip, maj, min)
-		d.PutInode(txn, ino, _720_ip)
+		var _722_ip *dbytes.Bytes
+		var _ = _722_ip
+		var _out984 *dbytes.Bytes
+		var _ = _out984
+		_out984 = d.Fs.GetInode(txn, ino, true)
+		_722_ip = _out984
+		inodeformat.Companion_Default___.SetRdev(_722_ip, maj, min)
+		d.PutInode(txn, ino, _722_ip)
 	}
-	var _out983 uint32
-	var _ = _out983
-	var _out984 *dbytes.Bytes
-	var _ = _out984
-	var _out985 *dbytes.Bytes
+	var _out985 uint32
 	var _ = _out985
-	_out983, _out984, _out985 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out983
-	node = _out984
-	after = _out985
+	var _out986 *dbytes.Bytes
+	var _ = _out986
+	var _out987 *dbytes.Bytes
+	var _ = _out987
+	_out985, _out986, _out987 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out985
+	node = _out986
+	after = _out987
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

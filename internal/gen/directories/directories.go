@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out540 *dbytes.Bytes
-	var _ = _out540
-	_out540 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out540
-	var _out541 uint64
-	var _ = _out541
-	_out541 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out541
+	var _out542 *dbytes.Bytes
+	var _ = _out542
+	_out542 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out542
+	var _out543 uint64
+	var _ = _out543
+	_out543 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out543
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _424_ip *dbytes.Bytes
-	var _ = _424_ip
-	var _425_nb uint64
-	var _ = _425_nb
-	var _out542 *dbytes.Bytes
-	var _ = _out542
-	var _out543 uint64
-	var _ = _out543
-	_out542, _out543 = _this.Open(txn, d, excl)
-	_424_ip = _out542
-	_425_nb = _out543
-	var _426_h uint64
-	var _ = _426_h
-	_426_h = dbytes.NameHash(name)
-	var _427_key uint64
-	var _ = _427_key
-	var _out544 uint64
+	var _426_ip *dbytes.Bytes
+	var _ = _426_ip
+	var _427_nb uint64
+	var _ = _427_nb
+	var _out544 *dbytes.Bytes
 	var _ = _out544
-	_out544 = dirlayout.Companion_Default___.KeyFor(name, _426_h)
-	_427_key = _out544
-	var _428_kind uint64
-	var _ = _428_kind
-	_428_kind = uint64(0)
-	var _429_l uint64
-	var _ = _429_l
-	_429_l = name.Len()
-	if _429_l > uint64(56) {
-		_428_kind = uint64(1)
+	var _out545 uint64
+	var _ = _out545
+	_out544, _out545 = _this.Open(txn, d, excl)
+	_426_ip = _out544
+	_427_nb = _out545
+	var _428_h uint64
+	var _ = _428_h
+	_428_h = dbytes.NameHash(name)
+	var _429_key uint64
+	var _ = _429_key
+	var _out546 uint64
+	var _ = _out546
+	_out546 = dirlayout.Companion_Default___.KeyFor(name, _428_h)
+	_429_key = _out546
+	var _430_kind uint64
+	var _ = _430_kind
+	_430_kind = uint64(0)
+	var _431_l uint64
+	var _ = _431_l
+	_431_l = name.Len()
+	if _431_l > uint64(56) {
+		_430_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _430_n uint64
-	var _ = _430_n
-	_430_n = uint64(9)
-	for _430_n > uint64(0) {
-		_430_n = _430_n - uint64(1)
-		var _431_blk uint64
-		var _ = _431_blk
-		var _out545 uint64
-		var _ = _out545
-		_out545 = dirlayout.Companion_Default___.BucketBlock(_426_h, _430_n, _428_kind)
-		_431_blk = _out545
-		var _432_fr uint64
-		var _ = _432_fr
-		_432_fr = uint64(0)
-		if _431_blk < _425_nb {
-			var _433_b *dbytes.Blk
-			var _ = _433_b
-			var _out546 *dbytes.Blk
-			var _ = _out546
-			_out546 = _this.Fs.ReadBlockOf(txn, _424_ip, d, _431_blk, excl)
-			_433_b = _out546
-			var _434_i uint64 = 0
-			var _ = _434_i
-			var _435_w uint64 = 0
-			var _ = _435_w
-			var _out547 bool
-			var _ = _out547
-			var _out548 uint64
+	var _432_n uint64
+	var _ = _432_n
+	_432_n = uint64(9)
+	for _432_n > uint64(0) {
+		_432_n = _432_n - uint64(1)
+		var _433_blk uint64
+		var _ = _433_blk
+		var _out547 uint64
+		var _ = _out547
+		_out547 = dirlayout.Companion_Default___.BucketBlock(_428_h, _432_n, _430_kind)
+		_433_blk = _out547
+		var _434_fr uint64
+		var _ = _434_fr
+		_434_fr = uint64(0)
+		if _433_blk < _427_nb {
+			var _435_b *dbytes.Blk
+			var _ = _435_b
+			var _out548 *dbytes.Blk
 			var _ = _out548
-			var _out549 uint64
+			_out548 = _this.Fs.ReadBlockOf(txn, _426_ip, d, _433_blk, excl)
+			_435_b = _out548
+			var _436_i uint64 = 0
+			var _ = _436_i
+			var _437_w uint64 = 0
+			var _ = _437_w
+			var _out549 bool
 			var _ = _out549
 			var _out550 uint64
 			var _ = _out550
-			_out547, _out548, _out549, _out550 = dirlayout.Companion_Default___.Search(_433_b, _431_blk, name, _427_key)
-			found = _out547
-			_434_i = _out548
-			_435_w = _out549
-			_432_fr = _out550
+			var _out551 uint64
+			var _ = _out551
+			var _out552 uint64
+			var _ = _out552
+			_out549, _out550, _out551, _out552 = dirlayout.Companion_Default___.Search(_435_b, _433_blk, name, _429_key)
+			found = _out549
+			_436_i = _out550
+			_437_w = _out551
+			_434_fr = _out552
 			if found {
-				ino, cell = _435_w%uint64(281474976710656), uint64(64)*_431_blk+_434_i
+				ino, cell = _437_w%uint64(281474976710656), uint64(64)*_433_blk+_436_i
 				return found, ino, cell, lev
 			}
 		}
-		if _432_fr < uint64(64) {
-			lev = _430_n
+		if _434_fr < uint64(64) {
+			lev = _432_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _436_cell uint64 = 0
-	var _ = _436_cell
-	var _437_lev uint64 = 0
-	var _ = _437_lev
-	var _out551 bool
-	var _ = _out551
-	var _out552 uint64
-	var _ = _out552
-	var _out553 uint64
+	var _438_cell uint64 = 0
+	var _ = _438_cell
+	var _439_lev uint64 = 0
+	var _ = _439_lev
+	var _out553 bool
 	var _ = _out553
 	var _out554 uint64
 	var _ = _out554
-	_out551, _out552, _out553, _out554 = _this.Find(txn, d, name, excl)
-	found = _out551
-	ino = _out552
-	_436_cell = _out553
-	_437_lev = _out554
+	var _out555 uint64
+	var _ = _out555
+	var _out556 uint64
+	var _ = _out556
+	_out553, _out554, _out555, _out556 = _this.Find(txn, d, name, excl)
+	found = _out553
+	ino = _out554
+	_438_cell = _out555
+	_439_lev = _out556
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _438_cell uint64 = 0
-	var _ = _438_cell
-	var _out555 bool
-	var _ = _out555
-	var _out556 uint64
-	var _ = _out556
-	var _out557 uint64
+	var _440_cell uint64 = 0
+	var _ = _440_cell
+	var _out557 bool
 	var _ = _out557
 	var _out558 uint64
 	var _ = _out558
-	_out555, _out556, _out557, _out558 = _this.Find(txn, d, name, excl)
-	found = _out555
-	ino = _out556
-	_438_cell = _out557
-	hint = _out558
+	var _out559 uint64
+	var _ = _out559
+	var _out560 uint64
+	var _ = _out560
+	_out557, _out558, _out559, _out560 = _this.Find(txn, d, name, excl)
+	found = _out557
+	ino = _out558
+	_440_cell = _out559
+	hint = _out560
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _439_ip *dbytes.Bytes
-	var _ = _439_ip
-	var _out559 *dbytes.Bytes
-	var _ = _out559
-	_out559 = _this.Fs.GetInode(txn, d, true)
-	_439_ip = _out559
-	var _440_n uint64
-	var _ = _440_n
-	var _out560 uint64
-	var _ = _out560
-	_out560 = inodeformat.Companion_Default___.GetNent(_439_ip)
-	_440_n = _out560
-	if !down && _440_n == uint64(18446744073709551615) {
+	var _441_ip *dbytes.Bytes
+	var _ = _441_ip
+	var _out561 *dbytes.Bytes
+	var _ = _out561
+	_out561 = _this.Fs.GetInode(txn, d, true)
+	_441_ip = _out561
+	var _442_n uint64
+	var _ = _442_n
+	var _out562 uint64
+	var _ = _out562
+	_out562 = inodeformat.Companion_Default___.GetNent(_441_ip)
+	_442_n = _out562
+	if !down && _442_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_440_n = _440_n - uint64(1)
+		_442_n = _442_n - uint64(1)
 	} else {
-		_440_n = _440_n + uint64(1)
+		_442_n = _442_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_439_ip, _440_n)
-	_this.Fs.PutInode(txn, d, _439_ip)
+	inodeformat.Companion_Default___.SetNent(_441_ip, _442_n)
+	_this.Fs.PutInode(txn, d, _441_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _441_len uint64
-	var _ = _441_len
-	_441_len = s.Len()
-	var _out561 bool
-	var _ = _out561
-	_out561 = _this.Fs.Write(txn, d, off, s, uint64(0), _441_len)
-	ok = _out561
+	var _443_len uint64
+	var _ = _443_len
+	_443_len = s.Len()
+	var _out563 bool
+	var _ = _out563
+	_out563 = _this.Fs.Write(txn, d, off, s, uint64(0), _443_len)
+	ok = _out563
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out562 bool
-		var _ = _out562
-		_out562 = _this.Count(txn, d, down)
-		ok = _out562
+		var _out564 bool
+		var _ = _out564
+		_out564 = _this.Count(txn, d, down)
+		ok = _out564
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out563 bool
-	var _ = _out563
-	_out563 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out563
+	var _out565 bool
+	var _ = _out565
+	_out565 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out565
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _442_h uint64
-	var _ = _442_h
-	_442_h = dbytes.NameHash(name)
-	var _443_key uint64
-	var _ = _443_key
-	var _out564 uint64
-	var _ = _out564
-	_out564 = dirlayout.Companion_Default___.KeyFor(name, _442_h)
-	_443_key = _out564
-	var _444_cell uint64 = 0
-	var _ = _444_cell
-	var _445_size uint64 = 0
-	var _ = _445_size
-	var _out565 bool
-	var _ = _out565
+	var _444_h uint64
+	var _ = _444_h
+	_444_h = dbytes.NameHash(name)
+	var _445_key uint64
+	var _ = _445_key
 	var _out566 uint64
 	var _ = _out566
-	var _out567 uint64
+	_out566 = dirlayout.Companion_Default___.KeyFor(name, _444_h)
+	_445_key = _out566
+	var _446_cell uint64 = 0
+	var _ = _446_cell
+	var _447_size uint64 = 0
+	var _ = _447_size
+	var _out567 bool
 	var _ = _out567
-	_out565, _out566, _out567 = _this.Room(txn, d, name, _442_h, hint)
-	ok = _out565
-	_444_cell = _out566
-	_445_size = _out567
+	var _out568 uint64
+	var _ = _out568
+	var _out569 uint64
+	var _ = _out569
+	_out567, _out568, _out569 = _this.Room(txn, d, name, _444_h, hint)
+	ok = _out567
+	_446_cell = _out568
+	_447_size = _out569
 	if !ok {
 		return ok
 	}
-	var _446_s *dbytes.Bytes
-	var _ = _446_s
-	var _out568 *dbytes.Bytes
-	var _ = _out568
-	_out568 = dirlayout.Companion_Default___.MakeSlot(_445_size, ino, name, _443_key)
-	_446_s = _out568
-	var _out569 bool
-	var _ = _out569
-	_out569 = _this.Store(txn, d, uint64(64)*_444_cell, _446_s, true, false)
-	ok = _out569
+	var _448_s *dbytes.Bytes
+	var _ = _448_s
+	var _out570 *dbytes.Bytes
+	var _ = _out570
+	_out570 = dirlayout.Companion_Default___.MakeSlot(_447_size, ino, name, _445_key)
+	_448_s = _out570
+	var _out571 bool
+	var _ = _out571
+	_out571 = _this.Store(txn, d, uint64(64)*_446_cell, _448_s, true, false)
+	ok = _out571
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _447_ip *dbytes.Bytes
-	var _ = _447_ip
-	var _448_nb uint64
-	var _ = _448_nb
-	var _out570 *dbytes.Bytes
-	var _ = _out570
-	var _out571 uint64
-	var _ = _out571
-	_out570, _out571 = _this.Open(txn, d, true)
-	_447_ip = _out570
-	_448_nb = _out571
-	var _449_l uint64
-	var _ = _449_l
-	_449_l = name.Len()
-	var _450_kind uint64
-	var _ = _450_kind
-	_450_kind = uint64(0)
+	var _449_ip *dbytes.Bytes
+	var _ = _449_ip
+	var _450_nb uint64
+	var _ = _450_nb
+	var _out572 *dbytes.Bytes
+	var _ = _out572
+	var _out573 uint64
+	var _ = _out573
+	_out572, _out573 = _this.Open(txn, d, true)
+	_449_ip = _out572
+	_450_nb = _out573
+	var _451_l uint64
+	var _ = _451_l
+	_451_l = name.Len()
+	var _452_kind uint64
+	var _ = _452_kind
+	_452_kind = uint64(0)
 	size = uint64(64)
-	if _449_l > uint64(56) {
-		_450_kind, size = uint64(1), uint64(512)
+	if _451_l > uint64(56) {
+		_452_kind, size = uint64(1), uint64(512)
 	}
-	var _451_n uint64
-	var _ = _451_n
-	_451_n = from
-	for _451_n < uint64(9) {
-		var _452_blk uint64
-		var _ = _452_blk
-		var _out572 uint64
-		var _ = _out572
-		_out572 = dirlayout.Companion_Default___.BucketBlock(h, _451_n, _450_kind)
-		_452_blk = _out572
-		if _452_blk >= _448_nb {
-			ok, cell, size = true, uint64(64)*_452_blk, uint64(4096)
-			return ok, cell, size
-		}
-		var _453_b *dbytes.Blk
-		var _ = _453_b
-		var _out573 *dbytes.Blk
-		var _ = _out573
-		_out573 = _this.Fs.ReadBlockOf(txn, _447_ip, d, _452_blk, true)
-		_453_b = _out573
-		var _454_i uint64
-		var _ = _454_i
+	var _453_n uint64
+	var _ = _453_n
+	_453_n = from
+	for _453_n < uint64(9) {
+		var _454_blk uint64
+		var _ = _454_blk
 		var _out574 uint64
 		var _ = _out574
-		_out574 = dirlayout.Companion_Default___.SearchFree(_453_b, _452_blk)
-		_454_i = _out574
-		if _454_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_452_blk+_454_i, size
+		_out574 = dirlayout.Companion_Default___.BucketBlock(h, _453_n, _452_kind)
+		_454_blk = _out574
+		if _454_blk >= _450_nb {
+			ok, cell, size = true, uint64(64)*_454_blk, uint64(4096)
 			return ok, cell, size
 		}
-		_451_n = _451_n + uint64(1)
+		var _455_b *dbytes.Blk
+		var _ = _455_b
+		var _out575 *dbytes.Blk
+		var _ = _out575
+		_out575 = _this.Fs.ReadBlockOf(txn, _449_ip, d, _454_blk, true)
+		_455_b = _out575
+		var _456_i uint64
+		var _ = _456_i
+		var _out576 uint64
+		var _ = _out576
+		_out576 = dirlayout.Companion_Default___.SearchFree(_455_b, _454_blk)
+		_456_i = _out576
+		if _456_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_454_blk+_456_i, size
+			return ok, cell, size
+		}
+		_453_n = _453_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _455_found bool
-	var _ = _455_found
-	var _456_ino0 uint64
-	var _ = _456_ino0
-	var _457_cell uint64
-	var _ = _457_cell
-	var _458_lev uint64
-	var _ = _458_lev
-	var _out575 bool
-	var _ = _out575
-	var _out576 uint64
-	var _ = _out576
-	var _out577 uint64
+	var _457_found bool
+	var _ = _457_found
+	var _458_ino0 uint64
+	var _ = _458_ino0
+	var _459_cell uint64
+	var _ = _459_cell
+	var _460_lev uint64
+	var _ = _460_lev
+	var _out577 bool
 	var _ = _out577
 	var _out578 uint64
 	var _ = _out578
-	_out575, _out576, _out577, _out578 = _this.Find(txn, d, name, true)
-	_455_found = _out575
-	_456_ino0 = _out576
-	_457_cell = _out577
-	_458_lev = _out578
-	var _459_h uint64
-	var _ = _459_h
-	_459_h = dbytes.NameHash(name)
-	var _460_key uint64
-	var _ = _460_key
 	var _out579 uint64
 	var _ = _out579
-	_out579 = dirlayout.Companion_Default___.KeyFor(name, _459_h)
-	_460_key = _out579
-	var _461_size uint64
-	var _ = _461_size
-	_461_size = uint64(64)
-	if _457_cell/uint64(64)%uint64(2) == uint64(1) {
-		_461_size = uint64(512)
-	}
-	var _462_s *dbytes.Bytes
-	var _ = _462_s
-	var _out580 *dbytes.Bytes
+	var _out580 uint64
 	var _ = _out580
-	_out580 = dirlayout.Companion_Default___.MakeSlot(_461_size, ino, name, _460_key)
-	_462_s = _out580
-	var _out581 bool
+	_out577, _out578, _out579, _out580 = _this.Find(txn, d, name, true)
+	_457_found = _out577
+	_458_ino0 = _out578
+	_459_cell = _out579
+	_460_lev = _out580
+	var _461_h uint64
+	var _ = _461_h
+	_461_h = dbytes.NameHash(name)
+	var _462_key uint64
+	var _ = _462_key
+	var _out581 uint64
 	var _ = _out581
-	_out581 = _this.Store(txn, d, uint64(64)*_457_cell, _462_s, false, false)
-	ok = _out581
+	_out581 = dirlayout.Companion_Default___.KeyFor(name, _461_h)
+	_462_key = _out581
+	var _463_size uint64
+	var _ = _463_size
+	_463_size = uint64(64)
+	if _459_cell/uint64(64)%uint64(2) == uint64(1) {
+		_463_size = uint64(512)
+	}
+	var _464_s *dbytes.Bytes
+	var _ = _464_s
+	var _out582 *dbytes.Bytes
+	var _ = _out582
+	_out582 = dirlayout.Companion_Default___.MakeSlot(_463_size, ino, name, _462_key)
+	_464_s = _out582
+	var _out583 bool
+	var _ = _out583
+	_out583 = _this.Store(txn, d, uint64(64)*_459_cell, _464_s, false, false)
+	ok = _out583
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _463_found bool
-	var _ = _463_found
-	var _464_ino0 uint64
-	var _ = _464_ino0
-	var _465_cell uint64
-	var _ = _465_cell
-	var _466_lev uint64
-	var _ = _466_lev
-	var _out582 bool
-	var _ = _out582
-	var _out583 uint64
-	var _ = _out583
-	var _out584 uint64
+	var _465_found bool
+	var _ = _465_found
+	var _466_ino0 uint64
+	var _ = _466_ino0
+	var _467_cell uint64
+	var _ = _467_cell
+	var _468_lev uint64
+	var _ = _468_lev
+	var _out584 bool
 	var _ = _out584
 	var _out585 uint64
 	var _ = _out585
-	_out582, _out583, _out584, _out585 = _this.Find(txn, d, name, true)
-	_463_found = _out582
-	_464_ino0 = _out583
-	_465_cell = _out584
-	_466_lev = _out585
-	var _467_size uint64
-	var _ = _467_size
-	_467_size = uint64(64)
-	if _465_cell/uint64(64)%uint64(2) == uint64(1) {
-		_467_size = uint64(512)
-	}
-	var _468_s *dbytes.Bytes
-	var _ = _468_s
-	var _out586 *dbytes.Bytes
+	var _out586 uint64
 	var _ = _out586
-	_out586 = dbytes.NewBytes(_467_size)
-	_468_s = _out586
-	var _out587 bool
+	var _out587 uint64
 	var _ = _out587
-	_out587 = _this.Store(txn, d, uint64(64)*_465_cell, _468_s, true, true)
-	ok = _out587
+	_out584, _out585, _out586, _out587 = _this.Find(txn, d, name, true)
+	_465_found = _out584
+	_466_ino0 = _out585
+	_467_cell = _out586
+	_468_lev = _out587
+	var _469_size uint64
+	var _ = _469_size
+	_469_size = uint64(64)
+	if _467_cell/uint64(64)%uint64(2) == uint64(1) {
+		_469_size = uint64(512)
+	}
+	var _470_s *dbytes.Bytes
+	var _ = _470_s
+	var _out588 *dbytes.Bytes
+	var _ = _out588
+	_out588 = dbytes.NewBytes(_469_size)
+	_470_s = _out588
+	var _out589 bool
+	var _ = _out589
+	_out589 = _this.Store(txn, d, uint64(64)*_467_cell, _470_s, true, true)
+	ok = _out589
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _469_ip *dbytes.Bytes
-	var _ = _469_ip
-	var _out588 *dbytes.Bytes
-	var _ = _out588
-	_out588 = _this.Fs.GetInode(txn, d, false)
-	_469_ip = _out588
-	var _470_n uint64
-	var _ = _470_n
-	var _out589 uint64
-	var _ = _out589
-	_out589 = inodeformat.Companion_Default___.GetNent(_469_ip)
-	_470_n = _out589
-	e = _470_n == uint64(0)
+	var _471_ip *dbytes.Bytes
+	var _ = _471_ip
+	var _out590 *dbytes.Bytes
+	var _ = _out590
+	_out590 = _this.Fs.GetInode(txn, d, false)
+	_471_ip = _out590
+	var _472_n uint64
+	var _ = _472_n
+	var _out591 uint64
+	var _ = _out591
+	_out591 = inodeformat.Companion_Default___.GetNent(_471_ip)
+	_472_n = _out591
+	e = _472_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _471_ip *dbytes.Bytes
-	var _ = _471_ip
-	var _472_nb uint64
-	var _ = _472_nb
-	var _out590 *dbytes.Bytes
-	var _ = _out590
-	var _out591 uint64
-	var _ = _out591
-	_out590, _out591 = _this.Open(txn, d, false)
-	_471_ip = _out590
-	_472_nb = _out591
-	var _473_c uint64
-	var _ = _473_c
-	_473_c = uint64(0)
+	var _473_ip *dbytes.Bytes
+	var _ = _473_ip
+	var _474_nb uint64
+	var _ = _474_nb
+	var _out592 *dbytes.Bytes
+	var _ = _out592
+	var _out593 uint64
+	var _ = _out593
+	_out592, _out593 = _this.Open(txn, d, false)
+	_473_ip = _out592
+	_474_nb = _out593
+	var _475_c uint64
+	var _ = _475_c
+	_475_c = uint64(0)
 	if cookie >= uint64(3) {
-		_473_c = cookie - uint64(2)
+		_475_c = cookie - uint64(2)
 	}
-	var _474_blk uint64
-	var _ = _474_blk
-	var _475_i uint64
-	var _ = _475_i
-	_474_blk, _475_i = _473_c/uint64(64), _473_c%uint64(64)
-	for _474_blk < _472_nb {
-		var _476_next uint64
-		var _ = _476_next
-		var _out592 uint64
-		var _ = _out592
-		_out592 = _this.SkipHoles(txn, _471_ip, d, _474_blk, _472_nb)
-		_476_next = _out592
-		if _476_next != _474_blk {
-			_474_blk, _475_i = _476_next, uint64(0)
+	var _476_blk uint64
+	var _ = _476_blk
+	var _477_i uint64
+	var _ = _477_i
+	_476_blk, _477_i = _475_c/uint64(64), _475_c%uint64(64)
+	for _476_blk < _474_nb {
+		var _478_next uint64
+		var _ = _478_next
+		var _out594 uint64
+		var _ = _out594
+		_out594 = _this.SkipHoles(txn, _473_ip, d, _476_blk, _474_nb)
+		_478_next = _out594
+		if _478_next != _476_blk {
+			_476_blk, _477_i = _478_next, uint64(0)
 		} else {
-			var _477_b *dbytes.Blk
-			var _ = _477_b
-			var _out593 *dbytes.Blk
-			var _ = _out593
-			_out593 = _this.Fs.ReadBlockOf(txn, _471_ip, d, _474_blk, false)
-			_477_b = _out593
-			var _478_fits bool = false
-			var _ = _478_fits
-			var _out594 bool
-			var _ = _out594
-			_out594 = dirpages.Companion_Default___.ListBlock(_477_b, _474_blk, _475_i, out)
-			_478_fits = _out594
-			if !_478_fits {
+			var _479_b *dbytes.Blk
+			var _ = _479_b
+			var _out595 *dbytes.Blk
+			var _ = _out595
+			_out595 = _this.Fs.ReadBlockOf(txn, _473_ip, d, _476_blk, false)
+			_479_b = _out595
+			var _480_fits bool = false
+			var _ = _480_fits
+			var _out596 bool
+			var _ = _out596
+			_out596 = dirpages.Companion_Default___.ListBlock(_479_b, _476_blk, _477_i, out)
+			_480_fits = _out596
+			if !_480_fits {
 				eof = false
 				return eof
 			}
-			_474_blk, _475_i = _474_blk+uint64(1), uint64(0)
+			_476_blk, _477_i = _476_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _479_k uint64
-	var _ = _479_k
-	_479_k = positions.Companion_Default___.FlatK(n)
-	if _479_k < uint64(12) {
+	var _481_k uint64
+	var _ = _481_k
+	_481_k = positions.Companion_Default___.FlatK(n)
+	if _481_k < uint64(12) {
 		return m
 	}
-	var _480_pb *dbytes.Blk
-	var _ = _480_pb
-	var _out595 *dbytes.Blk
-	var _ = _out595
-	_out595 = _this.Fs.Fs.ReadParent(txn, ip, _479_k, positions.Companion_Default___.MaxLev(_479_k), positions.Companion_Default___.FlatJ(n), false)
-	_480_pb = _out595
-	var _481_i uint64
-	var _ = _481_i
-	_481_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _481_i < uint64(512) {
-		var _482_bn uint64
-		var _ = _482_bn
-		_482_bn = _480_pb.U64(uint64(8) * _481_i)
-		if _482_bn != uint64(0) {
+	var _482_pb *dbytes.Blk
+	var _ = _482_pb
+	var _out597 *dbytes.Blk
+	var _ = _out597
+	_out597 = _this.Fs.Fs.ReadParent(txn, ip, _481_k, positions.Companion_Default___.MaxLev(_481_k), positions.Companion_Default___.FlatJ(n), false)
+	_482_pb = _out597
+	var _483_i uint64
+	var _ = _483_i
+	_483_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _483_i < uint64(512) {
+		var _484_bn uint64
+		var _ = _484_bn
+		_484_bn = _482_pb.U64(uint64(8) * _483_i)
+		if _484_bn != uint64(0) {
 			return m
 		}
-		m, _481_i = m+uint64(1), _481_i+uint64(1)
+		m, _483_i = m+uint64(1), _483_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out596 bool
-	var _ = _out596
-	var _out597 uint64
-	var _ = _out597
-	_out596, _out597 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out596
-	ino = _out597
+	var _out598 bool
+	var _ = _out598
+	var _out599 uint64
+	var _ = _out599
+	_out598, _out599 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out598
+	ino = _out599
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out598 bool
-	var _ = _out598
-	_out598 = _this.Fs.FreeInode(txn, ino)
-	ok = _out598
+	var _out600 bool
+	var _ = _out600
+	_out600 = _this.Fs.FreeInode(txn, ino)
+	ok = _out600
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out599 bool
-	var _ = _out599
-	_out599 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out599
+	var _out601 bool
+	var _ = _out601
+	_out601 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out601
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out600 bool
-	var _ = _out600
-	_out600 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out600
+	var _out602 bool
+	var _ = _out602
+	_out602 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out602
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out601 bool
-	var _ = _out601
-	_out601 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out601
+	var _out603 bool
+	var _ = _out603
+	_out603 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out603
 	return done
 }
 

@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _413_b uint64 = 0
-	var _ = _413_b
+	var _415_b uint64 = 0
+	var _ = _415_b
 	if lev == uint64(0) {
-		_413_b = uint64(0)
+		_415_b = uint64(0)
 	} else if lev == uint64(1) {
-		_413_b = uint64(1) + h%uint64(8)
+		_415_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_413_b = uint64(9) + h%uint64(64)
+		_415_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_413_b = uint64(73) + h%uint64(512)
+		_415_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_413_b = uint64(585) + h%uint64(4096)
+		_415_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_413_b = uint64(4681) + h%uint64(32768)
+		_415_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_413_b = uint64(37449) + h%uint64(262144)
+		_415_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_413_b = uint64(299593) + h%uint64(2097152)
+		_415_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_413_b = uint64(2396745) + h%uint64(16777216)
+		_415_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_413_b + kind
+	blk = uint64(2)*_415_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _414_l uint64
-	var _ = _414_l
-	_414_l = name.Len()
-	key = _414_l + uint64(256)*(h/uint64(72057594037927936))
+	var _416_l uint64
+	var _ = _416_l
+	_416_l = name.Len()
+	key = _416_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _415_step uint64
-	var _ = _415_step
-	_415_step = uint64(1)
+	var _417_step uint64
+	var _ = _417_step
+	_417_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_415_step = uint64(8)
+		_417_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out537 bool
-			var _ = _out537
-			_out537 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out537
+			var _out539 bool
+			var _ = _out539
+			_out539 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out539
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _415_step
+		i = i + _417_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _416_step uint64
-	var _ = _416_step
-	_416_step = uint64(1)
+	var _418_step uint64
+	var _ = _418_step
+	_418_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_416_step = uint64(8)
+		_418_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _417_w uint64
-		var _ = _417_w
-		_417_w = b.U64(uint64(64) * i)
-		if _417_w == uint64(0) {
+		var _419_w uint64
+		var _ = _419_w
+		_419_w = b.U64(uint64(64) * i)
+		if _419_w == uint64(0) {
 			return i
 		}
-		i = i + _416_step
+		i = i + _418_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out538 *dbytes.Bytes
-	var _ = _out538
-	_out538 = dbytes.NewBytes(size)
-	s = _out538
-	var _418_l uint64
-	var _ = _418_l
-	_418_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _418_l)
+	var _out540 *dbytes.Bytes
+	var _ = _out540
+	_out540 = dbytes.NewBytes(size)
+	s = _out540
+	var _420_l uint64
+	var _ = _420_l
+	_420_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _420_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

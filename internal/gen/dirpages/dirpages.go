@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _419_step uint64
-	var _ = _419_step
-	var _420_cap uint64
-	var _ = _420_cap
-	_419_step, _420_cap = uint64(1), uint64(56)
-	var _421_i uint64
-	var _ = _421_i
-	_421_i = from
+	var _421_step uint64
+	var _ = _421_step
+	var _422_cap uint64
+	var _ = _422_cap
+	_421_step, _422_cap = uint64(1), uint64(56)
+	var _423_i uint64
+	var _ = _423_i
+	_423_i = from
 	if blk%uint64(2) == uint64(1) {
-		_419_step, _420_cap = uint64(8), uint64(255)
-		_421_i = (_421_i + uint64(7)) / uint64(8) * uint64(8)
+		_421_step, _422_cap = uint64(8), uint64(255)
+		_423_i = (_423_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _421_i < uint64(64) {
-		var _422_w uint64
-		var _ = _422_w
-		_422_w = b.U64(uint64(64) * _421_i)
-		if _422_w != uint64(0) {
-			var _423_l uint64
-			var _ = _423_l
-			_423_l = _422_w / uint64(281474976710656) % uint64(256)
-			if _423_l > _420_cap {
-				_423_l = _420_cap
+	for _423_i < uint64(64) {
+		var _424_w uint64
+		var _ = _424_w
+		_424_w = b.U64(uint64(64) * _423_i)
+		if _424_w != uint64(0) {
+			var _425_l uint64
+			var _ = _425_l
+			_425_l = _424_w / uint64(281474976710656) % uint64(256)
+			if _425_l > _422_cap {
+				_425_l = _422_cap
 			}
-			var _out539 bool
-			var _ = _out539
-			_out539 = out.Offer(_422_w%uint64(281474976710656), b, uint64(64)*_421_i+uint64(8), _423_l, uint64(64)*blk+_421_i+uint64(3))
-			fits = _out539
+			var _out541 bool
+			var _ = _out541
+			_out541 = out.Offer(_424_w%uint64(281474976710656), b, uint64(64)*_423_i+uint64(8), _425_l, uint64(64)*blk+_423_i+uint64(3))
+			fits = _out541
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_421_i = _421_i + _419_step
+		_423_i = _423_i + _421_step
 	}
 	fits = true
 	return fits

@@ -70,56 +70,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _652_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _652_ip
-	var _out838 uint32
-	var _ = _out838
-	var _out839 *dbytes.Bytes
-	var _ = _out839
-	_out838, _out839 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out838
-	_652_ip = _out839
+	var _654_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _654_ip
+	var _out840 uint32
+	var _ = _out840
+	var _out841 *dbytes.Bytes
+	var _ = _out841
+	_out840, _out841 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out840
+	_654_ip = _out841
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _652_ip
-	var _653_ty uint32
-	var _ = _653_ty
-	var _out840 uint32
-	var _ = _out840
-	_out840 = inodeformat.Companion_Default___.GetTy(_652_ip)
-	_653_ty = _out840
-	if _653_ty != permissions.Companion_Default___.REG() {
+	after = _654_ip
+	var _655_ty uint32
+	var _ = _655_ty
+	var _out842 uint32
+	var _ = _out842
+	_out842 = inodeformat.Companion_Default___.GetTy(_654_ip)
+	_655_ty = _out842
+	if _655_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _654_r bool
-	var _ = _654_r
-	var _out841 bool
-	var _ = _out841
-	_out841 = permissions.Companion_Default___.MayData(c, _652_ip, permissions.Companion_Default___.MAYR())
-	_654_r = _out841
-	var _655_x bool
-	var _ = _655_x
-	var _out842 bool
-	var _ = _out842
-	_out842 = permissions.Companion_Default___.May(c, _652_ip, permissions.Companion_Default___.MAYX())
-	_655_x = _out842
-	if !_654_r && !_655_x {
+	var _656_r bool
+	var _ = _656_r
+	var _out843 bool
+	var _ = _out843
+	_out843 = permissions.Companion_Default___.MayData(c, _654_ip, permissions.Companion_Default___.MAYR())
+	_656_r = _out843
+	var _657_x bool
+	var _ = _657_x
+	var _out844 bool
+	var _ = _out844
+	_out844 = permissions.Companion_Default___.May(c, _654_ip, permissions.Companion_Default___.MAYX())
+	_657_x = _out844
+	if !_656_r && !_657_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _656_size uint64
-	var _ = _656_size
-	var _out843 uint64
-	var _ = _out843
-	_out843 = inodeformat.Companion_Default___.GetSize(_652_ip)
-	_656_size = _out843
-	eof = off >= _656_size || len_ >= _656_size-off
-	var _out844 *dbytes.Bytes
-	var _ = _out844
-	_out844 = d.Fs.Read(txn, ino, off, len_)
-	data = _out844
+	var _658_size uint64
+	var _ = _658_size
+	var _out845 uint64
+	var _ = _out845
+	_out845 = inodeformat.Companion_Default___.GetSize(_654_ip)
+	_658_size = _out845
+	eof = off >= _658_size || len_ >= _658_size-off
+	var _out846 *dbytes.Bytes
+	var _ = _out846
+	_out846 = d.Fs.Read(txn, ino, off, len_)
+	data = _out846
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -130,26 +130,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _657_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _657_ip
-	var _out845 uint32
-	var _ = _out845
-	var _out846 *dbytes.Bytes
-	var _ = _out846
-	_out845, _out846 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out845
-	_657_ip = _out846
+	var _659_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _659_ip
+	var _out847 uint32
+	var _ = _out847
+	var _out848 *dbytes.Bytes
+	var _ = _out848
+	_out847, _out848 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out847
+	_659_ip = _out848
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _657_ip
-	var _658_ty uint32
-	var _ = _658_ty
-	var _out847 uint32
-	var _ = _out847
-	_out847 = inodeformat.Companion_Default___.GetTy(_657_ip)
-	_658_ty = _out847
-	if _658_ty != permissions.Companion_Default___.REG() {
+	before = _659_ip
+	var _660_ty uint32
+	var _ = _660_ty
+	var _out849 uint32
+	var _ = _out849
+	_out849 = inodeformat.Companion_Default___.GetTy(_659_ip)
+	_660_ty = _out849
+	if _660_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -157,65 +157,65 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _659_w bool
-	var _ = _659_w
-	var _out848 bool
-	var _ = _out848
-	_out848 = permissions.Companion_Default___.MayData(c, _657_ip, permissions.Companion_Default___.MAYW())
-	_659_w = _out848
-	if !_659_w {
+	var _661_w bool
+	var _ = _661_w
+	var _out850 bool
+	var _ = _out850
+	_out850 = permissions.Companion_Default___.MayData(c, _659_ip, permissions.Companion_Default___.MAYW())
+	_661_w = _out850
+	if !_661_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _657_ip
+		after = _659_ip
 		return st, before, after
 	}
-	var _660_size uint64
-	var _ = _660_size
-	var _out849 uint64
-	var _ = _out849
-	_out849 = inodeformat.Companion_Default___.GetSize(_657_ip)
-	_660_size = _out849
-	var _661_shrink uint64
-	var _ = _661_shrink
-	var _out850 uint64
-	var _ = _out850
-	_out850 = inodeformat.Companion_Default___.GetShrink(_657_ip)
-	_661_shrink = _out850
-	if _661_shrink != uint64(0) && off+len_ > _660_size {
+	var _662_size uint64
+	var _ = _662_size
+	var _out851 uint64
+	var _ = _out851
+	_out851 = inodeformat.Companion_Default___.GetSize(_659_ip)
+	_662_size = _out851
+	var _663_shrink uint64
+	var _ = _663_shrink
+	var _out852 uint64
+	var _ = _out852
+	_out852 = inodeformat.Companion_Default___.GetShrink(_659_ip)
+	_663_shrink = _out852
+	if _663_shrink != uint64(0) && off+len_ > _662_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _662_ok bool
-	var _ = _662_ok
-	var _out851 bool
-	var _ = _out851
-	_out851 = d.Write(txn, ino, off, src, so, len_)
-	_662_ok = _out851
-	if !_662_ok {
+	var _664_ok bool
+	var _ = _664_ok
+	var _out853 bool
+	var _ = _out853
+	_out853 = d.Write(txn, ino, off, src, so, len_)
+	_664_ok = _out853
+	if !_664_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, before, after
 	}
-	var _663_np *dbytes.Bytes
-	var _ = _663_np
-	var _out852 *dbytes.Bytes
-	var _ = _out852
-	_out852 = d.Fs.GetInode(txn, ino, true)
-	_663_np = _out852
-	inodeformat.Companion_Default___.SetMtime(_663_np, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_663_np, s, ns)
+	var _665_np *dbytes.Bytes
+	var _ = _665_np
+	var _out854 *dbytes.Bytes
+	var _ = _out854
+	_out854 = d.Fs.GetInode(txn, ino, true)
+	_665_np = _out854
+	inodeformat.Companion_Default___.SetMtime(_665_np, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_665_np, s, ns)
 	if c.Uid != uint32(0) {
-		var _664_mode uint32
-		var _ = _664_mode
-		var _out853 uint32
-		var _ = _out853
-		_out853 = inodeformat.Companion_Default___.GetMode(_663_np)
-		_664_mode = _out853
-		inodeformat.Companion_Default___.SetMode(_663_np, permissions.Companion_Default___.KillPriv(_664_mode))
+		var _666_mode uint32
+		var _ = _666_mode
+		var _out855 uint32
+		var _ = _out855
+		_out855 = inodeformat.Companion_Default___.GetMode(_665_np)
+		_666_mode = _out855
+		inodeformat.Companion_Default___.SetMode(_665_np, permissions.Companion_Default___.KillPriv(_666_mode))
 	}
-	d.PutInode(txn, ino, _663_np)
-	after = _663_np
+	d.PutInode(txn, ino, _665_np)
+	after = _665_np
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -226,43 +226,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _665_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _665_ip
-	var _out854 uint32
-	var _ = _out854
-	var _out855 *dbytes.Bytes
-	var _ = _out855
-	_out854, _out855 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out854
-	_665_ip = _out855
+	var _667_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _667_ip
+	var _out856 uint32
+	var _ = _out856
+	var _out857 *dbytes.Bytes
+	var _ = _out857
+	_out856, _out857 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out856
+	_667_ip = _out857
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _665_ip
-	var _666_ty uint32
-	var _ = _666_ty
-	var _out856 uint32
-	var _ = _out856
-	_out856 = inodeformat.Companion_Default___.GetTy(_665_ip)
-	_666_ty = _out856
-	if _666_ty != permissions.Companion_Default___.LNK() {
+	after = _667_ip
+	var _668_ty uint32
+	var _ = _668_ty
+	var _out858 uint32
+	var _ = _out858
+	_out858 = inodeformat.Companion_Default___.GetTy(_667_ip)
+	_668_ty = _out858
+	if _668_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _667_size uint64
-	var _ = _667_size
-	var _out857 uint64
-	var _ = _out857
-	_out857 = inodeformat.Companion_Default___.GetSize(_665_ip)
-	_667_size = _out857
-	if _667_size > uint64(4096) {
+	var _669_size uint64
+	var _ = _669_size
+	var _out859 uint64
+	var _ = _out859
+	_out859 = inodeformat.Companion_Default___.GetSize(_667_ip)
+	_669_size = _out859
+	if _669_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out858 *dbytes.Bytes
-	var _ = _out858
-	_out858 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out858
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	_out860 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out860
 	return st, target, after
 }
 

@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _483_bf *blockstore.BlockFs
-	var _ = _483_bf
+	var _485_bf *blockstore.BlockFs
+	var _ = _485_bf
 	var _nw3 = blockstore.New_BlockFs_()
 	var _ = _nw3
 	_nw3.Recover(geo, jrnl)
-	_483_bf = _nw3
-	var _484_xf *blocktree.BlockTreeFs
-	var _ = _484_xf
+	_485_bf = _nw3
+	var _486_xf *blocktree.BlockTreeFs
+	var _ = _486_xf
 	var _nw4 = blocktree.New_BlockTreeFs_()
 	var _ = _nw4
-	_nw4.Recover(_483_bf)
-	_484_xf = _nw4
+	_nw4.Recover(_485_bf)
+	_486_xf = _nw4
 	var _nw5 = bytefiles.New_ByteFs_()
 	var _ = _nw5
-	_nw5.Recover(_484_xf, geo, jrnl)
+	_nw5.Recover(_486_xf, geo, jrnl)
 	f = _nw5
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out602 *bytefiles.ByteFs
-	var _ = _out602
-	_out602 = Companion_Default___.Blank(geo, jrnl)
-	f = _out602
-	var _485_z *dbytes.Bytes
-	var _ = _485_z
-	var _out603 *dbytes.Bytes
-	var _ = _out603
-	_out603 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_485_z = _out603
-	f.Blank(txn, _485_z, uint64(2), uint32(8), uint64(1))
-	var _out604 *dbytes.Bytes
+	var _out604 *bytefiles.ByteFs
 	var _ = _out604
-	_out604 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_485_z = _out604
-	f.Blank(txn, _485_z, uint64(1), uint32(2), uint64(1))
-	var _486_ip *dbytes.Bytes
-	var _ = _486_ip
+	_out604 = Companion_Default___.Blank(geo, jrnl)
+	f = _out604
+	var _487_z *dbytes.Bytes
+	var _ = _487_z
 	var _out605 *dbytes.Bytes
 	var _ = _out605
-	_out605 = f.GetInode(txn, uint64(1), true)
-	_486_ip = _out605
-	inodeformat.Companion_Default___.SetMode(_486_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_486_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_486_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_486_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_486_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_486_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_486_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_486_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _486_ip)
+	_out605 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_487_z = _out605
+	f.Blank(txn, _487_z, uint64(2), uint32(8), uint64(1))
+	var _out606 *dbytes.Bytes
+	var _ = _out606
+	_out606 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_487_z = _out606
+	f.Blank(txn, _487_z, uint64(1), uint32(2), uint64(1))
+	var _488_ip *dbytes.Bytes
+	var _ = _488_ip
+	var _out607 *dbytes.Bytes
+	var _ = _out607
+	_out607 = f.GetInode(txn, uint64(1), true)
+	_488_ip = _out607
+	inodeformat.Companion_Default___.SetMode(_488_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_488_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_488_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_488_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_488_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_488_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_488_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_488_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _488_ip)
 	return f
 }
 

@@ -150,10 +150,21 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	}
 	return m, bad
 }
-func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, t uint64, bad uint64) bool {
+func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	damaged = t == j.Trims
+	var _167_b *dbytes.Blk
+	var _ = _167_b
+	var _168_t2 uint64
+	var _ = _168_t2
+	var _out238 *dbytes.Blk
+	var _ = _out238
+	var _out239 uint64
+	var _ = _out239
+	_out238, _out239 = Companion_Default___.Lookup(j, a)
+	_167_b = _out238
+	_168_t2 = _out239
+	damaged = _167_b == (*dbytes.Blk)(nil) && t == _168_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -162,16 +173,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, t uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _167_t2 uint64 = 0
-	var _ = _167_t2
-	var _out238 *dbytes.Blk
-	var _ = _out238
-	var _out239 uint64
-	var _ = _out239
-	_out238, _out239 = Companion_Default___.Lookup(j, a)
-	b = _out238
-	_167_t2 = _out239
-	if b == (*dbytes.Blk)(nil) && t == _167_t2 {
+	var _169_t2 uint64 = 0
+	var _ = _169_t2
+	var _out240 *dbytes.Blk
+	var _ = _out240
+	var _out241 uint64
+	var _ = _out241
+	_out240, _out241 = Companion_Default___.Lookup(j, a)
+	b = _out240
+	_169_t2 = _out241
+	if b == (*dbytes.Blk)(nil) && t == _169_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

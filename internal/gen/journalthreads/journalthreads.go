@@ -72,32 +72,32 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _168_l *ddisk.BList
-	var _ = _168_l
-	_168_l = j.Lg.Dirs
-	var _169_n uint64
-	var _ = _169_n
-	var _out240 uint64
-	var _ = _out240
-	_out240 = _168_l.Len()
-	_169_n = _out240
-	var _170_i uint64
-	var _ = _170_i
-	_170_i = uint64(0)
+	var _170_l *ddisk.BList
+	var _ = _170_l
+	_170_l = j.Lg.Dirs
+	var _171_n uint64
+	var _ = _171_n
+	var _out242 uint64
+	var _ = _out242
+	_out242 = _170_l.Len()
+	_171_n = _out242
+	var _172_i uint64
+	var _ = _172_i
+	_172_i = uint64(0)
 	ok = true
-	for ok && _170_i < _169_n {
+	for ok && _172_i < _171_n {
 		Companion_Default___.LYield(j)
-		var _171_m uint64 = 0
-		var _ = _171_m
-		var _out241 bool
-		var _ = _out241
-		var _out242 uint64
-		var _ = _out242
-		_out241, _out242 = journallogger.Companion_Default___.DirWrite(j, _170_i)
-		ok = _out241
-		_171_m = _out242
+		var _173_m uint64 = 0
+		var _ = _173_m
+		var _out243 bool
+		var _ = _out243
+		var _out244 uint64
+		var _ = _out244
+		_out243, _out244 = journallogger.Companion_Default___.DirWrite(j, _172_i)
+		ok = _out243
+		_173_m = _out244
 		if ok {
-			_170_i = _170_i + _171_m
+			_172_i = _172_i + _173_m
 		}
 	}
 	return ok
@@ -106,29 +106,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _172_n uint64
-	var _ = _172_n
-	var _out243 uint64
-	var _ = _out243
-	_out243 = j.Cgm.Len()
-	_172_n = _out243
-	var _173_i uint64
-	var _ = _173_i
-	_173_i = uint64(0)
+	var _174_n uint64
+	var _ = _174_n
+	var _out245 uint64
+	var _ = _out245
+	_out245 = j.Cgm.Len()
+	_174_n = _out245
+	var _175_i uint64
+	var _ = _175_i
+	_175_i = uint64(0)
 	ok = true
-	for ok && _173_i < _172_n {
+	for ok && _175_i < _174_n {
 		Companion_Default___.LYield(j)
-		var _174_m uint64 = 0
-		var _ = _174_m
-		var _out244 bool
-		var _ = _out244
-		var _out245 uint64
-		var _ = _out245
-		_out244, _out245 = journallogger.Companion_Default___.LogWrite(j, _173_i)
-		ok = _out244
-		_174_m = _out245
+		var _176_m uint64 = 0
+		var _ = _176_m
+		var _out246 bool
+		var _ = _out246
+		var _out247 uint64
+		var _ = _out247
+		_out246, _out247 = journallogger.Companion_Default___.LogWrite(j, _175_i)
+		ok = _out246
+		_176_m = _out247
 		if ok {
-			_173_i = _173_i + _174_m
+			_175_i = _175_i + _176_m
 		}
 	}
 	return ok
@@ -137,55 +137,55 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _175_small bool
-	var _ = _175_small
-	var _out246 bool
-	var _ = _out246
-	_out246 = journallogger.Companion_Default___.Small(j)
-	_175_small = _out246
-	if _175_small {
-		var _out247 bool
-		var _ = _out247
-		_out247 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out247
-		return ok
-	}
+	var _177_small bool
+	var _ = _177_small
 	var _out248 bool
 	var _ = _out248
-	_out248 = Companion_Default___.WriteRing(j)
-	ok = _out248
+	_out248 = journallogger.Companion_Default___.Small(j)
+	_177_small = _out248
+	if _177_small {
+		var _out249 bool
+		var _ = _out249
+		_out249 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out249
+		return ok
+	}
+	var _out250 bool
+	var _ = _out250
+	_out250 = Companion_Default___.WriteRing(j)
+	ok = _out250
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out249 bool
-	var _ = _out249
-	_out249 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out249
+	var _out251 bool
+	var _ = _out251
+	_out251 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out251
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out250 bool
-	var _ = _out250
-	_out250 = Companion_Default___.WriteRecord(j)
-	ok = _out250
+	var _out252 bool
+	var _ = _out252
+	_out252 = Companion_Default___.WriteRecord(j)
+	ok = _out252
 	if !ok {
 		return ok
 	}
-	var _out251 bool
-	var _ = _out251
-	_out251 = Companion_Default___.WriteDirect(j)
-	ok = _out251
+	var _out253 bool
+	var _ = _out253
+	_out253 = Companion_Default___.WriteDirect(j)
+	ok = _out253
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out252 bool
-	var _ = _out252
-	_out252 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out252
+	var _out254 bool
+	var _ = _out254
+	_out254 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out254
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
@@ -195,16 +195,16 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	Companion_Default___.LYield(j)
 	journallogger.Companion_Default___.LogEnc(j)
 	Companion_Default___.LYield(j)
-	var _176_cs *dlog.Codes
-	var _ = _176_cs
-	var _out253 *dlog.Codes
-	var _ = _out253
-	_out253 = journallogger.Companion_Default___.DirectCodes(j)
-	_176_cs = _out253
-	var _out254 bool
-	var _ = _out254
-	_out254 = Companion_Default___.WriteGroup(j)
-	ok = _out254
+	var _178_cs *dlog.Codes
+	var _ = _178_cs
+	var _out255 *dlog.Codes
+	var _ = _out255
+	_out255 = journallogger.Companion_Default___.DirectCodes(j)
+	_178_cs = _out255
+	var _out256 bool
+	var _ = _out256
+	_out256 = Companion_Default___.WriteGroup(j)
+	ok = _out256
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -213,7 +213,7 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.HoldCodes(j, _176_cs)
+	journalcommit.Companion_Default___.HoldCodes(j, _178_cs)
 	journalcommit.Companion_Default___.HoldDirect(j)
 	journalcommit.Companion_Default___.FinishCommit(j)
 	return ok
@@ -221,47 +221,47 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _177_alive bool
-	var _ = _177_alive
-	var _out255 bool
-	var _ = _out255
-	_out255 = journalpolicy.Companion_Default___.Alive(j)
-	_177_alive = _out255
-	for _177_alive {
-		var _178_go bool
-		var _ = _178_go
-		var _out256 bool
-		var _ = _out256
-		_out256 = journalcommit.Companion_Default___.StartCommit(j)
-		_178_go = _out256
-		if _178_go {
-			var _179_ok bool
-			var _ = _179_ok
-			var _out257 bool
-			var _ = _out257
-			_out257 = Companion_Default___.LogGroup(j)
-			_179_ok = _out257
+	var _179_alive bool
+	var _ = _179_alive
+	var _out257 bool
+	var _ = _out257
+	_out257 = journalpolicy.Companion_Default___.Alive(j)
+	_179_alive = _out257
+	for _179_alive {
+		var _180_go bool
+		var _ = _180_go
+		var _out258 bool
+		var _ = _out258
+		_out258 = journalcommit.Companion_Default___.StartCommit(j)
+		_180_go = _out258
+		if _180_go {
+			var _181_ok bool
+			var _ = _181_ok
+			var _out259 bool
+			var _ = _out259
+			_out259 = Companion_Default___.LogGroup(j)
+			_181_ok = _out259
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out258 bool
-		var _ = _out258
-		_out258 = journalpolicy.Companion_Default___.Alive(j)
-		_177_alive = _out258
+		var _out260 bool
+		var _ = _out260
+		_out260 = journalpolicy.Companion_Default___.Alive(j)
+		_179_alive = _out260
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _180_i uint64
-	var _ = _180_i
-	_180_i = uint64(0)
-	for _180_i < n {
+	var _182_i uint64
+	var _ = _182_i
+	_182_i = uint64(0)
+	for _182_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_180_i = _180_i + uint64(1)
-		if _180_i%uint64(128) == uint64(0) {
+		_182_i = _182_i + uint64(1)
+		if _182_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -281,50 +281,50 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out259 bool
-	var _ = _out259
-	var _out260 *dlog.Codes
-	var _ = _out260
-	_out259, _out260 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	ok = _out259
-	c = _out260
-	var _out261 uint64
+	var _out261 bool
 	var _ = _out261
-	var _out262 uint64
+	var _out262 *dlog.Codes
 	var _ = _out262
-	_out261, _out262 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out261
-	r1 = _out262
+	_out261, _out262 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	ok = _out261
+	c = _out262
+	var _out263 uint64
+	var _ = _out263
+	var _out264 uint64
+	var _ = _out264
+	_out263, _out264 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out263
+	r1 = _out264
 	if j.Tree.Np == uint64(0) || !ok {
 		return ok, c, r0, r1
 	}
-	var _181_i uint64
-	var _ = _181_i
-	_181_i = uint64(0)
-	var _182_n uint64
-	var _ = _182_n
-	var _out263 uint64
-	var _ = _out263
-	_out263 = c.Len()
-	_182_n = _out263
-	for ok && _181_i < _182_n {
-		var _out264 bool
-		var _ = _out264
-		var _out265 uint64
-		var _ = _out265
-		var _out266 uint64
+	var _183_i uint64
+	var _ = _183_i
+	_183_i = uint64(0)
+	var _184_n uint64
+	var _ = _184_n
+	var _out265 uint64
+	var _ = _out265
+	_out265 = c.Len()
+	_184_n = _out265
+	for ok && _183_i < _184_n {
+		var _out266 bool
 		var _ = _out266
 		var _out267 uint64
 		var _ = _out267
-		_out264, _out265, _out266, _out267 = Companion_Default___.WritePage(j, c, _181_i, r0, r1)
-		ok = _out264
-		_181_i = _out265
-		r0 = _out266
-		r1 = _out267
 		var _out268 uint64
 		var _ = _out268
-		_out268 = c.Len()
-		_182_n = _out268
+		var _out269 uint64
+		var _ = _out269
+		_out266, _out267, _out268, _out269 = Companion_Default___.WritePage(j, c, _183_i, r0, r1)
+		ok = _out266
+		_183_i = _out267
+		r0 = _out268
+		r1 = _out269
+		var _out270 uint64
+		var _ = _out270
+		_out270 = c.Len()
+		_184_n = _out270
 	}
 	return ok, c, r0, r1
 }
@@ -339,58 +339,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _183_p uint64 = 0
-	var _ = _183_p
-	var _184_a uint64 = 0
-	var _ = _184_a
-	var _185_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _185_b
-	var _out269 bool
-	var _ = _out269
-	var _out270 uint64
-	var _ = _out270
-	var _out271 uint64
+	var _185_p uint64 = 0
+	var _ = _185_p
+	var _186_a uint64 = 0
+	var _ = _186_a
+	var _187_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _187_b
+	var _out271 bool
 	var _ = _out271
-	var _out272 *dbytes.Blk
+	var _out272 uint64
 	var _ = _out272
 	var _out273 uint64
 	var _ = _out273
-	_out269, _out270, _out271, _out272, _out273 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out269
-	_183_p = _out270
-	_184_a = _out271
-	_185_b = _out272
-	i1 = _out273
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _out274 bool
+	var _out274 *dbytes.Blk
 	var _ = _out274
-	_out274 = journalinstaller.Companion_Default___.PageWrite(j, _184_a, _185_b)
-	ok = _out274
+	var _out275 uint64
+	var _ = _out275
+	_out271, _out272, _out273, _out274, _out275 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out271
+	_185_p = _out272
+	_186_a = _out273
+	_187_b = _out274
+	i1 = _out275
 	if !ok {
 		return ok, i1, r0, r1
 	}
 	Companion_Default___.IYield(j)
-	var _186_root bool
-	var _ = _186_root
-	var _187_c0 uint64
-	var _ = _187_c0
-	var _188_c1 uint64
-	var _ = _188_c1
-	var _out275 bool
-	var _ = _out275
-	var _out276 uint64
+	var _out276 bool
 	var _ = _out276
-	var _out277 uint64
+	_out276 = journalinstaller.Companion_Default___.PageWrite(j, _186_a, _187_b)
+	ok = _out276
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _188_root bool
+	var _ = _188_root
+	var _189_c0 uint64
+	var _ = _189_c0
+	var _190_c1 uint64
+	var _ = _190_c1
+	var _out277 bool
 	var _ = _out277
-	_out275, _out276, _out277 = journalinstaller.Companion_Default___.PageUp(j, c, _183_p, _185_b)
-	_186_root = _out275
-	_187_c0 = _out276
-	_188_c1 = _out277
-	if _186_root {
-		r0, r1 = _187_c0, _188_c1
+	var _out278 uint64
+	var _ = _out278
+	var _out279 uint64
+	var _ = _out279
+	_out277, _out278, _out279 = journalinstaller.Companion_Default___.PageUp(j, c, _185_p, _187_b)
+	_188_root = _out277
+	_189_c0 = _out278
+	_190_c1 = _out279
+	if _188_root {
+		r0, r1 = _189_c0, _190_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -407,66 +407,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out278 *dlog.Codes
-	var _ = _out278
-	_out278 = dlog.NewCodes()
-	c = _out278
+	var _out280 *dlog.Codes
+	var _ = _out280
+	_out280 = dlog.NewCodes()
+	c = _out280
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out279 *ddisk.BList
-	var _ = _out279
-	_out279 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out279
-	Companion_Default___.IYield(j)
-	var _out280 bool
-	var _ = _out280
-	_out280 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out280
-	var _out281 uint64
+	var _out281 *ddisk.BList
 	var _ = _out281
-	_out281 = l.Len()
-	n = _out281
-	var _189_i uint64
-	var _ = _189_i
-	_189_i = uint64(0)
-	for ok && _189_i < n {
+	_out281 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out281
+	Companion_Default___.IYield(j)
+	var _out282 bool
+	var _ = _out282
+	_out282 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out282
+	var _out283 uint64
+	var _ = _out283
+	_out283 = l.Len()
+	n = _out283
+	var _191_i uint64
+	var _ = _191_i
+	_191_i = uint64(0)
+	for ok && _191_i < n {
 		Companion_Default___.IYield(j)
-		var _190_m uint64 = 0
-		var _ = _190_m
-		var _out282 bool
-		var _ = _out282
-		var _out283 uint64
-		var _ = _out283
-		_out282, _out283 = journalinstaller.Companion_Default___.InstWrite(j, _189_i)
-		ok = _out282
-		_190_m = _out283
+		var _192_m uint64 = 0
+		var _ = _192_m
+		var _out284 bool
+		var _ = _out284
+		var _out285 uint64
+		var _ = _out285
+		_out284, _out285 = journalinstaller.Companion_Default___.InstWrite(j, _191_i)
+		ok = _out284
+		_192_m = _out285
 		if ok {
-			_189_i = _189_i + _190_m
+			_191_i = _191_i + _192_m
 		}
 	}
 	if ok {
-		var _out284 bool
-		var _ = _out284
-		var _out285 *dlog.Codes
-		var _ = _out285
-		var _out286 uint64
+		var _out286 bool
 		var _ = _out286
-		var _out287 uint64
+		var _out287 *dlog.Codes
 		var _ = _out287
-		_out284, _out285, _out286, _out287 = Companion_Default___.WritePages(j)
-		ok = _out284
-		c = _out285
-		r0 = _out286
-		r1 = _out287
+		var _out288 uint64
+		var _ = _out288
+		var _out289 uint64
+		var _ = _out289
+		_out286, _out287, _out288, _out289 = Companion_Default___.WritePages(j)
+		ok = _out286
+		c = _out287
+		r0 = _out288
+		r1 = _out289
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out288 bool
-		var _ = _out288
-		_out288 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out288
+		var _out290 bool
+		var _ = _out290
+		_out290 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out290
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -483,100 +483,100 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out289 bool
-	var _ = _out289
-	var _out290 *ddisk.BList
-	var _ = _out290
-	var _out291 uint64
+	var _out291 bool
 	var _ = _out291
-	var _out292 *dlog.Codes
+	var _out292 *ddisk.BList
 	var _ = _out292
 	var _out293 uint64
 	var _ = _out293
-	var _out294 uint64
+	var _out294 *dlog.Codes
 	var _ = _out294
-	_out289, _out290, _out291, _out292, _out293, _out294 = Companion_Default___.WriteHome(j)
-	ok = _out289
-	l = _out290
-	n = _out291
-	c = _out292
-	r0 = _out293
-	r1 = _out294
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out295 bool
+	var _out295 uint64
 	var _ = _out295
-	_out295 = Companion_Default___.WriteHeader(j, false, r0, r1)
-	ok = _out295
+	var _out296 uint64
+	var _ = _out296
+	_out291, _out292, _out293, _out294, _out295, _out296 = Companion_Default___.WriteHome(j)
+	ok = _out291
+	l = _out292
+	n = _out293
+	c = _out294
+	r0 = _out295
+	r1 = _out296
 	if !ok {
 		return ok, l, n, c, r0, r1
 	}
-	var _out296 bool
-	var _ = _out296
-	_out296 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out296
+	var _out297 bool
+	var _ = _out297
+	_out297 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out297
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out298 bool
+	var _ = _out298
+	_out298 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out298
 	return ok, l, n, c, r0, r1
 }
 func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.IYield(j)
-	var _out297 bool
-	var _ = _out297
-	_out297 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out297
-	if !ok {
-		return ok
-	}
-	Companion_Default___.IYield(j)
-	var _out298 bool
-	var _ = _out298
-	_out298 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out298
-	if !ok {
-		return ok
-	}
-	Companion_Default___.IYield(j)
 	var _out299 bool
 	var _ = _out299
-	_out299 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	_out299 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
 	ok = _out299
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
+	var _out300 bool
+	var _ = _out300
+	_out300 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out300
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
+	var _out301 bool
+	var _ = _out301
+	_out301 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out301
 	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _191_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _191_l
-	var _192_n uint64 = 0
-	var _ = _192_n
-	var _193_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _193_c
-	var _194_r0 uint64 = 0
-	var _ = _194_r0
-	var _195_r1 uint64 = 0
-	var _ = _195_r1
-	var _out300 bool
-	var _ = _out300
-	var _out301 *ddisk.BList
-	var _ = _out301
-	var _out302 uint64
+	var _193_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _193_l
+	var _194_n uint64 = 0
+	var _ = _194_n
+	var _195_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _195_c
+	var _196_r0 uint64 = 0
+	var _ = _196_r0
+	var _197_r1 uint64 = 0
+	var _ = _197_r1
+	var _out302 bool
 	var _ = _out302
-	var _out303 *dlog.Codes
+	var _out303 *ddisk.BList
 	var _ = _out303
 	var _out304 uint64
 	var _ = _out304
-	var _out305 uint64
+	var _out305 *dlog.Codes
 	var _ = _out305
-	_out300, _out301, _out302, _out303, _out304, _out305 = Companion_Default___.WriteInst(j)
-	ok = _out300
-	_191_l = _out301
-	_192_n = _out302
-	_193_c = _out303
-	_194_r0 = _out304
-	_195_r1 = _out305
+	var _out306 uint64
+	var _ = _out306
+	var _out307 uint64
+	var _ = _out307
+	_out302, _out303, _out304, _out305, _out306, _out307 = Companion_Default___.WriteInst(j)
+	ok = _out302
+	_193_l = _out303
+	_194_n = _out304
+	_195_c = _out305
+	_196_r0 = _out306
+	_197_r1 = _out307
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -584,54 +584,54 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out306 bool
-	var _ = _out306
-	_out306 = Companion_Default___.CacheAll(j, _191_l, _192_n)
-	ok = _out306
+	var _out308 bool
+	var _ = _out308
+	_out308 = Companion_Default___.CacheAll(j, _193_l, _194_n)
+	ok = _out308
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
 	journalinstaller.Companion_Default___.FinishInstall(j)
-	journalinstaller.Companion_Default___.FinishTree(j, _193_c, _194_r0, _195_r1)
+	journalinstaller.Companion_Default___.FinishTree(j, _195_c, _196_r0, _197_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _196_alive bool
-	var _ = _196_alive
-	var _out307 bool
-	var _ = _out307
-	_out307 = journalpolicy.Companion_Default___.Alive(j)
-	_196_alive = _out307
-	for _196_alive {
-		var _197_go bool
-		var _ = _197_go
-		var _out308 bool
-		var _ = _out308
-		_out308 = journalinstaller.Companion_Default___.StartInstall(j)
-		_197_go = _out308
-		if _197_go {
-			var _198_ok bool
-			var _ = _198_ok
-			var _out309 bool
-			var _ = _out309
-			_out309 = Companion_Default___.Install(j)
-			_198_ok = _out309
-			if !_198_ok {
+	var _198_alive bool
+	var _ = _198_alive
+	var _out309 bool
+	var _ = _out309
+	_out309 = journalpolicy.Companion_Default___.Alive(j)
+	_198_alive = _out309
+	for _198_alive {
+		var _199_go bool
+		var _ = _199_go
+		var _out310 bool
+		var _ = _out310
+		_out310 = journalinstaller.Companion_Default___.StartInstall(j)
+		_199_go = _out310
+		if _199_go {
+			var _200_ok bool
+			var _ = _200_ok
+			var _out311 bool
+			var _ = _out311
+			_out311 = Companion_Default___.Install(j)
+			_200_ok = _out311
+			if !_200_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out310 bool
-		var _ = _out310
-		_out310 = journalpolicy.Companion_Default___.Alive(j)
-		_196_alive = _out310
+		var _out312 bool
+		var _ = _out312
+		_out312 = journalpolicy.Companion_Default___.Alive(j)
+		_198_alive = _out312
 	}
 L2:
 	j.Mu.Unlock()
@@ -646,49 +646,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out311 bool
-	var _ = _out311
-	_out311 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out311
-	var _199_failed bool
-	var _ = _199_failed
-	var _out312 bool
-	var _ = _out312
-	_out312 = journalpolicy.Companion_Default___.Failed(j)
-	_199_failed = _out312
-	for !ok && !_199_failed {
+	var _out313 bool
+	var _ = _out313
+	_out313 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out313
+	var _201_failed bool
+	var _ = _201_failed
+	var _out314 bool
+	var _ = _out314
+	_out314 = journalpolicy.Companion_Default___.Failed(j)
+	_201_failed = _out314
+	for !ok && !_201_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _200_go bool
-		var _ = _200_go
-		var _out313 bool
-		var _ = _out313
-		_out313 = journalcommit.Companion_Default___.StartCommit(j)
-		_200_go = _out313
-		if _200_go {
-			var _201_done bool
-			var _ = _201_done
-			var _out314 bool
-			var _ = _out314
-			_out314 = Companion_Default___.LogGroup(j)
-			_201_done = _out314
+		var _202_go bool
+		var _ = _202_go
+		var _out315 bool
+		var _ = _out315
+		_out315 = journalcommit.Companion_Default___.StartCommit(j)
+		_202_go = _out315
+		if _202_go {
+			var _203_done bool
+			var _ = _203_done
+			var _out316 bool
+			var _ = _out316
+			_out316 = Companion_Default___.LogGroup(j)
+			_203_done = _out316
 		} else {
-			var _202_c uint32
-			var _ = _202_c
-			var _out315 uint32
-			var _ = _out315
-			_out315 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_202_c = _out315
-			j.Mu.Wait(_202_c)
+			var _204_c uint32
+			var _ = _204_c
+			var _out317 uint32
+			var _ = _out317
+			_out317 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_204_c = _out317
+			j.Mu.Wait(_204_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out316 bool
-		var _ = _out316
-		_out316 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out316
-		var _out317 bool
-		var _ = _out317
-		_out317 = journalpolicy.Companion_Default___.Failed(j)
-		_199_failed = _out317
+		var _out318 bool
+		var _ = _out318
+		_out318 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out318
+		var _out319 bool
+		var _ = _out319
+		_out319 = journalpolicy.Companion_Default___.Failed(j)
+		_201_failed = _out319
 	}
 	j.Mu.Unlock()
 	return ok
@@ -700,33 +700,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out318 uint32
-	var _ = _out318
-	var _out319 uint64
-	var _ = _out319
-	_out318, _out319 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out318
-	n = _out319
+	var _out320 uint32
+	var _ = _out320
+	var _out321 uint64
+	var _ = _out321
+	_out320, _out321 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out320
+	n = _out321
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out320 uint32
-		var _ = _out320
-		var _out321 uint64
-		var _ = _out321
-		_out320, _out321 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out320
-		n = _out321
+		var _out322 uint32
+		var _ = _out322
+		var _out323 uint64
+		var _ = _out323
+		_out322, _out323 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out322
+		n = _out323
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _203_ok bool
-		var _ = _203_ok
-		var _out322 bool
-		var _ = _out322
-		_out322 = Companion_Default___.WaitDurable(j, n)
-		_203_ok = _out322
-		if !_203_ok {
+		var _205_ok bool
+		var _ = _205_ok
+		var _out324 bool
+		var _ = _out324
+		_out324 = Companion_Default___.WaitDurable(j, n)
+		_205_ok = _out324
+		if !_205_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -740,67 +740,67 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	for true {
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _204_t uint64 = 0
-		var _ = _204_t
-		var _out323 *dbytes.Blk
-		var _ = _out323
-		var _out324 uint64
-		var _ = _out324
-		_out323, _out324 = journalreader.Companion_Default___.Lookup(j, a)
-		b = _out323
-		_204_t = _out324
+		var _206_t uint64 = 0
+		var _ = _206_t
+		var _out325 *dbytes.Blk
+		var _ = _out325
+		var _out326 uint64
+		var _ = _out326
+		_out325, _out326 = journalreader.Companion_Default___.Lookup(j, a)
+		b = _out325
+		_206_t = _out326
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _205_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _205_l
-		var _out325 bool
-		var _ = _out325
-		var _out326 *ddisk.BList
-		var _ = _out326
-		_out325, _out326 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), _204_t)
-		ok = _out325
-		_205_l = _out326
+		var _207_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _207_l
+		var _out327 bool
+		var _ = _out327
+		var _out328 *ddisk.BList
+		var _ = _out328
+		_out327, _out328 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), _206_t)
+		ok = _out327
+		_207_l = _out328
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _206_m uint64
-		var _ = _206_m
-		var _207_bad uint64
-		var _ = _207_bad
-		var _out327 uint64
-		var _ = _out327
-		var _out328 uint64
-		var _ = _out328
-		_out327, _out328 = journalreader.Companion_Default___.CheckHome(j, a, _205_l)
-		_206_m = _out327
-		_207_bad = _out328
+		var _208_m uint64
+		var _ = _208_m
+		var _209_bad uint64
+		var _ = _209_bad
+		var _out329 uint64
+		var _ = _out329
+		var _out330 uint64
+		var _ = _out330
+		_out329, _out330 = journalreader.Companion_Default___.CheckHome(j, a, _207_l)
+		_208_m = _out329
+		_209_bad = _out330
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		if _206_m > uint64(0) {
-			var _208_c *dbytes.Blk
-			var _ = _208_c
-			var _out329 *dbytes.Blk
-			var _ = _out329
-			_out329 = _205_l.BlkAt(uint64(0))
-			_208_c = _out329
-			var _out330 *dbytes.Blk
-			var _ = _out330
-			_out330 = journalreader.Companion_Default___.Lookup2(j, a, _204_t, _208_c)
-			b = _out330
-		} else {
-			var _209_damaged bool
-			var _ = _209_damaged
-			var _out331 bool
+		if _208_m > uint64(0) {
+			var _210_c *dbytes.Blk
+			var _ = _210_c
+			var _out331 *dbytes.Blk
 			var _ = _out331
-			_out331 = journalreader.Companion_Default___.Confirm(j, _204_t, _207_bad)
-			_209_damaged = _out331
-			ok = !_209_damaged
+			_out331 = _207_l.BlkAt(uint64(0))
+			_210_c = _out331
+			var _out332 *dbytes.Blk
+			var _ = _out332
+			_out332 = journalreader.Companion_Default___.Lookup2(j, a, _206_t, _210_c)
+			b = _out332
+		} else {
+			var _211_damaged bool
+			var _ = _211_damaged
+			var _out333 bool
+			var _ = _out333
+			_out333 = journalreader.Companion_Default___.Confirm(j, a, _206_t, _209_bad)
+			_211_damaged = _out333
+			ok = !_211_damaged
 		}
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) || !ok {
@@ -817,16 +817,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out332 uint64
-	var _ = _out332
-	_out332 = journalcommit.Companion_Default___.Newest(j)
-	n = _out332
+	var _out334 uint64
+	var _ = _out334
+	_out334 = journalcommit.Companion_Default___.Newest(j)
+	n = _out334
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out333 bool
-	var _ = _out333
-	_out333 = Companion_Default___.WaitDurable(j, n)
-	ok = _out333
+	var _out335 bool
+	var _ = _out335
+	_out335 = Companion_Default___.WaitDurable(j, n)
+	ok = _out335
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -838,31 +838,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _210_e bool
-	var _ = _210_e
-	var _out334 bool
-	var _ = _out334
-	_out334 = journalpolicy.Companion_Default___.Drained(j)
-	_210_e = _out334
-	var _211_failed bool
-	var _ = _211_failed
-	var _out335 bool
-	var _ = _out335
-	_out335 = journalpolicy.Companion_Default___.Failed(j)
-	_211_failed = _out335
-	for !_210_e && !_211_failed {
+	var _212_e bool
+	var _ = _212_e
+	var _out336 bool
+	var _ = _out336
+	_out336 = journalpolicy.Companion_Default___.Drained(j)
+	_212_e = _out336
+	var _213_failed bool
+	var _ = _213_failed
+	var _out337 bool
+	var _ = _out337
+	_out337 = journalpolicy.Companion_Default___.Failed(j)
+	_213_failed = _out337
+	for !_212_e && !_213_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out336 bool
-		var _ = _out336
-		_out336 = journalpolicy.Companion_Default___.Drained(j)
-		_210_e = _out336
-		var _out337 bool
-		var _ = _out337
-		_out337 = journalpolicy.Companion_Default___.Failed(j)
-		_211_failed = _out337
+		var _out338 bool
+		var _ = _out338
+		_out338 = journalpolicy.Companion_Default___.Drained(j)
+		_212_e = _out338
+		var _out339 bool
+		var _ = _out339
+		_out339 = journalpolicy.Companion_Default___.Failed(j)
+		_213_failed = _out339
 	}
 	j.Mu.Unlock()
 }
@@ -870,10 +870,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out338 bool
-	var _ = _out338
-	_out338 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out338
+	var _out340 bool
+	var _ = _out340
+	_out340 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out340
 	if ok {
 		return ok
 	}

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _668_dots uint32 = 0
-	var _ = _668_dots
-	var _out859 uint32
-	var _ = _out859
-	var _out860 *dbytes.Bytes
-	var _ = _out860
+	var _670_dots uint32 = 0
+	var _ = _670_dots
 	var _out861 uint32
 	var _ = _out861
-	_out859, _out860, _out861 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out859
-	dir = _out860
-	_668_dots = _out861
+	var _out862 *dbytes.Bytes
+	var _ = _out862
+	var _out863 uint32
+	var _ = _out863
+	_out861, _out862, _out863 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out861
+	dir = _out862
+	_670_dots = _out863
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _669_ok bool
-	var _ = _669_ok
-	var _out862 bool
-	var _ = _out862
-	_out862 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_669_ok = _out862
-	if !_669_ok {
+	var _671_ok bool
+	var _ = _671_ok
+	var _out864 bool
+	var _ = _out864
+	_out864 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_671_ok = _out864
+	if !_671_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _670_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _670_ip
-	if _668_dots == uint32(1) {
+	var _672_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _672_ip
+	if _670_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _668_dots == uint32(2) {
-		var _out863 uint64
-		var _ = _out863
-		_out863 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out863
+	if _670_dots == uint32(2) {
+		var _out865 uint64
+		var _ = _out865
+		_out865 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out865
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out864 *dbytes.Bytes
-		var _ = _out864
-		_out864 = d.Fs.GetInode(txn, ino, false)
-		_670_ip = _out864
-		node = _670_ip
+		var _out866 *dbytes.Bytes
+		var _ = _out866
+		_out866 = d.Fs.GetInode(txn, ino, false)
+		_672_ip = _out866
+		node = _672_ip
 		return st, ino, node, dir
 	}
-	var _671_found bool = false
-	var _ = _671_found
-	var _out865 bool
-	var _ = _out865
-	var _out866 uint64
-	var _ = _out866
-	_out865, _out866 = d.Lookup(txn, dino, name, false)
-	_671_found = _out865
-	ino = _out866
-	if !_671_found {
+	var _673_found bool = false
+	var _ = _673_found
+	var _out867 bool
+	var _ = _out867
+	var _out868 uint64
+	var _ = _out868
+	_out867, _out868 = d.Lookup(txn, dino, name, false)
+	_673_found = _out867
+	ino = _out868
+	if !_673_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out867 uint32
-	var _ = _out867
-	var _out868 *dbytes.Bytes
-	var _ = _out868
-	_out867, _out868 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out867
-	_670_ip = _out868
+	var _out869 uint32
+	var _ = _out869
+	var _out870 *dbytes.Bytes
+	var _ = _out870
+	_out869, _out870 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out869
+	_672_ip = _out870
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _670_ip
+	node = _672_ip
 	return st, ino, node, dir
 }
 

@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *directories.DirFs {
 	var d *directories.DirFs = (*directories.DirFs)(nil)
 	var _ = d
-	var _487_f *bytefiles.ByteFs
-	var _ = _487_f
-	var _out606 *bytefiles.ByteFs
-	var _ = _out606
-	_out606 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_487_f = _out606
+	var _489_f *bytefiles.ByteFs
+	var _ = _489_f
+	var _out608 *bytefiles.ByteFs
+	var _ = _out608
+	_out608 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_489_f = _out608
 	var _nw6 = directories.New_DirFs_()
 	var _ = _nw6
-	_nw6.Recover(_487_f)
+	_nw6.Recover(_489_f)
 	d = _nw6
 	return d
 }

@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _212_b uint8
-	var _ = _212_b
-	_212_b = w.Get(off / uint64(8))
-	var _213_i uint64
-	var _ = _213_i
-	_213_i = off % uint64(8)
-	var _214_is bool
-	var _ = _214_is
-	_214_is = bits.Companion_Default___.BitOf(_212_b, _213_i)
-	if _214_is != v {
-		var _215_c uint8 = 0
-		var _ = _215_c
+	var _214_b uint8
+	var _ = _214_b
+	_214_b = w.Get(off / uint64(8))
+	var _215_i uint64
+	var _ = _215_i
+	_215_i = off % uint64(8)
+	var _216_is bool
+	var _ = _216_is
+	_216_is = bits.Companion_Default___.BitOf(_214_b, _215_i)
+	if _216_is != v {
+		var _217_c uint8 = 0
+		var _ = _217_c
 		if v {
-			_215_c = _212_b + Companion_Default___.Pow2(_213_i)
+			_217_c = _214_b + Companion_Default___.Pow2(_215_i)
 		} else {
-			_215_c = _212_b - Companion_Default___.Pow2(_213_i)
+			_217_c = _214_b - Companion_Default___.Pow2(_215_i)
 		}
-		w.Set(off/uint64(8), _215_c)
+		w.Set(off/uint64(8), _217_c)
 	}
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _576_n uint64
-	var _ = _576_n
-	_576_n = c.Gids.Len()
-	var _577_i uint64
-	var _ = _577_i
-	_577_i = uint64(0)
-	for _576_n-_577_i >= uint64(4) {
-		var _578_x uint32
-		var _ = _578_x
-		_578_x = c.Gids.U32(_577_i)
-		if _578_x == g {
+	var _578_n uint64
+	var _ = _578_n
+	_578_n = c.Gids.Len()
+	var _579_i uint64
+	var _ = _579_i
+	_579_i = uint64(0)
+	for _578_n-_579_i >= uint64(4) {
+		var _580_x uint32
+		var _ = _580_x
+		_580_x = c.Gids.U32(_579_i)
+		if _580_x == g {
 			r = true
 			return r
 		}
-		_577_i = _577_i + uint64(4)
+		_579_i = _579_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _579_mode uint32
-	var _ = _579_mode
-	var _out735 uint32
-	var _ = _out735
-	_out735 = inodeformat.Companion_Default___.GetMode(ip)
-	_579_mode = _out735
-	var _580_u uint32
-	var _ = _580_u
-	var _out736 uint32
-	var _ = _out736
-	_out736 = inodeformat.Companion_Default___.GetUid(ip)
-	_580_u = _out736
-	if c.Uid == _580_u {
-		p = _579_mode / uint32(64) % uint32(8)
-		return p
-	}
-	var _581_g uint32
-	var _ = _581_g
+	var _581_mode uint32
+	var _ = _581_mode
 	var _out737 uint32
 	var _ = _out737
-	_out737 = inodeformat.Companion_Default___.GetGid(ip)
-	_581_g = _out737
-	var _582_m bool
-	var _ = _582_m
-	var _out738 bool
+	_out737 = inodeformat.Companion_Default___.GetMode(ip)
+	_581_mode = _out737
+	var _582_u uint32
+	var _ = _582_u
+	var _out738 uint32
 	var _ = _out738
-	_out738 = Companion_Default___.InGroup(c, _581_g)
-	_582_m = _out738
-	if _582_m {
-		p = _579_mode / uint32(8) % uint32(8)
+	_out738 = inodeformat.Companion_Default___.GetUid(ip)
+	_582_u = _out738
+	if c.Uid == _582_u {
+		p = _581_mode / uint32(64) % uint32(8)
+		return p
+	}
+	var _583_g uint32
+	var _ = _583_g
+	var _out739 uint32
+	var _ = _out739
+	_out739 = inodeformat.Companion_Default___.GetGid(ip)
+	_583_g = _out739
+	var _584_m bool
+	var _ = _584_m
+	var _out740 bool
+	var _ = _out740
+	_out740 = Companion_Default___.InGroup(c, _583_g)
+	_584_m = _out740
+	if _584_m {
+		p = _581_mode / uint32(8) % uint32(8)
 	} else {
-		p = _579_mode % uint32(8)
+		p = _581_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _583_ty uint32
-		var _ = _583_ty
-		var _out739 uint32
-		var _ = _out739
-		_out739 = inodeformat.Companion_Default___.GetTy(ip)
-		_583_ty = _out739
-		var _584_mode uint32
-		var _ = _584_mode
-		var _out740 uint32
-		var _ = _out740
-		_out740 = inodeformat.Companion_Default___.GetMode(ip)
-		_584_mode = _out740
-		if _583_ty == Companion_Default___.DIR() || _584_mode%uint32(2) == uint32(1) || _584_mode/uint32(8)%uint32(2) == uint32(1) || _584_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _585_ty uint32
+		var _ = _585_ty
+		var _out741 uint32
+		var _ = _out741
+		_out741 = inodeformat.Companion_Default___.GetTy(ip)
+		_585_ty = _out741
+		var _586_mode uint32
+		var _ = _586_mode
+		var _out742 uint32
+		var _ = _out742
+		_out742 = inodeformat.Companion_Default___.GetMode(ip)
+		_586_mode = _out742
+		if _585_ty == Companion_Default___.DIR() || _586_mode%uint32(2) == uint32(1) || _586_mode/uint32(8)%uint32(2) == uint32(1) || _586_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out741 uint32
-	var _ = _out741
-	_out741 = Companion_Default___.ClassBits(c, ip)
-	p = _out741
+	var _out743 uint32
+	var _ = _out743
+	_out743 = Companion_Default___.ClassBits(c, ip)
+	p = _out743
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _585_p uint32
-	var _ = _585_p
-	var _out742 uint32
-	var _ = _out742
-	_out742 = Companion_Default___.Granted(c, ip)
-	_585_p = _out742
-	ok = (want%uint32(2) == uint32(0) || _585_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _585_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _585_p/uint32(4) == uint32(1))
+	var _587_p uint32
+	var _ = _587_p
+	var _out744 uint32
+	var _ = _out744
+	_out744 = Companion_Default___.Granted(c, ip)
+	_587_p = _out744
+	ok = (want%uint32(2) == uint32(0) || _587_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _587_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _587_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _586_u uint32
-	var _ = _586_u
-	var _out743 uint32
-	var _ = _out743
-	_out743 = inodeformat.Companion_Default___.GetUid(ip)
-	_586_u = _out743
-	if c.Uid == _586_u {
+	var _588_u uint32
+	var _ = _588_u
+	var _out745 uint32
+	var _ = _out745
+	_out745 = inodeformat.Companion_Default___.GetUid(ip)
+	_588_u = _out745
+	if c.Uid == _588_u {
 		ok = true
 		return ok
 	}
-	var _out744 bool
-	var _ = _out744
-	_out744 = Companion_Default___.May(c, ip, want)
-	ok = _out744
+	var _out746 bool
+	var _ = _out746
+	_out746 = Companion_Default___.May(c, ip, want)
+	ok = _out746
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _587_u uint32
-	var _ = _587_u
-	var _out745 uint32
-	var _ = _out745
-	_out745 = inodeformat.Companion_Default___.GetUid(ip)
-	_587_u = _out745
-	ok = c.Uid == uint32(0) || c.Uid == _587_u
+	var _589_u uint32
+	var _ = _589_u
+	var _out747 uint32
+	var _ = _out747
+	_out747 = inodeformat.Companion_Default___.GetUid(ip)
+	_589_u = _out747
+	ok = c.Uid == uint32(0) || c.Uid == _589_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _588_mode uint32
-	var _ = _588_mode
-	var _out746 uint32
-	var _ = _out746
-	_out746 = inodeformat.Companion_Default___.GetMode(dp)
-	_588_mode = _out746
-	if _588_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _590_mode uint32
+	var _ = _590_mode
+	var _out748 uint32
+	var _ = _out748
+	_out748 = inodeformat.Companion_Default___.GetMode(dp)
+	_590_mode = _out748
+	if _590_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _589_a bool
-	var _ = _589_a
-	var _out747 bool
-	var _ = _out747
-	_out747 = Companion_Default___.IsOwner(c, dp)
-	_589_a = _out747
-	var _590_b bool
-	var _ = _590_b
-	var _out748 bool
-	var _ = _out748
-	_out748 = Companion_Default___.IsOwner(c, ip)
-	_590_b = _out748
-	refuse = !_589_a && !_590_b
+	var _591_a bool
+	var _ = _591_a
+	var _out749 bool
+	var _ = _out749
+	_out749 = Companion_Default___.IsOwner(c, dp)
+	_591_a = _out749
+	var _592_b bool
+	var _ = _592_b
+	var _out750 bool
+	var _ = _out750
+	_out750 = Companion_Default___.IsOwner(c, ip)
+	_592_b = _out750
+	refuse = !_591_a && !_592_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _591_p uint32
-	var _ = _591_p
-	var _out749 uint32
-	var _ = _out749
-	_out749 = Companion_Default___.Granted(c, ip)
-	_591_p = _out749
-	var _592_ty uint32
-	var _ = _592_ty
-	var _out750 uint32
-	var _ = _out750
-	_out750 = inodeformat.Companion_Default___.GetTy(ip)
-	_592_ty = _out750
+	var _593_p uint32
+	var _ = _593_p
+	var _out751 uint32
+	var _ = _out751
+	_out751 = Companion_Default___.Granted(c, ip)
+	_593_p = _out751
+	var _594_ty uint32
+	var _ = _594_ty
+	var _out752 uint32
+	var _ = _out752
+	_out752 = inodeformat.Companion_Default___.GetTy(ip)
+	_594_ty = _out752
 	bits = uint32(0)
-	if _591_p/uint32(4) == uint32(1) {
+	if _593_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _592_ty == Companion_Default___.DIR() {
-		if _591_p%uint32(2) == uint32(1) {
+	if _594_ty == Companion_Default___.DIR() {
+		if _593_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _591_p%uint32(2) == uint32(1) && _591_p/uint32(2)%uint32(2) == uint32(1) {
+		if _593_p%uint32(2) == uint32(1) && _593_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _591_p/uint32(2)%uint32(2) == uint32(1) {
+		if _593_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _591_p%uint32(2) == uint32(1) {
+		if _593_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _593_a uint32 = func() uint32 {
+	var _595_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _593_a
+	var _ = _595_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _593_a - uint32(1024)
+		return _595_a - uint32(1024)
 	} else {
-		return _593_a
+		return _595_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _594_len uint64
-	var _ = _594_len
-	_594_len = n.Len()
-	if _594_len == uint64(0) {
+	var _596_len uint64
+	var _ = _596_len
+	_596_len = n.Len()
+	if _596_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _594_len > uint64(255) {
+	if _596_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _595_i uint64
-	var _ = _595_i
-	_595_i = uint64(0)
-	for _595_i < _594_len {
-		var _596_b uint8
-		var _ = _596_b
-		_596_b = n.Get(_595_i)
-		if _596_b == uint8(0) || _596_b == uint8(47) {
+	var _597_i uint64
+	var _ = _597_i
+	_597_i = uint64(0)
+	for _597_i < _596_len {
+		var _598_b uint8
+		var _ = _598_b
+		_598_b = n.Get(_597_i)
+		if _598_b == uint8(0) || _598_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_595_i = _595_i + uint64(1)
+		_597_i = _597_i + uint64(1)
 	}
 	st = uint32(0)
-	if _594_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _596_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _594_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _596_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

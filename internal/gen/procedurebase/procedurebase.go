@@ -79,35 +79,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out751 *dbytes.Bytes
-		var _ = _out751
-		_out751 = dbytes.NewBytes(uint64(256))
-		ip = _out751
+		var _out753 *dbytes.Bytes
+		var _ = _out753
+		_out753 = dbytes.NewBytes(uint64(256))
+		ip = _out753
 		return st, ip
 	}
-	var _out752 *dbytes.Bytes
-	var _ = _out752
-	_out752 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out752
-	var _597_ty uint32
-	var _ = _597_ty
-	var _out753 uint32
-	var _ = _out753
-	_out753 = inodeformat.Companion_Default___.GetTy(ip)
-	_597_ty = _out753
-	var _598_nl uint32
-	var _ = _598_nl
-	var _out754 uint32
+	var _out754 *dbytes.Bytes
 	var _ = _out754
-	_out754 = inodeformat.Companion_Default___.GetNlink(ip)
-	_598_nl = _out754
-	var _599_g uint64
-	var _ = _599_g
-	var _out755 uint64
+	_out754 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out754
+	var _599_ty uint32
+	var _ = _599_ty
+	var _out755 uint32
 	var _ = _out755
-	_out755 = inodeformat.Companion_Default___.GetGen(ip)
-	_599_g = _out755
-	if _597_ty == uint32(0) || _598_nl == uint32(0) || _599_g != gen {
+	_out755 = inodeformat.Companion_Default___.GetTy(ip)
+	_599_ty = _out755
+	var _600_nl uint32
+	var _ = _600_nl
+	var _out756 uint32
+	var _ = _out756
+	_out756 = inodeformat.Companion_Default___.GetNlink(ip)
+	_600_nl = _out756
+	var _601_g uint64
+	var _ = _601_g
+	var _out757 uint64
+	var _ = _out757
+	_out757 = inodeformat.Companion_Default___.GetGen(ip)
+	_601_g = _out757
+	if _599_ty == uint32(0) || _600_nl == uint32(0) || _601_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -118,24 +118,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out756 *dbytes.Bytes
-	var _ = _out756
-	_out756 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out756
-	var _600_ty uint32
-	var _ = _600_ty
-	var _out757 uint32
-	var _ = _out757
-	_out757 = inodeformat.Companion_Default___.GetTy(ip)
-	_600_ty = _out757
-	var _601_nl uint32
-	var _ = _601_nl
-	var _out758 uint32
+	var _out758 *dbytes.Bytes
 	var _ = _out758
-	_out758 = inodeformat.Companion_Default___.GetNlink(ip)
-	_601_nl = _out758
+	_out758 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out758
+	var _602_ty uint32
+	var _ = _602_ty
+	var _out759 uint32
+	var _ = _out759
+	_out759 = inodeformat.Companion_Default___.GetTy(ip)
+	_602_ty = _out759
+	var _603_nl uint32
+	var _ = _603_nl
+	var _out760 uint32
+	var _ = _out760
+	_out760 = inodeformat.Companion_Default___.GetNlink(ip)
+	_603_nl = _out760
 	st = func() uint32 {
-		if _600_ty == uint32(0) || _601_nl == uint32(0) || ino <= uint64(2) {
+		if _602_ty == uint32(0) || _603_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -150,23 +150,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out759 uint32
-	var _ = _out759
-	var _out760 *dbytes.Bytes
-	var _ = _out760
-	_out759, _out760 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out759
-	ip = _out760
+	var _out761 uint32
+	var _ = _out761
+	var _out762 *dbytes.Bytes
+	var _ = _out762
+	_out761, _out762 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out761
+	ip = _out762
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out761 uint32
-	var _ = _out761
-	var _out762 uint32
-	var _ = _out762
-	_out761, _out762 = permissions.Companion_Default___.NameStatus(name)
-	st = _out761
-	dots = _out762
+	var _out763 uint32
+	var _ = _out763
+	var _out764 uint32
+	var _ = _out764
+	_out763, _out764 = permissions.Companion_Default___.NameStatus(name)
+	st = _out763
+	dots = _out764
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -175,26 +175,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _602_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _602_p
-	var _out763 uint32
-	var _ = _out763
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out763, _out764 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out763
-	_602_p = _out764
+	var _604_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _604_p
+	var _out765 uint32
+	var _ = _out765
+	var _out766 *dbytes.Bytes
+	var _ = _out766
+	_out765, _out766 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out765
+	_604_p = _out766
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _602_p
-	var _603_ty uint32
-	var _ = _603_ty
-	var _out765 uint32
-	var _ = _out765
-	_out765 = inodeformat.Companion_Default___.GetTy(_602_p)
-	_603_ty = _out765
-	if _603_ty != permissions.Companion_Default___.DIR() {
+	ip = _604_p
+	var _605_ty uint32
+	var _ = _605_ty
+	var _out767 uint32
+	var _ = _out767
+	_out767 = inodeformat.Companion_Default___.GetTy(_604_p)
+	_605_ty = _out767
+	if _605_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -202,10 +202,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out766 *dbytes.Bytes
-	var _ = _out766
-	_out766 = d.Fs.GetInode(txn, ino, true)
-	ip = _out766
+	var _out768 *dbytes.Bytes
+	var _ = _out768
+	_out768 = d.Fs.GetInode(txn, ino, true)
+	ip = _out768
 	inodeformat.Companion_Default___.SetMtime(ip, s, ns)
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -214,10 +214,10 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out767 *dbytes.Bytes
-	var _ = _out767
-	_out767 = d.Fs.GetInode(txn, ino, true)
-	ip = _out767
+	var _out769 *dbytes.Bytes
+	var _ = _out769
+	_out769 = d.Fs.GetInode(txn, ino, true)
+	ip = _out769
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 	d.PutInode(txn, ino, ip)
@@ -226,85 +226,85 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _604_ip *dbytes.Bytes
-	var _ = _604_ip
-	var _out768 *dbytes.Bytes
-	var _ = _out768
-	_out768 = d.Fs.GetInode(txn, ino, true)
-	_604_ip = _out768
-	var _605_nl uint32
-	var _ = _605_nl
-	var _out769 uint32
-	var _ = _out769
-	_out769 = inodeformat.Companion_Default___.GetNlink(_604_ip)
-	_605_nl = _out769
-	if up && _605_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _606_ip *dbytes.Bytes
+	var _ = _606_ip
+	var _out770 *dbytes.Bytes
+	var _ = _out770
+	_out770 = d.Fs.GetInode(txn, ino, true)
+	_606_ip = _out770
+	var _607_nl uint32
+	var _ = _607_nl
+	var _out771 uint32
+	var _ = _out771
+	_out771 = inodeformat.Companion_Default___.GetNlink(_606_ip)
+	_607_nl = _out771
+	if up && _607_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _605_nl <= uint32(2) {
+	if !up && _607_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	var _out770 *dbytes.Bytes
-	var _ = _out770
-	_out770 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
+	var _out772 *dbytes.Bytes
+	var _ = _out772
+	_out772 = Companion_Default___.SetLinks(txn, d, ino, func() uint32 {
 		if up {
-			return _605_nl + uint32(1)
+			return _607_nl + uint32(1)
 		}
-		return _605_nl - uint32(1)
+		return _607_nl - uint32(1)
 	}(), s, ns)
-	_604_ip = _out770
+	_606_ip = _out772
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _606_ip *dbytes.Bytes
-	var _ = _606_ip
-	var _out771 *dbytes.Bytes
-	var _ = _out771
-	_out771 = d.Fs.GetInode(txn, ino, true)
-	_606_ip = _out771
-	var _607_fl uint32
-	var _ = _607_fl
-	var _out772 uint32
-	var _ = _out772
-	_out772 = inodeformat.Companion_Default___.GetFlags(_606_ip)
-	_607_fl = _out772
-	if _607_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
-		return
-	}
-	var _608_hp *dbytes.Bytes
-	var _ = _608_hp
+	var _608_ip *dbytes.Bytes
+	var _ = _608_ip
 	var _out773 *dbytes.Bytes
 	var _ = _out773
-	_out773 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_608_hp = _out773
-	var _609_h uint64
-	var _ = _609_h
-	var _out774 uint64
+	_out773 = d.Fs.GetInode(txn, ino, true)
+	_608_ip = _out773
+	var _609_fl uint32
+	var _ = _609_fl
+	var _out774 uint32
 	var _ = _out774
-	_out774 = inodeformat.Companion_Default___.GetNext(_608_hp)
-	_609_h = _out774
-	inodeformat.Companion_Default___.SetNext(_606_ip, _609_h)
-	inodeformat.Companion_Default___.SetFlags(_606_ip, _607_fl+uint32(1))
-	d.PutInode(txn, ino, _606_ip)
+	_out774 = inodeformat.Companion_Default___.GetFlags(_608_ip)
+	_609_fl = _out774
+	if _609_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+		return
+	}
+	var _610_hp *dbytes.Bytes
+	var _ = _610_hp
 	var _out775 *dbytes.Bytes
 	var _ = _out775
 	_out775 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_608_hp = _out775
-	inodeformat.Companion_Default___.SetNext(_608_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _608_hp)
+	_610_hp = _out775
+	var _611_h uint64
+	var _ = _611_h
+	var _out776 uint64
+	var _ = _out776
+	_out776 = inodeformat.Companion_Default___.GetNext(_610_hp)
+	_611_h = _out776
+	inodeformat.Companion_Default___.SetNext(_608_ip, _611_h)
+	inodeformat.Companion_Default___.SetFlags(_608_ip, _609_fl+uint32(1))
+	d.PutInode(txn, ino, _608_ip)
+	var _out777 *dbytes.Bytes
+	var _ = _out777
+	_out777 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_610_hp = _out777
+	inodeformat.Companion_Default___.SetNext(_610_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _610_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out776 bool
-		var _ = _out776
-		_out776 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out776
+		var _out778 bool
+		var _ = _out778
+		_out778 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out778
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -319,78 +319,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _610_ip *dbytes.Bytes
-	var _ = _610_ip
-	var _out777 *dbytes.Bytes
-	var _ = _out777
-	_out777 = d.Fs.GetInode(txn, ino, true)
-	_610_ip = _out777
-	var _611_nl uint32
-	var _ = _611_nl
-	var _out778 uint32
-	var _ = _out778
-	_out778 = inodeformat.Companion_Default___.GetNlink(_610_ip)
-	_611_nl = _out778
-	var _612_ty uint32
-	var _ = _612_ty
-	var _out779 uint32
+	var _612_ip *dbytes.Bytes
+	var _ = _612_ip
+	var _out779 *dbytes.Bytes
 	var _ = _out779
-	_out779 = inodeformat.Companion_Default___.GetTy(_610_ip)
-	_612_ty = _out779
-	var _613_size uint64
-	var _ = _613_size
-	var _out780 uint64
+	_out779 = d.Fs.GetInode(txn, ino, true)
+	_612_ip = _out779
+	var _613_nl uint32
+	var _ = _613_nl
+	var _out780 uint32
 	var _ = _out780
-	_out780 = inodeformat.Companion_Default___.GetSize(_610_ip)
-	_613_size = _out780
-	var _614_fl uint32
-	var _ = _614_fl
+	_out780 = inodeformat.Companion_Default___.GetNlink(_612_ip)
+	_613_nl = _out780
+	var _614_ty uint32
+	var _ = _614_ty
 	var _out781 uint32
 	var _ = _out781
-	_out781 = inodeformat.Companion_Default___.GetFlags(_610_ip)
-	_614_fl = _out781
-	if _611_nl == uint32(0) {
+	_out781 = inodeformat.Companion_Default___.GetTy(_612_ip)
+	_614_ty = _out781
+	var _615_size uint64
+	var _ = _615_size
+	var _out782 uint64
+	var _ = _out782
+	_out782 = inodeformat.Companion_Default___.GetSize(_612_ip)
+	_615_size = _out782
+	var _616_fl uint32
+	var _ = _616_fl
+	var _out783 uint32
+	var _ = _out783
+	_out783 = inodeformat.Companion_Default___.GetFlags(_612_ip)
+	_616_fl = _out783
+	if _613_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _612_ty != permissions.Companion_Default___.DIR() && _611_nl > uint32(1) {
-		var _out782 *dbytes.Bytes
-		var _ = _out782
-		_out782 = Companion_Default___.SetLinks(txn, d, ino, _611_nl-uint32(1), s, ns)
-		_610_ip = _out782
+	if _614_ty != permissions.Companion_Default___.DIR() && _613_nl > uint32(1) {
+		var _out784 *dbytes.Bytes
+		var _ = _out784
+		_out784 = Companion_Default___.SetLinks(txn, d, ino, _613_nl-uint32(1), s, ns)
+		_612_ip = _out784
 		return st, freed, later
 	}
-	var _out783 *dbytes.Bytes
-	var _ = _out783
-	_out783 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_610_ip = _out783
-	var _615_ok bool
-	var _ = _615_ok
-	var _out784 bool
-	var _ = _out784
-	_out784 = d.SetSize(txn, ino, uint64(0))
-	_615_ok = _out784
-	if !_615_ok {
+	var _out785 *dbytes.Bytes
+	var _ = _out785
+	_out785 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_612_ip = _out785
+	var _617_ok bool
+	var _ = _617_ok
+	var _out786 bool
+	var _ = _out786
+	_out786 = d.SetSize(txn, ino, uint64(0))
+	_617_ok = _out786
+	if !_617_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _614_fl%uint32(2) == uint32(1) {
+	if _616_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _616_done bool
-	var _ = _616_done
-	var _out785 bool
-	var _ = _out785
-	_out785 = Companion_Default___.Release(txn, d, ino, _613_size)
-	_616_done = _out785
-	if _616_done {
-		var _out786 bool
-		var _ = _out786
-		_out786 = d.FreeInode(txn, ino)
-		_615_ok = _out786
-		if !_615_ok {
+	var _618_done bool
+	var _ = _618_done
+	var _out787 bool
+	var _ = _out787
+	_out787 = Companion_Default___.Release(txn, d, ino, _615_size)
+	_618_done = _out787
+	if _618_done {
+		var _out788 bool
+		var _ = _out788
+		_out788 = d.FreeInode(txn, ino)
+		_617_ok = _out788
+		if !_617_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -405,43 +405,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _617_hp *dbytes.Bytes
-	var _ = _617_hp
-	var _out787 *dbytes.Bytes
-	var _ = _out787
-	_out787 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_617_hp = _out787
-	var _618_h uint64
-	var _ = _618_h
-	var _out788 uint64
-	var _ = _out788
-	_out788 = inodeformat.Companion_Default___.GetNext(_617_hp)
-	_618_h = _out788
+	var _619_hp *dbytes.Bytes
+	var _ = _619_hp
+	var _out789 *dbytes.Bytes
+	var _ = _out789
+	_out789 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_619_hp = _out789
+	var _620_h uint64
+	var _ = _620_h
+	var _out790 uint64
+	var _ = _out790
+	_out790 = inodeformat.Companion_Default___.GetNext(_619_hp)
+	_620_h = _out790
 	st, more = uint32(0), false
-	if _618_h == uint64(0) {
+	if _620_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _618_h) || _618_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _620_h) || _620_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _619_done bool
-	var _ = _619_done
-	var _out789 bool
-	var _ = _out789
-	_out789 = d.FreeSome(txn, _618_h, max)
-	_619_done = _out789
-	if !_619_done {
-		return st, more
-	}
-	var _out790 uint32
-	var _ = _out790
+	var _621_done bool
+	var _ = _621_done
 	var _out791 bool
 	var _ = _out791
-	_out790, _out791 = Companion_Default___.OffList(txn, d, _618_h)
-	st = _out790
-	more = _out791
+	_out791 = d.FreeSome(txn, _620_h, max)
+	_621_done = _out791
+	if !_621_done {
+		return st, more
+	}
+	var _out792 uint32
+	var _ = _out792
+	var _out793 bool
+	var _ = _out793
+	_out792, _out793 = Companion_Default___.OffList(txn, d, _620_h)
+	st = _out792
+	more = _out793
 	if st != uint32(0) {
 		return st, more
 	}
@@ -454,58 +454,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _620_ip *dbytes.Bytes
-	var _ = _620_ip
-	var _out792 *dbytes.Bytes
-	var _ = _out792
-	_out792 = d.Fs.GetInode(txn, h, true)
-	_620_ip = _out792
-	var _621_fl uint32
-	var _ = _621_fl
-	var _out793 uint32
-	var _ = _out793
-	_out793 = inodeformat.Companion_Default___.GetFlags(_620_ip)
-	_621_fl = _out793
-	var _622_nl uint32
-	var _ = _622_nl
-	var _out794 uint32
+	var _622_ip *dbytes.Bytes
+	var _ = _622_ip
+	var _out794 *dbytes.Bytes
 	var _ = _out794
-	_out794 = inodeformat.Companion_Default___.GetNlink(_620_ip)
-	_622_nl = _out794
-	var _623_next uint64
-	var _ = _623_next
-	var _out795 uint64
+	_out794 = d.Fs.GetInode(txn, h, true)
+	_622_ip = _out794
+	var _623_fl uint32
+	var _ = _623_fl
+	var _out795 uint32
 	var _ = _out795
-	_out795 = inodeformat.Companion_Default___.GetNext(_620_ip)
-	_623_next = _out795
-	if _621_fl%uint32(2) == uint32(0) {
+	_out795 = inodeformat.Companion_Default___.GetFlags(_622_ip)
+	_623_fl = _out795
+	var _624_nl uint32
+	var _ = _624_nl
+	var _out796 uint32
+	var _ = _out796
+	_out796 = inodeformat.Companion_Default___.GetNlink(_622_ip)
+	_624_nl = _out796
+	var _625_next uint64
+	var _ = _625_next
+	var _out797 uint64
+	var _ = _out797
+	_out797 = inodeformat.Companion_Default___.GetNext(_622_ip)
+	_625_next = _out797
+	if _623_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_620_ip, _621_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_620_ip, uint64(0))
-	d.PutInode(txn, h, _620_ip)
-	var _624_hp *dbytes.Bytes
-	var _ = _624_hp
-	var _out796 *dbytes.Bytes
-	var _ = _out796
-	_out796 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_624_hp = _out796
-	inodeformat.Companion_Default___.SetNext(_624_hp, _623_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _624_hp)
-	if _622_nl == uint32(0) {
-		var _625_ok bool
-		var _ = _625_ok
-		var _out797 bool
-		var _ = _out797
-		_out797 = d.FreeInode(txn, h)
-		_625_ok = _out797
-		if !_625_ok {
+	inodeformat.Companion_Default___.SetFlags(_622_ip, _623_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_622_ip, uint64(0))
+	d.PutInode(txn, h, _622_ip)
+	var _626_hp *dbytes.Bytes
+	var _ = _626_hp
+	var _out798 *dbytes.Bytes
+	var _ = _out798
+	_out798 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_626_hp = _out798
+	inodeformat.Companion_Default___.SetNext(_626_hp, _625_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _626_hp)
+	if _624_nl == uint32(0) {
+		var _627_ok bool
+		var _ = _627_ok
+		var _out799 bool
+		var _ = _out799
+		_out799 = d.FreeInode(txn, h)
+		_627_ok = _out799
+		if !_627_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _623_next != uint64(0) /* dircomp */
+	more = _625_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -515,10 +515,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out798 bool
-	var _ = _out798
-	_out798 = d.FreeSome(txn, ino, max)
-	done = _out798
+	var _out800 bool
+	var _ = _out800
+	_out800 = d.FreeSome(txn, ino, max)
+	done = _out800
 	return done
 }
 

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _672_w *dbytes.Bytes
-	var _ = _672_w
-	var _out869 *dbytes.Bytes
-	var _ = _out869
-	_out869 = dbytes.NewBytes(uint64(4096))
-	_672_w = _out869
-	_672_w.Set(uint64(0), uint8(46))
-	_672_w.Set(uint64(1), uint8(46))
-	var _out870 *dbytes.Blk
-	var _ = _out870
-	_out870 = dbytes.Freeze(_672_w)
-	b = _out870
+	var _674_w *dbytes.Bytes
+	var _ = _674_w
+	var _out871 *dbytes.Bytes
+	var _ = _out871
+	_out871 = dbytes.NewBytes(uint64(4096))
+	_674_w = _out871
+	_674_w.Set(uint64(0), uint8(46))
+	_674_w.Set(uint64(1), uint8(46))
+	var _out872 *dbytes.Blk
+	var _ = _out872
+	_out872 = dbytes.Freeze(_674_w)
+	b = _out872
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _673_dots *dbytes.Blk
-	var _ = _673_dots
-	var _out871 *dbytes.Blk
-	var _ = _out871
-	_out871 = Companion_Default___.DotNames()
-	_673_dots = _out871
+	var _675_dots *dbytes.Blk
+	var _ = _675_dots
+	var _out873 *dbytes.Blk
+	var _ = _out873
+	_out873 = Companion_Default___.DotNames()
+	_675_dots = _out873
 	if cookie == uint64(0) {
-		var _out872 bool
-		var _ = _out872
-		_out872 = out.Offer(ino, _673_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out872
+		var _out874 bool
+		var _ = _out874
+		_out874 = out.Offer(ino, _675_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out874
 	}
 	if fits {
-		var _out873 bool
-		var _ = _out873
-		_out873 = out.Offer(up, _673_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out873
+		var _out875 bool
+		var _ = _out875
+		_out875 = out.Offer(up, _675_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out875
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _674_up uint64
-	var _ = _674_up
-	var _out874 uint64
-	var _ = _out874
-	_out874 = inodeformat.Companion_Default___.GetParent(dp)
-	_674_up = _out874
-	var _675_fits bool
-	var _ = _675_fits
-	var _out875 bool
-	var _ = _out875
-	_out875 = Companion_Default___.Offer2(ino, _674_up, cookie, out)
-	_675_fits = _out875
-	if !_675_fits {
+	var _676_up uint64
+	var _ = _676_up
+	var _out876 uint64
+	var _ = _out876
+	_out876 = inodeformat.Companion_Default___.GetParent(dp)
+	_676_up = _out876
+	var _677_fits bool
+	var _ = _677_fits
+	var _out877 bool
+	var _ = _out877
+	_out877 = Companion_Default___.Offer2(ino, _676_up, cookie, out)
+	_677_fits = _out877
+	if !_677_fits {
 		return eof
 	}
-	var _out876 bool
-	var _ = _out876
-	_out876 = d.List(txn, ino, func() uint64 {
+	var _out878 bool
+	var _ = _out878
+	_out878 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out876
+	eof = _out878
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out877 uint32
-	var _ = _out877
-	var _out878 *dbytes.Bytes
-	var _ = _out878
-	_out877, _out878 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out877
-	dir = _out878
+	var _out879 uint32
+	var _ = _out879
+	var _out880 *dbytes.Bytes
+	var _ = _out880
+	_out879, _out880 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out879
+	dir = _out880
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _676_ok bool
-	var _ = _676_ok
-	var _out879 bool
-	var _ = _out879
-	_out879 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_676_ok = _out879
-	if !_676_ok {
+	var _678_ok bool
+	var _ = _678_ok
+	var _out881 bool
+	var _ = _out881
+	_out881 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_678_ok = _out881
+	if !_678_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _677_room bool
-	var _ = _677_room
-	var _out880 bool
-	var _ = _out880
-	_out880 = out.Fits()
-	_677_room = _out880
-	if !_677_room {
+	var _679_room bool
+	var _ = _679_room
+	var _out882 bool
+	var _ = _out882
+	_out882 = out.Fits()
+	_679_room = _out882
+	if !_679_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out881 bool
-	var _ = _out881
-	_out881 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out881
-	var _678_n uint64
-	var _ = _678_n
-	var _out882 uint64
-	var _ = _out882
-	_out882 = out.Len()
-	_678_n = _out882
-	if _678_n == uint64(0) && !eof {
+	var _out883 bool
+	var _ = _out883
+	_out883 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out883
+	var _680_n uint64
+	var _ = _680_n
+	var _out884 uint64
+	var _ = _out884
+	_out884 = out.Len()
+	_680_n = _out884
+	if _680_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _679_n uint64
-	var _ = _679_n
-	var _out883 uint64
-	var _ = _out883
-	_out883 = out.Len()
-	_679_n = _out883
-	var _680_i uint64
-	var _ = _680_i
-	_680_i = uint64(0)
-	for _680_i < _679_n {
-		var _681_x uint64
-		var _ = _681_x
-		var _out884 uint64
-		var _ = _out884
-		_out884 = out.InoAt(_680_i)
-		_681_x = _out884
-		var _682_p *dbytes.Bytes
-		var _ = _682_p
-		var _out885 *dbytes.Bytes
-		var _ = _out885
-		_out885 = d.Fs.GetInode(txn, _681_x, false)
-		_682_p = _out885
-		out.AttrAt(_680_i, _682_p)
-		_680_i = _680_i + uint64(1)
+	var _681_n uint64
+	var _ = _681_n
+	var _out885 uint64
+	var _ = _out885
+	_out885 = out.Len()
+	_681_n = _out885
+	var _682_i uint64
+	var _ = _682_i
+	_682_i = uint64(0)
+	for _682_i < _681_n {
+		var _683_x uint64
+		var _ = _683_x
+		var _out886 uint64
+		var _ = _out886
+		_out886 = out.InoAt(_682_i)
+		_683_x = _out886
+		var _684_p *dbytes.Bytes
+		var _ = _684_p
+		var _out887 *dbytes.Bytes
+		var _ = _out887
+		_out887 = d.Fs.GetInode(txn, _683_x, false)
+		_684_p = _out887
+		out.AttrAt(_682_i, _684_p)
+		_682_i = _682_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out886 uint32
-	var _ = _out886
-	var _out887 bool
-	var _ = _out887
-	var _out888 *dbytes.Bytes
+	var _out888 uint32
 	var _ = _out888
-	_out886, _out887, _out888 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out886
-	eof = _out887
-	dir = _out888
+	var _out889 bool
+	var _ = _out889
+	var _out890 *dbytes.Bytes
+	var _ = _out890
+	_out888, _out889, _out890 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out888
+	eof = _out889
+	dir = _out890
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _683_ok bool
-	var _ = _683_ok
-	var _out889 bool
-	var _ = _out889
-	_out889 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_683_ok = _out889
-	if !_683_ok {
+	var _685_ok bool
+	var _ = _685_ok
+	var _out891 bool
+	var _ = _out891
+	_out891 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_685_ok = _out891
+	if !_685_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _303_k uint64
-	var _ = _303_k
-	var _304_j uint64
-	var _ = _304_j
-	_303_k, _304_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _305_k uint64
+	var _ = _305_k
+	var _306_j uint64
+	var _ = _306_j
+	_305_k, _306_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _303_k < uint64(12) {
-		var _out446 uint64
-		var _ = _out446
-		_out446 = x.Resolve(txn, ip, _303_k, uint64(0), uint64(0), excl)
-		bn = _out446
+	if _305_k < uint64(12) {
+		var _out448 uint64
+		var _ = _out448
+		_out448 = x.Resolve(txn, ip, _305_k, uint64(0), uint64(0), excl)
+		bn = _out448
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _303_k || cj != _304_j/uint64(512) {
-		var _out447 *dbytes.Blk
-		var _ = _out447
-		_out447 = x.ReadParent(txn, ip, _303_k, positions.Companion_Default___.MaxLev(_303_k), _304_j, excl)
-		pb_k = _out447
-		ck_k, cj_k = _303_k, _304_j/uint64(512)
+	if ck != _305_k || cj != _306_j/uint64(512) {
+		var _out449 *dbytes.Blk
+		var _ = _out449
+		_out449 = x.ReadParent(txn, ip, _305_k, positions.Companion_Default___.MaxLev(_305_k), _306_j, excl)
+		pb_k = _out449
+		ck_k, cj_k = _305_k, _306_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_304_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_306_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _305_k uint64
-	var _ = _305_k
-	var _306_j uint64
-	var _ = _306_j
-	_305_k, _306_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _307_room uint64
-	var _ = _307_room
-	_307_room = func() uint64 {
-		if _305_k < uint64(12) {
-			return uint64(12) - _305_k
+	var _307_k uint64
+	var _ = _307_k
+	var _308_j uint64
+	var _ = _308_j
+	_307_k, _308_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _309_room uint64
+	var _ = _309_room
+	_309_room = func() uint64 {
+		if _307_k < uint64(12) {
+			return uint64(12) - _307_k
 		}
-		return uint64(512) - _306_j
+		return uint64(512) - _308_j
 	}()
-	var _308_m uint64
-	var _ = _308_m
-	var _out448 uint64
-	var _ = _out448
-	_out448 = Companion_Default___.Min(max, _307_room)
-	_308_m = _out448
-	var _out449 uint64
-	var _ = _out449
-	_out449 = Companion_Default___.Min(_308_m, Companion_Default___.AheadMax())
-	_308_m = _out449
+	var _310_m uint64
+	var _ = _310_m
+	var _out450 uint64
+	var _ = _out450
+	_out450 = Companion_Default___.Min(max, _309_room)
+	_310_m = _out450
+	var _out451 uint64
+	var _ = _out451
+	_out451 = Companion_Default___.Min(_310_m, Companion_Default___.AheadMax())
+	_310_m = _out451
 	r = uint64(1)
-	for r < _308_m && bn < uint64(18446744073709486080) {
-		var _309_e uint64 = 0
-		var _ = _309_e
-		if _305_k < uint64(12) {
-			var _out450 uint64
-			var _ = _out450
-			_out450 = inodeformat.Companion_Default___.GetSlot(ip, _305_k+r)
-			_309_e = _out450
+	for r < _310_m && bn < uint64(18446744073709486080) {
+		var _311_e uint64 = 0
+		var _ = _311_e
+		if _307_k < uint64(12) {
+			var _out452 uint64
+			var _ = _out452
+			_out452 = inodeformat.Companion_Default___.GetSlot(ip, _307_k+r)
+			_311_e = _out452
 		} else {
-			_309_e = pb.U64(uint64(8) * (_306_j + r))
+			_311_e = pb.U64(uint64(8) * (_308_j + r))
 		}
-		if _309_e != bn+r {
+		if _311_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out451 *dbytes.Bytes
-	var _ = _out451
-	_out451 = dbytes.NewBytes(n)
-	b = _out451
-	var _310_done uint64
-	var _ = _310_done
-	_310_done = uint64(0)
-	var _311_ahead uint64
-	var _ = _311_ahead
-	_311_ahead = uint64(0)
-	var _312_ck uint64
-	var _ = _312_ck
-	var _313_cj uint64
-	var _ = _313_cj
-	_312_ck, _313_cj = uint64(15), uint64(0)
-	var _314_pb *dbytes.Blk
-	var _ = _314_pb
-	var _out452 *dbytes.Blk
-	var _ = _out452
-	_out452 = dbytes.ZeroBlk()
-	_314_pb = _out452
-	for _310_done < n {
-		var _315_pos uint64
-		var _ = _315_pos
-		_315_pos = off + _310_done
-		var _316_bo uint64
-		var _ = _316_bo
-		_316_bo = _315_pos % uint64(4096)
-		var _317_c uint64
-		var _ = _317_c
-		var _out453 uint64
-		var _ = _out453
-		_out453 = Companion_Default___.Min(uint64(4096)-_316_bo, n-_310_done)
-		_317_c = _out453
-		var _318_bn uint64 = 0
-		var _ = _318_bn
-		var _out454 uint64
-		var _ = _out454
+	var _out453 *dbytes.Bytes
+	var _ = _out453
+	_out453 = dbytes.NewBytes(n)
+	b = _out453
+	var _312_done uint64
+	var _ = _312_done
+	_312_done = uint64(0)
+	var _313_ahead uint64
+	var _ = _313_ahead
+	_313_ahead = uint64(0)
+	var _314_ck uint64
+	var _ = _314_ck
+	var _315_cj uint64
+	var _ = _315_cj
+	_314_ck, _315_cj = uint64(15), uint64(0)
+	var _316_pb *dbytes.Blk
+	var _ = _316_pb
+	var _out454 *dbytes.Blk
+	var _ = _out454
+	_out454 = dbytes.ZeroBlk()
+	_316_pb = _out454
+	for _312_done < n {
+		var _317_pos uint64
+		var _ = _317_pos
+		_317_pos = off + _312_done
+		var _318_bo uint64
+		var _ = _318_bo
+		_318_bo = _317_pos % uint64(4096)
+		var _319_c uint64
+		var _ = _319_c
 		var _out455 uint64
 		var _ = _out455
+		_out455 = Companion_Default___.Min(uint64(4096)-_318_bo, n-_312_done)
+		_319_c = _out455
+		var _320_bn uint64 = 0
+		var _ = _320_bn
 		var _out456 uint64
 		var _ = _out456
-		var _out457 *dbytes.Blk
+		var _out457 uint64
 		var _ = _out457
-		_out454, _out455, _out456, _out457 = Companion_Default___.Find(x, txn, ip, _315_pos/uint64(4096), false, _312_ck, _313_cj, _314_pb)
-		_318_bn = _out454
-		_312_ck = _out455
-		_313_cj = _out456
-		_314_pb = _out457
-		if _318_bn != uint64(0) {
-			if _311_ahead <= _315_pos/uint64(4096) {
-				var _319_left uint64
-				var _ = _319_left
-				_319_left = (_316_bo + (n - _310_done) + uint64(4095)) / uint64(4096)
-				var _320_r uint64
-				var _ = _320_r
-				var _out458 uint64
-				var _ = _out458
-				_out458 = Companion_Default___.Adjacent(ip, _314_pb, _315_pos/uint64(4096), _318_bn, _319_left)
-				_320_r = _out458
-				if uint64(1) < _320_r {
-					txn.Ahead(_318_bn, _320_r)
+		var _out458 uint64
+		var _ = _out458
+		var _out459 *dbytes.Blk
+		var _ = _out459
+		_out456, _out457, _out458, _out459 = Companion_Default___.Find(x, txn, ip, _317_pos/uint64(4096), false, _314_ck, _315_cj, _316_pb)
+		_320_bn = _out456
+		_314_ck = _out457
+		_315_cj = _out458
+		_316_pb = _out459
+		if _320_bn != uint64(0) {
+			if _313_ahead <= _317_pos/uint64(4096) {
+				var _321_left uint64
+				var _ = _321_left
+				_321_left = (_318_bo + (n - _312_done) + uint64(4095)) / uint64(4096)
+				var _322_r uint64
+				var _ = _322_r
+				var _out460 uint64
+				var _ = _out460
+				_out460 = Companion_Default___.Adjacent(ip, _316_pb, _317_pos/uint64(4096), _320_bn, _321_left)
+				_322_r = _out460
+				if uint64(1) < _322_r {
+					txn.Ahead(_320_bn, _322_r)
 				}
-				_311_ahead = _315_pos/uint64(4096) + _320_r
+				_313_ahead = _317_pos/uint64(4096) + _322_r
 			}
-			var _321_blk *dbytes.Blk
-			var _ = _321_blk
-			var _out459 *dbytes.Blk
-			var _ = _out459
-			_out459 = x.ReadAt(txn, _318_bn, false)
-			_321_blk = _out459
-			b.CopyBlk(_310_done, _321_blk, _316_bo, _317_c)
+			var _323_blk *dbytes.Blk
+			var _ = _323_blk
+			var _out461 *dbytes.Blk
+			var _ = _out461
+			_out461 = x.ReadAt(txn, _320_bn, false)
+			_323_blk = _out461
+			b.CopyBlk(_312_done, _323_blk, _318_bo, _319_c)
 		}
-		_310_done = _310_done + _317_c
+		_312_done = _312_done + _319_c
 	}
 	return b
 }

@@ -68,46 +68,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _492_s uint64
-	var _ = _492_s
-	var _out612 uint64
-	var _ = _out612
-	_out612 = ring.Companion_Default___.SlotOf(q, nd)
-	_492_s = _out612
-	var _493_a uint64
-	var _ = _493_a
-	_493_a = at + uint64(2) + uint64(16)*_492_s
-	var _494_k uint64
-	var _ = _494_k
-	_494_k = n
-	if n > uint64(15) {
-		var _out613 uint64
-		var _ = _out613
-		_out613 = ring.Companion_Default___.SlotOf(pos, nr)
-		_492_s = _out613
-		_493_a = at + uint64(1) + uint64(16)*nd + _492_s
-		if _494_k > nr-_492_s {
-			_494_k = nr - _492_s
-		}
-	}
-	var _out614 bool
+	var _494_s uint64
+	var _ = _494_s
+	var _out614 uint64
 	var _ = _out614
-	var _out615 *ddisk.BList
-	var _ = _out615
-	_out614, _out615 = d.ReadRun(_493_a, _494_k)
-	io = _out614
-	x = _out615
-	y = x
-	if !io {
-		return io, x, y
+	_out614 = ring.Companion_Default___.SlotOf(q, nd)
+	_494_s = _out614
+	var _495_a uint64
+	var _ = _495_a
+	_495_a = at + uint64(2) + uint64(16)*_494_s
+	var _496_k uint64
+	var _ = _496_k
+	_496_k = n
+	if n > uint64(15) {
+		var _out615 uint64
+		var _ = _out615
+		_out615 = ring.Companion_Default___.SlotOf(pos, nr)
+		_494_s = _out615
+		_495_a = at + uint64(1) + uint64(16)*nd + _494_s
+		if _496_k > nr-_494_s {
+			_496_k = nr - _494_s
+		}
 	}
 	var _out616 bool
 	var _ = _out616
 	var _out617 *ddisk.BList
 	var _ = _out617
-	_out616, _out617 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_494_k)
+	_out616, _out617 = d.ReadRun(_495_a, _496_k)
 	io = _out616
-	y = _out617
+	x = _out617
+	y = x
+	if !io {
+		return io, x, y
+	}
+	var _out618 bool
+	var _ = _out618
+	var _out619 *ddisk.BList
+	var _ = _out619
+	_out618, _out619 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_496_k)
+	io = _out618
+	y = _out619
 	if !io {
 		return io, x, y
 	}
@@ -120,54 +120,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _495_hm *dlog.BMap
-	var _ = _495_hm
-	var _out618 *dlog.BMap
-	var _ = _out618
-	_out618 = dlog.NewBMap()
-	_495_hm = _out618
-	var _496_i uint64
-	var _ = _496_i
-	_496_i = uint64(0)
-	for _496_i < m {
-		var _497_a uint64
-		var _ = _497_a
-		var _498_n uint64
-		var _ = _498_n
-		var _out619 uint64
-		var _ = _out619
-		var _out620 uint64
-		var _ = _out620
-		_out619, _out620 = Companion_Default___.DirRun(r, _496_i, m)
-		_497_a = _out619
-		_498_n = _out620
-		var _499_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _499_l
-		var _out621 bool
+	var _497_hm *dlog.BMap
+	var _ = _497_hm
+	var _out620 *dlog.BMap
+	var _ = _out620
+	_out620 = dlog.NewBMap()
+	_497_hm = _out620
+	var _498_i uint64
+	var _ = _498_i
+	_498_i = uint64(0)
+	for _498_i < m {
+		var _499_a uint64
+		var _ = _499_a
+		var _500_n uint64
+		var _ = _500_n
+		var _out621 uint64
 		var _ = _out621
-		var _out622 *ddisk.BList
+		var _out622 uint64
 		var _ = _out622
-		_out621, _out622 = d.ReadRun(_497_a, _498_n)
-		io = _out621
-		_499_l = _out622
+		_out621, _out622 = Companion_Default___.DirRun(r, _498_i, m)
+		_499_a = _out621
+		_500_n = _out622
+		var _501_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _501_l
+		var _out623 bool
+		var _ = _out623
+		var _out624 *ddisk.BList
+		var _ = _out624
+		_out623, _out624 = d.ReadRun(_499_a, _500_n)
+		io = _out623
+		_501_l = _out624
 		if !io {
 			return io, z
 		}
-		var _500_ok bool
-		var _ = _500_ok
-		var _out623 bool
-		var _ = _out623
-		_out623 = Companion_Default___.PutRun(_495_hm, r, _496_i, _498_n, _499_l)
-		_500_ok = _out623
-		if !_500_ok {
+		var _502_ok bool
+		var _ = _502_ok
+		var _out625 bool
+		var _ = _out625
+		_out625 = Companion_Default___.PutRun(_497_hm, r, _498_i, _500_n, _501_l)
+		_502_ok = _out625
+		if !_502_ok {
 			return io, z
 		}
-		_496_i = _496_i + _498_n
+		_498_i = _498_i + _500_n
 	}
-	var _out624 *ddisk.BList
-	var _ = _out624
-	_out624 = _495_hm.List()
-	z = _out624
+	var _out626 *ddisk.BList
+	var _ = _out626
+	_out626 = _497_hm.List()
+	z = _out626
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -175,19 +175,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out625 uint64
-	var _ = _out625
-	_out625 = r.Dir(i)
-	a = _out625
+	var _out627 uint64
+	var _ = _out627
+	_out627 = r.Dir(i)
+	a = _out627
 	n = uint64(1)
 	for i+n < m {
-		var _501_b uint64
-		var _ = _501_b
-		var _out626 uint64
-		var _ = _out626
-		_out626 = r.Dir(i + n)
-		_501_b = _out626
-		if _501_b != a+n {
+		var _503_b uint64
+		var _ = _503_b
+		var _out628 uint64
+		var _ = _out628
+		_out628 = r.Dir(i + n)
+		_503_b = _out628
+		if _503_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -198,34 +198,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _502_k uint64
-	var _ = _502_k
-	_502_k = uint64(0)
-	for _502_k < n {
-		var _503_a uint64
-		var _ = _503_a
-		var _out627 uint64
-		var _ = _out627
-		_out627 = r.Dir(i + _502_k)
-		_503_a = _out627
-		var _504_o *dbytes.Blk
-		var _ = _504_o
-		var _out628 *dbytes.Blk
-		var _ = _out628
-		_out628 = hm.Get(_503_a)
-		_504_o = _out628
-		if _504_o != (*dbytes.Blk)(nil) {
+	var _504_k uint64
+	var _ = _504_k
+	_504_k = uint64(0)
+	for _504_k < n {
+		var _505_a uint64
+		var _ = _505_a
+		var _out629 uint64
+		var _ = _out629
+		_out629 = r.Dir(i + _504_k)
+		_505_a = _out629
+		var _506_o *dbytes.Blk
+		var _ = _506_o
+		var _out630 *dbytes.Blk
+		var _ = _out630
+		_out630 = hm.Get(_505_a)
+		_506_o = _out630
+		if _506_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _505_b *dbytes.Blk
-		var _ = _505_b
-		var _out629 *dbytes.Blk
-		var _ = _out629
-		_out629 = l.BlkAt(_502_k)
-		_505_b = _out629
-		hm.Put(_503_a, _505_b)
-		_502_k = _502_k + uint64(1)
+		var _507_b *dbytes.Blk
+		var _ = _507_b
+		var _out631 *dbytes.Blk
+		var _ = _out631
+		_out631 = l.BlkAt(_504_k)
+		_507_b = _out631
+		hm.Put(_505_a, _507_b)
+		_504_k = _504_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -237,190 +237,190 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _506_s uint64
-	var _ = _506_s
-	var _out630 uint64
-	var _ = _out630
-	_out630 = ring.Companion_Default___.SlotOf(q, nd)
-	_506_s = _out630
-	var _507_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _507_b
-	var _out631 bool
-	var _ = _out631
-	var _out632 *dbytes.Blk
+	var _508_s uint64
+	var _ = _508_s
+	var _out632 uint64
 	var _ = _out632
-	_out631, _out632 = d.Read(at + uint64(1) + uint64(16)*_506_s)
-	io = _out631
-	_507_b = _out632
+	_out632 = ring.Companion_Default___.SlotOf(q, nd)
+	_508_s = _out632
+	var _509_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _509_b
+	var _out633 bool
+	var _ = _out633
+	var _out634 *dbytes.Blk
+	var _ = _out634
+	_out633, _out634 = d.Read(at + uint64(1) + uint64(16)*_508_s)
+	io = _out633
+	_509_b = _out634
 	if !io {
 		return io, gm
 	}
-	var _508_r *dlog.DescR
-	var _ = _508_r
-	var _out633 *dlog.DescR
-	var _ = _out633
-	_out633 = dlog.Parse(_507_b)
-	_508_r = _out633
-	if _508_r == (*dlog.DescR)(nil) {
+	var _510_r *dlog.DescR
+	var _ = _510_r
+	var _out635 *dlog.DescR
+	var _ = _out635
+	_out635 = dlog.Parse(_509_b)
+	_510_r = _out635
+	if _510_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _509_q2 uint64
-	var _ = _509_q2
-	var _out634 uint64
-	var _ = _out634
-	_out634 = _508_r.Sq()
-	_509_q2 = _out634
-	var _510_pos uint64
-	var _ = _510_pos
-	var _out635 uint64
-	var _ = _out635
-	_out635 = _508_r.Pos()
-	_510_pos = _out635
-	var _511_n uint64
-	var _ = _511_n
+	var _511_q2 uint64
+	var _ = _511_q2
 	var _out636 uint64
 	var _ = _out636
-	_out636 = _508_r.N()
-	_511_n = _out636
-	var _512_dn uint64
-	var _ = _512_dn
+	_out636 = _510_r.Sq()
+	_511_q2 = _out636
+	var _512_pos uint64
+	var _ = _512_pos
 	var _out637 uint64
 	var _ = _out637
-	_out637 = _508_r.M()
-	_512_dn = _out637
-	if _509_q2 != q || _510_pos >= uint64(2305843009213693952) || _511_n > uint64(500) || _512_dn > uint64(500)-_511_n {
-		return io, gm
-	}
-	var _513_same bool
-	var _ = _513_same
-	var _out638 bool
+	_out637 = _510_r.Pos()
+	_512_pos = _out637
+	var _513_n uint64
+	var _ = _513_n
+	var _out638 uint64
 	var _ = _out638
-	_out638 = seal.Under(_508_r, hb)
-	_513_same = _out638
-	if !_513_same {
-		return io, gm
-	}
-	var _514_inside bool
-	var _ = _514_inside
-	var _out639 bool
+	_out638 = _510_r.N()
+	_513_n = _out638
+	var _514_dn uint64
+	var _ = _514_dn
+	var _out639 uint64
 	var _ = _out639
-	_out639 = Companion_Default___.AddrsIn(_508_r, _511_n, _512_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_514_inside = _out639
-	if !_514_inside {
+	_out639 = _510_r.M()
+	_514_dn = _out639
+	if _511_q2 != q || _512_pos >= uint64(2305843009213693952) || _513_n > uint64(500) || _514_dn > uint64(500)-_513_n {
 		return io, gm
 	}
-	var _515_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _515_x
-	var _516_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _516_y
+	var _515_same bool
+	var _ = _515_same
 	var _out640 bool
 	var _ = _out640
-	var _out641 *ddisk.BList
-	var _ = _out641
-	var _out642 *ddisk.BList
-	var _ = _out642
-	_out640, _out641, _out642 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _510_pos, _511_n)
-	io = _out640
-	_515_x = _out641
-	_516_y = _out642
-	if !io {
+	_out640 = seal.Under(_510_r, hb)
+	_515_same = _out640
+	if !_515_same {
 		return io, gm
 	}
-	var _517_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _517_z
-	var _out643 bool
+	var _516_inside bool
+	var _ = _516_inside
+	var _out641 bool
+	var _ = _out641
+	_out641 = Companion_Default___.AddrsIn(_510_r, _513_n, _514_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_516_inside = _out641
+	if !_516_inside {
+		return io, gm
+	}
+	var _517_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _517_x
+	var _518_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _518_y
+	var _out642 bool
+	var _ = _out642
+	var _out643 *ddisk.BList
 	var _ = _out643
 	var _out644 *ddisk.BList
 	var _ = _out644
-	_out643, _out644 = Companion_Default___.ReadDirect(d, _508_r, _512_dn)
-	io = _out643
-	_517_z = _out644
-	if !io || _517_z == (*ddisk.BList)(nil) {
+	_out642, _out643, _out644 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _512_pos, _513_n)
+	io = _out642
+	_517_x = _out643
+	_518_y = _out644
+	if !io {
 		return io, gm
 	}
-	var _518_ok bool
-	var _ = _518_ok
+	var _519_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _519_z
 	var _out645 bool
 	var _ = _out645
-	_out645 = seal.Check(_508_r, _515_x, _516_y, _517_z)
-	_518_ok = _out645
-	if !_518_ok {
+	var _out646 *ddisk.BList
+	var _ = _out646
+	_out645, _out646 = Companion_Default___.ReadDirect(d, _510_r, _514_dn)
+	io = _out645
+	_519_z = _out646
+	if !io || _519_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	Companion_Default___.AddDirect(t, cs, _508_r, _512_dn, _517_z)
-	var _out646 *dlog.BMap
-	var _ = _out646
-	_out646 = Companion_Default___.GroupMap(_508_r, _511_n, _515_x, _516_y)
-	gm = _out646
+	var _520_ok bool
+	var _ = _520_ok
+	var _out647 bool
+	var _ = _out647
+	_out647 = seal.Check(_510_r, _517_x, _518_y, _519_z)
+	_520_ok = _out647
+	if !_520_ok {
+		return io, gm
+	}
+	Companion_Default___.AddDirect(t, cs, _510_r, _514_dn, _519_z)
+	var _out648 *dlog.BMap
+	var _ = _out648
+	_out648 = Companion_Default___.GroupMap(_510_r, _513_n, _517_x, _518_y)
+	gm = _out648
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddDirect(t *treeofcodes.Tree, cs *dlog.Codes, r *dlog.DescR, n uint64, z *ddisk.BList) {
 	if t.Np == uint64(0) {
 		return
 	}
-	var _519_i uint64
-	var _ = _519_i
-	_519_i = uint64(0)
-	for _519_i < n {
-		var _520_a uint64
-		var _ = _520_a
-		var _out647 uint64
-		var _ = _out647
-		_out647 = r.Dir(_519_i)
-		_520_a = _out647
-		var _521_b *dbytes.Blk
-		var _ = _521_b
-		var _out648 *dbytes.Blk
-		var _ = _out648
-		_out648 = z.BlkAt(_519_i)
-		_521_b = _out648
-		var _522_c0 uint64
-		var _ = _522_c0
-		var _523_c1 uint64
-		var _ = _523_c1
+	var _521_i uint64
+	var _ = _521_i
+	_521_i = uint64(0)
+	for _521_i < n {
+		var _522_a uint64
+		var _ = _522_a
 		var _out649 uint64
 		var _ = _out649
-		var _out650 uint64
+		_out649 = r.Dir(_521_i)
+		_522_a = _out649
+		var _523_b *dbytes.Blk
+		var _ = _523_b
+		var _out650 *dbytes.Blk
 		var _ = _out650
-		_out649, _out650 = t.Seal.Code(_520_a-t.Home, _521_b)
-		_522_c0 = _out649
-		_523_c1 = _out650
-		cs.Add(_520_a-t.Home, _522_c0, _523_c1)
-		_519_i = _519_i + uint64(1)
+		_out650 = z.BlkAt(_521_i)
+		_523_b = _out650
+		var _524_c0 uint64
+		var _ = _524_c0
+		var _525_c1 uint64
+		var _ = _525_c1
+		var _out651 uint64
+		var _ = _out651
+		var _out652 uint64
+		var _ = _out652
+		_out651, _out652 = t.Seal.Code(_522_a-t.Home, _523_b)
+		_524_c0 = _out651
+		_525_c1 = _out652
+		cs.Add(_522_a-t.Home, _524_c0, _525_c1)
+		_521_i = _521_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _524_i uint64
-	var _ = _524_i
-	_524_i = uint64(0)
-	for _524_i < n {
-		var _525_a uint64
-		var _ = _525_a
-		var _out651 uint64
-		var _ = _out651
-		_out651 = r.Addr(_524_i)
-		_525_a = _out651
-		if _525_a < lo || _525_a >= hi {
+	var _526_i uint64
+	var _ = _526_i
+	_526_i = uint64(0)
+	for _526_i < n {
+		var _527_a uint64
+		var _ = _527_a
+		var _out653 uint64
+		var _ = _out653
+		_out653 = r.Addr(_526_i)
+		_527_a = _out653
+		if _527_a < lo || _527_a >= hi {
 			ok = false
 			return ok
 		}
-		_524_i = _524_i + uint64(1)
+		_526_i = _526_i + uint64(1)
 	}
-	_524_i = uint64(0)
-	for _524_i < m {
-		var _526_a uint64
-		var _ = _526_a
-		var _out652 uint64
-		var _ = _out652
-		_out652 = r.Dir(_524_i)
-		_526_a = _out652
-		if _526_a < lo || _526_a >= hi {
+	_526_i = uint64(0)
+	for _526_i < m {
+		var _528_a uint64
+		var _ = _528_a
+		var _out654 uint64
+		var _ = _out654
+		_out654 = r.Dir(_526_i)
+		_528_a = _out654
+		if _528_a < lo || _528_a >= hi {
 			ok = false
 			return ok
 		}
-		_524_i = _524_i + uint64(1)
+		_526_i = _526_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -429,41 +429,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out653 *dlog.BMap
-	var _ = _out653
-	_out653 = dlog.NewBMap()
-	gm = _out653
-	var _527_k uint64
-	var _ = _527_k
-	var _out654 uint64
-	var _ = _out654
-	_out654 = x.Len()
-	_527_k = _out654
-	var _528_i uint64
-	var _ = _528_i
-	_528_i = uint64(0)
-	for _528_i < n {
-		var _529_a uint64
-		var _ = _529_a
-		var _out655 uint64
-		var _ = _out655
-		_out655 = r.Addr(_528_i)
-		_529_a = _out655
-		var _530_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _530_b
-		if _528_i < _527_k {
-			var _out656 *dbytes.Blk
-			var _ = _out656
-			_out656 = x.BlkAt(_528_i)
-			_530_b = _out656
+	var _out655 *dlog.BMap
+	var _ = _out655
+	_out655 = dlog.NewBMap()
+	gm = _out655
+	var _529_k uint64
+	var _ = _529_k
+	var _out656 uint64
+	var _ = _out656
+	_out656 = x.Len()
+	_529_k = _out656
+	var _530_i uint64
+	var _ = _530_i
+	_530_i = uint64(0)
+	for _530_i < n {
+		var _531_a uint64
+		var _ = _531_a
+		var _out657 uint64
+		var _ = _out657
+		_out657 = r.Addr(_530_i)
+		_531_a = _out657
+		var _532_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _532_b
+		if _530_i < _529_k {
+			var _out658 *dbytes.Blk
+			var _ = _out658
+			_out658 = x.BlkAt(_530_i)
+			_532_b = _out658
 		} else {
-			var _out657 *dbytes.Blk
-			var _ = _out657
-			_out657 = y.BlkAt(_528_i - _527_k)
-			_530_b = _out657
+			var _out659 *dbytes.Blk
+			var _ = _out659
+			_out659 = y.BlkAt(_530_i - _529_k)
+			_532_b = _out659
 		}
-		gm.Put(_529_a, _530_b)
-		_528_i = _528_i + uint64(1)
+		gm.Put(_531_a, _532_b)
+		_530_i = _530_i + uint64(1)
 	}
 	return gm
 }
@@ -474,36 +474,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out658 *dlog.BMap
-	var _ = _out658
-	_out658 = dlog.NewBMap()
-	mm = _out658
+	var _out660 *dlog.BMap
+	var _ = _out660
+	_out660 = dlog.NewBMap()
+	mm = _out660
 	i = uint64(0)
 	io = true
-	var _531_done bool
-	var _ = _531_done
-	_531_done = false
-	for !_531_done {
+	var _533_done bool
+	var _ = _533_done
+	_533_done = false
+	for !_533_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _532_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _532_gm
-		var _out659 bool
-		var _ = _out659
-		var _out660 *dlog.BMap
-		var _ = _out660
-		_out659, _out660 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out659
-		_532_gm = _out660
+		var _534_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _534_gm
+		var _out661 bool
+		var _ = _out661
+		var _out662 *dlog.BMap
+		var _ = _out662
+		_out661, _out662 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out661
+		_534_gm = _out662
 		if !io {
 			return io, mm, i
 		}
-		if _532_gm == (*dlog.BMap)(nil) {
-			_531_done = true
+		if _534_gm == (*dlog.BMap)(nil) {
+			_533_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _532_gm)
+			groups.Companion_Default___.MergeInto(mm, _534_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -514,49 +514,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _533_s uint64
-	var _ = _533_s
-	_533_s = uint64(0)
+	var _535_s uint64
+	var _ = _535_s
+	_535_s = uint64(0)
 	io = true
 	found = false
-	for _533_s < nd {
-		var _534_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _534_b
-		var _out661 bool
-		var _ = _out661
-		var _out662 *dbytes.Blk
-		var _ = _out662
-		_out661, _out662 = d.Read(at + uint64(1) + uint64(16)*_533_s)
-		io = _out661
-		_534_b = _out662
+	for _535_s < nd {
+		var _536_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _536_b
+		var _out663 bool
+		var _ = _out663
+		var _out664 *dbytes.Blk
+		var _ = _out664
+		_out663, _out664 = d.Read(at + uint64(1) + uint64(16)*_535_s)
+		io = _out663
+		_536_b = _out664
 		if !io {
 			return io, found
 		}
-		var _535_r *dlog.DescR
-		var _ = _535_r
-		var _out663 *dlog.DescR
-		var _ = _out663
-		_out663 = dlog.Parse(_534_b)
-		_535_r = _out663
-		if _535_r != (*dlog.DescR)(nil) {
-			var _536_q uint64
-			var _ = _536_q
-			var _out664 uint64
-			var _ = _out664
-			_out664 = _535_r.Sq()
-			_536_q = _out664
-			var _537_ok bool
-			var _ = _537_ok
-			var _out665 bool
-			var _ = _out665
-			_out665 = seal.Vouch(_535_r)
-			_537_ok = _out665
-			if _536_q > e && _537_ok {
+		var _537_r *dlog.DescR
+		var _ = _537_r
+		var _out665 *dlog.DescR
+		var _ = _out665
+		_out665 = dlog.Parse(_536_b)
+		_537_r = _out665
+		if _537_r != (*dlog.DescR)(nil) {
+			var _538_q uint64
+			var _ = _538_q
+			var _out666 uint64
+			var _ = _out666
+			_out666 = _537_r.Sq()
+			_538_q = _out666
+			var _539_ok bool
+			var _ = _539_ok
+			var _out667 bool
+			var _ = _out667
+			_out667 = seal.Vouch(_537_r)
+			_539_ok = _out667
+			if _538_q > e && _539_ok {
 				found = true
 				return io, found
 			}
 		}
-		_533_s = _533_s + uint64(1)
+		_535_s = _535_s + uint64(1)
 	}
 	return io, found
 }
@@ -567,80 +567,80 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _538_version uint64 = 0
-	var _ = _538_version
-	var _out666 uint64
-	var _ = _out666
-	var _out667 uint64
-	var _ = _out667
+	var _540_version uint64 = 0
+	var _ = _540_version
 	var _out668 uint64
 	var _ = _out668
-	_out666, _out667, _out668 = t.Pages.Root()
-	_538_version = _out666
-	r0 = _out667
-	r1 = _out668
+	var _out669 uint64
+	var _ = _out669
+	var _out670 uint64
+	var _ = _out670
+	_out668, _out669, _out670 = t.Pages.Root()
+	_540_version = _out668
+	r0 = _out669
+	r1 = _out670
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _539_l *ddisk.BList
-	var _ = _539_l
-	var _out669 *ddisk.BList
-	var _ = _out669
-	_out669 = mm.Sorted()
-	_539_l = _out669
-	treeofcodes.Companion_Default___.AddList(t, cs, _539_l)
+	var _541_l *ddisk.BList
+	var _ = _541_l
+	var _out671 *ddisk.BList
+	var _ = _out671
+	_out671 = mm.Sorted()
+	_541_l = _out671
+	treeofcodes.Companion_Default___.AddList(t, cs, _541_l)
 	cs.Sort()
-	var _out670 bool
-	var _ = _out670
-	_out670 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	io = _out670
+	var _out672 bool
+	var _ = _out672
+	_out672 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	io = _out672
 	if !io {
 		return io, r0, r1
 	}
-	var _540_k uint64
-	var _ = _540_k
-	_540_k = uint64(0)
-	var _541_i uint64
-	var _ = _541_i
-	_541_i = uint64(0)
-	var _542_n uint64
-	var _ = _542_n
-	var _out671 uint64
-	var _ = _out671
-	_out671 = cs.Len()
-	_542_n = _out671
-	for _541_i < _542_n && _540_k < t.Np {
-		var _out672 bool
-		var _ = _out672
-		var _out673 uint64
-		var _ = _out673
-		var _out674 uint64
+	var _542_k uint64
+	var _ = _542_k
+	_542_k = uint64(0)
+	var _543_i uint64
+	var _ = _543_i
+	_543_i = uint64(0)
+	var _544_n uint64
+	var _ = _544_n
+	var _out673 uint64
+	var _ = _out673
+	_out673 = cs.Len()
+	_544_n = _out673
+	for _543_i < _544_n && _542_k < t.Np {
+		var _out674 bool
 		var _ = _out674
 		var _out675 uint64
 		var _ = _out675
-		_out672, _out673, _out674, _out675 = Companion_Default___.UpdatePage(d, t, cs, _541_i, r0, r1)
-		io = _out672
-		_541_i = _out673
-		r0 = _out674
-		r1 = _out675
+		var _out676 uint64
+		var _ = _out676
+		var _out677 uint64
+		var _ = _out677
+		_out674, _out675, _out676, _out677 = Companion_Default___.UpdatePage(d, t, cs, _543_i, r0, r1)
+		io = _out674
+		_543_i = _out675
+		r0 = _out676
+		r1 = _out677
 		if !io {
 			return io, r0, r1
 		}
-		var _out676 uint64
-		var _ = _out676
-		_out676 = cs.Len()
-		_542_n = _out676
-		_540_k = _540_k + uint64(1)
+		var _out678 uint64
+		var _ = _out678
+		_out678 = cs.Len()
+		_544_n = _out678
+		_542_k = _542_k + uint64(1)
 	}
-	if _541_i < _542_n {
+	if _543_i < _544_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out677 bool
-	var _ = _out677
-	_out677 = d.Barrier()
-	io = _out677
+	var _out679 bool
+	var _ = _out679
+	_out679 = d.Barrier()
+	io = _out679
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -653,102 +653,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _543_x uint64 = 0
-	var _ = _543_x
-	var _544_a uint64 = 0
-	var _ = _544_a
-	var _545_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _545_b
-	var _out678 bool
-	var _ = _out678
-	var _out679 uint64
-	var _ = _out679
-	var _out680 uint64
+	var _545_x uint64 = 0
+	var _ = _545_x
+	var _546_a uint64 = 0
+	var _ = _546_a
+	var _547_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _547_b
+	var _out680 bool
 	var _ = _out680
-	var _out681 *dbytes.Blk
+	var _out681 uint64
 	var _ = _out681
 	var _out682 uint64
 	var _ = _out682
-	_out678, _out679, _out680, _out681, _out682 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out678
-	_543_x = _out679
-	_544_a = _out680
-	_545_b = _out681
-	j = _out682
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out683 bool
+	var _out683 *dbytes.Blk
 	var _ = _out683
-	_out683 = d.Write(_544_a, _545_b)
-	io = _out683
+	var _out684 uint64
+	var _ = _out684
+	_out680, _out681, _out682, _out683, _out684 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out680
+	_545_x = _out681
+	_546_a = _out682
+	_547_b = _out683
+	j = _out684
 	if !io {
 		return io, j, r0, r1
 	}
-	var _546_root bool
-	var _ = _546_root
-	var _547_c0 uint64
-	var _ = _547_c0
-	var _548_c1 uint64
-	var _ = _548_c1
-	var _out684 bool
-	var _ = _out684
-	var _out685 uint64
+	var _out685 bool
 	var _ = _out685
-	var _out686 uint64
+	_out685 = d.Write(_546_a, _547_b)
+	io = _out685
+	if !io {
+		return io, j, r0, r1
+	}
+	var _548_root bool
+	var _ = _548_root
+	var _549_c0 uint64
+	var _ = _549_c0
+	var _550_c1 uint64
+	var _ = _550_c1
+	var _out686 bool
 	var _ = _out686
-	_out684, _out685, _out686 = treeofcodes.Companion_Default___.Upwards(t, cs, _543_x, _545_b)
-	_546_root = _out684
-	_547_c0 = _out685
-	_548_c1 = _out686
-	if _546_root {
-		r0, r1 = _547_c0, _548_c1
+	var _out687 uint64
+	var _ = _out687
+	var _out688 uint64
+	var _ = _out688
+	_out686, _out687, _out688 = treeofcodes.Companion_Default___.Upwards(t, cs, _545_x, _547_b)
+	_548_root = _out686
+	_549_c0 = _out687
+	_550_c1 = _out688
+	if _548_root {
+		r0, r1 = _549_c0, _550_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _549_l *ddisk.BList
-	var _ = _549_l
-	var _out687 *ddisk.BList
-	var _ = _out687
-	_out687 = mm.Sorted()
-	_549_l = _out687
-	var _550_n uint64
-	var _ = _550_n
-	var _out688 uint64
-	var _ = _out688
-	_out688 = _549_l.Len()
-	_550_n = _out688
-	var _551_k uint64
-	var _ = _551_k
-	_551_k = uint64(0)
-	for _551_k < _550_n {
-		var _552_a uint64
-		var _ = _552_a
-		var _553_m uint64
-		var _ = _553_m
-		var _out689 uint64
-		var _ = _out689
-		var _out690 uint64
-		var _ = _out690
-		_out689, _out690 = groups.Companion_Default___.Adjacent(_549_l, _551_k)
-		_552_a = _out689
-		_553_m = _out690
-		var _out691 bool
+	var _551_l *ddisk.BList
+	var _ = _551_l
+	var _out689 *ddisk.BList
+	var _ = _out689
+	_out689 = mm.Sorted()
+	_551_l = _out689
+	var _552_n uint64
+	var _ = _552_n
+	var _out690 uint64
+	var _ = _out690
+	_out690 = _551_l.Len()
+	_552_n = _out690
+	var _553_k uint64
+	var _ = _553_k
+	_553_k = uint64(0)
+	for _553_k < _552_n {
+		var _554_a uint64
+		var _ = _554_a
+		var _555_m uint64
+		var _ = _555_m
+		var _out691 uint64
 		var _ = _out691
-		_out691 = d.WriteRun(_552_a, _549_l, _551_k, _553_m)
-		io = _out691
+		var _out692 uint64
+		var _ = _out692
+		_out691, _out692 = groups.Companion_Default___.Adjacent(_551_l, _553_k)
+		_554_a = _out691
+		_555_m = _out692
+		var _out693 bool
+		var _ = _out693
+		_out693 = d.WriteRun(_554_a, _551_l, _553_k, _555_m)
+		io = _out693
 		if !io {
 			return io
 		}
-		_551_k = _551_k + _553_m
+		_553_k = _553_k + _555_m
 	}
-	var _out692 bool
-	var _ = _out692
-	_out692 = d.Barrier()
-	io = _out692
+	var _out694 bool
+	var _ = _out694
+	_out694 = d.Barrier()
+	io = _out694
 	if !io {
 		return io
 	}
@@ -763,47 +763,30 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _554_i1 bool
-	var _ = _554_i1
-	var _555_b1 *dbytes.Blk
-	var _ = _555_b1
-	var _out693 bool
-	var _ = _out693
-	var _out694 *dbytes.Blk
-	var _ = _out694
-	_out693, _out694 = d.Read(at)
-	_554_i1 = _out693
-	_555_b1 = _out694
-	var _556_i2 bool
-	var _ = _556_i2
-	var _557_b2 *dbytes.Blk
-	var _ = _557_b2
+	var _556_i1 bool
+	var _ = _556_i1
+	var _557_b1 *dbytes.Blk
+	var _ = _557_b1
 	var _out695 bool
 	var _ = _out695
 	var _out696 *dbytes.Blk
 	var _ = _out696
-	_out695, _out696 = d.Read(cp)
-	_556_i2 = _out695
-	_557_b2 = _out696
-	io = _554_i1 || _556_i2
-	if _554_i1 {
-		var _558_ok bool
-		var _ = _558_ok
-		var _559_q uint64
-		var _ = _559_q
-		var _out697 bool
-		var _ = _out697
-		var _out698 uint64
-		var _ = _out698
-		_out697, _out698 = seal.DecHdr(_555_b1)
-		_558_ok = _out697
-		_559_q = _out698
-		if _558_ok {
-			hb = _555_b1
-			h = _559_q
-		}
-	}
-	if _556_i2 {
+	_out695, _out696 = d.Read(at)
+	_556_i1 = _out695
+	_557_b1 = _out696
+	var _558_i2 bool
+	var _ = _558_i2
+	var _559_b2 *dbytes.Blk
+	var _ = _559_b2
+	var _out697 bool
+	var _ = _out697
+	var _out698 *dbytes.Blk
+	var _ = _out698
+	_out697, _out698 = d.Read(cp)
+	_558_i2 = _out697
+	_559_b2 = _out698
+	io = _556_i1 || _558_i2
+	if _556_i1 {
 		var _560_ok bool
 		var _ = _560_ok
 		var _561_q uint64
@@ -812,12 +795,29 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 		var _ = _out699
 		var _out700 uint64
 		var _ = _out700
-		_out699, _out700 = seal.DecHdr(_557_b2)
+		_out699, _out700 = seal.DecHdr(_557_b1)
 		_560_ok = _out699
 		_561_q = _out700
-		if _560_ok && (hb == (*dbytes.Blk)(nil) || _561_q > h) {
-			hb = _557_b2
+		if _560_ok {
+			hb = _557_b1
 			h = _561_q
+		}
+	}
+	if _558_i2 {
+		var _562_ok bool
+		var _ = _562_ok
+		var _563_q uint64
+		var _ = _563_q
+		var _out701 bool
+		var _ = _out701
+		var _out702 uint64
+		var _ = _out702
+		_out701, _out702 = seal.DecHdr(_559_b2)
+		_562_ok = _out701
+		_563_q = _out702
+		if _562_ok && (hb == (*dbytes.Blk)(nil) || _563_q > h) {
+			hb = _559_b2
+			h = _563_q
 		}
 	}
 	return io, hb, h
@@ -825,49 +825,49 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out701 bool
-	var _ = _out701
-	_out701 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out701
-	if !io {
-		return io
-	}
-	var _out702 bool
-	var _ = _out702
-	_out702 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out702
-	return io
-}
-func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
-	var io bool = false
-	var _ = io
 	var _out703 bool
 	var _ = _out703
-	_out703 = d.WriteSector(a, hb)
+	_out703 = Companion_Default___.WriteHead(d, hb, at)
 	io = _out703
 	if !io {
 		return io
 	}
 	var _out704 bool
 	var _ = _out704
-	_out704 = d.Barrier()
+	_out704 = Companion_Default___.WriteHead(d, hb, cp)
 	io = _out704
+	return io
+}
+func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
+	var io bool = false
+	var _ = io
+	var _out705 bool
+	var _ = _out705
+	_out705 = d.WriteSector(a, hb)
+	io = _out705
+	if !io {
+		return io
+	}
+	var _out706 bool
+	var _ = _out706
+	_out706 = d.Barrier()
+	io = _out706
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _562_nb *dbytes.Blk
-	var _ = _562_nb
-	var _out705 *dbytes.Blk
-	var _ = _out705
-	_out705 = seal.EncHdr(q, r0, r1)
-	_562_nb = _out705
-	var _out706 bool
-	var _ = _out706
-	_out706 = Companion_Default___.WriteHeads(d, _562_nb, at, cp)
-	io = _out706
+	var _564_nb *dbytes.Blk
+	var _ = _564_nb
+	var _out707 *dbytes.Blk
+	var _ = _out707
+	_out707 = seal.EncHdr(q, r0, r1)
+	_564_nb = _out707
+	var _out708 bool
+	var _ = _out708
+	_out708 = Companion_Default___.WriteHeads(d, _564_nb, at, cp)
+	io = _out708
 	if !io {
 		return io
 	}
@@ -882,23 +882,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out707 bool
-	var _ = _out707
-	_out707 = d.Barrier()
-	io = _out707
+	var _out709 bool
+	var _ = _out709
+	_out709 = d.Barrier()
+	io = _out709
 	if !io {
 		return io, damaged, j
 	}
-	var _out708 bool
-	var _ = _out708
-	var _out709 bool
-	var _ = _out709
-	var _out710 *journalm.Journal
+	var _out710 bool
 	var _ = _out710
-	_out708, _out709, _out710 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out708
-	damaged = _out709
-	j = _out710
+	var _out711 bool
+	var _ = _out711
+	var _out712 *journalm.Journal
+	var _ = _out712
+	_out710, _out711, _out712 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out710
+	damaged = _out711
+	j = _out712
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
@@ -910,132 +910,132 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _563_sz uint64
-	var _ = _563_sz
-	var _out711 uint64
-	var _ = _out711
-	_out711 = d.Size()
-	_563_sz = _out711
-	var _564_cp uint64
-	var _ = _564_cp
-	_564_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _565_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _565_hb
-	var _566_h uint64 = 0
-	var _ = _566_h
-	var _out712 bool
-	var _ = _out712
-	var _out713 *dbytes.Blk
+	var _565_sz uint64
+	var _ = _565_sz
+	var _out713 uint64
 	var _ = _out713
-	var _out714 uint64
+	_out713 = d.Size()
+	_565_sz = _out713
+	var _566_cp uint64
+	var _ = _566_cp
+	_566_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _567_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _567_hb
+	var _568_h uint64 = 0
+	var _ = _568_h
+	var _out714 bool
 	var _ = _out714
-	_out712, _out713, _out714 = Companion_Default___.Choose(d, seal, at, _564_cp)
-	io = _out712
-	_565_hb = _out713
-	_566_h = _out714
-	if _565_hb == (*dbytes.Blk)(nil) || _566_h >= uint64(1152921504606846976) {
-		return io, damaged, j
-	}
-	var _567_r0 uint64
-	var _ = _567_r0
-	var _568_r1 uint64
-	var _ = _568_r1
-	var _out715 uint64
+	var _out715 *dbytes.Blk
 	var _ = _out715
 	var _out716 uint64
 	var _ = _out716
-	_out715, _out716 = seal.Root(_565_hb)
-	_567_r0 = _out715
-	_568_r1 = _out716
-	var _569_cs *dlog.Codes
-	var _ = _569_cs
-	var _out717 *dlog.Codes
-	var _ = _out717
-	_out717 = dlog.NewCodes()
-	_569_cs = _out717
-	t.Pages.Begin(_567_r0, _568_r1)
-	var _570_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _570_mm
-	var _571_i uint64 = 0
-	var _ = _571_i
-	var _out718 bool
-	var _ = _out718
-	var _out719 *dlog.BMap
-	var _ = _out719
-	var _out720 uint64
-	var _ = _out720
-	_out718, _out719, _out720 = Companion_Default___.Scan(d, seal, t, _569_cs, _565_hb, _566_h, at, nd, nr, _563_sz)
-	io = _out718
-	_570_mm = _out719
-	_571_i = _out720
-	if !io {
+	_out714, _out715, _out716 = Companion_Default___.Choose(d, seal, at, _566_cp)
+	io = _out714
+	_567_hb = _out715
+	_568_h = _out716
+	if _567_hb == (*dbytes.Blk)(nil) || _568_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _out721 bool
+	var _569_r0 uint64
+	var _ = _569_r0
+	var _570_r1 uint64
+	var _ = _570_r1
+	var _out717 uint64
+	var _ = _out717
+	var _out718 uint64
+	var _ = _out718
+	_out717, _out718 = seal.Root(_567_hb)
+	_569_r0 = _out717
+	_570_r1 = _out718
+	var _571_cs *dlog.Codes
+	var _ = _571_cs
+	var _out719 *dlog.Codes
+	var _ = _out719
+	_out719 = dlog.NewCodes()
+	_571_cs = _out719
+	t.Pages.Begin(_569_r0, _570_r1)
+	var _572_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _572_mm
+	var _573_i uint64 = 0
+	var _ = _573_i
+	var _out720 bool
+	var _ = _out720
+	var _out721 *dlog.BMap
 	var _ = _out721
-	var _out722 bool
+	var _out722 uint64
 	var _ = _out722
-	_out721, _out722 = Companion_Default___.Beyond(d, seal, _566_h+_571_i, at, nd)
-	io = _out721
-	damaged = _out722
-	if !io || damaged {
+	_out720, _out721, _out722 = Companion_Default___.Scan(d, seal, t, _571_cs, _567_hb, _568_h, at, nd, nr, _565_sz)
+	io = _out720
+	_572_mm = _out721
+	_573_i = _out722
+	if !io {
 		return io, damaged, j
 	}
 	var _out723 bool
 	var _ = _out723
-	_out723 = Companion_Default___.Install(d, seal, t, _569_cs, _565_hb, _566_h+_571_i+uint64(1), _570_mm, at, _564_cp)
+	var _out724 bool
+	var _ = _out724
+	_out723, _out724 = Companion_Default___.Beyond(d, seal, _568_h+_573_i, at, nd)
 	io = _out723
+	damaged = _out724
+	if !io || damaged {
+		return io, damaged, j
+	}
+	var _out725 bool
+	var _ = _out725
+	_out725 = Companion_Default___.Install(d, seal, t, _571_cs, _567_hb, _568_h+_573_i+uint64(1), _572_mm, at, _566_cp)
+	io = _out725
 	if !io {
 		return io, damaged, j
 	}
-	var _out724 *journalm.Journal
-	var _ = _out724
-	_out724 = Companion_Default___.Begin(d, seal, mu, cache, t, _563_sz, at, nd, nr, bit, flo, fhi, _566_h+_571_i+uint64(1), maxPin, instAt)
-	j = _out724
+	var _out726 *journalm.Journal
+	var _ = _out726
+	_out726 = Companion_Default___.Begin(d, seal, mu, cache, t, _565_sz, at, nd, nr, bit, flo, fhi, _568_h+_573_i+uint64(1), maxPin, instAt)
+	j = _out726
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out725 bool
-	var _ = _out725
-	_out725 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out725
-	if !io {
-		return io
-	}
-	var _572_r0 uint64 = 0
-	var _ = _572_r0
-	var _573_r1 uint64 = 0
-	var _ = _573_r1
-	var _out726 bool
-	var _ = _out726
-	var _out727 uint64
+	var _out727 bool
 	var _ = _out727
-	var _out728 uint64
+	_out727 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out727
+	if !io {
+		return io
+	}
+	var _574_r0 uint64 = 0
+	var _ = _574_r0
+	var _575_r1 uint64 = 0
+	var _ = _575_r1
+	var _out728 bool
 	var _ = _out728
-	_out726, _out727, _out728 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out726
-	_572_r0 = _out727
-	_573_r1 = _out728
-	if !io {
-		return io
-	}
-	var _out729 bool
+	var _out729 uint64
 	var _ = _out729
-	_out729 = Companion_Default___.InstallAll(d, mm)
-	io = _out729
-	if !io {
-		return io
-	}
-	var _out730 bool
+	var _out730 uint64
 	var _ = _out730
-	_out730 = Companion_Default___.Empty(d, seal, e, _572_r0, _573_r1, at, cp)
-	io = _out730
+	_out728, _out729, _out730 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out728
+	_574_r0 = _out729
+	_575_r1 = _out730
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _572_r0, _573_r1)
+	var _out731 bool
+	var _ = _out731
+	_out731 = Companion_Default___.InstallAll(d, mm)
+	io = _out731
+	if !io {
+		return io
+	}
+	var _out732 bool
+	var _ = _out732
+	_out732 = Companion_Default___.Empty(d, seal, e, _574_r0, _575_r1, at, cp)
+	io = _out732
+	if !io {
+		return io
+	}
+	treeofcodes.Companion_Default___.Advance(t, cs, _574_r0, _575_r1)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
@@ -1051,33 +1051,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _574_nb *dbytes.Blk
-	var _ = _574_nb
-	var _out731 *dbytes.Blk
-	var _ = _out731
-	_out731 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_574_nb = _out731
-	var _575_cp uint64
-	var _ = _575_cp
-	_575_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out732 bool
-	var _ = _out732
-	_out732 = d.Write(at, _574_nb)
-	io = _out732
-	if !io {
-		return io
-	}
-	var _out733 bool
+	var _576_nb *dbytes.Blk
+	var _ = _576_nb
+	var _out733 *dbytes.Blk
 	var _ = _out733
-	_out733 = d.Write(_575_cp, _574_nb)
-	io = _out733
-	if !io {
-		return io
-	}
+	_out733 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_576_nb = _out733
+	var _577_cp uint64
+	var _ = _577_cp
+	_577_cp = at + uint64(1) + uint64(16)*nd + nr
 	var _out734 bool
 	var _ = _out734
-	_out734 = d.Barrier()
+	_out734 = d.Write(at, _576_nb)
 	io = _out734
+	if !io {
+		return io
+	}
+	var _out735 bool
+	var _ = _out735
+	_out735 = d.Write(_577_cp, _576_nb)
+	io = _out735
+	if !io {
+		return io
+	}
+	var _out736 bool
+	var _ = _out736
+	_out736 = d.Barrier()
+	io = _out736
 	if !io {
 		return io
 	}

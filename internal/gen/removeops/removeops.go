@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _721_found bool = false
-	var _ = _721_found
-	var _out986 bool
-	var _ = _out986
-	var _out987 uint64
-	var _ = _out987
-	_out986, _out987 = d.Lookup(txn, dino, name, true)
-	_721_found = _out986
-	ino = _out987
-	if !_721_found {
+	var _723_found bool = false
+	var _ = _723_found
+	var _out988 bool
+	var _ = _out988
+	var _out989 uint64
+	var _ = _out989
+	_out988, _out989 = d.Lookup(txn, dino, name, true)
+	_723_found = _out988
+	ino = _out989
+	if !_723_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out988 *dbytes.Bytes
-		var _ = _out988
-		_out988 = dbytes.NewBytes(uint64(0))
-		ip = _out988
+		var _out990 *dbytes.Bytes
+		var _ = _out990
+		_out990 = dbytes.NewBytes(uint64(0))
+		ip = _out990
 		return st, ino, ip
 	}
-	var _out989 uint32
-	var _ = _out989
-	var _out990 *dbytes.Bytes
-	var _ = _out990
-	_out989, _out990 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out989
-	ip = _out990
+	var _out991 uint32
+	var _ = _out991
+	var _out992 *dbytes.Bytes
+	var _ = _out992
+	_out991, _out992 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out991
+	ip = _out992
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _722_no bool
-	var _ = _722_no
-	var _out991 bool
-	var _ = _out991
-	_out991 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_722_no = _out991
-	if _722_no {
+	var _724_no bool
+	var _ = _724_no
+	var _out993 bool
+	var _ = _out993
+	_out993 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_724_no = _out993
+	if _724_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _723_dots uint32 = 0
-	var _ = _723_dots
-	var _out992 uint32
-	var _ = _out992
-	var _out993 *dbytes.Bytes
-	var _ = _out993
+	var _725_dots uint32 = 0
+	var _ = _725_dots
 	var _out994 uint32
 	var _ = _out994
-	_out992, _out993, _out994 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out992
-	before = _out993
-	_723_dots = _out994
+	var _out995 *dbytes.Bytes
+	var _ = _out995
+	var _out996 uint32
+	var _ = _out996
+	_out994, _out995, _out996 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out994
+	before = _out995
+	_725_dots = _out996
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _723_dots != uint32(0) {
+	if _725_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _723_dots == uint32(2) {
+			if sub && _725_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _724_w bool
-	var _ = _724_w
-	var _out995 bool
-	var _ = _out995
-	_out995 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_724_w = _out995
-	if !_724_w {
+	var _726_w bool
+	var _ = _726_w
+	var _out997 bool
+	var _ = _out997
+	_out997 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_726_w = _out997
+	if !_726_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _725_ino uint64 = 0
-	var _ = _725_ino
-	var _726_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _726_ip
-	var _out996 uint32
-	var _ = _out996
-	var _out997 uint64
-	var _ = _out997
-	var _out998 *dbytes.Bytes
+	var _727_ino uint64 = 0
+	var _ = _727_ino
+	var _728_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _728_ip
+	var _out998 uint32
 	var _ = _out998
-	_out996, _out997, _out998 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out996
-	_725_ino = _out997
-	_726_ip = _out998
+	var _out999 uint64
+	var _ = _out999
+	var _out1000 *dbytes.Bytes
+	var _ = _out1000
+	_out998, _out999, _out1000 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out998
+	_727_ino = _out999
+	_728_ip = _out1000
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _727_ty uint32
-	var _ = _727_ty
-	var _out999 uint32
-	var _ = _out999
-	_out999 = inodeformat.Companion_Default___.GetTy(_726_ip)
-	_727_ty = _out999
-	if _727_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _729_ty uint32
+	var _ = _729_ty
+	var _out1001 uint32
+	var _ = _out1001
+	_out1001 = inodeformat.Companion_Default___.GetTy(_728_ip)
+	_729_ty = _out1001
+	if _729_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _727_ty != permissions.Companion_Default___.DIR() && sub {
+	if _729_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _728_e bool
-		var _ = _728_e
-		var _out1000 bool
-		var _ = _out1000
-		_out1000 = d.IsEmpty(txn, _725_ino)
-		_728_e = _out1000
-		if !_728_e {
+		var _730_e bool
+		var _ = _730_e
+		var _out1002 bool
+		var _ = _out1002
+		_out1002 = d.IsEmpty(txn, _727_ino)
+		_730_e = _out1002
+		if !_730_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1001 uint32
-	var _ = _out1001
-	var _out1002 *dbytes.Bytes
-	var _ = _out1002
-	var _out1003 bool
+	var _out1003 uint32
 	var _ = _out1003
-	_out1001, _out1002, _out1003 = Companion_Default___.TakeOut(txn, d, dino, name, _725_ino, sub, s, ns)
-	st = _out1001
-	after = _out1002
-	later = _out1003
+	var _out1004 *dbytes.Bytes
+	var _ = _out1004
+	var _out1005 bool
+	var _ = _out1005
+	_out1003, _out1004, _out1005 = Companion_Default___.TakeOut(txn, d, dino, name, _727_ino, sub, s, ns)
+	st = _out1003
+	after = _out1004
+	later = _out1005
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _729_ok bool
-	var _ = _729_ok
-	var _out1004 bool
-	var _ = _out1004
-	_out1004 = d.Remove(txn, dino, name)
-	_729_ok = _out1004
-	if !_729_ok {
+	var _731_ok bool
+	var _ = _731_ok
+	var _out1006 bool
+	var _ = _out1006
+	_out1006 = d.Remove(txn, dino, name)
+	_731_ok = _out1006
+	if !_731_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _730_freed bool = false
-	var _ = _730_freed
-	var _out1005 uint32
-	var _ = _out1005
-	var _out1006 bool
-	var _ = _out1006
-	var _out1007 bool
+	var _732_freed bool = false
+	var _ = _732_freed
+	var _out1007 uint32
 	var _ = _out1007
-	_out1005, _out1006, _out1007 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1005
-	_730_freed = _out1006
-	later = _out1007
+	var _out1008 bool
+	var _ = _out1008
+	var _out1009 bool
+	var _ = _out1009
+	_out1007, _out1008, _out1009 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1007
+	_732_freed = _out1008
+	later = _out1009
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1008 uint32
-		var _ = _out1008
-		_out1008 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
-		st = _out1008
+		var _out1010 uint32
+		var _ = _out1010
+		_out1010 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false, s, ns)
+		st = _out1010
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1009 *dbytes.Bytes
-	var _ = _out1009
-	_out1009 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1009
+	var _out1011 *dbytes.Bytes
+	var _ = _out1011
+	_out1011 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1011
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _731_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _731_ip
-	var _out1010 uint32
-	var _ = _out1010
-	var _out1011 *dbytes.Bytes
-	var _ = _out1011
-	_out1010, _out1011 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1010
-	_731_ip = _out1011
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _731_ip
-	var _732_ty uint32
-	var _ = _732_ty
+	var _733_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _733_ip
 	var _out1012 uint32
 	var _ = _out1012
-	_out1012 = inodeformat.Companion_Default___.GetTy(_731_ip)
-	_732_ty = _out1012
-	var _733_dots uint32 = 0
-	var _ = _733_dots
-	var _out1013 uint32
+	var _out1013 *dbytes.Bytes
 	var _ = _out1013
-	var _out1014 *dbytes.Bytes
-	var _ = _out1014
-	var _out1015 uint32
-	var _ = _out1015
-	_out1013, _out1014, _out1015 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1013
-	before = _out1014
-	_733_dots = _out1015
+	_out1012, _out1013 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1012
+	_733_ip = _out1013
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _733_dots != uint32(0) {
+	node = _733_ip
+	var _734_ty uint32
+	var _ = _734_ty
+	var _out1014 uint32
+	var _ = _out1014
+	_out1014 = inodeformat.Companion_Default___.GetTy(_733_ip)
+	_734_ty = _out1014
+	var _735_dots uint32 = 0
+	var _ = _735_dots
+	var _out1015 uint32
+	var _ = _out1015
+	var _out1016 *dbytes.Bytes
+	var _ = _out1016
+	var _out1017 uint32
+	var _ = _out1017
+	_out1015, _out1016, _out1017 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1015
+	before = _out1016
+	_735_dots = _out1017
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _735_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _732_ty == permissions.Companion_Default___.DIR() {
+	if _734_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _734_x bool
-	var _ = _734_x
-	var _out1016 bool
-	var _ = _out1016
-	_out1016 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_734_x = _out1016
-	if !_734_x {
+	var _736_x bool
+	var _ = _736_x
+	var _out1018 bool
+	var _ = _out1018
+	_out1018 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_736_x = _out1018
+	if !_736_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _735_found bool
-	var _ = _735_found
-	var _736_other uint64
-	var _ = _736_other
-	var _737_hint uint64
-	var _ = _737_hint
-	var _out1017 bool
-	var _ = _out1017
-	var _out1018 uint64
-	var _ = _out1018
-	var _out1019 uint64
+	var _737_found bool
+	var _ = _737_found
+	var _738_other uint64
+	var _ = _738_other
+	var _739_hint uint64
+	var _ = _739_hint
+	var _out1019 bool
 	var _ = _out1019
-	_out1017, _out1018, _out1019 = d.LookupHint(txn, dino, name, true)
-	_735_found = _out1017
-	_736_other = _out1018
-	_737_hint = _out1019
-	if _735_found {
+	var _out1020 uint64
+	var _ = _out1020
+	var _out1021 uint64
+	var _ = _out1021
+	_out1019, _out1020, _out1021 = d.LookupHint(txn, dino, name, true)
+	_737_found = _out1019
+	_738_other = _out1020
+	_739_hint = _out1021
+	if _737_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _738_w bool
-	var _ = _738_w
-	var _out1020 bool
-	var _ = _out1020
-	_out1020 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_738_w = _out1020
-	if !_738_w {
+	var _740_w bool
+	var _ = _740_w
+	var _out1022 bool
+	var _ = _out1022
+	_out1022 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_740_w = _out1022
+	if !_740_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _739_nl uint32
-	var _ = _739_nl
-	var _out1021 uint32
-	var _ = _out1021
-	_out1021 = inodeformat.Companion_Default___.GetNlink(_731_ip)
-	_739_nl = _out1021
-	if _739_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _741_nl uint32
+	var _ = _741_nl
+	var _out1023 uint32
+	var _ = _out1023
+	_out1023 = inodeformat.Companion_Default___.GetNlink(_733_ip)
+	_741_nl = _out1023
+	if _741_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _740_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _740_np
-	var _out1022 uint32
-	var _ = _out1022
-	var _out1023 *dbytes.Bytes
-	var _ = _out1023
-	var _out1024 *dbytes.Bytes
+	var _742_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _742_np
+	var _out1024 uint32
 	var _ = _out1024
-	_out1022, _out1023, _out1024 = Companion_Default___.AddName(txn, d, ino, dino, name, _737_hint, _739_nl, s, ns)
-	st = _out1022
-	_740_np = _out1023
-	after = _out1024
+	var _out1025 *dbytes.Bytes
+	var _ = _out1025
+	var _out1026 *dbytes.Bytes
+	var _ = _out1026
+	_out1024, _out1025, _out1026 = Companion_Default___.AddName(txn, d, ino, dino, name, _739_hint, _741_nl, s, ns)
+	st = _out1024
+	_742_np = _out1025
+	after = _out1026
 	if st == uint32(0) {
-		node = _740_np
+		node = _742_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _741_ok bool
-	var _ = _741_ok
-	var _out1025 bool
-	var _ = _out1025
-	_out1025 = d.InsertAt(txn, dino, name, ino, hint)
-	_741_ok = _out1025
-	if !_741_ok {
+	var _743_ok bool
+	var _ = _743_ok
+	var _out1027 bool
+	var _ = _out1027
+	_out1027 = d.InsertAt(txn, dino, name, ino, hint)
+	_743_ok = _out1027
+	if !_743_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1026 *dbytes.Bytes
-	var _ = _out1026
-	_out1026 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1026
-	var _out1027 *dbytes.Bytes
-	var _ = _out1027
-	_out1027 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1027
+	var _out1028 *dbytes.Bytes
+	var _ = _out1028
+	_out1028 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1028
+	var _out1029 *dbytes.Bytes
+	var _ = _out1029
+	_out1029 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1029
 	return st, node, after
 }
 

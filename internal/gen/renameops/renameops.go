@@ -70,35 +70,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _742_at uint64
-	var _ = _742_at
-	_742_at = x
-	var _743_n uint64
-	var _ = _743_n
-	_743_n = uint64(0)
-	for _743_n < Companion_Default___.MAXDEPTH() {
-		if _742_at == top {
+	var _744_at uint64
+	var _ = _744_at
+	_744_at = x
+	var _745_n uint64
+	var _ = _745_n
+	_745_n = uint64(0)
+	for _745_n < Companion_Default___.MAXDEPTH() {
+		if _744_at == top {
 			below = true
 			return st, below
 		}
-		if _742_at == procedurebase.Companion_Default___.ROOT() {
+		if _744_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _744_ip *dbytes.Bytes
-		var _ = _744_ip
-		var _out1028 *dbytes.Bytes
-		var _ = _out1028
-		_out1028 = d.Fs.GetInode(txn, _742_at, false)
-		_744_ip = _out1028
-		var _out1029 uint64
-		var _ = _out1029
-		_out1029 = inodeformat.Companion_Default___.GetParent(_744_ip)
-		_742_at = _out1029
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _742_at) {
+		var _746_ip *dbytes.Bytes
+		var _ = _746_ip
+		var _out1030 *dbytes.Bytes
+		var _ = _out1030
+		_out1030 = d.Fs.GetInode(txn, _744_at, false)
+		_746_ip = _out1030
+		var _out1031 uint64
+		var _ = _out1031
+		_out1031 = inodeformat.Companion_Default___.GetParent(_746_ip)
+		_744_at = _out1031
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _744_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_743_n = _743_n + uint64(1)
+		_745_n = _745_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -110,47 +110,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _745_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _745_ip
-	var _out1030 uint32
-	var _ = _out1030
-	var _out1031 *dbytes.Bytes
-	var _ = _out1031
-	_out1030, _out1031 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1030
-	_745_ip = _out1031
-	var _746_ty uint32
-	var _ = _746_ty
+	var _747_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _747_ip
 	var _out1032 uint32
 	var _ = _out1032
-	_out1032 = inodeformat.Companion_Default___.GetTy(_745_ip)
-	_746_ty = _out1032
-	var _747_no bool
-	var _ = _747_no
-	var _out1033 bool
+	var _out1033 *dbytes.Bytes
 	var _ = _out1033
-	_out1033 = permissions.Companion_Default___.Sticky(c, tdir, _745_ip)
-	_747_no = _out1033
-	if _747_no {
+	_out1032, _out1033 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1032
+	_747_ip = _out1033
+	var _748_ty uint32
+	var _ = _748_ty
+	var _out1034 uint32
+	var _ = _out1034
+	_out1034 = inodeformat.Companion_Default___.GetTy(_747_ip)
+	_748_ty = _out1034
+	var _749_no bool
+	var _ = _749_no
+	var _out1035 bool
+	var _ = _out1035
+	_out1035 = permissions.Companion_Default___.Sticky(c, tdir, _747_ip)
+	_749_no = _out1035
+	if _749_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _746_ty != permissions.Companion_Default___.DIR() {
+	if dir && _748_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _746_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _748_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _748_e bool
-		var _ = _748_e
-		var _out1034 bool
-		var _ = _out1034
-		_out1034 = d.IsEmpty(txn, dst)
-		_748_e = _out1034
-		if !_748_e {
+		var _750_e bool
+		var _ = _750_e
+		var _out1036 bool
+		var _ = _out1036
+		_out1036 = d.IsEmpty(txn, dst)
+		_750_e = _out1036
+		if !_750_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -162,56 +162,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _749_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _749_ip
-	var _out1035 uint32
-	var _ = _out1035
-	var _out1036 *dbytes.Bytes
-	var _ = _out1036
-	_out1035, _out1036 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1035
-	_749_ip = _out1036
-	var _750_ty uint32
-	var _ = _750_ty
+	var _751_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _751_ip
 	var _out1037 uint32
 	var _ = _out1037
-	_out1037 = inodeformat.Companion_Default___.GetTy(_749_ip)
-	_750_ty = _out1037
-	var _751_no bool
-	var _ = _751_no
-	var _out1038 bool
+	var _out1038 *dbytes.Bytes
 	var _ = _out1038
-	_out1038 = permissions.Companion_Default___.Sticky(c, fdir, _749_ip)
-	_751_no = _out1038
-	if _751_no {
+	_out1037, _out1038 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1037
+	_751_ip = _out1038
+	var _752_ty uint32
+	var _ = _752_ty
+	var _out1039 uint32
+	var _ = _out1039
+	_out1039 = inodeformat.Companion_Default___.GetTy(_751_ip)
+	_752_ty = _out1039
+	var _753_no bool
+	var _ = _753_no
+	var _out1040 bool
+	var _ = _out1040
+	_out1040 = permissions.Companion_Default___.Sticky(c, fdir, _751_ip)
+	_753_no = _out1040
+	if _753_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _750_ty == permissions.Companion_Default___.DIR() {
+	if _752_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _752_below bool = false
-		var _ = _752_below
-		var _out1039 uint32
-		var _ = _out1039
-		var _out1040 bool
-		var _ = _out1040
-		_out1039, _out1040 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1039
-		_752_below = _out1040
+		var _754_below bool = false
+		var _ = _754_below
+		var _out1041 uint32
+		var _ = _out1041
+		var _out1042 bool
+		var _ = _out1042
+		_out1041, _out1042 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1041
+		_754_below = _out1042
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _752_below {
+		if _754_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _753_w bool
-		var _ = _753_w
-		var _out1041 bool
-		var _ = _out1041
-		_out1041 = permissions.Companion_Default___.May(c, _749_ip, permissions.Companion_Default___.MAYW())
-		_753_w = _out1041
-		if fino != tino && !_753_w {
+		var _755_w bool
+		var _ = _755_w
+		var _out1043 bool
+		var _ = _out1043
+		_out1043 = permissions.Companion_Default___.May(c, _751_ip, permissions.Companion_Default___.MAYW())
+		_755_w = _out1043
+		if fino != tino && !_755_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -232,60 +232,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _754_wf bool
-	var _ = _754_wf
-	var _out1042 bool
-	var _ = _out1042
-	_out1042 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_754_wf = _out1042
-	var _755_wt bool
-	var _ = _755_wt
-	var _out1043 bool
-	var _ = _out1043
-	_out1043 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_755_wt = _out1043
-	if !_754_wf || !_755_wt {
+	var _756_wf bool
+	var _ = _756_wf
+	var _out1044 bool
+	var _ = _out1044
+	_out1044 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_756_wf = _out1044
+	var _757_wt bool
+	var _ = _757_wt
+	var _out1045 bool
+	var _ = _out1045
+	_out1045 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_757_wt = _out1045
+	if !_756_wf || !_757_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _756_there bool = false
-	var _ = _756_there
-	var _out1044 bool
-	var _ = _out1044
-	var _out1045 uint64
-	var _ = _out1045
-	_out1044, _out1045 = d.Lookup(txn, fino, fname, true)
-	_756_there = _out1044
-	src = _out1045
-	if !_756_there {
-		st = permissions.Companion_Default___.NOENT()
-		return st, done, src, dir, found, dst
-	}
+	var _758_there bool = false
+	var _ = _758_there
 	var _out1046 bool
 	var _ = _out1046
 	var _out1047 uint64
 	var _ = _out1047
-	_out1046, _out1047 = d.Lookup(txn, tino, tname, true)
-	found = _out1046
-	dst = _out1047
+	_out1046, _out1047 = d.Lookup(txn, fino, fname, true)
+	_758_there = _out1046
+	src = _out1047
+	if !_758_there {
+		st = permissions.Companion_Default___.NOENT()
+		return st, done, src, dir, found, dst
+	}
+	var _out1048 bool
+	var _ = _out1048
+	var _out1049 uint64
+	var _ = _out1049
+	_out1048, _out1049 = d.Lookup(txn, tino, tname, true)
+	found = _out1048
+	dst = _out1049
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1048 uint32
-	var _ = _out1048
-	var _out1049 bool
-	var _ = _out1049
-	_out1048, _out1049 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1048
-	dir = _out1049
+	var _out1050 uint32
+	var _ = _out1050
+	var _out1051 bool
+	var _ = _out1051
+	_out1050, _out1051 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1050
+	dir = _out1051
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1050 uint32
-	var _ = _out1050
-	_out1050 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1050
+	var _out1052 uint32
+	var _ = _out1052
+	_out1052 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1052
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -296,43 +296,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _757_ok bool = false
-	var _ = _757_ok
+	var _759_ok bool = false
+	var _ = _759_ok
 	if found {
-		var _out1051 bool
-		var _ = _out1051
-		_out1051 = d.Replace(txn, tino, tname, src)
-		_757_ok = _out1051
+		var _out1053 bool
+		var _ = _out1053
+		_out1053 = d.Replace(txn, tino, tname, src)
+		_759_ok = _out1053
 	} else {
-		var _out1052 bool
-		var _ = _out1052
-		_out1052 = d.Insert(txn, tino, tname, src)
-		_757_ok = _out1052
+		var _out1054 bool
+		var _ = _out1054
+		_out1054 = d.Insert(txn, tino, tname, src)
+		_759_ok = _out1054
 	}
-	if !_757_ok {
+	if !_759_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1053 bool
-	var _ = _out1053
-	_out1053 = d.Remove(txn, fino, fname)
-	_757_ok = _out1053
-	if !_757_ok {
+	var _out1055 bool
+	var _ = _out1055
+	_out1055 = d.Remove(txn, fino, fname)
+	_759_ok = _out1055
+	if !_759_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1054 uint32
-		var _ = _out1054
-		var _out1055 bool
-		var _ = _out1055
-		var _out1056 bool
+		var _out1056 uint32
 		var _ = _out1056
-		_out1054, _out1055, _out1056 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1054
-		freed = _out1055
-		later = _out1056
+		var _out1057 bool
+		var _ = _out1057
+		var _out1058 bool
+		var _ = _out1058
+		_out1056, _out1057, _out1058 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1056
+		freed = _out1057
+		later = _out1058
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,60 +347,60 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1057 *dbytes.Bytes
-	var _ = _out1057
-	_out1057 = dbytes.NewBytes(uint64(0))
-	fafter = _out1057
+	var _out1059 *dbytes.Bytes
+	var _ = _out1059
+	_out1059 = dbytes.NewBytes(uint64(0))
+	fafter = _out1059
 	tafter = fafter
 	if sub {
-		var _out1058 uint32
-		var _ = _out1058
-		_out1058 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
-		st = _out1058
+		var _out1060 uint32
+		var _ = _out1060
+		_out1060 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false, s, ns)
+		st = _out1060
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _758_ip *dbytes.Bytes
-		var _ = _758_ip
-		var _out1059 *dbytes.Bytes
-		var _ = _out1059
-		_out1059 = d.Fs.GetInode(txn, src, true)
-		_758_ip = _out1059
-		inodeformat.Companion_Default___.SetParent(_758_ip, tino)
-		d.PutInode(txn, src, _758_ip)
-		var _out1060 uint32
-		var _ = _out1060
-		_out1060 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
-		st = _out1060
+		var _760_ip *dbytes.Bytes
+		var _ = _760_ip
+		var _out1061 *dbytes.Bytes
+		var _ = _out1061
+		_out1061 = d.Fs.GetInode(txn, src, true)
+		_760_ip = _out1061
+		inodeformat.Companion_Default___.SetParent(_760_ip, tino)
+		d.PutInode(txn, src, _760_ip)
+		var _out1062 uint32
+		var _ = _out1062
+		_out1062 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false, s, ns)
+		st = _out1062
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1061 uint32
-		var _ = _out1061
-		_out1061 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
-		st = _out1061
+		var _out1063 uint32
+		var _ = _out1063
+		_out1063 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true, s, ns)
+		st = _out1063
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _759_ip *dbytes.Bytes
-	var _ = _759_ip
-	var _out1062 *dbytes.Bytes
-	var _ = _out1062
-	_out1062 = d.Fs.GetInode(txn, src, true)
-	_759_ip = _out1062
-	inodeformat.Companion_Default___.SetCtime(_759_ip, s, ns)
-	d.PutInode(txn, src, _759_ip)
-	var _out1063 *dbytes.Bytes
-	var _ = _out1063
-	_out1063 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1063
+	var _761_ip *dbytes.Bytes
+	var _ = _761_ip
 	var _out1064 *dbytes.Bytes
 	var _ = _out1064
-	_out1064 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-	tafter = _out1064
+	_out1064 = d.Fs.GetInode(txn, src, true)
+	_761_ip = _out1064
+	inodeformat.Companion_Default___.SetCtime(_761_ip, s, ns)
+	d.PutInode(txn, src, _761_ip)
+	var _out1065 *dbytes.Bytes
+	var _ = _out1065
+	_out1065 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1065
+	var _out1066 *dbytes.Bytes
+	var _ = _out1066
+	_out1066 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+	tafter = _out1066
 	if fino == tino {
 		fafter = tafter
 	}
@@ -413,51 +413,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1065 uint32
-	var _ = _out1065
-	var _out1066 *dbytes.Bytes
-	var _ = _out1066
-	_out1065, _out1066 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1065
-	fdir = _out1066
-	var _760_tst uint32 = 0
-	var _ = _760_tst
 	var _out1067 uint32
 	var _ = _out1067
 	var _out1068 *dbytes.Bytes
 	var _ = _out1068
-	_out1067, _out1068 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_760_tst = _out1067
-	tdir = _out1068
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _760_tst != uint32(0) {
-		st = _760_tst
-		return st, fdir, tdir
-	}
-	var _761_fdots uint32 = 0
-	var _ = _761_fdots
-	var _762_tdots uint32 = 0
-	var _ = _762_tdots
+	_out1067, _out1068 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1067
+	fdir = _out1068
+	var _762_tst uint32 = 0
+	var _ = _762_tst
 	var _out1069 uint32
 	var _ = _out1069
-	var _out1070 uint32
+	var _out1070 *dbytes.Bytes
 	var _ = _out1070
-	_out1069, _out1070 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1069
-	_761_fdots = _out1070
+	_out1069, _out1070 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_762_tst = _out1069
+	tdir = _out1070
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
+	if _762_tst != uint32(0) {
+		st = _762_tst
+		return st, fdir, tdir
+	}
+	var _763_fdots uint32 = 0
+	var _ = _763_fdots
+	var _764_tdots uint32 = 0
+	var _ = _764_tdots
 	var _out1071 uint32
 	var _ = _out1071
 	var _out1072 uint32
 	var _ = _out1072
-	_out1071, _out1072 = permissions.Companion_Default___.NameStatus(tname)
+	_out1071, _out1072 = permissions.Companion_Default___.NameStatus(fname)
 	st = _out1071
-	_762_tdots = _out1072
-	if st == uint32(0) && (_761_fdots != uint32(0) || _762_tdots != uint32(0)) {
+	_763_fdots = _out1072
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1073 uint32
+	var _ = _out1073
+	var _out1074 uint32
+	var _ = _out1074
+	_out1073, _out1074 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1073
+	_764_tdots = _out1074
+	if st == uint32(0) && (_763_fdots != uint32(0) || _764_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -476,80 +476,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1073 uint32
-	var _ = _out1073
-	var _out1074 *dbytes.Bytes
-	var _ = _out1074
-	var _out1075 *dbytes.Bytes
+	var _out1075 uint32
 	var _ = _out1075
-	_out1073, _out1074, _out1075 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1073
-	fbefore = _out1074
-	tbefore = _out1075
+	var _out1076 *dbytes.Bytes
+	var _ = _out1076
+	var _out1077 *dbytes.Bytes
+	var _ = _out1077
+	_out1075, _out1076, _out1077 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1075
+	fbefore = _out1076
+	tbefore = _out1077
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _763_done bool = false
-	var _ = _763_done
-	var _764_found bool = false
-	var _ = _764_found
-	var _765_src uint64 = 0
-	var _ = _765_src
-	var _766_dst uint64 = 0
-	var _ = _766_dst
-	var _767_dir bool = false
-	var _ = _767_dir
-	var _out1076 uint32
-	var _ = _out1076
-	var _out1077 bool
-	var _ = _out1077
-	var _out1078 uint64
+	var _765_done bool = false
+	var _ = _765_done
+	var _766_found bool = false
+	var _ = _766_found
+	var _767_src uint64 = 0
+	var _ = _767_src
+	var _768_dst uint64 = 0
+	var _ = _768_dst
+	var _769_dir bool = false
+	var _ = _769_dir
+	var _out1078 uint32
 	var _ = _out1078
 	var _out1079 bool
 	var _ = _out1079
-	var _out1080 bool
+	var _out1080 uint64
 	var _ = _out1080
-	var _out1081 uint64
+	var _out1081 bool
 	var _ = _out1081
-	_out1076, _out1077, _out1078, _out1079, _out1080, _out1081 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1076
-	_763_done = _out1077
-	_765_src = _out1078
-	_767_dir = _out1079
-	_764_found = _out1080
-	_766_dst = _out1081
+	var _out1082 bool
+	var _ = _out1082
+	var _out1083 uint64
+	var _ = _out1083
+	_out1078, _out1079, _out1080, _out1081, _out1082, _out1083 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1078
+	_765_done = _out1079
+	_767_src = _out1080
+	_769_dir = _out1081
+	_766_found = _out1082
+	_768_dst = _out1083
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _763_done {
+	if _765_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _768_fr bool = false
-	var _ = _768_fr
-	var _out1082 uint32
-	var _ = _out1082
-	var _out1083 bool
-	var _ = _out1083
-	var _out1084 bool
+	var _770_fr bool = false
+	var _ = _770_fr
+	var _out1084 uint32
 	var _ = _out1084
-	_out1082, _out1083, _out1084 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _765_src, _764_found, _766_dst, s, ns)
-	st = _out1082
-	_768_fr = _out1083
-	later = _out1084
+	var _out1085 bool
+	var _ = _out1085
+	var _out1086 bool
+	var _ = _out1086
+	_out1084, _out1085, _out1086 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _767_src, _766_found, _768_dst, s, ns)
+	st = _out1084
+	_770_fr = _out1085
+	later = _out1086
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1085 uint32
-	var _ = _out1085
-	var _out1086 *dbytes.Bytes
-	var _ = _out1086
-	var _out1087 *dbytes.Bytes
+	var _out1087 uint32
 	var _ = _out1087
-	_out1085, _out1086, _out1087 = Companion_Default___.Finish(txn, d, fino, tino, _765_src, _767_dir, _764_found && _767_dir, s, ns)
-	st = _out1085
-	fafter = _out1086
-	tafter = _out1087
+	var _out1088 *dbytes.Bytes
+	var _ = _out1088
+	var _out1089 *dbytes.Bytes
+	var _ = _out1089
+	_out1087, _out1088, _out1089 = Companion_Default___.Finish(txn, d, fino, tino, _767_src, _769_dir, _766_found && _769_dir, s, ns)
+	st = _out1087
+	fafter = _out1088
+	tafter = _out1089
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _366_bn uint64
-		var _ = _366_bn
-		var _out496 uint64
-		var _ = _out496
-		_out496 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_366_bn = _out496
-		if _366_bn == uint64(0) {
+		var _368_bn uint64
+		var _ = _368_bn
+		var _out498 uint64
+		var _ = _out498
+		_out498 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_368_bn = _out498
+		if _368_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _367_k uint64
-	var _ = _367_k
-	_367_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _368_lev uint64
-	var _ = _368_lev
-	_368_lev = positions.Companion_Default___.MaxLev(_367_k)
-	var _369_jp uint64
-	var _ = _369_jp
-	_369_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _370_pb *dbytes.Blk
-	var _ = _370_pb
-	var _out497 *dbytes.Blk
-	var _ = _out497
-	_out497 = x.Fs.ReadBlock(txn, pn, true)
-	_370_pb = _out497
-	var _371_t *dbytes.Bytes
-	var _ = _371_t
-	var _out498 *dbytes.Bytes
-	var _ = _out498
-	_out498 = _370_pb.Thaw()
-	_371_t = _out498
+	var _369_k uint64
+	var _ = _369_k
+	_369_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _370_lev uint64
+	var _ = _370_lev
+	_370_lev = positions.Companion_Default___.MaxLev(_369_k)
+	var _371_jp uint64
+	var _ = _371_jp
+	_371_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _372_pb *dbytes.Blk
+	var _ = _372_pb
+	var _out499 *dbytes.Blk
+	var _ = _out499
+	_out499 = x.Fs.ReadBlock(txn, pn, true)
+	_372_pb = _out499
+	var _373_t *dbytes.Bytes
+	var _ = _373_t
+	var _out500 *dbytes.Bytes
+	var _ = _out500
+	_out500 = _372_pb.Thaw()
+	_373_t = _out500
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _372_l uint64
-		var _ = _372_l
-		_372_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_372_l) != _367_k || positions.Companion_Default___.FlatJ(_372_l)/uint64(512) != _369_jp {
+		var _374_l uint64
+		var _ = _374_l
+		_374_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_374_l) != _369_k || positions.Companion_Default___.FlatJ(_374_l)/uint64(512) != _371_jp {
 			goto L5
 		}
-		var _373_j uint64
-		var _ = _373_j
-		_373_j = positions.Companion_Default___.FlatJ(_372_l)
-		var _374_bn uint64
-		var _ = _374_bn
-		_374_bn = _371_t.U64(uint64(8) * (_373_j % uint64(512)))
-		if _374_bn == uint64(0) {
+		var _375_j uint64
+		var _ = _375_j
+		_375_j = positions.Companion_Default___.FlatJ(_374_l)
+		var _376_bn uint64
+		var _ = _376_bn
+		_376_bn = _373_t.U64(uint64(8) * (_375_j % uint64(512)))
+		if _376_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _371_t, pn, _374_bn, _373_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _373_t, pn, _376_bn, _375_j)
 			freed = freed + uint64(1)
 		}
-		m = _372_l
+		m = _374_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _371_t)
+		x.CloseParent(txn, pn, _373_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _375_bn uint64
-	var _ = _375_bn
-	var _out499 uint64
-	var _ = _out499
-	_out499 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_375_bn = _out499
-	if _375_bn == uint64(0) {
+	var _377_bn uint64
+	var _ = _377_bn
+	var _out501 uint64
+	var _ = _out501
+	_out501 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_377_bn = _out501
+	if _377_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _376_left uint64
-	var _ = _376_left
-	_376_left = max
-	for lo < m && uint64(0) < _376_left {
-		var _377_k uint64
-		var _ = _377_k
-		var _378_j uint64
-		var _ = _378_j
-		_377_k, _378_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _379_l uint64
-		var _ = _379_l
-		var _380_freed uint64
-		var _ = _380_freed
-		_379_l, _380_freed = uint64(0), uint64(1)
-		var _381_d uint64
-		var _ = _381_d
-		var _out500 uint64
-		var _ = _out500
-		_out500 = Companion_Default___.Missing(x, txn, ip, _377_k, _378_j)
-		_381_d = _out500
-		if uint64(0) < _381_d || _377_k < uint64(12) {
-			_379_l = allocatedrange.Companion_Default___.BaseOf(_377_k) + allocatedrange.Companion_Default___.First512(_378_j, _381_d)
-			if _379_l < lo {
-				_379_l = lo
+	var _378_left uint64
+	var _ = _378_left
+	_378_left = max
+	for lo < m && uint64(0) < _378_left {
+		var _379_k uint64
+		var _ = _379_k
+		var _380_j uint64
+		var _ = _380_j
+		_379_k, _380_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _381_l uint64
+		var _ = _381_l
+		var _382_freed uint64
+		var _ = _382_freed
+		_381_l, _382_freed = uint64(0), uint64(1)
+		var _383_d uint64
+		var _ = _383_d
+		var _out502 uint64
+		var _ = _out502
+		_out502 = Companion_Default___.Missing(x, txn, ip, _379_k, _380_j)
+		_383_d = _out502
+		if uint64(0) < _383_d || _379_k < uint64(12) {
+			_381_l = allocatedrange.Companion_Default___.BaseOf(_379_k) + allocatedrange.Companion_Default___.First512(_380_j, _383_d)
+			if _381_l < lo {
+				_381_l = lo
 			}
-			if _381_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _377_k)
+			if _383_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _379_k)
 			} else {
 			}
 		} else {
-			var _382_pn uint64
-			var _ = _382_pn
-			var _out501 uint64
-			var _ = _out501
-			_out501 = x.Resolve(txn, ip, _377_k, positions.Companion_Default___.MaxLev(_377_k)-uint64(1), _378_j/uint64(512), true)
-			_382_pn = _out501
-			var _out502 uint64
-			var _ = _out502
+			var _384_pn uint64
+			var _ = _384_pn
 			var _out503 uint64
 			var _ = _out503
-			_out502, _out503 = Companion_Default___.CutRun(x, txn, ip, _382_pn, ino, m, lo, _376_left)
-			_379_l = _out502
-			_380_freed = _out503
-			if _380_freed == uint64(0) {
-				_380_freed = uint64(1)
+			_out503 = x.Resolve(txn, ip, _379_k, positions.Companion_Default___.MaxLev(_379_k)-uint64(1), _380_j/uint64(512), true)
+			_384_pn = _out503
+			var _out504 uint64
+			var _ = _out504
+			var _out505 uint64
+			var _ = _out505
+			_out504, _out505 = Companion_Default___.CutRun(x, txn, ip, _384_pn, ino, m, lo, _378_left)
+			_381_l = _out504
+			_382_freed = _out505
+			if _382_freed == uint64(0) {
+				_382_freed = uint64(1)
 			}
 		}
-		if _381_d < positions.Companion_Default___.MaxLev(_377_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _377_k, positions.Companion_Default___.MaxLev(_377_k)-_381_d-uint64(1), allocatedrange.Companion_Default___.Up512(_378_j, _381_d+uint64(1)))
+		if _383_d < positions.Companion_Default___.MaxLev(_379_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _379_k, positions.Companion_Default___.MaxLev(_379_k)-_383_d-uint64(1), allocatedrange.Companion_Default___.Up512(_380_j, _383_d+uint64(1)))
 		}
-		_376_left = _376_left - _380_freed
-		m = _379_l
+		_378_left = _378_left - _382_freed
+		m = _381_l
 	}
 	return m
 }

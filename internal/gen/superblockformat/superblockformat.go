@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out607 *dbytes.Bytes
-	var _ = _out607
-	_out607 = dbytes.NewBytes(uint64(4096))
-	b = _out607
+	var _out609 *dbytes.Bytes
+	var _ = _out609
+	_out609 = dbytes.NewBytes(uint64(4096))
+	b = _out609
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -254,13 +254,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _488_sum *dbytes.Bytes
-	var _ = _488_sum
-	var _out608 *dbytes.Bytes
-	var _ = _out608
-	_out608 = dsum.Sum(b, uint64(4064))
-	_488_sum = _out608
-	b.CopyFrom(uint64(4064), _488_sum, uint64(0), uint64(32))
+	var _490_sum *dbytes.Bytes
+	var _ = _490_sum
+	var _out610 *dbytes.Bytes
+	var _ = _out610
+	_out610 = dsum.Sum(b, uint64(4064))
+	_490_sum = _out610
+	b.CopyFrom(uint64(4064), _490_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -272,19 +272,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _489_sum *dbytes.Bytes
-	var _ = _489_sum
-	var _out609 *dbytes.Bytes
-	var _ = _out609
-	_out609 = dsum.Sum(b, uint64(4064))
-	_489_sum = _out609
-	var _490_sealed bool
-	var _ = _490_sealed
-	var _out610 bool
-	var _ = _out610
-	_out610 = b.EqualAt(uint64(4064), _489_sum)
-	_490_sealed = _out610
-	if !_490_sealed {
+	var _491_sum *dbytes.Bytes
+	var _ = _491_sum
+	var _out611 *dbytes.Bytes
+	var _ = _out611
+	_out611 = dsum.Sum(b, uint64(4064))
+	_491_sum = _out611
+	var _492_sealed bool
+	var _ = _492_sealed
+	var _out612 bool
+	var _ = _out612
+	_out612 = b.EqualAt(uint64(4064), _491_sum)
+	_492_sealed = _out612
+	if !_492_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -296,13 +296,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _491_ok bool
-	var _ = _491_ok
-	var _out611 bool
-	var _ = _out611
-	_out611 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_491_ok = _out611
-	if !_491_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _493_ok bool
+	var _ = _493_ok
+	var _out613 bool
+	var _ = _out613
+	_out613 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_493_ok = _out613
+	if !_493_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out359 bool
-	var _ = _out359
-	_out359 = _this.Grab(k, excl)
-	ok = _out359
+	var _out361 bool
+	var _ = _out361
+	_out361 = _this.Grab(k, excl)
+	ok = _out361
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _229_wait bool
-	var _ = _229_wait
-	_229_wait = k > _this.Top
-	var _230_n uint64 = 0
-	var _ = _230_n
-	var _out360 bool
-	var _ = _out360
-	var _out361 uint64
-	var _ = _out361
-	_out360, _out361 = _this.S.Tbl.Lock(_this.Own, k, excl, _229_wait)
-	ok = _out360
-	_230_n = _out361
+	var _231_wait bool
+	var _ = _231_wait
+	_231_wait = k > _this.Top
+	var _232_n uint64 = 0
+	var _ = _232_n
+	var _out362 bool
+	var _ = _out362
+	var _out363 uint64
+	var _ = _out363
+	_out362, _out363 = _this.S.Tbl.Lock(_this.Own, k, excl, _231_wait)
+	ok = _out362
+	_232_n = _out363
 	if ok {
-		if _230_n > _this.Seen {
-			_this.Seen = _230_n
+		if _232_n > _this.Seen {
+			_this.Seen = _232_n
 		}
-		if _229_wait {
+		if _231_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _231_k uint64
-	var _ = _231_k
-	_231_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _232_ok bool
-	var _ = _232_ok
-	var _out362 bool
-	var _ = _out362
-	_out362 = _this.Lock(_231_k, excl)
-	_232_ok = _out362
-	if !_232_ok {
+	var _233_k uint64
+	var _ = _233_k
+	_233_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _234_ok bool
+	var _ = _234_ok
+	var _out364 bool
+	var _ = _out364
+	_out364 = _this.Lock(_233_k, excl)
+	_234_ok = _out364
+	if !_234_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out363 *dbytes.Blk
-	var _ = _out363
-	_out363 = _this.Buf.GetBlk(_231_k)
-	b = _out363
+	var _out365 *dbytes.Blk
+	var _ = _out365
+	_out365 = _this.Buf.GetBlk(_233_k)
+	b = _out365
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out364 *dbytes.Blk
-	var _ = _out364
-	_out364 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	b = _out364
+	var _out366 *dbytes.Blk
+	var _ = _out366
+	_out366 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	b = _out366
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -161,45 +161,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _233_k uint64
-	var _ = _233_k
-	_233_k = objectsm.Companion_Default___.Key(a, off)
-	var _234_ok bool
-	var _ = _234_ok
-	var _out365 bool
-	var _ = _out365
-	_out365 = _this.Lock(_233_k, excl)
-	_234_ok = _out365
-	if !_234_ok {
+	var _235_k uint64
+	var _ = _235_k
+	_235_k = objectsm.Companion_Default___.Key(a, off)
+	var _236_ok bool
+	var _ = _236_ok
+	var _out367 bool
+	var _ = _out367
+	_out367 = _this.Lock(_235_k, excl)
+	_236_ok = _out367
+	if !_236_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out366 *dbytes.Bytes
-	var _ = _out366
-	_out366 = _this.Buf.GetBytes(_233_k)
-	b = _out366
+	var _out368 *dbytes.Bytes
+	var _ = _out368
+	_out368 = _this.Buf.GetBytes(_235_k)
+	b = _out368
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _235_v *dbytes.Blk
-	var _ = _235_v
-	var _out367 *dbytes.Blk
-	var _ = _out367
-	_out367 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_235_v = _out367
-	if _235_v == (*dbytes.Blk)(nil) {
+	var _237_v *dbytes.Blk
+	var _ = _237_v
+	var _out369 *dbytes.Blk
+	var _ = _out369
+	_out369 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_237_v = _out369
+	if _237_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _236_c *dbytes.Bytes
-	var _ = _236_c
-	var _out368 *dbytes.Bytes
-	var _ = _out368
-	_out368 = dbytes.NewBytes(uint64(256))
-	_236_c = _out368
-	_236_c.CopyBlk(uint64(0), _235_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _236_c
+	var _238_c *dbytes.Bytes
+	var _ = _238_c
+	var _out370 *dbytes.Bytes
+	var _ = _out370
+	_out370 = dbytes.NewBytes(uint64(256))
+	_238_c = _out370
+	_238_c.CopyBlk(uint64(0), _237_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _238_c
 	return st, b
 	return st, b
 }
@@ -208,72 +208,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _237_k uint64
-	var _ = _237_k
-	_237_k = objectsm.Companion_Default___.Key(a, off)
-	var _238_ok bool
-	var _ = _238_ok
-	var _out369 bool
-	var _ = _out369
-	_out369 = _this.Lock(_237_k, excl)
-	_238_ok = _out369
-	if !_238_ok {
+	var _239_k uint64
+	var _ = _239_k
+	_239_k = objectsm.Companion_Default___.Key(a, off)
+	var _240_ok bool
+	var _ = _240_ok
+	var _out371 bool
+	var _ = _out371
+	_out371 = _this.Lock(_239_k, excl)
+	_240_ok = _out371
+	if !_240_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _239_found bool = false
-	var _ = _239_found
-	var _out370 bool
-	var _ = _out370
-	var _out371 bool
-	var _ = _out371
-	_out370, _out371 = _this.Buf.GetBit(_237_k)
-	_239_found = _out370
-	b = _out371
-	if _239_found {
+	var _241_found bool = false
+	var _ = _241_found
+	var _out372 bool
+	var _ = _out372
+	var _out373 bool
+	var _ = _out373
+	_out372, _out373 = _this.Buf.GetBit(_239_k)
+	_241_found = _out372
+	b = _out373
+	if _241_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _240_v *dbytes.Blk
-	var _ = _240_v
-	var _out372 *dbytes.Blk
-	var _ = _out372
-	_out372 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_240_v = _out372
-	if _240_v == (*dbytes.Blk)(nil) {
+	var _242_v *dbytes.Blk
+	var _ = _242_v
+	var _out374 *dbytes.Blk
+	var _ = _out374
+	_out374 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_242_v = _out374
+	if _242_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _241_c uint8
-	var _ = _241_c
-	_241_c = _240_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_241_c, off%uint64(8))
+	var _243_c uint8
+	var _ = _243_c
+	_243_c = _242_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_243_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _242_k uint64
-	var _ = _242_k
-	_242_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _243_ok bool
-	var _ = _243_ok
-	var _out373 bool
-	var _ = _out373
-	_out373 = _this.Lock(_242_k, true)
-	_243_ok = _out373
-	if !_243_ok {
+	var _244_k uint64
+	var _ = _244_k
+	_244_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _245_ok bool
+	var _ = _245_ok
+	var _out375 bool
+	var _ = _out375
+	_out375 = _this.Lock(_244_k, true)
+	_245_ok = _out375
+	if !_245_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _244_v *dbytes.Blk
-	var _ = _244_v
-	var _out374 *dbytes.Blk
-	var _ = _out374
-	_out374 = dbytes.Freeze(b)
-	_244_v = _out374
-	_this.Buf.PutBlk(_242_k, _244_v)
+	var _246_v *dbytes.Blk
+	var _ = _246_v
+	var _out376 *dbytes.Blk
+	var _ = _out376
+	_out376 = dbytes.Freeze(b)
+	_246_v = _out376
+	_this.Buf.PutBlk(_244_k, _246_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -281,20 +281,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _245_k uint64
-	var _ = _245_k
-	_245_k = objectsm.Companion_Default___.Key(a, off)
-	var _246_ok bool
-	var _ = _246_ok
-	var _out375 bool
-	var _ = _out375
-	_out375 = _this.Lock(_245_k, true)
-	_246_ok = _out375
-	if !_246_ok {
+	var _247_k uint64
+	var _ = _247_k
+	_247_k = objectsm.Companion_Default___.Key(a, off)
+	var _248_ok bool
+	var _ = _248_ok
+	var _out377 bool
+	var _ = _out377
+	_out377 = _this.Lock(_247_k, true)
+	_248_ok = _out377
+	if !_248_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_245_k, b)
+	_this.Buf.PutBytes(_247_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -302,20 +302,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _247_k uint64
-	var _ = _247_k
-	_247_k = objectsm.Companion_Default___.Key(a, off)
-	var _248_ok bool
-	var _ = _248_ok
-	var _out376 bool
-	var _ = _out376
-	_out376 = _this.Lock(_247_k, true)
-	_248_ok = _out376
-	if !_248_ok {
+	var _249_k uint64
+	var _ = _249_k
+	_249_k = objectsm.Companion_Default___.Key(a, off)
+	var _250_ok bool
+	var _ = _250_ok
+	var _out378 bool
+	var _ = _out378
+	_out378 = _this.Lock(_249_k, true)
+	_250_ok = _out378
+	if !_250_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_247_k, b)
+	_this.Buf.PutBit(_249_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -115,15 +115,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _216_t *dlock.Table
-	var _ = _216_t
-	var _out339 *dlock.Table
-	var _ = _out339
-	_out339 = dlock.NewTable()
-	_216_t = _out339
+	var _218_t *dlock.Table
+	var _ = _218_t
+	var _out341 *dlock.Table
+	var _ = _out341
+	_out341 = dlock.NewTable()
+	_218_t = _out341
 	var _nw2 = New_Sys_()
 	var _ = _nw2
-	_nw2.Ctor__(j, _216_t)
+	_nw2.Ctor__(j, _218_t)
 	s = _nw2
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out340 *dbytes.Blk
-	var _ = _out340
-	var _out341 uint64
-	var _ = _out341
-	_out340, _out341 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out340
-	t = _out341
+	var _out342 *dbytes.Blk
+	var _ = _out342
+	var _out343 uint64
+	var _ = _out343
+	_out342, _out343 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out342
+	t = _out343
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -153,59 +153,59 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	Companion_Default___.TYield(s)
-	var _217_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _217_l
-	var _out342 bool
-	var _ = _out342
-	var _out343 *ddisk.BList
-	var _ = _out343
-	_out342, _out343 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out342
-	_217_l = _out343
+	var _219_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _219_l
+	var _out344 bool
+	var _ = _out344
+	var _out345 *ddisk.BList
+	var _ = _out345
+	_out344, _out345 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out344
+	_219_l = _out345
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	Companion_Default___.TYield(s)
-	var _218_m uint64
-	var _ = _218_m
-	var _219_bad uint64
-	var _ = _219_bad
-	var _out344 uint64
-	var _ = _out344
-	var _out345 uint64
-	var _ = _out345
-	_out344, _out345 = journalreader.Companion_Default___.CheckHome(s.J, a, _217_l)
-	_218_m = _out344
-	_219_bad = _out345
+	var _220_m uint64
+	var _ = _220_m
+	var _221_bad uint64
+	var _ = _221_bad
+	var _out346 uint64
+	var _ = _out346
+	var _out347 uint64
+	var _ = _out347
+	_out346, _out347 = journalreader.Companion_Default___.CheckHome(s.J, a, _219_l)
+	_220_m = _out346
+	_221_bad = _out347
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
-	var _220_i uint64
-	var _ = _220_i
-	_220_i = _218_m
-	if _218_m == uint64(0) {
-		var _221_damaged bool
-		var _ = _221_damaged
-		var _out346 bool
-		var _ = _out346
-		_out346 = journalreader.Companion_Default___.Confirm(s.J, t, _219_bad)
-		_221_damaged = _out346
-		ok = !_221_damaged
-	}
-	for uint64(0) < _220_i {
-		_220_i = _220_i - uint64(1)
-		var _222_c *dbytes.Blk
-		var _ = _222_c
-		var _out347 *dbytes.Blk
-		var _ = _out347
-		_out347 = _217_l.BlkAt(_220_i)
-		_222_c = _out347
-		var _out348 *dbytes.Blk
+	var _222_i uint64
+	var _ = _222_i
+	_222_i = _220_m
+	if _220_m == uint64(0) {
+		var _223_damaged bool
+		var _ = _223_damaged
+		var _out348 bool
 		var _ = _out348
-		_out348 = journalreader.Companion_Default___.Lookup2(s.J, a+_220_i, t, _222_c)
-		b = _out348
+		_out348 = journalreader.Companion_Default___.Confirm(s.J, a, t, _221_bad)
+		_223_damaged = _out348
+		ok = !_223_damaged
+	}
+	for uint64(0) < _222_i {
+		_222_i = _222_i - uint64(1)
+		var _224_c *dbytes.Blk
+		var _ = _224_c
+		var _out349 *dbytes.Blk
+		var _ = _out349
+		_out349 = _219_l.BlkAt(_222_i)
+		_224_c = _out349
+		var _out350 *dbytes.Blk
+		var _ = _out350
+		_out350 = journalreader.Companion_Default___.Lookup2(s.J, a+_222_i, t, _224_c)
+		b = _out350
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -213,34 +213,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _223_t uint64 = 0
-	var _ = _223_t
-	var _out349 *dbytes.Blk
-	var _ = _out349
-	var _out350 uint64
-	var _ = _out350
-	_out349, _out350 = Companion_Default___.Peek(s, a)
-	b = _out349
-	_223_t = _out350
-	var _224_ok bool
-	var _ = _224_ok
-	_224_ok = true
-	for b == (*dbytes.Blk)(nil) && _224_ok {
-		var _out351 bool
-		var _ = _out351
-		var _out352 *dbytes.Blk
-		var _ = _out352
-		_out351, _out352 = Companion_Default___.Fetch(s, a, uint64(1), _223_t)
-		_224_ok = _out351
-		b = _out352
-		if _224_ok && b == (*dbytes.Blk)(nil) {
-			var _out353 *dbytes.Blk
-			var _ = _out353
-			var _out354 uint64
-			var _ = _out354
-			_out353, _out354 = Companion_Default___.Peek(s, a)
-			b = _out353
-			_223_t = _out354
+	var _225_t uint64 = 0
+	var _ = _225_t
+	var _out351 *dbytes.Blk
+	var _ = _out351
+	var _out352 uint64
+	var _ = _out352
+	_out351, _out352 = Companion_Default___.Peek(s, a)
+	b = _out351
+	_225_t = _out352
+	var _226_ok bool
+	var _ = _226_ok
+	_226_ok = true
+	for b == (*dbytes.Blk)(nil) && _226_ok {
+		var _out353 bool
+		var _ = _out353
+		var _out354 *dbytes.Blk
+		var _ = _out354
+		_out353, _out354 = Companion_Default___.Fetch(s, a, uint64(1), _225_t)
+		_226_ok = _out353
+		b = _out354
+		if _226_ok && b == (*dbytes.Blk)(nil) {
+			var _out355 *dbytes.Blk
+			var _ = _out355
+			var _out356 uint64
+			var _ = _out356
+			_out355, _out356 = Companion_Default___.Peek(s, a)
+			b = _out355
+			_225_t = _out356
 		}
 	}
 	return b
@@ -249,35 +249,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _225_m uint64
-	var _ = _225_m
-	_225_m = func() uint64 {
+	var _227_m uint64
+	var _ = _227_m
+	_227_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _226_b *dbytes.Blk
-	var _ = _226_b
-	var _227_t uint64
-	var _ = _227_t
-	var _out355 *dbytes.Blk
-	var _ = _out355
-	var _out356 uint64
-	var _ = _out356
-	_out355, _out356 = Companion_Default___.Peek(s, a)
-	_226_b = _out355
-	_227_t = _out356
-	if _226_b == (*dbytes.Blk)(nil) {
-		var _228_ok bool = false
-		var _ = _228_ok
-		var _out357 bool
-		var _ = _out357
-		var _out358 *dbytes.Blk
-		var _ = _out358
-		_out357, _out358 = Companion_Default___.Fetch(s, a, _225_m, _227_t)
-		_228_ok = _out357
-		_226_b = _out358
+	var _228_b *dbytes.Blk
+	var _ = _228_b
+	var _229_t uint64
+	var _ = _229_t
+	var _out357 *dbytes.Blk
+	var _ = _out357
+	var _out358 uint64
+	var _ = _out358
+	_out357, _out358 = Companion_Default___.Peek(s, a)
+	_228_b = _out357
+	_229_t = _out358
+	if _228_b == (*dbytes.Blk)(nil) {
+		var _230_ok bool = false
+		var _ = _230_ok
+		var _out359 bool
+		var _ = _out359
+		var _out360 *dbytes.Blk
+		var _ = _out360
+		_out359, _out360 = Companion_Default___.Fetch(s, a, _227_m, _229_t)
+		_230_ok = _out359
+		_228_b = _out360
 	}
 }
 

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _357_i uint64
-	var _ = _357_i
-	_357_i = uint64(0)
-	for _357_i < uint64(512) {
-		if b.U64(uint64(8)*_357_i) != uint64(0) {
+	var _359_i uint64
+	var _ = _359_i
+	_359_i = uint64(0)
+	for _359_i < uint64(512) {
+		if b.U64(uint64(8)*_359_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_357_i = _357_i + uint64(1)
+		_359_i = _359_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _358_bn uint64
-	var _ = _358_bn
-	var _out489 uint64
-	var _ = _out489
-	_out489 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_358_bn = _out489
+	var _360_bn uint64
+	var _ = _360_bn
+	var _out491 uint64
+	var _ = _out491
+	_out491 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_360_bn = _out491
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _358_bn, false)
+	x.Fs.SetUsedBit(txn, _360_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _359_pn uint64
-	var _ = _359_pn
-	var _out490 uint64
-	var _ = _out490
-	_out490 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_359_pn = _out490
-	var _360_pb *dbytes.Blk
-	var _ = _360_pb
-	var _out491 *dbytes.Blk
-	var _ = _out491
-	_out491 = x.Fs.ReadBlock(txn, _359_pn, true)
-	_360_pb = _out491
-	var _361_bn uint64
-	var _ = _361_bn
-	_361_bn = _360_pb.U64(uint64(8) * (j % uint64(512)))
-	var _362_t *dbytes.Bytes
-	var _ = _362_t
-	var _out492 *dbytes.Bytes
+	var _361_pn uint64
+	var _ = _361_pn
+	var _out492 uint64
 	var _ = _out492
-	_out492 = _360_pb.Thaw()
-	_362_t = _out492
-	Companion_Default___.CutChild(x, txn, ip, _362_t, _359_pn, _361_bn, j)
-	x.CloseParent(txn, _359_pn, _362_t)
-}
-func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	_out492 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_361_pn = _out492
+	var _362_pb *dbytes.Blk
+	var _ = _362_pb
+	var _out493 *dbytes.Blk
+	var _ = _out493
+	_out493 = x.Fs.ReadBlock(txn, _361_pn, true)
+	_362_pb = _out493
 	var _363_bn uint64
 	var _ = _363_bn
-	var _out493 uint64
-	var _ = _out493
-	_out493 = x.Resolve(txn, ip, k, lev, j, true)
-	_363_bn = _out493
-	var _364_b *dbytes.Blk
-	var _ = _364_b
-	var _out494 *dbytes.Blk
+	_363_bn = _362_pb.U64(uint64(8) * (j % uint64(512)))
+	var _364_t *dbytes.Bytes
+	var _ = _364_t
+	var _out494 *dbytes.Bytes
 	var _ = _out494
-	_out494 = x.Fs.ReadBlock(txn, _363_bn, true)
-	_364_b = _out494
-	var _365_e bool = false
-	var _ = _365_e
-	var _out495 bool
+	_out494 = _362_pb.Thaw()
+	_364_t = _out494
+	Companion_Default___.CutChild(x, txn, ip, _364_t, _361_pn, _363_bn, j)
+	x.CloseParent(txn, _361_pn, _364_t)
+}
+func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	var _365_bn uint64
+	var _ = _365_bn
+	var _out495 uint64
 	var _ = _out495
-	_out495 = Companion_Default___.NoEntries(_364_b)
-	_365_e = _out495
-	if !_365_e {
+	_out495 = x.Resolve(txn, ip, k, lev, j, true)
+	_365_bn = _out495
+	var _366_b *dbytes.Blk
+	var _ = _366_b
+	var _out496 *dbytes.Blk
+	var _ = _out496
+	_out496 = x.Fs.ReadBlock(txn, _365_bn, true)
+	_366_b = _out496
+	var _367_e bool = false
+	var _ = _367_e
+	var _out497 bool
+	var _ = _out497
+	_out497 = Companion_Default___.NoEntries(_366_b)
+	_367_e = _out497
+	if !_367_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

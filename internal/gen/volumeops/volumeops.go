@@ -80,26 +80,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1088 uint32
-	var _ = _out1088
-	var _out1089 *dbytes.Bytes
-	var _ = _out1089
-	_out1088, _out1089 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1088
-	after = _out1089
-	var _769_all uint64
-	var _ = _769_all
-	_769_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _770_files uint64
-	var _ = _770_files
-	_770_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _771_b uint64
-	var _ = _771_b
-	_771_b = Companion_Default___.Least(blocks, _769_all)
-	var _772_i uint64
-	var _ = _772_i
-	_772_i = Companion_Default___.Least(inodes, _770_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _769_all, uint64(4096) * _771_b, uint64(4096) * _771_b, _770_files, _772_i, _772_i, uint32(0)}}
+	var _out1090 uint32
+	var _ = _out1090
+	var _out1091 *dbytes.Bytes
+	var _ = _out1091
+	_out1090, _out1091 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1090
+	after = _out1091
+	var _771_all uint64
+	var _ = _771_all
+	_771_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _772_files uint64
+	var _ = _772_files
+	_772_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _773_b uint64
+	var _ = _773_b
+	_773_b = Companion_Default___.Least(blocks, _771_all)
+	var _774_i uint64
+	var _ = _774_i
+	_774_i = Companion_Default___.Least(inodes, _772_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _771_all, uint64(4096) * _773_b, uint64(4096) * _773_b, _772_files, _774_i, _774_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -116,13 +116,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1090 uint32
-	var _ = _out1090
-	var _out1091 *dbytes.Bytes
-	var _ = _out1091
-	_out1090, _out1091 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1090
-	after = _out1091
+	var _out1092 uint32
+	var _ = _out1092
+	var _out1093 *dbytes.Bytes
+	var _ = _out1093
+	_out1092, _out1093 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1092
+	after = _out1093
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -133,13 +133,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1092 uint32
-	var _ = _out1092
-	var _out1093 *dbytes.Bytes
-	var _ = _out1093
-	_out1092, _out1093 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1092
-	after = _out1093
+	var _out1094 uint32
+	var _ = _out1094
+	var _out1095 *dbytes.Bytes
+	var _ = _out1095
+	_out1094, _out1095 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1094
+	after = _out1095
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -148,13 +148,13 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1094 uint32
-	var _ = _out1094
-	var _out1095 *dbytes.Bytes
-	var _ = _out1095
-	_out1094, _out1095 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1094
-	after = _out1095
+	var _out1096 uint32
+	var _ = _out1096
+	var _out1097 *dbytes.Bytes
+	var _ = _out1097
+	_out1096, _out1097 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1096
+	after = _out1097
 	return st, after
 }
 

@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _322_bo uint64
-	var _ = _322_bo
-	_322_bo = pos % uint64(4096)
-	var _323_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _323_b
+	var _324_bo uint64
+	var _ = _324_bo
+	_324_bo = pos % uint64(4096)
+	var _325_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _325_b
 	if c == uint64(4096) {
-		var _out460 *dbytes.Bytes
-		var _ = _out460
-		_out460 = dbytes.NewBytes(uint64(4096))
-		_323_b = _out460
-	} else {
-		var _324_blk *dbytes.Blk
-		var _ = _324_blk
-		var _out461 *dbytes.Blk
-		var _ = _out461
-		_out461 = x.ReadAt(txn, bn, true)
-		_324_blk = _out461
 		var _out462 *dbytes.Bytes
 		var _ = _out462
-		_out462 = _324_blk.Thaw()
-		_323_b = _out462
+		_out462 = dbytes.NewBytes(uint64(4096))
+		_325_b = _out462
+	} else {
+		var _326_blk *dbytes.Blk
+		var _ = _326_blk
+		var _out463 *dbytes.Blk
+		var _ = _out463
+		_out463 = x.ReadAt(txn, bn, true)
+		_326_blk = _out463
+		var _out464 *dbytes.Bytes
+		var _ = _out464
+		_out464 = _326_blk.Thaw()
+		_325_b = _out464
 	}
-	_323_b.CopyFrom(_322_bo, src, so, c)
-	x.WriteData(txn, bn, _323_b)
+	_325_b.CopyFrom(_324_bo, src, so, c)
+	x.WriteData(txn, bn, _325_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out463 *dbytes.Bytes
-		var _ = _out463
-		_out463 = src.CopyOf(so)
-		b = _out463
+		var _out465 *dbytes.Bytes
+		var _ = _out465
+		_out465 = src.CopyOf(so)
+		b = _out465
 	} else {
-		var _out464 *dbytes.Bytes
-		var _ = _out464
-		_out464 = dbytes.NewBytes(uint64(4096))
-		b = _out464
+		var _out466 *dbytes.Bytes
+		var _ = _out466
+		_out466 = dbytes.NewBytes(uint64(4096))
+		b = _out466
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _325_k uint64
-	var _ = _325_k
-	_325_k = pos / uint64(4096)
-	var _326_b *dbytes.Bytes
-	var _ = _326_b
-	var _out465 *dbytes.Bytes
-	var _ = _out465
-	_out465 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_326_b = _out465
-	var _327_near uint64
-	var _ = _327_near
-	_327_near = uint64(0)
-	if uint64(0) < _325_k {
-		var _out466 uint64
-		var _ = _out466
-		_out466 = inodeformat.Companion_Default___.GetSlot(ip, _325_k-uint64(1))
-		_327_near = _out466
-	}
-	var _328_bn uint64 = 0
-	var _ = _328_bn
-	var _out467 bool
+	var _327_k uint64
+	var _ = _327_k
+	_327_k = pos / uint64(4096)
+	var _328_b *dbytes.Bytes
+	var _ = _328_b
+	var _out467 *dbytes.Bytes
 	var _ = _out467
-	var _out468 uint64
-	var _ = _out468
-	_out467, _out468 = x.AllocRoot(txn, ip, ino, _325_k, _327_near, _326_b)
-	ok = _out467
-	_328_bn = _out468
+	_out467 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_328_b = _out467
+	var _329_near uint64
+	var _ = _329_near
+	_329_near = uint64(0)
+	if uint64(0) < _327_k {
+		var _out468 uint64
+		var _ = _out468
+		_out468 = inodeformat.Companion_Default___.GetSlot(ip, _327_k-uint64(1))
+		_329_near = _out468
+	}
+	var _330_bn uint64 = 0
+	var _ = _330_bn
+	var _out469 bool
+	var _ = _out469
+	var _out470 uint64
+	var _ = _out470
+	_out469, _out470 = x.AllocRoot(txn, ip, ino, _327_k, _329_near, _328_b)
+	ok = _out469
+	_330_bn = _out470
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_328_bn)
+		txn.Bulk(_330_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _329_k uint64
-	var _ = _329_k
-	_329_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _330_lev uint64
-	var _ = _330_lev
-	_330_lev = positions.Companion_Default___.MaxLev(_329_k)
-	var _331_jp uint64
-	var _ = _331_jp
-	_331_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _331_k uint64
+	var _ = _331_k
+	_331_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _332_lev uint64
+	var _ = _332_lev
+	_332_lev = positions.Companion_Default___.MaxLev(_331_k)
+	var _333_jp uint64
+	var _ = _333_jp
+	_333_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _332_pn uint64 = 0
-	var _ = _332_pn
-	var _out469 bool
-	var _ = _out469
-	var _out470 uint64
-	var _ = _out470
-	_out469, _out470 = x.ResolveAlloc(txn, ip, ino, _329_k, _330_lev-uint64(1), _331_jp)
-	ok = _out469
-	_332_pn = _out470
+	var _334_pn uint64 = 0
+	var _ = _334_pn
+	var _out471 bool
+	var _ = _out471
+	var _out472 uint64
+	var _ = _out472
+	_out471, _out472 = x.ResolveAlloc(txn, ip, ino, _331_k, _332_lev-uint64(1), _333_jp)
+	ok = _out471
+	_334_pn = _out472
 	if !ok {
 		return ok, m
 	}
-	var _333_blk *dbytes.Blk
-	var _ = _333_blk
-	var _out471 *dbytes.Blk
-	var _ = _out471
-	_out471 = x.Fs.ReadBlock(txn, _332_pn, true)
-	_333_blk = _out471
-	var _334_t *dbytes.Bytes
-	var _ = _334_t
-	var _out472 *dbytes.Bytes
-	var _ = _out472
-	_out472 = _333_blk.Thaw()
-	_334_t = _out472
-	var _335_near uint64
-	var _ = _335_near
-	_335_near = _332_pn
+	var _335_blk *dbytes.Blk
+	var _ = _335_blk
+	var _out473 *dbytes.Blk
+	var _ = _out473
+	_out473 = x.Fs.ReadBlock(txn, _334_pn, true)
+	_335_blk = _out473
+	var _336_t *dbytes.Bytes
+	var _ = _336_t
+	var _out474 *dbytes.Bytes
+	var _ = _out474
+	_out474 = _335_blk.Thaw()
+	_336_t = _out474
+	var _337_near uint64
+	var _ = _337_near
+	_337_near = _334_pn
 	for m < len_ {
-		var _336_at uint64
-		var _ = _336_at
-		_336_at = pos + m
-		var _337_n uint64
-		var _ = _337_n
-		_337_n = _336_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_337_n) != _329_k || positions.Companion_Default___.FlatJ(_337_n)/uint64(512) != _331_jp {
+		var _338_at uint64
+		var _ = _338_at
+		_338_at = pos + m
+		var _339_n uint64
+		var _ = _339_n
+		_339_n = _338_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_339_n) != _331_k || positions.Companion_Default___.FlatJ(_339_n)/uint64(512) != _333_jp {
 			goto L4
 		}
-		var _338_j uint64
-		var _ = _338_j
-		_338_j = positions.Companion_Default___.FlatJ(_337_n)
-		var _339_bn uint64
-		var _ = _339_bn
-		_339_bn = _334_t.U64(uint64(8) * (_338_j % uint64(512)))
-		if _339_bn != uint64(0) {
+		var _340_j uint64
+		var _ = _340_j
+		_340_j = positions.Companion_Default___.FlatJ(_339_n)
+		var _341_bn uint64
+		var _ = _341_bn
+		_341_bn = _336_t.U64(uint64(8) * (_340_j % uint64(512)))
+		if _341_bn != uint64(0) {
 			goto L4
 		}
-		var _340_c uint64
-		var _ = _340_c
-		var _out473 uint64
-		var _ = _out473
-		_out473 = reading.Companion_Default___.Min(uint64(4096)-_336_at%uint64(4096), len_-m)
-		_340_c = _out473
-		var _341_b *dbytes.Bytes
-		var _ = _341_b
-		var _out474 *dbytes.Bytes
-		var _ = _out474
-		_out474 = Companion_Default___.FirstBlock(_336_at, src, so+m, _340_c, bulk)
-		_341_b = _out474
-		if _338_j%uint64(512) != uint64(0) {
-			var _342_left uint64
-			var _ = _342_left
-			_342_left = _334_t.U64(uint64(8) * (_338_j%uint64(512) - uint64(1)))
-			if _342_left != uint64(0) {
-				_335_near = _342_left
+		var _342_c uint64
+		var _ = _342_c
+		var _out475 uint64
+		var _ = _out475
+		_out475 = reading.Companion_Default___.Min(uint64(4096)-_338_at%uint64(4096), len_-m)
+		_342_c = _out475
+		var _343_b *dbytes.Bytes
+		var _ = _343_b
+		var _out476 *dbytes.Bytes
+		var _ = _out476
+		_out476 = Companion_Default___.FirstBlock(_338_at, src, so+m, _342_c, bulk)
+		_343_b = _out476
+		if _340_j%uint64(512) != uint64(0) {
+			var _344_left uint64
+			var _ = _344_left
+			_344_left = _336_t.U64(uint64(8) * (_340_j%uint64(512) - uint64(1)))
+			if _344_left != uint64(0) {
+				_337_near = _344_left
 			}
 		}
-		var _out475 bool
-		var _ = _out475
-		var _out476 uint64
-		var _ = _out476
-		_out475, _out476 = x.AddChild(txn, ip, _334_t, _332_pn, _338_j, _335_near, _341_b)
-		ok = _out475
-		_339_bn = _out476
+		var _out477 bool
+		var _ = _out477
+		var _out478 uint64
+		var _ = _out478
+		_out477, _out478 = x.AddChild(txn, ip, _336_t, _334_pn, _340_j, _337_near, _343_b)
+		ok = _out477
+		_341_bn = _out478
 		if !ok {
 			return ok, m
 		}
-		if bulk && _340_c == uint64(4096) {
-			txn.Bulk(_339_bn)
+		if bulk && _342_c == uint64(4096) {
+			txn.Bulk(_341_bn)
 		}
-		_335_near = _339_bn
-		m = m + _340_c
+		_337_near = _341_bn
+		m = m + _342_c
 	}
 L4:
-	x.CloseParent(txn, _332_pn, _334_t)
+	x.CloseParent(txn, _334_pn, _336_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _343_done uint64
-	var _ = _343_done
-	_343_done = uint64(0)
-	var _344_ck uint64
-	var _ = _344_ck
-	var _345_cj uint64
-	var _ = _345_cj
-	_344_ck, _345_cj = uint64(15), uint64(0)
-	var _346_pb *dbytes.Blk
-	var _ = _346_pb
-	var _out477 *dbytes.Blk
-	var _ = _out477
-	_out477 = dbytes.ZeroBlk()
-	_346_pb = _out477
-	var _347_bulk bool
-	var _ = _347_bulk
-	_347_bulk = Companion_Default___.Much(off, len_)
-	for _343_done < len_ {
-		var _348_pos uint64
-		var _ = _348_pos
-		_348_pos = off + _343_done
-		var _349_n uint64
-		var _ = _349_n
-		_349_n = _348_pos / uint64(4096)
-		var _350_c uint64
-		var _ = _350_c
-		var _out478 uint64
-		var _ = _out478
-		_out478 = reading.Companion_Default___.Min(uint64(4096)-_348_pos%uint64(4096), len_-_343_done)
-		_350_c = _out478
-		var _351_bn uint64 = 0
-		var _ = _351_bn
-		var _out479 uint64
-		var _ = _out479
+	var _345_done uint64
+	var _ = _345_done
+	_345_done = uint64(0)
+	var _346_ck uint64
+	var _ = _346_ck
+	var _347_cj uint64
+	var _ = _347_cj
+	_346_ck, _347_cj = uint64(15), uint64(0)
+	var _348_pb *dbytes.Blk
+	var _ = _348_pb
+	var _out479 *dbytes.Blk
+	var _ = _out479
+	_out479 = dbytes.ZeroBlk()
+	_348_pb = _out479
+	var _349_bulk bool
+	var _ = _349_bulk
+	_349_bulk = Companion_Default___.Much(off, len_)
+	for _345_done < len_ {
+		var _350_pos uint64
+		var _ = _350_pos
+		_350_pos = off + _345_done
+		var _351_n uint64
+		var _ = _351_n
+		_351_n = _350_pos / uint64(4096)
+		var _352_c uint64
+		var _ = _352_c
 		var _out480 uint64
 		var _ = _out480
+		_out480 = reading.Companion_Default___.Min(uint64(4096)-_350_pos%uint64(4096), len_-_345_done)
+		_352_c = _out480
+		var _353_bn uint64 = 0
+		var _ = _353_bn
 		var _out481 uint64
 		var _ = _out481
-		var _out482 *dbytes.Blk
+		var _out482 uint64
 		var _ = _out482
-		_out479, _out480, _out481, _out482 = reading.Companion_Default___.Find(x, txn, ip, _349_n, true, _344_ck, _345_cj, _346_pb)
-		_351_bn = _out479
-		_344_ck = _out480
-		_345_cj = _out481
-		_346_pb = _out482
-		if _351_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _351_bn, _348_pos, src, so+_343_done, _350_c)
-		} else if _349_n < uint64(12) {
-			_344_ck = uint64(15)
-			var _out483 bool
-			var _ = _out483
-			_out483 = Companion_Default___.FillDirect(x, txn, ip, ino, _348_pos, src, so+_343_done, _350_c, _347_bulk)
-			ok = _out483
+		var _out483 uint64
+		var _ = _out483
+		var _out484 *dbytes.Blk
+		var _ = _out484
+		_out481, _out482, _out483, _out484 = reading.Companion_Default___.Find(x, txn, ip, _351_n, true, _346_ck, _347_cj, _348_pb)
+		_353_bn = _out481
+		_346_ck = _out482
+		_347_cj = _out483
+		_348_pb = _out484
+		if _353_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _353_bn, _350_pos, src, so+_345_done, _352_c)
+		} else if _351_n < uint64(12) {
+			_346_ck = uint64(15)
+			var _out485 bool
+			var _ = _out485
+			_out485 = Companion_Default___.FillDirect(x, txn, ip, ino, _350_pos, src, so+_345_done, _352_c, _349_bulk)
+			ok = _out485
 			if !ok {
 				return ok
 			}
 		} else {
-			_344_ck = uint64(15)
-			var _out484 bool
-			var _ = _out484
-			var _out485 uint64
-			var _ = _out485
-			_out484, _out485 = Companion_Default___.FillRun(x, txn, ip, ino, _348_pos, src, so+_343_done, len_-_343_done, _347_bulk)
-			ok = _out484
-			_350_c = _out485
+			_346_ck = uint64(15)
+			var _out486 bool
+			var _ = _out486
+			var _out487 uint64
+			var _ = _out487
+			_out486, _out487 = Companion_Default___.FillRun(x, txn, ip, ino, _350_pos, src, so+_345_done, len_-_345_done, _349_bulk)
+			ok = _out486
+			_352_c = _out487
 			if !ok {
 				return ok
 			}
 		}
-		_343_done = _343_done + _350_c
+		_345_done = _345_done + _352_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _352_n uint64
-	var _ = _352_n
-	_352_n = sz / uint64(4096)
-	var _353_k uint64
-	var _ = _353_k
-	_353_k = positions.Companion_Default___.FlatK(_352_n)
-	var _354_bn uint64
-	var _ = _354_bn
-	var _out486 uint64
-	var _ = _out486
-	_out486 = x.Resolve(txn, ip, _353_k, positions.Companion_Default___.MaxLev(_353_k), positions.Companion_Default___.FlatJ(_352_n), true)
-	_354_bn = _out486
-	if _354_bn == uint64(0) {
+	var _354_n uint64
+	var _ = _354_n
+	_354_n = sz / uint64(4096)
+	var _355_k uint64
+	var _ = _355_k
+	_355_k = positions.Companion_Default___.FlatK(_354_n)
+	var _356_bn uint64
+	var _ = _356_bn
+	var _out488 uint64
+	var _ = _out488
+	_out488 = x.Resolve(txn, ip, _355_k, positions.Companion_Default___.MaxLev(_355_k), positions.Companion_Default___.FlatJ(_354_n), true)
+	_356_bn = _out488
+	if _356_bn == uint64(0) {
 		return
 	}
-	var _355_blk *dbytes.Blk
-	var _ = _355_blk
-	var _out487 *dbytes.Blk
-	var _ = _out487
-	_out487 = x.ReadAt(txn, _354_bn, true)
-	_355_blk = _out487
-	var _356_b *dbytes.Bytes
-	var _ = _356_b
-	var _out488 *dbytes.Bytes
-	var _ = _out488
-	_out488 = dbytes.NewBytes(uint64(4096))
-	_356_b = _out488
-	_356_b.CopyBlk(uint64(0), _355_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _354_bn, _356_b)
+	var _357_blk *dbytes.Blk
+	var _ = _357_blk
+	var _out489 *dbytes.Blk
+	var _ = _out489
+	_out489 = x.ReadAt(txn, _356_bn, true)
+	_357_blk = _out489
+	var _358_b *dbytes.Bytes
+	var _ = _358_b
+	var _out490 *dbytes.Bytes
+	var _ = _out490
+	_out490 = dbytes.NewBytes(uint64(4096))
+	_358_b = _out490
+	_358_b.CopyBlk(uint64(0), _357_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _356_bn, _358_b)
 }
 
 // End of class Default__

@@ -1,0 +1,177 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"tansy/disk"
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/ddisk"
+	"tansy/internal/extern/dlog"
+	"tansy/internal/gen/treeofcodes"
+)
+
+// A Snapshot is what Open would find in a journal. Its methods may be called concurrently.
+type Snapshot struct {
+	Blocks map[uint64][]byte // newest contents of the blocks that are in the log and may not be home yet
+
+	d      disk.Disk
+	tree   *treeofcodes.Tree // as the header has it
+	sealed map[uint64]bool   // blocks at home that a group in the log seals: their codes are not in the tree yet
+}
+
+// codePages is the number of pages of the tree of codes that a snapshot keeps in memory: 16 MiB.
+const codePages = 4096
+
+// Inspect looks at the journal on d, and changes nothing. It needs no sound tree of codes.
+func Inspect(d disk.Disk, p Params) (*Snapshot, error) {
+	o := &overlay{Disk: d, m: map[uint64][]byte{}}
+	logOnly := p
+	logOnly.Pages = 0 // what the log has is genuine, whatever became of the tree
+	if _, err := recoverJournal(o, logOnly, Options{CacheBytes: 1, Log: slog.New(slog.DiscardHandler)}); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(o.m, func(a uint64, _ []byte) bool { return a < p.Home() })
+	survey, err := NewSurvey(d, p)
+	if err != nil {
+		return nil, err
+	}
+	pages := dlog.NewPages(codePages)
+	s := &Snapshot{Blocks: o.m, d: d, sealed: map[uint64]bool{}}
+	s.tree = p.tree(ddisk.New(d), dlog.NewSeal(p.Key, p.UUID), pages, d.Size())
+	pages.Next(dlog.NewCodes(), s.tree.N, survey.Root[0], survey.Root[1])
+	for _, g := range survey.Groups {
+		for _, a := range g.Direct {
+			s.sealed[a] = s.sealed[a] || g.Sound
+		}
+	}
+	return s, nil
+}
+
+// Genuine says whether b, read from home block a, is what was last written there, by the verified code by which
+// Read does. If it is not, bad is the block that is damaged: a itself, or the first of the two places of
+// a page of the tree, without which it is not known.
+func (s *Snapshot) Genuine(a uint64, b []byte) (ok bool, bad uint64) {
+	if a < s.tree.Home || a-s.tree.Home >= s.tree.N {
+		return false, a
+	}
+	if s.sealed[a] || s.Blocks[a] != nil {
+		return true, a
+	}
+	return treeofcodes.Companion_Default___.Genuine(s.tree, a, dbytes.BlkOf(b))
+}
+
+// A Page is one of the tree of codes.
+type Page struct {
+	Block uint64   // where it lies: one of two places, the first of them if it is lost
+	Err   error    // what is wrong with it, or nil
+	Lost  bool     // its contents are not known
+	Homes []uint64 // home blocks whose codes it has, those left out that stand for zeros; the caller's until the next page
+}
+
+// ErrMisplaced is the error of a page that can be read, but not where it says that it lies.
+var ErrMisplaced = errors.New("it lies in the wrong one of its two places: the next change of it would overwrite it")
+
+// Pages yields the pages of the tree of codes that count, each behind the one with its own code. Those
+// left out stand for zeros, or lie below one that is lost.
+func (s *Snapshot) Pages() iter.Seq[Page] {
+	return func(yield func(Page) bool) {
+		v := pageWalk{s, yield, make([]uint64, 0, 255)}
+		if _, r0, r1 := s.tree.Pages.Root(); s.tree.Np > 0 && (r0 != 0 || r1 != 0) {
+			v.down(s.tree.Np - 1)
+		}
+	}
+}
+
+type pageWalk struct {
+	s     *Snapshot
+	yield func(Page) bool
+	homes []uint64
+}
+
+// down yields page p and those below it; false: no more are wanted.
+func (v *pageWalk) down(p uint64) bool {
+	const perPage = 255
+	t := v.s.tree
+	first, end := perPage*p, min(perPage*(p+1), t.N+t.Np-1) // the nodes that it has the codes of
+	ok, b, _ := treeofcodes.Companion_Default___.Page(t, p)
+	page := Page{Block: t.First + 2*p, Lost: !ok}
+	if !ok {
+		page.Err = v.s.whyLost(page.Block)
+		return v.yield(page)
+	}
+	page.Block += b.U64(0) % 2
+	page.Err = v.s.inPlace(page.Block, b)
+	v.homes = v.homes[:0]
+	for x := first; x < min(end, t.N); x++ {
+		if c0, c1 := b.U64(16+16*(x-first)), b.U64(24+16*(x-first)); c0 != 0 || c1 != 0 {
+			v.homes = append(v.homes, t.Home+x)
+		}
+	}
+	page.Homes = v.homes
+	if !v.yield(page) {
+		return false
+	}
+	for x := max(first, t.N); x < end; x++ {
+		if c0, c1 := b.U64(16+16*(x-first)), b.U64(24+16*(x-first)); c0 != 0 || c1 != 0 {
+			if !v.down(x - t.N) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// whyLost is why a page with two places from block a on is lost.
+func (s *Snapshot) whyLost(a uint64) error {
+	buf := make([]byte, disk.BlockSize)
+	for _, place := range [2]uint64{a, a + 1} {
+		if err := s.d.ReadAt(place, [][]byte{buf}); err != nil {
+			return err
+		}
+	}
+	return ErrNotAsWritten
+}
+
+// inPlace says whether block a holds page b, which says that it does.
+func (s *Snapshot) inPlace(a uint64, b *dbytes.Blk) error {
+	buf := make([]byte, disk.BlockSize)
+	if err := s.d.ReadAt(a, [][]byte{buf}); err != nil {
+		return err
+	}
+	if !bytes.Equal(buf, b.Data()) {
+		return ErrMisplaced
+	}
+	return nil
+}
+
+// overlay keeps writes in memory.
+type overlay struct {
+	disk.Disk
+	m map[uint64][]byte
+}
+
+func (o *overlay) ReadAt(a uint64, bufs [][]byte) error {
+	if err := o.Disk.ReadAt(a, bufs); err != nil {
+		return err
+	}
+	for i := range bufs {
+		if b, ok := o.m[a+uint64(i)]; ok {
+			copy(bufs[i], b)
+		}
+	}
+	return nil
+}
+
+func (o *overlay) WriteAt(a uint64, bufs [][]byte) error {
+	for i := range bufs {
+		o.m[a+uint64(i)] = slices.Clone(bufs[i])
+	}
+	return nil
+}
+
+func (o *overlay) Barrier() error { return nil }

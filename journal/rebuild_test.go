@@ -1,0 +1,168 @@
+package journal
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"tansy/disk"
+	"tansy/internal/replay"
+)
+
+// rebuild makes the tree of w anew where it is damaged, and has it judged: everything is there, and nothing refused.
+func (w *lived) rebuild(t *testing.T, what string) Rebuilt {
+	t.Helper()
+	done, err := Rebuild(w.d, w.p)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	j := w.judge(t, what, nil, false)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+// TestRebuild: pages that are damaged are made anew, at rest and with something in the log. What is home is not touched.
+func TestRebuild(t *testing.T) {
+	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
+	for _, n := range []uint64{1 + metas + datas, 600, 70_000} {
+		p := bitmappedFor(64, n)
+		rest := live(t, r, p, 30)
+		for _, w := range []*lived{rest, rest.crash(t, r, 12)} {
+			if done, err := Rebuild(w.d.Crash(disk.KeepAll), p); err != nil || len(done.Lost)+len(done.Misplaced)+len(done.Homes) > 0 {
+				t.Fatalf("of a sound tree: %+v, %v", done, err)
+			}
+			for q := range p.Pages {
+				at := p.Start - 2*(p.Pages-q)
+				c := *w
+				c.d = w.d.Crash(disk.KeepAll)
+				one, two := block(t, c.d, at), block(t, c.d, at+1)
+				if bytes.Equal(one, two) {
+					continue // no page yet
+				}
+				one[r.IntN(len(one))] ^= 1
+				two[r.IntN(len(two))] ^= 1
+				put(t, c.d, at, one)
+				put(t, c.d, at+1, two)
+				done := c.rebuild(t, "page rebuilt")
+				if len(done.Lost) != 1 || done.Lost[0] != at || len(done.Homes) == 0 || done.Homes[0].From < p.Home() {
+					t.Errorf("page %d: %+v", q, done)
+				}
+				for _, b := range done.Homes {
+					for a := b.From; a < b.To; a++ {
+						if !stands(p, c.d.Size(), a, []uint64{at}) {
+							t.Errorf("page %d: block %d has a new code", q, a)
+						}
+					}
+				}
+				if done := c.rebuild(t, "again"); len(done.Lost) > 0 {
+					t.Errorf("again: %+v", done)
+				}
+			}
+		}
+	}
+}
+
+// TestRebuildInterrupted: a crash in it leaves what another one finishes, and no other page is lost by it.
+func TestRebuildInterrupted(t *testing.T) {
+	seed := replay.Seed(t)
+	r := rand.New(rand.NewPCG(seed, 0))
+	rest := live(t, r, bitmappedFor(64, 600), 30)
+	w := rest.crash(t, r, 12)
+	p := w.p
+	for q := range p.Pages {
+		d := w.d.Crash(disk.KeepAll)
+		for at := p.Start - 2*(p.Pages-q); at < p.Start-2*(p.Pages-q)+2; at++ {
+			put(t, d, at, make([]byte, disk.BlockSize))
+		}
+		if err := d.Barrier(); err != nil {
+			t.Fatal(err)
+		}
+		d.Record()
+		first := d.Ops()
+		if _, err := Rebuild(d, p); err != nil {
+			t.Fatal(err)
+		}
+		for n := first; n <= d.Ops(); n++ {
+			for img := range d.At(n).Crashes(4, seed, true) {
+				c := *w
+				c.d = img
+				again := c.rebuild(t, "after a crash")
+				if n := len(again.Lost); n > 1 || n == 1 && again.Lost[0] != p.Start-2*(p.Pages-q) {
+					t.Errorf("page %d was lost, and after a crash %d", p.Start-2*(p.Pages-q), again.Lost)
+				}
+			}
+		}
+	}
+}
+
+// TestRebuildMisplaced: a page that lies where its next version would be written gets its own place.
+func TestRebuildMisplaced(t *testing.T) {
+	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
+	w := live(t, r, bitmappedFor(64, 600), 30)
+	at := w.p.Start - 2
+	counts := block(t, w.d, at)
+	if s, err := Inspect(w.d, w.p); err != nil {
+		t.Fatal(err)
+	} else {
+		for page := range s.Pages() { // the root is the first
+			counts, at = block(t, w.d, page.Block), page.Block
+			break
+		}
+	}
+	other := at + 1
+	if (w.p.Start-at)%2 == 1 {
+		other = at - 1
+	}
+	put(t, w.d, other, counts)
+	put(t, w.d, at, make([]byte, disk.BlockSize))
+	if done := w.rebuild(t, "misplaced"); len(done.Misplaced) != 1 || done.Misplaced[0] != at || !bytes.Equal(block(t, w.d, at), counts) {
+		t.Errorf("%+v", done)
+	}
+}
+
+// TestRebuildSparse: what the device knows to be zeros costs next to nothing.
+func TestRebuildSparse(t *testing.T) {
+	const n = 10 << 40 / disk.BlockSize
+	p := coded(small, n/254*254+1)
+	d := disk.NewMem(p.Home() + n/254*254 + 1)
+	if err := Format(d, p); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Open(d, p, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for a := range uint64(20) {
+		if err := j.Commit([]Write{{p.Home() + a*(n/21), contents(a + 1)}}, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []uint64{p.Start - 1, p.Start - 2} {
+		put(t, d, at, make([]byte, disk.BlockSize))
+	}
+	c := disk.NewStats(d)
+	done, err := Rebuild(c, p)
+	if err != nil || len(done.Lost) != 1 || len(done.Homes) != 20 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if n := c.Counts().ReadBlocks; n > 10_000 {
+		t.Errorf("%d blocks were read", n)
+	}
+	if j, err = Open(d, p, quiet); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, disk.BlockSize)
+	for a := range uint64(20) {
+		if err := j.Read(p.Home()+a*(n/21), buf); err != nil || !bytes.Equal(buf, contents(a+1)) {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
