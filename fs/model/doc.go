@@ -4,8 +4,9 @@
 // survives the process.
 //
 // Where RFC 1813 leaves a choice, the choice is written down here; both
-// implementations of fs.FileSystem follow this list. "now" is the clock, "root"
-// is user 0.
+// implementations of fs.FileSystem follow this list. "root" is user 0; "now" is
+// the clock, or, of a file whose ctime is not before that, the nanosecond after
+// its ctime: every change gives a file a later ctime than it ever had.
 //
 // Order of checks. An operation reports the first of: the handle does not exist
 // (STALE; for two handles the first argument first); the directory is not one

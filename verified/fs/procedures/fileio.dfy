@@ -49,7 +49,7 @@ module FileOps {
 
   // What WRITE makes of the attributes: k = not root.
   function WrittenMeta(m: Meta, size: uint64, k: bool, s: uint64, ns: uint32): Meta
-  { WithMode(WithTouch(WithSize(m, size), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
+  { WithMode(Touched(WithSize(m, size), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
   lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, dirs: NameTree.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && 0 <= off
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], dirs)
@@ -100,8 +100,9 @@ module FileOps {
     var ok := d.Write(txn, ino, off, src, so, len);
     if !ok { st := NOSPC; return; }
     var np := d.fs.GetInode(txn, ino, true);
-    SetMtime(np, s, ns);
-    SetCtime(np, s, ns);
+    var ts, tns := Stamp(np, s, ns);
+    SetMtime(np, ts, tns);
+    SetCtime(np, ts, tns);
     if c.uid != 0 {
       var mode := GetMode(np);
       SetMode(np, KillPriv(mode));
