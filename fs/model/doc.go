@@ -47,7 +47,7 @@
 // mtime to now even if the size stays. Any change sets ctime to now; an empty
 // SETATTR changes nothing.
 //
-// READ and WRITE of what is not a regular file: INVAL. READ does not change
+// READ, WRITE, and COMMIT of what is not a regular file: INVAL. READ does not change
 // atime. WRITE of 0 bytes changes nothing; beyond MaxSize: FBIG, nothing is
 // stored. A WRITE (and a change of size) by a caller other than root clears
 // set-user-ID, and set-group-ID if group execute is set.

@@ -293,5 +293,8 @@ func (m *Model) Commit(h fs.Handle, off uint64, count uint32) (fs.WCC, error) {
 	if err != nil {
 		return fs.WCC{}, err
 	}
+	if n.attr.Type != fs.Regular {
+		return fs.WCC{}, fs.ErrInval
+	}
 	return n.wcc(n.snap()), nil
 }

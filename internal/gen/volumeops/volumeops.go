@@ -10,9 +10,11 @@ import (
 	attributeops "tansy/internal/gen/attributeops"
 	dafny "tansy/internal/gen/dafny"
 	directories "tansy/internal/gen/directories"
+	inodeformat "tansy/internal/gen/inodeformat"
 	nfsstate "tansy/internal/gen/nfsstate"
 	nfsvolume "tansy/internal/gen/nfsvolume"
 	permissions "tansy/internal/gen/permissions"
+	procedurebase "tansy/internal/gen/procedurebase"
 	dtxn "tansy/txn/dtxn"
 )
 
@@ -148,13 +150,30 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
+	after = (*dbytes.Bytes)(nil)
+	var _691_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _691_ip
 	var _out941 uint32
 	var _ = _out941
 	var _out942 *dbytes.Bytes
 	var _ = _out942
-	_out941, _out942 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	_out941, _out942 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out941
-	after = _out942
+	_691_ip = _out942
+	if st != uint32(0) {
+		return st, after
+	}
+	var _692_ty uint32
+	var _ = _692_ty
+	var _out943 uint32
+	var _ = _out943
+	_out943 = inodeformat.Companion_Default___.GetTy(_691_ip)
+	_692_ty = _out943
+	if _692_ty != permissions.Companion_Default___.REG() {
+		st = permissions.Companion_Default___.INVAL()
+		return st, after
+	}
+	after = _691_ip
 	return st, after
 }
 

@@ -902,6 +902,9 @@ module NfsVolume {
   // changed something other than by an UNSTABLE WRITE, nor older than what a reply has shown of such a call (theorems 3 and 9
   // in verified/README.md). The write verifier in the replies of WRITE and COMMIT stays the same until the server starts again, and
   // is another then, so that the client sends its unstable data again.
-  predicate CommitOk(f: FS, h: Handle, w: Wcc) { WccOk(f, f, h.ino, w) && Live(f, h) }
-  predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+  //
+  // The file is a regular one. No permission is needed: what becomes durable was written by those who had it, and may have
+  // lost it since (a chown must not make their data volatile); and the caller learns nothing that GETATTR keeps from anybody.
+  predicate CommitOk(f: FS, h: Handle, w: Wcc) { Live(f, h) && IsFile(f, h.ino) && WccOk(f, f, h.ino, w) }
+  predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) || (st == NFS3ERR_INVAL && Live(f, h) && !IsFile(f, h.ino)) }
 }

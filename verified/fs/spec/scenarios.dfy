@@ -116,6 +116,9 @@ module ScenarioAttrs {
     ensures PathconfOk(V(), H(1), F(V(), 1), p) ==> p.namemax == 255 && p.notrunc && !p.caseinsensitive
     ensures CommitOk(V(), H(3), W(V(), V(), 3)) && !CommitErr(V(), H(3), NFS3ERR_STALE)
     ensures !CommitOk(V(), Handle(3, 4), w) && CommitErr(V(), Handle(3, 4), NFS3ERR_STALE)
+    // of regular files
+    ensures !CommitOk(V(), H(4), w) && !CommitOk(V(), H(5), w) && CommitErr(V(), H(4), NFS3ERR_INVAL) && CommitErr(V(), H(6), NFS3ERR_INVAL)
+    ensures !CommitErr(V(), H(3), NFS3ERR_INVAL) && !CommitErr(V(), Handle(9, 0), NFS3ERR_INVAL)
   { }
 }
 

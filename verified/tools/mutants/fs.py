@@ -200,6 +200,8 @@
     # RENAME
     ("procedures/attributes", "SETATTR: the stamp is the clock's", "    var ts, tns := Stamp(np, s, ns);\n", "    var ts, tns := s, ns;\n", "*AttributeOps*.Change"),
     ("procedures/create", "CREATE of what is there: the stamp is the clock's", "    var ts, tns := Stamp(node, s, ns);\n", "    var ts, tns := s, ns;\n", "*CreateOps*Existing"),
+    ("procedures/volume", "COMMIT: of anything", "    if ty != REG { st := INVAL; return; }\n", "", "*VolumeOps*Commit"),
+    ("procedures/volume", "COMMIT: of a removed file", "    if st != 0 { return; }\n    var ty", "    st := 0;\n    var ty", "*VolumeOps*Commit"),
     ("procedures/rename", "RENAME: below itself", "      if below { st := INVAL; return; }\n", "", "*RenameOps*Source"),
     ("procedures/rename", "RENAME: sticky source ignored", "    if no { st := ACCES; return; }\n    if ty", "    if ty", "*RenameOps*Source"),
     ("procedures/rename", "RENAME: over a directory with entries", "      if !e { st := NOTEMPTY; }\n", "", "*RenameOps*Target"),

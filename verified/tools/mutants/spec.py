@@ -259,6 +259,10 @@
     ("spec/nfs3.s", "FSINFO: any error", "predicate FsinfoErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }", "predicate FsinfoErr(f: FS, h: Handle, st: uint32) { true }", "spec/scenarios:*Errors*Reading"),
     ("spec/nfs3.s", "PATHCONF: names are cut", "Pathconf(LINKMAX, 255, true, true, false, true) }", "Pathconf(LINKMAX, 255, false, true, false, true) }", "spec/scenarios:*ScenarioAttrs*Volume"),
     ("spec/nfs3.s", "PATHCONF: any error", "predicate PathconfErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }", "predicate PathconfErr(f: FS, h: Handle, st: uint32) { true }", "spec/scenarios:*Errors*Reading"),
-    ("spec/nfs3.s", "COMMIT: of a stale handle", "{ WccOk(f, f, h.ino, w) && Live(f, h) }", "{ WccOk(f, f, h.ino, w) }", "spec/scenarios:*ScenarioAttrs*Volume"),
-    ("spec/nfs3.s", "COMMIT: any error", "predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }", "predicate CommitErr(f: FS, h: Handle, st: uint32) { true }", "spec/scenarios:*ScenarioAttrs*Volume"),
+    ("spec/nfs3.s", "COMMIT: of a stale handle", "{ Live(f, h) && IsFile(f, h.ino) && WccOk", "{ IsFile(f, h.ino) && WccOk", "spec/scenarios:*ScenarioAttrs*Volume"),
+    ("spec/nfs3.s", "COMMIT: of a directory", "{ Live(f, h) && IsFile(f, h.ino) && WccOk", "{ Live(f, h) && WccOk", "spec/scenarios:*ScenarioAttrs*Volume"),
+    ("spec/nfs3.s", "COMMIT: any error", "predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) ||", "predicate CommitErr(f: FS, h: Handle, st: uint32) { true ||", "spec/scenarios:*ScenarioAttrs*Volume"),
+    ("spec/nfs3.s", "COMMIT: INVAL for a file", "(st == NFS3ERR_INVAL && Live(f, h) && !IsFile(f, h.ino)) }", "(st == NFS3ERR_INVAL && Live(f, h)) }", "spec/scenarios:*ScenarioAttrs*Volume"),
+    ("spec/nfs3.s", "COMMIT: INVAL for a stale handle", "(st == NFS3ERR_INVAL && Live(f, h) && !IsFile(f, h.ino)) }", "(st == NFS3ERR_INVAL && !IsFile(f, h.ino)) }", "spec/scenarios:*ScenarioAttrs*Volume"),
+    ("spec/nfs3.s", "COMMIT: a directory is no error", "HandleErr(f, h, st) || (st == NFS3ERR_INVAL && Live(f, h) && !IsFile(f, h.ino)) }", "HandleErr(f, h, st) }", "spec/scenarios:*ScenarioAttrs*Volume"),
 ]
