@@ -42,7 +42,7 @@ type FS struct {
 	host     disk.Host // nil if the volume needs no room from one
 	hostLog  hostLog
 
-	shrinkSteps int // the constant, less in tests
+	freeStep uint64 // the constant, less in tests
 }
 
 var _ FileSystem = (*FS)(nil)

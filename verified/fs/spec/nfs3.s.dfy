@@ -148,8 +148,8 @@ module NfsState {
   ghost const NFS3ERR_JUKEBOX: uint32 := 10008
 
   // Never on the wire. The file was cut lately and blocks behind its end are still
-  // to be freed, so it cannot grow yet. The server frees them in transactions of their own and
-  // calls the procedure again; when there are very many it answers JUKEBOX.
+  // to be freed, so it cannot grow yet. The server frees them in transactions of their own, however many
+  // there are, and calls the procedure again (fs/freer.go).
   ghost const SHRINKFIRST: uint32 := 20001
 
   // What any procedure may answer in any state, since it is not decided by the state: the device failed; others were in the
