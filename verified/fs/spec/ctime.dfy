@@ -1,6 +1,7 @@
 // What the specification says of ctime: whatever the clock does, each call that changes something of a file gives it
-// a ctime later than any it had (EachCall). So whoever sees a ctime that they have seen before sees the same
-// file, of the same bytes, entries, and attributes (SameCtime): that is what caches and the guard of SETATTR rest on.
+// a later ctime than it had (Step), and so a later one than it ever had (NeverBack). Whoever sees a ctime that they have
+// seen before sees the same file, of the same bytes, entries, and attributes (SameCtime): that is what caches and the guard
+// of SETATTR rest on.
 include "nfs3.s.dfy"
 module Ctime {
   import opened Machine

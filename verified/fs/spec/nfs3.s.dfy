@@ -157,7 +157,8 @@ module NfsState {
   predicate Outside(st: uint32, changes: bool) { st == NFS3ERR_IO || st == NFS3ERR_JUKEBOX || (changes && st == NFS3ERR_ROFS) }
 
   // NOSPC is allowed to the procedures that may need a block or an inode: how much
-  // is free is not part of the state. REMOVE and RMDIR never need one.
+  // is free is not part of the state. REMOVE and RMDIR never need one. Nor does a WRITE of bytes whose blocks are all there: which
+  // those are is not part of the state either, so Write in procedures/fileio.dfy says it beside this text.
   predicate Full(st: uint32) { st == NFS3ERR_NOSPC }
   // SERVERFAULT: the volume contradicts itself. It is proved that no procedure answers
   // so on a sound volume, but RENAME of a directory to a place too deep (section 9).
