@@ -9,6 +9,14 @@ import "fmt"
 // together sends calls of one procedure at once, each on a connection of its own,
 // and returns their statuses.
 func (t *T) together(proc uint32, calls ...*args) (all []status) {
+	for _, p := range t.replies(proc, calls...) {
+		all = append(all, statusOf(p))
+	}
+	return all
+}
+
+// replies is together with the whole replies.
+func (t *T) replies(proc uint32, calls ...*args) (all []*rpcReply) {
 	var conns []*conn
 	for range calls {
 		conns = append(conns, t.dial())
@@ -26,7 +34,7 @@ func (t *T) together(proc uint32, calls ...*args) (all []status) {
 		if p.denied || p.stat != success || len(p.body) < 4 {
 			t.broken("the call is carried out", p.String())
 		}
-		all = append(all, statusOf(p))
+		all = append(all, p)
 	}
 	return all
 }
@@ -154,6 +162,21 @@ func raceChecks() []Check {
 				a.word(c.nsec)
 				return a
 			})...), errNotSync)
+		})).at("RFC 1813, 3.3.2"),
+		should("ctime", "each of eight WRITEs at once gives the file a ctime of its own, after the one that it found", rounds(func(t *T, name string) {
+			h := t.file(name)
+			had := map[stamp]bool{}
+			for _, p := range t.replies(procWrite, repeat(func(i int) *args { return writeArgs(h, uint64(i), 1, unstable, "x") })...) {
+				r := &reader{b: p.body}
+				w := t.writeResult(status(r.u32()), r)
+				t.ok(w.st)
+				if w.wcc.before == nil || w.wcc.after == nil {
+					t.skip("attributes are missing in the reply")
+				}
+				t.that(w.wcc.before.ctime.before(w.wcc.after.ctime), "ctime after "+w.wcc.before.ctime.String(), "%v", w.wcc.after.ctime)
+				t.that(!had[w.wcc.after.ctime], "a ctime of its own", "%v again", w.wcc.after.ctime)
+				had[w.wcc.after.ctime] = true
+			}
 		})).at("RFC 1813, 3.3.2"),
 		must("crossing-renames", "two directories that are moved into each other do not both go", func(t *T) {
 			for range 20 {

@@ -201,6 +201,14 @@ func setattrChecks() []Check {
 			}
 			t.is(t.setattr(super, h, mode(0o644), &c).st, errNotSync)
 		}),
+		should("guard-each", "a guard does not fit any more after one change, however soon it is sent", func(t *T) {
+			h := t.file("f")
+			for range 50 {
+				c := t.attr(h).ctime
+				t.ok(t.setattr(super, h, mode(0o600), nil).st)
+				t.is(t.setattr(super, h, mode(0o644), &c).st, errNotSync)
+			}
+		}),
 		must("ctime", "a change of the mode moves ctime forward or leaves it, and leaves mtime", func(t *T) {
 			h := t.file("f")
 			before := t.attr(h)

@@ -204,6 +204,16 @@ func writeChecks() []Check {
 		must("device", "WRITE to a device is refused: the server's devices are not written", func(t *T) {
 			t.refused(t.write(super, t.node("null", typeChr, 1, 3), 0, "x", fileSync).st, errInval)
 		}),
+		should("ctime-each", "each of 100 WRITEs of the same bytes gives the file a later ctime", func(t *T) {
+			h := t.put("f", "x")
+			last := t.attr(h).ctime
+			for range 100 {
+				t.ok(t.write(super, h, 0, "x", unstable).st)
+				c := t.attr(h).ctime
+				t.that(last.before(c), "ctime after "+last.String(), "%v", c)
+				last = c
+			}
+		}),
 		must("times", "WRITE moves mtime and ctime", func(t *T) {
 			h := t.file("f")
 			t.ok(t.setattr(super, h, sattr{mtimeHow: 2, mtime: stamp{1, 0}}, nil).st)

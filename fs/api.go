@@ -222,7 +222,7 @@ type FileSystem interface {
 	Fsstat(h Handle) (Stat, *Attr, error)
 	Fsinfo(h Handle) (Info, *Attr, error)
 	Pathconf(h Handle) (Pathconf, *Attr, error)
-	// Commit makes all unstable writes durable.
+	// Commit makes all unstable writes durable. h is a regular file's.
 	Commit(h Handle, off uint64, count uint32) (WCC, error)
 	// Verifier is the write verifier: it differs for every start of the server.
 	Verifier() uint64

@@ -241,9 +241,13 @@ func opSize(path string, n uint64) op {
 	}}
 }
 
-func opCommit() op {
-	return op{"commit", true, func(v *fs.FS) error {
-		_, err := v.Commit(v.Root(), 0, 0)
+func opCommit(path string) op {
+	return op{"commit " + path, true, func(v *fs.FS) error {
+		h, err := find(v, path)
+		if err != nil {
+			return err
+		}
+		_, err = v.Commit(h, 0, 0)
 		return err
 	}}
 }
@@ -253,7 +257,7 @@ func workload(dir string) []op {
 	p := func(name string) string { return dir + "/" + name }
 	return []op{
 		opMkdir(p("d")), opCreate(p("d/f")), opWrite(p("d/f"), 0, 100, fs.FileSync), opWrite(p("d/f"), 4000, 9000, fs.FileSync),
-		opCreate(p("big")), opWrite(p("big"), 0, 200000, fs.Unstable), opWrite(p("big"), 200000, 200000, fs.Unstable), opCommit(),
+		opCreate(p("big")), opWrite(p("big"), 0, 200000, fs.Unstable), opWrite(p("big"), 200000, 200000, fs.Unstable), opCommit(p("big")),
 		opSymlink(p("d/l"), "target/of/link"), opLink(p("d/f"), p("hard")), opMkdir(p("d/e")), opRename(p("d/e"), p("e")),
 		opRename(p("d/f"), p("e/g")), opWrite(p("hard"), 50, 5000, fs.Unstable), opRemove(p("hard")), opSize(p("big"), 1000),
 		opWrite(p("big"), 70000, 3000, fs.FileSync), opCreate(p("x")), opRename(p("big"), p("x")), opMkdir(p("empty")), opRename(p("e"), p("empty")),
@@ -423,7 +427,7 @@ func bulk(r *rand.Rand, dir string, files, n int) (ops []op) {
 		case 8:
 			ops = append(ops, opRemove(p), opCreate(p))
 		case 9:
-			ops = append(ops, opCommit())
+			ops = append(ops, opCommit(p))
 		}
 	}
 	return ops

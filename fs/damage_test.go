@@ -182,7 +182,7 @@ func exercise(r *rand.Rand, v *fs.FS) {
 					continue
 				}
 				v.Lookup(root, dir, e.Name)
-				switch r.Intn(9) {
+				switch r.Intn(10) {
 				case 0:
 					v.Remove(root, dir, e.Name)
 				case 1:
@@ -203,6 +203,8 @@ func exercise(r *rand.Rand, v *fs.FS) {
 					v.Link(root, e.Handle, v.Root(), fmt.Append(nil, "link", i, cookie))
 				case 8:
 					v.Readlink(root, e.Handle)
+				case 9:
+					v.Commit(e.Handle, 0, 0)
 				}
 				if e.Attr != nil && e.Attr.Type == fs.Directory {
 					dirs = append(dirs, e.Handle)
@@ -216,7 +218,6 @@ func exercise(r *rand.Rand, v *fs.FS) {
 		v.Create(root, dir, []byte("new"), fs.Guarded, nil, 0)
 	}
 	v.Fsstat(v.Root())
-	v.Commit(v.Root(), 0, 0)
 }
 
 // A directory of an impossible size is refused, not walked through.

@@ -77,7 +77,7 @@ func (f *freer) step() (more bool) {
 	}
 	err := f.v.attempt(false, false, func(t *txn) uint32 {
 		var st uint32
-		st, more = procedurebase.Companion_Default___.OrphanStep(t, f.v.dirs, freeStep)
+		st, more = procedurebase.Companion_Default___.OrphanStep(t, f.v.dirs, f.v.freeStep)
 		return st
 	})
 	switch {
@@ -117,23 +117,21 @@ func (f *freer) close() {
 	<-f.done
 }
 
-// shrinkSteps is how many transactions an operation waits for until its file may grow.
-const shrinkSteps = 1000
-
-// shrink frees the blocks cut off file ino earlier, so that it can grow again. When
-// there are very many the background does it, and ErrJukebox tells the client to
-// come again.
+// shrink frees all that was cut off file ino earlier, so that it can grow again, in transactions of
+// their own. Other operations go on meanwhile, and the freer may be at the same file. However much
+// there is (some 3 GiB in a second), no client is told to come again: many programs take that for an error.
 func (v *FS) shrink(ino uint64) error {
-	for n := 0; n < v.shrinkSteps; n++ {
+	for {
 		done := false
 		err := v.attempt(false, false, func(t *txn) uint32 {
-			done = procedurebase.Companion_Default___.Shrink(t, v.dirs, ino, freeStep)
+			done = procedurebase.Companion_Default___.Shrink(t, v.dirs, ino, v.freeStep)
 			return 0
 		})
+		if err == ErrJukebox { // others are in the way, with the same file
+			continue
+		}
 		if err != nil || done {
 			return err
 		}
 	}
-	v.free.wake()
-	return ErrJukebox
 }

@@ -43,7 +43,7 @@ type FS struct {
 	host     disk.Host // nil if the volume needs no room from one
 	hostLog  hostLog
 
-	shrinkSteps int // the constant, less in tests
+	freeStep uint64 // the constant, less in tests
 }
 
 var _ FileSystem = (*FS)(nil)
@@ -95,10 +95,15 @@ func (v *FS) Close() error {
 	return v.stop()
 }
 
-// now is the time for the stamps of one operation, read anew by each attempt: a file
-// that changed while one waited would otherwise get an earlier stamp than it had.
-func (v *FS) now() (sec uint64, nsec uint32) {
-	t := v.clock()
+// now is the time for the stamps of one operation. Each attempt reads it anew: a stamp is the clock's
+// if that is after the file's ctime, so a time from before the attempt had to wait would not be it.
+func (v *FS) now() (sec uint64, nsec uint32) { return stamp(v.clock()) }
+
+// stamp is a time as the file system has it. Its times begin with 1970: a clock from before shows that.
+func stamp(t time.Time) (sec uint64, nsec uint32) {
+	if t.Unix() < 0 {
+		return 0, 0
+	}
 	return uint64(t.Unix()), uint32(t.Nanosecond())
 }
 
@@ -202,5 +207,3 @@ type (
 )
 
 func bytesOf(b []byte) *buf { return &buf{Data: b} }
-
-func timeOf(t time.Time) Time { return Time{uint64(t.Unix()), uint32(t.Nanosecond())} }

@@ -184,7 +184,11 @@ func TestFullHost(t *testing.T) {
 							t.Fatalf("round %d: overwriting file %d: %v", round, i, err)
 						}
 					}
-					if _, err := s.v.Commit(s.v.Root(), 0, 0); err != nil {
+					f, err := s.v.Lookup(root, s.v.Root(), fileName(0))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := s.v.Commit(f.Handle, 0, 0); err != nil {
 						t.Fatal(err)
 					}
 					if round%2 == 0 {

@@ -18,7 +18,7 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 	sys := dtxn.NewMem(blocks, layout(g))
 	var now Time
 	if o.Clock != nil {
-		now = timeOf(o.Clock())
+		now.Sec, now.Nsec = stamp(o.Clock())
 	}
 	err := sys.Run(true, false, func(tx *dtxn.Txn) error {
 		mkfs.Companion_Default___.Format(tx, g, &dtxn.Jrnl{}, 0o755, 0, 0, now.Sec, now.Nsec)

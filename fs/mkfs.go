@@ -95,7 +95,10 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	}
 	// Half of it for small groups, half for large ones, which need some room at least.
 	units := min(log/2, log-2-journal.MinRing) / journal.UnitBlocks
-	sec, nsec := stamp(o.Clock)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	sec, nsec := stamp(o.Clock())
 	return superblockformat.Companion_Super_.Create_Super_(size, units, log-2-journal.UnitBlocks*units, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3], pages), nil
 }
 
@@ -108,14 +111,6 @@ func treeFor(size, log uint64) (pages, newLog uint64) {
 		home, log = home-1, log+1
 	}
 	return max(1, (home+254)/256), log
-}
-
-func stamp(c Clock) (uint64, uint32) {
-	t := time.Now()
-	if c != nil {
-		t = c()
-	}
-	return uint64(t.Unix()), uint32(t.Nanosecond())
 }
 
 // zero writes zeros to the blocks [a, end).

@@ -22,7 +22,16 @@ func NewClock() *Clock { return &Clock{time.Unix(1_700_000_000, 5)} }
 // Now is an fs.Clock.
 func (c *Clock) Now() time.Time { return c.now }
 
-func (c *Clock) step() { c.now = c.now.Add(1_000_003 * time.Microsecond) }
+// step goes on a second or so most of the time; else the clock stands still or goes back, as clocks do.
+func (c *Clock) step(r *rand.Rand) {
+	switch r.Intn(8) {
+	case 0:
+	case 1:
+		c.now = c.now.Add(-time.Duration(r.Intn(5_000_000)) * time.Microsecond)
+	default:
+		c.now = c.now.Add(1_000_003 * time.Microsecond)
+	}
+}
 
 // Options of a Comparer.
 type Options struct {
@@ -68,7 +77,7 @@ func New(a, b fs.FileSystem, opt Options) *Comparer {
 func (c *Comparer) Run(n int) error {
 	for i := range n {
 		if c.opt.Clock != nil {
-			c.opt.Clock.step()
+			c.opt.Clock.step(c.rnd)
 		}
 		if err := c.step(); err != nil {
 			return c.fail(fmt.Sprintf("operation %d", i), err)

@@ -91,7 +91,8 @@ func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.N
 		return fs.Node{Dir: d.wcc(before)}, err
 	}
 
-	n := m.alloc(k.typ)
+	now := m.now()
+	n := m.alloc(k.typ, now)
 	n.attr.UID, n.attr.GID = c.UID, c.GID
 	if d.attr.Mode&setGID != 0 {
 		n.attr.GID = d.attr.GID
@@ -104,7 +105,7 @@ func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.N
 	}
 	size := k.s.Size
 	k.s.Size = nil // nothing is cut off, so setuid stays
-	m.set(c, n, &k.s)
+	m.set(c, n, &k.s, now)
 	if size != nil {
 		m.resize(n, *size)
 	}
@@ -119,7 +120,7 @@ func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.N
 		k.fill(n)
 	}
 	d.add(string(name), n)
-	d.changed(m.now())
+	m.changed(d, now)
 	return n.node(d, before), nil
 }
 
@@ -137,7 +138,9 @@ func (m *Model) Create(c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow,
 			if err := maySet(c, n, size); err != nil {
 				return err
 			}
-			m.set(c, n, size)
+			if !empty(size) {
+				m.set(c, n, size, m.stamp(n, m.now()))
+			}
 			return nil
 		}
 	case fs.Guarded:
@@ -223,9 +226,9 @@ func (m *Model) Link(c *fs.Cred, file, dir fs.Handle, name []byte) (*fs.Attr, fs
 	default:
 		now := m.now()
 		d.add(string(name), n)
-		d.changed(now)
+		m.changed(d, now)
 		n.attr.Nlink++
-		n.attr.Ctime = now
+		n.attr.Ctime = m.stamp(n, now)
 	}
 	return n.snap(), d.wcc(before), err
 }

@@ -4,8 +4,9 @@
 // survives the process.
 //
 // Where RFC 1813 leaves a choice, the choice is written down here; both
-// implementations of fs.FileSystem follow this list. "now" is the clock, "root"
-// is user 0.
+// implementations of fs.FileSystem follow this list. "root" is user 0; "now" is
+// the clock, or, of a file whose ctime is not before that, the nanosecond after
+// its ctime: every change gives a file a later ctime than it ever had.
 //
 // Order of checks. An operation reports the first of: the handle does not exist
 // (STALE; for two handles the first argument first); the directory is not one
@@ -46,7 +47,7 @@
 // mtime to now even if the size stays. Any change sets ctime to now; an empty
 // SETATTR changes nothing.
 //
-// READ and WRITE of what is not a regular file: INVAL. READ does not change
+// READ, WRITE, and COMMIT of what is not a regular file: INVAL. READ does not change
 // atime. WRITE of 0 bytes changes nothing; beyond MaxSize: FBIG, nothing is
 // stored. A WRITE (and a change of size) by a caller other than root clears
 // set-user-ID, and set-group-ID if group execute is set.

@@ -34,19 +34,22 @@ func maySet(c *fs.Cred, n *inode, s *fs.SetAttr) error {
 	return nil
 }
 
-// set does what maySet allowed.
-func (m *Model) set(c *fs.Cred, n *inode, s *fs.SetAttr) {
-	now := m.now()
+// empty tells if s sets nothing.
+func empty(s *fs.SetAttr) bool {
+	return s.Mode == nil && s.UID == nil && s.GID == nil && s.Size == nil && s.AtimeHow == fs.DontChange && s.MtimeHow == fs.DontChange
+}
+
+// set does what maySet allowed; now is the stamp of the change.
+func (m *Model) set(c *fs.Cred, n *inode, s *fs.SetAttr, now fs.Time) {
 	a := &n.attr
-	any := false
 	if s.UID != nil {
-		a.UID, any = *s.UID, true
+		a.UID = *s.UID
 	}
 	if s.GID != nil {
-		a.GID, any = *s.GID, true
+		a.GID = *s.GID
 	}
 	if s.Mode != nil {
-		a.Mode, any = *s.Mode&0o7777, true
+		a.Mode = *s.Mode & 0o7777
 		if c.UID != 0 && !inGroup(c, a.GID) {
 			a.Mode &^= setGID
 		}
@@ -56,27 +59,25 @@ func (m *Model) set(c *fs.Cred, n *inode, s *fs.SetAttr) {
 	}
 	if s.Size != nil {
 		m.resize(n, *s.Size)
-		a.Mtime, any = now, true
+		a.Mtime = now
 		if c.UID != 0 {
 			n.dropSetID()
 		}
 	}
 	switch s.AtimeHow {
 	case fs.ServerTime:
-		a.Atime, any = now, true
+		a.Atime = now
 	case fs.ClientTime:
-		a.Atime, any = s.Atime, true
+		a.Atime = s.Atime
 	}
 	switch s.MtimeHow {
 	case fs.ServerTime:
-		a.Mtime, any = now, true
+		a.Mtime = now
 	case fs.ClientTime:
-		a.Mtime, any = s.Mtime, true
+		a.Mtime = s.Mtime
 	}
-	if any {
-		a.Ctime = now
-		n.verf = 0 // who made it EXCLUSIVE has the answer
-	}
+	a.Ctime = now
+	n.verf = 0 // who made it EXCLUSIVE has the answer
 }
 
 // dropSetID takes away the rights that a change of content or owner ends.
@@ -126,7 +127,9 @@ func (m *Model) Setattr(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) 
 	if err != nil {
 		return n.wcc(before), err
 	}
-	m.set(c, n, s)
+	if !empty(s) {
+		m.set(c, n, s, m.stamp(n, m.now()))
+	}
 	return n.wcc(before), nil
 }
 
@@ -219,7 +222,7 @@ func (m *Model) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.S
 	if c.UID != 0 {
 		n.dropSetID()
 	}
-	n.changed(m.now())
+	m.changed(n, m.now())
 	return uint32(size), how, n.wcc(before), nil
 }
 

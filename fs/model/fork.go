@@ -15,20 +15,23 @@ import (
 // reply tells it: by Fork's arguments before the operation, or, where no reply
 // did, by a stand-in that Rehandle and Restamp replace later.
 
-// Fork returns a copy that changes on its own. Its operations take the time from
-// clock and the handles of new files from newHandle; nil stands for those of m.
-func (m *Model) Fork(clock fs.Clock, newHandle func() fs.Handle) *Model {
+// Fork returns a copy that changes on its own. Its operations take from o the clock,
+// the handles of new files, and the stamps of changes; nil stands for those of m.
+func (m *Model) Fork(o Options) *Model {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := &Model{
 		opt: m.opt, inodes: make(map[uint64]*inode, len(m.inodes)+1), free: slices.Clone(m.free),
 		nextIno: m.nextIno, nextGen: m.nextGen, pages: m.pages,
 	}
-	if clock != nil {
-		c.opt.Clock = clock
+	if o.Clock != nil {
+		c.opt.Clock = o.Clock
 	}
-	if newHandle != nil {
-		c.opt.NewHandle = newHandle
+	if o.NewHandle != nil {
+		c.opt.NewHandle = o.NewHandle
+	}
+	if o.Stamp != nil {
+		c.opt.Stamp = o.Stamp
 	}
 	for ino, n := range m.inodes {
 		x := *n

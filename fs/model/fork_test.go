@@ -55,7 +55,7 @@ func TestFork(t *testing.T) {
 			change(m, r)
 		}
 		sum := m.Sum(sumSeed)
-		a, b := m.Fork(nil, nil), m.Fork(nil, nil)
+		a, b := m.Fork(Options{}), m.Fork(Options{})
 		if a.Sum(sumSeed) != sum {
 			t.Fatalf("seed %d: the fork is another", seed)
 		}
@@ -75,7 +75,10 @@ func TestFork(t *testing.T) {
 // TestSum: the sum tells states apart, and does not tell what cannot be observed.
 func TestSum(t *testing.T) {
 	base := func() *Model {
-		m := New(Options{Clock: func() time.Time { return time.Unix(7, 0) }})
+		m := New(Options{
+			Clock: func() time.Time { return time.Unix(7, 0) },
+			Stamp: func(_ fs.Handle, now, was fs.Time) fs.Time { return now },
+		})
 		m.Create(root, m.Root(), []byte("f"), fs.Guarded, mode(0o644), 0)
 		return m
 	}
@@ -123,7 +126,7 @@ func TestRehandle(t *testing.T) {
 	if r != (fs.Handle{Ino: 5, Gen: 6}) {
 		t.Fatalf("root is %v", r)
 	}
-	m = m.Fork(nil, func() fs.Handle { return next })
+	m = m.Fork(Options{NewHandle: func() fs.Handle { return next }})
 	n, err := m.Mkdir(root, r, []byte("d"), &fs.SetAttr{})
 	want(t, "mkdir", err, 0)
 	if n.Handle != next || !m.Live(7) {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"sort"
 	"sync"
 	"time"
@@ -21,6 +22,10 @@ type Options struct {
 	// NewHandle names a new file, the root first. The default counts inode
 	// numbers from 1, uses those of removed files again, and counts generations.
 	NewHandle func() fs.Handle
+
+	// Stamp is the time of a change made at now to the file h, whose ctime is was. The
+	// default is the function Stamp.
+	Stamp func(h fs.Handle, now, was fs.Time) fs.Time
 }
 
 // Model is a file system in memory. Its methods may be called concurrently.
@@ -84,8 +89,11 @@ func New(opt Options) *Model {
 	if opt.RootMode == 0 {
 		opt.RootMode = 0o755
 	}
+	if opt.Stamp == nil {
+		opt.Stamp = func(_ fs.Handle, now, was fs.Time) fs.Time { return Stamp(now, was) }
+	}
 	m := &Model{opt: opt, inodes: map[uint64]*inode{}, nextIno: 1, nextGen: 1}
-	m.root = m.alloc(fs.Directory)
+	m.root = m.alloc(fs.Directory, m.now())
 	m.root.attr.Mode = opt.RootMode
 	m.root.attr.Nlink = 2
 	m.root.parent = m.root
@@ -114,9 +122,8 @@ func (m *Model) newHandle() fs.Handle {
 }
 
 // alloc makes an inode.
-func (m *Model) alloc(t fs.Type) *inode {
+func (m *Model) alloc(t fs.Type, now fs.Time) *inode {
 	h := m.newHandle()
-	now := m.now()
 	n := &inode{attr: fs.Attr{Type: t, Ino: h.Ino, Gen: h.Gen, Atime: now, Mtime: now, Ctime: now}}
 	switch t {
 	case fs.Directory:
@@ -198,7 +205,28 @@ func (n *inode) remove(name string) {
 	n.list = append(n.list[:i], n.list[i+1:]...)
 }
 
-func (n *inode) changed(now fs.Time) { n.attr.Mtime, n.attr.Ctime = now, now }
+// Stamp is the time of a change made at now to a file whose ctime is was: later than that.
+func Stamp(now, was fs.Time) fs.Time {
+	switch {
+	case now.Sec > was.Sec || now.Sec == was.Sec && now.Nsec > was.Nsec:
+		return now
+	case was.Nsec < 999_999_999:
+		return fs.Time{Sec: was.Sec, Nsec: was.Nsec + 1}
+	case was.Sec < math.MaxUint64:
+		return fs.Time{Sec: was.Sec + 1}
+	}
+	return was
+}
+
+func (m *Model) stamp(n *inode, now fs.Time) fs.Time {
+	return m.opt.Stamp(n.handle(), now, n.attr.Ctime)
+}
+
+// changed stamps n, of which more than the attributes was changed.
+func (m *Model) changed(n *inode, now fs.Time) {
+	t := m.stamp(n, now)
+	n.attr.Mtime, n.attr.Ctime = t, t
+}
 
 // Root implements fs.FileSystem.
 func (m *Model) Root() fs.Handle { return m.root.handle() }
@@ -264,6 +292,9 @@ func (m *Model) Commit(h fs.Handle, off uint64, count uint32) (fs.WCC, error) {
 	n, err := m.get(h)
 	if err != nil {
 		return fs.WCC{}, err
+	}
+	if n.attr.Type != fs.Regular {
+		return fs.WCC{}, fs.ErrInval
 	}
 	return n.wcc(n.snap()), nil
 }

@@ -50,18 +50,19 @@ func (m *Model) unlink(c *fs.Cred, dir fs.Handle, name []byte, rmdir bool) (fs.W
 	now := m.now()
 	m.lose(d, e.node, now)
 	d.remove(e.name)
-	d.changed(now)
+	m.changed(d, now)
 	return d.wcc(before), nil
 }
 
 // lose takes one link from n, which directory d held.
 func (m *Model) lose(d, n *inode, now fs.Time) {
-	n.attr.Ctime = now
 	if n.attr.Type == fs.Directory {
 		d.attr.Nlink--
 		m.drop(n)
 	} else if n.attr.Nlink--; n.attr.Nlink == 0 {
 		m.drop(n)
+	} else {
+		n.attr.Ctime = m.stamp(n, now)
 	}
 }
 
@@ -143,9 +144,11 @@ func (m *Model) rename(c *fs.Cred, f *inode, fromName string, t *inode, toName s
 		f.attr.Nlink--
 		t.attr.Nlink++
 	}
-	n.attr.Ctime = now
-	f.changed(now)
-	t.changed(now)
+	n.attr.Ctime = m.stamp(n, now)
+	m.changed(f, now)
+	if f != t {
+		m.changed(t, now)
+	}
 	return nil
 }
 

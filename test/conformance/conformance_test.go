@@ -31,8 +31,6 @@ var known = map[string]string{
 	"call/retransmitted":                   "there is no reply cache yet",
 	"call/retransmitted-create":            "there is no reply cache yet",
 	"create-exclusive/zero-verifier-again": "a file remembers no verifier as 0",
-	"commit/symlink":                       "COMMIT flushes the volume whatever it is called for",
-	"commit/fifo":                          "COMMIT flushes the volume whatever it is called for",
 }
 
 // volumeBlocks is the size of the volume (256 MiB).

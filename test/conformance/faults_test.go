@@ -75,6 +75,18 @@ func sound(m *model.Model) *fault {
 	}
 }
 
+// sameCtime is a WRITE that leaves the ctime.
+func sameCtime(m *model.Model) func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+	return func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+		n, s, w, err := m.Write(c, h, off, b, how)
+		if err == nil {
+			m.Restamp(w.After.Ctime, w.Before.Ctime)
+			w.After.Ctime = w.Before.Ctime
+		}
+		return n, s, w, err
+	}
+}
+
 // faults are by the check that must find them.
 var faults = []struct {
 	check string
@@ -118,6 +130,17 @@ var faults = []struct {
 			n, s, w, err := m.Write(c, h, off, b, how)
 			w.Before = w.After
 			return n, s, w, err
+		}
+	}},
+	{"write/ctime-each", func(f *fault, m *model.Model) { f.write = sameCtime(m) }},
+	{"race/ctime", func(f *fault, m *model.Model) { f.write = sameCtime(m) }},
+	{"setattr/guard-each", func(f *fault, m *model.Model) {
+		f.setattr = func(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) (fs.WCC, error) {
+			w, err := m.Setattr(c, h, s, guard)
+			if err == nil {
+				m.Restamp(w.After.Ctime, w.Before.Ctime)
+			}
+			return w, err
 		}
 	}},
 	{"setattr/guard-wrong", func(f *fault, m *model.Model) {

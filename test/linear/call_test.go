@@ -32,8 +32,7 @@ type call struct {
 	page        bool   // it may be any part of the directory
 	want        uint32
 
-	// What the operation read from the clock lies between these, in nanoseconds since
-	// 1970.
+	// Its stamps lie between these, in nanoseconds since 1970.
 	begun, ended uint64
 }
 

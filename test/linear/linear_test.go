@@ -7,8 +7,8 @@
 // consistency data. What the server is free to choose is learnt from its replies:
 // the handle of a new file (which must be new) and the time stamp of a change. The
 // clock of the volume counts, so every stamp names the operation that set it;
-// wherever it shows up again, it must be the same, and it must have been read
-// while the operation ran. Not specified, and not compared: see package model.
+// wherever it shows up again, it must be the same, it must be of the time while the
+// operation ran, and later than the ctime that the file had. Not specified, and not compared: see package model.
 //
 // After a crash (TestCrash) each operation that got no answer has happened or not,
 // which Porcupine tries both ways; before the crash there must be none. Everything

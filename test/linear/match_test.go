@@ -53,7 +53,7 @@ func (m *match) time(what string, a, b fs.Time) {
 	}
 }
 
-// stamped tells if the operation can have read t from the clock.
+// stamped tells if the operation can have given the stamp t.
 func (c *call) stamped(t fs.Time) bool {
 	n := t.Sec*1e9 + uint64(t.Nsec)
 	return c.begun <= n && n <= c.ended

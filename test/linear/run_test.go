@@ -24,10 +24,13 @@ import (
 	"tansy/server"
 )
 
-// clockBase is the second in which the clock of the tests stands. Its nanoseconds
-// count: every operation that asks gets a stamp of its own, by which the checker
-// knows it again.
-const clockBase = 1_000_000_000
+// clockBase is the second in which the clock of the tests begins. It goes on a microsecond
+// whenever an operation asks, so that each has a time of its own, by which the checker knows it
+// again. The nanoseconds in between are for stamps of files whose ctime the clock is not after.
+const (
+	clockBase = 1_000_000_000
+	clockTick = 1000 // nanoseconds
+)
 
 // clock is a volume's. It counts, or is the machine's if the server is another
 // process.
@@ -36,18 +39,18 @@ type clock struct {
 	machine bool
 }
 
-func (c *clock) now() time.Time { return time.Unix(clockBase, int64(c.n.Add(1))) }
+func (c *clock) now() time.Time { return time.Unix(clockBase, int64(c.n.Add(1)*clockTick)) }
 
-// bound is the earliest time that an operation called now can read, or the latest
-// that one that ended now has read, in nanoseconds since 1970.
+// bound is the earliest stamp of an operation called now, or the latest of one that
+// ended now, in nanoseconds since 1970.
 func (c *clock) bound(called bool) uint64 {
 	switch {
 	case c.machine:
 		return uint64(time.Now().UnixNano())
 	case called:
-		return clockBase*1e9 + c.n.Load() + 1
+		return clockBase*1e9 + (c.n.Load()+1)*clockTick
 	}
-	return clockBase*1e9 + c.n.Load()
+	return clockBase*1e9 + (c.n.Load()+1)*clockTick - 1
 }
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))

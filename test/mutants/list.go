@@ -80,6 +80,8 @@ var mutants = []mutant{
 	{what: "COMMIT does not flush", file: "fs/stat.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "stable := how != Unstable\n", new: "stable := how == FileSync\n", tests: concurrent},
 	{what: "one write verifier for ever", file: "fs/fs.go", old: "return binary.LittleEndian.Uint64(b[:])", new: "return 1 + 0*binary.LittleEndian.Uint64(b[:])", tests: concurrent},
+	{what: "a file that was cut does not grow", file: "fs/file.go", old: "if err != errShrinkFirst {", new: "if true {", tests: []string{"./fs", "-run", "Growing"}},
+	{what: "a clock before 1970 is far ahead", file: "fs/fs.go", old: "if t.Unix() < 0 {", new: "if false {", tests: []string{"./fs", "-run", "Clock"}},
 
 	// Damage to the log, and another owner: faults that the model of the proof excludes.
 	{what: "log: damage is taken for the end", file: "internal/gen/recoverm/recoverm.go", old: "found = true", new: "found = false", tests: damages},

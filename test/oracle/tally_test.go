@@ -47,7 +47,7 @@ var statuses = []struct {
 	{proc: "FSSTAT", can: []error{nil, fs.ErrStale, fs.ErrBadHandle}},
 	{proc: "FSINFO", can: []error{nil, fs.ErrStale, fs.ErrBadHandle}},
 	{proc: "PATHCONF", can: []error{nil, fs.ErrStale, fs.ErrBadHandle}},
-	{proc: "COMMIT", can: []error{nil, fs.ErrStale, fs.ErrBadHandle}},
+	{proc: "COMMIT", can: []error{nil, fs.ErrInval, fs.ErrStale, fs.ErrBadHandle}},
 }
 
 // missing lists what should have been reached, and what should not have been.

@@ -74,10 +74,10 @@ module AllocatedRange {
 
   // ---- the steps ----
 
-  // blocks of ino were given out, all for blocks of the file before n
+  // blocks of ino were given out, all for blocks of the file before n, none in the place of another
   predicate {:opaque} Grew(bm0: BlkMap, bm: BlkMap, ino: uint64, n: int)
     requires IsDom(bm0) && IsDom(bm)
-  { forall p: Pos {:trigger OkPos(p)} | OkPos(p) && bm[p] != bm0[p] :: p.ino == ino && First(p) < n }
+  { forall p: Pos {:trigger OkPos(p)} | OkPos(p) && bm[p] != bm0[p] :: p.ino == ino && First(p) < n && bm0[p] == 0 }
   // blocks of ino were given back
   predicate {:opaque} Shrank(bm0: BlkMap, bm: BlkMap, ino: uint64)
     requires IsDom(bm0) && IsDom(bm)
@@ -88,7 +88,7 @@ module AllocatedRange {
     ensures Grew(bm, bm, ino, n)
   { reveal Grew(); }
   lemma GrewOne(bm: BlkMap, p: Pos, x: uint64, n: int)
-    requires IsDom(bm) && OkPos(p) && First(p) < n
+    requires IsDom(bm) && OkPos(p) && First(p) < n && bm[p] == 0
     ensures IsDom(bm[p := x]) && Grew(bm, bm[p := x], p.ino, n)
   { reveal Grew(); }
   lemma GrewMore(bm0: BlkMap, bm1: BlkMap, bm2: BlkMap, ino: uint64, n: int, n': int)

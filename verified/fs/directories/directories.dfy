@@ -20,6 +20,7 @@ module Directories {
   import opened ByteMap
   import opened AttributeChanges
   import opened ByteFiles
+  import Writing
   import opened DirLayout
   import opened DirListSpec
   import opened DirListS
@@ -464,7 +465,7 @@ module Directories {
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
       requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino]; m.size == n.size && m.shrink == n.shrink && m.ty == n.ty && m.nent == n.nent
       requires fs.SameBlks(ino, ip.data)
-      ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.metas == old(fs.metas)[ino := M(ip.data)]
+      ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.metas == old(fs.metas)[ino := M(ip.data)] && fs.fs.bm == old(fs.fs.bm)
     { fs.PutInode(txn, ino, ip); }
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
@@ -474,6 +475,8 @@ module Directories {
       ensures ok ==> ino in old(fs.metas) && ino in fs.metas
       ensures ok && len == 0 ==> fs.metas == old(fs.metas)
       ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |fs.files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(fs.metas)[ino], |fs.files[ino]| as uint64) && fs.metas == old(fs.metas)[ino := WithSize(old(fs.metas)[ino], |fs.files[ino]| as uint64)]
+      ensures ino in old(fs.metas) && len != 0 && MayWrite(old(fs.metas)[ino], off as int + len as int) && Writing.Mapped(old(fs.fs.bm), ino, off, len) ==> ok
+      ensures ok && len != 0 ==> Writing.Mapped(fs.fs.bm, ino, off, len)
     { ok := fs.Write(txn, ino, off, src, so, len); }
 
     // of a directory: only an empty one, and only to nothing, before its inode is freed

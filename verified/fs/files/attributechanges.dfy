@@ -5,6 +5,7 @@ include "../format/inode.dfy"
 include "../spec/nfs3.s.dfy"
 module AttributeChanges {
   import opened Machine
+  import opened ByteSlice
   import opened InodeFormat
   import N = NfsState
 
@@ -17,6 +18,23 @@ module AttributeChanges {
   {
     Meta(m.ty, a.mode, a.nlink, a.uid, a.gid, m.major, m.minor, m.flags, m.size, m.gen, a.atime.s, a.mtime.s, a.ctime.s, a.atime.ns, a.mtime.ns, a.ctime.ns,
       m.verf, m.parent, m.next, m.shrink, m.nent)
+  }
+
+  // the time of a change made when the clock showed s, ns
+  function StampOf(m: Meta, s: uint64, ns: uint32): N.Time { N.Stamp(N.Time(s, ns), MetaAttr(m).ctime) }
+  function Marked(m: Meta, s: uint64, ns: uint32): Meta { var t := StampOf(m, s, ns); WithCtime(m, t.s, t.ns) }
+  function Touched(m: Meta, s: uint64, ns: uint32): Meta { var t := StampOf(m, s, ns); WithTouch(m, t.s, t.ns) }
+  function Relinked(m: Meta, nl: uint32, s: uint64, ns: uint32): Meta { Marked(WithNlink(m, nl), s, ns) }
+  method Stamp(ip: Bytes, s: uint64, ns: uint32) returns (ts: uint64, tns: uint32)
+    requires |ip.data| == 256
+    ensures N.Time(ts, tns) == StampOf(M(ip.data), s, ns)
+  {
+    ts, tns := s, ns;
+    var cs, cns := GetCtime(ip);
+    if cs < s || (cs == s && cns < ns) { return; }
+    if cns < 999_999_999 { ts, tns := cs, cns + 1; }
+    else if cs < 0xffff_ffff_ffff_ffff { ts, tns := cs + 1, 0; }
+    else { ts, tns := cs, cns; }
   }
 
   // what is left to be freed (Meta.shrink) after a file with these attributes was cut to sz
@@ -49,12 +67,12 @@ module AttributeChanges {
   // A link to ino goes. The last one (of a directory: any) takes the bytes with it, and the
   // inode is free again, or it waits on the orphan list until the blocks are freed.
   predicate LastLink(m: Meta) { m.ty == 2 || m.nlink <= 1 }
-  function Unlinked(m: Meta, s: uint64, ns: uint32): Meta { Resized(WithLinks(m, 0, s, ns), 0) }
+  function Unlinked(m: Meta, s: uint64, ns: uint32): Meta { Resized(Relinked(m, 0, s, ns), 0) }
   function Dropped(ms: Metas, ino: uint64, s: uint64, ns: uint32, sh: uint64, freed: bool): Metas
     requires ino in ms && 2 in ms
   {
     var m := ms[ino];
-    if !LastLink(m) then ms[ino := WithLinks(m, m.nlink - 1, s, ns)]
+    if !LastLink(m) then ms[ino := Relinked(m, m.nlink - 1, s, ns)]
     else if freed then ms[ino := NewMeta(0, m.gen)]
     else Orphaned(ms[ino := WithShrink(Unlinked(m, s, ns), sh)], ino)
   }

@@ -38,6 +38,9 @@ module ByteFiles {
     Splice(g, off, s)
   }
 
+  // may bytes up to end be written? (No file is so long, or what was cut off has to be freed first.)
+  predicate MayWrite(m: Meta, end: int) { end <= 549755813888 && (end <= m.size as int || m.shrink == 0) }
+
   // bytes [off, off+len) lie within one block of f which is not all zeros: it is there,
   // and overwriting it needs no space
   predicate Settled(f: seq<byte>, off: int, len: int)
@@ -81,7 +84,7 @@ module ByteFiles {
   // a block that is not all zeros is there
   lemma SettledMapped(x: BlockTreeFs, ino: uint64, f: seq<byte>, shrink: int, off: uint64, len: uint64)
     requires Ok(x) && FileMatch(x.data, ino, f, shrink) && Settled(f, off as int, len as int)
-    ensures Mapped(x, ino, off, len)
+    ensures Mapped(x.bm, ino, off, len)
   {
     var o := off as int / 4096 * 4096;
     var i: int :| o <= i < o + 4096 && i < |f| && f[i] != 0;
@@ -140,7 +143,7 @@ module ByteFiles {
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
       requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink && M(ip.data).ty == metas[ino].ty
       requires SameBlks(ino, ip.data)
-      ensures Valid() && files == old(files) && metas == old(metas)[ino := M(ip.data)]
+      ensures Valid() && files == old(files) && metas == old(metas)[ino := M(ip.data)] && fs.bm == old(fs.bm)
       ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
     {
       fs.SetMeta(txn, ip, ino);
@@ -205,6 +208,8 @@ module ByteFiles {
       ensures ok && len == 0 ==> metas == old(metas)
       ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(metas)[ino], |files[ino]| as uint64) && metas == old(metas)[ino := WithSize(old(metas)[ino], |files[ino]| as uint64)]
       ensures ino in old(files) && Settled(old(files)[ino], off as int, len as int) ==> ok
+      ensures ino in old(metas) && len != 0 && MayWrite(old(metas)[ino], off as int + len as int) && Mapped(old(fs.bm), ino, off, len) ==> ok
+      ensures ok && len != 0 ==> Mapped(fs.bm, ino, off, len)
     {
       if len == 0 { return true; }
       if len > 549755813888 || off > 549755813888 - len { return false; }

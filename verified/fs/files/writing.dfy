@@ -93,7 +93,7 @@ module Writing {
     requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
-    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(pos as int + c as int))
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(pos as int + c as int)) && Mapped(x.bm, ino, pos, c)
   {
     var k := pos / 4096;
     ghost var p := PosOf(ino, k);
@@ -118,7 +118,7 @@ module Writing {
     requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> 0 < m <= len && Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
-    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(pos as int + len as int))
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(pos as int + len as int)) && Mapped(x.bm, ino, pos, m)
   {
     var k := FlatK(pos / 4096);
     var lev := MaxLev(k);
@@ -152,6 +152,7 @@ module Writing {
       invariant pn != 0 && q in x.bm && x.bm[q] == pn
       invariant Grew(b0, x.bm, ino, top)
       invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
+      invariant 0 < m ==> Mapped(x.bm, ino, pos, m)
       decreases len - m
     {
       var at := pos + m;
@@ -182,15 +183,31 @@ module Writing {
       WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + c as int]);
       assert src.data[so as int .. so as int + m as int] + src.data[so as int + m as int .. so as int + m as int + c as int] == src.data[so as int .. so as int + m as int + c as int];
       near := bn;
+      MappedMore(b1, x.bm, ino, pos, m, c, top);
       m := m + c;
     }
     x.CloseParent(txn, pn, t);
     if m == 0 { ok := false; }     // the block was not there before
   }
 
-  // the bytes lie within one block, and it is there: overwriting them needs no space
-  predicate Mapped(x: BlockTreeFs, ino: uint64, off: uint64, len: uint64) reads x
-  { 0 < len && off as int % 4096 + len as int <= 4096 && PosOf(ino, off / 4096) in x.bm && x.bm[PosOf(ino, off / 4096)] != 0 }
+  // all blocks that the bytes lie in are there: overwriting them needs no space
+  predicate Mapped(bm: BlkMap, ino: uint64, off: uint64, len: uint64)
+  {
+    forall n: uint64 {:trigger PosOf(ino, n)} | off as int / 4096 <= n as int && 4096 * n as int < off as int + len as int ::
+      PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
+  }
+  // c bytes more, within one block that is there
+  lemma MappedMore(bm0: BlkMap, bm: BlkMap, ino: uint64, off: uint64, done: uint64, c: uint64, top: int)
+    requires IsDom(bm0) && IsDom(bm) && Grew(bm0, bm, ino, top) && off as int + done as int + c as int <= 549755813888
+    requires 0 < done ==> Mapped(bm0, ino, off, done)
+    requires 0 < c && Mapped(bm, ino, off + done, c)
+    ensures Mapped(bm, ino, off, done + c)
+  {
+    reveal Grew();
+    forall n: uint64 | off as int / 4096 <= n as int && 4096 * n as int < off as int + done as int + c as int
+      ensures PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
+    { PosOfOk(ino, n); if 0 < done && 4096 * n as int < off as int + done as int { assert bm0[PosOf(ino, n)] != 0; } }
+  }
 
   // put src[so..so+len] at off; ok = false: no space
   method Store(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
@@ -200,11 +217,11 @@ module Writing {
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, off as int, src.data[so as int .. so as int + len as int])
     ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(off as int + len as int))
-    ensures old(Mapped(x, ino, off, len)) ==> ok
+    ensures Mapped(old(x.bm), ino, off, len) ==> ok
+    ensures ok && 0 < len ==> Mapped(x.bm, ino, off, len)
   {
     ghost var d0 := x.data;
     ghost var i0 := x.fs.inodes;
-    ghost var m0 := Mapped(x, ino, off, len);
     ghost var b0, top := x.bm, BlocksFor(off as int + len as int);
     GrewNone(b0, ino, top);
     var done: uint64 := 0;
@@ -220,7 +237,8 @@ module Writing {
       invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
       invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
       invariant Grew(b0, x.bm, ino, top)
-      invariant m0 ==> done == len || (done == 0 && Mapped(x, ino, off, len))
+      invariant Mapped(b0, ino, off, len) ==> x.bm == b0
+      invariant 0 < done ==> Mapped(x.bm, ino, off, done)
       decreases len - done
     {
       var pos := off + done;
@@ -244,6 +262,7 @@ module Writing {
         if !ok { return; }
       }
       GrewMore(b0, b1, x.bm, ino, top, top);
+      MappedMore(b1, x.bm, ino, off, done, c, top);
       WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
       Joined(src.data, so as int, so as int + done as int, so as int + done as int + c as int);
       done := done + c;

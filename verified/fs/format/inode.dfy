@@ -51,7 +51,7 @@ module InodeFormat {
   function WithSizeShrink(m: Meta, sz: uint64, sh: uint64): Meta { m.(size := sz, shrink := sh) }
   function WithSizeNent(m: Meta, sz: uint64, n: uint64): Meta { m.(size := sz, nent := n) }
   function WithShrink(m: Meta, sh: uint64): Meta { m.(shrink := sh) }
-  function WithLinks(m: Meta, nl: uint32, s: uint64, ns: uint32): Meta { m.(nlink := nl, ctime := s, ctimens := ns) }
+  function WithNlink(m: Meta, nl: uint32): Meta { m.(nlink := nl) }
   function WithTouch(m: Meta, s: uint64, ns: uint32): Meta { m.(mtime := s, mtimens := ns, ctime := s, ctimens := ns) }
   function WithCtime(m: Meta, s: uint64, ns: uint32): Meta { m.(ctime := s, ctimens := ns) }
   function WithList(m: Meta, fl: uint32, nx: uint64): Meta { m.(flags := fl, next := nx) }

@@ -268,7 +268,7 @@ module AttributeOps {
     requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh == 0) && files' == files[i := SizeSpec(files[i], sa.size.x as int)]
     requires sa.size.None? ==> files' == files
     requires var r := if sa.size.Some? then ResizedAll(ms, i, sa.size.x, sh, done) else ms;
-      i in r && ms' == r[i := WithVerf(WithAttr(r[i], C.Applied(c, r[i].ty, MetaAttr(r[i]), sa, now)), 0)]
+      i in r && ms' == r[i := WithVerf(WithAttr(r[i], C.Applied(c, r[i].ty, MetaAttr(r[i]), sa, N.Stamp(now, MetaAttr(r[i]).ctime))), 0)]
     ensures NameTree.TreeOk(g, ms', dirs)
     ensures var p := Abs(g, ms, files, dirs, ats); i in p.nodes && (sa.size.Some? ==> p.nodes[i].body.File?) &&
       Abs(g, ms', files', dirs, ats) == C.Put(p, i, C.SetNode(c, p.nodes[i], sa, now))
@@ -277,9 +277,10 @@ module AttributeOps {
     var m := ms[i];
     assert NameTree.Fits(i, m);
     At(g, ms, files, dirs, ats, i);
-    var a := C.Applied(c, m.ty, MetaAttr(m), sa, now);
-    AppliedIs(c, m.ty, MetaAttr(m), sa, now);
-    Creation.SmallMode(c, m.ty, MetaAttr(m), sa, now);
+    var t := N.Stamp(now, MetaAttr(m).ctime);
+    var a := C.Applied(c, m.ty, MetaAttr(m), sa, t);
+    AppliedIs(c, m.ty, MetaAttr(m), sa, t);
+    Creation.SmallMode(c, m.ty, MetaAttr(m), sa, t);
     if sa.size.Some? {
       ResizeOk(g, ms, files, dirs, ats, i, sa.size.x, sh, done, a, files'[i]);
       assert files'[i] == C.Resized(files[i], sa.size.x as int);
@@ -339,7 +340,8 @@ module AttributeOps {
     }
     st := 0;
     var np := d.fs.GetInode(txn, ino, true);
-    Apply(c, np, a, s, ns);
+    var ts, tns := Stamp(np, s, ns);
+    Apply(c, np, a, ts, tns);
     SetVerf(np, 0);
     d.PutInode(txn, ino, np);
     after := np;

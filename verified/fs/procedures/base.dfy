@@ -154,11 +154,12 @@ module ProcedureBase {
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files)
-    ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := WithTouch(old(d.fs.metas)[ino], s, ns)] && M(ip.data) == d.fs.metas[ino]
+    ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Touched(old(d.fs.metas)[ino], s, ns)] && M(ip.data) == d.fs.metas[ino]
   {
     ip := d.fs.GetInode(txn, ino, true);
-    SetMtime(ip, s, ns);
-    SetCtime(ip, s, ns);
+    var ts, tns := Stamp(ip, s, ns);
+    SetMtime(ip, ts, tns);
+    SetCtime(ip, ts, tns);
     d.PutInode(txn, ino, ip);
   }
 
@@ -168,29 +169,31 @@ module ProcedureBase {
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files)
-    ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := WithLinks(old(d.fs.metas)[ino], nl, s, ns)] && M(ip.data) == d.fs.metas[ino]
+    ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Relinked(old(d.fs.metas)[ino], nl, s, ns)] && M(ip.data) == d.fs.metas[ino]
   {
     ip := d.fs.GetInode(txn, ino, true);
     SetNlink(ip, nl);
-    SetCtime(ip, s, ns);
+    var ts, tns := Stamp(ip, s, ns);
+    SetCtime(ip, ts, tns);
     d.PutInode(txn, ino, ip);
   }
 
   // one link more or less to a directory (a sub-directory came or went); st: MLINK or SERVERFAULT when it cannot be
-  method AddLink(txn: Txn, d: DirFs, ino: uint64, up: bool, s: uint64, ns: uint32) returns (st: uint32)
+  method AddLink(txn: Txn, d: DirFs, ino: uint64, up: bool) returns (st: uint32)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && ino in old(d.fs.metas)
     ensures var m := old(d.fs.metas)[ino];
       if up && m.nlink >= MAXLINK then st == MLINK else if !up && m.nlink <= 2 then st == SERVERFAULT
-      else st == 0 && d.fs.metas == old(d.fs.metas)[ino := WithLinks(m, if up then m.nlink + 1 else m.nlink - 1, s, ns)]
+      else st == 0 && d.fs.metas == old(d.fs.metas)[ino := WithNlink(m, if up then m.nlink + 1 else m.nlink - 1)]
   {
     var ip := d.fs.GetInode(txn, ino, true);
     var nl := GetNlink(ip);
     if up && nl >= MAXLINK { st := MLINK; return; }
     if !up && nl <= 2 { st := SERVERFAULT; return; }
     st := 0;
-    ip := SetLinks(txn, d, ino, if up then nl + 1 else nl - 1, s, ns);
+    SetNlink(ip, if up then nl + 1 else nl - 1);
+    d.PutInode(txn, ino, ip);
   }
 
   // put a file at the head of the orphan list, unless it is on it

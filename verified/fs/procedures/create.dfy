@@ -142,7 +142,7 @@ module CreateOps {
     { assert x in d.dirs[dino]; }
     st := 0;
     if sub {
-      st := AddLink(txn, d, dino, true, s, ns);
+      st := AddLink(txn, d, dino, true);
       if st != 0 { return; }
     }
     after := Touch(txn, d, dino, s, ns);
@@ -322,8 +322,9 @@ module CreateOps {
     ghost var m := r[ino];
     ghost var sh := m.shrink;
     node := d.fs.GetInode(txn, ino, true);
-    SetMtime(node, s, ns);
-    SetCtime(node, s, ns);
+    var ts, tns := Stamp(node, s, ns);
+    SetMtime(node, ts, tns);
+    SetCtime(node, ts, tns);
     if c.uid != 0 {
       var mode := GetMode(node);
       InodeFormat.SetMode(node, KillPriv(mode));
@@ -331,8 +332,9 @@ module CreateOps {
     SetVerf(node, 0);
     d.PutInode(txn, ino, node);
     ghost var sa := N.OnlySize(a.size);
-    ghost var e, mode := C.Applied(w, m.ty, MetaAttr(m), sa, now), m.mode;
-    assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens), now, now);
+    ghost var t := N.Stamp(now, MetaAttr(m).ctime);
+    ghost var e, mode := C.Applied(w, m.ty, MetaAttr(m), sa, t), m.mode;
+    assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens), t, t);
     assert M(node.data) == WithVerf(WithAttr(m, e), 0);
     SetattrEffect(w, d.fs.geo, ms, d.fs.metas, files, d.fs.files, d.dirs, d.ats, ino, sa, now, sh, !later);
     Node(d, ino, d.fs.metas[ino].gen);

@@ -11,6 +11,7 @@ module FileOps {
   import opened VolumeGeometry
   import opened InodeFormat
   import opened ByteFiles
+  import Writing
   import opened Directories
   import opened Permissions
   import opened AttributeChanges
@@ -49,7 +50,7 @@ module FileOps {
 
   // What WRITE makes of the attributes: k = not root.
   function WrittenMeta(m: Meta, size: uint64, k: bool, s: uint64, ns: uint32): Meta
-  { WithMode(WithTouch(WithSize(m, size), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
+  { WithMode(Touched(WithSize(m, size), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
   lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, dirs: NameTree.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && 0 <= off
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], dirs)
@@ -71,7 +72,8 @@ module FileOps {
     ensures WriteSpec(f, off, s) == C.WriteAt(f, off, s)
   { }
 
-  // write src[so..so+len] at off
+  // Write src[so..so+len] at off. Bytes that were written need no space when they are written again, until the file is cut: NOSPC
+  // says that one of their blocks is not there, and after success all are.
   method Write(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
@@ -80,9 +82,10 @@ module FileOps {
     ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], N.Time(s, ns),
       N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
     ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
+    ensures st == NOSPC ==> len != 0 && !Writing.Mapped(old(d.fs.fs.bm), ino, off, len)
+    ensures st == 0 && len != 0 ==> Writing.Mapped(d.fs.fs.bm, ino, off, len)
   {
     Node(d, ino, gen);
-    ghost var ms, files, bytes := d.fs.metas, d.fs.files, src.data[so as int .. so as int + len as int];
     before, after := null, null;
     var ip: Bytes;
     st, ip := OpenHandle(txn, d, ino, gen, true);
@@ -97,11 +100,29 @@ module FileOps {
     var size := GetSize(ip);
     var shrink := GetShrink(ip);
     if shrink != 0 && off + len > size { st := SHRINKFIRST; return; }
+    st, after := Put(txn, d, c, ino, gen, off, src, so, len, s, ns);
+  }
+
+  // the bytes, and the attributes that go with them
+  method Put(txn: Txn, d: DirFs, c: Cred, ino: uint64, ghost gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data| && 0 < len
+    requires Live(d.fs.geo, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG && MayWrite(d.fs.metas[ino], off as int + len as int)
+    ensures st == 0 || (st == NOSPC && !Writing.Mapped(old(d.fs.fs.bm), ino, off, len))
+    ensures st == 0 ==> Writing.Mapped(d.fs.fs.bm, ino, off, len)
+    ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes && FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+    ensures st == 0 ==> Stored(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, off as int, src.data[so as int .. so as int + len as int], N.Time(s, ns))
+  {
+    ghost var ms, files, bytes := d.fs.metas, d.fs.files, src.data[so as int .. so as int + len as int];
+    st, after := 0, null;
+    Node(d, ino, gen);
     var ok := d.Write(txn, ino, off, src, so, len);
     if !ok { st := NOSPC; return; }
     var np := d.fs.GetInode(txn, ino, true);
-    SetMtime(np, s, ns);
-    SetCtime(np, s, ns);
+    var ts, tns := Stamp(np, s, ns);
+    SetMtime(np, ts, tns);
+    SetCtime(np, ts, tns);
     if c.uid != 0 {
       var mode := GetMode(np);
       SetMode(np, KillPriv(mode));
@@ -112,6 +133,8 @@ module FileOps {
     WriteEffect(WhoOf(c), d.fs.geo, ms, files, d.dirs, d.ats, ino, off as int, bytes, |d.fs.files[ino]| as uint64, s, ns);
     Node(d, ino, gen);
   }
+  predicate Stored(f: N.FS, post: N.FS, c: P.Caller, i: uint64, off: int, data: seq<byte>, now: N.Time)
+  { i in f.nodes && f.nodes[i].body.File? && 0 <= off && post == C.Put(f, i, D.Written(c, f.nodes[i], off, data, now)) }
 
   method Readlink(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, target: Bytes?, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl

@@ -118,7 +118,7 @@ module RemoveOps {
     EntrySteps.DropApart(ms, dino, x, x, ino, s, ns, sh, freed);
     assert freed ==> LastLink(m) && !NameTree.OnList(m);
     if sub {
-      st := AddLink(txn, d, dino, false, s, ns);
+      st := AddLink(txn, d, dino, false);
       if st != 0 { return; }
     }
     after := Touch(txn, d, dino, s, ns);
@@ -197,9 +197,9 @@ module RemoveOps {
     node := SetLinks(txn, d, ino, nl + 1, s, ns);
     after := Touch(txn, d, dino, s, ns);
     ghost var dm := d.fs.metas[dino];
-    ghost var m := WithLinks(ms[ino], nl + 1, s, ns);
+    ghost var m := Relinked(ms[ino], nl + 1, s, ns);
     assert d.fs.metas == ms[ino := m][dino := dm];
-    assert dm == WithTouch(WithSizeNent(ms[dino], dm.size, dm.nent), s, ns);
+    assert dm == Touched(WithSizeNent(ms[dino], dm.size, dm.nent), s, ns);
     Named(g, ms, files, dirs, ats, d.fs.metas, d.fs.files, d.dirs, d.ats, dino, name.data, ino, dm, df, at, s, ns);
     Node(d, dino, dgen);
     Node(d, ino, gen);

@@ -304,7 +304,7 @@ module RenameOps {
     tafter := fafter;
     ghost var m0 := d.fs.metas;
     if sub {
-      st := AddLink(txn, d, tino, false, s, ns);
+      st := AddLink(txn, d, tino, false);
       if st != 0 { return; }
     }
     ghost var m1 := d.fs.metas;
@@ -312,27 +312,28 @@ module RenameOps {
       var ip := d.fs.GetInode(txn, src, true);
       SetParent(ip, tino);
       d.PutInode(txn, src, ip);
-      st := AddLink(txn, d, fino, false, s, ns);
+      st := AddLink(txn, d, fino, false);
       if st != 0 { return; }
-      st := AddLink(txn, d, tino, true, s, ns);
+      st := AddLink(txn, d, tino, true);
       if st != 0 { return; }
     }
     ghost var m2 := d.fs.metas;
     var ip := d.fs.GetInode(txn, src, true);
-    SetCtime(ip, s, ns);
+    var ts, tns := Stamp(ip, s, ns);
+    SetCtime(ip, ts, tns);
     d.PutInode(txn, src, ip);
     fafter := Touch(txn, d, fino, s, ns);
-    tafter := Touch(txn, d, tino, s, ns);
-    if fino == tino { fafter := tafter; }
+    tafter := fafter;
+    if fino != tino { tafter := Touch(txn, d, tino, s, ns); }
   }
   function Finished(ms: Metas, fd: uint64, td: uint64, src: uint64, dir: bool, sub: bool, s: uint64, ns: uint32): Metas
     requires fd in ms && td in ms && src in ms && src != fd && src != td && (sub ==> 2 < ms[td].nlink) && (dir && fd != td ==> 2 < ms[fd].nlink && ms[td].nlink as int - (if sub then 1 else 0) < 0x7fff_ffff)
   {
-    var a := if sub then ms[td := WithLinks(ms[td], ms[td].nlink - 1, s, ns)] else ms;
-    var b := if dir && fd != td then a[src := WithParent(a[src], td)][fd := WithLinks(a[fd], a[fd].nlink - 1, s, ns)][td := WithLinks(a[td], a[td].nlink + 1, s, ns)] else a;
-    var q := b[src := WithCtime(b[src], s, ns)];
-    var r := q[fd := WithTouch(q[fd], s, ns)];
-    r[td := WithTouch(r[td], s, ns)]
+    var a := if sub then ms[td := WithNlink(ms[td], ms[td].nlink - 1)] else ms;
+    var b := if dir && fd != td then a[src := WithParent(a[src], td)][fd := WithNlink(a[fd], a[fd].nlink - 1)][td := WithNlink(a[td], a[td].nlink + 1)] else a;
+    var q := b[src := Marked(b[src], s, ns)];
+    var r := q[fd := Touched(q[fd], s, ns)];
+    if fd == td then r else r[td := Touched(r[td], s, ns)]
   }
 
   // Both handles and both names. fdir, tdir: null when the handle is stale.

@@ -62,5 +62,14 @@ module VolumeOps {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> after != null && |after.data| == 256 && V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(FattrM(ino, M(after.data)), FattrM(ino, M(after.data))))
     ensures st != 0 ==> V.CommitErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
-  { st, after := Getattr(txn, d, ino, gen); }
+  {
+    Node(d, ino, gen);
+    after := null;
+    var ip: Bytes;
+    st, ip := OpenHandle(txn, d, ino, gen, false);
+    if st != 0 { return; }
+    var ty := GetTy(ip);
+    if ty != REG { st := INVAL; return; }
+    after := ip;
+  }
 }

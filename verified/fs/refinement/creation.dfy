@@ -48,7 +48,7 @@ module Creation {
   predicate Entered(dm: Meta, m: Meta, sub: bool, s: uint64, ns: uint32)
   {
     (sub ==> dm.nlink < 0x7fff_ffff) && dm.size <= m.size &&
-    m == WithTouch(WithLinks(WithSizeNent(dm, m.size, m.nent), if sub then dm.nlink + 1 else dm.nlink, s, ns), s, ns)
+    m == Touched(WithNlink(WithSizeNent(dm, m.size, m.nent), if sub then dm.nlink + 1 else dm.nlink), s, ns)
   }
 
   // The effect of all four: inode i, free before, is m with the bytes b, and directory d,

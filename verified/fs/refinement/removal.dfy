@@ -19,7 +19,7 @@ module Removal {
   predicate Left(dm: Meta, m: Meta, sub: bool, s: uint64, ns: uint32)
   {
     (sub ==> 2 < dm.nlink) &&
-    m == WithTouch(WithLinks(WithSizeNent(dm, m.size, m.nent), if sub then dm.nlink - 1 else dm.nlink, s, ns), s, ns)
+    m == Touched(WithNlink(WithSizeNent(dm, m.size, m.nent), if sub then dm.nlink - 1 else dm.nlink), s, ns)
   }
 
   // The entry n of d, of inode i, goes; the directory is then dm with the file df, the entries e and the places at.
@@ -84,9 +84,9 @@ module Removal {
       d: uint64, n: Name, i: uint64, dm: Meta, df: seq<byte>, at: map<Name, int>, s: uint64, ns: uint32)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
     requires OkIno(g, i) && 2 < i && InUse(ms, i) && ms[i].ty != 2 && ms[i].nlink < 0x7fff_ffff
-    requires dm == WithTouch(WithSizeNent(ms[d], dm.size, dm.nent), s, ns)
+    requires dm == Touched(WithSizeNent(ms[d], dm.size, dm.nent), s, ns)
     requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(ats, d) :: x in at && at[x] == PlacesAt(ats, d)[x]
-    requires ms' == ms[d := dm][i := WithLinks(ms[i], ms[i].nlink + 1, s, ns)] || ms' == ms[i := WithLinks(ms[i], ms[i].nlink + 1, s, ns)][d := dm]
+    requires ms' == ms[d := dm][i := Relinked(ms[i], ms[i].nlink + 1, s, ns)] || ms' == ms[i := Relinked(ms[i], ms[i].nlink + 1, s, ns)][d := dm]
     requires files' == files[d := df] && dirs' == dirs[d := dirs[d][n := i]] && ats' == ats[d := at]
     ensures TreeOk(g, ms', dirs')
     ensures var p, q := Abs(g, ms, files, dirs, ats), Abs(g, ms', files', dirs', ats');
@@ -97,7 +97,7 @@ module Removal {
     Basics(g, ms, dirs);
     assert i != d;
     assert Fits(d, ms[d]) && Fits(i, ms[i]);
-    var m := WithLinks(ms[i], ms[i].nlink + 1, s, ns);
+    var m := Relinked(ms[i], ms[i].nlink + 1, s, ns);
     var ms1 := ms[i := m];
     assert ms' == ms1[d := dm];
     AddName(g, ms, dirs, d, n, i, m);

@@ -41,15 +41,15 @@ module Renaming {
   {
     ReplacedAt(ms, a);
     var m := Replaced(ms, a.td, a.found, a.dst, a.dir, a.s, a.ns, a.sh, a.freed);
-    var p := if a.dir && a.fd != a.td then Reparented(m, a.src, a.fd, a.td, a.s, a.ns) else m;
+    var p := if a.dir && a.fd != a.td then Reparented(m, a.src, a.fd, a.td) else m;
     Stamped(p, a)
   }
   function Stamped(p: Metas, a: Act): Metas
     requires a.fd in p && a.td in p && a.src in p
   {
-    var q := p[a.src := WithCtime(p[a.src], a.s, a.ns)];
-    var r := q[a.fd := WithTouch(q[a.fd], a.s, a.ns)];
-    r[a.td := WithTouch(r[a.td], a.s, a.ns)]
+    var q := p[a.src := Marked(p[a.src], a.s, a.ns)];
+    var r := q[a.fd := Touched(q[a.fd], a.s, a.ns)];
+    if a.fd == a.td then r else r[a.td := Touched(r[a.td], a.s, a.ns)]
   }
   function Now(a: Act): N.Time { N.Time(a.s, a.ns) }
   function One(a: Act): int { if a.dir && a.fd != a.td then 1 else 0 }
@@ -61,7 +61,7 @@ module Renaming {
     ensures i in Final(ms, a) <==> i in ms
     ensures i in ms ==> Final(ms, a)[i].gen == ms[i].gen && (i == 2 ==> !Alive(ms[i]) ==> !Alive(Final(ms, a)[i]))
     ensures i in ms && i != a.fd && i != a.td && i != a.src && (a.found ==> i != a.dst) && i != 2 ==> Final(ms, a)[i] == ms[i]
-    ensures i == a.src ==> Final(ms, a)[i] == WithCtime(if a.dir && a.fd != a.td then WithParent(ms[i], a.td) else ms[i], a.s, a.ns)
+    ensures i == a.src ==> Final(ms, a)[i] == Marked(if a.dir && a.fd != a.td then WithParent(ms[i], a.td) else ms[i], a.s, a.ns)
     ensures a.found && i == a.dst ==> Final(ms, a)[i] == Dropped(ms, i, a.s, a.ns, a.sh, a.freed)[i]
   { }
   lemma FinalDir(ms: Metas, a: Act, i: uint64)
@@ -105,7 +105,7 @@ module Renaming {
     ReplacedAt(ms, a);
     RenameOk(geo, ms, dirs, dirs', a.fd, a.fn, a.td, a.tn, a.src, a.found, a.dst, a.s, a.ns, a.sh, a.freed);
     var m := Replaced(ms, a.td, a.found, a.dst, a.dir, a.s, a.ns, a.sh, a.freed);
-    var p := if a.dir && a.fd != a.td then Reparented(m, a.src, a.fd, a.td, a.s, a.ns) else m;
+    var p := if a.dir && a.fd != a.td then Reparented(m, a.src, a.fd, a.td) else m;
     StampedTree(geo, p, dirs', a);
   }
   lemma StampedTree(geo: Geo, p: Metas, dirs: Dirs, a: Act)
@@ -113,13 +113,13 @@ module Renaming {
     ensures TreeOk(geo, Stamped(p, a), dirs)
   {
     Basics(geo, p, dirs);
-    var q := p[a.src := WithCtime(p[a.src], a.s, a.ns)];
+    var q := p[a.src := Marked(p[a.src], a.s, a.ns)];
     SetAttr(geo, p, dirs, a.src, q[a.src]);
     Basics(geo, q, dirs);
-    var r := q[a.fd := WithTouch(q[a.fd], a.s, a.ns)];
+    var r := q[a.fd := Touched(q[a.fd], a.s, a.ns)];
     SetAttr(geo, q, dirs, a.fd, r[a.fd]);
     Basics(geo, r, dirs);
-    SetAttr(geo, r, dirs, a.td, WithTouch(r[a.td], a.s, a.ns));
+    if a.fd != a.td { SetAttr(geo, r, dirs, a.td, Touched(r[a.td], a.s, a.ns)); }
   }
 
   // ---- what a client sees ----
@@ -180,7 +180,7 @@ module Renaming {
     assert ms[a.dst] == v.ms[a.dst];
     if !LastLink(ms[a.dst]) {
       assert FileAt(w.files, a.dst) == FileAt(v.files, a.dst);
-      assert w.ms[a.dst] == WithLinks(ms[a.dst], ms[a.dst].nlink - 1, a.s, a.ns);
+      assert w.ms[a.dst] == Relinked(ms[a.dst], ms[a.dst].nlink - 1, a.s, a.ns);
     }
   }
   lemma DirNodes(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)

@@ -20,8 +20,10 @@
 // errors apply, XErr leaves open which of them is given, as RFC 1813 does; but EXIST goes before the missing right to write
 // in the directory (MakeErr, section 7). Numbers such as "3.3.8" are sections of the RFC.
 //
-// Times: `now` is the server's clock (seconds, nanoseconds), read when the call begins, and stored as it is. Of two calls
-// under way at once the one that takes effect later may so leave the earlier stamp.
+// Times: `now` is the server's clock (seconds, nanoseconds), read when the call begins. What a call changes is stamped with it, or,
+// where that is not later than the ctime which the file has, with the nanosecond after that ctime (Stamp, section 1); "is now" means
+// this stamp below. So every change gives a file a later ctime than it ever had, whatever the clock does, and mtime goes with it: who
+// finds the ctime of a file unchanged knows that nothing of it was changed (ctime.dfy proves it).
 //
 // Notation: |s| is the length of s, s[a..b] its elements a to b - 1, m[k := v] the map m with v at k, ==> implies; {:trigger ...}
 // is for the prover. m / 512 % 2 == 1 says that bit 512, octal 01000, of m is set; 64, 8, and 1 stand for owner, group, and others.
@@ -31,6 +33,11 @@ module NfsState {
   import opened Machine
   type Name = seq<byte>
   datatype Time = Time(s: uint64, ns: uint32)
+  predicate Earlier(a: Time, b: Time) { a.s < b.s || (a.s == b.s && a.ns < b.ns) }
+  // The time of a change made at `now` to a file with the ctime `was`. (After the last time of all, in the year 584 billion, there is none.)
+  function Stamp(now: Time, was: Time): Time { if Earlier(was, now) then now else Next(was) }
+  function Next(t: Time): Time
+  { if t.ns < 999_999_999 then Time(t.s, t.ns + 1) else if t.s < 0xffff_ffff_ffff_ffff then Time(t.s + 1, 0) else t }
 
   // What every file has (2.5, fattr3), as far as it does not follow from the rest.
   // mode: the 12 bits rwxrwxrwx with setuid 04000, setgid 02000, sticky 01000.
@@ -141,8 +148,8 @@ module NfsState {
   ghost const NFS3ERR_JUKEBOX: uint32 := 10008
 
   // Never on the wire. The file was cut lately and blocks behind its end are still
-  // to be freed, so it cannot grow yet. The server frees them in transactions of their own and
-  // calls the procedure again; when there are very many it answers JUKEBOX.
+  // to be freed, so it cannot grow yet. The server frees them in transactions of their own, however many
+  // there are, and calls the procedure again (fs/freer.go).
   ghost const SHRINKFIRST: uint32 := 20001
 
   // What any procedure may answer in any state, since it is not decided by the state: the device failed; others were in the
@@ -150,7 +157,8 @@ module NfsState {
   predicate Outside(st: uint32, changes: bool) { st == NFS3ERR_IO || st == NFS3ERR_JUKEBOX || (changes && st == NFS3ERR_ROFS) }
 
   // NOSPC is allowed to the procedures that may need a block or an inode: how much
-  // is free is not part of the state. REMOVE and RMDIR never need one.
+  // is free is not part of the state. REMOVE and RMDIR never need one. Nor does a WRITE of bytes whose blocks are all there: which
+  // those are is not part of the state either, so Write in procedures/fileio.dfy says it beside this text.
   predicate Full(st: uint32) { st == NFS3ERR_NOSPC }
   // SERVERFAULT: the volume contradicts itself. It is proved that no procedure answers
   // so on a sound volume, but RENAME of a directory to a place too deep (section 9).
@@ -257,13 +265,13 @@ module NfsCommon {
   { HandleErr(f, h, st) || (st == NFS3ERR_NOTDIR && Live(f, h) && !f.nodes[h.ino].body.Dir?) }
   predicate NameErr(n: Name, st: uint32)
   { (st == NFS3ERR_ACCES && !Legal(n)) || (st == NFS3ERR_NAMETOOLONG && |n| > 255) }
-  function SetMtimeCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, now, now) }
-  function SetNlinkCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, now) }
+  function SetMtimeCtime(a: Attr, nlink: uint32, now: Time): Attr { var t := Stamp(now, a.ctime); Attr(a.mode, nlink, a.uid, a.gid, a.atime, t, t) }
+  function SetNlinkCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, Stamp(now, a.ctime)) }
   function Put(f: FS, i: uint64, n: Node): FS { FS(f.nodes[i := n], f.gens) }
 
   // ("post.nodes == pre.nodes[..][di := post.nodes[di]]", below, says that all but di is as in pre; what became of di, DirStep says.)
-  // A directory d that became e: other entries and link count, mtime and ctime
-  // now. All entries that it had before and still has are where they were in
+  // A directory d that became e: other entries and link count, mtime and ctime are
+  // the stamp of the change. All entries that it had before and still has are where they were in
   // listings (3.3.16: cookies stay valid). Its reported size may be another one.
   predicate DirStep(d: Node, e: Node, names: map<Name, uint64>, nlink: int, now: Time)
     requires d.body.Dir?
@@ -337,7 +345,7 @@ module NfsCommon {
   function SetNode(c: Caller, n: Node, s: Sattr, now: Time): Node
     requires s.size.Some? ==> n.body.File?
   {
-    Node(Applied(c, Type(n), n.attr, s, now),
+    Node(Applied(c, Type(n), n.attr, s, Stamp(now, n.attr.ctime)),
       if n.body.File? then File(if s.size.Some? then Resized(n.body.data, s.size.x as int) else n.body.data, 0) else n.body)
   }
 }
@@ -423,7 +431,8 @@ module NfsData {
     requires n.body.File? && 0 <= off
   {
     var was := n.attr;
-    Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, now, now),
+    var t := Stamp(now, was.ctime);
+    Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, t, t),
       File(WriteAt(n.body.data, off, data), n.body.verf))
   }
   // How much was stored, and how stable it is (0 UNSTABLE, 1 DATA_SYNC, 2 FILE_SYNC; what that means: see COMMIT): as was asked, or more.
@@ -894,6 +903,9 @@ module NfsVolume {
   // changed something other than by an UNSTABLE WRITE, nor older than what a reply has shown of such a call (theorems 3 and 9
   // in verified/README.md). The write verifier in the replies of WRITE and COMMIT stays the same until the server starts again, and
   // is another then, so that the client sends its unstable data again.
-  predicate CommitOk(f: FS, h: Handle, w: Wcc) { WccOk(f, f, h.ino, w) && Live(f, h) }
-  predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+  //
+  // The file is a regular one. No permission is needed: what becomes durable was written by those who had it, and may have
+  // lost it since (a chown must not make their data volatile); and the caller learns nothing that GETATTR keeps from anybody.
+  predicate CommitOk(f: FS, h: Handle, w: Wcc) { Live(f, h) && IsFile(f, h.ino) && WccOk(f, f, h.ino, w) }
+  predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) || (st == NFS3ERR_INVAL && Live(f, h) && !IsFile(f, h.ino)) }
 }

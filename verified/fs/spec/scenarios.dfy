@@ -116,6 +116,9 @@ module ScenarioAttrs {
     ensures PathconfOk(V(), H(1), F(V(), 1), p) ==> p.namemax == 255 && p.notrunc && !p.caseinsensitive
     ensures CommitOk(V(), H(3), W(V(), V(), 3)) && !CommitErr(V(), H(3), NFS3ERR_STALE)
     ensures !CommitOk(V(), Handle(3, 4), w) && CommitErr(V(), Handle(3, 4), NFS3ERR_STALE)
+    // of regular files
+    ensures !CommitOk(V(), H(4), w) && !CommitOk(V(), H(5), w) && CommitErr(V(), H(4), NFS3ERR_INVAL) && CommitErr(V(), H(6), NFS3ERR_INVAL)
+    ensures !CommitErr(V(), H(3), NFS3ERR_INVAL) && !CommitErr(V(), Handle(9, 0), NFS3ERR_INVAL)
   { }
 }
 
@@ -718,4 +721,45 @@ module ScenarioUnsound {
     f := With(7, Node(Of(493, 1, 10, 20), N7().body)); assert SubDirs(f, 7) == {}; assert 7 in f.nodes;
     f := With(8, Node(Of(420, 0, 10, 20), N3().body)); assert Names(f, 8) == {}; assert 8 in f.nodes;
   }
+}
+
+// Stamps: the clock goes back to a time before the ctime of all files, (3, 0).
+module ScenarioTimes {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsData import opened NfsMake
+  import opened NfsUnlink import opened NfsRename import opened ScenarioV
+
+  function Back(): Time { Time(2, 0) }
+  function Next(): Time { Time(3, 1) }
+
+  lemma Stamps()
+    ensures Stamp(Now(), Time(3, 0)) == Now() && Stamp(Time(4, 1), Time(3, 2)) == Time(4, 1) && Stamp(Time(3, 9), Time(3, 2)) == Time(3, 9)
+    // it stands still, goes back a little, or far
+    ensures Stamp(Time(3, 5), Time(3, 5)) == Time(3, 6) && Stamp(Time(3, 4), Time(3, 5)) == Time(3, 6) && Stamp(Time(2, 9), Time(3, 5)) == Time(3, 6)
+    ensures Stamp(Back(), Time(3, 999_999_999)) == Time(4, 0)
+    ensures var t := Time(0xffff_ffff_ffff_ffff, 999_999_999); Stamp(Back(), t) == t
+  { }
+
+  lemma Files(post: FS, after: FS, w: Wcc, x: Wcc)
+    ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Back(), w) ==> 3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 20, Time(1, 0), Next(), Next())
+    ensures SetattrOk(V(), post, Ann(), H(3), Mode(384), Some(Time(3, 0)), Back(), w) ==> 3 in post.nodes && post.nodes[3].attr == Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Next())
+    ensures SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, Some(0), ServerTime, DontChange), None, Back(), w) ==> 3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 20, Next(), Next(), Next())
+    // the guard does not fit any more after a WRITE at the very time of the last change
+    ensures WriteOk(V(), post, Ann(), H(3), 1, [2], Time(3, 0), w) ==>
+      SetattrErr(post, Ann(), H(3), Mode(384), Some(Time(3, 0)), NFS3ERR_NOT_SYNC) && !SetattrOk(post, after, Ann(), H(3), Mode(384), Some(Time(3, 0)), Now(), x)
+  { }
+
+  // what is new has the clock's time, and its directory the stamp
+  lemma Makes(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Back(), h, a, w) ==>
+      a.atime == Back() && a.mtime == Back() && a.ctime == Back() && 1 in post.nodes && post.nodes[1].attr.mtime == Next() && post.nodes[1].attr.ctime == Next()
+    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, OnlySize(0), 0, Back(), h, a, w) ==> a.mtime == Next() && a.ctime == Next()
+    ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Back(), a, w) ==> a.mtime == Time(2, 0) && a.ctime == Next() && 1 in post.nodes && post.nodes[1].attr.ctime == Next()
+  { Letters(); }
+
+  lemma Takes(post: FS, v: Wcc, w: Wcc)
+    ensures RemoveOk(V(), post, Ann(), H(1), L(97), Back(), w) ==> 3 in post.nodes && post.nodes[3].attr.ctime == Next() && post.nodes[3].attr.mtime == Time(2, 0) && post.nodes[1].attr.mtime == Next()
+    ensures RenameOk(V(), post, Ann(), H(1), L(115), H(1), L(120), Back(), v, w) ==> 5 in post.nodes && post.nodes[5].attr.ctime == Next() && post.nodes[1].attr.mtime == Next() && post.nodes[1].attr.ctime == Next()
+    ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Back(), v, w) ==> 7 in post.nodes && 4 in post.nodes && 1 in post.nodes &&
+      post.nodes[7].attr.ctime == Next() && post.nodes[4].attr.ctime == Next() && post.nodes[1].attr.ctime == Next()
+  { Letters(); }
 }

@@ -32,24 +32,43 @@ module TreeMove {
     Intro(geo, ms', dirs', v);
   }
   function DepthOf(depth: Depths, d: uint64): int { if d in depth then depth[d] else 0 }
+  // directory d got the new directory i
+  predicate Grown(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, d: uint64, i: uint64)
+  {
+    d in dirs && InUse(ms, d) && i in ms && !InUse(ms, i) && i !in dirs && i != 1 &&
+    i in ms' && InUse(ms', i) && ms'[i].parent == d && ms'[i].nlink == 2 && d in ms' && Linked(ms[d], ms'[d], 1) && ms' == ms[i := ms'[i]][d := ms'[d]] &&
+    d in dirs' && i in dirs' && dirs' == dirs[i := dirs'[i]][d := dirs'[d]]
+  }
   lemma Grow(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, subs': Subs, depth: Depths, depth': Depths, d: uint64, i: uint64)
-    requires Counts(ms, dirs, subs) && Rooted(ms, dirs, depth) && d in dirs && InUse(ms, d) && i in ms && !InUse(ms, i) && i !in dirs && i != 1
-    requires i in ms' && InUse(ms', i) && ms'[i].parent == d && ms'[i].nlink == 2 && d in ms' && Linked(ms[d], ms'[d], 1) && ms' == ms[i := ms'[i]][d := ms'[d]]
-    requires d in dirs' && i in dirs' && dirs' == dirs[i := dirs'[i]][d := dirs'[d]]
+    requires Counts(ms, dirs, subs) && Rooted(ms, dirs, depth) && Grown(ms, ms', dirs, dirs', d, i)
     requires subs' == subs[d := Sub(subs, d) + {i}][i := {}] && depth' == depth[i := DepthOf(depth, d) + 1]
     ensures Counts(ms', dirs', subs') && Rooted(ms', dirs', depth')
   {
-    assert d == 1 || Child(ms, dirs, d);
+    GrowCounts(ms, ms', dirs, dirs', subs, subs', depth, d, i);
+    GrowRooted(ms, ms', dirs, dirs', depth, depth', d, i);
+  }
+  lemma GrowCounts(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, subs': Subs, depth: Depths, d: uint64, i: uint64)
+    requires Counts(ms, dirs, subs) && Rooted(ms, dirs, depth) && Grown(ms, ms', dirs, dirs', d, i) && subs' == subs[d := Sub(subs, d) + {i}][i := {}]
+    ensures Counts(ms', dirs', subs')
+  {
     assert i !in Sub(subs, d) by { if i in Sub(subs, d) { assert Child(ms, dirs, i); } }
     assert |Sub(subs', d)| == |Sub(subs, d)| + 1;
-    forall j: uint64 | Child(ms', dirs', j)
-      ensures j in Sub(subs', ms'[j].parent) && j in depth' && var p := ms'[j].parent; p in dirs' && InUse(ms', p) && p in depth' && depth'[j] == depth'[p] + 1 && depth'[j] > 0
+    forall j: uint64 | Child(ms', dirs', j) ensures j in Sub(subs', ms'[j].parent)
     { if j != i { assert Child(ms, dirs, j); } }
     forall x: uint64, j: uint64 | j in Sub(subs', x)
       ensures Child(ms', dirs', j) && ms'[j].parent == x
     { if j != i || x != d { assert j in Sub(subs, x); assert Child(ms, dirs, j); } }
     forall x: uint64 | x in dirs' && InUse(ms', x) ensures ms'[x].nlink as int == 2 + |Sub(subs', x)|
-    { if x != i { assert x in dirs && InUse(ms, x); } }
+    { if x != i { assert x in dirs && InUse(ms, x); if x != d { assert Sub(subs', x) == Sub(subs, x); } } }
+  }
+  lemma GrowRooted(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, depth: Depths, depth': Depths, d: uint64, i: uint64)
+    requires Rooted(ms, dirs, depth) && Grown(ms, ms', dirs, dirs', d, i) && depth' == depth[i := DepthOf(depth, d) + 1]
+    ensures Rooted(ms', dirs', depth')
+  {
+    assert d == 1 || Child(ms, dirs, d);
+    forall j: uint64 | Child(ms', dirs', j)
+      ensures j in depth' && var p := ms'[j].parent; p in dirs' && InUse(ms', p) && p in depth' && depth'[j] == depth'[p] + 1 && depth'[j] > 0
+    { if j != i { assert Child(ms, dirs, j); } }
   }
 
   // An empty directory has no sub-directories.

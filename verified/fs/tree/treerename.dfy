@@ -26,11 +26,11 @@ module TreeRename {
     requires td in ms && 2 in ms && (found ==> dst in ms && dst != td) && td != 2 && (found && sub ==> 0 < ms[td].nlink)
   {
     var a := if found then Dropped(ms, dst, s, ns, sh, freed) else ms;
-    if found && sub then a[td := WithLinks(a[td], a[td].nlink - 1, s, ns)] else a
+    if found && sub then a[td := WithNlink(a[td], a[td].nlink - 1)] else a
   }
-  function Reparented(ms: Metas, src: uint64, fd: uint64, td: uint64, s: uint64, ns: uint32): Metas
+  function Reparented(ms: Metas, src: uint64, fd: uint64, td: uint64): Metas
     requires src in ms && fd in ms && td in ms && src != fd && src != td && fd != td && 0 < ms[fd].nlink < 0xffff_ffff && ms[td].nlink < 0xffff_ffff
-  { ms[src := WithParent(ms[src], td)][fd := WithLinks(ms[fd], ms[fd].nlink - 1, s, ns)][td := WithLinks(ms[td], ms[td].nlink + 1, s, ns)] }
+  { ms[src := WithParent(ms[src], td)][fd := WithNlink(ms[fd], ms[fd].nlink - 1)][td := WithNlink(ms[td], ms[td].nlink + 1)] }
 
   // a directory that has no sub-directory is above none
   lemma AncSame(ms: Metas, ms': Metas, dirs: Dirs, depth: Depths, dst: uint64, x: uint64, k: nat)
@@ -61,7 +61,7 @@ module TreeRename {
     Basics(geo, ms, dirs);
     assert OkIno(geo, td) && Fits(td, ms[td]) && Fits(dst, ms[dst]);
     if dst in dirs {
-      DropSubdir(geo, ms, dirs, mid, td, tn, dst, s, ns, sh, freed, WithLinks(ms[td], ms[td].nlink - 1, s, ns));
+      DropSubdir(geo, ms, dirs, mid, td, tn, dst, s, ns, sh, freed, WithNlink(ms[td], ms[td].nlink - 1));
     } else {
       assert mid == dirs[td := Without(dirs, td, td, tn)];
       DropFile(geo, ms, dirs, td, tn, mid[td], dst, s, ns, sh, freed);
@@ -95,7 +95,7 @@ module TreeRename {
     requires src in dirs && fd != td ==> ms[td].nlink as int - (if found then 1 else 0) < 0x7fff_ffff
     ensures td != 2 && (found ==> dst != td && dst != fd && (dst in dirs ==> 2 < ms[td].nlink))
     ensures var m := Replaced(ms, td, found, dst, found && dst in dirs, s, ns, sh, freed);
-      if src in dirs && fd != td then src in m && fd in m && td in m && src != fd && src != td && 2 < m[fd].nlink < 0xffff_ffff && m[td].nlink < 0xffff_ffff && TreeOk(geo, Reparented(m, src, fd, td, s, ns), dirs')
+      if src in dirs && fd != td then src in m && fd in m && td in m && src != fd && src != td && 2 < m[fd].nlink < 0xffff_ffff && m[td].nlink < 0xffff_ffff && TreeOk(geo, Reparented(m, src, fd, td), dirs')
       else TreeOk(geo, m, dirs')
   {
     EntryOk(geo, ms, dirs, fd, fn);
@@ -109,20 +109,20 @@ module TreeRename {
       forall d: uint64, n: Name ensures Has(mid, d, n) <==> Has(dirs, d, n) && (d != td || n != tn)
       { if freed && d == dst { assert dst !in dirs || dirs[dst] == map[]; } }
     }
-    if src in dirs && fd != td { MoveAcross(geo, m, mid, dirs', fd, fn, td, tn, src, s, ns); } else { Rename(geo, m, mid, dirs', fd, fn, td, tn, src); }
+    if src in dirs && fd != td { MoveAcross(geo, m, mid, dirs', fd, fn, td, tn, src); } else { Rename(geo, m, mid, dirs', fd, fn, td, tn, src); }
   }
   lemma NothingThere(dirs: Dirs, mid: Dirs, td: uint64, tn: Name, dst: uint64, freed: bool)
     requires td in dirs && tn !in dirs[td] && !freed && mid == map d | d in dirs && !(freed && d == dst) :: Without(dirs, d, td, tn)
     ensures mid == dirs
   { assert mid[td] == dirs[td]; }
-  lemma MoveAcross(geo: Geo, m: Metas, mid: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, src: uint64, s: uint64, ns: uint32)
+  lemma MoveAcross(geo: Geo, m: Metas, mid: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, src: uint64)
     requires TreeOk(geo, m, mid) && MovedTo(mid, dirs', fd, fn, td, tn, src) && InUse(m, td) && N.Proper(tn) && fd != td && src in mid && !Under(m, td, src) && m[td].nlink < 0x7fff_ffff && fd in m
-    ensures src in m && src != fd && src != td && 2 < m[fd].nlink < 0xffff_ffff && TreeOk(geo, Reparented(m, src, fd, td, s, ns), dirs')
+    ensures src in m && src != fd && src != td && 2 < m[fd].nlink < 0xffff_ffff && TreeOk(geo, Reparented(m, src, fd, td), dirs')
   {
     EntryOk(geo, m, mid, fd, fn);
     Basics(geo, m, mid);
     UnderSelf(m, src);
     assert Fits(src, m[src]) && Fits(td, m[td]) && Fits(fd, m[fd]);
-    MoveDir(geo, m, mid, dirs', fd, fn, td, tn, src, WithParent(m[src], td), WithLinks(m[fd], m[fd].nlink - 1, s, ns), WithLinks(m[td], m[td].nlink + 1, s, ns));
+    MoveDir(geo, m, mid, dirs', fd, fn, td, tn, src, WithParent(m[src], td), WithNlink(m[fd], m[fd].nlink - 1), WithNlink(m[td], m[td].nlink + 1));
   }
 }

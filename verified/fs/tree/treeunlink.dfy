@@ -35,7 +35,7 @@ module TreeUnlink {
     var m := ms[i];
     assert Fits(i, m);
     if !LastLink(m) {
-      DropName(geo, ms, dirs, d, n, e, i, WithLinks(m, m.nlink - 1, s, ns));
+      DropName(geo, ms, dirs, d, n, e, i, Relinked(m, m.nlink - 1, s, ns));
     } else if freed {
       DropLast(geo, ms, dirs, d, n, e, i, NewMeta(0, m.gen));
     } else {
