@@ -60,6 +60,8 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	f.Var(&cache, "cache", "size of the block cache")
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
+	var limit limits
+	limit.flags(f)
 	logFormat := f.String("log", "text", "format of the log on standard error: text or json")
 	verbose := f.Bool("v", false, "log more")
 	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP (none by default; keep it on loopback)")
@@ -76,11 +78,14 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if m := memory(); m != 0 && uint64(cache) > m {
 		return misused(f, fmt.Sprintf("a cache of %v is more than the memory of this machine, %s", &cache, about(m)))
 	}
+	if wrong := limit.wrong(); wrong != "" {
+		return misused(f, wrong)
+	}
 	if *volume == "" {
 		return misused(f, "--volume is empty: give an image file or a block device")
 	}
 	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
-	debug.SetMemoryLimit(int64(cache) + overhead - slack)
+	debug.SetMemoryLimit(int64(cache) + overhead - slack + limit.memory())
 	if os.Getenv("GOGC") == "" {
 		// Up to that limit memory is there to be used. In a stream of large writes little is
 		// alive: to collect whenever the heap has doubled would be a hundred times a second.
@@ -137,7 +142,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	go watch(stop, watchEvery, lost, d.Check, v.Lost)
 	id := v.VolumeID()
 	idle, err := serveUntil(stop, l, server.Config{
-		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash,
+		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log, RootSquash: *rootSquash, RPC: limit.config(),
 	}, drain)
 	code := exitOK
 	if err != nil {
