@@ -246,6 +246,9 @@ func TestSlowUploads(t *testing.T) {
 	}
 	crowded := false
 	for second := 0; len(uploads) > 0; second++ {
+		if second == 3 {
+			works(t, connectFrom(t, addr, 2)) // a new one from the same address
+		}
 		for i := 0; i < len(uploads); {
 			u := uploads[i]
 			u.SetDeadline(time.Now().Add(time.Minute))

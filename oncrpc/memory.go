@@ -163,6 +163,14 @@ func (a *account) is() class {
 	return a.class
 }
 
+// isDoubtful tells if the connection's claim to n bytes depends on its pace, which is not
+// known.
+func (a *account) isDoubtful(n int) bool {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	return a.class == fresh && a.m.scarce(a, n) != nil
+}
+
 // crowded tells if somebody waits.
 func (m *memory) crowded() bool {
 	m.mu.Lock()

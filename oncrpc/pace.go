@@ -1,8 +1,12 @@
 package oncrpc
 
 import (
+	"errors"
 	"net"
+	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // What a connection learns of its peer's pace, for each direction: how soon it takes
@@ -77,6 +81,9 @@ func (c *conn) judge(now int64) {
 // reserve takes room for a record of n bytes when there is some, or fails as the connection
 // is broken. The peer is not to blame for the time that takes.
 func (c *conn) reserve(n int) error {
+	if c.in.isDoubtful(n) && !c.comesSoon(min(n, soonBytes)-(c.rr.end-c.rr.start)) {
+		c.in.judge(slow)
+	}
 	if want := (claim{n: n}); c.in.try(want) == 0 {
 		c.flush()
 		c.recordSince.Store(0)
@@ -87,6 +94,32 @@ func (c *conn) reserve(n int) error {
 	}
 	c.recordDue.Store(c.s.now() + int64(slowRecord) + int64(n)*int64(time.Second)>>20)
 	return nil
+}
+
+// soonBytes of a record come within slowRecord if the peer is not slow. The kernel receives
+// as much before it is read.
+const soonBytes = 48 << 10
+
+// comesSoon tells if the socket has n bytes to read within slowRecord. So the pace of a peer
+// is known before it holds memory. Where that cannot be seen it is taken for granted.
+func (c *conn) comesSoon(n int) bool {
+	if c.sock.raw == nil || !c.readUntil(time.Now().Add(slowRecord)) {
+		return true
+	}
+	c.flush()
+	err := c.sock.raw.Read(func(fd uintptr) bool { // called whenever something comes
+		has, err := unix.IoctlGetInt(int(fd), inputQueue)
+		return err != nil || has >= n
+	})
+	c.readUntil(time.Time{})
+	return !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// readUntil sets the deadline for reading, unless the server stops and has set its own.
+func (c *conn) readUntil(t time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.draining.Load() && c.nc.SetReadDeadline(t) == nil
 }
 
 // release gives it back.
