@@ -43,8 +43,10 @@ type conn struct {
 	recordSince atomic.Int64 // waiting for the rest of a record, or for as much of it as counts
 	writeSince  atomic.Int64 // writing
 	draining    atomic.Bool
-	evicted     bool // guarded by Server.mu: it is not in the table any more
-	progress    int  // bytes of the record since recordSince
+	lastUse     atomic.Int64 // as lastRead, by Server.now
+	called      atomic.Bool  // a call came
+	evicted     bool         // guarded by Server.mu: it is not in the table any more
+	progress    int          // bytes of the record since recordSince
 
 	// The peer's pace (pace.go). Times are those of Server.now, 0 for not now.
 	blockedAt atomic.Int64 // a write began to wait for the peer
@@ -105,6 +107,8 @@ func newConn(s *Server, nc net.Conn, h *host) *conn {
 	}
 	c.call.Peer = nc.RemoteAddr()
 	c.lastRead.Store(s.tick.Load())
+	c.lastUse.Store(s.now())
+	c.waiting.Store(true) // as soon as run comes to it
 	return c
 }
 
@@ -124,6 +128,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.recordSince.Store(now)
 	}
 	c.woke, c.ran = time.Now(), false
+	c.lastUse.Store(c.s.at(c.woke))
 	return n, err
 }
 
@@ -220,6 +225,9 @@ func (c *conn) run() (ended bool) {
 			c.recordSince.Store(0)
 		}
 		c.sent(len(rec))
+		if !c.called.Load() {
+			c.called.Store(true)
+		}
 		switch c.serve(rec) {
 		case notACall:
 			c.s.cfg.Log.Debug("connection ends: not a call", "peer", c.nc.RemoteAddr())

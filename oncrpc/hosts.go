@@ -1,13 +1,15 @@
 package oncrpc
 
 import (
+	"math"
 	"net"
 	"net/netip"
+	"time"
 )
 
 // Connections and memory are limited for each host besides, so that one with many
 // connections leaves something for the others. When there is no room for a new connection,
-// it takes the place of one that is not used, or that its peer keeps waiting.
+// it takes the place of the one that is idle for the longest.
 
 // host is what the connections from one address have together.
 type host struct {
@@ -34,10 +36,6 @@ func hostOf(addr net.Addr) netip.Prefix {
 	return p
 }
 
-// stuckAfter is for how many ticks a peer has to keep a connection waiting that is to
-// make room for another one.
-const stuckAfter = 5
-
 // admit puts a connection into the table, or says why not. The caller has s.mu.
 func (s *Server) admit(nc net.Conn) (c *conn, refused string) {
 	if s.closing {
@@ -46,10 +44,10 @@ func (s *Server) admit(nc net.Conn) (c *conn, refused string) {
 	key := hostOf(nc.RemoteAddr())
 	h := s.hosts[key]
 	if h != nil && h.conns >= s.cfg.MaxConnsPerHost && !s.evict(h) {
-		return nil, "too many from this address, and none of them idle"
+		return nil, "too many from this address, none of them idle"
 	}
 	if len(s.conns) >= s.cfg.MaxConns && !s.evict(nil) {
-		return nil, "too many, and none of them idle"
+		return nil, "too many, none of them idle"
 	}
 	if h == nil {
 		h = &host{key: key}
@@ -62,35 +60,41 @@ func (s *Server) admit(nc net.Conn) (c *conn, refused string) {
 	return c, ""
 }
 
-// evict closes the connection that can be spared best: the longest idle one, and if there
-// is none the one that its peer has kept waiting for the longest. With h it is one of h.
-// The caller has s.mu.
+// thinkTime is how long a client that makes one call after the other may take between them.
+const thinkTime = 100 * time.Millisecond
+
+// evict closes the connection whose peer has done nothing for the longest time: has sent no
+// call and no more of a call, or has not taken replies. Those that never made a call go
+// first. With h it is one of h. If the server has something to do for each of them, or had
+// just now, evict returns false. The caller has s.mu.
 func (s *Server) evict(h *host) bool {
-	var idle, stuck *conn
-	var idleSince, stuckSince int64
-	now := s.tick.Load()
+	var longest *conn
+	var since int64
+	now := s.now()
 	for c := range s.conns {
 		if h != nil && c.host != h {
 			continue
 		}
-		if since := c.idleSince(); since != 0 && (idle == nil || since < idleSince) {
-			idle, idleSince = c, since
+		at := c.idleSince()
+		switch {
+		case at == 0:
+			continue
+		case !c.called.Load():
+			at -= math.MaxInt64 / 2
+		case now-at < int64(thinkTime) && c.blockedAt.Load() == 0:
+			continue
 		}
-		if since := c.stuckSince(); since != 0 && now-since >= stuckAfter && (stuck == nil || since < stuckSince) {
-			stuck, stuckSince = c, since
+		if longest == nil || at < since {
+			longest, since = c, at
 		}
 	}
-	c, why := idle, "idle, and room is needed"
-	if c == nil {
-		c, why = stuck, "the peer keeps it waiting, and room is needed"
-	}
-	if c == nil {
+	if longest == nil {
 		return false
 	}
-	s.cfg.Log.Info("connection closed", "peer", c.nc.RemoteAddr(), "why", why)
-	s.remove(c)
-	c.evicted = true
-	c.hangUp()
+	s.cfg.Log.Info("connection closed", "peer", longest.nc.RemoteAddr(), "why", "longest idle, and room is needed")
+	s.remove(longest)
+	longest.evicted = true
+	longest.hangUp()
 	return true
 }
 
@@ -111,19 +115,14 @@ func (s *Server) leave(c *conn) {
 	}
 }
 
-// idleSince is the tick since which nothing is in progress, 0 if something is.
+// idleSince is the time (Server.now) since which nothing happens because of the peer, 0 if
+// that is not so.
 func (c *conn) idleSince() int64 {
-	if !c.waiting.Load() || c.recordSince.Load() != 0 || !c.unused() {
+	if at := c.blockedAt.Load(); at != 0 {
+		return at
+	}
+	if !c.waiting.Load() || !c.unused() {
 		return 0
 	}
-	return c.lastRead.Load()
-}
-
-// stuckSince is the tick since which the peer owes a part of a record, or does not take
-// its replies; 0 if it does.
-func (c *conn) stuckSince() int64 {
-	if since := c.writeSince.Load(); since != 0 {
-		return since
-	}
-	return c.recordSince.Load()
+	return c.lastUse.Load()
 }

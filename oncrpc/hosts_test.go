@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"time"
 )
 
 func (p peer) answers() {
@@ -12,15 +13,22 @@ func (p peer) answers() {
 	p.receive()
 }
 
-// idle waits until the server waits for p, and lets n ticks pass.
-func (s *Server) idle(p peer, n int) {
+// idle waits until the server waits for p, and lets some time pass.
+func (s *Server) idle(p peer) {
 	for {
 		if c := s.of(p); c != nil && c.idleSince() != 0 {
 			break
 		}
 	}
-	for range n {
-		s.tick.Add(1)
+	s.pass(time.Second)
+}
+
+// pass makes all that the server remembers d older.
+func (s *Server) pass(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.lastUse.Add(-int64(d))
 	}
 }
 
@@ -46,11 +54,17 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 			for range 3 {
 				p := connectFrom(t, addr, x.from)
 				p.answers()
-				s.idle(p, 1)
+				s.idle(p)
 				idle = append(idle, p)
 			}
+			quiet := connectFrom(t, addr, x.from) // too many already, and it says nothing
+			idle[0].closed("the longest idle")
+			s.idle(quiet)
+			idle[0] = connectFrom(t, addr, x.from)
+			idle[0].answers()
+			quiet.closed("the one that never made a call")
 			idle[0].answers() // it is not the longest idle any more
-			s.idle(idle[0], 1)
+			s.idle(idle[0])
 			p := connectFrom(t, addr, x.at)
 			p.answers()
 			idle[1].closed("the longest idle")
@@ -75,9 +89,8 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	for i := range 8 * each {
 		p := connectFrom(t, addr, 2+i%8)
 		p.answers()
-		s.idle(p, 1)
+		s.idle(p)
 		client.answers()
-		s.idle(client, 0)
 		if n := s.Conns(); n > limit {
 			t.Fatalf("%d connections", n)
 		}
@@ -86,9 +99,8 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	for range 2 * limit {
 		p := connectFrom(t, addr, 2)
 		p.answers()
-		s.idle(p, 1)
+		s.idle(p)
 		client.answers()
-		s.idle(client, 0)
 	}
 	s.mu.Lock()
 	for _, h := range s.hosts {
@@ -100,29 +112,55 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	connectFrom(t, addr, 12).answers()
 }
 
-// TestStuckMakeRoom: when no connection is idle, one that its peer has kept waiting makes
-// room, and if there is none, the new one is refused.
+// TestStuckMakeRoom: a connection that its peer keeps waiting, with half a call or by not
+// taking replies, is as idle as others.
 func TestStuckMakeRoom(t *testing.T) {
-	s, addr := patient(t, Config{MaxConns: 2})
-	call := mark(callBytes(7, 1, make([]byte, 100)))
-	var half []peer
-	for range 2 {
-		p := connectFrom(t, addr, 1)
-		p.answers()
-		p.send(call[:50])
-		for s.of(p).recordSince.Load() == 0 {
-		}
-		s.tick.Add(1)
-		half = append(half, p)
+	s, addr := patient(t, Config{MaxConns: 3})
+	half := connectFrom(t, addr, 1)
+	half.answers()
+	half.send(mark(callBytes(7, 1, make([]byte, 100)))[:50])
+	for s.of(half).recordSince.Load() == 0 {
 	}
-	connectFrom(t, addr, 1).closed("one too many")
-	s.tick.Add(stuckAfter)
-	p := connectFrom(t, addr, 1)
+	deaf := connectFrom(t, addr, 1)
+	for xid := range uint32(30) {
+		deaf.send(readCall(xid, 1<<20))
+	}
+	s.until(1, isSlow)
+	client := connectFrom(t, addr, 1)
+	client.answers()
+	s.pass(time.Second)
+	client.answers()
+	connectFrom(t, addr, 1).answers()
+	half.closed("the one that was stuck for the longest")
+	client.answers()
+	p := connectFrom(t, addr, 1) // the other two have just been used
 	p.answers()
-	half[0].closed("the one that was stuck for the longest")
-	half[1].send(call[50:])
-	half[1].receive()
-	p.answers()
+	s.until(0, isSlow)
+	client.answers()
+}
+
+// TestBusyConnectionsStay: when the server has something to do on all connections, the new one
+// is refused.
+func TestBusyConnectionsStay(t *testing.T) {
+	g := newGate()
+	s, addr := serveEcho(t, Config{MaxConns: 2}, g)
+	var busy []peer
+	for range 2 {
+		p := connect(t, addr)
+		p.send(mark(callBytes(1, 4, nil)))
+		<-g.started
+		busy = append(busy, p)
+	}
+	connect(t, addr).closed("one too many")
+	for range busy {
+		g.finish <- struct{}{}
+	}
+	for _, p := range busy {
+		p.receive()
+	}
+	if n := s.Conns(); n != 2 {
+		t.Errorf("%d connections", n)
+	}
 }
 
 // TestHostsAreForgotten: nothing is kept of an address when its last connection ends.
@@ -131,7 +169,7 @@ func TestHostsAreForgotten(t *testing.T) {
 	for range 5 { // two are evicted, the others end by themselves
 		p := connectFrom(t, addr, 2)
 		p.answers()
-		s.idle(p, 1)
+		s.idle(p)
 		defer p.Close()
 	}
 	s.mu.Lock()

@@ -16,7 +16,8 @@ import "sync"
 //     could let pass only to his own loss. Those whose host or class has its part do not
 //     keep others waiting.
 //   - A peer that is not proven gets large replies only up to half of the memory, and behind
-//     that, if slow ones are the reason, small ones, where the procedure has such (claim).
+//     that, if slow ones are the reason, small ones, one at a time, where the procedure has
+//     such (claim).
 
 // class is what is known of the pace of a peer: how soon it gives back what it holds.
 type class int
@@ -218,6 +219,9 @@ func (m *memory) grant(w *waiter) {
 		if w.account.class == fresh && s.held[slow] == 0 {
 			s.floor = max(s.floor, fresh)
 			return // it will not take long
+		}
+		if w.account.held > 0 {
+			return // one at a time
 		}
 		n = w.short
 	}

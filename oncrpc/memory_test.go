@@ -180,6 +180,9 @@ func TestMemoryShort(t *testing.T) {
 	if n := <-got; n != 2 {
 		t.Errorf("%d bytes instead of 16 beside a slow one", n)
 	}
+	if n := quick.try(want); n != 0 {
+		t.Errorf("%d bytes more for one that has some", n)
+	}
 	if n := opened(m, h, proven).try(want); n != 16 {
 		t.Errorf("%d bytes for one that is proven", n)
 	}

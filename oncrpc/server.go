@@ -129,7 +129,9 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // now is the time in nanoseconds, more than 0, by a clock that is never set.
-func (s *Server) now() int64 { return int64(time.Since(s.began)) + 1 }
+func (s *Server) now() int64 { return s.at(time.Now()) }
+
+func (s *Server) at(t time.Time) int64 { return int64(t.Sub(s.began)) + 1 }
 
 // open starts a connection, or refuses it.
 func (s *Server) open(nc net.Conn) {
