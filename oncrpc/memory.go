@@ -80,7 +80,7 @@ type waiter struct {
 	account *account
 	claim
 	granted int
-	ready   chan struct{} // closed when it is granted; nil if nobody waits for that
+	ready   chan struct{} // closed when it is granted
 }
 
 func newMemory(bytes int, p parts) *memory { return &memory{all: bytes, parts: p} }
@@ -90,17 +90,10 @@ func (a *account) try(c claim) int {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
 	w := waiter{account: a, claim: c}
-	if a.closed {
-		return 0
-	}
-	if len(a.m.waiters) == 0 {
+	if !a.closed && !a.m.behind(a) {
+		all, host := a.m.used.floor, a.host.floor
 		a.m.grant(&w)
-		return w.granted
-	}
-	a.m.waiters = append(a.m.waiters, &w)
-	a.m.admit()
-	if w.granted == 0 {
-		a.m.waiters = a.m.waiters[:len(a.m.waiters)-1]
+		a.m.used.floor, a.host.floor = all, host // it does not wait
 	}
 	return w.granted
 }
@@ -114,8 +107,14 @@ func (a *account) take(c claim) int {
 		a.m.mu.Unlock()
 		return 0
 	}
+	if !a.m.behind(a) {
+		a.m.grant(w)
+	}
+	if w.granted > 0 {
+		a.m.mu.Unlock()
+		return w.granted
+	}
 	a.m.waiters = append(a.m.waiters, w)
-	a.m.admit()
 	a.m.mu.Unlock()
 	<-w.ready
 	return w.granted
@@ -179,36 +178,47 @@ func (m *memory) crowded() bool {
 	return len(m.waiters) > 0
 }
 
+// nobody is the floor of a share for which nobody waits.
+const nobody = slow - 1
+
+// behind tells if a would overtake one that waits. The floors are those of the last admit,
+// which was after the last change.
+func (m *memory) behind(a *account) bool {
+	if len(m.waiters) == 0 {
+		m.used.floor = nobody
+	}
+	if len(m.waiters) == 0 || a.host.round != m.round {
+		a.host.round, a.host.floor = m.round, nobody
+	}
+	return a.class <= m.used.floor || a.class <= a.host.floor
+}
+
 // admit serves the waiters that can be served, in order.
 func (m *memory) admit() {
 	if len(m.waiters) == 0 {
 		return
 	}
 	m.round++
-	const none = slow - 1
-	m.used.floor = none
-	left := m.waiters[:0]
-	for _, w := range m.waiters {
-		host := w.account.host
-		if host.round != m.round {
-			host.round, host.floor = m.round, none
+	m.used.floor = nobody
+	left := 0
+	for i, w := range m.waiters {
+		a := w.account
+		done := a.closed
+		if !done && m.used.floor < proven && !m.behind(a) {
+			m.grant(w)
+			done = w.granted > 0
 		}
-		if w.account.closed {
+		if done {
 			close(w.ready)
 			continue
 		}
-		if k := w.account.class; k > m.used.floor && k > host.floor {
-			if m.grant(w); w.granted > 0 {
-				if w.ready != nil {
-					close(w.ready)
-				}
-				continue
-			}
+		if left < i {
+			m.waiters[left] = w
 		}
-		left = append(left, w)
+		left++
 	}
-	clear(m.waiters[len(left):])
-	m.waiters = left
+	clear(m.waiters[left:])
+	m.waiters = m.waiters[:left]
 }
 
 // grant takes what w claims, if that is there for it. If it is not, it sets the floor of

@@ -39,7 +39,9 @@ const (
 func (c *conn) send(o outgoing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.shrink(&o)
+	if over := o.bytes - len(o.data); c.writing || over > shortReply {
+		c.shrink(&o) // else all of it is given back soon
+	}
 	c.queue = append(c.queue, o)
 	c.queued += o.inline()
 	if c.writing {
