@@ -14,7 +14,7 @@ const (
 
 	// shortReply is the result that a call gets room for when memory is scarce, if its
 	// procedure can do with that.
-	shortReply = 16 << 10
+	shortReply = 4 << 10
 
 	// unprovenData is what the results of a connection's calls may take together as long
 	// as its peer has not shown that it takes them soon; one call may take more.

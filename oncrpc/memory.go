@@ -15,7 +15,7 @@ import "sync"
 //   - Who does not get it waits. Waiters are served in order: nobody is overtaken by whom he
 //     could let pass only to his own loss. Those whose host or class has its part do not
 //     keep others waiting.
-//   - A peer that is not proven gets large replies only up to half of the memory, and behind
+//   - A peer that is not proven gets large replies only up to a quarter of the memory, and beyond
 //     that, if slow ones are the reason, small ones, one at a time, where the procedure has
 //     such (claim).
 
@@ -245,13 +245,13 @@ func (m *memory) grant(w *waiter) {
 	w.granted = n
 }
 
-// scarce finds the share of which those that are not proven have half, or would with n
+// scarce finds the share of which those that are not proven have a quarter, or would with n
 // bytes more of a; nil if there is none.
 func (m *memory) scarce(a *account, n int) *share {
 	switch {
-	case above(m.used.upTo(fresh), n, m.all/2):
+	case above(m.used.upTo(fresh), n, m.all/4):
 		return &m.used
-	case above(a.host.upTo(fresh), n, m.all*3/8):
+	case above(a.host.upTo(fresh), n, m.all*3/16):
 		return a.host
 	}
 	return nil

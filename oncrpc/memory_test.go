@@ -167,27 +167,27 @@ func TestMemoryOrder(t *testing.T) {
 func TestMemoryShort(t *testing.T) {
 	m := bench()
 	h := new(share)
-	want := claim{n: 16, short: 2}
+	want := claim{n: 14, short: 2}
 	quick := opened(m, h, fresh)
-	if n := quick.try(want); n != 16 {
+	if n := quick.try(want); n != 14 {
 		t.Errorf("%d bytes at first", n)
 	}
-	got := queue(t, opened(m, h, fresh), want) // above 24, which is half of what a host gets
+	got := queue(t, opened(m, h, fresh), want) // above 12, which is a quarter of what a host gets
 	if n := opened(m, h, slow).try(want); n != 0 {
 		t.Errorf("a slow one overtakes a fresh one, with %d bytes", n)
 	}
 	quick.judge(slow)
 	if n := <-got; n != 2 {
-		t.Errorf("%d bytes instead of 16 beside a slow one", n)
+		t.Errorf("%d bytes instead of 14 beside a slow one", n)
 	}
 	if n := quick.try(want); n != 0 {
 		t.Errorf("%d bytes more for one that has some", n)
 	}
-	if n := opened(m, h, proven).try(want); n != 16 {
+	if n := opened(m, h, proven).try(want); n != 14 {
 		t.Errorf("%d bytes for one that is proven", n)
 	}
-	quick.give(16)
-	if n := opened(m, new(share), slow).try(want); n != 16 {
+	quick.give(14)
+	if n := opened(m, new(share), slow).try(want); n != 14 {
 		t.Errorf("%d bytes when there is enough", n)
 	}
 }

@@ -39,8 +39,8 @@ const (
 func (c *conn) send(o outgoing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if over := o.bytes - len(o.data); c.writing || over > shortReply {
-		c.shrink(&o) // else all of it is given back soon
+	if c.writing || o.data != nil {
+		c.shrink(&o) // else all is given back soon
 	}
 	c.queue = append(c.queue, o)
 	c.queued += o.inline()
