@@ -60,6 +60,11 @@ var mutants = []mutant{
 	{what: "log: every header is ours", file: "internal/extern/dlog/seal.go", old: "return s.headerOf(h, s.epoch[:])", new: "return s.isHdr(h.Data())", tests: damages},
 	{what: "log: who lost the volume goes on", file: "internal/extern/ddisk/ddisk.go", old: "func (d *Disk) Stop() { d.fail(ErrNotOwner) }", new: "func (d *Disk) Stop() {}", tests: damages},
 
+	// Shares of peers.
+	{what: "peers: one host takes all of the memory", file: "oncrpc/memory.go", old: "above(a.host.upTo(k), n, m.all*3/4*m.parts[k]/8)", new: "above(a.host.upTo(k), n, m.all)", tests: shares},
+	{what: "peers: waiters are overtaken", file: "oncrpc/memory.go", old: "return a.class <= m.used.floor || a.class <= a.host.floor", new: "return a.class <= m.used.floor", tests: shares},
+	{what: "peers: slow ones get large replies", file: "oncrpc/memory.go", old: "\t\tn = w.short\n", new: "", tests: shares},
+
 	// The check of a volume.
 	{what: "check: holes are not looked at, though something should be there", file: "check/view.go", old: "next = min(next, need(a))", new: "_ = need(a)", tests: checks},
 	{what: "check: logged blocks in holes are passed over", file: "check/view.go", old: "next := min(data, v.nextLogged(a))", new: "next := data", tests: checks},

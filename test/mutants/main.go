@@ -35,11 +35,13 @@ var (
 )
 
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
-// checker, checks those of volumes, damages those of damaged logs and second servers.
+// checker, checks those of volumes, damages those of damaged logs and second servers, shares those of
+// what peers may take.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	checks     = []string{"./check"}
 	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall"}
+	shares     = []string{"./oncrpc", "-run", "Memory"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 
