@@ -38,12 +38,12 @@ func TestWorkloads(t *testing.T) {
 	}()
 	var out bytes.Buffer
 	b := &bench{table: table{out: &out}, dir: t.TempDir(), options: options{
-		addr: l.Addr().String(), rounds: 1, duration: time.Millisecond, depth: 4, fileMB: 1, entries: 1100, rpcDepth: 3,
+		addr: l.Addr().String(), rounds: 1, duration: time.Millisecond, depth: 4, fileMB: 1, entries: 1100, rpcDepth: 3, peers: 3,
 	}}
 	if err := b.measure(workloads); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []string{"smallfile, clients: 32", "write 1 MB, FILE_SYNC", "read 1 MB at random", "GETATTR", "CREATE in a directory of 1100"} {
+	for _, row := range []string{"smallfile, clients: 32", "write 1 MB, FILE_SYNC", "read 1 MB at random", "GETATTR", "CREATE in a directory of 1100", "GETATTR beside 48 readers"} {
 		if !strings.Contains(out.String(), row) {
 			t.Errorf("no row %q", row)
 		}
@@ -57,7 +57,7 @@ func TestWorkloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"small", "large", "rpc", "directory"} {
+	for _, name := range []string{"small", "large", "rpc", "directory", "attack"} {
 		c.startLookup(root, benchDir(name, 0), func(h handle) error {
 			if h != nil {
 				t.Errorf("the directory of %s is still there", name)

@@ -12,7 +12,7 @@
 //	rpc.go nfs.go a minimal pipelining NFSv3 client
 //	stream.go     how it waits for replies
 //	pattern.go    file contents that tell where they belong
-//	smallfile.go large.go roundtrip.go directory.go   the workloads, and what they are compared with
+//	smallfile.go large.go roundtrip.go directory.go attack.go   the workloads, and what they are compared with
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -30,6 +31,7 @@ import (
 
 // options are the flags.
 type options struct {
+	out       io.Writer // not a flag
 	addr      string
 	server    string
 	cache     string
@@ -42,6 +44,7 @@ type options struct {
 	depth     int
 	fileMB    int
 	entries   int
+	peers     int
 	debug     bool
 	rpcDepth  int
 }
@@ -57,6 +60,7 @@ var workloads = []workload{
 	{"large", "a large file written (UNSTABLE + COMMIT, FILE_SYNC) and read (in order, at random)", large},
 	{"rpc", "NULL and GETATTR on 8 connections", roundTrips},
 	{"directory", "CREATE and LOOKUP in directories of 1,000, 10,000 and 100,000 entries", directory},
+	{"attack", "READ, WRITE, and GETATTR beside peers that are slow, broken, or hostile", underAttack},
 }
 
 // bench is a run: a server to talk to and a table to fill.
@@ -75,13 +79,30 @@ func main() {
 	if done {
 		os.Exit(code)
 	}
-	// SIGPIPE too: with its reader gone the run must still stop the server.
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	// With its reader gone the run must still stop the server; SIGPIPE would not let it. It
+	// comes of sockets, too, that the server has closed.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	o.out = untilGone{os.Stdout, cancel}
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// untilGone calls gone when nobody reads any more.
+type untilGone struct {
+	io.Writer
+	gone func()
+}
+
+func (u untilGone) Write(b []byte) (int, error) {
+	n, err := u.Writer.Write(b)
+	if err != nil {
+		u.gone()
+	}
+	return n, err
 }
 
 func parseFlags() (o options, code int, done bool) {
@@ -99,6 +120,7 @@ func parseFlags() (o options, code int, done bool) {
 	f.IntVar(&o.fileMB, "file", 300, "size of the large file in `MB`")
 	f.IntVar(&o.entries, "entries", 100_000, "size of the largest directory")
 	f.IntVar(&o.rpcDepth, "rpc-depth", 1, "calls in flight per connection in the rpc workload")
+	f.IntVar(&o.peers, "peers", 1024, "at most so many peers in the attack workload")
 	f.BoolVar(&o.debug, "debug", false, "print the address of the started server's profiler")
 	f.Usage = func() {
 		fmt.Fprint(f.Output(), "bench measures a Tansy server against the operating system alone.\n\nusage: go run ./bench [flags]\n\nflags:\n")
@@ -120,7 +142,7 @@ examples:
 	case err != nil:
 		return o, 2, true
 	}
-	if f.NArg() > 0 || o.rounds < 1 || o.depth < 1 || o.rpcDepth < 1 || o.fileMB < 1 || o.entries < 1000 {
+	if f.NArg() > 0 || o.rounds < 1 || o.depth < 1 || o.rpcDepth < 1 || o.fileMB < 1 || o.entries < 1000 || o.peers < 1 {
 		fmt.Fprintln(f.Output(), "bench: no arguments besides flags; numbers must be positive, entries at least 1000")
 		return o, 2, true
 	}
@@ -149,7 +171,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{options: o, table: table{out: os.Stdout}}
+	b := &bench{options: o, table: table{out: o.out}}
 	if b.dir, err = os.MkdirTemp(o.dir, "tansy-bench-"); err != nil {
 		return err
 	}

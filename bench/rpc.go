@@ -48,6 +48,10 @@ func dial(addr string, alone bool) (*conn, error) {
 			return nil, err
 		}
 	}
+	return newConn(c), nil
+}
+
+func newConn(s stream) *conn {
 	var body encoder
 	body.u32(0) // stamp
 	body.opaque([]byte("bench"))
@@ -59,7 +63,7 @@ func dial(addr string, alone bool) (*conn, error) {
 	cred.opaque(body)
 	cred.u32(0) // verifier AUTH_NONE
 	cred.u32(0)
-	return &conn{c: c, r: bufio.NewReaderSize(c, 256<<10), pending: map[uint32]pending{}, cred: cred}, nil
+	return &conn{c: s, r: bufio.NewReaderSize(s, 256<<10), pending: map[uint32]pending{}, cred: cred}
 }
 
 func (c *conn) close() { c.c.Close() }

@@ -47,7 +47,11 @@ type readResult struct {
 func (s *Service) read(c call, a readArgs) (r readResult, err error) {
 	h, err := s.file(c, a.file)
 	if err == nil {
-		r.data, r.eof, r.attr, err = s.fs.Read(c.cred, h, a.off, min(a.count, fs.MaxIO))
+		count := min(a.count, fs.MaxIO)
+		if c.Limit > 0 {
+			count = min(count, uint32(c.Limit)) // as RFC 1813 allows: the client asks for the rest
+		}
+		r.data, r.eof, r.attr, err = s.fs.Read(c.cred, h, a.off, count)
 	}
 	return r, err
 }

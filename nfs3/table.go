@@ -38,7 +38,7 @@ func (s *Service) Program() oncrpc.Program {
 	for _, proc := range []int{ProcGetattr, ProcLookup, ProcAccess, ProcFsinfo, ProcPathconf} {
 		p.Procs[proc].Inline = true
 	}
-	p.Procs[ProcRead].Weight = readWeight
+	p.Procs[ProcRead].Weight, p.Procs[ProcRead].Partial = readWeight, true
 	p.Procs[ProcReaddir].Weight = func(oncrpc.Decoder) int { return maxListing }
 	p.Procs[ProcReaddirplus].Weight = func(oncrpc.Decoder) int { return 4 * maxListing }
 	return p

@@ -16,10 +16,10 @@ type chunk struct {
 }
 
 // Sizes of chunks in bytes. The last holds the largest record.
-var chunkSizes = [...]int{smallChunk, 72 << 10, 264 << 10, maxRecord + 4}
+var chunkSizes = [...]int{smallChunk, 20 << 10, 72 << 10, 264 << 10, maxRecord + 4}
 
 const (
-	smallChunk = 16 << 10
+	smallChunk = 4 << 10 // that of an idle connection
 
 	// maxRecord is the size of the largest record taken, in bytes: a WRITE of
 	// 1 MiB and what is around it.
@@ -33,6 +33,16 @@ var chunkPools = func() (p [len(chunkSizes)]sync.Pool) {
 	}
 	return
 }()
+
+// chunkSize is the size of the chunk for n bytes, in bytes.
+func chunkSize(n int) int {
+	for _, size := range chunkSizes {
+		if n <= size {
+			return size
+		}
+	}
+	return n
+}
 
 // newChunk returns a chunk of at least n bytes, held once.
 func newChunk(n int) *chunk {

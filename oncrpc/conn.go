@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -15,6 +16,8 @@ import (
 type conn struct {
 	s     *Server
 	nc    net.Conn
+	sock  sender
+	host  *host
 	rr    *recordReader
 	creds credCache
 	call  Call         // of inline procedures
@@ -32,43 +35,46 @@ type conn struct {
 	crowd  int          // calls left that go to other goroutines all the same
 	lone   atomic.Int64 // tick at which run began to run such a call, or 0
 
+	in, out account // memory: for large records, until they are carried out; for calls and their replies
+
 	// For the janitor: ticks, 0 for not now.
 	lastRead    atomic.Int64 // something came
 	waiting     atomic.Bool  // in Read
-	recordSince atomic.Int64 // waiting for the rest of a record
+	recordSince atomic.Int64 // waiting for the rest of a record, or for as much of it as counts
 	writeSince  atomic.Int64 // writing
 	draining    atomic.Bool
+	lastUse     atomic.Int64 // as lastRead, by Server.now
+	called      atomic.Bool  // a call came
+	evicted     bool         // guarded by Server.mu: it is not in the table any more
+	progress    int          // bytes of the record since recordSince
+
+	// The peer's pace (pace.go). Times are those of Server.now, 0 for not now.
+	blockedAt atomic.Int64 // a write began to wait for the peer
+	recordDue atomic.Int64 // a large record will have been slow then
+	sendsFast atomic.Int64 // bytes of large records that were not, up to provenRecords
 
 	id             uint64 // of the server's connections
 	since          time.Time
 	calls          atomic.Uint64
-	received, sent atomic.Uint64 // bytes
+	received, sent atomic.Uint64                   // bytes
+	counted        struct{ received, sent uint64 } // of these in Server.count; guarded by Server.mu
 
 	mu       sync.Mutex
 	changed  sync.Cond // inFlight or queued went down, or writing ended
 	inFlight int       // calls, but inline ones, whose reply is not written
-	held     int       // bytes of the budget they took
+	held     int       // bytes of memory for them
+	data     int       // that part of it which is for results
 	queue    []outgoing
 	spare    []outgoing // an empty queue, for next time
 	queued   int        // bytes of inline calls in queue or being written
 	writing  bool
+	blocked  bool // and what is being written or queued waits for the peer
+	lagged   bool // which has been slow with it
+	pace     class
+	taken    int  // bytes of results since it was slow, as long as it is not proven
 	dead     bool // a write failed
-}
 
-// outgoing is a reply, or several, on its way out.
-type outgoing struct {
-	buf   *replyBuffer
-	data  []byte // follows buf
-	calls int    // in flight that end with it
-	bytes int    // of the budget that it gives back
-}
-
-// inline is the number of bytes of inline calls in o.
-func (o *outgoing) inline() int {
-	if o.calls > 0 {
-		return 0 // these are in the budget
-	}
-	return len(o.buf.b) + len(o.data)
+	one [1][]byte // for write
 }
 
 // replyBuffer is what replies are encoded into.
@@ -78,81 +84,103 @@ var replyBuffers = sync.Pool{New: func() any { return &replyBuffer{make([]byte, 
 
 // Sizes in bytes.
 const (
-	ownArgs        = 2048      // arguments up to this size are copied, so that they do not keep a chunk
-	writeSize      = 128 << 10 // a write has at least that, if there is as much, and less than twice that
-	maxBatch       = 32 << 10  // replies of inline calls sent together
+	maxBatch       = 8 << 10   // replies of inline calls sent together
 	maxReplyBuffer = 128 << 10 // kept for reuse
-	maxQueued      = 64 << 10  // replies of inline calls that another goroutine has to write
+	maxQueued      = 8 << 10   // replies of inline calls that another goroutine has to write
+	enoughProgress = 32 << 10  // of a record within RecordTimeout, or what is left of it
 )
 
 // lingerTime is how long a stopping server waits for its peers to hang up.
 const lingerTime = time.Second
-
-// crowdedTimeout takes the place of RecordTimeout when others wait to send a record.
-const crowdedTimeout = 10 * time.Second
 
 const (
 	slowInline = 200 * time.Microsecond // for all calls that came together
 	shyCalls   = 256
 )
 
-func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{s: s, nc: nc}
+func newConn(s *Server, nc net.Conn, h *host) *conn {
+	c := &conn{s: s, nc: nc, host: h, pace: fresh}
+	c.in = account{m: s.records, host: &h.records, class: fresh}
+	c.out = account{m: s.calls, host: &h.calls, class: fresh}
 	c.rr = newRecordReader(c)
-	c.rr.limit, c.rr.wait = s.receiving, c.waitToReceive
+	c.rr.reserve, c.rr.release = c.reserve, c.release
 	c.changed.L = &c.mu
-	c.unread.init(nc)
+	if sc, ok := nc.(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			c.sock.init(raw)
+			c.unread.init(raw)
+		}
+	}
 	c.call.Peer = nc.RemoteAddr()
 	c.since = time.Now()
 	c.lastRead.Store(s.tick.Load())
+	c.lastUse.Store(s.now())
+	c.waiting.Store(true) // as soon as run comes to it
 	return c
 }
 
 // Read is where the recordReader gets its bytes from.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.rr.partial() && c.recordSince.Load() == 0 {
+		c.progress = 0
 		c.recordSince.Store(c.s.tick.Load())
 	}
 	c.waiting.Store(true)
 	n, err := c.nc.Read(p)
 	c.waiting.Store(false)
-	c.lastRead.Store(c.s.tick.Load())
+	now := c.s.tick.Load()
+	c.lastRead.Store(now)
 	c.received.Add(uint64(n))
+	if c.progress += n; c.progress >= enoughProgress && c.recordSince.Load() != 0 {
+		c.progress = 0
+		c.recordSince.Store(now)
+	}
 	c.woke, c.ran = time.Now(), false
+	c.lastUse.Store(c.s.at(c.woke))
 	return n, err
-}
-
-// waitToReceive takes the n bytes of the next record when there is room for it. The
-// peer is not to blame for this time.
-func (c *conn) waitToReceive(n int) {
-	c.flush()
-	c.s.receiving.take(n)
-	c.recordSince.Store(0)
-	c.woke = time.Now()
 }
 
 // overdue tells the janitor why to close the connection, if it should.
 func (c *conn) overdue(now int64) string {
+	cfg := &c.s.cfg
 	late := func(since int64, limit time.Duration) bool {
 		return since != 0 && time.Duration(now-since)*time.Second > limit
 	}
 	switch {
-	case late(c.writeSince.Load(), c.s.cfg.WriteTimeout):
+	case late(c.writeSince.Load(), cfg.WriteTimeout):
 		return "the peer does not take its replies"
+	case late(c.writeSince.Load(), crowdedWrites*cfg.CrowdedTimeout) && c.s.calls.crowded():
+		return "the peer does not take its replies, and others wait"
 	case !c.waiting.Load():
 		return ""
-	case late(c.recordSince.Load(), c.s.cfg.RecordTimeout):
-		return "the peer does not finish its record"
-	case late(c.recordSince.Load(), crowdedTimeout) && c.s.receiving.crowded():
-		return "the peer is slow with its record, and others wait"
-	case late(c.lastRead.Load(), c.s.cfg.IdleTimeout):
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.inFlight == 0 {
+	case late(c.recordSince.Load(), cfg.RecordTimeout):
+		return "the peer does not go on with its record"
+	case late(c.recordSince.Load(), cfg.CrowdedTimeout) && c.recordDue.Load() != 0 && c.s.records.crowded():
+		return "the peer does not go on with its record, and others wait"
+	case late(c.lastRead.Load(), cfg.IdleTimeout):
+		if c.unused() {
 			return "idle"
 		}
 	}
 	return ""
+}
+
+// crowdedWrites times CrowdedTimeout is what a peer may take for a piece of its replies:
+// a socket tells that there is room in its buffer when a third of it is free.
+const crowdedWrites = 3
+
+// hangUp closes the connection, which ends run.
+func (c *conn) hangUp() {
+	c.nc.Close()
+	c.in.close()
+	c.out.close()
+}
+
+// unused tells if no call is in progress.
+func (c *conn) unused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inFlight == 0
 }
 
 // stopReading makes run end after the call at hand.
@@ -204,12 +232,18 @@ func (c *conn) run() (ended bool) {
 		if c.recordSince.Load() != 0 {
 			c.recordSince.Store(0)
 		}
+		c.came(len(rec))
+		if !c.called.Load() {
+			c.called.Store(true)
+		}
 		switch c.serve(rec) {
 		case notACall:
 			c.s.cfg.Log.Debug("connection ends: not a call", "peer", c.nc.RemoteAddr())
 			return
 		case takenOver:
 			return false
+		case broken:
+			return
 		}
 	}
 	return
@@ -222,6 +256,7 @@ const (
 	served    outcome = iota // or on another goroutine
 	notACall                 // the peer does not speak RPC
 	takenOver                // served, but another goroutine reads now
+	broken                   // not served: the connection is closed
 )
 
 // linger ends a connection without losing the replies on their way: to close it
@@ -341,201 +376,4 @@ func (c *conn) sendBatch(data []byte) {
 		c.changed.Wait()
 	}
 	c.mu.Unlock()
-}
-
-// start runs a call as soon as the limits allow it, on another goroutine unless
-// it is alone.
-func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
-	size := ownArgs
-	small := len(args.b) <= ownArgs
-	if !small {
-		size = len(c.rr.chunk.b) // which may be kept for this call only
-	}
-	if proc.Weight != nil {
-		size += proc.Weight(args)
-	}
-	c.mu.Lock()
-	if c.full(size) {
-		c.mu.Unlock()
-		c.flush()
-		c.mu.Lock()
-		for c.full(size) {
-			c.changed.Wait()
-		}
-		c.woke = time.Now()
-	}
-	others := c.inFlight > 0
-	c.inFlight++
-	c.held += size
-	c.mu.Unlock()
-	if !c.s.budget.try(size) {
-		c.flush()
-		c.s.budget.take(size)
-		c.woke = time.Now()
-	}
-	t := tasks.Get().(*task)
-	t.c, t.proc, t.xid, t.bytes = c, proc, h.xid, size
-	if small {
-		t.own = append(t.own[:0], args.b...)
-		args = NewDecoder(t.own)
-	} else {
-		t.chunk = c.rr.chunk
-		t.chunk.hold()
-	}
-	t.call.Args, t.call.Cred, t.call.Peer = args, cred, c.call.Peer
-	if !c.alone(others) {
-		c.s.work.start(t)
-	} else if !c.runLone(t) {
-		return takenOver
-	}
-	return served
-}
-
-// full tells if a call that holds size bytes has to wait for others of this
-// connection. One connection gets a quarter of the budget, so that a peer that
-// does not take its replies does not stop the others.
-func (c *conn) full(size int) bool {
-	return c.inFlight >= c.s.cfg.MaxInFlight || c.inFlight > 0 && c.held+size > c.s.cfg.MaxBytes/4
-}
-
-// task is a call that is not inline.
-type task struct {
-	c     *conn
-	proc  *Proc
-	xid   uint32
-	chunk *chunk // holds the arguments, or nil
-	own   []byte // holds them if they are small
-	bytes int    // taken from the budget
-	call  Call
-}
-
-var tasks = sync.Pool{New: func() any { return new(task) }}
-
-// run runs the call and returns its reply.
-func (t *task) run() outgoing {
-	c := t.c
-	buf := replyBuffers.Get().(*replyBuffer)
-	t.call.Reply = NewEncoder(buf.b)
-	execute(c.s, t.proc, &t.call, t.xid)
-	buf.b = t.call.Reply.b
-	out := outgoing{buf: buf, data: t.call.Reply.data, calls: 1, bytes: t.bytes}
-	if t.chunk != nil {
-		t.chunk.release()
-	}
-	*t = task{own: t.own}
-	tasks.Put(t)
-	return out
-}
-
-// execute runs a procedure and encodes the whole reply. A procedure that panics
-// has met a fault of the server: it is logged, and the caller is told.
-func execute(s *Server, proc *Proc, call *Call, xid uint32) {
-	e := &call.Reply
-	start := e.Len()
-	accept := SystemErr
-	call.Status = 0
-	begin := time.Now()
-	defer func() {
-		proc.stats.count(time.Since(begin), accept, call.Status)
-		if r := recover(); r != nil {
-			s.cfg.Log.Error("procedure failed", "proc", proc.Name, "peer", call.Peer, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			e.Truncate(start)
-			beginReply(e, xid, SystemErr)
-			endReply(e, start)
-		}
-	}()
-	beginReply(e, xid, Success)
-	if accept = proc.Serve(call); accept != Success {
-		e.Truncate(start)
-		beginReply(e, xid, accept)
-	}
-	endReply(e, start)
-}
-
-// send queues a reply and, if nobody is writing, writes all that is queued. So
-// replies that become ready while another is written go out together.
-func (c *conn) send(o outgoing) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queue = append(c.queue, o)
-	c.queued += o.inline()
-	if c.writing {
-		return
-	}
-	c.writing = true
-	for len(c.queue) > 0 {
-		batch := c.queue
-		c.queue, c.spare = c.spare[:0], nil
-		if !c.dead {
-			c.mu.Unlock()
-			err := c.write(batch)
-			c.mu.Lock()
-			if err != nil {
-				c.dead = true
-				c.nc.Close() // ends run
-			}
-		}
-		for i, o := range batch {
-			c.inFlight -= o.calls
-			c.held -= o.bytes
-			c.queued -= o.inline()
-			if o.bytes > 0 {
-				c.s.budget.give(o.bytes)
-			}
-			if cap(o.buf.b) <= maxReplyBuffer {
-				o.buf.b = o.buf.b[:0]
-				replyBuffers.Put(o.buf)
-			}
-			batch[i] = outgoing{}
-		}
-		c.spare = batch[:0]
-		c.changed.Broadcast()
-	}
-	c.writing = false
-	c.changed.Broadcast()
-}
-
-// write sends replies with few system calls. WriteTimeout is for each of them: a peer
-// that is slow, but reads, gets all.
-func (c *conn) write(batch []outgoing) error {
-	defer c.writeSince.Store(0)
-	if len(batch) == 1 && batch[0].data == nil && len(batch[0].buf.b) <= writeSize {
-		c.writeSince.Store(c.s.tick.Load())
-		n, err := c.nc.Write(batch[0].buf.b)
-		c.sent.Add(uint64(n))
-		return err
-	}
-	bufs := make(net.Buffers, 0, 3*len(batch))
-	for _, o := range batch {
-		bufs = appendSplit(bufs, o.buf.b)
-		bufs = appendSplit(bufs, o.data)
-		if pad := -len(o.data) & 3; pad > 0 {
-			bufs = append(bufs, padding[:pad])
-		}
-	}
-	for len(bufs) > 0 {
-		n := 0
-		for size := 0; n < len(bufs) && size < writeSize; n++ {
-			size += len(bufs[n])
-		}
-		part := bufs[:n]
-		bufs = bufs[n:]
-		c.writeSince.Store(c.s.tick.Load())
-		written, err := part.WriteTo(c.nc)
-		c.sent.Add(uint64(written))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// appendSplit appends b in pieces of at most writeSize.
-func appendSplit(bufs net.Buffers, b []byte) net.Buffers {
-	for len(b) > 0 {
-		n := min(len(b), writeSize)
-		bufs = append(bufs, b[:n])
-		b = b[n:]
-	}
-	return bufs
 }

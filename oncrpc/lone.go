@@ -1,7 +1,6 @@
 package oncrpc
 
 import (
-	"net"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -62,13 +61,7 @@ type unread struct {
 	any  bool
 }
 
-func (u *unread) init(nc net.Conn) {
-	if sc, ok := nc.(syscall.Conn); ok {
-		if raw, err := sc.SyscallConn(); err == nil {
-			u.raw, u.poll = raw, u.look
-		}
-	}
-}
+func (u *unread) init(raw syscall.RawConn) { u.raw, u.poll = raw, u.look }
 
 func (u *unread) look(fd uintptr) {
 	u.fds[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}

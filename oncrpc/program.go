@@ -9,13 +9,15 @@
 // answered in the order in which they finish. Only a call that comes alone is run
 // without a goroutine of its own (lone.go).
 //
-// Nothing a peer sends makes the server fail. Limits bound the connections, the
-// calls in progress, and what takes memory: over all connections the large records
-// being received, the arguments and the large results of calls in progress
-// (Config.MaxBytes), and for each the rest, which is a small receive buffer and the
-// replies of inline calls. A connection that is over its share is not read until it
-// is not. Large arguments lie in the receive buffer, which is not used again before
-// the procedure returned; small ones are copied.
+// Nothing a peer sends makes the server fail, and none keeps it from the others. Limits
+// bound the connections, of all peers and of each (hosts.go), the calls in progress, and
+// what takes memory: over all connections large records until they are carried out, and
+// calls with their results until the peer has taken these; how that is shared out is in
+// memory.go, and how a peer's pace is known in pace.go. For each connection there is a
+// small receive buffer besides, and the replies of inline calls. A connection that is over
+// its share is not read until it is not; and while its peer does not take what is being
+// written, none of its calls is started. Large arguments lie in the receive buffer, which
+// is not used again before the procedure returned; small ones are copied.
 package oncrpc
 
 import "net"
@@ -42,8 +44,12 @@ type Proc struct {
 	Serve func(c *Call) Accept
 
 	// Weight, if not nil, estimates the memory in bytes that the result will
-	// take, for results of more than a few KiB.
+	// take, for results of more than a few KiB. It sees the first 2 KiB of the arguments,
+	// and so does Serve.
 	Weight func(args Decoder) int
+
+	// Partial procedures may answer with less than is asked for; they keep to Call.Limit.
+	Partial bool
 
 	stats *procStats
 }
@@ -57,6 +63,10 @@ type Call struct {
 
 	// Status is for Serve to tell a status that is no success, for statistics.
 	Status uint32
+
+	// Limit is how many bytes the result may carry, if it is not 0: memory is scarce,
+	// and the peer slow or not known. Only procedures that are Partial have one.
+	Limit int
 
 	// Scratch is memory for Serve, whose content means nothing.
 	Scratch [64]byte

@@ -36,11 +36,11 @@ type recordReader struct {
 	large      bool // the last record was: the next one's header is received by itself (peek)
 	assembling bool // a record of several fragments
 
-	// The bytes of a record larger than smallChunk are taken from limit, if that
-	// is not nil, before it is received; by wait if they are not there.
-	limit    *budget
-	wait     func(n int)
-	reserved int // bytes of limit
+	// What a record takes that does not fit smallChunk is reserved, if that is not nil, before
+	// it is received, and released when the next one is asked for or handed over.
+	reserve  func(bytes int) error
+	release  func(bytes int)
+	reserved int // bytes
 }
 
 func newRecordReader(r io.Reader) *recordReader {
@@ -50,22 +50,32 @@ func newRecordReader(r io.Reader) *recordReader {
 // close lets go of the chunk.
 func (rr *recordReader) close() {
 	rr.chunk.release()
-	rr.reserve(0)
+	rr.reserveFor(0)
 }
 
-// reserve gives back what was reserved, and takes n bytes instead. A record is
-// reserved at once, not as it comes, so that nobody holds a part and waits for more.
-func (rr *recordReader) reserve(n int) {
+// reserveFor gives back what was reserved, and reserves the room for a record of n bytes
+// instead. A record is reserved at once, not as it comes, so that nobody holds a part and
+// waits for more.
+func (rr *recordReader) reserveFor(n int) error {
 	if rr.reserved > 0 {
-		rr.limit.give(rr.reserved)
+		rr.release(rr.reserved)
 		rr.reserved = 0
 	}
-	if n > 0 && rr.limit != nil {
-		if !rr.limit.try(n) {
-			rr.wait(n)
-		}
-		rr.reserved = n
+	if 4+n <= smallChunk || rr.reserve == nil {
+		return nil
 	}
+	n = chunkSize(4 + n)
+	if err := rr.reserve(n); err != nil {
+		return err
+	}
+	rr.reserved = n
+	return nil
+}
+
+// handOver leaves the release of what is reserved to the caller, and tells how much it is.
+func (rr *recordReader) handOver() (bytes int) {
+	bytes, rr.reserved = rr.reserved, 0
+	return bytes
 }
 
 // buffered tells if next returns without waiting for the peer. It may say no
@@ -86,7 +96,7 @@ func (rr *recordReader) partial() bool { return rr.end > rr.start || rr.assembli
 // next call of next, or for as long as the caller holds that chunk. The error
 // is io.EOF only between records.
 func (rr *recordReader) next() ([]byte, error) {
-	rr.reserve(0) // the last record is a call now, and counts as such
+	rr.reserveFor(0)
 	if err := rr.need(4); err != nil {
 		return nil, err
 	}
@@ -98,8 +108,8 @@ func (rr *recordReader) next() ([]byte, error) {
 	if mark&lastFragment == 0 {
 		return rr.assemble(n)
 	}
-	if n > smallChunk {
-		rr.reserve(n)
+	if err := rr.reserveFor(n); err != nil {
+		return nil, err
 	}
 	if err := rr.need(4 + n); err != nil {
 		return nil, noEOF(err)
@@ -113,7 +123,7 @@ func (rr *recordReader) next() ([]byte, error) {
 func (rr *recordReader) took(n int) {
 	rr.start += n
 	rr.largest = max(rr.largest, n)
-	rr.large = n > smallChunk/4
+	rr.large = n > smallChunk
 }
 
 // assemble puts together a record of several fragments, of which the first has n
@@ -141,7 +151,9 @@ func (rr *recordReader) assemble(n int) ([]byte, error) {
 			return nil, errRecordSize
 		}
 		if len(rec)+n > smallChunk && rr.reserved == 0 {
-			rr.reserve(maxRecord)
+			if err := rr.reserveFor(maxRecord); err != nil {
+				return nil, err
+			}
 		}
 		rr.start += 4
 		for n > 0 {
@@ -173,7 +185,7 @@ func (rr *recordReader) need(n int) error {
 	for rr.end-rr.start < n {
 		rr.room(n)
 		limit := len(rr.chunk.b)
-		if n > smallChunk/4 {
+		if n > smallChunk {
 			limit = min(limit, rr.start+n) // the next record starts in its own chunk
 		} else if rr.large {
 			limit = min(limit, rr.end+peek)

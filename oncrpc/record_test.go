@@ -131,7 +131,7 @@ func TestRecordMemory(t *testing.T) {
 	if _, err := rr.next(); err != io.ErrUnexpectedEOF {
 		t.Fatal(err)
 	}
-	if n := len(rr.chunk.b); n > smallChunk {
+	if n := len(rr.chunk.b); n > chunkSize(10000) {
 		t.Errorf("10,000 bytes came and %d were allocated", n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,13 +16,18 @@ type Config struct {
 	Programs []Program
 	Log      *slog.Logger // default slog.Default()
 
-	MaxConns    int // connections at a time, default 1024; more are closed at once
-	MaxInFlight int // calls in progress per connection, default 64
-	MaxBytes    int // held by calls in progress, over all connections, default 16 MiB; half as much by large records being received
+	MaxConns        int // connections at a time, default 1024; a new one takes the place of the longest idle
+	MaxConnsPerHost int // of them from one address, or one IPv6 network (/64), default 128
+	MaxInFlight     int // calls in progress per connection, default 64
 
-	IdleTimeout   time.Duration // without a call, default 10 minutes
-	RecordTimeout time.Duration // from a record's first byte to its last, default 1 minute
-	WriteTimeout  time.Duration // for the peer to take a reply, or 256 KiB of it, default 1 minute
+	// Memory over all connections, in bytes; memory.go says how it is shared out.
+	RecordBytes int // of large calls, such as WRITE, being received or carried out, default 16 MiB
+	ReplyBytes  int // of other calls in progress, and of replies until the peer has taken them, default 12 MiB
+
+	IdleTimeout    time.Duration // without a call, default 10 minutes
+	RecordTimeout  time.Duration // for the next 32 KiB of a record, or the rest of it, default 1 minute
+	WriteTimeout   time.Duration // for the peer to take a reply, or 256 KiB of it, default 1 minute
+	CrowdedTimeout time.Duration // in place of RecordTimeout when others wait for memory; a third of what is in place of WriteTimeout; default 5 seconds
 }
 
 // ErrClosed is what Serve returns after Shutdown.
@@ -29,12 +35,11 @@ var ErrClosed = errors.New("oncrpc: server closed")
 
 // Server answers calls on any number of listeners.
 type Server struct {
-	cfg    Config
-	budget *budget // of calls in progress
-	work   workers
-
-	receiving *budget // of records larger than smallChunk that are not calls yet
-	count     counters
+	cfg            Config
+	records, calls *memory
+	work           workers
+	began          time.Time
+	count          counters
 
 	// tick counts seconds, so that connections can note the time for nothing.
 	tick atomic.Int64
@@ -43,8 +48,9 @@ type Server struct {
 	closing   bool
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
-	done      sync.WaitGroup // connections
-	stop      chan struct{}  // closed when Shutdown begins
+	hosts     map[netip.Prefix]*host // of connections that have not ended
+	done      sync.WaitGroup         // connections
+	stop      chan struct{}          // closed when Shutdown begins
 	janitor   sync.Once
 	ended     sync.Once
 	end       chan struct{} // closed when all connections are
@@ -56,15 +62,20 @@ func NewServer(cfg Config) *Server {
 		cfg.Log = slog.Default()
 	}
 	setDefault(&cfg.MaxConns, 1024)
+	setDefault(&cfg.MaxConnsPerHost, 128)
 	setDefault(&cfg.MaxInFlight, 64)
-	setDefault(&cfg.MaxBytes, 16<<20)
+	setDefault(&cfg.RecordBytes, 16<<20)
+	setDefault(&cfg.ReplyBytes, 12<<20)
 	setDefault(&cfg.IdleTimeout, 10*time.Minute)
 	setDefault(&cfg.RecordTimeout, time.Minute)
 	setDefault(&cfg.WriteTimeout, time.Minute)
+	setDefault(&cfg.CrowdedTimeout, 5*time.Second)
 	cfg.Programs = withStats(cfg.Programs)
 	s := &Server{
-		cfg: cfg, budget: newBudget(cfg.MaxBytes), receiving: newBudget(cfg.MaxBytes / 2),
-		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
+		cfg: cfg, began: time.Now(),
+		records:   newMemory(cfg.RecordBytes, parts{slow: 4, fresh: 7, proven: 8}),
+		calls:     newMemory(cfg.ReplyBytes, parts{slow: 6, fresh: 7, proven: 8}),
+		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, hosts: map[netip.Prefix]*host{},
 		stop: make(chan struct{}), end: make(chan struct{}),
 	}
 	s.tick.Store(1)
@@ -119,22 +130,25 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
+// now is the time in nanoseconds, more than 0, by a clock that is never set.
+func (s *Server) now() int64 { return s.at(time.Now()) }
+
+func (s *Server) at(t time.Time) int64 { return int64(t.Sub(s.began)) + 1 }
+
 // open starts a connection, or refuses it.
 func (s *Server) open(nc net.Conn) {
 	s.mu.Lock()
-	closing, full := s.closing, len(s.conns) >= s.cfg.MaxConns
-	if !closing && !full {
-		c := newConn(s, nc)
-		c.id = s.count.accepted.Add(1)
-		s.conns[c] = struct{}{}
+	c, refused := s.admit(nc)
+	if c != nil {
 		s.done.Add(1)
 		go s.run(c)
 	}
+	closing := s.closing
 	s.mu.Unlock()
-	if closing || full {
+	if c == nil {
 		if !closing {
 			s.count.refusedConns.Add(1)
-			s.cfg.Log.Warn("connection refused: too many", "peer", nc.RemoteAddr())
+			s.cfg.Log.Warn("connection refused", "peer", nc.RemoteAddr(), "why", refused)
 		}
 		nc.Close()
 	}
@@ -146,7 +160,7 @@ func (s *Server) run(c *conn) {
 		return
 	}
 	s.mu.Lock()
-	delete(s.conns, c)
+	s.leave(c)
 	s.countEnded(c)
 	s.mu.Unlock()
 	s.done.Done()
@@ -184,7 +198,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		s.mu.Lock()
 		for c := range s.conns {
-			c.nc.Close()
+			c.hangUp()
 		}
 		s.mu.Unlock()
 		return ctx.Err()
@@ -206,7 +220,7 @@ func (s *Server) closeStalled() {
 			writing := c.writeSince.Load() != 0
 			if before, was := last[c]; was && writing && before == sent {
 				s.cfg.Log.Info("connection closed", "peer", c.nc.RemoteAddr(), "why", "the server stops, and the peer does not take its replies")
-				c.nc.Close()
+				c.hangUp()
 			}
 			delete(last, c)
 			if writing {
@@ -233,15 +247,29 @@ func (s *Server) Conns() int {
 // busy with a call. One goroutine with a clock of seconds does it for all, since a
 // deadline for every read would cost more than a cheap call.
 func (s *Server) clean() {
-	t := time.NewTicker(time.Second)
+	t := time.NewTicker(time.Second / judgements)
 	defer t.Stop()
-	for {
+	for i := 1; ; i++ {
 		select {
 		case <-s.end:
 			return
 		case <-t.C:
-			s.sweep(s.tick.Add(1))
+			s.judge(s.now())
+			if i%judgements == 0 {
+				s.sweep(s.tick.Add(1))
+			}
 		}
+	}
+}
+
+// judgements is how often in a second the janitor looks who is slow.
+const judgements = 4
+
+func (s *Server) judge(now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.judge(now)
 	}
 }
 
@@ -253,7 +281,7 @@ func (s *Server) sweep(now int64) {
 	for c := range s.conns {
 		if why := c.overdue(now); why != "" {
 			s.cfg.Log.Info("connection closed", "peer", c.nc.RemoteAddr(), "why", why)
-			c.nc.Close()
+			c.hangUp()
 		}
 		if c.takeOver(now) {
 			go s.run(c)

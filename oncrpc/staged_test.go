@@ -148,17 +148,17 @@ func crowd(p peer, in io.Writer) {
 func TestCallsCountForWhatTheyHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		s := stagedServer(t, Config{MaxBytes: 64 * smallChunk}, g)
+		s := stagedServer(t, Config{ReplyBytes: 64 * (callSize + smallChunk)}, g)
 		p, in, _ := stage(t, s)
 		crowd(p, in)
 		const calls = 40
 		go func() {
 			for xid := range uint32(calls) {
-				in.Write(mark(callBytes(xid, 4, make([]byte, 12<<10))))
+				in.Write(mark(callBytes(xid, 4, make([]byte, 3<<10))))
 			}
 		}()
 		synctest.Wait()
-		if n := s.one().inFlight; n != 16 { // which are a quarter of MaxBytes
+		if n := s.one().inFlight; n != 16 { // which are a quarter of ReplyBytes
 			t.Errorf("%d calls in progress, want 16", n)
 		}
 		for range calls {
@@ -187,7 +187,7 @@ func TestSmallArgumentsHoldNoChunk(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if c := s.one(); c.rr.chunk != chunk || chunk.refs.Load() != 1 || c.held != calls*ownArgs {
+		if c := s.one(); c.rr.chunk != chunk || chunk.refs.Load() != 1 || c.held != calls*callSize {
 			t.Errorf("%d calls with small arguments hold chunks, or count %d bytes", c.inFlight, c.held)
 		}
 		for range calls {
@@ -208,7 +208,7 @@ func TestInlineRepliesAreBounded(t *testing.T) {
 		s := stagedServer(t, Config{}, g)
 		p, in, _ := stage(t, s)
 		first := workerWrites(p, in, g)
-		const calls, size = 100, 10000
+		const calls, size = 100, 1000
 		var taken atomic.Int32
 		go func() {
 			for range calls {
@@ -220,7 +220,7 @@ func TestInlineRepliesAreBounded(t *testing.T) {
 		before := taken.Load()
 		p.second(first)
 		synctest.Wait() // the replies are being written now
-		if after := taken.Load(); after != before || before != maxQueued/size+1 {
+		if after := taken.Load(); after != before || before != maxQueued/(size+32)+1 {
 			t.Errorf("%d calls taken, then %d", before, after)
 		}
 		for range calls {

@@ -107,13 +107,13 @@ type Stats struct {
 	Conns []ConnStats // open now
 
 	Accepted     uint64 // connections
-	RefusedConns uint64 // that were too many
+	RefusedConns uint64 // that were too many: not accepted, or closed to make room for another
 	RefusedCalls uint64 // that are for no procedure, or with credentials that are not taken
 	Received     uint64 // bytes, over all connections
 	Sent         uint64
 
-	CallMemory      int // bytes held by calls in progress, at most Config.MaxBytes
-	ReceivingMemory int // bytes held by large records being received
+	CallMemory      int // bytes held by calls in progress and their replies: Config.ReplyBytes
+	ReceivingMemory int // bytes held by large calls being received or carried out: Config.RecordBytes
 }
 
 // counters are those of a Server beside its procedures.
@@ -142,7 +142,7 @@ func withStats(programs []Program) []Program {
 func (s *Server) Stats() Stats {
 	st := Stats{
 		Accepted: s.count.accepted.Load(), RefusedConns: s.count.refusedConns.Load(), RefusedCalls: s.count.refusedCalls.Load(),
-		CallMemory: s.budget.used(), ReceivingMemory: s.receiving.used(),
+		CallMemory: s.calls.taken(), ReceivingMemory: s.records.taken(),
 	}
 	for i := range s.cfg.Programs {
 		p := &s.cfg.Programs[i]
@@ -170,10 +170,13 @@ func (s *Server) Stats() Stats {
 	return st
 }
 
-// countEnded counts what a connection that ended did. The caller has s.mu.
+// countEnded counts what a connection did that is not in the table any more. It is called when
+// the connection leaves the table and when it has ended. The caller has s.mu.
 func (s *Server) countEnded(c *conn) {
-	s.count.received.Add(c.received.Load())
-	s.count.sent.Add(c.sent.Load())
+	received, sent := c.received.Load(), c.sent.Load()
+	s.count.received.Add(received - c.counted.received)
+	s.count.sent.Add(sent - c.counted.sent)
+	c.counted.received, c.counted.sent = received, sent
 }
 
 // numbers returns the numbers of a connection.

@@ -57,6 +57,7 @@ func TestStats(t *testing.T) {
 	call(words(1, 0, 2, 77, 1, 0, 6, 0, 0, 0))         // credentials of a kind that is not taken
 	q.send(mark(words(1, 0, 2, 78, 2, 0, 0, 0, 0, 0))) // so that both are accepted
 	q.receive()
+	s.pass(-time.Hour) // they are in the midst of their calls
 	connect(t, addr).closed("one too many")
 	st := s.Stats()
 	for deadline := time.Now().Add(10 * time.Second); (st.Sent < uint64(sent)+28 || st.Conns[0].Queued+st.Conns[1].Queued > 0) && time.Now().Before(deadline); st = s.Stats() {
@@ -94,7 +95,18 @@ func TestStats(t *testing.T) {
 		t.Error(names)
 	}
 
-	p.Close() // what it did still counts
+	s.pass(2 * time.Hour)
+	s.idle(p)
+	s.idle(q)
+	connect(t, addr) // in place of p; what that did still counts
+	p.closed("the longest idle")
+	for range 100 {
+		if end := s.Stats(); end.Sent != st.Sent || end.Received != st.Received || end.Accepted != 3 || end.RefusedConns != 2 {
+			t.Fatalf("%d bytes sent, %d received, %d connections accepted, %d refused, after one made room", end.Sent, end.Received, end.Accepted, end.RefusedConns)
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	q.Close()
 	for len(s.Stats().Conns) > 1 {
 		time.Sleep(time.Millisecond)
 	}

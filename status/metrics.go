@@ -105,13 +105,13 @@ func (e *exposition) transport(st oncrpc.Stats) {
 	}
 	e.gauge("connections", "Open connections.", float64(len(st.Conns)))
 	e.counter("connections_accepted_total", "Connections that were served.", st.Accepted)
-	e.counter("connections_refused_total", "Connections that were too many.", st.RefusedConns)
+	e.counter("connections_refused_total", "Connections that were too many: not accepted, or closed to make room.", st.RefusedConns)
 	e.counter("calls_refused_total", "Calls for no procedure, or with credentials that are not taken.", st.RefusedCalls)
 	e.counter("received_bytes_total", "Bytes from clients.", st.Received)
 	e.counter("sent_bytes_total", "Bytes to clients.", st.Sent)
 	e.gauge("calls_in_progress", "Calls whose reply is not sent; short ones are not counted.", float64(inProgress))
-	e.gauge("call_memory_bytes", "Memory of calls in progress.", float64(st.CallMemory))
-	e.gauge("receive_memory_bytes", "Memory of large records being received.", float64(st.ReceivingMemory))
+	e.gauge("call_memory_bytes", "Memory of calls in progress and of their replies.", float64(st.CallMemory))
+	e.gauge("receive_memory_bytes", "Memory of large calls being received or carried out.", float64(st.ReceivingMemory))
 	e.gauge("queued_bytes", "Replies that wait to be sent.", float64(queued))
 
 	e.family("calls_total", "counter", "Calls, by procedure.")

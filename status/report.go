@@ -25,7 +25,7 @@ type Report struct {
 	Memory  Memory  `json:"memory"`
 
 	Accepted     uint64 `json:"accepted"`      // connections
-	RefusedConns uint64 `json:"refused_conns"` // that were too many
+	RefusedConns uint64 `json:"refused_conns"` // that were too many: not accepted, or closed to make room
 	RefusedCalls uint64 `json:"refused_calls"`
 
 	SampleEvery float64  `json:"sample_every"`

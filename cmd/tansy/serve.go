@@ -81,6 +81,8 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	f.BoolVar(&find.own, "portmapper", false, "be the port mapper of this host, too, so that clients need no port options (port 111 over TCP and UDP: needs root)")
 	f.BoolVar(&find.hosts, "rpcbind", false, "register with the port mapper that runs on this host, until the end")
 	f.UintVar(&find.port, "portmapper-port", portmap.Port, "`PORT` of the port mapper in both cases; clients look on 111")
+	var limit limits
+	limit.flags(f)
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
 	verbose := f.Bool("v", false, "log more")
 	statusListen := f.String("status", "", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
@@ -93,6 +95,9 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	}
 	if m := memory(); m != 0 && uint64(cache) > m {
 		return misused(f, fmt.Sprintf("a cache of %v is more than the memory of this machine, %s", &cache, about(m)))
+	}
+	if wrong := limit.wrong(); wrong != "" {
+		return misused(f, wrong)
 	}
 	if *volume == "" {
 		return misused(f, "--volume is empty: give an image file or a block device")
@@ -124,7 +129,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		return exitFailure
 	}
 	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
-	debug.SetMemoryLimit(int64(cache) + overhead - slack)
+	debug.SetMemoryLimit(int64(cache) + overhead - slack + limit.memory())
 	if os.Getenv("GOGC") == "" {
 		// Up to that limit memory is there to be used. In a stream of large writes little is
 		// alive: to collect whenever the heap has doubled would be a hundred times a second.
@@ -231,6 +236,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	}
 	s := server.New(server.Config{
 		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log.Logger, RootSquash: *rootSquash, Exports: policy, Groups: groupsOf,
+		RPC: limit.config(),
 	})
 	endFinding, err := find.start(s, ls[0])
 	if err != nil {

@@ -109,7 +109,7 @@ function draw(r) {
     meter("Inodes", files, s.files, `${count(files)} of ${count(s.files)}`, true),
     meter("Log", j.units_used, j.units, `${j.units_used} of ${j.units} groups; ${bytes(j.ring_used)} of ${bytes(j.ring)} of large data`),
     meter("Cache", r.cache.used, r.cache.size, `${bytes(r.cache.used)} of ${bytes(r.cache.size)}` + (asked ? `; ${percent(r.cache.hits / asked)} found there` : "")));
-  $("facts").textContent = `${count(j.commits)} commits in ${count(j.groups)} groups, ${count(j.barriers)} barriers. Memory of calls ${bytes(r.memory.calls)}, being received ${bytes(r.memory.receiving)}, waiting to be sent ${bytes(r.memory.queued)}` + (r.memory.resident ? `; of the process ${bytes(r.memory.resident)}` : "") + `. Refused: ${count(r.refused_conns)} connections, ${count(r.refused_calls)} calls.`;
+  $("facts").textContent = `${count(j.commits)} commits in ${count(j.groups)} groups, ${count(j.barriers)} barriers. Memory of calls ${bytes(r.memory.calls)}, of large ones ${bytes(r.memory.receiving)}, waiting to be sent ${bytes(r.memory.queued)}` + (r.memory.resident ? `; of the process ${bytes(r.memory.resident)}` : "") + `. Refused: ${count(r.refused_conns)} connections, ${count(r.refused_calls)} calls.`;
 
   rows($("clients"), r.clients.map(c => [c.host, c.conns, count(c.calls), bytes(c.sent) + "/s", bytes(c.received) + "/s", c.in_progress, bytes(c.queued)]));
   $("more").textContent = r.more_clients ? `and ${r.more_clients} more` : r.clients.length ? "" : "none";

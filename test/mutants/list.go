@@ -63,7 +63,7 @@ var mutants = []mutant{
 	{what: "MOUNT 1: a handle with its length", file: "mount3/old.go", old: "c.Reply.Fixed(handle)", new: "c.Reply.Opaque(handle)", tests: finding},
 
 	// What the server does with calls.
-	{what: "arguments received over while in use", file: "oncrpc/conn.go", old: "\tt.chunk.hold()\n", new: "", tests: []string{"./oncrpc"}},
+	{what: "arguments received over while in use", file: "oncrpc/call.go", old: "\t\tt.chunk.hold()\n", new: "", tests: []string{"./oncrpc"}},
 	{what: "the first caller's credentials for all", file: "oncrpc/message.go", old: "if k.cred != nil && k.flavor == flavor && bytes.Equal(k.body, body) {", new: "if k.cred != nil && k.flavor == flavor && bytes.Equal(k.body[:0], body[:0]) {", tests: concurrent},
 	{what: "RENAME removes what is in the way first", file: "nfs3/names.go", old: "\tr.from, r.to, err = s.fs.Rename(", new: "\ts.fs.Remove(c.cred, to, a.to.name)\n\tr.from, r.to, err = s.fs.Rename(", tests: concurrent},
 	{what: "attributes after are those before", file: "fs/attr.go", old: "w.After = decode(ino, after)", new: "w.After = w.Before", tests: concurrent},
@@ -113,6 +113,11 @@ var mutants = []mutant{
 	{what: "repair: damaged blocks in holes are passed over", file: "repair/volume.go", old: "need(a) || v.coded.has(a)", new: "need(a)", tests: repairs},
 	{what: "repair: lost pages stay lost", file: "repair/repair.go", old: "if err := r.codes(); err != nil {", new: "if err := error(nil); err != nil {", tests: repairs},
 
+	// Shares of peers.
+	{what: "peers: one host takes all of the memory", file: "oncrpc/memory.go", old: "above(a.host.upTo(k), n, m.all*3/4*m.parts[k]/8)", new: "above(a.host.upTo(k), n, m.all)", tests: shares},
+	{what: "peers: waiters are overtaken", file: "oncrpc/memory.go", old: "return a.class <= m.used.floor || a.class <= a.host.floor", new: "return a.class <= m.used.floor", tests: shares},
+	{what: "peers: slow ones get large replies", file: "oncrpc/memory.go", old: "\t\tn = w.short\n", new: "", tests: shares},
+
 	// The check of a volume.
 	{what: "check: holes are not looked at, though something should be there", file: "check/view.go", old: "next = min(next, need(a))", new: "_ = need(a)", tests: checks},
 	{what: "check: logged blocks in holes are passed over", file: "check/view.go", old: "next := min(data, v.nextLogged(a))", new: "next := data", tests: checks},
@@ -152,7 +157,7 @@ var mutants = []mutant{
 	{what: "stop: cuts peers that take their replies", file: "oncrpc/server.go", old: "was && writing && before == sent", new: "was || writing && before == sent || s.closing", tests: numbers},
 	{what: "numbers: a latency at the bound is in the next bucket", file: "oncrpc/stats.go", old: "max(d-1, 0)/leastLatency", new: "max(d, 0)/leastLatency", tests: numbers},
 	{what: "numbers: failed calls are no errors", file: "oncrpc/stats.go", old: "\t\ts.Errors += s.Failed[i]\n", new: "", tests: numbers},
-	{what: "numbers: the status of the call before", file: "oncrpc/conn.go", old: "\tcall.Status = 0\n", new: "", tests: numbers},
+	{what: "numbers: the status of the call before", file: "oncrpc/call.go", old: "\tcall.Status = 0\n", new: "", tests: numbers},
 	{what: "numbers: bytes of connections that ended are lost", file: "oncrpc/server.go", old: "\ts.countEnded(c)\n", new: "", tests: numbers},
 	{what: "numbers: FSSTAT's count waits for the device", file: "fs/stat.go", old: "v.countBy(v.sys.Count)", new: "v.countBy(v.sys.Free)", tests: []string{"./fs", "-run", "TestHealth"}},
 	{what: "numbers: a failed device is healthy", file: "fs/stat.go", old: "return v.sys.Broken()", new: "return nil", tests: []string{"./fs", "-run", "TestHealth"}},

@@ -1,0 +1,398 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The attack workload: what a well-behaved client gets beside peers that are slow, broken, or
+// hostile, compared with what it gets beside as many that behave as itself. All come from
+// one address, which is the worst case: it has one share.
+
+// attackIO is the size of READs and WRITEs in bytes.
+const attackIO = 1 << 20
+
+// honestPeers is how many well-behaved peers stand in for more of them: the rest would
+// only make the comparison easier.
+const honestPeers = 32
+
+// attack is a number of peers that do the same.
+type attack struct {
+	name  string
+	peers int
+	do    func(p *attacker)
+}
+
+var attacks = []attack{
+	{"5 readers at 128 KB/s", 5, func(p *attacker) { p.readSlowly(128_000) }},
+	{"48 readers at 128 KB/s", 48, func(p *attacker) { p.readSlowly(128_000) }},
+	{"8 half-sent WRITEs", 8, (*attacker).writeHalf},
+	{"16 writers at 20 KB/s", 16, func(p *attacker) { p.writeSlowly(20_000) }},
+	{"1,024 idle connections", 1024, (*attacker).idle},
+	{"900 that never read", 900, (*attacker).neverRead},
+}
+
+func underAttack(b *bench) error {
+	conns, dirs, done, err := b.clients("attack", 1)
+	if err != nil {
+		return err
+	}
+	defer done()
+	v := &victim{c: conns[0], dir: dirs[0], data: make([]byte, attackIO)}
+	if v.file, err = v.c.newFile(dirs[0], "file", v.data); err != nil {
+		return err
+	}
+	defer func() {
+		v.c.startRemove(procRemove, dirs[0], "file")
+		v.c.wait(0)
+	}()
+	for _, a := range attacks {
+		a.peers = min(a.peers, b.peers)
+		honest := attack{a.name, min(a.peers, honestPeers), (*attacker).behave}
+		if err := b.compareAttack(v, a, honest); err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+	}
+	return b.interactive(v)
+}
+
+// compareAttack measures v beside the attack and beside honest peers in turns.
+func (b *bench) compareAttack(v *victim, a, honest attack) error {
+	var got [2][len(victimOps)][]figures
+	for r := range b.rounds {
+		for k := range 2 {
+			i := (r + k) % 2
+			stop := b.launch([]attack{a, honest}[i], v)
+			err := v.warmUp(min(b.duration, 2*time.Second))
+			if err == nil {
+				err = v.measure(b.duration, &got[i])
+			}
+			stop()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for op, name := range victimOps {
+		ours, floor := median(got[0][op]), median(got[1][op])
+		b.table.row(name+" beside "+a.name, ours.rate, floor.rate, "/s", 0.5, false)
+		if floor.p99 < 10 {
+			b.table.row("  slowest hundredth, against 100 ms", ours.p99, 100, "ms", 1, true)
+		} else {
+			b.table.row("  slowest hundredth", ours.p99, floor.p99, "ms", 0, true)
+		}
+	}
+	return nil
+}
+
+// interactive measures GETATTR beside 32 streaming writers.
+func (b *bench) interactive(v *victim) error {
+	stop := b.launch(attack{"", min(32, b.peers), (*attacker).stream}, v)
+	defer stop()
+	if err := v.warmUp(min(b.duration, 2*time.Second)); err != nil {
+		return err
+	}
+	var got [len(victimOps)][]figures
+	for range b.rounds {
+		if err := v.measure(b.duration, &got); err != nil {
+			return err
+		}
+	}
+	f := median(got[opGetattr])
+	b.table.note("GETATTR beside 32 streaming writers", f.rate, "/s")
+	b.table.row("  slowest hundredth, against 10 ms", f.p99, 10, "ms", 1, true)
+	return nil
+}
+
+// victim is the client whose calls are measured. It waits for each answer.
+type victim struct {
+	c         *conn
+	dir, file handle
+	data      []byte
+}
+
+const (
+	opRead = iota
+	opWrite
+	opGetattr
+)
+
+var victimOps = [...]string{opRead: "READ 1 MiB", opWrite: "WRITE 1 MiB", opGetattr: "GETATTR"}
+
+func (v *victim) do(op int) error {
+	switch op {
+	case opRead:
+		return v.c.readWhole(v.file)
+	case opWrite:
+		v.c.startWrite(v.file, 0, v.data, unstable, func(uint64) error { return nil })
+	case opGetattr:
+		v.c.startGetattr(v.file, func(uint64) error { return nil })
+	}
+	return v.c.wait(0)
+}
+
+// figures are of calls of one kind: how many in a second, and the time in ms that one in a
+// hundred takes at least.
+type figures struct{ rate, p99 float64 }
+
+// warmUp uses the connection for d, while the others get under way: of those from one address
+// the longest idle is the first that a server gives up.
+func (v *victim) warmUp(d time.Duration) error {
+	for begin := time.Now(); time.Since(begin) < d; {
+		if err := v.do(opGetattr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure adds the figures of each kind of call, for d each.
+func (v *victim) measure(d time.Duration, got *[len(victimOps)][]figures) error {
+	for op := range victimOps {
+		var times []float64
+		begin := time.Now()
+		for time.Since(begin) < d {
+			at := time.Now()
+			if err := v.do(op); err != nil {
+				return fmt.Errorf("%s: %w", victimOps[op], err)
+			}
+			times = append(times, time.Since(at).Seconds()*1000)
+		}
+		elapsed := time.Since(begin).Seconds()
+		slices.Sort(times)
+		got[op] = append(got[op], figures{float64(len(times)) / elapsed, times[len(times)*99/100]})
+	}
+	return nil
+}
+
+// median is that of each figure by itself.
+func median(f []figures) figures {
+	pick := func(of func(figures) float64) float64 {
+		v := make([]float64, len(f))
+		for i := range f {
+			v[i] = of(f[i])
+		}
+		slices.Sort(v)
+		return v[len(v)/2]
+	}
+	return figures{pick(func(f figures) float64 { return f.rate }), pick(func(f figures) float64 { return f.p99 })}
+}
+
+// newFile makes a file with data.
+func (c *conn) newFile(dir handle, name string, data []byte) (h handle, err error) {
+	c.startCreate(dir, name, func(n handle) error {
+		h = slices.Clone(n)
+		return nil
+	})
+	if err := c.wait(0); err != nil {
+		return nil, err
+	}
+	c.startWrite(h, 0, data, fileSync, func(uint64) error { return nil })
+	return h, c.wait(0)
+}
+
+// readWhole reads attackIO bytes, in as many pieces as the server makes of them.
+func (c *conn) readWhole(h handle) error {
+	for off := uint64(0); off < attackIO; {
+		var n int
+		c.startRead(h, off, uint32(attackIO-off), func(data []byte) error {
+			n = len(data)
+			return nil
+		})
+		if err := c.wait(0); err != nil {
+			return err
+		}
+		if n == 0 {
+			return io.ErrUnexpectedEOF
+		}
+		off += uint64(n)
+	}
+	return nil
+}
+
+// attacker is one peer of an attack.
+type attacker struct {
+	addr      string
+	dir, file handle        // the victim's
+	many      bool          // too many for one address
+	opened    atomic.Int32  // connections
+	peers     atomic.Int32  // that have a file of their own
+	stop      chan struct{} // closed when it is over
+	data      []byte
+
+	// Calls as they are on the wire.
+	write, reads, flood []byte
+}
+
+// launch starts an attack.
+func (b *bench) launch(a attack, v *victim) (stop func()) {
+	p := &attacker{addr: b.addr, many: a.peers > 100, dir: v.dir, file: v.file, stop: make(chan struct{}), data: make([]byte, attackIO)}
+	read := func(c *conn) { c.startRead(v.file, 0, attackIO, nil) }
+	p.write = calls(1, func(c *conn) { c.startWrite(v.file, 0, p.data, unstable, nil) })
+	p.reads = calls(16, read)
+	p.flood = append(calls(16, read), calls(100, func(c *conn) { c.startGetattr(v.file, nil) })...)
+	var wg sync.WaitGroup
+	for range a.peers {
+		wg.Go(func() {
+			for !p.stopped() { // a peer that was thrown out comes again
+				a.do(p)
+				p.pause(time.Second)
+			}
+		})
+	}
+	return func() { close(p.stop); wg.Wait() }
+}
+
+func (p *attacker) stopped() bool {
+	select {
+	case <-p.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *attacker) pause(d time.Duration) {
+	select {
+	case <-p.stop:
+	case <-time.After(d):
+	}
+}
+
+// open connects, and closes the connection when the attack is over.
+func (p *attacker) open() (net.Conn, error) {
+	var d net.Dialer
+	if host, _, _ := net.SplitHostPort(p.addr); p.many && host == "127.0.0.1" {
+		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+p.opened.Add(1)%8))}
+	}
+	c, err := d.Dial("tcp", p.addr)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		<-p.stop
+		c.Close()
+	}()
+	return c, nil
+}
+
+// calls are n calls as they are on the wire.
+func calls(n int, start func(c *conn)) []byte {
+	c := newConn(nil)
+	for range n {
+		start(c)
+	}
+	return c.w
+}
+
+// readSlowly asks for much and takes so many bytes in a second.
+func (p *attacker) readSlowly(rate int) {
+	c, err := p.open()
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	go func() {
+		for {
+			if _, err := c.Write(p.reads); err != nil {
+				return
+			}
+		}
+	}()
+	for {
+		if _, err := io.CopyN(io.Discard, c, int64(rate/10)); err != nil {
+			return
+		}
+		p.pause(100 * time.Millisecond)
+	}
+}
+
+// writeSlowly sends WRITEs at so many bytes in a second.
+func (p *attacker) writeSlowly(rate int) {
+	c, err := p.open()
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	go io.Copy(io.Discard, c)
+	call := p.write
+	for left := call; ; p.pause(100 * time.Millisecond) {
+		if len(left) == 0 {
+			left = call
+		}
+		n := min(len(left), rate/10)
+		if _, err := c.Write(left[:n]); err != nil {
+			return
+		}
+		left = left[n:]
+	}
+}
+
+func (p *attacker) writeHalf() { p.sendAndStay(p.write[:attackIO/2]) }
+
+func (p *attacker) idle() { p.sendAndStay(nil) }
+
+func (p *attacker) neverRead() { p.sendAndStay(p.flood) }
+
+// sendAndStay sends b and reads nothing until the server hangs up.
+func (p *attacker) sendAndStay(b []byte) {
+	c, err := p.open()
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	if _, err := c.Write(b); err != nil {
+		return
+	}
+	if len(b) == 0 {
+		io.Copy(io.Discard, c) // there is nothing to come but the end
+	}
+	<-p.stop
+}
+
+// withFile connects and makes a file, for as long as do runs.
+func (p *attacker) withFile(do func(v *victim)) {
+	c, err := dial(p.addr, false)
+	if err != nil {
+		return
+	}
+	defer c.close()
+	v := &victim{c: c, data: p.data}
+	name := fmt.Sprintf("peer-%d", p.peers.Add(1))
+	if v.file, err = c.newFile(p.dir, name, p.data); err != nil {
+		return
+	}
+	do(v)
+	if c.wait(0) == nil {
+		c.startRemove(procRemove, p.dir, name)
+		c.wait(0)
+	}
+}
+
+// behave makes the calls of a victim.
+func (p *attacker) behave() {
+	p.withFile(func(v *victim) {
+		for op := 0; !p.stopped(); op = (op + 1) % len(victimOps) {
+			if v.do(op) != nil {
+				return
+			}
+		}
+	})
+}
+
+// stream writes as fast as it can, with some calls in flight.
+func (p *attacker) stream() {
+	p.withFile(func(v *victim) {
+		for !p.stopped() {
+			v.c.startWrite(v.file, 0, v.data, unstable, func(uint64) error { return nil })
+			if v.c.wait(3) != nil {
+				return
+			}
+		}
+	})
+}

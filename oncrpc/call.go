@@ -1,0 +1,180 @@
+package oncrpc
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Sizes in bytes.
+const (
+	ownArgs  = 2048    // arguments up to this size are copied, so that they do not keep a chunk
+	callSize = 8 << 10 // counted for each call: its stack, such arguments, a small reply
+
+	// shortReply is the result that a call gets room for when memory is scarce, if its
+	// procedure can do with that.
+	shortReply = 4 << 10
+
+	// unprovenData is what the results of a connection's calls may take together as long
+	// as its peer has not shown that it takes them soon; one call may take more.
+	unprovenData = 256 << 10
+)
+
+// start runs a call as soon as the limits allow it, on another goroutine unless
+// it is alone.
+func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
+	t := tasks.Get().(*task)
+	t.c, t.proc, t.xid = c, proc, h.xid
+	want := claim{n: callSize}
+	if proc.Weight != nil {
+		args.b = args.b[:min(len(args.b), ownArgs)] // who asks for much says it in few words
+		t.weight = proc.Weight(args)
+		if proc.Partial && t.weight > shortReply {
+			want.short = want.n + shortReply
+		}
+		want.n += t.weight
+	}
+	if len(args.b) <= ownArgs {
+		t.own = append(t.own[:0], args.b...)
+		args = NewDecoder(t.own)
+	} else {
+		t.chunk = c.rr.chunk
+		t.chunk.hold()
+		if t.record = c.rr.handOver(); t.record == 0 {
+			want.n += len(t.chunk.b) // which may be kept for this call only
+		}
+	}
+	switch t.bytes = c.admit(want, t.weight); {
+	case t.bytes == 0:
+		t.end()
+		return broken
+	case t.bytes < want.n:
+		t.weight = shortReply
+		t.call.Limit = shortReply
+	}
+	c.mu.Lock()
+	others := c.inFlight > 0
+	c.inFlight++
+	c.held += t.bytes
+	c.data += t.weight
+	c.mu.Unlock()
+	t.call.Args, t.call.Cred, t.call.Peer = args, cred, c.call.Peer
+	if !c.alone(others) {
+		c.s.work.start(t)
+	} else if !c.runLone(t) {
+		return takenOver
+	}
+	return served
+}
+
+// admit takes what a call needs of the memory, when this connection may start it. It gets
+// nothing if the connection is broken.
+func (c *conn) admit(want claim, weight int) (granted int) {
+	for {
+		c.mu.Lock()
+		if c.full(want.n, weight) {
+			c.mu.Unlock()
+			c.flush()
+			c.mu.Lock()
+			for c.full(want.n, weight) {
+				c.changed.Wait()
+			}
+			c.woke = time.Now()
+		}
+		c.mu.Unlock()
+		if n := c.out.try(want); n > 0 {
+			return n
+		}
+		c.flush()
+		n := c.out.take(want)
+		c.woke = time.Now()
+		c.mu.Lock()
+		full := c.full(want.n, weight)
+		c.mu.Unlock()
+		if !full || n == 0 {
+			return n
+		}
+		c.out.give(n) // the peer has stopped to take replies meanwhile
+	}
+}
+
+// full tells if a call that holds size bytes, weight of them for its result, has to wait
+// for others of this connection, or for the peer to take replies. One connection gets a
+// quarter of the memory.
+func (c *conn) full(size, weight int) bool {
+	switch {
+	case c.blocked, c.inFlight >= c.s.cfg.MaxInFlight:
+		return true
+	case c.inFlight > 0 && c.held+size > c.s.cfg.ReplyBytes/4:
+		return true
+	}
+	return weight > 0 && c.data > 0 && c.data+weight > unprovenData && c.pace < proven
+}
+
+// task is a call that is not inline.
+type task struct {
+	c     *conn
+	proc  *Proc
+	xid   uint32
+	chunk *chunk // holds the arguments, or nil
+	own   []byte // holds them if they are small
+
+	// Bytes of memory.
+	record int // for the record that holds the arguments
+	bytes  int // for the call
+	weight int // that part of it which is for the result
+
+	call Call
+}
+
+var tasks = sync.Pool{New: func() any { return new(task) }}
+
+// run runs the call and returns its reply.
+func (t *task) run() outgoing {
+	c := t.c
+	buf := replyBuffers.Get().(*replyBuffer)
+	t.call.Reply = NewEncoder(buf.b)
+	execute(c.s, t.proc, &t.call, t.xid)
+	buf.b = t.call.Reply.b
+	out := outgoing{buf: buf, data: t.call.Reply.data, calls: 1, bytes: t.bytes, weight: t.weight}
+	t.end()
+	return out
+}
+
+// end gives back what t holds, and t.
+func (t *task) end() {
+	if t.chunk != nil {
+		t.chunk.release()
+	}
+	if t.record > 0 {
+		t.c.in.give(t.record)
+	}
+	*t = task{own: t.own}
+	tasks.Put(t)
+}
+
+// execute runs a procedure and encodes the whole reply. A procedure that panics
+// has met a fault of the server: it is logged, and the caller is told.
+func execute(s *Server, proc *Proc, call *Call, xid uint32) {
+	e := &call.Reply
+	start := e.Len()
+	accept := SystemErr
+	call.Status = 0
+	begin := time.Now()
+	defer func() {
+		proc.stats.count(time.Since(begin), accept, call.Status)
+		if r := recover(); r != nil {
+			s.cfg.Log.Error("procedure failed", "proc", proc.Name, "peer", call.Peer, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			e.Truncate(start)
+			beginReply(e, xid, SystemErr)
+			endReply(e, start)
+		}
+	}()
+	beginReply(e, xid, Success)
+	if accept = proc.Serve(call); accept != Success {
+		e.Truncate(start)
+		beginReply(e, xid, accept)
+	}
+	endReply(e, start)
+}

@@ -1,0 +1,211 @@
+package oncrpc
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+)
+
+func (p peer) answers() {
+	p.t.Helper()
+	p.send(mark(callBytes(1, 1, nil)))
+	p.receive()
+}
+
+// idle waits until the server waits for p, and lets some time pass.
+func (s *Server) idle(p peer) {
+	for {
+		if c := s.of(p); c != nil && c.idleSince() != 0 {
+			break
+		}
+	}
+	s.pass(time.Second)
+}
+
+// pass makes all that the server remembers d older.
+func (s *Server) pass(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.lastUse.Add(-int64(d))
+	}
+}
+
+// TestLongestIdleMakesRoom: when there are as many connections as may be, a new one takes
+// the place of the one that was idle for the longest; those with a call in progress stay.
+func TestLongestIdleMakesRoom(t *testing.T) {
+	for what, x := range map[string]struct {
+		cfg      Config
+		from, at int
+	}{
+		"over all":         {Config{MaxConns: 4}, 1, 2},
+		"from one address": {Config{MaxConnsPerHost: 4}, 1, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s, addr := patient(t, x.cfg)
+			g := newGate()
+			s.cfg.Programs = append(s.cfg.Programs, withStats([]Program{{Number: 78, Version: 1, Procs: []Proc{{Name: "WAIT", Serve: func(c *Call) Accept { return waitFor(g, c) }}}}})...)
+			busy := connectFrom(t, addr, x.from)
+			busy.send(mark(words(1, 0, 2, 78, 1, 0, 0, 0, 0, 0, 0)))
+			<-g.started
+			s.sweep(s.tick.Add(2)) // another goroutine reads on
+			var idle []peer
+			for range 3 {
+				p := connectFrom(t, addr, x.from)
+				p.answers()
+				s.idle(p)
+				idle = append(idle, p)
+			}
+			quiet := connectFrom(t, addr, x.from) // too many already, and it says nothing
+			idle[0].closed("the longest idle")
+			s.idle(quiet)
+			idle[0] = connectFrom(t, addr, x.from)
+			idle[0].answers()
+			quiet.closed("the one that never made a call")
+			idle[0].answers() // it is not the longest idle any more
+			s.idle(idle[0])
+			p := connectFrom(t, addr, x.at)
+			p.answers()
+			idle[1].closed("the longest idle")
+			idle[0].answers()
+			idle[2].answers()
+			p.answers()
+			g.finish <- struct{}{}
+			busy.receive()
+			if n := s.Conns(); n != 4 {
+				t.Errorf("%d connections", n)
+			}
+		})
+	}
+}
+
+// TestIdleConnectionsKeepNobodyOut: who comes is served, however many there are.
+func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
+	const limit, each = 64, 16
+	s, addr := patient(t, Config{MaxConns: limit, MaxConnsPerHost: each})
+	client := connectFrom(t, addr, 1)
+	client.answers()
+	for i := range 8 * each {
+		p := connectFrom(t, addr, 2+i%8)
+		p.answers()
+		s.idle(p)
+		client.answers()
+		if n := s.Conns(); n > limit {
+			t.Fatalf("%d connections", n)
+		}
+	}
+	// One address alone gets what is its own.
+	for range 2 * limit {
+		p := connectFrom(t, addr, 2)
+		p.answers()
+		s.idle(p)
+		client.answers()
+	}
+	s.mu.Lock()
+	for _, h := range s.hosts {
+		if h.conns > each {
+			t.Errorf("%d connections from %v", h.conns, h.key)
+		}
+	}
+	s.mu.Unlock()
+	connectFrom(t, addr, 12).answers()
+}
+
+// TestStuckMakeRoom: a connection that its peer keeps waiting, with half a call or by not
+// taking replies, is as idle as others.
+func TestStuckMakeRoom(t *testing.T) {
+	s, addr := patient(t, Config{MaxConns: 3})
+	half := connectFrom(t, addr, 1)
+	half.answers()
+	half.send(mark(callBytes(7, 1, make([]byte, 100)))[:50])
+	for s.of(half).recordSince.Load() == 0 {
+	}
+	deaf := connectFrom(t, addr, 1)
+	for xid := range uint32(30) {
+		deaf.send(readCall(xid, 1<<20))
+	}
+	s.until(1, isSlow)
+	client := connectFrom(t, addr, 1)
+	client.answers()
+	s.pass(time.Second)
+	client.answers()
+	connectFrom(t, addr, 1).answers()
+	half.closed("the one that was stuck for the longest")
+	client.answers()
+	p := connectFrom(t, addr, 1) // the other two have just been used
+	p.answers()
+	s.until(0, isSlow)
+	client.answers()
+}
+
+// TestBusyConnectionsStay: when the server has something to do on all connections, the new one
+// is refused.
+func TestBusyConnectionsStay(t *testing.T) {
+	g := newGate()
+	s, addr := serveEcho(t, Config{MaxConns: 2}, g)
+	var busy []peer
+	for range 2 {
+		p := connect(t, addr)
+		p.send(mark(callBytes(1, 4, nil)))
+		<-g.started
+		busy = append(busy, p)
+	}
+	connect(t, addr).closed("one too many")
+	for range busy {
+		g.finish <- struct{}{}
+	}
+	for _, p := range busy {
+		p.receive()
+	}
+	if n := s.Conns(); n != 2 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// TestHostsAreForgotten: nothing is kept of an address when its last connection ends.
+func TestHostsAreForgotten(t *testing.T) {
+	s, addr := patient(t, Config{MaxConns: 3})
+	for range 5 { // two are evicted, the others end by themselves
+		p := connectFrom(t, addr, 2)
+		p.answers()
+		s.idle(p)
+		defer p.Close()
+	}
+	s.mu.Lock()
+	for c := range s.conns {
+		c.hangUp()
+	}
+	s.mu.Unlock()
+	for n := 1; n > 0; {
+		s.mu.Lock()
+		n = len(s.hosts)
+		s.mu.Unlock()
+	}
+}
+
+func TestHostOf(t *testing.T) {
+	tcp := func(s string) net.Addr {
+		a, err := net.ResolveTCPAddr("tcp", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for _, x := range []struct {
+		a, b net.Addr
+		same bool
+	}{
+		{tcp("192.0.2.1:1"), tcp("192.0.2.1:2"), true},
+		{tcp("192.0.2.1:1"), tcp("192.0.2.2:1"), false},
+		{tcp("192.0.2.1:1"), tcp("[::ffff:192.0.2.1]:1"), true},
+		{tcp("[2001:db8::1]:1"), tcp("[2001:db8::2]:1"), true},
+		{tcp("[2001:db8::1]:1"), tcp("[2001:db8:0:1::1]:1"), false},
+		{tcp("[fe80::1]:1"), tcp("[fe80::2]:1"), false},
+		{&net.UnixAddr{}, &net.UnixAddr{Name: "x"}, true},
+	} {
+		if same := hostOf(x.a) == hostOf(x.b); same != x.same {
+			t.Error(fmt.Sprint(x.a, " and ", x.b, " one host: ", same))
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package oncrpc
+
+import "sync"
+
+// Memory is shared out so that no peer can keep it from the others. A peer may hold it for
+// long without doing anything wrong, because its line is slow, or for ever. What helps
+// against both is not to let the slow ones have all:
+//
+//   - Who is known to be slow (class) may take a part only, and so may those of whom nothing
+//     is known yet. The rest is for those who have shown that they give it back soon.
+//   - One host, which is one address, gets three quarters at most, divided between its
+//     connections in the same way; and not more than three times what it leaves free, so
+//     that there is something for the next host, and the one after it.
+//   - One connection gets a quarter.
+//   - Who does not get it waits. Waiters are served in order: nobody is overtaken by whom he
+//     could let pass only to his own loss. Those whose host or class has its part do not
+//     keep others waiting.
+//   - A peer that is not proven gets large replies only up to a quarter of the memory, and beyond
+//     that, if slow ones are the reason, small ones, one at a time, where the procedure has
+//     such (claim).
+
+// class is what is known of the pace of a peer: how soon it gives back what it holds.
+type class int
+
+const (
+	slow   class = iota // after seconds
+	fresh               // nothing is known
+	proven              // soon
+	classes
+)
+
+// parts are in eighths of a memory, or of a host's part of it: what the connections of a
+// class and of the classes below it may hold together.
+type parts [classes]int
+
+// memory is a number of bytes that calls hold, over all connections.
+type memory struct {
+	all   int
+	parts parts
+
+	mu      sync.Mutex
+	used    share
+	waiters []*waiter
+	round   int // of admit
+}
+
+// share is what some of the connections hold of a memory, in bytes by class.
+type share struct {
+	held [classes]int
+
+	// In one round of admit: a waiter up to this class waits, and so must those behind it.
+	round int
+	floor class
+}
+
+// upTo is what class k and those below it hold.
+func (s *share) upTo(k class) (n int) {
+	for i := slow; i <= k; i++ {
+		n += s.held[i]
+	}
+	return n
+}
+
+// account is what one connection holds of a memory. Its methods may be called concurrently.
+type account struct {
+	m     *memory
+	host  *share // of all connections of the host
+	class class
+	held  int
+
+	closed bool
+}
+
+// claim asks for n bytes or, if they cannot be had for a while, for short bytes, which are
+// fewer; 0: only n will do.
+type claim struct{ n, short int }
+
+// waiter is a claim that was not met yet.
+type waiter struct {
+	account *account
+	claim
+	granted int
+	ready   chan struct{} // closed when it is granted
+}
+
+func newMemory(bytes int, p parts) *memory { return &memory{all: bytes, parts: p} }
+
+// try takes what is claimed if it can be had at once, and returns how much that was, or 0.
+func (a *account) try(c claim) int {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	w := waiter{account: a, claim: c}
+	if !a.closed && !a.m.behind(a) {
+		all, host := a.m.used.floor, a.host.floor
+		a.m.grant(&w)
+		a.m.used.floor, a.host.floor = all, host // it does not wait
+	}
+	return w.granted
+}
+
+// take waits for what is claimed, and returns how much it got: nothing if the account is
+// closed.
+func (a *account) take(c claim) int {
+	w := &waiter{account: a, claim: c, ready: make(chan struct{})}
+	a.m.mu.Lock()
+	if a.closed {
+		a.m.mu.Unlock()
+		return 0
+	}
+	if !a.m.behind(a) {
+		a.m.grant(w)
+	}
+	if w.granted > 0 {
+		a.m.mu.Unlock()
+		return w.granted
+	}
+	a.m.waiters = append(a.m.waiters, w)
+	a.m.mu.Unlock()
+	<-w.ready
+	return w.granted
+}
+
+// give returns n bytes.
+func (a *account) give(n int) {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	a.add(-n)
+	a.m.admit()
+}
+
+func (a *account) add(n int) {
+	a.held += n
+	a.host.held[a.class] += n
+	a.m.used.held[a.class] += n
+}
+
+// judge makes k the class of the connection, and of all that it holds.
+func (a *account) judge(k class) {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	if a.class == k {
+		return
+	}
+	n := a.held
+	a.add(-n)
+	a.class = k
+	a.add(n)
+	a.m.admit()
+}
+
+// close ends the waiting of the connection, which is broken.
+func (a *account) close() {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	a.closed = true
+	a.m.admit()
+}
+
+// is tells the class.
+func (a *account) is() class {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	return a.class
+}
+
+// isDoubtful tells if the connection's claim to n bytes depends on its pace, which is not
+// known.
+func (a *account) isDoubtful(n int) bool {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	return a.class == fresh && a.m.scarce(a, n) != nil
+}
+
+// taken is the number of bytes that are held.
+func (m *memory) taken() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used.upTo(proven)
+}
+
+// crowded tells if somebody waits.
+func (m *memory) crowded() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.waiters) > 0
+}
+
+// nobody is the floor of a share for which nobody waits.
+const nobody = slow - 1
+
+// behind tells if a would overtake one that waits. The floors are those of the last admit,
+// which was after the last change.
+func (m *memory) behind(a *account) bool {
+	if len(m.waiters) == 0 {
+		m.used.floor = nobody
+	}
+	if len(m.waiters) == 0 || a.host.round != m.round {
+		a.host.round, a.host.floor = m.round, nobody
+	}
+	return a.class <= m.used.floor || a.class <= a.host.floor
+}
+
+// admit serves the waiters that can be served, in order.
+func (m *memory) admit() {
+	if len(m.waiters) == 0 {
+		return
+	}
+	m.round++
+	m.used.floor = nobody
+	left := 0
+	for i, w := range m.waiters {
+		a := w.account
+		done := a.closed
+		if !done && m.used.floor < proven && !m.behind(a) {
+			m.grant(w)
+			done = w.granted > 0
+		}
+		if done {
+			close(w.ready)
+			continue
+		}
+		if left < i {
+			m.waiters[left] = w
+		}
+		left++
+	}
+	clear(m.waiters[left:])
+	m.waiters = m.waiters[:left]
+}
+
+// grant takes what w claims, if that is there for it. If it is not, it sets the floor of
+// the share that lacks it.
+func (m *memory) grant(w *waiter) {
+	n := w.n
+	if s := m.scarce(w.account, n); s != nil && w.short > 0 && w.account.class < proven {
+		if w.account.class == fresh && s.held[slow] == 0 {
+			s.floor = max(s.floor, fresh)
+			return // it will not take long
+		}
+		if w.account.held > 0 {
+			return // one at a time
+		}
+		n = w.short
+	}
+	if s, k := m.lacks(w.account, n); k < classes {
+		if s != nil {
+			s.floor = max(s.floor, k)
+		}
+		return
+	}
+	w.account.add(n)
+	w.granted = n
+}
+
+// scarce finds the share of which those that are not proven have a quarter, or would with n
+// bytes more of a; nil if there is none.
+func (m *memory) scarce(a *account, n int) *share {
+	switch {
+	case above(m.used.upTo(fresh), n, m.all/4):
+		return &m.used
+	case above(a.host.upTo(fresh), n, m.all*3/16):
+		return a.host
+	}
+	return nil
+}
+
+// lacks finds the share that has no room for n bytes more of a, and for which class; the
+// class is classes if there is room. The share is nil if it is that of the connection.
+func (m *memory) lacks(a *account, n int) (*share, class) {
+	if above(a.held, n, m.all/4) {
+		return nil, a.class
+	}
+	for k := proven; k >= a.class; k-- {
+		if above(m.used.upTo(k), n, m.all*m.parts[k]/8) {
+			return &m.used, k
+		}
+	}
+	for k := proven; k >= a.class; k-- {
+		if above(a.host.upTo(k), n, m.all*3/4*m.parts[k]/8) {
+			return a.host, k
+		}
+	}
+	if free := m.all - m.used.upTo(proven) - n; above(a.host.upTo(proven), n, 3*free) {
+		return a.host, proven
+	}
+	return nil, classes
+}
+
+// above tells if n bytes more than those held are above a limit. The first claim is not,
+// however large: else it would wait for ever.
+func above(held, n, limit int) bool { return held > 0 && held+n > limit }

@@ -1,0 +1,129 @@
+package oncrpc
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a connection learns of its peer's pace, for each direction: how soon it takes
+// replies, and how soon it sends the whole of a large record.
+
+const (
+	// provenReplies is how many bytes of results a peer takes, without being slow, to be
+	// proven. A socket's send buffer takes less by itself.
+	provenReplies = 8 << 20
+
+	// provenRecords is how many bytes of large records it sends.
+	provenRecords = 1 << 20
+
+	// slowRecord is how long a record may take that is not slow, and a second for each
+	// MiB besides.
+	slowRecord = 250 * time.Millisecond
+)
+
+// took notes that the peer took n bytes of results. The caller has c.mu.
+func (c *conn) took(n int) {
+	if c.lagged {
+		c.lagged, c.taken = false, 0
+		return
+	}
+	if c.pace == proven || n == 0 {
+		return
+	}
+	if c.taken += n; c.taken >= provenReplies {
+		c.pace = proven
+		c.out.judge(proven)
+	}
+}
+
+// lag notes that the peer is slow with taking what is being written. The caller has c.mu.
+func (c *conn) lag() {
+	c.lagged = true
+	if c.pace != slow {
+		c.pace = slow
+		c.out.judge(slow)
+	}
+}
+
+// came notes that a large record of n bytes came.
+func (c *conn) came(n int) {
+	due := c.recordDue.Swap(0)
+	if due == 0 {
+		return // it is not large
+	}
+	if c.s.now() > due {
+		c.sendsFast.Store(0)
+		c.in.judge(slow)
+	} else if c.sendsFast.Load() < provenRecords && c.sendsFast.Add(int64(n)) >= provenRecords {
+		c.in.judge(proven)
+	}
+}
+
+// judge tells if the peer is slow at time now with what is under way.
+func (c *conn) judge(now int64) {
+	if at := c.blockedAt.Load(); at != 0 && now-at > int64(slowWrite) {
+		c.mu.Lock()
+		if c.blockedAt.Load() == at {
+			c.lag()
+		}
+		c.mu.Unlock()
+	}
+	if due := c.recordDue.Load(); due != 0 && now > due {
+		c.sendsFast.Store(0)
+		c.in.judge(slow)
+	}
+}
+
+// reserve takes room for a record of n bytes when there is some, or fails as the connection
+// is broken. The peer is not to blame for the time that takes.
+func (c *conn) reserve(n int) error {
+	if c.in.isDoubtful(n) && !c.comesSoon(min(n, soonBytes)-(c.rr.end-c.rr.start)) {
+		c.in.judge(slow)
+	}
+	if want := (claim{n: n}); c.in.try(want) == 0 {
+		c.flush()
+		c.recordSince.Store(0)
+		if c.in.take(want) == 0 {
+			return net.ErrClosed
+		}
+		c.woke = time.Now()
+	}
+	c.recordDue.Store(c.s.now() + int64(slowRecord) + int64(n)*int64(time.Second)>>20)
+	return nil
+}
+
+// soonBytes of a record come within slowRecord if the peer is not slow. The kernel receives
+// as much before it is read.
+const soonBytes = 48 << 10
+
+// comesSoon tells if the socket has n bytes to read within slowRecord. So the pace of a peer
+// is known before it holds memory. Where that cannot be seen it is taken for granted.
+func (c *conn) comesSoon(n int) bool {
+	if c.sock.raw == nil || !c.readUntil(time.Now().Add(slowRecord)) {
+		return true
+	}
+	c.flush()
+	err := c.sock.raw.Read(func(fd uintptr) bool { // called whenever something comes
+		has, err := unix.IoctlGetInt(int(fd), inputQueue)
+		return err != nil || has >= n
+	})
+	c.readUntil(time.Time{})
+	return !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// readUntil sets the deadline for reading, unless the server stops and has set its own.
+func (c *conn) readUntil(t time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.draining.Load() && c.nc.SetReadDeadline(t) == nil
+}
+
+// release gives it back.
+func (c *conn) release(n int) {
+	c.recordDue.Store(0)
+	c.in.give(n)
+}

@@ -1,0 +1,218 @@
+package oncrpc
+
+import (
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// outgoing is a reply, or several, on its way out.
+type outgoing struct {
+	buf   *replyBuffer
+	data  []byte // follows buf
+	calls int    // in flight that end with it
+
+	// Bytes of memory that the call has.
+	bytes  int
+	weight int // that part of it which is for the result
+}
+
+// inline is the number of bytes of inline calls in o.
+func (o *outgoing) inline() int {
+	if o.calls > 0 {
+		return 0 // these are in the memory
+	}
+	return len(o.buf.b) + len(o.data)
+}
+
+const (
+	writeSize = 128 << 10 // a write has at least that, if there is as much, and less than twice that (bytes)
+
+	// slowWrite is how long a write may wait for the peer that is not slow.
+	slowWrite = 250 * time.Millisecond
+)
+
+// send queues a reply and, if nobody is writing, writes all that is queued. So
+// replies that become ready while another is written go out together.
+func (c *conn) send(o outgoing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.writing || o.data != nil {
+		c.shrink(&o) // else all is given back soon
+	}
+	c.queue = append(c.queue, o)
+	c.queued += o.inline()
+	if c.writing {
+		return
+	}
+	c.writing = true
+	for len(c.queue) > 0 {
+		batch := c.queue
+		c.queue, c.spare = c.spare[:0], nil
+		if !c.dead {
+			c.mu.Unlock()
+			err := c.write(batch)
+			c.mu.Lock()
+			if err != nil {
+				c.dead = true
+				c.hangUp()
+			}
+		}
+		bytes, data := 0, 0
+		for i, o := range batch {
+			c.inFlight -= o.calls
+			c.queued -= o.inline()
+			bytes += o.bytes
+			data += o.weight
+			if cap(o.buf.b) <= maxReplyBuffer {
+				o.buf.b = o.buf.b[:0]
+				replyBuffers.Put(o.buf)
+			}
+			batch[i] = outgoing{}
+		}
+		c.held -= bytes
+		c.data -= data
+		if bytes > 0 {
+			c.out.give(bytes)
+		}
+		c.took(data)
+		c.spare = batch[:0]
+		c.changed.Broadcast()
+	}
+	c.writing, c.blocked = false, false
+	c.changed.Broadcast()
+}
+
+// shrink gives back what a call took for its result and does not need, now that it is there.
+func (c *conn) shrink(o *outgoing) {
+	if o.calls == 0 {
+		return
+	}
+	needs := min(cap(o.buf.b)+len(o.data), o.bytes)
+	over := o.bytes - needs
+	c.held -= over
+	o.bytes = needs
+	light := min(o.weight, needs)
+	c.data -= o.weight - light
+	o.weight = light
+	if over > 0 {
+		c.out.give(over)
+		c.changed.Broadcast()
+	}
+}
+
+// write sends replies with few system calls. WriteTimeout is for each of them: a peer
+// that is slow, but reads, gets all.
+func (c *conn) write(batch []outgoing) error {
+	defer c.writeSince.Store(0)
+	if len(batch) == 1 && batch[0].data == nil && len(batch[0].buf.b) <= writeSize {
+		c.one[0] = batch[0].buf.b
+		return c.writePiece(c.one[:])
+	}
+	bufs := make(net.Buffers, 0, 3*len(batch))
+	for _, o := range batch {
+		bufs = appendSplit(bufs, o.buf.b)
+		bufs = appendSplit(bufs, o.data)
+		if pad := -len(o.data) & 3; pad > 0 {
+			bufs = append(bufs, padding[:pad])
+		}
+	}
+	for len(bufs) > 0 {
+		n := 0
+		for size := 0; n < len(bufs) && size < writeSize; n++ {
+			size += len(bufs[n])
+		}
+		part := bufs[:n]
+		bufs = bufs[n:]
+		if err := c.writePiece(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePiece writes bufs, and notes when it has to wait for the peer.
+func (c *conn) writePiece(bufs net.Buffers) error {
+	c.writeSince.Store(c.s.tick.Load())
+	n, err := c.sock.write(&bufs)
+	c.sent.Add(uint64(n))
+	if len(bufs) == 0 || err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.blocked = true
+	c.mu.Unlock()
+	c.blockedAt.Store(c.s.now())
+	rest, err := bufs.WriteTo(c.nc)
+	c.sent.Add(uint64(rest))
+	if c.s.now()-c.blockedAt.Swap(0) > int64(slowWrite) {
+		c.mu.Lock()
+		c.lag()
+		c.mu.Unlock()
+	}
+	return err
+}
+
+// sender writes to a socket without waiting. One goroutine at a time may use it.
+type sender struct {
+	raw  syscall.RawConn       // nil: not a socket
+	send func(fd uintptr) bool // made once
+	bufs net.Buffers
+	n    int
+	err  error
+}
+
+func (s *sender) init(raw syscall.RawConn) { s.raw, s.send = raw, s.attempt }
+
+func (s *sender) attempt(fd uintptr) bool {
+	for {
+		if len(s.bufs) == 1 {
+			s.n, s.err = syscall.Write(int(fd), s.bufs[0])
+		} else {
+			s.n, s.err = unix.SendmsgBuffers(int(fd), s.bufs, nil, nil, 0)
+		}
+		if s.err != syscall.EINTR {
+			return true
+		}
+	}
+}
+
+// write writes as much of bufs as the socket takes, which is n bytes, and leaves the rest in
+// bufs.
+func (s *sender) write(bufs *net.Buffers) (n int, err error) {
+	if s.raw == nil {
+		return 0, nil
+	}
+	s.bufs, s.n, s.err = *bufs, 0, nil
+	if err := s.raw.Write(s.send); err != nil {
+		return 0, err
+	}
+	s.bufs = nil
+	if s.err == syscall.EAGAIN {
+		return 0, nil
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	left := s.n
+	for len(*bufs) > 0 && left >= len((*bufs)[0]) {
+		left -= len((*bufs)[0])
+		*bufs = (*bufs)[1:]
+	}
+	if len(*bufs) > 0 {
+		(*bufs)[0] = (*bufs)[0][left:]
+	}
+	return s.n, nil
+}
+
+// appendSplit appends b in pieces of at most writeSize.
+func appendSplit(bufs net.Buffers, b []byte) net.Buffers {
+	for len(b) > 0 {
+		n := min(len(b), writeSize)
+		bufs = append(bufs, b[:n])
+		b = b[n:]
+	}
+	return bufs
+}
