@@ -229,7 +229,7 @@ func TestMetrics(t *testing.T) {
 	f.serve()
 	m := parse(t, string(f.status.metrics()))
 	for name, want := range map[string]float64{
-		`tansy_build_info{release="1 \"x\"",revision="abc",format="3",goversion="` + runtime.Version() + `"}`: 1,
+		`tansy_build_info{release="1 \"x\"",revision="abc",format="4",goversion="` + runtime.Version() + `"}`: 1,
 		`tansy_serving{}`: 1, `tansy_healthy{}`: 1, `tansy_connections{}`: 2, `tansy_connections_refused_total{}`: 9,
 		`tansy_calls_in_progress{}`: 3, `tansy_queued_bytes{}`: 111,
 		`tansy_calls_total{program="nfs3",proc="GETATTR"}`:                              0,

@@ -57,7 +57,7 @@ func isBool(v any) bool {
 
 func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"--version"}} {
-		if got := tansy(t, args...); !strings.HasPrefix(got, "tansy ") || !strings.Contains(got, "\nvolume format 3\ngo") || strings.Count(got, "\n") != 4 {
+		if got := tansy(t, args...); !strings.HasPrefix(got, "tansy ") || !strings.Contains(got, "\nvolume format 4\ngo") || strings.Count(got, "\n") != 4 {
 			t.Errorf("%q", got)
 		}
 	}
