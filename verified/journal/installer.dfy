@@ -172,6 +172,8 @@ module JournalInstaller {
   // goes; !ok = a page that it depends on cannot be read, or is damaged
   method NextPage(j: Journal, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, i1: uint64)
     requires j.Inv() && i as int < |c.s| && j.tree.np > 0 && ListOk(j.tree.seal.t, c.s)
+    modifies {}
+    ensures j.LKeep()
     ensures j.tree.Ok() && |b.v| == 4096 && i <= i1 && i1 as int <= |c.s| && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root())
     ensures ok ==> p < j.tree.np && j.tree.first <= a < j.at && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
   {

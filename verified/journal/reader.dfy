@@ -51,10 +51,11 @@ module JournalReader {
   }
   // [F] How many of the blocks l, which were read at a, are what they should be by the tree of codes? If
   // the first is not: block bad is damaged, or what was read was overtaken by an installation.
-  // (It may read pages of the tree, and needs nothing of them to be the same afterwards.)
+  // (It may read pages of the tree, and needs nothing of them to be the same afterwards; it changes nothing, but others run meanwhile.)
   method CheckHome(j: Journal, a: uint64, l: BList) returns (m: uint64, bad: uint64)
     requires j.Inv() && j.home <= a && a as int + |l.blks| <= j.sz as int && forall i :: 0 <= i < |l.blks| ==> |l.blks[i]| == 4096
-    ensures m as int <= |l.blks|
+    modifies {}
+    ensures m as int <= |l.blks| && j.LKeep() && j.IKeep()
   {
     reveal j.Inv();
     var n := l.Len();
