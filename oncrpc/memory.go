@@ -156,13 +156,6 @@ func (a *account) close() {
 	a.m.admit()
 }
 
-// is tells the class.
-func (a *account) is() class {
-	a.m.mu.Lock()
-	defer a.m.mu.Unlock()
-	return a.class
-}
-
 // isDoubtful tells if the connection's claim to n bytes depends on its pace, which is not
 // known.
 func (a *account) isDoubtful(n int) bool {
