@@ -105,7 +105,9 @@ func TestGrowingAgain(t *testing.T) {
 // The same with many clients at one file and the background at work.
 func TestGrowingAgainTogether(t *testing.T) {
 	v := newFS(t)
+	v.free.mu.Lock() // the background is at work already
 	v.freeStep = 1
+	v.free.mu.Unlock()
 	h := create(t, v, root, v.Root(), "f")
 	var all sync.WaitGroup
 	for range 4 {
