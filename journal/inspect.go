@@ -43,7 +43,7 @@ func Inspect(d disk.Disk, p Params) (*Snapshot, error) {
 	pages := dlog.NewPages(codePages)
 	s := &Snapshot{Blocks: o.m, d: d, sealed: map[uint64]bool{}}
 	s.tree = p.tree(ddisk.New(d), dlog.NewSeal(p.Key, p.UUID), pages, d.Size())
-	pages.Next(dlog.NewCodes(), s.tree.N, survey.Root[0], survey.Root[1])
+	pages.Begin(survey.Root[0], survey.Root[1])
 	for _, g := range survey.Groups {
 		for _, a := range g.Direct {
 			s.sealed[a] = s.sealed[a] || g.Sound
@@ -95,7 +95,7 @@ type pageWalk struct {
 
 // down yields page p and those below it; false: no more are wanted.
 func (v *pageWalk) down(p uint64) bool {
-	const perPage = 255
+	const perPage = dlog.PerPage
 	t := v.s.tree
 	first, end := perPage*p, min(perPage*(p+1), t.N+t.Np-1) // the nodes that it has the codes of
 	ok, b, _ := treeofcodes.Companion_Default___.Page(t, p)

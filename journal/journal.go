@@ -99,10 +99,9 @@ func (p Params) TreeBlocks(a uint64, size uint64) iter.Seq[uint64] {
 		if p.Pages == 0 || a < p.Home() || a >= size {
 			return
 		}
-		const perPage = 255
 		n := size - p.Home()
-		for q := (a - p.Home()) / perPage; yield(p.Start-2*(p.Pages-q)) && q+1 < p.Pages; {
-			q = (n + q) / perPage
+		for q := (a - p.Home()) / dlog.PerPage; yield(p.Start-2*(p.Pages-q)) && q+1 < p.Pages; {
+			q = (n + q) / dlog.PerPage
 		}
 	}
 }

@@ -120,7 +120,7 @@ var refused = [2]uint64{^uint64(0), ^uint64(0)}
 
 // page makes page q, and those below it, and returns its code.
 func (b *rebuilder) page(q uint64) (code [2]uint64, err error) {
-	const perPage = 255
+	const perPage = dlog.PerPage
 	t := b.t
 	var buf *dbytes.Bytes // nil: so far all are zeros
 	first, end := perPage*q, min(perPage*(q+1), t.N+t.Np-1)

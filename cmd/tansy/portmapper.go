@@ -25,8 +25,8 @@ type finding struct {
 	log       *slog.Logger
 }
 
-// listen opens the sockets that are needed beside that of the server, which is at `at`.
-func (f *finding) listen(at net.Addr) (err error) {
+// listen opens the sockets that are needed beside that of the server, whose address is served.
+func (f *finding) listen(served net.Addr) (err error) {
 	if !f.own && !f.hosts {
 		return nil
 	}
@@ -35,13 +35,13 @@ func (f *finding) listen(at net.Addr) (err error) {
 			f.close()
 		}
 	}()
-	if f.mount, err = net.ListenPacket("udp", at.String()); err != nil {
+	if f.mount, err = net.ListenPacket("udp", served.String()); err != nil {
 		return fmt.Errorf("MOUNT over UDP: %w", err)
 	}
 	if !f.own {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(at.String())
+	host, _, err := net.SplitHostPort(served.String())
 	if err != nil {
 		return err
 	}

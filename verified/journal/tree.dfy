@@ -47,11 +47,6 @@ module TreeModel {
     ensures Above(t, p, q) ==> p <= q < t.np
     decreases t.np - p
   { p == q || (p < t.np - 1 && Above(t, Up(t, p), q)) }
-  lemma AboveRoot(t: TreeGeo, p: int)
-    requires TreeGeoOk(t) && 0 <= p < t.np
-    ensures Above(t, p, t.np - 1)
-    decreases t.np - p
-  { if p < t.np - 1 { AboveRoot(t, Up(t, p)); } }
   lemma AboveUp(t: TreeGeo, p: int, q: int)
     requires TreeGeoOk(t) && 0 <= p < t.np && Above(t, p, q) && q < t.np - 1
     ensures Above(t, p, Up(t, q))

@@ -56,8 +56,8 @@ type Codes struct{ list []nodeCode }
 
 type nodeCode struct{ x, c0, c1 uint64 }
 
-// perPage is the number of codes in a page (verified/journal/codes.dfy).
-const perPage = 255
+// PerPage is the number of codes in a page (verified/journal/codes.dfy).
+const PerPage = 255
 
 // NewCodes returns an empty list.
 func NewCodes() *Codes { return &Codes{} }
@@ -158,7 +158,7 @@ func (g *Pages) Next(c *Codes, n, r0, r1 uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, e := range c.list {
-		g.cache.Forget(e.x / perPage)
+		g.cache.Forget(e.x / PerPage)
 		if e.x < n {
 			delete(g.held, e.x)
 		}
