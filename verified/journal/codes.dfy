@@ -67,7 +67,7 @@ module TreeOfCodes {
     ensures CV(c0, c1) == CodeAt(b.v, k as int)
   { c0 := b.U64(16 + 16 * k); c1 := b.U64(24 + 16 * k); }
   // is c0, c1 the code of contents b of node x?
-  method Fit(t: Tree, x: uint64, b: Blk, c0: uint64, c1: uint64) returns (ok: bool)
+  method Matches(t: Tree, x: uint64, b: Blk, c0: uint64, c1: uint64) returns (ok: bool)
     requires |b.v| == 4096
     ensures ok ==> Vouches(t.seal.key, x as int, CV(c0, c1), b.v)
   {
@@ -99,10 +99,10 @@ module TreeOfCodes {
     ok, l := t.d.ReadAny(t.first + 2 * p, 2);
     if !ok { return; }
     b := l.BlkAt(0);
-    ok := Fit(t, t.n + p, b, c0, c1);
+    ok := Matches(t, t.n + p, b, c0, c1);
     if ok { return; }
     b := l.BlkAt(1);
-    ok := Fit(t, t.n + p, b, c0, c1);
+    ok := Matches(t, t.n + p, b, c0, c1);
   }
   // the lowest page that is in memory of those from p up to the root; if none is, the root, read
   method Known(t: Tree, p: uint64) returns (ok: bool, q: uint64, b: Blk, version: uint64)
@@ -197,7 +197,7 @@ module TreeOfCodes {
     ok, h, c0, c1, bad := CodeOf(t, a);
     held := h;
     if !ok { bad := t.first + 2 * bad; return; }
-    ok := Fit(t, a - t.home, b, c0, c1);
+    ok := Matches(t, a - t.home, b, c0, c1);
     bad := a;
   }
   // the contents that the tree has the code of are the only ones that are accepted

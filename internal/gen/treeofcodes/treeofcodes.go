@@ -140,7 +140,7 @@ func (_this *CompanionStruct_Default___) GetCode(b *dbytes.Blk, k uint64) (uint6
 	c1 = b.U64(uint64(24) + uint64(16)*k)
 	return c0, c1
 }
-func (_this *CompanionStruct_Default___) Fit(t *Tree, x uint64, b *dbytes.Blk, c0 uint64, c1 uint64) bool {
+func (_this *CompanionStruct_Default___) Matches(t *Tree, x uint64, b *dbytes.Blk, c0 uint64, c1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	if c0 == uint64(0) && c1 == uint64(0) {
@@ -216,7 +216,7 @@ func (_this *CompanionStruct_Default___) Load(t *Tree, p uint64, c0 uint64, c1 u
 	b = _out16
 	var _out17 bool
 	var _ = _out17
-	_out17 = Companion_Default___.Fit(t, t.N+p, b, c0, c1)
+	_out17 = Companion_Default___.Matches(t, t.N+p, b, c0, c1)
 	ok = _out17
 	if ok {
 		return ok, b
@@ -227,7 +227,7 @@ func (_this *CompanionStruct_Default___) Load(t *Tree, p uint64, c0 uint64, c1 u
 	b = _out18
 	var _out19 bool
 	var _ = _out19
-	_out19 = Companion_Default___.Fit(t, t.N+p, b, c0, c1)
+	_out19 = Companion_Default___.Matches(t, t.N+p, b, c0, c1)
 	ok = _out19
 	return ok, b
 }
@@ -441,7 +441,7 @@ func (_this *CompanionStruct_Default___) Genuine(t *Tree, a uint64, b *dbytes.Bl
 	}
 	var _out49 bool
 	var _ = _out49
-	_out49 = Companion_Default___.Fit(t, a-t.Home, b, _23_c0, _24_c1)
+	_out49 = Companion_Default___.Matches(t, a-t.Home, b, _23_c0, _24_c1)
 	ok = _out49
 	bad = a
 	return ok, bad

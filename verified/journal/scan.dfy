@@ -1,0 +1,306 @@
+// Recovery reads: the groups that the log holds from a header's number on, each checked by its seal,
+// merged into one map; and whether what ends them is the end of the log or damage.
+include "state.dfy"
+include "images.dfy"
+
+module LogScan {
+  import opened Machine
+  import opened ByteSlice
+  import opened DiskS
+  import opened LogSpec
+  import opened LogS
+  import opened Ring
+  import opened LogModel
+  import opened LogSteps
+  import opened Groups
+  import opened JournalM
+  import opened RecoverImages
+  import opened TreeModel
+  import opened TreeOfCodes
+
+  predicate Still(d: Disk) reads d {
+    d.Valid() && forall a :: 0 <= a < |d.cur| ==> d.poss[a] == iset{d.cur[a]}
+  }
+  // nobody but recovery writes
+  predicate Alone(d: Disk) reads d { forall a :: 0 <= a < |d.cur| ==> Owns(d.owner, Recovering, a) }
+  predicate Fit(d: Disk, p: Geo) reads d { GeoOk(p) && Still(d) && |d.cur| >= Home(p) }
+  function GeoOf(key: int, ep: int, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64): Geo {
+    Geo(at as int, nd as int, nr as int, key, ep, bit as int, flo as int, fhi as int)
+  }
+  predicate IsGeo(p: Geo, seal: Seal, at: uint64, nd: uint64, nr: uint64) {
+    GeoOk(p) && p.at == at as int && p.nd == nd as int && p.nr == nr as int && p.key == seal.key
+  }
+  // the n data blocks of group e, in at most two runs
+  method ReadGroup(d: Disk, at: uint64, nd: uint64, nr: uint64, q: uint64, pos: uint64, n: uint64, ghost p: Geo, ghost e: Desc) returns (io: bool, x: BList, y: BList)
+    requires Fit(d, p) && p.at == at as int && p.nd == nd as int && p.nr == nr as int && n <= 500 && pos < 0x2000_0000_0000_0000
+    requires e.sq == q as int && e.pos == pos as int && |e.addrs| == n as int
+    ensures io ==> x.blks + y.blks == ReadBlks(p, d.cur, e, n as int)
+    ensures io ==> forall i :: 0 <= i < n as int ==> |(x.blks + y.blks)[i]| == 4096
+  {
+    var s := SlotOf(q, nd);
+    var a := at + 2 + 16 * s;
+    var k := n;
+    if n > 15 {
+      s := SlotOf(pos, nr);
+      a := at + 1 + 16 * nd + s;
+      if k > nr - s { k := nr - s; }
+    }
+    io, x := d.ReadRun(a, k);
+    y := x;
+    if !io { return; }
+    io, y := d.ReadRun(at + 1 + 16 * nd, n - k);
+    if !io { return; }
+    ghost var z := x.blks + y.blks;
+    ghost var rb := ReadBlks(p, d.cur, e, n as int);
+    assert |z| == n as int;
+    forall i | 0 <= i < n as int ensures |z[i]| == 4096 && z[i] == rb[i] {
+      if n > 15 { SlotRun(pos as int, i, p.nr); }
+      if i < k as int { assert z[i] == x.blks[i] == d.cur[a as int + i]; assert At(p, e, i) == a as int + i; }
+      else { assert z[i] == y.blks[i - k as int] == d.cur[at as int + 1 + 16 * nd as int + (i - k as int)]; }
+    }
+    assert z == rb;
+  }
+  // the m direct blocks at their homes, null if one is listed twice
+  method ReadDirect(d: Disk, r: DescR, m: uint64, ghost p: Geo) returns (io: bool, z: BList?)
+    requires Fit(d, p) && m as int == |r.d.dirs| <= 500 && forall i :: 0 <= i < |r.d.dirs| ==> 0 <= r.d.dirs[i] < |d.cur|
+    ensures io && z != null ==> z.blks == HomeBlks(d.cur, r.d.dirs) && forall i, j :: 0 <= i < j < |r.d.dirs| ==> r.d.dirs[i] != r.d.dirs[j]
+    ensures io && z == null ==> exists i, j :: 0 <= i < j < |r.d.dirs| && r.d.dirs[i] == r.d.dirs[j]
+  {
+    z := null; io := true;
+    var hm := NewBMap();
+    var i: uint64 := 0;
+    while i < m
+      invariant i <= m && io && z == null && fresh(hm) && hm.Ok() && hm.addrs == r.d.dirs[..i as int]
+      invariant forall a :: a in hm.m ==> 0 <= a < |d.cur| && hm.m[a] == d.cur[a]
+    {
+      var a, n := DirRun(r, i, m);
+      assert r.d.dirs[i as int + (n as int - 1)] == a as int + (n as int - 1);
+      var l;
+      io, l := d.ReadRun(a, n);
+      if !io { return; }
+      forall x | i as int <= x < i as int + n as int ensures l.blks[x - i as int] == d.cur[r.d.dirs[x]] { assert r.d.dirs[x] == a as int + (x - i as int); }
+      var ok := PutRun(hm, r, i, n, l, d.cur);
+      if !ok { return; }
+      i := i + n;
+    }
+    assert r.d.dirs[..m as int] == r.d.dirs;
+    assert forall x :: 0 <= x < |hm.addrs| ==> hm.addrs[x] in hm.m;
+    z := hm.List();
+    hm.Distinct();
+    assert z.blks == HomeBlks(d.cur, r.d.dirs);
+  }
+  // direct blocks from the i-th on that lie side by side
+  method DirRun(r: DescR, i: uint64, m: uint64) returns (a: uint64, n: uint64)
+    requires i < m && m as int == |r.d.dirs| <= 500 && forall x :: 0 <= x < |r.d.dirs| ==> r.d.dirs[x] < 0x8_0000_0000_0000
+    ensures 1 <= n && i as int + n as int <= m as int
+    ensures forall x :: i as int <= x < i as int + n as int ==> r.d.dirs[x] == a as int + (x - i as int)
+  {
+    a := r.Dir(i);
+    n := 1;
+    while i + n < m
+      invariant 1 <= n && i as int + n as int <= m as int
+      invariant forall x :: i as int <= x < i as int + n as int ==> r.d.dirs[x] == a as int + (x - i as int)
+    {
+      var b := r.Dir(i + n);
+      if b != a + n { break; }
+      n := n + 1;
+    }
+  }
+  // n direct blocks, from the i-th on, into hm, which has those before them; false if hm has one already
+  method PutRun(hm: BMap, r: DescR, i: uint64, n: uint64, l: BList, ghost c: Img) returns (ok: bool)
+    requires hm.Ok() && i as int + n as int <= |r.d.dirs| <= 500 && hm.addrs == r.d.dirs[..i as int] && n as int == |l.blks|
+    requires forall x :: 0 <= x < |r.d.dirs| ==> 0 <= r.d.dirs[x] < |c|
+    requires forall a :: a in hm.m ==> 0 <= a < |c| && hm.m[a] == c[a]
+    requires forall x :: 0 <= x < n as int ==> |l.blks[x]| == 4096
+    requires forall x :: i as int <= x < i as int + n as int ==> l.blks[x - i as int] == c[r.d.dirs[x]]
+    modifies hm
+    ensures hm.Ok() && forall a :: a in hm.m ==> 0 <= a < |c| && hm.m[a] == c[a]
+    ensures ok ==> hm.addrs == r.d.dirs[..i as int + n as int]
+    ensures !ok ==> exists x, y :: 0 <= x < y < |r.d.dirs| && r.d.dirs[x] == r.d.dirs[y]
+  {
+    var k: uint64 := 0;
+    while k < n
+      invariant k <= n && hm.Ok() && hm.addrs == r.d.dirs[..i as int + k as int]
+      invariant forall a :: a in hm.m ==> 0 <= a < |c| && hm.m[a] == c[a]
+    {
+      ghost var e := i as int + k as int;
+      var a := r.Dir(i + k);
+      var o := hm.Get(a);
+      if o != null {
+        assert a as int in hm.addrs;
+        ghost var x :| 0 <= x < |hm.addrs| && hm.addrs[x] == a as int;
+        assert x < e && r.d.dirs[x] == r.d.dirs[e];
+        return false;
+      }
+      var b := l.BlkAt(k);
+      assert b.v == l.blks[e - i as int] == c[r.d.dirs[e]];
+      hm.Put(a, b);
+      assert r.d.dirs[..e + 1] == r.d.dirs[..e] + [r.d.dirs[e]];
+      k := k + 1;
+    }
+    return true;
+  }
+  // read the group with sequence number q, null if there is none; cs gets the codes of its direct blocks
+  method ReadAt(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, q: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, gm: BMap?)
+    requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && HdrWf(p.key, hb.v) && p == Under(p, hb.v)
+    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
+    modifies cs
+    ensures io ==> (gm != null) == ValidAt(p, d.cur, q as int, seal.signed)
+    ensures io && gm != null ==> gm.Ok() && InHome(Home(p), gm.m, sz as int) && fresh(gm) && |gm.addrs| <= 500
+    ensures io && gm != null ==> forall m :: GM(p, d.cur, q as int, m, seal.signed) ==> gm.m == m
+  {
+    gm := null;
+    var s := SlotOf(q, nd);
+    var b;
+    io, b := d.Read(at + 1 + 16 * s);
+    if !io { return; }
+    var r := Parse(b);
+    if r == null { return; }
+    var q2 := r.Sq(); var pos := r.Pos(); var n := r.N(); var dn := r.M();
+    if q2 != q || pos >= 0x2000_0000_0000_0000 || n > 500 || dn > 500 - n { return; }
+    var same := seal.Under(r, hb);
+    if !same { return; }
+    var inside := AddrsIn(r, n, dn, at + 2 + 16 * nd + nr, sz);
+    if !inside { return; }
+    var x, y;
+    io, x, y := ReadGroup(d, at, nd, nr, q, pos, n, p, r.d);
+    if !io { return; }
+    var z;
+    io, z := ReadDirect(d, r, dn, p);
+    if !io || z == null { return; }
+    assert DescWf(p, r.d, |d.cur|);
+    var ok := seal.Check(r, x, y, z);
+    if !ok { return; }
+    AddDirect(t, cs, r, dn, z);
+    gm := GroupMap(r, n, x, y);
+    forall m | GM(p, d.cur, q as int, m, seal.signed) ensures gm.m == m { GroupIs(p, d.cur, q as int, m, gm.m, r.d, seal.signed); }
+  }
+  // the codes of the direct blocks of a group, z
+  method AddDirect(t: Tree, cs: Codes, r: DescR, n: uint64, z: BList)
+    requires n as int == |r.d.dirs| == |z.blks| && forall i :: 0 <= i < |r.d.dirs| ==> t.home as int <= r.d.dirs[i]
+    modifies cs
+  {
+    if t.np == 0 { return; }
+    var i: uint64 := 0;
+    while i < n
+      invariant i <= n
+    {
+      var a := r.Dir(i);
+      var b := z.BlkAt(i);
+      var c0, c1 := t.seal.Code(a - t.home, b);
+      cs.Add(a - t.home, c0, c1);
+      i := i + 1;
+    }
+  }
+  // are the addresses of a descriptor between lo and hi?
+  method AddrsIn(r: DescR, n: uint64, m: uint64, lo: uint64, hi: uint64) returns (ok: bool)
+    requires n as int == |r.d.addrs| && m as int == |r.d.dirs|
+    ensures ok <==> (forall i :: 0 <= i < |r.d.addrs| ==> lo as int <= r.d.addrs[i] < hi as int) &&
+                    (forall i :: 0 <= i < |r.d.dirs| ==> lo as int <= r.d.dirs[i] < hi as int)
+  {
+    var i: uint64 := 0;
+    while i < n
+      invariant i <= n && forall j :: 0 <= j < i as int ==> lo as int <= r.d.addrs[j] < hi as int
+    {
+      var a := r.Addr(i);
+      if a < lo || a >= hi { return false; }
+      i := i + 1;
+    }
+    i := 0;
+    while i < m
+      invariant i <= m && forall j :: 0 <= j < i as int ==> lo as int <= r.d.dirs[j] < hi as int
+    {
+      var a := r.Dir(i);
+      if a < lo || a >= hi { return false; }
+      i := i + 1;
+    }
+    return true;
+  }
+  method GroupMap(r: DescR, n: uint64, x: BList, y: BList) returns (gm: BMap)
+    requires n as int == |r.d.addrs| <= 500 && |x.blks + y.blks| == |r.d.addrs|
+    requires forall i :: 0 <= i < n as int ==> |(x.blks + y.blks)[i]| == 4096
+    requires forall i :: 0 <= i < n as int ==> 0 <= r.d.addrs[i]
+    ensures fresh(gm) && gm.Ok() && |gm.addrs| <= n as int
+    ensures forall i :: 0 <= i < |r.d.addrs| ==> r.d.addrs[i] in gm.m
+    ensures forall a :: a in gm.m ==> a in r.d.addrs
+    ensures forall a :: a in gm.m ==> exists i :: 0 <= i < n as int && r.d.addrs[i] == a && gm.m[a] == (x.blks + y.blks)[i]
+  {
+    gm := NewBMap();
+    var k := x.Len();
+    var i: uint64 := 0;
+    ghost var bs := x.blks + y.blks;
+    while i < n
+      invariant i <= n && gm.Ok() && fresh(gm) && |gm.addrs| <= i as int
+      invariant forall j :: 0 <= j < i as int ==> r.d.addrs[j] in gm.m
+      invariant forall a :: a in gm.m ==> exists j :: 0 <= j < i as int && r.d.addrs[j] == a && gm.m[a] == bs[j]
+    {
+      var a := r.Addr(i);
+      var b;
+      if i < k { b := x.BlkAt(i); } else { b := y.BlkAt(i - k); }
+      assert b.v == bs[i as int];
+      gm.Put(a, b);
+      i := i + 1;
+    }
+    assert i == n && i as int == |r.d.addrs|;
+    assert forall j :: 0 <= j < i as int ==> r.d.addrs[j] in gm.m;
+    forall a | a in gm.m ensures a in r.d.addrs {
+      var j :| 0 <= j < n as int && r.d.addrs[j] == a && gm.m[a] == bs[j];
+    }
+  }
+  // scan the log, merging all its groups; cs gets the codes of their direct blocks
+  method Scan(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost v: St)
+    returns (io: bool, mm: BMap, i: uint64)
+    requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && RecLog(p, d.cur, hb.v, ms, v, seal.signed)
+    requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 && TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
+    modifies cs
+    ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int)
+    ensures io ==> mm.m == Merge(ms) && i as int == |ms| && i < 0x1_0000_0000
+  {
+    mm := NewBMap();
+    i := 0; io := true;
+    var done := false;
+    while !done
+      invariant 0 <= i as int <= |ms| && mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int)
+      invariant mm.m == Merge(ms[..i as int]) && |mm.addrs| <= 500 * i as int && i < 0x1_0000_0000
+      invariant done && io ==> i as int == |ms|
+      decreases !done, |ms| - i as int
+    {
+      if i >= 0xFFFF_FFFF { io := false; return; }
+      var gm;
+      io, gm := ReadAt(d, seal, t, cs, hb, h + i, at, nd, nr, sz, p);
+      if !io { return; }
+      if gm == null { done := true; assert i as int < |ms| ==> GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed); }
+      else {
+        assert i as int < |ms|;
+        assert GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed);
+        MergeInto(mm, gm);
+        assert ms[..i as int + 1][..i as int] == ms[..i as int];
+        i := i + 1;
+      }
+    }
+    assert ms[..|ms|] == ms;
+  }
+  // Is there a sealed descriptor with a number above e, in any epoch? Then group e was once durable, and
+  // that it cannot be read is damage, not the end of the log. A device that keeps to its model has none.
+  method Beyond(d: Disk, seal: Seal, e: uint64, at: uint64, nd: uint64, ghost p: Geo) returns (io: bool, found: bool)
+    requires Fit(d, p) && p.at == at as int && p.nd == nd as int && forall r :: r in seal.signed ==> Below(r, e as int + 1)
+    ensures !found
+  {
+    var s: uint64 := 0;
+    io := true; found := false;
+    while s < nd
+      invariant s <= nd
+    {
+      var b;
+      io, b := d.Read(at + 1 + 16 * s);
+      if !io { return; }
+      var r := Parse(b);
+      if r != null {
+        var q := r.Sq();
+        var ok := seal.Vouch(r);
+        if q > e && ok { found := true; return; }
+      }
+      s := s + 1;
+    }
+  }
+}
