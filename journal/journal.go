@@ -175,7 +175,7 @@ func Format(d disk.Disk, p Params) error {
 		return err
 	}
 	dd := ddisk.New(d)
-	if !recoverm.Companion_Default___.Format(dd, dlog.NewSeal(p.Key, p.UUID), p.Start, p.Units, p.Ring) {
+	if !recoverm.Companion_Default___.Format(dd, dlog.NewSeal(p.Key, p.UUID, p.Home()), p.Start, p.Units, p.Ring) {
 		return dd.Err()
 	}
 	return nil
@@ -237,7 +237,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if p.First >= p.Limit {
 		p.Bitmap, p.First, p.Limit = 0, 1, 0
 	}
-	seal := dlog.NewSeal(p.Key, p.UUID)
+	seal := dlog.NewSeal(p.Key, p.UUID, p.Home())
 	tree := p.tree(dd, seal, dlog.NewPages(cache.Limit()/pageShare), d.Size())
 	io, damaged, core := recoverm.Companion_Default___.Recover(dd, seal, dlog.NewMutex(), cache, tree, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
 	switch {

@@ -84,18 +84,22 @@ var mutants = []mutant{
 	{what: "a clock before 1970 is far ahead", file: "fs/fs.go", old: "if t.Unix() < 0 {", new: "if false {", tests: []string{"./fs", "-run", "Clock"}},
 
 	// Damage to the log, and another owner: faults that the model of the proof excludes.
-	{what: "log: damage is taken for the end", file: "internal/gen/recoverm/recoverm.go", old: "found = true", new: "found = false", tests: damages},
+	{what: "log: damage is taken for the end", file: "internal/gen/logscan/logscan.go", old: "found = true", new: "found = false", tests: damages},
 	{what: "log: a descriptor without its data tells nothing", file: "internal/extern/dlog/seal.go", old: "func (s *Seal) Vouch(d *DescR) bool {\n", new: "func (s *Seal) Vouch(d *DescR) bool {\n\tif d.N() > 0 {\n\t\treturn false\n\t}\n", tests: damages},
 	{what: "log: one epoch for ever", file: "internal/extern/dlog/seal.go", old: "\trand.Read(s.epoch[:])\n", new: "\trand.Read(nil)\n", tests: damages},
 	{what: "log: groups of every epoch count", file: "internal/extern/dlog/seal.go", old: "func (s *Seal) Under(d *DescR, h *dbytes.Blk) bool { return s.headerOf(h, d.epoch()) }", new: "func (s *Seal) Under(_ *DescR, h *dbytes.Blk) bool { return s.isHdr(h.Data()) }", tests: damages},
 	{what: "log: every header is ours", file: "internal/extern/dlog/seal.go", old: "return s.headerOf(h, s.epoch[:])", new: "return s.isHdr(h.Data())", tests: damages},
+	{what: "log: direct blocks are no part of their group", file: "internal/extern/dlog/seal.go", old: "s.code.put(w, dst, at[k]-s.home, direct[k].Data())", new: "clear(dst[k-k:])", tests: damages},
+	{what: "log: direct blocks of a group may be exchanged", file: "internal/extern/dlog/seal.go", old: "s.code.put(w, dst, at[k]-s.home, direct[k].Data())", new: "s.code.put(w, dst, at[0]-s.home, direct[k].Data())", tests: damages},
+	{what: "log: recovery does not learn the codes of direct blocks", file: "internal/extern/dlog/seal.go", old: "\ts.addCodes(c, at, prints[tagSize*len(ring):])\n\treturn true", new: "\treturn true", tests: damages},
+	{what: "log: that of the format before is not read", file: "internal/extern/dlog/seal.go", old: "\tif d.old() {", new: "\tif false {", tests: seals},
 	{what: "log: who lost the volume goes on", file: "internal/extern/ddisk/ddisk.go", old: "func (d *Disk) Stop() { d.fail(ErrNotOwner) }", new: "func (d *Disk) Stop() {}", tests: damages},
 
 	// The tree of codes.
-	{what: "codes: one code for a block wherever it lies", file: "internal/extern/dlog/codes.go", old: "le.PutUint64(w.nonce[:], x)", new: "le.PutUint64(w.nonce[:], 0*x)", tests: codes},
-	{what: "codes: of the first half of a block", file: "internal/extern/dlog/codes.go", old: "nonce[:], nil, b.Data())", new: "nonce[:], nil, b.Data()[:dbytes.BlkSize/2])", tests: codes},
+	{what: "codes: one code for a block wherever it lies", file: "internal/extern/dlog/codes.go", old: "w.mac(c.mac, dst, x, 0, b)", new: "w.mac(c.mac, dst, 0*x, 0, b)", tests: codes},
+	{what: "codes: of the first half of a block", file: "internal/extern/dlog/codes.go", old: "w.mac(c.mac, dst, x, 0, b)", new: "w.mac(c.mac, dst, x, 0, b[:len(b)/2])", tests: codes},
 	{what: "codes: not sorted", file: "internal/extern/dlog/codes.go", old: "\t\tcase a.x < b.x:\n\t\t\treturn -1", new: "\t\tcase a.x < b.x:\n\t\t\treturn 1", tests: codes},
-	{what: "codes: changed pages are not forgotten", file: "internal/extern/dlog/codes.go", old: "\t\tg.cache.Forget(e.x / perPage)\n", new: "", tests: codes},
+	{what: "codes: changed pages are not forgotten", file: "internal/extern/dlog/codes.go", old: "\t\tg.cache.Forget(e.x / PerPage)\n", new: "", tests: codes},
 	{what: "codes: pages of an older version are kept", file: "internal/extern/dlog/codes.go", old: "if version == g.version {", new: "if version <= g.version {", tests: codes},
 	{what: "codes: those of direct blocks are not held", file: "internal/extern/dlog/codes.go", old: "\tg.held[x] = [2]uint64{c0, c1}\n", new: "\t_ = x\n", tests: codes},
 	{what: "codes: those of direct blocks are held for ever", file: "internal/extern/dlog/codes.go", old: "\t\t\tdelete(g.held, e.x)\n", new: "\t\t\t_ = n\n", tests: codes},

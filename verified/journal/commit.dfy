@@ -326,6 +326,7 @@ module JournalCommit {
   method HoldCodes(j: Journal, c: Codes)
     requires j.mu.held
   {
+    if j.tree.np == 0 { return; }
     var n := c.Len();
     var i: uint64 := 0;
     while i < n

@@ -175,19 +175,22 @@ module {:extern "dlog"} LogS {
   class {:extern "Seal"} Seal {           // tested: dlog.TestSeal, TestSealDirect, TestEpochs; headers: TestHeader
     ghost const key: int
     ghost const t: TreeGeo          // the tree of its volume; np = 0: there is none
+    ghost const home: int           // where node 0 lies
     ghost var ep: int               // the epoch: a random number for each opening of the volume
     ghost var signed: set<Rec>
-    method {:extern "NewEpoch"} NewEpoch()
-      modifies this ensures signed == old(signed)
-    // bm: the blocks in the log, hm: the direct ones
-    method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap, hm: BMap) returns (b: Blk)
-      requires bm.Ok() && hm.Ok() && |bm.addrs| + |hm.addrs| <= 500
+    method {:extern "NewEpoch"} NewEpoch() modifies this ensures signed == old(signed)
+    // bm: the blocks in the log, hm: the direct ones, and c their codes. What is sealed of these is their codes: that
+    // Check accepts no other data with the same code is the assumption about codes (OneContents).
+    method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap, hm: BMap) returns (b: Blk, c: Codes)
+      requires bm.Ok() && hm.Ok() && |bm.addrs| + |hm.addrs| <= 500 && forall a :: a in hm.m ==> home <= a
       requires forall r :: r in signed ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < sq as int
-      modifies this
-      ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(ep, sq as int, pos as int, bm.addrs, hm.addrs))
+      modifies this ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(ep, sq as int, pos as int, bm.addrs, hm.addrs))
       ensures ep == old(ep) && signed == old(signed) + {Rec(b.v, BlksOf(bm.m, bm.addrs) + BlksOf(hm.m, hm.addrs))}
-    method {:extern "Check"} Check(d: DescR, x: BList, y: BList, z: BList) returns (ok: bool)
-      ensures ok <==> Rec(d.b, x.blks + y.blks + z.blks) in signed
+      ensures fresh(c) && |c.s| == |hm.addrs| && forall i :: 0 <= i < |c.s| ==> c.s[i].x == hm.addrs[i] - home && Vouches(key, c.s[i].x, c.s[i].c, hm.m[hm.addrs[i]])
+    // x, y: the blocks in the log, z: the direct ones, whose codes c gets if the record is a sealed one
+    method {:extern "Check"} Check(d: DescR, x: BList, y: BList, z: BList, c: Codes) returns (ok: bool)
+      requires |z.blks| == |d.d.dirs| modifies c ensures ok <==> Rec(d.b, x.blks + y.blks + z.blks) in signed
+      ensures |c.s| == |old(c.s)| + (if ok then |z.blks| else 0) && c.s[..|old(c.s)|] == old(c.s) && forall i :: |old(c.s)| <= i < |c.s| ==> var k := i - |old(c.s)|; c.s[i].x == d.d.dirs[k] - home && Vouches(key, c.s[i].x, c.s[i].c, z.blks[k])
     // is the descriptor a sealed one, whatever became of its data?
     method {:extern "Vouch"} Vouch(d: DescR) returns (ok: bool)
       ensures ok ==> exists l :: Rec(d.b, l) in signed

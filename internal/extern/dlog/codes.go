@@ -33,23 +33,33 @@ func newCoder(key [32]byte) coder {
 func (s *Seal) Code(x uint64, b *dbytes.Blk) (c0, c1 uint64) {
 	w := works.Get().(*work)
 	defer works.Put(w)
-	le.PutUint64(w.nonce[:], x)
-	s.code.mac.Seal(w.tag[:0], w.nonce[:], nil, b.Data())
-	s.code.enc.Encrypt(w.tag[:], w.tag[:])
-	c0, c1 = le.Uint64(w.tag[:]), le.Uint64(w.tag[8:])
-	if c0 == 0 && c1 == 0 {
-		c1 = 1 // 0 stands for zeros
-	}
-	return c0, c1
+	s.code.put(w, w.tag[:], x, b.Data())
+	return le.Uint64(w.tag[:]), le.Uint64(w.tag[8:])
 }
 
-// work is the memory for one code; a code is made for every block that is read or goes home.
+// put makes the 16 bytes of dst the code of contents b of node x.
+func (c coder) put(w *work, dst []byte, x uint64, b []byte) {
+	w.mac(c.mac, dst, x, 0, b)
+	c.enc.Encrypt(dst, dst)
+	if le.Uint64(dst) == 0 && le.Uint64(dst[8:]) == 0 {
+		le.PutUint64(dst[8:], 1) // 0 stands for zeros
+	}
+}
+
+// work is the memory for one code or tag, of which one is made for every block that is read or written.
 type work struct {
 	nonce [12]byte
 	tag   [tagSize]byte
 }
 
 var works = sync.Pool{New: func() any { return new(work) }}
+
+// mac makes the 16 bytes of dst the GMAC of msg under a nonce of 8 and 4 bytes.
+func (w *work) mac(key cipher.AEAD, dst []byte, n uint64, index uint32, msg []byte) {
+	le.PutUint64(w.nonce[:], n)
+	le.PutUint32(w.nonce[8:], index)
+	key.Seal(dst[:0], w.nonce[:], nil, msg)
+}
 
 // Codes is a list of codes of nodes.
 type Codes struct{ list []nodeCode }

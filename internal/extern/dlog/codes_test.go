@@ -20,13 +20,13 @@ func randomBlk(r *rand.Rand) *dbytes.Blk {
 // other contents, nodes, and keys.
 func TestCode(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	s := NewSeal([32]byte{1}, [16]byte{1})
+	s := NewSeal([32]byte{1}, [16]byte{1}, 0)
 	seen := map[[2]uint64]int{}
 	for i := range 1000 {
 		x, b := r.Uint64(), randomBlk(r)
 		c0, c1 := s.Code(x, b)
 		s.NewEpoch()
-		if d0, d1 := NewSeal([32]byte{1}, [16]byte{2}).Code(x, b); d0 != c0 || d1 != c1 {
+		if d0, d1 := NewSeal([32]byte{1}, [16]byte{2}, 0).Code(x, b); d0 != c0 || d1 != c1 {
 			t.Fatal("another code for the same block, of another opening")
 		}
 		if d0, d1 := s.Code(x, b); d0 != c0 || d1 != c1 {
@@ -35,7 +35,7 @@ func TestCode(t *testing.T) {
 		for _, other := range []func() (uint64, uint64){
 			func() (uint64, uint64) { return s.Code(x, flip(b, r.IntN(8*dbytes.BlkSize))) },
 			func() (uint64, uint64) { return s.Code(x^1<<r.IntN(64), b) },
-			func() (uint64, uint64) { return NewSeal([32]byte{2}, [16]byte{1}).Code(x, b) },
+			func() (uint64, uint64) { return NewSeal([32]byte{2}, [16]byte{1}, 0).Code(x, b) },
 		} {
 			c0, c1 := other()
 			seen[[2]uint64{c0, c1}]++
@@ -129,7 +129,7 @@ func TestPages(t *testing.T) {
 }
 
 func BenchmarkCode(b *testing.B) {
-	s := NewSeal([32]byte{1}, [16]byte{1})
+	s := NewSeal([32]byte{1}, [16]byte{1}, 0)
 	blk := dbytes.ZeroBlk()
 	b.SetBytes(dbytes.BlkSize)
 	b.ReportAllocs()

@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 		}
 		magic, n, m := r.IntN(4) > 0, r.Uint64N(600), r.Uint64N(300)
 		if magic {
-			copy(b.Data, descMagic)
+			copy(b.Data, []string{descMagic, oldDescMagic}[r.IntN(2)])
 			b.PutU32(40, uint32(n))
 			b.PutU32(44, uint32(m))
 		}

@@ -86,36 +86,36 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _289_tries uint64
-	var _ = _289_tries
-	_289_tries = uint64(0)
-	for _289_tries < uint64(16) {
-		var _290_got bool = false
-		var _ = _290_got
+	var _288_tries uint64
+	var _ = _288_tries
+	_288_tries = uint64(0)
+	for _288_tries < uint64(16) {
+		var _289_got bool = false
+		var _ = _289_got
 		var _out416 bool
 		var _ = _out416
 		var _out417 uint64
 		var _ = _out417
 		_out416, _out417 = txn.AllocHint(uint64(1), near)
-		_290_got = _out416
+		_289_got = _out416
 		ino = _out417
-		if !_290_got {
+		if !_289_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _291_u bool
-			var _ = _291_u
+			var _290_u bool
+			var _ = _290_u
 			var _out418 bool
 			var _ = _out418
 			_out418 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_291_u = _out418
-			if !_291_u {
+			_290_u = _out418
+			if !_290_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_289_tries = _289_tries + uint64(1)
+		_288_tries = _288_tries + uint64(1)
 	}
 	return ok, ino
 }
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _292_tries uint64
-	var _ = _292_tries
-	_292_tries = uint64(0)
-	for _292_tries < uint64(16) {
-		var _293_got bool = false
-		var _ = _293_got
+	var _291_tries uint64
+	var _ = _291_tries
+	_291_tries = uint64(0)
+	for _291_tries < uint64(16) {
+		var _292_got bool = false
+		var _ = _292_got
 		var _out420 bool
 		var _ = _out420
 		var _out421 uint64
 		var _ = _out421
 		_out420, _out421 = txn.AllocHint(uint64(0), near)
-		_293_got = _out420
+		_292_got = _out420
 		bn = _out421
-		if !_293_got {
+		if !_292_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _294_u bool
-			var _ = _294_u
+			var _293_u bool
+			var _ = _293_u
 			var _out422 bool
 			var _ = _out422
 			_out422 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_294_u = _out422
-			if !_294_u {
+			_293_u = _out422
+			if !_293_u {
 				ok = true
 				goto L3
 			}
 		}
-		_292_tries = _292_tries + uint64(1)
+		_291_tries = _291_tries + uint64(1)
 	}
 L3:
 	if ok {

@@ -74,25 +74,25 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 		bn = _out423
 		return bn
 	}
-	var _295_pb *dbytes.Blk
-	var _ = _295_pb
+	var _294_pb *dbytes.Blk
+	var _ = _294_pb
 	var _out424 *dbytes.Blk
 	var _ = _out424
 	_out424 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_295_pb = _out424
-	bn = _295_pb.U64(uint64(8) * (j % uint64(512)))
+	_294_pb = _out424
+	bn = _294_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _296_pn uint64
-	var _ = _296_pn
+	var _295_pn uint64
+	var _ = _295_pn
 	var _out425 uint64
 	var _ = _out425
 	_out425 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_296_pn = _out425
-	if _296_pn == uint64(0) {
+	_295_pn = _out425
+	if _295_pn == uint64(0) {
 		var _out426 *dbytes.Blk
 		var _ = _out426
 		_out426 = dbytes.ZeroBlk()
@@ -100,7 +100,7 @@ func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, 
 	} else {
 		var _out427 *dbytes.Blk
 		var _ = _out427
-		_out427 = _this.Fs.ReadBlock(txn, _296_pn, excl)
+		_out427 = _this.Fs.ReadBlock(txn, _295_pn, excl)
 		pb = _out427
 	}
 	return pb
@@ -159,71 +159,71 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		_out432 = inodeformat.Companion_Default___.GetSlot(ip, k)
 		bn = _out432
 		if bn == uint64(0) {
-			var _297_near uint64
-			var _ = _297_near
+			var _296_near uint64
+			var _ = _296_near
 			var _out433 uint64
 			var _ = _out433
 			_out433 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_297_near = _out433
-			var _298_z *dbytes.Bytes
-			var _ = _298_z
+			_296_near = _out433
+			var _297_z *dbytes.Bytes
+			var _ = _297_z
 			var _out434 *dbytes.Bytes
 			var _ = _out434
 			_out434 = dbytes.NewBytes(uint64(4096))
-			_298_z = _out434
+			_297_z = _out434
 			var _out435 bool
 			var _ = _out435
 			var _out436 uint64
 			var _ = _out436
-			_out435, _out436 = _this.AllocRoot(txn, ip, ino, k, _297_near, _298_z)
+			_out435, _out436 = _this.AllocRoot(txn, ip, ino, k, _296_near, _297_z)
 			ok = _out435
 			bn = _out436
 		}
 		return ok, bn
 	}
-	var _299_pn uint64 = 0
-	var _ = _299_pn
+	var _298_pn uint64 = 0
+	var _ = _298_pn
 	var _out437 bool
 	var _ = _out437
 	var _out438 uint64
 	var _ = _out438
 	_out437, _out438 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
 	ok = _out437
-	_299_pn = _out438
+	_298_pn = _out438
 	if !ok {
 		return ok, bn
 	}
-	var _300_pb *dbytes.Blk
-	var _ = _300_pb
+	var _299_pb *dbytes.Blk
+	var _ = _299_pb
 	var _out439 *dbytes.Blk
 	var _ = _out439
-	_out439 = _this.Fs.ReadBlock(txn, _299_pn, true)
-	_300_pb = _out439
-	bn = _300_pb.U64(uint64(8) * (j % uint64(512)))
+	_out439 = _this.Fs.ReadBlock(txn, _298_pn, true)
+	_299_pb = _out439
+	bn = _299_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _301_t *dbytes.Bytes
-		var _ = _301_t
+		var _300_t *dbytes.Bytes
+		var _ = _300_t
 		var _out440 *dbytes.Bytes
 		var _ = _out440
-		_out440 = _300_pb.Thaw()
-		_301_t = _out440
-		var _302_z *dbytes.Bytes
-		var _ = _302_z
+		_out440 = _299_pb.Thaw()
+		_300_t = _out440
+		var _301_z *dbytes.Bytes
+		var _ = _301_z
 		var _out441 *dbytes.Bytes
 		var _ = _out441
 		_out441 = dbytes.NewBytes(uint64(4096))
-		_302_z = _out441
+		_301_z = _out441
 		var _out442 bool
 		var _ = _out442
 		var _out443 uint64
 		var _ = _out443
-		_out442, _out443 = _this.AddChild(txn, ip, _301_t, _299_pn, j, _299_pn, _302_z)
+		_out442, _out443 = _this.AddChild(txn, ip, _300_t, _298_pn, j, _298_pn, _301_z)
 		ok = _out442
 		bn = _out443
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _299_pn, _301_t)
+		_this.CloseParent(txn, _298_pn, _300_t)
 	}
 	return ok, bn
 }
@@ -255,18 +255,18 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _303_k uint64
-	var _ = _303_k
-	_303_k = positions.Companion_Default___.FlatK(n)
-	var _304_bn uint64
-	var _ = _304_bn
+	var _302_k uint64
+	var _ = _302_k
+	_302_k = positions.Companion_Default___.FlatK(n)
+	var _303_bn uint64
+	var _ = _303_bn
 	var _out446 uint64
 	var _ = _out446
-	_out446 = _this.Resolve(txn, ip, _303_k, positions.Companion_Default___.MaxLev(_303_k), positions.Companion_Default___.FlatJ(n), excl)
-	_304_bn = _out446
+	_out446 = _this.Resolve(txn, ip, _302_k, positions.Companion_Default___.MaxLev(_302_k), positions.Companion_Default___.FlatJ(n), excl)
+	_303_bn = _out446
 	var _out447 *dbytes.Blk
 	var _ = _out447
-	_out447 = _this.ReadAt(txn, _304_bn, excl)
+	_out447 = _this.ReadAt(txn, _303_bn, excl)
 	b = _out447
 	return b
 }

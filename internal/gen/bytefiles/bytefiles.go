@@ -87,34 +87,34 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _387_ip *dbytes.Bytes
-	var _ = _387_ip
+	var _386_ip *dbytes.Bytes
+	var _ = _386_ip
 	var _out509 *dbytes.Bytes
 	var _ = _out509
 	_out509 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_387_ip = _out509
-	var _388_size uint64
-	var _ = _388_size
+	_386_ip = _out509
+	var _387_size uint64
+	var _ = _387_size
 	var _out510 uint64
 	var _ = _out510
-	_out510 = inodeformat.Companion_Default___.GetSize(_387_ip)
-	_388_size = _out510
-	if off >= _388_size {
+	_out510 = inodeformat.Companion_Default___.GetSize(_386_ip)
+	_387_size = _out510
+	if off >= _387_size {
 		var _out511 *dbytes.Bytes
 		var _ = _out511
 		_out511 = dbytes.NewBytes(uint64(0))
 		b = _out511
 		return b
 	}
-	var _389_n uint64
-	var _ = _389_n
+	var _388_n uint64
+	var _ = _388_n
 	var _out512 uint64
 	var _ = _out512
-	_out512 = reading.Companion_Default___.Min(len_, _388_size-off)
-	_389_n = _out512
+	_out512 = reading.Companion_Default___.Min(len_, _387_size-off)
+	_388_n = _out512
 	var _out513 *dbytes.Bytes
 	var _ = _out513
-	_out513 = reading.Companion_Default___.Fetch(_this.Fs, txn, _387_ip, off, _389_n)
+	_out513 = reading.Companion_Default___.Fetch(_this.Fs, txn, _386_ip, off, _388_n)
 	b = _out513
 	return b
 }
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _390_ip *dbytes.Bytes
-	var _ = _390_ip
+	var _389_ip *dbytes.Bytes
+	var _ = _389_ip
 	var _out515 *dbytes.Bytes
 	var _ = _out515
 	_out515 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_390_ip = _out515
-	var _391_size uint64
-	var _ = _391_size
+	_389_ip = _out515
+	var _390_size uint64
+	var _ = _390_size
 	var _out516 uint64
 	var _ = _out516
-	_out516 = inodeformat.Companion_Default___.GetSize(_390_ip)
-	_391_size = _out516
-	var _392_shrink uint64
-	var _ = _392_shrink
+	_out516 = inodeformat.Companion_Default___.GetSize(_389_ip)
+	_390_size = _out516
+	var _391_shrink uint64
+	var _ = _391_shrink
 	var _out517 uint64
 	var _ = _out517
-	_out517 = inodeformat.Companion_Default___.GetShrink(_390_ip)
-	_392_shrink = _out517
-	if _392_shrink != uint64(0) && off+len_ > _391_size {
+	_out517 = inodeformat.Companion_Default___.GetShrink(_389_ip)
+	_391_shrink = _out517
+	if _391_shrink != uint64(0) && off+len_ > _390_size {
 		ok = false
 		return ok
 	}
-	var _393_used uint64
-	var _ = _393_used
+	var _392_used uint64
+	var _ = _392_used
 	var _out518 uint64
 	var _ = _out518
-	_out518 = inodeformat.Companion_Default___.GetUsed(_390_ip)
-	_393_used = _out518
+	_out518 = inodeformat.Companion_Default___.GetUsed(_389_ip)
+	_392_used = _out518
 	var _out519 bool
 	var _ = _out519
-	_out519 = writing.Companion_Default___.Store(_this.Fs, txn, _390_ip, ino, off, src, so, len_)
+	_out519 = writing.Companion_Default___.Store(_this.Fs, txn, _389_ip, ino, off, src, so, len_)
 	ok = _out519
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _394_used_k uint64
-	var _ = _394_used_k
+	var _393_used_k uint64
+	var _ = _393_used_k
 	var _out520 uint64
 	var _ = _out520
-	_out520 = inodeformat.Companion_Default___.GetUsed(_390_ip)
-	_394_used_k = _out520
-	if off+len_ > _391_size {
-		inodeformat.Companion_Default___.SetFileSize(_390_ip, off+len_)
+	_out520 = inodeformat.Companion_Default___.GetUsed(_389_ip)
+	_393_used_k = _out520
+	if off+len_ > _390_size {
+		inodeformat.Companion_Default___.SetFileSize(_389_ip, off+len_)
 	}
-	if off+len_ > _391_size || _394_used_k != _393_used {
-		_this.Fs.SetMeta(txn, _390_ip, ino)
+	if off+len_ > _390_size || _393_used_k != _392_used {
+		_this.Fs.SetMeta(txn, _389_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _395_ip *dbytes.Bytes
-	var _ = _395_ip
+	var _394_ip *dbytes.Bytes
+	var _ = _394_ip
 	var _out521 *dbytes.Bytes
 	var _ = _out521
 	_out521 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_395_ip = _out521
-	var _396_size uint64
-	var _ = _396_size
+	_394_ip = _out521
+	var _395_size uint64
+	var _ = _395_size
 	var _out522 uint64
 	var _ = _out522
-	_out522 = inodeformat.Companion_Default___.GetSize(_395_ip)
-	_396_size = _out522
-	var _397_shrink uint64
-	var _ = _397_shrink
+	_out522 = inodeformat.Companion_Default___.GetSize(_394_ip)
+	_395_size = _out522
+	var _396_shrink uint64
+	var _ = _396_shrink
 	var _out523 uint64
 	var _ = _out523
-	_out523 = inodeformat.Companion_Default___.GetShrink(_395_ip)
-	_397_shrink = _out523
+	_out523 = inodeformat.Companion_Default___.GetShrink(_394_ip)
+	_396_shrink = _out523
 	ok = true
-	if sz > _396_size {
-		if _397_shrink != uint64(0) {
+	if sz > _395_size {
+		if _396_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _396_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _395_ip, sz)
-		var _398_shrink_k uint64
-		var _ = _398_shrink_k
-		_398_shrink_k = _397_shrink
-		if _397_shrink < _396_size && (_397_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_396_size+uint64(4095))/uint64(4096)) {
-			_398_shrink_k = _396_size
+	} else if sz < _395_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _394_ip, sz)
+		var _397_shrink_k uint64
+		var _ = _397_shrink_k
+		_397_shrink_k = _396_shrink
+		if _396_shrink < _395_size && (_396_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_395_size+uint64(4095))/uint64(4096)) {
+			_397_shrink_k = _395_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_395_ip, _398_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_394_ip, _397_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_395_ip, sz)
-	_this.Fs.SetMeta(txn, _395_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_394_ip, sz)
+	_this.Fs.SetMeta(txn, _394_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _399_ip *dbytes.Bytes
-	var _ = _399_ip
+	var _398_ip *dbytes.Bytes
+	var _ = _398_ip
 	var _out524 *dbytes.Bytes
 	var _ = _out524
 	_out524 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_399_ip = _out524
-	var _400_size uint64
-	var _ = _400_size
+	_398_ip = _out524
+	var _399_size uint64
+	var _ = _399_size
 	var _out525 uint64
 	var _ = _out525
-	_out525 = inodeformat.Companion_Default___.GetSize(_399_ip)
-	_400_size = _out525
-	var _401_shrink uint64
-	var _ = _401_shrink
+	_out525 = inodeformat.Companion_Default___.GetSize(_398_ip)
+	_399_size = _out525
+	var _400_shrink uint64
+	var _ = _400_shrink
 	var _out526 uint64
 	var _ = _out526
-	_out526 = inodeformat.Companion_Default___.GetShrink(_399_ip)
-	_401_shrink = _out526
-	if _401_shrink == uint64(0) {
+	_out526 = inodeformat.Companion_Default___.GetShrink(_398_ip)
+	_400_shrink = _out526
+	if _400_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _402_lo uint64
-	var _ = _402_lo
-	_402_lo = (_400_size + uint64(4095)) / uint64(4096)
-	var _403_n uint64
-	var _ = _403_n
-	_403_n = (_401_shrink + uint64(4095)) / uint64(4096)
-	if _403_n < _402_lo {
-		_403_n = _402_lo
+	var _401_lo uint64
+	var _ = _401_lo
+	_401_lo = (_399_size + uint64(4095)) / uint64(4096)
+	var _402_n uint64
+	var _ = _402_n
+	_402_n = (_400_shrink + uint64(4095)) / uint64(4096)
+	if _402_n < _401_lo {
+		_402_n = _401_lo
 	}
-	var _404_m uint64
-	var _ = _404_m
+	var _403_m uint64
+	var _ = _403_m
 	var _out527 uint64
 	var _ = _out527
-	_out527 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _399_ip, ino, _403_n, _402_lo, max)
-	_404_m = _out527
-	var _405_shrink_k uint64
-	var _ = _405_shrink_k
-	_405_shrink_k = uint64(4096) * _404_m
-	if _404_m == _402_lo {
-		_405_shrink_k = uint64(0)
+	_out527 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _398_ip, ino, _402_n, _401_lo, max)
+	_403_m = _out527
+	var _404_shrink_k uint64
+	var _ = _404_shrink_k
+	_404_shrink_k = uint64(4096) * _403_m
+	if _403_m == _401_lo {
+		_404_shrink_k = uint64(0)
 	}
-	done = _405_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_399_ip, _405_shrink_k)
-	_this.Fs.SetMeta(txn, _399_ip, ino)
+	done = _404_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_398_ip, _404_shrink_k)
+	_this.Fs.SetMeta(txn, _398_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -301,94 +301,94 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	if !ok {
 		return ok, ino
 	}
-	var _406_ip *dbytes.Bytes
-	var _ = _406_ip
+	var _405_ip *dbytes.Bytes
+	var _ = _405_ip
 	var _out530 *dbytes.Bytes
 	var _ = _out530
 	_out530 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_406_ip = _out530
-	var _407_size uint64
-	var _ = _407_size
+	_405_ip = _out530
+	var _406_size uint64
+	var _ = _406_size
 	var _out531 uint64
 	var _ = _out531
-	_out531 = inodeformat.Companion_Default___.GetSize(_406_ip)
-	_407_size = _out531
-	var _408_shrink uint64
-	var _ = _408_shrink
+	_out531 = inodeformat.Companion_Default___.GetSize(_405_ip)
+	_406_size = _out531
+	var _407_shrink uint64
+	var _ = _407_shrink
 	var _out532 uint64
 	var _ = _out532
-	_out532 = inodeformat.Companion_Default___.GetShrink(_406_ip)
-	_408_shrink = _out532
-	var _409_gen uint64
-	var _ = _409_gen
+	_out532 = inodeformat.Companion_Default___.GetShrink(_405_ip)
+	_407_shrink = _out532
+	var _408_gen uint64
+	var _ = _408_gen
 	var _out533 uint64
 	var _ = _out533
-	_out533 = inodeformat.Companion_Default___.GetGen(_406_ip)
-	_409_gen = _out533
-	var _410_bare bool
-	var _ = _410_bare
+	_out533 = inodeformat.Companion_Default___.GetGen(_405_ip)
+	_408_gen = _out533
+	var _409_bare bool
+	var _ = _409_bare
 	var _out534 bool
 	var _ = _out534
-	_out534 = inodeformat.Companion_Default___.NoSlots(_406_ip)
-	_410_bare = _out534
-	if _407_size != uint64(0) || _408_shrink != uint64(0) || !_410_bare || _409_gen == uint64(18446744073709551615) {
+	_out534 = inodeformat.Companion_Default___.NoSlots(_405_ip)
+	_409_bare = _out534
+	if _406_size != uint64(0) || _407_shrink != uint64(0) || !_409_bare || _408_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _406_ip, ino, ty, _409_gen+uint64(1))
+	_this.Blank(txn, _405_ip, ino, ty, _408_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _411_ip *dbytes.Bytes
-	var _ = _411_ip
+	var _410_ip *dbytes.Bytes
+	var _ = _410_ip
 	var _out535 *dbytes.Bytes
 	var _ = _out535
 	_out535 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_411_ip = _out535
-	var _412_size uint64
-	var _ = _412_size
+	_410_ip = _out535
+	var _411_size uint64
+	var _ = _411_size
 	var _out536 uint64
 	var _ = _out536
-	_out536 = inodeformat.Companion_Default___.GetSize(_411_ip)
-	_412_size = _out536
-	var _413_shrink uint64
-	var _ = _413_shrink
+	_out536 = inodeformat.Companion_Default___.GetSize(_410_ip)
+	_411_size = _out536
+	var _412_shrink uint64
+	var _ = _412_shrink
 	var _out537 uint64
 	var _ = _out537
-	_out537 = inodeformat.Companion_Default___.GetShrink(_411_ip)
-	_413_shrink = _out537
-	var _414_gen uint64
-	var _ = _414_gen
+	_out537 = inodeformat.Companion_Default___.GetShrink(_410_ip)
+	_412_shrink = _out537
+	var _413_gen uint64
+	var _ = _413_gen
 	var _out538 uint64
 	var _ = _out538
-	_out538 = inodeformat.Companion_Default___.GetGen(_411_ip)
-	_414_gen = _out538
-	var _415_bare bool
-	var _ = _415_bare
+	_out538 = inodeformat.Companion_Default___.GetGen(_410_ip)
+	_413_gen = _out538
+	var _414_bare bool
+	var _ = _414_bare
 	var _out539 bool
 	var _ = _out539
-	_out539 = inodeformat.Companion_Default___.NoSlots(_411_ip)
-	_415_bare = _out539
-	if _412_size != uint64(0) || _413_shrink != uint64(0) || !_415_bare {
+	_out539 = inodeformat.Companion_Default___.NoSlots(_410_ip)
+	_414_bare = _out539
+	if _411_size != uint64(0) || _412_shrink != uint64(0) || !_414_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _411_ip, ino, uint32(0), _414_gen)
+	_this.Blank(txn, _410_ip, ino, uint32(0), _413_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _416_z *dbytes.Bytes
-	var _ = _416_z
+	var _415_z *dbytes.Bytes
+	var _ = _415_z
 	var _out540 *dbytes.Bytes
 	var _ = _out540
 	_out540 = dbytes.NewBytes(uint64(256))
-	_416_z = _out540
-	inodeformat.Companion_Default___.SetTy(_416_z, ty)
-	inodeformat.Companion_Default___.SetGen(_416_z, gen)
-	_this.Fs.SetInode(txn, _416_z, ino, ty != uint32(0))
+	_415_z = _out540
+	inodeformat.Companion_Default___.SetTy(_415_z, ty)
+	inodeformat.Companion_Default___.SetGen(_415_z, gen)
+	_this.Fs.SetInode(txn, _415_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

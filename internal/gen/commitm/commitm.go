@@ -67,53 +67,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _251_n uint64
-	var _ = _251_n
+	var _250_n uint64
+	var _ = _250_n
 	var _out379 uint64
 	var _ = _out379
 	_out379 = t.Buf.Len()
-	_251_n = _out379
+	_250_n = _out379
 	i = i0
-	var _252_go bool
-	var _ = _252_go
-	_252_go = true
-	for _252_go {
-		var _253_k uint64
-		var _ = _253_k
+	var _251_go bool
+	var _ = _251_go
+	_251_go = true
+	for _251_go {
+		var _252_k uint64
+		var _ = _252_k
 		var _out380 uint64
 		var _ = _out380
 		_out380 = t.Buf.KeyAt(i)
-		_253_k = _out380
-		var _254_off uint64
-		var _ = _254_off
-		_254_off = objectsm.Companion_Default___.KeyOff(_253_k)
-		var _255_is bool
-		var _ = _255_is
-		var _256_v bool
-		var _ = _256_v
+		_252_k = _out380
+		var _253_off uint64
+		var _ = _253_off
+		_253_off = objectsm.Companion_Default___.KeyOff(_252_k)
+		var _254_is bool
+		var _ = _254_is
+		var _255_v bool
+		var _ = _255_v
 		var _out381 bool
 		var _ = _out381
 		var _out382 bool
 		var _ = _out382
 		_out381, _out382 = t.Buf.BitAt(i)
-		_255_is = _out381
-		_256_v = _out382
-		if _255_is {
-			objectsm.Companion_Default___.PutBit(w, _254_off, _256_v)
+		_254_is = _out381
+		_255_v = _out382
+		if _254_is {
+			objectsm.Companion_Default___.PutBit(w, _253_off, _255_v)
 		} else {
-			t.Buf.CopyAt(i, w, _254_off/uint64(8))
+			t.Buf.CopyAt(i, w, _253_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _251_n {
-			_252_go = false
+		if i == _250_n {
+			_251_go = false
 		} else {
-			var _257_k2 uint64
-			var _ = _257_k2
+			var _256_k2 uint64
+			var _ = _256_k2
 			var _out383 uint64
 			var _ = _out383
 			_out383 = t.Buf.KeyAt(i)
-			_257_k2 = _out383
-			_252_go = objectsm.Companion_Default___.KeyBlk(_257_k2) == a
+			_256_k2 = _out383
+			_251_go = objectsm.Companion_Default___.KeyBlk(_256_k2) == a
 		}
 	}
 	return i
@@ -124,68 +124,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _258_n uint64
-	var _ = _258_n
+	var _257_n uint64
+	var _ = _257_n
 	var _out384 uint64
 	var _ = _out384
 	_out384 = t.Buf.Len()
-	_258_n = _out384
-	var _259_i uint64
-	var _ = _259_i
-	_259_i = uint64(0)
+	_257_n = _out384
+	var _258_i uint64
+	var _ = _258_i
+	_258_i = uint64(0)
 	miss = uint64(0)
-	for _259_i < _258_n {
-		var _260_k uint64
-		var _ = _260_k
+	for _258_i < _257_n {
+		var _259_k uint64
+		var _ = _259_k
 		var _out385 uint64
 		var _ = _out385
-		_out385 = t.Buf.KeyAt(_259_i)
-		_260_k = _out385
-		var _261_a uint64
-		var _ = _261_a
-		_261_a = objectsm.Companion_Default___.KeyBlk(_260_k)
-		var _262_b *dbytes.Blk
-		var _ = _262_b
+		_out385 = t.Buf.KeyAt(_258_i)
+		_259_k = _out385
+		var _260_a uint64
+		var _ = _260_a
+		_260_a = objectsm.Companion_Default___.KeyBlk(_259_k)
+		var _261_b *dbytes.Blk
+		var _ = _261_b
 		var _out386 *dbytes.Blk
 		var _ = _out386
-		_out386 = t.Buf.BlkAt(_259_i)
-		_262_b = _out386
-		if _262_b != (*dbytes.Blk)(nil) {
-			tx.Put(_261_a, _262_b)
-			_259_i = _259_i + uint64(1)
+		_out386 = t.Buf.BlkAt(_258_i)
+		_261_b = _out386
+		if _261_b != (*dbytes.Blk)(nil) {
+			tx.Put(_260_a, _261_b)
+			_258_i = _258_i + uint64(1)
 		} else {
-			var _263_c *dbytes.Blk
-			var _ = _263_c
-			var _264___v0 uint64
-			var _ = _264___v0
+			var _262_c *dbytes.Blk
+			var _ = _262_c
+			var _263___v0 uint64
+			var _ = _263___v0
 			var _out387 *dbytes.Blk
 			var _ = _out387
 			var _out388 uint64
 			var _ = _out388
-			_out387, _out388 = journalreader.Companion_Default___.Lookup(t.S.J, _261_a)
-			_263_c = _out387
-			_264___v0 = _out388
-			if _263_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _261_a
+			_out387, _out388 = journalreader.Companion_Default___.Lookup(t.S.J, _260_a)
+			_262_c = _out387
+			_263___v0 = _out388
+			if _262_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _260_a
 				return ok, miss
 			}
-			var _265_w *dbytes.Bytes
-			var _ = _265_w
+			var _264_w *dbytes.Bytes
+			var _ = _264_w
 			var _out389 *dbytes.Bytes
 			var _ = _out389
-			_out389 = _263_c.Thaw()
-			_265_w = _out389
+			_out389 = _262_c.Thaw()
+			_264_w = _out389
 			var _out390 uint64
 			var _ = _out390
-			_out390 = Companion_Default___.Splice1(t, _259_i, _261_a, _265_w)
-			_259_i = _out390
-			var _266_f *dbytes.Blk
-			var _ = _266_f
+			_out390 = Companion_Default___.Splice1(t, _258_i, _260_a, _264_w)
+			_258_i = _out390
+			var _265_f *dbytes.Blk
+			var _ = _265_f
 			var _out391 *dbytes.Blk
 			var _ = _out391
-			_out391 = dbytes.Freeze(_265_w)
-			_266_f = _out391
-			tx.Put(_261_a, _266_f)
+			_out391 = dbytes.Freeze(_264_w)
+			_265_f = _out391
+			tx.Put(_260_a, _265_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -219,10 +219,10 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _267_j *journalm.Journal
-	var _ = _267_j
-	_267_j = t.S.J
-	_267_j.Mu.Lock()
+	var _266_j *journalm.Journal
+	var _ = _266_j
+	_266_j = t.S.J
+	_266_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
 	var _out392 uint32
 	var _ = _out392
@@ -240,7 +240,7 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_267_j.Mu.Unlock()
+	_266_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -257,21 +257,21 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _268_j *journalm.Journal
-	var _ = _268_j
-	_268_j = t.S.J
+	var _267_j *journalm.Journal
+	var _ = _267_j
+	_267_j = t.S.J
 	n = uint64(0)
-	var _269_ok bool = false
-	var _ = _269_ok
+	var _268_ok bool = false
+	var _ = _268_ok
 	var _out396 bool
 	var _ = _out396
 	var _out397 uint64
 	var _ = _out397
 	_out396, _out397 = Companion_Default___.Build(t, t.Tx)
-	_269_ok = _out396
+	_268_ok = _out396
 	miss = _out397
-	get = !_269_ok
-	if !_269_ok {
+	get = !_268_ok
+	if !_268_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
@@ -279,7 +279,7 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = _out398
 	var _out399 uint64
 	var _ = _out399
-	_out398, _out399 = journalcommit.Companion_Default___.Append(_268_j, t.Tx)
+	_out398, _out399 = journalcommit.Companion_Default___.Append(_267_j, t.Tx)
 	st = _out398
 	n = _out399
 	return st, n, get, miss
@@ -289,13 +289,13 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _270_j *journalm.Journal
-	var _ = _270_j
-	_270_j = t.S.J
-	var _271_get bool = false
-	var _ = _271_get
-	var _272_miss uint64 = 0
-	var _ = _272_miss
+	var _269_j *journalm.Journal
+	var _ = _269_j
+	_269_j = t.S.J
+	var _270_get bool = false
+	var _ = _270_get
+	var _271_miss uint64 = 0
+	var _ = _271_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
@@ -311,16 +311,16 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 		_out400, _out401, _out402, _out403 = Companion_Default___.TryAppend(t)
 		st = _out400
 		n = _out401
-		_271_get = _out402
-		_272_miss = _out403
-		if _271_get {
-			var _273_b *dbytes.Blk
-			var _ = _273_b
+		_270_get = _out402
+		_271_miss = _out403
+		if _270_get {
+			var _272_b *dbytes.Blk
+			var _ = _272_b
 			var _out404 *dbytes.Blk
 			var _ = _out404
-			_out404 = txnsysm.Companion_Default___.Latest(t.S, _272_miss)
-			_273_b = _out404
-			if _273_b == (*dbytes.Blk)(nil) {
+			_out404 = txnsysm.Companion_Default___.Latest(t.S, _271_miss)
+			_272_b = _out404
+			if _272_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -344,16 +344,16 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _274_w uint64
-	var _ = _274_w
+	var _273_w uint64
+	var _ = _273_w
 	var _out405 uint64
 	var _ = _out405
 	_out405 = t.Buf.Len()
-	_274_w = _out405
-	var _275_n uint64
-	var _ = _275_n
-	_275_n = uint64(0)
-	if _274_w > uint64(0) {
+	_273_w = _out405
+	var _274_n uint64
+	var _ = _274_n
+	_274_n = uint64(0)
+	if _273_w > uint64(0) {
 		t.Buf.Sort()
 		var _out406 uint32
 		var _ = _out406
@@ -361,7 +361,7 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 		var _ = _out407
 		_out406, _out407 = Companion_Default___.AppendAll(t)
 		st = _out406
-		_275_n = _out407
+		_274_n = _out407
 		if st != txnm.Companion_Default___.OK() {
 			var _out408 uint64
 			var _ = _out408
@@ -370,13 +370,13 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 			return st, need
 		}
 		if !stable {
-			_275_n = uint64(0)
+			_274_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _275_n)
-	if _275_n > need {
-		need = _275_n
+	Companion_Default___.Drop(t, _274_n)
+	if _274_n > need {
+		need = _274_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -384,25 +384,25 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _276_need uint64 = 0
-	var _ = _276_need
+	var _275_need uint64 = 0
+	var _ = _275_need
 	var _out409 uint32
 	var _ = _out409
 	var _out410 uint64
 	var _ = _out410
 	_out409, _out410 = Companion_Default___.Finish(t, stable)
 	st = _out409
-	_276_need = _out410
-	if st == txnm.Companion_Default___.OK() && _276_need > uint64(0) {
+	_275_need = _out410
+	if st == txnm.Companion_Default___.OK() && _275_need > uint64(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _277_ok bool
-		var _ = _277_ok
+		var _276_ok bool
+		var _ = _276_ok
 		var _out411 bool
 		var _ = _out411
-		_out411 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _276_need)
-		_277_ok = _out411
+		_out411 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _275_need)
+		_276_ok = _out411
 		txnsysm.Companion_Default___.TYield(t.S)
-		if !_277_ok {
+		if !_276_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _696_dots uint32 = 0
-	var _ = _696_dots
-	var _out903 uint32
-	var _ = _out903
-	var _out904 *dbytes.Bytes
-	var _ = _out904
-	var _out905 uint32
-	var _ = _out905
-	_out903, _out904, _out905 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out903
-	dir = _out904
-	_696_dots = _out905
+	var _690_dots uint32 = 0
+	var _ = _690_dots
+	var _out899 uint32
+	var _ = _out899
+	var _out900 *dbytes.Bytes
+	var _ = _out900
+	var _out901 uint32
+	var _ = _out901
+	_out899, _out900, _out901 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out899
+	dir = _out900
+	_690_dots = _out901
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _696_dots != uint32(0) {
+	if _690_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out906 uint32
-	var _ = _out906
-	_out906 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out906
+	var _out902 uint32
+	var _ = _out902
+	_out902 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out902
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _697_x bool
-	var _ = _697_x
-	var _out907 bool
-	var _ = _out907
-	_out907 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_697_x = _out907
-	if !_697_x {
+	var _691_x bool
+	var _ = _691_x
+	var _out903 bool
+	var _ = _out903
+	_out903 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_691_x = _out903
+	if !_691_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out908 bool
-	var _ = _out908
-	var _out909 uint64
-	var _ = _out909
-	var _out910 uint64
-	var _ = _out910
-	_out908, _out909, _out910 = d.LookupHint(txn, dino, name, true)
-	found = _out908
-	ino = _out909
-	hint = _out910
+	var _out904 bool
+	var _ = _out904
+	var _out905 uint64
+	var _ = _out905
+	var _out906 uint64
+	var _ = _out906
+	_out904, _out905, _out906 = d.LookupHint(txn, dino, name, true)
+	found = _out904
+	ino = _out905
+	hint = _out906
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _698_w bool
-	var _ = _698_w
-	var _out911 bool
-	var _ = _out911
-	_out911 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_698_w = _out911
-	if !_698_w {
+	var _692_w bool
+	var _ = _692_w
+	var _out907 bool
+	var _ = _out907
+	_out907 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_692_w = _out907
+	if !_692_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _699_ok bool = false
-	var _ = _699_ok
+	var _693_ok bool = false
+	var _ = _693_ok
 	st = uint32(0)
-	var _700_t *attributeops.Sattr
-	var _ = _700_t
-	var _out912 *attributeops.Sattr
-	var _ = _out912
-	_out912 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_700_t = _out912
-	var _out913 bool
-	var _ = _out913
-	var _out914 uint64
-	var _ = _out914
-	_out913, _out914 = d.AllocInode(txn, dino, ty)
-	_699_ok = _out913
-	ino = _out914
-	if !_699_ok {
+	var _694_t *attributeops.Sattr
+	var _ = _694_t
+	var _out908 *attributeops.Sattr
+	var _ = _out908
+	_out908 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_694_t = _out908
+	var _out909 bool
+	var _ = _out909
+	var _out910 uint64
+	var _ = _out910
+	_out909, _out910 = d.AllocInode(txn, dino, ty)
+	_693_ok = _out909
+	ino = _out910
+	if !_693_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _701_ip *dbytes.Bytes
-	var _ = _701_ip
-	var _out915 *dbytes.Bytes
-	var _ = _out915
-	_out915 = d.Fs.GetInode(txn, ino, true)
-	_701_ip = _out915
-	attributeops.Companion_Default___.InitAttr(c, dir, _701_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _701_ip, _700_t, s, ns)
+	var _695_ip *dbytes.Bytes
+	var _ = _695_ip
+	var _out911 *dbytes.Bytes
+	var _ = _out911
+	_out911 = d.Fs.GetInode(txn, ino, true)
+	_695_ip = _out911
+	attributeops.Companion_Default___.InitAttr(c, dir, _695_ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, _695_ip, _694_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _701_ip)
-		inodeformat.Companion_Default___.SetParent(_701_ip, dino)
+		attributeops.Companion_Default___.InheritSetgid(dir, _695_ip)
+		inodeformat.Companion_Default___.SetParent(_695_ip, dino)
 	}
-	d.PutInode(txn, ino, _701_ip)
+	d.PutInode(txn, ino, _695_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -194,39 +194,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _702_ok bool
-	var _ = _702_ok
-	var _out916 bool
-	var _ = _out916
-	_out916 = d.InsertAt(txn, dino, name, ino, hint)
-	_702_ok = _out916
-	var _out917 *dbytes.Bytes
-	var _ = _out917
-	_out917 = dbytes.NewBytes(uint64(0))
-	node = _out917
+	var _696_ok bool
+	var _ = _696_ok
+	var _out912 bool
+	var _ = _out912
+	_out912 = d.InsertAt(txn, dino, name, ino, hint)
+	_696_ok = _out912
+	var _out913 *dbytes.Bytes
+	var _ = _out913
+	_out913 = dbytes.NewBytes(uint64(0))
+	node = _out913
 	after = node
-	if !_702_ok {
+	if !_696_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out918 uint32
-		var _ = _out918
-		_out918 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out918
+		var _out914 uint32
+		var _ = _out914
+		_out914 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out914
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out919 *dbytes.Bytes
-	var _ = _out919
-	_out919 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out919
-	var _out920 *dbytes.Bytes
-	var _ = _out920
-	_out920 = d.Fs.GetInode(txn, ino, false)
-	node = _out920
+	var _out915 *dbytes.Bytes
+	var _ = _out915
+	_out915 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out915
+	var _out916 *dbytes.Bytes
+	var _ = _out916
+	_out916 = d.Fs.GetInode(txn, ino, false)
+	node = _out916
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -243,65 +243,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _703_found bool = false
-	var _ = _703_found
-	var _704_hint uint64 = 0
-	var _ = _704_hint
-	var _out921 uint32
+	var _697_found bool = false
+	var _ = _697_found
+	var _698_hint uint64 = 0
+	var _ = _698_hint
+	var _out917 uint32
+	var _ = _out917
+	var _out918 *dbytes.Bytes
+	var _ = _out918
+	var _out919 bool
+	var _ = _out919
+	var _out920 uint64
+	var _ = _out920
+	var _out921 uint64
 	var _ = _out921
-	var _out922 *dbytes.Bytes
-	var _ = _out922
-	var _out923 bool
-	var _ = _out923
-	var _out924 uint64
-	var _ = _out924
-	var _out925 uint64
-	var _ = _out925
-	_out921, _out922, _out923, _out924, _out925 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	_out917, _out918, _out919, _out920, _out921 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out921
-	before = _out922
-	_703_found = _out923
-	ino = _out924
-	_704_hint = _out925
+	st = _out917
+	before = _out918
+	_697_found = _out919
+	ino = _out920
+	_698_hint = _out921
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _703_found {
-		var _705_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _705_p
-		var _out926 uint32
-		var _ = _out926
-		var _out927 *dbytes.Bytes
-		var _ = _out927
-		var _out928 bool
-		var _ = _out928
-		_out926, _out927, _out928 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out926
-		_705_p = _out927
-		later = _out928
+	if _697_found {
+		var _699_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _699_p
+		var _out922 uint32
+		var _ = _out922
+		var _out923 *dbytes.Bytes
+		var _ = _out923
+		var _out924 bool
+		var _ = _out924
+		_out922, _out923, _out924 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out922
+		_699_p = _out923
+		later = _out924
 		if st == uint32(0) {
-			node, after = _705_p, before
+			node, after = _699_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out929 uint32
-	var _ = _out929
-	var _out930 uint64
-	var _ = _out930
-	var _out931 *dbytes.Bytes
-	var _ = _out931
-	var _out932 *dbytes.Bytes
-	var _ = _out932
-	_out929, _out930, _out931, _out932 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _704_hint, a, how, verf, s, ns)
-	st = _out929
-	ino = _out930
-	node = _out931
-	after = _out932
+	var _out925 uint32
+	var _ = _out925
+	var _out926 uint64
+	var _ = _out926
+	var _out927 *dbytes.Bytes
+	var _ = _out927
+	var _out928 *dbytes.Bytes
+	var _ = _out928
+	_out925, _out926, _out927, _out928 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _698_hint, a, how, verf, s, ns)
+	st = _out925
+	ino = _out926
+	node = _out927
+	after = _out928
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -309,43 +309,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _706_mode uint32
-	var _ = _706_mode
-	_706_mode = func() uint32 {
+	var _700_mode uint32
+	var _ = _700_mode
+	_700_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out933 uint32
-	var _ = _out933
-	var _out934 uint64
-	var _ = _out934
-	_out933, _out934 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _706_mode, s, ns)
-	st = _out933
-	ino = _out934
+	var _out929 uint32
+	var _ = _out929
+	var _out930 uint64
+	var _ = _out930
+	_out929, _out930 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _700_mode, s, ns)
+	st = _out929
+	ino = _out930
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _707_ip *dbytes.Bytes
-		var _ = _707_ip
-		var _out935 *dbytes.Bytes
-		var _ = _out935
-		_out935 = d.Fs.GetInode(txn, ino, true)
-		_707_ip = _out935
-		inodeformat.Companion_Default___.SetVerf(_707_ip, verf)
-		d.PutInode(txn, ino, _707_ip)
+		var _701_ip *dbytes.Bytes
+		var _ = _701_ip
+		var _out931 *dbytes.Bytes
+		var _ = _out931
+		_out931 = d.Fs.GetInode(txn, ino, true)
+		_701_ip = _out931
+		inodeformat.Companion_Default___.SetVerf(_701_ip, verf)
+		d.PutInode(txn, ino, _701_ip)
 	} else if a.HasSize {
-		var _708_later bool = false
-		var _ = _708_later
-		var _out936 uint32
-		var _ = _out936
-		var _out937 bool
-		var _ = _out937
-		_out936, _out937 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out936
-		_708_later = _out937
+		var _702_later bool = false
+		var _ = _702_later
+		var _out932 uint32
+		var _ = _out932
+		var _out933 bool
+		var _ = _out933
+		_out932, _out933 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out932
+		_702_later = _out933
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -362,34 +362,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _709_mode uint32
-	var _ = _709_mode
-	_709_mode = func() uint32 {
+	var _703_mode uint32
+	var _ = _703_mode
+	_703_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out938 uint32
-	var _ = _out938
-	var _out939 uint64
-	var _ = _out939
-	_out938, _out939 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out938
-	ino = _out939
+	var _out934 uint32
+	var _ = _out934
+	var _out935 uint64
+	var _ = _out935
+	_out934, _out935 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out934
+	ino = _out935
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out940 uint32
-	var _ = _out940
-	var _out941 *dbytes.Bytes
-	var _ = _out941
-	var _out942 *dbytes.Bytes
-	var _ = _out942
-	_out940, _out941, _out942 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out940
-	node = _out941
-	after = _out942
+	var _out936 uint32
+	var _ = _out936
+	var _out937 *dbytes.Bytes
+	var _ = _out937
+	var _out938 *dbytes.Bytes
+	var _ = _out938
+	_out936, _out937, _out938 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out936
+	node = _out937
+	after = _out938
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -403,34 +403,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out943 uint32
-	var _ = _out943
-	var _out944 *dbytes.Bytes
-	var _ = _out944
-	_out943, _out944 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out943
-	node = _out944
+	var _out939 uint32
+	var _ = _out939
+	var _out940 *dbytes.Bytes
+	var _ = _out940
+	_out939, _out940 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out939
+	node = _out940
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _710_ty uint32
-	var _ = _710_ty
-	var _out945 uint32
-	var _ = _out945
-	_out945 = inodeformat.Companion_Default___.GetTy(node)
-	_710_ty = _out945
-	if _710_ty != permissions.Companion_Default___.REG() {
+	var _704_ty uint32
+	var _ = _704_ty
+	var _out941 uint32
+	var _ = _out941
+	_out941 = inodeformat.Companion_Default___.GetTy(node)
+	_704_ty = _out941
+	if _704_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _711_v uint64
-		var _ = _711_v
-		var _out946 uint64
-		var _ = _out946
-		_out946 = inodeformat.Companion_Default___.GetVerf(node)
-		_711_v = _out946
-		if _711_v != verf || _711_v == uint64(0) {
+		var _705_v uint64
+		var _ = _705_v
+		var _out942 uint64
+		var _ = _out942
+		_out942 = inodeformat.Companion_Default___.GetVerf(node)
+		_705_v = _out942
+		if _705_v != verf || _705_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -438,51 +438,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _712_may bool
-	var _ = _712_may
-	var _out947 bool
-	var _ = _out947
-	_out947 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_712_may = _out947
-	if !_712_may {
+	var _706_may bool
+	var _ = _706_may
+	var _out943 bool
+	var _ = _out943
+	_out943 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_706_may = _out943
+	if !_706_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out948 uint32
-	var _ = _out948
-	var _out949 bool
-	var _ = _out949
-	_out948, _out949 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out948
-	later = _out949
+	var _out944 uint32
+	var _ = _out944
+	var _out945 bool
+	var _ = _out945
+	_out944, _out945 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out944
+	later = _out945
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out950 *dbytes.Bytes
-	var _ = _out950
-	_out950 = d.Fs.GetInode(txn, ino, true)
-	node = _out950
-	var _713_ts uint64
-	var _ = _713_ts
-	var _714_tns uint32
-	var _ = _714_tns
-	var _out951 uint64
-	var _ = _out951
-	var _out952 uint32
-	var _ = _out952
-	_out951, _out952 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_713_ts = _out951
-	_714_tns = _out952
-	inodeformat.Companion_Default___.SetMtime(node, _713_ts, _714_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _713_ts, _714_tns)
+	var _out946 *dbytes.Bytes
+	var _ = _out946
+	_out946 = d.Fs.GetInode(txn, ino, true)
+	node = _out946
+	var _707_ts uint64
+	var _ = _707_ts
+	var _708_tns uint32
+	var _ = _708_tns
+	var _out947 uint64
+	var _ = _out947
+	var _out948 uint32
+	var _ = _out948
+	_out947, _out948 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_707_ts = _out947
+	_708_tns = _out948
+	inodeformat.Companion_Default___.SetMtime(node, _707_ts, _708_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _707_ts, _708_tns)
 	if c.Uid != uint32(0) {
-		var _715_mode uint32
-		var _ = _715_mode
-		var _out953 uint32
-		var _ = _out953
-		_out953 = inodeformat.Companion_Default___.GetMode(node)
-		_715_mode = _out953
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_715_mode))
+		var _709_mode uint32
+		var _ = _709_mode
+		var _out949 uint32
+		var _ = _out949
+		_out949 = inodeformat.Companion_Default___.GetMode(node)
+		_709_mode = _out949
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_709_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -499,51 +499,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _716_t *attributeops.Sattr
-	var _ = _716_t
-	var _out954 *attributeops.Sattr
-	var _ = _out954
-	_out954 = attributeops.Companion_Default___.Without(a, false, false)
-	_716_t = _out954
+	var _710_t *attributeops.Sattr
+	var _ = _710_t
+	var _out950 *attributeops.Sattr
+	var _ = _out950
+	_out950 = attributeops.Companion_Default___.Without(a, false, false)
+	_710_t = _out950
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _717_found bool = false
-	var _ = _717_found
-	var _718_x uint64 = 0
-	var _ = _718_x
-	var _719_hint uint64 = 0
-	var _ = _719_hint
-	var _out955 uint32
+	var _711_found bool = false
+	var _ = _711_found
+	var _712_x uint64 = 0
+	var _ = _712_x
+	var _713_hint uint64 = 0
+	var _ = _713_hint
+	var _out951 uint32
+	var _ = _out951
+	var _out952 *dbytes.Bytes
+	var _ = _out952
+	var _out953 bool
+	var _ = _out953
+	var _out954 uint64
+	var _ = _out954
+	var _out955 uint64
 	var _ = _out955
-	var _out956 *dbytes.Bytes
-	var _ = _out956
-	var _out957 bool
-	var _ = _out957
-	var _out958 uint64
-	var _ = _out958
-	var _out959 uint64
-	var _ = _out959
-	_out955, _out956, _out957, _out958, _out959 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _716_t, false)
-	st = _out955
-	before = _out956
-	_717_found = _out957
-	_718_x = _out958
-	_719_hint = _out959
+	_out951, _out952, _out953, _out954, _out955 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _710_t, false)
+	st = _out951
+	before = _out952
+	_711_found = _out953
+	_712_x = _out954
+	_713_hint = _out955
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out960 uint32
-	var _ = _out960
-	var _out961 uint64
-	var _ = _out961
-	var _out962 *dbytes.Bytes
-	var _ = _out962
-	var _out963 *dbytes.Bytes
-	var _ = _out963
-	_out960, _out961, _out962, _out963 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _719_hint, _716_t, s, ns)
-	st = _out960
-	ino = _out961
-	node = _out962
-	after = _out963
+	var _out956 uint32
+	var _ = _out956
+	var _out957 uint64
+	var _ = _out957
+	var _out958 *dbytes.Bytes
+	var _ = _out958
+	var _out959 *dbytes.Bytes
+	var _ = _out959
+	_out956, _out957, _out958, _out959 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _713_hint, _710_t, s, ns)
+	st = _out956
+	ino = _out957
+	node = _out958
+	after = _out959
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -557,67 +557,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _720_t *attributeops.Sattr
-	var _ = _720_t
-	var _out964 *attributeops.Sattr
-	var _ = _out964
-	_out964 = attributeops.Companion_Default___.Without(a, true, false)
-	_720_t = _out964
+	var _714_t *attributeops.Sattr
+	var _ = _714_t
+	var _out960 *attributeops.Sattr
+	var _ = _out960
+	_out960 = attributeops.Companion_Default___.Without(a, true, false)
+	_714_t = _out960
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _721_found bool = false
-	var _ = _721_found
-	var _722_x uint64 = 0
-	var _ = _722_x
-	var _723_hint uint64 = 0
-	var _ = _723_hint
-	var _724_len uint64
-	var _ = _724_len
-	_724_len = target.Len()
-	var _725_bad uint32
-	var _ = _725_bad
-	_725_bad = func() uint32 {
-		if _724_len == uint64(0) {
+	var _715_found bool = false
+	var _ = _715_found
+	var _716_x uint64 = 0
+	var _ = _716_x
+	var _717_hint uint64 = 0
+	var _ = _717_hint
+	var _718_len uint64
+	var _ = _718_len
+	_718_len = target.Len()
+	var _719_bad uint32
+	var _ = _719_bad
+	_719_bad = func() uint32 {
+		if _718_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _724_len > uint64(4095) {
+			if _718_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out965 uint32
+	var _out961 uint32
+	var _ = _out961
+	var _out962 *dbytes.Bytes
+	var _ = _out962
+	var _out963 bool
+	var _ = _out963
+	var _out964 uint64
+	var _ = _out964
+	var _out965 uint64
 	var _ = _out965
-	var _out966 *dbytes.Bytes
-	var _ = _out966
-	var _out967 bool
-	var _ = _out967
-	var _out968 uint64
-	var _ = _out968
-	var _out969 uint64
-	var _ = _out969
-	_out965, _out966, _out967, _out968, _out969 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _725_bad, _720_t, false)
-	st = _out965
-	before = _out966
-	_721_found = _out967
-	_722_x = _out968
-	_723_hint = _out969
+	_out961, _out962, _out963, _out964, _out965 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _719_bad, _714_t, false)
+	st = _out961
+	before = _out962
+	_715_found = _out963
+	_716_x = _out964
+	_717_hint = _out965
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out970 uint32
-	var _ = _out970
-	var _out971 uint64
-	var _ = _out971
-	var _out972 *dbytes.Bytes
-	var _ = _out972
-	var _out973 *dbytes.Bytes
-	var _ = _out973
-	_out970, _out971, _out972, _out973 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _723_hint, _720_t, target, s, ns)
-	st = _out970
-	ino = _out971
-	node = _out972
-	after = _out973
+	var _out966 uint32
+	var _ = _out966
+	var _out967 uint64
+	var _ = _out967
+	var _out968 *dbytes.Bytes
+	var _ = _out968
+	var _out969 *dbytes.Bytes
+	var _ = _out969
+	_out966, _out967, _out968, _out969 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _717_hint, _714_t, target, s, ns)
+	st = _out966
+	ino = _out967
+	node = _out968
+	after = _out969
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -631,67 +631,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _726_t *attributeops.Sattr
-	var _ = _726_t
-	var _out974 *attributeops.Sattr
-	var _ = _out974
-	_out974 = attributeops.Companion_Default___.Without(a, false, false)
-	_726_t = _out974
+	var _720_t *attributeops.Sattr
+	var _ = _720_t
+	var _out970 *attributeops.Sattr
+	var _ = _out970
+	_out970 = attributeops.Companion_Default___.Without(a, false, false)
+	_720_t = _out970
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _727_found bool = false
-	var _ = _727_found
-	var _728_x uint64 = 0
-	var _ = _728_x
-	var _729_hint uint64 = 0
-	var _ = _729_hint
-	var _730_dev bool
-	var _ = _730_dev
-	_730_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _731_bad uint32
-	var _ = _731_bad
-	_731_bad = func() uint32 {
-		if !_730_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _721_found bool = false
+	var _ = _721_found
+	var _722_x uint64 = 0
+	var _ = _722_x
+	var _723_hint uint64 = 0
+	var _ = _723_hint
+	var _724_dev bool
+	var _ = _724_dev
+	_724_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _725_bad uint32
+	var _ = _725_bad
+	_725_bad = func() uint32 {
+		if !_724_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _730_dev && c.Uid != uint32(0) {
+			if _724_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out975 uint32
+	var _out971 uint32
+	var _ = _out971
+	var _out972 *dbytes.Bytes
+	var _ = _out972
+	var _out973 bool
+	var _ = _out973
+	var _out974 uint64
+	var _ = _out974
+	var _out975 uint64
 	var _ = _out975
-	var _out976 *dbytes.Bytes
-	var _ = _out976
-	var _out977 bool
-	var _ = _out977
-	var _out978 uint64
-	var _ = _out978
-	var _out979 uint64
-	var _ = _out979
-	_out975, _out976, _out977, _out978, _out979 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _731_bad, _726_t, false)
-	st = _out975
-	before = _out976
-	_727_found = _out977
-	_728_x = _out978
-	_729_hint = _out979
+	_out971, _out972, _out973, _out974, _out975 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _725_bad, _720_t, false)
+	st = _out971
+	before = _out972
+	_721_found = _out973
+	_722_x = _out974
+	_723_hint = _out975
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out980 uint32
-	var _ = _out980
-	var _out981 uint64
-	var _ = _out981
-	var _out982 *dbytes.Bytes
-	var _ = _out982
-	var _out983 *dbytes.Bytes
-	var _ = _out983
-	_out980, _out981, _out982, _out983 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _729_hint, _726_t, ty, maj, min, s, ns)
-	st = _out980
-	ino = _out981
-	node = _out982
-	after = _out983
+	var _out976 uint32
+	var _ = _out976
+	var _out977 uint64
+	var _ = _out977
+	var _out978 *dbytes.Bytes
+	var _ = _out978
+	var _out979 *dbytes.Bytes
+	var _ = _out979
+	_out976, _out977, _out978, _out979 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _723_hint, _720_t, ty, maj, min, s, ns)
+	st = _out976
+	ino = _out977
+	node = _out978
+	after = _out979
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -704,26 +704,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out984 uint32
-	var _ = _out984
-	var _out985 uint64
-	var _ = _out985
-	_out984, _out985 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out984
-	ino = _out985
+	var _out980 uint32
+	var _ = _out980
+	var _out981 uint64
+	var _ = _out981
+	_out980, _out981 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out980
+	ino = _out981
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out986 uint32
-	var _ = _out986
-	var _out987 *dbytes.Bytes
-	var _ = _out987
-	var _out988 *dbytes.Bytes
-	var _ = _out988
-	_out986, _out987, _out988 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out986
-	node = _out987
-	after = _out988
+	var _out982 uint32
+	var _ = _out982
+	var _out983 *dbytes.Bytes
+	var _ = _out983
+	var _out984 *dbytes.Bytes
+	var _ = _out984
+	_out982, _out983, _out984 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out982
+	node = _out983
+	after = _out984
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -739,39 +739,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out989 uint32
-	var _ = _out989
-	var _out990 uint64
-	var _ = _out990
-	_out989, _out990 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out989
-	ino = _out990
+	var _out985 uint32
+	var _ = _out985
+	var _out986 uint64
+	var _ = _out986
+	_out985, _out986 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out985
+	ino = _out986
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _732_len uint64
-	var _ = _732_len
-	_732_len = target.Len()
-	var _733_ok bool
-	var _ = _733_ok
-	var _out991 bool
-	var _ = _out991
-	_out991 = d.Write(txn, ino, uint64(0), target, uint64(0), _732_len)
-	_733_ok = _out991
-	if !_733_ok {
+	var _726_len uint64
+	var _ = _726_len
+	_726_len = target.Len()
+	var _727_ok bool
+	var _ = _727_ok
+	var _out987 bool
+	var _ = _out987
+	_out987 = d.Write(txn, ino, uint64(0), target, uint64(0), _726_len)
+	_727_ok = _out987
+	if !_727_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out992 uint32
-	var _ = _out992
-	var _out993 *dbytes.Bytes
-	var _ = _out993
-	var _out994 *dbytes.Bytes
-	var _ = _out994
-	_out992, _out993, _out994 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out992
-	node = _out993
-	after = _out994
+	var _out988 uint32
+	var _ = _out988
+	var _out989 *dbytes.Bytes
+	var _ = _out989
+	var _out990 *dbytes.Bytes
+	var _ = _out990
+	_out988, _out989, _out990 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out988
+	node = _out989
+	after = _out990
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -787,36 +787,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out995 uint32
-	var _ = _out995
-	var _out996 uint64
-	var _ = _out996
-	_out995, _out996 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out995
-	ino = _out996
+	var _out991 uint32
+	var _ = _out991
+	var _out992 uint64
+	var _ = _out992
+	_out991, _out992 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out991
+	ino = _out992
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _734_ip *dbytes.Bytes
-		var _ = _734_ip
-		var _out997 *dbytes.Bytes
-		var _ = _out997
-		_out997 = d.Fs.GetInode(txn, ino, true)
-		_734_ip = _out997
-		inodeformat.Companion_Default___.SetRdev(_734_ip, maj, min)
-		d.PutInode(txn, ino, _734_ip)
+		var _728_ip *dbytes.Bytes
+		var _ = _728_ip
+		var _out993 *dbytes.Bytes
+		var _ = _out993
+		_out993 = d.Fs.GetInode(txn, ino, true)
+		_728_ip = _out993
+		inodeformat.Companion_Default___.SetRdev(_728_ip, maj, min)
+		d.PutInode(txn, ino, _728_ip)
 	}
-	var _out998 uint32
-	var _ = _out998
-	var _out999 *dbytes.Bytes
-	var _ = _out999
-	var _out1000 *dbytes.Bytes
-	var _ = _out1000
-	_out998, _out999, _out1000 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out998
-	node = _out999
-	after = _out1000
+	var _out994 uint32
+	var _ = _out994
+	var _out995 *dbytes.Bytes
+	var _ = _out995
+	var _out996 *dbytes.Bytes
+	var _ = _out996
+	_out994, _out995, _out996 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out994
+	node = _out995
+	after = _out996
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -91,61 +91,61 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _428_ip *dbytes.Bytes
-	var _ = _428_ip
-	var _429_nb uint64
-	var _ = _429_nb
+	var _427_ip *dbytes.Bytes
+	var _ = _427_ip
+	var _428_nb uint64
+	var _ = _428_nb
 	var _out546 *dbytes.Bytes
 	var _ = _out546
 	var _out547 uint64
 	var _ = _out547
 	_out546, _out547 = _this.Open(txn, d, excl)
-	_428_ip = _out546
-	_429_nb = _out547
-	var _430_h uint64
-	var _ = _430_h
-	_430_h = dbytes.NameHash(name)
-	var _431_key uint64
-	var _ = _431_key
+	_427_ip = _out546
+	_428_nb = _out547
+	var _429_h uint64
+	var _ = _429_h
+	_429_h = dbytes.NameHash(name)
+	var _430_key uint64
+	var _ = _430_key
 	var _out548 uint64
 	var _ = _out548
-	_out548 = dirlayout.Companion_Default___.KeyFor(name, _430_h)
-	_431_key = _out548
-	var _432_kind uint64
-	var _ = _432_kind
-	_432_kind = uint64(0)
-	var _433_l uint64
-	var _ = _433_l
-	_433_l = name.Len()
-	if _433_l > uint64(56) {
-		_432_kind = uint64(1)
+	_out548 = dirlayout.Companion_Default___.KeyFor(name, _429_h)
+	_430_key = _out548
+	var _431_kind uint64
+	var _ = _431_kind
+	_431_kind = uint64(0)
+	var _432_l uint64
+	var _ = _432_l
+	_432_l = name.Len()
+	if _432_l > uint64(56) {
+		_431_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _434_n uint64
-	var _ = _434_n
-	_434_n = uint64(9)
-	for _434_n > uint64(0) {
-		_434_n = _434_n - uint64(1)
-		var _435_blk uint64
-		var _ = _435_blk
+	var _433_n uint64
+	var _ = _433_n
+	_433_n = uint64(9)
+	for _433_n > uint64(0) {
+		_433_n = _433_n - uint64(1)
+		var _434_blk uint64
+		var _ = _434_blk
 		var _out549 uint64
 		var _ = _out549
-		_out549 = dirlayout.Companion_Default___.BucketBlock(_430_h, _434_n, _432_kind)
-		_435_blk = _out549
-		var _436_fr uint64
-		var _ = _436_fr
-		_436_fr = uint64(0)
-		if _435_blk < _429_nb {
-			var _437_b *dbytes.Blk
-			var _ = _437_b
+		_out549 = dirlayout.Companion_Default___.BucketBlock(_429_h, _433_n, _431_kind)
+		_434_blk = _out549
+		var _435_fr uint64
+		var _ = _435_fr
+		_435_fr = uint64(0)
+		if _434_blk < _428_nb {
+			var _436_b *dbytes.Blk
+			var _ = _436_b
 			var _out550 *dbytes.Blk
 			var _ = _out550
-			_out550 = _this.Fs.ReadBlockOf(txn, _428_ip, d, _435_blk, excl)
-			_437_b = _out550
-			var _438_i uint64 = 0
-			var _ = _438_i
-			var _439_w uint64 = 0
-			var _ = _439_w
+			_out550 = _this.Fs.ReadBlockOf(txn, _427_ip, d, _434_blk, excl)
+			_436_b = _out550
+			var _437_i uint64 = 0
+			var _ = _437_i
+			var _438_w uint64 = 0
+			var _ = _438_w
 			var _out551 bool
 			var _ = _out551
 			var _out552 uint64
@@ -154,18 +154,18 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 			var _ = _out553
 			var _out554 uint64
 			var _ = _out554
-			_out551, _out552, _out553, _out554 = dirlayout.Companion_Default___.Search(_437_b, _435_blk, name, _431_key)
+			_out551, _out552, _out553, _out554 = dirlayout.Companion_Default___.Search(_436_b, _434_blk, name, _430_key)
 			found = _out551
-			_438_i = _out552
-			_439_w = _out553
-			_436_fr = _out554
+			_437_i = _out552
+			_438_w = _out553
+			_435_fr = _out554
 			if found {
-				ino, cell = _439_w%uint64(281474976710656), uint64(64)*_435_blk+_438_i
+				ino, cell = _438_w%uint64(281474976710656), uint64(64)*_434_blk+_437_i
 				return found, ino, cell, lev
 			}
 		}
-		if _436_fr < uint64(64) {
-			lev = _434_n
+		if _435_fr < uint64(64) {
+			lev = _433_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,10 +175,10 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _440_cell uint64 = 0
-	var _ = _440_cell
-	var _441_lev uint64 = 0
-	var _ = _441_lev
+	var _439_cell uint64 = 0
+	var _ = _439_cell
+	var _440_lev uint64 = 0
+	var _ = _440_lev
 	var _out555 bool
 	var _ = _out555
 	var _out556 uint64
@@ -190,8 +190,8 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	_out555, _out556, _out557, _out558 = _this.Find(txn, d, name, excl)
 	found = _out555
 	ino = _out556
-	_440_cell = _out557
-	_441_lev = _out558
+	_439_cell = _out557
+	_440_lev = _out558
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,8 +201,8 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _442_cell uint64 = 0
-	var _ = _442_cell
+	var _441_cell uint64 = 0
+	var _ = _441_cell
 	var _out559 bool
 	var _ = _out559
 	var _out560 uint64
@@ -214,48 +214,48 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	_out559, _out560, _out561, _out562 = _this.Find(txn, d, name, excl)
 	found = _out559
 	ino = _out560
-	_442_cell = _out561
+	_441_cell = _out561
 	hint = _out562
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _443_ip *dbytes.Bytes
-	var _ = _443_ip
+	var _442_ip *dbytes.Bytes
+	var _ = _442_ip
 	var _out563 *dbytes.Bytes
 	var _ = _out563
 	_out563 = _this.Fs.GetInode(txn, d, true)
-	_443_ip = _out563
-	var _444_n uint64
-	var _ = _444_n
+	_442_ip = _out563
+	var _443_n uint64
+	var _ = _443_n
 	var _out564 uint64
 	var _ = _out564
-	_out564 = inodeformat.Companion_Default___.GetNent(_443_ip)
-	_444_n = _out564
-	if !down && _444_n == uint64(18446744073709551615) {
+	_out564 = inodeformat.Companion_Default___.GetNent(_442_ip)
+	_443_n = _out564
+	if !down && _443_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_444_n = _444_n - uint64(1)
+		_443_n = _443_n - uint64(1)
 	} else {
-		_444_n = _444_n + uint64(1)
+		_443_n = _443_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_443_ip, _444_n)
-	_this.Fs.PutInode(txn, d, _443_ip)
+	inodeformat.Companion_Default___.SetNent(_442_ip, _443_n)
+	_this.Fs.PutInode(txn, d, _442_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _445_len uint64
-	var _ = _445_len
-	_445_len = s.Len()
+	var _444_len uint64
+	var _ = _444_len
+	_444_len = s.Len()
 	var _out565 bool
 	var _ = _out565
-	_out565 = _this.Fs.Write(txn, d, off, s, uint64(0), _445_len)
+	_out565 = _this.Fs.Write(txn, d, off, s, uint64(0), _444_len)
 	ok = _out565
 	if !ok {
 		return ok
@@ -283,41 +283,41 @@ func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _446_h uint64
-	var _ = _446_h
-	_446_h = dbytes.NameHash(name)
-	var _447_key uint64
-	var _ = _447_key
+	var _445_h uint64
+	var _ = _445_h
+	_445_h = dbytes.NameHash(name)
+	var _446_key uint64
+	var _ = _446_key
 	var _out568 uint64
 	var _ = _out568
-	_out568 = dirlayout.Companion_Default___.KeyFor(name, _446_h)
-	_447_key = _out568
-	var _448_cell uint64 = 0
-	var _ = _448_cell
-	var _449_size uint64 = 0
-	var _ = _449_size
+	_out568 = dirlayout.Companion_Default___.KeyFor(name, _445_h)
+	_446_key = _out568
+	var _447_cell uint64 = 0
+	var _ = _447_cell
+	var _448_size uint64 = 0
+	var _ = _448_size
 	var _out569 bool
 	var _ = _out569
 	var _out570 uint64
 	var _ = _out570
 	var _out571 uint64
 	var _ = _out571
-	_out569, _out570, _out571 = _this.Room(txn, d, name, _446_h, hint)
+	_out569, _out570, _out571 = _this.Room(txn, d, name, _445_h, hint)
 	ok = _out569
-	_448_cell = _out570
-	_449_size = _out571
+	_447_cell = _out570
+	_448_size = _out571
 	if !ok {
 		return ok
 	}
-	var _450_s *dbytes.Bytes
-	var _ = _450_s
+	var _449_s *dbytes.Bytes
+	var _ = _449_s
 	var _out572 *dbytes.Bytes
 	var _ = _out572
-	_out572 = dirlayout.Companion_Default___.MakeSlot(_449_size, ino, name, _447_key)
-	_450_s = _out572
+	_out572 = dirlayout.Companion_Default___.MakeSlot(_448_size, ino, name, _446_key)
+	_449_s = _out572
 	var _out573 bool
 	var _ = _out573
-	_out573 = _this.Store(txn, d, uint64(64)*_448_cell, _450_s, true, false)
+	_out573 = _this.Store(txn, d, uint64(64)*_447_cell, _449_s, true, false)
 	ok = _out573
 	return ok
 }
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _451_ip *dbytes.Bytes
-	var _ = _451_ip
-	var _452_nb uint64
-	var _ = _452_nb
+	var _450_ip *dbytes.Bytes
+	var _ = _450_ip
+	var _451_nb uint64
+	var _ = _451_nb
 	var _out574 *dbytes.Bytes
 	var _ = _out574
 	var _out575 uint64
 	var _ = _out575
 	_out574, _out575 = _this.Open(txn, d, true)
-	_451_ip = _out574
-	_452_nb = _out575
-	var _453_l uint64
-	var _ = _453_l
-	_453_l = name.Len()
-	var _454_kind uint64
-	var _ = _454_kind
-	_454_kind = uint64(0)
+	_450_ip = _out574
+	_451_nb = _out575
+	var _452_l uint64
+	var _ = _452_l
+	_452_l = name.Len()
+	var _453_kind uint64
+	var _ = _453_kind
+	_453_kind = uint64(0)
 	size = uint64(64)
-	if _453_l > uint64(56) {
-		_454_kind, size = uint64(1), uint64(512)
+	if _452_l > uint64(56) {
+		_453_kind, size = uint64(1), uint64(512)
 	}
-	var _455_n uint64
-	var _ = _455_n
-	_455_n = from
-	for _455_n < uint64(9) {
-		var _456_blk uint64
-		var _ = _456_blk
+	var _454_n uint64
+	var _ = _454_n
+	_454_n = from
+	for _454_n < uint64(9) {
+		var _455_blk uint64
+		var _ = _455_blk
 		var _out576 uint64
 		var _ = _out576
-		_out576 = dirlayout.Companion_Default___.BucketBlock(h, _455_n, _454_kind)
-		_456_blk = _out576
-		if _456_blk >= _452_nb {
-			ok, cell, size = true, uint64(64)*_456_blk, uint64(4096)
+		_out576 = dirlayout.Companion_Default___.BucketBlock(h, _454_n, _453_kind)
+		_455_blk = _out576
+		if _455_blk >= _451_nb {
+			ok, cell, size = true, uint64(64)*_455_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _457_b *dbytes.Blk
-		var _ = _457_b
+		var _456_b *dbytes.Blk
+		var _ = _456_b
 		var _out577 *dbytes.Blk
 		var _ = _out577
-		_out577 = _this.Fs.ReadBlockOf(txn, _451_ip, d, _456_blk, true)
-		_457_b = _out577
-		var _458_i uint64
-		var _ = _458_i
+		_out577 = _this.Fs.ReadBlockOf(txn, _450_ip, d, _455_blk, true)
+		_456_b = _out577
+		var _457_i uint64
+		var _ = _457_i
 		var _out578 uint64
 		var _ = _out578
-		_out578 = dirlayout.Companion_Default___.SearchFree(_457_b, _456_blk)
-		_458_i = _out578
-		if _458_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_456_blk+_458_i, size
+		_out578 = dirlayout.Companion_Default___.SearchFree(_456_b, _455_blk)
+		_457_i = _out578
+		if _457_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_455_blk+_457_i, size
 			return ok, cell, size
 		}
-		_455_n = _455_n + uint64(1)
+		_454_n = _454_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,14 +387,14 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _459_found bool
-	var _ = _459_found
-	var _460_ino0 uint64
-	var _ = _460_ino0
-	var _461_cell uint64
-	var _ = _461_cell
-	var _462_lev uint64
-	var _ = _462_lev
+	var _458_found bool
+	var _ = _458_found
+	var _459_ino0 uint64
+	var _ = _459_ino0
+	var _460_cell uint64
+	var _ = _460_cell
+	var _461_lev uint64
+	var _ = _461_lev
 	var _out579 bool
 	var _ = _out579
 	var _out580 uint64
@@ -404,48 +404,48 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	var _out582 uint64
 	var _ = _out582
 	_out579, _out580, _out581, _out582 = _this.Find(txn, d, name, true)
-	_459_found = _out579
-	_460_ino0 = _out580
-	_461_cell = _out581
-	_462_lev = _out582
-	var _463_h uint64
-	var _ = _463_h
-	_463_h = dbytes.NameHash(name)
-	var _464_key uint64
-	var _ = _464_key
+	_458_found = _out579
+	_459_ino0 = _out580
+	_460_cell = _out581
+	_461_lev = _out582
+	var _462_h uint64
+	var _ = _462_h
+	_462_h = dbytes.NameHash(name)
+	var _463_key uint64
+	var _ = _463_key
 	var _out583 uint64
 	var _ = _out583
-	_out583 = dirlayout.Companion_Default___.KeyFor(name, _463_h)
-	_464_key = _out583
-	var _465_size uint64
-	var _ = _465_size
-	_465_size = uint64(64)
-	if _461_cell/uint64(64)%uint64(2) == uint64(1) {
-		_465_size = uint64(512)
+	_out583 = dirlayout.Companion_Default___.KeyFor(name, _462_h)
+	_463_key = _out583
+	var _464_size uint64
+	var _ = _464_size
+	_464_size = uint64(64)
+	if _460_cell/uint64(64)%uint64(2) == uint64(1) {
+		_464_size = uint64(512)
 	}
-	var _466_s *dbytes.Bytes
-	var _ = _466_s
+	var _465_s *dbytes.Bytes
+	var _ = _465_s
 	var _out584 *dbytes.Bytes
 	var _ = _out584
-	_out584 = dirlayout.Companion_Default___.MakeSlot(_465_size, ino, name, _464_key)
-	_466_s = _out584
+	_out584 = dirlayout.Companion_Default___.MakeSlot(_464_size, ino, name, _463_key)
+	_465_s = _out584
 	var _out585 bool
 	var _ = _out585
-	_out585 = _this.Store(txn, d, uint64(64)*_461_cell, _466_s, false, false)
+	_out585 = _this.Store(txn, d, uint64(64)*_460_cell, _465_s, false, false)
 	ok = _out585
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _467_found bool
-	var _ = _467_found
-	var _468_ino0 uint64
-	var _ = _468_ino0
-	var _469_cell uint64
-	var _ = _469_cell
-	var _470_lev uint64
-	var _ = _470_lev
+	var _466_found bool
+	var _ = _466_found
+	var _467_ino0 uint64
+	var _ = _467_ino0
+	var _468_cell uint64
+	var _ = _468_cell
+	var _469_lev uint64
+	var _ = _469_lev
 	var _out586 bool
 	var _ = _out586
 	var _out587 uint64
@@ -455,98 +455,98 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _out589 uint64
 	var _ = _out589
 	_out586, _out587, _out588, _out589 = _this.Find(txn, d, name, true)
-	_467_found = _out586
-	_468_ino0 = _out587
-	_469_cell = _out588
-	_470_lev = _out589
-	var _471_size uint64
-	var _ = _471_size
-	_471_size = uint64(64)
-	if _469_cell/uint64(64)%uint64(2) == uint64(1) {
-		_471_size = uint64(512)
+	_466_found = _out586
+	_467_ino0 = _out587
+	_468_cell = _out588
+	_469_lev = _out589
+	var _470_size uint64
+	var _ = _470_size
+	_470_size = uint64(64)
+	if _468_cell/uint64(64)%uint64(2) == uint64(1) {
+		_470_size = uint64(512)
 	}
-	var _472_s *dbytes.Bytes
-	var _ = _472_s
+	var _471_s *dbytes.Bytes
+	var _ = _471_s
 	var _out590 *dbytes.Bytes
 	var _ = _out590
-	_out590 = dbytes.NewBytes(_471_size)
-	_472_s = _out590
+	_out590 = dbytes.NewBytes(_470_size)
+	_471_s = _out590
 	var _out591 bool
 	var _ = _out591
-	_out591 = _this.Store(txn, d, uint64(64)*_469_cell, _472_s, true, true)
+	_out591 = _this.Store(txn, d, uint64(64)*_468_cell, _471_s, true, true)
 	ok = _out591
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _473_ip *dbytes.Bytes
-	var _ = _473_ip
+	var _472_ip *dbytes.Bytes
+	var _ = _472_ip
 	var _out592 *dbytes.Bytes
 	var _ = _out592
 	_out592 = _this.Fs.GetInode(txn, d, false)
-	_473_ip = _out592
-	var _474_n uint64
-	var _ = _474_n
+	_472_ip = _out592
+	var _473_n uint64
+	var _ = _473_n
 	var _out593 uint64
 	var _ = _out593
-	_out593 = inodeformat.Companion_Default___.GetNent(_473_ip)
-	_474_n = _out593
-	e = _474_n == uint64(0)
+	_out593 = inodeformat.Companion_Default___.GetNent(_472_ip)
+	_473_n = _out593
+	e = _473_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _475_ip *dbytes.Bytes
-	var _ = _475_ip
-	var _476_nb uint64
-	var _ = _476_nb
+	var _474_ip *dbytes.Bytes
+	var _ = _474_ip
+	var _475_nb uint64
+	var _ = _475_nb
 	var _out594 *dbytes.Bytes
 	var _ = _out594
 	var _out595 uint64
 	var _ = _out595
 	_out594, _out595 = _this.Open(txn, d, false)
-	_475_ip = _out594
-	_476_nb = _out595
-	var _477_c uint64
-	var _ = _477_c
-	_477_c = uint64(0)
+	_474_ip = _out594
+	_475_nb = _out595
+	var _476_c uint64
+	var _ = _476_c
+	_476_c = uint64(0)
 	if cookie >= uint64(3) {
-		_477_c = cookie - uint64(2)
+		_476_c = cookie - uint64(2)
 	}
-	var _478_blk uint64
-	var _ = _478_blk
-	var _479_i uint64
-	var _ = _479_i
-	_478_blk, _479_i = _477_c/uint64(64), _477_c%uint64(64)
-	for _478_blk < _476_nb {
-		var _480_next uint64
-		var _ = _480_next
+	var _477_blk uint64
+	var _ = _477_blk
+	var _478_i uint64
+	var _ = _478_i
+	_477_blk, _478_i = _476_c/uint64(64), _476_c%uint64(64)
+	for _477_blk < _475_nb {
+		var _479_next uint64
+		var _ = _479_next
 		var _out596 uint64
 		var _ = _out596
-		_out596 = _this.SkipHoles(txn, _475_ip, d, _478_blk, _476_nb)
-		_480_next = _out596
-		if _480_next != _478_blk {
-			_478_blk, _479_i = _480_next, uint64(0)
+		_out596 = _this.SkipHoles(txn, _474_ip, d, _477_blk, _475_nb)
+		_479_next = _out596
+		if _479_next != _477_blk {
+			_477_blk, _478_i = _479_next, uint64(0)
 		} else {
-			var _481_b *dbytes.Blk
-			var _ = _481_b
+			var _480_b *dbytes.Blk
+			var _ = _480_b
 			var _out597 *dbytes.Blk
 			var _ = _out597
-			_out597 = _this.Fs.ReadBlockOf(txn, _475_ip, d, _478_blk, false)
-			_481_b = _out597
-			var _482_fits bool = false
-			var _ = _482_fits
+			_out597 = _this.Fs.ReadBlockOf(txn, _474_ip, d, _477_blk, false)
+			_480_b = _out597
+			var _481_fits bool = false
+			var _ = _481_fits
 			var _out598 bool
 			var _ = _out598
-			_out598 = dirpages.Companion_Default___.ListBlock(_481_b, _478_blk, _479_i, out)
-			_482_fits = _out598
-			if !_482_fits {
+			_out598 = dirpages.Companion_Default___.ListBlock(_480_b, _477_blk, _478_i, out)
+			_481_fits = _out598
+			if !_481_fits {
 				eof = false
 				return eof
 			}
-			_478_blk, _479_i = _478_blk+uint64(1), uint64(0)
+			_477_blk, _478_i = _477_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _483_k uint64
-	var _ = _483_k
-	_483_k = positions.Companion_Default___.FlatK(n)
-	if _483_k < uint64(12) {
+	var _482_k uint64
+	var _ = _482_k
+	_482_k = positions.Companion_Default___.FlatK(n)
+	if _482_k < uint64(12) {
 		return m
 	}
-	var _484_pb *dbytes.Blk
-	var _ = _484_pb
+	var _483_pb *dbytes.Blk
+	var _ = _483_pb
 	var _out599 *dbytes.Blk
 	var _ = _out599
-	_out599 = _this.Fs.Fs.ReadParent(txn, ip, _483_k, positions.Companion_Default___.MaxLev(_483_k), positions.Companion_Default___.FlatJ(n), false)
-	_484_pb = _out599
-	var _485_i uint64
-	var _ = _485_i
-	_485_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _485_i < uint64(512) {
-		var _486_bn uint64
-		var _ = _486_bn
-		_486_bn = _484_pb.U64(uint64(8) * _485_i)
-		if _486_bn != uint64(0) {
+	_out599 = _this.Fs.Fs.ReadParent(txn, ip, _482_k, positions.Companion_Default___.MaxLev(_482_k), positions.Companion_Default___.FlatJ(n), false)
+	_483_pb = _out599
+	var _484_i uint64
+	var _ = _484_i
+	_484_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _484_i < uint64(512) {
+		var _485_bn uint64
+		var _ = _485_bn
+		_485_bn = _483_pb.U64(uint64(8) * _484_i)
+		if _485_bn != uint64(0) {
 			return m
 		}
-		m, _485_i = m+uint64(1), _485_i+uint64(1)
+		m, _484_i = m+uint64(1), _484_i+uint64(1)
 	}
 	return m
 }

@@ -465,6 +465,9 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal) {
 	}
 }
 func (_this *CompanionStruct_Default___) HoldCodes(j *journalm.Journal, c *dlog.Codes) {
+	if j.Tree.Np == uint64(0) {
+		return
+	}
 	var _117_n uint64
 	var _ = _117_n
 	var _out148 uint64

@@ -74,19 +74,19 @@ func (_this *CompanionStruct_Default___) StartInstall(j *journalm.Journal) bool 
 	return ok
 }
 func (_this *CompanionStruct_Default___) FreezeLogged(j *journalm.Journal) {
-	var _143_r *dlog.BMap
-	var _ = _143_r
+	var _142_r *dlog.BMap
+	var _ = _142_r
 	var _out186 *dlog.BMap
 	var _ = _out186
 	_out186 = dlog.NewBMap()
-	_143_r = _out186
-	var _144_f *dlog.BMap
-	var _ = _144_f
+	_142_r = _out186
+	var _143_f *dlog.BMap
+	var _ = _143_f
 	var _out187 *dlog.BMap
 	var _ = _out187
 	_out187 = dlog.NewBMap()
-	_144_f = _out187
-	Companion_Default___.StartInstallFields(j, _143_r, _144_f)
+	_143_f = _out187
+	Companion_Default___.StartInstallFields(j, _142_r, _143_f)
 }
 func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal, r *dlog.BMap, f *dlog.BMap) {
 	j.Inm = j.Lgm
@@ -113,18 +113,18 @@ func (_this *CompanionStruct_Default___) InstWrite(j *journalm.Journal, i uint64
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _145_a uint64 = 0
-	var _ = _145_a
+	var _144_a uint64 = 0
+	var _ = _144_a
 	var _out189 uint64
 	var _ = _out189
 	var _out190 uint64
 	var _ = _out190
 	_out189, _out190 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
-	_145_a = _out189
+	_144_a = _out189
 	n = _out190
 	var _out191 bool
 	var _ = _out191
-	_out191 = j.D.WriteRun(_145_a, j.Ins.List, i, n)
+	_out191 = j.D.WriteRun(_144_a, j.Ins.List, i, n)
 	ok = _out191
 	return ok, n
 }
@@ -184,8 +184,8 @@ func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, 
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _146_version uint64 = 0
-	var _ = _146_version
+	var _145_version uint64 = 0
+	var _ = _145_version
 	var _out200 uint64
 	var _ = _out200
 	var _out201 uint64
@@ -193,7 +193,7 @@ func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, 
 	var _out202 uint64
 	var _ = _out202
 	_out200, _out201, _out202 = j.Tree.Pages.Root()
-	_146_version = _out200
+	_145_version = _out200
 	r0 = _out201
 	r1 = _out202
 	return r0, r1
@@ -221,44 +221,44 @@ func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) (bool
 		return ok, c
 	}
 	treeofcodes.Companion_Default___.AddList(j.Tree, c, j.Ins.List)
-	var _147_n uint64
-	var _ = _147_n
+	var _146_n uint64
+	var _ = _146_n
 	var _out205 uint64
 	var _ = _out205
 	_out205 = j.Iho.Len()
-	_147_n = _out205
-	var _148_i uint64
-	var _ = _148_i
-	_148_i = uint64(0)
-	for _148_i < _147_n {
-		var _149_a uint64
-		var _ = _149_a
+	_146_n = _out205
+	var _147_i uint64
+	var _ = _147_i
+	_147_i = uint64(0)
+	for _147_i < _146_n {
+		var _148_a uint64
+		var _ = _148_a
 		var _out206 uint64
 		var _ = _out206
-		_out206 = j.Iho.AddrAt(_148_i)
-		_149_a = _out206
-		if j.Home <= _149_a {
-			var _150_has bool
-			var _ = _150_has
-			var _151_c0 uint64
-			var _ = _151_c0
-			var _152_c1 uint64
-			var _ = _152_c1
+		_out206 = j.Iho.AddrAt(_147_i)
+		_148_a = _out206
+		if j.Home <= _148_a {
+			var _149_has bool
+			var _ = _149_has
+			var _150_c0 uint64
+			var _ = _150_c0
+			var _151_c1 uint64
+			var _ = _151_c1
 			var _out207 bool
 			var _ = _out207
 			var _out208 uint64
 			var _ = _out208
 			var _out209 uint64
 			var _ = _out209
-			_out207, _out208, _out209 = j.Tree.Pages.Held(_149_a - j.Home)
-			_150_has = _out207
-			_151_c0 = _out208
-			_152_c1 = _out209
-			if _150_has {
-				c.Add(_149_a-j.Home, _151_c0, _152_c1)
+			_out207, _out208, _out209 = j.Tree.Pages.Held(_148_a - j.Home)
+			_149_has = _out207
+			_150_c0 = _out208
+			_151_c1 = _out209
+			if _149_has {
+				c.Add(_148_a-j.Home, _150_c0, _151_c1)
 			}
 		}
-		_148_i = _148_i + uint64(1)
+		_147_i = _147_i + uint64(1)
 	}
 	c.Sort()
 	var _out210 bool
@@ -279,15 +279,15 @@ func (_this *CompanionStruct_Default___) InstBarrier(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _153_b *dbytes.Blk
-	var _ = _153_b
+	var _152_b *dbytes.Blk
+	var _ = _152_b
 	var _out212 *dbytes.Blk
 	var _ = _out212
 	_out212 = j.Seal.EncHdr(j.Ieq, r0, r1)
-	_153_b = _out212
-	var _154_a uint64
-	var _ = _154_a
-	_154_a = func() uint64 {
+	_152_b = _out212
+	var _153_a uint64
+	var _ = _153_a
+	_153_a = func() uint64 {
 		if copy_ {
 			return j.Home - uint64(1)
 		}
@@ -295,7 +295,7 @@ func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ boo
 	}()
 	var _out213 bool
 	var _ = _out213
-	_out213 = j.D.WriteSector(_154_a, _153_b)
+	_out213 = j.D.WriteSector(_153_a, _152_b)
 	ok = _out213
 	return ok
 }
@@ -311,45 +311,45 @@ func (_this *CompanionStruct_Default___) HdrBarrier(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _155_io bool
-	var _ = _155_io
-	var _156_b *dbytes.Blk
-	var _ = _156_b
+	var _154_io bool
+	var _ = _154_io
+	var _155_b *dbytes.Blk
+	var _ = _155_b
 	var _out215 bool
 	var _ = _out215
 	var _out216 *dbytes.Blk
 	var _ = _out216
 	_out215, _out216 = j.D.Read(j.At)
-	_155_io = _out215
-	_156_b = _out216
-	var _157_is bool
-	var _ = _157_is
-	_157_is = false
-	if _155_io {
-		var _158_q uint64 = 0
-		var _ = _158_q
+	_154_io = _out215
+	_155_b = _out216
+	var _156_is bool
+	var _ = _156_is
+	_156_is = false
+	if _154_io {
+		var _157_q uint64 = 0
+		var _ = _157_q
 		var _out217 bool
 		var _ = _out217
 		var _out218 uint64
 		var _ = _out218
-		_out217, _out218 = j.Seal.DecHdr(_156_b)
-		_157_is = _out217
-		_158_q = _out218
+		_out217, _out218 = j.Seal.DecHdr(_155_b)
+		_156_is = _out217
+		_157_q = _out218
 	}
-	if !_157_is {
+	if !_156_is {
 		var _out219 bool
 		var _ = _out219
 		var _out220 *dbytes.Blk
 		var _ = _out220
 		_out219, _out220 = j.D.Read(j.Home - uint64(1))
-		_155_io = _out219
-		_156_b = _out220
+		_154_io = _out219
+		_155_b = _out220
 	}
 	ok = true
-	if _155_io {
+	if _154_io {
 		var _out221 bool
 		var _ = _out221
-		_out221 = j.Seal.Ours(_156_b)
+		_out221 = j.Seal.Ours(_155_b)
 		ok = _out221
 	}
 	if !ok {
@@ -358,38 +358,38 @@ func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool 
 	return ok
 }
 func (_this *CompanionStruct_Default___) CacheInst(j *journalm.Journal) {
-	var _159_i uint64
-	var _ = _159_i
-	_159_i = j.Icnr
-	var _160_a uint64
-	var _ = _160_a
+	var _158_i uint64
+	var _ = _158_i
+	_158_i = j.Icnr
+	var _159_a uint64
+	var _ = _159_a
 	var _out222 uint64
 	var _ = _out222
-	_out222 = j.Ins.List.AddrAt(_159_i)
-	_160_a = _out222
-	var _161_b *dbytes.Blk
-	var _ = _161_b
+	_out222 = j.Ins.List.AddrAt(_158_i)
+	_159_a = _out222
+	var _160_b *dbytes.Blk
+	var _ = _160_b
 	var _out223 *dbytes.Blk
 	var _ = _out223
-	_out223 = j.Ins.List.BlkAt(_159_i)
-	_161_b = _out223
-	j.Cache.Put(_160_a, _161_b)
+	_out223 = j.Ins.List.BlkAt(_158_i)
+	_160_b = _out223
+	j.Cache.Put(_159_a, _160_b)
 	j.Icnr = j.Icnr + uint64(1)
 }
 func (_this *CompanionStruct_Default___) FinishInstall(j *journalm.Journal) {
-	var _162_e *dlog.BMap
-	var _ = _162_e
+	var _161_e *dlog.BMap
+	var _ = _161_e
 	var _out224 *dlog.BMap
 	var _ = _out224
 	_out224 = dlog.NewBMap()
-	_162_e = _out224
-	var _163_f *dlog.BMap
-	var _ = _163_f
+	_161_e = _out224
+	var _162_f *dlog.BMap
+	var _ = _162_f
 	var _out225 *dlog.BMap
 	var _ = _out225
 	_out225 = dlog.NewBMap()
-	_163_f = _out225
-	Companion_Default___.FinishInstallFields(j, _162_e, _163_f)
+	_162_f = _out225
+	Companion_Default___.FinishInstallFields(j, _161_e, _162_f)
 	journalpolicy.Companion_Default___.NoteInstall(j)
 }
 func (_this *CompanionStruct_Default___) FinishTree(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {

@@ -119,31 +119,31 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _164_n uint64
-	var _ = _164_n
+	var _163_n uint64
+	var _ = _163_n
 	var _out234 uint64
 	var _ = _out234
 	_out234 = l.Len()
-	_164_n = _out234
+	_163_n = _out234
 	m = uint64(0)
 	bad = a
-	for m < _164_n {
-		var _165_b *dbytes.Blk
-		var _ = _165_b
+	for m < _163_n {
+		var _164_b *dbytes.Blk
+		var _ = _164_b
 		var _out235 *dbytes.Blk
 		var _ = _out235
 		_out235 = l.BlkAt(m)
-		_165_b = _out235
-		var _166_ok bool = false
-		var _ = _166_ok
+		_164_b = _out235
+		var _165_ok bool = false
+		var _ = _165_ok
 		var _out236 bool
 		var _ = _out236
 		var _out237 uint64
 		var _ = _out237
-		_out236, _out237 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _165_b)
-		_166_ok = _out236
+		_out236, _out237 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _164_b)
+		_165_ok = _out236
 		bad = _out237
-		if !_166_ok {
+		if !_165_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -153,18 +153,18 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	var _167_b *dbytes.Blk
-	var _ = _167_b
-	var _168_t2 uint64
-	var _ = _168_t2
+	var _166_b *dbytes.Blk
+	var _ = _166_b
+	var _167_t2 uint64
+	var _ = _167_t2
 	var _out238 *dbytes.Blk
 	var _ = _out238
 	var _out239 uint64
 	var _ = _out239
 	_out238, _out239 = Companion_Default___.Lookup(j, a)
-	_167_b = _out238
-	_168_t2 = _out239
-	damaged = _167_b == (*dbytes.Blk)(nil) && t == _168_t2
+	_166_b = _out238
+	_167_t2 = _out239
+	damaged = _166_b == (*dbytes.Blk)(nil) && t == _167_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -173,16 +173,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _169_t2 uint64 = 0
-	var _ = _169_t2
+	var _168_t2 uint64 = 0
+	var _ = _168_t2
 	var _out240 *dbytes.Blk
 	var _ = _out240
 	var _out241 uint64
 	var _ = _out241
 	_out240, _out241 = Companion_Default___.Lookup(j, a)
 	b = _out240
-	_169_t2 = _out241
-	if b == (*dbytes.Blk)(nil) && t == _169_t2 {
+	_168_t2 = _out241
+	if b == (*dbytes.Blk)(nil) && t == _168_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

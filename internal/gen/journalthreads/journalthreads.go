@@ -72,32 +72,32 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _170_l *ddisk.BList
-	var _ = _170_l
-	_170_l = j.Lg.Dirs
-	var _171_n uint64
-	var _ = _171_n
+	var _169_l *ddisk.BList
+	var _ = _169_l
+	_169_l = j.Lg.Dirs
+	var _170_n uint64
+	var _ = _170_n
 	var _out242 uint64
 	var _ = _out242
-	_out242 = _170_l.Len()
-	_171_n = _out242
-	var _172_i uint64
-	var _ = _172_i
-	_172_i = uint64(0)
+	_out242 = _169_l.Len()
+	_170_n = _out242
+	var _171_i uint64
+	var _ = _171_i
+	_171_i = uint64(0)
 	ok = true
-	for ok && _172_i < _171_n {
+	for ok && _171_i < _170_n {
 		Companion_Default___.LYield(j)
-		var _173_m uint64 = 0
-		var _ = _173_m
+		var _172_m uint64 = 0
+		var _ = _172_m
 		var _out243 bool
 		var _ = _out243
 		var _out244 uint64
 		var _ = _out244
-		_out243, _out244 = journallogger.Companion_Default___.DirWrite(j, _172_i)
+		_out243, _out244 = journallogger.Companion_Default___.DirWrite(j, _171_i)
 		ok = _out243
-		_173_m = _out244
+		_172_m = _out244
 		if ok {
-			_172_i = _172_i + _173_m
+			_171_i = _171_i + _172_m
 		}
 	}
 	return ok
@@ -106,29 +106,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _174_n uint64
-	var _ = _174_n
+	var _173_n uint64
+	var _ = _173_n
 	var _out245 uint64
 	var _ = _out245
 	_out245 = j.Cgm.Len()
-	_174_n = _out245
-	var _175_i uint64
-	var _ = _175_i
-	_175_i = uint64(0)
+	_173_n = _out245
+	var _174_i uint64
+	var _ = _174_i
+	_174_i = uint64(0)
 	ok = true
-	for ok && _175_i < _174_n {
+	for ok && _174_i < _173_n {
 		Companion_Default___.LYield(j)
-		var _176_m uint64 = 0
-		var _ = _176_m
+		var _175_m uint64 = 0
+		var _ = _175_m
 		var _out246 bool
 		var _ = _out246
 		var _out247 uint64
 		var _ = _out247
-		_out246, _out247 = journallogger.Companion_Default___.LogWrite(j, _175_i)
+		_out246, _out247 = journallogger.Companion_Default___.LogWrite(j, _174_i)
 		ok = _out246
-		_176_m = _out247
+		_175_m = _out247
 		if ok {
-			_175_i = _175_i + _176_m
+			_174_i = _174_i + _175_m
 		}
 	}
 	return ok
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _177_small bool
-	var _ = _177_small
+	var _176_small bool
+	var _ = _176_small
 	var _out248 bool
 	var _ = _out248
 	_out248 = journallogger.Companion_Default___.Small(j)
-	_177_small = _out248
-	if _177_small {
+	_176_small = _out248
+	if _176_small {
 		var _out249 bool
 		var _ = _out249
 		_out249 = journallogger.Companion_Default___.LogWriteUnit(j)
@@ -193,14 +193,12 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	var _ = ok
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
-	journallogger.Companion_Default___.LogEnc(j)
-	Companion_Default___.LYield(j)
-	var _178_cs *dlog.Codes
-	var _ = _178_cs
+	var _177_cs *dlog.Codes
+	var _ = _177_cs
 	var _out255 *dlog.Codes
 	var _ = _out255
-	_out255 = journallogger.Companion_Default___.DirectCodes(j)
-	_178_cs = _out255
+	_out255 = journallogger.Companion_Default___.LogEnc(j)
+	_177_cs = _out255
 	var _out256 bool
 	var _ = _out256
 	_out256 = Companion_Default___.WriteGroup(j)
@@ -213,7 +211,7 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.HoldCodes(j, _178_cs)
+	journalcommit.Companion_Default___.HoldCodes(j, _177_cs)
 	journalcommit.Companion_Default___.HoldDirect(j)
 	journalcommit.Companion_Default___.FinishCommit(j)
 	return ok
@@ -221,26 +219,26 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _179_alive bool
-	var _ = _179_alive
+	var _178_alive bool
+	var _ = _178_alive
 	var _out257 bool
 	var _ = _out257
 	_out257 = journalpolicy.Companion_Default___.Alive(j)
-	_179_alive = _out257
-	for _179_alive {
-		var _180_go bool
-		var _ = _180_go
+	_178_alive = _out257
+	for _178_alive {
+		var _179_go bool
+		var _ = _179_go
 		var _out258 bool
 		var _ = _out258
 		_out258 = journalcommit.Companion_Default___.StartCommit(j)
-		_180_go = _out258
-		if _180_go {
-			var _181_ok bool
-			var _ = _181_ok
+		_179_go = _out258
+		if _179_go {
+			var _180_ok bool
+			var _ = _180_ok
 			var _out259 bool
 			var _ = _out259
 			_out259 = Companion_Default___.LogGroup(j)
-			_181_ok = _out259
+			_180_ok = _out259
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
@@ -248,20 +246,20 @@ func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 		var _out260 bool
 		var _ = _out260
 		_out260 = journalpolicy.Companion_Default___.Alive(j)
-		_179_alive = _out260
+		_178_alive = _out260
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _182_i uint64
-	var _ = _182_i
-	_182_i = uint64(0)
-	for _182_i < n {
+	var _181_i uint64
+	var _ = _181_i
+	_181_i = uint64(0)
+	for _181_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_182_i = _182_i + uint64(1)
-		if _182_i%uint64(128) == uint64(0) {
+		_181_i = _181_i + uint64(1)
+		if _181_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -298,16 +296,16 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	if j.Tree.Np == uint64(0) || !ok {
 		return ok, c, r0, r1
 	}
-	var _183_i uint64
-	var _ = _183_i
-	_183_i = uint64(0)
-	var _184_n uint64
-	var _ = _184_n
+	var _182_i uint64
+	var _ = _182_i
+	_182_i = uint64(0)
+	var _183_n uint64
+	var _ = _183_n
 	var _out265 uint64
 	var _ = _out265
 	_out265 = c.Len()
-	_184_n = _out265
-	for ok && _183_i < _184_n {
+	_183_n = _out265
+	for ok && _182_i < _183_n {
 		var _out266 bool
 		var _ = _out266
 		var _out267 uint64
@@ -316,15 +314,15 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 		var _ = _out268
 		var _out269 uint64
 		var _ = _out269
-		_out266, _out267, _out268, _out269 = Companion_Default___.WritePage(j, c, _183_i, r0, r1)
+		_out266, _out267, _out268, _out269 = Companion_Default___.WritePage(j, c, _182_i, r0, r1)
 		ok = _out266
-		_183_i = _out267
+		_182_i = _out267
 		r0 = _out268
 		r1 = _out269
 		var _out270 uint64
 		var _ = _out270
 		_out270 = c.Len()
-		_184_n = _out270
+		_183_n = _out270
 	}
 	return ok, c, r0, r1
 }
@@ -339,12 +337,12 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _185_p uint64 = 0
-	var _ = _185_p
-	var _186_a uint64 = 0
-	var _ = _186_a
-	var _187_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _187_b
+	var _184_p uint64 = 0
+	var _ = _184_p
+	var _185_a uint64 = 0
+	var _ = _185_a
+	var _186_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _186_b
 	var _out271 bool
 	var _ = _out271
 	var _out272 uint64
@@ -357,9 +355,9 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = _out275
 	_out271, _out272, _out273, _out274, _out275 = journalinstaller.Companion_Default___.NextPage(j, c, i)
 	ok = _out271
-	_185_p = _out272
-	_186_a = _out273
-	_187_b = _out274
+	_184_p = _out272
+	_185_a = _out273
+	_186_b = _out274
 	i1 = _out275
 	if !ok {
 		return ok, i1, r0, r1
@@ -367,30 +365,30 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	Companion_Default___.IYield(j)
 	var _out276 bool
 	var _ = _out276
-	_out276 = journalinstaller.Companion_Default___.PageWrite(j, _186_a, _187_b)
+	_out276 = journalinstaller.Companion_Default___.PageWrite(j, _185_a, _186_b)
 	ok = _out276
 	if !ok {
 		return ok, i1, r0, r1
 	}
 	Companion_Default___.IYield(j)
-	var _188_root bool
-	var _ = _188_root
-	var _189_c0 uint64
-	var _ = _189_c0
-	var _190_c1 uint64
-	var _ = _190_c1
+	var _187_root bool
+	var _ = _187_root
+	var _188_c0 uint64
+	var _ = _188_c0
+	var _189_c1 uint64
+	var _ = _189_c1
 	var _out277 bool
 	var _ = _out277
 	var _out278 uint64
 	var _ = _out278
 	var _out279 uint64
 	var _ = _out279
-	_out277, _out278, _out279 = journalinstaller.Companion_Default___.PageUp(j, c, _185_p, _187_b)
-	_188_root = _out277
-	_189_c0 = _out278
-	_190_c1 = _out279
-	if _188_root {
-		r0, r1 = _189_c0, _190_c1
+	_out277, _out278, _out279 = journalinstaller.Companion_Default___.PageUp(j, c, _184_p, _186_b)
+	_187_root = _out277
+	_188_c0 = _out278
+	_189_c1 = _out279
+	if _187_root {
+		r0, r1 = _188_c0, _189_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -428,22 +426,22 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = _out283
 	_out283 = l.Len()
 	n = _out283
-	var _191_i uint64
-	var _ = _191_i
-	_191_i = uint64(0)
-	for ok && _191_i < n {
+	var _190_i uint64
+	var _ = _190_i
+	_190_i = uint64(0)
+	for ok && _190_i < n {
 		Companion_Default___.IYield(j)
-		var _192_m uint64 = 0
-		var _ = _192_m
+		var _191_m uint64 = 0
+		var _ = _191_m
 		var _out284 bool
 		var _ = _out284
 		var _out285 uint64
 		var _ = _out285
-		_out284, _out285 = journalinstaller.Companion_Default___.InstWrite(j, _191_i)
+		_out284, _out285 = journalinstaller.Companion_Default___.InstWrite(j, _190_i)
 		ok = _out284
-		_192_m = _out285
+		_191_m = _out285
 		if ok {
-			_191_i = _191_i + _192_m
+			_190_i = _190_i + _191_m
 		}
 	}
 	if ok {
@@ -548,16 +546,16 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _193_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _193_l
-	var _194_n uint64 = 0
-	var _ = _194_n
-	var _195_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _195_c
-	var _196_r0 uint64 = 0
-	var _ = _196_r0
-	var _197_r1 uint64 = 0
-	var _ = _197_r1
+	var _192_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _192_l
+	var _193_n uint64 = 0
+	var _ = _193_n
+	var _194_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _194_c
+	var _195_r0 uint64 = 0
+	var _ = _195_r0
+	var _196_r1 uint64 = 0
+	var _ = _196_r1
 	var _out302 bool
 	var _ = _out302
 	var _out303 *ddisk.BList
@@ -572,11 +570,11 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var _ = _out307
 	_out302, _out303, _out304, _out305, _out306, _out307 = Companion_Default___.WriteInst(j)
 	ok = _out302
-	_193_l = _out303
-	_194_n = _out304
-	_195_c = _out305
-	_196_r0 = _out306
-	_197_r1 = _out307
+	_192_l = _out303
+	_193_n = _out304
+	_194_c = _out305
+	_195_r0 = _out306
+	_196_r1 = _out307
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -586,7 +584,7 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	}
 	var _out308 bool
 	var _ = _out308
-	_out308 = Companion_Default___.CacheAll(j, _193_l, _194_n)
+	_out308 = Companion_Default___.CacheAll(j, _192_l, _193_n)
 	ok = _out308
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
@@ -594,34 +592,34 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		return ok
 	}
 	journalinstaller.Companion_Default___.FinishInstall(j)
-	journalinstaller.Companion_Default___.FinishTree(j, _195_c, _196_r0, _197_r1)
+	journalinstaller.Companion_Default___.FinishTree(j, _194_c, _195_r0, _196_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _198_alive bool
-	var _ = _198_alive
+	var _197_alive bool
+	var _ = _197_alive
 	var _out309 bool
 	var _ = _out309
 	_out309 = journalpolicy.Companion_Default___.Alive(j)
-	_198_alive = _out309
-	for _198_alive {
-		var _199_go bool
-		var _ = _199_go
+	_197_alive = _out309
+	for _197_alive {
+		var _198_go bool
+		var _ = _198_go
 		var _out310 bool
 		var _ = _out310
 		_out310 = journalinstaller.Companion_Default___.StartInstall(j)
-		_199_go = _out310
-		if _199_go {
-			var _200_ok bool
-			var _ = _200_ok
+		_198_go = _out310
+		if _198_go {
+			var _199_ok bool
+			var _ = _199_ok
 			var _out311 bool
 			var _ = _out311
 			_out311 = Companion_Default___.Install(j)
-			_200_ok = _out311
-			if !_200_ok {
+			_199_ok = _out311
+			if !_199_ok {
 				goto L2
 			}
 		} else {
@@ -631,7 +629,7 @@ func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 		var _out312 bool
 		var _ = _out312
 		_out312 = journalpolicy.Companion_Default___.Alive(j)
-		_198_alive = _out312
+		_197_alive = _out312
 	}
 L2:
 	j.Mu.Unlock()
@@ -650,35 +648,35 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = _out313
 	_out313 = journalcommit.Companion_Default___.IsDurable(j, n)
 	ok = _out313
-	var _201_failed bool
-	var _ = _201_failed
+	var _200_failed bool
+	var _ = _200_failed
 	var _out314 bool
 	var _ = _out314
 	_out314 = journalpolicy.Companion_Default___.Failed(j)
-	_201_failed = _out314
-	for !ok && !_201_failed {
+	_200_failed = _out314
+	for !ok && !_200_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _202_go bool
-		var _ = _202_go
+		var _201_go bool
+		var _ = _201_go
 		var _out315 bool
 		var _ = _out315
 		_out315 = journalcommit.Companion_Default___.StartCommit(j)
-		_202_go = _out315
-		if _202_go {
-			var _203_done bool
-			var _ = _203_done
+		_201_go = _out315
+		if _201_go {
+			var _202_done bool
+			var _ = _202_done
 			var _out316 bool
 			var _ = _out316
 			_out316 = Companion_Default___.LogGroup(j)
-			_203_done = _out316
+			_202_done = _out316
 		} else {
-			var _204_c uint32
-			var _ = _204_c
+			var _203_c uint32
+			var _ = _203_c
 			var _out317 uint32
 			var _ = _out317
 			_out317 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_204_c = _out317
-			j.Mu.Wait(_204_c)
+			_203_c = _out317
+			j.Mu.Wait(_203_c)
 			Companion_Default___.CYield(j)
 		}
 		var _out318 bool
@@ -688,7 +686,7 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 		var _out319 bool
 		var _ = _out319
 		_out319 = journalpolicy.Companion_Default___.Failed(j)
-		_201_failed = _out319
+		_200_failed = _out319
 	}
 	j.Mu.Unlock()
 	return ok
@@ -720,13 +718,13 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _205_ok bool
-		var _ = _205_ok
+		var _204_ok bool
+		var _ = _204_ok
 		var _out324 bool
 		var _ = _out324
 		_out324 = Companion_Default___.WaitDurable(j, n)
-		_205_ok = _out324
-		if !_205_ok {
+		_204_ok = _out324
+		if !_204_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -740,67 +738,67 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	for true {
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _206_t uint64 = 0
-		var _ = _206_t
+		var _205_t uint64 = 0
+		var _ = _205_t
 		var _out325 *dbytes.Blk
 		var _ = _out325
 		var _out326 uint64
 		var _ = _out326
 		_out325, _out326 = journalreader.Companion_Default___.Lookup(j, a)
 		b = _out325
-		_206_t = _out326
+		_205_t = _out326
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _207_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _207_l
+		var _206_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _206_l
 		var _out327 bool
 		var _ = _out327
 		var _out328 *ddisk.BList
 		var _ = _out328
-		_out327, _out328 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), _206_t)
+		_out327, _out328 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), _205_t)
 		ok = _out327
-		_207_l = _out328
+		_206_l = _out328
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _208_m uint64
-		var _ = _208_m
-		var _209_bad uint64
-		var _ = _209_bad
+		var _207_m uint64
+		var _ = _207_m
+		var _208_bad uint64
+		var _ = _208_bad
 		var _out329 uint64
 		var _ = _out329
 		var _out330 uint64
 		var _ = _out330
-		_out329, _out330 = journalreader.Companion_Default___.CheckHome(j, a, _207_l)
-		_208_m = _out329
-		_209_bad = _out330
+		_out329, _out330 = journalreader.Companion_Default___.CheckHome(j, a, _206_l)
+		_207_m = _out329
+		_208_bad = _out330
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		if _208_m > uint64(0) {
-			var _210_c *dbytes.Blk
-			var _ = _210_c
+		if _207_m > uint64(0) {
+			var _209_c *dbytes.Blk
+			var _ = _209_c
 			var _out331 *dbytes.Blk
 			var _ = _out331
-			_out331 = _207_l.BlkAt(uint64(0))
-			_210_c = _out331
+			_out331 = _206_l.BlkAt(uint64(0))
+			_209_c = _out331
 			var _out332 *dbytes.Blk
 			var _ = _out332
-			_out332 = journalreader.Companion_Default___.Lookup2(j, a, _206_t, _210_c)
+			_out332 = journalreader.Companion_Default___.Lookup2(j, a, _205_t, _209_c)
 			b = _out332
 		} else {
-			var _211_damaged bool
-			var _ = _211_damaged
+			var _210_damaged bool
+			var _ = _210_damaged
 			var _out333 bool
 			var _ = _out333
-			_out333 = journalreader.Companion_Default___.Confirm(j, a, _206_t, _209_bad)
-			_211_damaged = _out333
-			ok = !_211_damaged
+			_out333 = journalreader.Companion_Default___.Confirm(j, a, _205_t, _208_bad)
+			_210_damaged = _out333
+			ok = !_210_damaged
 		}
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) || !ok {
@@ -838,19 +836,19 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _212_e bool
-	var _ = _212_e
+	var _211_e bool
+	var _ = _211_e
 	var _out336 bool
 	var _ = _out336
 	_out336 = journalpolicy.Companion_Default___.Drained(j)
-	_212_e = _out336
-	var _213_failed bool
-	var _ = _213_failed
+	_211_e = _out336
+	var _212_failed bool
+	var _ = _212_failed
 	var _out337 bool
 	var _ = _out337
 	_out337 = journalpolicy.Companion_Default___.Failed(j)
-	_213_failed = _out337
-	for !_212_e && !_213_failed {
+	_212_failed = _out337
+	for !_211_e && !_212_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
@@ -858,11 +856,11 @@ func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 		var _out338 bool
 		var _ = _out338
 		_out338 = journalpolicy.Companion_Default___.Drained(j)
-		_212_e = _out338
+		_211_e = _out338
 		var _out339 bool
 		var _ = _out339
 		_out339 = journalpolicy.Companion_Default___.Failed(j)
-		_213_failed = _out339
+		_212_failed = _out339
 	}
 	j.Mu.Unlock()
 }

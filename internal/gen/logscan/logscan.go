@@ -67,33 +67,33 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _496_s uint64
-	var _ = _496_s
+	var _495_s uint64
+	var _ = _495_s
 	var _out616 uint64
 	var _ = _out616
 	_out616 = ring.Companion_Default___.SlotOf(q, nd)
-	_496_s = _out616
-	var _497_a uint64
-	var _ = _497_a
-	_497_a = at + uint64(2) + uint64(16)*_496_s
-	var _498_k uint64
-	var _ = _498_k
-	_498_k = n
+	_495_s = _out616
+	var _496_a uint64
+	var _ = _496_a
+	_496_a = at + uint64(2) + uint64(16)*_495_s
+	var _497_k uint64
+	var _ = _497_k
+	_497_k = n
 	if n > uint64(15) {
 		var _out617 uint64
 		var _ = _out617
 		_out617 = ring.Companion_Default___.SlotOf(pos, nr)
-		_496_s = _out617
-		_497_a = at + uint64(1) + uint64(16)*nd + _496_s
-		if _498_k > nr-_496_s {
-			_498_k = nr - _496_s
+		_495_s = _out617
+		_496_a = at + uint64(1) + uint64(16)*nd + _495_s
+		if _497_k > nr-_495_s {
+			_497_k = nr - _495_s
 		}
 	}
 	var _out618 bool
 	var _ = _out618
 	var _out619 *ddisk.BList
 	var _ = _out619
-	_out618, _out619 = d.ReadRun(_497_a, _498_k)
+	_out618, _out619 = d.ReadRun(_496_a, _497_k)
 	io = _out618
 	x = _out619
 	y = x
@@ -104,7 +104,7 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = _out620
 	var _out621 *ddisk.BList
 	var _ = _out621
-	_out620, _out621 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_498_k)
+	_out620, _out621 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_497_k)
 	io = _out620
 	y = _out621
 	if !io {
@@ -119,53 +119,53 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _499_hm *dlog.BMap
-	var _ = _499_hm
+	var _498_hm *dlog.BMap
+	var _ = _498_hm
 	var _out622 *dlog.BMap
 	var _ = _out622
 	_out622 = dlog.NewBMap()
-	_499_hm = _out622
-	var _500_i uint64
-	var _ = _500_i
-	_500_i = uint64(0)
-	for _500_i < m {
-		var _501_a uint64
-		var _ = _501_a
-		var _502_n uint64
-		var _ = _502_n
+	_498_hm = _out622
+	var _499_i uint64
+	var _ = _499_i
+	_499_i = uint64(0)
+	for _499_i < m {
+		var _500_a uint64
+		var _ = _500_a
+		var _501_n uint64
+		var _ = _501_n
 		var _out623 uint64
 		var _ = _out623
 		var _out624 uint64
 		var _ = _out624
-		_out623, _out624 = Companion_Default___.DirRun(r, _500_i, m)
-		_501_a = _out623
-		_502_n = _out624
-		var _503_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _503_l
+		_out623, _out624 = Companion_Default___.DirRun(r, _499_i, m)
+		_500_a = _out623
+		_501_n = _out624
+		var _502_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _502_l
 		var _out625 bool
 		var _ = _out625
 		var _out626 *ddisk.BList
 		var _ = _out626
-		_out625, _out626 = d.ReadRun(_501_a, _502_n)
+		_out625, _out626 = d.ReadRun(_500_a, _501_n)
 		io = _out625
-		_503_l = _out626
+		_502_l = _out626
 		if !io {
 			return io, z
 		}
-		var _504_ok bool
-		var _ = _504_ok
+		var _503_ok bool
+		var _ = _503_ok
 		var _out627 bool
 		var _ = _out627
-		_out627 = Companion_Default___.PutRun(_499_hm, r, _500_i, _502_n, _503_l)
-		_504_ok = _out627
-		if !_504_ok {
+		_out627 = Companion_Default___.PutRun(_498_hm, r, _499_i, _501_n, _502_l)
+		_503_ok = _out627
+		if !_503_ok {
 			return io, z
 		}
-		_500_i = _500_i + _502_n
+		_499_i = _499_i + _501_n
 	}
 	var _out628 *ddisk.BList
 	var _ = _out628
-	_out628 = _499_hm.List()
+	_out628 = _498_hm.List()
 	z = _out628
 	return io, z
 }
@@ -180,13 +180,13 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	a = _out629
 	n = uint64(1)
 	for i+n < m {
-		var _505_b uint64
-		var _ = _505_b
+		var _504_b uint64
+		var _ = _504_b
 		var _out630 uint64
 		var _ = _out630
 		_out630 = r.Dir(i + n)
-		_505_b = _out630
-		if _505_b != a+n {
+		_504_b = _out630
+		if _504_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _506_k uint64
-	var _ = _506_k
-	_506_k = uint64(0)
-	for _506_k < n {
-		var _507_a uint64
-		var _ = _507_a
+	var _505_k uint64
+	var _ = _505_k
+	_505_k = uint64(0)
+	for _505_k < n {
+		var _506_a uint64
+		var _ = _506_a
 		var _out631 uint64
 		var _ = _out631
-		_out631 = r.Dir(i + _506_k)
-		_507_a = _out631
-		var _508_o *dbytes.Blk
-		var _ = _508_o
+		_out631 = r.Dir(i + _505_k)
+		_506_a = _out631
+		var _507_o *dbytes.Blk
+		var _ = _507_o
 		var _out632 *dbytes.Blk
 		var _ = _out632
-		_out632 = hm.Get(_507_a)
-		_508_o = _out632
-		if _508_o != (*dbytes.Blk)(nil) {
+		_out632 = hm.Get(_506_a)
+		_507_o = _out632
+		if _507_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _509_b *dbytes.Blk
-		var _ = _509_b
+		var _508_b *dbytes.Blk
+		var _ = _508_b
 		var _out633 *dbytes.Blk
 		var _ = _out633
-		_out633 = l.BlkAt(_506_k)
-		_509_b = _out633
-		hm.Put(_507_a, _509_b)
-		_506_k = _506_k + uint64(1)
+		_out633 = l.BlkAt(_505_k)
+		_508_b = _out633
+		hm.Put(_506_a, _508_b)
+		_505_k = _505_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,190 +236,154 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _510_s uint64
-	var _ = _510_s
+	var _509_s uint64
+	var _ = _509_s
 	var _out634 uint64
 	var _ = _out634
 	_out634 = ring.Companion_Default___.SlotOf(q, nd)
-	_510_s = _out634
-	var _511_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _511_b
+	_509_s = _out634
+	var _510_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _510_b
 	var _out635 bool
 	var _ = _out635
 	var _out636 *dbytes.Blk
 	var _ = _out636
-	_out635, _out636 = d.Read(at + uint64(1) + uint64(16)*_510_s)
+	_out635, _out636 = d.Read(at + uint64(1) + uint64(16)*_509_s)
 	io = _out635
-	_511_b = _out636
+	_510_b = _out636
 	if !io {
 		return io, gm
 	}
-	var _512_r *dlog.DescR
-	var _ = _512_r
+	var _511_r *dlog.DescR
+	var _ = _511_r
 	var _out637 *dlog.DescR
 	var _ = _out637
-	_out637 = dlog.Parse(_511_b)
-	_512_r = _out637
-	if _512_r == (*dlog.DescR)(nil) {
+	_out637 = dlog.Parse(_510_b)
+	_511_r = _out637
+	if _511_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _513_q2 uint64
-	var _ = _513_q2
+	var _512_q2 uint64
+	var _ = _512_q2
 	var _out638 uint64
 	var _ = _out638
-	_out638 = _512_r.Sq()
-	_513_q2 = _out638
-	var _514_pos uint64
-	var _ = _514_pos
+	_out638 = _511_r.Sq()
+	_512_q2 = _out638
+	var _513_pos uint64
+	var _ = _513_pos
 	var _out639 uint64
 	var _ = _out639
-	_out639 = _512_r.Pos()
-	_514_pos = _out639
-	var _515_n uint64
-	var _ = _515_n
+	_out639 = _511_r.Pos()
+	_513_pos = _out639
+	var _514_n uint64
+	var _ = _514_n
 	var _out640 uint64
 	var _ = _out640
-	_out640 = _512_r.N()
-	_515_n = _out640
-	var _516_dn uint64
-	var _ = _516_dn
+	_out640 = _511_r.N()
+	_514_n = _out640
+	var _515_dn uint64
+	var _ = _515_dn
 	var _out641 uint64
 	var _ = _out641
-	_out641 = _512_r.M()
-	_516_dn = _out641
-	if _513_q2 != q || _514_pos >= uint64(2305843009213693952) || _515_n > uint64(500) || _516_dn > uint64(500)-_515_n {
+	_out641 = _511_r.M()
+	_515_dn = _out641
+	if _512_q2 != q || _513_pos >= uint64(2305843009213693952) || _514_n > uint64(500) || _515_dn > uint64(500)-_514_n {
 		return io, gm
 	}
-	var _517_same bool
-	var _ = _517_same
+	var _516_same bool
+	var _ = _516_same
 	var _out642 bool
 	var _ = _out642
-	_out642 = seal.Under(_512_r, hb)
-	_517_same = _out642
-	if !_517_same {
+	_out642 = seal.Under(_511_r, hb)
+	_516_same = _out642
+	if !_516_same {
 		return io, gm
 	}
-	var _518_inside bool
-	var _ = _518_inside
+	var _517_inside bool
+	var _ = _517_inside
 	var _out643 bool
 	var _ = _out643
-	_out643 = Companion_Default___.AddrsIn(_512_r, _515_n, _516_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_518_inside = _out643
-	if !_518_inside {
+	_out643 = Companion_Default___.AddrsIn(_511_r, _514_n, _515_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_517_inside = _out643
+	if !_517_inside {
 		return io, gm
 	}
-	var _519_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _519_x
-	var _520_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _520_y
+	var _518_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _518_x
+	var _519_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _519_y
 	var _out644 bool
 	var _ = _out644
 	var _out645 *ddisk.BList
 	var _ = _out645
 	var _out646 *ddisk.BList
 	var _ = _out646
-	_out644, _out645, _out646 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _514_pos, _515_n)
+	_out644, _out645, _out646 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _513_pos, _514_n)
 	io = _out644
-	_519_x = _out645
-	_520_y = _out646
+	_518_x = _out645
+	_519_y = _out646
 	if !io {
 		return io, gm
 	}
-	var _521_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _521_z
+	var _520_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _520_z
 	var _out647 bool
 	var _ = _out647
 	var _out648 *ddisk.BList
 	var _ = _out648
-	_out647, _out648 = Companion_Default___.ReadDirect(d, _512_r, _516_dn)
+	_out647, _out648 = Companion_Default___.ReadDirect(d, _511_r, _515_dn)
 	io = _out647
-	_521_z = _out648
-	if !io || _521_z == (*ddisk.BList)(nil) {
+	_520_z = _out648
+	if !io || _520_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _522_ok bool
-	var _ = _522_ok
+	var _521_ok bool
+	var _ = _521_ok
 	var _out649 bool
 	var _ = _out649
-	_out649 = seal.Check(_512_r, _519_x, _520_y, _521_z)
-	_522_ok = _out649
-	if !_522_ok {
+	_out649 = seal.Check(_511_r, _518_x, _519_y, _520_z, cs)
+	_521_ok = _out649
+	if !_521_ok {
 		return io, gm
 	}
-	Companion_Default___.AddDirect(t, cs, _512_r, _516_dn, _521_z)
 	var _out650 *dlog.BMap
 	var _ = _out650
-	_out650 = Companion_Default___.GroupMap(_512_r, _515_n, _519_x, _520_y)
+	_out650 = Companion_Default___.GroupMap(_511_r, _514_n, _518_x, _519_y)
 	gm = _out650
 	return io, gm
-}
-func (_this *CompanionStruct_Default___) AddDirect(t *treeofcodes.Tree, cs *dlog.Codes, r *dlog.DescR, n uint64, z *ddisk.BList) {
-	if t.Np == uint64(0) {
-		return
-	}
-	var _523_i uint64
-	var _ = _523_i
-	_523_i = uint64(0)
-	for _523_i < n {
-		var _524_a uint64
-		var _ = _524_a
-		var _out651 uint64
-		var _ = _out651
-		_out651 = r.Dir(_523_i)
-		_524_a = _out651
-		var _525_b *dbytes.Blk
-		var _ = _525_b
-		var _out652 *dbytes.Blk
-		var _ = _out652
-		_out652 = z.BlkAt(_523_i)
-		_525_b = _out652
-		var _526_c0 uint64
-		var _ = _526_c0
-		var _527_c1 uint64
-		var _ = _527_c1
-		var _out653 uint64
-		var _ = _out653
-		var _out654 uint64
-		var _ = _out654
-		_out653, _out654 = t.Seal.Code(_524_a-t.Home, _525_b)
-		_526_c0 = _out653
-		_527_c1 = _out654
-		cs.Add(_524_a-t.Home, _526_c0, _527_c1)
-		_523_i = _523_i + uint64(1)
-	}
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _528_i uint64
-	var _ = _528_i
-	_528_i = uint64(0)
-	for _528_i < n {
-		var _529_a uint64
-		var _ = _529_a
-		var _out655 uint64
-		var _ = _out655
-		_out655 = r.Addr(_528_i)
-		_529_a = _out655
-		if _529_a < lo || _529_a >= hi {
+	var _522_i uint64
+	var _ = _522_i
+	_522_i = uint64(0)
+	for _522_i < n {
+		var _523_a uint64
+		var _ = _523_a
+		var _out651 uint64
+		var _ = _out651
+		_out651 = r.Addr(_522_i)
+		_523_a = _out651
+		if _523_a < lo || _523_a >= hi {
 			ok = false
 			return ok
 		}
-		_528_i = _528_i + uint64(1)
+		_522_i = _522_i + uint64(1)
 	}
-	_528_i = uint64(0)
-	for _528_i < m {
-		var _530_a uint64
-		var _ = _530_a
-		var _out656 uint64
-		var _ = _out656
-		_out656 = r.Dir(_528_i)
-		_530_a = _out656
-		if _530_a < lo || _530_a >= hi {
+	_522_i = uint64(0)
+	for _522_i < m {
+		var _524_a uint64
+		var _ = _524_a
+		var _out652 uint64
+		var _ = _out652
+		_out652 = r.Dir(_522_i)
+		_524_a = _out652
+		if _524_a < lo || _524_a >= hi {
 			ok = false
 			return ok
 		}
-		_528_i = _528_i + uint64(1)
+		_522_i = _522_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -428,41 +392,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out657 *dlog.BMap
-	var _ = _out657
-	_out657 = dlog.NewBMap()
-	gm = _out657
-	var _531_k uint64
-	var _ = _531_k
-	var _out658 uint64
-	var _ = _out658
-	_out658 = x.Len()
-	_531_k = _out658
-	var _532_i uint64
-	var _ = _532_i
-	_532_i = uint64(0)
-	for _532_i < n {
-		var _533_a uint64
-		var _ = _533_a
-		var _out659 uint64
-		var _ = _out659
-		_out659 = r.Addr(_532_i)
-		_533_a = _out659
-		var _534_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _534_b
-		if _532_i < _531_k {
-			var _out660 *dbytes.Blk
-			var _ = _out660
-			_out660 = x.BlkAt(_532_i)
-			_534_b = _out660
+	var _out653 *dlog.BMap
+	var _ = _out653
+	_out653 = dlog.NewBMap()
+	gm = _out653
+	var _525_k uint64
+	var _ = _525_k
+	var _out654 uint64
+	var _ = _out654
+	_out654 = x.Len()
+	_525_k = _out654
+	var _526_i uint64
+	var _ = _526_i
+	_526_i = uint64(0)
+	for _526_i < n {
+		var _527_a uint64
+		var _ = _527_a
+		var _out655 uint64
+		var _ = _out655
+		_out655 = r.Addr(_526_i)
+		_527_a = _out655
+		var _528_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _528_b
+		if _526_i < _525_k {
+			var _out656 *dbytes.Blk
+			var _ = _out656
+			_out656 = x.BlkAt(_526_i)
+			_528_b = _out656
 		} else {
-			var _out661 *dbytes.Blk
-			var _ = _out661
-			_out661 = y.BlkAt(_532_i - _531_k)
-			_534_b = _out661
+			var _out657 *dbytes.Blk
+			var _ = _out657
+			_out657 = y.BlkAt(_526_i - _525_k)
+			_528_b = _out657
 		}
-		gm.Put(_533_a, _534_b)
-		_532_i = _532_i + uint64(1)
+		gm.Put(_527_a, _528_b)
+		_526_i = _526_i + uint64(1)
 	}
 	return gm
 }
@@ -473,36 +437,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out662 *dlog.BMap
-	var _ = _out662
-	_out662 = dlog.NewBMap()
-	mm = _out662
+	var _out658 *dlog.BMap
+	var _ = _out658
+	_out658 = dlog.NewBMap()
+	mm = _out658
 	i = uint64(0)
 	io = true
-	var _535_done bool
-	var _ = _535_done
-	_535_done = false
-	for !_535_done {
+	var _529_done bool
+	var _ = _529_done
+	_529_done = false
+	for !_529_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _536_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _536_gm
-		var _out663 bool
-		var _ = _out663
-		var _out664 *dlog.BMap
-		var _ = _out664
-		_out663, _out664 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out663
-		_536_gm = _out664
+		var _530_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _530_gm
+		var _out659 bool
+		var _ = _out659
+		var _out660 *dlog.BMap
+		var _ = _out660
+		_out659, _out660 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out659
+		_530_gm = _out660
 		if !io {
 			return io, mm, i
 		}
-		if _536_gm == (*dlog.BMap)(nil) {
-			_535_done = true
+		if _530_gm == (*dlog.BMap)(nil) {
+			_529_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _536_gm)
+			groups.Companion_Default___.MergeInto(mm, _530_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -513,49 +477,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _537_s uint64
-	var _ = _537_s
-	_537_s = uint64(0)
+	var _531_s uint64
+	var _ = _531_s
+	_531_s = uint64(0)
 	io = true
 	found = false
-	for _537_s < nd {
-		var _538_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _538_b
-		var _out665 bool
-		var _ = _out665
-		var _out666 *dbytes.Blk
-		var _ = _out666
-		_out665, _out666 = d.Read(at + uint64(1) + uint64(16)*_537_s)
-		io = _out665
-		_538_b = _out666
+	for _531_s < nd {
+		var _532_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _532_b
+		var _out661 bool
+		var _ = _out661
+		var _out662 *dbytes.Blk
+		var _ = _out662
+		_out661, _out662 = d.Read(at + uint64(1) + uint64(16)*_531_s)
+		io = _out661
+		_532_b = _out662
 		if !io {
 			return io, found
 		}
-		var _539_r *dlog.DescR
-		var _ = _539_r
-		var _out667 *dlog.DescR
-		var _ = _out667
-		_out667 = dlog.Parse(_538_b)
-		_539_r = _out667
-		if _539_r != (*dlog.DescR)(nil) {
-			var _540_q uint64
-			var _ = _540_q
-			var _out668 uint64
-			var _ = _out668
-			_out668 = _539_r.Sq()
-			_540_q = _out668
-			var _541_ok bool
-			var _ = _541_ok
-			var _out669 bool
-			var _ = _out669
-			_out669 = seal.Vouch(_539_r)
-			_541_ok = _out669
-			if _540_q > e && _541_ok {
+		var _533_r *dlog.DescR
+		var _ = _533_r
+		var _out663 *dlog.DescR
+		var _ = _out663
+		_out663 = dlog.Parse(_532_b)
+		_533_r = _out663
+		if _533_r != (*dlog.DescR)(nil) {
+			var _534_q uint64
+			var _ = _534_q
+			var _out664 uint64
+			var _ = _out664
+			_out664 = _533_r.Sq()
+			_534_q = _out664
+			var _535_ok bool
+			var _ = _535_ok
+			var _out665 bool
+			var _ = _out665
+			_out665 = seal.Vouch(_533_r)
+			_535_ok = _out665
+			if _534_q > e && _535_ok {
 				found = true
 				return io, found
 			}
 		}
-		_537_s = _537_s + uint64(1)
+		_531_s = _531_s + uint64(1)
 	}
 	return io, found
 }

@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _214_b uint8
-	var _ = _214_b
-	_214_b = w.Get(off / uint64(8))
-	var _215_i uint64
-	var _ = _215_i
-	_215_i = off % uint64(8)
-	var _216_is bool
-	var _ = _216_is
-	_216_is = bits.Companion_Default___.BitOf(_214_b, _215_i)
-	if _216_is != v {
-		var _217_c uint8 = 0
-		var _ = _217_c
+	var _213_b uint8
+	var _ = _213_b
+	_213_b = w.Get(off / uint64(8))
+	var _214_i uint64
+	var _ = _214_i
+	_214_i = off % uint64(8)
+	var _215_is bool
+	var _ = _215_is
+	_215_is = bits.Companion_Default___.BitOf(_213_b, _214_i)
+	if _215_is != v {
+		var _216_c uint8 = 0
+		var _ = _216_c
 		if v {
-			_217_c = _214_b + Companion_Default___.Pow2(_215_i)
+			_216_c = _213_b + Companion_Default___.Pow2(_214_i)
 		} else {
-			_217_c = _214_b - Companion_Default___.Pow2(_215_i)
+			_216_c = _213_b - Companion_Default___.Pow2(_214_i)
 		}
-		w.Set(off/uint64(8), _217_c)
+		w.Set(off/uint64(8), _216_c)
 	}
 }
 

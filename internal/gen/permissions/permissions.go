@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _580_n uint64
-	var _ = _580_n
-	_580_n = c.Gids.Len()
-	var _581_i uint64
-	var _ = _581_i
-	_581_i = uint64(0)
-	for _580_n-_581_i >= uint64(4) {
-		var _582_x uint32
-		var _ = _582_x
-		_582_x = c.Gids.U32(_581_i)
-		if _582_x == g {
+	var _574_n uint64
+	var _ = _574_n
+	_574_n = c.Gids.Len()
+	var _575_i uint64
+	var _ = _575_i
+	_575_i = uint64(0)
+	for _574_n-_575_i >= uint64(4) {
+		var _576_x uint32
+		var _ = _576_x
+		_576_x = c.Gids.U32(_575_i)
+		if _576_x == g {
 			r = true
 			return r
 		}
-		_581_i = _581_i + uint64(4)
+		_575_i = _575_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _583_mode uint32
-	var _ = _583_mode
-	var _out739 uint32
-	var _ = _out739
-	_out739 = inodeformat.Companion_Default___.GetMode(ip)
-	_583_mode = _out739
-	var _584_u uint32
-	var _ = _584_u
-	var _out740 uint32
-	var _ = _out740
-	_out740 = inodeformat.Companion_Default___.GetUid(ip)
-	_584_u = _out740
-	if c.Uid == _584_u {
-		p = _583_mode / uint32(64) % uint32(8)
+	var _577_mode uint32
+	var _ = _577_mode
+	var _out735 uint32
+	var _ = _out735
+	_out735 = inodeformat.Companion_Default___.GetMode(ip)
+	_577_mode = _out735
+	var _578_u uint32
+	var _ = _578_u
+	var _out736 uint32
+	var _ = _out736
+	_out736 = inodeformat.Companion_Default___.GetUid(ip)
+	_578_u = _out736
+	if c.Uid == _578_u {
+		p = _577_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _585_g uint32
-	var _ = _585_g
-	var _out741 uint32
-	var _ = _out741
-	_out741 = inodeformat.Companion_Default___.GetGid(ip)
-	_585_g = _out741
-	var _586_m bool
-	var _ = _586_m
-	var _out742 bool
-	var _ = _out742
-	_out742 = Companion_Default___.InGroup(c, _585_g)
-	_586_m = _out742
-	if _586_m {
-		p = _583_mode / uint32(8) % uint32(8)
+	var _579_g uint32
+	var _ = _579_g
+	var _out737 uint32
+	var _ = _out737
+	_out737 = inodeformat.Companion_Default___.GetGid(ip)
+	_579_g = _out737
+	var _580_m bool
+	var _ = _580_m
+	var _out738 bool
+	var _ = _out738
+	_out738 = Companion_Default___.InGroup(c, _579_g)
+	_580_m = _out738
+	if _580_m {
+		p = _577_mode / uint32(8) % uint32(8)
 	} else {
-		p = _583_mode % uint32(8)
+		p = _577_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _587_ty uint32
-		var _ = _587_ty
-		var _out743 uint32
-		var _ = _out743
-		_out743 = inodeformat.Companion_Default___.GetTy(ip)
-		_587_ty = _out743
-		var _588_mode uint32
-		var _ = _588_mode
-		var _out744 uint32
-		var _ = _out744
-		_out744 = inodeformat.Companion_Default___.GetMode(ip)
-		_588_mode = _out744
-		if _587_ty == Companion_Default___.DIR() || _588_mode%uint32(2) == uint32(1) || _588_mode/uint32(8)%uint32(2) == uint32(1) || _588_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _581_ty uint32
+		var _ = _581_ty
+		var _out739 uint32
+		var _ = _out739
+		_out739 = inodeformat.Companion_Default___.GetTy(ip)
+		_581_ty = _out739
+		var _582_mode uint32
+		var _ = _582_mode
+		var _out740 uint32
+		var _ = _out740
+		_out740 = inodeformat.Companion_Default___.GetMode(ip)
+		_582_mode = _out740
+		if _581_ty == Companion_Default___.DIR() || _582_mode%uint32(2) == uint32(1) || _582_mode/uint32(8)%uint32(2) == uint32(1) || _582_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out745 uint32
-	var _ = _out745
-	_out745 = Companion_Default___.ClassBits(c, ip)
-	p = _out745
+	var _out741 uint32
+	var _ = _out741
+	_out741 = Companion_Default___.ClassBits(c, ip)
+	p = _out741
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _589_p uint32
-	var _ = _589_p
-	var _out746 uint32
-	var _ = _out746
-	_out746 = Companion_Default___.Granted(c, ip)
-	_589_p = _out746
-	ok = (want%uint32(2) == uint32(0) || _589_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _589_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _589_p/uint32(4) == uint32(1))
+	var _583_p uint32
+	var _ = _583_p
+	var _out742 uint32
+	var _ = _out742
+	_out742 = Companion_Default___.Granted(c, ip)
+	_583_p = _out742
+	ok = (want%uint32(2) == uint32(0) || _583_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _583_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _583_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _590_u uint32
-	var _ = _590_u
-	var _out747 uint32
-	var _ = _out747
-	_out747 = inodeformat.Companion_Default___.GetUid(ip)
-	_590_u = _out747
-	if c.Uid == _590_u {
+	var _584_u uint32
+	var _ = _584_u
+	var _out743 uint32
+	var _ = _out743
+	_out743 = inodeformat.Companion_Default___.GetUid(ip)
+	_584_u = _out743
+	if c.Uid == _584_u {
 		ok = true
 		return ok
 	}
-	var _out748 bool
-	var _ = _out748
-	_out748 = Companion_Default___.May(c, ip, want)
-	ok = _out748
+	var _out744 bool
+	var _ = _out744
+	_out744 = Companion_Default___.May(c, ip, want)
+	ok = _out744
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _591_u uint32
-	var _ = _591_u
-	var _out749 uint32
-	var _ = _out749
-	_out749 = inodeformat.Companion_Default___.GetUid(ip)
-	_591_u = _out749
-	ok = c.Uid == uint32(0) || c.Uid == _591_u
+	var _585_u uint32
+	var _ = _585_u
+	var _out745 uint32
+	var _ = _out745
+	_out745 = inodeformat.Companion_Default___.GetUid(ip)
+	_585_u = _out745
+	ok = c.Uid == uint32(0) || c.Uid == _585_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _592_mode uint32
-	var _ = _592_mode
-	var _out750 uint32
-	var _ = _out750
-	_out750 = inodeformat.Companion_Default___.GetMode(dp)
-	_592_mode = _out750
-	if _592_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _586_mode uint32
+	var _ = _586_mode
+	var _out746 uint32
+	var _ = _out746
+	_out746 = inodeformat.Companion_Default___.GetMode(dp)
+	_586_mode = _out746
+	if _586_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _593_a bool
-	var _ = _593_a
-	var _out751 bool
-	var _ = _out751
-	_out751 = Companion_Default___.IsOwner(c, dp)
-	_593_a = _out751
-	var _594_b bool
-	var _ = _594_b
-	var _out752 bool
-	var _ = _out752
-	_out752 = Companion_Default___.IsOwner(c, ip)
-	_594_b = _out752
-	refuse = !_593_a && !_594_b
+	var _587_a bool
+	var _ = _587_a
+	var _out747 bool
+	var _ = _out747
+	_out747 = Companion_Default___.IsOwner(c, dp)
+	_587_a = _out747
+	var _588_b bool
+	var _ = _588_b
+	var _out748 bool
+	var _ = _out748
+	_out748 = Companion_Default___.IsOwner(c, ip)
+	_588_b = _out748
+	refuse = !_587_a && !_588_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _595_p uint32
-	var _ = _595_p
-	var _out753 uint32
-	var _ = _out753
-	_out753 = Companion_Default___.Granted(c, ip)
-	_595_p = _out753
-	var _596_ty uint32
-	var _ = _596_ty
-	var _out754 uint32
-	var _ = _out754
-	_out754 = inodeformat.Companion_Default___.GetTy(ip)
-	_596_ty = _out754
+	var _589_p uint32
+	var _ = _589_p
+	var _out749 uint32
+	var _ = _out749
+	_out749 = Companion_Default___.Granted(c, ip)
+	_589_p = _out749
+	var _590_ty uint32
+	var _ = _590_ty
+	var _out750 uint32
+	var _ = _out750
+	_out750 = inodeformat.Companion_Default___.GetTy(ip)
+	_590_ty = _out750
 	bits = uint32(0)
-	if _595_p/uint32(4) == uint32(1) {
+	if _589_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _596_ty == Companion_Default___.DIR() {
-		if _595_p%uint32(2) == uint32(1) {
+	if _590_ty == Companion_Default___.DIR() {
+		if _589_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _595_p%uint32(2) == uint32(1) && _595_p/uint32(2)%uint32(2) == uint32(1) {
+		if _589_p%uint32(2) == uint32(1) && _589_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _595_p/uint32(2)%uint32(2) == uint32(1) {
+		if _589_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _595_p%uint32(2) == uint32(1) {
+		if _589_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _597_a uint32 = func() uint32 {
+	var _591_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _597_a
+	var _ = _591_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _597_a - uint32(1024)
+		return _591_a - uint32(1024)
 	} else {
-		return _597_a
+		return _591_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _598_len uint64
-	var _ = _598_len
-	_598_len = n.Len()
-	if _598_len == uint64(0) {
+	var _592_len uint64
+	var _ = _592_len
+	_592_len = n.Len()
+	if _592_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _598_len > uint64(255) {
+	if _592_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _599_i uint64
-	var _ = _599_i
-	_599_i = uint64(0)
-	for _599_i < _598_len {
-		var _600_b uint8
-		var _ = _600_b
-		_600_b = n.Get(_599_i)
-		if _600_b == uint8(0) || _600_b == uint8(47) {
+	var _593_i uint64
+	var _ = _593_i
+	_593_i = uint64(0)
+	for _593_i < _592_len {
+		var _594_b uint8
+		var _ = _594_b
+		_594_b = n.Get(_593_i)
+		if _594_b == uint8(0) || _594_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_599_i = _599_i + uint64(1)
+		_593_i = _593_i + uint64(1)
 	}
 	st = uint32(0)
-	if _598_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _592_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _598_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _592_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out755 *dbytes.Bytes
-		var _ = _out755
-		_out755 = dbytes.NewBytes(uint64(256))
-		ip = _out755
+		var _out751 *dbytes.Bytes
+		var _ = _out751
+		_out751 = dbytes.NewBytes(uint64(256))
+		ip = _out751
 		return st, ip
 	}
-	var _out756 *dbytes.Bytes
-	var _ = _out756
-	_out756 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out756
-	var _601_ty uint32
-	var _ = _601_ty
-	var _out757 uint32
-	var _ = _out757
-	_out757 = inodeformat.Companion_Default___.GetTy(ip)
-	_601_ty = _out757
-	var _602_nl uint32
-	var _ = _602_nl
-	var _out758 uint32
-	var _ = _out758
-	_out758 = inodeformat.Companion_Default___.GetNlink(ip)
-	_602_nl = _out758
-	var _603_g uint64
-	var _ = _603_g
-	var _out759 uint64
-	var _ = _out759
-	_out759 = inodeformat.Companion_Default___.GetGen(ip)
-	_603_g = _out759
-	if _601_ty == uint32(0) || _602_nl == uint32(0) || _603_g != gen {
+	var _out752 *dbytes.Bytes
+	var _ = _out752
+	_out752 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out752
+	var _595_ty uint32
+	var _ = _595_ty
+	var _out753 uint32
+	var _ = _out753
+	_out753 = inodeformat.Companion_Default___.GetTy(ip)
+	_595_ty = _out753
+	var _596_nl uint32
+	var _ = _596_nl
+	var _out754 uint32
+	var _ = _out754
+	_out754 = inodeformat.Companion_Default___.GetNlink(ip)
+	_596_nl = _out754
+	var _597_g uint64
+	var _ = _597_g
+	var _out755 uint64
+	var _ = _out755
+	_out755 = inodeformat.Companion_Default___.GetGen(ip)
+	_597_g = _out755
+	if _595_ty == uint32(0) || _596_nl == uint32(0) || _597_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out760 *dbytes.Bytes
-	var _ = _out760
-	_out760 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out760
-	var _604_ty uint32
-	var _ = _604_ty
-	var _out761 uint32
-	var _ = _out761
-	_out761 = inodeformat.Companion_Default___.GetTy(ip)
-	_604_ty = _out761
-	var _605_nl uint32
-	var _ = _605_nl
-	var _out762 uint32
-	var _ = _out762
-	_out762 = inodeformat.Companion_Default___.GetNlink(ip)
-	_605_nl = _out762
+	var _out756 *dbytes.Bytes
+	var _ = _out756
+	_out756 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out756
+	var _598_ty uint32
+	var _ = _598_ty
+	var _out757 uint32
+	var _ = _out757
+	_out757 = inodeformat.Companion_Default___.GetTy(ip)
+	_598_ty = _out757
+	var _599_nl uint32
+	var _ = _599_nl
+	var _out758 uint32
+	var _ = _out758
+	_out758 = inodeformat.Companion_Default___.GetNlink(ip)
+	_599_nl = _out758
 	st = func() uint32 {
-		if _604_ty == uint32(0) || _605_nl == uint32(0) || ino <= uint64(2) {
+		if _598_ty == uint32(0) || _599_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out763 uint32
-	var _ = _out763
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out763, _out764 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out763
-	ip = _out764
+	var _out759 uint32
+	var _ = _out759
+	var _out760 *dbytes.Bytes
+	var _ = _out760
+	_out759, _out760 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out759
+	ip = _out760
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out765 uint32
-	var _ = _out765
-	var _out766 uint32
-	var _ = _out766
-	_out765, _out766 = permissions.Companion_Default___.NameStatus(name)
-	st = _out765
-	dots = _out766
+	var _out761 uint32
+	var _ = _out761
+	var _out762 uint32
+	var _ = _out762
+	_out761, _out762 = permissions.Companion_Default___.NameStatus(name)
+	st = _out761
+	dots = _out762
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _606_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _606_p
-	var _out767 uint32
-	var _ = _out767
-	var _out768 *dbytes.Bytes
-	var _ = _out768
-	_out767, _out768 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out767
-	_606_p = _out768
+	var _600_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _600_p
+	var _out763 uint32
+	var _ = _out763
+	var _out764 *dbytes.Bytes
+	var _ = _out764
+	_out763, _out764 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out763
+	_600_p = _out764
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _606_p
-	var _607_ty uint32
-	var _ = _607_ty
-	var _out769 uint32
-	var _ = _out769
-	_out769 = inodeformat.Companion_Default___.GetTy(_606_p)
-	_607_ty = _out769
-	if _607_ty != permissions.Companion_Default___.DIR() {
+	ip = _600_p
+	var _601_ty uint32
+	var _ = _601_ty
+	var _out765 uint32
+	var _ = _out765
+	_out765 = inodeformat.Companion_Default___.GetTy(_600_p)
+	_601_ty = _out765
+	if _601_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out770 *dbytes.Bytes
-	var _ = _out770
-	_out770 = d.Fs.GetInode(txn, ino, true)
-	ip = _out770
-	var _608_ts uint64
-	var _ = _608_ts
-	var _609_tns uint32
-	var _ = _609_tns
-	var _out771 uint64
-	var _ = _out771
-	var _out772 uint32
-	var _ = _out772
-	_out771, _out772 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_608_ts = _out771
-	_609_tns = _out772
-	inodeformat.Companion_Default___.SetMtime(ip, _608_ts, _609_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _608_ts, _609_tns)
+	var _out766 *dbytes.Bytes
+	var _ = _out766
+	_out766 = d.Fs.GetInode(txn, ino, true)
+	ip = _out766
+	var _602_ts uint64
+	var _ = _602_ts
+	var _603_tns uint32
+	var _ = _603_tns
+	var _out767 uint64
+	var _ = _out767
+	var _out768 uint32
+	var _ = _out768
+	_out767, _out768 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_602_ts = _out767
+	_603_tns = _out768
+	inodeformat.Companion_Default___.SetMtime(ip, _602_ts, _603_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _602_ts, _603_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out773 *dbytes.Bytes
-	var _ = _out773
-	_out773 = d.Fs.GetInode(txn, ino, true)
-	ip = _out773
+	var _out769 *dbytes.Bytes
+	var _ = _out769
+	_out769 = d.Fs.GetInode(txn, ino, true)
+	ip = _out769
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _610_ts uint64
-	var _ = _610_ts
-	var _611_tns uint32
-	var _ = _611_tns
-	var _out774 uint64
-	var _ = _out774
-	var _out775 uint32
-	var _ = _out775
-	_out774, _out775 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_610_ts = _out774
-	_611_tns = _out775
-	inodeformat.Companion_Default___.SetCtime(ip, _610_ts, _611_tns)
+	var _604_ts uint64
+	var _ = _604_ts
+	var _605_tns uint32
+	var _ = _605_tns
+	var _out770 uint64
+	var _ = _out770
+	var _out771 uint32
+	var _ = _out771
+	_out770, _out771 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_604_ts = _out770
+	_605_tns = _out771
+	inodeformat.Companion_Default___.SetCtime(ip, _604_ts, _605_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _612_ip *dbytes.Bytes
-	var _ = _612_ip
-	var _out776 *dbytes.Bytes
-	var _ = _out776
-	_out776 = d.Fs.GetInode(txn, ino, true)
-	_612_ip = _out776
-	var _613_nl uint32
-	var _ = _613_nl
-	var _out777 uint32
-	var _ = _out777
-	_out777 = inodeformat.Companion_Default___.GetNlink(_612_ip)
-	_613_nl = _out777
-	if up && _613_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _606_ip *dbytes.Bytes
+	var _ = _606_ip
+	var _out772 *dbytes.Bytes
+	var _ = _out772
+	_out772 = d.Fs.GetInode(txn, ino, true)
+	_606_ip = _out772
+	var _607_nl uint32
+	var _ = _607_nl
+	var _out773 uint32
+	var _ = _out773
+	_out773 = inodeformat.Companion_Default___.GetNlink(_606_ip)
+	_607_nl = _out773
+	if up && _607_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _613_nl <= uint32(2) {
+	if !up && _607_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_612_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_606_ip, func() uint32 {
 		if up {
-			return _613_nl + uint32(1)
+			return _607_nl + uint32(1)
 		}
-		return _613_nl - uint32(1)
+		return _607_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _612_ip)
+	d.PutInode(txn, ino, _606_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _614_ip *dbytes.Bytes
-	var _ = _614_ip
-	var _out778 *dbytes.Bytes
-	var _ = _out778
-	_out778 = d.Fs.GetInode(txn, ino, true)
-	_614_ip = _out778
-	var _615_fl uint32
-	var _ = _615_fl
-	var _out779 uint32
-	var _ = _out779
-	_out779 = inodeformat.Companion_Default___.GetFlags(_614_ip)
-	_615_fl = _out779
-	if _615_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _608_ip *dbytes.Bytes
+	var _ = _608_ip
+	var _out774 *dbytes.Bytes
+	var _ = _out774
+	_out774 = d.Fs.GetInode(txn, ino, true)
+	_608_ip = _out774
+	var _609_fl uint32
+	var _ = _609_fl
+	var _out775 uint32
+	var _ = _out775
+	_out775 = inodeformat.Companion_Default___.GetFlags(_608_ip)
+	_609_fl = _out775
+	if _609_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _616_hp *dbytes.Bytes
-	var _ = _616_hp
-	var _out780 *dbytes.Bytes
-	var _ = _out780
-	_out780 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_616_hp = _out780
-	var _617_h uint64
-	var _ = _617_h
-	var _out781 uint64
-	var _ = _out781
-	_out781 = inodeformat.Companion_Default___.GetNext(_616_hp)
-	_617_h = _out781
-	inodeformat.Companion_Default___.SetNext(_614_ip, _617_h)
-	inodeformat.Companion_Default___.SetFlags(_614_ip, _615_fl+uint32(1))
-	d.PutInode(txn, ino, _614_ip)
-	var _out782 *dbytes.Bytes
-	var _ = _out782
-	_out782 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_616_hp = _out782
-	inodeformat.Companion_Default___.SetNext(_616_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _616_hp)
+	var _610_hp *dbytes.Bytes
+	var _ = _610_hp
+	var _out776 *dbytes.Bytes
+	var _ = _out776
+	_out776 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_610_hp = _out776
+	var _611_h uint64
+	var _ = _611_h
+	var _out777 uint64
+	var _ = _out777
+	_out777 = inodeformat.Companion_Default___.GetNext(_610_hp)
+	_611_h = _out777
+	inodeformat.Companion_Default___.SetNext(_608_ip, _611_h)
+	inodeformat.Companion_Default___.SetFlags(_608_ip, _609_fl+uint32(1))
+	d.PutInode(txn, ino, _608_ip)
+	var _out778 *dbytes.Bytes
+	var _ = _out778
+	_out778 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_610_hp = _out778
+	inodeformat.Companion_Default___.SetNext(_610_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _610_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out783 bool
-		var _ = _out783
-		_out783 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out783
+		var _out779 bool
+		var _ = _out779
+		_out779 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out779
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _618_ip *dbytes.Bytes
-	var _ = _618_ip
-	var _out784 *dbytes.Bytes
+	var _612_ip *dbytes.Bytes
+	var _ = _612_ip
+	var _out780 *dbytes.Bytes
+	var _ = _out780
+	_out780 = d.Fs.GetInode(txn, ino, true)
+	_612_ip = _out780
+	var _613_nl uint32
+	var _ = _613_nl
+	var _out781 uint32
+	var _ = _out781
+	_out781 = inodeformat.Companion_Default___.GetNlink(_612_ip)
+	_613_nl = _out781
+	var _614_ty uint32
+	var _ = _614_ty
+	var _out782 uint32
+	var _ = _out782
+	_out782 = inodeformat.Companion_Default___.GetTy(_612_ip)
+	_614_ty = _out782
+	var _615_size uint64
+	var _ = _615_size
+	var _out783 uint64
+	var _ = _out783
+	_out783 = inodeformat.Companion_Default___.GetSize(_612_ip)
+	_615_size = _out783
+	var _616_fl uint32
+	var _ = _616_fl
+	var _out784 uint32
 	var _ = _out784
-	_out784 = d.Fs.GetInode(txn, ino, true)
-	_618_ip = _out784
-	var _619_nl uint32
-	var _ = _619_nl
-	var _out785 uint32
-	var _ = _out785
-	_out785 = inodeformat.Companion_Default___.GetNlink(_618_ip)
-	_619_nl = _out785
-	var _620_ty uint32
-	var _ = _620_ty
-	var _out786 uint32
-	var _ = _out786
-	_out786 = inodeformat.Companion_Default___.GetTy(_618_ip)
-	_620_ty = _out786
-	var _621_size uint64
-	var _ = _621_size
-	var _out787 uint64
-	var _ = _out787
-	_out787 = inodeformat.Companion_Default___.GetSize(_618_ip)
-	_621_size = _out787
-	var _622_fl uint32
-	var _ = _622_fl
-	var _out788 uint32
-	var _ = _out788
-	_out788 = inodeformat.Companion_Default___.GetFlags(_618_ip)
-	_622_fl = _out788
-	if _619_nl == uint32(0) {
+	_out784 = inodeformat.Companion_Default___.GetFlags(_612_ip)
+	_616_fl = _out784
+	if _613_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _620_ty != permissions.Companion_Default___.DIR() && _619_nl > uint32(1) {
-		var _out789 *dbytes.Bytes
-		var _ = _out789
-		_out789 = Companion_Default___.SetLinks(txn, d, ino, _619_nl-uint32(1), s, ns)
-		_618_ip = _out789
+	if _614_ty != permissions.Companion_Default___.DIR() && _613_nl > uint32(1) {
+		var _out785 *dbytes.Bytes
+		var _ = _out785
+		_out785 = Companion_Default___.SetLinks(txn, d, ino, _613_nl-uint32(1), s, ns)
+		_612_ip = _out785
 		return st, freed, later
 	}
-	var _out790 *dbytes.Bytes
-	var _ = _out790
-	_out790 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_618_ip = _out790
-	var _623_ok bool
-	var _ = _623_ok
-	var _out791 bool
-	var _ = _out791
-	_out791 = d.SetSize(txn, ino, uint64(0))
-	_623_ok = _out791
-	if !_623_ok {
+	var _out786 *dbytes.Bytes
+	var _ = _out786
+	_out786 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_612_ip = _out786
+	var _617_ok bool
+	var _ = _617_ok
+	var _out787 bool
+	var _ = _out787
+	_out787 = d.SetSize(txn, ino, uint64(0))
+	_617_ok = _out787
+	if !_617_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _622_fl%uint32(2) == uint32(1) {
+	if _616_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _624_done bool
-	var _ = _624_done
-	var _out792 bool
-	var _ = _out792
-	_out792 = Companion_Default___.Release(txn, d, ino, _621_size)
-	_624_done = _out792
-	if _624_done {
-		var _out793 bool
-		var _ = _out793
-		_out793 = d.FreeInode(txn, ino)
-		_623_ok = _out793
-		if !_623_ok {
+	var _618_done bool
+	var _ = _618_done
+	var _out788 bool
+	var _ = _out788
+	_out788 = Companion_Default___.Release(txn, d, ino, _615_size)
+	_618_done = _out788
+	if _618_done {
+		var _out789 bool
+		var _ = _out789
+		_out789 = d.FreeInode(txn, ino)
+		_617_ok = _out789
+		if !_617_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _625_hp *dbytes.Bytes
-	var _ = _625_hp
-	var _out794 *dbytes.Bytes
-	var _ = _out794
-	_out794 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_625_hp = _out794
-	var _626_h uint64
-	var _ = _626_h
-	var _out795 uint64
-	var _ = _out795
-	_out795 = inodeformat.Companion_Default___.GetNext(_625_hp)
-	_626_h = _out795
+	var _619_hp *dbytes.Bytes
+	var _ = _619_hp
+	var _out790 *dbytes.Bytes
+	var _ = _out790
+	_out790 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_619_hp = _out790
+	var _620_h uint64
+	var _ = _620_h
+	var _out791 uint64
+	var _ = _out791
+	_out791 = inodeformat.Companion_Default___.GetNext(_619_hp)
+	_620_h = _out791
 	st, more = uint32(0), false
-	if _626_h == uint64(0) {
+	if _620_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _626_h) || _626_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _620_h) || _620_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _627_done bool
-	var _ = _627_done
-	var _out796 bool
-	var _ = _out796
-	_out796 = d.FreeSome(txn, _626_h, max)
-	_627_done = _out796
-	if !_627_done {
+	var _621_done bool
+	var _ = _621_done
+	var _out792 bool
+	var _ = _out792
+	_out792 = d.FreeSome(txn, _620_h, max)
+	_621_done = _out792
+	if !_621_done {
 		return st, more
 	}
-	var _out797 uint32
-	var _ = _out797
-	var _out798 bool
-	var _ = _out798
-	_out797, _out798 = Companion_Default___.OffList(txn, d, _626_h)
-	st = _out797
-	more = _out798
+	var _out793 uint32
+	var _ = _out793
+	var _out794 bool
+	var _ = _out794
+	_out793, _out794 = Companion_Default___.OffList(txn, d, _620_h)
+	st = _out793
+	more = _out794
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _628_ip *dbytes.Bytes
-	var _ = _628_ip
-	var _out799 *dbytes.Bytes
-	var _ = _out799
-	_out799 = d.Fs.GetInode(txn, h, true)
-	_628_ip = _out799
-	var _629_fl uint32
-	var _ = _629_fl
-	var _out800 uint32
-	var _ = _out800
-	_out800 = inodeformat.Companion_Default___.GetFlags(_628_ip)
-	_629_fl = _out800
-	var _630_nl uint32
-	var _ = _630_nl
-	var _out801 uint32
-	var _ = _out801
-	_out801 = inodeformat.Companion_Default___.GetNlink(_628_ip)
-	_630_nl = _out801
-	var _631_next uint64
-	var _ = _631_next
-	var _out802 uint64
-	var _ = _out802
-	_out802 = inodeformat.Companion_Default___.GetNext(_628_ip)
-	_631_next = _out802
-	if _629_fl%uint32(2) == uint32(0) {
+	var _622_ip *dbytes.Bytes
+	var _ = _622_ip
+	var _out795 *dbytes.Bytes
+	var _ = _out795
+	_out795 = d.Fs.GetInode(txn, h, true)
+	_622_ip = _out795
+	var _623_fl uint32
+	var _ = _623_fl
+	var _out796 uint32
+	var _ = _out796
+	_out796 = inodeformat.Companion_Default___.GetFlags(_622_ip)
+	_623_fl = _out796
+	var _624_nl uint32
+	var _ = _624_nl
+	var _out797 uint32
+	var _ = _out797
+	_out797 = inodeformat.Companion_Default___.GetNlink(_622_ip)
+	_624_nl = _out797
+	var _625_next uint64
+	var _ = _625_next
+	var _out798 uint64
+	var _ = _out798
+	_out798 = inodeformat.Companion_Default___.GetNext(_622_ip)
+	_625_next = _out798
+	if _623_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_628_ip, _629_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_628_ip, uint64(0))
-	d.PutInode(txn, h, _628_ip)
-	var _632_hp *dbytes.Bytes
-	var _ = _632_hp
-	var _out803 *dbytes.Bytes
-	var _ = _out803
-	_out803 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_632_hp = _out803
-	inodeformat.Companion_Default___.SetNext(_632_hp, _631_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _632_hp)
-	if _630_nl == uint32(0) {
-		var _633_ok bool
-		var _ = _633_ok
-		var _out804 bool
-		var _ = _out804
-		_out804 = d.FreeInode(txn, h)
-		_633_ok = _out804
-		if !_633_ok {
+	inodeformat.Companion_Default___.SetFlags(_622_ip, _623_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_622_ip, uint64(0))
+	d.PutInode(txn, h, _622_ip)
+	var _626_hp *dbytes.Bytes
+	var _ = _626_hp
+	var _out799 *dbytes.Bytes
+	var _ = _out799
+	_out799 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_626_hp = _out799
+	inodeformat.Companion_Default___.SetNext(_626_hp, _625_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _626_hp)
+	if _624_nl == uint32(0) {
+		var _627_ok bool
+		var _ = _627_ok
+		var _out800 bool
+		var _ = _out800
+		_out800 = d.FreeInode(txn, h)
+		_627_ok = _out800
+		if !_627_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _631_next != uint64(0) /* dircomp */
+	more = _625_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out805 bool
-	var _ = _out805
-	_out805 = d.FreeSome(txn, ino, max)
-	done = _out805
+	var _out801 bool
+	var _ = _out801
+	_out801 = d.FreeSome(txn, ino, max)
+	done = _out801
 	return done
 }
 

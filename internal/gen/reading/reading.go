@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _305_k uint64
-	var _ = _305_k
-	var _306_j uint64
-	var _ = _306_j
-	_305_k, _306_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _304_k uint64
+	var _ = _304_k
+	var _305_j uint64
+	var _ = _305_j
+	_304_k, _305_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _305_k < uint64(12) {
+	if _304_k < uint64(12) {
 		var _out448 uint64
 		var _ = _out448
-		_out448 = x.Resolve(txn, ip, _305_k, uint64(0), uint64(0), excl)
+		_out448 = x.Resolve(txn, ip, _304_k, uint64(0), uint64(0), excl)
 		bn = _out448
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _305_k || cj != _306_j/uint64(512) {
+	if ck != _304_k || cj != _305_j/uint64(512) {
 		var _out449 *dbytes.Blk
 		var _ = _out449
-		_out449 = x.ReadParent(txn, ip, _305_k, positions.Companion_Default___.MaxLev(_305_k), _306_j, excl)
+		_out449 = x.ReadParent(txn, ip, _304_k, positions.Companion_Default___.MaxLev(_304_k), _305_j, excl)
 		pb_k = _out449
-		ck_k, cj_k = _305_k, _306_j/uint64(512)
+		ck_k, cj_k = _304_k, _305_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_306_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_305_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _307_k uint64
-	var _ = _307_k
-	var _308_j uint64
-	var _ = _308_j
-	_307_k, _308_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _309_room uint64
-	var _ = _309_room
-	_309_room = func() uint64 {
-		if _307_k < uint64(12) {
-			return uint64(12) - _307_k
+	var _306_k uint64
+	var _ = _306_k
+	var _307_j uint64
+	var _ = _307_j
+	_306_k, _307_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _308_room uint64
+	var _ = _308_room
+	_308_room = func() uint64 {
+		if _306_k < uint64(12) {
+			return uint64(12) - _306_k
 		}
-		return uint64(512) - _308_j
+		return uint64(512) - _307_j
 	}()
-	var _310_m uint64
-	var _ = _310_m
+	var _309_m uint64
+	var _ = _309_m
 	var _out450 uint64
 	var _ = _out450
-	_out450 = Companion_Default___.Min(max, _309_room)
-	_310_m = _out450
+	_out450 = Companion_Default___.Min(max, _308_room)
+	_309_m = _out450
 	var _out451 uint64
 	var _ = _out451
-	_out451 = Companion_Default___.Min(_310_m, Companion_Default___.AheadMax())
-	_310_m = _out451
+	_out451 = Companion_Default___.Min(_309_m, Companion_Default___.AheadMax())
+	_309_m = _out451
 	r = uint64(1)
-	for r < _310_m && bn < uint64(18446744073709486080) {
-		var _311_e uint64 = 0
-		var _ = _311_e
-		if _307_k < uint64(12) {
+	for r < _309_m && bn < uint64(18446744073709486080) {
+		var _310_e uint64 = 0
+		var _ = _310_e
+		if _306_k < uint64(12) {
 			var _out452 uint64
 			var _ = _out452
-			_out452 = inodeformat.Companion_Default___.GetSlot(ip, _307_k+r)
-			_311_e = _out452
+			_out452 = inodeformat.Companion_Default___.GetSlot(ip, _306_k+r)
+			_310_e = _out452
 		} else {
-			_311_e = pb.U64(uint64(8) * (_308_j + r))
+			_310_e = pb.U64(uint64(8) * (_307_j + r))
 		}
-		if _311_e != bn+r {
+		if _310_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -156,38 +156,38 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 	var _ = _out453
 	_out453 = dbytes.NewBytes(n)
 	b = _out453
-	var _312_done uint64
-	var _ = _312_done
-	_312_done = uint64(0)
-	var _313_ahead uint64
-	var _ = _313_ahead
-	_313_ahead = uint64(0)
-	var _314_ck uint64
-	var _ = _314_ck
-	var _315_cj uint64
-	var _ = _315_cj
-	_314_ck, _315_cj = uint64(15), uint64(0)
-	var _316_pb *dbytes.Blk
-	var _ = _316_pb
+	var _311_done uint64
+	var _ = _311_done
+	_311_done = uint64(0)
+	var _312_ahead uint64
+	var _ = _312_ahead
+	_312_ahead = uint64(0)
+	var _313_ck uint64
+	var _ = _313_ck
+	var _314_cj uint64
+	var _ = _314_cj
+	_313_ck, _314_cj = uint64(15), uint64(0)
+	var _315_pb *dbytes.Blk
+	var _ = _315_pb
 	var _out454 *dbytes.Blk
 	var _ = _out454
 	_out454 = dbytes.ZeroBlk()
-	_316_pb = _out454
-	for _312_done < n {
-		var _317_pos uint64
-		var _ = _317_pos
-		_317_pos = off + _312_done
-		var _318_bo uint64
-		var _ = _318_bo
-		_318_bo = _317_pos % uint64(4096)
-		var _319_c uint64
-		var _ = _319_c
+	_315_pb = _out454
+	for _311_done < n {
+		var _316_pos uint64
+		var _ = _316_pos
+		_316_pos = off + _311_done
+		var _317_bo uint64
+		var _ = _317_bo
+		_317_bo = _316_pos % uint64(4096)
+		var _318_c uint64
+		var _ = _318_c
 		var _out455 uint64
 		var _ = _out455
-		_out455 = Companion_Default___.Min(uint64(4096)-_318_bo, n-_312_done)
-		_319_c = _out455
-		var _320_bn uint64 = 0
-		var _ = _320_bn
+		_out455 = Companion_Default___.Min(uint64(4096)-_317_bo, n-_311_done)
+		_318_c = _out455
+		var _319_bn uint64 = 0
+		var _ = _319_bn
 		var _out456 uint64
 		var _ = _out456
 		var _out457 uint64
@@ -196,36 +196,36 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 		var _ = _out458
 		var _out459 *dbytes.Blk
 		var _ = _out459
-		_out456, _out457, _out458, _out459 = Companion_Default___.Find(x, txn, ip, _317_pos/uint64(4096), false, _314_ck, _315_cj, _316_pb)
-		_320_bn = _out456
-		_314_ck = _out457
-		_315_cj = _out458
-		_316_pb = _out459
-		if _320_bn != uint64(0) {
-			if _313_ahead <= _317_pos/uint64(4096) {
-				var _321_left uint64
-				var _ = _321_left
-				_321_left = (_318_bo + (n - _312_done) + uint64(4095)) / uint64(4096)
-				var _322_r uint64
-				var _ = _322_r
+		_out456, _out457, _out458, _out459 = Companion_Default___.Find(x, txn, ip, _316_pos/uint64(4096), false, _313_ck, _314_cj, _315_pb)
+		_319_bn = _out456
+		_313_ck = _out457
+		_314_cj = _out458
+		_315_pb = _out459
+		if _319_bn != uint64(0) {
+			if _312_ahead <= _316_pos/uint64(4096) {
+				var _320_left uint64
+				var _ = _320_left
+				_320_left = (_317_bo + (n - _311_done) + uint64(4095)) / uint64(4096)
+				var _321_r uint64
+				var _ = _321_r
 				var _out460 uint64
 				var _ = _out460
-				_out460 = Companion_Default___.Adjacent(ip, _316_pb, _317_pos/uint64(4096), _320_bn, _321_left)
-				_322_r = _out460
-				if uint64(1) < _322_r {
-					txn.Ahead(_320_bn, _322_r)
+				_out460 = Companion_Default___.Adjacent(ip, _315_pb, _316_pos/uint64(4096), _319_bn, _320_left)
+				_321_r = _out460
+				if uint64(1) < _321_r {
+					txn.Ahead(_319_bn, _321_r)
 				}
-				_313_ahead = _317_pos/uint64(4096) + _322_r
+				_312_ahead = _316_pos/uint64(4096) + _321_r
 			}
-			var _323_blk *dbytes.Blk
-			var _ = _323_blk
+			var _322_blk *dbytes.Blk
+			var _ = _322_blk
 			var _out461 *dbytes.Blk
 			var _ = _out461
-			_out461 = x.ReadAt(txn, _320_bn, false)
-			_323_blk = _out461
-			b.CopyBlk(_312_done, _323_blk, _318_bo, _319_c)
+			_out461 = x.ReadAt(txn, _319_bn, false)
+			_322_blk = _out461
+			b.CopyBlk(_311_done, _322_blk, _317_bo, _318_c)
 		}
-		_312_done = _312_done + _319_c
+		_311_done = _311_done + _318_c
 	}
 	return b
 }

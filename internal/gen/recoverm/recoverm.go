@@ -68,80 +68,80 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _542_version uint64 = 0
-	var _ = _542_version
-	var _out670 uint64
-	var _ = _out670
-	var _out671 uint64
-	var _ = _out671
-	var _out672 uint64
-	var _ = _out672
-	_out670, _out671, _out672 = t.Pages.Root()
-	_542_version = _out670
-	r0 = _out671
-	r1 = _out672
+	var _536_version uint64 = 0
+	var _ = _536_version
+	var _out666 uint64
+	var _ = _out666
+	var _out667 uint64
+	var _ = _out667
+	var _out668 uint64
+	var _ = _out668
+	_out666, _out667, _out668 = t.Pages.Root()
+	_536_version = _out666
+	r0 = _out667
+	r1 = _out668
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _543_l *ddisk.BList
-	var _ = _543_l
-	var _out673 *ddisk.BList
-	var _ = _out673
-	_out673 = mm.Sorted()
-	_543_l = _out673
-	treeofcodes.Companion_Default___.AddList(t, cs, _543_l)
+	var _537_l *ddisk.BList
+	var _ = _537_l
+	var _out669 *ddisk.BList
+	var _ = _out669
+	_out669 = mm.Sorted()
+	_537_l = _out669
+	treeofcodes.Companion_Default___.AddList(t, cs, _537_l)
 	cs.Sort()
-	var _out674 bool
-	var _ = _out674
-	_out674 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	io = _out674
+	var _out670 bool
+	var _ = _out670
+	_out670 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	io = _out670
 	if !io {
 		return io, r0, r1
 	}
-	var _544_k uint64
-	var _ = _544_k
-	_544_k = uint64(0)
-	var _545_i uint64
-	var _ = _545_i
-	_545_i = uint64(0)
-	var _546_n uint64
-	var _ = _546_n
-	var _out675 uint64
-	var _ = _out675
-	_out675 = cs.Len()
-	_546_n = _out675
-	for _545_i < _546_n && _544_k < t.Np {
-		var _out676 bool
-		var _ = _out676
-		var _out677 uint64
-		var _ = _out677
-		var _out678 uint64
-		var _ = _out678
-		var _out679 uint64
-		var _ = _out679
-		_out676, _out677, _out678, _out679 = Companion_Default___.UpdatePage(d, t, cs, _545_i, r0, r1)
-		io = _out676
-		_545_i = _out677
-		r0 = _out678
-		r1 = _out679
+	var _538_k uint64
+	var _ = _538_k
+	_538_k = uint64(0)
+	var _539_i uint64
+	var _ = _539_i
+	_539_i = uint64(0)
+	var _540_n uint64
+	var _ = _540_n
+	var _out671 uint64
+	var _ = _out671
+	_out671 = cs.Len()
+	_540_n = _out671
+	for _539_i < _540_n && _538_k < t.Np {
+		var _out672 bool
+		var _ = _out672
+		var _out673 uint64
+		var _ = _out673
+		var _out674 uint64
+		var _ = _out674
+		var _out675 uint64
+		var _ = _out675
+		_out672, _out673, _out674, _out675 = Companion_Default___.UpdatePage(d, t, cs, _539_i, r0, r1)
+		io = _out672
+		_539_i = _out673
+		r0 = _out674
+		r1 = _out675
 		if !io {
 			return io, r0, r1
 		}
-		var _out680 uint64
-		var _ = _out680
-		_out680 = cs.Len()
-		_546_n = _out680
-		_544_k = _544_k + uint64(1)
+		var _out676 uint64
+		var _ = _out676
+		_out676 = cs.Len()
+		_540_n = _out676
+		_538_k = _538_k + uint64(1)
 	}
-	if _545_i < _546_n {
+	if _539_i < _540_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out681 bool
-	var _ = _out681
-	_out681 = d.Barrier()
-	io = _out681
+	var _out677 bool
+	var _ = _out677
+	_out677 = d.Barrier()
+	io = _out677
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -154,102 +154,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _547_x uint64 = 0
-	var _ = _547_x
-	var _548_a uint64 = 0
-	var _ = _548_a
-	var _549_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _549_b
-	var _out682 bool
+	var _541_x uint64 = 0
+	var _ = _541_x
+	var _542_a uint64 = 0
+	var _ = _542_a
+	var _543_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _543_b
+	var _out678 bool
+	var _ = _out678
+	var _out679 uint64
+	var _ = _out679
+	var _out680 uint64
+	var _ = _out680
+	var _out681 *dbytes.Blk
+	var _ = _out681
+	var _out682 uint64
 	var _ = _out682
-	var _out683 uint64
+	_out678, _out679, _out680, _out681, _out682 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out678
+	_541_x = _out679
+	_542_a = _out680
+	_543_b = _out681
+	j = _out682
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out683 bool
 	var _ = _out683
-	var _out684 uint64
+	_out683 = d.Write(_542_a, _543_b)
+	io = _out683
+	if !io {
+		return io, j, r0, r1
+	}
+	var _544_root bool
+	var _ = _544_root
+	var _545_c0 uint64
+	var _ = _545_c0
+	var _546_c1 uint64
+	var _ = _546_c1
+	var _out684 bool
 	var _ = _out684
-	var _out685 *dbytes.Blk
+	var _out685 uint64
 	var _ = _out685
 	var _out686 uint64
 	var _ = _out686
-	_out682, _out683, _out684, _out685, _out686 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out682
-	_547_x = _out683
-	_548_a = _out684
-	_549_b = _out685
-	j = _out686
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out687 bool
-	var _ = _out687
-	_out687 = d.Write(_548_a, _549_b)
-	io = _out687
-	if !io {
-		return io, j, r0, r1
-	}
-	var _550_root bool
-	var _ = _550_root
-	var _551_c0 uint64
-	var _ = _551_c0
-	var _552_c1 uint64
-	var _ = _552_c1
-	var _out688 bool
-	var _ = _out688
-	var _out689 uint64
-	var _ = _out689
-	var _out690 uint64
-	var _ = _out690
-	_out688, _out689, _out690 = treeofcodes.Companion_Default___.Upwards(t, cs, _547_x, _549_b)
-	_550_root = _out688
-	_551_c0 = _out689
-	_552_c1 = _out690
-	if _550_root {
-		r0, r1 = _551_c0, _552_c1
+	_out684, _out685, _out686 = treeofcodes.Companion_Default___.Upwards(t, cs, _541_x, _543_b)
+	_544_root = _out684
+	_545_c0 = _out685
+	_546_c1 = _out686
+	if _544_root {
+		r0, r1 = _545_c0, _546_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _553_l *ddisk.BList
-	var _ = _553_l
-	var _out691 *ddisk.BList
-	var _ = _out691
-	_out691 = mm.Sorted()
-	_553_l = _out691
-	var _554_n uint64
-	var _ = _554_n
-	var _out692 uint64
-	var _ = _out692
-	_out692 = _553_l.Len()
-	_554_n = _out692
-	var _555_k uint64
-	var _ = _555_k
-	_555_k = uint64(0)
-	for _555_k < _554_n {
-		var _556_a uint64
-		var _ = _556_a
-		var _557_m uint64
-		var _ = _557_m
-		var _out693 uint64
-		var _ = _out693
-		var _out694 uint64
-		var _ = _out694
-		_out693, _out694 = groups.Companion_Default___.Adjacent(_553_l, _555_k)
-		_556_a = _out693
-		_557_m = _out694
-		var _out695 bool
-		var _ = _out695
-		_out695 = d.WriteRun(_556_a, _553_l, _555_k, _557_m)
-		io = _out695
+	var _547_l *ddisk.BList
+	var _ = _547_l
+	var _out687 *ddisk.BList
+	var _ = _out687
+	_out687 = mm.Sorted()
+	_547_l = _out687
+	var _548_n uint64
+	var _ = _548_n
+	var _out688 uint64
+	var _ = _out688
+	_out688 = _547_l.Len()
+	_548_n = _out688
+	var _549_k uint64
+	var _ = _549_k
+	_549_k = uint64(0)
+	for _549_k < _548_n {
+		var _550_a uint64
+		var _ = _550_a
+		var _551_m uint64
+		var _ = _551_m
+		var _out689 uint64
+		var _ = _out689
+		var _out690 uint64
+		var _ = _out690
+		_out689, _out690 = groups.Companion_Default___.Adjacent(_547_l, _549_k)
+		_550_a = _out689
+		_551_m = _out690
+		var _out691 bool
+		var _ = _out691
+		_out691 = d.WriteRun(_550_a, _547_l, _549_k, _551_m)
+		io = _out691
 		if !io {
 			return io
 		}
-		_555_k = _555_k + _557_m
+		_549_k = _549_k + _551_m
 	}
-	var _out696 bool
-	var _ = _out696
-	_out696 = d.Barrier()
-	io = _out696
+	var _out692 bool
+	var _ = _out692
+	_out692 = d.Barrier()
+	io = _out692
 	if !io {
 		return io
 	}
@@ -264,61 +264,61 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _558_i1 bool
-	var _ = _558_i1
-	var _559_b1 *dbytes.Blk
-	var _ = _559_b1
-	var _out697 bool
-	var _ = _out697
-	var _out698 *dbytes.Blk
-	var _ = _out698
-	_out697, _out698 = d.Read(at)
-	_558_i1 = _out697
-	_559_b1 = _out698
-	var _560_i2 bool
-	var _ = _560_i2
-	var _561_b2 *dbytes.Blk
-	var _ = _561_b2
-	var _out699 bool
-	var _ = _out699
-	var _out700 *dbytes.Blk
-	var _ = _out700
-	_out699, _out700 = d.Read(cp)
-	_560_i2 = _out699
-	_561_b2 = _out700
-	io = _558_i1 || _560_i2
-	if _558_i1 {
-		var _562_ok bool
-		var _ = _562_ok
-		var _563_q uint64
-		var _ = _563_q
-		var _out701 bool
-		var _ = _out701
-		var _out702 uint64
-		var _ = _out702
-		_out701, _out702 = seal.DecHdr(_559_b1)
-		_562_ok = _out701
-		_563_q = _out702
-		if _562_ok {
-			hb = _559_b1
-			h = _563_q
+	var _552_i1 bool
+	var _ = _552_i1
+	var _553_b1 *dbytes.Blk
+	var _ = _553_b1
+	var _out693 bool
+	var _ = _out693
+	var _out694 *dbytes.Blk
+	var _ = _out694
+	_out693, _out694 = d.Read(at)
+	_552_i1 = _out693
+	_553_b1 = _out694
+	var _554_i2 bool
+	var _ = _554_i2
+	var _555_b2 *dbytes.Blk
+	var _ = _555_b2
+	var _out695 bool
+	var _ = _out695
+	var _out696 *dbytes.Blk
+	var _ = _out696
+	_out695, _out696 = d.Read(cp)
+	_554_i2 = _out695
+	_555_b2 = _out696
+	io = _552_i1 || _554_i2
+	if _552_i1 {
+		var _556_ok bool
+		var _ = _556_ok
+		var _557_q uint64
+		var _ = _557_q
+		var _out697 bool
+		var _ = _out697
+		var _out698 uint64
+		var _ = _out698
+		_out697, _out698 = seal.DecHdr(_553_b1)
+		_556_ok = _out697
+		_557_q = _out698
+		if _556_ok {
+			hb = _553_b1
+			h = _557_q
 		}
 	}
-	if _560_i2 {
-		var _564_ok bool
-		var _ = _564_ok
-		var _565_q uint64
-		var _ = _565_q
-		var _out703 bool
-		var _ = _out703
-		var _out704 uint64
-		var _ = _out704
-		_out703, _out704 = seal.DecHdr(_561_b2)
-		_564_ok = _out703
-		_565_q = _out704
-		if _564_ok && (hb == (*dbytes.Blk)(nil) || _565_q > h) {
-			hb = _561_b2
-			h = _565_q
+	if _554_i2 {
+		var _558_ok bool
+		var _ = _558_ok
+		var _559_q uint64
+		var _ = _559_q
+		var _out699 bool
+		var _ = _out699
+		var _out700 uint64
+		var _ = _out700
+		_out699, _out700 = seal.DecHdr(_555_b2)
+		_558_ok = _out699
+		_559_q = _out700
+		if _558_ok && (hb == (*dbytes.Blk)(nil) || _559_q > h) {
+			hb = _555_b2
+			h = _559_q
 		}
 	}
 	return io, hb, h
@@ -326,49 +326,49 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out705 bool
-	var _ = _out705
-	_out705 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out705
+	var _out701 bool
+	var _ = _out701
+	_out701 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out701
 	if !io {
 		return io
 	}
-	var _out706 bool
-	var _ = _out706
-	_out706 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out706
+	var _out702 bool
+	var _ = _out702
+	_out702 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out702
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out707 bool
-	var _ = _out707
-	_out707 = d.WriteSector(a, hb)
-	io = _out707
+	var _out703 bool
+	var _ = _out703
+	_out703 = d.WriteSector(a, hb)
+	io = _out703
 	if !io {
 		return io
 	}
-	var _out708 bool
-	var _ = _out708
-	_out708 = d.Barrier()
-	io = _out708
+	var _out704 bool
+	var _ = _out704
+	_out704 = d.Barrier()
+	io = _out704
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _566_nb *dbytes.Blk
-	var _ = _566_nb
-	var _out709 *dbytes.Blk
-	var _ = _out709
-	_out709 = seal.EncHdr(q, r0, r1)
-	_566_nb = _out709
-	var _out710 bool
-	var _ = _out710
-	_out710 = Companion_Default___.WriteHeads(d, _566_nb, at, cp)
-	io = _out710
+	var _560_nb *dbytes.Blk
+	var _ = _560_nb
+	var _out705 *dbytes.Blk
+	var _ = _out705
+	_out705 = seal.EncHdr(q, r0, r1)
+	_560_nb = _out705
+	var _out706 bool
+	var _ = _out706
+	_out706 = Companion_Default___.WriteHeads(d, _560_nb, at, cp)
+	io = _out706
 	if !io {
 		return io
 	}
@@ -383,23 +383,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out711 bool
-	var _ = _out711
-	_out711 = d.Barrier()
-	io = _out711
+	var _out707 bool
+	var _ = _out707
+	_out707 = d.Barrier()
+	io = _out707
 	if !io {
 		return io, damaged, j
 	}
-	var _out712 bool
-	var _ = _out712
-	var _out713 bool
-	var _ = _out713
-	var _out714 *journalm.Journal
-	var _ = _out714
-	_out712, _out713, _out714 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out712
-	damaged = _out713
-	j = _out714
+	var _out708 bool
+	var _ = _out708
+	var _out709 bool
+	var _ = _out709
+	var _out710 *journalm.Journal
+	var _ = _out710
+	_out708, _out709, _out710 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out708
+	damaged = _out709
+	j = _out710
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
@@ -411,132 +411,132 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _567_sz uint64
-	var _ = _567_sz
-	var _out715 uint64
-	var _ = _out715
-	_out715 = d.Size()
-	_567_sz = _out715
-	var _568_cp uint64
-	var _ = _568_cp
-	_568_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _569_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _569_hb
-	var _570_h uint64 = 0
-	var _ = _570_h
-	var _out716 bool
-	var _ = _out716
-	var _out717 *dbytes.Blk
-	var _ = _out717
-	var _out718 uint64
-	var _ = _out718
-	_out716, _out717, _out718 = Companion_Default___.Choose(d, seal, at, _568_cp)
-	io = _out716
-	_569_hb = _out717
-	_570_h = _out718
-	if _569_hb == (*dbytes.Blk)(nil) || _570_h >= uint64(1152921504606846976) {
+	var _561_sz uint64
+	var _ = _561_sz
+	var _out711 uint64
+	var _ = _out711
+	_out711 = d.Size()
+	_561_sz = _out711
+	var _562_cp uint64
+	var _ = _562_cp
+	_562_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _563_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _563_hb
+	var _564_h uint64 = 0
+	var _ = _564_h
+	var _out712 bool
+	var _ = _out712
+	var _out713 *dbytes.Blk
+	var _ = _out713
+	var _out714 uint64
+	var _ = _out714
+	_out712, _out713, _out714 = Companion_Default___.Choose(d, seal, at, _562_cp)
+	io = _out712
+	_563_hb = _out713
+	_564_h = _out714
+	if _563_hb == (*dbytes.Blk)(nil) || _564_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _571_r0 uint64
-	var _ = _571_r0
-	var _572_r1 uint64
-	var _ = _572_r1
-	var _out719 uint64
+	var _565_r0 uint64
+	var _ = _565_r0
+	var _566_r1 uint64
+	var _ = _566_r1
+	var _out715 uint64
+	var _ = _out715
+	var _out716 uint64
+	var _ = _out716
+	_out715, _out716 = seal.Root(_563_hb)
+	_565_r0 = _out715
+	_566_r1 = _out716
+	var _567_cs *dlog.Codes
+	var _ = _567_cs
+	var _out717 *dlog.Codes
+	var _ = _out717
+	_out717 = dlog.NewCodes()
+	_567_cs = _out717
+	t.Pages.Begin(_565_r0, _566_r1)
+	var _568_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _568_mm
+	var _569_i uint64 = 0
+	var _ = _569_i
+	var _out718 bool
+	var _ = _out718
+	var _out719 *dlog.BMap
 	var _ = _out719
 	var _out720 uint64
 	var _ = _out720
-	_out719, _out720 = seal.Root(_569_hb)
-	_571_r0 = _out719
-	_572_r1 = _out720
-	var _573_cs *dlog.Codes
-	var _ = _573_cs
-	var _out721 *dlog.Codes
-	var _ = _out721
-	_out721 = dlog.NewCodes()
-	_573_cs = _out721
-	t.Pages.Begin(_571_r0, _572_r1)
-	var _574_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _574_mm
-	var _575_i uint64 = 0
-	var _ = _575_i
-	var _out722 bool
-	var _ = _out722
-	var _out723 *dlog.BMap
-	var _ = _out723
-	var _out724 uint64
-	var _ = _out724
-	_out722, _out723, _out724 = logscan.Companion_Default___.Scan(d, seal, t, _573_cs, _569_hb, _570_h, at, nd, nr, _567_sz)
-	io = _out722
-	_574_mm = _out723
-	_575_i = _out724
+	_out718, _out719, _out720 = logscan.Companion_Default___.Scan(d, seal, t, _567_cs, _563_hb, _564_h, at, nd, nr, _561_sz)
+	io = _out718
+	_568_mm = _out719
+	_569_i = _out720
 	if !io {
 		return io, damaged, j
 	}
-	var _out725 bool
-	var _ = _out725
-	var _out726 bool
-	var _ = _out726
-	_out725, _out726 = logscan.Companion_Default___.Beyond(d, seal, _570_h+_575_i, at, nd)
-	io = _out725
-	damaged = _out726
+	var _out721 bool
+	var _ = _out721
+	var _out722 bool
+	var _ = _out722
+	_out721, _out722 = logscan.Companion_Default___.Beyond(d, seal, _564_h+_569_i, at, nd)
+	io = _out721
+	damaged = _out722
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out727 bool
-	var _ = _out727
-	_out727 = Companion_Default___.Install(d, seal, t, _573_cs, _569_hb, _570_h+_575_i+uint64(1), _574_mm, at, _568_cp)
-	io = _out727
+	var _out723 bool
+	var _ = _out723
+	_out723 = Companion_Default___.Install(d, seal, t, _567_cs, _563_hb, _564_h+_569_i+uint64(1), _568_mm, at, _562_cp)
+	io = _out723
 	if !io {
 		return io, damaged, j
 	}
-	var _out728 *journalm.Journal
-	var _ = _out728
-	_out728 = Companion_Default___.Begin(d, seal, mu, cache, t, _567_sz, at, nd, nr, bit, flo, fhi, _570_h+_575_i+uint64(1), maxPin, instAt)
-	j = _out728
+	var _out724 *journalm.Journal
+	var _ = _out724
+	_out724 = Companion_Default___.Begin(d, seal, mu, cache, t, _561_sz, at, nd, nr, bit, flo, fhi, _564_h+_569_i+uint64(1), maxPin, instAt)
+	j = _out724
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
+	var _out725 bool
+	var _ = _out725
+	_out725 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out725
+	if !io {
+		return io
+	}
+	var _570_r0 uint64 = 0
+	var _ = _570_r0
+	var _571_r1 uint64 = 0
+	var _ = _571_r1
+	var _out726 bool
+	var _ = _out726
+	var _out727 uint64
+	var _ = _out727
+	var _out728 uint64
+	var _ = _out728
+	_out726, _out727, _out728 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out726
+	_570_r0 = _out727
+	_571_r1 = _out728
+	if !io {
+		return io
+	}
 	var _out729 bool
 	var _ = _out729
-	_out729 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	_out729 = Companion_Default___.InstallAll(d, mm)
 	io = _out729
 	if !io {
 		return io
 	}
-	var _576_r0 uint64 = 0
-	var _ = _576_r0
-	var _577_r1 uint64 = 0
-	var _ = _577_r1
 	var _out730 bool
 	var _ = _out730
-	var _out731 uint64
-	var _ = _out731
-	var _out732 uint64
-	var _ = _out732
-	_out730, _out731, _out732 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	_out730 = Companion_Default___.Empty(d, seal, e, _570_r0, _571_r1, at, cp)
 	io = _out730
-	_576_r0 = _out731
-	_577_r1 = _out732
 	if !io {
 		return io
 	}
-	var _out733 bool
-	var _ = _out733
-	_out733 = Companion_Default___.InstallAll(d, mm)
-	io = _out733
-	if !io {
-		return io
-	}
-	var _out734 bool
-	var _ = _out734
-	_out734 = Companion_Default___.Empty(d, seal, e, _576_r0, _577_r1, at, cp)
-	io = _out734
-	if !io {
-		return io
-	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _576_r0, _577_r1)
+	treeofcodes.Companion_Default___.Advance(t, cs, _570_r0, _571_r1)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
@@ -552,33 +552,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _578_nb *dbytes.Blk
-	var _ = _578_nb
-	var _out735 *dbytes.Blk
-	var _ = _out735
-	_out735 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_578_nb = _out735
-	var _579_cp uint64
-	var _ = _579_cp
-	_579_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out736 bool
-	var _ = _out736
-	_out736 = d.Write(at, _578_nb)
-	io = _out736
+	var _572_nb *dbytes.Blk
+	var _ = _572_nb
+	var _out731 *dbytes.Blk
+	var _ = _out731
+	_out731 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_572_nb = _out731
+	var _573_cp uint64
+	var _ = _573_cp
+	_573_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out732 bool
+	var _ = _out732
+	_out732 = d.Write(at, _572_nb)
+	io = _out732
 	if !io {
 		return io
 	}
-	var _out737 bool
-	var _ = _out737
-	_out737 = d.Write(_579_cp, _578_nb)
-	io = _out737
+	var _out733 bool
+	var _ = _out733
+	_out733 = d.Write(_573_cp, _572_nb)
+	io = _out733
 	if !io {
 		return io
 	}
-	var _out738 bool
-	var _ = _out738
-	_out738 = d.Barrier()
-	io = _out738
+	var _out734 bool
+	var _ = _out734
+	_out734 = d.Barrier()
+	io = _out734
 	if !io {
 		return io
 	}

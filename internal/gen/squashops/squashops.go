@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1114 *dbytes.Bytes
-		var _ = _out1114
-		_out1114 = dbytes.NewBytes(uint64(0))
-		gs = _out1114
+		var _out1110 *dbytes.Bytes
+		var _ = _out1110
+		_out1110 = dbytes.NewBytes(uint64(0))
+		gs = _out1110
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _791_n uint64
-	var _ = _791_n
-	_791_n = gids.Len() / uint64(4)
-	var _792_out *dbytes.Bytes
-	var _ = _792_out
-	var _out1115 *dbytes.Bytes
-	var _ = _out1115
-	_out1115 = dbytes.NewBytes(uint64(4) * _791_n)
-	_792_out = _out1115
-	var _793_i uint64
-	var _ = _793_i
-	_793_i = uint64(0)
-	for _793_i < _791_n {
-		var _794_x uint32
-		var _ = _794_x
-		_794_x = gids.U32(uint64(4) * _793_i)
-		if _794_x == uint32(0) {
-			_794_x = anonGid
+	var _785_n uint64
+	var _ = _785_n
+	_785_n = gids.Len() / uint64(4)
+	var _786_out *dbytes.Bytes
+	var _ = _786_out
+	var _out1111 *dbytes.Bytes
+	var _ = _out1111
+	_out1111 = dbytes.NewBytes(uint64(4) * _785_n)
+	_786_out = _out1111
+	var _787_i uint64
+	var _ = _787_i
+	_787_i = uint64(0)
+	for _787_i < _785_n {
+		var _788_x uint32
+		var _ = _788_x
+		_788_x = gids.U32(uint64(4) * _787_i)
+		if _788_x == uint32(0) {
+			_788_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_792_out, uint64(4)*_793_i, _794_x)
-		_793_i = _793_i + uint64(1)
+		marshal.Companion_Default___.Put32(_786_out, uint64(4)*_787_i, _788_x)
+		_787_i = _787_i + uint64(1)
 	}
-	gs = _792_out
+	gs = _786_out
 	return u, g, gs
 }
 

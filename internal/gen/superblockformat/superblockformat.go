@@ -254,13 +254,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _492_sum *dbytes.Bytes
-	var _ = _492_sum
+	var _491_sum *dbytes.Bytes
+	var _ = _491_sum
 	var _out612 *dbytes.Bytes
 	var _ = _out612
 	_out612 = dsum.Sum(b, uint64(4064))
-	_492_sum = _out612
-	b.CopyFrom(uint64(4064), _492_sum, uint64(0), uint64(32))
+	_491_sum = _out612
+	b.CopyFrom(uint64(4064), _491_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -272,19 +272,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _493_sum *dbytes.Bytes
-	var _ = _493_sum
+	var _492_sum *dbytes.Bytes
+	var _ = _492_sum
 	var _out613 *dbytes.Bytes
 	var _ = _out613
 	_out613 = dsum.Sum(b, uint64(4064))
-	_493_sum = _out613
-	var _494_sealed bool
-	var _ = _494_sealed
+	_492_sum = _out613
+	var _493_sealed bool
+	var _ = _493_sealed
 	var _out614 bool
 	var _ = _out614
-	_out614 = b.EqualAt(uint64(4064), _493_sum)
-	_494_sealed = _out614
-	if !_494_sealed {
+	_out614 = b.EqualAt(uint64(4064), _492_sum)
+	_493_sealed = _out614
+	if !_493_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -296,13 +296,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _495_ok bool
-	var _ = _495_ok
+	var _494_ok bool
+	var _ = _494_ok
 	var _out615 bool
 	var _ = _out615
 	_out615 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_495_ok = _out615
-	if !_495_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	_494_ok = _out615
+	if !_494_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

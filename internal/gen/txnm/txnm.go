@@ -93,23 +93,23 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _231_wait bool
-	var _ = _231_wait
-	_231_wait = k > _this.Top
-	var _232_n uint64 = 0
-	var _ = _232_n
+	var _230_wait bool
+	var _ = _230_wait
+	_230_wait = k > _this.Top
+	var _231_n uint64 = 0
+	var _ = _231_n
 	var _out362 bool
 	var _ = _out362
 	var _out363 uint64
 	var _ = _out363
-	_out362, _out363 = _this.S.Tbl.Lock(_this.Own, k, excl, _231_wait)
+	_out362, _out363 = _this.S.Tbl.Lock(_this.Own, k, excl, _230_wait)
 	ok = _out362
-	_232_n = _out363
+	_231_n = _out363
 	if ok {
-		if _232_n > _this.Seen {
-			_this.Seen = _232_n
+		if _231_n > _this.Seen {
+			_this.Seen = _231_n
 		}
-		if _231_wait {
+		if _230_wait {
 			_this.Top = k
 		}
 	}
@@ -120,22 +120,22 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _233_k uint64
-	var _ = _233_k
-	_233_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _234_ok bool
-	var _ = _234_ok
+	var _232_k uint64
+	var _ = _232_k
+	_232_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _233_ok bool
+	var _ = _233_ok
 	var _out364 bool
 	var _ = _out364
-	_out364 = _this.Lock(_233_k, excl)
-	_234_ok = _out364
-	if !_234_ok {
+	_out364 = _this.Lock(_232_k, excl)
+	_233_ok = _out364
+	if !_233_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
 	var _out365 *dbytes.Blk
 	var _ = _out365
-	_out365 = _this.Buf.GetBlk(_233_k)
+	_out365 = _this.Buf.GetBlk(_232_k)
 	b = _out365
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
@@ -161,45 +161,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _235_k uint64
-	var _ = _235_k
-	_235_k = objectsm.Companion_Default___.Key(a, off)
-	var _236_ok bool
-	var _ = _236_ok
+	var _234_k uint64
+	var _ = _234_k
+	_234_k = objectsm.Companion_Default___.Key(a, off)
+	var _235_ok bool
+	var _ = _235_ok
 	var _out367 bool
 	var _ = _out367
-	_out367 = _this.Lock(_235_k, excl)
-	_236_ok = _out367
-	if !_236_ok {
+	_out367 = _this.Lock(_234_k, excl)
+	_235_ok = _out367
+	if !_235_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
 	var _out368 *dbytes.Bytes
 	var _ = _out368
-	_out368 = _this.Buf.GetBytes(_235_k)
+	_out368 = _this.Buf.GetBytes(_234_k)
 	b = _out368
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _237_v *dbytes.Blk
-	var _ = _237_v
+	var _236_v *dbytes.Blk
+	var _ = _236_v
 	var _out369 *dbytes.Blk
 	var _ = _out369
 	_out369 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_237_v = _out369
-	if _237_v == (*dbytes.Blk)(nil) {
+	_236_v = _out369
+	if _236_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _238_c *dbytes.Bytes
-	var _ = _238_c
+	var _237_c *dbytes.Bytes
+	var _ = _237_c
 	var _out370 *dbytes.Bytes
 	var _ = _out370
 	_out370 = dbytes.NewBytes(uint64(256))
-	_238_c = _out370
-	_238_c.CopyBlk(uint64(0), _237_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _238_c
+	_237_c = _out370
+	_237_c.CopyBlk(uint64(0), _236_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _237_c
 	return st, b
 	return st, b
 }
@@ -208,72 +208,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _239_k uint64
-	var _ = _239_k
-	_239_k = objectsm.Companion_Default___.Key(a, off)
-	var _240_ok bool
-	var _ = _240_ok
+	var _238_k uint64
+	var _ = _238_k
+	_238_k = objectsm.Companion_Default___.Key(a, off)
+	var _239_ok bool
+	var _ = _239_ok
 	var _out371 bool
 	var _ = _out371
-	_out371 = _this.Lock(_239_k, excl)
-	_240_ok = _out371
-	if !_240_ok {
+	_out371 = _this.Lock(_238_k, excl)
+	_239_ok = _out371
+	if !_239_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _241_found bool = false
-	var _ = _241_found
+	var _240_found bool = false
+	var _ = _240_found
 	var _out372 bool
 	var _ = _out372
 	var _out373 bool
 	var _ = _out373
-	_out372, _out373 = _this.Buf.GetBit(_239_k)
-	_241_found = _out372
+	_out372, _out373 = _this.Buf.GetBit(_238_k)
+	_240_found = _out372
 	b = _out373
-	if _241_found {
+	if _240_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _242_v *dbytes.Blk
-	var _ = _242_v
+	var _241_v *dbytes.Blk
+	var _ = _241_v
 	var _out374 *dbytes.Blk
 	var _ = _out374
 	_out374 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_242_v = _out374
-	if _242_v == (*dbytes.Blk)(nil) {
+	_241_v = _out374
+	if _241_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _243_c uint8
-	var _ = _243_c
-	_243_c = _242_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_243_c, off%uint64(8))
+	var _242_c uint8
+	var _ = _242_c
+	_242_c = _241_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_242_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _244_k uint64
-	var _ = _244_k
-	_244_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _245_ok bool
-	var _ = _245_ok
+	var _243_k uint64
+	var _ = _243_k
+	_243_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _244_ok bool
+	var _ = _244_ok
 	var _out375 bool
 	var _ = _out375
-	_out375 = _this.Lock(_244_k, true)
-	_245_ok = _out375
-	if !_245_ok {
+	_out375 = _this.Lock(_243_k, true)
+	_244_ok = _out375
+	if !_244_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _246_v *dbytes.Blk
-	var _ = _246_v
+	var _245_v *dbytes.Blk
+	var _ = _245_v
 	var _out376 *dbytes.Blk
 	var _ = _out376
 	_out376 = dbytes.Freeze(b)
-	_246_v = _out376
-	_this.Buf.PutBlk(_244_k, _246_v)
+	_245_v = _out376
+	_this.Buf.PutBlk(_243_k, _245_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -281,20 +281,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _247_k uint64
-	var _ = _247_k
-	_247_k = objectsm.Companion_Default___.Key(a, off)
-	var _248_ok bool
-	var _ = _248_ok
+	var _246_k uint64
+	var _ = _246_k
+	_246_k = objectsm.Companion_Default___.Key(a, off)
+	var _247_ok bool
+	var _ = _247_ok
 	var _out377 bool
 	var _ = _out377
-	_out377 = _this.Lock(_247_k, true)
-	_248_ok = _out377
-	if !_248_ok {
+	_out377 = _this.Lock(_246_k, true)
+	_247_ok = _out377
+	if !_247_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_247_k, b)
+	_this.Buf.PutBytes(_246_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -302,20 +302,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _249_k uint64
-	var _ = _249_k
-	_249_k = objectsm.Companion_Default___.Key(a, off)
-	var _250_ok bool
-	var _ = _250_ok
+	var _248_k uint64
+	var _ = _248_k
+	_248_k = objectsm.Companion_Default___.Key(a, off)
+	var _249_ok bool
+	var _ = _249_ok
 	var _out378 bool
 	var _ = _out378
-	_out378 = _this.Lock(_249_k, true)
-	_250_ok = _out378
-	if !_250_ok {
+	_out378 = _this.Lock(_248_k, true)
+	_249_ok = _out378
+	if !_249_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_249_k, b)
+	_this.Buf.PutBit(_248_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

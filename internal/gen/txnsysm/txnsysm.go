@@ -115,15 +115,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _218_t *dlock.Table
-	var _ = _218_t
+	var _217_t *dlock.Table
+	var _ = _217_t
 	var _out341 *dlock.Table
 	var _ = _out341
 	_out341 = dlock.NewTable()
-	_218_t = _out341
+	_217_t = _out341
 	var _nw2 = New_Sys_()
 	var _ = _nw2
-	_nw2.Ctor__(j, _218_t)
+	_nw2.Ctor__(j, _217_t)
 	s = _nw2
 	return s
 }
@@ -153,58 +153,58 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	Companion_Default___.TYield(s)
-	var _219_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _219_l
+	var _218_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _218_l
 	var _out344 bool
 	var _ = _out344
 	var _out345 *ddisk.BList
 	var _ = _out345
 	_out344, _out345 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
 	ok = _out344
-	_219_l = _out345
+	_218_l = _out345
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	Companion_Default___.TYield(s)
-	var _220_m uint64
-	var _ = _220_m
-	var _221_bad uint64
-	var _ = _221_bad
+	var _219_m uint64
+	var _ = _219_m
+	var _220_bad uint64
+	var _ = _220_bad
 	var _out346 uint64
 	var _ = _out346
 	var _out347 uint64
 	var _ = _out347
-	_out346, _out347 = journalreader.Companion_Default___.CheckHome(s.J, a, _219_l)
-	_220_m = _out346
-	_221_bad = _out347
+	_out346, _out347 = journalreader.Companion_Default___.CheckHome(s.J, a, _218_l)
+	_219_m = _out346
+	_220_bad = _out347
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
-	var _222_i uint64
-	var _ = _222_i
-	_222_i = _220_m
-	if _220_m == uint64(0) {
-		var _223_damaged bool
-		var _ = _223_damaged
+	var _221_i uint64
+	var _ = _221_i
+	_221_i = _219_m
+	if _219_m == uint64(0) {
+		var _222_damaged bool
+		var _ = _222_damaged
 		var _out348 bool
 		var _ = _out348
-		_out348 = journalreader.Companion_Default___.Confirm(s.J, a, t, _221_bad)
-		_223_damaged = _out348
-		ok = !_223_damaged
+		_out348 = journalreader.Companion_Default___.Confirm(s.J, a, t, _220_bad)
+		_222_damaged = _out348
+		ok = !_222_damaged
 	}
-	for uint64(0) < _222_i {
-		_222_i = _222_i - uint64(1)
-		var _224_c *dbytes.Blk
-		var _ = _224_c
+	for uint64(0) < _221_i {
+		_221_i = _221_i - uint64(1)
+		var _223_c *dbytes.Blk
+		var _ = _223_c
 		var _out349 *dbytes.Blk
 		var _ = _out349
-		_out349 = _219_l.BlkAt(_222_i)
-		_224_c = _out349
+		_out349 = _218_l.BlkAt(_221_i)
+		_223_c = _out349
 		var _out350 *dbytes.Blk
 		var _ = _out350
-		_out350 = journalreader.Companion_Default___.Lookup2(s.J, a+_222_i, t, _224_c)
+		_out350 = journalreader.Companion_Default___.Lookup2(s.J, a+_221_i, t, _223_c)
 		b = _out350
 	}
 	s.J.Mu.Unlock()
@@ -213,34 +213,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _225_t uint64 = 0
-	var _ = _225_t
+	var _224_t uint64 = 0
+	var _ = _224_t
 	var _out351 *dbytes.Blk
 	var _ = _out351
 	var _out352 uint64
 	var _ = _out352
 	_out351, _out352 = Companion_Default___.Peek(s, a)
 	b = _out351
-	_225_t = _out352
-	var _226_ok bool
-	var _ = _226_ok
-	_226_ok = true
-	for b == (*dbytes.Blk)(nil) && _226_ok {
+	_224_t = _out352
+	var _225_ok bool
+	var _ = _225_ok
+	_225_ok = true
+	for b == (*dbytes.Blk)(nil) && _225_ok {
 		var _out353 bool
 		var _ = _out353
 		var _out354 *dbytes.Blk
 		var _ = _out354
-		_out353, _out354 = Companion_Default___.Fetch(s, a, uint64(1), _225_t)
-		_226_ok = _out353
+		_out353, _out354 = Companion_Default___.Fetch(s, a, uint64(1), _224_t)
+		_225_ok = _out353
 		b = _out354
-		if _226_ok && b == (*dbytes.Blk)(nil) {
+		if _225_ok && b == (*dbytes.Blk)(nil) {
 			var _out355 *dbytes.Blk
 			var _ = _out355
 			var _out356 uint64
 			var _ = _out356
 			_out355, _out356 = Companion_Default___.Peek(s, a)
 			b = _out355
-			_225_t = _out356
+			_224_t = _out356
 		}
 	}
 	return b
@@ -249,35 +249,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _227_m uint64
-	var _ = _227_m
-	_227_m = func() uint64 {
+	var _226_m uint64
+	var _ = _226_m
+	_226_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _228_b *dbytes.Blk
-	var _ = _228_b
-	var _229_t uint64
-	var _ = _229_t
+	var _227_b *dbytes.Blk
+	var _ = _227_b
+	var _228_t uint64
+	var _ = _228_t
 	var _out357 *dbytes.Blk
 	var _ = _out357
 	var _out358 uint64
 	var _ = _out358
 	_out357, _out358 = Companion_Default___.Peek(s, a)
-	_228_b = _out357
-	_229_t = _out358
-	if _228_b == (*dbytes.Blk)(nil) {
-		var _230_ok bool = false
-		var _ = _230_ok
+	_227_b = _out357
+	_228_t = _out358
+	if _227_b == (*dbytes.Blk)(nil) {
+		var _229_ok bool = false
+		var _ = _229_ok
 		var _out359 bool
 		var _ = _out359
 		var _out360 *dbytes.Blk
 		var _ = _out360
-		_out359, _out360 = Companion_Default___.Fetch(s, a, _227_m, _229_t)
-		_230_ok = _out359
-		_228_b = _out360
+		_out359, _out360 = Companion_Default___.Fetch(s, a, _226_m, _228_t)
+		_229_ok = _out359
+		_227_b = _out360
 	}
 }
 

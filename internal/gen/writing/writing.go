@@ -61,30 +61,30 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _324_bo uint64
-	var _ = _324_bo
-	_324_bo = pos % uint64(4096)
-	var _325_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _325_b
+	var _323_bo uint64
+	var _ = _323_bo
+	_323_bo = pos % uint64(4096)
+	var _324_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _324_b
 	if c == uint64(4096) {
 		var _out462 *dbytes.Bytes
 		var _ = _out462
 		_out462 = dbytes.NewBytes(uint64(4096))
-		_325_b = _out462
+		_324_b = _out462
 	} else {
-		var _326_blk *dbytes.Blk
-		var _ = _326_blk
+		var _325_blk *dbytes.Blk
+		var _ = _325_blk
 		var _out463 *dbytes.Blk
 		var _ = _out463
 		_out463 = x.ReadAt(txn, bn, true)
-		_326_blk = _out463
+		_325_blk = _out463
 		var _out464 *dbytes.Bytes
 		var _ = _out464
-		_out464 = _326_blk.Thaw()
-		_325_b = _out464
+		_out464 = _325_blk.Thaw()
+		_324_b = _out464
 	}
-	_325_b.CopyFrom(_324_bo, src, so, c)
-	x.WriteData(txn, bn, _325_b)
+	_324_b.CopyFrom(_323_bo, src, so, c)
+	x.WriteData(txn, bn, _324_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _327_k uint64
-	var _ = _327_k
-	_327_k = pos / uint64(4096)
-	var _328_b *dbytes.Bytes
-	var _ = _328_b
+	var _326_k uint64
+	var _ = _326_k
+	_326_k = pos / uint64(4096)
+	var _327_b *dbytes.Bytes
+	var _ = _327_b
 	var _out467 *dbytes.Bytes
 	var _ = _out467
 	_out467 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_328_b = _out467
-	var _329_near uint64
-	var _ = _329_near
-	_329_near = uint64(0)
-	if uint64(0) < _327_k {
+	_327_b = _out467
+	var _328_near uint64
+	var _ = _328_near
+	_328_near = uint64(0)
+	if uint64(0) < _326_k {
 		var _out468 uint64
 		var _ = _out468
-		_out468 = inodeformat.Companion_Default___.GetSlot(ip, _327_k-uint64(1))
-		_329_near = _out468
+		_out468 = inodeformat.Companion_Default___.GetSlot(ip, _326_k-uint64(1))
+		_328_near = _out468
 	}
-	var _330_bn uint64 = 0
-	var _ = _330_bn
+	var _329_bn uint64 = 0
+	var _ = _329_bn
 	var _out469 bool
 	var _ = _out469
 	var _out470 uint64
 	var _ = _out470
-	_out469, _out470 = x.AllocRoot(txn, ip, ino, _327_k, _329_near, _328_b)
+	_out469, _out470 = x.AllocRoot(txn, ip, ino, _326_k, _328_near, _327_b)
 	ok = _out469
-	_330_bn = _out470
+	_329_bn = _out470
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_330_bn)
+		txn.Bulk(_329_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _331_k uint64
-	var _ = _331_k
-	_331_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _332_lev uint64
-	var _ = _332_lev
-	_332_lev = positions.Companion_Default___.MaxLev(_331_k)
-	var _333_jp uint64
-	var _ = _333_jp
-	_333_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _330_k uint64
+	var _ = _330_k
+	_330_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _331_lev uint64
+	var _ = _331_lev
+	_331_lev = positions.Companion_Default___.MaxLev(_330_k)
+	var _332_jp uint64
+	var _ = _332_jp
+	_332_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _334_pn uint64 = 0
-	var _ = _334_pn
+	var _333_pn uint64 = 0
+	var _ = _333_pn
 	var _out471 bool
 	var _ = _out471
 	var _out472 uint64
 	var _ = _out472
-	_out471, _out472 = x.ResolveAlloc(txn, ip, ino, _331_k, _332_lev-uint64(1), _333_jp)
+	_out471, _out472 = x.ResolveAlloc(txn, ip, ino, _330_k, _331_lev-uint64(1), _332_jp)
 	ok = _out471
-	_334_pn = _out472
+	_333_pn = _out472
 	if !ok {
 		return ok, m
 	}
-	var _335_blk *dbytes.Blk
-	var _ = _335_blk
+	var _334_blk *dbytes.Blk
+	var _ = _334_blk
 	var _out473 *dbytes.Blk
 	var _ = _out473
-	_out473 = x.Fs.ReadBlock(txn, _334_pn, true)
-	_335_blk = _out473
-	var _336_t *dbytes.Bytes
-	var _ = _336_t
+	_out473 = x.Fs.ReadBlock(txn, _333_pn, true)
+	_334_blk = _out473
+	var _335_t *dbytes.Bytes
+	var _ = _335_t
 	var _out474 *dbytes.Bytes
 	var _ = _out474
-	_out474 = _335_blk.Thaw()
-	_336_t = _out474
-	var _337_near uint64
-	var _ = _337_near
-	_337_near = _334_pn
+	_out474 = _334_blk.Thaw()
+	_335_t = _out474
+	var _336_near uint64
+	var _ = _336_near
+	_336_near = _333_pn
 	for m < len_ {
-		var _338_at uint64
-		var _ = _338_at
-		_338_at = pos + m
-		var _339_n uint64
-		var _ = _339_n
-		_339_n = _338_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_339_n) != _331_k || positions.Companion_Default___.FlatJ(_339_n)/uint64(512) != _333_jp {
+		var _337_at uint64
+		var _ = _337_at
+		_337_at = pos + m
+		var _338_n uint64
+		var _ = _338_n
+		_338_n = _337_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_338_n) != _330_k || positions.Companion_Default___.FlatJ(_338_n)/uint64(512) != _332_jp {
 			goto L4
 		}
-		var _340_j uint64
-		var _ = _340_j
-		_340_j = positions.Companion_Default___.FlatJ(_339_n)
-		var _341_bn uint64
-		var _ = _341_bn
-		_341_bn = _336_t.U64(uint64(8) * (_340_j % uint64(512)))
-		if _341_bn != uint64(0) {
+		var _339_j uint64
+		var _ = _339_j
+		_339_j = positions.Companion_Default___.FlatJ(_338_n)
+		var _340_bn uint64
+		var _ = _340_bn
+		_340_bn = _335_t.U64(uint64(8) * (_339_j % uint64(512)))
+		if _340_bn != uint64(0) {
 			goto L4
 		}
-		var _342_c uint64
-		var _ = _342_c
+		var _341_c uint64
+		var _ = _341_c
 		var _out475 uint64
 		var _ = _out475
-		_out475 = reading.Companion_Default___.Min(uint64(4096)-_338_at%uint64(4096), len_-m)
-		_342_c = _out475
-		var _343_b *dbytes.Bytes
-		var _ = _343_b
+		_out475 = reading.Companion_Default___.Min(uint64(4096)-_337_at%uint64(4096), len_-m)
+		_341_c = _out475
+		var _342_b *dbytes.Bytes
+		var _ = _342_b
 		var _out476 *dbytes.Bytes
 		var _ = _out476
-		_out476 = Companion_Default___.FirstBlock(_338_at, src, so+m, _342_c, bulk)
-		_343_b = _out476
-		if _340_j%uint64(512) != uint64(0) {
-			var _344_left uint64
-			var _ = _344_left
-			_344_left = _336_t.U64(uint64(8) * (_340_j%uint64(512) - uint64(1)))
-			if _344_left != uint64(0) {
-				_337_near = _344_left
+		_out476 = Companion_Default___.FirstBlock(_337_at, src, so+m, _341_c, bulk)
+		_342_b = _out476
+		if _339_j%uint64(512) != uint64(0) {
+			var _343_left uint64
+			var _ = _343_left
+			_343_left = _335_t.U64(uint64(8) * (_339_j%uint64(512) - uint64(1)))
+			if _343_left != uint64(0) {
+				_336_near = _343_left
 			}
 		}
 		var _out477 bool
 		var _ = _out477
 		var _out478 uint64
 		var _ = _out478
-		_out477, _out478 = x.AddChild(txn, ip, _336_t, _334_pn, _340_j, _337_near, _343_b)
+		_out477, _out478 = x.AddChild(txn, ip, _335_t, _333_pn, _339_j, _336_near, _342_b)
 		ok = _out477
-		_341_bn = _out478
+		_340_bn = _out478
 		if !ok {
 			return ok, m
 		}
-		if bulk && _342_c == uint64(4096) {
-			txn.Bulk(_341_bn)
+		if bulk && _341_c == uint64(4096) {
+			txn.Bulk(_340_bn)
 		}
-		_337_near = _341_bn
-		m = m + _342_c
+		_336_near = _340_bn
+		m = m + _341_c
 	}
 L4:
-	x.CloseParent(txn, _334_pn, _336_t)
+	x.CloseParent(txn, _333_pn, _335_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,38 +248,38 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _345_done uint64
-	var _ = _345_done
-	_345_done = uint64(0)
-	var _346_ck uint64
-	var _ = _346_ck
-	var _347_cj uint64
-	var _ = _347_cj
-	_346_ck, _347_cj = uint64(15), uint64(0)
-	var _348_pb *dbytes.Blk
-	var _ = _348_pb
+	var _344_done uint64
+	var _ = _344_done
+	_344_done = uint64(0)
+	var _345_ck uint64
+	var _ = _345_ck
+	var _346_cj uint64
+	var _ = _346_cj
+	_345_ck, _346_cj = uint64(15), uint64(0)
+	var _347_pb *dbytes.Blk
+	var _ = _347_pb
 	var _out479 *dbytes.Blk
 	var _ = _out479
 	_out479 = dbytes.ZeroBlk()
-	_348_pb = _out479
-	var _349_bulk bool
-	var _ = _349_bulk
-	_349_bulk = Companion_Default___.Much(off, len_)
-	for _345_done < len_ {
-		var _350_pos uint64
-		var _ = _350_pos
-		_350_pos = off + _345_done
-		var _351_n uint64
-		var _ = _351_n
-		_351_n = _350_pos / uint64(4096)
-		var _352_c uint64
-		var _ = _352_c
+	_347_pb = _out479
+	var _348_bulk bool
+	var _ = _348_bulk
+	_348_bulk = Companion_Default___.Much(off, len_)
+	for _344_done < len_ {
+		var _349_pos uint64
+		var _ = _349_pos
+		_349_pos = off + _344_done
+		var _350_n uint64
+		var _ = _350_n
+		_350_n = _349_pos / uint64(4096)
+		var _351_c uint64
+		var _ = _351_c
 		var _out480 uint64
 		var _ = _out480
-		_out480 = reading.Companion_Default___.Min(uint64(4096)-_350_pos%uint64(4096), len_-_345_done)
-		_352_c = _out480
-		var _353_bn uint64 = 0
-		var _ = _353_bn
+		_out480 = reading.Companion_Default___.Min(uint64(4096)-_349_pos%uint64(4096), len_-_344_done)
+		_351_c = _out480
+		var _352_bn uint64 = 0
+		var _ = _352_bn
 		var _out481 uint64
 		var _ = _out481
 		var _out482 uint64
@@ -288,36 +288,36 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 		var _ = _out483
 		var _out484 *dbytes.Blk
 		var _ = _out484
-		_out481, _out482, _out483, _out484 = reading.Companion_Default___.Find(x, txn, ip, _351_n, true, _346_ck, _347_cj, _348_pb)
-		_353_bn = _out481
-		_346_ck = _out482
-		_347_cj = _out483
-		_348_pb = _out484
-		if _353_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _353_bn, _350_pos, src, so+_345_done, _352_c)
-		} else if _351_n < uint64(12) {
-			_346_ck = uint64(15)
+		_out481, _out482, _out483, _out484 = reading.Companion_Default___.Find(x, txn, ip, _350_n, true, _345_ck, _346_cj, _347_pb)
+		_352_bn = _out481
+		_345_ck = _out482
+		_346_cj = _out483
+		_347_pb = _out484
+		if _352_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _352_bn, _349_pos, src, so+_344_done, _351_c)
+		} else if _350_n < uint64(12) {
+			_345_ck = uint64(15)
 			var _out485 bool
 			var _ = _out485
-			_out485 = Companion_Default___.FillDirect(x, txn, ip, ino, _350_pos, src, so+_345_done, _352_c, _349_bulk)
+			_out485 = Companion_Default___.FillDirect(x, txn, ip, ino, _349_pos, src, so+_344_done, _351_c, _348_bulk)
 			ok = _out485
 			if !ok {
 				return ok
 			}
 		} else {
-			_346_ck = uint64(15)
+			_345_ck = uint64(15)
 			var _out486 bool
 			var _ = _out486
 			var _out487 uint64
 			var _ = _out487
-			_out486, _out487 = Companion_Default___.FillRun(x, txn, ip, ino, _350_pos, src, so+_345_done, len_-_345_done, _349_bulk)
+			_out486, _out487 = Companion_Default___.FillRun(x, txn, ip, ino, _349_pos, src, so+_344_done, len_-_344_done, _348_bulk)
 			ok = _out486
-			_352_c = _out487
+			_351_c = _out487
 			if !ok {
 				return ok
 			}
 		}
-		_345_done = _345_done + _352_c
+		_344_done = _344_done + _351_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _354_n uint64
-	var _ = _354_n
-	_354_n = sz / uint64(4096)
-	var _355_k uint64
-	var _ = _355_k
-	_355_k = positions.Companion_Default___.FlatK(_354_n)
-	var _356_bn uint64
-	var _ = _356_bn
+	var _353_n uint64
+	var _ = _353_n
+	_353_n = sz / uint64(4096)
+	var _354_k uint64
+	var _ = _354_k
+	_354_k = positions.Companion_Default___.FlatK(_353_n)
+	var _355_bn uint64
+	var _ = _355_bn
 	var _out488 uint64
 	var _ = _out488
-	_out488 = x.Resolve(txn, ip, _355_k, positions.Companion_Default___.MaxLev(_355_k), positions.Companion_Default___.FlatJ(_354_n), true)
-	_356_bn = _out488
-	if _356_bn == uint64(0) {
+	_out488 = x.Resolve(txn, ip, _354_k, positions.Companion_Default___.MaxLev(_354_k), positions.Companion_Default___.FlatJ(_353_n), true)
+	_355_bn = _out488
+	if _355_bn == uint64(0) {
 		return
 	}
-	var _357_blk *dbytes.Blk
-	var _ = _357_blk
+	var _356_blk *dbytes.Blk
+	var _ = _356_blk
 	var _out489 *dbytes.Blk
 	var _ = _out489
-	_out489 = x.ReadAt(txn, _356_bn, true)
-	_357_blk = _out489
-	var _358_b *dbytes.Bytes
-	var _ = _358_b
+	_out489 = x.ReadAt(txn, _355_bn, true)
+	_356_blk = _out489
+	var _357_b *dbytes.Bytes
+	var _ = _357_b
 	var _out490 *dbytes.Bytes
 	var _ = _out490
 	_out490 = dbytes.NewBytes(uint64(4096))
-	_358_b = _out490
-	_358_b.CopyBlk(uint64(0), _357_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _356_bn, _358_b)
+	_357_b = _out490
+	_357_b.CopyBlk(uint64(0), _356_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _355_bn, _357_b)
 }
 
 // End of class Default__
