@@ -146,7 +146,7 @@ module {:extern "dlog"} LogS {
   method {:extern "NewCodes"} NewCodes() returns (c: Codes) ensures fresh(c) && c.s == []
   // What is in memory of the tree: its root and some of its pages, of the newest version; and the codes of blocks that went
   // straight home and are not in the pages yet, of which nothing is promised. Each call is atomic; versions are never taken back.
-  class {:extern "Pages"} Pages {         // tested: dlog.TestPages
+  class {:extern "Pages"} Pages {         // tested: dlog.TestPages, TestHeld
     ghost const t: TreeGeo
     ghost var vs: seq<seq<BV>>    // the pages, and the root, of every version so far: at the beginning zeros
     ghost var rs: seq<CV>
@@ -155,7 +155,7 @@ module {:extern "dlog"} LogS {
     method {:extern "Get"} Get(version: uint64, p: uint64) returns (b: Blk?)
       ensures b != null ==> version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int]
     method {:extern "Put"} Put(version: uint64, p: uint64, b: Blk) requires version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int]
-    method {:extern "Hold"} Hold(x: uint64, c0: uint64, c1: uint64)
+    method {:extern "HoldAll"} HoldAll(c: Codes)
     method {:extern "Held"} Held(x: uint64) returns (has: bool, c0: uint64, c1: uint64)
     // the version that a header tells of
     method {:extern "Begin"} Begin(r0: uint64, r1: uint64, ghost pg: seq<BV>) requires t.np > 0 ==> IsTree(t, pg, CV(r0, r1))

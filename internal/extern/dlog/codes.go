@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"tansy/internal/extern/dbytes"
 )
@@ -104,12 +105,13 @@ type Pages struct {
 	version uint64
 	root    [2]uint64
 	cache   *Cache
-	held    map[uint64][2]uint64
+	held    held
+	holding atomic.Bool // held has some
 }
 
 // NewPages returns an empty tree's, with room for limit pages.
 func NewPages(limit int) *Pages {
-	return &Pages{cache: NewCache(limit), held: map[uint64][2]uint64{}}
+	return &Pages{cache: NewCache(limit), held: held{}}
 }
 
 // Get returns page p of a version, or nil: it is not in memory, or that is not the newest version any more.
@@ -138,19 +140,22 @@ func (g *Pages) Put(version, p uint64, b *dbytes.Blk) {
 	}
 }
 
-// Hold remembers the code of home block x, until the next version has it.
-func (g *Pages) Hold(x, c0, c1 uint64) {
+// HoldAll remembers the codes of the home blocks of c, until the next version has them.
+func (g *Pages) HoldAll(c *Codes) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.held[x] = [2]uint64{c0, c1}
+	g.held.put(c)
+	g.holding.Store(len(g.held) > 0)
 }
 
-// Held returns the code of home block x, if it is held.
+// Held returns the code of home block x, if it is held. It is asked for every block that is read from home.
 func (g *Pages) Held(x uint64) (has bool, c0, c1 uint64) {
+	if !g.holding.Load() {
+		return false, 0, 0
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c, has := g.held[x]
-	return has, c[0], c[1]
+	return g.held.get(x)
 }
 
 // Begin begins the version that a header tells of.
@@ -167,12 +172,15 @@ func (g *Pages) Begin(r0, r1 uint64) {
 func (g *Pages) Next(c *Codes, n, r0, r1 uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	last := ^uint64(0)
 	for _, e := range c.list {
-		g.cache.Forget(e.x / PerPage)
-		if e.x < n {
-			delete(g.held, e.x)
+		if p := e.x / PerPage; p != last {
+			g.cache.Forget(p)
+			last = p
 		}
 	}
+	g.held.drop(c, n)
+	g.holding.Store(len(g.held) > 0)
 	g.version++
 	g.root = [2]uint64{r0, r1}
 }

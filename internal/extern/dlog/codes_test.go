@@ -86,8 +86,10 @@ func TestPages(t *testing.T) {
 		pages[p] = randomBlk(r)
 		g.Put(0, p, pages[p])
 	}
-	g.Hold(7, 1, 2)
-	g.Hold(8, 3, 4)
+	h := NewCodes()
+	h.Add(7, 1, 2)
+	h.Add(8, 3, 4)
+	g.HoldAll(h)
 	c := NewCodes()
 	c.Add(7, 1, 2)   // in page 0
 	c.Add(n+0, 5, 6) // page 0 itself, in page 3, the root (1000 / 255)
@@ -125,6 +127,52 @@ func TestPages(t *testing.T) {
 	g.Begin(11, 12)
 	if v, r0, r1 := g.Root(); v != 2 || r0 != 11 || r1 != 12 || g.Get(2, 1) != nil {
 		t.Error("the pages of another tree are still there")
+	}
+}
+
+// TestHeld: the codes that are held are, through any changes, those that a map has.
+func TestHeld(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 4))
+	g := NewPages(1)
+	const n = 300
+	want := map[uint64][2]uint64{}
+	for range 2000 {
+		c := NewCodes()
+		for x, k := r.Uint64N(n), r.Uint64N(40); k > 0; k-- {
+			c.Add(x, r.Uint64(), r.Uint64())
+			if x++; r.IntN(8) == 0 || x >= n {
+				x = r.Uint64N(n)
+			}
+		}
+		if r.IntN(2) == 0 {
+			g.HoldAll(c)
+			for _, e := range c.list {
+				want[e.x] = [2]uint64{e.c0, e.c1}
+			}
+		} else {
+			c.Sort()
+			below := r.Uint64N(n)
+			g.Next(c, below, 0, 0)
+			for _, e := range c.list {
+				if e.x < below {
+					delete(want, e.x)
+				}
+			}
+		}
+		if r.IntN(20) == 0 { // all of them
+			c := NewCodes()
+			for x := range uint64(n) {
+				c.Add(x, 0, 0)
+			}
+			g.Next(c, n, 0, 0)
+			clear(want)
+		}
+		for x := range uint64(n + 1) {
+			w, ok := want[x]
+			if has, c0, c1 := g.Held(x); has != ok || w != [2]uint64{c0, c1} {
+				t.Fatalf("node %d: %v %v, not %v %v", x, has, [2]uint64{c0, c1}, ok, w)
+			}
+		}
 	}
 }
 

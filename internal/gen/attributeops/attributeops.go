@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _628_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _628_ip
-	var _out802 uint32
-	var _ = _out802
-	var _out803 *dbytes.Bytes
-	var _ = _out803
-	_out802, _out803 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out802
-	_628_ip = _out803
+	var _623_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _623_ip
+	var _out798 uint32
+	var _ = _out798
+	var _out799 *dbytes.Bytes
+	var _ = _out799
+	_out798, _out799 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out798
+	_623_ip = _out799
 	if st == uint32(0) {
-		after = _628_ip
+		after = _623_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _629_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _629_ip
-	var _out804 uint32
-	var _ = _out804
-	var _out805 *dbytes.Bytes
-	var _ = _out805
-	_out804, _out805 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out804
-	_629_ip = _out805
+	var _624_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _624_ip
+	var _out800 uint32
+	var _ = _out800
+	var _out801 *dbytes.Bytes
+	var _ = _out801
+	_out800, _out801 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out800
+	_624_ip = _out801
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _629_ip
-	var _out806 uint32
-	var _ = _out806
-	_out806 = permissions.Companion_Default___.AccessBits(c, _629_ip)
-	bits = _out806
+	after = _624_ip
+	var _out802 uint32
+	var _ = _out802
+	_out802 = permissions.Companion_Default___.AccessBits(c, _624_ip)
+	bits = _out802
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _630_own bool
-	var _ = _630_own
-	var _out807 bool
-	var _ = _out807
-	_out807 = permissions.Companion_Default___.IsOwner(c, ip)
-	_630_own = _out807
-	if a.HasMode && !_630_own {
+	var _625_own bool
+	var _ = _625_own
+	var _out803 bool
+	var _ = _out803
+	_out803 = permissions.Companion_Default___.IsOwner(c, ip)
+	_625_own = _out803
+	if a.HasMode && !_625_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _631_u uint32
-		var _ = _631_u
-		var _out808 uint32
-		var _ = _out808
-		_out808 = inodeformat.Companion_Default___.GetUid(ip)
-		_631_u = _out808
-		if !_630_own || a.Uid != _631_u {
+		var _626_u uint32
+		var _ = _626_u
+		var _out804 uint32
+		var _ = _out804
+		_out804 = inodeformat.Companion_Default___.GetUid(ip)
+		_626_u = _out804
+		if !_625_own || a.Uid != _626_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _632_g uint32
-		var _ = _632_g
-		var _out809 uint32
-		var _ = _out809
-		_out809 = inodeformat.Companion_Default___.GetGid(ip)
-		_632_g = _out809
-		var _633_mine bool
-		var _ = _633_mine
-		var _out810 bool
-		var _ = _out810
-		_out810 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_633_mine = _out810
-		if !_630_own || a.Gid != _632_g && !_633_mine {
+		var _627_g uint32
+		var _ = _627_g
+		var _out805 uint32
+		var _ = _out805
+		_out805 = inodeformat.Companion_Default___.GetGid(ip)
+		_627_g = _out805
+		var _628_mine bool
+		var _ = _628_mine
+		var _out806 bool
+		var _ = _out806
+		_out806 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_628_mine = _out806
+		if !_625_own || a.Gid != _627_g && !_628_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_630_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_625_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _634_w bool
-		var _ = _634_w
-		var _out811 bool
-		var _ = _out811
-		_out811 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_634_w = _out811
-		if !_634_w {
+		var _629_w bool
+		var _ = _629_w
+		var _out807 bool
+		var _ = _out807
+		_out807 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_629_w = _out807
+		if !_629_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _635_mode uint32
-	var _ = _635_mode
-	var _out812 uint32
-	var _ = _out812
-	_out812 = inodeformat.Companion_Default___.GetMode(ip)
-	_635_mode = _out812
+	var _630_mode uint32
+	var _ = _630_mode
+	var _out808 uint32
+	var _ = _out808
+	_out808 = inodeformat.Companion_Default___.GetMode(ip)
+	_630_mode = _out808
 	if a.HasMode {
-		_635_mode = a.Mode % uint32(4096)
-		var _636_gid uint32
-		var _ = _636_gid
-		var _out813 uint32
-		var _ = _out813
-		_out813 = inodeformat.Companion_Default___.GetGid(ip)
-		_636_gid = _out813
-		var _637_mine bool
-		var _ = _637_mine
-		var _out814 bool
-		var _ = _out814
-		_out814 = permissions.Companion_Default___.InGroup(c, _636_gid)
-		_637_mine = _out814
-		if c.Uid != uint32(0) && !_637_mine {
-			_635_mode = permissions.Companion_Default___.DropSetgid(_635_mode)
+		_630_mode = a.Mode % uint32(4096)
+		var _631_gid uint32
+		var _ = _631_gid
+		var _out809 uint32
+		var _ = _out809
+		_out809 = inodeformat.Companion_Default___.GetGid(ip)
+		_631_gid = _out809
+		var _632_mine bool
+		var _ = _632_mine
+		var _out810 bool
+		var _ = _out810
+		_out810 = permissions.Companion_Default___.InGroup(c, _631_gid)
+		_632_mine = _out810
+		if c.Uid != uint32(0) && !_632_mine {
+			_630_mode = permissions.Companion_Default___.DropSetgid(_630_mode)
 		}
 	}
-	var _638_ty uint32
-	var _ = _638_ty
-	var _out815 uint32
-	var _ = _out815
-	_out815 = inodeformat.Companion_Default___.GetTy(ip)
-	_638_ty = _out815
-	if _638_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_635_mode = permissions.Companion_Default___.KillPriv(_635_mode)
+	var _633_ty uint32
+	var _ = _633_ty
+	var _out811 uint32
+	var _ = _out811
+	_out811 = inodeformat.Companion_Default___.GetTy(ip)
+	_633_ty = _out811
+	if _633_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_630_mode = permissions.Companion_Default___.KillPriv(_630_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _635_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _630_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _639_ip *dbytes.Bytes
-	var _ = _639_ip
-	var _out816 *dbytes.Bytes
-	var _ = _out816
-	_out816 = d.Fs.GetInode(txn, ino, true)
-	_639_ip = _out816
-	var _640_was uint64
-	var _ = _640_was
-	var _out817 uint64
-	var _ = _out817
-	_out817 = inodeformat.Companion_Default___.GetSize(_639_ip)
-	_640_was = _out817
-	var _641_shrink uint64
-	var _ = _641_shrink
-	var _out818 uint64
-	var _ = _out818
-	_out818 = inodeformat.Companion_Default___.GetShrink(_639_ip)
-	_641_shrink = _out818
-	if size > _640_was && _641_shrink != uint64(0) {
+	var _634_ip *dbytes.Bytes
+	var _ = _634_ip
+	var _out812 *dbytes.Bytes
+	var _ = _out812
+	_out812 = d.Fs.GetInode(txn, ino, true)
+	_634_ip = _out812
+	var _635_was uint64
+	var _ = _635_was
+	var _out813 uint64
+	var _ = _out813
+	_out813 = inodeformat.Companion_Default___.GetSize(_634_ip)
+	_635_was = _out813
+	var _636_shrink uint64
+	var _ = _636_shrink
+	var _out814 uint64
+	var _ = _out814
+	_out814 = inodeformat.Companion_Default___.GetShrink(_634_ip)
+	_636_shrink = _out814
+	if size > _635_was && _636_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _642_ok bool
-	var _ = _642_ok
-	var _out819 bool
-	var _ = _out819
-	_out819 = d.SetSize(txn, ino, size)
-	_642_ok = _out819
-	if !_642_ok {
+	var _637_ok bool
+	var _ = _637_ok
+	var _out815 bool
+	var _ = _out815
+	_out815 = d.SetSize(txn, ino, size)
+	_637_ok = _out815
+	if !_637_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _640_was {
-		var _643_done bool
-		var _ = _643_done
-		var _out820 bool
-		var _ = _out820
-		_out820 = procedurebase.Companion_Default___.Release(txn, d, ino, _640_was-size)
-		_643_done = _out820
-		later = !_643_done
+	if size < _635_was {
+		var _638_done bool
+		var _ = _638_done
+		var _out816 bool
+		var _ = _out816
+		_out816 = procedurebase.Companion_Default___.Release(txn, d, ino, _635_was-size)
+		_638_done = _out816
+		later = !_638_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _644_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _644_p
-	var _out821 uint32
-	var _ = _out821
-	var _out822 *dbytes.Bytes
-	var _ = _out822
-	_out821, _out822 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out821
-	_644_p = _out822
+	var _639_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _639_p
+	var _out817 uint32
+	var _ = _out817
+	var _out818 *dbytes.Bytes
+	var _ = _out818
+	_out817, _out818 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out817
+	_639_p = _out818
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _644_p
+	ip = _639_p
 	if guard {
-		var _645_cs uint64
-		var _ = _645_cs
-		var _646_cns uint32
-		var _ = _646_cns
-		var _out823 uint64
-		var _ = _out823
-		var _out824 uint32
-		var _ = _out824
-		_out823, _out824 = inodeformat.Companion_Default___.GetCtime(_644_p)
-		_645_cs = _out823
-		_646_cns = _out824
-		if _645_cs != gs || _646_cns != gns {
+		var _640_cs uint64
+		var _ = _640_cs
+		var _641_cns uint32
+		var _ = _641_cns
+		var _out819 uint64
+		var _ = _out819
+		var _out820 uint32
+		var _ = _out820
+		_out819, _out820 = inodeformat.Companion_Default___.GetCtime(_639_p)
+		_640_cs = _out819
+		_641_cns = _out820
+		if _640_cs != gs || _641_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _647_ty uint32
-	var _ = _647_ty
-	var _out825 uint32
-	var _ = _out825
-	_out825 = inodeformat.Companion_Default___.GetTy(_644_p)
-	_647_ty = _out825
-	if a.HasSize && _647_ty != permissions.Companion_Default___.REG() {
+	var _642_ty uint32
+	var _ = _642_ty
+	var _out821 uint32
+	var _ = _out821
+	_out821 = inodeformat.Companion_Default___.GetTy(_639_p)
+	_642_ty = _out821
+	if a.HasSize && _642_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out826 uint32
-	var _ = _out826
-	_out826 = Companion_Default___.ArgStatus(a)
-	st = _out826
+	var _out822 uint32
+	var _ = _out822
+	_out822 = Companion_Default___.ArgStatus(a)
+	st = _out822
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out827 uint32
-	var _ = _out827
-	_out827 = Companion_Default___.MaySetattr(c, _644_p, a)
-	st = _out827
+	var _out823 uint32
+	var _ = _out823
+	_out823 = Companion_Default___.MaySetattr(c, _639_p, a)
+	st = _out823
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out828 uint32
-		var _ = _out828
-		var _out829 bool
-		var _ = _out829
-		_out828, _out829 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out828
-		later = _out829
+		var _out824 uint32
+		var _ = _out824
+		var _out825 bool
+		var _ = _out825
+		_out824, _out825 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out824
+		later = _out825
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _648_np *dbytes.Bytes
-	var _ = _648_np
-	var _out830 *dbytes.Bytes
-	var _ = _out830
-	_out830 = d.Fs.GetInode(txn, ino, true)
-	_648_np = _out830
-	var _649_ts uint64
-	var _ = _649_ts
-	var _650_tns uint32
-	var _ = _650_tns
-	var _out831 uint64
-	var _ = _out831
-	var _out832 uint32
-	var _ = _out832
-	_out831, _out832 = attributechanges.Companion_Default___.Stamp(_648_np, s, ns)
-	_649_ts = _out831
-	_650_tns = _out832
-	Companion_Default___.Apply(c, _648_np, a, _649_ts, _650_tns)
-	inodeformat.Companion_Default___.SetVerf(_648_np, uint64(0))
-	d.PutInode(txn, ino, _648_np)
-	after = _648_np
+	var _643_np *dbytes.Bytes
+	var _ = _643_np
+	var _out826 *dbytes.Bytes
+	var _ = _out826
+	_out826 = d.Fs.GetInode(txn, ino, true)
+	_643_np = _out826
+	var _644_ts uint64
+	var _ = _644_ts
+	var _645_tns uint32
+	var _ = _645_tns
+	var _out827 uint64
+	var _ = _out827
+	var _out828 uint32
+	var _ = _out828
+	_out827, _out828 = attributechanges.Companion_Default___.Stamp(_643_np, s, ns)
+	_644_ts = _out827
+	_645_tns = _out828
+	Companion_Default___.Apply(c, _643_np, a, _644_ts, _645_tns)
+	inodeformat.Companion_Default___.SetVerf(_643_np, uint64(0))
+	d.PutInode(txn, ino, _643_np)
+	after = _643_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out833 uint32
-	var _ = _out833
-	var _out834 *dbytes.Bytes
-	var _ = _out834
-	_out833, _out834 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out833
-	before = _out834
+	var _out829 uint32
+	var _ = _out829
+	var _out830 *dbytes.Bytes
+	var _ = _out830
+	_out829, _out830 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out829
+	before = _out830
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out835 uint32
-	var _ = _out835
-	var _out836 *dbytes.Bytes
-	var _ = _out836
-	var _out837 bool
-	var _ = _out837
-	_out835, _out836, _out837 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out835
-	after = _out836
-	later = _out837
+	var _out831 uint32
+	var _ = _out831
+	var _out832 *dbytes.Bytes
+	var _ = _out832
+	var _out833 bool
+	var _ = _out833
+	_out831, _out832, _out833 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out831
+	after = _out832
+	later = _out833
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _651_ty uint32
-	var _ = _651_ty
-	var _out838 uint32
-	var _ = _out838
-	_out838 = inodeformat.Companion_Default___.GetTy(ip)
-	_651_ty = _out838
-	var _652_dmode uint32
-	var _ = _652_dmode
-	var _out839 uint32
-	var _ = _out839
-	_out839 = inodeformat.Companion_Default___.GetMode(dp)
-	_652_dmode = _out839
-	var _653_dgid uint32
-	var _ = _653_dgid
-	var _out840 uint32
-	var _ = _out840
-	_out840 = inodeformat.Companion_Default___.GetGid(dp)
-	_653_dgid = _out840
+	var _646_ty uint32
+	var _ = _646_ty
+	var _out834 uint32
+	var _ = _out834
+	_out834 = inodeformat.Companion_Default___.GetTy(ip)
+	_646_ty = _out834
+	var _647_dmode uint32
+	var _ = _647_dmode
+	var _out835 uint32
+	var _ = _out835
+	_out835 = inodeformat.Companion_Default___.GetMode(dp)
+	_647_dmode = _out835
+	var _648_dgid uint32
+	var _ = _648_dgid
+	var _out836 uint32
+	var _ = _out836
+	_out836 = inodeformat.Companion_Default___.GetGid(dp)
+	_648_dgid = _out836
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _652_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _653_dgid
+		if _647_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _648_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _651_ty == permissions.Companion_Default___.DIR() {
+		if _646_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _654_dmode uint32
-	var _ = _654_dmode
-	var _out841 uint32
-	var _ = _out841
-	_out841 = inodeformat.Companion_Default___.GetMode(dp)
-	_654_dmode = _out841
-	var _655_m uint32
-	var _ = _655_m
-	var _out842 uint32
-	var _ = _out842
-	_out842 = inodeformat.Companion_Default___.GetMode(ip)
-	_655_m = _out842
-	if _654_dmode/uint32(1024)%uint32(2) == uint32(1) && _655_m/uint32(1024)%uint32(2) == uint32(0) && _655_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _655_m+uint32(1024))
+	var _649_dmode uint32
+	var _ = _649_dmode
+	var _out837 uint32
+	var _ = _out837
+	_out837 = inodeformat.Companion_Default___.GetMode(dp)
+	_649_dmode = _out837
+	var _650_m uint32
+	var _ = _650_m
+	var _out838 uint32
+	var _ = _out838
+	_out838 = inodeformat.Companion_Default___.GetMode(ip)
+	_650_m = _out838
+	if _649_dmode/uint32(1024)%uint32(2) == uint32(1) && _650_m/uint32(1024)%uint32(2) == uint32(0) && _650_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _650_m+uint32(1024))
 	}
 }
 

@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _495_s uint64
-	var _ = _495_s
-	var _out616 uint64
-	var _ = _out616
-	_out616 = ring.Companion_Default___.SlotOf(q, nd)
-	_495_s = _out616
-	var _496_a uint64
-	var _ = _496_a
-	_496_a = at + uint64(2) + uint64(16)*_495_s
-	var _497_k uint64
-	var _ = _497_k
-	_497_k = n
+	var _490_s uint64
+	var _ = _490_s
+	var _out612 uint64
+	var _ = _out612
+	_out612 = ring.Companion_Default___.SlotOf(q, nd)
+	_490_s = _out612
+	var _491_a uint64
+	var _ = _491_a
+	_491_a = at + uint64(2) + uint64(16)*_490_s
+	var _492_k uint64
+	var _ = _492_k
+	_492_k = n
 	if n > uint64(15) {
-		var _out617 uint64
-		var _ = _out617
-		_out617 = ring.Companion_Default___.SlotOf(pos, nr)
-		_495_s = _out617
-		_496_a = at + uint64(1) + uint64(16)*nd + _495_s
-		if _497_k > nr-_495_s {
-			_497_k = nr - _495_s
+		var _out613 uint64
+		var _ = _out613
+		_out613 = ring.Companion_Default___.SlotOf(pos, nr)
+		_490_s = _out613
+		_491_a = at + uint64(1) + uint64(16)*nd + _490_s
+		if _492_k > nr-_490_s {
+			_492_k = nr - _490_s
 		}
 	}
-	var _out618 bool
-	var _ = _out618
-	var _out619 *ddisk.BList
-	var _ = _out619
-	_out618, _out619 = d.ReadRun(_496_a, _497_k)
-	io = _out618
-	x = _out619
+	var _out614 bool
+	var _ = _out614
+	var _out615 *ddisk.BList
+	var _ = _out615
+	_out614, _out615 = d.ReadRun(_491_a, _492_k)
+	io = _out614
+	x = _out615
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out620 bool
-	var _ = _out620
-	var _out621 *ddisk.BList
-	var _ = _out621
-	_out620, _out621 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_497_k)
-	io = _out620
-	y = _out621
+	var _out616 bool
+	var _ = _out616
+	var _out617 *ddisk.BList
+	var _ = _out617
+	_out616, _out617 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_492_k)
+	io = _out616
+	y = _out617
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _498_hm *dlog.BMap
-	var _ = _498_hm
-	var _out622 *dlog.BMap
-	var _ = _out622
-	_out622 = dlog.NewBMap()
-	_498_hm = _out622
-	var _499_i uint64
-	var _ = _499_i
-	_499_i = uint64(0)
-	for _499_i < m {
-		var _500_a uint64
-		var _ = _500_a
-		var _501_n uint64
-		var _ = _501_n
-		var _out623 uint64
-		var _ = _out623
-		var _out624 uint64
-		var _ = _out624
-		_out623, _out624 = Companion_Default___.DirRun(r, _499_i, m)
-		_500_a = _out623
-		_501_n = _out624
-		var _502_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _502_l
-		var _out625 bool
-		var _ = _out625
-		var _out626 *ddisk.BList
-		var _ = _out626
-		_out625, _out626 = d.ReadRun(_500_a, _501_n)
-		io = _out625
-		_502_l = _out626
+	var _493_hm *dlog.BMap
+	var _ = _493_hm
+	var _out618 *dlog.BMap
+	var _ = _out618
+	_out618 = dlog.NewBMap()
+	_493_hm = _out618
+	var _494_i uint64
+	var _ = _494_i
+	_494_i = uint64(0)
+	for _494_i < m {
+		var _495_a uint64
+		var _ = _495_a
+		var _496_n uint64
+		var _ = _496_n
+		var _out619 uint64
+		var _ = _out619
+		var _out620 uint64
+		var _ = _out620
+		_out619, _out620 = Companion_Default___.DirRun(r, _494_i, m)
+		_495_a = _out619
+		_496_n = _out620
+		var _497_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _497_l
+		var _out621 bool
+		var _ = _out621
+		var _out622 *ddisk.BList
+		var _ = _out622
+		_out621, _out622 = d.ReadRun(_495_a, _496_n)
+		io = _out621
+		_497_l = _out622
 		if !io {
 			return io, z
 		}
-		var _503_ok bool
-		var _ = _503_ok
-		var _out627 bool
-		var _ = _out627
-		_out627 = Companion_Default___.PutRun(_498_hm, r, _499_i, _501_n, _502_l)
-		_503_ok = _out627
-		if !_503_ok {
+		var _498_ok bool
+		var _ = _498_ok
+		var _out623 bool
+		var _ = _out623
+		_out623 = Companion_Default___.PutRun(_493_hm, r, _494_i, _496_n, _497_l)
+		_498_ok = _out623
+		if !_498_ok {
 			return io, z
 		}
-		_499_i = _499_i + _501_n
+		_494_i = _494_i + _496_n
 	}
-	var _out628 *ddisk.BList
-	var _ = _out628
-	_out628 = _498_hm.List()
-	z = _out628
+	var _out624 *ddisk.BList
+	var _ = _out624
+	_out624 = _493_hm.List()
+	z = _out624
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out629 uint64
-	var _ = _out629
-	_out629 = r.Dir(i)
-	a = _out629
+	var _out625 uint64
+	var _ = _out625
+	_out625 = r.Dir(i)
+	a = _out625
 	n = uint64(1)
 	for i+n < m {
-		var _504_b uint64
-		var _ = _504_b
-		var _out630 uint64
-		var _ = _out630
-		_out630 = r.Dir(i + n)
-		_504_b = _out630
-		if _504_b != a+n {
+		var _499_b uint64
+		var _ = _499_b
+		var _out626 uint64
+		var _ = _out626
+		_out626 = r.Dir(i + n)
+		_499_b = _out626
+		if _499_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _505_k uint64
-	var _ = _505_k
-	_505_k = uint64(0)
-	for _505_k < n {
-		var _506_a uint64
-		var _ = _506_a
-		var _out631 uint64
-		var _ = _out631
-		_out631 = r.Dir(i + _505_k)
-		_506_a = _out631
-		var _507_o *dbytes.Blk
-		var _ = _507_o
-		var _out632 *dbytes.Blk
-		var _ = _out632
-		_out632 = hm.Get(_506_a)
-		_507_o = _out632
-		if _507_o != (*dbytes.Blk)(nil) {
+	var _500_k uint64
+	var _ = _500_k
+	_500_k = uint64(0)
+	for _500_k < n {
+		var _501_a uint64
+		var _ = _501_a
+		var _out627 uint64
+		var _ = _out627
+		_out627 = r.Dir(i + _500_k)
+		_501_a = _out627
+		var _502_o *dbytes.Blk
+		var _ = _502_o
+		var _out628 *dbytes.Blk
+		var _ = _out628
+		_out628 = hm.Get(_501_a)
+		_502_o = _out628
+		if _502_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _508_b *dbytes.Blk
-		var _ = _508_b
-		var _out633 *dbytes.Blk
-		var _ = _out633
-		_out633 = l.BlkAt(_505_k)
-		_508_b = _out633
-		hm.Put(_506_a, _508_b)
-		_505_k = _505_k + uint64(1)
+		var _503_b *dbytes.Blk
+		var _ = _503_b
+		var _out629 *dbytes.Blk
+		var _ = _out629
+		_out629 = l.BlkAt(_500_k)
+		_503_b = _out629
+		hm.Put(_501_a, _503_b)
+		_500_k = _500_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,154 +236,154 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _509_s uint64
-	var _ = _509_s
+	var _504_s uint64
+	var _ = _504_s
+	var _out630 uint64
+	var _ = _out630
+	_out630 = ring.Companion_Default___.SlotOf(q, nd)
+	_504_s = _out630
+	var _505_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _505_b
+	var _out631 bool
+	var _ = _out631
+	var _out632 *dbytes.Blk
+	var _ = _out632
+	_out631, _out632 = d.Read(at + uint64(1) + uint64(16)*_504_s)
+	io = _out631
+	_505_b = _out632
+	if !io {
+		return io, gm
+	}
+	var _506_r *dlog.DescR
+	var _ = _506_r
+	var _out633 *dlog.DescR
+	var _ = _out633
+	_out633 = dlog.Parse(_505_b)
+	_506_r = _out633
+	if _506_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _507_q2 uint64
+	var _ = _507_q2
 	var _out634 uint64
 	var _ = _out634
-	_out634 = ring.Companion_Default___.SlotOf(q, nd)
-	_509_s = _out634
-	var _510_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _510_b
-	var _out635 bool
+	_out634 = _506_r.Sq()
+	_507_q2 = _out634
+	var _508_pos uint64
+	var _ = _508_pos
+	var _out635 uint64
 	var _ = _out635
-	var _out636 *dbytes.Blk
+	_out635 = _506_r.Pos()
+	_508_pos = _out635
+	var _509_n uint64
+	var _ = _509_n
+	var _out636 uint64
 	var _ = _out636
-	_out635, _out636 = d.Read(at + uint64(1) + uint64(16)*_509_s)
-	io = _out635
-	_510_b = _out636
+	_out636 = _506_r.N()
+	_509_n = _out636
+	var _510_dn uint64
+	var _ = _510_dn
+	var _out637 uint64
+	var _ = _out637
+	_out637 = _506_r.M()
+	_510_dn = _out637
+	if _507_q2 != q || _508_pos >= uint64(2305843009213693952) || _509_n > uint64(500) || _510_dn > uint64(500)-_509_n {
+		return io, gm
+	}
+	var _511_same bool
+	var _ = _511_same
+	var _out638 bool
+	var _ = _out638
+	_out638 = seal.Under(_506_r, hb)
+	_511_same = _out638
+	if !_511_same {
+		return io, gm
+	}
+	var _512_inside bool
+	var _ = _512_inside
+	var _out639 bool
+	var _ = _out639
+	_out639 = Companion_Default___.AddrsIn(_506_r, _509_n, _510_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_512_inside = _out639
+	if !_512_inside {
+		return io, gm
+	}
+	var _513_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _513_x
+	var _514_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _514_y
+	var _out640 bool
+	var _ = _out640
+	var _out641 *ddisk.BList
+	var _ = _out641
+	var _out642 *ddisk.BList
+	var _ = _out642
+	_out640, _out641, _out642 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _508_pos, _509_n)
+	io = _out640
+	_513_x = _out641
+	_514_y = _out642
 	if !io {
 		return io, gm
 	}
-	var _511_r *dlog.DescR
-	var _ = _511_r
-	var _out637 *dlog.DescR
-	var _ = _out637
-	_out637 = dlog.Parse(_510_b)
-	_511_r = _out637
-	if _511_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _512_q2 uint64
-	var _ = _512_q2
-	var _out638 uint64
-	var _ = _out638
-	_out638 = _511_r.Sq()
-	_512_q2 = _out638
-	var _513_pos uint64
-	var _ = _513_pos
-	var _out639 uint64
-	var _ = _out639
-	_out639 = _511_r.Pos()
-	_513_pos = _out639
-	var _514_n uint64
-	var _ = _514_n
-	var _out640 uint64
-	var _ = _out640
-	_out640 = _511_r.N()
-	_514_n = _out640
-	var _515_dn uint64
-	var _ = _515_dn
-	var _out641 uint64
-	var _ = _out641
-	_out641 = _511_r.M()
-	_515_dn = _out641
-	if _512_q2 != q || _513_pos >= uint64(2305843009213693952) || _514_n > uint64(500) || _515_dn > uint64(500)-_514_n {
-		return io, gm
-	}
-	var _516_same bool
-	var _ = _516_same
-	var _out642 bool
-	var _ = _out642
-	_out642 = seal.Under(_511_r, hb)
-	_516_same = _out642
-	if !_516_same {
-		return io, gm
-	}
-	var _517_inside bool
-	var _ = _517_inside
+	var _515_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _515_z
 	var _out643 bool
 	var _ = _out643
-	_out643 = Companion_Default___.AddrsIn(_511_r, _514_n, _515_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_517_inside = _out643
-	if !_517_inside {
-		return io, gm
-	}
-	var _518_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _518_x
-	var _519_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _519_y
-	var _out644 bool
+	var _out644 *ddisk.BList
 	var _ = _out644
-	var _out645 *ddisk.BList
+	_out643, _out644 = Companion_Default___.ReadDirect(d, _506_r, _510_dn)
+	io = _out643
+	_515_z = _out644
+	if !io || _515_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _516_ok bool
+	var _ = _516_ok
+	var _out645 bool
 	var _ = _out645
-	var _out646 *ddisk.BList
+	_out645 = seal.Check(_506_r, _513_x, _514_y, _515_z, cs)
+	_516_ok = _out645
+	if !_516_ok {
+		return io, gm
+	}
+	var _out646 *dlog.BMap
 	var _ = _out646
-	_out644, _out645, _out646 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _513_pos, _514_n)
-	io = _out644
-	_518_x = _out645
-	_519_y = _out646
-	if !io {
-		return io, gm
-	}
-	var _520_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _520_z
-	var _out647 bool
-	var _ = _out647
-	var _out648 *ddisk.BList
-	var _ = _out648
-	_out647, _out648 = Companion_Default___.ReadDirect(d, _511_r, _515_dn)
-	io = _out647
-	_520_z = _out648
-	if !io || _520_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _521_ok bool
-	var _ = _521_ok
-	var _out649 bool
-	var _ = _out649
-	_out649 = seal.Check(_511_r, _518_x, _519_y, _520_z, cs)
-	_521_ok = _out649
-	if !_521_ok {
-		return io, gm
-	}
-	var _out650 *dlog.BMap
-	var _ = _out650
-	_out650 = Companion_Default___.GroupMap(_511_r, _514_n, _518_x, _519_y)
-	gm = _out650
+	_out646 = Companion_Default___.GroupMap(_506_r, _509_n, _513_x, _514_y)
+	gm = _out646
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _522_i uint64
-	var _ = _522_i
-	_522_i = uint64(0)
-	for _522_i < n {
-		var _523_a uint64
-		var _ = _523_a
-		var _out651 uint64
-		var _ = _out651
-		_out651 = r.Addr(_522_i)
-		_523_a = _out651
-		if _523_a < lo || _523_a >= hi {
+	var _517_i uint64
+	var _ = _517_i
+	_517_i = uint64(0)
+	for _517_i < n {
+		var _518_a uint64
+		var _ = _518_a
+		var _out647 uint64
+		var _ = _out647
+		_out647 = r.Addr(_517_i)
+		_518_a = _out647
+		if _518_a < lo || _518_a >= hi {
 			ok = false
 			return ok
 		}
-		_522_i = _522_i + uint64(1)
+		_517_i = _517_i + uint64(1)
 	}
-	_522_i = uint64(0)
-	for _522_i < m {
-		var _524_a uint64
-		var _ = _524_a
-		var _out652 uint64
-		var _ = _out652
-		_out652 = r.Dir(_522_i)
-		_524_a = _out652
-		if _524_a < lo || _524_a >= hi {
+	_517_i = uint64(0)
+	for _517_i < m {
+		var _519_a uint64
+		var _ = _519_a
+		var _out648 uint64
+		var _ = _out648
+		_out648 = r.Dir(_517_i)
+		_519_a = _out648
+		if _519_a < lo || _519_a >= hi {
 			ok = false
 			return ok
 		}
-		_522_i = _522_i + uint64(1)
+		_517_i = _517_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -392,41 +392,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out653 *dlog.BMap
-	var _ = _out653
-	_out653 = dlog.NewBMap()
-	gm = _out653
-	var _525_k uint64
-	var _ = _525_k
-	var _out654 uint64
-	var _ = _out654
-	_out654 = x.Len()
-	_525_k = _out654
-	var _526_i uint64
-	var _ = _526_i
-	_526_i = uint64(0)
-	for _526_i < n {
-		var _527_a uint64
-		var _ = _527_a
-		var _out655 uint64
-		var _ = _out655
-		_out655 = r.Addr(_526_i)
-		_527_a = _out655
-		var _528_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _528_b
-		if _526_i < _525_k {
-			var _out656 *dbytes.Blk
-			var _ = _out656
-			_out656 = x.BlkAt(_526_i)
-			_528_b = _out656
+	var _out649 *dlog.BMap
+	var _ = _out649
+	_out649 = dlog.NewBMap()
+	gm = _out649
+	var _520_k uint64
+	var _ = _520_k
+	var _out650 uint64
+	var _ = _out650
+	_out650 = x.Len()
+	_520_k = _out650
+	var _521_i uint64
+	var _ = _521_i
+	_521_i = uint64(0)
+	for _521_i < n {
+		var _522_a uint64
+		var _ = _522_a
+		var _out651 uint64
+		var _ = _out651
+		_out651 = r.Addr(_521_i)
+		_522_a = _out651
+		var _523_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _523_b
+		if _521_i < _520_k {
+			var _out652 *dbytes.Blk
+			var _ = _out652
+			_out652 = x.BlkAt(_521_i)
+			_523_b = _out652
 		} else {
-			var _out657 *dbytes.Blk
-			var _ = _out657
-			_out657 = y.BlkAt(_526_i - _525_k)
-			_528_b = _out657
+			var _out653 *dbytes.Blk
+			var _ = _out653
+			_out653 = y.BlkAt(_521_i - _520_k)
+			_523_b = _out653
 		}
-		gm.Put(_527_a, _528_b)
-		_526_i = _526_i + uint64(1)
+		gm.Put(_522_a, _523_b)
+		_521_i = _521_i + uint64(1)
 	}
 	return gm
 }
@@ -437,36 +437,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out658 *dlog.BMap
-	var _ = _out658
-	_out658 = dlog.NewBMap()
-	mm = _out658
+	var _out654 *dlog.BMap
+	var _ = _out654
+	_out654 = dlog.NewBMap()
+	mm = _out654
 	i = uint64(0)
 	io = true
-	var _529_done bool
-	var _ = _529_done
-	_529_done = false
-	for !_529_done {
+	var _524_done bool
+	var _ = _524_done
+	_524_done = false
+	for !_524_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _530_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _530_gm
-		var _out659 bool
-		var _ = _out659
-		var _out660 *dlog.BMap
-		var _ = _out660
-		_out659, _out660 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out659
-		_530_gm = _out660
+		var _525_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _525_gm
+		var _out655 bool
+		var _ = _out655
+		var _out656 *dlog.BMap
+		var _ = _out656
+		_out655, _out656 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out655
+		_525_gm = _out656
 		if !io {
 			return io, mm, i
 		}
-		if _530_gm == (*dlog.BMap)(nil) {
-			_529_done = true
+		if _525_gm == (*dlog.BMap)(nil) {
+			_524_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _530_gm)
+			groups.Companion_Default___.MergeInto(mm, _525_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -477,49 +477,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _531_s uint64
-	var _ = _531_s
-	_531_s = uint64(0)
+	var _526_s uint64
+	var _ = _526_s
+	_526_s = uint64(0)
 	io = true
 	found = false
-	for _531_s < nd {
-		var _532_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _532_b
-		var _out661 bool
-		var _ = _out661
-		var _out662 *dbytes.Blk
-		var _ = _out662
-		_out661, _out662 = d.Read(at + uint64(1) + uint64(16)*_531_s)
-		io = _out661
-		_532_b = _out662
+	for _526_s < nd {
+		var _527_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _527_b
+		var _out657 bool
+		var _ = _out657
+		var _out658 *dbytes.Blk
+		var _ = _out658
+		_out657, _out658 = d.Read(at + uint64(1) + uint64(16)*_526_s)
+		io = _out657
+		_527_b = _out658
 		if !io {
 			return io, found
 		}
-		var _533_r *dlog.DescR
-		var _ = _533_r
-		var _out663 *dlog.DescR
-		var _ = _out663
-		_out663 = dlog.Parse(_532_b)
-		_533_r = _out663
-		if _533_r != (*dlog.DescR)(nil) {
-			var _534_q uint64
-			var _ = _534_q
-			var _out664 uint64
-			var _ = _out664
-			_out664 = _533_r.Sq()
-			_534_q = _out664
-			var _535_ok bool
-			var _ = _535_ok
-			var _out665 bool
-			var _ = _out665
-			_out665 = seal.Vouch(_533_r)
-			_535_ok = _out665
-			if _534_q > e && _535_ok {
+		var _528_r *dlog.DescR
+		var _ = _528_r
+		var _out659 *dlog.DescR
+		var _ = _out659
+		_out659 = dlog.Parse(_527_b)
+		_528_r = _out659
+		if _528_r != (*dlog.DescR)(nil) {
+			var _529_q uint64
+			var _ = _529_q
+			var _out660 uint64
+			var _ = _out660
+			_out660 = _528_r.Sq()
+			_529_q = _out660
+			var _530_ok bool
+			var _ = _530_ok
+			var _out661 bool
+			var _ = _out661
+			_out661 = seal.Vouch(_528_r)
+			_530_ok = _out661
+			if _529_q > e && _530_ok {
 				found = true
 				return io, found
 			}
 		}
-		_531_s = _531_s + uint64(1)
+		_526_s = _526_s + uint64(1)
 	}
 	return io, found
 }

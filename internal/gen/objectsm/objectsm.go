@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _213_b uint8
-	var _ = _213_b
-	_213_b = w.Get(off / uint64(8))
-	var _214_i uint64
-	var _ = _214_i
-	_214_i = off % uint64(8)
-	var _215_is bool
-	var _ = _215_is
-	_215_is = bits.Companion_Default___.BitOf(_213_b, _214_i)
-	if _215_is != v {
-		var _216_c uint8 = 0
-		var _ = _216_c
+	var _208_b uint8
+	var _ = _208_b
+	_208_b = w.Get(off / uint64(8))
+	var _209_i uint64
+	var _ = _209_i
+	_209_i = off % uint64(8)
+	var _210_is bool
+	var _ = _210_is
+	_210_is = bits.Companion_Default___.BitOf(_208_b, _209_i)
+	if _210_is != v {
+		var _211_c uint8 = 0
+		var _ = _211_c
 		if v {
-			_216_c = _213_b + Companion_Default___.Pow2(_214_i)
+			_211_c = _208_b + Companion_Default___.Pow2(_209_i)
 		} else {
-			_216_c = _213_b - Companion_Default___.Pow2(_214_i)
+			_211_c = _208_b - Companion_Default___.Pow2(_209_i)
 		}
-		w.Set(off/uint64(8), _216_c)
+		w.Set(off/uint64(8), _211_c)
 	}
 }
 

@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out751 *dbytes.Bytes
-		var _ = _out751
-		_out751 = dbytes.NewBytes(uint64(256))
-		ip = _out751
+		var _out747 *dbytes.Bytes
+		var _ = _out747
+		_out747 = dbytes.NewBytes(uint64(256))
+		ip = _out747
 		return st, ip
 	}
-	var _out752 *dbytes.Bytes
-	var _ = _out752
-	_out752 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out752
-	var _595_ty uint32
-	var _ = _595_ty
-	var _out753 uint32
-	var _ = _out753
-	_out753 = inodeformat.Companion_Default___.GetTy(ip)
-	_595_ty = _out753
-	var _596_nl uint32
-	var _ = _596_nl
-	var _out754 uint32
-	var _ = _out754
-	_out754 = inodeformat.Companion_Default___.GetNlink(ip)
-	_596_nl = _out754
-	var _597_g uint64
-	var _ = _597_g
-	var _out755 uint64
-	var _ = _out755
-	_out755 = inodeformat.Companion_Default___.GetGen(ip)
-	_597_g = _out755
-	if _595_ty == uint32(0) || _596_nl == uint32(0) || _597_g != gen {
+	var _out748 *dbytes.Bytes
+	var _ = _out748
+	_out748 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out748
+	var _590_ty uint32
+	var _ = _590_ty
+	var _out749 uint32
+	var _ = _out749
+	_out749 = inodeformat.Companion_Default___.GetTy(ip)
+	_590_ty = _out749
+	var _591_nl uint32
+	var _ = _591_nl
+	var _out750 uint32
+	var _ = _out750
+	_out750 = inodeformat.Companion_Default___.GetNlink(ip)
+	_591_nl = _out750
+	var _592_g uint64
+	var _ = _592_g
+	var _out751 uint64
+	var _ = _out751
+	_out751 = inodeformat.Companion_Default___.GetGen(ip)
+	_592_g = _out751
+	if _590_ty == uint32(0) || _591_nl == uint32(0) || _592_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out756 *dbytes.Bytes
-	var _ = _out756
-	_out756 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out756
-	var _598_ty uint32
-	var _ = _598_ty
-	var _out757 uint32
-	var _ = _out757
-	_out757 = inodeformat.Companion_Default___.GetTy(ip)
-	_598_ty = _out757
-	var _599_nl uint32
-	var _ = _599_nl
-	var _out758 uint32
-	var _ = _out758
-	_out758 = inodeformat.Companion_Default___.GetNlink(ip)
-	_599_nl = _out758
+	var _out752 *dbytes.Bytes
+	var _ = _out752
+	_out752 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out752
+	var _593_ty uint32
+	var _ = _593_ty
+	var _out753 uint32
+	var _ = _out753
+	_out753 = inodeformat.Companion_Default___.GetTy(ip)
+	_593_ty = _out753
+	var _594_nl uint32
+	var _ = _594_nl
+	var _out754 uint32
+	var _ = _out754
+	_out754 = inodeformat.Companion_Default___.GetNlink(ip)
+	_594_nl = _out754
 	st = func() uint32 {
-		if _598_ty == uint32(0) || _599_nl == uint32(0) || ino <= uint64(2) {
+		if _593_ty == uint32(0) || _594_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out759 uint32
-	var _ = _out759
-	var _out760 *dbytes.Bytes
-	var _ = _out760
-	_out759, _out760 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out759
-	ip = _out760
+	var _out755 uint32
+	var _ = _out755
+	var _out756 *dbytes.Bytes
+	var _ = _out756
+	_out755, _out756 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out755
+	ip = _out756
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out761 uint32
-	var _ = _out761
-	var _out762 uint32
-	var _ = _out762
-	_out761, _out762 = permissions.Companion_Default___.NameStatus(name)
-	st = _out761
-	dots = _out762
+	var _out757 uint32
+	var _ = _out757
+	var _out758 uint32
+	var _ = _out758
+	_out757, _out758 = permissions.Companion_Default___.NameStatus(name)
+	st = _out757
+	dots = _out758
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _600_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _600_p
-	var _out763 uint32
-	var _ = _out763
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out763, _out764 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out763
-	_600_p = _out764
+	var _595_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _595_p
+	var _out759 uint32
+	var _ = _out759
+	var _out760 *dbytes.Bytes
+	var _ = _out760
+	_out759, _out760 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out759
+	_595_p = _out760
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _600_p
-	var _601_ty uint32
-	var _ = _601_ty
-	var _out765 uint32
-	var _ = _out765
-	_out765 = inodeformat.Companion_Default___.GetTy(_600_p)
-	_601_ty = _out765
-	if _601_ty != permissions.Companion_Default___.DIR() {
+	ip = _595_p
+	var _596_ty uint32
+	var _ = _596_ty
+	var _out761 uint32
+	var _ = _out761
+	_out761 = inodeformat.Companion_Default___.GetTy(_595_p)
+	_596_ty = _out761
+	if _596_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out766 *dbytes.Bytes
-	var _ = _out766
-	_out766 = d.Fs.GetInode(txn, ino, true)
-	ip = _out766
-	var _602_ts uint64
-	var _ = _602_ts
-	var _603_tns uint32
-	var _ = _603_tns
-	var _out767 uint64
-	var _ = _out767
-	var _out768 uint32
-	var _ = _out768
-	_out767, _out768 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_602_ts = _out767
-	_603_tns = _out768
-	inodeformat.Companion_Default___.SetMtime(ip, _602_ts, _603_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _602_ts, _603_tns)
+	var _out762 *dbytes.Bytes
+	var _ = _out762
+	_out762 = d.Fs.GetInode(txn, ino, true)
+	ip = _out762
+	var _597_ts uint64
+	var _ = _597_ts
+	var _598_tns uint32
+	var _ = _598_tns
+	var _out763 uint64
+	var _ = _out763
+	var _out764 uint32
+	var _ = _out764
+	_out763, _out764 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_597_ts = _out763
+	_598_tns = _out764
+	inodeformat.Companion_Default___.SetMtime(ip, _597_ts, _598_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _597_ts, _598_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out769 *dbytes.Bytes
-	var _ = _out769
-	_out769 = d.Fs.GetInode(txn, ino, true)
-	ip = _out769
+	var _out765 *dbytes.Bytes
+	var _ = _out765
+	_out765 = d.Fs.GetInode(txn, ino, true)
+	ip = _out765
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _604_ts uint64
-	var _ = _604_ts
-	var _605_tns uint32
-	var _ = _605_tns
-	var _out770 uint64
-	var _ = _out770
-	var _out771 uint32
-	var _ = _out771
-	_out770, _out771 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_604_ts = _out770
-	_605_tns = _out771
-	inodeformat.Companion_Default___.SetCtime(ip, _604_ts, _605_tns)
+	var _599_ts uint64
+	var _ = _599_ts
+	var _600_tns uint32
+	var _ = _600_tns
+	var _out766 uint64
+	var _ = _out766
+	var _out767 uint32
+	var _ = _out767
+	_out766, _out767 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_599_ts = _out766
+	_600_tns = _out767
+	inodeformat.Companion_Default___.SetCtime(ip, _599_ts, _600_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _606_ip *dbytes.Bytes
-	var _ = _606_ip
-	var _out772 *dbytes.Bytes
-	var _ = _out772
-	_out772 = d.Fs.GetInode(txn, ino, true)
-	_606_ip = _out772
-	var _607_nl uint32
-	var _ = _607_nl
-	var _out773 uint32
-	var _ = _out773
-	_out773 = inodeformat.Companion_Default___.GetNlink(_606_ip)
-	_607_nl = _out773
-	if up && _607_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _601_ip *dbytes.Bytes
+	var _ = _601_ip
+	var _out768 *dbytes.Bytes
+	var _ = _out768
+	_out768 = d.Fs.GetInode(txn, ino, true)
+	_601_ip = _out768
+	var _602_nl uint32
+	var _ = _602_nl
+	var _out769 uint32
+	var _ = _out769
+	_out769 = inodeformat.Companion_Default___.GetNlink(_601_ip)
+	_602_nl = _out769
+	if up && _602_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _607_nl <= uint32(2) {
+	if !up && _602_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_606_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_601_ip, func() uint32 {
 		if up {
-			return _607_nl + uint32(1)
+			return _602_nl + uint32(1)
 		}
-		return _607_nl - uint32(1)
+		return _602_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _606_ip)
+	d.PutInode(txn, ino, _601_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _608_ip *dbytes.Bytes
-	var _ = _608_ip
-	var _out774 *dbytes.Bytes
-	var _ = _out774
-	_out774 = d.Fs.GetInode(txn, ino, true)
-	_608_ip = _out774
-	var _609_fl uint32
-	var _ = _609_fl
-	var _out775 uint32
-	var _ = _out775
-	_out775 = inodeformat.Companion_Default___.GetFlags(_608_ip)
-	_609_fl = _out775
-	if _609_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _603_ip *dbytes.Bytes
+	var _ = _603_ip
+	var _out770 *dbytes.Bytes
+	var _ = _out770
+	_out770 = d.Fs.GetInode(txn, ino, true)
+	_603_ip = _out770
+	var _604_fl uint32
+	var _ = _604_fl
+	var _out771 uint32
+	var _ = _out771
+	_out771 = inodeformat.Companion_Default___.GetFlags(_603_ip)
+	_604_fl = _out771
+	if _604_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _610_hp *dbytes.Bytes
-	var _ = _610_hp
-	var _out776 *dbytes.Bytes
-	var _ = _out776
-	_out776 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_610_hp = _out776
-	var _611_h uint64
-	var _ = _611_h
-	var _out777 uint64
-	var _ = _out777
-	_out777 = inodeformat.Companion_Default___.GetNext(_610_hp)
-	_611_h = _out777
-	inodeformat.Companion_Default___.SetNext(_608_ip, _611_h)
-	inodeformat.Companion_Default___.SetFlags(_608_ip, _609_fl+uint32(1))
-	d.PutInode(txn, ino, _608_ip)
-	var _out778 *dbytes.Bytes
-	var _ = _out778
-	_out778 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_610_hp = _out778
-	inodeformat.Companion_Default___.SetNext(_610_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _610_hp)
+	var _605_hp *dbytes.Bytes
+	var _ = _605_hp
+	var _out772 *dbytes.Bytes
+	var _ = _out772
+	_out772 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_605_hp = _out772
+	var _606_h uint64
+	var _ = _606_h
+	var _out773 uint64
+	var _ = _out773
+	_out773 = inodeformat.Companion_Default___.GetNext(_605_hp)
+	_606_h = _out773
+	inodeformat.Companion_Default___.SetNext(_603_ip, _606_h)
+	inodeformat.Companion_Default___.SetFlags(_603_ip, _604_fl+uint32(1))
+	d.PutInode(txn, ino, _603_ip)
+	var _out774 *dbytes.Bytes
+	var _ = _out774
+	_out774 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_605_hp = _out774
+	inodeformat.Companion_Default___.SetNext(_605_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _605_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out779 bool
-		var _ = _out779
-		_out779 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out779
+		var _out775 bool
+		var _ = _out775
+		_out775 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out775
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _612_ip *dbytes.Bytes
-	var _ = _612_ip
-	var _out780 *dbytes.Bytes
+	var _607_ip *dbytes.Bytes
+	var _ = _607_ip
+	var _out776 *dbytes.Bytes
+	var _ = _out776
+	_out776 = d.Fs.GetInode(txn, ino, true)
+	_607_ip = _out776
+	var _608_nl uint32
+	var _ = _608_nl
+	var _out777 uint32
+	var _ = _out777
+	_out777 = inodeformat.Companion_Default___.GetNlink(_607_ip)
+	_608_nl = _out777
+	var _609_ty uint32
+	var _ = _609_ty
+	var _out778 uint32
+	var _ = _out778
+	_out778 = inodeformat.Companion_Default___.GetTy(_607_ip)
+	_609_ty = _out778
+	var _610_size uint64
+	var _ = _610_size
+	var _out779 uint64
+	var _ = _out779
+	_out779 = inodeformat.Companion_Default___.GetSize(_607_ip)
+	_610_size = _out779
+	var _611_fl uint32
+	var _ = _611_fl
+	var _out780 uint32
 	var _ = _out780
-	_out780 = d.Fs.GetInode(txn, ino, true)
-	_612_ip = _out780
-	var _613_nl uint32
-	var _ = _613_nl
-	var _out781 uint32
-	var _ = _out781
-	_out781 = inodeformat.Companion_Default___.GetNlink(_612_ip)
-	_613_nl = _out781
-	var _614_ty uint32
-	var _ = _614_ty
-	var _out782 uint32
-	var _ = _out782
-	_out782 = inodeformat.Companion_Default___.GetTy(_612_ip)
-	_614_ty = _out782
-	var _615_size uint64
-	var _ = _615_size
-	var _out783 uint64
-	var _ = _out783
-	_out783 = inodeformat.Companion_Default___.GetSize(_612_ip)
-	_615_size = _out783
-	var _616_fl uint32
-	var _ = _616_fl
-	var _out784 uint32
-	var _ = _out784
-	_out784 = inodeformat.Companion_Default___.GetFlags(_612_ip)
-	_616_fl = _out784
-	if _613_nl == uint32(0) {
+	_out780 = inodeformat.Companion_Default___.GetFlags(_607_ip)
+	_611_fl = _out780
+	if _608_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _614_ty != permissions.Companion_Default___.DIR() && _613_nl > uint32(1) {
-		var _out785 *dbytes.Bytes
-		var _ = _out785
-		_out785 = Companion_Default___.SetLinks(txn, d, ino, _613_nl-uint32(1), s, ns)
-		_612_ip = _out785
+	if _609_ty != permissions.Companion_Default___.DIR() && _608_nl > uint32(1) {
+		var _out781 *dbytes.Bytes
+		var _ = _out781
+		_out781 = Companion_Default___.SetLinks(txn, d, ino, _608_nl-uint32(1), s, ns)
+		_607_ip = _out781
 		return st, freed, later
 	}
-	var _out786 *dbytes.Bytes
-	var _ = _out786
-	_out786 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_612_ip = _out786
-	var _617_ok bool
-	var _ = _617_ok
-	var _out787 bool
-	var _ = _out787
-	_out787 = d.SetSize(txn, ino, uint64(0))
-	_617_ok = _out787
-	if !_617_ok {
+	var _out782 *dbytes.Bytes
+	var _ = _out782
+	_out782 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_607_ip = _out782
+	var _612_ok bool
+	var _ = _612_ok
+	var _out783 bool
+	var _ = _out783
+	_out783 = d.SetSize(txn, ino, uint64(0))
+	_612_ok = _out783
+	if !_612_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _616_fl%uint32(2) == uint32(1) {
+	if _611_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _618_done bool
-	var _ = _618_done
-	var _out788 bool
-	var _ = _out788
-	_out788 = Companion_Default___.Release(txn, d, ino, _615_size)
-	_618_done = _out788
-	if _618_done {
-		var _out789 bool
-		var _ = _out789
-		_out789 = d.FreeInode(txn, ino)
-		_617_ok = _out789
-		if !_617_ok {
+	var _613_done bool
+	var _ = _613_done
+	var _out784 bool
+	var _ = _out784
+	_out784 = Companion_Default___.Release(txn, d, ino, _610_size)
+	_613_done = _out784
+	if _613_done {
+		var _out785 bool
+		var _ = _out785
+		_out785 = d.FreeInode(txn, ino)
+		_612_ok = _out785
+		if !_612_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _619_hp *dbytes.Bytes
-	var _ = _619_hp
-	var _out790 *dbytes.Bytes
-	var _ = _out790
-	_out790 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_619_hp = _out790
-	var _620_h uint64
-	var _ = _620_h
-	var _out791 uint64
-	var _ = _out791
-	_out791 = inodeformat.Companion_Default___.GetNext(_619_hp)
-	_620_h = _out791
+	var _614_hp *dbytes.Bytes
+	var _ = _614_hp
+	var _out786 *dbytes.Bytes
+	var _ = _out786
+	_out786 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_614_hp = _out786
+	var _615_h uint64
+	var _ = _615_h
+	var _out787 uint64
+	var _ = _out787
+	_out787 = inodeformat.Companion_Default___.GetNext(_614_hp)
+	_615_h = _out787
 	st, more = uint32(0), false
-	if _620_h == uint64(0) {
+	if _615_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _620_h) || _620_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _615_h) || _615_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _621_done bool
-	var _ = _621_done
-	var _out792 bool
-	var _ = _out792
-	_out792 = d.FreeSome(txn, _620_h, max)
-	_621_done = _out792
-	if !_621_done {
+	var _616_done bool
+	var _ = _616_done
+	var _out788 bool
+	var _ = _out788
+	_out788 = d.FreeSome(txn, _615_h, max)
+	_616_done = _out788
+	if !_616_done {
 		return st, more
 	}
-	var _out793 uint32
-	var _ = _out793
-	var _out794 bool
-	var _ = _out794
-	_out793, _out794 = Companion_Default___.OffList(txn, d, _620_h)
-	st = _out793
-	more = _out794
+	var _out789 uint32
+	var _ = _out789
+	var _out790 bool
+	var _ = _out790
+	_out789, _out790 = Companion_Default___.OffList(txn, d, _615_h)
+	st = _out789
+	more = _out790
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _622_ip *dbytes.Bytes
-	var _ = _622_ip
-	var _out795 *dbytes.Bytes
-	var _ = _out795
-	_out795 = d.Fs.GetInode(txn, h, true)
-	_622_ip = _out795
-	var _623_fl uint32
-	var _ = _623_fl
-	var _out796 uint32
-	var _ = _out796
-	_out796 = inodeformat.Companion_Default___.GetFlags(_622_ip)
-	_623_fl = _out796
-	var _624_nl uint32
-	var _ = _624_nl
-	var _out797 uint32
-	var _ = _out797
-	_out797 = inodeformat.Companion_Default___.GetNlink(_622_ip)
-	_624_nl = _out797
-	var _625_next uint64
-	var _ = _625_next
-	var _out798 uint64
-	var _ = _out798
-	_out798 = inodeformat.Companion_Default___.GetNext(_622_ip)
-	_625_next = _out798
-	if _623_fl%uint32(2) == uint32(0) {
+	var _617_ip *dbytes.Bytes
+	var _ = _617_ip
+	var _out791 *dbytes.Bytes
+	var _ = _out791
+	_out791 = d.Fs.GetInode(txn, h, true)
+	_617_ip = _out791
+	var _618_fl uint32
+	var _ = _618_fl
+	var _out792 uint32
+	var _ = _out792
+	_out792 = inodeformat.Companion_Default___.GetFlags(_617_ip)
+	_618_fl = _out792
+	var _619_nl uint32
+	var _ = _619_nl
+	var _out793 uint32
+	var _ = _out793
+	_out793 = inodeformat.Companion_Default___.GetNlink(_617_ip)
+	_619_nl = _out793
+	var _620_next uint64
+	var _ = _620_next
+	var _out794 uint64
+	var _ = _out794
+	_out794 = inodeformat.Companion_Default___.GetNext(_617_ip)
+	_620_next = _out794
+	if _618_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_622_ip, _623_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_622_ip, uint64(0))
-	d.PutInode(txn, h, _622_ip)
-	var _626_hp *dbytes.Bytes
-	var _ = _626_hp
-	var _out799 *dbytes.Bytes
-	var _ = _out799
-	_out799 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_626_hp = _out799
-	inodeformat.Companion_Default___.SetNext(_626_hp, _625_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _626_hp)
-	if _624_nl == uint32(0) {
-		var _627_ok bool
-		var _ = _627_ok
-		var _out800 bool
-		var _ = _out800
-		_out800 = d.FreeInode(txn, h)
-		_627_ok = _out800
-		if !_627_ok {
+	inodeformat.Companion_Default___.SetFlags(_617_ip, _618_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_617_ip, uint64(0))
+	d.PutInode(txn, h, _617_ip)
+	var _621_hp *dbytes.Bytes
+	var _ = _621_hp
+	var _out795 *dbytes.Bytes
+	var _ = _out795
+	_out795 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_621_hp = _out795
+	inodeformat.Companion_Default___.SetNext(_621_hp, _620_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _621_hp)
+	if _619_nl == uint32(0) {
+		var _622_ok bool
+		var _ = _622_ok
+		var _out796 bool
+		var _ = _out796
+		_out796 = d.FreeInode(txn, h)
+		_622_ok = _out796
+		if !_622_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _625_next != uint64(0) /* dircomp */
+	more = _620_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out801 bool
-	var _ = _out801
-	_out801 = d.FreeSome(txn, ino, max)
-	done = _out801
+	var _out797 bool
+	var _ = _out797
+	_out797 = d.FreeSome(txn, ino, max)
+	done = _out797
 	return done
 }
 

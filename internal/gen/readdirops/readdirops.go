@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _678_w *dbytes.Bytes
-	var _ = _678_w
-	var _out878 *dbytes.Bytes
-	var _ = _out878
-	_out878 = dbytes.NewBytes(uint64(4096))
-	_678_w = _out878
-	_678_w.Set(uint64(0), uint8(46))
-	_678_w.Set(uint64(1), uint8(46))
-	var _out879 *dbytes.Blk
-	var _ = _out879
-	_out879 = dbytes.Freeze(_678_w)
-	b = _out879
+	var _673_w *dbytes.Bytes
+	var _ = _673_w
+	var _out874 *dbytes.Bytes
+	var _ = _out874
+	_out874 = dbytes.NewBytes(uint64(4096))
+	_673_w = _out874
+	_673_w.Set(uint64(0), uint8(46))
+	_673_w.Set(uint64(1), uint8(46))
+	var _out875 *dbytes.Blk
+	var _ = _out875
+	_out875 = dbytes.Freeze(_673_w)
+	b = _out875
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _679_dots *dbytes.Blk
-	var _ = _679_dots
-	var _out880 *dbytes.Blk
-	var _ = _out880
-	_out880 = Companion_Default___.DotNames()
-	_679_dots = _out880
+	var _674_dots *dbytes.Blk
+	var _ = _674_dots
+	var _out876 *dbytes.Blk
+	var _ = _out876
+	_out876 = Companion_Default___.DotNames()
+	_674_dots = _out876
 	if cookie == uint64(0) {
-		var _out881 bool
-		var _ = _out881
-		_out881 = out.Offer(ino, _679_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out881
+		var _out877 bool
+		var _ = _out877
+		_out877 = out.Offer(ino, _674_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out877
 	}
 	if fits {
-		var _out882 bool
-		var _ = _out882
-		_out882 = out.Offer(up, _679_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out882
+		var _out878 bool
+		var _ = _out878
+		_out878 = out.Offer(up, _674_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out878
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _680_up uint64
-	var _ = _680_up
-	var _out883 uint64
-	var _ = _out883
-	_out883 = inodeformat.Companion_Default___.GetParent(dp)
-	_680_up = _out883
-	var _681_fits bool
-	var _ = _681_fits
-	var _out884 bool
-	var _ = _out884
-	_out884 = Companion_Default___.Offer2(ino, _680_up, cookie, out)
-	_681_fits = _out884
-	if !_681_fits {
+	var _675_up uint64
+	var _ = _675_up
+	var _out879 uint64
+	var _ = _out879
+	_out879 = inodeformat.Companion_Default___.GetParent(dp)
+	_675_up = _out879
+	var _676_fits bool
+	var _ = _676_fits
+	var _out880 bool
+	var _ = _out880
+	_out880 = Companion_Default___.Offer2(ino, _675_up, cookie, out)
+	_676_fits = _out880
+	if !_676_fits {
 		return eof
 	}
-	var _out885 bool
-	var _ = _out885
-	_out885 = d.List(txn, ino, func() uint64 {
+	var _out881 bool
+	var _ = _out881
+	_out881 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out885
+	eof = _out881
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out886 uint32
-	var _ = _out886
-	var _out887 *dbytes.Bytes
-	var _ = _out887
-	_out886, _out887 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out886
-	dir = _out887
+	var _out882 uint32
+	var _ = _out882
+	var _out883 *dbytes.Bytes
+	var _ = _out883
+	_out882, _out883 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out882
+	dir = _out883
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _682_ok bool
-	var _ = _682_ok
-	var _out888 bool
-	var _ = _out888
-	_out888 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_682_ok = _out888
-	if !_682_ok {
+	var _677_ok bool
+	var _ = _677_ok
+	var _out884 bool
+	var _ = _out884
+	_out884 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_677_ok = _out884
+	if !_677_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _683_room bool
-	var _ = _683_room
-	var _out889 bool
-	var _ = _out889
-	_out889 = out.Fits()
-	_683_room = _out889
-	if !_683_room {
+	var _678_room bool
+	var _ = _678_room
+	var _out885 bool
+	var _ = _out885
+	_out885 = out.Fits()
+	_678_room = _out885
+	if !_678_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out890 bool
-	var _ = _out890
-	_out890 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out890
-	var _684_n uint64
-	var _ = _684_n
-	var _out891 uint64
-	var _ = _out891
-	_out891 = out.Len()
-	_684_n = _out891
-	if _684_n == uint64(0) && !eof {
+	var _out886 bool
+	var _ = _out886
+	_out886 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out886
+	var _679_n uint64
+	var _ = _679_n
+	var _out887 uint64
+	var _ = _out887
+	_out887 = out.Len()
+	_679_n = _out887
+	if _679_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _685_n uint64
-	var _ = _685_n
-	var _out892 uint64
-	var _ = _out892
-	_out892 = out.Len()
-	_685_n = _out892
-	var _686_i uint64
-	var _ = _686_i
-	_686_i = uint64(0)
-	for _686_i < _685_n {
-		var _687_x uint64
-		var _ = _687_x
-		var _out893 uint64
-		var _ = _out893
-		_out893 = out.InoAt(_686_i)
-		_687_x = _out893
-		var _688_p *dbytes.Bytes
-		var _ = _688_p
-		var _out894 *dbytes.Bytes
-		var _ = _out894
-		_out894 = d.Fs.GetInode(txn, _687_x, false)
-		_688_p = _out894
-		out.AttrAt(_686_i, _688_p)
-		_686_i = _686_i + uint64(1)
+	var _680_n uint64
+	var _ = _680_n
+	var _out888 uint64
+	var _ = _out888
+	_out888 = out.Len()
+	_680_n = _out888
+	var _681_i uint64
+	var _ = _681_i
+	_681_i = uint64(0)
+	for _681_i < _680_n {
+		var _682_x uint64
+		var _ = _682_x
+		var _out889 uint64
+		var _ = _out889
+		_out889 = out.InoAt(_681_i)
+		_682_x = _out889
+		var _683_p *dbytes.Bytes
+		var _ = _683_p
+		var _out890 *dbytes.Bytes
+		var _ = _out890
+		_out890 = d.Fs.GetInode(txn, _682_x, false)
+		_683_p = _out890
+		out.AttrAt(_681_i, _683_p)
+		_681_i = _681_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out895 uint32
-	var _ = _out895
-	var _out896 bool
-	var _ = _out896
-	var _out897 *dbytes.Bytes
-	var _ = _out897
-	_out895, _out896, _out897 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out895
-	eof = _out896
-	dir = _out897
+	var _out891 uint32
+	var _ = _out891
+	var _out892 bool
+	var _ = _out892
+	var _out893 *dbytes.Bytes
+	var _ = _out893
+	_out891, _out892, _out893 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out891
+	eof = _out892
+	dir = _out893
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _689_ok bool
-	var _ = _689_ok
-	var _out898 bool
-	var _ = _out898
-	_out898 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_689_ok = _out898
-	if !_689_ok {
+	var _684_ok bool
+	var _ = _684_ok
+	var _out894 bool
+	var _ = _out894
+	_out894 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_684_ok = _out894
+	if !_684_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -68,80 +68,80 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _536_version uint64 = 0
-	var _ = _536_version
-	var _out666 uint64
-	var _ = _out666
-	var _out667 uint64
-	var _ = _out667
-	var _out668 uint64
-	var _ = _out668
-	_out666, _out667, _out668 = t.Pages.Root()
-	_536_version = _out666
-	r0 = _out667
-	r1 = _out668
+	var _531_version uint64 = 0
+	var _ = _531_version
+	var _out662 uint64
+	var _ = _out662
+	var _out663 uint64
+	var _ = _out663
+	var _out664 uint64
+	var _ = _out664
+	_out662, _out663, _out664 = t.Pages.Root()
+	_531_version = _out662
+	r0 = _out663
+	r1 = _out664
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _537_l *ddisk.BList
-	var _ = _537_l
-	var _out669 *ddisk.BList
-	var _ = _out669
-	_out669 = mm.Sorted()
-	_537_l = _out669
-	treeofcodes.Companion_Default___.AddList(t, cs, _537_l)
+	var _532_l *ddisk.BList
+	var _ = _532_l
+	var _out665 *ddisk.BList
+	var _ = _out665
+	_out665 = mm.Sorted()
+	_532_l = _out665
+	treeofcodes.Companion_Default___.AddList(t, cs, _532_l)
 	cs.Sort()
-	var _out670 bool
-	var _ = _out670
-	_out670 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	io = _out670
+	var _out666 bool
+	var _ = _out666
+	_out666 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	io = _out666
 	if !io {
 		return io, r0, r1
 	}
-	var _538_k uint64
-	var _ = _538_k
-	_538_k = uint64(0)
-	var _539_i uint64
-	var _ = _539_i
-	_539_i = uint64(0)
-	var _540_n uint64
-	var _ = _540_n
-	var _out671 uint64
-	var _ = _out671
-	_out671 = cs.Len()
-	_540_n = _out671
-	for _539_i < _540_n && _538_k < t.Np {
-		var _out672 bool
-		var _ = _out672
-		var _out673 uint64
-		var _ = _out673
-		var _out674 uint64
-		var _ = _out674
-		var _out675 uint64
-		var _ = _out675
-		_out672, _out673, _out674, _out675 = Companion_Default___.UpdatePage(d, t, cs, _539_i, r0, r1)
-		io = _out672
-		_539_i = _out673
-		r0 = _out674
-		r1 = _out675
+	var _533_k uint64
+	var _ = _533_k
+	_533_k = uint64(0)
+	var _534_i uint64
+	var _ = _534_i
+	_534_i = uint64(0)
+	var _535_n uint64
+	var _ = _535_n
+	var _out667 uint64
+	var _ = _out667
+	_out667 = cs.Len()
+	_535_n = _out667
+	for _534_i < _535_n && _533_k < t.Np {
+		var _out668 bool
+		var _ = _out668
+		var _out669 uint64
+		var _ = _out669
+		var _out670 uint64
+		var _ = _out670
+		var _out671 uint64
+		var _ = _out671
+		_out668, _out669, _out670, _out671 = Companion_Default___.UpdatePage(d, t, cs, _534_i, r0, r1)
+		io = _out668
+		_534_i = _out669
+		r0 = _out670
+		r1 = _out671
 		if !io {
 			return io, r0, r1
 		}
-		var _out676 uint64
-		var _ = _out676
-		_out676 = cs.Len()
-		_540_n = _out676
-		_538_k = _538_k + uint64(1)
+		var _out672 uint64
+		var _ = _out672
+		_out672 = cs.Len()
+		_535_n = _out672
+		_533_k = _533_k + uint64(1)
 	}
-	if _539_i < _540_n {
+	if _534_i < _535_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out677 bool
-	var _ = _out677
-	_out677 = d.Barrier()
-	io = _out677
+	var _out673 bool
+	var _ = _out673
+	_out673 = d.Barrier()
+	io = _out673
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -154,102 +154,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _541_x uint64 = 0
-	var _ = _541_x
-	var _542_a uint64 = 0
-	var _ = _542_a
-	var _543_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _543_b
-	var _out678 bool
+	var _536_x uint64 = 0
+	var _ = _536_x
+	var _537_a uint64 = 0
+	var _ = _537_a
+	var _538_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _538_b
+	var _out674 bool
+	var _ = _out674
+	var _out675 uint64
+	var _ = _out675
+	var _out676 uint64
+	var _ = _out676
+	var _out677 *dbytes.Blk
+	var _ = _out677
+	var _out678 uint64
 	var _ = _out678
-	var _out679 uint64
+	_out674, _out675, _out676, _out677, _out678 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out674
+	_536_x = _out675
+	_537_a = _out676
+	_538_b = _out677
+	j = _out678
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out679 bool
 	var _ = _out679
-	var _out680 uint64
+	_out679 = d.Write(_537_a, _538_b)
+	io = _out679
+	if !io {
+		return io, j, r0, r1
+	}
+	var _539_root bool
+	var _ = _539_root
+	var _540_c0 uint64
+	var _ = _540_c0
+	var _541_c1 uint64
+	var _ = _541_c1
+	var _out680 bool
 	var _ = _out680
-	var _out681 *dbytes.Blk
+	var _out681 uint64
 	var _ = _out681
 	var _out682 uint64
 	var _ = _out682
-	_out678, _out679, _out680, _out681, _out682 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out678
-	_541_x = _out679
-	_542_a = _out680
-	_543_b = _out681
-	j = _out682
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out683 bool
-	var _ = _out683
-	_out683 = d.Write(_542_a, _543_b)
-	io = _out683
-	if !io {
-		return io, j, r0, r1
-	}
-	var _544_root bool
-	var _ = _544_root
-	var _545_c0 uint64
-	var _ = _545_c0
-	var _546_c1 uint64
-	var _ = _546_c1
-	var _out684 bool
-	var _ = _out684
-	var _out685 uint64
-	var _ = _out685
-	var _out686 uint64
-	var _ = _out686
-	_out684, _out685, _out686 = treeofcodes.Companion_Default___.Upwards(t, cs, _541_x, _543_b)
-	_544_root = _out684
-	_545_c0 = _out685
-	_546_c1 = _out686
-	if _544_root {
-		r0, r1 = _545_c0, _546_c1
+	_out680, _out681, _out682 = treeofcodes.Companion_Default___.Upwards(t, cs, _536_x, _538_b)
+	_539_root = _out680
+	_540_c0 = _out681
+	_541_c1 = _out682
+	if _539_root {
+		r0, r1 = _540_c0, _541_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _547_l *ddisk.BList
-	var _ = _547_l
-	var _out687 *ddisk.BList
-	var _ = _out687
-	_out687 = mm.Sorted()
-	_547_l = _out687
-	var _548_n uint64
-	var _ = _548_n
-	var _out688 uint64
-	var _ = _out688
-	_out688 = _547_l.Len()
-	_548_n = _out688
-	var _549_k uint64
-	var _ = _549_k
-	_549_k = uint64(0)
-	for _549_k < _548_n {
-		var _550_a uint64
-		var _ = _550_a
-		var _551_m uint64
-		var _ = _551_m
-		var _out689 uint64
-		var _ = _out689
-		var _out690 uint64
-		var _ = _out690
-		_out689, _out690 = groups.Companion_Default___.Adjacent(_547_l, _549_k)
-		_550_a = _out689
-		_551_m = _out690
-		var _out691 bool
-		var _ = _out691
-		_out691 = d.WriteRun(_550_a, _547_l, _549_k, _551_m)
-		io = _out691
+	var _542_l *ddisk.BList
+	var _ = _542_l
+	var _out683 *ddisk.BList
+	var _ = _out683
+	_out683 = mm.Sorted()
+	_542_l = _out683
+	var _543_n uint64
+	var _ = _543_n
+	var _out684 uint64
+	var _ = _out684
+	_out684 = _542_l.Len()
+	_543_n = _out684
+	var _544_k uint64
+	var _ = _544_k
+	_544_k = uint64(0)
+	for _544_k < _543_n {
+		var _545_a uint64
+		var _ = _545_a
+		var _546_m uint64
+		var _ = _546_m
+		var _out685 uint64
+		var _ = _out685
+		var _out686 uint64
+		var _ = _out686
+		_out685, _out686 = groups.Companion_Default___.Adjacent(_542_l, _544_k)
+		_545_a = _out685
+		_546_m = _out686
+		var _out687 bool
+		var _ = _out687
+		_out687 = d.WriteRun(_545_a, _542_l, _544_k, _546_m)
+		io = _out687
 		if !io {
 			return io
 		}
-		_549_k = _549_k + _551_m
+		_544_k = _544_k + _546_m
 	}
-	var _out692 bool
-	var _ = _out692
-	_out692 = d.Barrier()
-	io = _out692
+	var _out688 bool
+	var _ = _out688
+	_out688 = d.Barrier()
+	io = _out688
 	if !io {
 		return io
 	}
@@ -264,61 +264,61 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _552_i1 bool
-	var _ = _552_i1
-	var _553_b1 *dbytes.Blk
-	var _ = _553_b1
-	var _out693 bool
-	var _ = _out693
-	var _out694 *dbytes.Blk
-	var _ = _out694
-	_out693, _out694 = d.Read(at)
-	_552_i1 = _out693
-	_553_b1 = _out694
-	var _554_i2 bool
-	var _ = _554_i2
-	var _555_b2 *dbytes.Blk
-	var _ = _555_b2
-	var _out695 bool
-	var _ = _out695
-	var _out696 *dbytes.Blk
-	var _ = _out696
-	_out695, _out696 = d.Read(cp)
-	_554_i2 = _out695
-	_555_b2 = _out696
-	io = _552_i1 || _554_i2
-	if _552_i1 {
-		var _556_ok bool
-		var _ = _556_ok
-		var _557_q uint64
-		var _ = _557_q
-		var _out697 bool
-		var _ = _out697
-		var _out698 uint64
-		var _ = _out698
-		_out697, _out698 = seal.DecHdr(_553_b1)
-		_556_ok = _out697
-		_557_q = _out698
-		if _556_ok {
-			hb = _553_b1
-			h = _557_q
+	var _547_i1 bool
+	var _ = _547_i1
+	var _548_b1 *dbytes.Blk
+	var _ = _548_b1
+	var _out689 bool
+	var _ = _out689
+	var _out690 *dbytes.Blk
+	var _ = _out690
+	_out689, _out690 = d.Read(at)
+	_547_i1 = _out689
+	_548_b1 = _out690
+	var _549_i2 bool
+	var _ = _549_i2
+	var _550_b2 *dbytes.Blk
+	var _ = _550_b2
+	var _out691 bool
+	var _ = _out691
+	var _out692 *dbytes.Blk
+	var _ = _out692
+	_out691, _out692 = d.Read(cp)
+	_549_i2 = _out691
+	_550_b2 = _out692
+	io = _547_i1 || _549_i2
+	if _547_i1 {
+		var _551_ok bool
+		var _ = _551_ok
+		var _552_q uint64
+		var _ = _552_q
+		var _out693 bool
+		var _ = _out693
+		var _out694 uint64
+		var _ = _out694
+		_out693, _out694 = seal.DecHdr(_548_b1)
+		_551_ok = _out693
+		_552_q = _out694
+		if _551_ok {
+			hb = _548_b1
+			h = _552_q
 		}
 	}
-	if _554_i2 {
-		var _558_ok bool
-		var _ = _558_ok
-		var _559_q uint64
-		var _ = _559_q
-		var _out699 bool
-		var _ = _out699
-		var _out700 uint64
-		var _ = _out700
-		_out699, _out700 = seal.DecHdr(_555_b2)
-		_558_ok = _out699
-		_559_q = _out700
-		if _558_ok && (hb == (*dbytes.Blk)(nil) || _559_q > h) {
-			hb = _555_b2
-			h = _559_q
+	if _549_i2 {
+		var _553_ok bool
+		var _ = _553_ok
+		var _554_q uint64
+		var _ = _554_q
+		var _out695 bool
+		var _ = _out695
+		var _out696 uint64
+		var _ = _out696
+		_out695, _out696 = seal.DecHdr(_550_b2)
+		_553_ok = _out695
+		_554_q = _out696
+		if _553_ok && (hb == (*dbytes.Blk)(nil) || _554_q > h) {
+			hb = _550_b2
+			h = _554_q
 		}
 	}
 	return io, hb, h
@@ -326,49 +326,49 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out701 bool
-	var _ = _out701
-	_out701 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out701
+	var _out697 bool
+	var _ = _out697
+	_out697 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out697
 	if !io {
 		return io
 	}
-	var _out702 bool
-	var _ = _out702
-	_out702 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out702
+	var _out698 bool
+	var _ = _out698
+	_out698 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out698
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out703 bool
-	var _ = _out703
-	_out703 = d.WriteSector(a, hb)
-	io = _out703
+	var _out699 bool
+	var _ = _out699
+	_out699 = d.WriteSector(a, hb)
+	io = _out699
 	if !io {
 		return io
 	}
-	var _out704 bool
-	var _ = _out704
-	_out704 = d.Barrier()
-	io = _out704
+	var _out700 bool
+	var _ = _out700
+	_out700 = d.Barrier()
+	io = _out700
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _560_nb *dbytes.Blk
-	var _ = _560_nb
-	var _out705 *dbytes.Blk
-	var _ = _out705
-	_out705 = seal.EncHdr(q, r0, r1)
-	_560_nb = _out705
-	var _out706 bool
-	var _ = _out706
-	_out706 = Companion_Default___.WriteHeads(d, _560_nb, at, cp)
-	io = _out706
+	var _555_nb *dbytes.Blk
+	var _ = _555_nb
+	var _out701 *dbytes.Blk
+	var _ = _out701
+	_out701 = seal.EncHdr(q, r0, r1)
+	_555_nb = _out701
+	var _out702 bool
+	var _ = _out702
+	_out702 = Companion_Default___.WriteHeads(d, _555_nb, at, cp)
+	io = _out702
 	if !io {
 		return io
 	}
@@ -383,23 +383,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out707 bool
-	var _ = _out707
-	_out707 = d.Barrier()
-	io = _out707
+	var _out703 bool
+	var _ = _out703
+	_out703 = d.Barrier()
+	io = _out703
 	if !io {
 		return io, damaged, j
 	}
-	var _out708 bool
-	var _ = _out708
-	var _out709 bool
-	var _ = _out709
-	var _out710 *journalm.Journal
-	var _ = _out710
-	_out708, _out709, _out710 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out708
-	damaged = _out709
-	j = _out710
+	var _out704 bool
+	var _ = _out704
+	var _out705 bool
+	var _ = _out705
+	var _out706 *journalm.Journal
+	var _ = _out706
+	_out704, _out705, _out706 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out704
+	damaged = _out705
+	j = _out706
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
@@ -411,132 +411,132 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _561_sz uint64
-	var _ = _561_sz
-	var _out711 uint64
-	var _ = _out711
-	_out711 = d.Size()
-	_561_sz = _out711
-	var _562_cp uint64
-	var _ = _562_cp
-	_562_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _563_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _563_hb
-	var _564_h uint64 = 0
-	var _ = _564_h
-	var _out712 bool
-	var _ = _out712
-	var _out713 *dbytes.Blk
-	var _ = _out713
-	var _out714 uint64
-	var _ = _out714
-	_out712, _out713, _out714 = Companion_Default___.Choose(d, seal, at, _562_cp)
-	io = _out712
-	_563_hb = _out713
-	_564_h = _out714
-	if _563_hb == (*dbytes.Blk)(nil) || _564_h >= uint64(1152921504606846976) {
+	var _556_sz uint64
+	var _ = _556_sz
+	var _out707 uint64
+	var _ = _out707
+	_out707 = d.Size()
+	_556_sz = _out707
+	var _557_cp uint64
+	var _ = _557_cp
+	_557_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _558_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _558_hb
+	var _559_h uint64 = 0
+	var _ = _559_h
+	var _out708 bool
+	var _ = _out708
+	var _out709 *dbytes.Blk
+	var _ = _out709
+	var _out710 uint64
+	var _ = _out710
+	_out708, _out709, _out710 = Companion_Default___.Choose(d, seal, at, _557_cp)
+	io = _out708
+	_558_hb = _out709
+	_559_h = _out710
+	if _558_hb == (*dbytes.Blk)(nil) || _559_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _565_r0 uint64
-	var _ = _565_r0
-	var _566_r1 uint64
-	var _ = _566_r1
-	var _out715 uint64
+	var _560_r0 uint64
+	var _ = _560_r0
+	var _561_r1 uint64
+	var _ = _561_r1
+	var _out711 uint64
+	var _ = _out711
+	var _out712 uint64
+	var _ = _out712
+	_out711, _out712 = seal.Root(_558_hb)
+	_560_r0 = _out711
+	_561_r1 = _out712
+	var _562_cs *dlog.Codes
+	var _ = _562_cs
+	var _out713 *dlog.Codes
+	var _ = _out713
+	_out713 = dlog.NewCodes()
+	_562_cs = _out713
+	t.Pages.Begin(_560_r0, _561_r1)
+	var _563_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _563_mm
+	var _564_i uint64 = 0
+	var _ = _564_i
+	var _out714 bool
+	var _ = _out714
+	var _out715 *dlog.BMap
 	var _ = _out715
 	var _out716 uint64
 	var _ = _out716
-	_out715, _out716 = seal.Root(_563_hb)
-	_565_r0 = _out715
-	_566_r1 = _out716
-	var _567_cs *dlog.Codes
-	var _ = _567_cs
-	var _out717 *dlog.Codes
-	var _ = _out717
-	_out717 = dlog.NewCodes()
-	_567_cs = _out717
-	t.Pages.Begin(_565_r0, _566_r1)
-	var _568_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _568_mm
-	var _569_i uint64 = 0
-	var _ = _569_i
-	var _out718 bool
-	var _ = _out718
-	var _out719 *dlog.BMap
-	var _ = _out719
-	var _out720 uint64
-	var _ = _out720
-	_out718, _out719, _out720 = logscan.Companion_Default___.Scan(d, seal, t, _567_cs, _563_hb, _564_h, at, nd, nr, _561_sz)
-	io = _out718
-	_568_mm = _out719
-	_569_i = _out720
+	_out714, _out715, _out716 = logscan.Companion_Default___.Scan(d, seal, t, _562_cs, _558_hb, _559_h, at, nd, nr, _556_sz)
+	io = _out714
+	_563_mm = _out715
+	_564_i = _out716
 	if !io {
 		return io, damaged, j
 	}
-	var _out721 bool
-	var _ = _out721
-	var _out722 bool
-	var _ = _out722
-	_out721, _out722 = logscan.Companion_Default___.Beyond(d, seal, _564_h+_569_i, at, nd)
-	io = _out721
-	damaged = _out722
+	var _out717 bool
+	var _ = _out717
+	var _out718 bool
+	var _ = _out718
+	_out717, _out718 = logscan.Companion_Default___.Beyond(d, seal, _559_h+_564_i, at, nd)
+	io = _out717
+	damaged = _out718
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out723 bool
-	var _ = _out723
-	_out723 = Companion_Default___.Install(d, seal, t, _567_cs, _563_hb, _564_h+_569_i+uint64(1), _568_mm, at, _562_cp)
-	io = _out723
+	var _out719 bool
+	var _ = _out719
+	_out719 = Companion_Default___.Install(d, seal, t, _562_cs, _558_hb, _559_h+_564_i+uint64(1), _563_mm, at, _557_cp)
+	io = _out719
 	if !io {
 		return io, damaged, j
 	}
-	var _out724 *journalm.Journal
-	var _ = _out724
-	_out724 = Companion_Default___.Begin(d, seal, mu, cache, t, _561_sz, at, nd, nr, bit, flo, fhi, _564_h+_569_i+uint64(1), maxPin, instAt)
-	j = _out724
+	var _out720 *journalm.Journal
+	var _ = _out720
+	_out720 = Companion_Default___.Begin(d, seal, mu, cache, t, _556_sz, at, nd, nr, bit, flo, fhi, _559_h+_564_i+uint64(1), maxPin, instAt)
+	j = _out720
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
+	var _out721 bool
+	var _ = _out721
+	_out721 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out721
+	if !io {
+		return io
+	}
+	var _565_r0 uint64 = 0
+	var _ = _565_r0
+	var _566_r1 uint64 = 0
+	var _ = _566_r1
+	var _out722 bool
+	var _ = _out722
+	var _out723 uint64
+	var _ = _out723
+	var _out724 uint64
+	var _ = _out724
+	_out722, _out723, _out724 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out722
+	_565_r0 = _out723
+	_566_r1 = _out724
+	if !io {
+		return io
+	}
 	var _out725 bool
 	var _ = _out725
-	_out725 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	_out725 = Companion_Default___.InstallAll(d, mm)
 	io = _out725
 	if !io {
 		return io
 	}
-	var _570_r0 uint64 = 0
-	var _ = _570_r0
-	var _571_r1 uint64 = 0
-	var _ = _571_r1
 	var _out726 bool
 	var _ = _out726
-	var _out727 uint64
-	var _ = _out727
-	var _out728 uint64
-	var _ = _out728
-	_out726, _out727, _out728 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	_out726 = Companion_Default___.Empty(d, seal, e, _565_r0, _566_r1, at, cp)
 	io = _out726
-	_570_r0 = _out727
-	_571_r1 = _out728
 	if !io {
 		return io
 	}
-	var _out729 bool
-	var _ = _out729
-	_out729 = Companion_Default___.InstallAll(d, mm)
-	io = _out729
-	if !io {
-		return io
-	}
-	var _out730 bool
-	var _ = _out730
-	_out730 = Companion_Default___.Empty(d, seal, e, _570_r0, _571_r1, at, cp)
-	io = _out730
-	if !io {
-		return io
-	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _570_r0, _571_r1)
+	treeofcodes.Companion_Default___.Advance(t, cs, _565_r0, _566_r1)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
@@ -552,33 +552,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _572_nb *dbytes.Blk
-	var _ = _572_nb
-	var _out731 *dbytes.Blk
-	var _ = _out731
-	_out731 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_572_nb = _out731
-	var _573_cp uint64
-	var _ = _573_cp
-	_573_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out732 bool
-	var _ = _out732
-	_out732 = d.Write(at, _572_nb)
-	io = _out732
+	var _567_nb *dbytes.Blk
+	var _ = _567_nb
+	var _out727 *dbytes.Blk
+	var _ = _out727
+	_out727 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_567_nb = _out727
+	var _568_cp uint64
+	var _ = _568_cp
+	_568_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out728 bool
+	var _ = _out728
+	_out728 = d.Write(at, _567_nb)
+	io = _out728
 	if !io {
 		return io
 	}
-	var _out733 bool
-	var _ = _out733
-	_out733 = d.Write(_573_cp, _572_nb)
-	io = _out733
+	var _out729 bool
+	var _ = _out729
+	_out729 = d.Write(_568_cp, _567_nb)
+	io = _out729
 	if !io {
 		return io
 	}
-	var _out734 bool
-	var _ = _out734
-	_out734 = d.Barrier()
-	io = _out734
+	var _out730 bool
+	var _ = _out730
+	_out730 = d.Barrier()
+	io = _out730
 	if !io {
 		return io
 	}

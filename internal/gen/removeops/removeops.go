@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _729_found bool = false
-	var _ = _729_found
-	var _out997 bool
-	var _ = _out997
-	var _out998 uint64
-	var _ = _out998
-	_out997, _out998 = d.Lookup(txn, dino, name, true)
-	_729_found = _out997
-	ino = _out998
-	if !_729_found {
+	var _724_found bool = false
+	var _ = _724_found
+	var _out993 bool
+	var _ = _out993
+	var _out994 uint64
+	var _ = _out994
+	_out993, _out994 = d.Lookup(txn, dino, name, true)
+	_724_found = _out993
+	ino = _out994
+	if !_724_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out999 *dbytes.Bytes
-		var _ = _out999
-		_out999 = dbytes.NewBytes(uint64(0))
-		ip = _out999
+		var _out995 *dbytes.Bytes
+		var _ = _out995
+		_out995 = dbytes.NewBytes(uint64(0))
+		ip = _out995
 		return st, ino, ip
 	}
-	var _out1000 uint32
-	var _ = _out1000
-	var _out1001 *dbytes.Bytes
-	var _ = _out1001
-	_out1000, _out1001 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1000
-	ip = _out1001
+	var _out996 uint32
+	var _ = _out996
+	var _out997 *dbytes.Bytes
+	var _ = _out997
+	_out996, _out997 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out996
+	ip = _out997
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _730_no bool
-	var _ = _730_no
-	var _out1002 bool
-	var _ = _out1002
-	_out1002 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_730_no = _out1002
-	if _730_no {
+	var _725_no bool
+	var _ = _725_no
+	var _out998 bool
+	var _ = _out998
+	_out998 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_725_no = _out998
+	if _725_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _731_dots uint32 = 0
-	var _ = _731_dots
-	var _out1003 uint32
-	var _ = _out1003
-	var _out1004 *dbytes.Bytes
-	var _ = _out1004
-	var _out1005 uint32
-	var _ = _out1005
-	_out1003, _out1004, _out1005 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1003
-	before = _out1004
-	_731_dots = _out1005
+	var _726_dots uint32 = 0
+	var _ = _726_dots
+	var _out999 uint32
+	var _ = _out999
+	var _out1000 *dbytes.Bytes
+	var _ = _out1000
+	var _out1001 uint32
+	var _ = _out1001
+	_out999, _out1000, _out1001 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out999
+	before = _out1000
+	_726_dots = _out1001
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _731_dots != uint32(0) {
+	if _726_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _731_dots == uint32(2) {
+			if sub && _726_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _732_w bool
-	var _ = _732_w
-	var _out1006 bool
-	var _ = _out1006
-	_out1006 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_732_w = _out1006
-	if !_732_w {
+	var _727_w bool
+	var _ = _727_w
+	var _out1002 bool
+	var _ = _out1002
+	_out1002 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_727_w = _out1002
+	if !_727_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _733_ino uint64 = 0
-	var _ = _733_ino
-	var _734_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _734_ip
-	var _out1007 uint32
-	var _ = _out1007
-	var _out1008 uint64
-	var _ = _out1008
-	var _out1009 *dbytes.Bytes
-	var _ = _out1009
-	_out1007, _out1008, _out1009 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1007
-	_733_ino = _out1008
-	_734_ip = _out1009
+	var _728_ino uint64 = 0
+	var _ = _728_ino
+	var _729_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _729_ip
+	var _out1003 uint32
+	var _ = _out1003
+	var _out1004 uint64
+	var _ = _out1004
+	var _out1005 *dbytes.Bytes
+	var _ = _out1005
+	_out1003, _out1004, _out1005 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1003
+	_728_ino = _out1004
+	_729_ip = _out1005
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _735_ty uint32
-	var _ = _735_ty
-	var _out1010 uint32
-	var _ = _out1010
-	_out1010 = inodeformat.Companion_Default___.GetTy(_734_ip)
-	_735_ty = _out1010
-	if _735_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _730_ty uint32
+	var _ = _730_ty
+	var _out1006 uint32
+	var _ = _out1006
+	_out1006 = inodeformat.Companion_Default___.GetTy(_729_ip)
+	_730_ty = _out1006
+	if _730_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _735_ty != permissions.Companion_Default___.DIR() && sub {
+	if _730_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _736_e bool
-		var _ = _736_e
-		var _out1011 bool
-		var _ = _out1011
-		_out1011 = d.IsEmpty(txn, _733_ino)
-		_736_e = _out1011
-		if !_736_e {
+		var _731_e bool
+		var _ = _731_e
+		var _out1007 bool
+		var _ = _out1007
+		_out1007 = d.IsEmpty(txn, _728_ino)
+		_731_e = _out1007
+		if !_731_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1012 uint32
-	var _ = _out1012
-	var _out1013 *dbytes.Bytes
-	var _ = _out1013
-	var _out1014 bool
-	var _ = _out1014
-	_out1012, _out1013, _out1014 = Companion_Default___.TakeOut(txn, d, dino, name, _733_ino, sub, s, ns)
-	st = _out1012
-	after = _out1013
-	later = _out1014
+	var _out1008 uint32
+	var _ = _out1008
+	var _out1009 *dbytes.Bytes
+	var _ = _out1009
+	var _out1010 bool
+	var _ = _out1010
+	_out1008, _out1009, _out1010 = Companion_Default___.TakeOut(txn, d, dino, name, _728_ino, sub, s, ns)
+	st = _out1008
+	after = _out1009
+	later = _out1010
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _737_ok bool
-	var _ = _737_ok
-	var _out1015 bool
-	var _ = _out1015
-	_out1015 = d.Remove(txn, dino, name)
-	_737_ok = _out1015
-	if !_737_ok {
+	var _732_ok bool
+	var _ = _732_ok
+	var _out1011 bool
+	var _ = _out1011
+	_out1011 = d.Remove(txn, dino, name)
+	_732_ok = _out1011
+	if !_732_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _738_freed bool = false
-	var _ = _738_freed
-	var _out1016 uint32
-	var _ = _out1016
-	var _out1017 bool
-	var _ = _out1017
-	var _out1018 bool
-	var _ = _out1018
-	_out1016, _out1017, _out1018 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1016
-	_738_freed = _out1017
-	later = _out1018
+	var _733_freed bool = false
+	var _ = _733_freed
+	var _out1012 uint32
+	var _ = _out1012
+	var _out1013 bool
+	var _ = _out1013
+	var _out1014 bool
+	var _ = _out1014
+	_out1012, _out1013, _out1014 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1012
+	_733_freed = _out1013
+	later = _out1014
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1019 uint32
-		var _ = _out1019
-		_out1019 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1019
+		var _out1015 uint32
+		var _ = _out1015
+		_out1015 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1015
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1020 *dbytes.Bytes
-	var _ = _out1020
-	_out1020 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1020
+	var _out1016 *dbytes.Bytes
+	var _ = _out1016
+	_out1016 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1016
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _739_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _739_ip
-	var _out1021 uint32
+	var _734_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _734_ip
+	var _out1017 uint32
+	var _ = _out1017
+	var _out1018 *dbytes.Bytes
+	var _ = _out1018
+	_out1017, _out1018 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1017
+	_734_ip = _out1018
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	node = _734_ip
+	var _735_ty uint32
+	var _ = _735_ty
+	var _out1019 uint32
+	var _ = _out1019
+	_out1019 = inodeformat.Companion_Default___.GetTy(_734_ip)
+	_735_ty = _out1019
+	var _736_dots uint32 = 0
+	var _ = _736_dots
+	var _out1020 uint32
+	var _ = _out1020
+	var _out1021 *dbytes.Bytes
 	var _ = _out1021
-	var _out1022 *dbytes.Bytes
+	var _out1022 uint32
 	var _ = _out1022
-	_out1021, _out1022 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1021
-	_739_ip = _out1022
+	_out1020, _out1021, _out1022 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1020
+	before = _out1021
+	_736_dots = _out1022
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _739_ip
-	var _740_ty uint32
-	var _ = _740_ty
-	var _out1023 uint32
-	var _ = _out1023
-	_out1023 = inodeformat.Companion_Default___.GetTy(_739_ip)
-	_740_ty = _out1023
-	var _741_dots uint32 = 0
-	var _ = _741_dots
-	var _out1024 uint32
-	var _ = _out1024
-	var _out1025 *dbytes.Bytes
-	var _ = _out1025
-	var _out1026 uint32
-	var _ = _out1026
-	_out1024, _out1025, _out1026 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1024
-	before = _out1025
-	_741_dots = _out1026
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	if _741_dots != uint32(0) {
+	if _736_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _740_ty == permissions.Companion_Default___.DIR() {
+	if _735_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _742_x bool
-	var _ = _742_x
-	var _out1027 bool
-	var _ = _out1027
-	_out1027 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_742_x = _out1027
-	if !_742_x {
+	var _737_x bool
+	var _ = _737_x
+	var _out1023 bool
+	var _ = _out1023
+	_out1023 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_737_x = _out1023
+	if !_737_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _743_found bool
-	var _ = _743_found
-	var _744_other uint64
-	var _ = _744_other
-	var _745_hint uint64
-	var _ = _745_hint
-	var _out1028 bool
-	var _ = _out1028
-	var _out1029 uint64
-	var _ = _out1029
-	var _out1030 uint64
-	var _ = _out1030
-	_out1028, _out1029, _out1030 = d.LookupHint(txn, dino, name, true)
-	_743_found = _out1028
-	_744_other = _out1029
-	_745_hint = _out1030
-	if _743_found {
+	var _738_found bool
+	var _ = _738_found
+	var _739_other uint64
+	var _ = _739_other
+	var _740_hint uint64
+	var _ = _740_hint
+	var _out1024 bool
+	var _ = _out1024
+	var _out1025 uint64
+	var _ = _out1025
+	var _out1026 uint64
+	var _ = _out1026
+	_out1024, _out1025, _out1026 = d.LookupHint(txn, dino, name, true)
+	_738_found = _out1024
+	_739_other = _out1025
+	_740_hint = _out1026
+	if _738_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _746_w bool
-	var _ = _746_w
-	var _out1031 bool
-	var _ = _out1031
-	_out1031 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_746_w = _out1031
-	if !_746_w {
+	var _741_w bool
+	var _ = _741_w
+	var _out1027 bool
+	var _ = _out1027
+	_out1027 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_741_w = _out1027
+	if !_741_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _747_nl uint32
-	var _ = _747_nl
-	var _out1032 uint32
-	var _ = _out1032
-	_out1032 = inodeformat.Companion_Default___.GetNlink(_739_ip)
-	_747_nl = _out1032
-	if _747_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _742_nl uint32
+	var _ = _742_nl
+	var _out1028 uint32
+	var _ = _out1028
+	_out1028 = inodeformat.Companion_Default___.GetNlink(_734_ip)
+	_742_nl = _out1028
+	if _742_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _748_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _748_np
-	var _out1033 uint32
-	var _ = _out1033
-	var _out1034 *dbytes.Bytes
-	var _ = _out1034
-	var _out1035 *dbytes.Bytes
-	var _ = _out1035
-	_out1033, _out1034, _out1035 = Companion_Default___.AddName(txn, d, ino, dino, name, _745_hint, _747_nl, s, ns)
-	st = _out1033
-	_748_np = _out1034
-	after = _out1035
+	var _743_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _743_np
+	var _out1029 uint32
+	var _ = _out1029
+	var _out1030 *dbytes.Bytes
+	var _ = _out1030
+	var _out1031 *dbytes.Bytes
+	var _ = _out1031
+	_out1029, _out1030, _out1031 = Companion_Default___.AddName(txn, d, ino, dino, name, _740_hint, _742_nl, s, ns)
+	st = _out1029
+	_743_np = _out1030
+	after = _out1031
 	if st == uint32(0) {
-		node = _748_np
+		node = _743_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _749_ok bool
-	var _ = _749_ok
-	var _out1036 bool
-	var _ = _out1036
-	_out1036 = d.InsertAt(txn, dino, name, ino, hint)
-	_749_ok = _out1036
-	if !_749_ok {
+	var _744_ok bool
+	var _ = _744_ok
+	var _out1032 bool
+	var _ = _out1032
+	_out1032 = d.InsertAt(txn, dino, name, ino, hint)
+	_744_ok = _out1032
+	if !_744_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1037 *dbytes.Bytes
-	var _ = _out1037
-	_out1037 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1037
-	var _out1038 *dbytes.Bytes
-	var _ = _out1038
-	_out1038 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1038
+	var _out1033 *dbytes.Bytes
+	var _ = _out1033
+	_out1033 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1033
+	var _out1034 *dbytes.Bytes
+	var _ = _out1034
+	_out1034 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1034
 	return st, node, after
 }
 

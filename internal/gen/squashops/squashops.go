@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1110 *dbytes.Bytes
-		var _ = _out1110
-		_out1110 = dbytes.NewBytes(uint64(0))
-		gs = _out1110
+		var _out1106 *dbytes.Bytes
+		var _ = _out1106
+		_out1106 = dbytes.NewBytes(uint64(0))
+		gs = _out1106
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _785_n uint64
-	var _ = _785_n
-	_785_n = gids.Len() / uint64(4)
-	var _786_out *dbytes.Bytes
-	var _ = _786_out
-	var _out1111 *dbytes.Bytes
-	var _ = _out1111
-	_out1111 = dbytes.NewBytes(uint64(4) * _785_n)
-	_786_out = _out1111
-	var _787_i uint64
-	var _ = _787_i
-	_787_i = uint64(0)
-	for _787_i < _785_n {
-		var _788_x uint32
-		var _ = _788_x
-		_788_x = gids.U32(uint64(4) * _787_i)
-		if _788_x == uint32(0) {
-			_788_x = anonGid
+	var _780_n uint64
+	var _ = _780_n
+	_780_n = gids.Len() / uint64(4)
+	var _781_out *dbytes.Bytes
+	var _ = _781_out
+	var _out1107 *dbytes.Bytes
+	var _ = _out1107
+	_out1107 = dbytes.NewBytes(uint64(4) * _780_n)
+	_781_out = _out1107
+	var _782_i uint64
+	var _ = _782_i
+	_782_i = uint64(0)
+	for _782_i < _780_n {
+		var _783_x uint32
+		var _ = _783_x
+		_783_x = gids.U32(uint64(4) * _782_i)
+		if _783_x == uint32(0) {
+			_783_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_786_out, uint64(4)*_787_i, _788_x)
-		_787_i = _787_i + uint64(1)
+		marshal.Companion_Default___.Put32(_781_out, uint64(4)*_782_i, _783_x)
+		_782_i = _782_i + uint64(1)
 	}
-	gs = _786_out
+	gs = _781_out
 	return u, g, gs
 }
 
