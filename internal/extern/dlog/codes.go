@@ -100,44 +100,69 @@ func (c *Codes) Sort() {
 
 // Pages is what is in memory of the tree of codes: the code of its root, a bounded number of pages, and the
 // codes of blocks that went straight home and are not in the pages yet. Its methods may be called concurrently.
+//
+// For every block that is read from home Root, Get, and Held are called. Most of these calls take no lock: a page is asked for
+// once for each block of a run.
 type Pages struct {
-	mu      sync.Mutex
-	version uint64
-	root    [2]uint64
-	cache   *Cache
-	held    held
-	holding atomic.Bool // held has some
+	newest  atomic.Pointer[version]
+	last    atomic.Pointer[page] // that was asked for; nil: none of the newest version
+	holding atomic.Bool          // held has some
+
+	mu    sync.Mutex // for the rest, and to change what is above
+	cache *Cache
+	held  held
+}
+
+type version struct{ number, r0, r1 uint64 }
+
+type page struct {
+	version, p uint64
+	b          *dbytes.Blk
 }
 
 // NewPages returns an empty tree's, with room for limit pages.
 func NewPages(limit int) *Pages {
-	return &Pages{cache: NewCache(limit), held: held{}}
+	g := &Pages{cache: NewCache(limit), held: held{}}
+	g.newest.Store(&version{})
+	return g
 }
 
 // Get returns page p of a version, or nil: it is not in memory, or that is not the newest version any more.
 func (g *Pages) Get(version, p uint64) *dbytes.Blk {
+	if l := g.last.Load(); l != nil && l.version == version && l.p == p {
+		return l.b
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if version != g.version {
+	if version != g.newest.Load().number {
 		return nil
 	}
-	return g.cache.Get(p)
+	b := g.cache.Get(p)
+	if b != nil {
+		g.last.Store(&page{version, p, b})
+	}
+	return b
 }
 
 // Root returns the code of the root, and which version of the tree it belongs to.
 func (g *Pages) Root() (version, r0, r1 uint64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.version, g.root[0], g.root[1]
+	v := g.newest.Load()
+	return v.number, v.r0, v.r1
 }
 
 // Put remembers page p of a version, if that is still the newest.
 func (g *Pages) Put(version, p uint64, b *dbytes.Blk) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if version == g.version {
+	if version == g.newest.Load().number {
 		g.cache.Put(p, b)
 	}
+}
+
+// next begins a version; the mutex is held.
+func (g *Pages) next(r0, r1 uint64) {
+	g.newest.Store(&version{g.newest.Load().number + 1, r0, r1})
+	g.last.Store(nil)
 }
 
 // HoldAll remembers the codes of the home blocks of c, until the next version has them.
@@ -163,8 +188,7 @@ func (g *Pages) Begin(r0, r1 uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cache = NewCache(g.cache.limit)
-	g.version++
-	g.root = [2]uint64{r0, r1}
+	g.next(r0, r1)
 }
 
 // Next begins the next version, in which the codes of c are in their pages: these, and the root, are
@@ -181,6 +205,5 @@ func (g *Pages) Next(c *Codes, n, r0, r1 uint64) {
 	}
 	g.held.drop(c, n)
 	g.holding.Store(len(g.held) > 0)
-	g.version++
-	g.root = [2]uint64{r0, r1}
+	g.next(r0, r1)
 }

@@ -86,6 +86,14 @@ func TestPages(t *testing.T) {
 		pages[p] = randomBlk(r)
 		g.Put(0, p, pages[p])
 	}
+	for p, b := range pages { // twice: the page that was asked for last is kept at hand
+		if g.Get(0, p) != g.Get(0, p) || string(g.Get(0, p).Data()) != string(b.Data()) {
+			t.Errorf("page %d is not what was put", p)
+		}
+	}
+	if g.Get(0, 1) == nil {
+		t.Error("page 1 is not there")
+	}
 	h := NewCodes()
 	h.Add(7, 1, 2)
 	h.Add(8, 3, 4)
