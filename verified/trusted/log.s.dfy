@@ -192,13 +192,10 @@ module {:extern "dlog"} LogS {
       requires |z.blks| == |d.d.dirs| modifies c ensures ok <==> Rec(d.b, x.blks + y.blks + z.blks) in signed
       ensures |c.s| == |old(c.s)| + (if ok then |z.blks| else 0) && c.s[..|old(c.s)|] == old(c.s) && forall i :: |old(c.s)| <= i < |c.s| ==> var k := i - |old(c.s)|; c.s[i].x == d.d.dirs[k] - home && Vouches(key, c.s[i].x, c.s[i].c, z.blks[k])
     // is the descriptor a sealed one, whatever became of its data?
-    method {:extern "Vouch"} Vouch(d: DescR) returns (ok: bool)
-      ensures ok ==> exists l :: Rec(d.b, l) in signed
-    // headers: zero beyond their first sector
-    // r0, r1: the code of the root of the tree of codes. A header that is one was made here.
+    method {:extern "Vouch"} Vouch(d: DescR) returns (ok: bool) ensures ok ==> exists l :: Rec(d.b, l) in signed
+    // headers: zero beyond their first sector. r0, r1: the code of the root of the tree of codes. A header that is one was made here.
     method {:extern "EncHdr"} EncHdr(q: uint64, r0: uint64, r1: uint64) returns (b: Blk)
-      requires IsRoot(t, CV(r0, r1))
-      ensures HdrTail(b.v) && DecHdr(key, b.v) == Hdr(q as int, ep)
+      requires IsRoot(t, CV(r0, r1)) ensures HdrTail(b.v) && DecHdr(key, b.v) == Hdr(q as int, ep)
     method {:extern "Root"} Root(h: Blk) returns (r0: uint64, r1: uint64) ensures DecHdr(key, h.v).Hdr? ==> IsRoot(t, CV(r0, r1))
     // the code of contents b of node x; tested: dlog.TestCode
     method {:extern "Code"} Code(x: uint64, b: Blk) returns (c0: uint64, c1: uint64)
