@@ -103,7 +103,7 @@ var mutants = []mutant{
 	{what: "codes: pages of an older version are kept", file: "internal/extern/dlog/codes.go", old: "if version == g.newest.Load().number {", new: "if version <= g.newest.Load().number {", tests: codes},
 	{what: "codes: those of direct blocks are not held", file: "internal/extern/dlog/codes.go", old: "\tg.held.put(c)\n", new: "", tests: codes},
 	{what: "codes: those of direct blocks are held for ever", file: "internal/extern/dlog/codes.go", old: "\tg.held.drop(c, n)\n", new: "", tests: codes},
-	{what: "codes: the root stays what it was", file: "internal/extern/dlog/codes.go", old: "\tg.newest.Store(&version{g.newest.Load().number + 1, r0, r1})\n", new: "\tg.newest.Store(&version{g.newest.Load().number + 1, g.newest.Load().r0, r1})\n", tests: codes},
+	{what: "codes: the root stays what it was", file: "internal/extern/dlog/codes.go", old: "\tg.newest.Store(&version{g.newest.Load().number + 1, r0, r1})\n", new: "\tg.newest.Store(&version{g.newest.Load().number + 1, g.newest.Load().r0, g.newest.Load().r1})\n", tests: codes},
 	{what: "codes: the page that was asked for last stays", file: "internal/extern/dlog/codes.go", old: "\tg.last.Store(nil)\n", new: "", tests: codes},
 	{what: "codes: another page than was asked for", file: "internal/extern/dlog/codes.go", old: "l.version == version && l.p == p {", new: "l.version == version {", tests: codes},
 	{what: "codes: pages that cannot be read are called damaged", file: "journal/journal.go", old: "(e.Block == a || e.Block == a+1)", new: "e.Block == a+2", tests: codes},
