@@ -104,6 +104,9 @@ func TestPages(t *testing.T) {
 	c.Add(7, 1, 2)   // in page 0
 	c.Add(n+0, 5, 6) // page 0 itself, in page 3, the root (1000 / 255)
 	g.Next(c, n, 9, 10)
+	if g.Get(0, 1) != nil {
+		t.Error("the page of an older version that was asked for last")
+	}
 	if v, r0, r1 := g.Root(); v != 1 || r0 != 9 || r1 != 10 {
 		t.Error(g.Root())
 	}
