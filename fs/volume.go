@@ -3,7 +3,6 @@ package fs
 import (
 	"crypto/sha256"
 	"errors"
-	"iter"
 	"log/slog"
 
 	"tansy/disk"
@@ -57,7 +56,8 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 	if err != nil {
 		return nil, nil, err
 	}
-	l.Beside = func(a uint64) iter.Seq[uint64] { return p.TreeBlocks(a, d.Size()) }
+	size := d.Size()
+	l.Beside = func(a uint64) (uint64, bool) { return p.TreeBlock(a, size) }
 	sys = dtxn.New(j, l)
 	return sys, func() error { return errors.Join(sys.Close(), j.Close()) }, nil
 }

@@ -16,7 +16,7 @@ func Sealed(d disk.Disk, p Params) ([]Group, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
 	}
-	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID), p}
+	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), p}
 	var found []Group
 	for u := range p.Units {
 		g, d := v.descriptor(p.Start + 1 + UnitBlocks*u)
@@ -69,7 +69,7 @@ func Restart(d disk.Disk, p Params) (Rebuilt, error) {
 		}
 		next = max(next, g.Number+1)
 	}
-	s := dlog.NewSeal(p.Key, p.UUID)
+	s := dlog.NewSeal(p.Key, p.UUID, p.Home())
 	s.NewEpoch()
 	var root [2]uint64
 	if p.Pages > 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,9 +136,16 @@ func unreadable(d disk.Disk, a uint64, why error) disk.Disk {
 	})
 }
 
-// TestDamagedDirectBlock: what a live group has at home only is a part of it like what it has in the log.
+// TestDamagedDirectBlock: what a live group has at home only is a part of it like what it has in the log: no damage to
+// it of any kind goes unnoticed, with a tree of codes or without; nor do two blocks of a group that are exchanged.
 func TestDamagedDirectBlock(t *testing.T) {
-	p := roomy
+	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
+	for _, p := range []Params{roomy, coded(roomy, homeBlocks)} {
+		damageDirect(t, r, p)
+	}
+}
+
+func damageDirect(t *testing.T, r *rand.Rand, p Params) {
 	p.Bitmap, p.First, p.Limit = p.Home(), p.Home()+1, p.Home()+homeBlocks
 	d := formatted(t, p)
 	j, err := Open(d, p, quiet)
@@ -148,9 +156,12 @@ func TestDamagedDirectBlock(t *testing.T) {
 	if err := j.Read(p.Bitmap, make([]byte, disk.BlockSize)); err != nil { // so that it is known what is free
 		t.Fatal(err)
 	}
+	before := d.Crash(disk.KeepAll)
 	for i := range uint64(6) {
-		j.Bulk(p.First + i)
-		if err := j.Commit([]Write{{p.First + i, contents(i + 1)}, {p.First + 20, contents(i + 1)}}, true); err != nil {
+		a := p.First + 2*i
+		j.Bulk(a)
+		j.Bulk(a + 1)
+		if err := j.Commit([]Write{{a, contents(i + 1)}, {a + 1, contents(i + 2)}, {p.First + 20, contents(i + 1)}}, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -160,15 +171,41 @@ func TestDamagedDirectBlock(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	for _, g := range s.Groups[:len(s.Groups)-1] {
-		if len(g.Direct) != 1 || !g.Sound {
+		if len(g.Direct) != 2 || !g.Sound {
 			t.Fatalf("%+v", g)
 		}
-		whole := block(t, dead, g.Direct[0])
-		put(t, dead, g.Direct[0], make([]byte, disk.BlockSize))
-		if _, err := Open(dead, p, quiet); !errors.Is(err, ErrDamaged) {
-			t.Fatalf("group %d, direct block %d zeroed: %v", g.Number, g.Direct[0], err)
+		refused := func(what string) {
+			t.Helper()
+			if _, err := Open(dead, p, quiet); !errors.Is(err, ErrDamaged) {
+				t.Fatalf("group %d, direct blocks %d %s: %v", g.Number, g.Direct, what, err)
+			}
 		}
-		put(t, dead, g.Direct[0], whole)
+		whole := [2][]byte{block(t, dead, g.Direct[0]), block(t, dead, g.Direct[1])}
+		for i, a := range g.Direct {
+			for _, h := range harms {
+				put(t, dead, a, h.do(r, slices.Clone(whole[i]), whole[1-i], block(t, before, a)))
+				refused(h.name)
+			}
+			put(t, dead, a, whole[i])
+		}
+		put(t, dead, g.Direct[0], whole[1])
+		put(t, dead, g.Direct[1], whole[0])
+		refused("exchanged")
+		put(t, dead, g.Direct[0], whole[0])
+		put(t, dead, g.Direct[1], whole[1])
+	}
+	j, err = Open(dead, p, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, disk.BlockSize)
+	for i := range uint64(12) {
+		if err := j.Read(p.First+i, buf); err != nil || string(buf) != string(contents(i/2+1+i%2)) {
+			t.Errorf("block %d: %v", i, err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -221,7 +221,7 @@ func replays(t *testing.T, d disk.Disk, p Params) (n uint64) {
 		}
 		return dbytes.BlkOf(b)
 	}
-	seal := dlog.NewSeal(p.Key, p.UUID)
+	seal := dlog.NewSeal(p.Key, p.UUID, p.Home())
 	ok, q := seal.DecHdr(read(p.Start))
 	if !ok {
 		t.Fatal("no header")
@@ -242,7 +242,7 @@ func replays(t *testing.T, d disk.Disk, p Params) (n uint64) {
 		for i := range g.M() {
 			direct.Blks = append(direct.Blks, read(g.Dir(i)))
 		}
-		if !seal.Check(g, ring, direct, &ddisk.BList{}) {
+		if !seal.Check(g, ring, &ddisk.BList{}, direct, dlog.NewCodes()) {
 			return n
 		}
 		n += g.M()

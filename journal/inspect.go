@@ -42,7 +42,7 @@ func Inspect(d disk.Disk, p Params) (*Snapshot, error) {
 	}
 	pages := dlog.NewPages(codePages)
 	s := &Snapshot{Blocks: o.m, d: d, sealed: map[uint64]bool{}}
-	s.tree = p.tree(ddisk.New(d), dlog.NewSeal(p.Key, p.UUID), pages, d.Size())
+	s.tree = p.tree(ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), pages, d.Size())
 	pages.Begin(survey.Root[0], survey.Root[1])
 	for _, g := range survey.Groups {
 		for _, a := range g.Direct {

@@ -96,14 +96,27 @@ func PagesFor(n uint64) (pages uint64, ok bool) {
 // pages has two, side by side, of which the first is listed.
 func (p Params) TreeBlocks(a uint64, size uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
-		if p.Pages == 0 || a < p.Home() || a >= size {
+		if a < p.Home() {
 			return
 		}
-		n := size - p.Home()
-		for q := (a - p.Home()) / dlog.PerPage; yield(p.Start-2*(p.Pages-q)) && q+1 < p.Pages; {
-			q = (n + q) / dlog.PerPage
+		for b, ok := p.TreeBlock(a, size); ok && yield(b); {
+			b, ok = p.TreeBlock(b, size)
 		}
 	}
+}
+
+// TreeBlock is the first of the two blocks of the page that has the code of block a: a home block, or the first of
+// the two blocks of a page. ok is false if none has.
+func (p Params) TreeBlock(a uint64, size uint64) (b uint64, ok bool) {
+	first, home := p.Start-2*p.Pages, p.Home()
+	x := a - home // the node
+	if a >= first && a < p.Start {
+		x = size - home + (a-first)/2
+	} else if a < home || a >= size {
+		return 0, false
+	}
+	q := x / dlog.PerPage
+	return first + 2*q, p.Pages > 0 && x+1 < size-home+p.Pages // the root has none
 }
 
 // tree is the tree of codes over d, of size blocks.
@@ -175,7 +188,7 @@ func Format(d disk.Disk, p Params) error {
 		return err
 	}
 	dd := ddisk.New(d)
-	if !recoverm.Companion_Default___.Format(dd, dlog.NewSeal(p.Key, p.UUID), p.Start, p.Units, p.Ring) {
+	if !recoverm.Companion_Default___.Format(dd, dlog.NewSeal(p.Key, p.UUID, p.Home()), p.Start, p.Units, p.Ring) {
 		return dd.Err()
 	}
 	return nil
@@ -237,7 +250,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if p.First >= p.Limit {
 		p.Bitmap, p.First, p.Limit = 0, 1, 0
 	}
-	seal := dlog.NewSeal(p.Key, p.UUID)
+	seal := dlog.NewSeal(p.Key, p.UUID, p.Home())
 	tree := p.tree(dd, seal, dlog.NewPages(cache.Limit()/pageShare), d.Size())
 	io, damaged, core := recoverm.Companion_Default___.Recover(dd, seal, dlog.NewMutex(), cache, tree, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
 	switch {

@@ -79,7 +79,7 @@ func Rebuild(d disk.Disk, p Params) (Rebuilt, error) {
 
 // newRoot gives both headers another root, and leaves all else in them as it is.
 func newRoot(d disk.Disk, p Params, root [2]uint64) error {
-	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID), p}
+	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), p}
 	var from *dbytes.Blk
 	first := uint64(0)
 	for _, a := range [2]uint64{p.Start, p.copy()} {

@@ -65,7 +65,7 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
 	}
-	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID), p}
+	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), p}
 	s := &Survey{}
 	var from *dbytes.Blk
 	for i, a := range [2]uint64{p.Start, p.copy()} {
@@ -146,13 +146,13 @@ func (v *surveyor) descriptor(a uint64) (g Group, d *dlog.DescR) {
 
 // judge looks at the data of a group with descriptor d.
 func (v *surveyor) judge(g *Group, d *dlog.DescR) {
-	data, err := v.data(d, g.Block)
+	ring, direct, err := v.data(d, g.Block)
 	g.Err = err
-	g.Sound = err == nil && v.seal.Check(d, data, &ddisk.BList{}, &ddisk.BList{})
+	g.Sound = err == nil && v.seal.Check(d, ring, &ddisk.BList{}, direct, dlog.NewCodes())
 }
 
-// data reads the blocks of a group whose descriptor is in block a.
-func (v *surveyor) data(d *dlog.DescR, a uint64) (*ddisk.BList, error) {
+// data reads the blocks of a group whose descriptor is in block a: those in the log, and the direct ones.
+func (v *surveyor) data(d *dlog.DescR, a uint64) (ring, direct *ddisk.BList, err error) {
 	at := make([]uint64, 0, d.N()+d.M())
 	for i := range d.N() {
 		if d.N() < UnitBlocks {
@@ -171,16 +171,16 @@ func (v *surveyor) data(d *dlog.DescR, a uint64) (*ddisk.BList, error) {
 			n++
 		}
 		if at[n-1] >= v.d.Size() {
-			return nil, fmt.Errorf("block %d lies behind the device's end", at[n-1])
+			return nil, nil, fmt.Errorf("block %d lies behind the device's end", at[n-1])
 		}
 		ok, run := v.d.ReadRun(at[0], uint64(n))
 		if !ok {
-			return nil, v.d.ReadErr()
+			return nil, nil, v.d.ReadErr()
 		}
 		l.Blks = append(l.Blks, run.Blks...)
 		at = at[n:]
 	}
-	return l, nil
+	return &ddisk.BList{Blks: l.Blks[:d.N()]}, &ddisk.BList{Blks: l.Blks[d.N():]}, nil
 }
 
 // diagnose says why recovery refuses the journal on d.

@@ -8,7 +8,6 @@ package dtxn
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -98,8 +97,9 @@ type Layout struct {
 
 	// Host, if not nil, gives blocks room as they are written; see room.go.
 	Host disk.Host
-	// Beside, if not nil, names the blocks that are written with a block, two from each on.
-	Beside func(a uint64) iter.Seq[uint64]
+	// Beside, if not nil, names the first of two blocks that are written with block a, if there are any; b may
+	// have some in turn.
+	Beside func(a uint64) (b uint64, ok bool)
 }
 
 // Jrnl is the ghost state of a volume; nothing at run time.

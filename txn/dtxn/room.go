@@ -125,8 +125,8 @@ func (s *System) reserve(which, x uint64) error {
 		if s.layout.Beside == nil {
 			continue
 		}
-		for b := range s.layout.Beside(s.base + a) {
-			if err := s.layout.Host.Reserve(s.base+b, 2); err != nil {
+		for b, ok := s.layout.Beside(s.base + a); ok; b, ok = s.layout.Beside(b) {
+			if err := s.layout.Host.Reserve(b, 2); err != nil {
 				return err
 			}
 		}

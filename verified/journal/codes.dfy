@@ -49,7 +49,7 @@ module TreeOfCodes {
     { d := d0; seal := seal0; pages := pages0; first := first0; np := np0; home := home0; n := n0; }
     predicate Ok() {
       (np > 0 ==> PagesFit(n, np)) && first as int + 2 * np as int <= home as int && home as int + n as int < 0x8_0000_0000_0000 &&
-      seal.t == pages.t == TreeGeo(seal.key, n as int, np as int)
+      seal.t == pages.t == TreeGeo(seal.key, n as int, np as int) && seal.home == home as int
     }
     predicate Fits() reads d { Ok() && d.Valid() && |d.cur| == home as int + n as int }
     // the newest pages, and the code of their root

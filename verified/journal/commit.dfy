@@ -326,15 +326,7 @@ module JournalCommit {
   method HoldCodes(j: Journal, c: Codes)
     requires j.mu.held
   {
-    var n := c.Len();
-    var i: uint64 := 0;
-    while i < n
-      invariant i <= n
-    {
-      var x, c0, c1 := c.At(i);
-      j.tree.pages.Hold(x, c0, c1);
-      i := i + 1;
-    }
+    if j.tree.np > 0 { j.tree.pages.HoldAll(c); }
   }
   // [L] the group is logged
   method FinishCommit(j: Journal)

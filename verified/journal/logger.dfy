@@ -16,29 +16,36 @@ module JournalLogger {
   import opened JournalFacts
   import opened TreeOfCodes
 
-  // [F] seal the group (no operation of the device)
-  method LogEnc(j: Journal)
+  // [F] seal the group (no operation of the device). c: the codes of its direct blocks
+  method LogEnc(j: Journal) returns (c: Codes)
     requires j.Inv() && j.lg.ph == 1
     modifies j.lg, j.seal, j.d`ok
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures j.lg.ph == 2 && j.lg.wn == 0 && j.lg.dn == 0 && !j.lg.wd
     ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks|
+    ensures fresh(c) && DirectCodes(j, c)
   {
     reveal j.Inv();
     LogFacts(j);
-    var b, l, dl, g1 := Encode(j);
+    var b, l, dl; ghost var g1;
+    b, l, dl, c, g1 := Encode(j);
     j.d.SetOk(OkSet(g1.p, j.vs, j.lb, g1.sg));
     LogEncFields(j.lg, b, l, dl, g1);
     LogEncI(j);
     assert j.OwnI() by { reveal j.OwnI(); }
     HoldMore(j, old(j.g()), Rec(b.v, GroupBlks(j.cgm.m, j.cdm.m, DecDesc(b.v).d)));
   }
-  // its descriptor and its blocks
-  method Encode(j: Journal) returns (b: Blk, l: BList, dl: BList, ghost g1: G)
+  // c are the codes of the group's direct blocks
+  predicate DirectCodes(j: Journal, c: Codes) reads j, j.cdm, c {
+    |c.s| == |j.cdm.addrs| && forall i :: 0 <= i < |c.s| ==> j.cdm.addrs[i] in j.cdm.m && c.s[i].x == j.cdm.addrs[i] - j.home as int &&
+      Vouches(j.seal.key, c.s[i].x, c.s[i].c, j.cdm.m[j.cdm.addrs[i]])
+  }
+  // its descriptor, its blocks, and the codes of the direct ones
+  method Encode(j: Journal) returns (b: Blk, l: BList, dl: BList, c: Codes, ghost g1: G)
     requires j.Inv() && j.lg.ph == 1
     modifies j.seal
     ensures j.cgm.Ok() && j.cdm.Ok() && |b.v| == 4096 && DecDesc(b.v).SomeDesc? && l.blks == BlksOf(j.cgm.m, j.cgm.addrs)
-    ensures Lists(dl, j.cdm.m, j.home as int, j.sz as int)
+    ensures Lists(dl, j.cdm.m, j.home as int, j.sz as int) && fresh(c) && DirectCodes(j, c)
     ensures var dd := DecDesc(b.v).d; dd.addrs == j.cgm.addrs && dd.dirs == j.cdm.addrs && dd.pos == j.wp as int &&
       var rec := Rec(b.v, GroupBlks(j.cgm.m, j.cdm.m, dd)); g1 == Started(old(j.g()), j.cgm.m, j.cdm.m, dd, b.v, rec) && j.seal.signed == old(j.seal.signed) + {rec} && j.seal.ep == old(j.seal.ep)
     ensures 0 <= j.lb && Full(j.d.poss, g1) && DurState(g1) == DurState(old(j.g())) && forall s :: CrashImg(j.d.poss, s) ==> s in OkSet(g1.p, j.vs, j.lb, g1.sg)
@@ -48,7 +55,7 @@ module JournalLogger {
     LogFacts(j);
     SealedBelow(j.d.poss, j.g());
     j.cdm.Distinct();
-    b := j.seal.Sign(j.eq, j.wp, j.cgm, j.cdm);
+    b, c := j.seal.Sign(j.eq, j.wp, j.cgm, j.cdm);
     l := j.cgm.List();
     dl := j.cdm.Sorted();
     SortedLen(dl.addrs, j.sz as int);
@@ -283,17 +290,6 @@ module JournalLogger {
     ok := j.d.Write(Logging, j.at + 1 + 16 * s, j.lg.desc);
     if ok { j.lg.wd := true; }
     InsFrame(j);
-  }
-  // [F] the codes of the group's direct blocks
-  method DirectCodes(j: Journal) returns (c: Codes)
-    requires j.Inv() && j.lg.ph >= 1
-    ensures fresh(c)
-  {
-    reveal j.Inv();
-    c := NewCodes();
-    if j.tree.np == 0 { return; }
-    var l := j.cdm.List();
-    AddList(j.tree, c, l);
   }
   // [F] the one barrier of a group commit
   method LogBarrier(j: Journal) returns (ok: bool)

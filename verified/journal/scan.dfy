@@ -169,28 +169,10 @@ module LogScan {
     io, z := ReadDirect(d, r, dn, p);
     if !io || z == null { return; }
     assert DescWf(p, r.d, |d.cur|);
-    var ok := seal.Check(r, x, y, z);
+    var ok := seal.Check(r, x, y, z, cs);
     if !ok { return; }
-    AddDirect(t, cs, r, dn, z);
     gm := GroupMap(r, n, x, y);
     forall m | GM(p, d.cur, q as int, m, seal.signed) ensures gm.m == m { GroupIs(p, d.cur, q as int, m, gm.m, r.d, seal.signed); }
-  }
-  // the codes of the direct blocks of a group, z
-  method AddDirect(t: Tree, cs: Codes, r: DescR, n: uint64, z: BList)
-    requires n as int == |r.d.dirs| == |z.blks| && forall i :: 0 <= i < |r.d.dirs| ==> t.home as int <= r.d.dirs[i]
-    modifies cs
-  {
-    if t.np == 0 { return; }
-    var i: uint64 := 0;
-    while i < n
-      invariant i <= n
-    {
-      var a := r.Dir(i);
-      var b := z.BlkAt(i);
-      var c0, c1 := t.seal.Code(a - t.home, b);
-      cs.Add(a - t.home, c0, c1);
-      i := i + 1;
-    }
   }
   // are the addresses of a descriptor between lo and hi?
   method AddrsIn(r: DescR, n: uint64, m: uint64, lo: uint64, hi: uint64) returns (ok: bool)

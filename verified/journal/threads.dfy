@@ -136,10 +136,7 @@ module JournalThreads {
   {
     ghost var c := j.cl;
     j.mu.Unlock(); LYield(j);
-    LogEnc(j);
-    assert fresh(j.repr - old(j.repr)) && j.Mono();
-    LYield(j);
-    var cs := DirectCodes(j);
+    var cs := LogEnc(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     ok := WriteGroup(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();

@@ -146,7 +146,7 @@ module {:extern "dlog"} LogS {
   method {:extern "NewCodes"} NewCodes() returns (c: Codes) ensures fresh(c) && c.s == []
   // What is in memory of the tree: its root and some of its pages, of the newest version; and the codes of blocks that went
   // straight home and are not in the pages yet, of which nothing is promised. Each call is atomic; versions are never taken back.
-  class {:extern "Pages"} Pages {         // tested: dlog.TestPages
+  class {:extern "Pages"} Pages {         // tested: dlog.TestPages, TestHeld
     ghost const t: TreeGeo
     ghost var vs: seq<seq<BV>>    // the pages, and the root, of every version so far: at the beginning zeros
     ghost var rs: seq<CV>
@@ -155,7 +155,7 @@ module {:extern "dlog"} LogS {
     method {:extern "Get"} Get(version: uint64, p: uint64) returns (b: Blk?)
       ensures b != null ==> version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int]
     method {:extern "Put"} Put(version: uint64, p: uint64, b: Blk) requires version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int]
-    method {:extern "Hold"} Hold(x: uint64, c0: uint64, c1: uint64)
+    method {:extern "HoldAll"} HoldAll(c: Codes)
     method {:extern "Held"} Held(x: uint64) returns (has: bool, c0: uint64, c1: uint64)
     // the version that a header tells of
     method {:extern "Begin"} Begin(r0: uint64, r1: uint64, ghost pg: seq<BV>) requires t.np > 0 ==> IsTree(t, pg, CV(r0, r1))
@@ -175,27 +175,27 @@ module {:extern "dlog"} LogS {
   class {:extern "Seal"} Seal {           // tested: dlog.TestSeal, TestSealDirect, TestEpochs; headers: TestHeader
     ghost const key: int
     ghost const t: TreeGeo          // the tree of its volume; np = 0: there is none
+    ghost const home: int           // where node 0 lies
     ghost var ep: int               // the epoch: a random number for each opening of the volume
     ghost var signed: set<Rec>
-    method {:extern "NewEpoch"} NewEpoch()
-      modifies this ensures signed == old(signed)
-    // bm: the blocks in the log, hm: the direct ones
-    method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap, hm: BMap) returns (b: Blk)
-      requires bm.Ok() && hm.Ok() && |bm.addrs| + |hm.addrs| <= 500
+    method {:extern "NewEpoch"} NewEpoch() modifies this ensures signed == old(signed)
+    // bm: the blocks in the log, hm: the direct ones, and c their codes. What is sealed of these is their codes: that
+    // Check accepts no other data with the same code is the assumption about codes (OneContents).
+    method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap, hm: BMap) returns (b: Blk, c: Codes)
+      requires bm.Ok() && hm.Ok() && |bm.addrs| + |hm.addrs| <= 500 && forall a :: a in hm.m ==> home <= a
       requires forall r :: r in signed ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < sq as int
-      modifies this
-      ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(ep, sq as int, pos as int, bm.addrs, hm.addrs))
+      modifies this ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(ep, sq as int, pos as int, bm.addrs, hm.addrs))
       ensures ep == old(ep) && signed == old(signed) + {Rec(b.v, BlksOf(bm.m, bm.addrs) + BlksOf(hm.m, hm.addrs))}
-    method {:extern "Check"} Check(d: DescR, x: BList, y: BList, z: BList) returns (ok: bool)
-      ensures ok <==> Rec(d.b, x.blks + y.blks + z.blks) in signed
+      ensures fresh(c) && |c.s| == |hm.addrs| && forall i :: 0 <= i < |c.s| ==> c.s[i].x == hm.addrs[i] - home && Vouches(key, c.s[i].x, c.s[i].c, hm.m[hm.addrs[i]])
+    // x, y: the blocks in the log, z: the direct ones, whose codes c gets if the record is a sealed one
+    method {:extern "Check"} Check(d: DescR, x: BList, y: BList, z: BList, c: Codes) returns (ok: bool)
+      requires |z.blks| == |d.d.dirs| modifies c ensures ok <==> Rec(d.b, x.blks + y.blks + z.blks) in signed
+      ensures |c.s| == |old(c.s)| + (if ok then |z.blks| else 0) && c.s[..|old(c.s)|] == old(c.s) && forall i :: |old(c.s)| <= i < |c.s| ==> var k := i - |old(c.s)|; c.s[i].x == d.d.dirs[k] - home && Vouches(key, c.s[i].x, c.s[i].c, z.blks[k])
     // is the descriptor a sealed one, whatever became of its data?
-    method {:extern "Vouch"} Vouch(d: DescR) returns (ok: bool)
-      ensures ok ==> exists l :: Rec(d.b, l) in signed
-    // headers: zero beyond their first sector
-    // r0, r1: the code of the root of the tree of codes. A header that is one was made here.
+    method {:extern "Vouch"} Vouch(d: DescR) returns (ok: bool) ensures ok ==> exists l :: Rec(d.b, l) in signed
+    // headers: zero beyond their first sector. r0, r1: the code of the root of the tree of codes. A header that is one was made here.
     method {:extern "EncHdr"} EncHdr(q: uint64, r0: uint64, r1: uint64) returns (b: Blk)
-      requires IsRoot(t, CV(r0, r1))
-      ensures HdrTail(b.v) && DecHdr(key, b.v) == Hdr(q as int, ep)
+      requires IsRoot(t, CV(r0, r1)) ensures HdrTail(b.v) && DecHdr(key, b.v) == Hdr(q as int, ep)
     method {:extern "Root"} Root(h: Blk) returns (r0: uint64, r1: uint64) ensures DecHdr(key, h.v).Hdr? ==> IsRoot(t, CV(r0, r1))
     // the code of contents b of node x; tested: dlog.TestCode
     method {:extern "Code"} Code(x: uint64, b: Blk) returns (c0: uint64, c1: uint64)

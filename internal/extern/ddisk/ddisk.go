@@ -105,17 +105,17 @@ func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
 	d.reads.Add(1)
 	d.readBlocks.Add(n)
 	// Together they live: the cache makes copies.
-	memory := make([]byte, n*dbytes.BlkSize)
+	memory := dbytes.AnyBlks(n)
 	bufs := make([][]byte, n)
 	for i := range bufs {
-		bufs[i] = memory[i*dbytes.BlkSize : (i+1)*dbytes.BlkSize]
+		bufs[i] = memory[i].Data()
 	}
 	if err := d.d.ReadAt(a, bufs); err != nil {
 		d.read.Store(&err)
 		return false, &BList{}
 	}
 	for i := range bufs {
-		l.Blks[i] = dbytes.BlkOf(bufs[i])
+		l.Blks[i] = &memory[i]
 	}
 	return true, l
 }

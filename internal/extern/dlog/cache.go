@@ -118,7 +118,7 @@ func (c *Cache) turn() {
 	for {
 		if end := len(c.slabs) * slabLen; c.next == end {
 			if end < c.limit && c.len >= end/4*3 {
-				c.slabs = append(c.slabs, new(slab))
+				c.slabs = append(c.slabs, (*slab)(dbytes.AnyBlks(slabLen)))
 				c.addrs = append(c.addrs, make([]uint64, slabLen)...)
 				c.asked, c.again = append(c.asked, 0), append(c.again, 0)
 				return
@@ -152,7 +152,7 @@ func (c *Cache) worth(k int) (keep uint16) {
 // renew makes a new slab k of which the first slots hold what is to be kept.
 func (c *Cache) renew(k int, keep uint16) {
 	old := c.slabs[k]
-	c.slabs[k] = new(slab)
+	c.slabs[k] = (*slab)(dbytes.AnyBlks(slabLen))
 	for s := range slabLen {
 		at := k*slabLen + s
 		a := c.addrs[at]

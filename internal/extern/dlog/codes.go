@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"tansy/internal/extern/dbytes"
 )
@@ -33,23 +34,33 @@ func newCoder(key [32]byte) coder {
 func (s *Seal) Code(x uint64, b *dbytes.Blk) (c0, c1 uint64) {
 	w := works.Get().(*work)
 	defer works.Put(w)
-	le.PutUint64(w.nonce[:], x)
-	s.code.mac.Seal(w.tag[:0], w.nonce[:], nil, b.Data())
-	s.code.enc.Encrypt(w.tag[:], w.tag[:])
-	c0, c1 = le.Uint64(w.tag[:]), le.Uint64(w.tag[8:])
-	if c0 == 0 && c1 == 0 {
-		c1 = 1 // 0 stands for zeros
-	}
-	return c0, c1
+	s.code.put(w, w.tag[:], x, b.Data())
+	return le.Uint64(w.tag[:]), le.Uint64(w.tag[8:])
 }
 
-// work is the memory for one code; a code is made for every block that is read or goes home.
+// put makes the 16 bytes of dst the code of contents b of node x.
+func (c coder) put(w *work, dst []byte, x uint64, b []byte) {
+	w.mac(c.mac, dst, x, 0, b)
+	c.enc.Encrypt(dst, dst)
+	if le.Uint64(dst) == 0 && le.Uint64(dst[8:]) == 0 {
+		le.PutUint64(dst[8:], 1) // 0 stands for zeros
+	}
+}
+
+// work is the memory for one code or tag, of which one is made for every block that is read or written.
 type work struct {
 	nonce [12]byte
 	tag   [tagSize]byte
 }
 
 var works = sync.Pool{New: func() any { return new(work) }}
+
+// mac makes the 16 bytes of dst the GMAC of msg under a nonce of 8 and 4 bytes.
+func (w *work) mac(key cipher.AEAD, dst []byte, n uint64, index uint32, msg []byte) {
+	le.PutUint64(w.nonce[:], n)
+	le.PutUint32(w.nonce[8:], index)
+	key.Seal(dst[:0], w.nonce[:], nil, msg)
+}
 
 // Codes is a list of codes of nodes.
 type Codes struct{ list []nodeCode }
@@ -89,58 +100,87 @@ func (c *Codes) Sort() {
 
 // Pages is what is in memory of the tree of codes: the code of its root, a bounded number of pages, and the
 // codes of blocks that went straight home and are not in the pages yet. Its methods may be called concurrently.
+//
+// For every block that is read from home Root, Get, and Held are called. Most of these calls take no lock: a page is asked for
+// once for each block of a run.
 type Pages struct {
-	mu      sync.Mutex
-	version uint64
-	root    [2]uint64
-	cache   *Cache
-	held    map[uint64][2]uint64
+	newest  atomic.Pointer[version]
+	last    atomic.Pointer[page] // that was asked for; nil: none of the newest version
+	holding atomic.Bool          // held has some
+
+	mu    sync.Mutex // for the rest, and to change what is above
+	cache *Cache
+	held  held
+}
+
+type version struct{ number, r0, r1 uint64 }
+
+type page struct {
+	version, p uint64
+	b          *dbytes.Blk
 }
 
 // NewPages returns an empty tree's, with room for limit pages.
 func NewPages(limit int) *Pages {
-	return &Pages{cache: NewCache(limit), held: map[uint64][2]uint64{}}
+	g := &Pages{cache: NewCache(limit), held: held{}}
+	g.newest.Store(&version{})
+	return g
 }
 
 // Get returns page p of a version, or nil: it is not in memory, or that is not the newest version any more.
 func (g *Pages) Get(version, p uint64) *dbytes.Blk {
+	if l := g.last.Load(); l != nil && l.version == version && l.p == p {
+		return l.b
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if version != g.version {
+	if version != g.newest.Load().number {
 		return nil
 	}
-	return g.cache.Get(p)
+	b := g.cache.Get(p)
+	if b != nil {
+		g.last.Store(&page{version, p, b})
+	}
+	return b
 }
 
 // Root returns the code of the root, and which version of the tree it belongs to.
 func (g *Pages) Root() (version, r0, r1 uint64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.version, g.root[0], g.root[1]
+	v := g.newest.Load()
+	return v.number, v.r0, v.r1
 }
 
 // Put remembers page p of a version, if that is still the newest.
 func (g *Pages) Put(version, p uint64, b *dbytes.Blk) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if version == g.version {
+	if version == g.newest.Load().number {
 		g.cache.Put(p, b)
 	}
 }
 
-// Hold remembers the code of home block x, until the next version has it.
-func (g *Pages) Hold(x, c0, c1 uint64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.held[x] = [2]uint64{c0, c1}
+// next begins a version; the mutex is held.
+func (g *Pages) next(r0, r1 uint64) {
+	g.newest.Store(&version{g.newest.Load().number + 1, r0, r1})
+	g.last.Store(nil)
 }
 
-// Held returns the code of home block x, if it is held.
-func (g *Pages) Held(x uint64) (has bool, c0, c1 uint64) {
+// HoldAll remembers the codes of the home blocks of c, until the next version has them.
+func (g *Pages) HoldAll(c *Codes) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c, has := g.held[x]
-	return has, c[0], c[1]
+	g.held.put(c)
+	g.holding.Store(len(g.held) > 0)
+}
+
+// Held returns the code of home block x, if it is held. It is asked for every block that is read from home.
+func (g *Pages) Held(x uint64) (has bool, c0, c1 uint64) {
+	if !g.holding.Load() {
+		return false, 0, 0
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held.get(x)
 }
 
 // Begin begins the version that a header tells of.
@@ -148,8 +188,7 @@ func (g *Pages) Begin(r0, r1 uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cache = NewCache(g.cache.limit)
-	g.version++
-	g.root = [2]uint64{r0, r1}
+	g.next(r0, r1)
 }
 
 // Next begins the next version, in which the codes of c are in their pages: these, and the root, are
@@ -157,12 +196,14 @@ func (g *Pages) Begin(r0, r1 uint64) {
 func (g *Pages) Next(c *Codes, n, r0, r1 uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	last := ^uint64(0)
 	for _, e := range c.list {
-		g.cache.Forget(e.x / PerPage)
-		if e.x < n {
-			delete(g.held, e.x)
+		if p := e.x / PerPage; p != last {
+			g.cache.Forget(p)
+			last = p
 		}
 	}
-	g.version++
-	g.root = [2]uint64{r0, r1}
+	g.held.drop(c, n)
+	g.holding.Store(len(g.held) > 0)
+	g.next(r0, r1)
 }

@@ -20,13 +20,13 @@ func randomBlk(r *rand.Rand) *dbytes.Blk {
 // other contents, nodes, and keys.
 func TestCode(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	s := NewSeal([32]byte{1}, [16]byte{1})
+	s := NewSeal([32]byte{1}, [16]byte{1}, 0)
 	seen := map[[2]uint64]int{}
 	for i := range 1000 {
 		x, b := r.Uint64(), randomBlk(r)
 		c0, c1 := s.Code(x, b)
 		s.NewEpoch()
-		if d0, d1 := NewSeal([32]byte{1}, [16]byte{2}).Code(x, b); d0 != c0 || d1 != c1 {
+		if d0, d1 := NewSeal([32]byte{1}, [16]byte{2}, 0).Code(x, b); d0 != c0 || d1 != c1 {
 			t.Fatal("another code for the same block, of another opening")
 		}
 		if d0, d1 := s.Code(x, b); d0 != c0 || d1 != c1 {
@@ -35,7 +35,7 @@ func TestCode(t *testing.T) {
 		for _, other := range []func() (uint64, uint64){
 			func() (uint64, uint64) { return s.Code(x, flip(b, r.IntN(8*dbytes.BlkSize))) },
 			func() (uint64, uint64) { return s.Code(x^1<<r.IntN(64), b) },
-			func() (uint64, uint64) { return NewSeal([32]byte{2}, [16]byte{1}).Code(x, b) },
+			func() (uint64, uint64) { return NewSeal([32]byte{2}, [16]byte{1}, 0).Code(x, b) },
 		} {
 			c0, c1 := other()
 			seen[[2]uint64{c0, c1}]++
@@ -86,12 +86,27 @@ func TestPages(t *testing.T) {
 		pages[p] = randomBlk(r)
 		g.Put(0, p, pages[p])
 	}
-	g.Hold(7, 1, 2)
-	g.Hold(8, 3, 4)
+	for p, b := range pages { // twice: the page that was asked for last is kept at hand
+		for range 2 {
+			if got := g.Get(0, p); got == nil || string(got.Data()) != string(b.Data()) {
+				t.Errorf("page %d is not what was put", p)
+			}
+		}
+	}
+	if g.Get(0, 1) == nil {
+		t.Error("page 1 is not there")
+	}
+	h := NewCodes()
+	h.Add(7, 1, 2)
+	h.Add(8, 3, 4)
+	g.HoldAll(h)
 	c := NewCodes()
 	c.Add(7, 1, 2)   // in page 0
 	c.Add(n+0, 5, 6) // page 0 itself, in page 3, the root (1000 / 255)
 	g.Next(c, n, 9, 10)
+	if g.Get(0, 1) != nil {
+		t.Error("the page of an older version that was asked for last")
+	}
 	if v, r0, r1 := g.Root(); v != 1 || r0 != 9 || r1 != 10 {
 		t.Error(g.Root())
 	}
@@ -128,8 +143,54 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestHeld: the codes that are held are, through any changes, those that a map has.
+func TestHeld(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 4))
+	g := NewPages(1)
+	const n = 300
+	want := map[uint64][2]uint64{}
+	for range 2000 {
+		c := NewCodes()
+		for x, k := r.Uint64N(n), r.Uint64N(40); k > 0; k-- {
+			c.Add(x, r.Uint64(), r.Uint64())
+			if x++; r.IntN(8) == 0 || x >= n {
+				x = r.Uint64N(n)
+			}
+		}
+		if r.IntN(2) == 0 {
+			g.HoldAll(c)
+			for _, e := range c.list {
+				want[e.x] = [2]uint64{e.c0, e.c1}
+			}
+		} else {
+			c.Sort()
+			below := r.Uint64N(n)
+			g.Next(c, below, 0, 0)
+			for _, e := range c.list {
+				if e.x < below {
+					delete(want, e.x)
+				}
+			}
+		}
+		if r.IntN(20) == 0 { // all of them
+			c := NewCodes()
+			for x := range uint64(n) {
+				c.Add(x, 0, 0)
+			}
+			g.Next(c, n, 0, 0)
+			clear(want)
+		}
+		for x := range uint64(n + 1) {
+			w, ok := want[x]
+			if has, c0, c1 := g.Held(x); has != ok || w != [2]uint64{c0, c1} {
+				t.Fatalf("node %d: %v %v, not %v %v", x, has, [2]uint64{c0, c1}, ok, w)
+			}
+		}
+	}
+}
+
 func BenchmarkCode(b *testing.B) {
-	s := NewSeal([32]byte{1}, [16]byte{1})
+	s := NewSeal([32]byte{1}, [16]byte{1}, 0)
 	blk := dbytes.ZeroBlk()
 	b.SetBytes(dbytes.BlkSize)
 	b.ReportAllocs()

@@ -311,18 +311,36 @@ func flip(b *dbytes.Blk, bit int) *dbytes.Blk {
 	return dbytes.Freeze(d)
 }
 
-// What was sealed is parsed as it was, and accepted with its data in any three parts.
-// Anything else is not: another bit anywhere, other data, another order, another key.
+// data is the blocks of a record: those in the log in two parts, split at k, and the direct ones.
+func data(m, h *BMap, k int) (x, y, z *ddisk.BList) {
+	return &ddisk.BList{Blks: m.blks[:k]}, &ddisk.BList{Blks: m.blks[k:]}, &ddisk.BList{Blks: h.blks}
+}
+
+// codesFit says whether c, behind what it had before, has the codes of the blocks h.
+func codesFit(s *Seal, c []nodeCode, h *BMap) bool {
+	for i, a := range h.addrs {
+		c0, c1 := s.Code(a-s.home, h.blks[i])
+		if i >= len(c) || c[i] != (nodeCode{a - s.home, c0, c1}) {
+			return false
+		}
+	}
+	return len(c) == len(h.addrs)
+}
+
+// What was sealed is parsed as it was, and accepted with its data, those in the log in any two parts; and both times
+// there are the codes of the direct blocks. Anything else is not: another bit anywhere, other data, another order, another key.
 func TestSeal(t *testing.T) {
-	none := &ddisk.BList{}
 	for seed := uint64(1); seed <= 60; seed++ {
 		r := rand.New(rand.NewPCG(seed, 0))
-		s := NewSeal([32]byte{byte(seed)}, [16]byte{1})
+		s := NewSeal([32]byte{byte(seed)}, [16]byte{1}, r.Uint64N(1000))
 		n := []int{0, 1, 2, 17, GroupMax}[r.IntN(5)]
 		direct := min([]int{0, 1, 3, 40, GroupMax}[r.IntN(5)], GroupMax-n)
 		m, h := group(r, n), group(r, direct)
 		sq, pos := r.Uint64(), r.Uint64()
-		b := s.Sign(sq, pos, m, h)
+		b, codes := s.Sign(sq, pos, m, h)
+		if !codesFit(s, codes.list, h) {
+			t.Fatalf("seed %d: other codes", seed)
+		}
 		d := Parse(b)
 		if d == nil || d.Sq() != sq || d.Pos() != pos || d.N() != uint64(n) || d.M() != uint64(direct) {
 			t.Fatalf("seed %d: %+v", seed, d)
@@ -337,15 +355,14 @@ func TestSeal(t *testing.T) {
 				t.Fatalf("seed %d: direct address %d", seed, i)
 			}
 		}
-		all := slices.Concat(m.blks, h.blks)
-		n += direct
-		k := r.IntN(n + 1)
-		l := k + r.IntN(n-k+1)
-		x, y, z := &ddisk.BList{Blks: all[:k]}, &ddisk.BList{Blks: all[k:l]}, &ddisk.BList{Blks: all[l:]}
-		if !s.Check(d, x, y, z) {
-			t.Fatalf("seed %d: a sealed record is refused", seed)
+		x, y, z := data(m, h, r.IntN(n+1))
+		c := NewCodes()
+		c.Add(1, 2, 3)
+		if !s.Check(d, x, y, z, c) || c.list[0] != (nodeCode{1, 2, 3}) || !codesFit(s, c.list[1:], h) {
+			t.Fatalf("seed %d: a sealed record is refused, or other codes", seed)
 		}
-		if NewSeal([32]byte{byte(seed), 1}, [16]byte{1}).Check(d, x, y, z) {
+		none := NewCodes()
+		if NewSeal([32]byte{byte(seed), 1}, [16]byte{1}, s.home).Check(d, x, y, z, none) {
 			t.Fatalf("seed %d: another key's record is accepted", seed)
 		}
 		for i := 0; i < 40; i++ {
@@ -353,31 +370,39 @@ func TestSeal(t *testing.T) {
 			if i < 20 {
 				bit = r.IntN(8 * (descAddrs + 16))
 			}
-			if e := Parse(flip(b, bit)); e != nil && s.Check(e, x, y, z) {
+			if e := Parse(flip(b, bit)); e != nil && s.Check(e, x, y, z, none) {
 				t.Fatalf("seed %d: bit %d of the descriptor does not matter", seed, bit)
 			}
-			if n > 0 {
-				o := slices.Clone(all)
-				v := r.IntN(n)
-				if i%2 == 0 && direct > 0 {
-					v = n - 1 - r.IntN(direct)
+			for _, l := range []*ddisk.BList{x, y, z} {
+				if len(l.Blks) == 0 {
+					continue
 				}
-				o[v] = flip(o[v], bit)
-				if s.Check(d, &ddisk.BList{Blks: o}, none, none) {
+				v := r.IntN(len(l.Blks))
+				was := l.Blks[v]
+				l.Blks[v] = flip(was, bit)
+				if s.Check(d, x, y, z, none) {
 					t.Fatalf("seed %d: bit %d of block %d does not matter", seed, bit, v)
 				}
+				l.Blks[v] = was
 			}
 		}
-		if n > 1 {
-			o := slices.Clone(all)
-			v := r.IntN(n - 1)
-			o[v], o[v+1] = o[v+1], o[v]
-			if *o[v] != *o[v+1] && s.Check(d, &ddisk.BList{Blks: o}, none, none) {
+		for _, l := range []*ddisk.BList{x, y, z} {
+			if len(l.Blks) < 2 {
+				continue
+			}
+			v := r.IntN(len(l.Blks) - 1)
+			if l.Blks[v], l.Blks[v+1] = l.Blks[v+1], l.Blks[v]; s.Check(d, x, y, z, none) {
 				t.Fatalf("seed %d: the order of the data does not matter", seed)
 			}
-			if s.Check(d, &ddisk.BList{Blks: all[1:]}, none, none) {
+			l.Blks[v], l.Blks[v+1] = l.Blks[v+1], l.Blks[v]
+			less := *l
+			if l.Blks = l.Blks[1:]; s.Check(d, x, y, z, none) {
 				t.Fatalf("seed %d: a block less is accepted", seed)
 			}
+			*l = less
+		}
+		if none.Len() != 0 {
+			t.Fatalf("seed %d: codes of what is refused", seed)
 		}
 	}
 	if Parse(dbytes.ZeroBlk()) != nil {
@@ -385,15 +410,14 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// The same blocks at the same addresses, but not the same ones direct, are another record.
+// The same blocks at the same addresses, but not the same ones direct, are another record; and so are those of
+// another place of the tree of codes.
 func TestSealDirect(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 0))
-	s := NewSeal([32]byte{1}, [16]byte{1})
+	s := NewSeal([32]byte{1}, [16]byte{1}, 0)
 	m := group(r, 6)
-	data := &ddisk.BList{Blks: m.blks}
-	none := &ddisk.BList{}
-	for n := range 7 {
-		x, y := NewBMap(), NewBMap()
+	part := func(n int) (x, y *BMap) {
+		x, y = NewBMap(), NewBMap()
 		for i, a := range m.addrs {
 			if i < n {
 				x.Put(a, m.blks[i])
@@ -401,16 +425,22 @@ func TestSealDirect(t *testing.T) {
 				y.Put(a, m.blks[i])
 			}
 		}
-		b := s.Sign(5, 8, x, y)
-		if !s.Check(Parse(b), data, none, none) {
-			t.Fatalf("%d in the log: refused", n)
-		}
-		for k := range uint32(7) {
+		return x, y
+	}
+	for n := range 7 {
+		bm, hm := part(n)
+		b, _ := s.Sign(5, 8, bm, hm)
+		for k := range 7 {
 			o := b.Thaw()
-			o.PutU32(40, k)
-			o.PutU32(44, 6-k)
-			if s.Check(Parse(dbytes.Freeze(o)), data, none, none) != (int(k) == n) {
+			o.PutU32(40, uint32(k))
+			o.PutU32(44, uint32(6-k))
+			m1, h1 := part(k)
+			x, y, z := data(m1, h1, len(m1.blks)/2)
+			if s.Check(Parse(dbytes.Freeze(o)), x, y, z, NewCodes()) != (k == n) {
 				t.Errorf("%d in the log, %d said", n, k)
+			}
+			if n < 6 && NewSeal([32]byte{1}, [16]byte{1}, 1).Check(Parse(b), x, y, z, NewCodes()) {
+				t.Errorf("%d in the log: the place of the tree does not matter", n)
 			}
 		}
 	}
@@ -419,7 +449,7 @@ func TestSealDirect(t *testing.T) {
 // A header says what was put there, differs from another only within the first sector, and
 // is refused when a bit of it or the key is another.
 func TestHeader(t *testing.T) {
-	s := NewSeal([32]byte{1}, [16]byte{1})
+	s := NewSeal([32]byte{1}, [16]byte{1}, 0)
 	r := rand.New(rand.NewPCG(1, 0))
 	for i := 0; i < 200; i++ {
 		q, r0, r1 := r.Uint64N(1<<62), r.Uint64(), r.Uint64()
@@ -436,7 +466,7 @@ func TestHeader(t *testing.T) {
 		if ok, _ := s.DecHdr(flip(b, r.IntN(8*hdrEnd))); ok {
 			t.Fatal("a flipped bit does not matter")
 		}
-		if ok, _ := NewSeal([32]byte{2}, [16]byte{1}).DecHdr(b); ok {
+		if ok, _ := NewSeal([32]byte{2}, [16]byte{1}, 0).DecHdr(b); ok {
 			t.Fatal("another key's header is accepted")
 		}
 	}

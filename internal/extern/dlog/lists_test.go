@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 		}
 		magic, n, m := r.IntN(4) > 0, r.Uint64N(600), r.Uint64N(300)
 		if magic {
-			copy(b.Data, descMagic)
+			copy(b.Data, []string{descMagic, oldDescMagic}[r.IntN(2)])
 			b.PutU32(40, uint32(n))
 			b.PutU32(44, uint32(m))
 		}
@@ -77,4 +77,45 @@ func TestParse(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzParse: whatever a block holds, it can be asked as a descriptor and as a header; what was not sealed is neither.
+func FuzzParse(f *testing.F) {
+	s := NewSeal([32]byte{1}, [16]byte{1}, 10)
+	r := rand.New(rand.NewPCG(2, 0))
+	m, h := group(r, 3), group(r, 2)
+	signed, _ := s.Sign(5, 6, m, h)
+	header := s.EncHdr(5, 6, 7)
+	old := signed.Thaw()
+	copy(old.Data, oldDescMagic)
+	for _, b := range [][]byte{signed.Data(), header.Data(), old.Data, nil} {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		buf := dbytes.NewBytes(dbytes.BlkSize)
+		copy(buf.Data, in)
+		b := dbytes.Freeze(buf)
+		if ok, _ := s.DecHdr(b); ok != (string(b.Data()[:hdrEnd]) == string(header.Data()[:hdrEnd])) {
+			t.Error("a header that nobody sealed, or none of one")
+		}
+		d := Parse(b)
+		if d == nil {
+			return
+		}
+		for i := range d.N() {
+			d.Addr(i)
+		}
+		z := &ddisk.BList{}
+		for i := range d.M() {
+			d.Dir(i)
+			z.Blks = append(z.Blks, dbytes.ZeroBlk())
+		}
+		same := *b == *signed
+		if s.Vouch(d) != same || s.Check(d, z, z, z, NewCodes()) || s.Under(d, b) {
+			t.Error("a descriptor that nobody sealed, or other data")
+		}
+		if x, y, z := data(m, h, 1); s.Check(d, x, y, z, NewCodes()) != same {
+			t.Error("a record that nobody sealed, or none of one")
+		}
+	})
 }

@@ -19,7 +19,7 @@ import (
 //
 // Header, within the first sector of its block, zeros after it:
 //
-//	0   8  "TansyHd5"
+//	0   8  "TansyHd6"
 //	8  16  UUID of the volume
 //	24  8  first live sequence number
 //	32 16  epoch: a random number, new for each opening of the volume
@@ -28,7 +28,7 @@ import (
 //
 // Descriptor:
 //
-//	0   8  "TansyLg3"
+//	0   8  "TansyLg4"
 //	8  16  UUID of the volume
 //	24  8  sequence number
 //	32  8  position of the first data block on the ring, if they lie there
@@ -41,16 +41,23 @@ import (
 //	.. 8m  addresses of the direct blocks
 //
 // A tag is a GMAC under a key of the volume and the epoch. That of the data has the nonce (sequence
-// number, 2^32-1) and is over the tags of the data blocks, one behind the other, direct ones last;
-// data block i's tag, which is not stored, is that of its 4096 bytes, nonce (sequence number,
+// number, 2^32-1) and is over the tags of the data blocks in the log and the codes of the direct ones (codes.go), one
+// behind the other; block i's tag, which is not stored, is that of its 4096 bytes, nonce (sequence number,
 // i+1). The tag of the descriptor, nonce (sequence number, 0), is over its block with zeros in
 // place of this tag: so whether the descriptor is one can be told without the data. A nonce is the
 // number's 8 bytes and the index's 4. No nonce is used for two messages, because no sequence
 // number is given to two groups, whatever crashes (verified); and if the device lies about what it
 // holds, so that a number is given again, it is in another epoch and so under another key.
+//
+// Before, the direct blocks had tags like the others, numbered behind them, in place of their codes. Logs of that
+// kind are read: their headers begin with "TansyHd5", and their descriptors with "TansyLg3". A header is replaced
+// at the first opening, so that servers that know only these take none of the new descriptors for the end of the log.
 const (
-	descMagic = "TansyLg3"
-	hdrMagic  = "TansyHd5"
+	descMagic    = "TansyLg4"
+	hdrMagic     = "TansyHd6"
+	oldDescMagic = "TansyLg3"
+	oldHdrMagic  = "TansyHd5"
+
 	dataIndex = 1<<32 - 1
 	tagSize   = 16
 	descEpoch = 48 // offset of a descriptor's epoch
@@ -72,16 +79,17 @@ var le = binary.LittleEndian
 type Seal struct {
 	key   [32]byte // the volume's
 	uuid  [16]byte
+	home  uint64      // where node 0 of the tree of codes lies
 	hdr   [32]byte    // key of the headers
 	epoch [16]byte    // of this opening
 	aead  cipher.AEAD // its key
 	code  coder
 }
 
-// NewSeal returns the seal of the volume with a key and a UUID, in epoch zero. The key is the
+// NewSeal returns the seal of the volume with a key, a UUID, and a first home block, in epoch zero. The key is the
 // volume's random key; those used here are derived from it.
-func NewSeal(key [32]byte, uuid [16]byte) *Seal {
-	s := &Seal{key: key, uuid: uuid, hdr: sha256.Sum256(append([]byte("tansy journal header v3"), key[:]...))}
+func NewSeal(key [32]byte, uuid [16]byte, home uint64) *Seal {
+	s := &Seal{key: key, uuid: uuid, home: home, hdr: sha256.Sum256(append([]byte("tansy journal header v3"), key[:]...))}
 	s.aead = s.epochKey(s.epoch[:])
 	s.code = newCoder(key)
 	return s
@@ -117,17 +125,9 @@ func gcm(key []byte) cipher.AEAD {
 	return aead
 }
 
-// mac appends the tag of msg to dst.
-func mac(key cipher.AEAD, dst []byte, sq uint64, index uint32, msg []byte) []byte {
-	var nonce [12]byte
-	le.PutUint64(nonce[:], sq)
-	le.PutUint32(nonce[8:], index)
-	return key.Seal(dst, nonce[:], nil, msg)
-}
-
 // Sign returns the descriptor block of the group with the blocks bm in the log and the
-// direct blocks hm.
-func (s *Seal) Sign(sq, pos uint64, bm, hm *BMap) *dbytes.Blk {
+// direct blocks hm, and the codes of these.
+func (s *Seal) Sign(sq, pos uint64, bm, hm *BMap) (*dbytes.Blk, *Codes) {
 	buf := dbytes.NewBytes(dbytes.BlkSize)
 	b := buf.Data
 	copy(b, descMagic)
@@ -144,63 +144,92 @@ func (s *Seal) Sign(sq, pos uint64, bm, hm *BMap) *dbytes.Blk {
 			at = at[8:]
 		}
 	}
-	tag := tagOfData(s.aead, sq, bm.blks, hm.blks)
+	prints := s.prints(s.aead, sq, bm.blks, hm.blks, hm.addrs)
+	tag := tagOf(s.aead, sq, dataIndex, prints)
 	copy(b[dataTag:], tag[:])
 	tag = tagOfDesc(s.aead, sq, b)
 	copy(b[descTag:], tag[:])
-	return dbytes.Freeze(buf)
+	c := NewCodes()
+	s.addCodes(c, hm.addrs, prints[tagSize*len(bm.blks):])
+	return dbytes.Freeze(buf), c
 }
 
-// tagOfData is the tag of the data blocks of all parts.
-func tagOfData(key cipher.AEAD, sq uint64, parts ...[]*dbytes.Blk) (tag [tagSize]byte) {
-	blks := slices.Concat(parts...)
-	msg := make([]byte, tagSize*len(blks))
-	dataTags(key, msg, sq, blks)
-	mac(key, tag[:0], sq, dataIndex, msg)
-	return tag
+// addCodes appends the codes of the blocks at some addresses, as they stand in codes, to c.
+func (s *Seal) addCodes(c *Codes, at []uint64, codes []byte) {
+	c.list = slices.Grow(c.list, len(at))
+	for i, a := range at {
+		k := codes[i*tagSize:]
+		c.Add(a-s.home, le.Uint64(k), le.Uint64(k[8:]))
+	}
+}
+
+func tagOf(key cipher.AEAD, sq uint64, index uint32, msg []byte) [tagSize]byte {
+	w := works.Get().(*work)
+	defer works.Put(w)
+	w.mac(key, w.tag[:], sq, index, msg)
+	return w.tag
 }
 
 // tagOfDesc is the tag of the descriptor in b.
-func tagOfDesc(key cipher.AEAD, sq uint64, b []byte) (tag [tagSize]byte) {
+func tagOfDesc(key cipher.AEAD, sq uint64, b []byte) [tagSize]byte {
 	msg := slices.Clone(b)
 	clear(msg[descTag : descTag+tagSize])
-	mac(key, tag[:0], sq, 0, msg)
-	return tag
+	return tagOf(key, sq, 0, msg)
 }
 
-// tagShare is the least number of blocks that is worth a goroutine.
-const tagShare = 64
+// share is the least number of blocks that is worth a goroutine.
+const share = 64
 
-// dataTags puts the tags of a record's data blocks into dst, one behind the other. The
-// record waits for them, so all processors help with a long one.
-func dataTags(key cipher.AEAD, dst []byte, sq uint64, blks []*dbytes.Blk) {
-	shares := max(1, min(len(blks)/tagShare, runtime.GOMAXPROCS(0)))
-	var wg sync.WaitGroup
-	for k := range shares {
-		from, to := k*len(blks)/shares, (k+1)*len(blks)/shares
-		share := func() {
-			for i := from; i < to; i++ {
-				mac(key, dst[i*tagSize:i*tagSize], sq, uint32(i+1), blks[i].Data())
+// prints are 16 bytes for each data block of a record, one behind the other: the tags of those in the log, ring,
+// and the codes of the direct ones, which lie at the addresses at. The record waits for them, so all processors help with a long one.
+func (s *Seal) prints(key cipher.AEAD, sq uint64, ring, direct []*dbytes.Blk, at []uint64) []byte {
+	n := len(ring) + len(direct)
+	all := make([]byte, tagSize*n)
+	some := func(from, to int) {
+		w := works.Get().(*work)
+		defer works.Put(w)
+		for i := from; i < to; i++ {
+			dst := all[i*tagSize : (i+1)*tagSize]
+			if i < len(ring) {
+				w.mac(key, dst, sq, uint32(i+1), ring[i].Data())
+			} else {
+				k := i - len(ring)
+				s.code.put(w, dst, at[k]-s.home, direct[k].Data())
 			}
 		}
-		if k < shares-1 {
-			wg.Go(share)
-		} else {
-			share()
-		}
 	}
+	shares := max(1, min(n/share, runtime.GOMAXPROCS(0)))
+	var wg sync.WaitGroup
+	for k := range shares - 1 {
+		wg.Go(func() { some(k*n/shares, (k+1)*n/shares) })
+	}
+	some((shares-1)*n/shares, n)
 	wg.Wait()
+	return all
 }
 
-// Check says whether d with the data blocks x, then y, then z was sealed with this key
-// for this volume, in whatever epoch.
-func (s *Seal) Check(d *DescR, x, y, z *ddisk.BList) bool {
-	if !s.Vouch(d) {
+// Check says whether d, with the data blocks x and then y in the log and the direct blocks z, was sealed with this key
+// for this volume, in whatever epoch. If so, c gets the codes of the direct blocks.
+func (s *Seal) Check(d *DescR, x, y, z *ddisk.BList, c *Codes) bool {
+	if !s.Vouch(d) || uint64(len(z.Blks)) != d.M() {
 		return false
 	}
-	b := d.b.Data()
-	tag := tagOfData(s.epochKey(d.epoch()), d.Sq(), x.Blks, y.Blks, z.Blks)
-	return string(tag[:]) == string(b[dataTag:dataTag+tagSize])
+	at := make([]uint64, d.M())
+	for i := range at {
+		at[i] = d.Dir(uint64(i))
+	}
+	key, ring := s.epochKey(d.epoch()), slices.Concat(x.Blks, y.Blks)
+	prints := s.prints(key, d.Sq(), ring, z.Blks, at)
+	sealed := prints
+	if d.old() {
+		sealed = s.prints(key, d.Sq(), slices.Concat(ring, z.Blks), nil, nil)
+	}
+	tag := tagOf(key, d.Sq(), dataIndex, sealed)
+	if string(tag[:]) != string(d.b.Data()[dataTag:dataTag+tagSize]) {
+		return false
+	}
+	s.addCodes(c, at, prints[tagSize*len(ring):])
+	return true
 }
 
 // Vouch says whether d was sealed with this key for this volume, whatever became of its data.
@@ -241,7 +270,7 @@ func (s *Seal) DecHdr(x *dbytes.Blk) (bool, uint64) {
 }
 
 func (s *Seal) isHdr(b []byte) bool {
-	return string(b[:8]) == hdrMagic && string(b[8:24]) == string(s.uuid[:]) && hmac.Equal(b[hdrTag:hdrEnd], s.sealOfHdr(b))
+	return (string(b[:8]) == hdrMagic || string(b[:8]) == oldHdrMagic) && string(b[8:24]) == string(s.uuid[:]) && hmac.Equal(b[hdrTag:hdrEnd], s.sealOfHdr(b))
 }
 
 // Root returns the code of the root in a header.
@@ -263,11 +292,14 @@ type DescR struct{ b *dbytes.Blk }
 // Parse returns b as a descriptor, or nil if it does not look like one.
 func Parse(b *dbytes.Blk) *DescR {
 	d := &DescR{b}
-	if string(b.Data()[:8]) != descMagic || d.N()+d.M() > GroupMax {
+	if string(b.Data()[:8]) != descMagic && !d.old() || d.N()+d.M() > GroupMax {
 		return nil
 	}
 	return d
 }
+
+// old says whether the direct blocks have tags, not codes, in d's tag of the data.
+func (d *DescR) old() bool { return string(d.b.Data()[:8]) == oldDescMagic }
 
 func (d *DescR) epoch() []byte { return d.b.Data()[descEpoch:dataTag] }
 

@@ -62,26 +62,26 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _385_cs uint64
-	var _ = _385_cs
-	var _386_cns uint32
-	var _ = _386_cns
-	var _out506 uint64
-	var _ = _out506
-	var _out507 uint32
-	var _ = _out507
-	_out506, _out507 = inodeformat.Companion_Default___.GetCtime(ip)
-	_385_cs = _out506
-	_386_cns = _out507
-	if _385_cs < s || _385_cs == s && _386_cns < ns {
+	var _379_cs uint64
+	var _ = _379_cs
+	var _380_cns uint32
+	var _ = _380_cns
+	var _out502 uint64
+	var _ = _out502
+	var _out503 uint32
+	var _ = _out503
+	_out502, _out503 = inodeformat.Companion_Default___.GetCtime(ip)
+	_379_cs = _out502
+	_380_cns = _out503
+	if _379_cs < s || _379_cs == s && _380_cns < ns {
 		return ts, tns
 	}
-	if _386_cns < uint32(999999999) {
-		ts, tns = _385_cs, _386_cns+uint32(1)
-	} else if _385_cs < uint64(18446744073709551615) {
-		ts, tns = _385_cs+uint64(1), uint32(0)
+	if _380_cns < uint32(999999999) {
+		ts, tns = _379_cs, _380_cns+uint32(1)
+	} else if _379_cs < uint64(18446744073709551615) {
+		ts, tns = _379_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _385_cs, _386_cns
+		ts, tns = _379_cs, _380_cns
 	}
 	return ts, tns
 }

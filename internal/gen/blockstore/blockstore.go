@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out415 *dbytes.Bytes
-	var _ = _out415
-	_out415 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out415
+	var _out411 *dbytes.Bytes
+	var _ = _out411
+	_out411 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out411
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _289_tries uint64
-	var _ = _289_tries
-	_289_tries = uint64(0)
-	for _289_tries < uint64(16) {
-		var _290_got bool = false
-		var _ = _290_got
-		var _out416 bool
-		var _ = _out416
-		var _out417 uint64
-		var _ = _out417
-		_out416, _out417 = txn.AllocHint(uint64(1), near)
-		_290_got = _out416
-		ino = _out417
-		if !_290_got {
+	var _283_tries uint64
+	var _ = _283_tries
+	_283_tries = uint64(0)
+	for _283_tries < uint64(16) {
+		var _284_got bool = false
+		var _ = _284_got
+		var _out412 bool
+		var _ = _out412
+		var _out413 uint64
+		var _ = _out413
+		_out412, _out413 = txn.AllocHint(uint64(1), near)
+		_284_got = _out412
+		ino = _out413
+		if !_284_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _291_u bool
-			var _ = _291_u
-			var _out418 bool
-			var _ = _out418
-			_out418 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_291_u = _out418
-			if !_291_u {
+			var _285_u bool
+			var _ = _285_u
+			var _out414 bool
+			var _ = _out414
+			_out414 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_285_u = _out414
+			if !_285_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_289_tries = _289_tries + uint64(1)
+		_283_tries = _283_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out419 *dbytes.Blk
-	var _ = _out419
-	_out419 = txn.ReadBlock(bn, excl)
-	b = _out419
+	var _out415 *dbytes.Blk
+	var _ = _out415
+	_out415 = txn.ReadBlock(bn, excl)
+	b = _out415
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _292_tries uint64
-	var _ = _292_tries
-	_292_tries = uint64(0)
-	for _292_tries < uint64(16) {
-		var _293_got bool = false
-		var _ = _293_got
-		var _out420 bool
-		var _ = _out420
-		var _out421 uint64
-		var _ = _out421
-		_out420, _out421 = txn.AllocHint(uint64(0), near)
-		_293_got = _out420
-		bn = _out421
-		if !_293_got {
+	var _286_tries uint64
+	var _ = _286_tries
+	_286_tries = uint64(0)
+	for _286_tries < uint64(16) {
+		var _287_got bool = false
+		var _ = _287_got
+		var _out416 bool
+		var _ = _out416
+		var _out417 uint64
+		var _ = _out417
+		_out416, _out417 = txn.AllocHint(uint64(0), near)
+		_287_got = _out416
+		bn = _out417
+		if !_287_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _294_u bool
-			var _ = _294_u
-			var _out422 bool
-			var _ = _out422
-			_out422 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_294_u = _out422
-			if !_294_u {
+			var _288_u bool
+			var _ = _288_u
+			var _out418 bool
+			var _ = _out418
+			_out418 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_288_u = _out418
+			if !_288_u {
 				ok = true
 				goto L3
 			}
 		}
-		_292_tries = _292_tries + uint64(1)
+		_286_tries = _286_tries + uint64(1)
 	}
 L3:
 	if ok {

@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out423 uint64
-		var _ = _out423
-		_out423 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out423
+		var _out419 uint64
+		var _ = _out419
+		_out419 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out419
 		return bn
 	}
-	var _295_pb *dbytes.Blk
-	var _ = _295_pb
-	var _out424 *dbytes.Blk
-	var _ = _out424
-	_out424 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_295_pb = _out424
-	bn = _295_pb.U64(uint64(8) * (j % uint64(512)))
+	var _289_pb *dbytes.Blk
+	var _ = _289_pb
+	var _out420 *dbytes.Blk
+	var _ = _out420
+	_out420 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_289_pb = _out420
+	bn = _289_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _296_pn uint64
-	var _ = _296_pn
-	var _out425 uint64
-	var _ = _out425
-	_out425 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_296_pn = _out425
-	if _296_pn == uint64(0) {
-		var _out426 *dbytes.Blk
-		var _ = _out426
-		_out426 = dbytes.ZeroBlk()
-		pb = _out426
+	var _290_pn uint64
+	var _ = _290_pn
+	var _out421 uint64
+	var _ = _out421
+	_out421 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_290_pn = _out421
+	if _290_pn == uint64(0) {
+		var _out422 *dbytes.Blk
+		var _ = _out422
+		_out422 = dbytes.ZeroBlk()
+		pb = _out422
 	} else {
-		var _out427 *dbytes.Blk
-		var _ = _out427
-		_out427 = _this.Fs.ReadBlock(txn, _296_pn, excl)
-		pb = _out427
+		var _out423 *dbytes.Blk
+		var _ = _out423
+		_out423 = _this.Fs.ReadBlock(txn, _290_pn, excl)
+		pb = _out423
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out428 bool
-	var _ = _out428
-	var _out429 uint64
-	var _ = _out429
-	_out428, _out429 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out428
-	bn = _out429
+	var _out424 bool
+	var _ = _out424
+	var _out425 uint64
+	var _ = _out425
+	_out424, _out425 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out424
+	bn = _out425
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out430 bool
-	var _ = _out430
-	var _out431 uint64
-	var _ = _out431
-	_out430, _out431 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out430
-	bn = _out431
+	var _out426 bool
+	var _ = _out426
+	var _out427 uint64
+	var _ = _out427
+	_out426, _out427 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out426
+	bn = _out427
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out432 uint64
-		var _ = _out432
-		_out432 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out432
+		var _out428 uint64
+		var _ = _out428
+		_out428 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out428
 		if bn == uint64(0) {
-			var _297_near uint64
-			var _ = _297_near
-			var _out433 uint64
-			var _ = _out433
-			_out433 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_297_near = _out433
-			var _298_z *dbytes.Bytes
-			var _ = _298_z
-			var _out434 *dbytes.Bytes
-			var _ = _out434
-			_out434 = dbytes.NewBytes(uint64(4096))
-			_298_z = _out434
-			var _out435 bool
-			var _ = _out435
-			var _out436 uint64
-			var _ = _out436
-			_out435, _out436 = _this.AllocRoot(txn, ip, ino, k, _297_near, _298_z)
-			ok = _out435
-			bn = _out436
+			var _291_near uint64
+			var _ = _291_near
+			var _out429 uint64
+			var _ = _out429
+			_out429 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_291_near = _out429
+			var _292_z *dbytes.Bytes
+			var _ = _292_z
+			var _out430 *dbytes.Bytes
+			var _ = _out430
+			_out430 = dbytes.NewBytes(uint64(4096))
+			_292_z = _out430
+			var _out431 bool
+			var _ = _out431
+			var _out432 uint64
+			var _ = _out432
+			_out431, _out432 = _this.AllocRoot(txn, ip, ino, k, _291_near, _292_z)
+			ok = _out431
+			bn = _out432
 		}
 		return ok, bn
 	}
-	var _299_pn uint64 = 0
-	var _ = _299_pn
-	var _out437 bool
-	var _ = _out437
-	var _out438 uint64
-	var _ = _out438
-	_out437, _out438 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out437
-	_299_pn = _out438
+	var _293_pn uint64 = 0
+	var _ = _293_pn
+	var _out433 bool
+	var _ = _out433
+	var _out434 uint64
+	var _ = _out434
+	_out433, _out434 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out433
+	_293_pn = _out434
 	if !ok {
 		return ok, bn
 	}
-	var _300_pb *dbytes.Blk
-	var _ = _300_pb
-	var _out439 *dbytes.Blk
-	var _ = _out439
-	_out439 = _this.Fs.ReadBlock(txn, _299_pn, true)
-	_300_pb = _out439
-	bn = _300_pb.U64(uint64(8) * (j % uint64(512)))
+	var _294_pb *dbytes.Blk
+	var _ = _294_pb
+	var _out435 *dbytes.Blk
+	var _ = _out435
+	_out435 = _this.Fs.ReadBlock(txn, _293_pn, true)
+	_294_pb = _out435
+	bn = _294_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _301_t *dbytes.Bytes
-		var _ = _301_t
-		var _out440 *dbytes.Bytes
-		var _ = _out440
-		_out440 = _300_pb.Thaw()
-		_301_t = _out440
-		var _302_z *dbytes.Bytes
-		var _ = _302_z
-		var _out441 *dbytes.Bytes
-		var _ = _out441
-		_out441 = dbytes.NewBytes(uint64(4096))
-		_302_z = _out441
-		var _out442 bool
-		var _ = _out442
-		var _out443 uint64
-		var _ = _out443
-		_out442, _out443 = _this.AddChild(txn, ip, _301_t, _299_pn, j, _299_pn, _302_z)
-		ok = _out442
-		bn = _out443
+		var _295_t *dbytes.Bytes
+		var _ = _295_t
+		var _out436 *dbytes.Bytes
+		var _ = _out436
+		_out436 = _294_pb.Thaw()
+		_295_t = _out436
+		var _296_z *dbytes.Bytes
+		var _ = _296_z
+		var _out437 *dbytes.Bytes
+		var _ = _out437
+		_out437 = dbytes.NewBytes(uint64(4096))
+		_296_z = _out437
+		var _out438 bool
+		var _ = _out438
+		var _out439 uint64
+		var _ = _out439
+		_out438, _out439 = _this.AddChild(txn, ip, _295_t, _293_pn, j, _293_pn, _296_z)
+		ok = _out438
+		bn = _out439
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _299_pn, _301_t)
+		_this.CloseParent(txn, _293_pn, _295_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out444 *dbytes.Blk
-		var _ = _out444
-		_out444 = dbytes.ZeroBlk()
-		b = _out444
+		var _out440 *dbytes.Blk
+		var _ = _out440
+		_out440 = dbytes.ZeroBlk()
+		b = _out440
 	} else {
-		var _out445 *dbytes.Blk
-		var _ = _out445
-		_out445 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out445
+		var _out441 *dbytes.Blk
+		var _ = _out441
+		_out441 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out441
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _303_k uint64
-	var _ = _303_k
-	_303_k = positions.Companion_Default___.FlatK(n)
-	var _304_bn uint64
-	var _ = _304_bn
-	var _out446 uint64
-	var _ = _out446
-	_out446 = _this.Resolve(txn, ip, _303_k, positions.Companion_Default___.MaxLev(_303_k), positions.Companion_Default___.FlatJ(n), excl)
-	_304_bn = _out446
-	var _out447 *dbytes.Blk
-	var _ = _out447
-	_out447 = _this.ReadAt(txn, _304_bn, excl)
-	b = _out447
+	var _297_k uint64
+	var _ = _297_k
+	_297_k = positions.Companion_Default___.FlatK(n)
+	var _298_bn uint64
+	var _ = _298_bn
+	var _out442 uint64
+	var _ = _out442
+	_out442 = _this.Resolve(txn, ip, _297_k, positions.Companion_Default___.MaxLev(_297_k), positions.Companion_Default___.FlatJ(n), excl)
+	_298_bn = _out442
+	var _out443 *dbytes.Blk
+	var _ = _out443
+	_out443 = _this.ReadAt(txn, _298_bn, excl)
+	b = _out443
 	return b
 }
 

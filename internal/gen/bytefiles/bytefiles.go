@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out508 *dbytes.Bytes
-	var _ = _out508
-	_out508 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out508
+	var _out504 *dbytes.Bytes
+	var _ = _out504
+	_out504 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out504
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _387_ip *dbytes.Bytes
-	var _ = _387_ip
-	var _out509 *dbytes.Bytes
-	var _ = _out509
-	_out509 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_387_ip = _out509
-	var _388_size uint64
-	var _ = _388_size
-	var _out510 uint64
-	var _ = _out510
-	_out510 = inodeformat.Companion_Default___.GetSize(_387_ip)
-	_388_size = _out510
-	if off >= _388_size {
-		var _out511 *dbytes.Bytes
-		var _ = _out511
-		_out511 = dbytes.NewBytes(uint64(0))
-		b = _out511
+	var _381_ip *dbytes.Bytes
+	var _ = _381_ip
+	var _out505 *dbytes.Bytes
+	var _ = _out505
+	_out505 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_381_ip = _out505
+	var _382_size uint64
+	var _ = _382_size
+	var _out506 uint64
+	var _ = _out506
+	_out506 = inodeformat.Companion_Default___.GetSize(_381_ip)
+	_382_size = _out506
+	if off >= _382_size {
+		var _out507 *dbytes.Bytes
+		var _ = _out507
+		_out507 = dbytes.NewBytes(uint64(0))
+		b = _out507
 		return b
 	}
-	var _389_n uint64
-	var _ = _389_n
-	var _out512 uint64
-	var _ = _out512
-	_out512 = reading.Companion_Default___.Min(len_, _388_size-off)
-	_389_n = _out512
-	var _out513 *dbytes.Bytes
-	var _ = _out513
-	_out513 = reading.Companion_Default___.Fetch(_this.Fs, txn, _387_ip, off, _389_n)
-	b = _out513
+	var _383_n uint64
+	var _ = _383_n
+	var _out508 uint64
+	var _ = _out508
+	_out508 = reading.Companion_Default___.Min(len_, _382_size-off)
+	_383_n = _out508
+	var _out509 *dbytes.Bytes
+	var _ = _out509
+	_out509 = reading.Companion_Default___.Fetch(_this.Fs, txn, _381_ip, off, _383_n)
+	b = _out509
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out514 *dbytes.Blk
-	var _ = _out514
-	_out514 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out514
+	var _out510 *dbytes.Blk
+	var _ = _out510
+	_out510 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out510
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _390_ip *dbytes.Bytes
-	var _ = _390_ip
-	var _out515 *dbytes.Bytes
-	var _ = _out515
-	_out515 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_390_ip = _out515
-	var _391_size uint64
-	var _ = _391_size
-	var _out516 uint64
-	var _ = _out516
-	_out516 = inodeformat.Companion_Default___.GetSize(_390_ip)
-	_391_size = _out516
-	var _392_shrink uint64
-	var _ = _392_shrink
-	var _out517 uint64
-	var _ = _out517
-	_out517 = inodeformat.Companion_Default___.GetShrink(_390_ip)
-	_392_shrink = _out517
-	if _392_shrink != uint64(0) && off+len_ > _391_size {
+	var _384_ip *dbytes.Bytes
+	var _ = _384_ip
+	var _out511 *dbytes.Bytes
+	var _ = _out511
+	_out511 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_384_ip = _out511
+	var _385_size uint64
+	var _ = _385_size
+	var _out512 uint64
+	var _ = _out512
+	_out512 = inodeformat.Companion_Default___.GetSize(_384_ip)
+	_385_size = _out512
+	var _386_shrink uint64
+	var _ = _386_shrink
+	var _out513 uint64
+	var _ = _out513
+	_out513 = inodeformat.Companion_Default___.GetShrink(_384_ip)
+	_386_shrink = _out513
+	if _386_shrink != uint64(0) && off+len_ > _385_size {
 		ok = false
 		return ok
 	}
-	var _393_used uint64
-	var _ = _393_used
-	var _out518 uint64
-	var _ = _out518
-	_out518 = inodeformat.Companion_Default___.GetUsed(_390_ip)
-	_393_used = _out518
-	var _out519 bool
-	var _ = _out519
-	_out519 = writing.Companion_Default___.Store(_this.Fs, txn, _390_ip, ino, off, src, so, len_)
-	ok = _out519
+	var _387_used uint64
+	var _ = _387_used
+	var _out514 uint64
+	var _ = _out514
+	_out514 = inodeformat.Companion_Default___.GetUsed(_384_ip)
+	_387_used = _out514
+	var _out515 bool
+	var _ = _out515
+	_out515 = writing.Companion_Default___.Store(_this.Fs, txn, _384_ip, ino, off, src, so, len_)
+	ok = _out515
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _394_used_k uint64
-	var _ = _394_used_k
-	var _out520 uint64
-	var _ = _out520
-	_out520 = inodeformat.Companion_Default___.GetUsed(_390_ip)
-	_394_used_k = _out520
-	if off+len_ > _391_size {
-		inodeformat.Companion_Default___.SetFileSize(_390_ip, off+len_)
+	var _388_used_k uint64
+	var _ = _388_used_k
+	var _out516 uint64
+	var _ = _out516
+	_out516 = inodeformat.Companion_Default___.GetUsed(_384_ip)
+	_388_used_k = _out516
+	if off+len_ > _385_size {
+		inodeformat.Companion_Default___.SetFileSize(_384_ip, off+len_)
 	}
-	if off+len_ > _391_size || _394_used_k != _393_used {
-		_this.Fs.SetMeta(txn, _390_ip, ino)
+	if off+len_ > _385_size || _388_used_k != _387_used {
+		_this.Fs.SetMeta(txn, _384_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _395_ip *dbytes.Bytes
-	var _ = _395_ip
-	var _out521 *dbytes.Bytes
-	var _ = _out521
-	_out521 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_395_ip = _out521
-	var _396_size uint64
-	var _ = _396_size
-	var _out522 uint64
-	var _ = _out522
-	_out522 = inodeformat.Companion_Default___.GetSize(_395_ip)
-	_396_size = _out522
-	var _397_shrink uint64
-	var _ = _397_shrink
-	var _out523 uint64
-	var _ = _out523
-	_out523 = inodeformat.Companion_Default___.GetShrink(_395_ip)
-	_397_shrink = _out523
+	var _389_ip *dbytes.Bytes
+	var _ = _389_ip
+	var _out517 *dbytes.Bytes
+	var _ = _out517
+	_out517 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_389_ip = _out517
+	var _390_size uint64
+	var _ = _390_size
+	var _out518 uint64
+	var _ = _out518
+	_out518 = inodeformat.Companion_Default___.GetSize(_389_ip)
+	_390_size = _out518
+	var _391_shrink uint64
+	var _ = _391_shrink
+	var _out519 uint64
+	var _ = _out519
+	_out519 = inodeformat.Companion_Default___.GetShrink(_389_ip)
+	_391_shrink = _out519
 	ok = true
-	if sz > _396_size {
-		if _397_shrink != uint64(0) {
+	if sz > _390_size {
+		if _391_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _396_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _395_ip, sz)
-		var _398_shrink_k uint64
-		var _ = _398_shrink_k
-		_398_shrink_k = _397_shrink
-		if _397_shrink < _396_size && (_397_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_396_size+uint64(4095))/uint64(4096)) {
-			_398_shrink_k = _396_size
+	} else if sz < _390_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _389_ip, sz)
+		var _392_shrink_k uint64
+		var _ = _392_shrink_k
+		_392_shrink_k = _391_shrink
+		if _391_shrink < _390_size && (_391_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_390_size+uint64(4095))/uint64(4096)) {
+			_392_shrink_k = _390_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_395_ip, _398_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_389_ip, _392_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_395_ip, sz)
-	_this.Fs.SetMeta(txn, _395_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_389_ip, sz)
+	_this.Fs.SetMeta(txn, _389_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _399_ip *dbytes.Bytes
-	var _ = _399_ip
-	var _out524 *dbytes.Bytes
-	var _ = _out524
-	_out524 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_399_ip = _out524
-	var _400_size uint64
-	var _ = _400_size
-	var _out525 uint64
-	var _ = _out525
-	_out525 = inodeformat.Companion_Default___.GetSize(_399_ip)
-	_400_size = _out525
-	var _401_shrink uint64
-	var _ = _401_shrink
-	var _out526 uint64
-	var _ = _out526
-	_out526 = inodeformat.Companion_Default___.GetShrink(_399_ip)
-	_401_shrink = _out526
-	if _401_shrink == uint64(0) {
+	var _393_ip *dbytes.Bytes
+	var _ = _393_ip
+	var _out520 *dbytes.Bytes
+	var _ = _out520
+	_out520 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_393_ip = _out520
+	var _394_size uint64
+	var _ = _394_size
+	var _out521 uint64
+	var _ = _out521
+	_out521 = inodeformat.Companion_Default___.GetSize(_393_ip)
+	_394_size = _out521
+	var _395_shrink uint64
+	var _ = _395_shrink
+	var _out522 uint64
+	var _ = _out522
+	_out522 = inodeformat.Companion_Default___.GetShrink(_393_ip)
+	_395_shrink = _out522
+	if _395_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _402_lo uint64
-	var _ = _402_lo
-	_402_lo = (_400_size + uint64(4095)) / uint64(4096)
-	var _403_n uint64
-	var _ = _403_n
-	_403_n = (_401_shrink + uint64(4095)) / uint64(4096)
-	if _403_n < _402_lo {
-		_403_n = _402_lo
+	var _396_lo uint64
+	var _ = _396_lo
+	_396_lo = (_394_size + uint64(4095)) / uint64(4096)
+	var _397_n uint64
+	var _ = _397_n
+	_397_n = (_395_shrink + uint64(4095)) / uint64(4096)
+	if _397_n < _396_lo {
+		_397_n = _396_lo
 	}
-	var _404_m uint64
-	var _ = _404_m
-	var _out527 uint64
-	var _ = _out527
-	_out527 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _399_ip, ino, _403_n, _402_lo, max)
-	_404_m = _out527
-	var _405_shrink_k uint64
-	var _ = _405_shrink_k
-	_405_shrink_k = uint64(4096) * _404_m
-	if _404_m == _402_lo {
-		_405_shrink_k = uint64(0)
+	var _398_m uint64
+	var _ = _398_m
+	var _out523 uint64
+	var _ = _out523
+	_out523 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _393_ip, ino, _397_n, _396_lo, max)
+	_398_m = _out523
+	var _399_shrink_k uint64
+	var _ = _399_shrink_k
+	_399_shrink_k = uint64(4096) * _398_m
+	if _398_m == _396_lo {
+		_399_shrink_k = uint64(0)
 	}
-	done = _405_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_399_ip, _405_shrink_k)
-	_this.Fs.SetMeta(txn, _399_ip, ino)
+	done = _399_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_393_ip, _399_shrink_k)
+	_this.Fs.SetMeta(txn, _393_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -291,104 +291,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out528 bool
-	var _ = _out528
-	var _out529 uint64
-	var _ = _out529
-	_out528, _out529 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out528
-	ino = _out529
+	var _out524 bool
+	var _ = _out524
+	var _out525 uint64
+	var _ = _out525
+	_out524, _out525 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out524
+	ino = _out525
 	if !ok {
 		return ok, ino
 	}
-	var _406_ip *dbytes.Bytes
-	var _ = _406_ip
-	var _out530 *dbytes.Bytes
+	var _400_ip *dbytes.Bytes
+	var _ = _400_ip
+	var _out526 *dbytes.Bytes
+	var _ = _out526
+	_out526 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_400_ip = _out526
+	var _401_size uint64
+	var _ = _401_size
+	var _out527 uint64
+	var _ = _out527
+	_out527 = inodeformat.Companion_Default___.GetSize(_400_ip)
+	_401_size = _out527
+	var _402_shrink uint64
+	var _ = _402_shrink
+	var _out528 uint64
+	var _ = _out528
+	_out528 = inodeformat.Companion_Default___.GetShrink(_400_ip)
+	_402_shrink = _out528
+	var _403_gen uint64
+	var _ = _403_gen
+	var _out529 uint64
+	var _ = _out529
+	_out529 = inodeformat.Companion_Default___.GetGen(_400_ip)
+	_403_gen = _out529
+	var _404_bare bool
+	var _ = _404_bare
+	var _out530 bool
 	var _ = _out530
-	_out530 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_406_ip = _out530
-	var _407_size uint64
-	var _ = _407_size
-	var _out531 uint64
-	var _ = _out531
-	_out531 = inodeformat.Companion_Default___.GetSize(_406_ip)
-	_407_size = _out531
-	var _408_shrink uint64
-	var _ = _408_shrink
-	var _out532 uint64
-	var _ = _out532
-	_out532 = inodeformat.Companion_Default___.GetShrink(_406_ip)
-	_408_shrink = _out532
-	var _409_gen uint64
-	var _ = _409_gen
-	var _out533 uint64
-	var _ = _out533
-	_out533 = inodeformat.Companion_Default___.GetGen(_406_ip)
-	_409_gen = _out533
-	var _410_bare bool
-	var _ = _410_bare
-	var _out534 bool
-	var _ = _out534
-	_out534 = inodeformat.Companion_Default___.NoSlots(_406_ip)
-	_410_bare = _out534
-	if _407_size != uint64(0) || _408_shrink != uint64(0) || !_410_bare || _409_gen == uint64(18446744073709551615) {
+	_out530 = inodeformat.Companion_Default___.NoSlots(_400_ip)
+	_404_bare = _out530
+	if _401_size != uint64(0) || _402_shrink != uint64(0) || !_404_bare || _403_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _406_ip, ino, ty, _409_gen+uint64(1))
+	_this.Blank(txn, _400_ip, ino, ty, _403_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _411_ip *dbytes.Bytes
-	var _ = _411_ip
-	var _out535 *dbytes.Bytes
+	var _405_ip *dbytes.Bytes
+	var _ = _405_ip
+	var _out531 *dbytes.Bytes
+	var _ = _out531
+	_out531 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_405_ip = _out531
+	var _406_size uint64
+	var _ = _406_size
+	var _out532 uint64
+	var _ = _out532
+	_out532 = inodeformat.Companion_Default___.GetSize(_405_ip)
+	_406_size = _out532
+	var _407_shrink uint64
+	var _ = _407_shrink
+	var _out533 uint64
+	var _ = _out533
+	_out533 = inodeformat.Companion_Default___.GetShrink(_405_ip)
+	_407_shrink = _out533
+	var _408_gen uint64
+	var _ = _408_gen
+	var _out534 uint64
+	var _ = _out534
+	_out534 = inodeformat.Companion_Default___.GetGen(_405_ip)
+	_408_gen = _out534
+	var _409_bare bool
+	var _ = _409_bare
+	var _out535 bool
 	var _ = _out535
-	_out535 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_411_ip = _out535
-	var _412_size uint64
-	var _ = _412_size
-	var _out536 uint64
-	var _ = _out536
-	_out536 = inodeformat.Companion_Default___.GetSize(_411_ip)
-	_412_size = _out536
-	var _413_shrink uint64
-	var _ = _413_shrink
-	var _out537 uint64
-	var _ = _out537
-	_out537 = inodeformat.Companion_Default___.GetShrink(_411_ip)
-	_413_shrink = _out537
-	var _414_gen uint64
-	var _ = _414_gen
-	var _out538 uint64
-	var _ = _out538
-	_out538 = inodeformat.Companion_Default___.GetGen(_411_ip)
-	_414_gen = _out538
-	var _415_bare bool
-	var _ = _415_bare
-	var _out539 bool
-	var _ = _out539
-	_out539 = inodeformat.Companion_Default___.NoSlots(_411_ip)
-	_415_bare = _out539
-	if _412_size != uint64(0) || _413_shrink != uint64(0) || !_415_bare {
+	_out535 = inodeformat.Companion_Default___.NoSlots(_405_ip)
+	_409_bare = _out535
+	if _406_size != uint64(0) || _407_shrink != uint64(0) || !_409_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _411_ip, ino, uint32(0), _414_gen)
+	_this.Blank(txn, _405_ip, ino, uint32(0), _408_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _416_z *dbytes.Bytes
-	var _ = _416_z
-	var _out540 *dbytes.Bytes
-	var _ = _out540
-	_out540 = dbytes.NewBytes(uint64(256))
-	_416_z = _out540
-	inodeformat.Companion_Default___.SetTy(_416_z, ty)
-	inodeformat.Companion_Default___.SetGen(_416_z, gen)
-	_this.Fs.SetInode(txn, _416_z, ino, ty != uint32(0))
+	var _410_z *dbytes.Bytes
+	var _ = _410_z
+	var _out536 *dbytes.Bytes
+	var _ = _out536
+	_out536 = dbytes.NewBytes(uint64(256))
+	_410_z = _out536
+	inodeformat.Companion_Default___.SetTy(_410_z, ty)
+	inodeformat.Companion_Default___.SetGen(_410_z, gen)
+	_this.Fs.SetInode(txn, _410_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -67,53 +67,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _251_n uint64
-	var _ = _251_n
-	var _out379 uint64
-	var _ = _out379
-	_out379 = t.Buf.Len()
-	_251_n = _out379
+	var _245_n uint64
+	var _ = _245_n
+	var _out375 uint64
+	var _ = _out375
+	_out375 = t.Buf.Len()
+	_245_n = _out375
 	i = i0
-	var _252_go bool
-	var _ = _252_go
-	_252_go = true
-	for _252_go {
-		var _253_k uint64
-		var _ = _253_k
-		var _out380 uint64
-		var _ = _out380
-		_out380 = t.Buf.KeyAt(i)
-		_253_k = _out380
-		var _254_off uint64
-		var _ = _254_off
-		_254_off = objectsm.Companion_Default___.KeyOff(_253_k)
-		var _255_is bool
-		var _ = _255_is
-		var _256_v bool
-		var _ = _256_v
-		var _out381 bool
-		var _ = _out381
-		var _out382 bool
-		var _ = _out382
-		_out381, _out382 = t.Buf.BitAt(i)
-		_255_is = _out381
-		_256_v = _out382
-		if _255_is {
-			objectsm.Companion_Default___.PutBit(w, _254_off, _256_v)
+	var _246_go bool
+	var _ = _246_go
+	_246_go = true
+	for _246_go {
+		var _247_k uint64
+		var _ = _247_k
+		var _out376 uint64
+		var _ = _out376
+		_out376 = t.Buf.KeyAt(i)
+		_247_k = _out376
+		var _248_off uint64
+		var _ = _248_off
+		_248_off = objectsm.Companion_Default___.KeyOff(_247_k)
+		var _249_is bool
+		var _ = _249_is
+		var _250_v bool
+		var _ = _250_v
+		var _out377 bool
+		var _ = _out377
+		var _out378 bool
+		var _ = _out378
+		_out377, _out378 = t.Buf.BitAt(i)
+		_249_is = _out377
+		_250_v = _out378
+		if _249_is {
+			objectsm.Companion_Default___.PutBit(w, _248_off, _250_v)
 		} else {
-			t.Buf.CopyAt(i, w, _254_off/uint64(8))
+			t.Buf.CopyAt(i, w, _248_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _251_n {
-			_252_go = false
+		if i == _245_n {
+			_246_go = false
 		} else {
-			var _257_k2 uint64
-			var _ = _257_k2
-			var _out383 uint64
-			var _ = _out383
-			_out383 = t.Buf.KeyAt(i)
-			_257_k2 = _out383
-			_252_go = objectsm.Companion_Default___.KeyBlk(_257_k2) == a
+			var _251_k2 uint64
+			var _ = _251_k2
+			var _out379 uint64
+			var _ = _out379
+			_out379 = t.Buf.KeyAt(i)
+			_251_k2 = _out379
+			_246_go = objectsm.Companion_Default___.KeyBlk(_251_k2) == a
 		}
 	}
 	return i
@@ -124,68 +124,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _258_n uint64
-	var _ = _258_n
-	var _out384 uint64
-	var _ = _out384
-	_out384 = t.Buf.Len()
-	_258_n = _out384
-	var _259_i uint64
-	var _ = _259_i
-	_259_i = uint64(0)
+	var _252_n uint64
+	var _ = _252_n
+	var _out380 uint64
+	var _ = _out380
+	_out380 = t.Buf.Len()
+	_252_n = _out380
+	var _253_i uint64
+	var _ = _253_i
+	_253_i = uint64(0)
 	miss = uint64(0)
-	for _259_i < _258_n {
-		var _260_k uint64
-		var _ = _260_k
-		var _out385 uint64
-		var _ = _out385
-		_out385 = t.Buf.KeyAt(_259_i)
-		_260_k = _out385
-		var _261_a uint64
-		var _ = _261_a
-		_261_a = objectsm.Companion_Default___.KeyBlk(_260_k)
-		var _262_b *dbytes.Blk
-		var _ = _262_b
-		var _out386 *dbytes.Blk
-		var _ = _out386
-		_out386 = t.Buf.BlkAt(_259_i)
-		_262_b = _out386
-		if _262_b != (*dbytes.Blk)(nil) {
-			tx.Put(_261_a, _262_b)
-			_259_i = _259_i + uint64(1)
+	for _253_i < _252_n {
+		var _254_k uint64
+		var _ = _254_k
+		var _out381 uint64
+		var _ = _out381
+		_out381 = t.Buf.KeyAt(_253_i)
+		_254_k = _out381
+		var _255_a uint64
+		var _ = _255_a
+		_255_a = objectsm.Companion_Default___.KeyBlk(_254_k)
+		var _256_b *dbytes.Blk
+		var _ = _256_b
+		var _out382 *dbytes.Blk
+		var _ = _out382
+		_out382 = t.Buf.BlkAt(_253_i)
+		_256_b = _out382
+		if _256_b != (*dbytes.Blk)(nil) {
+			tx.Put(_255_a, _256_b)
+			_253_i = _253_i + uint64(1)
 		} else {
-			var _263_c *dbytes.Blk
-			var _ = _263_c
-			var _264___v0 uint64
-			var _ = _264___v0
-			var _out387 *dbytes.Blk
-			var _ = _out387
-			var _out388 uint64
-			var _ = _out388
-			_out387, _out388 = journalreader.Companion_Default___.Lookup(t.S.J, _261_a)
-			_263_c = _out387
-			_264___v0 = _out388
-			if _263_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _261_a
+			var _257_c *dbytes.Blk
+			var _ = _257_c
+			var _258___v0 uint64
+			var _ = _258___v0
+			var _out383 *dbytes.Blk
+			var _ = _out383
+			var _out384 uint64
+			var _ = _out384
+			_out383, _out384 = journalreader.Companion_Default___.Lookup(t.S.J, _255_a)
+			_257_c = _out383
+			_258___v0 = _out384
+			if _257_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _255_a
 				return ok, miss
 			}
-			var _265_w *dbytes.Bytes
-			var _ = _265_w
-			var _out389 *dbytes.Bytes
-			var _ = _out389
-			_out389 = _263_c.Thaw()
-			_265_w = _out389
-			var _out390 uint64
-			var _ = _out390
-			_out390 = Companion_Default___.Splice1(t, _259_i, _261_a, _265_w)
-			_259_i = _out390
-			var _266_f *dbytes.Blk
-			var _ = _266_f
-			var _out391 *dbytes.Blk
-			var _ = _out391
-			_out391 = dbytes.Freeze(_265_w)
-			_266_f = _out391
-			tx.Put(_261_a, _266_f)
+			var _259_w *dbytes.Bytes
+			var _ = _259_w
+			var _out385 *dbytes.Bytes
+			var _ = _out385
+			_out385 = _257_c.Thaw()
+			_259_w = _out385
+			var _out386 uint64
+			var _ = _out386
+			_out386 = Companion_Default___.Splice1(t, _253_i, _255_a, _259_w)
+			_253_i = _out386
+			var _260_f *dbytes.Blk
+			var _ = _260_f
+			var _out387 *dbytes.Blk
+			var _ = _out387
+			_out387 = dbytes.Freeze(_259_w)
+			_260_f = _out387
+			tx.Put(_255_a, _260_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -219,28 +219,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _267_j *journalm.Journal
-	var _ = _267_j
-	_267_j = t.S.J
-	_267_j.Mu.Lock()
+	var _261_j *journalm.Journal
+	var _ = _261_j
+	_261_j = t.S.J
+	_261_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out392 uint32
-	var _ = _out392
-	var _out393 uint64
-	var _ = _out393
-	var _out394 bool
-	var _ = _out394
-	var _out395 uint64
-	var _ = _out395
-	_out392, _out393, _out394, _out395 = Companion_Default___.Point(t)
-	st = _out392
-	n = _out393
-	get = _out394
-	miss = _out395
+	var _out388 uint32
+	var _ = _out388
+	var _out389 uint64
+	var _ = _out389
+	var _out390 bool
+	var _ = _out390
+	var _out391 uint64
+	var _ = _out391
+	_out388, _out389, _out390, _out391 = Companion_Default___.Point(t)
+	st = _out388
+	n = _out389
+	get = _out390
+	miss = _out391
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_267_j.Mu.Unlock()
+	_261_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -257,31 +257,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _268_j *journalm.Journal
-	var _ = _268_j
-	_268_j = t.S.J
+	var _262_j *journalm.Journal
+	var _ = _262_j
+	_262_j = t.S.J
 	n = uint64(0)
-	var _269_ok bool = false
-	var _ = _269_ok
-	var _out396 bool
-	var _ = _out396
-	var _out397 uint64
-	var _ = _out397
-	_out396, _out397 = Companion_Default___.Build(t, t.Tx)
-	_269_ok = _out396
-	miss = _out397
-	get = !_269_ok
-	if !_269_ok {
+	var _263_ok bool = false
+	var _ = _263_ok
+	var _out392 bool
+	var _ = _out392
+	var _out393 uint64
+	var _ = _out393
+	_out392, _out393 = Companion_Default___.Build(t, t.Tx)
+	_263_ok = _out392
+	miss = _out393
+	get = !_263_ok
+	if !_263_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out398 uint32
-	var _ = _out398
-	var _out399 uint64
-	var _ = _out399
-	_out398, _out399 = journalcommit.Companion_Default___.Append(_268_j, t.Tx)
-	st = _out398
-	n = _out399
+	var _out394 uint32
+	var _ = _out394
+	var _out395 uint64
+	var _ = _out395
+	_out394, _out395 = journalcommit.Companion_Default___.Append(_262_j, t.Tx)
+	st = _out394
+	n = _out395
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -289,38 +289,38 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _270_j *journalm.Journal
-	var _ = _270_j
-	_270_j = t.S.J
-	var _271_get bool = false
-	var _ = _271_get
-	var _272_miss uint64 = 0
-	var _ = _272_miss
+	var _264_j *journalm.Journal
+	var _ = _264_j
+	_264_j = t.S.J
+	var _265_get bool = false
+	var _ = _265_get
+	var _266_miss uint64 = 0
+	var _ = _266_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out400 uint32
-		var _ = _out400
-		var _out401 uint64
-		var _ = _out401
-		var _out402 bool
-		var _ = _out402
-		var _out403 uint64
-		var _ = _out403
-		_out400, _out401, _out402, _out403 = Companion_Default___.TryAppend(t)
-		st = _out400
-		n = _out401
-		_271_get = _out402
-		_272_miss = _out403
-		if _271_get {
-			var _273_b *dbytes.Blk
-			var _ = _273_b
-			var _out404 *dbytes.Blk
-			var _ = _out404
-			_out404 = txnsysm.Companion_Default___.Latest(t.S, _272_miss)
-			_273_b = _out404
-			if _273_b == (*dbytes.Blk)(nil) {
+		var _out396 uint32
+		var _ = _out396
+		var _out397 uint64
+		var _ = _out397
+		var _out398 bool
+		var _ = _out398
+		var _out399 uint64
+		var _ = _out399
+		_out396, _out397, _out398, _out399 = Companion_Default___.TryAppend(t)
+		st = _out396
+		n = _out397
+		_265_get = _out398
+		_266_miss = _out399
+		if _265_get {
+			var _267_b *dbytes.Blk
+			var _ = _267_b
+			var _out400 *dbytes.Blk
+			var _ = _out400
+			_out400 = txnsysm.Companion_Default___.Latest(t.S, _266_miss)
+			_267_b = _out400
+			if _267_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -344,39 +344,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _274_w uint64
-	var _ = _274_w
-	var _out405 uint64
-	var _ = _out405
-	_out405 = t.Buf.Len()
-	_274_w = _out405
-	var _275_n uint64
-	var _ = _275_n
-	_275_n = uint64(0)
-	if _274_w > uint64(0) {
+	var _268_w uint64
+	var _ = _268_w
+	var _out401 uint64
+	var _ = _out401
+	_out401 = t.Buf.Len()
+	_268_w = _out401
+	var _269_n uint64
+	var _ = _269_n
+	_269_n = uint64(0)
+	if _268_w > uint64(0) {
 		t.Buf.Sort()
-		var _out406 uint32
-		var _ = _out406
-		var _out407 uint64
-		var _ = _out407
-		_out406, _out407 = Companion_Default___.AppendAll(t)
-		st = _out406
-		_275_n = _out407
+		var _out402 uint32
+		var _ = _out402
+		var _out403 uint64
+		var _ = _out403
+		_out402, _out403 = Companion_Default___.AppendAll(t)
+		st = _out402
+		_269_n = _out403
 		if st != txnm.Companion_Default___.OK() {
-			var _out408 uint64
-			var _ = _out408
-			_out408 = Companion_Default___.Abort(t)
-			need = _out408
+			var _out404 uint64
+			var _ = _out404
+			_out404 = Companion_Default___.Abort(t)
+			need = _out404
 			return st, need
 		}
 		if !stable {
-			_275_n = uint64(0)
+			_269_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _275_n)
-	if _275_n > need {
-		need = _275_n
+	Companion_Default___.Drop(t, _269_n)
+	if _269_n > need {
+		need = _269_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -384,25 +384,25 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _276_need uint64 = 0
-	var _ = _276_need
-	var _out409 uint32
-	var _ = _out409
-	var _out410 uint64
-	var _ = _out410
-	_out409, _out410 = Companion_Default___.Finish(t, stable)
-	st = _out409
-	_276_need = _out410
-	if st == txnm.Companion_Default___.OK() && _276_need > uint64(0) {
+	var _270_need uint64 = 0
+	var _ = _270_need
+	var _out405 uint32
+	var _ = _out405
+	var _out406 uint64
+	var _ = _out406
+	_out405, _out406 = Companion_Default___.Finish(t, stable)
+	st = _out405
+	_270_need = _out406
+	if st == txnm.Companion_Default___.OK() && _270_need > uint64(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _277_ok bool
-		var _ = _277_ok
-		var _out411 bool
-		var _ = _out411
-		_out411 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _276_need)
-		_277_ok = _out411
+		var _271_ok bool
+		var _ = _271_ok
+		var _out407 bool
+		var _ = _out407
+		_out407 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _270_need)
+		_271_ok = _out407
 		txnsysm.Companion_Default___.TYield(t.S)
-		if !_277_ok {
+		if !_271_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

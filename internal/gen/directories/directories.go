@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out544 *dbytes.Bytes
-	var _ = _out544
-	_out544 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out544
-	var _out545 uint64
-	var _ = _out545
-	_out545 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out545
+	var _out540 *dbytes.Bytes
+	var _ = _out540
+	_out540 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out540
+	var _out541 uint64
+	var _ = _out541
+	_out541 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out541
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _428_ip *dbytes.Bytes
-	var _ = _428_ip
-	var _429_nb uint64
-	var _ = _429_nb
-	var _out546 *dbytes.Bytes
-	var _ = _out546
-	var _out547 uint64
-	var _ = _out547
-	_out546, _out547 = _this.Open(txn, d, excl)
-	_428_ip = _out546
-	_429_nb = _out547
-	var _430_h uint64
-	var _ = _430_h
-	_430_h = dbytes.NameHash(name)
-	var _431_key uint64
-	var _ = _431_key
-	var _out548 uint64
-	var _ = _out548
-	_out548 = dirlayout.Companion_Default___.KeyFor(name, _430_h)
-	_431_key = _out548
-	var _432_kind uint64
-	var _ = _432_kind
-	_432_kind = uint64(0)
-	var _433_l uint64
-	var _ = _433_l
-	_433_l = name.Len()
-	if _433_l > uint64(56) {
-		_432_kind = uint64(1)
+	var _422_ip *dbytes.Bytes
+	var _ = _422_ip
+	var _423_nb uint64
+	var _ = _423_nb
+	var _out542 *dbytes.Bytes
+	var _ = _out542
+	var _out543 uint64
+	var _ = _out543
+	_out542, _out543 = _this.Open(txn, d, excl)
+	_422_ip = _out542
+	_423_nb = _out543
+	var _424_h uint64
+	var _ = _424_h
+	_424_h = dbytes.NameHash(name)
+	var _425_key uint64
+	var _ = _425_key
+	var _out544 uint64
+	var _ = _out544
+	_out544 = dirlayout.Companion_Default___.KeyFor(name, _424_h)
+	_425_key = _out544
+	var _426_kind uint64
+	var _ = _426_kind
+	_426_kind = uint64(0)
+	var _427_l uint64
+	var _ = _427_l
+	_427_l = name.Len()
+	if _427_l > uint64(56) {
+		_426_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _434_n uint64
-	var _ = _434_n
-	_434_n = uint64(9)
-	for _434_n > uint64(0) {
-		_434_n = _434_n - uint64(1)
-		var _435_blk uint64
-		var _ = _435_blk
-		var _out549 uint64
-		var _ = _out549
-		_out549 = dirlayout.Companion_Default___.BucketBlock(_430_h, _434_n, _432_kind)
-		_435_blk = _out549
-		var _436_fr uint64
-		var _ = _436_fr
-		_436_fr = uint64(0)
-		if _435_blk < _429_nb {
-			var _437_b *dbytes.Blk
-			var _ = _437_b
-			var _out550 *dbytes.Blk
+	var _428_n uint64
+	var _ = _428_n
+	_428_n = uint64(9)
+	for _428_n > uint64(0) {
+		_428_n = _428_n - uint64(1)
+		var _429_blk uint64
+		var _ = _429_blk
+		var _out545 uint64
+		var _ = _out545
+		_out545 = dirlayout.Companion_Default___.BucketBlock(_424_h, _428_n, _426_kind)
+		_429_blk = _out545
+		var _430_fr uint64
+		var _ = _430_fr
+		_430_fr = uint64(0)
+		if _429_blk < _423_nb {
+			var _431_b *dbytes.Blk
+			var _ = _431_b
+			var _out546 *dbytes.Blk
+			var _ = _out546
+			_out546 = _this.Fs.ReadBlockOf(txn, _422_ip, d, _429_blk, excl)
+			_431_b = _out546
+			var _432_i uint64 = 0
+			var _ = _432_i
+			var _433_w uint64 = 0
+			var _ = _433_w
+			var _out547 bool
+			var _ = _out547
+			var _out548 uint64
+			var _ = _out548
+			var _out549 uint64
+			var _ = _out549
+			var _out550 uint64
 			var _ = _out550
-			_out550 = _this.Fs.ReadBlockOf(txn, _428_ip, d, _435_blk, excl)
-			_437_b = _out550
-			var _438_i uint64 = 0
-			var _ = _438_i
-			var _439_w uint64 = 0
-			var _ = _439_w
-			var _out551 bool
-			var _ = _out551
-			var _out552 uint64
-			var _ = _out552
-			var _out553 uint64
-			var _ = _out553
-			var _out554 uint64
-			var _ = _out554
-			_out551, _out552, _out553, _out554 = dirlayout.Companion_Default___.Search(_437_b, _435_blk, name, _431_key)
-			found = _out551
-			_438_i = _out552
-			_439_w = _out553
-			_436_fr = _out554
+			_out547, _out548, _out549, _out550 = dirlayout.Companion_Default___.Search(_431_b, _429_blk, name, _425_key)
+			found = _out547
+			_432_i = _out548
+			_433_w = _out549
+			_430_fr = _out550
 			if found {
-				ino, cell = _439_w%uint64(281474976710656), uint64(64)*_435_blk+_438_i
+				ino, cell = _433_w%uint64(281474976710656), uint64(64)*_429_blk+_432_i
 				return found, ino, cell, lev
 			}
 		}
-		if _436_fr < uint64(64) {
-			lev = _434_n
+		if _430_fr < uint64(64) {
+			lev = _428_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,10 +175,34 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _440_cell uint64 = 0
-	var _ = _440_cell
-	var _441_lev uint64 = 0
-	var _ = _441_lev
+	var _434_cell uint64 = 0
+	var _ = _434_cell
+	var _435_lev uint64 = 0
+	var _ = _435_lev
+	var _out551 bool
+	var _ = _out551
+	var _out552 uint64
+	var _ = _out552
+	var _out553 uint64
+	var _ = _out553
+	var _out554 uint64
+	var _ = _out554
+	_out551, _out552, _out553, _out554 = _this.Find(txn, d, name, excl)
+	found = _out551
+	ino = _out552
+	_434_cell = _out553
+	_435_lev = _out554
+	return found, ino
+}
+func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
+	var found bool = false
+	var _ = found
+	var ino uint64 = 0
+	var _ = ino
+	var hint uint64 = 0
+	var _ = hint
+	var _436_cell uint64 = 0
+	var _ = _436_cell
 	var _out555 bool
 	var _ = _out555
 	var _out556 uint64
@@ -190,81 +214,57 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	_out555, _out556, _out557, _out558 = _this.Find(txn, d, name, excl)
 	found = _out555
 	ino = _out556
-	_440_cell = _out557
-	_441_lev = _out558
-	return found, ino
-}
-func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
-	var found bool = false
-	var _ = found
-	var ino uint64 = 0
-	var _ = ino
-	var hint uint64 = 0
-	var _ = hint
-	var _442_cell uint64 = 0
-	var _ = _442_cell
-	var _out559 bool
-	var _ = _out559
-	var _out560 uint64
-	var _ = _out560
-	var _out561 uint64
-	var _ = _out561
-	var _out562 uint64
-	var _ = _out562
-	_out559, _out560, _out561, _out562 = _this.Find(txn, d, name, excl)
-	found = _out559
-	ino = _out560
-	_442_cell = _out561
-	hint = _out562
+	_436_cell = _out557
+	hint = _out558
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _443_ip *dbytes.Bytes
-	var _ = _443_ip
-	var _out563 *dbytes.Bytes
-	var _ = _out563
-	_out563 = _this.Fs.GetInode(txn, d, true)
-	_443_ip = _out563
-	var _444_n uint64
-	var _ = _444_n
-	var _out564 uint64
-	var _ = _out564
-	_out564 = inodeformat.Companion_Default___.GetNent(_443_ip)
-	_444_n = _out564
-	if !down && _444_n == uint64(18446744073709551615) {
+	var _437_ip *dbytes.Bytes
+	var _ = _437_ip
+	var _out559 *dbytes.Bytes
+	var _ = _out559
+	_out559 = _this.Fs.GetInode(txn, d, true)
+	_437_ip = _out559
+	var _438_n uint64
+	var _ = _438_n
+	var _out560 uint64
+	var _ = _out560
+	_out560 = inodeformat.Companion_Default___.GetNent(_437_ip)
+	_438_n = _out560
+	if !down && _438_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_444_n = _444_n - uint64(1)
+		_438_n = _438_n - uint64(1)
 	} else {
-		_444_n = _444_n + uint64(1)
+		_438_n = _438_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_443_ip, _444_n)
-	_this.Fs.PutInode(txn, d, _443_ip)
+	inodeformat.Companion_Default___.SetNent(_437_ip, _438_n)
+	_this.Fs.PutInode(txn, d, _437_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _445_len uint64
-	var _ = _445_len
-	_445_len = s.Len()
-	var _out565 bool
-	var _ = _out565
-	_out565 = _this.Fs.Write(txn, d, off, s, uint64(0), _445_len)
-	ok = _out565
+	var _439_len uint64
+	var _ = _439_len
+	_439_len = s.Len()
+	var _out561 bool
+	var _ = _out561
+	_out561 = _this.Fs.Write(txn, d, off, s, uint64(0), _439_len)
+	ok = _out561
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out566 bool
-		var _ = _out566
-		_out566 = _this.Count(txn, d, down)
-		ok = _out566
+		var _out562 bool
+		var _ = _out562
+		_out562 = _this.Count(txn, d, down)
+		ok = _out562
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out567 bool
-	var _ = _out567
-	_out567 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out567
+	var _out563 bool
+	var _ = _out563
+	_out563 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out563
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _446_h uint64
-	var _ = _446_h
-	_446_h = dbytes.NameHash(name)
-	var _447_key uint64
-	var _ = _447_key
-	var _out568 uint64
-	var _ = _out568
-	_out568 = dirlayout.Companion_Default___.KeyFor(name, _446_h)
-	_447_key = _out568
-	var _448_cell uint64 = 0
-	var _ = _448_cell
-	var _449_size uint64 = 0
-	var _ = _449_size
-	var _out569 bool
-	var _ = _out569
-	var _out570 uint64
-	var _ = _out570
-	var _out571 uint64
-	var _ = _out571
-	_out569, _out570, _out571 = _this.Room(txn, d, name, _446_h, hint)
-	ok = _out569
-	_448_cell = _out570
-	_449_size = _out571
+	var _440_h uint64
+	var _ = _440_h
+	_440_h = dbytes.NameHash(name)
+	var _441_key uint64
+	var _ = _441_key
+	var _out564 uint64
+	var _ = _out564
+	_out564 = dirlayout.Companion_Default___.KeyFor(name, _440_h)
+	_441_key = _out564
+	var _442_cell uint64 = 0
+	var _ = _442_cell
+	var _443_size uint64 = 0
+	var _ = _443_size
+	var _out565 bool
+	var _ = _out565
+	var _out566 uint64
+	var _ = _out566
+	var _out567 uint64
+	var _ = _out567
+	_out565, _out566, _out567 = _this.Room(txn, d, name, _440_h, hint)
+	ok = _out565
+	_442_cell = _out566
+	_443_size = _out567
 	if !ok {
 		return ok
 	}
-	var _450_s *dbytes.Bytes
-	var _ = _450_s
-	var _out572 *dbytes.Bytes
-	var _ = _out572
-	_out572 = dirlayout.Companion_Default___.MakeSlot(_449_size, ino, name, _447_key)
-	_450_s = _out572
-	var _out573 bool
-	var _ = _out573
-	_out573 = _this.Store(txn, d, uint64(64)*_448_cell, _450_s, true, false)
-	ok = _out573
+	var _444_s *dbytes.Bytes
+	var _ = _444_s
+	var _out568 *dbytes.Bytes
+	var _ = _out568
+	_out568 = dirlayout.Companion_Default___.MakeSlot(_443_size, ino, name, _441_key)
+	_444_s = _out568
+	var _out569 bool
+	var _ = _out569
+	_out569 = _this.Store(txn, d, uint64(64)*_442_cell, _444_s, true, false)
+	ok = _out569
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _451_ip *dbytes.Bytes
-	var _ = _451_ip
-	var _452_nb uint64
-	var _ = _452_nb
-	var _out574 *dbytes.Bytes
-	var _ = _out574
-	var _out575 uint64
-	var _ = _out575
-	_out574, _out575 = _this.Open(txn, d, true)
-	_451_ip = _out574
-	_452_nb = _out575
-	var _453_l uint64
-	var _ = _453_l
-	_453_l = name.Len()
-	var _454_kind uint64
-	var _ = _454_kind
-	_454_kind = uint64(0)
+	var _445_ip *dbytes.Bytes
+	var _ = _445_ip
+	var _446_nb uint64
+	var _ = _446_nb
+	var _out570 *dbytes.Bytes
+	var _ = _out570
+	var _out571 uint64
+	var _ = _out571
+	_out570, _out571 = _this.Open(txn, d, true)
+	_445_ip = _out570
+	_446_nb = _out571
+	var _447_l uint64
+	var _ = _447_l
+	_447_l = name.Len()
+	var _448_kind uint64
+	var _ = _448_kind
+	_448_kind = uint64(0)
 	size = uint64(64)
-	if _453_l > uint64(56) {
-		_454_kind, size = uint64(1), uint64(512)
+	if _447_l > uint64(56) {
+		_448_kind, size = uint64(1), uint64(512)
 	}
-	var _455_n uint64
-	var _ = _455_n
-	_455_n = from
-	for _455_n < uint64(9) {
-		var _456_blk uint64
-		var _ = _456_blk
-		var _out576 uint64
-		var _ = _out576
-		_out576 = dirlayout.Companion_Default___.BucketBlock(h, _455_n, _454_kind)
-		_456_blk = _out576
-		if _456_blk >= _452_nb {
-			ok, cell, size = true, uint64(64)*_456_blk, uint64(4096)
+	var _449_n uint64
+	var _ = _449_n
+	_449_n = from
+	for _449_n < uint64(9) {
+		var _450_blk uint64
+		var _ = _450_blk
+		var _out572 uint64
+		var _ = _out572
+		_out572 = dirlayout.Companion_Default___.BucketBlock(h, _449_n, _448_kind)
+		_450_blk = _out572
+		if _450_blk >= _446_nb {
+			ok, cell, size = true, uint64(64)*_450_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _457_b *dbytes.Blk
-		var _ = _457_b
-		var _out577 *dbytes.Blk
-		var _ = _out577
-		_out577 = _this.Fs.ReadBlockOf(txn, _451_ip, d, _456_blk, true)
-		_457_b = _out577
-		var _458_i uint64
-		var _ = _458_i
-		var _out578 uint64
-		var _ = _out578
-		_out578 = dirlayout.Companion_Default___.SearchFree(_457_b, _456_blk)
-		_458_i = _out578
-		if _458_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_456_blk+_458_i, size
+		var _451_b *dbytes.Blk
+		var _ = _451_b
+		var _out573 *dbytes.Blk
+		var _ = _out573
+		_out573 = _this.Fs.ReadBlockOf(txn, _445_ip, d, _450_blk, true)
+		_451_b = _out573
+		var _452_i uint64
+		var _ = _452_i
+		var _out574 uint64
+		var _ = _out574
+		_out574 = dirlayout.Companion_Default___.SearchFree(_451_b, _450_blk)
+		_452_i = _out574
+		if _452_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_450_blk+_452_i, size
 			return ok, cell, size
 		}
-		_455_n = _455_n + uint64(1)
+		_449_n = _449_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _459_found bool
-	var _ = _459_found
-	var _460_ino0 uint64
-	var _ = _460_ino0
-	var _461_cell uint64
-	var _ = _461_cell
-	var _462_lev uint64
-	var _ = _462_lev
-	var _out579 bool
+	var _453_found bool
+	var _ = _453_found
+	var _454_ino0 uint64
+	var _ = _454_ino0
+	var _455_cell uint64
+	var _ = _455_cell
+	var _456_lev uint64
+	var _ = _456_lev
+	var _out575 bool
+	var _ = _out575
+	var _out576 uint64
+	var _ = _out576
+	var _out577 uint64
+	var _ = _out577
+	var _out578 uint64
+	var _ = _out578
+	_out575, _out576, _out577, _out578 = _this.Find(txn, d, name, true)
+	_453_found = _out575
+	_454_ino0 = _out576
+	_455_cell = _out577
+	_456_lev = _out578
+	var _457_h uint64
+	var _ = _457_h
+	_457_h = dbytes.NameHash(name)
+	var _458_key uint64
+	var _ = _458_key
+	var _out579 uint64
 	var _ = _out579
-	var _out580 uint64
-	var _ = _out580
-	var _out581 uint64
-	var _ = _out581
-	var _out582 uint64
-	var _ = _out582
-	_out579, _out580, _out581, _out582 = _this.Find(txn, d, name, true)
-	_459_found = _out579
-	_460_ino0 = _out580
-	_461_cell = _out581
-	_462_lev = _out582
-	var _463_h uint64
-	var _ = _463_h
-	_463_h = dbytes.NameHash(name)
-	var _464_key uint64
-	var _ = _464_key
-	var _out583 uint64
-	var _ = _out583
-	_out583 = dirlayout.Companion_Default___.KeyFor(name, _463_h)
-	_464_key = _out583
-	var _465_size uint64
-	var _ = _465_size
-	_465_size = uint64(64)
-	if _461_cell/uint64(64)%uint64(2) == uint64(1) {
-		_465_size = uint64(512)
+	_out579 = dirlayout.Companion_Default___.KeyFor(name, _457_h)
+	_458_key = _out579
+	var _459_size uint64
+	var _ = _459_size
+	_459_size = uint64(64)
+	if _455_cell/uint64(64)%uint64(2) == uint64(1) {
+		_459_size = uint64(512)
 	}
-	var _466_s *dbytes.Bytes
-	var _ = _466_s
-	var _out584 *dbytes.Bytes
-	var _ = _out584
-	_out584 = dirlayout.Companion_Default___.MakeSlot(_465_size, ino, name, _464_key)
-	_466_s = _out584
-	var _out585 bool
-	var _ = _out585
-	_out585 = _this.Store(txn, d, uint64(64)*_461_cell, _466_s, false, false)
-	ok = _out585
+	var _460_s *dbytes.Bytes
+	var _ = _460_s
+	var _out580 *dbytes.Bytes
+	var _ = _out580
+	_out580 = dirlayout.Companion_Default___.MakeSlot(_459_size, ino, name, _458_key)
+	_460_s = _out580
+	var _out581 bool
+	var _ = _out581
+	_out581 = _this.Store(txn, d, uint64(64)*_455_cell, _460_s, false, false)
+	ok = _out581
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _467_found bool
-	var _ = _467_found
-	var _468_ino0 uint64
-	var _ = _468_ino0
-	var _469_cell uint64
-	var _ = _469_cell
-	var _470_lev uint64
-	var _ = _470_lev
-	var _out586 bool
-	var _ = _out586
-	var _out587 uint64
-	var _ = _out587
-	var _out588 uint64
-	var _ = _out588
-	var _out589 uint64
-	var _ = _out589
-	_out586, _out587, _out588, _out589 = _this.Find(txn, d, name, true)
-	_467_found = _out586
-	_468_ino0 = _out587
-	_469_cell = _out588
-	_470_lev = _out589
-	var _471_size uint64
-	var _ = _471_size
-	_471_size = uint64(64)
-	if _469_cell/uint64(64)%uint64(2) == uint64(1) {
-		_471_size = uint64(512)
+	var _461_found bool
+	var _ = _461_found
+	var _462_ino0 uint64
+	var _ = _462_ino0
+	var _463_cell uint64
+	var _ = _463_cell
+	var _464_lev uint64
+	var _ = _464_lev
+	var _out582 bool
+	var _ = _out582
+	var _out583 uint64
+	var _ = _out583
+	var _out584 uint64
+	var _ = _out584
+	var _out585 uint64
+	var _ = _out585
+	_out582, _out583, _out584, _out585 = _this.Find(txn, d, name, true)
+	_461_found = _out582
+	_462_ino0 = _out583
+	_463_cell = _out584
+	_464_lev = _out585
+	var _465_size uint64
+	var _ = _465_size
+	_465_size = uint64(64)
+	if _463_cell/uint64(64)%uint64(2) == uint64(1) {
+		_465_size = uint64(512)
 	}
-	var _472_s *dbytes.Bytes
-	var _ = _472_s
-	var _out590 *dbytes.Bytes
-	var _ = _out590
-	_out590 = dbytes.NewBytes(_471_size)
-	_472_s = _out590
-	var _out591 bool
-	var _ = _out591
-	_out591 = _this.Store(txn, d, uint64(64)*_469_cell, _472_s, true, true)
-	ok = _out591
+	var _466_s *dbytes.Bytes
+	var _ = _466_s
+	var _out586 *dbytes.Bytes
+	var _ = _out586
+	_out586 = dbytes.NewBytes(_465_size)
+	_466_s = _out586
+	var _out587 bool
+	var _ = _out587
+	_out587 = _this.Store(txn, d, uint64(64)*_463_cell, _466_s, true, true)
+	ok = _out587
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _473_ip *dbytes.Bytes
-	var _ = _473_ip
-	var _out592 *dbytes.Bytes
-	var _ = _out592
-	_out592 = _this.Fs.GetInode(txn, d, false)
-	_473_ip = _out592
-	var _474_n uint64
-	var _ = _474_n
-	var _out593 uint64
-	var _ = _out593
-	_out593 = inodeformat.Companion_Default___.GetNent(_473_ip)
-	_474_n = _out593
-	e = _474_n == uint64(0)
+	var _467_ip *dbytes.Bytes
+	var _ = _467_ip
+	var _out588 *dbytes.Bytes
+	var _ = _out588
+	_out588 = _this.Fs.GetInode(txn, d, false)
+	_467_ip = _out588
+	var _468_n uint64
+	var _ = _468_n
+	var _out589 uint64
+	var _ = _out589
+	_out589 = inodeformat.Companion_Default___.GetNent(_467_ip)
+	_468_n = _out589
+	e = _468_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _475_ip *dbytes.Bytes
-	var _ = _475_ip
-	var _476_nb uint64
-	var _ = _476_nb
-	var _out594 *dbytes.Bytes
-	var _ = _out594
-	var _out595 uint64
-	var _ = _out595
-	_out594, _out595 = _this.Open(txn, d, false)
-	_475_ip = _out594
-	_476_nb = _out595
-	var _477_c uint64
-	var _ = _477_c
-	_477_c = uint64(0)
+	var _469_ip *dbytes.Bytes
+	var _ = _469_ip
+	var _470_nb uint64
+	var _ = _470_nb
+	var _out590 *dbytes.Bytes
+	var _ = _out590
+	var _out591 uint64
+	var _ = _out591
+	_out590, _out591 = _this.Open(txn, d, false)
+	_469_ip = _out590
+	_470_nb = _out591
+	var _471_c uint64
+	var _ = _471_c
+	_471_c = uint64(0)
 	if cookie >= uint64(3) {
-		_477_c = cookie - uint64(2)
+		_471_c = cookie - uint64(2)
 	}
-	var _478_blk uint64
-	var _ = _478_blk
-	var _479_i uint64
-	var _ = _479_i
-	_478_blk, _479_i = _477_c/uint64(64), _477_c%uint64(64)
-	for _478_blk < _476_nb {
-		var _480_next uint64
-		var _ = _480_next
-		var _out596 uint64
-		var _ = _out596
-		_out596 = _this.SkipHoles(txn, _475_ip, d, _478_blk, _476_nb)
-		_480_next = _out596
-		if _480_next != _478_blk {
-			_478_blk, _479_i = _480_next, uint64(0)
+	var _472_blk uint64
+	var _ = _472_blk
+	var _473_i uint64
+	var _ = _473_i
+	_472_blk, _473_i = _471_c/uint64(64), _471_c%uint64(64)
+	for _472_blk < _470_nb {
+		var _474_next uint64
+		var _ = _474_next
+		var _out592 uint64
+		var _ = _out592
+		_out592 = _this.SkipHoles(txn, _469_ip, d, _472_blk, _470_nb)
+		_474_next = _out592
+		if _474_next != _472_blk {
+			_472_blk, _473_i = _474_next, uint64(0)
 		} else {
-			var _481_b *dbytes.Blk
-			var _ = _481_b
-			var _out597 *dbytes.Blk
-			var _ = _out597
-			_out597 = _this.Fs.ReadBlockOf(txn, _475_ip, d, _478_blk, false)
-			_481_b = _out597
-			var _482_fits bool = false
-			var _ = _482_fits
-			var _out598 bool
-			var _ = _out598
-			_out598 = dirpages.Companion_Default___.ListBlock(_481_b, _478_blk, _479_i, out)
-			_482_fits = _out598
-			if !_482_fits {
+			var _475_b *dbytes.Blk
+			var _ = _475_b
+			var _out593 *dbytes.Blk
+			var _ = _out593
+			_out593 = _this.Fs.ReadBlockOf(txn, _469_ip, d, _472_blk, false)
+			_475_b = _out593
+			var _476_fits bool = false
+			var _ = _476_fits
+			var _out594 bool
+			var _ = _out594
+			_out594 = dirpages.Companion_Default___.ListBlock(_475_b, _472_blk, _473_i, out)
+			_476_fits = _out594
+			if !_476_fits {
 				eof = false
 				return eof
 			}
-			_478_blk, _479_i = _478_blk+uint64(1), uint64(0)
+			_472_blk, _473_i = _472_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _483_k uint64
-	var _ = _483_k
-	_483_k = positions.Companion_Default___.FlatK(n)
-	if _483_k < uint64(12) {
+	var _477_k uint64
+	var _ = _477_k
+	_477_k = positions.Companion_Default___.FlatK(n)
+	if _477_k < uint64(12) {
 		return m
 	}
-	var _484_pb *dbytes.Blk
-	var _ = _484_pb
-	var _out599 *dbytes.Blk
-	var _ = _out599
-	_out599 = _this.Fs.Fs.ReadParent(txn, ip, _483_k, positions.Companion_Default___.MaxLev(_483_k), positions.Companion_Default___.FlatJ(n), false)
-	_484_pb = _out599
-	var _485_i uint64
-	var _ = _485_i
-	_485_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _485_i < uint64(512) {
-		var _486_bn uint64
-		var _ = _486_bn
-		_486_bn = _484_pb.U64(uint64(8) * _485_i)
-		if _486_bn != uint64(0) {
+	var _478_pb *dbytes.Blk
+	var _ = _478_pb
+	var _out595 *dbytes.Blk
+	var _ = _out595
+	_out595 = _this.Fs.Fs.ReadParent(txn, ip, _477_k, positions.Companion_Default___.MaxLev(_477_k), positions.Companion_Default___.FlatJ(n), false)
+	_478_pb = _out595
+	var _479_i uint64
+	var _ = _479_i
+	_479_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _479_i < uint64(512) {
+		var _480_bn uint64
+		var _ = _480_bn
+		_480_bn = _478_pb.U64(uint64(8) * _479_i)
+		if _480_bn != uint64(0) {
 			return m
 		}
-		m, _485_i = m+uint64(1), _485_i+uint64(1)
+		m, _479_i = m+uint64(1), _479_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out600 bool
-	var _ = _out600
-	var _out601 uint64
-	var _ = _out601
-	_out600, _out601 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out600
-	ino = _out601
+	var _out596 bool
+	var _ = _out596
+	var _out597 uint64
+	var _ = _out597
+	_out596, _out597 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out596
+	ino = _out597
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out602 bool
-	var _ = _out602
-	_out602 = _this.Fs.FreeInode(txn, ino)
-	ok = _out602
+	var _out598 bool
+	var _ = _out598
+	_out598 = _this.Fs.FreeInode(txn, ino)
+	ok = _out598
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out603 bool
-	var _ = _out603
-	_out603 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out603
+	var _out599 bool
+	var _ = _out599
+	_out599 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out599
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out604 bool
-	var _ = _out604
-	_out604 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out604
+	var _out600 bool
+	var _ = _out600
+	_out600 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out600
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out605 bool
-	var _ = _out605
-	_out605 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out605
+	var _out601 bool
+	var _ = _out601
+	_out601 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out601
 	return done
 }
 

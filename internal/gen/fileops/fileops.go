@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _662_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _662_ip
-	var _out847 uint32
-	var _ = _out847
-	var _out848 *dbytes.Bytes
-	var _ = _out848
-	_out847, _out848 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out847
-	_662_ip = _out848
+	var _651_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _651_ip
+	var _out839 uint32
+	var _ = _out839
+	var _out840 *dbytes.Bytes
+	var _ = _out840
+	_out839, _out840 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out839
+	_651_ip = _out840
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _662_ip
-	var _663_ty uint32
-	var _ = _663_ty
-	var _out849 uint32
-	var _ = _out849
-	_out849 = inodeformat.Companion_Default___.GetTy(_662_ip)
-	_663_ty = _out849
-	if _663_ty != permissions.Companion_Default___.REG() {
+	after = _651_ip
+	var _652_ty uint32
+	var _ = _652_ty
+	var _out841 uint32
+	var _ = _out841
+	_out841 = inodeformat.Companion_Default___.GetTy(_651_ip)
+	_652_ty = _out841
+	if _652_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _664_r bool
-	var _ = _664_r
-	var _out850 bool
-	var _ = _out850
-	_out850 = permissions.Companion_Default___.MayData(c, _662_ip, permissions.Companion_Default___.MAYR())
-	_664_r = _out850
-	var _665_x bool
-	var _ = _665_x
-	var _out851 bool
-	var _ = _out851
-	_out851 = permissions.Companion_Default___.May(c, _662_ip, permissions.Companion_Default___.MAYX())
-	_665_x = _out851
-	if !_664_r && !_665_x {
+	var _653_r bool
+	var _ = _653_r
+	var _out842 bool
+	var _ = _out842
+	_out842 = permissions.Companion_Default___.MayData(c, _651_ip, permissions.Companion_Default___.MAYR())
+	_653_r = _out842
+	var _654_x bool
+	var _ = _654_x
+	var _out843 bool
+	var _ = _out843
+	_out843 = permissions.Companion_Default___.May(c, _651_ip, permissions.Companion_Default___.MAYX())
+	_654_x = _out843
+	if !_653_r && !_654_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _666_size uint64
-	var _ = _666_size
-	var _out852 uint64
-	var _ = _out852
-	_out852 = inodeformat.Companion_Default___.GetSize(_662_ip)
-	_666_size = _out852
-	eof = off >= _666_size || len_ >= _666_size-off
-	var _out853 *dbytes.Bytes
-	var _ = _out853
-	_out853 = d.Fs.Read(txn, ino, off, len_)
-	data = _out853
+	var _655_size uint64
+	var _ = _655_size
+	var _out844 uint64
+	var _ = _out844
+	_out844 = inodeformat.Companion_Default___.GetSize(_651_ip)
+	_655_size = _out844
+	eof = off >= _655_size || len_ >= _655_size-off
+	var _out845 *dbytes.Bytes
+	var _ = _out845
+	_out845 = d.Fs.Read(txn, ino, off, len_)
+	data = _out845
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _667_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _667_ip
-	var _out854 uint32
-	var _ = _out854
-	var _out855 *dbytes.Bytes
-	var _ = _out855
-	_out854, _out855 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out854
-	_667_ip = _out855
+	var _656_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _656_ip
+	var _out846 uint32
+	var _ = _out846
+	var _out847 *dbytes.Bytes
+	var _ = _out847
+	_out846, _out847 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out846
+	_656_ip = _out847
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _667_ip
-	var _668_ty uint32
-	var _ = _668_ty
-	var _out856 uint32
-	var _ = _out856
-	_out856 = inodeformat.Companion_Default___.GetTy(_667_ip)
-	_668_ty = _out856
-	if _668_ty != permissions.Companion_Default___.REG() {
+	before = _656_ip
+	var _657_ty uint32
+	var _ = _657_ty
+	var _out848 uint32
+	var _ = _out848
+	_out848 = inodeformat.Companion_Default___.GetTy(_656_ip)
+	_657_ty = _out848
+	if _657_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _669_w bool
-	var _ = _669_w
-	var _out857 bool
-	var _ = _out857
-	_out857 = permissions.Companion_Default___.MayData(c, _667_ip, permissions.Companion_Default___.MAYW())
-	_669_w = _out857
-	if !_669_w {
+	var _658_w bool
+	var _ = _658_w
+	var _out849 bool
+	var _ = _out849
+	_out849 = permissions.Companion_Default___.MayData(c, _656_ip, permissions.Companion_Default___.MAYW())
+	_658_w = _out849
+	if !_658_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _667_ip
+		after = _656_ip
 		return st, before, after
 	}
-	var _670_size uint64
-	var _ = _670_size
-	var _out858 uint64
-	var _ = _out858
-	_out858 = inodeformat.Companion_Default___.GetSize(_667_ip)
-	_670_size = _out858
-	var _671_shrink uint64
-	var _ = _671_shrink
-	var _out859 uint64
-	var _ = _out859
-	_out859 = inodeformat.Companion_Default___.GetShrink(_667_ip)
-	_671_shrink = _out859
-	if _671_shrink != uint64(0) && off+len_ > _670_size {
+	var _659_size uint64
+	var _ = _659_size
+	var _out850 uint64
+	var _ = _out850
+	_out850 = inodeformat.Companion_Default___.GetSize(_656_ip)
+	_659_size = _out850
+	var _660_shrink uint64
+	var _ = _660_shrink
+	var _out851 uint64
+	var _ = _out851
+	_out851 = inodeformat.Companion_Default___.GetShrink(_656_ip)
+	_660_shrink = _out851
+	if _660_shrink != uint64(0) && off+len_ > _659_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out860 uint32
-	var _ = _out860
-	var _out861 *dbytes.Bytes
-	var _ = _out861
-	_out860, _out861 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out860
-	after = _out861
+	var _out852 uint32
+	var _ = _out852
+	var _out853 *dbytes.Bytes
+	var _ = _out853
+	_out852, _out853 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out852
+	after = _out853
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _672_ok bool
-	var _ = _672_ok
-	var _out862 bool
-	var _ = _out862
-	_out862 = d.Write(txn, ino, off, src, so, len_)
-	_672_ok = _out862
-	if !_672_ok {
+	var _661_ok bool
+	var _ = _661_ok
+	var _out854 bool
+	var _ = _out854
+	_out854 = d.Write(txn, ino, off, src, so, len_)
+	_661_ok = _out854
+	if !_661_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _673_np *dbytes.Bytes
-	var _ = _673_np
-	var _out863 *dbytes.Bytes
-	var _ = _out863
-	_out863 = d.Fs.GetInode(txn, ino, true)
-	_673_np = _out863
-	var _674_ts uint64
-	var _ = _674_ts
-	var _675_tns uint32
-	var _ = _675_tns
-	var _out864 uint64
-	var _ = _out864
-	var _out865 uint32
-	var _ = _out865
-	_out864, _out865 = attributechanges.Companion_Default___.Stamp(_673_np, s, ns)
-	_674_ts = _out864
-	_675_tns = _out865
-	inodeformat.Companion_Default___.SetMtime(_673_np, _674_ts, _675_tns)
-	inodeformat.Companion_Default___.SetCtime(_673_np, _674_ts, _675_tns)
+	var _662_np *dbytes.Bytes
+	var _ = _662_np
+	var _out855 *dbytes.Bytes
+	var _ = _out855
+	_out855 = d.Fs.GetInode(txn, ino, true)
+	_662_np = _out855
+	var _663_ts uint64
+	var _ = _663_ts
+	var _664_tns uint32
+	var _ = _664_tns
+	var _out856 uint64
+	var _ = _out856
+	var _out857 uint32
+	var _ = _out857
+	_out856, _out857 = attributechanges.Companion_Default___.Stamp(_662_np, s, ns)
+	_663_ts = _out856
+	_664_tns = _out857
+	inodeformat.Companion_Default___.SetMtime(_662_np, _663_ts, _664_tns)
+	inodeformat.Companion_Default___.SetCtime(_662_np, _663_ts, _664_tns)
 	if c.Uid != uint32(0) {
-		var _676_mode uint32
-		var _ = _676_mode
-		var _out866 uint32
-		var _ = _out866
-		_out866 = inodeformat.Companion_Default___.GetMode(_673_np)
-		_676_mode = _out866
-		inodeformat.Companion_Default___.SetMode(_673_np, permissions.Companion_Default___.KillPriv(_676_mode))
+		var _665_mode uint32
+		var _ = _665_mode
+		var _out858 uint32
+		var _ = _out858
+		_out858 = inodeformat.Companion_Default___.GetMode(_662_np)
+		_665_mode = _out858
+		inodeformat.Companion_Default___.SetMode(_662_np, permissions.Companion_Default___.KillPriv(_665_mode))
 	}
-	d.PutInode(txn, ino, _673_np)
-	after = _673_np
+	d.PutInode(txn, ino, _662_np)
+	after = _662_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _677_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _677_ip
-	var _out867 uint32
-	var _ = _out867
-	var _out868 *dbytes.Bytes
-	var _ = _out868
-	_out867, _out868 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out867
-	_677_ip = _out868
+	var _666_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _666_ip
+	var _out859 uint32
+	var _ = _out859
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	_out859, _out860 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out859
+	_666_ip = _out860
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _677_ip
-	var _678_ty uint32
-	var _ = _678_ty
-	var _out869 uint32
-	var _ = _out869
-	_out869 = inodeformat.Companion_Default___.GetTy(_677_ip)
-	_678_ty = _out869
-	if _678_ty != permissions.Companion_Default___.LNK() {
+	after = _666_ip
+	var _667_ty uint32
+	var _ = _667_ty
+	var _out861 uint32
+	var _ = _out861
+	_out861 = inodeformat.Companion_Default___.GetTy(_666_ip)
+	_667_ty = _out861
+	if _667_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _679_size uint64
-	var _ = _679_size
-	var _out870 uint64
-	var _ = _out870
-	_out870 = inodeformat.Companion_Default___.GetSize(_677_ip)
-	_679_size = _out870
-	if _679_size > uint64(4096) {
+	var _668_size uint64
+	var _ = _668_size
+	var _out862 uint64
+	var _ = _out862
+	_out862 = inodeformat.Companion_Default___.GetSize(_666_ip)
+	_668_size = _out862
+	if _668_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out871 *dbytes.Bytes
-	var _ = _out871
-	_out871 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out871
+	var _out863 *dbytes.Bytes
+	var _ = _out863
+	_out863 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out863
 	return st, target, after
 }
 

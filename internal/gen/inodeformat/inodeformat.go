@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _285_k uint64
-	var _ = _285_k
-	_285_k = uint64(0)
-	for _285_k < uint64(15) {
-		var _286_x uint64
-		var _ = _286_x
-		var _out412 uint64
-		var _ = _out412
-		_out412 = Companion_Default___.GetSlot(b, _285_k)
-		_286_x = _out412
-		if _286_x != uint64(0) {
+	var _279_k uint64
+	var _ = _279_k
+	_279_k = uint64(0)
+	for _279_k < uint64(15) {
+		var _280_x uint64
+		var _ = _280_x
+		var _out408 uint64
+		var _ = _out408
+		_out408 = Companion_Default___.GetSlot(b, _279_k)
+		_280_x = _out408
+		if _280_x != uint64(0) {
 			r = false
 			return r
 		}
-		_285_k = _285_k + uint64(1)
+		_279_k = _279_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,25 +236,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _287_u uint64
-	var _ = _287_u
-	var _out413 uint64
-	var _ = _out413
-	_out413 = Companion_Default___.GetUsed(b)
-	_287_u = _out413
-	if _287_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _287_u+uint64(1))
+	var _281_u uint64
+	var _ = _281_u
+	var _out409 uint64
+	var _ = _out409
+	_out409 = Companion_Default___.GetUsed(b)
+	_281_u = _out409
+	if _281_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _281_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _288_u uint64
-	var _ = _288_u
-	var _out414 uint64
-	var _ = _out414
-	_out414 = Companion_Default___.GetUsed(b)
-	_288_u = _out414
-	if uint64(0) < _288_u {
-		Companion_Default___.SetUsed(b, _288_u-uint64(1))
+	var _282_u uint64
+	var _ = _282_u
+	var _out410 uint64
+	var _ = _out410
+	_out410 = Companion_Default___.GetUsed(b)
+	_282_u = _out410
+	if uint64(0) < _282_u {
+		Companion_Default___.SetUsed(b, _282_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

@@ -465,68 +465,42 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal) {
 	}
 }
 func (_this *CompanionStruct_Default___) HoldCodes(j *journalm.Journal, c *dlog.Codes) {
+	if j.Tree.Np > uint64(0) {
+		j.Tree.Pages.HoldAll(c)
+	}
+}
+func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal) {
 	var _117_n uint64
 	var _ = _117_n
 	var _out148 uint64
 	var _ = _out148
-	_out148 = c.Len()
+	_out148 = j.Cgm.Len()
 	_117_n = _out148
-	var _118_i uint64
-	var _ = _118_i
-	_118_i = uint64(0)
-	for _118_i < _117_n {
-		var _119_x uint64
-		var _ = _119_x
-		var _120_c0 uint64
-		var _ = _120_c0
-		var _121_c1 uint64
-		var _ = _121_c1
-		var _out149 uint64
-		var _ = _out149
-		var _out150 uint64
-		var _ = _out150
-		var _out151 uint64
-		var _ = _out151
-		_out149, _out150, _out151 = c.At(_118_i)
-		_119_x = _out149
-		_120_c0 = _out150
-		_121_c1 = _out151
-		j.Tree.Pages.Hold(_119_x, _120_c0, _121_c1)
-		_118_i = _118_i + uint64(1)
-	}
-}
-func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal) {
-	var _122_n uint64
-	var _ = _122_n
+	var _118_e *dlog.BMap
+	var _ = _118_e
+	var _out149 *dlog.BMap
+	var _ = _out149
+	_out149 = dlog.NewBMap()
+	_118_e = _out149
+	var _119_f *dlog.BMap
+	var _ = _119_f
+	var _out150 *dlog.BMap
+	var _ = _out150
+	_out150 = dlog.NewBMap()
+	_119_f = _out150
+	var _120_l *dlog.BMap
+	var _ = _120_l
+	var _out151 *dlog.BMap
+	var _ = _out151
+	_out151 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	_120_l = _out151
+	var _121_h uint64
+	var _ = _121_h
 	var _out152 uint64
 	var _ = _out152
-	_out152 = j.Cgm.Len()
-	_122_n = _out152
-	var _123_e *dlog.BMap
-	var _ = _123_e
-	var _out153 *dlog.BMap
-	var _ = _out153
-	_out153 = dlog.NewBMap()
-	_123_e = _out153
-	var _124_f *dlog.BMap
-	var _ = _124_f
-	var _out154 *dlog.BMap
-	var _ = _out154
-	_out154 = dlog.NewBMap()
-	_124_f = _out154
-	var _125_l *dlog.BMap
-	var _ = _125_l
-	var _out155 *dlog.BMap
-	var _ = _out155
-	_out155 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	_125_l = _out155
-	var _126_h uint64
-	var _ = _126_h
-	var _out156 uint64
-	var _ = _out156
-	_out156 = j.Cdm.Len()
-	_126_h = _out156
-	Companion_Default___.FinishFields(j, _123_e, _124_f, _125_l, _122_n, _126_h)
+	_out152 = j.Cdm.Len()
+	_121_h = _out152
+	Companion_Default___.FinishFields(j, _118_e, _119_f, _120_l, _117_n, _121_h)
 	journalpolicy.Companion_Default___.NoteFinish(j)
 }
 func (_this *CompanionStruct_Default___) FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {

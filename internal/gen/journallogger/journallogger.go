@@ -13,7 +13,6 @@ import (
 	groups "tansy/internal/gen/groups"
 	journalm "tansy/internal/gen/journalm"
 	ring "tansy/internal/gen/ring"
-	treeofcodes "tansy/internal/gen/treeofcodes"
 )
 
 type Dummy__ struct{}
@@ -61,45 +60,56 @@ func (_this type_Default___) Default() interface{} {
 func (_this type_Default___) String() string {
 	return "journallogger.Default__"
 }
-func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) {
-	var _127_b *dbytes.Blk
-	var _ = _127_b
-	var _128_l *ddisk.BList
-	var _ = _128_l
-	var _129_dl *ddisk.BList
-	var _ = _129_dl
-	var _out157 *dbytes.Blk
-	var _ = _out157
-	var _out158 *ddisk.BList
-	var _ = _out158
-	var _out159 *ddisk.BList
-	var _ = _out159
-	_out157, _out158, _out159 = Companion_Default___.Encode(j)
-	_127_b = _out157
-	_128_l = _out158
-	_129_dl = _out159
-	Companion_Default___.LogEncFields(j.Lg, _127_b, _128_l, _129_dl)
+func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) *dlog.Codes {
+	var c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = c
+	var _122_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _122_b
+	var _123_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _123_l
+	var _124_dl *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _124_dl
+	var _out153 *dbytes.Blk
+	var _ = _out153
+	var _out154 *ddisk.BList
+	var _ = _out154
+	var _out155 *ddisk.BList
+	var _ = _out155
+	var _out156 *dlog.Codes
+	var _ = _out156
+	_out153, _out154, _out155, _out156 = Companion_Default___.Encode(j)
+	_122_b = _out153
+	_123_l = _out154
+	_124_dl = _out155
+	c = _out156
+	Companion_Default___.LogEncFields(j.Lg, _122_b, _123_l, _124_dl)
+	return c
 }
-func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Blk, *ddisk.BList, *ddisk.BList) {
+func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *dlog.Codes) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	var dl *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = dl
-	var _out160 *dbytes.Blk
+	var c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = c
+	var _out157 *dbytes.Blk
+	var _ = _out157
+	var _out158 *dlog.Codes
+	var _ = _out158
+	_out157, _out158 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
+	b = _out157
+	c = _out158
+	var _out159 *ddisk.BList
+	var _ = _out159
+	_out159 = j.Cgm.List()
+	l = _out159
+	var _out160 *ddisk.BList
 	var _ = _out160
-	_out160 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
-	b = _out160
-	var _out161 *ddisk.BList
-	var _ = _out161
-	_out161 = j.Cgm.List()
-	l = _out161
-	var _out162 *ddisk.BList
-	var _ = _out162
-	_out162 = j.Cdm.Sorted()
-	dl = _out162
-	return b, l, dl
+	_out160 = j.Cdm.Sorted()
+	dl = _out160
+	return b, l, dl, c
 }
 func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList) {
 	lg.Desc = b
@@ -109,13 +119,13 @@ func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *db
 func (_this *CompanionStruct_Default___) Small(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _130_n uint64
-	var _ = _130_n
-	var _out163 uint64
-	var _ = _out163
-	_out163 = j.Lg.Body.Len()
-	_130_n = _out163
-	b = _130_n <= uint64(15)
+	var _125_n uint64
+	var _ = _125_n
+	var _out161 uint64
+	var _ = _out161
+	_out161 = j.Lg.Body.Len()
+	_125_n = _out161
+	b = _125_n <= uint64(15)
 	return b
 }
 func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
@@ -123,60 +133,60 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out164 uint64
-	var _ = _out164
-	_out164 = j.Lg.Body.Len()
-	n = _out164
-	var _131_m *dlog.BMap
-	var _ = _131_m
-	var _out165 *dlog.BMap
-	var _ = _out165
-	_out165 = dlog.NewBMap()
-	_131_m = _out165
-	_131_m.Put(uint64(0), j.Lg.Desc)
-	var _132_i uint64
-	var _ = _132_i
-	_132_i = uint64(0)
-	for _132_i < n {
-		var _133_b *dbytes.Blk
-		var _ = _133_b
-		var _out166 *dbytes.Blk
-		var _ = _out166
-		_out166 = j.Lg.Body.BlkAt(_132_i)
-		_133_b = _out166
-		_131_m.Put(_132_i+uint64(1), _133_b)
-		_132_i = _132_i + uint64(1)
+	var _out162 uint64
+	var _ = _out162
+	_out162 = j.Lg.Body.Len()
+	n = _out162
+	var _126_m *dlog.BMap
+	var _ = _126_m
+	var _out163 *dlog.BMap
+	var _ = _out163
+	_out163 = dlog.NewBMap()
+	_126_m = _out163
+	_126_m.Put(uint64(0), j.Lg.Desc)
+	var _127_i uint64
+	var _ = _127_i
+	_127_i = uint64(0)
+	for _127_i < n {
+		var _128_b *dbytes.Blk
+		var _ = _128_b
+		var _out164 *dbytes.Blk
+		var _ = _out164
+		_out164 = j.Lg.Body.BlkAt(_127_i)
+		_128_b = _out164
+		_126_m.Put(_127_i+uint64(1), _128_b)
+		_127_i = _127_i + uint64(1)
 	}
-	var _out167 *ddisk.BList
-	var _ = _out167
-	_out167 = _131_m.List()
-	l = _out167
+	var _out165 *ddisk.BList
+	var _ = _out165
+	_out165 = _126_m.List()
+	l = _out165
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _134_l *ddisk.BList
-	var _ = _134_l
-	var _135_n uint64
-	var _ = _135_n
-	var _out168 *ddisk.BList
+	var _129_l *ddisk.BList
+	var _ = _129_l
+	var _130_n uint64
+	var _ = _130_n
+	var _out166 *ddisk.BList
+	var _ = _out166
+	var _out167 uint64
+	var _ = _out167
+	_out166, _out167 = Companion_Default___.UnitList(j)
+	_129_l = _out166
+	_130_n = _out167
+	var _131_s uint64
+	var _ = _131_s
+	var _out168 uint64
 	var _ = _out168
-	var _out169 uint64
+	_out168 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_131_s = _out168
+	var _out169 bool
 	var _ = _out169
-	_out168, _out169 = Companion_Default___.UnitList(j)
-	_134_l = _out168
-	_135_n = _out169
-	var _136_s uint64
-	var _ = _136_s
-	var _out170 uint64
-	var _ = _out170
-	_out170 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_136_s = _out170
-	var _out171 bool
-	var _ = _out171
-	_out171 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_136_s, _134_l, uint64(0), uint64(1)+_135_n)
-	ok = _out171
+	_out169 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_131_s, _129_l, uint64(0), uint64(1)+_130_n)
+	ok = _out169
 	return ok
 }
 func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -184,23 +194,23 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _137_len uint64
-	var _ = _137_len
-	var _out172 uint64
-	var _ = _out172
-	_out172 = j.Lg.Body.Len()
-	_137_len = _out172
-	n = _137_len - i
-	var _138_s uint64
-	var _ = _138_s
-	var _out173 uint64
-	var _ = _out173
-	_out173 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
-	_138_s = _out173
-	if n > j.Nr-_138_s {
-		n = j.Nr - _138_s
+	var _132_len uint64
+	var _ = _132_len
+	var _out170 uint64
+	var _ = _out170
+	_out170 = j.Lg.Body.Len()
+	_132_len = _out170
+	n = _132_len - i
+	var _133_s uint64
+	var _ = _133_s
+	var _out171 uint64
+	var _ = _out171
+	_out171 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
+	_133_s = _out171
+	if n > j.Nr-_133_s {
+		n = j.Nr - _133_s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + _138_s
+	a = j.At + uint64(1) + uint64(16)*j.Nd + _133_s
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -208,19 +218,19 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _139_a uint64 = 0
-	var _ = _139_a
-	var _out174 uint64
+	var _134_a uint64 = 0
+	var _ = _134_a
+	var _out172 uint64
+	var _ = _out172
+	var _out173 uint64
+	var _ = _out173
+	_out172, _out173 = Companion_Default___.DataRun(j, i)
+	_134_a = _out172
+	n = _out173
+	var _out174 bool
 	var _ = _out174
-	var _out175 uint64
-	var _ = _out175
-	_out174, _out175 = Companion_Default___.DataRun(j, i)
-	_139_a = _out174
-	n = _out175
-	var _out176 bool
-	var _ = _out176
-	_out176 = j.D.WriteRun(_139_a, j.Lg.Body, i, n)
-	ok = _out176
+	_out174 = j.D.WriteRun(_134_a, j.Lg.Body, i, n)
+	ok = _out174
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -228,62 +238,43 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _140_a uint64 = 0
-	var _ = _140_a
-	var _out177 uint64
+	var _135_a uint64 = 0
+	var _ = _135_a
+	var _out175 uint64
+	var _ = _out175
+	var _out176 uint64
+	var _ = _out176
+	_out175, _out176 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
+	_135_a = _out175
+	n = _out176
+	var _out177 bool
 	var _ = _out177
-	var _out178 uint64
-	var _ = _out178
-	_out177, _out178 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	_140_a = _out177
-	n = _out178
-	var _out179 bool
-	var _ = _out179
-	_out179 = j.D.WriteRun(_140_a, j.Lg.Dirs, i, n)
-	ok = _out179
+	_out177 = j.D.WriteRun(_135_a, j.Lg.Dirs, i, n)
+	ok = _out177
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _141_s uint64
-	var _ = _141_s
-	var _out180 uint64
-	var _ = _out180
-	_out180 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_141_s = _out180
-	var _out181 bool
-	var _ = _out181
-	_out181 = j.D.Write(j.At+uint64(1)+uint64(16)*_141_s, j.Lg.Desc)
-	ok = _out181
+	var _136_s uint64
+	var _ = _136_s
+	var _out178 uint64
+	var _ = _out178
+	_out178 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_136_s = _out178
+	var _out179 bool
+	var _ = _out179
+	_out179 = j.D.Write(j.At+uint64(1)+uint64(16)*_136_s, j.Lg.Desc)
+	ok = _out179
 	return ok
-}
-func (_this *CompanionStruct_Default___) DirectCodes(j *journalm.Journal) *dlog.Codes {
-	var c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = c
-	var _out182 *dlog.Codes
-	var _ = _out182
-	_out182 = dlog.NewCodes()
-	c = _out182
-	if j.Tree.Np == uint64(0) {
-		return c
-	}
-	var _142_l *ddisk.BList
-	var _ = _142_l
-	var _out183 *ddisk.BList
-	var _ = _out183
-	_out183 = j.Cdm.List()
-	_142_l = _out183
-	treeofcodes.Companion_Default___.AddList(j.Tree, c, _142_l)
-	return c
 }
 func (_this *CompanionStruct_Default___) LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out184 bool
-	var _ = _out184
-	_out184 = j.D.Barrier()
-	ok = _out184
+	var _out180 bool
+	var _ = _out180
+	_out180 = j.D.Barrier()
+	ok = _out180
 	return ok
 }
 

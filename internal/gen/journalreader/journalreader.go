@@ -64,39 +64,39 @@ func (_this *CompanionStruct_Default___) Lookup(j *journalm.Journal, a uint64) (
 	var t uint64 = 0
 	var _ = t
 	t = j.Trims
-	var _out226 *dbytes.Blk
-	var _ = _out226
-	_out226 = j.Running.Get(a)
-	b = _out226
+	var _out222 *dbytes.Blk
+	var _ = _out222
+	_out222 = j.Running.Get(a)
+	b = _out222
+	if b == (*dbytes.Blk)(nil) {
+		var _out223 *dbytes.Blk
+		var _ = _out223
+		_out223 = j.Cgm.Get(a)
+		b = _out223
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out224 *dbytes.Blk
+		var _ = _out224
+		_out224 = j.Cdm.Get(a)
+		b = _out224
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out225 *dbytes.Blk
+		var _ = _out225
+		_out225 = j.Lgm.Get(a)
+		b = _out225
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out226 *dbytes.Blk
+		var _ = _out226
+		_out226 = j.Inm.Get(a)
+		b = _out226
+	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out227 *dbytes.Blk
 		var _ = _out227
-		_out227 = j.Cgm.Get(a)
+		_out227 = j.Cache.Get(a)
 		b = _out227
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out228 *dbytes.Blk
-		var _ = _out228
-		_out228 = j.Cdm.Get(a)
-		b = _out228
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out229 *dbytes.Blk
-		var _ = _out229
-		_out229 = j.Lgm.Get(a)
-		b = _out229
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out230 *dbytes.Blk
-		var _ = _out230
-		_out230 = j.Inm.Get(a)
-		b = _out230
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out231 *dbytes.Blk
-		var _ = _out231
-		_out231 = j.Cache.Get(a)
-		b = _out231
 	}
 	return b, t
 }
@@ -105,13 +105,13 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out232 bool
-	var _ = _out232
-	var _out233 *ddisk.BList
-	var _ = _out233
-	_out232, _out233 = j.D.ReadRun(a, n)
-	ok = _out232
-	l = _out233
+	var _out228 bool
+	var _ = _out228
+	var _out229 *ddisk.BList
+	var _ = _out229
+	_out228, _out229 = j.D.ReadRun(a, n)
+	ok = _out228
+	l = _out229
 	return ok, l
 }
 func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList) (uint64, uint64) {
@@ -119,31 +119,31 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _164_n uint64
-	var _ = _164_n
-	var _out234 uint64
-	var _ = _out234
-	_out234 = l.Len()
-	_164_n = _out234
+	var _158_n uint64
+	var _ = _158_n
+	var _out230 uint64
+	var _ = _out230
+	_out230 = l.Len()
+	_158_n = _out230
 	m = uint64(0)
 	bad = a
-	for m < _164_n {
-		var _165_b *dbytes.Blk
-		var _ = _165_b
-		var _out235 *dbytes.Blk
-		var _ = _out235
-		_out235 = l.BlkAt(m)
-		_165_b = _out235
-		var _166_ok bool = false
-		var _ = _166_ok
-		var _out236 bool
-		var _ = _out236
-		var _out237 uint64
-		var _ = _out237
-		_out236, _out237 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _165_b)
-		_166_ok = _out236
-		bad = _out237
-		if !_166_ok {
+	for m < _158_n {
+		var _159_b *dbytes.Blk
+		var _ = _159_b
+		var _out231 *dbytes.Blk
+		var _ = _out231
+		_out231 = l.BlkAt(m)
+		_159_b = _out231
+		var _160_ok bool = false
+		var _ = _160_ok
+		var _out232 bool
+		var _ = _out232
+		var _out233 uint64
+		var _ = _out233
+		_out232, _out233 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _159_b)
+		_160_ok = _out232
+		bad = _out233
+		if !_160_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -153,18 +153,18 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	var _167_b *dbytes.Blk
-	var _ = _167_b
-	var _168_t2 uint64
-	var _ = _168_t2
-	var _out238 *dbytes.Blk
-	var _ = _out238
-	var _out239 uint64
-	var _ = _out239
-	_out238, _out239 = Companion_Default___.Lookup(j, a)
-	_167_b = _out238
-	_168_t2 = _out239
-	damaged = _167_b == (*dbytes.Blk)(nil) && t == _168_t2
+	var _161_b *dbytes.Blk
+	var _ = _161_b
+	var _162_t2 uint64
+	var _ = _162_t2
+	var _out234 *dbytes.Blk
+	var _ = _out234
+	var _out235 uint64
+	var _ = _out235
+	_out234, _out235 = Companion_Default___.Lookup(j, a)
+	_161_b = _out234
+	_162_t2 = _out235
+	damaged = _161_b == (*dbytes.Blk)(nil) && t == _162_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -173,16 +173,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _169_t2 uint64 = 0
-	var _ = _169_t2
-	var _out240 *dbytes.Blk
-	var _ = _out240
-	var _out241 uint64
-	var _ = _out241
-	_out240, _out241 = Companion_Default___.Lookup(j, a)
-	b = _out240
-	_169_t2 = _out241
-	if b == (*dbytes.Blk)(nil) && t == _169_t2 {
+	var _163_t2 uint64 = 0
+	var _ = _163_t2
+	var _out236 *dbytes.Blk
+	var _ = _out236
+	var _out237 uint64
+	var _ = _out237
+	_out236, _out237 = Companion_Default___.Lookup(j, a)
+	b = _out236
+	_163_t2 = _out237
+	if b == (*dbytes.Blk)(nil) && t == _163_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

@@ -72,32 +72,32 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _170_l *ddisk.BList
-	var _ = _170_l
-	_170_l = j.Lg.Dirs
-	var _171_n uint64
-	var _ = _171_n
-	var _out242 uint64
-	var _ = _out242
-	_out242 = _170_l.Len()
-	_171_n = _out242
-	var _172_i uint64
-	var _ = _172_i
-	_172_i = uint64(0)
+	var _164_l *ddisk.BList
+	var _ = _164_l
+	_164_l = j.Lg.Dirs
+	var _165_n uint64
+	var _ = _165_n
+	var _out238 uint64
+	var _ = _out238
+	_out238 = _164_l.Len()
+	_165_n = _out238
+	var _166_i uint64
+	var _ = _166_i
+	_166_i = uint64(0)
 	ok = true
-	for ok && _172_i < _171_n {
+	for ok && _166_i < _165_n {
 		Companion_Default___.LYield(j)
-		var _173_m uint64 = 0
-		var _ = _173_m
-		var _out243 bool
-		var _ = _out243
-		var _out244 uint64
-		var _ = _out244
-		_out243, _out244 = journallogger.Companion_Default___.DirWrite(j, _172_i)
-		ok = _out243
-		_173_m = _out244
+		var _167_m uint64 = 0
+		var _ = _167_m
+		var _out239 bool
+		var _ = _out239
+		var _out240 uint64
+		var _ = _out240
+		_out239, _out240 = journallogger.Companion_Default___.DirWrite(j, _166_i)
+		ok = _out239
+		_167_m = _out240
 		if ok {
-			_172_i = _172_i + _173_m
+			_166_i = _166_i + _167_m
 		}
 	}
 	return ok
@@ -106,29 +106,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _174_n uint64
-	var _ = _174_n
-	var _out245 uint64
-	var _ = _out245
-	_out245 = j.Cgm.Len()
-	_174_n = _out245
-	var _175_i uint64
-	var _ = _175_i
-	_175_i = uint64(0)
+	var _168_n uint64
+	var _ = _168_n
+	var _out241 uint64
+	var _ = _out241
+	_out241 = j.Cgm.Len()
+	_168_n = _out241
+	var _169_i uint64
+	var _ = _169_i
+	_169_i = uint64(0)
 	ok = true
-	for ok && _175_i < _174_n {
+	for ok && _169_i < _168_n {
 		Companion_Default___.LYield(j)
-		var _176_m uint64 = 0
-		var _ = _176_m
-		var _out246 bool
-		var _ = _out246
-		var _out247 uint64
-		var _ = _out247
-		_out246, _out247 = journallogger.Companion_Default___.LogWrite(j, _175_i)
-		ok = _out246
-		_176_m = _out247
+		var _170_m uint64 = 0
+		var _ = _170_m
+		var _out242 bool
+		var _ = _out242
+		var _out243 uint64
+		var _ = _out243
+		_out242, _out243 = journallogger.Companion_Default___.LogWrite(j, _169_i)
+		ok = _out242
+		_170_m = _out243
 		if ok {
-			_175_i = _175_i + _176_m
+			_169_i = _169_i + _170_m
 		}
 	}
 	return ok
@@ -137,55 +137,55 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _177_small bool
-	var _ = _177_small
-	var _out248 bool
-	var _ = _out248
-	_out248 = journallogger.Companion_Default___.Small(j)
-	_177_small = _out248
-	if _177_small {
-		var _out249 bool
-		var _ = _out249
-		_out249 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out249
+	var _171_small bool
+	var _ = _171_small
+	var _out244 bool
+	var _ = _out244
+	_out244 = journallogger.Companion_Default___.Small(j)
+	_171_small = _out244
+	if _171_small {
+		var _out245 bool
+		var _ = _out245
+		_out245 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out245
 		return ok
 	}
-	var _out250 bool
-	var _ = _out250
-	_out250 = Companion_Default___.WriteRing(j)
-	ok = _out250
+	var _out246 bool
+	var _ = _out246
+	_out246 = Companion_Default___.WriteRing(j)
+	ok = _out246
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out251 bool
-	var _ = _out251
-	_out251 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out251
+	var _out247 bool
+	var _ = _out247
+	_out247 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out247
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out252 bool
-	var _ = _out252
-	_out252 = Companion_Default___.WriteRecord(j)
-	ok = _out252
+	var _out248 bool
+	var _ = _out248
+	_out248 = Companion_Default___.WriteRecord(j)
+	ok = _out248
 	if !ok {
 		return ok
 	}
-	var _out253 bool
-	var _ = _out253
-	_out253 = Companion_Default___.WriteDirect(j)
-	ok = _out253
+	var _out249 bool
+	var _ = _out249
+	_out249 = Companion_Default___.WriteDirect(j)
+	ok = _out249
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out254 bool
-	var _ = _out254
-	_out254 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out254
+	var _out250 bool
+	var _ = _out250
+	_out250 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out250
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
@@ -193,18 +193,16 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	var _ = ok
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
-	journallogger.Companion_Default___.LogEnc(j)
-	Companion_Default___.LYield(j)
-	var _178_cs *dlog.Codes
-	var _ = _178_cs
-	var _out255 *dlog.Codes
-	var _ = _out255
-	_out255 = journallogger.Companion_Default___.DirectCodes(j)
-	_178_cs = _out255
-	var _out256 bool
-	var _ = _out256
-	_out256 = Companion_Default___.WriteGroup(j)
-	ok = _out256
+	var _172_cs *dlog.Codes
+	var _ = _172_cs
+	var _out251 *dlog.Codes
+	var _ = _out251
+	_out251 = journallogger.Companion_Default___.LogEnc(j)
+	_172_cs = _out251
+	var _out252 bool
+	var _ = _out252
+	_out252 = Companion_Default___.WriteGroup(j)
+	ok = _out252
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -213,7 +211,7 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.HoldCodes(j, _178_cs)
+	journalcommit.Companion_Default___.HoldCodes(j, _172_cs)
 	journalcommit.Companion_Default___.HoldDirect(j)
 	journalcommit.Companion_Default___.FinishCommit(j)
 	return ok
@@ -221,47 +219,47 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _179_alive bool
-	var _ = _179_alive
-	var _out257 bool
-	var _ = _out257
-	_out257 = journalpolicy.Companion_Default___.Alive(j)
-	_179_alive = _out257
-	for _179_alive {
-		var _180_go bool
-		var _ = _180_go
-		var _out258 bool
-		var _ = _out258
-		_out258 = journalcommit.Companion_Default___.StartCommit(j)
-		_180_go = _out258
-		if _180_go {
-			var _181_ok bool
-			var _ = _181_ok
-			var _out259 bool
-			var _ = _out259
-			_out259 = Companion_Default___.LogGroup(j)
-			_181_ok = _out259
+	var _173_alive bool
+	var _ = _173_alive
+	var _out253 bool
+	var _ = _out253
+	_out253 = journalpolicy.Companion_Default___.Alive(j)
+	_173_alive = _out253
+	for _173_alive {
+		var _174_go bool
+		var _ = _174_go
+		var _out254 bool
+		var _ = _out254
+		_out254 = journalcommit.Companion_Default___.StartCommit(j)
+		_174_go = _out254
+		if _174_go {
+			var _175_ok bool
+			var _ = _175_ok
+			var _out255 bool
+			var _ = _out255
+			_out255 = Companion_Default___.LogGroup(j)
+			_175_ok = _out255
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out260 bool
-		var _ = _out260
-		_out260 = journalpolicy.Companion_Default___.Alive(j)
-		_179_alive = _out260
+		var _out256 bool
+		var _ = _out256
+		_out256 = journalpolicy.Companion_Default___.Alive(j)
+		_173_alive = _out256
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _182_i uint64
-	var _ = _182_i
-	_182_i = uint64(0)
-	for _182_i < n {
+	var _176_i uint64
+	var _ = _176_i
+	_176_i = uint64(0)
+	for _176_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_182_i = _182_i + uint64(1)
-		if _182_i%uint64(128) == uint64(0) {
+		_176_i = _176_i + uint64(1)
+		if _176_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -281,50 +279,50 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out261 bool
-	var _ = _out261
-	var _out262 *dlog.Codes
-	var _ = _out262
-	_out261, _out262 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	ok = _out261
-	c = _out262
-	var _out263 uint64
-	var _ = _out263
-	var _out264 uint64
-	var _ = _out264
-	_out263, _out264 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out263
-	r1 = _out264
+	var _out257 bool
+	var _ = _out257
+	var _out258 *dlog.Codes
+	var _ = _out258
+	_out257, _out258 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	ok = _out257
+	c = _out258
+	var _out259 uint64
+	var _ = _out259
+	var _out260 uint64
+	var _ = _out260
+	_out259, _out260 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out259
+	r1 = _out260
 	if j.Tree.Np == uint64(0) || !ok {
 		return ok, c, r0, r1
 	}
-	var _183_i uint64
-	var _ = _183_i
-	_183_i = uint64(0)
-	var _184_n uint64
-	var _ = _184_n
-	var _out265 uint64
-	var _ = _out265
-	_out265 = c.Len()
-	_184_n = _out265
-	for ok && _183_i < _184_n {
-		var _out266 bool
+	var _177_i uint64
+	var _ = _177_i
+	_177_i = uint64(0)
+	var _178_n uint64
+	var _ = _178_n
+	var _out261 uint64
+	var _ = _out261
+	_out261 = c.Len()
+	_178_n = _out261
+	for ok && _177_i < _178_n {
+		var _out262 bool
+		var _ = _out262
+		var _out263 uint64
+		var _ = _out263
+		var _out264 uint64
+		var _ = _out264
+		var _out265 uint64
+		var _ = _out265
+		_out262, _out263, _out264, _out265 = Companion_Default___.WritePage(j, c, _177_i, r0, r1)
+		ok = _out262
+		_177_i = _out263
+		r0 = _out264
+		r1 = _out265
+		var _out266 uint64
 		var _ = _out266
-		var _out267 uint64
-		var _ = _out267
-		var _out268 uint64
-		var _ = _out268
-		var _out269 uint64
-		var _ = _out269
-		_out266, _out267, _out268, _out269 = Companion_Default___.WritePage(j, c, _183_i, r0, r1)
-		ok = _out266
-		_183_i = _out267
-		r0 = _out268
-		r1 = _out269
-		var _out270 uint64
-		var _ = _out270
-		_out270 = c.Len()
-		_184_n = _out270
+		_out266 = c.Len()
+		_178_n = _out266
 	}
 	return ok, c, r0, r1
 }
@@ -339,58 +337,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _185_p uint64 = 0
-	var _ = _185_p
-	var _186_a uint64 = 0
-	var _ = _186_a
-	var _187_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _187_b
-	var _out271 bool
+	var _179_p uint64 = 0
+	var _ = _179_p
+	var _180_a uint64 = 0
+	var _ = _180_a
+	var _181_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _181_b
+	var _out267 bool
+	var _ = _out267
+	var _out268 uint64
+	var _ = _out268
+	var _out269 uint64
+	var _ = _out269
+	var _out270 *dbytes.Blk
+	var _ = _out270
+	var _out271 uint64
 	var _ = _out271
-	var _out272 uint64
+	_out267, _out268, _out269, _out270, _out271 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out267
+	_179_p = _out268
+	_180_a = _out269
+	_181_b = _out270
+	i1 = _out271
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _out272 bool
 	var _ = _out272
-	var _out273 uint64
+	_out272 = journalinstaller.Companion_Default___.PageWrite(j, _180_a, _181_b)
+	ok = _out272
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _182_root bool
+	var _ = _182_root
+	var _183_c0 uint64
+	var _ = _183_c0
+	var _184_c1 uint64
+	var _ = _184_c1
+	var _out273 bool
 	var _ = _out273
-	var _out274 *dbytes.Blk
+	var _out274 uint64
 	var _ = _out274
 	var _out275 uint64
 	var _ = _out275
-	_out271, _out272, _out273, _out274, _out275 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out271
-	_185_p = _out272
-	_186_a = _out273
-	_187_b = _out274
-	i1 = _out275
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _out276 bool
-	var _ = _out276
-	_out276 = journalinstaller.Companion_Default___.PageWrite(j, _186_a, _187_b)
-	ok = _out276
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _188_root bool
-	var _ = _188_root
-	var _189_c0 uint64
-	var _ = _189_c0
-	var _190_c1 uint64
-	var _ = _190_c1
-	var _out277 bool
-	var _ = _out277
-	var _out278 uint64
-	var _ = _out278
-	var _out279 uint64
-	var _ = _out279
-	_out277, _out278, _out279 = journalinstaller.Companion_Default___.PageUp(j, c, _185_p, _187_b)
-	_188_root = _out277
-	_189_c0 = _out278
-	_190_c1 = _out279
-	if _188_root {
-		r0, r1 = _189_c0, _190_c1
+	_out273, _out274, _out275 = journalinstaller.Companion_Default___.PageUp(j, c, _179_p, _181_b)
+	_182_root = _out273
+	_183_c0 = _out274
+	_184_c1 = _out275
+	if _182_root {
+		r0, r1 = _183_c0, _184_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -407,66 +405,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out280 *dlog.Codes
-	var _ = _out280
-	_out280 = dlog.NewCodes()
-	c = _out280
+	var _out276 *dlog.Codes
+	var _ = _out276
+	_out276 = dlog.NewCodes()
+	c = _out276
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out281 *ddisk.BList
-	var _ = _out281
-	_out281 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out281
+	var _out277 *ddisk.BList
+	var _ = _out277
+	_out277 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out277
 	Companion_Default___.IYield(j)
-	var _out282 bool
-	var _ = _out282
-	_out282 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out282
-	var _out283 uint64
-	var _ = _out283
-	_out283 = l.Len()
-	n = _out283
-	var _191_i uint64
-	var _ = _191_i
-	_191_i = uint64(0)
-	for ok && _191_i < n {
+	var _out278 bool
+	var _ = _out278
+	_out278 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out278
+	var _out279 uint64
+	var _ = _out279
+	_out279 = l.Len()
+	n = _out279
+	var _185_i uint64
+	var _ = _185_i
+	_185_i = uint64(0)
+	for ok && _185_i < n {
 		Companion_Default___.IYield(j)
-		var _192_m uint64 = 0
-		var _ = _192_m
-		var _out284 bool
-		var _ = _out284
-		var _out285 uint64
-		var _ = _out285
-		_out284, _out285 = journalinstaller.Companion_Default___.InstWrite(j, _191_i)
-		ok = _out284
-		_192_m = _out285
+		var _186_m uint64 = 0
+		var _ = _186_m
+		var _out280 bool
+		var _ = _out280
+		var _out281 uint64
+		var _ = _out281
+		_out280, _out281 = journalinstaller.Companion_Default___.InstWrite(j, _185_i)
+		ok = _out280
+		_186_m = _out281
 		if ok {
-			_191_i = _191_i + _192_m
+			_185_i = _185_i + _186_m
 		}
 	}
 	if ok {
-		var _out286 bool
-		var _ = _out286
-		var _out287 *dlog.Codes
-		var _ = _out287
-		var _out288 uint64
-		var _ = _out288
-		var _out289 uint64
-		var _ = _out289
-		_out286, _out287, _out288, _out289 = Companion_Default___.WritePages(j)
-		ok = _out286
-		c = _out287
-		r0 = _out288
-		r1 = _out289
+		var _out282 bool
+		var _ = _out282
+		var _out283 *dlog.Codes
+		var _ = _out283
+		var _out284 uint64
+		var _ = _out284
+		var _out285 uint64
+		var _ = _out285
+		_out282, _out283, _out284, _out285 = Companion_Default___.WritePages(j)
+		ok = _out282
+		c = _out283
+		r0 = _out284
+		r1 = _out285
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out290 bool
-		var _ = _out290
-		_out290 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out290
+		var _out286 bool
+		var _ = _out286
+		_out286 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out286
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -483,100 +481,100 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out291 bool
+	var _out287 bool
+	var _ = _out287
+	var _out288 *ddisk.BList
+	var _ = _out288
+	var _out289 uint64
+	var _ = _out289
+	var _out290 *dlog.Codes
+	var _ = _out290
+	var _out291 uint64
 	var _ = _out291
-	var _out292 *ddisk.BList
+	var _out292 uint64
 	var _ = _out292
-	var _out293 uint64
+	_out287, _out288, _out289, _out290, _out291, _out292 = Companion_Default___.WriteHome(j)
+	ok = _out287
+	l = _out288
+	n = _out289
+	c = _out290
+	r0 = _out291
+	r1 = _out292
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out293 bool
 	var _ = _out293
-	var _out294 *dlog.Codes
+	_out293 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out293
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out294 bool
 	var _ = _out294
-	var _out295 uint64
-	var _ = _out295
-	var _out296 uint64
-	var _ = _out296
-	_out291, _out292, _out293, _out294, _out295, _out296 = Companion_Default___.WriteHome(j)
-	ok = _out291
-	l = _out292
-	n = _out293
-	c = _out294
-	r0 = _out295
-	r1 = _out296
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out297 bool
-	var _ = _out297
-	_out297 = Companion_Default___.WriteHeader(j, false, r0, r1)
-	ok = _out297
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out298 bool
-	var _ = _out298
-	_out298 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out298
+	_out294 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out294
 	return ok, l, n, c, r0, r1
 }
 func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.IYield(j)
-	var _out299 bool
-	var _ = _out299
-	_out299 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out299
+	var _out295 bool
+	var _ = _out295
+	_out295 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out295
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out300 bool
-	var _ = _out300
-	_out300 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out300
+	var _out296 bool
+	var _ = _out296
+	_out296 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out296
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out301 bool
-	var _ = _out301
-	_out301 = journalinstaller.Companion_Default___.HdrBarrier(j)
-	ok = _out301
+	var _out297 bool
+	var _ = _out297
+	_out297 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out297
 	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _193_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _193_l
-	var _194_n uint64 = 0
-	var _ = _194_n
-	var _195_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _195_c
-	var _196_r0 uint64 = 0
-	var _ = _196_r0
-	var _197_r1 uint64 = 0
-	var _ = _197_r1
-	var _out302 bool
+	var _187_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _187_l
+	var _188_n uint64 = 0
+	var _ = _188_n
+	var _189_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _189_c
+	var _190_r0 uint64 = 0
+	var _ = _190_r0
+	var _191_r1 uint64 = 0
+	var _ = _191_r1
+	var _out298 bool
+	var _ = _out298
+	var _out299 *ddisk.BList
+	var _ = _out299
+	var _out300 uint64
+	var _ = _out300
+	var _out301 *dlog.Codes
+	var _ = _out301
+	var _out302 uint64
 	var _ = _out302
-	var _out303 *ddisk.BList
+	var _out303 uint64
 	var _ = _out303
-	var _out304 uint64
-	var _ = _out304
-	var _out305 *dlog.Codes
-	var _ = _out305
-	var _out306 uint64
-	var _ = _out306
-	var _out307 uint64
-	var _ = _out307
-	_out302, _out303, _out304, _out305, _out306, _out307 = Companion_Default___.WriteInst(j)
-	ok = _out302
-	_193_l = _out303
-	_194_n = _out304
-	_195_c = _out305
-	_196_r0 = _out306
-	_197_r1 = _out307
+	_out298, _out299, _out300, _out301, _out302, _out303 = Companion_Default___.WriteInst(j)
+	ok = _out298
+	_187_l = _out299
+	_188_n = _out300
+	_189_c = _out301
+	_190_r0 = _out302
+	_191_r1 = _out303
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -584,54 +582,54 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out308 bool
-	var _ = _out308
-	_out308 = Companion_Default___.CacheAll(j, _193_l, _194_n)
-	ok = _out308
+	var _out304 bool
+	var _ = _out304
+	_out304 = Companion_Default___.CacheAll(j, _187_l, _188_n)
+	ok = _out304
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
 	journalinstaller.Companion_Default___.FinishInstall(j)
-	journalinstaller.Companion_Default___.FinishTree(j, _195_c, _196_r0, _197_r1)
+	journalinstaller.Companion_Default___.FinishTree(j, _189_c, _190_r0, _191_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _198_alive bool
-	var _ = _198_alive
-	var _out309 bool
-	var _ = _out309
-	_out309 = journalpolicy.Companion_Default___.Alive(j)
-	_198_alive = _out309
-	for _198_alive {
-		var _199_go bool
-		var _ = _199_go
-		var _out310 bool
-		var _ = _out310
-		_out310 = journalinstaller.Companion_Default___.StartInstall(j)
-		_199_go = _out310
-		if _199_go {
-			var _200_ok bool
-			var _ = _200_ok
-			var _out311 bool
-			var _ = _out311
-			_out311 = Companion_Default___.Install(j)
-			_200_ok = _out311
-			if !_200_ok {
+	var _192_alive bool
+	var _ = _192_alive
+	var _out305 bool
+	var _ = _out305
+	_out305 = journalpolicy.Companion_Default___.Alive(j)
+	_192_alive = _out305
+	for _192_alive {
+		var _193_go bool
+		var _ = _193_go
+		var _out306 bool
+		var _ = _out306
+		_out306 = journalinstaller.Companion_Default___.StartInstall(j)
+		_193_go = _out306
+		if _193_go {
+			var _194_ok bool
+			var _ = _194_ok
+			var _out307 bool
+			var _ = _out307
+			_out307 = Companion_Default___.Install(j)
+			_194_ok = _out307
+			if !_194_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out312 bool
-		var _ = _out312
-		_out312 = journalpolicy.Companion_Default___.Alive(j)
-		_198_alive = _out312
+		var _out308 bool
+		var _ = _out308
+		_out308 = journalpolicy.Companion_Default___.Alive(j)
+		_192_alive = _out308
 	}
 L2:
 	j.Mu.Unlock()
@@ -646,49 +644,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out313 bool
-	var _ = _out313
-	_out313 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out313
-	var _201_failed bool
-	var _ = _201_failed
-	var _out314 bool
-	var _ = _out314
-	_out314 = journalpolicy.Companion_Default___.Failed(j)
-	_201_failed = _out314
-	for !ok && !_201_failed {
+	var _out309 bool
+	var _ = _out309
+	_out309 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out309
+	var _195_failed bool
+	var _ = _195_failed
+	var _out310 bool
+	var _ = _out310
+	_out310 = journalpolicy.Companion_Default___.Failed(j)
+	_195_failed = _out310
+	for !ok && !_195_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _202_go bool
-		var _ = _202_go
-		var _out315 bool
-		var _ = _out315
-		_out315 = journalcommit.Companion_Default___.StartCommit(j)
-		_202_go = _out315
-		if _202_go {
-			var _203_done bool
-			var _ = _203_done
-			var _out316 bool
-			var _ = _out316
-			_out316 = Companion_Default___.LogGroup(j)
-			_203_done = _out316
+		var _196_go bool
+		var _ = _196_go
+		var _out311 bool
+		var _ = _out311
+		_out311 = journalcommit.Companion_Default___.StartCommit(j)
+		_196_go = _out311
+		if _196_go {
+			var _197_done bool
+			var _ = _197_done
+			var _out312 bool
+			var _ = _out312
+			_out312 = Companion_Default___.LogGroup(j)
+			_197_done = _out312
 		} else {
-			var _204_c uint32
-			var _ = _204_c
-			var _out317 uint32
-			var _ = _out317
-			_out317 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_204_c = _out317
-			j.Mu.Wait(_204_c)
+			var _198_c uint32
+			var _ = _198_c
+			var _out313 uint32
+			var _ = _out313
+			_out313 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_198_c = _out313
+			j.Mu.Wait(_198_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out318 bool
-		var _ = _out318
-		_out318 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out318
-		var _out319 bool
-		var _ = _out319
-		_out319 = journalpolicy.Companion_Default___.Failed(j)
-		_201_failed = _out319
+		var _out314 bool
+		var _ = _out314
+		_out314 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out314
+		var _out315 bool
+		var _ = _out315
+		_out315 = journalpolicy.Companion_Default___.Failed(j)
+		_195_failed = _out315
 	}
 	j.Mu.Unlock()
 	return ok
@@ -700,33 +698,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out320 uint32
-	var _ = _out320
-	var _out321 uint64
-	var _ = _out321
-	_out320, _out321 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out320
-	n = _out321
+	var _out316 uint32
+	var _ = _out316
+	var _out317 uint64
+	var _ = _out317
+	_out316, _out317 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out316
+	n = _out317
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out322 uint32
-		var _ = _out322
-		var _out323 uint64
-		var _ = _out323
-		_out322, _out323 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out322
-		n = _out323
+		var _out318 uint32
+		var _ = _out318
+		var _out319 uint64
+		var _ = _out319
+		_out318, _out319 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out318
+		n = _out319
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _205_ok bool
-		var _ = _205_ok
-		var _out324 bool
-		var _ = _out324
-		_out324 = Companion_Default___.WaitDurable(j, n)
-		_205_ok = _out324
-		if !_205_ok {
+		var _199_ok bool
+		var _ = _199_ok
+		var _out320 bool
+		var _ = _out320
+		_out320 = Companion_Default___.WaitDurable(j, n)
+		_199_ok = _out320
+		if !_199_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -740,67 +738,67 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	for true {
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _206_t uint64 = 0
-		var _ = _206_t
-		var _out325 *dbytes.Blk
-		var _ = _out325
-		var _out326 uint64
-		var _ = _out326
-		_out325, _out326 = journalreader.Companion_Default___.Lookup(j, a)
-		b = _out325
-		_206_t = _out326
+		var _200_t uint64 = 0
+		var _ = _200_t
+		var _out321 *dbytes.Blk
+		var _ = _out321
+		var _out322 uint64
+		var _ = _out322
+		_out321, _out322 = journalreader.Companion_Default___.Lookup(j, a)
+		b = _out321
+		_200_t = _out322
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _207_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _207_l
-		var _out327 bool
-		var _ = _out327
-		var _out328 *ddisk.BList
-		var _ = _out328
-		_out327, _out328 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), _206_t)
-		ok = _out327
-		_207_l = _out328
+		var _201_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _201_l
+		var _out323 bool
+		var _ = _out323
+		var _out324 *ddisk.BList
+		var _ = _out324
+		_out323, _out324 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), _200_t)
+		ok = _out323
+		_201_l = _out324
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _208_m uint64
-		var _ = _208_m
-		var _209_bad uint64
-		var _ = _209_bad
-		var _out329 uint64
-		var _ = _out329
-		var _out330 uint64
-		var _ = _out330
-		_out329, _out330 = journalreader.Companion_Default___.CheckHome(j, a, _207_l)
-		_208_m = _out329
-		_209_bad = _out330
+		var _202_m uint64
+		var _ = _202_m
+		var _203_bad uint64
+		var _ = _203_bad
+		var _out325 uint64
+		var _ = _out325
+		var _out326 uint64
+		var _ = _out326
+		_out325, _out326 = journalreader.Companion_Default___.CheckHome(j, a, _201_l)
+		_202_m = _out325
+		_203_bad = _out326
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		if _208_m > uint64(0) {
-			var _210_c *dbytes.Blk
-			var _ = _210_c
-			var _out331 *dbytes.Blk
-			var _ = _out331
-			_out331 = _207_l.BlkAt(uint64(0))
-			_210_c = _out331
-			var _out332 *dbytes.Blk
-			var _ = _out332
-			_out332 = journalreader.Companion_Default___.Lookup2(j, a, _206_t, _210_c)
-			b = _out332
+		if _202_m > uint64(0) {
+			var _204_c *dbytes.Blk
+			var _ = _204_c
+			var _out327 *dbytes.Blk
+			var _ = _out327
+			_out327 = _201_l.BlkAt(uint64(0))
+			_204_c = _out327
+			var _out328 *dbytes.Blk
+			var _ = _out328
+			_out328 = journalreader.Companion_Default___.Lookup2(j, a, _200_t, _204_c)
+			b = _out328
 		} else {
-			var _211_damaged bool
-			var _ = _211_damaged
-			var _out333 bool
-			var _ = _out333
-			_out333 = journalreader.Companion_Default___.Confirm(j, a, _206_t, _209_bad)
-			_211_damaged = _out333
-			ok = !_211_damaged
+			var _205_damaged bool
+			var _ = _205_damaged
+			var _out329 bool
+			var _ = _out329
+			_out329 = journalreader.Companion_Default___.Confirm(j, a, _200_t, _203_bad)
+			_205_damaged = _out329
+			ok = !_205_damaged
 		}
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) || !ok {
@@ -817,16 +815,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out334 uint64
-	var _ = _out334
-	_out334 = journalcommit.Companion_Default___.Newest(j)
-	n = _out334
+	var _out330 uint64
+	var _ = _out330
+	_out330 = journalcommit.Companion_Default___.Newest(j)
+	n = _out330
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out335 bool
-	var _ = _out335
-	_out335 = Companion_Default___.WaitDurable(j, n)
-	ok = _out335
+	var _out331 bool
+	var _ = _out331
+	_out331 = Companion_Default___.WaitDurable(j, n)
+	ok = _out331
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -838,31 +836,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _212_e bool
-	var _ = _212_e
-	var _out336 bool
-	var _ = _out336
-	_out336 = journalpolicy.Companion_Default___.Drained(j)
-	_212_e = _out336
-	var _213_failed bool
-	var _ = _213_failed
-	var _out337 bool
-	var _ = _out337
-	_out337 = journalpolicy.Companion_Default___.Failed(j)
-	_213_failed = _out337
-	for !_212_e && !_213_failed {
+	var _206_e bool
+	var _ = _206_e
+	var _out332 bool
+	var _ = _out332
+	_out332 = journalpolicy.Companion_Default___.Drained(j)
+	_206_e = _out332
+	var _207_failed bool
+	var _ = _207_failed
+	var _out333 bool
+	var _ = _out333
+	_out333 = journalpolicy.Companion_Default___.Failed(j)
+	_207_failed = _out333
+	for !_206_e && !_207_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out338 bool
-		var _ = _out338
-		_out338 = journalpolicy.Companion_Default___.Drained(j)
-		_212_e = _out338
-		var _out339 bool
-		var _ = _out339
-		_out339 = journalpolicy.Companion_Default___.Failed(j)
-		_213_failed = _out339
+		var _out334 bool
+		var _ = _out334
+		_out334 = journalpolicy.Companion_Default___.Drained(j)
+		_206_e = _out334
+		var _out335 bool
+		var _ = _out335
+		_out335 = journalpolicy.Companion_Default___.Failed(j)
+		_207_failed = _out335
 	}
 	j.Mu.Unlock()
 }
@@ -870,10 +868,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out340 bool
-	var _ = _out340
-	_out340 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out340
+	var _out336 bool
+	var _ = _out336
+	_out336 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out336
 	if ok {
 		return ok
 	}

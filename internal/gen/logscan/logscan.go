@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _496_s uint64
-	var _ = _496_s
-	var _out616 uint64
-	var _ = _out616
-	_out616 = ring.Companion_Default___.SlotOf(q, nd)
-	_496_s = _out616
-	var _497_a uint64
-	var _ = _497_a
-	_497_a = at + uint64(2) + uint64(16)*_496_s
-	var _498_k uint64
-	var _ = _498_k
-	_498_k = n
+	var _490_s uint64
+	var _ = _490_s
+	var _out612 uint64
+	var _ = _out612
+	_out612 = ring.Companion_Default___.SlotOf(q, nd)
+	_490_s = _out612
+	var _491_a uint64
+	var _ = _491_a
+	_491_a = at + uint64(2) + uint64(16)*_490_s
+	var _492_k uint64
+	var _ = _492_k
+	_492_k = n
 	if n > uint64(15) {
-		var _out617 uint64
-		var _ = _out617
-		_out617 = ring.Companion_Default___.SlotOf(pos, nr)
-		_496_s = _out617
-		_497_a = at + uint64(1) + uint64(16)*nd + _496_s
-		if _498_k > nr-_496_s {
-			_498_k = nr - _496_s
+		var _out613 uint64
+		var _ = _out613
+		_out613 = ring.Companion_Default___.SlotOf(pos, nr)
+		_490_s = _out613
+		_491_a = at + uint64(1) + uint64(16)*nd + _490_s
+		if _492_k > nr-_490_s {
+			_492_k = nr - _490_s
 		}
 	}
-	var _out618 bool
-	var _ = _out618
-	var _out619 *ddisk.BList
-	var _ = _out619
-	_out618, _out619 = d.ReadRun(_497_a, _498_k)
-	io = _out618
-	x = _out619
+	var _out614 bool
+	var _ = _out614
+	var _out615 *ddisk.BList
+	var _ = _out615
+	_out614, _out615 = d.ReadRun(_491_a, _492_k)
+	io = _out614
+	x = _out615
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out620 bool
-	var _ = _out620
-	var _out621 *ddisk.BList
-	var _ = _out621
-	_out620, _out621 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_498_k)
-	io = _out620
-	y = _out621
+	var _out616 bool
+	var _ = _out616
+	var _out617 *ddisk.BList
+	var _ = _out617
+	_out616, _out617 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_492_k)
+	io = _out616
+	y = _out617
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _499_hm *dlog.BMap
-	var _ = _499_hm
-	var _out622 *dlog.BMap
-	var _ = _out622
-	_out622 = dlog.NewBMap()
-	_499_hm = _out622
-	var _500_i uint64
-	var _ = _500_i
-	_500_i = uint64(0)
-	for _500_i < m {
-		var _501_a uint64
-		var _ = _501_a
-		var _502_n uint64
-		var _ = _502_n
-		var _out623 uint64
-		var _ = _out623
-		var _out624 uint64
-		var _ = _out624
-		_out623, _out624 = Companion_Default___.DirRun(r, _500_i, m)
-		_501_a = _out623
-		_502_n = _out624
-		var _503_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _503_l
-		var _out625 bool
-		var _ = _out625
-		var _out626 *ddisk.BList
-		var _ = _out626
-		_out625, _out626 = d.ReadRun(_501_a, _502_n)
-		io = _out625
-		_503_l = _out626
+	var _493_hm *dlog.BMap
+	var _ = _493_hm
+	var _out618 *dlog.BMap
+	var _ = _out618
+	_out618 = dlog.NewBMap()
+	_493_hm = _out618
+	var _494_i uint64
+	var _ = _494_i
+	_494_i = uint64(0)
+	for _494_i < m {
+		var _495_a uint64
+		var _ = _495_a
+		var _496_n uint64
+		var _ = _496_n
+		var _out619 uint64
+		var _ = _out619
+		var _out620 uint64
+		var _ = _out620
+		_out619, _out620 = Companion_Default___.DirRun(r, _494_i, m)
+		_495_a = _out619
+		_496_n = _out620
+		var _497_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _497_l
+		var _out621 bool
+		var _ = _out621
+		var _out622 *ddisk.BList
+		var _ = _out622
+		_out621, _out622 = d.ReadRun(_495_a, _496_n)
+		io = _out621
+		_497_l = _out622
 		if !io {
 			return io, z
 		}
-		var _504_ok bool
-		var _ = _504_ok
-		var _out627 bool
-		var _ = _out627
-		_out627 = Companion_Default___.PutRun(_499_hm, r, _500_i, _502_n, _503_l)
-		_504_ok = _out627
-		if !_504_ok {
+		var _498_ok bool
+		var _ = _498_ok
+		var _out623 bool
+		var _ = _out623
+		_out623 = Companion_Default___.PutRun(_493_hm, r, _494_i, _496_n, _497_l)
+		_498_ok = _out623
+		if !_498_ok {
 			return io, z
 		}
-		_500_i = _500_i + _502_n
+		_494_i = _494_i + _496_n
 	}
-	var _out628 *ddisk.BList
-	var _ = _out628
-	_out628 = _499_hm.List()
-	z = _out628
+	var _out624 *ddisk.BList
+	var _ = _out624
+	_out624 = _493_hm.List()
+	z = _out624
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out629 uint64
-	var _ = _out629
-	_out629 = r.Dir(i)
-	a = _out629
+	var _out625 uint64
+	var _ = _out625
+	_out625 = r.Dir(i)
+	a = _out625
 	n = uint64(1)
 	for i+n < m {
-		var _505_b uint64
-		var _ = _505_b
-		var _out630 uint64
-		var _ = _out630
-		_out630 = r.Dir(i + n)
-		_505_b = _out630
-		if _505_b != a+n {
+		var _499_b uint64
+		var _ = _499_b
+		var _out626 uint64
+		var _ = _out626
+		_out626 = r.Dir(i + n)
+		_499_b = _out626
+		if _499_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _506_k uint64
-	var _ = _506_k
-	_506_k = uint64(0)
-	for _506_k < n {
-		var _507_a uint64
-		var _ = _507_a
-		var _out631 uint64
-		var _ = _out631
-		_out631 = r.Dir(i + _506_k)
-		_507_a = _out631
-		var _508_o *dbytes.Blk
-		var _ = _508_o
-		var _out632 *dbytes.Blk
-		var _ = _out632
-		_out632 = hm.Get(_507_a)
-		_508_o = _out632
-		if _508_o != (*dbytes.Blk)(nil) {
+	var _500_k uint64
+	var _ = _500_k
+	_500_k = uint64(0)
+	for _500_k < n {
+		var _501_a uint64
+		var _ = _501_a
+		var _out627 uint64
+		var _ = _out627
+		_out627 = r.Dir(i + _500_k)
+		_501_a = _out627
+		var _502_o *dbytes.Blk
+		var _ = _502_o
+		var _out628 *dbytes.Blk
+		var _ = _out628
+		_out628 = hm.Get(_501_a)
+		_502_o = _out628
+		if _502_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _509_b *dbytes.Blk
-		var _ = _509_b
-		var _out633 *dbytes.Blk
-		var _ = _out633
-		_out633 = l.BlkAt(_506_k)
-		_509_b = _out633
-		hm.Put(_507_a, _509_b)
-		_506_k = _506_k + uint64(1)
+		var _503_b *dbytes.Blk
+		var _ = _503_b
+		var _out629 *dbytes.Blk
+		var _ = _out629
+		_out629 = l.BlkAt(_500_k)
+		_503_b = _out629
+		hm.Put(_501_a, _503_b)
+		_500_k = _500_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,190 +236,154 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _510_s uint64
-	var _ = _510_s
+	var _504_s uint64
+	var _ = _504_s
+	var _out630 uint64
+	var _ = _out630
+	_out630 = ring.Companion_Default___.SlotOf(q, nd)
+	_504_s = _out630
+	var _505_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _505_b
+	var _out631 bool
+	var _ = _out631
+	var _out632 *dbytes.Blk
+	var _ = _out632
+	_out631, _out632 = d.Read(at + uint64(1) + uint64(16)*_504_s)
+	io = _out631
+	_505_b = _out632
+	if !io {
+		return io, gm
+	}
+	var _506_r *dlog.DescR
+	var _ = _506_r
+	var _out633 *dlog.DescR
+	var _ = _out633
+	_out633 = dlog.Parse(_505_b)
+	_506_r = _out633
+	if _506_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _507_q2 uint64
+	var _ = _507_q2
 	var _out634 uint64
 	var _ = _out634
-	_out634 = ring.Companion_Default___.SlotOf(q, nd)
-	_510_s = _out634
-	var _511_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _511_b
-	var _out635 bool
+	_out634 = _506_r.Sq()
+	_507_q2 = _out634
+	var _508_pos uint64
+	var _ = _508_pos
+	var _out635 uint64
 	var _ = _out635
-	var _out636 *dbytes.Blk
+	_out635 = _506_r.Pos()
+	_508_pos = _out635
+	var _509_n uint64
+	var _ = _509_n
+	var _out636 uint64
 	var _ = _out636
-	_out635, _out636 = d.Read(at + uint64(1) + uint64(16)*_510_s)
-	io = _out635
-	_511_b = _out636
+	_out636 = _506_r.N()
+	_509_n = _out636
+	var _510_dn uint64
+	var _ = _510_dn
+	var _out637 uint64
+	var _ = _out637
+	_out637 = _506_r.M()
+	_510_dn = _out637
+	if _507_q2 != q || _508_pos >= uint64(2305843009213693952) || _509_n > uint64(500) || _510_dn > uint64(500)-_509_n {
+		return io, gm
+	}
+	var _511_same bool
+	var _ = _511_same
+	var _out638 bool
+	var _ = _out638
+	_out638 = seal.Under(_506_r, hb)
+	_511_same = _out638
+	if !_511_same {
+		return io, gm
+	}
+	var _512_inside bool
+	var _ = _512_inside
+	var _out639 bool
+	var _ = _out639
+	_out639 = Companion_Default___.AddrsIn(_506_r, _509_n, _510_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_512_inside = _out639
+	if !_512_inside {
+		return io, gm
+	}
+	var _513_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _513_x
+	var _514_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _514_y
+	var _out640 bool
+	var _ = _out640
+	var _out641 *ddisk.BList
+	var _ = _out641
+	var _out642 *ddisk.BList
+	var _ = _out642
+	_out640, _out641, _out642 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _508_pos, _509_n)
+	io = _out640
+	_513_x = _out641
+	_514_y = _out642
 	if !io {
 		return io, gm
 	}
-	var _512_r *dlog.DescR
-	var _ = _512_r
-	var _out637 *dlog.DescR
-	var _ = _out637
-	_out637 = dlog.Parse(_511_b)
-	_512_r = _out637
-	if _512_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _513_q2 uint64
-	var _ = _513_q2
-	var _out638 uint64
-	var _ = _out638
-	_out638 = _512_r.Sq()
-	_513_q2 = _out638
-	var _514_pos uint64
-	var _ = _514_pos
-	var _out639 uint64
-	var _ = _out639
-	_out639 = _512_r.Pos()
-	_514_pos = _out639
-	var _515_n uint64
-	var _ = _515_n
-	var _out640 uint64
-	var _ = _out640
-	_out640 = _512_r.N()
-	_515_n = _out640
-	var _516_dn uint64
-	var _ = _516_dn
-	var _out641 uint64
-	var _ = _out641
-	_out641 = _512_r.M()
-	_516_dn = _out641
-	if _513_q2 != q || _514_pos >= uint64(2305843009213693952) || _515_n > uint64(500) || _516_dn > uint64(500)-_515_n {
-		return io, gm
-	}
-	var _517_same bool
-	var _ = _517_same
-	var _out642 bool
-	var _ = _out642
-	_out642 = seal.Under(_512_r, hb)
-	_517_same = _out642
-	if !_517_same {
-		return io, gm
-	}
-	var _518_inside bool
-	var _ = _518_inside
+	var _515_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _515_z
 	var _out643 bool
 	var _ = _out643
-	_out643 = Companion_Default___.AddrsIn(_512_r, _515_n, _516_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_518_inside = _out643
-	if !_518_inside {
-		return io, gm
-	}
-	var _519_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _519_x
-	var _520_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _520_y
-	var _out644 bool
+	var _out644 *ddisk.BList
 	var _ = _out644
-	var _out645 *ddisk.BList
+	_out643, _out644 = Companion_Default___.ReadDirect(d, _506_r, _510_dn)
+	io = _out643
+	_515_z = _out644
+	if !io || _515_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _516_ok bool
+	var _ = _516_ok
+	var _out645 bool
 	var _ = _out645
-	var _out646 *ddisk.BList
+	_out645 = seal.Check(_506_r, _513_x, _514_y, _515_z, cs)
+	_516_ok = _out645
+	if !_516_ok {
+		return io, gm
+	}
+	var _out646 *dlog.BMap
 	var _ = _out646
-	_out644, _out645, _out646 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _514_pos, _515_n)
-	io = _out644
-	_519_x = _out645
-	_520_y = _out646
-	if !io {
-		return io, gm
-	}
-	var _521_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _521_z
-	var _out647 bool
-	var _ = _out647
-	var _out648 *ddisk.BList
-	var _ = _out648
-	_out647, _out648 = Companion_Default___.ReadDirect(d, _512_r, _516_dn)
-	io = _out647
-	_521_z = _out648
-	if !io || _521_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _522_ok bool
-	var _ = _522_ok
-	var _out649 bool
-	var _ = _out649
-	_out649 = seal.Check(_512_r, _519_x, _520_y, _521_z)
-	_522_ok = _out649
-	if !_522_ok {
-		return io, gm
-	}
-	Companion_Default___.AddDirect(t, cs, _512_r, _516_dn, _521_z)
-	var _out650 *dlog.BMap
-	var _ = _out650
-	_out650 = Companion_Default___.GroupMap(_512_r, _515_n, _519_x, _520_y)
-	gm = _out650
+	_out646 = Companion_Default___.GroupMap(_506_r, _509_n, _513_x, _514_y)
+	gm = _out646
 	return io, gm
-}
-func (_this *CompanionStruct_Default___) AddDirect(t *treeofcodes.Tree, cs *dlog.Codes, r *dlog.DescR, n uint64, z *ddisk.BList) {
-	if t.Np == uint64(0) {
-		return
-	}
-	var _523_i uint64
-	var _ = _523_i
-	_523_i = uint64(0)
-	for _523_i < n {
-		var _524_a uint64
-		var _ = _524_a
-		var _out651 uint64
-		var _ = _out651
-		_out651 = r.Dir(_523_i)
-		_524_a = _out651
-		var _525_b *dbytes.Blk
-		var _ = _525_b
-		var _out652 *dbytes.Blk
-		var _ = _out652
-		_out652 = z.BlkAt(_523_i)
-		_525_b = _out652
-		var _526_c0 uint64
-		var _ = _526_c0
-		var _527_c1 uint64
-		var _ = _527_c1
-		var _out653 uint64
-		var _ = _out653
-		var _out654 uint64
-		var _ = _out654
-		_out653, _out654 = t.Seal.Code(_524_a-t.Home, _525_b)
-		_526_c0 = _out653
-		_527_c1 = _out654
-		cs.Add(_524_a-t.Home, _526_c0, _527_c1)
-		_523_i = _523_i + uint64(1)
-	}
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _528_i uint64
-	var _ = _528_i
-	_528_i = uint64(0)
-	for _528_i < n {
-		var _529_a uint64
-		var _ = _529_a
-		var _out655 uint64
-		var _ = _out655
-		_out655 = r.Addr(_528_i)
-		_529_a = _out655
-		if _529_a < lo || _529_a >= hi {
+	var _517_i uint64
+	var _ = _517_i
+	_517_i = uint64(0)
+	for _517_i < n {
+		var _518_a uint64
+		var _ = _518_a
+		var _out647 uint64
+		var _ = _out647
+		_out647 = r.Addr(_517_i)
+		_518_a = _out647
+		if _518_a < lo || _518_a >= hi {
 			ok = false
 			return ok
 		}
-		_528_i = _528_i + uint64(1)
+		_517_i = _517_i + uint64(1)
 	}
-	_528_i = uint64(0)
-	for _528_i < m {
-		var _530_a uint64
-		var _ = _530_a
-		var _out656 uint64
-		var _ = _out656
-		_out656 = r.Dir(_528_i)
-		_530_a = _out656
-		if _530_a < lo || _530_a >= hi {
+	_517_i = uint64(0)
+	for _517_i < m {
+		var _519_a uint64
+		var _ = _519_a
+		var _out648 uint64
+		var _ = _out648
+		_out648 = r.Dir(_517_i)
+		_519_a = _out648
+		if _519_a < lo || _519_a >= hi {
 			ok = false
 			return ok
 		}
-		_528_i = _528_i + uint64(1)
+		_517_i = _517_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -428,41 +392,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out657 *dlog.BMap
-	var _ = _out657
-	_out657 = dlog.NewBMap()
-	gm = _out657
-	var _531_k uint64
-	var _ = _531_k
-	var _out658 uint64
-	var _ = _out658
-	_out658 = x.Len()
-	_531_k = _out658
-	var _532_i uint64
-	var _ = _532_i
-	_532_i = uint64(0)
-	for _532_i < n {
-		var _533_a uint64
-		var _ = _533_a
-		var _out659 uint64
-		var _ = _out659
-		_out659 = r.Addr(_532_i)
-		_533_a = _out659
-		var _534_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _534_b
-		if _532_i < _531_k {
-			var _out660 *dbytes.Blk
-			var _ = _out660
-			_out660 = x.BlkAt(_532_i)
-			_534_b = _out660
+	var _out649 *dlog.BMap
+	var _ = _out649
+	_out649 = dlog.NewBMap()
+	gm = _out649
+	var _520_k uint64
+	var _ = _520_k
+	var _out650 uint64
+	var _ = _out650
+	_out650 = x.Len()
+	_520_k = _out650
+	var _521_i uint64
+	var _ = _521_i
+	_521_i = uint64(0)
+	for _521_i < n {
+		var _522_a uint64
+		var _ = _522_a
+		var _out651 uint64
+		var _ = _out651
+		_out651 = r.Addr(_521_i)
+		_522_a = _out651
+		var _523_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _523_b
+		if _521_i < _520_k {
+			var _out652 *dbytes.Blk
+			var _ = _out652
+			_out652 = x.BlkAt(_521_i)
+			_523_b = _out652
 		} else {
-			var _out661 *dbytes.Blk
-			var _ = _out661
-			_out661 = y.BlkAt(_532_i - _531_k)
-			_534_b = _out661
+			var _out653 *dbytes.Blk
+			var _ = _out653
+			_out653 = y.BlkAt(_521_i - _520_k)
+			_523_b = _out653
 		}
-		gm.Put(_533_a, _534_b)
-		_532_i = _532_i + uint64(1)
+		gm.Put(_522_a, _523_b)
+		_521_i = _521_i + uint64(1)
 	}
 	return gm
 }
@@ -473,36 +437,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out662 *dlog.BMap
-	var _ = _out662
-	_out662 = dlog.NewBMap()
-	mm = _out662
+	var _out654 *dlog.BMap
+	var _ = _out654
+	_out654 = dlog.NewBMap()
+	mm = _out654
 	i = uint64(0)
 	io = true
-	var _535_done bool
-	var _ = _535_done
-	_535_done = false
-	for !_535_done {
+	var _524_done bool
+	var _ = _524_done
+	_524_done = false
+	for !_524_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _536_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _536_gm
-		var _out663 bool
-		var _ = _out663
-		var _out664 *dlog.BMap
-		var _ = _out664
-		_out663, _out664 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out663
-		_536_gm = _out664
+		var _525_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _525_gm
+		var _out655 bool
+		var _ = _out655
+		var _out656 *dlog.BMap
+		var _ = _out656
+		_out655, _out656 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out655
+		_525_gm = _out656
 		if !io {
 			return io, mm, i
 		}
-		if _536_gm == (*dlog.BMap)(nil) {
-			_535_done = true
+		if _525_gm == (*dlog.BMap)(nil) {
+			_524_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _536_gm)
+			groups.Companion_Default___.MergeInto(mm, _525_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -513,49 +477,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _537_s uint64
-	var _ = _537_s
-	_537_s = uint64(0)
+	var _526_s uint64
+	var _ = _526_s
+	_526_s = uint64(0)
 	io = true
 	found = false
-	for _537_s < nd {
-		var _538_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _538_b
-		var _out665 bool
-		var _ = _out665
-		var _out666 *dbytes.Blk
-		var _ = _out666
-		_out665, _out666 = d.Read(at + uint64(1) + uint64(16)*_537_s)
-		io = _out665
-		_538_b = _out666
+	for _526_s < nd {
+		var _527_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _527_b
+		var _out657 bool
+		var _ = _out657
+		var _out658 *dbytes.Blk
+		var _ = _out658
+		_out657, _out658 = d.Read(at + uint64(1) + uint64(16)*_526_s)
+		io = _out657
+		_527_b = _out658
 		if !io {
 			return io, found
 		}
-		var _539_r *dlog.DescR
-		var _ = _539_r
-		var _out667 *dlog.DescR
-		var _ = _out667
-		_out667 = dlog.Parse(_538_b)
-		_539_r = _out667
-		if _539_r != (*dlog.DescR)(nil) {
-			var _540_q uint64
-			var _ = _540_q
-			var _out668 uint64
-			var _ = _out668
-			_out668 = _539_r.Sq()
-			_540_q = _out668
-			var _541_ok bool
-			var _ = _541_ok
-			var _out669 bool
-			var _ = _out669
-			_out669 = seal.Vouch(_539_r)
-			_541_ok = _out669
-			if _540_q > e && _541_ok {
+		var _528_r *dlog.DescR
+		var _ = _528_r
+		var _out659 *dlog.DescR
+		var _ = _out659
+		_out659 = dlog.Parse(_527_b)
+		_528_r = _out659
+		if _528_r != (*dlog.DescR)(nil) {
+			var _529_q uint64
+			var _ = _529_q
+			var _out660 uint64
+			var _ = _out660
+			_out660 = _528_r.Sq()
+			_529_q = _out660
+			var _530_ok bool
+			var _ = _530_ok
+			var _out661 bool
+			var _ = _out661
+			_out661 = seal.Vouch(_528_r)
+			_530_ok = _out661
+			if _529_q > e && _530_ok {
 				found = true
 				return io, found
 			}
 		}
-		_537_s = _537_s + uint64(1)
+		_526_s = _526_s + uint64(1)
 	}
 	return io, found
 }

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _680_dots uint32 = 0
-	var _ = _680_dots
-	var _out872 uint32
-	var _ = _out872
-	var _out873 *dbytes.Bytes
-	var _ = _out873
-	var _out874 uint32
-	var _ = _out874
-	_out872, _out873, _out874 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out872
-	dir = _out873
-	_680_dots = _out874
+	var _669_dots uint32 = 0
+	var _ = _669_dots
+	var _out864 uint32
+	var _ = _out864
+	var _out865 *dbytes.Bytes
+	var _ = _out865
+	var _out866 uint32
+	var _ = _out866
+	_out864, _out865, _out866 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out864
+	dir = _out865
+	_669_dots = _out866
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _681_ok bool
-	var _ = _681_ok
-	var _out875 bool
-	var _ = _out875
-	_out875 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_681_ok = _out875
-	if !_681_ok {
+	var _670_ok bool
+	var _ = _670_ok
+	var _out867 bool
+	var _ = _out867
+	_out867 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_670_ok = _out867
+	if !_670_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _682_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _682_ip
-	if _680_dots == uint32(1) {
+	var _671_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _671_ip
+	if _669_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _680_dots == uint32(2) {
-		var _out876 uint64
-		var _ = _out876
-		_out876 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out876
+	if _669_dots == uint32(2) {
+		var _out868 uint64
+		var _ = _out868
+		_out868 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out868
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out877 *dbytes.Bytes
-		var _ = _out877
-		_out877 = d.Fs.GetInode(txn, ino, false)
-		_682_ip = _out877
-		node = _682_ip
+		var _out869 *dbytes.Bytes
+		var _ = _out869
+		_out869 = d.Fs.GetInode(txn, ino, false)
+		_671_ip = _out869
+		node = _671_ip
 		return st, ino, node, dir
 	}
-	var _683_found bool = false
-	var _ = _683_found
-	var _out878 bool
-	var _ = _out878
-	var _out879 uint64
-	var _ = _out879
-	_out878, _out879 = d.Lookup(txn, dino, name, false)
-	_683_found = _out878
-	ino = _out879
-	if !_683_found {
+	var _672_found bool = false
+	var _ = _672_found
+	var _out870 bool
+	var _ = _out870
+	var _out871 uint64
+	var _ = _out871
+	_out870, _out871 = d.Lookup(txn, dino, name, false)
+	_672_found = _out870
+	ino = _out871
+	if !_672_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out880 uint32
-	var _ = _out880
-	var _out881 *dbytes.Bytes
-	var _ = _out881
-	_out880, _out881 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out880
-	_682_ip = _out881
+	var _out872 uint32
+	var _ = _out872
+	var _out873 *dbytes.Bytes
+	var _ = _out873
+	_out872, _out873 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out872
+	_671_ip = _out873
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _682_ip
+	node = _671_ip
 	return st, ino, node, dir
 }
 

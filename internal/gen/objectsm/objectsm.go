@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _214_b uint8
-	var _ = _214_b
-	_214_b = w.Get(off / uint64(8))
-	var _215_i uint64
-	var _ = _215_i
-	_215_i = off % uint64(8)
-	var _216_is bool
-	var _ = _216_is
-	_216_is = bits.Companion_Default___.BitOf(_214_b, _215_i)
-	if _216_is != v {
-		var _217_c uint8 = 0
-		var _ = _217_c
+	var _208_b uint8
+	var _ = _208_b
+	_208_b = w.Get(off / uint64(8))
+	var _209_i uint64
+	var _ = _209_i
+	_209_i = off % uint64(8)
+	var _210_is bool
+	var _ = _210_is
+	_210_is = bits.Companion_Default___.BitOf(_208_b, _209_i)
+	if _210_is != v {
+		var _211_c uint8 = 0
+		var _ = _211_c
 		if v {
-			_217_c = _214_b + Companion_Default___.Pow2(_215_i)
+			_211_c = _208_b + Companion_Default___.Pow2(_209_i)
 		} else {
-			_217_c = _214_b - Companion_Default___.Pow2(_215_i)
+			_211_c = _208_b - Companion_Default___.Pow2(_209_i)
 		}
-		w.Set(off/uint64(8), _217_c)
+		w.Set(off/uint64(8), _211_c)
 	}
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _580_n uint64
-	var _ = _580_n
-	_580_n = c.Gids.Len()
-	var _581_i uint64
-	var _ = _581_i
-	_581_i = uint64(0)
-	for _580_n-_581_i >= uint64(4) {
-		var _582_x uint32
-		var _ = _582_x
-		_582_x = c.Gids.U32(_581_i)
-		if _582_x == g {
+	var _569_n uint64
+	var _ = _569_n
+	_569_n = c.Gids.Len()
+	var _570_i uint64
+	var _ = _570_i
+	_570_i = uint64(0)
+	for _569_n-_570_i >= uint64(4) {
+		var _571_x uint32
+		var _ = _571_x
+		_571_x = c.Gids.U32(_570_i)
+		if _571_x == g {
 			r = true
 			return r
 		}
-		_581_i = _581_i + uint64(4)
+		_570_i = _570_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _583_mode uint32
-	var _ = _583_mode
-	var _out739 uint32
-	var _ = _out739
-	_out739 = inodeformat.Companion_Default___.GetMode(ip)
-	_583_mode = _out739
-	var _584_u uint32
-	var _ = _584_u
-	var _out740 uint32
-	var _ = _out740
-	_out740 = inodeformat.Companion_Default___.GetUid(ip)
-	_584_u = _out740
-	if c.Uid == _584_u {
-		p = _583_mode / uint32(64) % uint32(8)
+	var _572_mode uint32
+	var _ = _572_mode
+	var _out731 uint32
+	var _ = _out731
+	_out731 = inodeformat.Companion_Default___.GetMode(ip)
+	_572_mode = _out731
+	var _573_u uint32
+	var _ = _573_u
+	var _out732 uint32
+	var _ = _out732
+	_out732 = inodeformat.Companion_Default___.GetUid(ip)
+	_573_u = _out732
+	if c.Uid == _573_u {
+		p = _572_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _585_g uint32
-	var _ = _585_g
-	var _out741 uint32
-	var _ = _out741
-	_out741 = inodeformat.Companion_Default___.GetGid(ip)
-	_585_g = _out741
-	var _586_m bool
-	var _ = _586_m
-	var _out742 bool
-	var _ = _out742
-	_out742 = Companion_Default___.InGroup(c, _585_g)
-	_586_m = _out742
-	if _586_m {
-		p = _583_mode / uint32(8) % uint32(8)
+	var _574_g uint32
+	var _ = _574_g
+	var _out733 uint32
+	var _ = _out733
+	_out733 = inodeformat.Companion_Default___.GetGid(ip)
+	_574_g = _out733
+	var _575_m bool
+	var _ = _575_m
+	var _out734 bool
+	var _ = _out734
+	_out734 = Companion_Default___.InGroup(c, _574_g)
+	_575_m = _out734
+	if _575_m {
+		p = _572_mode / uint32(8) % uint32(8)
 	} else {
-		p = _583_mode % uint32(8)
+		p = _572_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _587_ty uint32
-		var _ = _587_ty
-		var _out743 uint32
-		var _ = _out743
-		_out743 = inodeformat.Companion_Default___.GetTy(ip)
-		_587_ty = _out743
-		var _588_mode uint32
-		var _ = _588_mode
-		var _out744 uint32
-		var _ = _out744
-		_out744 = inodeformat.Companion_Default___.GetMode(ip)
-		_588_mode = _out744
-		if _587_ty == Companion_Default___.DIR() || _588_mode%uint32(2) == uint32(1) || _588_mode/uint32(8)%uint32(2) == uint32(1) || _588_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _576_ty uint32
+		var _ = _576_ty
+		var _out735 uint32
+		var _ = _out735
+		_out735 = inodeformat.Companion_Default___.GetTy(ip)
+		_576_ty = _out735
+		var _577_mode uint32
+		var _ = _577_mode
+		var _out736 uint32
+		var _ = _out736
+		_out736 = inodeformat.Companion_Default___.GetMode(ip)
+		_577_mode = _out736
+		if _576_ty == Companion_Default___.DIR() || _577_mode%uint32(2) == uint32(1) || _577_mode/uint32(8)%uint32(2) == uint32(1) || _577_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out745 uint32
-	var _ = _out745
-	_out745 = Companion_Default___.ClassBits(c, ip)
-	p = _out745
+	var _out737 uint32
+	var _ = _out737
+	_out737 = Companion_Default___.ClassBits(c, ip)
+	p = _out737
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _589_p uint32
-	var _ = _589_p
-	var _out746 uint32
-	var _ = _out746
-	_out746 = Companion_Default___.Granted(c, ip)
-	_589_p = _out746
-	ok = (want%uint32(2) == uint32(0) || _589_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _589_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _589_p/uint32(4) == uint32(1))
+	var _578_p uint32
+	var _ = _578_p
+	var _out738 uint32
+	var _ = _out738
+	_out738 = Companion_Default___.Granted(c, ip)
+	_578_p = _out738
+	ok = (want%uint32(2) == uint32(0) || _578_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _578_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _578_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _590_u uint32
-	var _ = _590_u
-	var _out747 uint32
-	var _ = _out747
-	_out747 = inodeformat.Companion_Default___.GetUid(ip)
-	_590_u = _out747
-	if c.Uid == _590_u {
+	var _579_u uint32
+	var _ = _579_u
+	var _out739 uint32
+	var _ = _out739
+	_out739 = inodeformat.Companion_Default___.GetUid(ip)
+	_579_u = _out739
+	if c.Uid == _579_u {
 		ok = true
 		return ok
 	}
-	var _out748 bool
-	var _ = _out748
-	_out748 = Companion_Default___.May(c, ip, want)
-	ok = _out748
+	var _out740 bool
+	var _ = _out740
+	_out740 = Companion_Default___.May(c, ip, want)
+	ok = _out740
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _591_u uint32
-	var _ = _591_u
-	var _out749 uint32
-	var _ = _out749
-	_out749 = inodeformat.Companion_Default___.GetUid(ip)
-	_591_u = _out749
-	ok = c.Uid == uint32(0) || c.Uid == _591_u
+	var _580_u uint32
+	var _ = _580_u
+	var _out741 uint32
+	var _ = _out741
+	_out741 = inodeformat.Companion_Default___.GetUid(ip)
+	_580_u = _out741
+	ok = c.Uid == uint32(0) || c.Uid == _580_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _592_mode uint32
-	var _ = _592_mode
-	var _out750 uint32
-	var _ = _out750
-	_out750 = inodeformat.Companion_Default___.GetMode(dp)
-	_592_mode = _out750
-	if _592_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _581_mode uint32
+	var _ = _581_mode
+	var _out742 uint32
+	var _ = _out742
+	_out742 = inodeformat.Companion_Default___.GetMode(dp)
+	_581_mode = _out742
+	if _581_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _593_a bool
-	var _ = _593_a
-	var _out751 bool
-	var _ = _out751
-	_out751 = Companion_Default___.IsOwner(c, dp)
-	_593_a = _out751
-	var _594_b bool
-	var _ = _594_b
-	var _out752 bool
-	var _ = _out752
-	_out752 = Companion_Default___.IsOwner(c, ip)
-	_594_b = _out752
-	refuse = !_593_a && !_594_b
+	var _582_a bool
+	var _ = _582_a
+	var _out743 bool
+	var _ = _out743
+	_out743 = Companion_Default___.IsOwner(c, dp)
+	_582_a = _out743
+	var _583_b bool
+	var _ = _583_b
+	var _out744 bool
+	var _ = _out744
+	_out744 = Companion_Default___.IsOwner(c, ip)
+	_583_b = _out744
+	refuse = !_582_a && !_583_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _595_p uint32
-	var _ = _595_p
-	var _out753 uint32
-	var _ = _out753
-	_out753 = Companion_Default___.Granted(c, ip)
-	_595_p = _out753
-	var _596_ty uint32
-	var _ = _596_ty
-	var _out754 uint32
-	var _ = _out754
-	_out754 = inodeformat.Companion_Default___.GetTy(ip)
-	_596_ty = _out754
+	var _584_p uint32
+	var _ = _584_p
+	var _out745 uint32
+	var _ = _out745
+	_out745 = Companion_Default___.Granted(c, ip)
+	_584_p = _out745
+	var _585_ty uint32
+	var _ = _585_ty
+	var _out746 uint32
+	var _ = _out746
+	_out746 = inodeformat.Companion_Default___.GetTy(ip)
+	_585_ty = _out746
 	bits = uint32(0)
-	if _595_p/uint32(4) == uint32(1) {
+	if _584_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _596_ty == Companion_Default___.DIR() {
-		if _595_p%uint32(2) == uint32(1) {
+	if _585_ty == Companion_Default___.DIR() {
+		if _584_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _595_p%uint32(2) == uint32(1) && _595_p/uint32(2)%uint32(2) == uint32(1) {
+		if _584_p%uint32(2) == uint32(1) && _584_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _595_p/uint32(2)%uint32(2) == uint32(1) {
+		if _584_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _595_p%uint32(2) == uint32(1) {
+		if _584_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _597_a uint32 = func() uint32 {
+	var _586_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _597_a
+	var _ = _586_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _597_a - uint32(1024)
+		return _586_a - uint32(1024)
 	} else {
-		return _597_a
+		return _586_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _598_len uint64
-	var _ = _598_len
-	_598_len = n.Len()
-	if _598_len == uint64(0) {
+	var _587_len uint64
+	var _ = _587_len
+	_587_len = n.Len()
+	if _587_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _598_len > uint64(255) {
+	if _587_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _599_i uint64
-	var _ = _599_i
-	_599_i = uint64(0)
-	for _599_i < _598_len {
-		var _600_b uint8
-		var _ = _600_b
-		_600_b = n.Get(_599_i)
-		if _600_b == uint8(0) || _600_b == uint8(47) {
+	var _588_i uint64
+	var _ = _588_i
+	_588_i = uint64(0)
+	for _588_i < _587_len {
+		var _589_b uint8
+		var _ = _589_b
+		_589_b = n.Get(_588_i)
+		if _589_b == uint8(0) || _589_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_599_i = _599_i + uint64(1)
+		_588_i = _588_i + uint64(1)
 	}
 	st = uint32(0)
-	if _598_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _587_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _598_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _587_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out755 *dbytes.Bytes
-		var _ = _out755
-		_out755 = dbytes.NewBytes(uint64(256))
-		ip = _out755
+		var _out747 *dbytes.Bytes
+		var _ = _out747
+		_out747 = dbytes.NewBytes(uint64(256))
+		ip = _out747
 		return st, ip
 	}
-	var _out756 *dbytes.Bytes
-	var _ = _out756
-	_out756 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out756
-	var _601_ty uint32
-	var _ = _601_ty
-	var _out757 uint32
-	var _ = _out757
-	_out757 = inodeformat.Companion_Default___.GetTy(ip)
-	_601_ty = _out757
-	var _602_nl uint32
-	var _ = _602_nl
-	var _out758 uint32
-	var _ = _out758
-	_out758 = inodeformat.Companion_Default___.GetNlink(ip)
-	_602_nl = _out758
-	var _603_g uint64
-	var _ = _603_g
-	var _out759 uint64
-	var _ = _out759
-	_out759 = inodeformat.Companion_Default___.GetGen(ip)
-	_603_g = _out759
-	if _601_ty == uint32(0) || _602_nl == uint32(0) || _603_g != gen {
+	var _out748 *dbytes.Bytes
+	var _ = _out748
+	_out748 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out748
+	var _590_ty uint32
+	var _ = _590_ty
+	var _out749 uint32
+	var _ = _out749
+	_out749 = inodeformat.Companion_Default___.GetTy(ip)
+	_590_ty = _out749
+	var _591_nl uint32
+	var _ = _591_nl
+	var _out750 uint32
+	var _ = _out750
+	_out750 = inodeformat.Companion_Default___.GetNlink(ip)
+	_591_nl = _out750
+	var _592_g uint64
+	var _ = _592_g
+	var _out751 uint64
+	var _ = _out751
+	_out751 = inodeformat.Companion_Default___.GetGen(ip)
+	_592_g = _out751
+	if _590_ty == uint32(0) || _591_nl == uint32(0) || _592_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out760 *dbytes.Bytes
-	var _ = _out760
-	_out760 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out760
-	var _604_ty uint32
-	var _ = _604_ty
-	var _out761 uint32
-	var _ = _out761
-	_out761 = inodeformat.Companion_Default___.GetTy(ip)
-	_604_ty = _out761
-	var _605_nl uint32
-	var _ = _605_nl
-	var _out762 uint32
-	var _ = _out762
-	_out762 = inodeformat.Companion_Default___.GetNlink(ip)
-	_605_nl = _out762
+	var _out752 *dbytes.Bytes
+	var _ = _out752
+	_out752 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out752
+	var _593_ty uint32
+	var _ = _593_ty
+	var _out753 uint32
+	var _ = _out753
+	_out753 = inodeformat.Companion_Default___.GetTy(ip)
+	_593_ty = _out753
+	var _594_nl uint32
+	var _ = _594_nl
+	var _out754 uint32
+	var _ = _out754
+	_out754 = inodeformat.Companion_Default___.GetNlink(ip)
+	_594_nl = _out754
 	st = func() uint32 {
-		if _604_ty == uint32(0) || _605_nl == uint32(0) || ino <= uint64(2) {
+		if _593_ty == uint32(0) || _594_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out763 uint32
-	var _ = _out763
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out763, _out764 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out763
-	ip = _out764
+	var _out755 uint32
+	var _ = _out755
+	var _out756 *dbytes.Bytes
+	var _ = _out756
+	_out755, _out756 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out755
+	ip = _out756
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out765 uint32
-	var _ = _out765
-	var _out766 uint32
-	var _ = _out766
-	_out765, _out766 = permissions.Companion_Default___.NameStatus(name)
-	st = _out765
-	dots = _out766
+	var _out757 uint32
+	var _ = _out757
+	var _out758 uint32
+	var _ = _out758
+	_out757, _out758 = permissions.Companion_Default___.NameStatus(name)
+	st = _out757
+	dots = _out758
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _606_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _606_p
-	var _out767 uint32
-	var _ = _out767
-	var _out768 *dbytes.Bytes
-	var _ = _out768
-	_out767, _out768 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out767
-	_606_p = _out768
+	var _595_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _595_p
+	var _out759 uint32
+	var _ = _out759
+	var _out760 *dbytes.Bytes
+	var _ = _out760
+	_out759, _out760 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out759
+	_595_p = _out760
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _606_p
-	var _607_ty uint32
-	var _ = _607_ty
-	var _out769 uint32
-	var _ = _out769
-	_out769 = inodeformat.Companion_Default___.GetTy(_606_p)
-	_607_ty = _out769
-	if _607_ty != permissions.Companion_Default___.DIR() {
+	ip = _595_p
+	var _596_ty uint32
+	var _ = _596_ty
+	var _out761 uint32
+	var _ = _out761
+	_out761 = inodeformat.Companion_Default___.GetTy(_595_p)
+	_596_ty = _out761
+	if _596_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out770 *dbytes.Bytes
-	var _ = _out770
-	_out770 = d.Fs.GetInode(txn, ino, true)
-	ip = _out770
-	var _608_ts uint64
-	var _ = _608_ts
-	var _609_tns uint32
-	var _ = _609_tns
-	var _out771 uint64
-	var _ = _out771
-	var _out772 uint32
-	var _ = _out772
-	_out771, _out772 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_608_ts = _out771
-	_609_tns = _out772
-	inodeformat.Companion_Default___.SetMtime(ip, _608_ts, _609_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _608_ts, _609_tns)
+	var _out762 *dbytes.Bytes
+	var _ = _out762
+	_out762 = d.Fs.GetInode(txn, ino, true)
+	ip = _out762
+	var _597_ts uint64
+	var _ = _597_ts
+	var _598_tns uint32
+	var _ = _598_tns
+	var _out763 uint64
+	var _ = _out763
+	var _out764 uint32
+	var _ = _out764
+	_out763, _out764 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_597_ts = _out763
+	_598_tns = _out764
+	inodeformat.Companion_Default___.SetMtime(ip, _597_ts, _598_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _597_ts, _598_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out773 *dbytes.Bytes
-	var _ = _out773
-	_out773 = d.Fs.GetInode(txn, ino, true)
-	ip = _out773
+	var _out765 *dbytes.Bytes
+	var _ = _out765
+	_out765 = d.Fs.GetInode(txn, ino, true)
+	ip = _out765
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _610_ts uint64
-	var _ = _610_ts
-	var _611_tns uint32
-	var _ = _611_tns
-	var _out774 uint64
-	var _ = _out774
-	var _out775 uint32
-	var _ = _out775
-	_out774, _out775 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_610_ts = _out774
-	_611_tns = _out775
-	inodeformat.Companion_Default___.SetCtime(ip, _610_ts, _611_tns)
+	var _599_ts uint64
+	var _ = _599_ts
+	var _600_tns uint32
+	var _ = _600_tns
+	var _out766 uint64
+	var _ = _out766
+	var _out767 uint32
+	var _ = _out767
+	_out766, _out767 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_599_ts = _out766
+	_600_tns = _out767
+	inodeformat.Companion_Default___.SetCtime(ip, _599_ts, _600_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _612_ip *dbytes.Bytes
-	var _ = _612_ip
-	var _out776 *dbytes.Bytes
-	var _ = _out776
-	_out776 = d.Fs.GetInode(txn, ino, true)
-	_612_ip = _out776
-	var _613_nl uint32
-	var _ = _613_nl
-	var _out777 uint32
-	var _ = _out777
-	_out777 = inodeformat.Companion_Default___.GetNlink(_612_ip)
-	_613_nl = _out777
-	if up && _613_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _601_ip *dbytes.Bytes
+	var _ = _601_ip
+	var _out768 *dbytes.Bytes
+	var _ = _out768
+	_out768 = d.Fs.GetInode(txn, ino, true)
+	_601_ip = _out768
+	var _602_nl uint32
+	var _ = _602_nl
+	var _out769 uint32
+	var _ = _out769
+	_out769 = inodeformat.Companion_Default___.GetNlink(_601_ip)
+	_602_nl = _out769
+	if up && _602_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _613_nl <= uint32(2) {
+	if !up && _602_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_612_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_601_ip, func() uint32 {
 		if up {
-			return _613_nl + uint32(1)
+			return _602_nl + uint32(1)
 		}
-		return _613_nl - uint32(1)
+		return _602_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _612_ip)
+	d.PutInode(txn, ino, _601_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _614_ip *dbytes.Bytes
-	var _ = _614_ip
-	var _out778 *dbytes.Bytes
-	var _ = _out778
-	_out778 = d.Fs.GetInode(txn, ino, true)
-	_614_ip = _out778
-	var _615_fl uint32
-	var _ = _615_fl
-	var _out779 uint32
-	var _ = _out779
-	_out779 = inodeformat.Companion_Default___.GetFlags(_614_ip)
-	_615_fl = _out779
-	if _615_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _603_ip *dbytes.Bytes
+	var _ = _603_ip
+	var _out770 *dbytes.Bytes
+	var _ = _out770
+	_out770 = d.Fs.GetInode(txn, ino, true)
+	_603_ip = _out770
+	var _604_fl uint32
+	var _ = _604_fl
+	var _out771 uint32
+	var _ = _out771
+	_out771 = inodeformat.Companion_Default___.GetFlags(_603_ip)
+	_604_fl = _out771
+	if _604_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _616_hp *dbytes.Bytes
-	var _ = _616_hp
-	var _out780 *dbytes.Bytes
-	var _ = _out780
-	_out780 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_616_hp = _out780
-	var _617_h uint64
-	var _ = _617_h
-	var _out781 uint64
-	var _ = _out781
-	_out781 = inodeformat.Companion_Default___.GetNext(_616_hp)
-	_617_h = _out781
-	inodeformat.Companion_Default___.SetNext(_614_ip, _617_h)
-	inodeformat.Companion_Default___.SetFlags(_614_ip, _615_fl+uint32(1))
-	d.PutInode(txn, ino, _614_ip)
-	var _out782 *dbytes.Bytes
-	var _ = _out782
-	_out782 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_616_hp = _out782
-	inodeformat.Companion_Default___.SetNext(_616_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _616_hp)
+	var _605_hp *dbytes.Bytes
+	var _ = _605_hp
+	var _out772 *dbytes.Bytes
+	var _ = _out772
+	_out772 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_605_hp = _out772
+	var _606_h uint64
+	var _ = _606_h
+	var _out773 uint64
+	var _ = _out773
+	_out773 = inodeformat.Companion_Default___.GetNext(_605_hp)
+	_606_h = _out773
+	inodeformat.Companion_Default___.SetNext(_603_ip, _606_h)
+	inodeformat.Companion_Default___.SetFlags(_603_ip, _604_fl+uint32(1))
+	d.PutInode(txn, ino, _603_ip)
+	var _out774 *dbytes.Bytes
+	var _ = _out774
+	_out774 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_605_hp = _out774
+	inodeformat.Companion_Default___.SetNext(_605_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _605_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out783 bool
-		var _ = _out783
-		_out783 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out783
+		var _out775 bool
+		var _ = _out775
+		_out775 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out775
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _618_ip *dbytes.Bytes
-	var _ = _618_ip
-	var _out784 *dbytes.Bytes
-	var _ = _out784
-	_out784 = d.Fs.GetInode(txn, ino, true)
-	_618_ip = _out784
-	var _619_nl uint32
-	var _ = _619_nl
-	var _out785 uint32
-	var _ = _out785
-	_out785 = inodeformat.Companion_Default___.GetNlink(_618_ip)
-	_619_nl = _out785
-	var _620_ty uint32
-	var _ = _620_ty
-	var _out786 uint32
-	var _ = _out786
-	_out786 = inodeformat.Companion_Default___.GetTy(_618_ip)
-	_620_ty = _out786
-	var _621_size uint64
-	var _ = _621_size
-	var _out787 uint64
-	var _ = _out787
-	_out787 = inodeformat.Companion_Default___.GetSize(_618_ip)
-	_621_size = _out787
-	var _622_fl uint32
-	var _ = _622_fl
-	var _out788 uint32
-	var _ = _out788
-	_out788 = inodeformat.Companion_Default___.GetFlags(_618_ip)
-	_622_fl = _out788
-	if _619_nl == uint32(0) {
+	var _607_ip *dbytes.Bytes
+	var _ = _607_ip
+	var _out776 *dbytes.Bytes
+	var _ = _out776
+	_out776 = d.Fs.GetInode(txn, ino, true)
+	_607_ip = _out776
+	var _608_nl uint32
+	var _ = _608_nl
+	var _out777 uint32
+	var _ = _out777
+	_out777 = inodeformat.Companion_Default___.GetNlink(_607_ip)
+	_608_nl = _out777
+	var _609_ty uint32
+	var _ = _609_ty
+	var _out778 uint32
+	var _ = _out778
+	_out778 = inodeformat.Companion_Default___.GetTy(_607_ip)
+	_609_ty = _out778
+	var _610_size uint64
+	var _ = _610_size
+	var _out779 uint64
+	var _ = _out779
+	_out779 = inodeformat.Companion_Default___.GetSize(_607_ip)
+	_610_size = _out779
+	var _611_fl uint32
+	var _ = _611_fl
+	var _out780 uint32
+	var _ = _out780
+	_out780 = inodeformat.Companion_Default___.GetFlags(_607_ip)
+	_611_fl = _out780
+	if _608_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _620_ty != permissions.Companion_Default___.DIR() && _619_nl > uint32(1) {
-		var _out789 *dbytes.Bytes
-		var _ = _out789
-		_out789 = Companion_Default___.SetLinks(txn, d, ino, _619_nl-uint32(1), s, ns)
-		_618_ip = _out789
+	if _609_ty != permissions.Companion_Default___.DIR() && _608_nl > uint32(1) {
+		var _out781 *dbytes.Bytes
+		var _ = _out781
+		_out781 = Companion_Default___.SetLinks(txn, d, ino, _608_nl-uint32(1), s, ns)
+		_607_ip = _out781
 		return st, freed, later
 	}
-	var _out790 *dbytes.Bytes
-	var _ = _out790
-	_out790 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_618_ip = _out790
-	var _623_ok bool
-	var _ = _623_ok
-	var _out791 bool
-	var _ = _out791
-	_out791 = d.SetSize(txn, ino, uint64(0))
-	_623_ok = _out791
-	if !_623_ok {
+	var _out782 *dbytes.Bytes
+	var _ = _out782
+	_out782 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_607_ip = _out782
+	var _612_ok bool
+	var _ = _612_ok
+	var _out783 bool
+	var _ = _out783
+	_out783 = d.SetSize(txn, ino, uint64(0))
+	_612_ok = _out783
+	if !_612_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _622_fl%uint32(2) == uint32(1) {
+	if _611_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _624_done bool
-	var _ = _624_done
-	var _out792 bool
-	var _ = _out792
-	_out792 = Companion_Default___.Release(txn, d, ino, _621_size)
-	_624_done = _out792
-	if _624_done {
-		var _out793 bool
-		var _ = _out793
-		_out793 = d.FreeInode(txn, ino)
-		_623_ok = _out793
-		if !_623_ok {
+	var _613_done bool
+	var _ = _613_done
+	var _out784 bool
+	var _ = _out784
+	_out784 = Companion_Default___.Release(txn, d, ino, _610_size)
+	_613_done = _out784
+	if _613_done {
+		var _out785 bool
+		var _ = _out785
+		_out785 = d.FreeInode(txn, ino)
+		_612_ok = _out785
+		if !_612_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _625_hp *dbytes.Bytes
-	var _ = _625_hp
-	var _out794 *dbytes.Bytes
-	var _ = _out794
-	_out794 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_625_hp = _out794
-	var _626_h uint64
-	var _ = _626_h
-	var _out795 uint64
-	var _ = _out795
-	_out795 = inodeformat.Companion_Default___.GetNext(_625_hp)
-	_626_h = _out795
+	var _614_hp *dbytes.Bytes
+	var _ = _614_hp
+	var _out786 *dbytes.Bytes
+	var _ = _out786
+	_out786 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_614_hp = _out786
+	var _615_h uint64
+	var _ = _615_h
+	var _out787 uint64
+	var _ = _out787
+	_out787 = inodeformat.Companion_Default___.GetNext(_614_hp)
+	_615_h = _out787
 	st, more = uint32(0), false
-	if _626_h == uint64(0) {
+	if _615_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _626_h) || _626_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _615_h) || _615_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _627_done bool
-	var _ = _627_done
-	var _out796 bool
-	var _ = _out796
-	_out796 = d.FreeSome(txn, _626_h, max)
-	_627_done = _out796
-	if !_627_done {
+	var _616_done bool
+	var _ = _616_done
+	var _out788 bool
+	var _ = _out788
+	_out788 = d.FreeSome(txn, _615_h, max)
+	_616_done = _out788
+	if !_616_done {
 		return st, more
 	}
-	var _out797 uint32
-	var _ = _out797
-	var _out798 bool
-	var _ = _out798
-	_out797, _out798 = Companion_Default___.OffList(txn, d, _626_h)
-	st = _out797
-	more = _out798
+	var _out789 uint32
+	var _ = _out789
+	var _out790 bool
+	var _ = _out790
+	_out789, _out790 = Companion_Default___.OffList(txn, d, _615_h)
+	st = _out789
+	more = _out790
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _628_ip *dbytes.Bytes
-	var _ = _628_ip
-	var _out799 *dbytes.Bytes
-	var _ = _out799
-	_out799 = d.Fs.GetInode(txn, h, true)
-	_628_ip = _out799
-	var _629_fl uint32
-	var _ = _629_fl
-	var _out800 uint32
-	var _ = _out800
-	_out800 = inodeformat.Companion_Default___.GetFlags(_628_ip)
-	_629_fl = _out800
-	var _630_nl uint32
-	var _ = _630_nl
-	var _out801 uint32
-	var _ = _out801
-	_out801 = inodeformat.Companion_Default___.GetNlink(_628_ip)
-	_630_nl = _out801
-	var _631_next uint64
-	var _ = _631_next
-	var _out802 uint64
-	var _ = _out802
-	_out802 = inodeformat.Companion_Default___.GetNext(_628_ip)
-	_631_next = _out802
-	if _629_fl%uint32(2) == uint32(0) {
+	var _617_ip *dbytes.Bytes
+	var _ = _617_ip
+	var _out791 *dbytes.Bytes
+	var _ = _out791
+	_out791 = d.Fs.GetInode(txn, h, true)
+	_617_ip = _out791
+	var _618_fl uint32
+	var _ = _618_fl
+	var _out792 uint32
+	var _ = _out792
+	_out792 = inodeformat.Companion_Default___.GetFlags(_617_ip)
+	_618_fl = _out792
+	var _619_nl uint32
+	var _ = _619_nl
+	var _out793 uint32
+	var _ = _out793
+	_out793 = inodeformat.Companion_Default___.GetNlink(_617_ip)
+	_619_nl = _out793
+	var _620_next uint64
+	var _ = _620_next
+	var _out794 uint64
+	var _ = _out794
+	_out794 = inodeformat.Companion_Default___.GetNext(_617_ip)
+	_620_next = _out794
+	if _618_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_628_ip, _629_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_628_ip, uint64(0))
-	d.PutInode(txn, h, _628_ip)
-	var _632_hp *dbytes.Bytes
-	var _ = _632_hp
-	var _out803 *dbytes.Bytes
-	var _ = _out803
-	_out803 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_632_hp = _out803
-	inodeformat.Companion_Default___.SetNext(_632_hp, _631_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _632_hp)
-	if _630_nl == uint32(0) {
-		var _633_ok bool
-		var _ = _633_ok
-		var _out804 bool
-		var _ = _out804
-		_out804 = d.FreeInode(txn, h)
-		_633_ok = _out804
-		if !_633_ok {
+	inodeformat.Companion_Default___.SetFlags(_617_ip, _618_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_617_ip, uint64(0))
+	d.PutInode(txn, h, _617_ip)
+	var _621_hp *dbytes.Bytes
+	var _ = _621_hp
+	var _out795 *dbytes.Bytes
+	var _ = _out795
+	_out795 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_621_hp = _out795
+	inodeformat.Companion_Default___.SetNext(_621_hp, _620_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _621_hp)
+	if _619_nl == uint32(0) {
+		var _622_ok bool
+		var _ = _622_ok
+		var _out796 bool
+		var _ = _out796
+		_out796 = d.FreeInode(txn, h)
+		_622_ok = _out796
+		if !_622_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _631_next != uint64(0) /* dircomp */
+	more = _620_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out805 bool
-	var _ = _out805
-	_out805 = d.FreeSome(txn, ino, max)
-	done = _out805
+	var _out797 bool
+	var _ = _out797
+	_out797 = d.FreeSome(txn, ino, max)
+	done = _out797
 	return done
 }
 

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _684_w *dbytes.Bytes
-	var _ = _684_w
-	var _out882 *dbytes.Bytes
-	var _ = _out882
-	_out882 = dbytes.NewBytes(uint64(4096))
-	_684_w = _out882
-	_684_w.Set(uint64(0), uint8(46))
-	_684_w.Set(uint64(1), uint8(46))
-	var _out883 *dbytes.Blk
-	var _ = _out883
-	_out883 = dbytes.Freeze(_684_w)
-	b = _out883
+	var _673_w *dbytes.Bytes
+	var _ = _673_w
+	var _out874 *dbytes.Bytes
+	var _ = _out874
+	_out874 = dbytes.NewBytes(uint64(4096))
+	_673_w = _out874
+	_673_w.Set(uint64(0), uint8(46))
+	_673_w.Set(uint64(1), uint8(46))
+	var _out875 *dbytes.Blk
+	var _ = _out875
+	_out875 = dbytes.Freeze(_673_w)
+	b = _out875
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _685_dots *dbytes.Blk
-	var _ = _685_dots
-	var _out884 *dbytes.Blk
-	var _ = _out884
-	_out884 = Companion_Default___.DotNames()
-	_685_dots = _out884
+	var _674_dots *dbytes.Blk
+	var _ = _674_dots
+	var _out876 *dbytes.Blk
+	var _ = _out876
+	_out876 = Companion_Default___.DotNames()
+	_674_dots = _out876
 	if cookie == uint64(0) {
-		var _out885 bool
-		var _ = _out885
-		_out885 = out.Offer(ino, _685_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out885
+		var _out877 bool
+		var _ = _out877
+		_out877 = out.Offer(ino, _674_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out877
 	}
 	if fits {
-		var _out886 bool
-		var _ = _out886
-		_out886 = out.Offer(up, _685_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out886
+		var _out878 bool
+		var _ = _out878
+		_out878 = out.Offer(up, _674_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out878
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _686_up uint64
-	var _ = _686_up
-	var _out887 uint64
-	var _ = _out887
-	_out887 = inodeformat.Companion_Default___.GetParent(dp)
-	_686_up = _out887
-	var _687_fits bool
-	var _ = _687_fits
-	var _out888 bool
-	var _ = _out888
-	_out888 = Companion_Default___.Offer2(ino, _686_up, cookie, out)
-	_687_fits = _out888
-	if !_687_fits {
+	var _675_up uint64
+	var _ = _675_up
+	var _out879 uint64
+	var _ = _out879
+	_out879 = inodeformat.Companion_Default___.GetParent(dp)
+	_675_up = _out879
+	var _676_fits bool
+	var _ = _676_fits
+	var _out880 bool
+	var _ = _out880
+	_out880 = Companion_Default___.Offer2(ino, _675_up, cookie, out)
+	_676_fits = _out880
+	if !_676_fits {
 		return eof
 	}
-	var _out889 bool
-	var _ = _out889
-	_out889 = d.List(txn, ino, func() uint64 {
+	var _out881 bool
+	var _ = _out881
+	_out881 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out889
+	eof = _out881
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out890 uint32
-	var _ = _out890
-	var _out891 *dbytes.Bytes
-	var _ = _out891
-	_out890, _out891 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out890
-	dir = _out891
+	var _out882 uint32
+	var _ = _out882
+	var _out883 *dbytes.Bytes
+	var _ = _out883
+	_out882, _out883 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out882
+	dir = _out883
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _688_ok bool
-	var _ = _688_ok
-	var _out892 bool
-	var _ = _out892
-	_out892 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_688_ok = _out892
-	if !_688_ok {
+	var _677_ok bool
+	var _ = _677_ok
+	var _out884 bool
+	var _ = _out884
+	_out884 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_677_ok = _out884
+	if !_677_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _689_room bool
-	var _ = _689_room
-	var _out893 bool
-	var _ = _out893
-	_out893 = out.Fits()
-	_689_room = _out893
-	if !_689_room {
+	var _678_room bool
+	var _ = _678_room
+	var _out885 bool
+	var _ = _out885
+	_out885 = out.Fits()
+	_678_room = _out885
+	if !_678_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out894 bool
-	var _ = _out894
-	_out894 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out894
-	var _690_n uint64
-	var _ = _690_n
-	var _out895 uint64
-	var _ = _out895
-	_out895 = out.Len()
-	_690_n = _out895
-	if _690_n == uint64(0) && !eof {
+	var _out886 bool
+	var _ = _out886
+	_out886 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out886
+	var _679_n uint64
+	var _ = _679_n
+	var _out887 uint64
+	var _ = _out887
+	_out887 = out.Len()
+	_679_n = _out887
+	if _679_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _691_n uint64
-	var _ = _691_n
-	var _out896 uint64
-	var _ = _out896
-	_out896 = out.Len()
-	_691_n = _out896
-	var _692_i uint64
-	var _ = _692_i
-	_692_i = uint64(0)
-	for _692_i < _691_n {
-		var _693_x uint64
-		var _ = _693_x
-		var _out897 uint64
-		var _ = _out897
-		_out897 = out.InoAt(_692_i)
-		_693_x = _out897
-		var _694_p *dbytes.Bytes
-		var _ = _694_p
-		var _out898 *dbytes.Bytes
-		var _ = _out898
-		_out898 = d.Fs.GetInode(txn, _693_x, false)
-		_694_p = _out898
-		out.AttrAt(_692_i, _694_p)
-		_692_i = _692_i + uint64(1)
+	var _680_n uint64
+	var _ = _680_n
+	var _out888 uint64
+	var _ = _out888
+	_out888 = out.Len()
+	_680_n = _out888
+	var _681_i uint64
+	var _ = _681_i
+	_681_i = uint64(0)
+	for _681_i < _680_n {
+		var _682_x uint64
+		var _ = _682_x
+		var _out889 uint64
+		var _ = _out889
+		_out889 = out.InoAt(_681_i)
+		_682_x = _out889
+		var _683_p *dbytes.Bytes
+		var _ = _683_p
+		var _out890 *dbytes.Bytes
+		var _ = _out890
+		_out890 = d.Fs.GetInode(txn, _682_x, false)
+		_683_p = _out890
+		out.AttrAt(_681_i, _683_p)
+		_681_i = _681_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out899 uint32
-	var _ = _out899
-	var _out900 bool
-	var _ = _out900
-	var _out901 *dbytes.Bytes
-	var _ = _out901
-	_out899, _out900, _out901 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out899
-	eof = _out900
-	dir = _out901
+	var _out891 uint32
+	var _ = _out891
+	var _out892 bool
+	var _ = _out892
+	var _out893 *dbytes.Bytes
+	var _ = _out893
+	_out891, _out892, _out893 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out891
+	eof = _out892
+	dir = _out893
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _695_ok bool
-	var _ = _695_ok
-	var _out902 bool
-	var _ = _out902
-	_out902 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_695_ok = _out902
-	if !_695_ok {
+	var _684_ok bool
+	var _ = _684_ok
+	var _out894 bool
+	var _ = _out894
+	_out894 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_684_ok = _out894
+	if !_684_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

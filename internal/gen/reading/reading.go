@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _305_k uint64
-	var _ = _305_k
-	var _306_j uint64
-	var _ = _306_j
-	_305_k, _306_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _299_k uint64
+	var _ = _299_k
+	var _300_j uint64
+	var _ = _300_j
+	_299_k, _300_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _305_k < uint64(12) {
-		var _out448 uint64
-		var _ = _out448
-		_out448 = x.Resolve(txn, ip, _305_k, uint64(0), uint64(0), excl)
-		bn = _out448
+	if _299_k < uint64(12) {
+		var _out444 uint64
+		var _ = _out444
+		_out444 = x.Resolve(txn, ip, _299_k, uint64(0), uint64(0), excl)
+		bn = _out444
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _305_k || cj != _306_j/uint64(512) {
-		var _out449 *dbytes.Blk
-		var _ = _out449
-		_out449 = x.ReadParent(txn, ip, _305_k, positions.Companion_Default___.MaxLev(_305_k), _306_j, excl)
-		pb_k = _out449
-		ck_k, cj_k = _305_k, _306_j/uint64(512)
+	if ck != _299_k || cj != _300_j/uint64(512) {
+		var _out445 *dbytes.Blk
+		var _ = _out445
+		_out445 = x.ReadParent(txn, ip, _299_k, positions.Companion_Default___.MaxLev(_299_k), _300_j, excl)
+		pb_k = _out445
+		ck_k, cj_k = _299_k, _300_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_306_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_300_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _307_k uint64
-	var _ = _307_k
-	var _308_j uint64
-	var _ = _308_j
-	_307_k, _308_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _309_room uint64
-	var _ = _309_room
-	_309_room = func() uint64 {
-		if _307_k < uint64(12) {
-			return uint64(12) - _307_k
+	var _301_k uint64
+	var _ = _301_k
+	var _302_j uint64
+	var _ = _302_j
+	_301_k, _302_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _303_room uint64
+	var _ = _303_room
+	_303_room = func() uint64 {
+		if _301_k < uint64(12) {
+			return uint64(12) - _301_k
 		}
-		return uint64(512) - _308_j
+		return uint64(512) - _302_j
 	}()
-	var _310_m uint64
-	var _ = _310_m
-	var _out450 uint64
-	var _ = _out450
-	_out450 = Companion_Default___.Min(max, _309_room)
-	_310_m = _out450
-	var _out451 uint64
-	var _ = _out451
-	_out451 = Companion_Default___.Min(_310_m, Companion_Default___.AheadMax())
-	_310_m = _out451
+	var _304_m uint64
+	var _ = _304_m
+	var _out446 uint64
+	var _ = _out446
+	_out446 = Companion_Default___.Min(max, _303_room)
+	_304_m = _out446
+	var _out447 uint64
+	var _ = _out447
+	_out447 = Companion_Default___.Min(_304_m, Companion_Default___.AheadMax())
+	_304_m = _out447
 	r = uint64(1)
-	for r < _310_m && bn < uint64(18446744073709486080) {
-		var _311_e uint64 = 0
-		var _ = _311_e
-		if _307_k < uint64(12) {
-			var _out452 uint64
-			var _ = _out452
-			_out452 = inodeformat.Companion_Default___.GetSlot(ip, _307_k+r)
-			_311_e = _out452
+	for r < _304_m && bn < uint64(18446744073709486080) {
+		var _305_e uint64 = 0
+		var _ = _305_e
+		if _301_k < uint64(12) {
+			var _out448 uint64
+			var _ = _out448
+			_out448 = inodeformat.Companion_Default___.GetSlot(ip, _301_k+r)
+			_305_e = _out448
 		} else {
-			_311_e = pb.U64(uint64(8) * (_308_j + r))
+			_305_e = pb.U64(uint64(8) * (_302_j + r))
 		}
-		if _311_e != bn+r {
+		if _305_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out453 *dbytes.Bytes
-	var _ = _out453
-	_out453 = dbytes.NewBytes(n)
-	b = _out453
-	var _312_done uint64
-	var _ = _312_done
-	_312_done = uint64(0)
-	var _313_ahead uint64
-	var _ = _313_ahead
-	_313_ahead = uint64(0)
-	var _314_ck uint64
-	var _ = _314_ck
-	var _315_cj uint64
-	var _ = _315_cj
-	_314_ck, _315_cj = uint64(15), uint64(0)
-	var _316_pb *dbytes.Blk
-	var _ = _316_pb
-	var _out454 *dbytes.Blk
-	var _ = _out454
-	_out454 = dbytes.ZeroBlk()
-	_316_pb = _out454
-	for _312_done < n {
-		var _317_pos uint64
-		var _ = _317_pos
-		_317_pos = off + _312_done
-		var _318_bo uint64
-		var _ = _318_bo
-		_318_bo = _317_pos % uint64(4096)
-		var _319_c uint64
-		var _ = _319_c
-		var _out455 uint64
+	var _out449 *dbytes.Bytes
+	var _ = _out449
+	_out449 = dbytes.NewBytes(n)
+	b = _out449
+	var _306_done uint64
+	var _ = _306_done
+	_306_done = uint64(0)
+	var _307_ahead uint64
+	var _ = _307_ahead
+	_307_ahead = uint64(0)
+	var _308_ck uint64
+	var _ = _308_ck
+	var _309_cj uint64
+	var _ = _309_cj
+	_308_ck, _309_cj = uint64(15), uint64(0)
+	var _310_pb *dbytes.Blk
+	var _ = _310_pb
+	var _out450 *dbytes.Blk
+	var _ = _out450
+	_out450 = dbytes.ZeroBlk()
+	_310_pb = _out450
+	for _306_done < n {
+		var _311_pos uint64
+		var _ = _311_pos
+		_311_pos = off + _306_done
+		var _312_bo uint64
+		var _ = _312_bo
+		_312_bo = _311_pos % uint64(4096)
+		var _313_c uint64
+		var _ = _313_c
+		var _out451 uint64
+		var _ = _out451
+		_out451 = Companion_Default___.Min(uint64(4096)-_312_bo, n-_306_done)
+		_313_c = _out451
+		var _314_bn uint64 = 0
+		var _ = _314_bn
+		var _out452 uint64
+		var _ = _out452
+		var _out453 uint64
+		var _ = _out453
+		var _out454 uint64
+		var _ = _out454
+		var _out455 *dbytes.Blk
 		var _ = _out455
-		_out455 = Companion_Default___.Min(uint64(4096)-_318_bo, n-_312_done)
-		_319_c = _out455
-		var _320_bn uint64 = 0
-		var _ = _320_bn
-		var _out456 uint64
-		var _ = _out456
-		var _out457 uint64
-		var _ = _out457
-		var _out458 uint64
-		var _ = _out458
-		var _out459 *dbytes.Blk
-		var _ = _out459
-		_out456, _out457, _out458, _out459 = Companion_Default___.Find(x, txn, ip, _317_pos/uint64(4096), false, _314_ck, _315_cj, _316_pb)
-		_320_bn = _out456
-		_314_ck = _out457
-		_315_cj = _out458
-		_316_pb = _out459
-		if _320_bn != uint64(0) {
-			if _313_ahead <= _317_pos/uint64(4096) {
-				var _321_left uint64
-				var _ = _321_left
-				_321_left = (_318_bo + (n - _312_done) + uint64(4095)) / uint64(4096)
-				var _322_r uint64
-				var _ = _322_r
-				var _out460 uint64
-				var _ = _out460
-				_out460 = Companion_Default___.Adjacent(ip, _316_pb, _317_pos/uint64(4096), _320_bn, _321_left)
-				_322_r = _out460
-				if uint64(1) < _322_r {
-					txn.Ahead(_320_bn, _322_r)
+		_out452, _out453, _out454, _out455 = Companion_Default___.Find(x, txn, ip, _311_pos/uint64(4096), false, _308_ck, _309_cj, _310_pb)
+		_314_bn = _out452
+		_308_ck = _out453
+		_309_cj = _out454
+		_310_pb = _out455
+		if _314_bn != uint64(0) {
+			if _307_ahead <= _311_pos/uint64(4096) {
+				var _315_left uint64
+				var _ = _315_left
+				_315_left = (_312_bo + (n - _306_done) + uint64(4095)) / uint64(4096)
+				var _316_r uint64
+				var _ = _316_r
+				var _out456 uint64
+				var _ = _out456
+				_out456 = Companion_Default___.Adjacent(ip, _310_pb, _311_pos/uint64(4096), _314_bn, _315_left)
+				_316_r = _out456
+				if uint64(1) < _316_r {
+					txn.Ahead(_314_bn, _316_r)
 				}
-				_313_ahead = _317_pos/uint64(4096) + _322_r
+				_307_ahead = _311_pos/uint64(4096) + _316_r
 			}
-			var _323_blk *dbytes.Blk
-			var _ = _323_blk
-			var _out461 *dbytes.Blk
-			var _ = _out461
-			_out461 = x.ReadAt(txn, _320_bn, false)
-			_323_blk = _out461
-			b.CopyBlk(_312_done, _323_blk, _318_bo, _319_c)
+			var _317_blk *dbytes.Blk
+			var _ = _317_blk
+			var _out457 *dbytes.Blk
+			var _ = _out457
+			_out457 = x.ReadAt(txn, _314_bn, false)
+			_317_blk = _out457
+			b.CopyBlk(_306_done, _317_blk, _312_bo, _313_c)
 		}
-		_312_done = _312_done + _319_c
+		_306_done = _306_done + _313_c
 	}
 	return b
 }

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _368_bn uint64
-		var _ = _368_bn
-		var _out498 uint64
-		var _ = _out498
-		_out498 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_368_bn = _out498
-		if _368_bn == uint64(0) {
+		var _362_bn uint64
+		var _ = _362_bn
+		var _out494 uint64
+		var _ = _out494
+		_out494 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_362_bn = _out494
+		if _362_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _369_k uint64
-	var _ = _369_k
-	_369_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _370_lev uint64
-	var _ = _370_lev
-	_370_lev = positions.Companion_Default___.MaxLev(_369_k)
-	var _371_jp uint64
-	var _ = _371_jp
-	_371_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _372_pb *dbytes.Blk
-	var _ = _372_pb
-	var _out499 *dbytes.Blk
-	var _ = _out499
-	_out499 = x.Fs.ReadBlock(txn, pn, true)
-	_372_pb = _out499
-	var _373_t *dbytes.Bytes
-	var _ = _373_t
-	var _out500 *dbytes.Bytes
-	var _ = _out500
-	_out500 = _372_pb.Thaw()
-	_373_t = _out500
+	var _363_k uint64
+	var _ = _363_k
+	_363_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _364_lev uint64
+	var _ = _364_lev
+	_364_lev = positions.Companion_Default___.MaxLev(_363_k)
+	var _365_jp uint64
+	var _ = _365_jp
+	_365_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _366_pb *dbytes.Blk
+	var _ = _366_pb
+	var _out495 *dbytes.Blk
+	var _ = _out495
+	_out495 = x.Fs.ReadBlock(txn, pn, true)
+	_366_pb = _out495
+	var _367_t *dbytes.Bytes
+	var _ = _367_t
+	var _out496 *dbytes.Bytes
+	var _ = _out496
+	_out496 = _366_pb.Thaw()
+	_367_t = _out496
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _374_l uint64
-		var _ = _374_l
-		_374_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_374_l) != _369_k || positions.Companion_Default___.FlatJ(_374_l)/uint64(512) != _371_jp {
+		var _368_l uint64
+		var _ = _368_l
+		_368_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_368_l) != _363_k || positions.Companion_Default___.FlatJ(_368_l)/uint64(512) != _365_jp {
 			goto L5
 		}
-		var _375_j uint64
-		var _ = _375_j
-		_375_j = positions.Companion_Default___.FlatJ(_374_l)
-		var _376_bn uint64
-		var _ = _376_bn
-		_376_bn = _373_t.U64(uint64(8) * (_375_j % uint64(512)))
-		if _376_bn == uint64(0) {
+		var _369_j uint64
+		var _ = _369_j
+		_369_j = positions.Companion_Default___.FlatJ(_368_l)
+		var _370_bn uint64
+		var _ = _370_bn
+		_370_bn = _367_t.U64(uint64(8) * (_369_j % uint64(512)))
+		if _370_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _373_t, pn, _376_bn, _375_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _367_t, pn, _370_bn, _369_j)
 			freed = freed + uint64(1)
 		}
-		m = _374_l
+		m = _368_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _373_t)
+		x.CloseParent(txn, pn, _367_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _377_bn uint64
-	var _ = _377_bn
-	var _out501 uint64
-	var _ = _out501
-	_out501 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_377_bn = _out501
-	if _377_bn == uint64(0) {
+	var _371_bn uint64
+	var _ = _371_bn
+	var _out497 uint64
+	var _ = _out497
+	_out497 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_371_bn = _out497
+	if _371_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _378_left uint64
-	var _ = _378_left
-	_378_left = max
-	for lo < m && uint64(0) < _378_left {
-		var _379_k uint64
-		var _ = _379_k
-		var _380_j uint64
-		var _ = _380_j
-		_379_k, _380_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _381_l uint64
-		var _ = _381_l
-		var _382_freed uint64
-		var _ = _382_freed
-		_381_l, _382_freed = uint64(0), uint64(1)
-		var _383_d uint64
-		var _ = _383_d
-		var _out502 uint64
-		var _ = _out502
-		_out502 = Companion_Default___.Missing(x, txn, ip, _379_k, _380_j)
-		_383_d = _out502
-		if uint64(0) < _383_d || _379_k < uint64(12) {
-			_381_l = allocatedrange.Companion_Default___.BaseOf(_379_k) + allocatedrange.Companion_Default___.First512(_380_j, _383_d)
-			if _381_l < lo {
-				_381_l = lo
+	var _372_left uint64
+	var _ = _372_left
+	_372_left = max
+	for lo < m && uint64(0) < _372_left {
+		var _373_k uint64
+		var _ = _373_k
+		var _374_j uint64
+		var _ = _374_j
+		_373_k, _374_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _375_l uint64
+		var _ = _375_l
+		var _376_freed uint64
+		var _ = _376_freed
+		_375_l, _376_freed = uint64(0), uint64(1)
+		var _377_d uint64
+		var _ = _377_d
+		var _out498 uint64
+		var _ = _out498
+		_out498 = Companion_Default___.Missing(x, txn, ip, _373_k, _374_j)
+		_377_d = _out498
+		if uint64(0) < _377_d || _373_k < uint64(12) {
+			_375_l = allocatedrange.Companion_Default___.BaseOf(_373_k) + allocatedrange.Companion_Default___.First512(_374_j, _377_d)
+			if _375_l < lo {
+				_375_l = lo
 			}
-			if _383_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _379_k)
+			if _377_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _373_k)
 			} else {
 			}
 		} else {
-			var _384_pn uint64
-			var _ = _384_pn
-			var _out503 uint64
-			var _ = _out503
-			_out503 = x.Resolve(txn, ip, _379_k, positions.Companion_Default___.MaxLev(_379_k)-uint64(1), _380_j/uint64(512), true)
-			_384_pn = _out503
-			var _out504 uint64
-			var _ = _out504
-			var _out505 uint64
-			var _ = _out505
-			_out504, _out505 = Companion_Default___.CutRun(x, txn, ip, _384_pn, ino, m, lo, _378_left)
-			_381_l = _out504
-			_382_freed = _out505
-			if _382_freed == uint64(0) {
-				_382_freed = uint64(1)
+			var _378_pn uint64
+			var _ = _378_pn
+			var _out499 uint64
+			var _ = _out499
+			_out499 = x.Resolve(txn, ip, _373_k, positions.Companion_Default___.MaxLev(_373_k)-uint64(1), _374_j/uint64(512), true)
+			_378_pn = _out499
+			var _out500 uint64
+			var _ = _out500
+			var _out501 uint64
+			var _ = _out501
+			_out500, _out501 = Companion_Default___.CutRun(x, txn, ip, _378_pn, ino, m, lo, _372_left)
+			_375_l = _out500
+			_376_freed = _out501
+			if _376_freed == uint64(0) {
+				_376_freed = uint64(1)
 			}
 		}
-		if _383_d < positions.Companion_Default___.MaxLev(_379_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _379_k, positions.Companion_Default___.MaxLev(_379_k)-_383_d-uint64(1), allocatedrange.Companion_Default___.Up512(_380_j, _383_d+uint64(1)))
+		if _377_d < positions.Companion_Default___.MaxLev(_373_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _373_k, positions.Companion_Default___.MaxLev(_373_k)-_377_d-uint64(1), allocatedrange.Companion_Default___.Up512(_374_j, _377_d+uint64(1)))
 		}
-		_378_left = _378_left - _382_freed
-		m = _381_l
+		_372_left = _372_left - _376_freed
+		m = _375_l
 	}
 	return m
 }

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1114 *dbytes.Bytes
-		var _ = _out1114
-		_out1114 = dbytes.NewBytes(uint64(0))
-		gs = _out1114
+		var _out1106 *dbytes.Bytes
+		var _ = _out1106
+		_out1106 = dbytes.NewBytes(uint64(0))
+		gs = _out1106
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _791_n uint64
-	var _ = _791_n
-	_791_n = gids.Len() / uint64(4)
-	var _792_out *dbytes.Bytes
-	var _ = _792_out
-	var _out1115 *dbytes.Bytes
-	var _ = _out1115
-	_out1115 = dbytes.NewBytes(uint64(4) * _791_n)
-	_792_out = _out1115
-	var _793_i uint64
-	var _ = _793_i
-	_793_i = uint64(0)
-	for _793_i < _791_n {
-		var _794_x uint32
-		var _ = _794_x
-		_794_x = gids.U32(uint64(4) * _793_i)
-		if _794_x == uint32(0) {
-			_794_x = anonGid
+	var _780_n uint64
+	var _ = _780_n
+	_780_n = gids.Len() / uint64(4)
+	var _781_out *dbytes.Bytes
+	var _ = _781_out
+	var _out1107 *dbytes.Bytes
+	var _ = _out1107
+	_out1107 = dbytes.NewBytes(uint64(4) * _780_n)
+	_781_out = _out1107
+	var _782_i uint64
+	var _ = _782_i
+	_782_i = uint64(0)
+	for _782_i < _780_n {
+		var _783_x uint32
+		var _ = _783_x
+		_783_x = gids.U32(uint64(4) * _782_i)
+		if _783_x == uint32(0) {
+			_783_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_792_out, uint64(4)*_793_i, _794_x)
-		_793_i = _793_i + uint64(1)
+		marshal.Companion_Default___.Put32(_781_out, uint64(4)*_782_i, _783_x)
+		_782_i = _782_i + uint64(1)
 	}
-	gs = _792_out
+	gs = _781_out
 	return u, g, gs
 }
 

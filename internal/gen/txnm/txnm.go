@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out361 bool
-	var _ = _out361
-	_out361 = _this.Grab(k, excl)
-	ok = _out361
+	var _out357 bool
+	var _ = _out357
+	_out357 = _this.Grab(k, excl)
+	ok = _out357
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _231_wait bool
-	var _ = _231_wait
-	_231_wait = k > _this.Top
-	var _232_n uint64 = 0
-	var _ = _232_n
-	var _out362 bool
-	var _ = _out362
-	var _out363 uint64
-	var _ = _out363
-	_out362, _out363 = _this.S.Tbl.Lock(_this.Own, k, excl, _231_wait)
-	ok = _out362
-	_232_n = _out363
+	var _225_wait bool
+	var _ = _225_wait
+	_225_wait = k > _this.Top
+	var _226_n uint64 = 0
+	var _ = _226_n
+	var _out358 bool
+	var _ = _out358
+	var _out359 uint64
+	var _ = _out359
+	_out358, _out359 = _this.S.Tbl.Lock(_this.Own, k, excl, _225_wait)
+	ok = _out358
+	_226_n = _out359
 	if ok {
-		if _232_n > _this.Seen {
-			_this.Seen = _232_n
+		if _226_n > _this.Seen {
+			_this.Seen = _226_n
 		}
-		if _231_wait {
+		if _225_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _233_k uint64
-	var _ = _233_k
-	_233_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _234_ok bool
-	var _ = _234_ok
-	var _out364 bool
-	var _ = _out364
-	_out364 = _this.Lock(_233_k, excl)
-	_234_ok = _out364
-	if !_234_ok {
+	var _227_k uint64
+	var _ = _227_k
+	_227_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _228_ok bool
+	var _ = _228_ok
+	var _out360 bool
+	var _ = _out360
+	_out360 = _this.Lock(_227_k, excl)
+	_228_ok = _out360
+	if !_228_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out365 *dbytes.Blk
-	var _ = _out365
-	_out365 = _this.Buf.GetBlk(_233_k)
-	b = _out365
+	var _out361 *dbytes.Blk
+	var _ = _out361
+	_out361 = _this.Buf.GetBlk(_227_k)
+	b = _out361
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out366 *dbytes.Blk
-	var _ = _out366
-	_out366 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	b = _out366
+	var _out362 *dbytes.Blk
+	var _ = _out362
+	_out362 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	b = _out362
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -161,45 +161,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _235_k uint64
-	var _ = _235_k
-	_235_k = objectsm.Companion_Default___.Key(a, off)
-	var _236_ok bool
-	var _ = _236_ok
-	var _out367 bool
-	var _ = _out367
-	_out367 = _this.Lock(_235_k, excl)
-	_236_ok = _out367
-	if !_236_ok {
+	var _229_k uint64
+	var _ = _229_k
+	_229_k = objectsm.Companion_Default___.Key(a, off)
+	var _230_ok bool
+	var _ = _230_ok
+	var _out363 bool
+	var _ = _out363
+	_out363 = _this.Lock(_229_k, excl)
+	_230_ok = _out363
+	if !_230_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out368 *dbytes.Bytes
-	var _ = _out368
-	_out368 = _this.Buf.GetBytes(_235_k)
-	b = _out368
+	var _out364 *dbytes.Bytes
+	var _ = _out364
+	_out364 = _this.Buf.GetBytes(_229_k)
+	b = _out364
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _237_v *dbytes.Blk
-	var _ = _237_v
-	var _out369 *dbytes.Blk
-	var _ = _out369
-	_out369 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_237_v = _out369
-	if _237_v == (*dbytes.Blk)(nil) {
+	var _231_v *dbytes.Blk
+	var _ = _231_v
+	var _out365 *dbytes.Blk
+	var _ = _out365
+	_out365 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_231_v = _out365
+	if _231_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _238_c *dbytes.Bytes
-	var _ = _238_c
-	var _out370 *dbytes.Bytes
-	var _ = _out370
-	_out370 = dbytes.NewBytes(uint64(256))
-	_238_c = _out370
-	_238_c.CopyBlk(uint64(0), _237_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _238_c
+	var _232_c *dbytes.Bytes
+	var _ = _232_c
+	var _out366 *dbytes.Bytes
+	var _ = _out366
+	_out366 = dbytes.NewBytes(uint64(256))
+	_232_c = _out366
+	_232_c.CopyBlk(uint64(0), _231_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _232_c
 	return st, b
 	return st, b
 }
@@ -208,72 +208,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _239_k uint64
-	var _ = _239_k
-	_239_k = objectsm.Companion_Default___.Key(a, off)
-	var _240_ok bool
-	var _ = _240_ok
-	var _out371 bool
-	var _ = _out371
-	_out371 = _this.Lock(_239_k, excl)
-	_240_ok = _out371
-	if !_240_ok {
+	var _233_k uint64
+	var _ = _233_k
+	_233_k = objectsm.Companion_Default___.Key(a, off)
+	var _234_ok bool
+	var _ = _234_ok
+	var _out367 bool
+	var _ = _out367
+	_out367 = _this.Lock(_233_k, excl)
+	_234_ok = _out367
+	if !_234_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _241_found bool = false
-	var _ = _241_found
-	var _out372 bool
-	var _ = _out372
-	var _out373 bool
-	var _ = _out373
-	_out372, _out373 = _this.Buf.GetBit(_239_k)
-	_241_found = _out372
-	b = _out373
-	if _241_found {
+	var _235_found bool = false
+	var _ = _235_found
+	var _out368 bool
+	var _ = _out368
+	var _out369 bool
+	var _ = _out369
+	_out368, _out369 = _this.Buf.GetBit(_233_k)
+	_235_found = _out368
+	b = _out369
+	if _235_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _242_v *dbytes.Blk
-	var _ = _242_v
-	var _out374 *dbytes.Blk
-	var _ = _out374
-	_out374 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_242_v = _out374
-	if _242_v == (*dbytes.Blk)(nil) {
+	var _236_v *dbytes.Blk
+	var _ = _236_v
+	var _out370 *dbytes.Blk
+	var _ = _out370
+	_out370 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_236_v = _out370
+	if _236_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _243_c uint8
-	var _ = _243_c
-	_243_c = _242_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_243_c, off%uint64(8))
+	var _237_c uint8
+	var _ = _237_c
+	_237_c = _236_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_237_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _244_k uint64
-	var _ = _244_k
-	_244_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _245_ok bool
-	var _ = _245_ok
-	var _out375 bool
-	var _ = _out375
-	_out375 = _this.Lock(_244_k, true)
-	_245_ok = _out375
-	if !_245_ok {
+	var _238_k uint64
+	var _ = _238_k
+	_238_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _239_ok bool
+	var _ = _239_ok
+	var _out371 bool
+	var _ = _out371
+	_out371 = _this.Lock(_238_k, true)
+	_239_ok = _out371
+	if !_239_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _246_v *dbytes.Blk
-	var _ = _246_v
-	var _out376 *dbytes.Blk
-	var _ = _out376
-	_out376 = dbytes.Freeze(b)
-	_246_v = _out376
-	_this.Buf.PutBlk(_244_k, _246_v)
+	var _240_v *dbytes.Blk
+	var _ = _240_v
+	var _out372 *dbytes.Blk
+	var _ = _out372
+	_out372 = dbytes.Freeze(b)
+	_240_v = _out372
+	_this.Buf.PutBlk(_238_k, _240_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -281,20 +281,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _247_k uint64
-	var _ = _247_k
-	_247_k = objectsm.Companion_Default___.Key(a, off)
-	var _248_ok bool
-	var _ = _248_ok
-	var _out377 bool
-	var _ = _out377
-	_out377 = _this.Lock(_247_k, true)
-	_248_ok = _out377
-	if !_248_ok {
+	var _241_k uint64
+	var _ = _241_k
+	_241_k = objectsm.Companion_Default___.Key(a, off)
+	var _242_ok bool
+	var _ = _242_ok
+	var _out373 bool
+	var _ = _out373
+	_out373 = _this.Lock(_241_k, true)
+	_242_ok = _out373
+	if !_242_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_247_k, b)
+	_this.Buf.PutBytes(_241_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -302,20 +302,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _249_k uint64
-	var _ = _249_k
-	_249_k = objectsm.Companion_Default___.Key(a, off)
-	var _250_ok bool
-	var _ = _250_ok
-	var _out378 bool
-	var _ = _out378
-	_out378 = _this.Lock(_249_k, true)
-	_250_ok = _out378
-	if !_250_ok {
+	var _243_k uint64
+	var _ = _243_k
+	_243_k = objectsm.Companion_Default___.Key(a, off)
+	var _244_ok bool
+	var _ = _244_ok
+	var _out374 bool
+	var _ = _out374
+	_out374 = _this.Lock(_243_k, true)
+	_244_ok = _out374
+	if !_244_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_249_k, b)
+	_this.Buf.PutBit(_243_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

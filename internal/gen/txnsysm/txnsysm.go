@@ -115,15 +115,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _218_t *dlock.Table
-	var _ = _218_t
-	var _out341 *dlock.Table
-	var _ = _out341
-	_out341 = dlock.NewTable()
-	_218_t = _out341
+	var _212_t *dlock.Table
+	var _ = _212_t
+	var _out337 *dlock.Table
+	var _ = _out337
+	_out337 = dlock.NewTable()
+	_212_t = _out337
 	var _nw2 = New_Sys_()
 	var _ = _nw2
-	_nw2.Ctor__(j, _218_t)
+	_nw2.Ctor__(j, _212_t)
 	s = _nw2
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out342 *dbytes.Blk
-	var _ = _out342
-	var _out343 uint64
-	var _ = _out343
-	_out342, _out343 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out342
-	t = _out343
+	var _out338 *dbytes.Blk
+	var _ = _out338
+	var _out339 uint64
+	var _ = _out339
+	_out338, _out339 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out338
+	t = _out339
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -153,59 +153,59 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	Companion_Default___.TYield(s)
-	var _219_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _219_l
-	var _out344 bool
-	var _ = _out344
-	var _out345 *ddisk.BList
-	var _ = _out345
-	_out344, _out345 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out344
-	_219_l = _out345
+	var _213_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _213_l
+	var _out340 bool
+	var _ = _out340
+	var _out341 *ddisk.BList
+	var _ = _out341
+	_out340, _out341 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out340
+	_213_l = _out341
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	Companion_Default___.TYield(s)
-	var _220_m uint64
-	var _ = _220_m
-	var _221_bad uint64
-	var _ = _221_bad
-	var _out346 uint64
-	var _ = _out346
-	var _out347 uint64
-	var _ = _out347
-	_out346, _out347 = journalreader.Companion_Default___.CheckHome(s.J, a, _219_l)
-	_220_m = _out346
-	_221_bad = _out347
+	var _214_m uint64
+	var _ = _214_m
+	var _215_bad uint64
+	var _ = _215_bad
+	var _out342 uint64
+	var _ = _out342
+	var _out343 uint64
+	var _ = _out343
+	_out342, _out343 = journalreader.Companion_Default___.CheckHome(s.J, a, _213_l)
+	_214_m = _out342
+	_215_bad = _out343
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
-	var _222_i uint64
-	var _ = _222_i
-	_222_i = _220_m
-	if _220_m == uint64(0) {
-		var _223_damaged bool
-		var _ = _223_damaged
-		var _out348 bool
-		var _ = _out348
-		_out348 = journalreader.Companion_Default___.Confirm(s.J, a, t, _221_bad)
-		_223_damaged = _out348
-		ok = !_223_damaged
+	var _216_i uint64
+	var _ = _216_i
+	_216_i = _214_m
+	if _214_m == uint64(0) {
+		var _217_damaged bool
+		var _ = _217_damaged
+		var _out344 bool
+		var _ = _out344
+		_out344 = journalreader.Companion_Default___.Confirm(s.J, a, t, _215_bad)
+		_217_damaged = _out344
+		ok = !_217_damaged
 	}
-	for uint64(0) < _222_i {
-		_222_i = _222_i - uint64(1)
-		var _224_c *dbytes.Blk
-		var _ = _224_c
-		var _out349 *dbytes.Blk
-		var _ = _out349
-		_out349 = _219_l.BlkAt(_222_i)
-		_224_c = _out349
-		var _out350 *dbytes.Blk
-		var _ = _out350
-		_out350 = journalreader.Companion_Default___.Lookup2(s.J, a+_222_i, t, _224_c)
-		b = _out350
+	for uint64(0) < _216_i {
+		_216_i = _216_i - uint64(1)
+		var _218_c *dbytes.Blk
+		var _ = _218_c
+		var _out345 *dbytes.Blk
+		var _ = _out345
+		_out345 = _213_l.BlkAt(_216_i)
+		_218_c = _out345
+		var _out346 *dbytes.Blk
+		var _ = _out346
+		_out346 = journalreader.Companion_Default___.Lookup2(s.J, a+_216_i, t, _218_c)
+		b = _out346
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -213,34 +213,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _225_t uint64 = 0
-	var _ = _225_t
-	var _out351 *dbytes.Blk
-	var _ = _out351
-	var _out352 uint64
-	var _ = _out352
-	_out351, _out352 = Companion_Default___.Peek(s, a)
-	b = _out351
-	_225_t = _out352
-	var _226_ok bool
-	var _ = _226_ok
-	_226_ok = true
-	for b == (*dbytes.Blk)(nil) && _226_ok {
-		var _out353 bool
-		var _ = _out353
-		var _out354 *dbytes.Blk
-		var _ = _out354
-		_out353, _out354 = Companion_Default___.Fetch(s, a, uint64(1), _225_t)
-		_226_ok = _out353
-		b = _out354
-		if _226_ok && b == (*dbytes.Blk)(nil) {
-			var _out355 *dbytes.Blk
-			var _ = _out355
-			var _out356 uint64
-			var _ = _out356
-			_out355, _out356 = Companion_Default___.Peek(s, a)
-			b = _out355
-			_225_t = _out356
+	var _219_t uint64 = 0
+	var _ = _219_t
+	var _out347 *dbytes.Blk
+	var _ = _out347
+	var _out348 uint64
+	var _ = _out348
+	_out347, _out348 = Companion_Default___.Peek(s, a)
+	b = _out347
+	_219_t = _out348
+	var _220_ok bool
+	var _ = _220_ok
+	_220_ok = true
+	for b == (*dbytes.Blk)(nil) && _220_ok {
+		var _out349 bool
+		var _ = _out349
+		var _out350 *dbytes.Blk
+		var _ = _out350
+		_out349, _out350 = Companion_Default___.Fetch(s, a, uint64(1), _219_t)
+		_220_ok = _out349
+		b = _out350
+		if _220_ok && b == (*dbytes.Blk)(nil) {
+			var _out351 *dbytes.Blk
+			var _ = _out351
+			var _out352 uint64
+			var _ = _out352
+			_out351, _out352 = Companion_Default___.Peek(s, a)
+			b = _out351
+			_219_t = _out352
 		}
 	}
 	return b
@@ -249,35 +249,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _227_m uint64
-	var _ = _227_m
-	_227_m = func() uint64 {
+	var _221_m uint64
+	var _ = _221_m
+	_221_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _228_b *dbytes.Blk
-	var _ = _228_b
-	var _229_t uint64
-	var _ = _229_t
-	var _out357 *dbytes.Blk
-	var _ = _out357
-	var _out358 uint64
-	var _ = _out358
-	_out357, _out358 = Companion_Default___.Peek(s, a)
-	_228_b = _out357
-	_229_t = _out358
-	if _228_b == (*dbytes.Blk)(nil) {
-		var _230_ok bool = false
-		var _ = _230_ok
-		var _out359 bool
-		var _ = _out359
-		var _out360 *dbytes.Blk
-		var _ = _out360
-		_out359, _out360 = Companion_Default___.Fetch(s, a, _227_m, _229_t)
-		_230_ok = _out359
-		_228_b = _out360
+	var _222_b *dbytes.Blk
+	var _ = _222_b
+	var _223_t uint64
+	var _ = _223_t
+	var _out353 *dbytes.Blk
+	var _ = _out353
+	var _out354 uint64
+	var _ = _out354
+	_out353, _out354 = Companion_Default___.Peek(s, a)
+	_222_b = _out353
+	_223_t = _out354
+	if _222_b == (*dbytes.Blk)(nil) {
+		var _224_ok bool = false
+		var _ = _224_ok
+		var _out355 bool
+		var _ = _out355
+		var _out356 *dbytes.Blk
+		var _ = _out356
+		_out355, _out356 = Companion_Default___.Fetch(s, a, _221_m, _223_t)
+		_224_ok = _out355
+		_222_b = _out356
 	}
 }
 

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _359_i uint64
-	var _ = _359_i
-	_359_i = uint64(0)
-	for _359_i < uint64(512) {
-		if b.U64(uint64(8)*_359_i) != uint64(0) {
+	var _353_i uint64
+	var _ = _353_i
+	_353_i = uint64(0)
+	for _353_i < uint64(512) {
+		if b.U64(uint64(8)*_353_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_359_i = _359_i + uint64(1)
+		_353_i = _353_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _360_bn uint64
-	var _ = _360_bn
-	var _out491 uint64
-	var _ = _out491
-	_out491 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_360_bn = _out491
+	var _354_bn uint64
+	var _ = _354_bn
+	var _out487 uint64
+	var _ = _out487
+	_out487 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_354_bn = _out487
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _360_bn, false)
+	x.Fs.SetUsedBit(txn, _354_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _361_pn uint64
-	var _ = _361_pn
-	var _out492 uint64
-	var _ = _out492
-	_out492 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_361_pn = _out492
-	var _362_pb *dbytes.Blk
-	var _ = _362_pb
-	var _out493 *dbytes.Blk
-	var _ = _out493
-	_out493 = x.Fs.ReadBlock(txn, _361_pn, true)
-	_362_pb = _out493
-	var _363_bn uint64
-	var _ = _363_bn
-	_363_bn = _362_pb.U64(uint64(8) * (j % uint64(512)))
-	var _364_t *dbytes.Bytes
-	var _ = _364_t
-	var _out494 *dbytes.Bytes
-	var _ = _out494
-	_out494 = _362_pb.Thaw()
-	_364_t = _out494
-	Companion_Default___.CutChild(x, txn, ip, _364_t, _361_pn, _363_bn, j)
-	x.CloseParent(txn, _361_pn, _364_t)
+	var _355_pn uint64
+	var _ = _355_pn
+	var _out488 uint64
+	var _ = _out488
+	_out488 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_355_pn = _out488
+	var _356_pb *dbytes.Blk
+	var _ = _356_pb
+	var _out489 *dbytes.Blk
+	var _ = _out489
+	_out489 = x.Fs.ReadBlock(txn, _355_pn, true)
+	_356_pb = _out489
+	var _357_bn uint64
+	var _ = _357_bn
+	_357_bn = _356_pb.U64(uint64(8) * (j % uint64(512)))
+	var _358_t *dbytes.Bytes
+	var _ = _358_t
+	var _out490 *dbytes.Bytes
+	var _ = _out490
+	_out490 = _356_pb.Thaw()
+	_358_t = _out490
+	Companion_Default___.CutChild(x, txn, ip, _358_t, _355_pn, _357_bn, j)
+	x.CloseParent(txn, _355_pn, _358_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _365_bn uint64
-	var _ = _365_bn
-	var _out495 uint64
-	var _ = _out495
-	_out495 = x.Resolve(txn, ip, k, lev, j, true)
-	_365_bn = _out495
-	var _366_b *dbytes.Blk
-	var _ = _366_b
-	var _out496 *dbytes.Blk
-	var _ = _out496
-	_out496 = x.Fs.ReadBlock(txn, _365_bn, true)
-	_366_b = _out496
-	var _367_e bool = false
-	var _ = _367_e
-	var _out497 bool
-	var _ = _out497
-	_out497 = Companion_Default___.NoEntries(_366_b)
-	_367_e = _out497
-	if !_367_e {
+	var _359_bn uint64
+	var _ = _359_bn
+	var _out491 uint64
+	var _ = _out491
+	_out491 = x.Resolve(txn, ip, k, lev, j, true)
+	_359_bn = _out491
+	var _360_b *dbytes.Blk
+	var _ = _360_b
+	var _out492 *dbytes.Blk
+	var _ = _out492
+	_out492 = x.Fs.ReadBlock(txn, _359_bn, true)
+	_360_b = _out492
+	var _361_e bool = false
+	var _ = _361_e
+	var _out493 bool
+	var _ = _out493
+	_out493 = Companion_Default___.NoEntries(_360_b)
+	_361_e = _out493
+	if !_361_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -182,24 +182,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _278_ib uint64
-	var _ = _278_ib
-	_278_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _279_bb uint64
-	var _ = _279_bb
-	_279_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _280_it uint64
-	var _ = _280_it
-	_280_it = g.Dtor_data0() - g.Dtor_itab()
-	if _278_ib < uint64(281474976710656) && uint64(32768)*_278_ib < g.Dtor_ninode() {
+	var _272_ib uint64
+	var _ = _272_ib
+	_272_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _273_bb uint64
+	var _ = _273_bb
+	_273_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _274_it uint64
+	var _ = _274_it
+	_274_it = g.Dtor_data0() - g.Dtor_itab()
+	if _272_ib < uint64(281474976710656) && uint64(32768)*_272_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _279_bb < uint64(281474976710656) && uint64(32768)*_279_bb < g.Dtor_data1() {
+	if _273_bb < uint64(281474976710656) && uint64(32768)*_273_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_280_it < g.Dtor_ninode() {
+	if uint64(16)*_274_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -216,22 +216,22 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _281_ibm uint64
-	var _ = _281_ibm
-	_281_ibm = uint64(1) + log
-	var _282_bbm uint64
-	var _ = _282_bbm
-	_282_bbm = _281_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _283_itab uint64
-	var _ = _283_itab
-	_283_itab = _282_bbm + (size+uint64(32767))/uint64(32768)
-	var _284_data0 uint64
-	var _ = _284_data0
-	_284_data0 = _283_itab + (ninode+uint64(15))/uint64(16)
-	if _284_data0 >= size-uint64(1) {
+	var _275_ibm uint64
+	var _ = _275_ibm
+	_275_ibm = uint64(1) + log
+	var _276_bbm uint64
+	var _ = _276_bbm
+	_276_bbm = _275_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _277_itab uint64
+	var _ = _277_itab
+	_277_itab = _276_bbm + (size+uint64(32767))/uint64(32768)
+	var _278_data0 uint64
+	var _ = _278_data0
+	_278_data0 = _277_itab + (ninode+uint64(15))/uint64(16)
+	if _278_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_281_ibm, _282_bbm, _283_itab, _284_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_275_ibm, _276_bbm, _277_itab, _278_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

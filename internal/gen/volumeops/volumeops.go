@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1105 uint32
-	var _ = _out1105
-	var _out1106 *dbytes.Bytes
-	var _ = _out1106
-	_out1105, _out1106 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1105
-	after = _out1106
-	var _785_all uint64
-	var _ = _785_all
-	_785_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _786_files uint64
-	var _ = _786_files
-	_786_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _787_b uint64
-	var _ = _787_b
-	_787_b = Companion_Default___.Least(blocks, _785_all)
-	var _788_i uint64
-	var _ = _788_i
-	_788_i = Companion_Default___.Least(inodes, _786_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _785_all, uint64(4096) * _787_b, uint64(4096) * _787_b, _786_files, _788_i, _788_i, uint32(0)}}
+	var _out1097 uint32
+	var _ = _out1097
+	var _out1098 *dbytes.Bytes
+	var _ = _out1098
+	_out1097, _out1098 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1097
+	after = _out1098
+	var _774_all uint64
+	var _ = _774_all
+	_774_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _775_files uint64
+	var _ = _775_files
+	_775_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _776_b uint64
+	var _ = _776_b
+	_776_b = Companion_Default___.Least(blocks, _774_all)
+	var _777_i uint64
+	var _ = _777_i
+	_777_i = Companion_Default___.Least(inodes, _775_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _774_all, uint64(4096) * _776_b, uint64(4096) * _776_b, _775_files, _777_i, _777_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1107 uint32
-	var _ = _out1107
-	var _out1108 *dbytes.Bytes
-	var _ = _out1108
-	_out1107, _out1108 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1107
-	after = _out1108
+	var _out1099 uint32
+	var _ = _out1099
+	var _out1100 *dbytes.Bytes
+	var _ = _out1100
+	_out1099, _out1100 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1099
+	after = _out1100
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1109 uint32
-	var _ = _out1109
-	var _out1110 *dbytes.Bytes
-	var _ = _out1110
-	_out1109, _out1110 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1109
-	after = _out1110
+	var _out1101 uint32
+	var _ = _out1101
+	var _out1102 *dbytes.Bytes
+	var _ = _out1102
+	_out1101, _out1102 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1101
+	after = _out1102
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _789_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _789_ip
-	var _out1111 uint32
-	var _ = _out1111
-	var _out1112 *dbytes.Bytes
-	var _ = _out1112
-	_out1111, _out1112 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1111
-	_789_ip = _out1112
+	var _778_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _778_ip
+	var _out1103 uint32
+	var _ = _out1103
+	var _out1104 *dbytes.Bytes
+	var _ = _out1104
+	_out1103, _out1104 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1103
+	_778_ip = _out1104
 	if st != uint32(0) {
 		return st, after
 	}
-	var _790_ty uint32
-	var _ = _790_ty
-	var _out1113 uint32
-	var _ = _out1113
-	_out1113 = inodeformat.Companion_Default___.GetTy(_789_ip)
-	_790_ty = _out1113
-	if _790_ty != permissions.Companion_Default___.REG() {
+	var _779_ty uint32
+	var _ = _779_ty
+	var _out1105 uint32
+	var _ = _out1105
+	_out1105 = inodeformat.Companion_Default___.GetTy(_778_ip)
+	_779_ty = _out1105
+	if _779_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _789_ip
+	after = _778_ip
 	return st, after
 }
 

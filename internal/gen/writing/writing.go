@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _324_bo uint64
-	var _ = _324_bo
-	_324_bo = pos % uint64(4096)
-	var _325_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _325_b
+	var _318_bo uint64
+	var _ = _318_bo
+	_318_bo = pos % uint64(4096)
+	var _319_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _319_b
 	if c == uint64(4096) {
-		var _out462 *dbytes.Bytes
-		var _ = _out462
-		_out462 = dbytes.NewBytes(uint64(4096))
-		_325_b = _out462
+		var _out458 *dbytes.Bytes
+		var _ = _out458
+		_out458 = dbytes.NewBytes(uint64(4096))
+		_319_b = _out458
 	} else {
-		var _326_blk *dbytes.Blk
-		var _ = _326_blk
-		var _out463 *dbytes.Blk
-		var _ = _out463
-		_out463 = x.ReadAt(txn, bn, true)
-		_326_blk = _out463
-		var _out464 *dbytes.Bytes
-		var _ = _out464
-		_out464 = _326_blk.Thaw()
-		_325_b = _out464
+		var _320_blk *dbytes.Blk
+		var _ = _320_blk
+		var _out459 *dbytes.Blk
+		var _ = _out459
+		_out459 = x.ReadAt(txn, bn, true)
+		_320_blk = _out459
+		var _out460 *dbytes.Bytes
+		var _ = _out460
+		_out460 = _320_blk.Thaw()
+		_319_b = _out460
 	}
-	_325_b.CopyFrom(_324_bo, src, so, c)
-	x.WriteData(txn, bn, _325_b)
+	_319_b.CopyFrom(_318_bo, src, so, c)
+	x.WriteData(txn, bn, _319_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out465 *dbytes.Bytes
-		var _ = _out465
-		_out465 = src.CopyOf(so)
-		b = _out465
+		var _out461 *dbytes.Bytes
+		var _ = _out461
+		_out461 = src.CopyOf(so)
+		b = _out461
 	} else {
-		var _out466 *dbytes.Bytes
-		var _ = _out466
-		_out466 = dbytes.NewBytes(uint64(4096))
-		b = _out466
+		var _out462 *dbytes.Bytes
+		var _ = _out462
+		_out462 = dbytes.NewBytes(uint64(4096))
+		b = _out462
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _327_k uint64
-	var _ = _327_k
-	_327_k = pos / uint64(4096)
-	var _328_b *dbytes.Bytes
-	var _ = _328_b
-	var _out467 *dbytes.Bytes
-	var _ = _out467
-	_out467 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_328_b = _out467
-	var _329_near uint64
-	var _ = _329_near
-	_329_near = uint64(0)
-	if uint64(0) < _327_k {
-		var _out468 uint64
-		var _ = _out468
-		_out468 = inodeformat.Companion_Default___.GetSlot(ip, _327_k-uint64(1))
-		_329_near = _out468
+	var _321_k uint64
+	var _ = _321_k
+	_321_k = pos / uint64(4096)
+	var _322_b *dbytes.Bytes
+	var _ = _322_b
+	var _out463 *dbytes.Bytes
+	var _ = _out463
+	_out463 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_322_b = _out463
+	var _323_near uint64
+	var _ = _323_near
+	_323_near = uint64(0)
+	if uint64(0) < _321_k {
+		var _out464 uint64
+		var _ = _out464
+		_out464 = inodeformat.Companion_Default___.GetSlot(ip, _321_k-uint64(1))
+		_323_near = _out464
 	}
-	var _330_bn uint64 = 0
-	var _ = _330_bn
-	var _out469 bool
-	var _ = _out469
-	var _out470 uint64
-	var _ = _out470
-	_out469, _out470 = x.AllocRoot(txn, ip, ino, _327_k, _329_near, _328_b)
-	ok = _out469
-	_330_bn = _out470
+	var _324_bn uint64 = 0
+	var _ = _324_bn
+	var _out465 bool
+	var _ = _out465
+	var _out466 uint64
+	var _ = _out466
+	_out465, _out466 = x.AllocRoot(txn, ip, ino, _321_k, _323_near, _322_b)
+	ok = _out465
+	_324_bn = _out466
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_330_bn)
+		txn.Bulk(_324_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _331_k uint64
-	var _ = _331_k
-	_331_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _332_lev uint64
-	var _ = _332_lev
-	_332_lev = positions.Companion_Default___.MaxLev(_331_k)
-	var _333_jp uint64
-	var _ = _333_jp
-	_333_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _325_k uint64
+	var _ = _325_k
+	_325_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _326_lev uint64
+	var _ = _326_lev
+	_326_lev = positions.Companion_Default___.MaxLev(_325_k)
+	var _327_jp uint64
+	var _ = _327_jp
+	_327_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _334_pn uint64 = 0
-	var _ = _334_pn
-	var _out471 bool
-	var _ = _out471
-	var _out472 uint64
-	var _ = _out472
-	_out471, _out472 = x.ResolveAlloc(txn, ip, ino, _331_k, _332_lev-uint64(1), _333_jp)
-	ok = _out471
-	_334_pn = _out472
+	var _328_pn uint64 = 0
+	var _ = _328_pn
+	var _out467 bool
+	var _ = _out467
+	var _out468 uint64
+	var _ = _out468
+	_out467, _out468 = x.ResolveAlloc(txn, ip, ino, _325_k, _326_lev-uint64(1), _327_jp)
+	ok = _out467
+	_328_pn = _out468
 	if !ok {
 		return ok, m
 	}
-	var _335_blk *dbytes.Blk
-	var _ = _335_blk
-	var _out473 *dbytes.Blk
-	var _ = _out473
-	_out473 = x.Fs.ReadBlock(txn, _334_pn, true)
-	_335_blk = _out473
-	var _336_t *dbytes.Bytes
-	var _ = _336_t
-	var _out474 *dbytes.Bytes
-	var _ = _out474
-	_out474 = _335_blk.Thaw()
-	_336_t = _out474
-	var _337_near uint64
-	var _ = _337_near
-	_337_near = _334_pn
+	var _329_blk *dbytes.Blk
+	var _ = _329_blk
+	var _out469 *dbytes.Blk
+	var _ = _out469
+	_out469 = x.Fs.ReadBlock(txn, _328_pn, true)
+	_329_blk = _out469
+	var _330_t *dbytes.Bytes
+	var _ = _330_t
+	var _out470 *dbytes.Bytes
+	var _ = _out470
+	_out470 = _329_blk.Thaw()
+	_330_t = _out470
+	var _331_near uint64
+	var _ = _331_near
+	_331_near = _328_pn
 	for m < len_ {
-		var _338_at uint64
-		var _ = _338_at
-		_338_at = pos + m
-		var _339_n uint64
-		var _ = _339_n
-		_339_n = _338_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_339_n) != _331_k || positions.Companion_Default___.FlatJ(_339_n)/uint64(512) != _333_jp {
+		var _332_at uint64
+		var _ = _332_at
+		_332_at = pos + m
+		var _333_n uint64
+		var _ = _333_n
+		_333_n = _332_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_333_n) != _325_k || positions.Companion_Default___.FlatJ(_333_n)/uint64(512) != _327_jp {
 			goto L4
 		}
-		var _340_j uint64
-		var _ = _340_j
-		_340_j = positions.Companion_Default___.FlatJ(_339_n)
-		var _341_bn uint64
-		var _ = _341_bn
-		_341_bn = _336_t.U64(uint64(8) * (_340_j % uint64(512)))
-		if _341_bn != uint64(0) {
+		var _334_j uint64
+		var _ = _334_j
+		_334_j = positions.Companion_Default___.FlatJ(_333_n)
+		var _335_bn uint64
+		var _ = _335_bn
+		_335_bn = _330_t.U64(uint64(8) * (_334_j % uint64(512)))
+		if _335_bn != uint64(0) {
 			goto L4
 		}
-		var _342_c uint64
-		var _ = _342_c
-		var _out475 uint64
-		var _ = _out475
-		_out475 = reading.Companion_Default___.Min(uint64(4096)-_338_at%uint64(4096), len_-m)
-		_342_c = _out475
-		var _343_b *dbytes.Bytes
-		var _ = _343_b
-		var _out476 *dbytes.Bytes
-		var _ = _out476
-		_out476 = Companion_Default___.FirstBlock(_338_at, src, so+m, _342_c, bulk)
-		_343_b = _out476
-		if _340_j%uint64(512) != uint64(0) {
-			var _344_left uint64
-			var _ = _344_left
-			_344_left = _336_t.U64(uint64(8) * (_340_j%uint64(512) - uint64(1)))
-			if _344_left != uint64(0) {
-				_337_near = _344_left
+		var _336_c uint64
+		var _ = _336_c
+		var _out471 uint64
+		var _ = _out471
+		_out471 = reading.Companion_Default___.Min(uint64(4096)-_332_at%uint64(4096), len_-m)
+		_336_c = _out471
+		var _337_b *dbytes.Bytes
+		var _ = _337_b
+		var _out472 *dbytes.Bytes
+		var _ = _out472
+		_out472 = Companion_Default___.FirstBlock(_332_at, src, so+m, _336_c, bulk)
+		_337_b = _out472
+		if _334_j%uint64(512) != uint64(0) {
+			var _338_left uint64
+			var _ = _338_left
+			_338_left = _330_t.U64(uint64(8) * (_334_j%uint64(512) - uint64(1)))
+			if _338_left != uint64(0) {
+				_331_near = _338_left
 			}
 		}
-		var _out477 bool
-		var _ = _out477
-		var _out478 uint64
-		var _ = _out478
-		_out477, _out478 = x.AddChild(txn, ip, _336_t, _334_pn, _340_j, _337_near, _343_b)
-		ok = _out477
-		_341_bn = _out478
+		var _out473 bool
+		var _ = _out473
+		var _out474 uint64
+		var _ = _out474
+		_out473, _out474 = x.AddChild(txn, ip, _330_t, _328_pn, _334_j, _331_near, _337_b)
+		ok = _out473
+		_335_bn = _out474
 		if !ok {
 			return ok, m
 		}
-		if bulk && _342_c == uint64(4096) {
-			txn.Bulk(_341_bn)
+		if bulk && _336_c == uint64(4096) {
+			txn.Bulk(_335_bn)
 		}
-		_337_near = _341_bn
-		m = m + _342_c
+		_331_near = _335_bn
+		m = m + _336_c
 	}
 L4:
-	x.CloseParent(txn, _334_pn, _336_t)
+	x.CloseParent(txn, _328_pn, _330_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _345_done uint64
-	var _ = _345_done
-	_345_done = uint64(0)
-	var _346_ck uint64
-	var _ = _346_ck
-	var _347_cj uint64
-	var _ = _347_cj
-	_346_ck, _347_cj = uint64(15), uint64(0)
-	var _348_pb *dbytes.Blk
-	var _ = _348_pb
-	var _out479 *dbytes.Blk
-	var _ = _out479
-	_out479 = dbytes.ZeroBlk()
-	_348_pb = _out479
-	var _349_bulk bool
-	var _ = _349_bulk
-	_349_bulk = Companion_Default___.Much(off, len_)
-	for _345_done < len_ {
-		var _350_pos uint64
-		var _ = _350_pos
-		_350_pos = off + _345_done
-		var _351_n uint64
-		var _ = _351_n
-		_351_n = _350_pos / uint64(4096)
-		var _352_c uint64
-		var _ = _352_c
-		var _out480 uint64
+	var _339_done uint64
+	var _ = _339_done
+	_339_done = uint64(0)
+	var _340_ck uint64
+	var _ = _340_ck
+	var _341_cj uint64
+	var _ = _341_cj
+	_340_ck, _341_cj = uint64(15), uint64(0)
+	var _342_pb *dbytes.Blk
+	var _ = _342_pb
+	var _out475 *dbytes.Blk
+	var _ = _out475
+	_out475 = dbytes.ZeroBlk()
+	_342_pb = _out475
+	var _343_bulk bool
+	var _ = _343_bulk
+	_343_bulk = Companion_Default___.Much(off, len_)
+	for _339_done < len_ {
+		var _344_pos uint64
+		var _ = _344_pos
+		_344_pos = off + _339_done
+		var _345_n uint64
+		var _ = _345_n
+		_345_n = _344_pos / uint64(4096)
+		var _346_c uint64
+		var _ = _346_c
+		var _out476 uint64
+		var _ = _out476
+		_out476 = reading.Companion_Default___.Min(uint64(4096)-_344_pos%uint64(4096), len_-_339_done)
+		_346_c = _out476
+		var _347_bn uint64 = 0
+		var _ = _347_bn
+		var _out477 uint64
+		var _ = _out477
+		var _out478 uint64
+		var _ = _out478
+		var _out479 uint64
+		var _ = _out479
+		var _out480 *dbytes.Blk
 		var _ = _out480
-		_out480 = reading.Companion_Default___.Min(uint64(4096)-_350_pos%uint64(4096), len_-_345_done)
-		_352_c = _out480
-		var _353_bn uint64 = 0
-		var _ = _353_bn
-		var _out481 uint64
-		var _ = _out481
-		var _out482 uint64
-		var _ = _out482
-		var _out483 uint64
-		var _ = _out483
-		var _out484 *dbytes.Blk
-		var _ = _out484
-		_out481, _out482, _out483, _out484 = reading.Companion_Default___.Find(x, txn, ip, _351_n, true, _346_ck, _347_cj, _348_pb)
-		_353_bn = _out481
-		_346_ck = _out482
-		_347_cj = _out483
-		_348_pb = _out484
-		if _353_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _353_bn, _350_pos, src, so+_345_done, _352_c)
-		} else if _351_n < uint64(12) {
-			_346_ck = uint64(15)
-			var _out485 bool
-			var _ = _out485
-			_out485 = Companion_Default___.FillDirect(x, txn, ip, ino, _350_pos, src, so+_345_done, _352_c, _349_bulk)
-			ok = _out485
+		_out477, _out478, _out479, _out480 = reading.Companion_Default___.Find(x, txn, ip, _345_n, true, _340_ck, _341_cj, _342_pb)
+		_347_bn = _out477
+		_340_ck = _out478
+		_341_cj = _out479
+		_342_pb = _out480
+		if _347_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _347_bn, _344_pos, src, so+_339_done, _346_c)
+		} else if _345_n < uint64(12) {
+			_340_ck = uint64(15)
+			var _out481 bool
+			var _ = _out481
+			_out481 = Companion_Default___.FillDirect(x, txn, ip, ino, _344_pos, src, so+_339_done, _346_c, _343_bulk)
+			ok = _out481
 			if !ok {
 				return ok
 			}
 		} else {
-			_346_ck = uint64(15)
-			var _out486 bool
-			var _ = _out486
-			var _out487 uint64
-			var _ = _out487
-			_out486, _out487 = Companion_Default___.FillRun(x, txn, ip, ino, _350_pos, src, so+_345_done, len_-_345_done, _349_bulk)
-			ok = _out486
-			_352_c = _out487
+			_340_ck = uint64(15)
+			var _out482 bool
+			var _ = _out482
+			var _out483 uint64
+			var _ = _out483
+			_out482, _out483 = Companion_Default___.FillRun(x, txn, ip, ino, _344_pos, src, so+_339_done, len_-_339_done, _343_bulk)
+			ok = _out482
+			_346_c = _out483
 			if !ok {
 				return ok
 			}
 		}
-		_345_done = _345_done + _352_c
+		_339_done = _339_done + _346_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _354_n uint64
-	var _ = _354_n
-	_354_n = sz / uint64(4096)
-	var _355_k uint64
-	var _ = _355_k
-	_355_k = positions.Companion_Default___.FlatK(_354_n)
-	var _356_bn uint64
-	var _ = _356_bn
-	var _out488 uint64
-	var _ = _out488
-	_out488 = x.Resolve(txn, ip, _355_k, positions.Companion_Default___.MaxLev(_355_k), positions.Companion_Default___.FlatJ(_354_n), true)
-	_356_bn = _out488
-	if _356_bn == uint64(0) {
+	var _348_n uint64
+	var _ = _348_n
+	_348_n = sz / uint64(4096)
+	var _349_k uint64
+	var _ = _349_k
+	_349_k = positions.Companion_Default___.FlatK(_348_n)
+	var _350_bn uint64
+	var _ = _350_bn
+	var _out484 uint64
+	var _ = _out484
+	_out484 = x.Resolve(txn, ip, _349_k, positions.Companion_Default___.MaxLev(_349_k), positions.Companion_Default___.FlatJ(_348_n), true)
+	_350_bn = _out484
+	if _350_bn == uint64(0) {
 		return
 	}
-	var _357_blk *dbytes.Blk
-	var _ = _357_blk
-	var _out489 *dbytes.Blk
-	var _ = _out489
-	_out489 = x.ReadAt(txn, _356_bn, true)
-	_357_blk = _out489
-	var _358_b *dbytes.Bytes
-	var _ = _358_b
-	var _out490 *dbytes.Bytes
-	var _ = _out490
-	_out490 = dbytes.NewBytes(uint64(4096))
-	_358_b = _out490
-	_358_b.CopyBlk(uint64(0), _357_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _356_bn, _358_b)
+	var _351_blk *dbytes.Blk
+	var _ = _351_blk
+	var _out485 *dbytes.Blk
+	var _ = _out485
+	_out485 = x.ReadAt(txn, _350_bn, true)
+	_351_blk = _out485
+	var _352_b *dbytes.Bytes
+	var _ = _352_b
+	var _out486 *dbytes.Bytes
+	var _ = _out486
+	_out486 = dbytes.NewBytes(uint64(4096))
+	_352_b = _out486
+	_352_b.CopyBlk(uint64(0), _351_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _350_bn, _352_b)
 }
 
 // End of class Default__
