@@ -93,12 +93,19 @@ type pageWalk struct {
 	homes []uint64
 }
 
+// newestPage returns page p of the newest version of the tree.
+func newestPage(t *treeofcodes.Tree, p uint64) (ok bool, b *dbytes.Blk) {
+	version, r0, r1 := t.Pages.Root()
+	ok, b, _ = treeofcodes.Companion_Default___.Page(t, p, version, r0, r1)
+	return ok, b
+}
+
 // down yields page p and those below it; false: no more are wanted.
 func (v *pageWalk) down(p uint64) bool {
 	const perPage = dlog.PerPage
 	t := v.s.tree
 	first, end := perPage*p, min(perPage*(p+1), t.N+t.Np-1) // the nodes that it has the codes of
-	ok, b, _ := treeofcodes.Companion_Default___.Page(t, p)
+	ok, b := newestPage(t, p)
 	page := Page{Block: t.First + 2*p, Lost: !ok}
 	if !ok {
 		page.Err = v.s.whyLost(page.Block)

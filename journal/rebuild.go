@@ -56,7 +56,7 @@ func Rebuild(d disk.Disk, p Params) (Rebuilt, error) {
 			}
 		case page.Err != nil:
 			done.Misplaced = append(done.Misplaced, page.Block)
-			_, contents, _ := treeofcodes.Companion_Default___.Page(t, q)
+			_, contents := newestPage(t, q)
 			if err := d.WriteAt(page.Block, [][]byte{contents.Data()}); err != nil {
 				return done, err
 			}

@@ -53,8 +53,8 @@ module TreeOfCodes {
     }
     predicate Fits() reads d { Ok() && d.Valid() && |d.cur| == home as int + n as int }
     // the newest pages, and the code of their root
-    function Now(): seq<BV> reads pages requires |pages.vs| > 0 { pages.vs[|pages.vs| - 1] }
-    function Root(): CV reads pages requires |pages.rs| > 0 { pages.rs[|pages.rs| - 1] }
+    function Now(): seq<BV> reads pages`vs requires |pages.vs| > 0 { pages.vs[|pages.vs| - 1] }
+    function Root(): CV reads pages`rs requires |pages.rs| > 0 { pages.rs[|pages.rs| - 1] }
   }
 
   // ---- reading ----
@@ -104,16 +104,16 @@ module TreeOfCodes {
     b := l.BlkAt(1);
     ok := Matches(t, t.n + p, b, c0, c1);
   }
+  // version is the newest one of the tree, and r0, r1 is its root
+  predicate IsNewest(t: Tree, version: uint64, r0: uint64, r1: uint64) reads t.pages {
+    |t.pages.vs| == |t.pages.rs| && version as int == |t.pages.vs| - 1 && t.Root() == CV(r0, r1) && IsTree(t.seal.t, t.Now(), t.Root())
+  }
   // the lowest page that is in memory of those from p up to the root; if none is, the root, read
-  method Known(t: Tree, p: uint64) returns (ok: bool, q: uint64, b: Blk, version: uint64)
-    requires t.Fits() && p < t.np
-    ensures |t.pages.vs| == |t.pages.rs| && version as int == |t.pages.vs| - 1 && IsTree(t.seal.t, t.Now(), t.Root())
+  method Known(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, q: uint64, b: Blk)
+    requires t.Fits() && p < t.np && IsNewest(t, version, r0, r1)
     ensures |b.v| == 4096 && Above(t.seal.t, p as int, q as int) && (ok ==> b.v == t.Now()[q])
   {
-    t.pages.Trees();
     q := p; ok := true;
-    var r0, r1;
-    version, r0, r1 := t.pages.Root();
     var c := t.pages.Get(version, q);
     while c == null && q + 1 < t.np
       invariant Above(t.seal.t, p as int, q as int) && (c != null ==> c.v == t.Now()[q])
@@ -130,13 +130,12 @@ module TreeOfCodes {
       t.pages.Put(version, q, b);
     }
   }
-  // The newest page p. !ok = page bad of those it depends on cannot be read, or is damaged.
-  method Page(t: Tree, p: uint64) returns (ok: bool, b: Blk, bad: uint64)
-    requires t.Fits() && p < t.np
-    ensures |b.v| == 4096 && bad < t.np && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root()) && (ok ==> b.v == t.Now()[p])
+  // Page p of the newest version. !ok = page bad of those it depends on cannot be read, or is damaged.
+  method Page(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, b: Blk, bad: uint64)
+    requires t.Fits() && p < t.np && IsNewest(t, version, r0, r1)
+    ensures |b.v| == 4096 && bad < t.np && (ok ==> b.v == t.Now()[p])
   {
-    var version;
-    ok, bad, b, version := Known(t, p);
+    ok, bad, b := Known(t, p, version, r0, r1);
     while ok && bad != p
       invariant |b.v| == 4096 && Above(t.seal.t, p as int, bad as int) && (ok ==> b.v == t.Now()[bad])
       decreases bad, ok
@@ -169,33 +168,37 @@ module TreeOfCodes {
       r := u;
     }
   }
-  // The code that block a must have: from memory if it went straight home since the last version of the tree (held),
-  // else from the tree. !ok = not known: page bad is damaged.
-  method CodeOf(t: Tree, a: uint64) returns (ok: bool, held: bool, c0: uint64, c1: uint64, bad: uint64)
+  // the code of node x: that in memory if it went straight home since the last version of the tree, else that in the tree
+  function CodeNow(t: Tree, x: int): CV
+    requires t.Ok() && 0 <= x < t.n as int && |t.pages.vs| > 0 && PagesOk(t.seal.t, t.Now())
+    reads t.pages
+  { if x in t.pages.held then t.pages.held[x] else CodeIn(t.seal.t, t.Now(), x) }
+  // The code that block a must have. !ok = not known: page bad is damaged. (One look at what is in memory decides which
+  // version counts, and versions are never taken back: so what others do meanwhile does not matter.)
+  method CodeOf(t: Tree, a: uint64) returns (ok: bool, c0: uint64, c1: uint64, bad: uint64)
     requires t.Fits() && t.np > 0 && t.home <= a && a as int < t.home as int + t.n as int
     ensures bad < t.np && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
-    ensures ok && !held ==> CV(c0, c1) == CodeIn(t.seal.t, t.Now(), a as int - t.home as int)
+    ensures ok ==> CV(c0, c1) == CodeNow(t, a as int - t.home as int)
   {
     var x := a - t.home;
     bad := 0;
     t.pages.Trees();
-    held, c0, c1 := t.pages.Held(x);
+    var held, version, r0, r1;
+    held, c0, c1, version, r0, r1 := t.pages.Look(x);
     if held { ok := true; return; }
     var b;
-    ok, b, bad := Page(t, x / 255);
+    ok, b, bad := Page(t, x / 255, version, r0, r1);
     c0, c1 := GetCode(b, x % 255);
   }
   // Is b what block a holds at home? If not, bad says which block is damaged: a, or one of the tree.
-  method Genuine(t: Tree, a: uint64, b: Blk) returns (ok: bool, bad: uint64, ghost held: bool)
+  method Genuine(t: Tree, a: uint64, b: Blk) returns (ok: bool, bad: uint64)
     requires t.Fits() && t.home <= a && a as int < t.home as int + t.n as int && |b.v| == 4096
     ensures ok && t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
-    ensures ok && t.np > 0 && !held ==> Vouches(t.seal.key, a as int - t.home as int, CodeIn(t.seal.t, t.Now(), a as int - t.home as int), b.v)
+    ensures ok && t.np > 0 ==> Vouches(t.seal.key, a as int - t.home as int, CodeNow(t, a as int - t.home as int), b.v)
   {
-    held := false;
-    if t.np == 0 { return true, a, held; }
-    var h, c0, c1;
-    ok, h, c0, c1, bad := CodeOf(t, a);
-    held := h;
+    if t.np == 0 { return true, a; }
+    var c0, c1;
+    ok, c0, c1, bad := CodeOf(t, a);
     if !ok { bad := t.first + 2 * bad; return; }
     ok := Matches(t, a - t.home, b, c0, c1);
     bad := a;
@@ -276,8 +279,10 @@ module TreeOfCodes {
     b := ZeroBlk();
     var x, _, _ := c.At(i);
     p := x / 255; a := 0; j := i;
+    t.pages.Trees();
+    var version, r0, r1 := t.pages.Root();
     var old_, bad;
-    ok, old_, bad := Page(t, p);
+    ok, old_, bad := Page(t, p, version, r0, r1);
     if !ok { a := t.first + 2 * bad; return; }
     var y := old_.Thaw();
     j := Fill(c, i, p, y);
@@ -319,18 +324,19 @@ module TreeOfCodes {
     if !root { c.Add(t.n + p, c0, c1); }
   }
   // the pages pg, with the root r, are a tree, and but for the pages that the codes c are in the newest one
-  predicate NextTree(t: Tree, c: Codes, r: CV, pg: seq<BV>) reads t.pages, c {
+  predicate NextTree(t: Tree, c: Codes, r: CV, pg: seq<BV>) reads t.pages`vs, t.pages`rs, c {
     t.Ok() && IsRoot(t.seal.t, r) && (t.np > 0 ==>
       |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, pg, r) && |t.Now()| == t.np as int &&
       forall p :: 0 <= p < t.np as int && pg[p] != t.Now()[p] ==> exists i :: 0 <= i < |c.s| && c.s[i].x / 255 == p)
   }
-  // ... and becomes it
-  method Advance(t: Tree, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
+  // ... and becomes it; the codes of the blocks of drop, which it has, are held no longer
+  method Advance(t: Tree, c: Codes, r0: uint64, r1: uint64, drop: BMap, ghost pg: seq<BV>)
     requires NextTree(t, c, CV(r0, r1), pg)
     modifies t.pages
     ensures t.pages.vs == old(t.pages.vs) + [pg] && t.pages.rs == old(t.pages.rs) + [CV(r0, r1)]
+    ensures t.pages.held == map x | x in old(t.pages.held) && x + t.home as int !in drop.m :: old(t.pages.held)[x]
   {
-    t.pages.Next(c, t.n, r0, r1, pg);
+    t.pages.Next(c, t.n, r0, r1, drop, t.home, pg);
   }
   // one page of a change (Step, of the tree now)
   lemma Stepped(t: Tree, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, c: CV, s2: seq<Code>, r2: CV)
@@ -350,14 +356,14 @@ module TreeOfCodes {
     ensures forall x :: 0 <= x < t.n as int ==> CodeIn(t.seal.t, pg, x) == if x in Done(c.s) then Done(c.s)[x] else CodeIn(t.seal.t, t.Now(), x)
   { Ended(t.seal.t, t.Now(), t.Root(), c.s, W, pg, r); }
   // the codes c.s[..i] of a change of the newest tree are done: the pages W are written, pg are the pages now, r is the root
-  predicate {:opaque} Halfway(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV) reads t.pages, c
+  predicate {:opaque} Halfway(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV) reads t.pages`vs, t.pages`rs, c
     ensures Halfway(t, c, i, W, pg, r) ==> t.Ok() && t.np > 0 && 0 <= i <= |c.s| && ListOk(t.seal.t, c.s)
   {
     t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root()) &&
     Changing(t.seal.t, t.Now(), t.Root(), c.s, i, W, pg, r)
   }
   twostate lemma Further(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, k: CV, r2: CV)
-    requires old(Halfway(t, c, i, W, pg, r)) && unchanged(t.pages) && 0 <= p < t.np as int
+    requires old(Halfway(t, c, i, W, pg, r)) && t.pages.vs == old(t.pages.vs) && t.pages.rs == old(t.pages.rs) && 0 <= p < t.np as int
     requires 0 < |t.pages.vs| && p < |t.Now()| && Wrote(old(c.s), i, j, p, t.Now()[p], b)
     requires Vouches(t.seal.key, t.n as int + p, k, b) && Passes(t.seal.t, old(c.s), p, k, r, c.s, r2)
     ensures p < |pg| && Halfway(t, c, j, W + {p}, pg[p := b], r2)

@@ -19,6 +19,7 @@ module JournalCommit {
   import opened JournalM
   import opened JournalFacts
   import opened JournalPolicy
+  import opened TreeOfCodes
 
   // results of Append
   const AOk: uint32 := 0
@@ -300,18 +301,18 @@ module JournalCommit {
     }
   }
   predicate Unused(j: Journal, r: BMap) reads j { r != j.running && r != j.lgm && r != j.cgm && r != j.cdm && r != j.inm && r != j.lho && r != j.iho }
-  // [L] the group is durable: its direct blocks are home, and their addresses held
-  method HoldDirect(j: Journal)
-    requires j.Inv() && j.mu.held && j.lg.ph == 3
-    modifies j.lho
-    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && forall a :: a in j.cdm.m ==> a in j.lho.m
+  // [L] the direct blocks are home: their addresses are held, and their codes c, until an installation puts these into the tree
+  method HoldDirect(j: Journal, c: Codes)
+    requires j.mu.held && j.cdm.Ok() && j.lho.Ok() && j.lho != j.cdm
+    modifies j.lho, j.tree.pages`held
+    ensures j.lho.Ok() && forall a :: a in j.lho.m <==> a in old(j.lho.m) || a in j.cdm.m
+    ensures j.tree.np > 0 ==> Kept(old(j.tree.pages.held), c.s, j.tree.pages.held)
   {
-    reveal j.Inv();
     var n := j.cdm.Len();
     var i: uint64 := 0;
     var z := ZeroBlk();
     while i < n
-      invariant i <= n && j.lho.Ok()
+      invariant i <= n && j.lho.Ok() && j.tree.pages.held == old(j.tree.pages.held)
       invariant forall a :: a in j.lho.m <==> a in old(j.lho.m) || a in j.cdm.addrs[..i as int]
     {
       var a := j.cdm.AddrAt(i);
@@ -320,19 +321,23 @@ module JournalCommit {
       i := i + 1;
     }
     assert j.cdm.addrs[..n as int] == j.cdm.addrs;
-    assert j.HoldI() by { reveal j.HoldI(); }
+    if j.tree.np == 0 { return; }
+    j.tree.pages.HoldAll(c);
+    forall x | x in j.tree.pages.held ensures x in old(j.tree.pages.held) || exists e :: e in c.s && e.x == x {
+      if x !in old(j.tree.pages.held) { var k :| 0 <= k < |c.s| && c.s[k].x == x; assert c.s[k] in c.s; }
+    }
+    forall e | e in c.s ensures e.x in j.tree.pages.held { var k :| 0 <= k < |c.s| && c.s[k] == e; }
   }
-  // [L] the codes of the direct blocks, until an installation puts them into the tree
-  method HoldCodes(j: Journal, c: Codes)
-    requires j.mu.held
-  {
-    if j.tree.np > 0 { j.tree.pages.HoldAll(c); }
+  // h2 is h and the codes s
+  predicate Kept(h: map<int, CV>, s: seq<Code>, h2: map<int, CV>) {
+    (forall x :: x in h ==> x in h2) && (forall e :: e in s ==> e.x in h2) &&
+    forall x :: x in h2 ==> (x in h && h2[x] == h[x]) || exists e :: e in s && e.x == x && e.c == h2[x]
   }
-  // [L] the group is logged
-  method FinishCommit(j: Journal)
+  // [L] the group is logged; c: the codes of its direct blocks. (What readers see of it, who do not hold the mutex, happens at once: in HoldAll.)
+  method FinishCommit(j: Journal, c: Codes)
     requires j.Inv() && j.mu.held && j.lg.ph == 3 && j.trims < 0x3FFF_FFFF_FFFF_0000
-    requires forall a :: a in j.cdm.m ==> a in j.lho.m
-    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg, j.lgm, j.d`ok, j.d`owner
+    requires j.tree.np > 0 ==> CodesOf(c.s, j.cdm.m, j.home as int, j.seal.key)
+    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`torn, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg, j.lgm, j.lho, j.tree.pages`held, j.d`ok, j.d`owner
     ensures j.Inv() && j.IKeep() && j.Mono() && j.lb == old(j.cl) && j.lg.ph == 0
     ensures fresh(j.repr - old(j.repr))
   {
@@ -340,7 +345,8 @@ module JournalCommit {
     var n := j.cgm.Len();
     var e := NewBMap(); var f := NewBMap();
     ghost var g1 := Finished(j.g());
-    FinishG(j);
+    FinishG(j); LogFacts(j); HeldApart(j);
+    HoldDirect(j, c);
     j.d.SetOk(OkSet(j.geo, j.vs, j.cl, j.seal.signed));
     var l := MergeOrSwap(j.lgm, j.cgm);
     var h := j.cdm.Len();
@@ -350,8 +356,22 @@ module JournalCommit {
     assert j.g() == g1;
     OverNone(j.vs[j.cl]);
     assert j.OwnI() by { reveal j.OwnI(); }
-    CacheFinish(j); HoldFinish(j); RdFinish(j); LogIdle(j);
+    CacheFinish(j); HoldFinish(j); TreeFinish(j, c); RdFinish(j); LogIdle(j);
     NoteFinish(j);
+  }
+  // the codes of the direct blocks join those that are held
+  twostate lemma TreeFinish(j: Journal, c: Codes)
+    requires old(j.TreeI()) && j.base == Over(old(j.base), old(j.cdm.m)) && j.ins.r == old(j.ins.r) && j.ins.tb == old(j.ins.tb) && j.iho == old(j.iho) && j.iho.m == old(j.iho.m)
+    requires j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
+    requires forall a :: a in j.lho.m <==> a in old(j.lho.m) || a in old(j.cdm.m)
+    requires forall a :: a in old(j.cdm.m) ==> a !in old(j.lho.m) && a !in j.iho.m && a in j.base
+    requires j.tree.np > 0 ==> CodesOf(c.s, old(j.cdm.m), j.home as int, j.seal.key) && Kept(old(j.tree.pages.held), c.s, j.tree.pages.held)
+    ensures j.TreeI()
+  {
+    reveal j.TreeI();
+    if j.tree.np > 0 {
+      forall x | x + j.home as int in old(j.cdm.m) ensures x in j.tree.pages.held { var a := x + j.home as int; var e :| e in c.s && e.x == a - j.home as int; }
+    }
   }
   // what finishing means for the protocol's state
   lemma FinishG(j: Journal)
@@ -379,7 +399,8 @@ module JournalCommit {
   // a read of a direct block that began before it was written is not valid: hence trims
   method FinishFields(j: Journal, e: BMap, f: BMap, l: BMap, n: uint64, h: uint64)
     requires j.eq < 0x2000_0000_0000_0000 && j.wp < 0x2000_0000_0000_0000 && n <= 500 && j.trims < 0x3FFF_FFFF_FFFF_0000
-    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg
+    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`torn, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg
+    ensures j.torn == old(j.torn) - old(j.lg.ch).Keys
     ensures j.cgm == e && j.cdm == f && j.lgm == l && j.repr == old(j.repr) + {e, f} && j.lb == j.cl && j.nlb == j.ncl && j.eq == old(j.eq) + 1 && j.wp == old(j.wp) + n && !j.busy
     ensures j.trims == if h > 0 then old(j.trims) + 1 else old(j.trims)
     ensures j.gs == old(j.gs + [j.lg.cg]) && j.hs == old(j.hs + [j.lg.ch]) && j.ds == old(j.ds + [j.lg.cd]) && j.base == Over(old(j.base), old(j.lg.ch))
@@ -390,6 +411,7 @@ module JournalCommit {
     j.eq := j.eq + 1; j.wp := j.wp + n;
     if h > 0 { j.trims := j.trims + 1; }
     j.gs := j.gs + [j.lg.cg]; j.hs := j.hs + [j.lg.ch]; j.ds := j.ds + [j.lg.cd]; j.base := Over(j.base, j.lg.ch);
+    j.torn := j.torn - j.lg.ch.Keys;
     j.lg.com := false; j.lg.cg := map[]; j.lg.ch := map[];
     j.lg.desc := null; j.lg.body := null; j.lg.dirs := null; j.lg.dn := 0;
     j.lg.ph := 0; j.busy := false;
@@ -401,9 +423,15 @@ module JournalCommit {
   { reveal j.CacheI(); }
   twostate lemma HoldFinish(j: Journal)
     requires old(j.HoldI()) && j.seal.signed == old(j.seal.signed) && j.hq as int == old(j.hq) as int && j.k == old(j.k) && j.iho.m == old(j.iho.m)
-    requires j.lho.m == old(j.lho.m) && forall a :: a in old(j.cdm.m) ==> a in j.lho.m
+    requires j.hs == old(j.hs) + [old(j.cdm.m)]
+    requires forall a :: a in j.lho.m <==> a in old(j.lho.m) || a in old(j.cdm.m)
     ensures j.HoldI()
-  { reveal j.HoldI(); }
+  {
+    reveal j.HoldI();
+    var t := old(j.hs)[j.k..];
+    assert j.hs[j.k..] == t + [old(j.cdm.m)] && (t + [old(j.cdm.m)])[..|t|] == t;
+    assert j.hs[..j.k] == old(j.hs)[..j.k];
+  }
   twostate lemma RdFinish(j: Journal)
     requires old(j.RdI()) && j.rds == old(j.rds) && j.base == Over(old(j.base), old(j.cdm.m))
     requires (j.trims == old(j.trims) && old(j.cdm.m) == map[]) || j.trims as int == old(j.trims) as int + 1

@@ -13,6 +13,8 @@ module JournalFacts {
   import opened LogSteps
   import opened Groups
   import opened JournalM
+  import opened TreeModel
+  import opened TreeOfCodes
 
   // what LogI says, without the disk
   lemma LogFacts(j: Journal)
@@ -81,6 +83,79 @@ module JournalFacts {
     ensures j.lo <= j.wp && j.nr < 0x1_0000_0000
     ensures |j.running.addrs| <= 500 && |j.lgm.addrs| < 0x1_0000_0000 && |j.gs| == j.eq as int - j.hq as int
   { reveal j.Inv(); }
+
+  // s has the codes of the blocks m
+  predicate CodesOf(s: seq<Code>, m: BM, home: int, key: int) {
+    (forall e :: e in s ==> e.x + home in m && Vouches(key, e.x, e.c, m[e.x + home])) &&
+    forall a :: a in m ==> exists e :: e in s && e.x == a - home
+  }
+  // no block that goes straight home is one of those that did and are held
+  lemma HeldApart(j: Journal)
+    requires j.LogI() && j.HoldI() && Full(j.d.poss, j.g()) && j.lg.ph >= 2
+    ensures forall a :: a in j.cdm.m ==> a !in j.lho.m && a !in j.iho.m
+  {
+    reveal j.HoldI(); FullD(j.d.poss, j.g()); LogFacts(j);
+    forall a | a in j.lho.m || a in j.iho.m ensures a !in j.cdm.m {
+      MergeCat(j.hs[..j.k], j.hs[j.k..]); assert j.hs == j.hs[..j.k] + j.hs[j.k..];
+      MergeKeys(j.hs, a);
+      var i :| 0 <= i < |j.hs| && a in j.hs[i];
+      KeptHome(j.g(), |j.d.poss|, i, a);
+    }
+  }
+  // what the blocks that are held have to do with an installation
+  lemma HeldLive(j: Journal, a: int)
+    requires j.HoldI() && Full(j.d.poss, j.g()) && (a in j.lho.m || a in j.iho.m)
+    ensures a in j.base && a !in j.im && (a in j.iho.m ==> a !in j.lho.m)
+  {
+    reveal j.HoldI(); FullD(j.d.poss, j.g());
+    MergeCat(j.hs[..j.k], j.hs[j.k..]); assert j.hs == j.hs[..j.k] + j.hs[j.k..];
+    MergeKeys(j.hs, a);
+    var i :| 0 <= i < |j.hs| && a in j.hs[i];
+    KeptHome(j.g(), |j.d.poss|, i, a);
+    if a in j.iho.m && a in j.lho.m {
+      MergeKeys(j.hs[..j.k], a); var x :| 0 <= x < |j.hs[..j.k]| && a in j.hs[..j.k][x]; assert a in j.hs[x];
+      MergeFrom(j.hs, j.k, a); var y :| j.k <= y < |j.hs| && a in j.hs[y];
+      assert false by { reveal Trees(); }
+    }
+  }
+  // what the next tree is to say
+  lemma NextHome(j: Journal)
+    requires j.HoldI() && Full(j.d.poss, j.g()) && j.ins.ip >= 1
+    ensures j.ins.tb2.Keys == j.ins.tb.Keys == j.base.Keys
+    ensures forall a :: a in j.base && a in j.im ==> j.ins.tb2[a] == j.im[a]
+    ensures forall a :: a in j.iho.m ==> a in j.base && j.ins.tb2[a] == j.base[a]
+    ensures forall a :: a in j.base && a !in j.im && a !in j.iho.m ==> j.ins.tb2[a] == j.ins.tb[a]
+  {
+    FullD(j.d.poss, j.g()); reveal Trees(); reveal j.HoldI();
+    assert j.base.Keys == j.ins.tb2.Keys;
+    var x := Over(j.base, j.im); var y := Over(j.ins.tb2, Merge(j.hs[j.k..]));
+    assert x == y;
+    forall a | a in j.base && a in j.im ensures j.ins.tb2[a] == j.im[a] {
+      if a in j.lho.m { HeldLive(j, a); }
+      assert a !in Merge(j.hs[j.k..]) && x[a] == y[a];
+    }
+    forall a | a in j.iho.m ensures a in j.base && j.ins.tb2[a] == j.base[a] {
+      HeldLive(j, a);
+      assert a !in Merge(j.hs[j.k..]) && x[a] == y[a];
+    }
+  }
+  // a block that is what the code says that counts now is what it should be
+  lemma Accepted(j: Journal, a: int, b: BV)
+    requires j.Inv() && j.tree.np > 0 && j.tree.Ok() && j.home as int <= a < j.home as int + j.tree.n as int && |j.tree.pages.vs| > 0 && PagesOk(j.tree.seal.t, j.tree.Now())
+    requires Vouches(j.seal.key, a - j.home as int, CodeNow(j.tree, a - j.home as int), b)
+    ensures a in j.base && b == j.base[a]
+  {
+    reveal j.Inv(); reveal j.TreeI(); reveal j.HoldI();
+    FullD(j.d.poss, j.g()); reveal Trees();
+    var x := a - j.home as int;
+    assert x + j.home as int == a;
+    if x in j.tree.pages.held { VouchOne(j.seal.key, x, j.tree.pages.held[x], b, j.base[a]); }
+    else {
+      MergeCat(j.hs[..j.k], j.hs[j.k..]); assert j.hs == j.hs[..j.k] + j.hs[j.k..];
+      assert a !in Merge(j.hs);
+      VouchOne(j.seal.key, x, CodeIn(j.tree.seal.t, j.tree.Now(), x), b, j.ins.tb[a]);
+    }
+  }
 
   // LogI when nothing is changed of what the logger owns
   twostate lemma LogFrame(j: Journal)

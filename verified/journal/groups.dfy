@@ -28,7 +28,10 @@ module Groups {
       if RecOK(g.p, s, DurState(g), g.sg) { assert RecOK(g.p, s, vs[lb], g.sg); } else { assert RecOK(g.p, s, vs[cl], g.sg); }
     }
   }
-  function G0(p: Geo, sg: set<Rec>, q: int, v: St): G { G(p, sg, q, [], [], [], 0, false, map[], map[], Desc(0, 0, 0, [], []), [], v, map[], 0, 0, 0, 0) }
+  // an empty log; the tree with the root r says v
+  function G0(p: Geo, sg: set<Rec>, q: int, v: St, r: CV): G {
+    G(p, sg, q, [], [], [], 0, false, map[], map[], Desc(0, 0, 0, [], []), [], v, map[], 0, 0, 0, 0, r, v, r, v, p.torn)
+  }
   lemma ComFacts(poss: Poss, g: G)
     requires Full(poss, g) && g.com
     ensures GroupWf(g.p, g.cg, g.ch, g.cd, End(g), |poss|) && g.cd.pos == g.wp && DecDesc(g.cb) == SomeDesc(g.cd)

@@ -44,23 +44,44 @@ module RecoverImages {
     forall i | 0 <= i < |ms| ensures GM(p, t, q + i, ms[i], sg) { assert GM(p, s, q + i, ms[i], sg); ValidSame(p, s, t, q + i, q, ms, sg); }
     ValidSame(p, s, t, q + |ms|, q, ms, sg);
   }
-  // what image c with the log ms recovers to
-  function Merged(p: Geo, c: Img, ms: seq<BM>): St { Over(HomeOf(p, c), Merge(ms)) }
-  // image c: header b, log ms, recovers to v
-  predicate RecLog(p: Geo, c: Img, b: BV, ms: seq<BM>, v: St, sg: set<Rec>) {
-    Fits(p, c) && HdrWf(p.key, b) && p == Under(p, b) && Log(p, c, DecHdr(p.key, b).q, ms, sg) && Agree(p, v, Merged(p, c, ms))
+  // direct blocks of valid groups are none of those that recovery installs
+  lemma DirSame(p: Geo, s: Img, t: Img, q: int, ms: seq<BM>, sg: set<Rec>, a: int)
+    requires SameBut(p, s, t, Merge(ms)) && Log(p, s, q, ms, sg)
+    ensures IsDir(p, t, q, |ms|, a) == IsDir(p, s, q, |ms|, a)
+    ensures IsDir(p, s, q, |ms|, a) ==> Home(p) <= a < |s| && s[a] == t[a] && a !in Merge(ms)
+  {
+    forall i ensures DirsOf(p, t, q + i) == DirsOf(p, s, q + i) { assert t[DSlot(p, q + i)] == s[DSlot(p, q + i)]; }
+    if IsDir(p, s, q, |ms|, a) {
+      var i :| 0 <= i < |ms| && a in DirsOf(p, s, q + i);
+      assert GM(p, s, q + i, ms[i], sg);
+      var d := DecDesc(s[DSlot(p, q + i)]).d;
+      assert DirectOf(Rec(s[DSlot(p, q + i)], RecBlks(p, s, d)), q, a);
+      ClearMerge(ms, sg, q, a);
+    }
   }
   // a crash while recovery installs: same recovered state
-  lemma RecCrash(p: Geo, c: Img, s: Img, b: BV, ms: seq<BM>, v: St, sg: set<Rec>)
-    requires RecLog(p, c, b, ms, v, sg) && SameBut(p, c, s, Merge(ms))
-    ensures RecFrom(p, s, b, v, sg)
+  lemma RecCrash(p: Geo, c: Img, s: Img, b: BV, ms: seq<BM>, w: St, v: St, sg: set<Rec>)
+    requires RecBy(p, c, b, ms, w, v, sg) && SameBut(p, c, s, Merge(ms))
+    ensures RecBy(p, s, b, ms, w, v, sg) && RecFrom(p, s, b, v, sg)
+    ensures var q := DecHdr(p.key, b).q; Recovered(p, s, q, ms, w) == Recovered(p, c, q, ms, w)
   {
-    LogSame(p, c, s, DecHdr(p.key, b).q, ms, sg);
-    assert Merged(p, s, ms) == Merged(p, c, ms);
+    var q := DecHdr(p.key, b).q;
+    LogSame(p, c, s, q, ms, sg);
+    forall a ensures IsDir(p, s, q, |ms|, a) == IsDir(p, c, q, |ms|, a) { DirSame(p, c, s, q, ms, sg, a); }
+    forall a | IsDir(p, c, q, |ms|, a) ensures Home(p) <= a < |c| && c[a] == s[a] { DirSame(p, c, s, q, ms, sg, a); }
+    assert WithDirs(p, s, q, |ms|, w) == WithDirs(p, c, q, |ms|, w);
+    assert Recovered(p, s, q, ms, w) == Recovered(p, c, q, ms, w);
+    assert HomeOf(p, s).Keys == HomeOf(p, c).Keys;
+    forall a | a in w && Home(p) <= a < |s| && a !in p.torn && !FreeIn(p, v, a) && a !in Merge(ms) && !IsDir(p, s, q, |ms|, a) ensures s[a] == w[a] {
+      assert s[a] == c[a] && !IsDir(p, c, q, |ms|, a);
+    }
+    assert RecBy(p, s, b, ms, w, v, sg) && RecBy(Under(p, b), s, b, ms, w, v, sg);
   }
+  // what is at home is w, but for what is free in v, or torn
+  predicate HomeIs(p: Geo, s: Img, v: St, w: St) requires Fits(p, s) { forall a :: a in w && Home(p) <= a < |s| && a !in p.torn && !FreeIn(p, v, a) ==> s[a] == w[a] }
   // an empty log
-  lemma RecHdr(p: Geo, s: Img, b: BV, v: St, sg: set<Rec>)
-    requires Fits(p, s) && HdrWf(p.key, b) && Agree(p, v, HomeOf(p, s))
+  lemma RecHdr(p: Geo, s: Img, b: BV, w: St, v: St, sg: set<Rec>)
+    requires Fits(p, s) && HdrWf(p.key, b) && Says(p, DecHdr(p.key, b).root, w) && w.Keys == HomeOf(p, s).Keys && Agree(p, v, w) && HomeIs(p, s, v, w)
     requires forall r :: r in sg ==> Below(r, DecHdr(p.key, b).q)
     ensures RecFrom(p, s, b, v, sg)
   {
@@ -72,12 +93,20 @@ module RecoverImages {
       assert Below(Rec(x, RecBlks(pb, s, d)), q);
     }
     assert Log(pb, s, q, ms, sg);
-    assert HomeOf(pb, s) == HomeOf(p, s) && Over(HomeOf(pb, s), Merge(ms)) == HomeOf(p, s);
-    AgreeEp(p, pb, v, HomeOf(p, s));
+    assert WithDirs(pb, s, q, 0, w) == w && Over(w, map[]) == w;
+    AgreeEp(p, pb, v, w);
+    SaysEp(p, pb, DecHdr(p.key, b).root, w);
+    forall a ensures FreeIn(pb, v, a) == FreeIn(p, v, a) { reveal FreeIn(); }
+    assert HomeOf(pb, s).Keys == HomeOf(p, s).Keys;
+    assert RecBy(pb, s, b, ms, w, v, sg);
   }
-  // which epoch counts does not matter for what is free
+  lemma SaysEp(p: Geo, p2: Geo, r: CV, w: St)
+    requires Says(p, r, w) && p2 == p.(ep := p2.ep, torn := p2.torn)
+    ensures Says(p2, r, w)
+  { if p.tree.np > 0 { var pg :| TreeSays(p, pg, r, w); assert TreeSays(p2, pg, r, w); } }
+  // which epoch counts, and what is torn, does not matter for what is free
   lemma AgreeEp(p: Geo, p2: Geo, v: St, w: St)
-    requires Agree(p, v, w) && p2 == p.(ep := p2.ep)
+    requires Agree(p, v, w) && p2 == p.(ep := p2.ep, torn := p2.torn)
     ensures Agree(p2, v, w)
   { reveal FreeIn(); }
   // nor for what a crash may leave
@@ -115,8 +144,8 @@ module RecoverImages {
     Fits(p, c) && |s| == |c| && (forall a :: 0 <= a < |c| && a != p.at && a != Copy(p) ==> s[a] == c[a]) &&
     (s[p.at] == c[p.at] || s[p.at] == b) && (s[Copy(p)] == c[Copy(p)] || s[Copy(p)] == b)
   }
-  lemma HeadsOk(p: Geo, s: Img, b: BV, ms: seq<BM>, v: St, sg: set<Rec>)
-    requires RecLog(p, s, b, ms, v, sg) && Heads(p, s, b)
+  lemma HeadsOk(p: Geo, s: Img, b: BV, ms: seq<BM>, w: St, v: St, sg: set<Rec>)
+    requires RecBy(p, s, b, ms, w, v, sg) && Heads(p, s, b)
     ensures RecOK(p, s, v, sg)
   {}
   // what a crash may leave of a device at rest, which recovers to vs[n]
@@ -158,36 +187,83 @@ module RecoverImages {
     ensures RecFrom(p, s, b, v, sg)
   {
     var pb := Under(p, b);
-    var ms :| Log(pb, s, DecHdr(p.key, b).q, ms, sg) && Agree(pb, w, Over(HomeOf(pb, s), Merge(ms)));
+    var ms, x :| RecBy(pb, s, b, ms, x, w, sg);
     AgreeEp(p, pb, v, w);
-    AgreeTrans(pb, v, w, Over(HomeOf(pb, s), Merge(ms)));
+    AgreeTrans(pb, v, w, Recovered(pb, s, DecHdr(p.key, b).q, ms, x));
+    AgreeFree(pb, v, w);
+    assert RecBy(pb, s, b, ms, x, v, sg);
   }
-  lemma InstCrash(p: Geo, c: Img, s: Img, q: Poss, hb: BV, ms: seq<BM>, v: St, sg: set<Rec>)
-    requires RecLog(p, c, hb, ms, v, sg) && Heads(p, c, hb) && |c| == |q| && CrashImg(q, s) && InHome(Home(p), Merge(ms), |c|)
+  // what is torn, but free, is nothing that a crash must leave alone
+  lemma TornLess(p: Geo, p2: Geo, v: St, sg: set<Rec>)
+    requires p2 == p.(torn := p2.torn) && forall a :: a in p2.torn ==> a in p.torn || FreeIn(p, v, a)
+    ensures forall s :: s in OkSet(p2, [v], 0, sg) ==> s in OkSet(p, [v], 0, sg)
+  {
+    reveal OkSet();
+    forall s | s in OkSet(p2, [v], 0, sg) ensures s in OkSet(p, [v], 0, sg) {
+      assert RecOK(p2, s, v, sg);
+      FromTorn(p, p2, s, s[p.at], v, sg);
+      FromTorn(p, p2, s, s[Copy(p)], v, sg);
+      assert RecOK(p, s, [v][0], sg);
+    }
+  }
+  lemma FromTorn(p: Geo, p2: Geo, s: Img, b: BV, v: St, sg: set<Rec>)
+    requires p2 == p.(torn := p2.torn) && forall a :: a in p2.torn ==> a in p.torn || FreeIn(p, v, a)
+    requires Fits(p2, s) && HdrWf(p.key, b) && RecFrom(p2, s, b, v, sg)
+    ensures RecFrom(p, s, b, v, sg)
+  {
+    var pb := Under(p, b); var p2b := Under(p2, b); var q := DecHdr(p.key, b).q;
+    var ms, x :| RecBy(p2b, s, b, ms, x, v, sg);
+    SameLog(p2b, pb, s, q, ms, sg);
+    SaysEp(p2b, pb, DecHdr(p.key, b).root, x);
+    forall i ensures DirsOf(pb, s, q + i) == DirsOf(p2b, s, q + i) {}
+    forall a ensures IsDir(pb, s, q, |ms|, a) == IsDir(p2b, s, q, |ms|, a) {}
+    assert WithDirs(pb, s, q, |ms|, x) == WithDirs(p2b, s, q, |ms|, x);
+    AgreeEp(p2b, pb, v, Recovered(pb, s, q, ms, x));
+    forall a ensures FreeIn(pb, v, a) == FreeIn(p, v, a) == FreeIn(p2b, v, a) { reveal FreeIn(); }
+    assert HomeOf(pb, s).Keys == HomeOf(p2b, s).Keys;
+    assert RecBy(pb, s, b, ms, x, v, sg);
+  }
+  lemma SameLog(p: Geo, p2: Geo, s: Img, q: int, ms: seq<BM>, sg: set<Rec>)
+    requires p2 == p.(torn := p2.torn) && Fits(p, s) && Log(p, s, q, ms, sg)
+    ensures Fits(p2, s) && Log(p2, s, q, ms, sg)
+  {
+    forall i ensures ValidAt(p2, s, i, sg) == ValidAt(p, s, i, sg) {
+      if ValidAt(p, s, i, sg) { SameValid(p, p2, s, i, sg); }
+      if ValidAt(p2, s, i, sg) { SameValid(p2, p, s, i, sg); }
+    }
+    forall i | 0 <= i < |ms| ensures GM(p2, s, q + i, ms[i], sg) { assert GM(p, s, q + i, ms[i], sg); }
+  }
+  lemma SameValid(p: Geo, p2: Geo, s: Img, q: int, sg: set<Rec>)
+    requires p2 == p.(torn := p2.torn) && Fits(p, s) && ValidAt(p, s, q, sg)
+    ensures ValidAt(p2, s, q, sg)
+  {
+    var d := DecDesc(s[DSlot(p, q)]).d;
+    assert ReadBlks(p, s, d, |d.addrs|) == ReadBlks(p2, s, d, |d.addrs|);
+  }
+  lemma InstCrash(p: Geo, c: Img, s: Img, q: Poss, hb: BV, ms: seq<BM>, w: St, v: St, sg: set<Rec>)
+    requires RecBy(p, c, hb, ms, w, v, sg) && Heads(p, c, hb) && |c| == |q| && CrashImg(q, s) && InHome(Home(p), Merge(ms), |c|)
     requires forall a :: 0 <= a < |c| && a !in Merge(ms) ==> q[a] == iset{c[a]}
     ensures s in OkSet(p, [v], 0, sg)
   {
     forall a | 0 <= a < |c| && a !in Merge(ms) ensures s[a] == c[a] { assert s[a] in q[a]; }
-    RecCrash(p, c, s, hb, ms, v, sg);
+    RecCrash(p, c, s, hb, ms, w, v, sg);
     reveal OkSet();
     assert RecOK(p, s, [v][0], sg);
   }
   // the log of a header is the same whatever the headers are, and the blocks before them
-  lemma RecLogKept(p: Geo, c: Img, s: Img, b: BV, ms: seq<BM>, v: St, sg: set<Rec>)
-    requires RecLog(p, c, b, ms, v, sg) && |s| == |c| && forall a :: p.at < a < |c| && a != Copy(p) ==> s[a] == c[a]
-    ensures RecLog(p, s, b, ms, v, sg)
-  {
-    LogSame(p, c, s, DecHdr(p.key, b).q, ms, sg);
-    assert HomeOf(p, s) == HomeOf(p, c);
-  }
+  lemma RecKept(p: Geo, c: Img, s: Img, b: BV, ms: seq<BM>, w: St, v: St, sg: set<Rec>)
+    requires RecBy(p, c, b, ms, w, v, sg) && |s| == |c| && forall a :: p.at < a < |c| && a != Copy(p) ==> s[a] == c[a]
+    ensures RecBy(p, s, b, ms, w, v, sg)
+    ensures var q := DecHdr(p.key, b).q; Recovered(p, s, q, ms, w) == Recovered(p, c, q, ms, w)
+  { RecCrash(p, c, s, b, ms, w, v, sg); }
   lemma FromKept(p: Geo, c: Img, s: Img, b: BV, v: St, sg: set<Rec>)
     requires Fits(p, c) && HdrWf(p.key, b) && RecFrom(p, c, b, v, sg)
     requires |s| == |c| && forall a :: p.at < a < |c| && a != Copy(p) ==> s[a] == c[a]
     ensures RecFrom(p, s, b, v, sg)
   {
     var pb := Under(p, b);
-    var ms :| Log(pb, c, DecHdr(p.key, b).q, ms, sg) && Agree(pb, v, Over(HomeOf(pb, c), Merge(ms)));
-    RecLogKept(pb, c, s, b, ms, v, sg);
+    var ms, w :| RecBy(pb, c, b, ms, w, v, sg);
+    RecKept(pb, c, s, b, ms, w, v, sg);
   }
   // a crash while blocks before the header are written
   lemma PagesCrash(p: Geo, c: Img, s: Img, v: St, sg: set<Rec>)
@@ -209,36 +285,46 @@ module RecoverImages {
     reveal OkSet();
     assert RecOK(p, s, [v][0], sg);
   }
-  // a crash while the headers become nb, which begins with an empty log
-  lemma EmptyCrash(p: Geo, c: Img, c2: Img, s: Img, hb: BV, ms: seq<BM>, v: St, nb: BV, sg: set<Rec>)
-    requires RecLog(p, c, hb, ms, v, sg) && |c| == |c2| && Heads(p, c2, hb) && Between(p, c2, s, nb) && HdrWf(p.key, nb)
-    requires HomeOf(p, c2) == Merged(p, c, ms) && forall a :: p.at < a < Copy(p) ==> c2[a] == c[a]
+  // c2 is c with the log ms installed
+  predicate Installed(p: Geo, c: Img, c2: Img, ms: seq<BM>) {
+    Fits(p, c) && |c2| == |c| && (forall a :: p.at < a < Copy(p) ==> c2[a] == c[a]) &&
+    forall a :: Home(p) <= a < |c| ==> c2[a] == if a in Merge(ms) then Merge(ms)[a] else c[a]
+  }
+  // ... and holds what it recovers to
+  lemma InstalledIs(p: Geo, c: Img, c2: Img, b: BV, ms: seq<BM>, w: St, v: St, sg: set<Rec>)
+    requires RecBy(p, c, b, ms, w, v, sg) && Installed(p, c, c2, ms)
+    ensures HomeIs(p, c2, v, Recovered(p, c, DecHdr(p.key, b).q, ms, w)) && Recovered(p, c, DecHdr(p.key, b).q, ms, w).Keys == HomeOf(p, c2).Keys
+  {}
+  // a crash while the headers become nb, which begins with an empty log, and whose tree says what is home now, w2
+  lemma EmptyCrash(p: Geo, c: Img, c2: Img, s: Img, hb: BV, ms: seq<BM>, w: St, v: St, nb: BV, w2: St, sg: set<Rec>)
+    requires RecBy(p, c, hb, ms, w, v, sg) && Heads(p, c2, hb) && Between(p, c2, s, nb) && HdrWf(p.key, nb) && Installed(p, c, c2, ms)
+    requires w2 == Recovered(p, c, DecHdr(p.key, hb).q, ms, w) && Says(p, DecHdr(p.key, nb).root, w2)
     requires DecHdr(p.key, nb).q == DecHdr(p.key, hb).q + |ms| + 1
     ensures s in OkSet(p, [v], 0, sg)
   {
-    assert HomeOf(p, s) == HomeOf(p, c2);
-    RecHdr(p, s, nb, v, sg);
-    forall a | Home(p) <= a < |c| && a !in Merge(ms) ensures s[a] == c[a] {
-      assert s[a] == HomeOf(p, c2)[a] == Merged(p, c, ms)[a];
-    }
-    RecCrash(p, c, s, hb, ms, v, sg);
+    assert Installed(p, c, s, ms);
+    InstalledIs(p, c, s, hb, ms, w, v, sg);
+    RecHdr(p, s, nb, w2, v, sg);
+    RecCrash(p, c, s, hb, ms, w, v, sg);
     reveal OkSet();
     assert RecOK(p, s, [v][0], sg);
   }
-  lemma InitFull(p: Geo, poss: Poss, cur: Img, q: int, v: St, sg: set<Rec>)
+  // an empty log with number q; the tree of its header, with the root r, says v
+  lemma InitFull(p: Geo, poss: Poss, cur: Img, q: int, v: St, r: CV, sg: set<Rec>)
     requires Fits(p, cur) && |poss| == |cur| && 0 <= q < 0x1FFF_0000_0000_0000
-    requires forall a | a == p.at || a == Copy(p) :: HdrTail(cur[a]) && DecHdr(p.key, cur[a]) == Hdr(q, p.ep)
+    requires forall a | a == p.at || a == Copy(p) :: HdrTail(cur[a]) && DecHdr(p.key, cur[a]) == Hdr(q, p.ep, r)
     requires forall a :: 0 <= a < |poss| ==> poss[a] == iset{cur[a]}
-    requires v == HomeOf(p, cur) && forall r :: r in sg ==> Below(r, q)
-    ensures Full(poss, G0(p, sg, q, v))
+    requires v.Keys == HomeOf(p, cur).Keys && Says(p, r, v) && (forall a :: a in v ==> cur[a] == v[a] || a in p.torn) && forall r :: r in sg ==> Below(r, q)
+    ensures Full(poss, G0(p, sg, q, v, r))
   {
     reveal Full();
-    var g := G0(p, sg, q, v);
+    var g := G0(p, sg, q, v, r);
     assert g.gs[..0] == [];
     assert Merge([]) == map[];
     forall r | r in g.sg ensures Below(r, End(g)) {}
     forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g) {}
-    forall b | Home(p) <= b < |poss| ensures HomePoss(poss[b], g, b) {}
-    assert g.base.Keys == (set a | Home(p) <= a < |poss|);
+    assert g.base.Keys == (set a | Home(g.p) <= a < |poss|);
+    forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g, b) { assert b in v; }
+    assert Trees(g) by { reveal Trees(); assert Over(v, map[]) == v; assert g.hs[0..] == []; }
   }
 }

@@ -18,6 +18,7 @@ module JournalInstaller {
   import opened JournalPolicy
   import opened TreeModel
   import opened TreeOfCodes
+  import opened TreeSaid
 
   // [L] freeze the logged groups for installation, if there is enough of them
   method StartInstall(j: Journal) returns (ok: bool)
@@ -48,7 +49,7 @@ module JournalInstaller {
     StartInstallFields(j, r, f);
     assert j.g() == g1;
     OwnBegun(j);
-    LogFrame(j); RdFrame(j); InsNone(j); CacheBegun(j); HoldBegun(j);
+    LogFrame(j); RdFrame(j); InsNone(j); CacheBegun(j); HoldBegun(j); TreeBegun(j);
   }
   // what starting means for the protocol's state; and nobody owns what the installer needs
   lemma StartG(j: Journal)
@@ -73,24 +74,31 @@ module JournalInstaller {
     ensures j.inm == old(j.lgm) && j.lgm == r && j.iho == old(j.lho) && j.lho == f && j.repr == old(j.repr) + {r, f}
     ensures j.ilo == j.wp && j.ieq == j.eq && j.icnr == 0 && j.cached == {} && j.k == |j.gs| && j.im == Merge(j.gs)
     ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0
+    ensures j.ins.r == old(j.ins.r) && j.ins.tb == old(j.ins.tb) && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == Over(j.base, Merge(j.gs))
   {
     j.inm := j.lgm;
     j.lgm := r; j.iho := j.lho; j.lho := f; j.repr := j.repr + {r, f};
     j.ilo := j.wp; j.ieq := j.eq; j.icnr := 0; j.cached := {};
     j.k := |j.gs|; j.im := Merge(j.gs);
-    j.ins.ip := 1; j.ins.list := null; j.ins.wn := 0; j.ins.hph := 0;
+    j.ins.ip := 1; j.ins.list := null; j.ins.wn := 0; j.ins.hph := 0; j.ins.tb2 := Over(j.base, Merge(j.gs));
   }
   twostate lemma HoldBegun(j: Journal)
-    requires old(j.HoldI()) && old(j.LogI()) && Full(j.d.poss, old(j.g())) && old(j.k) == 0 && j.g() == IStarted(old(j.g())) && j.cdm.m == old(j.cdm.m) && j.iho.m == old(j.lho.m)
+    requires old(j.HoldI()) && old(j.LogI()) && Full(j.d.poss, old(j.g())) && old(j.k) == 0 && j.g() == IStarted(old(j.g())) && j.cdm.m == old(j.cdm.m) && j.iho.m == old(j.lho.m) && j.lho.m == map[]
     ensures j.HoldI()
   {
     reveal j.HoldI(); reveal j.LogI(); FullD(j.d.poss, old(j.g()));
+    assert j.hs[..j.k] == j.hs && old(j.hs)[0..] == j.hs && j.hs[j.k..] == [];
     forall a | Direct(j.seal.signed, j.hq as int + j.k, a) ensures a in j.cdm.m {
       var r :| r in j.seal.signed && DirectOf(r, j.hq as int + j.k, a);
       assert !Below(r, End(old(j.g())));
       assert IsCom(old(j.g()), r);
     }
   }
+  twostate lemma TreeBegun(j: Journal)
+    requires old(j.TreeI()) && old(j.HoldI()) && old(j.k) == 0 && j.iho.m == old(j.lho.m) && j.lho.m == map[] && j.base == old(j.base) && j.ins.r == old(j.ins.r) && j.ins.tb == old(j.ins.tb)
+    requires unchanged(j.tree.pages)
+    ensures j.TreeI()
+  { reveal j.TreeI(); reveal j.HoldI(); assert old(j.hs)[..0] == []; }
   twostate lemma CacheBegun(j: Journal)
     requires j.cdm.m == old(j.cdm.m)
     requires old(j.CacheI()) && j.cache.m == old(j.cache.m) && old(j.im) == map[] && j.base == old(j.base) && j.cached == {}
@@ -223,11 +231,13 @@ module JournalInstaller {
     requires if ok then j.d.bad == old(j.d.bad) else j.d.bad
     ensures j.InsI()
   { reveal j.InsI(); }
+  // the codes s are those with which the tree says what it is to say after the installation
+  predicate CodesNext(j: Journal, s: seq<Code>) reads j.ins { Restates(s, j.home as int, j.seal.key, j.ins.tb, j.ins.tb2) }
   // [F] the codes that the installation changes: of the blocks it writes, and of those that went straight home
   method ChangedCodes(j: Journal) returns (ok: bool, c: Codes)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks|
     ensures fresh(c) && j.tree.Ok()
-    ensures ok && j.tree.np > 0 ==> ListOk(j.tree.seal.t, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
+    ensures ok && j.tree.np > 0 ==> ListOk(j.tree.seal.t, c.s) && CodesNext(j, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
   {
     reveal j.Inv();
     InsLists(j);
@@ -235,20 +245,64 @@ module JournalInstaller {
     ok := true;
     if j.tree.np == 0 { return; }
     AddList(j.tree, c, j.ins.list);
+    ghost var s := c.s;
+    HeldCodes(j, c);
+    Covered(j, s, c.s);
+    ghost var s2 := c.s;
+    c.Sort();
+    SameCodes(j, s2, c.s);
+    ok := InOrder(j.tree, c);
+  }
+  lemma SameCodes(j: Journal, s: seq<Code>, s2: seq<Code>)
+    requires CodesNext(j, s) && forall e :: e in s <==> e in s2
+    ensures CodesNext(j, s2)
+  {}
+  // ... the latter
+  method HeldCodes(j: Journal, c: Codes)
+    requires j.Inv() && j.ins.ip == 1 && j.tree.np > 0
+    modifies c
+    ensures |old(c.s)| <= |c.s| && c.s[..|old(c.s)|] == old(c.s)
+    ensures forall k :: |old(c.s)| <= k < |c.s| ==> var a := c.s[k].x + j.home as int; a in j.iho.m && a in j.base && Vouches(j.seal.key, c.s[k].x, c.s[k].c, j.base[a])
+    ensures forall a :: a in j.iho.m ==> exists e :: e in c.s && e.x == a - j.home as int
+  {
+    reveal j.Inv(); reveal j.TreeI();
     var n := j.iho.Len();
     var i: uint64 := 0;
     while i < n
-      invariant i <= n && fresh(c)
+      invariant i <= n && |old(c.s)| + i as int == |c.s| && c.s[..|old(c.s)|] == old(c.s)
+      invariant forall k :: |old(c.s)| <= k < |c.s| ==> var a := c.s[k].x + j.home as int; a in j.iho.m && a in j.base && Vouches(j.seal.key, c.s[k].x, c.s[k].c, j.base[a])
+      invariant forall k :: 0 <= k < i as int ==> c.s[|old(c.s)| + k].x == j.iho.addrs[k] - j.home as int
     {
       var a := j.iho.AddrAt(i);
-      if j.home <= a {
-        var has, c0, c1 := j.tree.pages.Held(a - j.home);
-        if has { c.Add(a - j.home, c0, c1); }
-      }
+      HeldLive(j, a as int);
+      assert a as int in j.base;
+      var has, c0, c1, v, r0, r1 := j.tree.pages.Look(a - j.home);
+      assert a as int - j.home as int in j.tree.pages.held;
+      c.Add(a - j.home, c0, c1);
       i := i + 1;
     }
-    c.Sort();
-    ok := InOrder(j.tree, c);
+    forall a | a in j.iho.m ensures exists e :: e in c.s && e.x == a - j.home as int {
+      assert a in j.iho.addrs; var k :| 0 <= k < |j.iho.addrs| && j.iho.addrs[k] == a;
+      assert c.s[|old(c.s)| + k] in c.s;
+    }
+  }
+  // s are the codes of the blocks being installed, and s2 has those of the blocks that went straight home as well
+  lemma Covered(j: Journal, s: seq<Code>, s2: seq<Code>)
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |s| <= |s2| && s2[..|s|] == s && j.tree.np > 0
+    requires |s| == |j.ins.list.addrs| == |j.ins.list.blks| && forall i :: 0 <= i < |s| ==> s[i].x == j.ins.list.addrs[i] - j.home as int && Vouches(j.seal.key, s[i].x, s[i].c, j.ins.list.blks[i])
+    requires forall k :: |s| <= k < |s2| ==> var a := s2[k].x + j.home as int; a in j.iho.m && a in j.base && Vouches(j.seal.key, s2[k].x, s2[k].c, j.base[a])
+    requires forall a :: a in j.iho.m ==> exists e :: e in s2 && e.x == a - j.home as int
+    ensures CodesNext(j, s2)
+  {
+    reveal j.Inv();
+    InsLists(j); NextHome(j);
+    forall e | e in s2 ensures e.x + j.home as int in j.ins.tb2 && Vouches(j.seal.key, e.x, e.c, j.ins.tb2[e.x + j.home as int]) {
+      var k :| 0 <= k < |s2| && s2[k] == e;
+      if k < |s| { assert s[k] == e; var a := j.ins.list.addrs[k]; assert a in j.im && a in j.base; }
+    }
+    forall a | a in j.ins.tb2 && (forall e :: e in s2 ==> e.x != a - j.home as int) ensures a in j.ins.tb && j.ins.tb2[a] == j.ins.tb[a] {
+      if a in j.im { assert a in j.ins.list.addrs; var k :| 0 <= k < |s| && j.ins.list.addrs[k] == a; assert s2[k] == s[k]; assert s2[k] in s2; }
+    }
   }
   // [F] what is being installed is home
   method InstBarrier(j: Journal) returns (ok: bool)
@@ -291,30 +345,35 @@ module JournalInstaller {
     ensures j.InsI()
   { reveal j.InsI(); }
   // what it means to write the header, or its copy
-  lemma HdrReady(j: Journal, a: int, v: BV)
-    requires j.Inv() && 2 <= j.ins.ip && (a == j.geo.at || a == Copy(j.geo)) && HdrTail(v) && DecHdr(j.geo.key, v) == Hdr(j.hq as int + j.k, j.geo.ep)
-    ensures 0 <= a < |j.d.poss| == |j.d.cur| && j.d.Valid() && Owns(j.d.owner, Installing, a) && Full(AddHdr(j.d.poss, a, v), j.g().(ip := 3))
+  lemma HdrReady(j: Journal, a: int, v: BV, r2: CV)
+    requires j.Inv() && 2 <= j.ins.ip && (a == j.geo.at || a == Copy(j.geo)) && HdrTail(v) && DecHdr(j.geo.key, v) == Hdr(j.hq as int + j.k, j.geo.ep, r2)
+    requires Says(j.geo, r2, j.ins.tb2) && (j.ins.ip == 3 ==> r2 == j.ins.r2)
+    ensures 0 <= a < |j.d.poss| == |j.d.cur| && j.d.Valid() && Owns(j.d.owner, Installing, a) && Full(AddHdr(j.d.poss, a, v), j.g().(ip := 3, r2 := r2))
     ensures forall x :: x in j.d.poss[a] ==> SameTail(x, v)
     ensures forall s :: CrashImg(AddHdr(j.d.poss, a, v), s) ==> s in j.d.ok
   {
     reveal j.Inv(); reveal j.OwnI();
-    HdrWritePres(j.d.poss, j.g(), a, v);
-    ghost var g1 := j.g().(ip := 3);
+    HdrWritePres(j.d.poss, j.g(), a, v, r2);
+    ghost var g1 := j.g().(ip := 3, r2 := r2);
     assert DurState(g1) == DurState(j.g()) && ComState(g1) == ComState(j.g());
     ComI(j);
     CrashAll(AddHdr(j.d.poss, a, v), g1, j.vs, j.lb, j.cl);
   }
   lemma HdrPhase(j: Journal, copy: bool)
     requires j.Inv() && if copy then j.ins.hph == 2 else j.ins.ip == 2
-    ensures 2 <= j.ins.ip && j.ieq as int == j.hq as int + j.k && j.geo.ep == j.seal.ep && j.geo.key == j.seal.key
+    ensures 2 <= j.ins.ip && (!copy ==> j.ins.ip == 2) && j.ieq as int == j.hq as int + j.k && j.geo.ep == j.seal.ep && j.geo.key == j.seal.key && j.geo.tree == j.seal.t
     ensures j.at as int == j.geo.at && j.home as int - 1 == Copy(j.geo) && j.at < j.home
   { reveal j.Inv(); reveal j.InsI(); }
+  lemma IsRootOf(p: Geo, r: CV, w: St)
+    requires Says(p, r, w)
+    ensures IsRoot(p.tree, r)
+  { if p.tree.np > 0 { var pg :| TreeSays(p, pg, r, w); assert IsTree(p.tree, pg, r); } }
   twostate lemma HdrWroteI(j: Journal, copy: bool, a: int, v: BV, ok: bool)
     requires old(j.InsI()) && j.ins.ip == 3 && j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && unchanged(j)
     requires if copy then old(j.ins.hph) == 2 else old(j.ins.ip) == 2
     requires j.ins.hph == if ok then (if copy then 3 else 1) else old(j.ins.hph)
     requires a == (if copy then Copy(j.geo) else j.geo.at) && 0 <= a < |j.d.cur| == |j.d.poss| == |old(j.d.cur)| == |old(j.d.poss)| && j.home as int == Home(j.geo)
-    requires DecHdr(j.geo.key, v) == Hdr(j.hq as int + j.k, j.geo.ep)
+    requires DecHdr(j.geo.key, v) == Hdr(j.hq as int + j.k, j.geo.ep, j.ins.r2) && (copy ==> j.ins.r2 == old(j.ins.r2))
     requires forall x :: 0 <= x < |j.d.poss| && x != a ==> j.d.poss[x] == old(j.d.poss)[x] && j.d.cur[x] == old(j.d.cur)[x]
     requires if ok then j.d.bad == old(j.d.bad) && j.d.cur[a] == v else j.d.bad
     ensures j.InsI()
@@ -326,20 +385,21 @@ module JournalInstaller {
   // [F] the header: from here on recovery may start after the installed groups. Then, when it
   // is durable, its copy: so there is always a header that is not being written.
   method HdrWrite(j: Journal, copy: bool, r0: uint64, r1: uint64) returns (ok: bool)
-    requires IsRoot(j.seal.t, CV(r0, r1))
+    requires Says(j.geo, CV(r0, r1), j.ins.tb2) && (copy ==> j.ins.r2 == CV(r0, r1))
     requires j.Inv() && if copy then j.ins.hph == 2 else j.ins.ip == 2
-    modifies j.ins`ip, j.ins`hph, j.d`poss, j.d`cur, j.d`bad
+    modifies j.ins`ip, j.ins`hph, j.ins`r2, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures j.ins.ip == 3 && (ok ==> j.ins.hph == if copy then 3 else 1)
+    ensures j.ins.ip == 3 && (ok ==> j.ins.hph == if copy then 3 else 1) && j.ins.r2 == CV(r0, r1)
   {
     HdrPhase(j, copy);
+    assert IsRoot(j.seal.t, CV(r0, r1)) by { IsRootOf(j.geo, CV(r0, r1), j.ins.tb2); }
     var b := j.seal.EncHdr(j.ieq, r0, r1);
     var a := if copy then j.home - 1 else j.at;
-    HdrReady(j, a as int, b.v);
+    HdrReady(j, a as int, b.v, CV(r0, r1));
     reveal j.Inv();
     Elsewhere(j.d.owner, Installing, Logging, a as int, 1);
     ok := j.d.WriteSector(Installing, a, b);
-    j.ins.ip := 3;
+    j.ins.ip := 3; j.ins.r2 := CV(r0, r1);
     if ok { j.ins.hph := if copy then 3 else 1; }
     HdrWroteI(j, copy, a as int, b.v, ok);
     HdrOwnI(j);
@@ -395,10 +455,15 @@ module JournalInstaller {
     j.cached := j.cached + {a as int};
     j.icnr := j.icnr + 1;
   }
-  // [L] the log space is free
-  method FinishInstall(j: Journal)
+  // the pages pg, with the root r, are the tree's next version, with the changes of c
+  predicate NextVersion(j: Journal, c: Codes, r: CV, pg: seq<BV>) reads j.ins, j.tree.pages`vs, j.tree.pages`rs, c {
+    NextTree(j.tree, c, r, pg) && j.tree.seal == j.seal && (j.tree.np > 0 ==> TreeSays(j.geo, pg, r, j.ins.tb2))
+  }
+  // [L] the log space is free, and the tree's next version counts. (What readers see of it, who do not hold the mutex, happens at once: in Advance.)
+  method FinishInstall(j: Journal, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.mu.held && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
-    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j.ins, j.d`owner
+    requires NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1)
+    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins, j.tree.pages, j.d`owner
     ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
     ensures fresh(j.repr - old(j.repr))
   {
@@ -408,22 +473,27 @@ module JournalInstaller {
     ghost var g1 := IFinished(j.g());
     IFinishPres(j.d.poss, j.g());
     assert g1.gs[g1.k..] == j.gs[j.k..];
+    forall a | a in j.lho.m || a in j.iho.m ensures a in j.base && a !in j.im && (a in j.iho.m ==> a !in j.lho.m) { HeldLive(j, a); }
     j.d.Leave(Installing);
+    Advance(j.tree, c, r0, r1, j.iho, pg);
     FinishInstallFields(j, e, f);
     assert j.g() == g1;
     assert j.OwnI() by { reveal j.OwnI(); }
-    LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j);
+    LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j); TreeDone(j, pg);
     NoteInstall(j);
   }
-  // [L] the tree's next version, for what is home now
-  method FinishTree(j: Journal, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.mu.held && NextTree(j.tree, c, CV(r0, r1), pg)
-    modifies j.tree.pages
-    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
-  { Advance(j.tree, c, r0, r1, pg); }
+  twostate lemma TreeDone(j: Journal, pg: seq<BV>)
+    requires old(j.TreeI()) && j.base == Over(old(j.base), old(j.im)) && j.ins.r == old(j.ins.r2) && j.ins.tb == old(j.ins.tb2) && j.lho == old(j.lho) && j.lho.m == old(j.lho.m) && j.iho.m == map[]
+    requires forall a :: a in j.lho.m || a in old(j.iho.m) ==> a !in old(j.im) && (a in old(j.iho.m) ==> a !in j.lho.m)
+    requires j.tree.np > 0 ==> TreeSays(j.geo, pg, j.ins.r, j.ins.tb)
+    requires j.tree.pages.vs == old(j.tree.pages.vs) + [pg] && j.tree.pages.rs == old(j.tree.pages.rs) + [j.ins.r]
+    requires j.tree.home == j.home && j.tree.pages.held == map x | x in old(j.tree.pages.held) && x + j.home as int !in old(j.iho.m) :: old(j.tree.pages.held)[x]
+    ensures j.TreeI()
+  { reveal j.TreeI(); }
   method FinishInstallFields(j: Journal, e: BMap, f: BMap)
     requires j.trims < 0x3FFF_FFFF_FFFF_0000 && |j.gs| == |j.ds| == |j.hs| && 0 <= j.k <= |j.gs|
-    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j.ins
+    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins
+    ensures j.torn == old(j.torn) - old(j.im).Keys && j.ins.r == j.ins.r2 == old(j.ins.r2) && j.ins.tb == j.ins.tb2 == old(j.ins.tb2)
     ensures j.inm == e && j.iho == f && j.repr == old(j.repr) + {e, f} && j.trims == old(j.trims) + 1
     ensures j.hq == j.ieq && j.lo == j.ilo && j.icnr == 0 && j.cached == {} && j.k == 0
     ensures j.gs == old(j.gs[j.k..]) && j.hs == old(j.hs[j.k..]) && j.ds == old(j.ds[j.k..]) && j.base == Over(old(j.base), old(j.im)) && j.im == map[]
@@ -433,13 +503,14 @@ module JournalInstaller {
     j.hq := j.ieq; j.lo := j.ilo; j.icnr := 0; j.cached := {};
     j.trims := j.trims + 1;
     j.gs := j.gs[j.k..]; j.hs := j.hs[j.k..]; j.ds := j.ds[j.k..];
-    j.base := Over(j.base, j.im); j.im := map[]; j.k := 0;
-    j.ins.ip := 0; j.ins.list := null; j.ins.wn := 0; j.ins.hph := 0;
+    j.base := Over(j.base, j.im); j.torn := j.torn - j.im.Keys; j.im := map[]; j.k := 0;
+    j.ins.ip := 0; j.ins.list := null; j.ins.wn := 0; j.ins.hph := 0; j.ins.r := j.ins.r2; j.ins.tb := j.ins.tb2;
   }
   twostate lemma HoldDone(j: Journal)
     requires old(j.HoldI()) && j.seal.signed == old(j.seal.signed) && j.hq as int == old(j.hq) as int + old(j.k) && j.k == 0 && j.lho.m == old(j.lho.m) && j.cdm.m == old(j.cdm.m)
+    requires 0 <= old(j.k) <= |old(j.hs)| && j.hs == old(j.hs[j.k..]) && j.iho.m == map[]
     ensures j.HoldI()
-  { reveal j.HoldI(); }
+  { reveal j.HoldI(); assert j.hs[..0] == [] && j.hs[0..] == j.hs; }
   twostate lemma CacheDone(j: Journal)
     requires old(j.CacheI()) && old(j.InsI()) && j.cache.m == old(j.cache.m) && j.cdm.m == old(j.cdm.m) && |old(j.gs)| == |old(j.ds)| == |old(j.hs)| && 0 <= old(j.k) <= |old(j.gs)| && j.g() == IFinished(old(j.g()))
     requires old(j.ins.list) != null && old(j.ins.ip) == 3 && old(j.icnr) as int == |old(j.ins.list).addrs|

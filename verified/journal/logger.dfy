@@ -23,7 +23,7 @@ module JournalLogger {
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures j.lg.ph == 2 && j.lg.wn == 0 && j.lg.dn == 0 && !j.lg.wd
     ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks|
-    ensures fresh(c) && DirectCodes(j, c)
+    ensures fresh(c) && CodesOf(c.s, j.cdm.m, j.home as int, j.seal.key)
   {
     reveal j.Inv();
     LogFacts(j);
@@ -35,17 +35,19 @@ module JournalLogger {
     assert j.OwnI() by { reveal j.OwnI(); }
     HoldMore(j, old(j.g()), Rec(b.v, GroupBlks(j.cgm.m, j.cdm.m, DecDesc(b.v).d)));
   }
-  // c are the codes of the group's direct blocks
-  predicate DirectCodes(j: Journal, c: Codes) reads j, j.cdm, c {
-    |c.s| == |j.cdm.addrs| && forall i :: 0 <= i < |c.s| ==> j.cdm.addrs[i] in j.cdm.m && c.s[i].x == j.cdm.addrs[i] - j.home as int &&
-      Vouches(j.seal.key, c.s[i].x, c.s[i].c, j.cdm.m[j.cdm.addrs[i]])
+  lemma Listed(s: seq<Code>, m: BMap, home: int, key: int)
+    requires m.Ok() && |s| == |m.addrs| && forall i :: 0 <= i < |s| ==> s[i].x == m.addrs[i] - home && Vouches(key, s[i].x, s[i].c, m.m[m.addrs[i]])
+    ensures CodesOf(s, m.m, home, key)
+  {
+    forall a | a in m.m ensures exists e :: e in s && e.x == a - home { assert a in m.addrs; var i :| 0 <= i < |m.addrs| && m.addrs[i] == a; assert s[i] in s; }
+    forall e | e in s ensures e.x + home in m.m && Vouches(key, e.x, e.c, m.m[e.x + home]) { var i :| 0 <= i < |s| && s[i] == e; }
   }
   // its descriptor, its blocks, and the codes of the direct ones
   method Encode(j: Journal) returns (b: Blk, l: BList, dl: BList, c: Codes, ghost g1: G)
     requires j.Inv() && j.lg.ph == 1
     modifies j.seal
     ensures j.cgm.Ok() && j.cdm.Ok() && |b.v| == 4096 && DecDesc(b.v).SomeDesc? && l.blks == BlksOf(j.cgm.m, j.cgm.addrs)
-    ensures Lists(dl, j.cdm.m, j.home as int, j.sz as int) && fresh(c) && DirectCodes(j, c)
+    ensures Lists(dl, j.cdm.m, j.home as int, j.sz as int) && fresh(c) && CodesOf(c.s, j.cdm.m, j.home as int, j.seal.key)
     ensures var dd := DecDesc(b.v).d; dd.addrs == j.cgm.addrs && dd.dirs == j.cdm.addrs && dd.pos == j.wp as int &&
       var rec := Rec(b.v, GroupBlks(j.cgm.m, j.cdm.m, dd)); g1 == Started(old(j.g()), j.cgm.m, j.cdm.m, dd, b.v, rec) && j.seal.signed == old(j.seal.signed) + {rec} && j.seal.ep == old(j.seal.ep)
     ensures 0 <= j.lb && Full(j.d.poss, g1) && DurState(g1) == DurState(old(j.g())) && forall s :: CrashImg(j.d.poss, s) ==> s in OkSet(g1.p, j.vs, j.lb, g1.sg)
@@ -56,6 +58,7 @@ module JournalLogger {
     SealedBelow(j.d.poss, j.g());
     j.cdm.Distinct();
     b, c := j.seal.Sign(j.eq, j.wp, j.cgm, j.cdm);
+    Listed(c.s, j.cdm, j.home as int, j.seal.key);
     l := j.cgm.List();
     dl := j.cdm.Sorted();
     SortedLen(dl.addrs, j.sz as int);
@@ -97,7 +100,7 @@ module JournalLogger {
   { reveal j.LogI(); }
   // the new record's direct blocks are held
   twostate lemma HoldMore(j: Journal, g0: G, rec: Rec)
-    requires old(j.HoldI()) && old(j.g()) == g0 && j.seal.signed == g0.sg + {rec} && j.hq as int == g0.hq && j.k == g0.k
+    requires old(j.HoldI()) && old(j.g()) == g0 && j.seal.signed == g0.sg + {rec} && j.hq as int == g0.hq && j.k == g0.k && j.hs == g0.hs
     requires j.cdm.m == old(j.cdm.m) && j.lho.m == old(j.lho.m) && j.iho.m == old(j.iho.m)
     requires DecDesc(rec.b).SomeDesc? && forall a :: a in DecDesc(rec.b).d.dirs ==> a in j.cdm.m
     ensures j.HoldI()

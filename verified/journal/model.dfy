@@ -28,10 +28,12 @@ module LogModel {
   // a name would be nonlinear for the verifier.) All blocks after the copy are home blocks; those before the header are none of the journal's business.
   // key stands for the volume's key, ep for the epoch whose groups count: that of the header. Blocks lo..hi have allocation bits, in the blocks from
   // bit on, which come before them: block a has bit a % 32768 of block bit + a / 32768.
-  datatype Geo = Geo(at: int, nd: int, nr: int, key: int, ep: int, bit: int, flo: int, fhi: int)
+  // tree: the volume's tree of codes. torn: blocks that a crash may leave with other contents than the tree says: those
+  // that were free and being written straight home when an earlier crash came.
+  datatype Geo = Geo(at: int, nd: int, nr: int, key: int, ep: int, bit: int, flo: int, fhi: int, tree: TreeGeo, torn: set<int>)
   predicate GeoOk(p: Geo) {
     0 <= p.at < 0x1_0000_0000 && 2 <= p.nd < 0x1_0000_0000 && 1000 <= p.nr < 0x1_0000_0000 &&
-    0 <= p.bit && 0 <= p.flo && 0 <= p.fhi && p.bit + p.fhi / 32768 < p.flo
+    0 <= p.bit && 0 <= p.flo && 0 <= p.fhi && p.bit + p.fhi / 32768 < p.flo && p.tree.key == p.key
   }
   function DSlot(p: Geo, q: int): (s: int) requires GeoOk(p) ensures p.at < s <= p.at + 16 * p.nd - 15 { p.at + 1 + 16 * Slot(q, p.nd) }
   function LSlot(p: Geo, x: int): (s: int) requires GeoOk(p) ensures p.at + 16 * p.nd < s < Copy(p) { p.at + 1 + 16 * p.nd + Slot(x, p.nr) }
@@ -153,10 +155,37 @@ module LogModel {
   predicate HdrWf(key: int, b: BV) { HdrTail(b) && DecHdr(key, b).Hdr? && 0 <= DecHdr(key, b).q < 0x3000_0000_0000_0000 }
   // the layout with the epoch of header b
   function Under(p: Geo, b: BV): Geo requires DecHdr(p.key, b).Hdr? { p.(ep := DecHdr(p.key, b).ep) }
-  // s, read from the header in block b on, recovers to state v (but for what is free in it)
+  // the tree with the pages pg and the root r has the codes of the contents w of the home blocks
+  predicate TreeSays(p: Geo, pg: seq<BV>, r: CV, w: St) {
+    IsTree(p.tree, pg, r) && forall a :: a in w ==> 0 <= a - Home(p) < p.tree.n && Vouches(p.key, a - Home(p), CodeIn(p.tree, pg, a - Home(p)), w[a])
+  }
+  // the root r is that of a tree which has the codes of w
+  predicate Says(p: Geo, r: CV, w: St) { p.tree.np <= 0 || exists pg :: TreeSays(p, pg, r, w) }
+  // the direct blocks of the group with number q
+  function DirsOf(p: Geo, s: Img, q: int): seq<int> requires Fits(p, s) {
+    var o := DecDesc(s[DSlot(p, q)]); if o.SomeDesc? then o.d.dirs else []
+  }
+  // a is a direct block of one of n groups, from number q on
+  predicate IsDir(p: Geo, s: Img, q: int, n: int, a: int) requires Fits(p, s) { exists i :: 0 <= i < n && a in DirsOf(p, s, q + i) }
+  // the contents w that a tree says, but of the direct blocks of n groups what is at their homes
+  function WithDirs(p: Geo, s: Img, q: int, n: int, w: St): St requires Fits(p, s) {
+    map a | a in w :: if IsDir(p, s, q, n, a) && 0 <= a < |s| then s[a] else w[a]
+  }
+  // ... and over it the blocks of these groups, ms
+  function Recovered(p: Geo, s: Img, q: int, ms: seq<BM>, w: St): St requires Fits(p, s) { Over(WithDirs(p, s, q, |ms|, w), Merge(ms)) }
+  // What the tree says is at home, but for what is free in v, or torn.
+  predicate AtHome(p: Geo, s: Img, q: int, ms: seq<BM>, v: St, w: St) requires Fits(p, s) {
+    forall a :: a in w && Home(p) <= a < |s| && a !in p.torn && !FreeIn(p, v, a) && a !in Merge(ms) && !IsDir(p, s, q, |ms|, a) ==> s[a] == w[a]
+  }
+  // s, read from header block b on, has the log ms and recovers to state v, but for what is free in it. w is what the tree of
+  // this header says. So the state comes from codes, whatever the home blocks hold; and AtHome says that they hold it.
+  predicate RecBy(p: Geo, s: Img, b: BV, ms: seq<BM>, w: St, v: St, sg: set<Rec>) {
+    Fits(p, s) && HdrWf(p.key, b) && p == Under(p, b) && var hdr := DecHdr(p.key, b);
+    Log(p, s, hdr.q, ms, sg) && Says(p, hdr.root, w) && w.Keys == HomeOf(p, s).Keys && Agree(p, v, Recovered(p, s, hdr.q, ms, w)) && AtHome(p, s, hdr.q, ms, v, w)
+  }
   predicate RecFrom(p: Geo, s: Img, b: BV, v: St, sg: set<Rec>)
     requires Fits(p, s) && HdrWf(p.key, b)
-  { exists ms :: Log(Under(p, b), s, DecHdr(p.key, b).q, ms, sg) && Agree(Under(p, b), v, Over(HomeOf(Under(p, b), s), Merge(ms))) }
+  { exists ms, w :: RecBy(Under(p, b), s, b, ms, w, v, sg) }
   // s recovers to state v, from whichever of its two headers
   predicate RecOK(p: Geo, s: Img, v: St, sg: set<Rec>) {
     Fits(p, s) && HdrWf(p.key, s[p.at]) && HdrWf(p.key, s[Copy(p)]) &&
@@ -171,7 +200,10 @@ module LogModel {
                  k: int,                     // gs[..k] are being installed
                  com: bool, cg: BM, ch: BM, cd: Desc, cb: BV, // committing group, its descriptor and block
                  base: St, im: BM, ip: int,  // installer: 0 idle, 1 writing, 2 home durable, 3 header written
-                 lo: int, ilo: int, wp: int) // live log positions [lo, wp), after install [ilo, wp)
+                 lo: int, ilo: int, wp: int, // live log positions [lo, wp), after install [ilo, wp)
+                 r: CV, tb: St,              // the root in the header, and what its tree says of the home blocks
+                 r2: CV, tb2: St,            // the same after the installation
+                 torn: set<int>)             // blocks that may not hold what base says
 
   predicate GroupWf(p: Geo, m: BM, h: BM, d: Desc, sq: int, n: int)
     requires GeoOk(p)
@@ -209,6 +241,16 @@ module LogModel {
     (forall i, a {:trigger a in g.hs[i]} :: 0 <= i < |g.hs| && a in g.hs[i] ==> Direct(g.sg, g.hq + i, a)) &&
     (g.com ==> forall a :: a in g.ch ==> FreeIn(g.p, DurState(g), a) && Direct(g.sg, End(g), a))
   }
+  // What the trees say: that of the header, and that of the next one. Direct blocks of groups that the
+  // header has not passed are not in the tree yet.
+  predicate {:opaque} Trees(g: G) {
+    Says(g.p, g.r, g.tb) && g.tb.Keys == g.tb2.Keys == g.base.Keys && g.base == Over(g.tb, Merge(g.hs)) && 0 <= g.k <= |g.hs| &&
+    (g.ip >= 1 ==> Over(g.base, g.im) == Over(g.tb2, Merge(g.hs[g.k..])) && forall a :: a in g.base && a !in g.im && a !in Merge(g.hs[..g.k]) ==> g.tb2[a] == g.tb[a]) &&
+    (g.ip == 3 ==> Says(g.p, g.r2, g.tb2)) && Apart(g.hs) &&
+    g.torn <= g.p.torn && forall i, a {:trigger a in g.hs[i]} :: 0 <= i < |g.hs| && a in g.hs[i] ==> a !in g.torn
+  }
+  // no two groups have the same direct block
+  predicate Apart(hs: seq<BM>) { forall i, j, a {:trigger a in hs[i], a in hs[j]} :: 0 <= i < j < |hs| && a in hs[i] ==> a !in hs[j] }
   // well-formedness of the ghost state alone
   predicate GInv(g: G, n: int) {
     GeoOk(g.p) && n >= Home(g.p) && 0 <= g.hq && |g.ds| == |g.gs| == |g.hs| && 0 <= g.k <= |g.gs| <= g.p.nd && End(g) < 0x2000_0000_0000_0000 &&
@@ -216,7 +258,7 @@ module LogModel {
     g.im == Merge(g.gs[..g.k]) && 0 <= g.ip <= 3 && (g.ip == 0 ==> g.k == 0) &&
     (forall i :: 0 <= i < |g.gs| ==> GroupWf(g.p, g.gs[i], g.hs[i], g.ds[i], g.hq + i, n)) &&
     (g.com ==> GroupWf(g.p, g.cg, g.ch, g.cd, End(g), n) && |g.gs| < g.p.nd && DecDesc(g.cb) == SomeDesc(g.cd) && Rec(g.cb, GroupBlks(g.cg, g.ch, g.cd)) in g.sg) &&
-    Sealed(g) && Kept(g)
+    Sealed(g) && Kept(g) && Trees(g)
   }
   // log space: live groups do not overlap, and the committing group does not overwrite them
   predicate PInv(g: G)
@@ -228,7 +270,7 @@ module LogModel {
     (g.com ==> g.cd.pos == g.wp && g.wp + |g.cd.addrs| <= g.lo + g.p.nr)
   }
   predicate HdrOk(x: BV, g: G) {
-    HdrTail(x) && (DecHdr(g.p.key, x) == Hdr(g.hq, g.p.ep) || (g.ip == 3 && DecHdr(g.p.key, x) == Hdr(g.hq + g.k, g.p.ep)))
+    HdrTail(x) && (DecHdr(g.p.key, x) == Hdr(g.hq, g.p.ep, g.r) || (g.ip == 3 && DecHdr(g.p.key, x) == Hdr(g.hq + g.k, g.p.ep, g.r2)))
   }
   // what the disk may hold
   predicate DInv(poss: Poss, g: G) {
@@ -242,7 +284,7 @@ module LogModel {
     requires a in g.base
   {
     if g.com && a in g.ch then true
-    else if a !in g.im || g.ip == 0 then s <= iset{g.base[a]}
+    else if a !in g.im || g.ip == 0 then a in g.torn || s <= iset{g.base[a]}
     else if g.ip == 1 then true
     else s <= iset{g.im[a]}
   }
@@ -259,6 +301,14 @@ module LogModel {
     requires 0 <= i < |ms| && a in ms[i]
     ensures a in Merge(ms)
   { if i < |ms| - 1 { assert a in ms[..|ms|-1][i]; MergeHas(ms[..|ms|-1], i, a); } }
+  lemma MergeFrom(ms: seq<BM>, c: int, a: int)
+    requires 0 <= c <= |ms|
+    ensures a in Merge(ms[c..]) <==> exists i :: c <= i < |ms| && a in ms[i]
+  {
+    var t := ms[c..];
+    forall i | c <= i < |ms| && a in ms[i] ensures a in Merge(t) { assert t[i - c] == ms[i]; MergeHas(t, i - c, a); }
+    if a in Merge(t) { MergeKeys(t, a); var i :| 0 <= i < |t| && a in t[i]; assert t[i] == ms[c + i]; }
+  }
   lemma ClearMerge(ms: seq<BM>, sg: set<Rec>, q: int, a: int)
     requires Clear(ms, sg, q) && Direct(sg, q, a)
     ensures a !in Merge(ms)
@@ -270,8 +320,9 @@ module LogModel {
   // a live group's direct block a is at home, and nobody writes it
   lemma KeptHome(g: G, n: int, i: int, a: int)
     requires GInv(g, n) && 0 <= i < |g.hs| && a in g.hs[i]
-    ensures a in g.base && g.base[a] == g.hs[i][a] && a !in g.im && a !in Merge(g.gs) && (g.com ==> a !in g.ch)
+    ensures a in g.base && g.base[a] == g.hs[i][a] && a !in g.im && a !in Merge(g.gs) && (g.com ==> a !in g.ch) && a !in g.torn
   {
+    reveal Trees();
     DirectFrom(g.sg, g.hq, g.hq + i, a);
     ClearMerge(g.gs, g.sg, g.hq, a);
     assert Clear(g.gs[..g.k], g.sg, g.hq);
@@ -319,7 +370,7 @@ module LogModel {
   }
   lemma CrashCom(poss: Poss, g: G, s: Img)
     requires DInv(poss, g) && CrashImg(poss, s)
-    ensures ValidAt(g.p, s, End(g), g.sg) ==> g.com && GM(g.p, s, End(g), g.cg, g.sg) && forall a :: a in g.ch ==> 0 <= a < |s| && s[a] == g.ch[a]
+    ensures ValidAt(g.p, s, End(g), g.sg) ==> g.com && GM(g.p, s, End(g), g.cg, g.sg) && DirsOf(g.p, s, End(g)) == g.cd.dirs && forall a :: a in g.ch ==> 0 <= a < |s| && s[a] == g.ch[a]
     ensures !ValidAt(g.p, s, End(g) + 1, g.sg)
   {
     if ValidAt(g.p, s, End(g), g.sg) {
@@ -352,26 +403,98 @@ module LogModel {
       assert r in g.sg;
     }
   }
-  lemma CrashHome(poss: Poss, g: G, s: Img, c: int)
-    requires DInv(poss, g) && CrashImg(poss, s) && (c == 0 || (g.ip == 3 && c == g.k))
-    ensures var w := Over(HomeOf(g.p, s), Merge(g.gs[c..]));
-      w.Keys == DurState(g).Keys && forall a :: a in w && !(g.com && a in g.ch) ==> w[a] == DurState(g)[a]
-    ensures g.com ==> forall a :: a in g.ch && 0 <= a < |s| ==> a !in Merge(g.gs[c..])
+  // the direct blocks that a crash image lists for the i-th live group
+  lemma DirsLive(poss: Poss, g: G, s: Img, i: int)
+    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= i < |g.gs|
+    ensures Fits(g.p, s) && forall a :: a in DirsOf(g.p, s, g.hq + i) <==> a in g.hs[i]
   {
-    var tail := g.gs[c..];
-    assert g.gs == g.gs[..g.k] + g.gs[g.k..];
-    MergeCat(g.gs[..g.k], g.gs[g.k..]);
-    assert c == 0 ==> tail == g.gs;
-    var hs := HomeOf(g.p, s);
-    forall a | Home(g.p) <= a < |s| && !(g.com && a in g.ch) ensures a in hs && Over(hs, Merge(tail))[a] == DurState(g)[a] {
+    CrashBlks(poss, g, s, i);
+    assert s[DSlot(g.p, g.hq + i)] in poss[DSlot(g.p, g.hq + i)];
+    assert GroupWf(g.p, g.gs[i], g.hs[i], g.ds[i], g.hq + i, |poss|);
+  }
+  // ... and for all from the c-th on; com: with the committing group
+  lemma DirsAre(poss: Poss, g: G, s: Img, c: int, com: bool)
+    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= c <= |g.gs| && (com ==> g.com && ValidAt(g.p, s, End(g), g.sg))
+    ensures Fits(g.p, s) && forall a :: IsDir(g.p, s, g.hq + c, |g.gs| - c + (if com then 1 else 0), a) <==> a in Merge(g.hs[c..]) || (com && a in g.ch)
+  {
+    var n := |g.gs| - c;
+    forall a ensures IsDir(g.p, s, g.hq + c, n + (if com then 1 else 0), a) <==> a in Merge(g.hs[c..]) || (com && a in g.ch) {
+      DirOne(poss, g, s, c, com, a);
+    }
+  }
+  lemma DirOne(poss: Poss, g: G, s: Img, c: int, com: bool, a: int)
+    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= c <= |g.gs| && (com ==> g.com && ValidAt(g.p, s, End(g), g.sg))
+    ensures Fits(g.p, s) && (IsDir(g.p, s, g.hq + c, |g.gs| - c + (if com then 1 else 0), a) <==> a in Merge(g.hs[c..]) || (com && a in g.ch))
+  {
+    var n := |g.gs| - c; var m := n + (if com then 1 else 0); var q := g.hq + c;
+    MergeFrom(g.hs, c, a);
+    if com { CrashCom(poss, g, s); assert q + n == End(g); }
+    if IsDir(g.p, s, q, m, a) {
+      var i :| 0 <= i < m && a in DirsOf(g.p, s, q + i);
+      if i < n { DirsLive(poss, g, s, c + i); assert q + i == g.hq + (c + i); assert a in g.hs[c + i]; } else { assert i == n; }
+    }
+    if a in Merge(g.hs[c..]) {
+      var i :| c <= i < |g.hs| && a in g.hs[i];
+      DirsLive(poss, g, s, i);
+      assert a in DirsOf(g.p, s, q + (i - c)) by { assert q + (i - c) == g.hq + i; }
+    }
+    if com && a in g.ch { assert a in DirsOf(g.p, s, q + n); }
+  }
+  // what the header says that has passed the groups being installed (late), or has not
+  function SaidBy(g: G, late: bool): St { if late then g.tb2 else g.tb }
+  function HomeBy(g: G, late: bool): St { if late then Over(g.base, g.im) else g.base }
+  lemma SaidHome(g: G, n: int, late: bool)
+    requires GInv(g, n) && (late ==> g.ip == 3)
+    ensures var c := if late then g.k else 0; HomeBy(g, late) == Over(SaidBy(g, late), Merge(g.hs[c..])) && SaidBy(g, late).Keys == g.base.Keys
+    ensures Over(HomeBy(g, late), Merge(g.gs[if late then g.k else 0..])) == DurState(g)
+  {
+    reveal Trees();
+    assert g.hs[0..] == g.hs && g.gs[0..] == g.gs;
+    if late {
+      assert g.gs == g.gs[..g.k] + g.gs[g.k..];
+      MergeCat(g.gs[..g.k], g.gs[g.k..]);
+      OverOv(g.base, g.im, Merge(g.gs[g.k..]));
+    }
+  }
+  // what a crash image holds of a live group's direct block
+  lemma CrashDir(poss: Poss, g: G, s: Img, c: int, a: int)
+    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= c <= |g.hs| && a in Merge(g.hs[c..])
+    ensures Home(g.p) <= a < |s| && a in g.base && s[a] == g.base[a] && a !in g.im && (g.com ==> a !in g.ch)
+  {
+    MergeFrom(g.hs, c, a);
+    var i :| c <= i < |g.hs| && a in g.hs[i];
+    KeptHome(g, |poss|, i, a);
+    assert s[a] in poss[a];
+    assert HomePoss(poss[a], g, a);
+  }
+  lemma CrashWith(poss: Poss, g: G, s: Img, late: bool, com: bool)
+    requires DInv(poss, g) && CrashImg(poss, s) && (late ==> g.ip == 3) && (com ==> g.com && ValidAt(g.p, s, End(g), g.sg))
+    ensures var c := if late then g.k else 0; Fits(g.p, s) &&
+      WithDirs(g.p, s, g.hq + c, |g.gs| - c + (if com then 1 else 0), SaidBy(g, late)) == Over(HomeBy(g, late), if com then g.ch else map[])
+  {
+    var c := if late then g.k else 0; var w := SaidBy(g, late); var n := |g.gs| - c + (if com then 1 else 0);
+    DirsAre(poss, g, s, c, com); SaidHome(g, |poss|, late);
+    if com { CrashCom(poss, g, s); }
+    var x := WithDirs(g.p, s, g.hq + c, n, w); var y := Over(HomeBy(g, late), if com then g.ch else map[]);
+    forall a | a in w ensures x[a] == y[a] {
+      if a in Merge(g.hs[c..]) { CrashDir(poss, g, s, c, a); }
+    }
+  }
+  lemma CrashAtHome(poss: Poss, g: G, s: Img, late: bool, com: bool, ms: seq<BM>)
+    requires DInv(poss, g) && CrashImg(poss, s) && (late ==> g.ip == 3) && (com ==> g.com && ValidAt(g.p, s, End(g), g.sg))
+    requires ms == g.gs[if late then g.k else 0..] + if com then [g.cg] else []
+    ensures Fits(g.p, s) && AtHome(g.p, s, g.hq + (if late then g.k else 0), ms, if com then ComState(g) else DurState(g), SaidBy(g, late))
+  {
+    var c := if late then g.k else 0; var w := SaidBy(g, late); var v := if com then ComState(g) else DurState(g);
+    DirsAre(poss, g, s, c, com); SaidHome(g, |poss|, late);
+    reveal Trees();
+    assert g.gs[0..] == g.gs;
+    forall a | a in w && Home(g.p) <= a < |s| && a !in g.p.torn && !FreeIn(g.p, v, a) && a !in Merge(ms) && !IsDir(g.p, s, g.hq + c, |ms|, a) ensures s[a] == w[a] {
       assert s[a] in poss[a];
       assert HomePoss(poss[a], g, a);
-    }
-    if g.com {
-      forall a | a in g.ch ensures a !in Merge(tail) {
-        ComHome(g, |poss|, a);
-        if a in Merge(tail) { MergeKeys(tail, a); var i :| 0 <= i < |tail| && a in tail[i]; assert a in g.gs[c + i]; DirectFrom(g.sg, g.hq, End(g), a); }
-      }
+      assert a !in Merge(g.gs[c..]) by { MergeCat(g.gs[c..], if com then [g.cg] else []); }
+      if a in g.im && !late { MergeKeys(g.gs[..g.k], a); var i :| 0 <= i < g.k && a in g.gs[..g.k][i]; MergeHas(g.gs, i, a); }
+      assert !(g.com && a in g.ch) by { if g.com && a in g.ch && !com { ComHome(g, |poss|, a); } }
     }
   }
   lemma OverOv(x: St, y: BM, z: BM)
@@ -406,6 +529,20 @@ module LogModel {
     requires Clear(x, sg, q) && Clear(y, sg, q)
     ensures Clear(x + y, sg, q)
   {}
+  lemma CrashState(poss: Poss, g: G, s: Img, late: bool, com: bool, ms: seq<BM>)
+    requires DInv(poss, g) && CrashImg(poss, s) && (late ==> g.ip == 3) && (com ==> g.com && ValidAt(g.p, s, End(g), g.sg))
+    requires ms == g.gs[if late then g.k else 0..] + if com then [g.cg] else []
+    ensures Fits(g.p, s) && Recovered(g.p, s, g.hq + (if late then g.k else 0), ms, SaidBy(g, late)) == if com then ComState(g) else DurState(g)
+  {
+    var c := if late then g.k else 0;
+    var tail := g.gs[c..];
+    CrashWith(poss, g, s, late, com);
+    SaidHome(g, |poss|, late);
+    if com {
+      forall a | a in Merge(tail) ensures a in Merge(g.gs) { MergeFrom(g.gs, c, a); MergeFrom(g.gs, 0, a); assert g.gs[0..] == g.gs; }
+      ComRecovered(g, |poss|, HomeBy(g, late), tail);
+    } else { assert ms == tail; assert Over(HomeBy(g, late), map[]) == HomeBy(g, late); }
+  }
   // s, read from header block b on
   lemma CrashFrom(poss: Poss, g: G, s: Img, b: BV)
     requires DInv(poss, g) && CrashImg(poss, s) && HdrOk(b, g)
@@ -413,30 +550,34 @@ module LogModel {
     ensures !ValidAt(g.p, s, End(g), g.sg) ==> RecFrom(g.p, s, b, DurState(g), g.sg)
     ensures ValidAt(g.p, s, End(g), g.sg) ==> g.com && RecFrom(g.p, s, b, ComState(g), g.sg)
   {
-    var h := DecHdr(g.p.key, b).q;
-    var c := h - g.hq;
+    var late := DecHdr(g.p.key, b) != Hdr(g.hq, g.p.ep, g.r);
+    var com := ValidAt(g.p, s, End(g), g.sg);
+    var c := if late then g.k else 0;
+    var ms := g.gs[c..] + if com then [g.cg] else [];
+    var v := if com then ComState(g) else DurState(g);
     assert Under(g.p, b) == g.p;
-    CrashHome(poss, g, s, c);
+    CrashCom(poss, g, s);
     LogTail(poss, g, s, c);
-    var tail := g.gs[c..];
-    var w := Over(HomeOf(g.p, s), Merge(tail));
-    if !ValidAt(g.p, s, End(g), g.sg) {
-      forall a | a in DurState(g) && !FreeIn(g.p, DurState(g), a) ensures w[a] == DurState(g)[a] {
-        if g.com && a in g.ch { ComHome(g, |poss|, a); }
-      }
-      assert Agree(g.p, DurState(g), w);
-    } else {
-      CrashCom(poss, g, s);
-      var ms := tail + [g.cg];
-      assert ms[..|ms|-1] == tail;
-      var w2 := Over(HomeOf(g.p, s), Merge(ms));
-      OverOv(HomeOf(g.p, s), Merge(tail), g.cg);
-      assert w2 == Over(w, g.cg);
-      forall a | a in w2 ensures w2[a] == ComState(g)[a] {
-        if a in g.cg {} else if a in g.ch { assert w[a] == s[a]; } else { assert w[a] == DurState(g)[a]; }
-      }
-      assert Agree(g.p, ComState(g), w2);
-    }
+    CrashState(poss, g, s, late, com, ms);
+    CrashAtHome(poss, g, s, late, com, ms);
+    Says2(g, |poss|, late);
+    assert ms == if com then g.gs[c..] + [g.cg] else g.gs[c..];
+    assert RecBy(g.p, s, b, ms, SaidBy(g, late), v, g.sg);
+  }
+  lemma Says2(g: G, n: int, late: bool)
+    requires GInv(g, n) && (late ==> g.ip == 3)
+    ensures Says(g.p, if late then g.r2 else g.r, SaidBy(g, late)) && SaidBy(g, late).Keys == (set a | Home(g.p) <= a < n)
+  { reveal Trees(); }
+  lemma ComRecovered(g: G, n: int, b: St, tail: seq<BM>)
+    requires GInv(g, n) && g.com && Over(b, Merge(tail)) == DurState(g) && forall a :: a in Merge(tail) ==> a in Merge(g.gs)
+    ensures Over(Over(b, g.ch), Merge(tail + [g.cg])) == ComState(g)
+  {
+    var ms := tail + [g.cg];
+    assert ms[..|ms|-1] == tail;
+    OverOv(Over(b, g.ch), Merge(tail), g.cg);
+    var x := Over(Over(b, g.ch), Merge(tail)); var y := Over(DurState(g), g.ch);
+    forall a | a in x ensures x[a] == y[a] { if a in g.ch { ComHome(g, n, a); } }
+    assert x == y;
   }
   lemma CrashLemma(poss: Poss, g: G, s: Img)
     requires DInv(poss, g) && CrashImg(poss, s)

@@ -38,38 +38,66 @@ module JournalReader {
     if b == null { b := j.inm.Get(a); }
     if b == null { b := j.cache.Get(a); }
   }
-  // [F] read n home blocks, from a on
+  // [F] read n home blocks, from a on. With a tree of codes the device may return anything, and
+  // CheckHome decides what counts; without one, it is taken to return what it holds.
   method ReadHome(j: Journal, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList)
     requires j.Inv() && j.home <= a && a as int + n as int <= j.sz as int && t <= j.trims
     modifies j`rds
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
-    ensures ok ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> j.WasRead(a as int + i, t, l.blks[i])
+    ensures ok ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096
+    ensures ok && j.tree.np == 0 ==> forall i :: 0 <= i < n as int ==> j.WasRead(a as int + i, t, l.blks[i])
   {
     OnDisk(j);
+    if j.tree.np > 0 {
+      ok, l := j.d.ReadAny(a, n);
+      return;
+    }
     ok, l := j.d.ReadRun(a, n);
     if ok { AllSeen(j, a as int, t, l.blks); }
   }
   // [F] How many of the blocks l, which were read at a, are what they should be by the tree of codes? If
   // the first is not: block bad is damaged, or what was read was overtaken by an installation.
-  // (It may read pages of the tree, and needs nothing of them to be the same afterwards; it changes nothing, but others run meanwhile.)
-  method CheckHome(j: Journal, a: uint64, l: BList) returns (m: uint64, bad: uint64)
-    requires j.Inv() && j.home <= a && a as int + |l.blks| <= j.sz as int && forall i :: 0 <= i < |l.blks| ==> |l.blks[i]| == 4096
-    modifies {}
-    ensures m as int <= |l.blks| && j.LKeep() && j.IKeep()
+  // (Each block has its own instant, at which Genuine looks at what is in memory of the tree.)
+  method CheckHome(j: Journal, a: uint64, l: BList, t: uint64) returns (m: uint64, bad: uint64)
+    requires j.Inv() && j.home <= a && a as int + |l.blks| <= j.sz as int && (forall i :: 0 <= i < |l.blks| ==> |l.blks[i]| == 4096) && t <= j.trims
+    requires j.tree.np == 0 ==> forall i :: 0 <= i < |l.blks| ==> j.WasRead(a as int + i, t, l.blks[i])
+    modifies j`rds
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+    ensures m as int <= |l.blks| && forall i :: 0 <= i < m as int ==> j.WasRead(a as int + i, t, l.blks[i])
   {
-    reveal j.Inv();
     var n := l.Len();
     m := 0; bad := a;
     while m < n
-      invariant m <= n
+      invariant m <= n && j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && t <= j.trims
+      invariant forall i :: 0 <= i < m as int ==> j.WasRead(a as int + i, t, l.blks[i])
+      invariant j.tree.np == 0 ==> forall i :: 0 <= i < |l.blks| ==> j.WasRead(a as int + i, t, l.blks[i])
     {
       var b := l.BlkAt(m);
-      var ok; ghost var held;
-      ok, bad, held := Genuine(j.tree, a + m, b);
+      var ok;
+      ok, bad := CheckOne(j, a + m, b, t);
       if !ok { return; }
       m := m + 1;
     }
   }
+  method CheckOne(j: Journal, a: uint64, b: Blk, t: uint64) returns (ok: bool, bad: uint64)
+    requires j.Inv() && j.home <= a < j.sz && |b.v| == 4096 && t <= j.trims
+    modifies j`rds
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
+    ensures ok && j.tree.np > 0 ==> j.WasRead(a as int, t, b.v)
+  {
+    TreeFits(j);
+    ok, bad := Genuine(j.tree, a, b);
+    if !ok || j.tree.np == 0 { return; }
+    Accepted(j, a as int, b.v);
+    ghost var r := Rd(a as int, j.trims as int, b.v);
+    Seen(j, r);
+    assert r in j.rds;
+  }
+  lemma TreeFits(j: Journal)
+    requires j.Inv()
+    ensures j.tree.Fits() && j.tree.home == j.home && j.home as int + j.tree.n as int == j.sz as int
+    ensures j.tree.seal == j.seal && j.tree.d == j.d
+  { reveal j.Inv(); }
   // [L] a read of block a with ticket t found block bad damaged: is it? Not if a is in memory now: it was
   // committed since, and may be on its way home.
   method Confirm(j: Journal, a: uint64, t: uint64, bad: uint64) returns (damaged: bool)
@@ -80,7 +108,7 @@ module JournalReader {
     if damaged { j.notes.Damaged(bad); }
   }
   ghost method AllSeen(j: Journal, a: int, t: uint64, v: seq<BV>)
-    requires j.Inv() && j.home as int <= a && a + |v| <= j.sz as int == |j.d.poss| && t <= j.trims
+    requires j.Inv() && j.tree.np == 0 && j.home as int <= a && a + |v| <= j.sz as int == |j.d.poss| && t <= j.trims
     requires forall i :: 0 <= i < |v| ==> v[i] in j.d.poss[a + i] && |v[i]| == 4096
     modifies j`rds
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
@@ -102,13 +130,14 @@ module JournalReader {
     requires j.Inv()
     ensures j.d.Valid() && |j.d.cur| == j.sz as int
   { reveal j.Inv(); }
-  // what a home block may be found to hold
+  // what a home block may be found to hold, if the device returns what it holds, and nothing is torn
   lemma HomeRead(j: Journal, a: int, x: BV)
-    requires j.Inv() && j.home as int <= a < j.sz as int == |j.d.poss| && x in j.d.poss[a]
+    requires j.Inv() && j.tree.np == 0 && j.home as int <= a < j.sz as int == |j.d.poss| && x in j.d.poss[a]
     ensures a in j.base && (x == j.base[a] || j.Pending(a))
   {
     reveal j.Inv();
     LogFacts(j); FullD(j.d.poss, j.g());
+    assert j.torn == {} by { reveal Trees(); }
     assert HomePoss(j.d.poss[a], j.g(), a);
   }
   ghost method Seen(j: Journal, r: Rd)

@@ -6,6 +6,7 @@ include "scan.dfy"
 
 module RecoverM {
   import opened Machine
+  import opened ByteSpec
   import opened ByteSlice
   import opened DiskS
   import opened LogSpec
@@ -19,15 +20,17 @@ module RecoverM {
   import opened LogScan
   import opened TreeModel
   import opened TreeOfCodes
+  import opened TreeSaid
 
-  // Writes the pages of the tree that change by the codes cs and those of the blocks mm. r0, r1: the new root.
-  method UpdateTree(d: Disk, t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost v: St, ghost sg: set<Rec>) returns (io: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires Fit(d, p) && TreeFor(t, d, t.seal, p.at, Home(p), |d.cur|) && RecOK(p, d.cur, v, sg) && d.ok == OkSet(p, [v], 0, sg) && Alone(d)
-    requires mm.Ok() && InHome(Home(p), mm.m, |d.cur|)
+  // Writes the pages of the tree that change by the codes cs, of the direct blocks of the log ms, and those of its blocks, mm. r0, r1: the new root.
+  method UpdateTree(d: Disk, t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost w: St, ghost v: St, ghost sg: set<Rec>) returns (io: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>)
+    requires Fit(d, p) && TreeFor(t, d, t.seal, p.at, Home(p), |d.cur|) && RecOK(p, d.cur, v, sg) && d.ok == OkSet(p, [v], 0, sg) && Alone(d) && p.tree == t.seal.t && p.key == t.seal.key
+    requires mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms) && RecBy(p, d.cur, hb, ms, w, v, sg)
+    requires t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && TreeSays(p, t.Now(), t.Root(), w) && DirCodes(p, d.cur, DecHdr(p.key, hb).q, |ms|, cs.s)
     modifies d, cs
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
     ensures io ==> Still(d) && forall a :: p.at <= a < |d.cur| ==> d.cur[a] == old(d.cur)[a]
-    ensures io ==> NextTree(t, cs, CV(r0, r1), pg)
+    ensures io ==> NextTree(t, cs, CV(r0, r1), pg) && (t.np > 0 ==> TreeSays(p, pg, CV(r0, r1), Recovered(p, old(d.cur), DecHdr(p.key, hb).q, ms, w)))
   {
     ghost var c := d.cur;
     var version;
@@ -36,28 +39,50 @@ module RecoverM {
     pg := t.Now();
     io := true;
     if t.np == 0 { return; }
-    var l := mm.Sorted();
-    SortedLen(l.addrs, |d.cur|);
-    AddList(t, cs, l);
-    cs.Sort();
-    io := InOrder(t, cs);
+    ghost var w2 := Recovered(p, c, DecHdr(p.key, hb).q, ms, w);
+    forall a | IsDir(p, c, DecHdr(p.key, hb).q, |ms|, a) ensures a !in Merge(ms) { DirSame(p, c, c, DecHdr(p.key, hb).q, ms, sg, a); }
+    io := LogCodes(t, cs, mm, p, c, DecHdr(p.key, hb).q, ms, w);
     if !io { return; }
+    ghost var s := cs.s;
     Started(t, cs, pg, CV(r0, r1));
     ghost var W: set<int> := {};
     var k: uint64 := 0; var i: uint64 := 0; var n := cs.Len();
     while i < n && k < t.np
-      invariant k <= t.np && i <= n && n as int == |cs.s| && Halfway(t, cs, i as int, W, pg, CV(r0, r1))
+      invariant k <= t.np && i <= n && n as int == |cs.s| && Halfway(t, cs, i as int, W, pg, CV(r0, r1)) && WithPages(s, cs.s, t.n as int)
       invariant d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && LogIs(d, c, p)
       decreases t.np - k
     {
-      io, i, r0, r1, W, pg := UpdatePage(d, t, cs, i, r0, r1, W, pg, c, p, v, sg);
+      io, i, r0, r1, W, pg := UpdatePage(d, t, cs, i, r0, r1, W, pg, s, c, p, v, sg);
       if !io { return; }
       n := cs.Len();
       k := k + 1;
     }
     if i < n { io := false; return; }
-    Through(t, cs, W, pg, CV(r0, r1));
+    Restated(p, t, cs, s, W, pg, CV(r0, r1), w, w2);
     io := d.Barrier(Recovering);
+  }
+  // Adds the codes of the blocks of the log, mm, to those of its direct blocks.
+  method LogCodes(t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost c: Img, ghost q: int, ghost ms: seq<BM>, ghost w: St) returns (ok: bool)
+    requires t.Ok() && t.np > 0 && Fits(p, c) && p.key == t.seal.key && t.home as int == Home(p) && |c| == Home(p) + t.n as int
+    requires mm.Ok() && InHome(Home(p), mm.m, |c|) && mm.m == Merge(ms) && DirCodes(p, c, q, |ms|, cs.s) && w.Keys == HomeOf(p, c).Keys
+    requires forall a :: IsDir(p, c, q, |ms|, a) ==> a !in Merge(ms)
+    modifies cs
+    ensures ok ==> ListOk(t.seal.t, cs.s) && (forall k :: 0 <= k < |cs.s| ==> cs.s[k].x < t.n as int) && Restates(cs.s, Home(p), p.key, w, Recovered(p, c, q, ms, w))
+  {
+    var l := mm.Sorted();
+    SortedLen(l.addrs, |c|);
+    AddList(t, cs, l);
+    ghost var s := cs.s; ghost var w2 := Recovered(p, c, q, ms, w); ghost var n := |old(cs.s)|;
+    forall e | e in s ensures e.x + Home(p) in w2 && Vouches(p.key, e.x, e.c, w2[e.x + Home(p)]) {
+      var k :| 0 <= k < |s| && s[k] == e;
+      if k < n { assert old(cs.s)[k] == e; assert e in old(cs.s); } else { assert s[n + (k - n)] == e; assert l.addrs[k - n] in mm.m; }
+    }
+    forall a | a in w2 && (forall e :: e in s ==> e.x != a - Home(p)) ensures a in w && w2[a] == w[a] {
+      if a in mm.m { assert a in l.addrs; var k :| 0 <= k < |l.addrs| && l.addrs[k] == a; assert s[n + k] in s; }
+      if IsDir(p, c, q, |ms|, a) { var e :| e in old(cs.s) && e.x == a - Home(p); var k :| 0 <= k < n && old(cs.s)[k] == e; assert s[..n][k] == e; assert s[k] in s; }
+    }
+    cs.Sort();
+    ok := InOrder(t, cs);
   }
   // from the header on the device holds c, durably
   predicate LogIs(d: Disk, c: Img, p: Geo) reads d { |d.cur| == |d.poss| == |c| && 0 <= p.at && forall a :: p.at <= a < |c| ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a] }
@@ -67,13 +92,13 @@ module RecoverM {
     ensures Halfway(t, cs, 0, {}, pg, r)
   { reveal Halfway(); Begun(t.seal.t, pg, r, cs.s); }
   // one page of it: that of the i-th code
-  method UpdatePage(d: Disk, t: Tree, cs: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost c: Img, ghost p: Geo, ghost v: St, ghost sg: set<Rec>)
+  method UpdatePage(d: Disk, t: Tree, cs: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost s0: seq<Code>, ghost c: Img, ghost p: Geo, ghost v: St, ghost sg: set<Rec>)
     returns (io: bool, j: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
     requires t.Fits() && t.d == d && t.first as int + 2 * t.np as int == p.at && LogIs(d, c, p) && RecOK(p, c, v, sg) && d.ok == OkSet(p, [v], 0, sg) && Alone(d)
-    requires i as int < |cs.s| && Halfway(t, cs, i as int, W0, pg0, CV(q0, q1))
+    requires i as int < |cs.s| && Halfway(t, cs, i as int, W0, pg0, CV(q0, q1)) && WithPages(s0, cs.s, t.n as int)
     modifies d, cs
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
-    ensures io ==> LogIs(d, c, p) && j as int <= |cs.s| && Halfway(t, cs, j as int, W, pg, CV(r0, r1))
+    ensures io ==> LogIs(d, c, p) && j as int <= |cs.s| && Halfway(t, cs, j as int, W, pg, CV(r0, r1)) && WithPages(s0, cs.s, t.n as int)
   {
     r0, r1, W, pg := q0, q1, W0, pg0;
     var x, a, b;
@@ -91,12 +116,12 @@ module RecoverM {
     Further(t, cs, i as int, W0, pg0, CV(q0, q1), j as int, x as int, b.v, CV(c0, c1), CV(r0, r1));
     W := W0 + {x as int}; pg := pg0[x as int := b.v];
   }
-  method InstallAll(d: Disk, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost v: St, ghost sg: set<Rec>) returns (io: bool)
-    requires Fit(d, p) && RecLog(p, d.cur, hb, ms, v, sg) && Heads(p, d.cur, hb) && mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms)
+  method InstallAll(d: Disk, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost w: St, ghost v: St, ghost sg: set<Rec>) returns (io: bool)
+    requires Fit(d, p) && RecBy(p, d.cur, hb, ms, w, v, sg) && Heads(p, d.cur, hb) && mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms)
     requires d.ok == OkSet(p, [v], 0, sg) && Alone(d)
     modifies d
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
-    ensures io ==> Still(d) && HomeOf(p, d.cur) == Merged(p, old(d.cur), ms) && d.bad == old(d.bad)
+    ensures io ==> Still(d) && Installed(p, old(d.cur), d.cur, ms) && d.bad == old(d.bad)
     ensures io ==> forall a :: 0 <= a < Home(p) ==> d.cur[a] == old(d.cur)[a]
   {
     ghost var c := d.cur;
@@ -114,7 +139,7 @@ module RecoverM {
       forall x | a as int <= x < a as int + m as int ensures x in mm.m && x < |c| { assert l.addrs[k as int + (x - a as int)] == x; }
       assert l.addrs[k as int + m as int - 1] == a as int + (m as int - 1);
       ghost var q := Fuzzy(d.poss, a as int, m as int);
-      forall s | CrashImg(q, s) ensures s in d.ok { InstCrash(p, c, s, q, hb, ms, v, sg); }
+      forall s | CrashImg(q, s) ensures s in d.ok { InstCrash(p, c, s, q, hb, ms, w, v, sg); }
       io := d.WriteRun(Recovering, a, l, k, m);
       if !io { return; }
       forall x | 0 <= x < k as int + m as int ensures d.cur[l.addrs[x]] == l.blks[x] {
@@ -125,10 +150,9 @@ module RecoverM {
     }
     io := d.Barrier(Recovering);
     if !io { return; }
-    forall a | Home(p) <= a < |c| ensures d.cur[a] == Merged(p, c, ms)[a] {
+    forall a | Home(p) <= a < |c| ensures d.cur[a] == if a in Merge(ms) then Merge(ms)[a] else c[a] {
       if a in mm.m { assert a in l.addrs; var i :| 0 <= i < |l.addrs| && l.addrs[i] == a; assert d.cur[a] == l.blks[i]; }
     }
-    assert HomeOf(p, d.cur) == Merged(p, c, ms);
   }
   // The header to start from: that with the larger number. null = there is none.
   method Choose(d: Disk, seal: Seal, at: uint64, cp: uint64, ghost p: Geo) returns (io: bool, hb: Blk?, h: uint64)
@@ -181,26 +205,50 @@ module RecoverM {
     if !io { return; }
     io := d.Barrier(Recovering);
   }
+  // The state that the journal begins with (w1), and what is torn in it: blocks whose contents are not what the tree says.
+  // Without a tree what is at home is believed.
+  predicate Begins(p: Geo, c: Img, v: St, w: St, w1: St, torn: set<int>) {
+    Fits(p, c) && Agree(p, v, w1) && w1.Keys == HomeOf(p, c).Keys && (forall a :: a in torn ==> a in p.torn || FreeIn(p, v, a)) && torn == Differ(c, w1) &&
+    if p.tree.np > 0 then w1 == w else torn == {}
+  }
+  ghost method Beginning(p: Geo, c: Img, v: St, w: St) returns (w1: St, torn: set<int>)
+    requires Fits(p, c) && HomeIs(p, c, v, w) && Agree(p, v, w) && w.Keys == HomeOf(p, c).Keys && (p.tree.np <= 0 ==> p.torn == {})
+    ensures Begins(p, c, v, w, w1, torn)
+  {
+    w1 := if p.tree.np > 0 then w else HomeOf(p, c);
+    torn := Differ(c, w1);
+  }
   // Empties the log: both headers become those of a new epoch, from number q on. c: the image before
-  // the log was installed, with header hb.
-  method Empty(d: Disk, seal: Seal, q: uint64, r0: uint64, r1: uint64, at: uint64, cp: uint64, ghost p: Geo, ghost c: Img, ghost hb: BV, ghost ms: seq<BM>, ghost v: St) returns (io: bool)
-    requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && p.key == seal.key && RecLog(p, c, hb, ms, v, seal.signed) && Heads(p, d.cur, hb)
-    requires q as int == DecHdr(p.key, hb).q + |ms| + 1 && q < 0x1FFF_0000_0000_0000 && d.ok == OkSet(p, [v], 0, seal.signed) && IsRoot(seal.t, CV(r0, r1))
-    requires |c| == |d.cur| && HomeOf(p, d.cur) == Merged(p, c, ms) && Alone(d) && (forall a :: p.at < a < Copy(p) ==> d.cur[a] == c[a])
+  // the log was installed, with header hb. The tree with the root r0, r1 says what is home now.
+  method Empty(d: Disk, seal: Seal, q: uint64, r0: uint64, r1: uint64, at: uint64, cp: uint64, ghost p: Geo, ghost c: Img, ghost hb: BV, ghost ms: seq<BM>, ghost w: St, ghost v: St) returns (io: bool, ghost w1: St, ghost torn: set<int>)
+    requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && p.key == seal.key && p.tree == seal.t && RecBy(p, c, hb, ms, w, v, seal.signed) && Heads(p, d.cur, hb)
+    requires q as int == DecHdr(p.key, hb).q + |ms| + 1 && q < 0x1FFF_0000_0000_0000 && d.ok == OkSet(p, [v], 0, seal.signed)
+    requires Installed(p, c, d.cur, ms) && Alone(d) && Says(p, CV(r0, r1), Recovered(p, c, DecHdr(p.key, hb).q, ms, w)) && (p.tree.np <= 0 ==> p.torn == {})
     modifies d, seal
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && seal.signed == old(seal.signed)
-    ensures io ==> HomeOf(p, d.cur) == Merged(p, c, ms) && var p1 := p.(ep := seal.ep); Full(d.poss, G0(p1, seal.signed, q as int, HomeOf(p1, d.cur)))
+    ensures io ==> Begins(p, d.cur, v, Recovered(p, c, DecHdr(p.key, hb).q, ms, w), w1, torn) && Full(d.poss, G0(p.(ep := seal.ep, torn := torn), seal.signed, q as int, w1, CV(r0, r1)))
   {
     ghost var c2 := d.cur;
+    ghost var w2 := Recovered(p, c, DecHdr(p.key, hb).q, ms, w);
+    w1, torn := w2, {};
     seal.NewEpoch();
+    assert IsRoot(seal.t, CV(r0, r1)) by { RootSaid(p, CV(r0, r1), w2); }
     var nb := seal.EncHdr(q, r0, r1);
-    forall s | Between(p, d.cur, s, nb.v) ensures s in d.ok { EmptyCrash(p, c, c2, s, hb, ms, v, nb.v, seal.signed); }
+    forall s | Between(p, d.cur, s, nb.v) ensures s in d.ok { EmptyCrash(p, c, c2, s, hb, ms, w, v, nb.v, w2, seal.signed); }
     io := WriteHeads(d, nb, at, cp, p);
     if !io { return; }
-    assert HomeOf(p, d.cur) == HomeOf(p, c2);
-    ghost var p1 := p.(ep := seal.ep);
-    InitFull(p1, d.poss, d.cur, q as int, HomeOf(p1, d.cur), seal.signed);
+    assert Installed(p, c, d.cur, ms);
+    InstalledIs(p, c, d.cur, hb, ms, w, v, seal.signed);
+    w1, torn := Beginning(p, d.cur, v, w2);
+    ghost var p1 := p.(ep := seal.ep, torn := torn);
+    SaysEp(p, p1, CV(r0, r1), w2);
+    assert HomeOf(p1, d.cur).Keys == HomeOf(p, d.cur).Keys;
+    InitFull(p1, d.poss, d.cur, q as int, w1, CV(r0, r1), seal.signed);
   }
+  lemma RootSaid(p: Geo, r: CV, w: St)
+    requires Says(p, r, w)
+    ensures IsRoot(p.tree, r)
+  { if p.tree.np > 0 { var pg :| TreeSays(p, pg, r, w); assert IsTree(p.tree, pg, r); } }
   // Opens the volume: any state of the device that a crash may leave, also of the process
   // alone, which may leave writes that can be read and are not durable: hence the barrier,
   // without which a crash of the machine might take away in the middle of the replay what
@@ -208,18 +256,19 @@ module RecoverM {
   // is free in it. !io = a device error (or 2^32 - 1 groups, more than a log has room for),
   // null = a log header that is none.
   method Recover(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
-    maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int) returns (io: bool, damaged: bool, j: Journal?)
-    requires var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi); GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
-    requires cache.m == map[] && d.owner == map[] && TreeFor(t, d, seal, at as int, at as int + 2 + 16 * nd as int + nr as int, |d.cur|)
+    maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int, ghost torn0: set<int>) returns (io: bool, damaged: bool, j: Journal?)
+    requires var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0); GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
+    requires cache.m == map[] && d.owner == map[] && TreeFor(t, d, seal, at as int, at as int + 2 + 16 * nd as int + nr as int, |d.cur|) && t.pages.held == map[] && (t.np == 0 ==> torn0 == {})
     modifies d, seal, t.pages
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
-    ensures j != null ==> |j.vs| == 1 && exists n :: lb0 <= n < |vs0| && Agree(GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi), vs0[n], j.vs[0])
+    ensures j != null ==> |j.vs| == 1 && exists n :: lb0 <= n < |vs0| && var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0);
+      Agree(p, vs0[n], j.vs[0]) && forall a :: a in j.geo.torn ==> a in torn0 || FreeIn(p, vs0[n], a)
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures !damaged && seal.signed == old(seal.signed)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
-    ghost var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi);
+    ghost var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0);
     j := null; damaged := false;
     d.Take(Recovering, set a | 0 <= a < |d.cur|);
     io := d.Barrier(Recovering);
@@ -230,7 +279,11 @@ module RecoverM {
     AtRest(p, d.poss, d.cur, vs0, lb0, n, seal.signed);
     d.SetOk(OkSet(p, [v], 0, seal.signed));
     io, damaged, j := Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt, p, v);
-    if j != null { AgreeEp(p, GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi), v, j.vs[0]); }
+    if j != null {
+      ghost var p2 := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0);
+      AgreeEp(p, p2, v, j.vs[0]);
+      forall a ensures FreeIn(p2, v, a) == FreeIn(p, v, a) { reveal FreeIn(); }
+    }
   }
   ghost method Recovers(p: Geo, s: Img, vs: seq<St>, lb: int, sg: set<Rec>) returns (n: int)
     requires 0 <= lb && s in OkSet(p, vs, lb, sg)
@@ -242,12 +295,12 @@ module RecoverM {
   // Recovery of a device that is at rest. d.cur recovers to v.
   method Replay(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
     maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (io: bool, damaged: bool, j: Journal?)
-    requires p == GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi) && GeoOk(p) && maxPin < 0x1_0000_0000 && Fit(d, p)
-    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
+    requires p == GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, p.torn) && GeoOk(p) && maxPin < 0x1_0000_0000 && Fit(d, p)
+    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|) && t.pages.held == map[] && (t.np == 0 ==> p.torn == {})
     requires RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed) && cache.m == map[] && Alone(d) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d, seal, t.pages
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
-    ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0])
+    ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0]) && forall a :: a in j.geo.torn ==> a in p.torn || FreeIn(p, v, a)
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures !damaged && seal.signed == old(seal.signed)
@@ -260,88 +313,113 @@ module RecoverM {
     io, hb, h := Choose(d, seal, at, cp, p);
     if hb == null || h >= 0x1000_0000_0000_0000 { return; }
     ghost var q := Under(p, hb.v);
-    ghost var ms :| Log(q, d.cur, h as int, ms, seal.signed) && Agree(q, v, Over(HomeOf(q, d.cur), Merge(ms)));
+    ghost var ms, w :| RecBy(q, d.cur, hb.v, ms, w, v, seal.signed);
     OkEp(p, q, [v], 0, seal.signed);
     var r0, r1 := seal.Root(hb);
     var cs := NewCodes();
-    ghost var pg :| t.np > 0 ==> IsTree(seal.t, pg, CV(r0, r1));
+    ghost var pg :| t.np > 0 ==> TreeSays(q, pg, CV(r0, r1), w);
     t.pages.Begin(r0, r1, pg);
+    t.pages.Trees();
     var mm, i;
-    io, mm, i := Scan(d, seal, t, cs, hb, h, at, nd, nr, sz, q, ms, v);
+    io, mm, i := Scan(d, seal, t, cs, hb, h, at, nd, nr, sz, q, ms, w, v);
     if !io { return; }
     io, damaged := Beyond(d, seal, h + i, at, nd, q);
     if !io || damaged { return; }
     forall s | Between(q, d.cur, s, hb.v) ensures s in d.ok { BothCrash(p, d.cur, s, hb.v, v, seal.signed); }
-    io := Install(d, seal, t, cs, hb, h + i + 1, mm, at, cp, q, ms, v);
+    ghost var w1, torn, r;
+    io, w1, torn, r := Install(d, seal, t, cs, hb, h + i + 1, mm, at, cp, q, ms, w, v);
     if !io { return; }
-    AgreeEp(q, p, v, HomeOf(q, d.cur));
+    FreeEp(q, p, v);
+    AgreeEp(q, p, v, w1);
     OkEp(q, p, [v], 0, seal.signed);
-    j := Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, h + i + 1, maxPin, instAt, p, v);
+    j := Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, h + i + 1, maxPin, instAt, p, v, w1, torn, r);
   }
-  // Installs the log that was found, ms, and begins an empty one with number e; the tree is that of what is home then.
-  method Install(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, e: uint64, mm: BMap, at: uint64, cp: uint64, ghost q: Geo, ghost ms: seq<BM>, ghost v: St) returns (io: bool)
-    requires Fit(d, q) && q.at == at as int && Copy(q) == cp as int && q.key == seal.key && TreeFor(t, d, seal, q.at, Home(q), |d.cur|)
-    requires RecLog(q, d.cur, hb.v, ms, v, seal.signed) && d.ok == OkSet(q, [v], 0, seal.signed) && Alone(d) && mm.Ok() && InHome(Home(q), mm.m, |d.cur|) && mm.m == Merge(ms)
+  lemma FreeEp(p: Geo, p2: Geo, v: St)
+    requires p2 == p.(ep := p2.ep, torn := p2.torn)
+    ensures forall a :: FreeIn(p2, v, a) == FreeIn(p, v, a)
+  { reveal FreeIn(); }
+  // Installs the log that was found, ms, and begins an empty one with number e; the tree says what is home then (w1), and its root is r.
+  method Install(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, e: uint64, mm: BMap, at: uint64, cp: uint64, ghost q: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St)
+    returns (io: bool, ghost w1: St, ghost torn: set<int>, ghost r: CV)
+    requires Fit(d, q) && q.at == at as int && Copy(q) == cp as int && q.key == seal.key && q.tree == seal.t && TreeFor(t, d, seal, q.at, Home(q), |d.cur|) && (t.np == 0 ==> q.torn == {})
+    requires RecBy(q, d.cur, hb.v, ms, w, v, seal.signed) && d.ok == OkSet(q, [v], 0, seal.signed) && Alone(d) && mm.Ok() && InHome(Home(q), mm.m, |d.cur|) && mm.m == Merge(ms)
     requires e as int == DecHdr(q.key, hb.v).q + |ms| + 1 && e < 0x1FFF_0000_0000_0000 && HdrTail(d.cur[q.at]) && HdrTail(d.cur[Copy(q)])
     requires forall s :: Between(q, d.cur, s, hb.v) ==> s in d.ok
+    requires t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && t.pages.held == map[] && TreeSays(q, t.Now(), t.Root(), w) && DirCodes(q, d.cur, DecHdr(q.key, hb.v).q, |ms|, cs.s)
     modifies d, seal, cs, t.pages
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner) && seal.signed == old(seal.signed)
-    ensures io ==> Agree(q, v, HomeOf(q, d.cur)) && var p1 := q.(ep := seal.ep); Full(d.poss, G0(p1, seal.signed, e as int, HomeOf(p1, d.cur)))
+    ensures io ==> Agree(q, v, w1) && torn == Differ(d.cur, w1) && (forall a :: a in torn ==> a in q.torn || FreeIn(q, v, a)) && (t.np == 0 ==> torn == {}) && Full(d.poss, G0(q.(ep := seal.ep, torn := torn), seal.signed, e as int, w1, r))
+    ensures io && t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && t.pages.held == map[] && t.Root() == r && TreeSays(q, t.Now(), r, w1)
   {
-    ghost var c := d.cur;
+    w1, torn, r := w, {}, CV(0, 0);
+    ghost var c := d.cur; ghost var h := DecHdr(q.key, hb.v).q;
     io := WriteHeads(d, hb, at, cp, q);
     if !io { return; }
-    RecLogKept(q, c, d.cur, hb.v, ms, v, seal.signed);
-    HeadsOk(q, d.cur, hb.v, ms, v, seal.signed);
+    RecKept(q, c, d.cur, hb.v, ms, w, v, seal.signed);
+    HeadsOk(q, d.cur, hb.v, ms, w, v, seal.signed);
+    if t.np > 0 { DirCodesKept(q, c, d.cur, h, ms, cs.s, seal.signed); }
     c := d.cur;
     var r0, r1; ghost var pg;
-    io, r0, r1, pg := UpdateTree(d, t, cs, mm, q, v, seal.signed);
+    io, r0, r1, pg := UpdateTree(d, t, cs, mm, q, hb.v, ms, w, v, seal.signed);
     if !io { return; }
-    RecLogKept(q, c, d.cur, hb.v, ms, v, seal.signed);
+    RecKept(q, c, d.cur, hb.v, ms, w, v, seal.signed);
     c := d.cur;
-    io := InstallAll(d, mm, q, hb.v, ms, v, seal.signed);
+    io := InstallAll(d, mm, q, hb.v, ms, w, v, seal.signed);
     if !io { return; }
-    io := Empty(d, seal, e, r0, r1, at, cp, q, c, hb.v, ms, v);
+    r := CV(r0, r1);
+    io, w1, torn := Empty(d, seal, e, r0, r1, at, cp, q, c, hb.v, ms, w, v);
     if !io { return; }
-    Advance(t, cs, r0, r1, pg);
+    Advance(t, cs, r0, r1, mm, pg);
   }
+  lemma DirCodesKept(p: Geo, c: Img, c2: Img, q: int, ms: seq<BM>, s: seq<Code>, sg: set<Rec>)
+    requires Fits(p, c) && SameBut(p, c, c2, Merge(ms)) && Log(p, c, q, ms, sg) && DirCodes(p, c, q, |ms|, s)
+    ensures DirCodes(p, c2, q, |ms|, s)
+  { forall a ensures IsDir(p, c2, q, |ms|, a) == IsDir(p, c, q, |ms|, a) && (IsDir(p, c, q, |ms|, a) ==> Home(p) <= a < |c| && c[a] == c2[a]) { DirSame(p, c, c2, q, ms, sg, a); } }
   // The journal over an empty log that starts with number q.
   method Begin(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, sz: uint64, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
-    q: uint64, maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (j: Journal)
-    requires p == GeoOf(seal.key, p.ep, at, nd, nr, bit, flo, fhi) && GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| == sz as int && cache.m == map[]
+    q: uint64, maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St, ghost w: St, ghost torn: set<int>, ghost r: CV) returns (j: Journal)
+    requires p == GeoOf(seal.key, p.ep, at, nd, nr, bit, flo, fhi, seal.t, p.torn) && GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| == sz as int && cache.m == map[]
     requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
-    requires var p1 := p.(ep := seal.ep); Full(d.poss, G0(p1, seal.signed, q as int, HomeOf(p1, d.cur)))
-    requires Agree(p, v, HomeOf(p, d.cur)) && d.ok == OkSet(p, [v], 0, seal.signed) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
+    requires Full(d.poss, G0(p.(ep := seal.ep, torn := torn), seal.signed, q as int, w, r)) && forall a :: a in torn ==> a in p.torn || FreeIn(p, v, a)
+    requires torn == Differ(d.cur, w) && if t.np == 0 then torn == {} else |t.pages.vs| == |t.pages.rs| > 0 && t.pages.held == map[] && t.Root() == r && TreeSays(p, t.Now(), r, w)
+    requires Agree(p, v, w) && d.ok == OkSet(p, [v], 0, seal.signed) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d
     ensures j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
-    ensures |j.vs| == 1 && Agree(p, v, j.vs[0])
+    ensures |j.vs| == 1 && Agree(p, v, j.vs[0]) && j.geo.torn == torn
     ensures j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
     ensures fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
-    ghost var p1 := p.(ep := seal.ep);
-    ghost var w := HomeOf(p1, d.cur);
-    assert HomeOf(p, d.cur) == w;
-    ghost var g0 := G0(p1, seal.signed, q as int, w);
+    ghost var p1 := p.(ep := seal.ep); ghost var p2 := p1.(torn := torn);
+    ghost var g0 := G0(p2, seal.signed, q as int, w, r);
+    FullD(d.poss, g0);
     assert DurState(g0) == w;
     CrashAll(d.poss, g0, [w], 0, 0);
     AgreeEp(p, p1, v, w);
+    FreeEp(p, p1, v); AgreeFree(p, v, w);
     OkEp(p, p1, [v], 0, seal.signed);
     OkLess(p1, v, w, seal.signed);
-    FullD(d.poss, g0);
+    FreeEp(p, p1, w);
+    TornLess(p1, p2, w, seal.signed);
     NoDirect(seal.signed, q as int);
-    d.SetOk(OkSet(p1, [w], 0, seal.signed));
+    d.SetOk(OkSet(p2, [w], 0, seal.signed));
     d.Leave(Recovering);
-    j := new Journal(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt);
+    if t.np > 0 { assert TreeSays(p2, t.Now(), r, w); }
+    var i := new Installer();
+    i.r := r; i.tb := w; i.r2 := r; i.tb2 := w;
+    j := new Journal(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, i);
   }
-  // Makes an empty log: the home blocks stay what they are. The key must be new.
+  // what a new volume's home blocks are: zeros, as its tree says; without a tree what is there
+  function NewHome(p: Geo, s: Img): St { if p.tree.np > 0 then map a | a in HomeOf(p, s) :: Zeros(4096) else HomeOf(p, s) }
+  // Makes an empty log, and with it an empty tree: home blocks that are not zeros (p.torn) cannot be read before they are
+  // written; without a tree they stay what they are. The key must be new.
   method Format(d: Disk, seal: Seal, at: uint64, nd: uint64, nr: uint64, ghost p: Geo) returns (io: bool)
     requires IsGeo(p, seal, at, nd, nr) && d.Valid() && |d.cur| >= Home(p) && seal.signed == {} && d.owner == map[]
     requires forall s: Img :: s in d.ok             // nothing is promised before the end
-    requires seal.t.np > 0 ==> TreeGeoOk(seal.t)
+    requires seal.t.np > 0 ==> TreeGeoOk(seal.t) && |d.cur| == Home(p) + seal.t.n && forall a :: Home(p) <= a < |d.cur| ==> a in p.torn || d.poss[a] <= iset{Zeros(4096)}
     modifies d, seal
     ensures d.Valid()
-    ensures io ==> forall s :: CrashImg(d.poss, s) ==> RecOK(p, s, HomeOf(p, s), {})
+    ensures io ==> forall s :: CrashImg(d.poss, s) ==> RecOK(p, s, NewHome(p, s), {})
   {
     seal.NewEpoch();
     if seal.t.np > 0 { ZeroTree(seal.t); }
@@ -354,9 +432,16 @@ module RecoverM {
     if !io { return; }
     io := d.Barrier(Recovering);
     if !io { return; }
-    forall s | CrashImg(d.poss, s) ensures RecOK(p, s, HomeOf(p, s), {}) {
+    forall s | CrashImg(d.poss, s) ensures RecOK(p, s, NewHome(p, s), {}) {
       assert s[p.at] in d.poss[p.at] && s[Copy(p)] in d.poss[Copy(p)];
-      RecHdr(p, s, nb.v, HomeOf(p, s), {});
+      forall a | Home(p) <= a < |s| ensures s[a] in d.poss[a] {}
+      var w := NewHome(p, s);
+      if p.tree.np > 0 { NewSays(p, w); }
+      RecHdr(p, s, nb.v, w, w, {});
     }
   }
+  lemma NewSays(p: Geo, w: St)
+    requires TreeGeoOk(p.tree) && p.tree.key == p.key && forall a :: a in w ==> 0 <= a - Home(p) < p.tree.n && w[a] == Zeros(4096)
+    ensures Says(p, CV(0, 0), w)
+  { ZeroTree(p.tree); assert TreeSays(p, ZeroPages(p.tree.np), CV(0, 0), w); }
 }

@@ -17,6 +17,7 @@ module LogScan {
   import opened RecoverImages
   import opened TreeModel
   import opened TreeOfCodes
+  import opened TreeSaid
 
   predicate Still(d: Disk) reads d {
     d.Valid() && forall a :: 0 <= a < |d.cur| ==> d.poss[a] == iset{d.cur[a]}
@@ -24,11 +25,11 @@ module LogScan {
   // nobody but recovery writes
   predicate Alone(d: Disk) reads d { forall a :: 0 <= a < |d.cur| ==> Owns(d.owner, Recovering, a) }
   predicate Fit(d: Disk, p: Geo) reads d { GeoOk(p) && Still(d) && |d.cur| >= Home(p) }
-  function GeoOf(key: int, ep: int, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64): Geo {
-    Geo(at as int, nd as int, nr as int, key, ep, bit as int, flo as int, fhi as int)
+  function GeoOf(key: int, ep: int, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64, tree: TreeGeo, torn: set<int>): Geo {
+    Geo(at as int, nd as int, nr as int, key, ep, bit as int, flo as int, fhi as int, tree, torn)
   }
   predicate IsGeo(p: Geo, seal: Seal, at: uint64, nd: uint64, nr: uint64) {
-    GeoOk(p) && p.at == at as int && p.nd == nd as int && p.nr == nr as int && p.key == seal.key
+    GeoOk(p) && p.at == at as int && p.nd == nd as int && p.nr == nr as int && p.key == seal.key && p.tree == seal.t
   }
   // the n data blocks of group e, in at most two runs
   method ReadGroup(d: Disk, at: uint64, nd: uint64, nr: uint64, q: uint64, pos: uint64, n: uint64, ghost p: Geo, ghost e: Desc) returns (io: bool, x: BList, y: BList)
@@ -146,6 +147,7 @@ module LogScan {
     requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     modifies cs
     ensures io ==> (gm != null) == ValidAt(p, d.cur, q as int, seal.signed)
+    ensures io && t.np > 0 ==> if gm == null then cs.s == old(cs.s) else MoreCodes(p, d.cur, q as int, old(cs.s), cs.s)
     ensures io && gm != null ==> gm.Ok() && InHome(Home(p), gm.m, sz as int) && fresh(gm) && |gm.addrs| <= 500
     ensures io && gm != null ==> forall m :: GM(p, d.cur, q as int, m, seal.signed) ==> gm.m == m
   {
@@ -171,8 +173,42 @@ module LogScan {
     assert DescWf(p, r.d, |d.cur|);
     var ok := seal.Check(r, x, y, z, cs);
     if !ok { return; }
+    if t.np > 0 { AddedCodes(p, d.cur, q as int, old(cs.s), cs.s, r.d.dirs); }
     gm := GroupMap(r, n, x, y);
     forall m | GM(p, d.cur, q as int, m, seal.signed) ensures gm.m == m { GroupIs(p, d.cur, q as int, m, gm.m, r.d, seal.signed); }
+  }
+  // s2 is s and the codes of the direct blocks of group q
+  predicate MoreCodes(p: Geo, c: Img, q: int, s: seq<Code>, s2: seq<Code>) requires Fits(p, c) {
+    (forall e :: e in s ==> e in s2) && (forall e :: e in s2 ==> e in s || CodeOfDir(p, c, q, e)) && forall a :: a in DirsOf(p, c, q) ==> exists e :: e in s2 && e.x == a - Home(p)
+  }
+  predicate CodeOfDir(p: Geo, c: Img, q: int, e: Code) requires Fits(p, c) {
+    var a := e.x + Home(p); a in DirsOf(p, c, q) && Home(p) <= a < |c| && Vouches(p.key, e.x, e.c, c[a])
+  }
+  lemma AddedCodes(p: Geo, c: Img, q: int, s: seq<Code>, s2: seq<Code>, dirs: seq<int>)
+    requires Fits(p, c) && dirs == DirsOf(p, c, q) && |s2| == |s| + |dirs| && s2[..|s|] == s && forall i :: 0 <= i < |dirs| ==> Home(p) <= dirs[i] < |c|
+    requires forall i :: 0 <= i < |dirs| ==> var e := s2[|s| + i]; e.x == dirs[i] - Home(p) && Vouches(p.key, e.x, e.c, c[dirs[i]])
+    ensures MoreCodes(p, c, q, s, s2)
+  {
+    forall e | e in s ensures e in s2 { var k :| 0 <= k < |s| && s[k] == e; assert s2[k] == s[k]; }
+    forall e | e in s2 ensures e in s || CodeOfDir(p, c, q, e) { var k :| 0 <= k < |s2| && s2[k] == e; if k < |s| { assert s2[k] == s[k]; } else { assert s2[|s| + (k - |s|)] == e; } }
+    forall a | a in dirs ensures exists e :: e in s2 && e.x == a - Home(p) { var i :| 0 <= i < |dirs| && dirs[i] == a; assert s2[|s| + i] in s2; }
+  }
+  // s are the codes of the direct blocks of n groups, from number q on
+  predicate DirCodes(p: Geo, c: Img, q: int, n: int, s: seq<Code>) requires Fits(p, c) {
+    (forall e :: e in s ==> IsDir(p, c, q, n, e.x + Home(p)) && Home(p) <= e.x + Home(p) < |c| && Vouches(p.key, e.x, e.c, c[e.x + Home(p)])) &&
+    forall a :: IsDir(p, c, q, n, a) ==> exists e :: e in s && e.x == a - Home(p)
+  }
+  lemma DirCodesMore(p: Geo, c: Img, q: int, n: int, s: seq<Code>, s2: seq<Code>)
+    requires Fits(p, c) && 0 <= n && DirCodes(p, c, q, n, s) && MoreCodes(p, c, q + n, s, s2)
+    ensures DirCodes(p, c, q, n + 1, s2)
+  {
+    forall e | e in s2 ensures IsDir(p, c, q, n + 1, e.x + Home(p)) && Home(p) <= e.x + Home(p) < |c| && Vouches(p.key, e.x, e.c, c[e.x + Home(p)]) {
+      if e in s { var i :| 0 <= i < n && e.x + Home(p) in DirsOf(p, c, q + i); } else { assert CodeOfDir(p, c, q + n, e); }
+    }
+    forall a | IsDir(p, c, q, n + 1, a) ensures exists e :: e in s2 && e.x == a - Home(p) {
+      var i :| 0 <= i < n + 1 && a in DirsOf(p, c, q + i);
+      if i < n { assert IsDir(p, c, q, n, a); var e :| e in s && e.x == a - Home(p); assert e in s2; }
+    }
   }
   // are the addresses of a descriptor between lo and hi?
   method AddrsIn(r: DescR, n: uint64, m: uint64, lo: uint64, hi: uint64) returns (ok: bool)
@@ -230,13 +266,14 @@ module LogScan {
     }
   }
   // scan the log, merging all its groups; cs gets the codes of their direct blocks
-  method Scan(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost v: St)
+  method Scan(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St)
     returns (io: bool, mm: BMap, i: uint64)
-    requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && RecLog(p, d.cur, hb.v, ms, v, seal.signed)
+    requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && RecBy(p, d.cur, hb.v, ms, w, v, seal.signed) && cs.s == []
     requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 && TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     modifies cs
     ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int)
     ensures io ==> mm.m == Merge(ms) && i as int == |ms| && i < 0x1_0000_0000
+    ensures io && t.np > 0 ==> DirCodes(p, d.cur, h as int, |ms|, cs.s)
   {
     mm := NewBMap();
     i := 0; io := true;
@@ -244,17 +281,19 @@ module LogScan {
     while !done
       invariant 0 <= i as int <= |ms| && mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int)
       invariant mm.m == Merge(ms[..i as int]) && |mm.addrs| <= 500 * i as int && i < 0x1_0000_0000
-      invariant done && io ==> i as int == |ms|
+      invariant (done && io ==> i as int == |ms|) && (t.np > 0 ==> DirCodes(p, d.cur, h as int, i as int, cs.s))
       decreases !done, |ms| - i as int
     {
       if i >= 0xFFFF_FFFF { io := false; return; }
       var gm;
+      ghost var s := cs.s;
       io, gm := ReadAt(d, seal, t, cs, hb, h + i, at, nd, nr, sz, p);
       if !io { return; }
       if gm == null { done := true; assert i as int < |ms| ==> GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed); }
       else {
         assert i as int < |ms|;
         assert GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed);
+        if t.np > 0 { DirCodesMore(p, d.cur, h as int, i as int, s, cs.s); }
         MergeInto(mm, gm);
         assert ms[..i as int + 1][..i as int] == ms[..i as int];
         i := i + 1;

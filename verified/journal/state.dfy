@@ -15,7 +15,7 @@
 // but the role's object and the device (and the seal), and it reads of the rest only what is frozen
 // while the role is played (LKeep, IKeep).
 include "groups.dfy"
-include "codes.dfy"
+include "says.dfy"
 
 module JournalM {
   import opened Machine
@@ -65,9 +65,13 @@ module JournalM {
     ghost var ip: int      // phase: G
     ghost var wn: int      // installed blocks written so far
     ghost var hph: int     // the header: 1 written 2 durable, 3 its copy written 4 and durable
+    ghost var r: CV        // the root in the header, what its tree says, and the same after the installation: G
+    ghost var tb: St
+    ghost var r2: CV
+    ghost var tb2: St
     constructor ()
       ensures list == null && ip == 0 && wn == 0 && hph == 0
-    { list := null; ip := 0; wn := 0; hph := 0; }
+    { list := null; ip := 0; wn := 0; hph := 0; r := CV(0, 0); tb := map[]; r2 := CV(0, 0); tb2 := map[]; }
   }
   // what a step left alone of the blocks that role r owns
   twostate predicate DiskKept(d: Disk, r: Role) reads d {
@@ -80,6 +84,9 @@ module JournalM {
   predicate TreeFor(t: Tree, d: Disk, seal: Seal, at: int, home: int, sz: int) {
     t.Ok() && t.d == d && t.seal == seal && t.home as int == home && home + t.n as int == sz && t.first as int + 2 * t.np as int == at
   }
+
+  // blocks that c has with other contents than w
+  function Differ(c: Img, w: St): set<int> { set a | a in w && (0 <= a < |c| ==> c[a] != w[a]) }
 
   class Journal {
     const d: Disk
@@ -129,6 +136,7 @@ module JournalM {
     ghost var k: int
     ghost var base: St
     ghost var im: BM
+    ghost var torn: set<int>
     ghost var vs: seq<St>  // abstract states: after 0, 1, 2, ... commits
     ghost var lb: int
     ghost var cl: int
@@ -137,10 +145,11 @@ module JournalM {
     ghost var repr: set<BMap>    // every map this journal ever used
 
     // the state of the protocol
-    function g(): G reads this`hq, this`gs, this`ds, this`hs, this`k, this`base, this`im, this`lo, this`ilo, this`wp, seal,
-      lg`com, lg`cg, lg`ch, lg`cd, lg`cb, ins`ip
+    function g(): G reads this`hq, this`gs, this`ds, this`hs, this`k, this`base, this`im, this`lo, this`ilo, this`wp, this`torn, seal,
+      lg`com, lg`cg, lg`ch, lg`cd, lg`cb, ins`ip, ins`r, ins`tb, ins`r2, ins`tb2
     {
-      G(geo, seal.signed, hq as int, gs, ds, hs, k, lg.com, lg.cg, lg.ch, lg.cd, lg.cb, base, im, ins.ip, lo as int, ilo as int, wp as int)
+      G(geo, seal.signed, hq as int, gs, ds, hs, k, lg.com, lg.cg, lg.ch, lg.cd, lg.cb, base, im, ins.ip, lo as int, ilo as int, wp as int,
+        ins.r, ins.tb, ins.r2, ins.tb2, torn)
     }
 
     predicate Shape() reads this, ins, running, lgm, cgm, cdm, inm, lho, iho {
@@ -155,7 +164,8 @@ module JournalM {
       |running.addrs| <= 500 && |cgm.addrs| + |cdm.addrs| <= 500 && |lgm.addrs| + |cgm.addrs| <= maxPin as int < 0x1_0000_0000
     }
     predicate GeoI() reads seal {
-      geo == Geo(at as int, nd as int, nr as int, seal.key, seal.ep, bit as int, flo as int, fhi as int) && GeoOk(geo) && home as int == Home(geo) <= sz as int &&
+      geo == Geo(at as int, nd as int, nr as int, seal.key, seal.ep, bit as int, flo as int, fhi as int, seal.t, geo.torn) && GeoOk(geo) && home as int == Home(geo) <= sz as int &&
+      (tree.np == 0 ==> geo.torn == {}) &&
       TreeFor(tree, d, seal, at as int, home as int, sz as int)
     }
     predicate DiskI() reads this, d, seal, lg, ins {
@@ -177,8 +187,8 @@ module JournalM {
       (forall a :: Owns(d.owner, Installing, a) <==> ins.ip > 0 && (tree.first as int <= a < geo.at || a == geo.at || a == Copy(geo) || a in im)) &&
       (forall a :: !Owns(d.owner, Recovering, a))
     }
-    predicate {:opaque} LogI() reads this`hq, this`gs, this`ds, this`hs, this`k, this`base, this`im, this`lo, this`ilo, this`wp, this`cgm, this`cdm,
-      lg, ins`ip, seal, d`cur, d`poss, d`bad, cgm, cdm
+    predicate {:opaque} LogI() reads this`hq, this`gs, this`ds, this`hs, this`k, this`base, this`im, this`lo, this`ilo, this`wp, this`torn, this`cgm, this`cdm,
+      lg, ins`ip, ins`r, ins`tb, ins`r2, ins`tb2, seal, d`cur, d`poss, d`bad, cgm, cdm
     {
       GeoOk(geo) && |d.cur| == |d.poss| >= Home(geo) &&
       0 <= lg.ph <= 3 && (lg.com <==> lg.ph >= 2) && (lg.ph == 0 ==> cgm.m == map[] && cgm.addrs == [] && cdm.m == map[] && cdm.addrs == []) &&
@@ -195,7 +205,7 @@ module JournalM {
       (lg.ph == 3 ==> Logged(d.poss, g(), lg.cg, lg.ch, lg.cd, End(g())) && DirHome(d.poss, g()))
     }
     // a header block, for certain one that passes what is being installed
-    predicate Passes(s: iset<BV>) reads this`hq, this`k { forall x :: x in s ==> DecHdr(geo.key, x) == Hdr(hq as int + k, geo.ep) }
+    predicate Passes(s: iset<BV>) reads this`hq, this`k, ins`r2 { forall x :: x in s ==> DecHdr(geo.key, x) == Hdr(hq as int + k, geo.ep, ins.r2) }
     predicate {:opaque} InsI() reads this`hq, this`k, this`im, this`icnr, this`cached, ins, d`cur, d`poss, d`bad {
       GeoOk(geo) && |d.cur| == |d.poss| >= Home(geo) &&
       (ins.list != null && ins.ip > 0 ==> Lists(ins.list, im, home as int, |d.cur|) && 0 <= ins.wn <= |ins.list.addrs| && icnr as int <= |ins.list.addrs| &&
@@ -204,8 +214,8 @@ module JournalM {
       (ins.ip == 1 && !d.bad ==> forall i :: 0 <= i < ins.wn ==> ins.list != null && i < |ins.list.addrs| && 0 <= ins.list.addrs[i] < |d.cur| &&
                        d.cur[ins.list.addrs[i]] == ins.list.blks[i]) &&
       0 <= ins.hph <= 4 && (ins.hph > 0 ==> ins.ip == 3) &&
-      (ins.hph >= 1 && !d.bad ==> DecHdr(geo.key, d.cur[geo.at]) == Hdr(hq as int + k, geo.ep)) && (ins.hph >= 2 ==> Passes(d.poss[geo.at])) &&
-      (ins.hph >= 3 && !d.bad ==> DecHdr(geo.key, d.cur[Copy(geo)]) == Hdr(hq as int + k, geo.ep)) && (ins.hph >= 4 ==> Passes(d.poss[Copy(geo)]))
+      (ins.hph >= 1 && !d.bad ==> DecHdr(geo.key, d.cur[geo.at]) == Hdr(hq as int + k, geo.ep, ins.r2)) && (ins.hph >= 2 ==> Passes(d.poss[geo.at])) &&
+      (ins.hph >= 3 && !d.bad ==> DecHdr(geo.key, d.cur[Copy(geo)]) == Hdr(hq as int + k, geo.ep, ins.r2)) && (ins.hph >= 4 ==> Passes(d.poss[Copy(geo)]))
     }
     // What the cache holds of a block is its home contents. Of blocks being installed it
     // may hold the old contents until they are put there (`cached`); of direct blocks it
@@ -219,21 +229,29 @@ module JournalM {
     predicate Pending(a: int) reads this`running, this`lgm, this`cgm, this`cdm, this`inm, running, lgm, cgm, cdm, inm {
       a in running.m || a in cgm.m || a in cdm.m || a in lgm.m || a in inm.m
     }
-    // the direct blocks of all records from the header's number on are held
-    predicate {:opaque} HoldI() reads this`hq, this`k, this`cdm, this`lho, this`iho, seal, cdm, lho, iho {
+    // the direct blocks of all records from the header's number on are held: in iho those of the groups being installed, in lho others
+    predicate {:opaque} HoldI() reads this`hq, this`k, this`hs, this`cdm, this`lho, this`iho, seal, cdm, lho, iho {
+      0 <= k <= |hs| && (forall a :: a in iho.m <==> a in Merge(hs[..k])) && (forall a :: a in lho.m <==> a in Merge(hs[k..])) &&
       (forall a :: Direct(seal.signed, hq as int, a) ==> a in lho.m || a in iho.m || a in cdm.m) &&
       (forall a :: Direct(seal.signed, hq as int + k, a) ==> a in lho.m || a in cdm.m)
+    }
+    // The tree of codes says what the header says; and blocks that went straight home since have their codes in memory.
+    predicate {:opaque} TreeI() reads this`base, this`lho, this`iho, ins`r, ins`tb, lho, iho, tree.pages {
+      tree.np > 0 ==>
+        |tree.pages.vs| == |tree.pages.rs| > 0 && tree.Root() == ins.r && TreeSays(geo, tree.Now(), ins.r, ins.tb) &&
+        (forall x :: x in tree.pages.held <==> x + home as int in lho.m || x + home as int in iho.m) &&
+        forall x :: x in tree.pages.held ==> x + home as int in base && Vouches(seal.key, x, tree.pages.held[x], base[x + home as int])
     }
     predicate {:opaque} RdI() reads this`rds, this`trims, this`base, this`running, this`lgm, this`cgm, this`cdm, this`inm, running, lgm, cgm, cdm, inm {
       forall r :: r in rds ==> r.t <= trims as int && r.a in base &&
                               (r.t == trims as int ==> r.v == base[r.a] || Pending(r.a))
     }
-    predicate {:opaque} Inv() reads this, d, seal, cache, lg, ins, running, lgm, cgm, cdm, inm, lho, iho
+    predicate {:opaque} Inv() reads this, d, seal, cache, tree.pages, lg, ins, running, lgm, cgm, cdm, inm, lho, iho
       ensures Inv() ==> running.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lgm.Ok() && lho.Ok() && iho.Ok() && |vs| > 0
       ensures Inv() ==> running in repr && lgm in repr && cgm in repr && cdm in repr && inm in repr && lho in repr && iho in repr
       ensures Inv() ==> (ins.ip > 0 && ins.list != null ==> |ins.list.addrs| == |ins.list.blks| < 0x8_0000_0000_0000)
     {
-      Shape() && DiskI() && Reals() && Abs() && OwnI() && LogI() && InsI() && CacheI() && HoldI() && RdI()
+      Shape() && DiskI() && Reals() && Abs() && OwnI() && LogI() && InsI() && CacheI() && HoldI() && TreeI() && RdI()
     }
 
     // what a step must not change about the logger / the installer / the history
@@ -241,9 +259,10 @@ module JournalM {
       (forall a :: Owns(d.owner, Logging, a) == Owns(old(d.owner), Logging, a)) && unchanged(lg) &&
       cgm == old(cgm) && cdm == old(cdm) && unchanged(cgm, cdm) && wp == old(wp) && eq == old(eq) && cl == old(cl)
     }
-    twostate predicate IKeep() reads this, d, ins, inm {
+    twostate predicate IKeep() reads this, d, ins, inm, tree.pages {
       (forall a :: Owns(d.owner, Installing, a) == Owns(old(d.owner), Installing, a)) && unchanged(ins) &&
-      icnr == old(icnr) && inm == old(inm) && unchanged(inm) && hq == old(hq) && ieq == old(ieq)
+      icnr == old(icnr) && inm == old(inm) && unchanged(inm) && hq == old(hq) && ieq == old(ieq) &&
+      tree.pages.vs == old(tree.pages.vs) && tree.pages.rs == old(tree.pages.rs)
     }
     twostate predicate Mono() reads this {
       |old(vs)| <= |vs| && (forall i :: 0 <= i < |old(vs)| ==> vs[i] == old(vs)[i]) && old(lb) <= lb && old(trims) <= trims && old(rds) <= rds
@@ -253,24 +272,27 @@ module JournalM {
     // Block a was seen to hold v since the ticket t was given.
     predicate WasRead(a: int, t: uint64, v: BV) reads this { |v| == 4096 && exists r :: r in rds && r.a == a && r.v == v && r.t >= t as int }
 
-    // after recovery: empty log, first sequence number q, state v
-    constructor (d0: Disk, seal0: Seal, mu0: Mutex, cache0: Cache, tree0: Tree, n: uint64, at0: uint64, nd0: uint64, nr0: uint64, bit0: uint64, flo0: uint64, fhi0: uint64, q: uint64, maxPin0: uint64, instAt0: uint64)
-      requires var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int);
-        GeoOk(p) && d0.Valid() && |d0.cur| == n as int && d0.ok == OkSet(p, [HomeOf(p, d0.cur)], 0, seal0.signed) &&
-        Full(d0.poss, G0(p, seal0.signed, q as int, HomeOf(p, d0.cur)))
+    // after recovery: empty log, first sequence number q, state ins0.tb, which the tree says
+    constructor (d0: Disk, seal0: Seal, mu0: Mutex, cache0: Cache, tree0: Tree, n: uint64, at0: uint64, nd0: uint64, nr0: uint64, bit0: uint64, flo0: uint64, fhi0: uint64, q: uint64, maxPin0: uint64, instAt0: uint64, ins0: Installer)
+      requires ins0.list == null && ins0.ip == 0 && ins0.wn == 0 && ins0.hph == 0 && ins0.r2 == ins0.r && ins0.tb2 == ins0.tb
+      requires var v := ins0.tb; var r := ins0.r; var torn0 := Differ(d0.cur, v); var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int, seal0.t, torn0);
+        GeoOk(p) && d0.Valid() && |d0.cur| == n as int && d0.ok == OkSet(p, [v], 0, seal0.signed) &&
+        Full(d0.poss, G0(p, seal0.signed, q as int, v, r)) &&
+        if tree0.np == 0 then torn0 == {}
+        else |tree0.pages.vs| == |tree0.pages.rs| > 0 && tree0.Root() == r && TreeSays(p, tree0.Now(), r, v) && tree0.pages.held == map[]
       requires forall a :: !Direct(seal0.signed, q as int, a)
       requires TreeFor(tree0, d0, seal0, at0 as int, at0 as int + 2 + 16 * nd0 as int + nr0 as int, n as int)
       requires cache0.m == map[] && maxPin0 < 0x1_0000_0000 && forall x, a :: !Owns(d0.owner, x, a)
       ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0 && tree == tree0
       ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 2 + 16 * nd0 as int + nr0 as int
       ensures bit == bit0 && flo == flo0 && fhi == fhi0
-      ensures vs == [HomeOf(Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int), d0.cur)] && lb == 0 && lg.ph == 0 && ins.ip == 0 && rds == {}
-      ensures fresh(lg) && fresh(ins)
+      ensures vs == [ins0.tb] && geo.torn == Differ(d0.cur, ins0.tb) && ins == ins0 && lb == 0 && lg.ph == 0 && ins.ip == 0 && rds == {}
+      ensures fresh(lg)
       ensures fresh(running) && fresh(lgm) && fresh(cgm) && fresh(cdm) && fresh(inm) && fresh(lho) && fresh(iho) && fresh(repr)
     {
       var nt := NewNotes();
       notes := nt;
-      lg := new Logger(); ins := new Installer();
+      lg := new Logger(); ins := ins0;
       d := d0; seal := seal0; mu := mu0; cache := cache0; tree := tree0; sz := n; at := at0; nd := nd0; nr := nr0;
       bit := bit0; flo := flo0; fhi := fhi0;
       home := at0 + 2 + 16 * nd0 + nr0; maxPin := maxPin0; instAt := instAt0;
@@ -279,17 +301,18 @@ module JournalM {
       running := m1; lgm := m2; cgm := m3; inm := m4; cdm := m5; lho := m6; iho := m7;
       icnr := 0; hq := q; eq := q; ieq := q; lo := 0; ilo := 0; wp := 0; trims := 0; nvs := 0; ncl := 0; nlb := 0;
       busy := false;
-      ghost var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int);
-      ghost var v := HomeOf(p, d0.cur);
-      geo := p; gs := []; ds := []; hs := []; k := 0; base := v; im := map[];
+      ghost var v := ins0.tb; ghost var torn0 := Differ(d0.cur, v);
+      geo := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int, seal0.t, torn0); torn := torn0;
+      gs := []; ds := []; hs := []; k := 0; base := v; im := map[];
       vs := [v]; lb := 0; cl := 0; rds := {}; cached := {};
       repr := {m1, m2, m3, m4, m5, m6, m7};
       new;
-      Begun(v);
+      Begun(v, ins0.r);
     }
     // an empty log
-    lemma Begun(v: St)
-      requires g() == G0(geo, seal.signed, hq as int, v) && vs == [v] && lb == 0 && cl == 0 && rds == {} && GeoI() && v == HomeOf(geo, d.cur)
+    lemma Begun(v: St, r: CV)
+      requires g() == G0(geo, seal.signed, hq as int, v, r) && vs == [v] && lb == 0 && cl == 0 && rds == {} && GeoI()
+      requires tree.np > 0 ==> |tree.pages.vs| == |tree.pages.rs| > 0 && tree.Root() == r && TreeSays(geo, tree.Now(), r, v) && tree.pages.held == map[]
       requires d.Valid() && |d.cur| == sz as int && d.ok == OkSet(geo, vs, 0, seal.signed) && Full(d.poss, g())
       requires forall a :: !Direct(seal.signed, hq as int, a)
       requires running.Ok() && lgm.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lho.Ok() && iho.Ok()
@@ -301,8 +324,8 @@ module JournalM {
       requires ins.list == null && ins.wn == 0 && icnr == 0 && ins.hph == 0
       ensures Inv()
     {
-      reveal Inv(); reveal OwnI(); reveal LogI(); reveal InsI(); reveal CacheI(); reveal RdI(); reveal HoldI();
-      assert Merge([]) == map[]; assert gs[k..] == [];
+      reveal Inv(); reveal OwnI(); reveal LogI(); reveal InsI(); reveal CacheI(); reveal RdI(); reveal HoldI(); reveal TreeI();
+      assert Merge([]) == map[]; assert gs[k..] == []; assert hs[..k] == []; assert hs[k..] == [];
       assert Over(v, map[]) == v;
     }
   }

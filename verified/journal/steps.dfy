@@ -28,6 +28,10 @@ module LogSteps {
     ensures forall a :: Home(g.p) <= a < |poss| ==> HomePoss(poss[a], g2, a)
   { forall a | Home(g.p) <= a < |poss| ensures HomePoss(poss[a], g2, a) { assert HomePoss(poss[a], g, a); } }
 
+  lemma HomeLess(s: iset<BV>, s2: iset<BV>, g: G, a: int)
+    requires a in g.base && s <= s2 && HomePoss(s2, g, a)
+    ensures HomePoss(s, g, a)
+  {}
   lemma BarrierPres(p: Poss, q: Poss, g: G)
     requires SubPoss(p, q) && Full(q, g)
     ensures Full(p, g)
@@ -37,7 +41,7 @@ module LogSteps {
       assert Logged(q, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i);
       LoggedFrame(p, q, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i);
     }
-    forall a | Home(g.p) <= a < |p| ensures HomePoss(p[a], g, a) { assert HomePoss(q[a], g, a); assert p[a] <= q[a]; }
+    forall a | Home(g.p) <= a < |p| ensures HomePoss(p[a], g, a) { assert HomePoss(q[a], g, a); assert p[a] <= q[a]; HomeLess(p[a], q[a], g, a); }
     forall x | x in p[g.p.at] + p[Copy(g.p)] ensures HdrOk(x, g) { assert x in q[g.p.at] + q[Copy(g.p)]; }
   }
   // a logged group is still logged when nothing more is possible where it lies
@@ -185,6 +189,11 @@ module LogSteps {
     requires GeoOk(g.p) && |poss| >= Home(g.p) && g2.p == g.p && g.sg <= g2.sg && Logged(poss, g, m, h, d, sq)
     ensures Logged(poss, g2, m, h, d, sq)
   {}
+  lemma TreesKept(g: G, g2: G)
+    requires Trees(g) && g2.p == g.p && g2.base == g.base && g2.hs == g.hs && g2.k == g.k && g2.im == g.im && g2.tb == g.tb && g2.tb2 == g.tb2 && g2.r == g.r && g2.torn == g.torn
+    requires (g2.ip >= 1 ==> g.ip >= 1) && (g2.ip == 3 ==> (g.ip == 3 && g2.r2 == g.r2) || Says(g.p, g2.r2, g.tb2))
+    ensures Trees(g2)
+  { reveal Trees(); }
   lemma StartPres(poss: Poss, g: G, m: BM, h: BM, d: Desc, b: BV)
     requires Full(poss, g) && !g.com && Ready(g, m, h)
     requires GroupWf(g.p, m, h, d, End(g), |poss|) && DecDesc(b) == SomeDesc(d) && d.pos == g.wp
@@ -203,6 +212,7 @@ module LogSteps {
     forall r | r in g'.sg ensures Below(r, End(g')) || IsCom(g', r) { if r in g.sg { assert Below(r, End(g)); } }
     assert Sealed(g');
     StartKept(g, m, h, d, b, |poss|);
+    TreesKept(g, g');
   }
   lemma StartKept(g: G, m: BM, h: BM, d: Desc, b: BV, n: int)
     requires GInv(g, n) && !g.com && Ready(g, m, h) && GroupWf(g.p, m, h, d, End(g), n) && DecDesc(b) == SomeDesc(d)
@@ -226,7 +236,7 @@ module LogSteps {
   }
   function Finished(g: G): G {
     g.(com := false, cg := map[], ch := map[], gs := g.gs + [g.cg], hs := g.hs + [g.ch], ds := g.ds + [g.cd],
-       base := Over(g.base, g.ch), wp := g.wp + |g.cd.addrs|)
+       base := Over(g.base, g.ch), wp := g.wp + |g.cd.addrs|, torn := g.torn - g.ch.Keys)
   }
   lemma FinishPres(poss: Poss, g: G)
     requires Full(poss, g) && g.com && Logged(poss, g, g.cg, g.ch, g.cd, End(g)) && DirHome(poss, g)
@@ -250,6 +260,7 @@ module LogSteps {
     forall r | r in g'.sg ensures Below(r, End(g')) {}
     assert Sealed(g');
     FinishKept(g, |poss|);
+    FinishTrees(g, |poss|);
     FinishState(g, |poss|);
   }
   // the direct blocks of the committing group are at home
@@ -264,6 +275,25 @@ module LogSteps {
     }
     ClearCat(g.gs, [g.cg], g.sg, g.hq);
   }
+  lemma FinishTrees(g: G, n: int)
+    requires GInv(g, n) && g.com
+    ensures Trees(Finished(g))
+  {
+    reveal Trees();
+    var g' := Finished(g);
+    assert g'.hs[..|g.hs|] == g.hs;
+    OverOv(g.tb, Merge(g.hs), g.ch);
+    var t := g.hs[g.k..];
+    assert g'.hs[g.k..] == t + [g.ch] && (t + [g.ch])[..|t|] == t && g'.hs[..g.k] == g.hs[..g.k];
+    OverOv(g.tb2, Merge(t), g.ch);
+    if g.ip >= 1 {
+      var x := Over(g'.base, g.im); var y := Over(Over(g.base, g.im), g.ch);
+      forall a | a in x ensures x[a] == y[a] { if a in g.ch { ComHome(g, n, a); } }
+      assert x == y;
+    }
+    forall i, j, a | 0 <= i < j < |g'.hs| && a in g'.hs[i] ensures a !in g'.hs[j] { assert a in g.hs[i]; }
+    forall i, a | 0 <= i < |g'.hs| && a in g'.hs[i] ensures a !in g'.torn { if i < |g.hs| { assert a in g.hs[i]; } }
+  }
   lemma FinishState(g: G, n: int)
     requires GInv(g, n) && g.com
     ensures DurState(Finished(g)) == ComState(g)
@@ -277,7 +307,16 @@ module LogSteps {
     }
     assert Over(g'.base, Merge(g.gs)) == Over(DurState(g), g.ch);
   }
-  function IStarted(g: G): G { g.(k := |g.gs|, im := Merge(g.gs), ip := 1, ilo := g.wp) }
+  function IStarted(g: G): G { g.(k := |g.gs|, im := Merge(g.gs), ip := 1, ilo := g.wp, tb2 := Over(g.base, Merge(g.gs))) }
+  lemma StartTrees(g: G)
+    requires Trees(g) && g.ip == 0 && |g.gs| == |g.hs|
+    ensures Trees(IStarted(g))
+  {
+    reveal Trees();
+    var g' := IStarted(g);
+    assert g.hs[|g.gs|..] == [] && g.hs[..|g.gs|] == g.hs;
+    assert Over(g'.tb2, map[]) == g'.tb2;
+  }
   lemma IStartPres(poss: Poss, g: G)
     requires Full(poss, g) && g.ip == 0
     ensures Full(poss, IStarted(g))
@@ -291,6 +330,7 @@ module LogSteps {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       LoggedSg(poss, g, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
+    StartTrees(g);
     assert Sealed(g');
   }
   lemma InstWritePres(poss: Poss, g: G, a: int, n: int)
@@ -306,17 +346,18 @@ module LogSteps {
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert HomePoss(poss[b], g, b); }
   }
-  // the same state with another phase of the installer
-  lemma PhasePres(poss: Poss, poss2: Poss, g: G, ip: int)
-    requires Full(poss, g) && g.ip > 0 && ip > 0 && |poss2| == |poss|
+  // the same state with another phase of the installer; r2: the root of the next header
+  lemma PhasePres(poss: Poss, poss2: Poss, g: G, ip: int, r2: CV)
+    requires Full(poss, g) && g.ip > 0 && ip > 0 && |poss2| == |poss| && (ip == 3 ==> Says(g.p, r2, g.tb2))
     requires forall a :: 0 <= a < |poss| && a != g.p.at && a != Copy(g.p) ==> poss2[a] == poss[a]
-    requires forall x :: x in poss2[g.p.at] || x in poss2[Copy(g.p)] ==> HdrOk(x, g.(ip := ip))
-    requires forall b :: Home(g.p) <= b < |poss| ==> HomePoss(poss[b], g.(ip := ip), b)
+    requires forall x :: x in poss2[g.p.at] || x in poss2[Copy(g.p)] ==> HdrOk(x, g.(ip := ip, r2 := r2))
+    requires forall b :: Home(g.p) <= b < |poss| ==> HomePoss(poss[b], g.(ip := ip, r2 := r2), b)
     requires ip <= 3
-    ensures Full(poss2, g.(ip := ip))
+    ensures Full(poss2, g.(ip := ip, r2 := r2))
   {
     reveal Full();
-    var g' := g.(ip := ip);
+    var g' := g.(ip := ip, r2 := r2);
+    TreesKept(g, g');
     forall x | 0 <= x < |g.gs| ensures Logged(poss2, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       LoggedFrame(poss2, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
@@ -333,33 +374,46 @@ module LogSteps {
     var g' := g.(ip := 2);
     forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g', b) { assert HomePoss(poss[b], g, b); }
     forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g') { assert HdrOk(x, g); }
-    PhasePres(poss, poss, g, 2);
+    PhasePres(poss, poss, g, 2, g.r2);
+    assert g' == g.(ip := 2, r2 := g.r2);
   }
   function AddHdr(poss: Poss, c: int, v: BV): Poss requires 0 <= c < |poss| { poss[c := poss[c] + iset{v}] }
   // header v is being written to c: to its place, or to that of its copy
-  lemma HdrWritePres(poss: Poss, g: G, c: int, v: BV)
-    requires Full(poss, g) && 2 <= g.ip && HdrTail(v) && DecHdr(g.p.key, v) == Hdr(g.hq + g.k, g.p.ep) && (c == g.p.at || c == Copy(g.p))
-    ensures Full(AddHdr(poss, c, v), g.(ip := 3))
+  lemma HdrWritePres(poss: Poss, g: G, c: int, v: BV, r2: CV)
+    requires Full(poss, g) && 2 <= g.ip && HdrTail(v) && DecHdr(g.p.key, v) == Hdr(g.hq + g.k, g.p.ep, r2) && (c == g.p.at || c == Copy(g.p))
+    requires Says(g.p, r2, g.tb2) && (g.ip == 3 ==> r2 == g.r2)
+    ensures Full(AddHdr(poss, c, v), g.(ip := 3, r2 := r2))
     ensures forall x :: x in poss[c] ==> SameTail(x, v)
   {
     FullD(poss, g);
-    var g' := g.(ip := 3);
+    var g' := g.(ip := 3, r2 := r2);
     var p := AddHdr(poss, c, v);
     forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g', b) { assert HomePoss(poss[b], g, b); }
     forall x | x in p[g.p.at] + p[Copy(g.p)] ensures HdrOk(x, g') { if x in poss[g.p.at] + poss[Copy(g.p)] { assert HdrOk(x, g); } }
     forall x | x in poss[c] ensures SameTail(x, v) { assert HdrOk(x, g); }
-    PhasePres(poss, p, g, 3);
+    PhasePres(poss, p, g, 3, r2);
   }
   function IFinished(g: G): G
     requires |g.ds| == |g.gs| == |g.hs| && 0 <= g.k <= |g.gs|
   {
     g.(hq := g.hq + g.k, gs := g.gs[g.k..], hs := g.hs[g.k..], ds := g.ds[g.k..], k := 0, base := Over(g.base, g.im), im := map[],
-       ip := 0, lo := g.ilo)
+       ip := 0, lo := g.ilo, r := g.r2, tb := g.tb2, torn := g.torn - g.im.Keys)
   }
   lemma IFinishHome(poss: Poss, g: G, b: int)
     requires Full(poss, g) && g.ip == 3 && Home(g.p) <= b < |poss|
     ensures b in IFinished(g).base && HomePoss(poss[b], IFinished(g), b)
   { reveal Full(); assert HomePoss(poss[b], g, b); }
+  lemma IFinishTrees(poss: Poss, g: G)
+    requires Full(poss, g) && g.ip == 3
+    ensures Trees(IFinished(g))
+  {
+    FullD(poss, g);
+    reveal Trees();
+    var g' := IFinished(g);
+    assert g'.hs[0..] == g'.hs && g'.hs[..0] == [];
+    forall i, j, a | 0 <= i < j < |g'.hs| && a in g'.hs[i] ensures a !in g'.hs[j] { assert a in g.hs[g.k + i]; assert g'.hs[j] == g.hs[g.k + j]; }
+    forall i, a | 0 <= i < |g'.hs| && a in g'.hs[i] ensures a !in g'.torn { assert a in g.hs[g.k + i]; }
+  }
   lemma IFinishLogged(poss: Poss, g: G, x: int)
     requires Full(poss, g) && g.ip == 3 && 0 <= x < |g.gs| - g.k
     ensures var g' := IFinished(g); GroupWf(g.p, g'.gs[x], g'.hs[x], g'.ds[x], g'.hq + x, |poss|) && Logged(poss, g', g'.gs[x], g'.hs[x], g'.ds[x], g'.hq + x)
@@ -397,7 +451,7 @@ module LogSteps {
     if g.com { ClearFrom([g.cg], g.sg, g.hq, g'.hq); }
   }
   // a header block, for certain the one that passes what is installed
-  predicate HdrAll(s: iset<BV>, g: G) { forall x :: x in s ==> DecHdr(g.p.key, x) == Hdr(g.hq + g.k, g.p.ep) }
+  predicate HdrAll(s: iset<BV>, g: G) { forall x :: x in s ==> DecHdr(g.p.key, x) == Hdr(g.hq + g.k, g.p.ep, g.r2) }
   lemma IFinishPres(poss: Poss, g: G)
     requires Full(poss, g) && g.ip == 3 && HdrAll(poss[g.p.at], g) && HdrAll(poss[Copy(g.p)], g)
     ensures Full(poss, IFinished(g)) && DurState(IFinished(g)) == DurState(g) && ComState(IFinished(g)) == ComState(g)
@@ -413,6 +467,7 @@ module LogSteps {
     { IFinishLogged(poss, g, x); }
     IFinishStates(poss, g);
     IFinishKept(poss, g);
+    IFinishTrees(poss, g);
     assert g'.gs[..0] == [];
     assert Sealed(g');
     assert GInv(g', |poss|);

@@ -23,28 +23,30 @@ module JournalThreads {
   import opened JournalReader
   import opened TreeModel
   import opened TreeOfCodes
+  import opened TreeSaid
+  import opened JournalFacts
 
   method LYield(j: Journal)        // the logger's: nobody else changes j.lg
     requires j.Inv()
-    modifies j, j.ins, j.d, j.seal, j.cache, j.repr
+    modifies j, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.LKeep() && j.Mono() && fresh(j.repr - old(j.repr))
   {}
   method IYield(j: Journal)        // the installer's: nobody else changes j.ins
     requires j.Inv()
-    modifies j, j.lg, j.d, j.seal, j.cache, j.repr
+    modifies j, j.lg, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.IKeep() && j.Mono() && fresh(j.repr - old(j.repr))
   {}
   method CYield(j: Journal)        // everybody's
     requires j.Inv()
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
   {}
 
   // Writes the direct blocks of the frozen group home.
   method WriteDirect(j: Journal) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl)
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd)
     ensures ok ==> j.lg.dirs != null && j.lg.dn == |j.lg.dirs.addrs|
     decreases *
@@ -55,7 +57,7 @@ module JournalThreads {
     ok := true;
     while ok && i < n
       invariant i <= n && j.Inv() && j.Mono() && j.lg.ph == 2 && j.lg.dirs == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr))
-      invariant j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd) && j.cl == old(j.cl)
+      invariant j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
       invariant ok ==> i as int == j.lg.dn
       decreases *
     {
@@ -69,8 +71,8 @@ module JournalThreads {
   method WriteRing(j: Journal) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
     requires |j.cgm.addrs| > 15
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl)
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
     ensures ok ==> j.lg.wn == |j.cgm.addrs|
     decreases *
@@ -80,7 +82,7 @@ module JournalThreads {
     var i: uint64 := 0;
     ok := true;
     while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.lg.ph == 2 && n as int == |j.cgm.addrs| && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
+      invariant i <= n && j.Inv() && j.Mono() && j.lg.ph == 2 && n as int == |j.cgm.addrs| && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
       invariant j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
       invariant ok ==> i as int == j.lg.wn
       decreases *
@@ -94,8 +96,8 @@ module JournalThreads {
   // Writes the descriptor of the frozen group and what it has in the log.
   method WriteRecord(j: Journal) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl)
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
     ensures ok ==> j.lg.wd && j.lg.wn == |j.cgm.addrs|
     decreases *
@@ -112,8 +114,8 @@ module JournalThreads {
   // Writes the frozen group, durably.
   method WriteGroup(j: Journal) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures ok ==> j.lg.ph == 3
     decreases *
   {
@@ -129,7 +131,7 @@ module JournalThreads {
   // beginning and at the end.
   method LogGroup(j: Journal) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 1 && j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> j.lb >= old(j.cl)
     decreases *
@@ -144,14 +146,12 @@ module JournalThreads {
     j.mu.Lock(); LYield(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono() && j.cl == c;
     if !ok || j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; Fail(j); return; }
-    HoldCodes(j, cs);
-    HoldDirect(j);
-    FinishCommit(j);
+    FinishCommit(j, cs);
   }
   // The logger thread: commits what nobody waits for.
   method Logger(j: Journal)
     requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures !j.mu.held
     decreases *
   {
@@ -172,15 +172,16 @@ module JournalThreads {
   // the mutex (it is held at the beginning and at the end).
   method CacheAll(j: Journal, l: BList, n: uint64) returns (ok: bool)
     requires j.Inv() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && n as int == |l.addrs| && j.icnr == 0 && j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr)) && ok
-    ensures j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr as int == |l.addrs|
+    ensures j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr as int == |l.addrs| && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == old(j.ins.tb2)
+    ensures j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
     decreases *
   {
     var i: uint64 := 0;
     while i < n
       invariant i <= n && j.Inv() && j.Mono() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && fresh(j.repr - old(j.repr)) && j.mu.held
-      invariant i == j.icnr
+      invariant i == j.icnr && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == old(j.ins.tb2) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
       decreases *
     {
       CacheInst(j);
@@ -195,10 +196,10 @@ module JournalThreads {
   // Writes the pages of the tree that the installation changes. c: the codes that change; r0, r1: the new root's; pg: the new tree
   method WritePages(j: Journal) returns (ok: bool, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks| && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1
     ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
-    ensures ok ==> NextTree(j.tree, c, CV(r0, r1), pg) && j.tree.seal == j.seal
+    ensures ok ==> NextVersion(j, c, CV(r0, r1), pg)
     decreases *
   {
     IYield(j);
@@ -208,25 +209,26 @@ module JournalThreads {
     var i: uint64 := 0;
     var n := c.Len();
     ghost var W: set<int> := {};
+    ghost var s := c.s;
     NothingWritten(j, c, pg);
     while ok && i < n
       invariant i <= n && n as int == |c.s| && fresh(c) && j.Inv() && j.Mono() && j.ins.ip == 1 && fresh(j.repr - old(j.repr))
       invariant j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
-      invariant ok ==> Halfway(j.tree, c, i as int, W, pg, CV(r0, r1))
+      invariant ok ==> Halfway(j.tree, c, i as int, W, pg, CV(r0, r1)) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s)
       decreases *
     {
-      ok, i, r0, r1, W, pg := WritePage(j, c, i, r0, r1, W, pg);
+      ok, i, r0, r1, W, pg := WritePage(j, c, i, r0, r1, W, pg, s);
       n := c.Len();
     }
-    if ok { Through(j.tree, c, W, pg, CV(r0, r1)); }
+    if ok { PagesWritten(j, c, s, W, pg, CV(r0, r1)); }
   }
   // One page of it: that of the i-th code.
-  method WritePage(j: Journal, c: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>) returns (ok: bool, i1: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
-    requires j.Inv() && j.ins.ip == 1 && !j.mu.held && i as int < |c.s| && Halfway(j.tree, c, i as int, W0, pg0, CV(q0, q1))
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr, c
+  method WritePage(j: Journal, c: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost s0: seq<Code>) returns (ok: bool, i1: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
+    requires j.Inv() && j.ins.ip == 1 && !j.mu.held && i as int < |c.s| && Halfway(j.tree, c, i as int, W0, pg0, CV(q0, q1)) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0)
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, c
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1 && i1 as int <= |c.s|
     ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
-    ensures ok ==> Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1))
+    ensures ok ==> Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1)) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0)
   {
     r0, r1, W, pg := q0, q1, W0, pg0;
     IYield(j);
@@ -247,12 +249,19 @@ module JournalThreads {
     requires ListOk(j.tree.seal.t, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
     ensures Halfway(j.tree, c, 0, {}, pg, j.tree.Root())
   { reveal Halfway(); Begun(j.tree.seal.t, pg, j.tree.Root(), c.s); }
+  lemma PagesWritten(j: Journal, c: Codes, s: seq<Code>, W: set<int>, pg: seq<BV>, r: CV)
+    requires j.Inv() && j.tree.np > 0 && j.ins.ip >= 1 && Halfway(j.tree, c, |c.s|, W, pg, r) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s)
+    ensures NextVersion(j, c, r, pg)
+  {
+    reveal j.Inv(); reveal j.TreeI(); NextHome(j);
+    Restated(j.geo, j.tree, c, s, W, pg, r, j.ins.tb, j.ins.tb2);
+  }
   // Writes the frozen groups home, and the tree's pages with them, durably; l lists them.
   method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures ok ==> NextTree(j.tree, c, CV(r0, r1), pg) && j.tree.seal == j.seal
+    ensures ok ==> NextVersion(j, c, CV(r0, r1), pg)
     ensures ok ==> j.ins.ip == 2 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
@@ -281,25 +290,30 @@ module JournalThreads {
   // The same, and the header after it.
   method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures ok ==> NextTree(j.tree, c, CV(r0, r1), pg)
+    ensures ok ==> NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1)
     ensures ok ==> j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
     ok, l, n, c, r0, r1, pg := WriteHome(j);
     if !ok { return; }
+    SaidNext(j, c, CV(r0, r1), pg);
     ok := WriteHeader(j, false, r0, r1);
     if !ok { return; }
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     ok := WriteHeader(j, true, r0, r1);
   }
+  lemma SaidNext(j: Journal, c: Codes, r: CV, pg: seq<BV>)
+    requires j.Inv() && NextVersion(j, c, r, pg)
+    ensures Says(j.geo, r, j.ins.tb2)
+  { reveal j.Inv(); if j.tree.np > 0 { assert TreeSays(j.geo, pg, r, j.ins.tb2); } }
   // Writes the header, or its copy, durably.
   method WriteHeader(j: Journal, copy: bool, r0: uint64, r1: uint64) returns (ok: bool)
-    requires j.Inv() && !j.mu.held && IsRoot(j.seal.t, CV(r0, r1)) && if copy then j.ins.hph == 2 else j.ins.ip == 2
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures ok ==> j.ins.ip == 3 && j.ins.hph == (if copy then 4 else 2) && j.ins.list == old(j.ins.list) && j.icnr == old(j.icnr)
+    requires j.Inv() && !j.mu.held && Says(j.geo, CV(r0, r1), j.ins.tb2) && (copy ==> j.ins.r2 == CV(r0, r1)) && if copy then j.ins.hph == 2 else j.ins.ip == 2
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.tb2 == old(j.ins.tb2) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
+    ensures ok ==> j.ins.ip == 3 && j.ins.hph == (if copy then 4 else 2) && j.ins.list == old(j.ins.list) && j.icnr == old(j.icnr) && j.ins.r2 == CV(r0, r1)
     decreases *
   {
     IYield(j);
@@ -317,7 +331,7 @@ module JournalThreads {
   // beginning and at the end.
   method Install(j: Journal) returns (ok: bool)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.tree.pages, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> j.ins.ip == 0
     decreases *
@@ -333,13 +347,12 @@ module JournalThreads {
     ok := CacheAll(j, l, n);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     if j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; Fail(j); return; }
-    FinishInstall(j);
-    FinishTree(j, c, r0, r1, pg);
+    FinishInstall(j, c, r0, r1, pg);
   }
   // The installer thread.
   method Installer(j: Journal)
     requires j.Inv() && j.ins.ip == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.tree.pages, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures !j.mu.held
     decreases *
   {
@@ -362,7 +375,7 @@ module JournalThreads {
   // Waits until there may be room for another transaction. The mutex is held, before and after.
   method WaitSpace(j: Journal)
     requires j.Inv() && j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     decreases *
   {
@@ -372,7 +385,7 @@ module JournalThreads {
   // Waits until commit n is durable; true = it is. It may write the log itself, for all that wait.
   method WaitDurable(j: Journal, n: uint64) returns (ok: bool)
     requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> n as int <= j.lb
     decreases *
@@ -401,7 +414,7 @@ module JournalThreads {
   // that the device failed while the commit was waited for.
   method Commit(j: Journal, tx: BMap, wait: bool) returns (st: uint32, n: uint64)
     requires j.Inv() && j.TxOk(tx) && tx !in j.repr && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
     ensures st == AOk && wait ==> n as int <= j.lb
@@ -425,10 +438,27 @@ module JournalThreads {
       if !ok { st := AFailed; }
     }
   }
+  // Block a as the device has it, if that is what it should be. null = block bad is damaged, or what was read was overtaken.
+  method Fetch(j: Journal, a: uint64, t: uint64) returns (ok: bool, c: Blk?, bad: uint64)
+    requires j.Inv() && j.home <= a < j.sz && !j.mu.held && t <= j.trims
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
+    ensures ok && c != null ==> j.WasRead(a as int, t, c.v)
+  {
+    c := null; bad := a;
+    CYield(j);
+    var l;
+    ok, l := ReadHome(j, a, 1, t);
+    if !ok { return; }
+    CYield(j);
+    var m;
+    m, bad := CheckHome(j, a, l, t);
+    if m > 0 { c := l.BlkAt(0); }
+  }
   // The latest contents of block a. false = the device cannot read it, or returns something else.
   method Read(j: Journal, a: uint64) returns (ok: bool, b: Blk?)
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> b != null && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096   // linearized at the last step
     decreases *
@@ -437,35 +467,53 @@ module JournalThreads {
       invariant j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
       decreases *
     {
-      j.mu.Lock(); CYield(j);
       var t;
-      b, t := Lookup(j, a);
-      j.mu.Unlock();
+      b, t := LookOnce(j, a);
       if b != null { return true, b; }
-      CYield(j);
-      var l;
-      ok, l := ReadHome(j, a, 1, t);
+      var c, bad;
+      ok, c, bad := Fetch(j, a, t);
+      assert fresh(j.repr - old(j.repr)) && j.Mono();
       if !ok { return; }
       CYield(j);
-      var m, bad := CheckHome(j, a, l);
-      CYield(j);
-      j.mu.Lock(); CYield(j);
-      if m > 0 {
-        var c := l.BlkAt(0);
-        b := Lookup2(j, a, t, c);
-      } else {
-        var damaged := Confirm(j, a, t, bad);
-        ok := !damaged;
-      }
-      j.mu.Unlock();
+      assert fresh(j.repr - old(j.repr)) && j.Mono();
+      ok, b := Decide(j, a, t, c, bad);
+      assert fresh(j.repr - old(j.repr)) && j.Mono();
       if b != null || !ok { return; }
       CYield(j);
+      assert fresh(j.repr - old(j.repr)) && j.Mono();
     }
+  }
+  method LookOnce(j: Journal, a: uint64) returns (b: Blk?, t: uint64)
+    requires j.Inv() && j.home <= a < j.sz && !j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && t <= j.trims
+    ensures b != null ==> a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096
+  {
+    j.mu.Lock(); CYield(j);
+    b, t := Lookup(j, a);
+    j.mu.Unlock();
+  }
+  // What a read of block a with ticket t found, c, counts if nothing came in between (null: try again); or block bad is damaged.
+  method Decide(j: Journal, a: uint64, t: uint64, c: Blk?, bad: uint64) returns (ok: bool, b: Blk?)
+    requires j.Inv() && j.home <= a < j.sz && !j.mu.held && (c != null ==> j.WasRead(a as int, t, c.v))
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    ensures b != null ==> ok && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096
+  {
+    j.mu.Lock(); CYield(j);
+    b := null; ok := true;
+    if c != null {
+      b := Lookup2(j, a, t, c);
+    } else {
+      var damaged := Confirm(j, a, t, bad);
+      ok := !damaged;
+    }
+    j.mu.Unlock();
   }
   // Makes everything appended so far durable. n: its index.
   method Flush(j: Journal) returns (ok: bool, n: uint64)
     requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> |old(j.vs)| - 1 <= n as int <= j.lb
     decreases *
@@ -478,7 +526,7 @@ module JournalThreads {
   // Asks the logger for what has been appended so far, without waiting.
   method Tick(j: Journal)
     requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
   {
     j.mu.Lock(); CYield(j);
@@ -488,7 +536,7 @@ module JournalThreads {
   // Waits until the log is empty (or the device failed).
   method Drain(j: Journal)
     requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     decreases *
   {
@@ -509,7 +557,7 @@ module JournalThreads {
   // Looks whether the volume is still ours; if not, the journal fails for good.
   method Guard(j: Journal) returns (ok: bool)
     requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
   {
     CYield(j);
@@ -524,7 +572,7 @@ module JournalThreads {
   // Wants what is logged installed, without waiting.
   method Settle(j: Journal)
     requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
   {
     j.mu.Lock(); CYield(j);
@@ -534,7 +582,7 @@ module JournalThreads {
   // Ends the threads of the background.
   method Stop(j: Journal)
     requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.mu, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
   {
     j.mu.Lock(); CYield(j);

@@ -17,7 +17,7 @@ module TreeModel {
   { if c != CV(0, 0) { OneContents(key, x, b, b2, c); } }
   lemma ZeroTree(t: TreeGeo)
     requires TreeGeoOk(t)
-    ensures IsRoot(t, CV(0, 0))
+    ensures IsRoot(t, CV(0, 0)) && IsTree(t, ZeroPages(t.np), CV(0, 0)) && forall x :: 0 <= x < t.n + t.np - 1 ==> CodeIn(t, ZeroPages(t.np), x) == CV(0, 0)
   {
     var pg := ZeroPages(t.np);
     forall x | 0 <= x < t.n + t.np - 1 ensures CodeIn(t, pg, x) == CV(0, 0) { ZeroCode(x % 255); }

@@ -16,7 +16,7 @@ module LogSpec {
   // A sealed record: the descriptor block and the data blocks of a group, direct ones last.
   datatype Rec = Rec(b: BV, blks: seq<BV>)
   function {:axiom} DecDesc(b: BV): OptDesc               // what a block says as a descriptor
-  datatype Hdr = NoHdr | Hdr(q: int, ep: int)             // first sequence number, and the epoch it belongs to
+  datatype Hdr = NoHdr | Hdr(q: int, ep: int, root: CV)   // first sequence number, the epoch it belongs to, the code of the tree's root
   function {:axiom} DecHdr(key: int, b: BV): Hdr          // what a block says as a header; its seal is a part of it
   predicate HdrTail(b: BV) { |b| == 4096 && b[512..] == Tail0() }
   function {:axiom} Tail0(): BV                           // 3584 zero bytes
@@ -145,26 +145,33 @@ module {:extern "dlog"} LogS {
   }
   method {:extern "NewCodes"} NewCodes() returns (c: Codes) ensures fresh(c) && c.s == []
   // What is in memory of the tree: its root and some of its pages, of the newest version; and the codes of blocks that went
-  // straight home and are not in the pages yet, of which nothing is promised. Each call is atomic; versions are never taken back.
+  // straight home and are not in the pages yet (held). Each call is atomic; versions are never taken back.
   class {:extern "Pages"} Pages {         // tested: dlog.TestPages, TestHeld
     ghost const t: TreeGeo
     ghost var vs: seq<seq<BV>>    // the pages, and the root, of every version so far: at the beginning zeros
     ghost var rs: seq<CV>
+    ghost var held: map<int, CV>
     lemma {:axiom} Trees() ensures |vs| == |rs| > 0 && (t.np > 0 ==> forall v :: 0 <= v < |vs| ==> IsTree(t, vs[v], rs[v]))
     method {:extern "Root"} Root() returns (version: uint64, r0: uint64, r1: uint64) ensures |rs| == |vs| && version as int == |vs| - 1 && rs[version as int] == CV(r0, r1)
     method {:extern "Get"} Get(version: uint64, p: uint64) returns (b: Blk?)
       ensures b != null ==> version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int]
     method {:extern "Put"} Put(version: uint64, p: uint64, b: Blk) requires version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int]
+    // the root, and the code of node x if it is held
+    method {:extern "Look"} Look(x: uint64) returns (has: bool, c0: uint64, c1: uint64, version: uint64, r0: uint64, r1: uint64)
+      ensures |rs| == |vs| && version as int == |vs| - 1 && rs[version as int] == CV(r0, r1) && has == (x as int in held) && (has ==> held[x as int] == CV(c0, c1))
     method {:extern "HoldAll"} HoldAll(c: Codes)
-    method {:extern "Held"} Held(x: uint64) returns (has: bool, c0: uint64, c1: uint64)
+      modifies this`held ensures forall x :: x in held <==> x in old(held) || exists i :: 0 <= i < |c.s| && c.s[i].x == x
+      ensures forall x :: x in held ==> (x in old(held) && held[x] == old(held)[x]) || exists i :: 0 <= i < |c.s| && c.s[i] == Code(x, held[x])
     // the version that a header tells of
     method {:extern "Begin"} Begin(r0: uint64, r1: uint64, ghost pg: seq<BV>) requires t.np > 0 ==> IsTree(t, pg, CV(r0, r1))
-      modifies this ensures vs == old(vs) + [pg] && rs == old(rs) + [CV(r0, r1)]
-    // the next version: the codes of c, in the order of the nodes, are in its pages, which are nodes from n on; other pages are what they were
-    method {:extern "Next"} Next(c: Codes, n: uint64, r0: uint64, r1: uint64, ghost pg: seq<BV>)
+      modifies this`vs, this`rs ensures vs == old(vs) + [pg] && rs == old(rs) + [CV(r0, r1)]
+    // the next version: the codes of c, in the order of the nodes, are in its pages, which are nodes from n on; other pages are what
+    // they were. The codes of the blocks of drop are held no longer; home is the address of node 0.
+    method {:extern "Next"} Next(c: Codes, n: uint64, r0: uint64, r1: uint64, drop: BMap, home: uint64, ghost pg: seq<BV>)
       requires t.np > 0 ==> n as int == t.n && |vs| > 0 && IsTree(t, pg, CV(r0, r1)) && |vs[|vs| - 1]| == t.np &&
         forall p :: 0 <= p < t.np && pg[p] != vs[|vs| - 1][p] ==> exists i :: 0 <= i < |c.s| && c.s[i].x / 255 == p
       modifies this ensures vs == old(vs) + [pg] && rs == old(rs) + [CV(r0, r1)]
+      ensures held == map x | x in old(held) && x + home as int !in drop.m :: old(held)[x]
   }
 
   // The seal of a volume's records: a message authentication code under the volume's
@@ -195,8 +202,8 @@ module {:extern "dlog"} LogS {
     method {:extern "Vouch"} Vouch(d: DescR) returns (ok: bool) ensures ok ==> exists l :: Rec(d.b, l) in signed
     // headers: zero beyond their first sector. r0, r1: the code of the root of the tree of codes. A header that is one was made here.
     method {:extern "EncHdr"} EncHdr(q: uint64, r0: uint64, r1: uint64) returns (b: Blk)
-      requires IsRoot(t, CV(r0, r1)) ensures HdrTail(b.v) && DecHdr(key, b.v) == Hdr(q as int, ep)
-    method {:extern "Root"} Root(h: Blk) returns (r0: uint64, r1: uint64) ensures DecHdr(key, h.v).Hdr? ==> IsRoot(t, CV(r0, r1))
+      requires IsRoot(t, CV(r0, r1)) ensures HdrTail(b.v) && DecHdr(key, b.v) == Hdr(q as int, ep, CV(r0, r1))
+    method {:extern "Root"} Root(h: Blk) returns (r0: uint64, r1: uint64) ensures DecHdr(key, h.v).Hdr? ==> DecHdr(key, h.v).root == CV(r0, r1) && IsRoot(t, CV(r0, r1))
     // the code of contents b of node x; tested: dlog.TestCode
     method {:extern "Code"} Code(x: uint64, b: Blk) returns (c0: uint64, c1: uint64)
       ensures CV(c0, c1) != CV(0, 0) && Coded(key, x as int, b.v, CV(c0, c1))

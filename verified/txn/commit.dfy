@@ -234,7 +234,7 @@ module CommitM {
   // Gives up all locks of a transaction that has ended; with n > 0, those held exclusively note commit n.
   method Drop(t: Txn, n: uint64)
     requires t.Inv() && t.pend <= n as int < |t.s.j.vs|
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.s`stab, t.buf, t.tx
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
     ensures NoEffect(t) && t.s.Remembers()
@@ -272,7 +272,7 @@ module CommitM {
   // something is not there, may be sent when commit `need` is durable.
   method Abort(t: Txn) returns (need: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.s`stab, t.buf, t.tx
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures need == old(t.seen) && need as int < |t.s.j.vs| && old(Covers(t, need as int))
     ensures NoEffect(t) && t.s.Remembers()
@@ -300,7 +300,7 @@ module CommitM {
   // block is not in memory, st = AFull and get is set, and the block is miss.
   method TryAppend(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t`appended, t.tx
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t`appended, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.Kept(t.own)
@@ -323,7 +323,7 @@ module CommitM {
   // Waits until there may be room for it in the log. The mutex is held, before and after.
   method AwaitRoom(t: Txn)
     requires t.Inv() && t.s.j.mu.held
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.tbl, t.s`stab
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab
     ensures t.Inv() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Kept(t.own)
   {
     AskSpace(t.s.j);
@@ -361,7 +361,7 @@ module CommitM {
   method AppendAll(t: Txn, ghost held: iset<uint64>, ghost stable: bool) returns (st: uint32, n: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted()
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t`appended, t.tx
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t`appended, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
@@ -400,7 +400,7 @@ module CommitM {
   // it held exclusively learns of this commit. No reply may be sent before commit `need` is durable.
   method Finish(t: Txn, stable: bool) returns (st: uint32, need: uint64, ghost at: int)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.buf, t.tx
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>
       |old(t.s.j.vs)| <= at &&
@@ -438,7 +438,7 @@ module CommitM {
   // took effect in memory; whether the device has it, only the next recovery tells.
   method Commit(t: Txn, stable: bool) returns (st: uint32, ghost at: int)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.buf, t.tx
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>
       |old(t.s.j.vs)| <= at &&

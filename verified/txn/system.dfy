@@ -17,6 +17,7 @@ module TxnSysM {
   import opened TxnSpec
   import opened ObjectsM
   import opened LockS
+  import opened DiskS
   import opened LogS
   import opened JournalM
   import opened JournalReader
@@ -41,7 +42,7 @@ module TxnSysM {
       ensures j == j0 && tbl == t && kinds == map[] && stab == map[]
     { j := j0; tbl := t; kinds := map[]; stab := map[]; }
 
-    predicate Inv() reads this, j, j.lg, j.ins, j.d, j.seal, j.cache, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, tbl {
+    predicate Inv() reads this, j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, tbl {
       j.Inv() && |j.vs| > 0 && tbl.Valid() &&
       (forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000) &&
       (forall k: uint64 {:trigger k in tbl.last} :: k in tbl.last ==> tbl.last[k] as int < |j.vs|) &&
@@ -80,14 +81,14 @@ module TxnSysM {
   // the other threads run
   method TYield(s: Sys, ghost o: Owner)
     requires s.Inv()
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
   {}
 
   // The latest value of block a if it is in memory, else a ticket for Fetch.
   method Peek(s: Sys, ghost o: Owner, a: uint64) returns (b: Blk?, t: uint64)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     ensures t <= s.j.trims
@@ -97,20 +98,31 @@ module TxnSysM {
     b, t := Lookup(s.j, a);
     s.j.mu.Unlock();
   }
-  // The same from the device; null, although the device did not fail: try again. The n-1
+  // What the device holds at block a and the n-1 behind it, and how many of these, m, are what they should be; or block bad is not.
+  method Device(s: Sys, ghost o: Owner, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList, m: uint64, bad: uint64)
+    requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab
+    ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    ensures ok ==> m <= n && n as int == |l.blks| && forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
+  {
+    m := 0; bad := a;
+    TYield(s, o);
+    ok, l := ReadHome(s.j, a, n, t);
+    if !ok { return; }
+    TYield(s, o);
+    m, bad := CheckHome(s.j, a, l, t);
+  }
+  // The latest value of block a from the device; null, although the device did not fail: try again. The n-1
   // blocks behind it are read with it, as far as they are undamaged.
   method Fetch(s: Sys, ghost o: Owner, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
   {
-    TYield(s, o);
-    var l;
-    ok, l := ReadHome(s.j, a, n, t);
+    var l, m, bad;
+    ok, l, m, bad := Device(s, o, a, n, t);
     if !ok { return false, null; }
-    TYield(s, o);
-    var m, bad := CheckHome(s.j, a, l);
     TYield(s, o);
     s.j.mu.Lock(); TYield(s, o);
     b := null;
@@ -118,7 +130,7 @@ module TxnSysM {
     if m == 0 { var damaged := Confirm(s.j, a, t, bad); ok := !damaged; }
     while 0 < i
       invariant i <= m <= n && (m > 0 ==> ok) && s.Inv() && s.j.Mono() && s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
-      invariant forall k :: 0 <= k < n as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
+      invariant forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
       invariant (b != null ==> ok && i < m) && (i == m ==> b == null)
       invariant i < m && b != null ==> (a + i) as int in s.j.Cur() && b.v == s.j.Cur()[(a + i) as int] && |b.v| == 4096
     {
@@ -131,7 +143,7 @@ module TxnSysM {
   // The latest value of block a, from memory or the device; null when the device failed.
   method Latest(s: Sys, ghost o: Owner, a: uint64) returns (b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     decreases *
@@ -151,7 +163,7 @@ module TxnSysM {
   // Brings the n blocks from a on to memory with one read, if the first is not there.
   method Ahead(s: Sys, ghost o: Owner, a: uint64, n: uint64)
     requires s.Inv() && !s.j.mu.held
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
   {
     if n == 0 || a < s.j.home || s.j.sz <= a { return; }

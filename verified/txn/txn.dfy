@@ -42,7 +42,7 @@ module TxnM {
       ensures s == s0 && own == o && buf == b && tx == x && Inv() && Idle()
     { s := s0; own := o; buf := b; tx := x; top := 0; pend := 0; appended := false; seen := 0; new; assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k); }
 
-    predicate Inv() reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
+    predicate Inv() reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
       s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| &&
       (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
         OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
@@ -78,7 +78,7 @@ module TxnM {
     // Locks an object, or says that it would have to wait out of order.
     method Lock(k: uint64, excl: bool) returns (ok: bool)
       requires Inv() && !s.j.mu.held && OkKey(s.kinds, k)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
       ensures Took(k, ok)
@@ -119,7 +119,7 @@ module TxnM {
     // a whole block; null unless st is OK
     method ReadBlock(a: uint64, excl: bool) returns (st: uint32, b: Blk?)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && |b.v| == 4096 && s.tbl.Holds(own, Key(a, 0)) && View(Key(a, 0)) == ObjData(b.v)
       decreases *
@@ -137,7 +137,7 @@ module TxnM {
     // A wish: the n blocks from a on are about to be read.
     method Ahead(a: uint64, n: uint64)
       requires Inv() && !s.j.mu.held
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
     {
       TxnSysM.Ahead(s, own, a, n);
@@ -146,7 +146,7 @@ module TxnM {
     // an object of 256 bytes; null unless st is OK
     method ReadInode(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: Bytes?)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjData(b.data)
       decreases *
@@ -166,7 +166,7 @@ module TxnM {
 
     method ReadBit(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: bool)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.j.mu, s.tbl, s`stab
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjBit(b)
       decreases *
@@ -186,7 +186,7 @@ module TxnM {
     // takes b over unless it fails
     method WriteBlock(a: uint64, b: Bytes) returns (st: uint32)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock && |b.data| == 4096
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab, buf, b
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, buf, b
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
       ensures st != OK ==> buf.m == old(buf.m)
@@ -200,7 +200,7 @@ module TxnM {
     }
     method WriteInode(a: uint64, off: uint64, b: Bytes) returns (st: uint32)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off) && |b.data| == 256
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab, buf
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, buf
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjData(b.data)]
       ensures st != OK ==> buf.m == old(buf.m)
@@ -213,7 +213,7 @@ module TxnM {
     }
     method WriteBit(a: uint64, off: uint64, b: bool) returns (st: uint32)
       requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.repr, s.tbl, s`stab, buf
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, buf
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjBit(b)]
       ensures st != OK ==> buf.m == old(buf.m)

@@ -101,19 +101,21 @@ func (c *Codes) Sort() {
 // Pages is what is in memory of the tree of codes: the code of its root, a bounded number of pages, and the
 // codes of blocks that went straight home and are not in the pages yet. Its methods may be called concurrently.
 //
-// For every block that is read from home Root, Get, and Held are called. Most of these calls take no lock: a page is asked for
+// For every block that is read from home Look and Get are called. Most of these calls take no lock: a page is asked for
 // once for each block of a run.
 type Pages struct {
-	newest  atomic.Pointer[version]
-	last    atomic.Pointer[page] // that was asked for; nil: none of the newest version
-	holding atomic.Bool          // held has some
+	newest atomic.Pointer[version]
+	last   atomic.Pointer[page] // that was asked for; nil: none of the newest version
 
 	mu    sync.Mutex // for the rest, and to change what is above
 	cache *Cache
 	held  held
 }
 
-type version struct{ number, r0, r1 uint64 }
+type version struct {
+	number, r0, r1 uint64
+	holding        bool // codes are held beside it: here, so that one load tells of both
+}
 
 type page struct {
 	version, p uint64
@@ -161,7 +163,7 @@ func (g *Pages) Put(version, p uint64, b *dbytes.Blk) {
 
 // next begins a version; the mutex is held.
 func (g *Pages) next(r0, r1 uint64) {
-	g.newest.Store(&version{g.newest.Load().number + 1, r0, r1})
+	g.newest.Store(&version{g.newest.Load().number + 1, r0, r1, len(g.held) > 0})
 	g.last.Store(nil)
 }
 
@@ -170,17 +172,21 @@ func (g *Pages) HoldAll(c *Codes) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.held.put(c)
-	g.holding.Store(len(g.held) > 0)
+	v := *g.newest.Load()
+	v.holding = len(g.held) > 0
+	g.newest.Store(&v)
 }
 
-// Held returns the code of home block x, if it is held. It is asked for every block that is read from home.
-func (g *Pages) Held(x uint64) (has bool, c0, c1 uint64) {
-	if !g.holding.Load() {
-		return false, 0, 0
+// Look returns the code of home block x, if it is held, and what Root returns, of the same instant.
+func (g *Pages) Look(x uint64) (has bool, c0, c1, number, r0, r1 uint64) {
+	v := g.newest.Load()
+	if v.holding {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		v = g.newest.Load()
+		has, c0, c1 = g.held.get(x)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.held.get(x)
+	return has, c0, c1, v.number, v.r0, v.r1
 }
 
 // Begin begins the version that a header tells of.
@@ -192,8 +198,8 @@ func (g *Pages) Begin(r0, r1 uint64) {
 }
 
 // Next begins the next version, in which the codes of c are in their pages: these, and the root, are
-// others than before. Nodes below n are home blocks, whose codes need not be held any more.
-func (g *Pages) Next(c *Codes, n, r0, r1 uint64) {
+// others than before. Nodes below n are home blocks. The codes of the blocks of drop are held no longer; home is the address of node 0.
+func (g *Pages) Next(c *Codes, n, r0, r1 uint64, drop *BMap, home uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	last := ^uint64(0)
@@ -203,7 +209,6 @@ func (g *Pages) Next(c *Codes, n, r0, r1 uint64) {
 			last = p
 		}
 	}
-	g.held.drop(c, n)
-	g.holding.Store(len(g.held) > 0)
+	g.held.drop(drop, home)
 	g.next(r0, r1)
 }

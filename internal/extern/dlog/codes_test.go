@@ -103,17 +103,20 @@ func TestPages(t *testing.T) {
 	c := NewCodes()
 	c.Add(7, 1, 2)   // in page 0
 	c.Add(n+0, 5, 6) // page 0 itself, in page 3, the root (1000 / 255)
-	g.Next(c, n, 9, 10)
+	const home = 50
+	drop := NewBMap()
+	drop.Put(home+7, dbytes.ZeroBlk())
+	g.Next(c, n, 9, 10, drop, home)
 	if g.Get(0, 1) != nil {
 		t.Error("the page of an older version that was asked for last")
 	}
 	if v, r0, r1 := g.Root(); v != 1 || r0 != 9 || r1 != 10 {
 		t.Error(g.Root())
 	}
-	if has, _, _ := g.Held(7); has {
+	if has, _, _, v, r0, r1 := g.Look(7); has || v != 1 || r0 != 9 || r1 != 10 {
 		t.Error("the code of a block that is in the tree is still held")
 	}
-	if has, c0, c1 := g.Held(8); !has || c0 != 3 || c1 != 4 {
+	if has, c0, c1, v, r0, r1 := g.Look(8); !has || c0 != 3 || c1 != 4 || v != 1 || r0 != 9 || r1 != 10 {
 		t.Error("the code of a block that is not in the tree is not held any more")
 	}
 	for p, b := range pages {
@@ -147,7 +150,8 @@ func TestPages(t *testing.T) {
 func TestHeld(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	g := NewPages(1)
-	const n = 300
+	const n, home = 300, 50
+	version := uint64(0)
 	want := map[uint64][2]uint64{}
 	for range 2000 {
 		c := NewCodes()
@@ -163,26 +167,26 @@ func TestHeld(t *testing.T) {
 				want[e.x] = [2]uint64{e.c0, e.c1}
 			}
 		} else {
-			c.Sort()
-			below := r.Uint64N(n)
-			g.Next(c, below, 0, 0)
+			drop := NewBMap()
 			for _, e := range c.list {
-				if e.x < below {
-					delete(want, e.x)
-				}
+				drop.Put(home+e.x, dbytes.ZeroBlk())
+				delete(want, e.x)
 			}
+			version++
+			g.Next(NewCodes(), n, 0, version, drop, home)
 		}
 		if r.IntN(20) == 0 { // all of them
-			c := NewCodes()
+			drop := NewBMap()
 			for x := range uint64(n) {
-				c.Add(x, 0, 0)
+				drop.Put(home+x, dbytes.ZeroBlk())
 			}
-			g.Next(c, n, 0, 0)
+			version++
+			g.Next(NewCodes(), n, 0, version, drop, home)
 			clear(want)
 		}
 		for x := range uint64(n + 1) {
 			w, ok := want[x]
-			if has, c0, c1 := g.Held(x); has != ok || w != [2]uint64{c0, c1} {
+			if has, c0, c1, v, r0, r1 := g.Look(x); has != ok || w != [2]uint64{c0, c1} || v != version || r0 != 0 || r1 != version {
 				t.Fatalf("node %d: %v %v, not %v %v", x, has, [2]uint64{c0, c1}, ok, w)
 			}
 		}

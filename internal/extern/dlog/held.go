@@ -38,21 +38,19 @@ func (h held) get(x uint64) (has bool, c0, c1 uint64) {
 	return true, c[0], c[1]
 }
 
-// drop removes the codes of the nodes of c that lie below n.
-func (h held) drop(c *Codes, n uint64) {
+// drop removes the codes of the blocks of m; home is the address of node 0.
+func (h held) drop(m *BMap, home uint64) {
 	var at *chunk
 	key := ^uint64(0)
-	for _, e := range c.list {
-		if e.x >= n {
-			continue
-		}
-		if k := e.x / chunkLen; k != key {
+	for _, a := range m.addrs {
+		x := a - home
+		if k := x / chunkLen; k != key {
 			key, at = k, h[k]
 		}
 		if at == nil {
 			continue
 		}
-		if at.has &^= 1 << (e.x % chunkLen); at.has == 0 {
+		if at.has &^= 1 << (x % chunkLen); at.has == 0 {
 			delete(h, key)
 			at = nil
 		}

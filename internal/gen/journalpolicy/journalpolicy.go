@@ -85,35 +85,35 @@ func (_this *CompanionStruct_Default___) HoldMax() uint64 {
 func (_this *CompanionStruct_Default___) WantCommit(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _56_k uint64
-	var _ = _56_k
-	var _out83 uint64
-	var _ = _out83
-	_out83 = j.Running.Len()
-	_56_k = _out83
-	var _57_want uint64
-	var _ = _57_want
+	var _59_k uint64
+	var _ = _59_k
 	var _out84 uint64
 	var _ = _out84
-	_out84 = j.Notes.Get(Companion_Default___.NWant())
-	_57_want = _out84
-	var _58_stop uint64
-	var _ = _58_stop
+	_out84 = j.Running.Len()
+	_59_k = _out84
+	var _60_want uint64
+	var _ = _60_want
 	var _out85 uint64
 	var _ = _out85
-	_out85 = j.Notes.Get(Companion_Default___.NStop())
-	_58_stop = _out85
-	b = _56_k > uint64(0) && (_57_want > j.Ncl || _56_k >= uint64(250) || _58_stop != uint64(0))
+	_out85 = j.Notes.Get(Companion_Default___.NWant())
+	_60_want = _out85
+	var _61_stop uint64
+	var _ = _61_stop
+	var _out86 uint64
+	var _ = _out86
+	_out86 = j.Notes.Get(Companion_Default___.NStop())
+	_61_stop = _out86
+	b = _59_k > uint64(0) && (_60_want > j.Ncl || _59_k >= uint64(250) || _61_stop != uint64(0))
 	return b
 }
 func (_this *CompanionStruct_Default___) Want(j *journalm.Journal, n uint64) {
-	var _59_want uint64
-	var _ = _59_want
-	var _out86 uint64
-	var _ = _out86
-	_out86 = j.Notes.Get(Companion_Default___.NWant())
-	_59_want = _out86
-	if _59_want < n {
+	var _62_want uint64
+	var _ = _62_want
+	var _out87 uint64
+	var _ = _out87
+	_out87 = j.Notes.Get(Companion_Default___.NWant())
+	_62_want = _out87
+	if _62_want < n {
 		j.Notes.Set(Companion_Default___.NWant(), n)
 	}
 }
@@ -138,31 +138,31 @@ func (_this *CompanionStruct_Default___) SetStop(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Alive(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _60_stop uint64
-	var _ = _60_stop
-	var _out87 uint64
-	var _ = _out87
-	_out87 = j.Notes.Get(Companion_Default___.NStop())
-	_60_stop = _out87
-	var _61_failed uint64
-	var _ = _61_failed
+	var _63_stop uint64
+	var _ = _63_stop
 	var _out88 uint64
 	var _ = _out88
-	_out88 = j.Notes.Get(Companion_Default___.NFailed())
-	_61_failed = _out88
-	b = _60_stop == uint64(0) && _61_failed == uint64(0)
+	_out88 = j.Notes.Get(Companion_Default___.NStop())
+	_63_stop = _out88
+	var _64_failed uint64
+	var _ = _64_failed
+	var _out89 uint64
+	var _ = _out89
+	_out89 = j.Notes.Get(Companion_Default___.NFailed())
+	_64_failed = _out89
+	b = _63_stop == uint64(0) && _64_failed == uint64(0)
 	return b
 }
 func (_this *CompanionStruct_Default___) Failed(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _62_failed uint64
-	var _ = _62_failed
-	var _out89 uint64
-	var _ = _out89
-	_out89 = j.Notes.Get(Companion_Default___.NFailed())
-	_62_failed = _out89
-	b = _62_failed != uint64(0) /* dircomp */
+	var _65_failed uint64
+	var _ = _65_failed
+	var _out90 uint64
+	var _ = _out90
+	_out90 = j.Notes.Get(Companion_Default___.NFailed())
+	_65_failed = _out90
+	b = _65_failed != uint64(0) /* dircomp */
 	return b
 }
 func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
@@ -176,27 +176,27 @@ func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c
-	var _63_parity uint64
-	var _ = _63_parity
-	var _out90 uint64
-	var _ = _out90
-	_out90 = j.Notes.Get(Companion_Default___.NParity())
-	_63_parity = _out90
+	var _66_parity uint64
+	var _ = _66_parity
+	var _out91 uint64
+	var _ = _out91
+	_out91 = j.Notes.Get(Companion_Default___.NParity())
+	_66_parity = _out91
 	if n <= j.Ncl {
-		_63_parity = uint64(1) - _63_parity%uint64(2)
+		_66_parity = uint64(1) - _66_parity%uint64(2)
 	} else {
-		var _64_w uint64
-		var _ = _64_w
-		var _out91 uint64
-		var _ = _out91
-		_out91 = j.Notes.Get(Companion_Default___.NWaiters())
-		_64_w = _out91
-		if _64_w < uint64(4294967296) {
-			j.Notes.Set(Companion_Default___.NWaiters(), _64_w+uint64(1))
+		var _67_w uint64
+		var _ = _67_w
+		var _out92 uint64
+		var _ = _out92
+		_out92 = j.Notes.Get(Companion_Default___.NWaiters())
+		_67_w = _out92
+		if _67_w < uint64(4294967296) {
+			j.Notes.Set(Companion_Default___.NWaiters(), _67_w+uint64(1))
 		}
 	}
 	c = func() uint32 {
-		if _63_parity%uint64(2) == uint64(0) {
+		if _66_parity%uint64(2) == uint64(0) {
 			return uint32(2)
 		}
 		return uint32(3)
@@ -204,72 +204,72 @@ func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) u
 	return c
 }
 func (_this *CompanionStruct_Default___) NoteStart(j *journalm.Journal) {
-	var _65_parity uint64
-	var _ = _65_parity
-	var _out92 uint64
-	var _ = _out92
-	_out92 = j.Notes.Get(Companion_Default___.NParity())
-	_65_parity = _out92
-	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_65_parity%uint64(2))
+	var _68_parity uint64
+	var _ = _68_parity
+	var _out93 uint64
+	var _ = _out93
+	_out93 = j.Notes.Get(Companion_Default___.NParity())
+	_68_parity = _out93
+	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_68_parity%uint64(2))
 	j.Notes.Set(Companion_Default___.NWaiters(), uint64(0))
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 }
 func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
-	var _66_parity uint64
-	var _ = _66_parity
-	var _out93 uint64
-	var _ = _out93
-	_out93 = j.Notes.Get(Companion_Default___.NParity())
-	_66_parity = _out93
-	var _67_w uint64
-	var _ = _67_w
+	var _69_parity uint64
+	var _ = _69_parity
 	var _out94 uint64
 	var _ = _out94
-	_out94 = j.Notes.Get(Companion_Default___.NWaiters())
-	_67_w = _out94
-	var _68_groups uint64
-	var _ = _68_groups
+	_out94 = j.Notes.Get(Companion_Default___.NParity())
+	_69_parity = _out94
+	var _70_w uint64
+	var _ = _70_w
 	var _out95 uint64
 	var _ = _out95
-	_out95 = j.Notes.Get(Companion_Default___.NGroups())
-	_68_groups = _out95
-	if _68_groups < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NGroups(), _68_groups+uint64(1))
-	}
-	var _69_even bool
-	var _ = _69_even
-	_69_even = _66_parity%uint64(2) == uint64(0)
-	var _70_k uint64
-	var _ = _70_k
+	_out95 = j.Notes.Get(Companion_Default___.NWaiters())
+	_70_w = _out95
+	var _71_groups uint64
+	var _ = _71_groups
 	var _out96 uint64
 	var _ = _out96
-	_out96 = j.Lgm.Len()
-	_70_k = _out96
-	var _71_h uint64
-	var _ = _71_h
+	_out96 = j.Notes.Get(Companion_Default___.NGroups())
+	_71_groups = _out96
+	if _71_groups < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NGroups(), _71_groups+uint64(1))
+	}
+	var _72_even bool
+	var _ = _72_even
+	_72_even = _69_parity%uint64(2) == uint64(0)
+	var _73_k uint64
+	var _ = _73_k
 	var _out97 uint64
 	var _ = _out97
-	_out97 = j.Lho.Len()
-	_71_h = _out97
-	if _70_k >= j.InstAt || _71_h >= Companion_Default___.HoldMax() {
+	_out97 = j.Lgm.Len()
+	_73_k = _out97
+	var _74_h uint64
+	var _ = _74_h
+	var _out98 uint64
+	var _ = _out98
+	_out98 = j.Lho.Len()
+	_74_h = _out98
+	if _73_k >= j.InstAt || _74_h >= Companion_Default___.HoldMax() {
 		j.Mu.WakeOne(journalm.Companion_Default___.CInstaller())
 	}
-	var _72_more bool
-	var _ = _72_more
-	var _out98 bool
-	var _ = _out98
-	_out98 = Companion_Default___.WantCommit(j)
-	_72_more = _out98
-	if _72_more {
-		if _67_w == uint64(0) {
+	var _75_more bool
+	var _ = _75_more
+	var _out99 bool
+	var _ = _out99
+	_out99 = Companion_Default___.WantCommit(j)
+	_75_more = _out99
+	if _75_more {
+		if _70_w == uint64(0) {
 			j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
-		} else if _69_even {
+		} else if _72_even {
 			j.Mu.WakeOne(uint32(2))
 		} else {
 			j.Mu.WakeOne(uint32(3))
 		}
 	}
-	if _69_even {
+	if _72_even {
 		j.Mu.WakeAll(uint32(3))
 	} else {
 		j.Mu.WakeAll(uint32(2))
@@ -278,45 +278,45 @@ func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _73_k uint64
-	var _ = _73_k
-	var _out99 uint64
-	var _ = _out99
-	_out99 = j.Lgm.Len()
-	_73_k = _out99
-	var _74_h uint64
-	var _ = _74_h
+	var _76_k uint64
+	var _ = _76_k
 	var _out100 uint64
 	var _ = _out100
-	_out100 = j.Lho.Len()
-	_74_h = _out100
-	var _75_urge uint64
-	var _ = _75_urge
+	_out100 = j.Lgm.Len()
+	_76_k = _out100
+	var _77_h uint64
+	var _ = _77_h
 	var _out101 uint64
 	var _ = _out101
-	_out101 = j.Notes.Get(Companion_Default___.NUrge())
-	_75_urge = _out101
-	var _76_failed uint64
-	var _ = _76_failed
+	_out101 = j.Lho.Len()
+	_77_h = _out101
+	var _78_urge uint64
+	var _ = _78_urge
 	var _out102 uint64
 	var _ = _out102
-	_out102 = j.Notes.Get(Companion_Default___.NFailed())
-	_76_failed = _out102
-	b = _76_failed == uint64(0) && (_73_k > uint64(0) || _74_h > uint64(0)) && (_75_urge != uint64(0) || _73_k >= j.InstAt || _74_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
+	_out102 = j.Notes.Get(Companion_Default___.NUrge())
+	_78_urge = _out102
+	var _79_failed uint64
+	var _ = _79_failed
+	var _out103 uint64
+	var _ = _out103
+	_out103 = j.Notes.Get(Companion_Default___.NFailed())
+	_79_failed = _out103
+	b = _79_failed == uint64(0) && (_76_k > uint64(0) || _77_h > uint64(0)) && (_78_urge != uint64(0) || _76_k >= j.InstAt || _77_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
 	if b {
 		j.Notes.Set(Companion_Default___.NUrge(), uint64(0))
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
-	var _77_n uint64
-	var _ = _77_n
-	var _out103 uint64
-	var _ = _out103
-	_out103 = j.Notes.Get(Companion_Default___.NInstalls())
-	_77_n = _out103
-	if _77_n < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NInstalls(), _77_n+uint64(1))
+	var _80_n uint64
+	var _ = _80_n
+	var _out104 uint64
+	var _ = _out104
+	_out104 = j.Notes.Get(Companion_Default___.NInstalls())
+	_80_n = _out104
+	if _80_n < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NInstalls(), _80_n+uint64(1))
 	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 	j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
@@ -324,37 +324,37 @@ func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drained(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _78_r uint64
-	var _ = _78_r
-	var _out104 uint64
-	var _ = _out104
-	_out104 = j.Running.Len()
-	_78_r = _out104
-	var _79_c uint64
-	var _ = _79_c
+	var _81_r uint64
+	var _ = _81_r
 	var _out105 uint64
 	var _ = _out105
-	_out105 = j.Cgm.Len()
-	_79_c = _out105
-	var _80_h uint64
-	var _ = _80_h
+	_out105 = j.Running.Len()
+	_81_r = _out105
+	var _82_c uint64
+	var _ = _82_c
 	var _out106 uint64
 	var _ = _out106
-	_out106 = j.Cdm.Len()
-	_80_h = _out106
-	var _81_l uint64
-	var _ = _81_l
+	_out106 = j.Cgm.Len()
+	_82_c = _out106
+	var _83_h uint64
+	var _ = _83_h
 	var _out107 uint64
 	var _ = _out107
-	_out107 = j.Lgm.Len()
-	_81_l = _out107
-	var _82_i uint64
-	var _ = _82_i
+	_out107 = j.Cdm.Len()
+	_83_h = _out107
+	var _84_l uint64
+	var _ = _84_l
 	var _out108 uint64
 	var _ = _out108
-	_out108 = j.Inm.Len()
-	_82_i = _out108
-	b = _78_r == uint64(0) && _79_c == uint64(0) && _80_h == uint64(0) && _81_l == uint64(0) && _82_i == uint64(0)
+	_out108 = j.Lgm.Len()
+	_84_l = _out108
+	var _85_i uint64
+	var _ = _85_i
+	var _out109 uint64
+	var _ = _out109
+	_out109 = j.Inm.Len()
+	_85_i = _out109
+	b = _81_r == uint64(0) && _82_c == uint64(0) && _83_h == uint64(0) && _84_l == uint64(0) && _85_i == uint64(0)
 	return b
 }
 

@@ -231,110 +231,89 @@ func (_this *CompanionStruct_Default___) Load(t *Tree, p uint64, c0 uint64, c1 u
 	ok = _out19
 	return ok, b
 }
-func (_this *CompanionStruct_Default___) Known(t *Tree, p uint64) (bool, uint64, *dbytes.Blk, uint64) {
+func (_this *CompanionStruct_Default___) Known(t *Tree, p uint64, version uint64, r0 uint64, r1 uint64) (bool, uint64, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var version uint64 = 0
-	var _ = version
 	q = p
 	ok = true
-	var _12_r0 uint64 = 0
-	var _ = _12_r0
-	var _13_r1 uint64 = 0
-	var _ = _13_r1
-	var _out20 uint64
+	var _12_c *dbytes.Blk
+	var _ = _12_c
+	var _out20 *dbytes.Blk
 	var _ = _out20
-	var _out21 uint64
-	var _ = _out21
-	var _out22 uint64
+	_out20 = t.Pages.Get(version, q)
+	_12_c = _out20
+	for _12_c == (*dbytes.Blk)(nil) && q+uint64(1) < t.Np {
+		q = Companion_Default___.Parent(t, q)
+		var _out21 *dbytes.Blk
+		var _ = _out21
+		_out21 = t.Pages.Get(version, q)
+		_12_c = _out21
+	}
+	if _12_c != (*dbytes.Blk)(nil) {
+		b = _12_c
+		return ok, q, b
+	}
+	var _out22 bool
 	var _ = _out22
-	_out20, _out21, _out22 = t.Pages.Root()
-	version = _out20
-	_12_r0 = _out21
-	_13_r1 = _out22
-	var _14_c *dbytes.Blk
-	var _ = _14_c
 	var _out23 *dbytes.Blk
 	var _ = _out23
-	_out23 = t.Pages.Get(version, q)
-	_14_c = _out23
-	for _14_c == (*dbytes.Blk)(nil) && q+uint64(1) < t.Np {
-		q = Companion_Default___.Parent(t, q)
-		var _out24 *dbytes.Blk
-		var _ = _out24
-		_out24 = t.Pages.Get(version, q)
-		_14_c = _out24
-	}
-	if _14_c != (*dbytes.Blk)(nil) {
-		b = _14_c
-		return ok, q, b, version
-	}
-	var _out25 bool
-	var _ = _out25
-	var _out26 *dbytes.Blk
-	var _ = _out26
-	_out25, _out26 = Companion_Default___.Load(t, q, _12_r0, _13_r1)
-	ok = _out25
-	b = _out26
+	_out22, _out23 = Companion_Default___.Load(t, q, r0, r1)
+	ok = _out22
+	b = _out23
 	if ok {
 		t.Pages.Put(version, q, b)
 	}
-	return ok, q, b, version
+	return ok, q, b
 }
-func (_this *CompanionStruct_Default___) Page(t *Tree, p uint64) (bool, *dbytes.Blk, uint64) {
+func (_this *CompanionStruct_Default___) Page(t *Tree, p uint64, version uint64, r0 uint64, r1 uint64) (bool, *dbytes.Blk, uint64) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var bad uint64 = 0
 	var _ = bad
-	var _15_version uint64 = 0
-	var _ = _15_version
-	var _out27 bool
-	var _ = _out27
-	var _out28 uint64
-	var _ = _out28
-	var _out29 *dbytes.Blk
-	var _ = _out29
-	var _out30 uint64
-	var _ = _out30
-	_out27, _out28, _out29, _out30 = Companion_Default___.Known(t, p)
-	ok = _out27
-	bad = _out28
-	b = _out29
-	_15_version = _out30
+	var _out24 bool
+	var _ = _out24
+	var _out25 uint64
+	var _ = _out25
+	var _out26 *dbytes.Blk
+	var _ = _out26
+	_out24, _out25, _out26 = Companion_Default___.Known(t, p, version, r0, r1)
+	ok = _out24
+	bad = _out25
+	b = _out26
 	for ok && bad != p {
-		var _16_q uint64
-		var _ = _16_q
-		var _out31 uint64
+		var _13_q uint64
+		var _ = _13_q
+		var _out27 uint64
+		var _ = _out27
+		_out27 = Companion_Default___.Towards(t, bad, p)
+		_13_q = _out27
+		var _14_c0 uint64
+		var _ = _14_c0
+		var _15_c1 uint64
+		var _ = _15_c1
+		var _out28 uint64
+		var _ = _out28
+		var _out29 uint64
+		var _ = _out29
+		_out28, _out29 = Companion_Default___.GetCode(b, (t.N+_13_q)%uint64(255))
+		_14_c0 = _out28
+		_15_c1 = _out29
+		bad = _13_q
+		var _out30 bool
+		var _ = _out30
+		var _out31 *dbytes.Blk
 		var _ = _out31
-		_out31 = Companion_Default___.Towards(t, bad, p)
-		_16_q = _out31
-		var _17_c0 uint64
-		var _ = _17_c0
-		var _18_c1 uint64
-		var _ = _18_c1
-		var _out32 uint64
-		var _ = _out32
-		var _out33 uint64
-		var _ = _out33
-		_out32, _out33 = Companion_Default___.GetCode(b, (t.N+_16_q)%uint64(255))
-		_17_c0 = _out32
-		_18_c1 = _out33
-		bad = _16_q
-		var _out34 bool
-		var _ = _out34
-		var _out35 *dbytes.Blk
-		var _ = _out35
-		_out34, _out35 = Companion_Default___.Load(t, _16_q, _17_c0, _18_c1)
-		ok = _out34
-		b = _out35
+		_out30, _out31 = Companion_Default___.Load(t, _13_q, _14_c0, _15_c1)
+		ok = _out30
+		b = _out31
 		if ok {
-			t.Pages.Put(_15_version, _16_q, b)
+			t.Pages.Put(version, _13_q, b)
 		}
 	}
 	return ok, b, bad
@@ -344,65 +323,80 @@ func (_this *CompanionStruct_Default___) Towards(t *Tree, q uint64, p uint64) ui
 	var _ = r
 	r = p
 	for true {
-		var _19_u uint64
-		var _ = _19_u
-		_19_u = Companion_Default___.Parent(t, r)
-		if _19_u >= q {
+		var _16_u uint64
+		var _ = _16_u
+		_16_u = Companion_Default___.Parent(t, r)
+		if _16_u >= q {
 			return r
 		}
-		r = _19_u
+		r = _16_u
 	}
 	return r
 }
-func (_this *CompanionStruct_Default___) CodeOf(t *Tree, a uint64) (bool, bool, uint64, uint64, uint64) {
+func (_this *CompanionStruct_Default___) CodeOf(t *Tree, a uint64) (bool, uint64, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
-	var held bool = false
-	var _ = held
 	var c0 uint64 = 0
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
 	var bad uint64 = 0
 	var _ = bad
-	var _20_x uint64
-	var _ = _20_x
-	_20_x = a - t.Home
+	var _17_x uint64
+	var _ = _17_x
+	_17_x = a - t.Home
 	bad = uint64(0)
-	var _out36 bool
+	var _18_held bool = false
+	var _ = _18_held
+	var _19_version uint64 = 0
+	var _ = _19_version
+	var _20_r0 uint64 = 0
+	var _ = _20_r0
+	var _21_r1 uint64 = 0
+	var _ = _21_r1
+	var _out32 bool
+	var _ = _out32
+	var _out33 uint64
+	var _ = _out33
+	var _out34 uint64
+	var _ = _out34
+	var _out35 uint64
+	var _ = _out35
+	var _out36 uint64
 	var _ = _out36
 	var _out37 uint64
 	var _ = _out37
-	var _out38 uint64
-	var _ = _out38
-	_out36, _out37, _out38 = t.Pages.Held(_20_x)
-	held = _out36
-	c0 = _out37
-	c1 = _out38
-	if held {
+	_out32, _out33, _out34, _out35, _out36, _out37 = t.Pages.Look(_17_x)
+	_18_held = _out32
+	c0 = _out33
+	c1 = _out34
+	_19_version = _out35
+	_20_r0 = _out36
+	_21_r1 = _out37
+	if _18_held {
 		ok = true
-		return ok, held, c0, c1, bad
+		return ok, c0, c1, bad
 	}
-	var _21_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _21_b
-	var _out39 bool
+	var _22_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _22_b
+	var _out38 bool
+	var _ = _out38
+	var _out39 *dbytes.Blk
 	var _ = _out39
-	var _out40 *dbytes.Blk
+	var _out40 uint64
 	var _ = _out40
+	_out38, _out39, _out40 = Companion_Default___.Page(t, _17_x/uint64(255), _19_version, _20_r0, _21_r1)
+	ok = _out38
+	_22_b = _out39
+	bad = _out40
 	var _out41 uint64
 	var _ = _out41
-	_out39, _out40, _out41 = Companion_Default___.Page(t, _20_x/uint64(255))
-	ok = _out39
-	_21_b = _out40
-	bad = _out41
 	var _out42 uint64
 	var _ = _out42
-	var _out43 uint64
-	var _ = _out43
-	_out42, _out43 = Companion_Default___.GetCode(_21_b, _20_x%uint64(255))
-	c0 = _out42
-	c1 = _out43
-	return ok, held, c0, c1, bad
+	_out41, _out42 = Companion_Default___.GetCode(_22_b, _17_x%uint64(255))
+	c0 = _out41
+	c1 = _out42
+	return ok, c0, c1, bad
 }
 func (_this *CompanionStruct_Default___) Genuine(t *Tree, a uint64, b *dbytes.Blk) (bool, uint64) {
 	var ok bool = false
@@ -413,36 +407,31 @@ func (_this *CompanionStruct_Default___) Genuine(t *Tree, a uint64, b *dbytes.Bl
 		ok, bad = true, a
 		return ok, bad
 	}
-	var _22_h bool = false
-	var _ = _22_h
 	var _23_c0 uint64 = 0
 	var _ = _23_c0
 	var _24_c1 uint64 = 0
 	var _ = _24_c1
-	var _out44 bool
+	var _out43 bool
+	var _ = _out43
+	var _out44 uint64
 	var _ = _out44
-	var _out45 bool
+	var _out45 uint64
 	var _ = _out45
 	var _out46 uint64
 	var _ = _out46
-	var _out47 uint64
-	var _ = _out47
-	var _out48 uint64
-	var _ = _out48
-	_out44, _out45, _out46, _out47, _out48 = Companion_Default___.CodeOf(t, a)
-	ok = _out44
-	_22_h = _out45
-	_23_c0 = _out46
-	_24_c1 = _out47
-	bad = _out48
+	_out43, _out44, _out45, _out46 = Companion_Default___.CodeOf(t, a)
+	ok = _out43
+	_23_c0 = _out44
+	_24_c1 = _out45
+	bad = _out46
 	if !ok {
 		bad = t.First + uint64(2)*bad
 		return ok, bad
 	}
-	var _out49 bool
-	var _ = _out49
-	_out49 = Companion_Default___.Matches(t, a-t.Home, b, _23_c0, _24_c1)
-	ok = _out49
+	var _out47 bool
+	var _ = _out47
+	_out47 = Companion_Default___.Matches(t, a-t.Home, b, _23_c0, _24_c1)
+	ok = _out47
 	bad = a
 	return ok, bad
 }
@@ -451,10 +440,10 @@ func (_this *CompanionStruct_Default___) InOrder(t *Tree, c *dlog.Codes) bool {
 	var _ = ok
 	var _25_n uint64
 	var _ = _25_n
-	var _out50 uint64
-	var _ = _out50
-	_out50 = c.Len()
-	_25_n = _out50
+	var _out48 uint64
+	var _ = _out48
+	_out48 = c.Len()
+	_25_n = _out48
 	var _26_i uint64
 	var _ = _26_i
 	_26_i = uint64(0)
@@ -468,16 +457,16 @@ func (_this *CompanionStruct_Default___) InOrder(t *Tree, c *dlog.Codes) bool {
 		var _ = _29___v0
 		var _30___v1 uint64
 		var _ = _30___v1
+		var _out49 uint64
+		var _ = _out49
+		var _out50 uint64
+		var _ = _out50
 		var _out51 uint64
 		var _ = _out51
-		var _out52 uint64
-		var _ = _out52
-		var _out53 uint64
-		var _ = _out53
-		_out51, _out52, _out53 = c.At(_26_i)
-		_28_x = _out51
-		_29___v0 = _out52
-		_30___v1 = _out53
+		_out49, _out50, _out51 = c.At(_26_i)
+		_28_x = _out49
+		_29___v0 = _out50
+		_30___v1 = _out51
 		if _28_x < _27_next || _28_x >= t.N {
 			ok = false
 			return ok
@@ -506,99 +495,115 @@ func (_this *CompanionStruct_Default___) Changed(t *Tree, c *dlog.Codes, i uint6
 	var _ = b
 	var j uint64 = 0
 	var _ = j
-	var _out54 *dbytes.Blk
-	var _ = _out54
-	_out54 = dbytes.ZeroBlk()
-	b = _out54
+	var _out52 *dbytes.Blk
+	var _ = _out52
+	_out52 = dbytes.ZeroBlk()
+	b = _out52
 	var _31_x uint64
 	var _ = _31_x
 	var _32___v2 uint64
 	var _ = _32___v2
 	var _33___v3 uint64
 	var _ = _33___v3
+	var _out53 uint64
+	var _ = _out53
+	var _out54 uint64
+	var _ = _out54
 	var _out55 uint64
 	var _ = _out55
+	_out53, _out54, _out55 = c.At(i)
+	_31_x = _out53
+	_32___v2 = _out54
+	_33___v3 = _out55
+	p = _31_x / uint64(255)
+	a = uint64(0)
+	j = i
+	var _34_version uint64
+	var _ = _34_version
+	var _35_r0 uint64
+	var _ = _35_r0
+	var _36_r1 uint64
+	var _ = _36_r1
 	var _out56 uint64
 	var _ = _out56
 	var _out57 uint64
 	var _ = _out57
-	_out55, _out56, _out57 = c.At(i)
-	_31_x = _out55
-	_32___v2 = _out56
-	_33___v3 = _out57
-	p = _31_x / uint64(255)
-	a = uint64(0)
-	j = i
-	var _34_old__ *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _34_old__
-	var _35_bad uint64 = 0
-	var _ = _35_bad
-	var _out58 bool
+	var _out58 uint64
 	var _ = _out58
-	var _out59 *dbytes.Blk
+	_out56, _out57, _out58 = t.Pages.Root()
+	_34_version = _out56
+	_35_r0 = _out57
+	_36_r1 = _out58
+	var _37_old__ *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _37_old__
+	var _38_bad uint64 = 0
+	var _ = _38_bad
+	var _out59 bool
 	var _ = _out59
-	var _out60 uint64
+	var _out60 *dbytes.Blk
 	var _ = _out60
-	_out58, _out59, _out60 = Companion_Default___.Page(t, p)
-	ok = _out58
-	_34_old__ = _out59
-	_35_bad = _out60
+	var _out61 uint64
+	var _ = _out61
+	_out59, _out60, _out61 = Companion_Default___.Page(t, p, _34_version, _35_r0, _36_r1)
+	ok = _out59
+	_37_old__ = _out60
+	_38_bad = _out61
 	if !ok {
-		a = t.First + uint64(2)*_35_bad
+		a = t.First + uint64(2)*_38_bad
 		return ok, p, a, b, j
 	}
-	var _36_y *dbytes.Bytes
-	var _ = _36_y
-	var _out61 *dbytes.Bytes
-	var _ = _out61
-	_out61 = _34_old__.Thaw()
-	_36_y = _out61
-	var _out62 uint64
+	var _39_y *dbytes.Bytes
+	var _ = _39_y
+	var _out62 *dbytes.Bytes
 	var _ = _out62
-	_out62 = Companion_Default___.Fill(c, i, p, _36_y)
-	j = _out62
-	var _37_place uint64
-	var _ = _37_place
-	_37_place = uint64(1) - _36_y.U64(uint64(0))%uint64(2)
-	Companion_Default___.PutPlace(_36_y, _37_place)
-	a = t.First + uint64(2)*p + _37_place
-	var _out63 *dbytes.Blk
+	_out62 = _37_old__.Thaw()
+	_39_y = _out62
+	var _out63 uint64
 	var _ = _out63
-	_out63 = dbytes.Freeze(_36_y)
-	b = _out63
+	_out63 = Companion_Default___.Fill(c, i, p, _39_y)
+	j = _out63
+	var _40_place uint64
+	var _ = _40_place
+	_40_place = uint64(1) - _39_y.U64(uint64(0))%uint64(2)
+	Companion_Default___.PutPlace(_39_y, _40_place)
+	a = t.First + uint64(2)*p + _40_place
+	var _out64 *dbytes.Blk
+	var _ = _out64
+	_out64 = dbytes.Freeze(_39_y)
+	b = _out64
 	return ok, p, a, b, j
 }
 func (_this *CompanionStruct_Default___) Fill(c *dlog.Codes, i uint64, p uint64, y *dbytes.Bytes) uint64 {
 	var j uint64 = 0
 	var _ = j
 	j = i
-	var _38_n uint64
-	var _ = _38_n
-	var _out64 uint64
-	var _ = _out64
-	_out64 = c.Len()
-	_38_n = _out64
-	for j < _38_n {
-		var _39_u uint64
-		var _ = _39_u
-		var _40_c0 uint64
-		var _ = _40_c0
-		var _41_c1 uint64
-		var _ = _41_c1
-		var _out65 uint64
-		var _ = _out65
+	var _41_n uint64
+	var _ = _41_n
+	var _out65 uint64
+	var _ = _out65
+	_out65 = c.Len()
+	_41_n = _out65
+	for j < _41_n {
+		var _42_u uint64
+		var _ = _42_u
+		var _43_c0 uint64
+		var _ = _43_c0
+		var _44_c1 uint64
+		var _ = _44_c1
 		var _out66 uint64
 		var _ = _out66
 		var _out67 uint64
 		var _ = _out67
-		_out65, _out66, _out67 = c.At(j)
-		_39_u = _out65
-		_40_c0 = _out66
-		_41_c1 = _out67
-		if _39_u/uint64(255) != p {
+		var _out68 uint64
+		var _ = _out68
+		_out66, _out67, _out68 = c.At(j)
+		_42_u = _out66
+		_43_c0 = _out67
+		_44_c1 = _out68
+		if _42_u/uint64(255) != p {
 			goto L1
 		}
-		Companion_Default___.PutCode(y, _39_u%uint64(255), _40_c0, _41_c1)
+		Companion_Default___.PutCode(y, _42_u%uint64(255), _43_c0, _44_c1)
 		j = j + uint64(1)
 	}
 L1:
@@ -611,58 +616,58 @@ func (_this *CompanionStruct_Default___) Upwards(t *Tree, c *dlog.Codes, p uint6
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
-	var _out68 uint64
-	var _ = _out68
 	var _out69 uint64
 	var _ = _out69
-	_out68, _out69 = t.Seal.Code(t.N+p, b)
-	c0 = _out68
-	c1 = _out69
+	var _out70 uint64
+	var _ = _out70
+	_out69, _out70 = t.Seal.Code(t.N+p, b)
+	c0 = _out69
+	c1 = _out70
 	root = p+uint64(1) == t.Np
 	if !root {
 		c.Add(t.N+p, c0, c1)
 	}
 	return root, c0, c1
 }
-func (_this *CompanionStruct_Default___) Advance(t *Tree, c *dlog.Codes, r0 uint64, r1 uint64) {
-	t.Pages.Next(c, t.N, r0, r1)
+func (_this *CompanionStruct_Default___) Advance(t *Tree, c *dlog.Codes, r0 uint64, r1 uint64, drop *dlog.BMap) {
+	t.Pages.Next(c, t.N, r0, r1, drop, t.Home)
 }
 func (_this *CompanionStruct_Default___) AddList(t *Tree, c *dlog.Codes, l *ddisk.BList) {
-	var _42_n uint64
-	var _ = _42_n
-	var _out70 uint64
-	var _ = _out70
-	_out70 = l.Len()
-	_42_n = _out70
-	var _43_i uint64
-	var _ = _43_i
-	_43_i = uint64(0)
-	for _43_i < _42_n {
-		var _44_a uint64
-		var _ = _44_a
-		var _out71 uint64
-		var _ = _out71
-		_out71 = l.AddrAt(_43_i)
-		_44_a = _out71
-		var _45_b *dbytes.Blk
-		var _ = _45_b
-		var _out72 *dbytes.Blk
+	var _45_n uint64
+	var _ = _45_n
+	var _out71 uint64
+	var _ = _out71
+	_out71 = l.Len()
+	_45_n = _out71
+	var _46_i uint64
+	var _ = _46_i
+	_46_i = uint64(0)
+	for _46_i < _45_n {
+		var _47_a uint64
+		var _ = _47_a
+		var _out72 uint64
 		var _ = _out72
-		_out72 = l.BlkAt(_43_i)
-		_45_b = _out72
-		var _46_c0 uint64
-		var _ = _46_c0
-		var _47_c1 uint64
-		var _ = _47_c1
-		var _out73 uint64
+		_out72 = l.AddrAt(_46_i)
+		_47_a = _out72
+		var _48_b *dbytes.Blk
+		var _ = _48_b
+		var _out73 *dbytes.Blk
 		var _ = _out73
+		_out73 = l.BlkAt(_46_i)
+		_48_b = _out73
+		var _49_c0 uint64
+		var _ = _49_c0
+		var _50_c1 uint64
+		var _ = _50_c1
 		var _out74 uint64
 		var _ = _out74
-		_out73, _out74 = t.Seal.Code(_44_a-t.Home, _45_b)
-		_46_c0 = _out73
-		_47_c1 = _out74
-		c.Add(_44_a-t.Home, _46_c0, _47_c1)
-		_43_i = _43_i + uint64(1)
+		var _out75 uint64
+		var _ = _out75
+		_out74, _out75 = t.Seal.Code(_47_a-t.Home, _48_b)
+		_49_c0 = _out74
+		_50_c1 = _out75
+		c.Add(_47_a-t.Home, _49_c0, _50_c1)
+		_46_i = _46_i + uint64(1)
 	}
 }
 

@@ -1,0 +1,47 @@
+// What a tree of codes says of the home blocks, and that the pages that a change has written say what they are to say.
+include "groups.dfy"
+include "codes.dfy"
+
+module TreeSaid {
+  import opened Machine
+  import opened DiskS
+  import opened LogSpec
+  import opened LogS
+  import opened LogModel
+  import opened TreeModel
+  import opened TreeOfCodes
+
+  // with the codes s a tree that says w says w2
+  predicate Restates(s: seq<Code>, home: int, key: int, w: St, w2: St) {
+    (forall e :: e in s ==> e.x + home in w2 && Vouches(key, e.x, e.c, w2[e.x + home])) &&
+    forall a :: a in w2 && (forall e :: e in s ==> e.x != a - home) ==> a in w && w2[a] == w[a]
+  }
+  // s2 is s and codes of pages, which are nodes from n on
+  predicate WithPages(s: seq<Code>, s2: seq<Code>, n: int) { (forall e :: e in s ==> e in s2) && forall e :: e in s2 && e.x < n ==> e in s }
+  lemma WithPage(s: seq<Code>, s2: seq<Code>, s3: seq<Code>, n: int, root: bool, k: Code)
+    requires WithPages(s, s2, n) && n <= k.x && s3 == if root then s2 else s2 + [k]
+    ensures WithPages(s, s3, n)
+  {}
+  // all codes of the change are done: the tree says what it is to say
+  lemma Restated(p: Geo, t: Tree, c: Codes, s: seq<Code>, W: set<int>, pg: seq<BV>, r: CV, w: St, w2: St)
+    requires t.Ok() && t.np > 0 && p.tree == t.seal.t && t.home as int == Home(p) && p.key == t.seal.key && |t.pages.rs| == |t.pages.vs| > 0 && TreeSays(p, t.Now(), t.Root(), w)
+    requires Restates(s, Home(p), p.key, w, w2) && WithPages(s, c.s, t.n as int) && Halfway(t, c, |c.s|, W, pg, r)
+    requires forall a :: a in w2 ==> Home(p) <= a < Home(p) + t.n as int
+    ensures NextTree(t, c, r, pg) && TreeSays(p, pg, r, w2)
+  {
+    assert Changing(t.seal.t, t.Now(), t.Root(), c.s, |c.s|, W, pg, r) by { reveal Halfway(); }
+    Changed1(t, c, W, pg, r);
+    forall a | a in w2 ensures 0 <= a - Home(p) < p.tree.n && Vouches(p.key, a - Home(p), CodeIn(p.tree, pg, a - Home(p)), w2[a]) {
+      var x := a - Home(p);
+      if x in Done(c.s) {
+        DoneOf(c.s, x);
+        var k :| 0 <= k < |c.s| && c.s[k].x == x;
+        DoneHas(c.s, k);
+        assert c.s[k] in c.s && c.s[k] in s;
+      } else {
+        forall e | e in s ensures e.x != x { assert e in c.s; if e.x == x { var k :| 0 <= k < |c.s| && c.s[k] == e; DoneHas(c.s, k); } }
+        assert a in w && w2[a] == w[a];
+      }
+    }
+  }
+}
