@@ -144,6 +144,9 @@ func (s *System) committed(b uint64) ([]byte, error) {
 	return v.Data(), nil
 }
 
+// Committed returns block b as last committed, which need not be durable yet, and beside all transactions.
+func (s *System) Committed(b uint64) ([]byte, error) { return s.committed(b) }
+
 // Free returns the number of clear bits that may be handed out (free blocks or
 // inodes), as committed and durable.
 func (s *System) Free(which uint64) (uint64, error) {
