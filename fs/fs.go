@@ -43,6 +43,7 @@ type FS struct {
 	host     disk.Host // nil if the volume needs no room from one
 	hostLog  hostLog
 	dmg      *damage
+	scrub    *scrubber
 
 	freeStep uint64 // the constant, less in tests
 }
@@ -61,6 +62,7 @@ type Options struct {
 	ReadOnly   bool   // refuse every change, also those of recovery
 	Clock      Clock  // of the time stamps; nil: time.Now
 	Log        *slog.Logger
+	Scrub      ScrubOptions
 
 	host disk.Host // of the device
 	dmg  *damage   // of the volume
@@ -93,6 +95,7 @@ func (v *FS) Verifier() uint64 { return v.verifier }
 // Close waits for the background, makes everything durable, and stops. The
 // device stays open: it is the caller's. No operation may be running or follow.
 func (v *FS) Close() error {
+	v.scrub.close()
 	v.dmg.close()
 	v.free.close()
 	return v.stop()

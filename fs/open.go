@@ -48,6 +48,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	if v.dmg = o.dmg; v.dmg == nil { // a volume without codes
 		v.dmg = newDamage(g, journal.Params{}, g.Dtor_data1()+1, v.log)
 	}
+	v.scrub = v.newScrubber(o.Scrub)
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)
@@ -74,5 +75,6 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	}
 	v.free = v.startFreer()
 	v.dmg.start(v)
+	v.scrub.start()
 	return v, nil
 }
