@@ -62,26 +62,26 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _406_cs uint64
-	var _ = _406_cs
-	var _407_cns uint32
-	var _ = _407_cns
-	var _out555 uint64
-	var _ = _out555
-	var _out556 uint32
-	var _ = _out556
-	_out555, _out556 = inodeformat.Companion_Default___.GetCtime(ip)
-	_406_cs = _out555
-	_407_cns = _out556
-	if _406_cs < s || _406_cs == s && _407_cns < ns {
+	var _409_cs uint64
+	var _ = _409_cs
+	var _410_cns uint32
+	var _ = _410_cns
+	var _out559 uint64
+	var _ = _out559
+	var _out560 uint32
+	var _ = _out560
+	_out559, _out560 = inodeformat.Companion_Default___.GetCtime(ip)
+	_409_cs = _out559
+	_410_cns = _out560
+	if _409_cs < s || _409_cs == s && _410_cns < ns {
 		return ts, tns
 	}
-	if _407_cns < uint32(999999999) {
-		ts, tns = _406_cs, _407_cns+uint32(1)
-	} else if _406_cs < uint64(18446744073709551615) {
-		ts, tns = _406_cs+uint64(1), uint32(0)
+	if _410_cns < uint32(999999999) {
+		ts, tns = _409_cs, _410_cns+uint32(1)
+	} else if _409_cs < uint64(18446744073709551615) {
+		ts, tns = _409_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _406_cs, _407_cns
+		ts, tns = _409_cs, _410_cns
 	}
 	return ts, tns
 }

@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _655_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _655_ip
-	var _out855 uint32
-	var _ = _out855
-	var _out856 *dbytes.Bytes
-	var _ = _out856
-	_out855, _out856 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out855
-	_655_ip = _out856
+	var _658_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _658_ip
+	var _out859 uint32
+	var _ = _out859
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	_out859, _out860 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out859
+	_658_ip = _out860
 	if st == uint32(0) {
-		after = _655_ip
+		after = _658_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _656_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _656_ip
-	var _out857 uint32
-	var _ = _out857
-	var _out858 *dbytes.Bytes
-	var _ = _out858
-	_out857, _out858 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out857
-	_656_ip = _out858
+	var _659_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _659_ip
+	var _out861 uint32
+	var _ = _out861
+	var _out862 *dbytes.Bytes
+	var _ = _out862
+	_out861, _out862 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out861
+	_659_ip = _out862
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _656_ip
-	var _out859 uint32
-	var _ = _out859
-	_out859 = permissions.Companion_Default___.AccessBits(c, _656_ip)
-	bits = _out859
+	after = _659_ip
+	var _out863 uint32
+	var _ = _out863
+	_out863 = permissions.Companion_Default___.AccessBits(c, _659_ip)
+	bits = _out863
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _657_own bool
-	var _ = _657_own
-	var _out860 bool
-	var _ = _out860
-	_out860 = permissions.Companion_Default___.IsOwner(c, ip)
-	_657_own = _out860
-	if a.HasMode && !_657_own {
+	var _660_own bool
+	var _ = _660_own
+	var _out864 bool
+	var _ = _out864
+	_out864 = permissions.Companion_Default___.IsOwner(c, ip)
+	_660_own = _out864
+	if a.HasMode && !_660_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _658_u uint32
-		var _ = _658_u
-		var _out861 uint32
-		var _ = _out861
-		_out861 = inodeformat.Companion_Default___.GetUid(ip)
-		_658_u = _out861
-		if !_657_own || a.Uid != _658_u {
+		var _661_u uint32
+		var _ = _661_u
+		var _out865 uint32
+		var _ = _out865
+		_out865 = inodeformat.Companion_Default___.GetUid(ip)
+		_661_u = _out865
+		if !_660_own || a.Uid != _661_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _659_g uint32
-		var _ = _659_g
-		var _out862 uint32
-		var _ = _out862
-		_out862 = inodeformat.Companion_Default___.GetGid(ip)
-		_659_g = _out862
-		var _660_mine bool
-		var _ = _660_mine
-		var _out863 bool
-		var _ = _out863
-		_out863 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_660_mine = _out863
-		if !_657_own || a.Gid != _659_g && !_660_mine {
+		var _662_g uint32
+		var _ = _662_g
+		var _out866 uint32
+		var _ = _out866
+		_out866 = inodeformat.Companion_Default___.GetGid(ip)
+		_662_g = _out866
+		var _663_mine bool
+		var _ = _663_mine
+		var _out867 bool
+		var _ = _out867
+		_out867 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_663_mine = _out867
+		if !_660_own || a.Gid != _662_g && !_663_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_657_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_660_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _661_w bool
-		var _ = _661_w
-		var _out864 bool
-		var _ = _out864
-		_out864 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_661_w = _out864
-		if !_661_w {
+		var _664_w bool
+		var _ = _664_w
+		var _out868 bool
+		var _ = _out868
+		_out868 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_664_w = _out868
+		if !_664_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _662_mode uint32
-	var _ = _662_mode
-	var _out865 uint32
-	var _ = _out865
-	_out865 = inodeformat.Companion_Default___.GetMode(ip)
-	_662_mode = _out865
+	var _665_mode uint32
+	var _ = _665_mode
+	var _out869 uint32
+	var _ = _out869
+	_out869 = inodeformat.Companion_Default___.GetMode(ip)
+	_665_mode = _out869
 	if a.HasMode {
-		_662_mode = a.Mode % uint32(4096)
-		var _663_gid uint32
-		var _ = _663_gid
-		var _out866 uint32
-		var _ = _out866
-		_out866 = inodeformat.Companion_Default___.GetGid(ip)
-		_663_gid = _out866
-		var _664_mine bool
-		var _ = _664_mine
-		var _out867 bool
-		var _ = _out867
-		_out867 = permissions.Companion_Default___.InGroup(c, _663_gid)
-		_664_mine = _out867
-		if c.Uid != uint32(0) && !_664_mine {
-			_662_mode = permissions.Companion_Default___.DropSetgid(_662_mode)
+		_665_mode = a.Mode % uint32(4096)
+		var _666_gid uint32
+		var _ = _666_gid
+		var _out870 uint32
+		var _ = _out870
+		_out870 = inodeformat.Companion_Default___.GetGid(ip)
+		_666_gid = _out870
+		var _667_mine bool
+		var _ = _667_mine
+		var _out871 bool
+		var _ = _out871
+		_out871 = permissions.Companion_Default___.InGroup(c, _666_gid)
+		_667_mine = _out871
+		if c.Uid != uint32(0) && !_667_mine {
+			_665_mode = permissions.Companion_Default___.DropSetgid(_665_mode)
 		}
 	}
-	var _665_ty uint32
-	var _ = _665_ty
-	var _out868 uint32
-	var _ = _out868
-	_out868 = inodeformat.Companion_Default___.GetTy(ip)
-	_665_ty = _out868
-	if _665_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_662_mode = permissions.Companion_Default___.KillPriv(_662_mode)
+	var _668_ty uint32
+	var _ = _668_ty
+	var _out872 uint32
+	var _ = _out872
+	_out872 = inodeformat.Companion_Default___.GetTy(ip)
+	_668_ty = _out872
+	if _668_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_665_mode = permissions.Companion_Default___.KillPriv(_665_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _662_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _665_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _666_ip *dbytes.Bytes
-	var _ = _666_ip
-	var _out869 *dbytes.Bytes
-	var _ = _out869
-	_out869 = d.Fs.GetInode(txn, ino, true)
-	_666_ip = _out869
-	var _667_was uint64
-	var _ = _667_was
-	var _out870 uint64
-	var _ = _out870
-	_out870 = inodeformat.Companion_Default___.GetSize(_666_ip)
-	_667_was = _out870
-	var _668_shrink uint64
-	var _ = _668_shrink
-	var _out871 uint64
-	var _ = _out871
-	_out871 = inodeformat.Companion_Default___.GetShrink(_666_ip)
-	_668_shrink = _out871
-	if size > _667_was && _668_shrink != uint64(0) {
+	var _669_ip *dbytes.Bytes
+	var _ = _669_ip
+	var _out873 *dbytes.Bytes
+	var _ = _out873
+	_out873 = d.Fs.GetInode(txn, ino, true)
+	_669_ip = _out873
+	var _670_was uint64
+	var _ = _670_was
+	var _out874 uint64
+	var _ = _out874
+	_out874 = inodeformat.Companion_Default___.GetSize(_669_ip)
+	_670_was = _out874
+	var _671_shrink uint64
+	var _ = _671_shrink
+	var _out875 uint64
+	var _ = _out875
+	_out875 = inodeformat.Companion_Default___.GetShrink(_669_ip)
+	_671_shrink = _out875
+	if size > _670_was && _671_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _669_ok bool
-	var _ = _669_ok
-	var _out872 bool
-	var _ = _out872
-	_out872 = d.SetSize(txn, ino, size)
-	_669_ok = _out872
-	if !_669_ok {
+	var _672_ok bool
+	var _ = _672_ok
+	var _out876 bool
+	var _ = _out876
+	_out876 = d.SetSize(txn, ino, size)
+	_672_ok = _out876
+	if !_672_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _667_was {
-		var _670_done bool
-		var _ = _670_done
-		var _out873 bool
-		var _ = _out873
-		_out873 = procedurebase.Companion_Default___.Release(txn, d, ino, _667_was-size)
-		_670_done = _out873
-		later = !_670_done
+	if size < _670_was {
+		var _673_done bool
+		var _ = _673_done
+		var _out877 bool
+		var _ = _out877
+		_out877 = procedurebase.Companion_Default___.Release(txn, d, ino, _670_was-size)
+		_673_done = _out877
+		later = !_673_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _671_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _671_p
-	var _out874 uint32
-	var _ = _out874
-	var _out875 *dbytes.Bytes
-	var _ = _out875
-	_out874, _out875 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out874
-	_671_p = _out875
+	var _674_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _674_p
+	var _out878 uint32
+	var _ = _out878
+	var _out879 *dbytes.Bytes
+	var _ = _out879
+	_out878, _out879 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out878
+	_674_p = _out879
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _671_p
+	ip = _674_p
 	if guard {
-		var _672_cs uint64
-		var _ = _672_cs
-		var _673_cns uint32
-		var _ = _673_cns
-		var _out876 uint64
-		var _ = _out876
-		var _out877 uint32
-		var _ = _out877
-		_out876, _out877 = inodeformat.Companion_Default___.GetCtime(_671_p)
-		_672_cs = _out876
-		_673_cns = _out877
-		if _672_cs != gs || _673_cns != gns {
+		var _675_cs uint64
+		var _ = _675_cs
+		var _676_cns uint32
+		var _ = _676_cns
+		var _out880 uint64
+		var _ = _out880
+		var _out881 uint32
+		var _ = _out881
+		_out880, _out881 = inodeformat.Companion_Default___.GetCtime(_674_p)
+		_675_cs = _out880
+		_676_cns = _out881
+		if _675_cs != gs || _676_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _674_ty uint32
-	var _ = _674_ty
-	var _out878 uint32
-	var _ = _out878
-	_out878 = inodeformat.Companion_Default___.GetTy(_671_p)
-	_674_ty = _out878
-	if a.HasSize && _674_ty != permissions.Companion_Default___.REG() {
+	var _677_ty uint32
+	var _ = _677_ty
+	var _out882 uint32
+	var _ = _out882
+	_out882 = inodeformat.Companion_Default___.GetTy(_674_p)
+	_677_ty = _out882
+	if a.HasSize && _677_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out879 uint32
-	var _ = _out879
-	_out879 = Companion_Default___.ArgStatus(a)
-	st = _out879
+	var _out883 uint32
+	var _ = _out883
+	_out883 = Companion_Default___.ArgStatus(a)
+	st = _out883
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out880 uint32
-	var _ = _out880
-	_out880 = Companion_Default___.MaySetattr(c, _671_p, a)
-	st = _out880
+	var _out884 uint32
+	var _ = _out884
+	_out884 = Companion_Default___.MaySetattr(c, _674_p, a)
+	st = _out884
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out881 uint32
-		var _ = _out881
-		var _out882 bool
-		var _ = _out882
-		_out881, _out882 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out881
-		later = _out882
+		var _out885 uint32
+		var _ = _out885
+		var _out886 bool
+		var _ = _out886
+		_out885, _out886 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out885
+		later = _out886
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _675_np *dbytes.Bytes
-	var _ = _675_np
-	var _out883 *dbytes.Bytes
-	var _ = _out883
-	_out883 = d.Fs.GetInode(txn, ino, true)
-	_675_np = _out883
-	var _676_ts uint64
-	var _ = _676_ts
-	var _677_tns uint32
-	var _ = _677_tns
-	var _out884 uint64
-	var _ = _out884
-	var _out885 uint32
-	var _ = _out885
-	_out884, _out885 = attributechanges.Companion_Default___.Stamp(_675_np, s, ns)
-	_676_ts = _out884
-	_677_tns = _out885
-	Companion_Default___.Apply(c, _675_np, a, _676_ts, _677_tns)
-	inodeformat.Companion_Default___.SetVerf(_675_np, uint64(0))
-	d.PutInode(txn, ino, _675_np)
-	after = _675_np
+	var _678_np *dbytes.Bytes
+	var _ = _678_np
+	var _out887 *dbytes.Bytes
+	var _ = _out887
+	_out887 = d.Fs.GetInode(txn, ino, true)
+	_678_np = _out887
+	var _679_ts uint64
+	var _ = _679_ts
+	var _680_tns uint32
+	var _ = _680_tns
+	var _out888 uint64
+	var _ = _out888
+	var _out889 uint32
+	var _ = _out889
+	_out888, _out889 = attributechanges.Companion_Default___.Stamp(_678_np, s, ns)
+	_679_ts = _out888
+	_680_tns = _out889
+	Companion_Default___.Apply(c, _678_np, a, _679_ts, _680_tns)
+	inodeformat.Companion_Default___.SetVerf(_678_np, uint64(0))
+	d.PutInode(txn, ino, _678_np)
+	after = _678_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out886 uint32
-	var _ = _out886
-	var _out887 *dbytes.Bytes
-	var _ = _out887
-	_out886, _out887 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out886
-	before = _out887
+	var _out890 uint32
+	var _ = _out890
+	var _out891 *dbytes.Bytes
+	var _ = _out891
+	_out890, _out891 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out890
+	before = _out891
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out888 uint32
-	var _ = _out888
-	var _out889 *dbytes.Bytes
-	var _ = _out889
-	var _out890 bool
-	var _ = _out890
-	_out888, _out889, _out890 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out888
-	after = _out889
-	later = _out890
+	var _out892 uint32
+	var _ = _out892
+	var _out893 *dbytes.Bytes
+	var _ = _out893
+	var _out894 bool
+	var _ = _out894
+	_out892, _out893, _out894 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out892
+	after = _out893
+	later = _out894
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _678_ty uint32
-	var _ = _678_ty
-	var _out891 uint32
-	var _ = _out891
-	_out891 = inodeformat.Companion_Default___.GetTy(ip)
-	_678_ty = _out891
-	var _679_dmode uint32
-	var _ = _679_dmode
-	var _out892 uint32
-	var _ = _out892
-	_out892 = inodeformat.Companion_Default___.GetMode(dp)
-	_679_dmode = _out892
-	var _680_dgid uint32
-	var _ = _680_dgid
-	var _out893 uint32
-	var _ = _out893
-	_out893 = inodeformat.Companion_Default___.GetGid(dp)
-	_680_dgid = _out893
+	var _681_ty uint32
+	var _ = _681_ty
+	var _out895 uint32
+	var _ = _out895
+	_out895 = inodeformat.Companion_Default___.GetTy(ip)
+	_681_ty = _out895
+	var _682_dmode uint32
+	var _ = _682_dmode
+	var _out896 uint32
+	var _ = _out896
+	_out896 = inodeformat.Companion_Default___.GetMode(dp)
+	_682_dmode = _out896
+	var _683_dgid uint32
+	var _ = _683_dgid
+	var _out897 uint32
+	var _ = _out897
+	_out897 = inodeformat.Companion_Default___.GetGid(dp)
+	_683_dgid = _out897
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _679_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _680_dgid
+		if _682_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _683_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _678_ty == permissions.Companion_Default___.DIR() {
+		if _681_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _681_dmode uint32
-	var _ = _681_dmode
-	var _out894 uint32
-	var _ = _out894
-	_out894 = inodeformat.Companion_Default___.GetMode(dp)
-	_681_dmode = _out894
-	var _682_m uint32
-	var _ = _682_m
-	var _out895 uint32
-	var _ = _out895
-	_out895 = inodeformat.Companion_Default___.GetMode(ip)
-	_682_m = _out895
-	if _681_dmode/uint32(1024)%uint32(2) == uint32(1) && _682_m/uint32(1024)%uint32(2) == uint32(0) && _682_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _682_m+uint32(1024))
+	var _684_dmode uint32
+	var _ = _684_dmode
+	var _out898 uint32
+	var _ = _out898
+	_out898 = inodeformat.Companion_Default___.GetMode(dp)
+	_684_dmode = _out898
+	var _685_m uint32
+	var _ = _685_m
+	var _out899 uint32
+	var _ = _out899
+	_out899 = inodeformat.Companion_Default___.GetMode(ip)
+	_685_m = _out899
+	if _684_dmode/uint32(1024)%uint32(2) == uint32(1) && _685_m/uint32(1024)%uint32(2) == uint32(0) && _685_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _685_m+uint32(1024))
 	}
 }
 

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out464 *dbytes.Bytes
-	var _ = _out464
-	_out464 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out464
+	var _out468 *dbytes.Bytes
+	var _ = _out468
+	_out468 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out468
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _310_tries uint64
-	var _ = _310_tries
-	_310_tries = uint64(0)
-	for _310_tries < uint64(16) {
-		var _311_got bool = false
-		var _ = _311_got
-		var _out465 bool
-		var _ = _out465
-		var _out466 uint64
-		var _ = _out466
-		_out465, _out466 = txn.AllocHint(uint64(1), near)
-		_311_got = _out465
-		ino = _out466
-		if !_311_got {
+	var _313_tries uint64
+	var _ = _313_tries
+	_313_tries = uint64(0)
+	for _313_tries < uint64(16) {
+		var _314_got bool = false
+		var _ = _314_got
+		var _out469 bool
+		var _ = _out469
+		var _out470 uint64
+		var _ = _out470
+		_out469, _out470 = txn.AllocHint(uint64(1), near)
+		_314_got = _out469
+		ino = _out470
+		if !_314_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _312_u bool
-			var _ = _312_u
-			var _out467 bool
-			var _ = _out467
-			_out467 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_312_u = _out467
-			if !_312_u {
+			var _315_u bool
+			var _ = _315_u
+			var _out471 bool
+			var _ = _out471
+			_out471 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_315_u = _out471
+			if !_315_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_310_tries = _310_tries + uint64(1)
+		_313_tries = _313_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out468 *dbytes.Blk
-	var _ = _out468
-	_out468 = txn.ReadBlock(bn, excl)
-	b = _out468
+	var _out472 *dbytes.Blk
+	var _ = _out472
+	_out472 = txn.ReadBlock(bn, excl)
+	b = _out472
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _313_tries uint64
-	var _ = _313_tries
-	_313_tries = uint64(0)
-	for _313_tries < uint64(16) {
-		var _314_got bool = false
-		var _ = _314_got
-		var _out469 bool
-		var _ = _out469
-		var _out470 uint64
-		var _ = _out470
-		_out469, _out470 = txn.AllocHint(uint64(0), near)
-		_314_got = _out469
-		bn = _out470
-		if !_314_got {
+	var _316_tries uint64
+	var _ = _316_tries
+	_316_tries = uint64(0)
+	for _316_tries < uint64(16) {
+		var _317_got bool = false
+		var _ = _317_got
+		var _out473 bool
+		var _ = _out473
+		var _out474 uint64
+		var _ = _out474
+		_out473, _out474 = txn.AllocHint(uint64(0), near)
+		_317_got = _out473
+		bn = _out474
+		if !_317_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _315_u bool
-			var _ = _315_u
-			var _out471 bool
-			var _ = _out471
-			_out471 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_315_u = _out471
-			if !_315_u {
+			var _318_u bool
+			var _ = _318_u
+			var _out475 bool
+			var _ = _out475
+			_out475 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_318_u = _out475
+			if !_318_u {
 				ok = true
 				goto L3
 			}
 		}
-		_313_tries = _313_tries + uint64(1)
+		_316_tries = _316_tries + uint64(1)
 	}
 L3:
 	if ok {

@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out472 uint64
-		var _ = _out472
-		_out472 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out472
+		var _out476 uint64
+		var _ = _out476
+		_out476 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out476
 		return bn
 	}
-	var _316_pb *dbytes.Blk
-	var _ = _316_pb
-	var _out473 *dbytes.Blk
-	var _ = _out473
-	_out473 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_316_pb = _out473
-	bn = _316_pb.U64(uint64(8) * (j % uint64(512)))
+	var _319_pb *dbytes.Blk
+	var _ = _319_pb
+	var _out477 *dbytes.Blk
+	var _ = _out477
+	_out477 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_319_pb = _out477
+	bn = _319_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _317_pn uint64
-	var _ = _317_pn
-	var _out474 uint64
-	var _ = _out474
-	_out474 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_317_pn = _out474
-	if _317_pn == uint64(0) {
-		var _out475 *dbytes.Blk
-		var _ = _out475
-		_out475 = dbytes.ZeroBlk()
-		pb = _out475
+	var _320_pn uint64
+	var _ = _320_pn
+	var _out478 uint64
+	var _ = _out478
+	_out478 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_320_pn = _out478
+	if _320_pn == uint64(0) {
+		var _out479 *dbytes.Blk
+		var _ = _out479
+		_out479 = dbytes.ZeroBlk()
+		pb = _out479
 	} else {
-		var _out476 *dbytes.Blk
-		var _ = _out476
-		_out476 = _this.Fs.ReadBlock(txn, _317_pn, excl)
-		pb = _out476
+		var _out480 *dbytes.Blk
+		var _ = _out480
+		_out480 = _this.Fs.ReadBlock(txn, _320_pn, excl)
+		pb = _out480
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out477 bool
-	var _ = _out477
-	var _out478 uint64
-	var _ = _out478
-	_out477, _out478 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out477
-	bn = _out478
+	var _out481 bool
+	var _ = _out481
+	var _out482 uint64
+	var _ = _out482
+	_out481, _out482 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out481
+	bn = _out482
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out479 bool
-	var _ = _out479
-	var _out480 uint64
-	var _ = _out480
-	_out479, _out480 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out479
-	bn = _out480
+	var _out483 bool
+	var _ = _out483
+	var _out484 uint64
+	var _ = _out484
+	_out483, _out484 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out483
+	bn = _out484
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out481 uint64
-		var _ = _out481
-		_out481 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out481
+		var _out485 uint64
+		var _ = _out485
+		_out485 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out485
 		if bn == uint64(0) {
-			var _318_near uint64
-			var _ = _318_near
-			var _out482 uint64
-			var _ = _out482
-			_out482 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_318_near = _out482
-			var _319_z *dbytes.Bytes
-			var _ = _319_z
-			var _out483 *dbytes.Bytes
-			var _ = _out483
-			_out483 = dbytes.NewBytes(uint64(4096))
-			_319_z = _out483
-			var _out484 bool
-			var _ = _out484
-			var _out485 uint64
-			var _ = _out485
-			_out484, _out485 = _this.AllocRoot(txn, ip, ino, k, _318_near, _319_z)
-			ok = _out484
-			bn = _out485
+			var _321_near uint64
+			var _ = _321_near
+			var _out486 uint64
+			var _ = _out486
+			_out486 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_321_near = _out486
+			var _322_z *dbytes.Bytes
+			var _ = _322_z
+			var _out487 *dbytes.Bytes
+			var _ = _out487
+			_out487 = dbytes.NewBytes(uint64(4096))
+			_322_z = _out487
+			var _out488 bool
+			var _ = _out488
+			var _out489 uint64
+			var _ = _out489
+			_out488, _out489 = _this.AllocRoot(txn, ip, ino, k, _321_near, _322_z)
+			ok = _out488
+			bn = _out489
 		}
 		return ok, bn
 	}
-	var _320_pn uint64 = 0
-	var _ = _320_pn
-	var _out486 bool
-	var _ = _out486
-	var _out487 uint64
-	var _ = _out487
-	_out486, _out487 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out486
-	_320_pn = _out487
+	var _323_pn uint64 = 0
+	var _ = _323_pn
+	var _out490 bool
+	var _ = _out490
+	var _out491 uint64
+	var _ = _out491
+	_out490, _out491 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out490
+	_323_pn = _out491
 	if !ok {
 		return ok, bn
 	}
-	var _321_pb *dbytes.Blk
-	var _ = _321_pb
-	var _out488 *dbytes.Blk
-	var _ = _out488
-	_out488 = _this.Fs.ReadBlock(txn, _320_pn, true)
-	_321_pb = _out488
-	bn = _321_pb.U64(uint64(8) * (j % uint64(512)))
+	var _324_pb *dbytes.Blk
+	var _ = _324_pb
+	var _out492 *dbytes.Blk
+	var _ = _out492
+	_out492 = _this.Fs.ReadBlock(txn, _323_pn, true)
+	_324_pb = _out492
+	bn = _324_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _322_t *dbytes.Bytes
-		var _ = _322_t
-		var _out489 *dbytes.Bytes
-		var _ = _out489
-		_out489 = _321_pb.Thaw()
-		_322_t = _out489
-		var _323_z *dbytes.Bytes
-		var _ = _323_z
-		var _out490 *dbytes.Bytes
-		var _ = _out490
-		_out490 = dbytes.NewBytes(uint64(4096))
-		_323_z = _out490
-		var _out491 bool
-		var _ = _out491
-		var _out492 uint64
-		var _ = _out492
-		_out491, _out492 = _this.AddChild(txn, ip, _322_t, _320_pn, j, _320_pn, _323_z)
-		ok = _out491
-		bn = _out492
+		var _325_t *dbytes.Bytes
+		var _ = _325_t
+		var _out493 *dbytes.Bytes
+		var _ = _out493
+		_out493 = _324_pb.Thaw()
+		_325_t = _out493
+		var _326_z *dbytes.Bytes
+		var _ = _326_z
+		var _out494 *dbytes.Bytes
+		var _ = _out494
+		_out494 = dbytes.NewBytes(uint64(4096))
+		_326_z = _out494
+		var _out495 bool
+		var _ = _out495
+		var _out496 uint64
+		var _ = _out496
+		_out495, _out496 = _this.AddChild(txn, ip, _325_t, _323_pn, j, _323_pn, _326_z)
+		ok = _out495
+		bn = _out496
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _320_pn, _322_t)
+		_this.CloseParent(txn, _323_pn, _325_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out493 *dbytes.Blk
-		var _ = _out493
-		_out493 = dbytes.ZeroBlk()
-		b = _out493
+		var _out497 *dbytes.Blk
+		var _ = _out497
+		_out497 = dbytes.ZeroBlk()
+		b = _out497
 	} else {
-		var _out494 *dbytes.Blk
-		var _ = _out494
-		_out494 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out494
+		var _out498 *dbytes.Blk
+		var _ = _out498
+		_out498 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out498
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _324_k uint64
-	var _ = _324_k
-	_324_k = positions.Companion_Default___.FlatK(n)
-	var _325_bn uint64
-	var _ = _325_bn
-	var _out495 uint64
-	var _ = _out495
-	_out495 = _this.Resolve(txn, ip, _324_k, positions.Companion_Default___.MaxLev(_324_k), positions.Companion_Default___.FlatJ(n), excl)
-	_325_bn = _out495
-	var _out496 *dbytes.Blk
-	var _ = _out496
-	_out496 = _this.ReadAt(txn, _325_bn, excl)
-	b = _out496
+	var _327_k uint64
+	var _ = _327_k
+	_327_k = positions.Companion_Default___.FlatK(n)
+	var _328_bn uint64
+	var _ = _328_bn
+	var _out499 uint64
+	var _ = _out499
+	_out499 = _this.Resolve(txn, ip, _327_k, positions.Companion_Default___.MaxLev(_327_k), positions.Companion_Default___.FlatJ(n), excl)
+	_328_bn = _out499
+	var _out500 *dbytes.Blk
+	var _ = _out500
+	_out500 = _this.ReadAt(txn, _328_bn, excl)
+	b = _out500
 	return b
 }
 

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out557 *dbytes.Bytes
-	var _ = _out557
-	_out557 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out557
+	var _out561 *dbytes.Bytes
+	var _ = _out561
+	_out561 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out561
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _408_ip *dbytes.Bytes
-	var _ = _408_ip
-	var _out558 *dbytes.Bytes
-	var _ = _out558
-	_out558 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_408_ip = _out558
-	var _409_size uint64
-	var _ = _409_size
-	var _out559 uint64
-	var _ = _out559
-	_out559 = inodeformat.Companion_Default___.GetSize(_408_ip)
-	_409_size = _out559
-	if off >= _409_size {
-		var _out560 *dbytes.Bytes
-		var _ = _out560
-		_out560 = dbytes.NewBytes(uint64(0))
-		b = _out560
-		return b
-	}
-	var _410_n uint64
-	var _ = _410_n
-	var _out561 uint64
-	var _ = _out561
-	_out561 = reading.Companion_Default___.Min(len_, _409_size-off)
-	_410_n = _out561
+	var _411_ip *dbytes.Bytes
+	var _ = _411_ip
 	var _out562 *dbytes.Bytes
 	var _ = _out562
-	_out562 = reading.Companion_Default___.Fetch(_this.Fs, txn, _408_ip, off, _410_n)
-	b = _out562
+	_out562 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_411_ip = _out562
+	var _412_size uint64
+	var _ = _412_size
+	var _out563 uint64
+	var _ = _out563
+	_out563 = inodeformat.Companion_Default___.GetSize(_411_ip)
+	_412_size = _out563
+	if off >= _412_size {
+		var _out564 *dbytes.Bytes
+		var _ = _out564
+		_out564 = dbytes.NewBytes(uint64(0))
+		b = _out564
+		return b
+	}
+	var _413_n uint64
+	var _ = _413_n
+	var _out565 uint64
+	var _ = _out565
+	_out565 = reading.Companion_Default___.Min(len_, _412_size-off)
+	_413_n = _out565
+	var _out566 *dbytes.Bytes
+	var _ = _out566
+	_out566 = reading.Companion_Default___.Fetch(_this.Fs, txn, _411_ip, off, _413_n)
+	b = _out566
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out563 *dbytes.Blk
-	var _ = _out563
-	_out563 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out563
+	var _out567 *dbytes.Blk
+	var _ = _out567
+	_out567 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out567
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _411_ip *dbytes.Bytes
-	var _ = _411_ip
-	var _out564 *dbytes.Bytes
-	var _ = _out564
-	_out564 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_411_ip = _out564
-	var _412_size uint64
-	var _ = _412_size
-	var _out565 uint64
-	var _ = _out565
-	_out565 = inodeformat.Companion_Default___.GetSize(_411_ip)
-	_412_size = _out565
-	var _413_shrink uint64
-	var _ = _413_shrink
-	var _out566 uint64
-	var _ = _out566
-	_out566 = inodeformat.Companion_Default___.GetShrink(_411_ip)
-	_413_shrink = _out566
-	if _413_shrink != uint64(0) && off+len_ > _412_size {
+	var _414_ip *dbytes.Bytes
+	var _ = _414_ip
+	var _out568 *dbytes.Bytes
+	var _ = _out568
+	_out568 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_414_ip = _out568
+	var _415_size uint64
+	var _ = _415_size
+	var _out569 uint64
+	var _ = _out569
+	_out569 = inodeformat.Companion_Default___.GetSize(_414_ip)
+	_415_size = _out569
+	var _416_shrink uint64
+	var _ = _416_shrink
+	var _out570 uint64
+	var _ = _out570
+	_out570 = inodeformat.Companion_Default___.GetShrink(_414_ip)
+	_416_shrink = _out570
+	if _416_shrink != uint64(0) && off+len_ > _415_size {
 		ok = false
 		return ok
 	}
-	var _414_used uint64
-	var _ = _414_used
-	var _out567 uint64
-	var _ = _out567
-	_out567 = inodeformat.Companion_Default___.GetUsed(_411_ip)
-	_414_used = _out567
-	var _out568 bool
-	var _ = _out568
-	_out568 = writing.Companion_Default___.Store(_this.Fs, txn, _411_ip, ino, off, src, so, len_)
-	ok = _out568
+	var _417_used uint64
+	var _ = _417_used
+	var _out571 uint64
+	var _ = _out571
+	_out571 = inodeformat.Companion_Default___.GetUsed(_414_ip)
+	_417_used = _out571
+	var _out572 bool
+	var _ = _out572
+	_out572 = writing.Companion_Default___.Store(_this.Fs, txn, _414_ip, ino, off, src, so, len_)
+	ok = _out572
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _415_used_k uint64
-	var _ = _415_used_k
-	var _out569 uint64
-	var _ = _out569
-	_out569 = inodeformat.Companion_Default___.GetUsed(_411_ip)
-	_415_used_k = _out569
-	if off+len_ > _412_size {
-		inodeformat.Companion_Default___.SetFileSize(_411_ip, off+len_)
+	var _418_used_k uint64
+	var _ = _418_used_k
+	var _out573 uint64
+	var _ = _out573
+	_out573 = inodeformat.Companion_Default___.GetUsed(_414_ip)
+	_418_used_k = _out573
+	if off+len_ > _415_size {
+		inodeformat.Companion_Default___.SetFileSize(_414_ip, off+len_)
 	}
-	if off+len_ > _412_size || _415_used_k != _414_used {
-		_this.Fs.SetMeta(txn, _411_ip, ino)
+	if off+len_ > _415_size || _418_used_k != _417_used {
+		_this.Fs.SetMeta(txn, _414_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _416_ip *dbytes.Bytes
-	var _ = _416_ip
-	var _out570 *dbytes.Bytes
-	var _ = _out570
-	_out570 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_416_ip = _out570
-	var _417_size uint64
-	var _ = _417_size
-	var _out571 uint64
-	var _ = _out571
-	_out571 = inodeformat.Companion_Default___.GetSize(_416_ip)
-	_417_size = _out571
-	var _418_shrink uint64
-	var _ = _418_shrink
-	var _out572 uint64
-	var _ = _out572
-	_out572 = inodeformat.Companion_Default___.GetShrink(_416_ip)
-	_418_shrink = _out572
+	var _419_ip *dbytes.Bytes
+	var _ = _419_ip
+	var _out574 *dbytes.Bytes
+	var _ = _out574
+	_out574 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_419_ip = _out574
+	var _420_size uint64
+	var _ = _420_size
+	var _out575 uint64
+	var _ = _out575
+	_out575 = inodeformat.Companion_Default___.GetSize(_419_ip)
+	_420_size = _out575
+	var _421_shrink uint64
+	var _ = _421_shrink
+	var _out576 uint64
+	var _ = _out576
+	_out576 = inodeformat.Companion_Default___.GetShrink(_419_ip)
+	_421_shrink = _out576
 	ok = true
-	if sz > _417_size {
-		if _418_shrink != uint64(0) {
+	if sz > _420_size {
+		if _421_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _417_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _416_ip, sz)
-		var _419_shrink_k uint64
-		var _ = _419_shrink_k
-		_419_shrink_k = _418_shrink
-		if _418_shrink < _417_size && (_418_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_417_size+uint64(4095))/uint64(4096)) {
-			_419_shrink_k = _417_size
+	} else if sz < _420_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _419_ip, sz)
+		var _422_shrink_k uint64
+		var _ = _422_shrink_k
+		_422_shrink_k = _421_shrink
+		if _421_shrink < _420_size && (_421_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_420_size+uint64(4095))/uint64(4096)) {
+			_422_shrink_k = _420_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_416_ip, _419_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_419_ip, _422_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_416_ip, sz)
-	_this.Fs.SetMeta(txn, _416_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_419_ip, sz)
+	_this.Fs.SetMeta(txn, _419_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _420_ip *dbytes.Bytes
-	var _ = _420_ip
-	var _out573 *dbytes.Bytes
-	var _ = _out573
-	_out573 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_420_ip = _out573
-	var _421_size uint64
-	var _ = _421_size
-	var _out574 uint64
-	var _ = _out574
-	_out574 = inodeformat.Companion_Default___.GetSize(_420_ip)
-	_421_size = _out574
-	var _422_shrink uint64
-	var _ = _422_shrink
-	var _out575 uint64
-	var _ = _out575
-	_out575 = inodeformat.Companion_Default___.GetShrink(_420_ip)
-	_422_shrink = _out575
-	if _422_shrink == uint64(0) {
+	var _423_ip *dbytes.Bytes
+	var _ = _423_ip
+	var _out577 *dbytes.Bytes
+	var _ = _out577
+	_out577 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_423_ip = _out577
+	var _424_size uint64
+	var _ = _424_size
+	var _out578 uint64
+	var _ = _out578
+	_out578 = inodeformat.Companion_Default___.GetSize(_423_ip)
+	_424_size = _out578
+	var _425_shrink uint64
+	var _ = _425_shrink
+	var _out579 uint64
+	var _ = _out579
+	_out579 = inodeformat.Companion_Default___.GetShrink(_423_ip)
+	_425_shrink = _out579
+	if _425_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _423_lo uint64
-	var _ = _423_lo
-	_423_lo = (_421_size + uint64(4095)) / uint64(4096)
-	var _424_n uint64
-	var _ = _424_n
-	_424_n = (_422_shrink + uint64(4095)) / uint64(4096)
-	if _424_n < _423_lo {
-		_424_n = _423_lo
+	var _426_lo uint64
+	var _ = _426_lo
+	_426_lo = (_424_size + uint64(4095)) / uint64(4096)
+	var _427_n uint64
+	var _ = _427_n
+	_427_n = (_425_shrink + uint64(4095)) / uint64(4096)
+	if _427_n < _426_lo {
+		_427_n = _426_lo
 	}
-	var _425_m uint64
-	var _ = _425_m
-	var _out576 uint64
-	var _ = _out576
-	_out576 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _420_ip, ino, _424_n, _423_lo, max)
-	_425_m = _out576
-	var _426_shrink_k uint64
-	var _ = _426_shrink_k
-	_426_shrink_k = uint64(4096) * _425_m
-	if _425_m == _423_lo {
-		_426_shrink_k = uint64(0)
+	var _428_m uint64
+	var _ = _428_m
+	var _out580 uint64
+	var _ = _out580
+	_out580 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _423_ip, ino, _427_n, _426_lo, max)
+	_428_m = _out580
+	var _429_shrink_k uint64
+	var _ = _429_shrink_k
+	_429_shrink_k = uint64(4096) * _428_m
+	if _428_m == _426_lo {
+		_429_shrink_k = uint64(0)
 	}
-	done = _426_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_420_ip, _426_shrink_k)
-	_this.Fs.SetMeta(txn, _420_ip, ino)
+	done = _429_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_423_ip, _429_shrink_k)
+	_this.Fs.SetMeta(txn, _423_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -291,104 +291,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out577 bool
-	var _ = _out577
-	var _out578 uint64
-	var _ = _out578
-	_out577, _out578 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out577
-	ino = _out578
+	var _out581 bool
+	var _ = _out581
+	var _out582 uint64
+	var _ = _out582
+	_out581, _out582 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out581
+	ino = _out582
 	if !ok {
 		return ok, ino
 	}
-	var _427_ip *dbytes.Bytes
-	var _ = _427_ip
-	var _out579 *dbytes.Bytes
-	var _ = _out579
-	_out579 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_427_ip = _out579
-	var _428_size uint64
-	var _ = _428_size
-	var _out580 uint64
-	var _ = _out580
-	_out580 = inodeformat.Companion_Default___.GetSize(_427_ip)
-	_428_size = _out580
-	var _429_shrink uint64
-	var _ = _429_shrink
-	var _out581 uint64
-	var _ = _out581
-	_out581 = inodeformat.Companion_Default___.GetShrink(_427_ip)
-	_429_shrink = _out581
-	var _430_gen uint64
-	var _ = _430_gen
-	var _out582 uint64
-	var _ = _out582
-	_out582 = inodeformat.Companion_Default___.GetGen(_427_ip)
-	_430_gen = _out582
-	var _431_bare bool
-	var _ = _431_bare
-	var _out583 bool
+	var _430_ip *dbytes.Bytes
+	var _ = _430_ip
+	var _out583 *dbytes.Bytes
 	var _ = _out583
-	_out583 = inodeformat.Companion_Default___.NoSlots(_427_ip)
-	_431_bare = _out583
-	if _428_size != uint64(0) || _429_shrink != uint64(0) || !_431_bare || _430_gen == uint64(18446744073709551615) {
+	_out583 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_430_ip = _out583
+	var _431_size uint64
+	var _ = _431_size
+	var _out584 uint64
+	var _ = _out584
+	_out584 = inodeformat.Companion_Default___.GetSize(_430_ip)
+	_431_size = _out584
+	var _432_shrink uint64
+	var _ = _432_shrink
+	var _out585 uint64
+	var _ = _out585
+	_out585 = inodeformat.Companion_Default___.GetShrink(_430_ip)
+	_432_shrink = _out585
+	var _433_gen uint64
+	var _ = _433_gen
+	var _out586 uint64
+	var _ = _out586
+	_out586 = inodeformat.Companion_Default___.GetGen(_430_ip)
+	_433_gen = _out586
+	var _434_bare bool
+	var _ = _434_bare
+	var _out587 bool
+	var _ = _out587
+	_out587 = inodeformat.Companion_Default___.NoSlots(_430_ip)
+	_434_bare = _out587
+	if _431_size != uint64(0) || _432_shrink != uint64(0) || !_434_bare || _433_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _427_ip, ino, ty, _430_gen+uint64(1))
+	_this.Blank(txn, _430_ip, ino, ty, _433_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _432_ip *dbytes.Bytes
-	var _ = _432_ip
-	var _out584 *dbytes.Bytes
-	var _ = _out584
-	_out584 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_432_ip = _out584
-	var _433_size uint64
-	var _ = _433_size
-	var _out585 uint64
-	var _ = _out585
-	_out585 = inodeformat.Companion_Default___.GetSize(_432_ip)
-	_433_size = _out585
-	var _434_shrink uint64
-	var _ = _434_shrink
-	var _out586 uint64
-	var _ = _out586
-	_out586 = inodeformat.Companion_Default___.GetShrink(_432_ip)
-	_434_shrink = _out586
-	var _435_gen uint64
-	var _ = _435_gen
-	var _out587 uint64
-	var _ = _out587
-	_out587 = inodeformat.Companion_Default___.GetGen(_432_ip)
-	_435_gen = _out587
-	var _436_bare bool
-	var _ = _436_bare
-	var _out588 bool
+	var _435_ip *dbytes.Bytes
+	var _ = _435_ip
+	var _out588 *dbytes.Bytes
 	var _ = _out588
-	_out588 = inodeformat.Companion_Default___.NoSlots(_432_ip)
-	_436_bare = _out588
-	if _433_size != uint64(0) || _434_shrink != uint64(0) || !_436_bare {
+	_out588 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_435_ip = _out588
+	var _436_size uint64
+	var _ = _436_size
+	var _out589 uint64
+	var _ = _out589
+	_out589 = inodeformat.Companion_Default___.GetSize(_435_ip)
+	_436_size = _out589
+	var _437_shrink uint64
+	var _ = _437_shrink
+	var _out590 uint64
+	var _ = _out590
+	_out590 = inodeformat.Companion_Default___.GetShrink(_435_ip)
+	_437_shrink = _out590
+	var _438_gen uint64
+	var _ = _438_gen
+	var _out591 uint64
+	var _ = _out591
+	_out591 = inodeformat.Companion_Default___.GetGen(_435_ip)
+	_438_gen = _out591
+	var _439_bare bool
+	var _ = _439_bare
+	var _out592 bool
+	var _ = _out592
+	_out592 = inodeformat.Companion_Default___.NoSlots(_435_ip)
+	_439_bare = _out592
+	if _436_size != uint64(0) || _437_shrink != uint64(0) || !_439_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _432_ip, ino, uint32(0), _435_gen)
+	_this.Blank(txn, _435_ip, ino, uint32(0), _438_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _437_z *dbytes.Bytes
-	var _ = _437_z
-	var _out589 *dbytes.Bytes
-	var _ = _out589
-	_out589 = dbytes.NewBytes(uint64(256))
-	_437_z = _out589
-	inodeformat.Companion_Default___.SetTy(_437_z, ty)
-	inodeformat.Companion_Default___.SetGen(_437_z, gen)
-	_this.Fs.SetInode(txn, _437_z, ino, ty != uint32(0))
+	var _440_z *dbytes.Bytes
+	var _ = _440_z
+	var _out593 *dbytes.Bytes
+	var _ = _out593
+	_out593 = dbytes.NewBytes(uint64(256))
+	_440_z = _out593
+	inodeformat.Companion_Default___.SetTy(_440_z, ty)
+	inodeformat.Companion_Default___.SetGen(_440_z, gen)
+	_this.Fs.SetInode(txn, _440_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

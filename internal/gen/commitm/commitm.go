@@ -67,53 +67,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _272_n uint64
-	var _ = _272_n
-	var _out428 uint64
-	var _ = _out428
-	_out428 = t.Buf.Len()
-	_272_n = _out428
+	var _275_n uint64
+	var _ = _275_n
+	var _out432 uint64
+	var _ = _out432
+	_out432 = t.Buf.Len()
+	_275_n = _out432
 	i = i0
-	var _273_go bool
-	var _ = _273_go
-	_273_go = true
-	for _273_go {
-		var _274_k uint64
-		var _ = _274_k
-		var _out429 uint64
-		var _ = _out429
-		_out429 = t.Buf.KeyAt(i)
-		_274_k = _out429
-		var _275_off uint64
-		var _ = _275_off
-		_275_off = objectsm.Companion_Default___.KeyOff(_274_k)
-		var _276_is bool
-		var _ = _276_is
-		var _277_v bool
-		var _ = _277_v
-		var _out430 bool
-		var _ = _out430
-		var _out431 bool
-		var _ = _out431
-		_out430, _out431 = t.Buf.BitAt(i)
-		_276_is = _out430
-		_277_v = _out431
-		if _276_is {
-			objectsm.Companion_Default___.PutBit(w, _275_off, _277_v)
+	var _276_go bool
+	var _ = _276_go
+	_276_go = true
+	for _276_go {
+		var _277_k uint64
+		var _ = _277_k
+		var _out433 uint64
+		var _ = _out433
+		_out433 = t.Buf.KeyAt(i)
+		_277_k = _out433
+		var _278_off uint64
+		var _ = _278_off
+		_278_off = objectsm.Companion_Default___.KeyOff(_277_k)
+		var _279_is bool
+		var _ = _279_is
+		var _280_v bool
+		var _ = _280_v
+		var _out434 bool
+		var _ = _out434
+		var _out435 bool
+		var _ = _out435
+		_out434, _out435 = t.Buf.BitAt(i)
+		_279_is = _out434
+		_280_v = _out435
+		if _279_is {
+			objectsm.Companion_Default___.PutBit(w, _278_off, _280_v)
 		} else {
-			t.Buf.CopyAt(i, w, _275_off/uint64(8))
+			t.Buf.CopyAt(i, w, _278_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _272_n {
-			_273_go = false
+		if i == _275_n {
+			_276_go = false
 		} else {
-			var _278_k2 uint64
-			var _ = _278_k2
-			var _out432 uint64
-			var _ = _out432
-			_out432 = t.Buf.KeyAt(i)
-			_278_k2 = _out432
-			_273_go = objectsm.Companion_Default___.KeyBlk(_278_k2) == a
+			var _281_k2 uint64
+			var _ = _281_k2
+			var _out436 uint64
+			var _ = _out436
+			_out436 = t.Buf.KeyAt(i)
+			_281_k2 = _out436
+			_276_go = objectsm.Companion_Default___.KeyBlk(_281_k2) == a
 		}
 	}
 	return i
@@ -124,68 +124,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _279_n uint64
-	var _ = _279_n
-	var _out433 uint64
-	var _ = _out433
-	_out433 = t.Buf.Len()
-	_279_n = _out433
-	var _280_i uint64
-	var _ = _280_i
-	_280_i = uint64(0)
+	var _282_n uint64
+	var _ = _282_n
+	var _out437 uint64
+	var _ = _out437
+	_out437 = t.Buf.Len()
+	_282_n = _out437
+	var _283_i uint64
+	var _ = _283_i
+	_283_i = uint64(0)
 	miss = uint64(0)
-	for _280_i < _279_n {
-		var _281_k uint64
-		var _ = _281_k
-		var _out434 uint64
-		var _ = _out434
-		_out434 = t.Buf.KeyAt(_280_i)
-		_281_k = _out434
-		var _282_a uint64
-		var _ = _282_a
-		_282_a = objectsm.Companion_Default___.KeyBlk(_281_k)
-		var _283_b *dbytes.Blk
-		var _ = _283_b
-		var _out435 *dbytes.Blk
-		var _ = _out435
-		_out435 = t.Buf.BlkAt(_280_i)
-		_283_b = _out435
-		if _283_b != (*dbytes.Blk)(nil) {
-			tx.Put(_282_a, _283_b)
-			_280_i = _280_i + uint64(1)
+	for _283_i < _282_n {
+		var _284_k uint64
+		var _ = _284_k
+		var _out438 uint64
+		var _ = _out438
+		_out438 = t.Buf.KeyAt(_283_i)
+		_284_k = _out438
+		var _285_a uint64
+		var _ = _285_a
+		_285_a = objectsm.Companion_Default___.KeyBlk(_284_k)
+		var _286_b *dbytes.Blk
+		var _ = _286_b
+		var _out439 *dbytes.Blk
+		var _ = _out439
+		_out439 = t.Buf.BlkAt(_283_i)
+		_286_b = _out439
+		if _286_b != (*dbytes.Blk)(nil) {
+			tx.Put(_285_a, _286_b)
+			_283_i = _283_i + uint64(1)
 		} else {
-			var _284_c *dbytes.Blk
-			var _ = _284_c
-			var _285___v0 uint64
-			var _ = _285___v0
-			var _out436 *dbytes.Blk
-			var _ = _out436
-			var _out437 uint64
-			var _ = _out437
-			_out436, _out437 = journalreader.Companion_Default___.Lookup(t.S.J, _282_a)
-			_284_c = _out436
-			_285___v0 = _out437
-			if _284_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _282_a
-				return ok, miss
-			}
-			var _286_w *dbytes.Bytes
-			var _ = _286_w
-			var _out438 *dbytes.Bytes
-			var _ = _out438
-			_out438 = _284_c.Thaw()
-			_286_w = _out438
-			var _out439 uint64
-			var _ = _out439
-			_out439 = Companion_Default___.Splice1(t, _280_i, _282_a, _286_w)
-			_280_i = _out439
-			var _287_f *dbytes.Blk
-			var _ = _287_f
+			var _287_c *dbytes.Blk
+			var _ = _287_c
+			var _288___v0 uint64
+			var _ = _288___v0
 			var _out440 *dbytes.Blk
 			var _ = _out440
-			_out440 = dbytes.Freeze(_286_w)
-			_287_f = _out440
-			tx.Put(_282_a, _287_f)
+			var _out441 uint64
+			var _ = _out441
+			_out440, _out441 = journalreader.Companion_Default___.Lookup(t.S.J, _285_a)
+			_287_c = _out440
+			_288___v0 = _out441
+			if _287_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _285_a
+				return ok, miss
+			}
+			var _289_w *dbytes.Bytes
+			var _ = _289_w
+			var _out442 *dbytes.Bytes
+			var _ = _out442
+			_out442 = _287_c.Thaw()
+			_289_w = _out442
+			var _out443 uint64
+			var _ = _out443
+			_out443 = Companion_Default___.Splice1(t, _283_i, _285_a, _289_w)
+			_283_i = _out443
+			var _290_f *dbytes.Blk
+			var _ = _290_f
+			var _out444 *dbytes.Blk
+			var _ = _out444
+			_out444 = dbytes.Freeze(_289_w)
+			_290_f = _out444
+			tx.Put(_285_a, _290_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -219,28 +219,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _288_j *journalm.Journal
-	var _ = _288_j
-	_288_j = t.S.J
-	_288_j.Mu.Lock()
+	var _291_j *journalm.Journal
+	var _ = _291_j
+	_291_j = t.S.J
+	_291_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out441 uint32
-	var _ = _out441
-	var _out442 uint64
-	var _ = _out442
-	var _out443 bool
-	var _ = _out443
-	var _out444 uint64
-	var _ = _out444
-	_out441, _out442, _out443, _out444 = Companion_Default___.Point(t)
-	st = _out441
-	n = _out442
-	get = _out443
-	miss = _out444
+	var _out445 uint32
+	var _ = _out445
+	var _out446 uint64
+	var _ = _out446
+	var _out447 bool
+	var _ = _out447
+	var _out448 uint64
+	var _ = _out448
+	_out445, _out446, _out447, _out448 = Companion_Default___.Point(t)
+	st = _out445
+	n = _out446
+	get = _out447
+	miss = _out448
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_288_j.Mu.Unlock()
+	_291_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -257,31 +257,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _289_j *journalm.Journal
-	var _ = _289_j
-	_289_j = t.S.J
+	var _292_j *journalm.Journal
+	var _ = _292_j
+	_292_j = t.S.J
 	n = uint64(0)
-	var _290_ok bool = false
-	var _ = _290_ok
-	var _out445 bool
-	var _ = _out445
-	var _out446 uint64
-	var _ = _out446
-	_out445, _out446 = Companion_Default___.Build(t, t.Tx)
-	_290_ok = _out445
-	miss = _out446
-	get = !_290_ok
-	if !_290_ok {
+	var _293_ok bool = false
+	var _ = _293_ok
+	var _out449 bool
+	var _ = _out449
+	var _out450 uint64
+	var _ = _out450
+	_out449, _out450 = Companion_Default___.Build(t, t.Tx)
+	_293_ok = _out449
+	miss = _out450
+	get = !_293_ok
+	if !_293_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out447 uint32
-	var _ = _out447
-	var _out448 uint64
-	var _ = _out448
-	_out447, _out448 = journalcommit.Companion_Default___.Append(_289_j, t.Tx)
-	st = _out447
-	n = _out448
+	var _out451 uint32
+	var _ = _out451
+	var _out452 uint64
+	var _ = _out452
+	_out451, _out452 = journalcommit.Companion_Default___.Append(_292_j, t.Tx)
+	st = _out451
+	n = _out452
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -289,38 +289,38 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _291_j *journalm.Journal
-	var _ = _291_j
-	_291_j = t.S.J
-	var _292_get bool = false
-	var _ = _292_get
-	var _293_miss uint64 = 0
-	var _ = _293_miss
+	var _294_j *journalm.Journal
+	var _ = _294_j
+	_294_j = t.S.J
+	var _295_get bool = false
+	var _ = _295_get
+	var _296_miss uint64 = 0
+	var _ = _296_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out449 uint32
-		var _ = _out449
-		var _out450 uint64
-		var _ = _out450
-		var _out451 bool
-		var _ = _out451
-		var _out452 uint64
-		var _ = _out452
-		_out449, _out450, _out451, _out452 = Companion_Default___.TryAppend(t)
-		st = _out449
-		n = _out450
-		_292_get = _out451
-		_293_miss = _out452
-		if _292_get {
-			var _294_b *dbytes.Blk
-			var _ = _294_b
-			var _out453 *dbytes.Blk
-			var _ = _out453
-			_out453 = txnsysm.Companion_Default___.Latest(t.S, _293_miss)
-			_294_b = _out453
-			if _294_b == (*dbytes.Blk)(nil) {
+		var _out453 uint32
+		var _ = _out453
+		var _out454 uint64
+		var _ = _out454
+		var _out455 bool
+		var _ = _out455
+		var _out456 uint64
+		var _ = _out456
+		_out453, _out454, _out455, _out456 = Companion_Default___.TryAppend(t)
+		st = _out453
+		n = _out454
+		_295_get = _out455
+		_296_miss = _out456
+		if _295_get {
+			var _297_b *dbytes.Blk
+			var _ = _297_b
+			var _out457 *dbytes.Blk
+			var _ = _out457
+			_out457 = txnsysm.Companion_Default___.Latest(t.S, _296_miss)
+			_297_b = _out457
+			if _297_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -344,39 +344,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _295_w uint64
-	var _ = _295_w
-	var _out454 uint64
-	var _ = _out454
-	_out454 = t.Buf.Len()
-	_295_w = _out454
-	var _296_n uint64
-	var _ = _296_n
-	_296_n = uint64(0)
-	if _295_w > uint64(0) {
+	var _298_w uint64
+	var _ = _298_w
+	var _out458 uint64
+	var _ = _out458
+	_out458 = t.Buf.Len()
+	_298_w = _out458
+	var _299_n uint64
+	var _ = _299_n
+	_299_n = uint64(0)
+	if _298_w > uint64(0) {
 		t.Buf.Sort()
-		var _out455 uint32
-		var _ = _out455
-		var _out456 uint64
-		var _ = _out456
-		_out455, _out456 = Companion_Default___.AppendAll(t)
-		st = _out455
-		_296_n = _out456
+		var _out459 uint32
+		var _ = _out459
+		var _out460 uint64
+		var _ = _out460
+		_out459, _out460 = Companion_Default___.AppendAll(t)
+		st = _out459
+		_299_n = _out460
 		if st != txnm.Companion_Default___.OK() {
-			var _out457 uint64
-			var _ = _out457
-			_out457 = Companion_Default___.Abort(t)
-			need = _out457
+			var _out461 uint64
+			var _ = _out461
+			_out461 = Companion_Default___.Abort(t)
+			need = _out461
 			return st, need
 		}
 		if !stable {
-			_296_n = uint64(0)
+			_299_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _296_n)
-	if _296_n > need {
-		need = _296_n
+	Companion_Default___.Drop(t, _299_n)
+	if _299_n > need {
+		need = _299_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -384,25 +384,25 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _297_need uint64 = 0
-	var _ = _297_need
-	var _out458 uint32
-	var _ = _out458
-	var _out459 uint64
-	var _ = _out459
-	_out458, _out459 = Companion_Default___.Finish(t, stable)
-	st = _out458
-	_297_need = _out459
-	if st == txnm.Companion_Default___.OK() && _297_need > uint64(0) {
+	var _300_need uint64 = 0
+	var _ = _300_need
+	var _out462 uint32
+	var _ = _out462
+	var _out463 uint64
+	var _ = _out463
+	_out462, _out463 = Companion_Default___.Finish(t, stable)
+	st = _out462
+	_300_need = _out463
+	if st == txnm.Companion_Default___.OK() && _300_need > uint64(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _298_ok bool
-		var _ = _298_ok
-		var _out460 bool
-		var _ = _out460
-		_out460 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _297_need)
-		_298_ok = _out460
+		var _301_ok bool
+		var _ = _301_ok
+		var _out464 bool
+		var _ = _out464
+		_out464 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _300_need)
+		_301_ok = _out464
 		txnsysm.Companion_Default___.TYield(t.S)
-		if !_298_ok {
+		if !_301_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

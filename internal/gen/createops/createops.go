@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _717_dots uint32 = 0
-	var _ = _717_dots
-	var _out952 uint32
-	var _ = _out952
-	var _out953 *dbytes.Bytes
-	var _ = _out953
-	var _out954 uint32
-	var _ = _out954
-	_out952, _out953, _out954 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out952
-	dir = _out953
-	_717_dots = _out954
+	var _720_dots uint32 = 0
+	var _ = _720_dots
+	var _out956 uint32
+	var _ = _out956
+	var _out957 *dbytes.Bytes
+	var _ = _out957
+	var _out958 uint32
+	var _ = _out958
+	_out956, _out957, _out958 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out956
+	dir = _out957
+	_720_dots = _out958
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _717_dots != uint32(0) {
+	if _720_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out955 uint32
-	var _ = _out955
-	_out955 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out955
+	var _out959 uint32
+	var _ = _out959
+	_out959 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out959
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _718_x bool
-	var _ = _718_x
-	var _out956 bool
-	var _ = _out956
-	_out956 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_718_x = _out956
-	if !_718_x {
+	var _721_x bool
+	var _ = _721_x
+	var _out960 bool
+	var _ = _out960
+	_out960 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_721_x = _out960
+	if !_721_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out957 bool
-	var _ = _out957
-	var _out958 uint64
-	var _ = _out958
-	var _out959 uint64
-	var _ = _out959
-	_out957, _out958, _out959 = d.LookupHint(txn, dino, name, true)
-	found = _out957
-	ino = _out958
-	hint = _out959
+	var _out961 bool
+	var _ = _out961
+	var _out962 uint64
+	var _ = _out962
+	var _out963 uint64
+	var _ = _out963
+	_out961, _out962, _out963 = d.LookupHint(txn, dino, name, true)
+	found = _out961
+	ino = _out962
+	hint = _out963
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _719_w bool
-	var _ = _719_w
-	var _out960 bool
-	var _ = _out960
-	_out960 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_719_w = _out960
-	if !_719_w {
+	var _722_w bool
+	var _ = _722_w
+	var _out964 bool
+	var _ = _out964
+	_out964 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_722_w = _out964
+	if !_722_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _720_ok bool = false
-	var _ = _720_ok
+	var _723_ok bool = false
+	var _ = _723_ok
 	st = uint32(0)
-	var _721_t *attributeops.Sattr
-	var _ = _721_t
-	var _out961 *attributeops.Sattr
-	var _ = _out961
-	_out961 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_721_t = _out961
-	var _out962 bool
-	var _ = _out962
-	var _out963 uint64
-	var _ = _out963
-	_out962, _out963 = d.AllocInode(txn, dino, ty)
-	_720_ok = _out962
-	ino = _out963
-	if !_720_ok {
+	var _724_t *attributeops.Sattr
+	var _ = _724_t
+	var _out965 *attributeops.Sattr
+	var _ = _out965
+	_out965 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_724_t = _out965
+	var _out966 bool
+	var _ = _out966
+	var _out967 uint64
+	var _ = _out967
+	_out966, _out967 = d.AllocInode(txn, dino, ty)
+	_723_ok = _out966
+	ino = _out967
+	if !_723_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _722_ip *dbytes.Bytes
-	var _ = _722_ip
-	var _out964 *dbytes.Bytes
-	var _ = _out964
-	_out964 = d.Fs.GetInode(txn, ino, true)
-	_722_ip = _out964
-	attributeops.Companion_Default___.InitAttr(c, dir, _722_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _722_ip, _721_t, s, ns)
+	var _725_ip *dbytes.Bytes
+	var _ = _725_ip
+	var _out968 *dbytes.Bytes
+	var _ = _out968
+	_out968 = d.Fs.GetInode(txn, ino, true)
+	_725_ip = _out968
+	attributeops.Companion_Default___.InitAttr(c, dir, _725_ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, _725_ip, _724_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _722_ip)
-		inodeformat.Companion_Default___.SetParent(_722_ip, dino)
+		attributeops.Companion_Default___.InheritSetgid(dir, _725_ip)
+		inodeformat.Companion_Default___.SetParent(_725_ip, dino)
 	}
-	d.PutInode(txn, ino, _722_ip)
+	d.PutInode(txn, ino, _725_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -194,39 +194,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _723_ok bool
-	var _ = _723_ok
-	var _out965 bool
-	var _ = _out965
-	_out965 = d.InsertAt(txn, dino, name, ino, hint)
-	_723_ok = _out965
-	var _out966 *dbytes.Bytes
-	var _ = _out966
-	_out966 = dbytes.NewBytes(uint64(0))
-	node = _out966
+	var _726_ok bool
+	var _ = _726_ok
+	var _out969 bool
+	var _ = _out969
+	_out969 = d.InsertAt(txn, dino, name, ino, hint)
+	_726_ok = _out969
+	var _out970 *dbytes.Bytes
+	var _ = _out970
+	_out970 = dbytes.NewBytes(uint64(0))
+	node = _out970
 	after = node
-	if !_723_ok {
+	if !_726_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out967 uint32
-		var _ = _out967
-		_out967 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out967
+		var _out971 uint32
+		var _ = _out971
+		_out971 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out971
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out968 *dbytes.Bytes
-	var _ = _out968
-	_out968 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out968
-	var _out969 *dbytes.Bytes
-	var _ = _out969
-	_out969 = d.Fs.GetInode(txn, ino, false)
-	node = _out969
+	var _out972 *dbytes.Bytes
+	var _ = _out972
+	_out972 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out972
+	var _out973 *dbytes.Bytes
+	var _ = _out973
+	_out973 = d.Fs.GetInode(txn, ino, false)
+	node = _out973
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -243,65 +243,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _724_found bool = false
-	var _ = _724_found
-	var _725_hint uint64 = 0
-	var _ = _725_hint
-	var _out970 uint32
-	var _ = _out970
-	var _out971 *dbytes.Bytes
-	var _ = _out971
-	var _out972 bool
-	var _ = _out972
-	var _out973 uint64
-	var _ = _out973
-	var _out974 uint64
+	var _727_found bool = false
+	var _ = _727_found
+	var _728_hint uint64 = 0
+	var _ = _728_hint
+	var _out974 uint32
 	var _ = _out974
-	_out970, _out971, _out972, _out973, _out974 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out975 *dbytes.Bytes
+	var _ = _out975
+	var _out976 bool
+	var _ = _out976
+	var _out977 uint64
+	var _ = _out977
+	var _out978 uint64
+	var _ = _out978
+	_out974, _out975, _out976, _out977, _out978 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out970
-	before = _out971
-	_724_found = _out972
-	ino = _out973
-	_725_hint = _out974
+	st = _out974
+	before = _out975
+	_727_found = _out976
+	ino = _out977
+	_728_hint = _out978
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _724_found {
-		var _726_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _726_p
-		var _out975 uint32
-		var _ = _out975
-		var _out976 *dbytes.Bytes
-		var _ = _out976
-		var _out977 bool
-		var _ = _out977
-		_out975, _out976, _out977 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out975
-		_726_p = _out976
-		later = _out977
+	if _727_found {
+		var _729_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _729_p
+		var _out979 uint32
+		var _ = _out979
+		var _out980 *dbytes.Bytes
+		var _ = _out980
+		var _out981 bool
+		var _ = _out981
+		_out979, _out980, _out981 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out979
+		_729_p = _out980
+		later = _out981
 		if st == uint32(0) {
-			node, after = _726_p, before
+			node, after = _729_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out978 uint32
-	var _ = _out978
-	var _out979 uint64
-	var _ = _out979
-	var _out980 *dbytes.Bytes
-	var _ = _out980
-	var _out981 *dbytes.Bytes
-	var _ = _out981
-	_out978, _out979, _out980, _out981 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _725_hint, a, how, verf, s, ns)
-	st = _out978
-	ino = _out979
-	node = _out980
-	after = _out981
+	var _out982 uint32
+	var _ = _out982
+	var _out983 uint64
+	var _ = _out983
+	var _out984 *dbytes.Bytes
+	var _ = _out984
+	var _out985 *dbytes.Bytes
+	var _ = _out985
+	_out982, _out983, _out984, _out985 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _728_hint, a, how, verf, s, ns)
+	st = _out982
+	ino = _out983
+	node = _out984
+	after = _out985
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -309,43 +309,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _727_mode uint32
-	var _ = _727_mode
-	_727_mode = func() uint32 {
+	var _730_mode uint32
+	var _ = _730_mode
+	_730_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out982 uint32
-	var _ = _out982
-	var _out983 uint64
-	var _ = _out983
-	_out982, _out983 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _727_mode, s, ns)
-	st = _out982
-	ino = _out983
+	var _out986 uint32
+	var _ = _out986
+	var _out987 uint64
+	var _ = _out987
+	_out986, _out987 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _730_mode, s, ns)
+	st = _out986
+	ino = _out987
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _728_ip *dbytes.Bytes
-		var _ = _728_ip
-		var _out984 *dbytes.Bytes
-		var _ = _out984
-		_out984 = d.Fs.GetInode(txn, ino, true)
-		_728_ip = _out984
-		inodeformat.Companion_Default___.SetVerf(_728_ip, verf)
-		d.PutInode(txn, ino, _728_ip)
+		var _731_ip *dbytes.Bytes
+		var _ = _731_ip
+		var _out988 *dbytes.Bytes
+		var _ = _out988
+		_out988 = d.Fs.GetInode(txn, ino, true)
+		_731_ip = _out988
+		inodeformat.Companion_Default___.SetVerf(_731_ip, verf)
+		d.PutInode(txn, ino, _731_ip)
 	} else if a.HasSize {
-		var _729_later bool = false
-		var _ = _729_later
-		var _out985 uint32
-		var _ = _out985
-		var _out986 bool
-		var _ = _out986
-		_out985, _out986 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out985
-		_729_later = _out986
+		var _732_later bool = false
+		var _ = _732_later
+		var _out989 uint32
+		var _ = _out989
+		var _out990 bool
+		var _ = _out990
+		_out989, _out990 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out989
+		_732_later = _out990
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -362,34 +362,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _730_mode uint32
-	var _ = _730_mode
-	_730_mode = func() uint32 {
+	var _733_mode uint32
+	var _ = _733_mode
+	_733_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out987 uint32
-	var _ = _out987
-	var _out988 uint64
-	var _ = _out988
-	_out987, _out988 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out987
-	ino = _out988
+	var _out991 uint32
+	var _ = _out991
+	var _out992 uint64
+	var _ = _out992
+	_out991, _out992 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out991
+	ino = _out992
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out989 uint32
-	var _ = _out989
-	var _out990 *dbytes.Bytes
-	var _ = _out990
-	var _out991 *dbytes.Bytes
-	var _ = _out991
-	_out989, _out990, _out991 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out989
-	node = _out990
-	after = _out991
+	var _out993 uint32
+	var _ = _out993
+	var _out994 *dbytes.Bytes
+	var _ = _out994
+	var _out995 *dbytes.Bytes
+	var _ = _out995
+	_out993, _out994, _out995 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out993
+	node = _out994
+	after = _out995
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -403,34 +403,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out992 uint32
-	var _ = _out992
-	var _out993 *dbytes.Bytes
-	var _ = _out993
-	_out992, _out993 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out992
-	node = _out993
+	var _out996 uint32
+	var _ = _out996
+	var _out997 *dbytes.Bytes
+	var _ = _out997
+	_out996, _out997 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out996
+	node = _out997
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _731_ty uint32
-	var _ = _731_ty
-	var _out994 uint32
-	var _ = _out994
-	_out994 = inodeformat.Companion_Default___.GetTy(node)
-	_731_ty = _out994
-	if _731_ty != permissions.Companion_Default___.REG() {
+	var _734_ty uint32
+	var _ = _734_ty
+	var _out998 uint32
+	var _ = _out998
+	_out998 = inodeformat.Companion_Default___.GetTy(node)
+	_734_ty = _out998
+	if _734_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _732_v uint64
-		var _ = _732_v
-		var _out995 uint64
-		var _ = _out995
-		_out995 = inodeformat.Companion_Default___.GetVerf(node)
-		_732_v = _out995
-		if _732_v != verf || _732_v == uint64(0) {
+		var _735_v uint64
+		var _ = _735_v
+		var _out999 uint64
+		var _ = _out999
+		_out999 = inodeformat.Companion_Default___.GetVerf(node)
+		_735_v = _out999
+		if _735_v != verf || _735_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -438,51 +438,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _733_may bool
-	var _ = _733_may
-	var _out996 bool
-	var _ = _out996
-	_out996 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_733_may = _out996
-	if !_733_may {
+	var _736_may bool
+	var _ = _736_may
+	var _out1000 bool
+	var _ = _out1000
+	_out1000 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_736_may = _out1000
+	if !_736_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out997 uint32
-	var _ = _out997
-	var _out998 bool
-	var _ = _out998
-	_out997, _out998 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out997
-	later = _out998
+	var _out1001 uint32
+	var _ = _out1001
+	var _out1002 bool
+	var _ = _out1002
+	_out1001, _out1002 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1001
+	later = _out1002
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out999 *dbytes.Bytes
-	var _ = _out999
-	_out999 = d.Fs.GetInode(txn, ino, true)
-	node = _out999
-	var _734_ts uint64
-	var _ = _734_ts
-	var _735_tns uint32
-	var _ = _735_tns
-	var _out1000 uint64
-	var _ = _out1000
-	var _out1001 uint32
-	var _ = _out1001
-	_out1000, _out1001 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_734_ts = _out1000
-	_735_tns = _out1001
-	inodeformat.Companion_Default___.SetMtime(node, _734_ts, _735_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _734_ts, _735_tns)
+	var _out1003 *dbytes.Bytes
+	var _ = _out1003
+	_out1003 = d.Fs.GetInode(txn, ino, true)
+	node = _out1003
+	var _737_ts uint64
+	var _ = _737_ts
+	var _738_tns uint32
+	var _ = _738_tns
+	var _out1004 uint64
+	var _ = _out1004
+	var _out1005 uint32
+	var _ = _out1005
+	_out1004, _out1005 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_737_ts = _out1004
+	_738_tns = _out1005
+	inodeformat.Companion_Default___.SetMtime(node, _737_ts, _738_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _737_ts, _738_tns)
 	if c.Uid != uint32(0) {
-		var _736_mode uint32
-		var _ = _736_mode
-		var _out1002 uint32
-		var _ = _out1002
-		_out1002 = inodeformat.Companion_Default___.GetMode(node)
-		_736_mode = _out1002
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_736_mode))
+		var _739_mode uint32
+		var _ = _739_mode
+		var _out1006 uint32
+		var _ = _out1006
+		_out1006 = inodeformat.Companion_Default___.GetMode(node)
+		_739_mode = _out1006
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_739_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -499,51 +499,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _737_t *attributeops.Sattr
-	var _ = _737_t
-	var _out1003 *attributeops.Sattr
-	var _ = _out1003
-	_out1003 = attributeops.Companion_Default___.Without(a, false, false)
-	_737_t = _out1003
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _738_found bool = false
-	var _ = _738_found
-	var _739_x uint64 = 0
-	var _ = _739_x
-	var _740_hint uint64 = 0
-	var _ = _740_hint
-	var _out1004 uint32
-	var _ = _out1004
-	var _out1005 *dbytes.Bytes
-	var _ = _out1005
-	var _out1006 bool
-	var _ = _out1006
-	var _out1007 uint64
+	var _740_t *attributeops.Sattr
+	var _ = _740_t
+	var _out1007 *attributeops.Sattr
 	var _ = _out1007
-	var _out1008 uint64
+	_out1007 = attributeops.Companion_Default___.Without(a, false, false)
+	_740_t = _out1007
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _741_found bool = false
+	var _ = _741_found
+	var _742_x uint64 = 0
+	var _ = _742_x
+	var _743_hint uint64 = 0
+	var _ = _743_hint
+	var _out1008 uint32
 	var _ = _out1008
-	_out1004, _out1005, _out1006, _out1007, _out1008 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _737_t, false)
-	st = _out1004
-	before = _out1005
-	_738_found = _out1006
-	_739_x = _out1007
-	_740_hint = _out1008
+	var _out1009 *dbytes.Bytes
+	var _ = _out1009
+	var _out1010 bool
+	var _ = _out1010
+	var _out1011 uint64
+	var _ = _out1011
+	var _out1012 uint64
+	var _ = _out1012
+	_out1008, _out1009, _out1010, _out1011, _out1012 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _740_t, false)
+	st = _out1008
+	before = _out1009
+	_741_found = _out1010
+	_742_x = _out1011
+	_743_hint = _out1012
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1009 uint32
-	var _ = _out1009
-	var _out1010 uint64
-	var _ = _out1010
-	var _out1011 *dbytes.Bytes
-	var _ = _out1011
-	var _out1012 *dbytes.Bytes
-	var _ = _out1012
-	_out1009, _out1010, _out1011, _out1012 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _740_hint, _737_t, s, ns)
-	st = _out1009
-	ino = _out1010
-	node = _out1011
-	after = _out1012
+	var _out1013 uint32
+	var _ = _out1013
+	var _out1014 uint64
+	var _ = _out1014
+	var _out1015 *dbytes.Bytes
+	var _ = _out1015
+	var _out1016 *dbytes.Bytes
+	var _ = _out1016
+	_out1013, _out1014, _out1015, _out1016 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _743_hint, _740_t, s, ns)
+	st = _out1013
+	ino = _out1014
+	node = _out1015
+	after = _out1016
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -557,67 +557,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _741_t *attributeops.Sattr
-	var _ = _741_t
-	var _out1013 *attributeops.Sattr
-	var _ = _out1013
-	_out1013 = attributeops.Companion_Default___.Without(a, true, false)
-	_741_t = _out1013
+	var _744_t *attributeops.Sattr
+	var _ = _744_t
+	var _out1017 *attributeops.Sattr
+	var _ = _out1017
+	_out1017 = attributeops.Companion_Default___.Without(a, true, false)
+	_744_t = _out1017
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _742_found bool = false
-	var _ = _742_found
-	var _743_x uint64 = 0
-	var _ = _743_x
-	var _744_hint uint64 = 0
-	var _ = _744_hint
-	var _745_len uint64
-	var _ = _745_len
-	_745_len = target.Len()
-	var _746_bad uint32
-	var _ = _746_bad
-	_746_bad = func() uint32 {
-		if _745_len == uint64(0) {
+	var _745_found bool = false
+	var _ = _745_found
+	var _746_x uint64 = 0
+	var _ = _746_x
+	var _747_hint uint64 = 0
+	var _ = _747_hint
+	var _748_len uint64
+	var _ = _748_len
+	_748_len = target.Len()
+	var _749_bad uint32
+	var _ = _749_bad
+	_749_bad = func() uint32 {
+		if _748_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _745_len > uint64(4095) {
+			if _748_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1014 uint32
-	var _ = _out1014
-	var _out1015 *dbytes.Bytes
-	var _ = _out1015
-	var _out1016 bool
-	var _ = _out1016
-	var _out1017 uint64
-	var _ = _out1017
-	var _out1018 uint64
+	var _out1018 uint32
 	var _ = _out1018
-	_out1014, _out1015, _out1016, _out1017, _out1018 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _746_bad, _741_t, false)
-	st = _out1014
-	before = _out1015
-	_742_found = _out1016
-	_743_x = _out1017
-	_744_hint = _out1018
+	var _out1019 *dbytes.Bytes
+	var _ = _out1019
+	var _out1020 bool
+	var _ = _out1020
+	var _out1021 uint64
+	var _ = _out1021
+	var _out1022 uint64
+	var _ = _out1022
+	_out1018, _out1019, _out1020, _out1021, _out1022 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _749_bad, _744_t, false)
+	st = _out1018
+	before = _out1019
+	_745_found = _out1020
+	_746_x = _out1021
+	_747_hint = _out1022
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1019 uint32
-	var _ = _out1019
-	var _out1020 uint64
-	var _ = _out1020
-	var _out1021 *dbytes.Bytes
-	var _ = _out1021
-	var _out1022 *dbytes.Bytes
-	var _ = _out1022
-	_out1019, _out1020, _out1021, _out1022 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _744_hint, _741_t, target, s, ns)
-	st = _out1019
-	ino = _out1020
-	node = _out1021
-	after = _out1022
+	var _out1023 uint32
+	var _ = _out1023
+	var _out1024 uint64
+	var _ = _out1024
+	var _out1025 *dbytes.Bytes
+	var _ = _out1025
+	var _out1026 *dbytes.Bytes
+	var _ = _out1026
+	_out1023, _out1024, _out1025, _out1026 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _747_hint, _744_t, target, s, ns)
+	st = _out1023
+	ino = _out1024
+	node = _out1025
+	after = _out1026
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -631,67 +631,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _747_t *attributeops.Sattr
-	var _ = _747_t
-	var _out1023 *attributeops.Sattr
-	var _ = _out1023
-	_out1023 = attributeops.Companion_Default___.Without(a, false, false)
-	_747_t = _out1023
+	var _750_t *attributeops.Sattr
+	var _ = _750_t
+	var _out1027 *attributeops.Sattr
+	var _ = _out1027
+	_out1027 = attributeops.Companion_Default___.Without(a, false, false)
+	_750_t = _out1027
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _748_found bool = false
-	var _ = _748_found
-	var _749_x uint64 = 0
-	var _ = _749_x
-	var _750_hint uint64 = 0
-	var _ = _750_hint
-	var _751_dev bool
-	var _ = _751_dev
-	_751_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _752_bad uint32
-	var _ = _752_bad
-	_752_bad = func() uint32 {
-		if !_751_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _751_found bool = false
+	var _ = _751_found
+	var _752_x uint64 = 0
+	var _ = _752_x
+	var _753_hint uint64 = 0
+	var _ = _753_hint
+	var _754_dev bool
+	var _ = _754_dev
+	_754_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _755_bad uint32
+	var _ = _755_bad
+	_755_bad = func() uint32 {
+		if !_754_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _751_dev && c.Uid != uint32(0) {
+			if _754_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1024 uint32
-	var _ = _out1024
-	var _out1025 *dbytes.Bytes
-	var _ = _out1025
-	var _out1026 bool
-	var _ = _out1026
-	var _out1027 uint64
-	var _ = _out1027
-	var _out1028 uint64
+	var _out1028 uint32
 	var _ = _out1028
-	_out1024, _out1025, _out1026, _out1027, _out1028 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _752_bad, _747_t, false)
-	st = _out1024
-	before = _out1025
-	_748_found = _out1026
-	_749_x = _out1027
-	_750_hint = _out1028
+	var _out1029 *dbytes.Bytes
+	var _ = _out1029
+	var _out1030 bool
+	var _ = _out1030
+	var _out1031 uint64
+	var _ = _out1031
+	var _out1032 uint64
+	var _ = _out1032
+	_out1028, _out1029, _out1030, _out1031, _out1032 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _755_bad, _750_t, false)
+	st = _out1028
+	before = _out1029
+	_751_found = _out1030
+	_752_x = _out1031
+	_753_hint = _out1032
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1029 uint32
-	var _ = _out1029
-	var _out1030 uint64
-	var _ = _out1030
-	var _out1031 *dbytes.Bytes
-	var _ = _out1031
-	var _out1032 *dbytes.Bytes
-	var _ = _out1032
-	_out1029, _out1030, _out1031, _out1032 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _750_hint, _747_t, ty, maj, min, s, ns)
-	st = _out1029
-	ino = _out1030
-	node = _out1031
-	after = _out1032
+	var _out1033 uint32
+	var _ = _out1033
+	var _out1034 uint64
+	var _ = _out1034
+	var _out1035 *dbytes.Bytes
+	var _ = _out1035
+	var _out1036 *dbytes.Bytes
+	var _ = _out1036
+	_out1033, _out1034, _out1035, _out1036 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _753_hint, _750_t, ty, maj, min, s, ns)
+	st = _out1033
+	ino = _out1034
+	node = _out1035
+	after = _out1036
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -704,26 +704,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1033 uint32
-	var _ = _out1033
-	var _out1034 uint64
-	var _ = _out1034
-	_out1033, _out1034 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1033
-	ino = _out1034
+	var _out1037 uint32
+	var _ = _out1037
+	var _out1038 uint64
+	var _ = _out1038
+	_out1037, _out1038 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1037
+	ino = _out1038
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1035 uint32
-	var _ = _out1035
-	var _out1036 *dbytes.Bytes
-	var _ = _out1036
-	var _out1037 *dbytes.Bytes
-	var _ = _out1037
-	_out1035, _out1036, _out1037 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1035
-	node = _out1036
-	after = _out1037
+	var _out1039 uint32
+	var _ = _out1039
+	var _out1040 *dbytes.Bytes
+	var _ = _out1040
+	var _out1041 *dbytes.Bytes
+	var _ = _out1041
+	_out1039, _out1040, _out1041 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1039
+	node = _out1040
+	after = _out1041
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -739,39 +739,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1038 uint32
-	var _ = _out1038
-	var _out1039 uint64
-	var _ = _out1039
-	_out1038, _out1039 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1038
-	ino = _out1039
+	var _out1042 uint32
+	var _ = _out1042
+	var _out1043 uint64
+	var _ = _out1043
+	_out1042, _out1043 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1042
+	ino = _out1043
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _753_len uint64
-	var _ = _753_len
-	_753_len = target.Len()
-	var _754_ok bool
-	var _ = _754_ok
-	var _out1040 bool
-	var _ = _out1040
-	_out1040 = d.Write(txn, ino, uint64(0), target, uint64(0), _753_len)
-	_754_ok = _out1040
-	if !_754_ok {
+	var _756_len uint64
+	var _ = _756_len
+	_756_len = target.Len()
+	var _757_ok bool
+	var _ = _757_ok
+	var _out1044 bool
+	var _ = _out1044
+	_out1044 = d.Write(txn, ino, uint64(0), target, uint64(0), _756_len)
+	_757_ok = _out1044
+	if !_757_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1041 uint32
-	var _ = _out1041
-	var _out1042 *dbytes.Bytes
-	var _ = _out1042
-	var _out1043 *dbytes.Bytes
-	var _ = _out1043
-	_out1041, _out1042, _out1043 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1041
-	node = _out1042
-	after = _out1043
+	var _out1045 uint32
+	var _ = _out1045
+	var _out1046 *dbytes.Bytes
+	var _ = _out1046
+	var _out1047 *dbytes.Bytes
+	var _ = _out1047
+	_out1045, _out1046, _out1047 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1045
+	node = _out1046
+	after = _out1047
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -787,36 +787,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1044 uint32
-	var _ = _out1044
-	var _out1045 uint64
-	var _ = _out1045
-	_out1044, _out1045 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1044
-	ino = _out1045
+	var _out1048 uint32
+	var _ = _out1048
+	var _out1049 uint64
+	var _ = _out1049
+	_out1048, _out1049 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1048
+	ino = _out1049
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _755_ip *dbytes.Bytes
-		var _ = _755_ip
-		var _out1046 *dbytes.Bytes
-		var _ = _out1046
-		_out1046 = d.Fs.GetInode(txn, ino, true)
-		_755_ip = _out1046
-		inodeformat.Companion_Default___.SetRdev(_755_ip, maj, min)
-		d.PutInode(txn, ino, _755_ip)
+		var _758_ip *dbytes.Bytes
+		var _ = _758_ip
+		var _out1050 *dbytes.Bytes
+		var _ = _out1050
+		_out1050 = d.Fs.GetInode(txn, ino, true)
+		_758_ip = _out1050
+		inodeformat.Companion_Default___.SetRdev(_758_ip, maj, min)
+		d.PutInode(txn, ino, _758_ip)
 	}
-	var _out1047 uint32
-	var _ = _out1047
-	var _out1048 *dbytes.Bytes
-	var _ = _out1048
-	var _out1049 *dbytes.Bytes
-	var _ = _out1049
-	_out1047, _out1048, _out1049 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1047
-	node = _out1048
-	after = _out1049
+	var _out1051 uint32
+	var _ = _out1051
+	var _out1052 *dbytes.Bytes
+	var _ = _out1052
+	var _out1053 *dbytes.Bytes
+	var _ = _out1053
+	_out1051, _out1052, _out1053 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1051
+	node = _out1052
+	after = _out1053
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out593 *dbytes.Bytes
-	var _ = _out593
-	_out593 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out593
-	var _out594 uint64
-	var _ = _out594
-	_out594 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out594
+	var _out597 *dbytes.Bytes
+	var _ = _out597
+	_out597 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out597
+	var _out598 uint64
+	var _ = _out598
+	_out598 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out598
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _449_ip *dbytes.Bytes
-	var _ = _449_ip
-	var _450_nb uint64
-	var _ = _450_nb
-	var _out595 *dbytes.Bytes
-	var _ = _out595
-	var _out596 uint64
-	var _ = _out596
-	_out595, _out596 = _this.Open(txn, d, excl)
-	_449_ip = _out595
-	_450_nb = _out596
-	var _451_h uint64
-	var _ = _451_h
-	_451_h = dbytes.NameHash(name)
-	var _452_key uint64
-	var _ = _452_key
-	var _out597 uint64
-	var _ = _out597
-	_out597 = dirlayout.Companion_Default___.KeyFor(name, _451_h)
-	_452_key = _out597
-	var _453_kind uint64
-	var _ = _453_kind
-	_453_kind = uint64(0)
-	var _454_l uint64
-	var _ = _454_l
-	_454_l = name.Len()
-	if _454_l > uint64(56) {
-		_453_kind = uint64(1)
+	var _452_ip *dbytes.Bytes
+	var _ = _452_ip
+	var _453_nb uint64
+	var _ = _453_nb
+	var _out599 *dbytes.Bytes
+	var _ = _out599
+	var _out600 uint64
+	var _ = _out600
+	_out599, _out600 = _this.Open(txn, d, excl)
+	_452_ip = _out599
+	_453_nb = _out600
+	var _454_h uint64
+	var _ = _454_h
+	_454_h = dbytes.NameHash(name)
+	var _455_key uint64
+	var _ = _455_key
+	var _out601 uint64
+	var _ = _out601
+	_out601 = dirlayout.Companion_Default___.KeyFor(name, _454_h)
+	_455_key = _out601
+	var _456_kind uint64
+	var _ = _456_kind
+	_456_kind = uint64(0)
+	var _457_l uint64
+	var _ = _457_l
+	_457_l = name.Len()
+	if _457_l > uint64(56) {
+		_456_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _455_n uint64
-	var _ = _455_n
-	_455_n = uint64(9)
-	for _455_n > uint64(0) {
-		_455_n = _455_n - uint64(1)
-		var _456_blk uint64
-		var _ = _456_blk
-		var _out598 uint64
-		var _ = _out598
-		_out598 = dirlayout.Companion_Default___.BucketBlock(_451_h, _455_n, _453_kind)
-		_456_blk = _out598
-		var _457_fr uint64
-		var _ = _457_fr
-		_457_fr = uint64(0)
-		if _456_blk < _450_nb {
-			var _458_b *dbytes.Blk
-			var _ = _458_b
-			var _out599 *dbytes.Blk
-			var _ = _out599
-			_out599 = _this.Fs.ReadBlockOf(txn, _449_ip, d, _456_blk, excl)
-			_458_b = _out599
-			var _459_i uint64 = 0
-			var _ = _459_i
-			var _460_w uint64 = 0
-			var _ = _460_w
-			var _out600 bool
-			var _ = _out600
-			var _out601 uint64
-			var _ = _out601
-			var _out602 uint64
-			var _ = _out602
-			var _out603 uint64
+	var _458_n uint64
+	var _ = _458_n
+	_458_n = uint64(9)
+	for _458_n > uint64(0) {
+		_458_n = _458_n - uint64(1)
+		var _459_blk uint64
+		var _ = _459_blk
+		var _out602 uint64
+		var _ = _out602
+		_out602 = dirlayout.Companion_Default___.BucketBlock(_454_h, _458_n, _456_kind)
+		_459_blk = _out602
+		var _460_fr uint64
+		var _ = _460_fr
+		_460_fr = uint64(0)
+		if _459_blk < _453_nb {
+			var _461_b *dbytes.Blk
+			var _ = _461_b
+			var _out603 *dbytes.Blk
 			var _ = _out603
-			_out600, _out601, _out602, _out603 = dirlayout.Companion_Default___.Search(_458_b, _456_blk, name, _452_key)
-			found = _out600
-			_459_i = _out601
-			_460_w = _out602
-			_457_fr = _out603
+			_out603 = _this.Fs.ReadBlockOf(txn, _452_ip, d, _459_blk, excl)
+			_461_b = _out603
+			var _462_i uint64 = 0
+			var _ = _462_i
+			var _463_w uint64 = 0
+			var _ = _463_w
+			var _out604 bool
+			var _ = _out604
+			var _out605 uint64
+			var _ = _out605
+			var _out606 uint64
+			var _ = _out606
+			var _out607 uint64
+			var _ = _out607
+			_out604, _out605, _out606, _out607 = dirlayout.Companion_Default___.Search(_461_b, _459_blk, name, _455_key)
+			found = _out604
+			_462_i = _out605
+			_463_w = _out606
+			_460_fr = _out607
 			if found {
-				ino, cell = _460_w%uint64(281474976710656), uint64(64)*_456_blk+_459_i
+				ino, cell = _463_w%uint64(281474976710656), uint64(64)*_459_blk+_462_i
 				return found, ino, cell, lev
 			}
 		}
-		if _457_fr < uint64(64) {
-			lev = _455_n
+		if _460_fr < uint64(64) {
+			lev = _458_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,34 +175,10 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _461_cell uint64 = 0
-	var _ = _461_cell
-	var _462_lev uint64 = 0
-	var _ = _462_lev
-	var _out604 bool
-	var _ = _out604
-	var _out605 uint64
-	var _ = _out605
-	var _out606 uint64
-	var _ = _out606
-	var _out607 uint64
-	var _ = _out607
-	_out604, _out605, _out606, _out607 = _this.Find(txn, d, name, excl)
-	found = _out604
-	ino = _out605
-	_461_cell = _out606
-	_462_lev = _out607
-	return found, ino
-}
-func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
-	var found bool = false
-	var _ = found
-	var ino uint64 = 0
-	var _ = ino
-	var hint uint64 = 0
-	var _ = hint
-	var _463_cell uint64 = 0
-	var _ = _463_cell
+	var _464_cell uint64 = 0
+	var _ = _464_cell
+	var _465_lev uint64 = 0
+	var _ = _465_lev
 	var _out608 bool
 	var _ = _out608
 	var _out609 uint64
@@ -214,57 +190,81 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	_out608, _out609, _out610, _out611 = _this.Find(txn, d, name, excl)
 	found = _out608
 	ino = _out609
-	_463_cell = _out610
-	hint = _out611
+	_464_cell = _out610
+	_465_lev = _out611
+	return found, ino
+}
+func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
+	var found bool = false
+	var _ = found
+	var ino uint64 = 0
+	var _ = ino
+	var hint uint64 = 0
+	var _ = hint
+	var _466_cell uint64 = 0
+	var _ = _466_cell
+	var _out612 bool
+	var _ = _out612
+	var _out613 uint64
+	var _ = _out613
+	var _out614 uint64
+	var _ = _out614
+	var _out615 uint64
+	var _ = _out615
+	_out612, _out613, _out614, _out615 = _this.Find(txn, d, name, excl)
+	found = _out612
+	ino = _out613
+	_466_cell = _out614
+	hint = _out615
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _464_ip *dbytes.Bytes
-	var _ = _464_ip
-	var _out612 *dbytes.Bytes
-	var _ = _out612
-	_out612 = _this.Fs.GetInode(txn, d, true)
-	_464_ip = _out612
-	var _465_n uint64
-	var _ = _465_n
-	var _out613 uint64
-	var _ = _out613
-	_out613 = inodeformat.Companion_Default___.GetNent(_464_ip)
-	_465_n = _out613
-	if !down && _465_n == uint64(18446744073709551615) {
+	var _467_ip *dbytes.Bytes
+	var _ = _467_ip
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out616 = _this.Fs.GetInode(txn, d, true)
+	_467_ip = _out616
+	var _468_n uint64
+	var _ = _468_n
+	var _out617 uint64
+	var _ = _out617
+	_out617 = inodeformat.Companion_Default___.GetNent(_467_ip)
+	_468_n = _out617
+	if !down && _468_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_465_n = _465_n - uint64(1)
+		_468_n = _468_n - uint64(1)
 	} else {
-		_465_n = _465_n + uint64(1)
+		_468_n = _468_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_464_ip, _465_n)
-	_this.Fs.PutInode(txn, d, _464_ip)
+	inodeformat.Companion_Default___.SetNent(_467_ip, _468_n)
+	_this.Fs.PutInode(txn, d, _467_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _466_len uint64
-	var _ = _466_len
-	_466_len = s.Len()
-	var _out614 bool
-	var _ = _out614
-	_out614 = _this.Fs.Write(txn, d, off, s, uint64(0), _466_len)
-	ok = _out614
+	var _469_len uint64
+	var _ = _469_len
+	_469_len = s.Len()
+	var _out618 bool
+	var _ = _out618
+	_out618 = _this.Fs.Write(txn, d, off, s, uint64(0), _469_len)
+	ok = _out618
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out615 bool
-		var _ = _out615
-		_out615 = _this.Count(txn, d, down)
-		ok = _out615
+		var _out619 bool
+		var _ = _out619
+		_out619 = _this.Count(txn, d, down)
+		ok = _out619
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out616 bool
-	var _ = _out616
-	_out616 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out616
+	var _out620 bool
+	var _ = _out620
+	_out620 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out620
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _467_h uint64
-	var _ = _467_h
-	_467_h = dbytes.NameHash(name)
-	var _468_key uint64
-	var _ = _468_key
-	var _out617 uint64
-	var _ = _out617
-	_out617 = dirlayout.Companion_Default___.KeyFor(name, _467_h)
-	_468_key = _out617
-	var _469_cell uint64 = 0
-	var _ = _469_cell
-	var _470_size uint64 = 0
-	var _ = _470_size
-	var _out618 bool
-	var _ = _out618
-	var _out619 uint64
-	var _ = _out619
-	var _out620 uint64
-	var _ = _out620
-	_out618, _out619, _out620 = _this.Room(txn, d, name, _467_h, hint)
-	ok = _out618
-	_469_cell = _out619
-	_470_size = _out620
+	var _470_h uint64
+	var _ = _470_h
+	_470_h = dbytes.NameHash(name)
+	var _471_key uint64
+	var _ = _471_key
+	var _out621 uint64
+	var _ = _out621
+	_out621 = dirlayout.Companion_Default___.KeyFor(name, _470_h)
+	_471_key = _out621
+	var _472_cell uint64 = 0
+	var _ = _472_cell
+	var _473_size uint64 = 0
+	var _ = _473_size
+	var _out622 bool
+	var _ = _out622
+	var _out623 uint64
+	var _ = _out623
+	var _out624 uint64
+	var _ = _out624
+	_out622, _out623, _out624 = _this.Room(txn, d, name, _470_h, hint)
+	ok = _out622
+	_472_cell = _out623
+	_473_size = _out624
 	if !ok {
 		return ok
 	}
-	var _471_s *dbytes.Bytes
-	var _ = _471_s
-	var _out621 *dbytes.Bytes
-	var _ = _out621
-	_out621 = dirlayout.Companion_Default___.MakeSlot(_470_size, ino, name, _468_key)
-	_471_s = _out621
-	var _out622 bool
-	var _ = _out622
-	_out622 = _this.Store(txn, d, uint64(64)*_469_cell, _471_s, true, false)
-	ok = _out622
+	var _474_s *dbytes.Bytes
+	var _ = _474_s
+	var _out625 *dbytes.Bytes
+	var _ = _out625
+	_out625 = dirlayout.Companion_Default___.MakeSlot(_473_size, ino, name, _471_key)
+	_474_s = _out625
+	var _out626 bool
+	var _ = _out626
+	_out626 = _this.Store(txn, d, uint64(64)*_472_cell, _474_s, true, false)
+	ok = _out626
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _472_ip *dbytes.Bytes
-	var _ = _472_ip
-	var _473_nb uint64
-	var _ = _473_nb
-	var _out623 *dbytes.Bytes
-	var _ = _out623
-	var _out624 uint64
-	var _ = _out624
-	_out623, _out624 = _this.Open(txn, d, true)
-	_472_ip = _out623
-	_473_nb = _out624
-	var _474_l uint64
-	var _ = _474_l
-	_474_l = name.Len()
-	var _475_kind uint64
-	var _ = _475_kind
-	_475_kind = uint64(0)
+	var _475_ip *dbytes.Bytes
+	var _ = _475_ip
+	var _476_nb uint64
+	var _ = _476_nb
+	var _out627 *dbytes.Bytes
+	var _ = _out627
+	var _out628 uint64
+	var _ = _out628
+	_out627, _out628 = _this.Open(txn, d, true)
+	_475_ip = _out627
+	_476_nb = _out628
+	var _477_l uint64
+	var _ = _477_l
+	_477_l = name.Len()
+	var _478_kind uint64
+	var _ = _478_kind
+	_478_kind = uint64(0)
 	size = uint64(64)
-	if _474_l > uint64(56) {
-		_475_kind, size = uint64(1), uint64(512)
+	if _477_l > uint64(56) {
+		_478_kind, size = uint64(1), uint64(512)
 	}
-	var _476_n uint64
-	var _ = _476_n
-	_476_n = from
-	for _476_n < uint64(9) {
-		var _477_blk uint64
-		var _ = _477_blk
-		var _out625 uint64
-		var _ = _out625
-		_out625 = dirlayout.Companion_Default___.BucketBlock(h, _476_n, _475_kind)
-		_477_blk = _out625
-		if _477_blk >= _473_nb {
-			ok, cell, size = true, uint64(64)*_477_blk, uint64(4096)
+	var _479_n uint64
+	var _ = _479_n
+	_479_n = from
+	for _479_n < uint64(9) {
+		var _480_blk uint64
+		var _ = _480_blk
+		var _out629 uint64
+		var _ = _out629
+		_out629 = dirlayout.Companion_Default___.BucketBlock(h, _479_n, _478_kind)
+		_480_blk = _out629
+		if _480_blk >= _476_nb {
+			ok, cell, size = true, uint64(64)*_480_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _478_b *dbytes.Blk
-		var _ = _478_b
-		var _out626 *dbytes.Blk
-		var _ = _out626
-		_out626 = _this.Fs.ReadBlockOf(txn, _472_ip, d, _477_blk, true)
-		_478_b = _out626
-		var _479_i uint64
-		var _ = _479_i
-		var _out627 uint64
-		var _ = _out627
-		_out627 = dirlayout.Companion_Default___.SearchFree(_478_b, _477_blk)
-		_479_i = _out627
-		if _479_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_477_blk+_479_i, size
+		var _481_b *dbytes.Blk
+		var _ = _481_b
+		var _out630 *dbytes.Blk
+		var _ = _out630
+		_out630 = _this.Fs.ReadBlockOf(txn, _475_ip, d, _480_blk, true)
+		_481_b = _out630
+		var _482_i uint64
+		var _ = _482_i
+		var _out631 uint64
+		var _ = _out631
+		_out631 = dirlayout.Companion_Default___.SearchFree(_481_b, _480_blk)
+		_482_i = _out631
+		if _482_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_480_blk+_482_i, size
 			return ok, cell, size
 		}
-		_476_n = _476_n + uint64(1)
+		_479_n = _479_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _480_found bool
-	var _ = _480_found
-	var _481_ino0 uint64
-	var _ = _481_ino0
-	var _482_cell uint64
-	var _ = _482_cell
-	var _483_lev uint64
-	var _ = _483_lev
-	var _out628 bool
-	var _ = _out628
-	var _out629 uint64
-	var _ = _out629
-	var _out630 uint64
-	var _ = _out630
-	var _out631 uint64
-	var _ = _out631
-	_out628, _out629, _out630, _out631 = _this.Find(txn, d, name, true)
-	_480_found = _out628
-	_481_ino0 = _out629
-	_482_cell = _out630
-	_483_lev = _out631
-	var _484_h uint64
-	var _ = _484_h
-	_484_h = dbytes.NameHash(name)
-	var _485_key uint64
-	var _ = _485_key
-	var _out632 uint64
+	var _483_found bool
+	var _ = _483_found
+	var _484_ino0 uint64
+	var _ = _484_ino0
+	var _485_cell uint64
+	var _ = _485_cell
+	var _486_lev uint64
+	var _ = _486_lev
+	var _out632 bool
 	var _ = _out632
-	_out632 = dirlayout.Companion_Default___.KeyFor(name, _484_h)
-	_485_key = _out632
-	var _486_size uint64
-	var _ = _486_size
-	_486_size = uint64(64)
-	if _482_cell/uint64(64)%uint64(2) == uint64(1) {
-		_486_size = uint64(512)
-	}
-	var _487_s *dbytes.Bytes
-	var _ = _487_s
-	var _out633 *dbytes.Bytes
+	var _out633 uint64
 	var _ = _out633
-	_out633 = dirlayout.Companion_Default___.MakeSlot(_486_size, ino, name, _485_key)
-	_487_s = _out633
-	var _out634 bool
+	var _out634 uint64
 	var _ = _out634
-	_out634 = _this.Store(txn, d, uint64(64)*_482_cell, _487_s, false, false)
-	ok = _out634
+	var _out635 uint64
+	var _ = _out635
+	_out632, _out633, _out634, _out635 = _this.Find(txn, d, name, true)
+	_483_found = _out632
+	_484_ino0 = _out633
+	_485_cell = _out634
+	_486_lev = _out635
+	var _487_h uint64
+	var _ = _487_h
+	_487_h = dbytes.NameHash(name)
+	var _488_key uint64
+	var _ = _488_key
+	var _out636 uint64
+	var _ = _out636
+	_out636 = dirlayout.Companion_Default___.KeyFor(name, _487_h)
+	_488_key = _out636
+	var _489_size uint64
+	var _ = _489_size
+	_489_size = uint64(64)
+	if _485_cell/uint64(64)%uint64(2) == uint64(1) {
+		_489_size = uint64(512)
+	}
+	var _490_s *dbytes.Bytes
+	var _ = _490_s
+	var _out637 *dbytes.Bytes
+	var _ = _out637
+	_out637 = dirlayout.Companion_Default___.MakeSlot(_489_size, ino, name, _488_key)
+	_490_s = _out637
+	var _out638 bool
+	var _ = _out638
+	_out638 = _this.Store(txn, d, uint64(64)*_485_cell, _490_s, false, false)
+	ok = _out638
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _488_found bool
-	var _ = _488_found
-	var _489_ino0 uint64
-	var _ = _489_ino0
-	var _490_cell uint64
-	var _ = _490_cell
-	var _491_lev uint64
-	var _ = _491_lev
-	var _out635 bool
-	var _ = _out635
-	var _out636 uint64
-	var _ = _out636
-	var _out637 uint64
-	var _ = _out637
-	var _out638 uint64
-	var _ = _out638
-	_out635, _out636, _out637, _out638 = _this.Find(txn, d, name, true)
-	_488_found = _out635
-	_489_ino0 = _out636
-	_490_cell = _out637
-	_491_lev = _out638
-	var _492_size uint64
-	var _ = _492_size
-	_492_size = uint64(64)
-	if _490_cell/uint64(64)%uint64(2) == uint64(1) {
-		_492_size = uint64(512)
-	}
-	var _493_s *dbytes.Bytes
-	var _ = _493_s
-	var _out639 *dbytes.Bytes
+	var _491_found bool
+	var _ = _491_found
+	var _492_ino0 uint64
+	var _ = _492_ino0
+	var _493_cell uint64
+	var _ = _493_cell
+	var _494_lev uint64
+	var _ = _494_lev
+	var _out639 bool
 	var _ = _out639
-	_out639 = dbytes.NewBytes(_492_size)
-	_493_s = _out639
-	var _out640 bool
+	var _out640 uint64
 	var _ = _out640
-	_out640 = _this.Store(txn, d, uint64(64)*_490_cell, _493_s, true, true)
-	ok = _out640
+	var _out641 uint64
+	var _ = _out641
+	var _out642 uint64
+	var _ = _out642
+	_out639, _out640, _out641, _out642 = _this.Find(txn, d, name, true)
+	_491_found = _out639
+	_492_ino0 = _out640
+	_493_cell = _out641
+	_494_lev = _out642
+	var _495_size uint64
+	var _ = _495_size
+	_495_size = uint64(64)
+	if _493_cell/uint64(64)%uint64(2) == uint64(1) {
+		_495_size = uint64(512)
+	}
+	var _496_s *dbytes.Bytes
+	var _ = _496_s
+	var _out643 *dbytes.Bytes
+	var _ = _out643
+	_out643 = dbytes.NewBytes(_495_size)
+	_496_s = _out643
+	var _out644 bool
+	var _ = _out644
+	_out644 = _this.Store(txn, d, uint64(64)*_493_cell, _496_s, true, true)
+	ok = _out644
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _494_ip *dbytes.Bytes
-	var _ = _494_ip
-	var _out641 *dbytes.Bytes
-	var _ = _out641
-	_out641 = _this.Fs.GetInode(txn, d, false)
-	_494_ip = _out641
-	var _495_n uint64
-	var _ = _495_n
-	var _out642 uint64
-	var _ = _out642
-	_out642 = inodeformat.Companion_Default___.GetNent(_494_ip)
-	_495_n = _out642
-	e = _495_n == uint64(0)
+	var _497_ip *dbytes.Bytes
+	var _ = _497_ip
+	var _out645 *dbytes.Bytes
+	var _ = _out645
+	_out645 = _this.Fs.GetInode(txn, d, false)
+	_497_ip = _out645
+	var _498_n uint64
+	var _ = _498_n
+	var _out646 uint64
+	var _ = _out646
+	_out646 = inodeformat.Companion_Default___.GetNent(_497_ip)
+	_498_n = _out646
+	e = _498_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _496_ip *dbytes.Bytes
-	var _ = _496_ip
-	var _497_nb uint64
-	var _ = _497_nb
-	var _out643 *dbytes.Bytes
-	var _ = _out643
-	var _out644 uint64
-	var _ = _out644
-	_out643, _out644 = _this.Open(txn, d, false)
-	_496_ip = _out643
-	_497_nb = _out644
-	var _498_c uint64
-	var _ = _498_c
-	_498_c = uint64(0)
+	var _499_ip *dbytes.Bytes
+	var _ = _499_ip
+	var _500_nb uint64
+	var _ = _500_nb
+	var _out647 *dbytes.Bytes
+	var _ = _out647
+	var _out648 uint64
+	var _ = _out648
+	_out647, _out648 = _this.Open(txn, d, false)
+	_499_ip = _out647
+	_500_nb = _out648
+	var _501_c uint64
+	var _ = _501_c
+	_501_c = uint64(0)
 	if cookie >= uint64(3) {
-		_498_c = cookie - uint64(2)
+		_501_c = cookie - uint64(2)
 	}
-	var _499_blk uint64
-	var _ = _499_blk
-	var _500_i uint64
-	var _ = _500_i
-	_499_blk, _500_i = _498_c/uint64(64), _498_c%uint64(64)
-	for _499_blk < _497_nb {
-		var _501_next uint64
-		var _ = _501_next
-		var _out645 uint64
-		var _ = _out645
-		_out645 = _this.SkipHoles(txn, _496_ip, d, _499_blk, _497_nb)
-		_501_next = _out645
-		if _501_next != _499_blk {
-			_499_blk, _500_i = _501_next, uint64(0)
+	var _502_blk uint64
+	var _ = _502_blk
+	var _503_i uint64
+	var _ = _503_i
+	_502_blk, _503_i = _501_c/uint64(64), _501_c%uint64(64)
+	for _502_blk < _500_nb {
+		var _504_next uint64
+		var _ = _504_next
+		var _out649 uint64
+		var _ = _out649
+		_out649 = _this.SkipHoles(txn, _499_ip, d, _502_blk, _500_nb)
+		_504_next = _out649
+		if _504_next != _502_blk {
+			_502_blk, _503_i = _504_next, uint64(0)
 		} else {
-			var _502_b *dbytes.Blk
-			var _ = _502_b
-			var _out646 *dbytes.Blk
-			var _ = _out646
-			_out646 = _this.Fs.ReadBlockOf(txn, _496_ip, d, _499_blk, false)
-			_502_b = _out646
-			var _503_fits bool = false
-			var _ = _503_fits
-			var _out647 bool
-			var _ = _out647
-			_out647 = dirpages.Companion_Default___.ListBlock(_502_b, _499_blk, _500_i, out)
-			_503_fits = _out647
-			if !_503_fits {
+			var _505_b *dbytes.Blk
+			var _ = _505_b
+			var _out650 *dbytes.Blk
+			var _ = _out650
+			_out650 = _this.Fs.ReadBlockOf(txn, _499_ip, d, _502_blk, false)
+			_505_b = _out650
+			var _506_fits bool = false
+			var _ = _506_fits
+			var _out651 bool
+			var _ = _out651
+			_out651 = dirpages.Companion_Default___.ListBlock(_505_b, _502_blk, _503_i, out)
+			_506_fits = _out651
+			if !_506_fits {
 				eof = false
 				return eof
 			}
-			_499_blk, _500_i = _499_blk+uint64(1), uint64(0)
+			_502_blk, _503_i = _502_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _504_k uint64
-	var _ = _504_k
-	_504_k = positions.Companion_Default___.FlatK(n)
-	if _504_k < uint64(12) {
+	var _507_k uint64
+	var _ = _507_k
+	_507_k = positions.Companion_Default___.FlatK(n)
+	if _507_k < uint64(12) {
 		return m
 	}
-	var _505_pb *dbytes.Blk
-	var _ = _505_pb
-	var _out648 *dbytes.Blk
-	var _ = _out648
-	_out648 = _this.Fs.Fs.ReadParent(txn, ip, _504_k, positions.Companion_Default___.MaxLev(_504_k), positions.Companion_Default___.FlatJ(n), false)
-	_505_pb = _out648
-	var _506_i uint64
-	var _ = _506_i
-	_506_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _506_i < uint64(512) {
-		var _507_bn uint64
-		var _ = _507_bn
-		_507_bn = _505_pb.U64(uint64(8) * _506_i)
-		if _507_bn != uint64(0) {
+	var _508_pb *dbytes.Blk
+	var _ = _508_pb
+	var _out652 *dbytes.Blk
+	var _ = _out652
+	_out652 = _this.Fs.Fs.ReadParent(txn, ip, _507_k, positions.Companion_Default___.MaxLev(_507_k), positions.Companion_Default___.FlatJ(n), false)
+	_508_pb = _out652
+	var _509_i uint64
+	var _ = _509_i
+	_509_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _509_i < uint64(512) {
+		var _510_bn uint64
+		var _ = _510_bn
+		_510_bn = _508_pb.U64(uint64(8) * _509_i)
+		if _510_bn != uint64(0) {
 			return m
 		}
-		m, _506_i = m+uint64(1), _506_i+uint64(1)
+		m, _509_i = m+uint64(1), _509_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out649 bool
-	var _ = _out649
-	var _out650 uint64
-	var _ = _out650
-	_out649, _out650 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out649
-	ino = _out650
+	var _out653 bool
+	var _ = _out653
+	var _out654 uint64
+	var _ = _out654
+	_out653, _out654 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out653
+	ino = _out654
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out651 bool
-	var _ = _out651
-	_out651 = _this.Fs.FreeInode(txn, ino)
-	ok = _out651
+	var _out655 bool
+	var _ = _out655
+	_out655 = _this.Fs.FreeInode(txn, ino)
+	ok = _out655
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out652 bool
-	var _ = _out652
-	_out652 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out652
+	var _out656 bool
+	var _ = _out656
+	_out656 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out656
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out653 bool
-	var _ = _out653
-	_out653 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out653
+	var _out657 bool
+	var _ = _out657
+	_out657 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out657
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out654 bool
-	var _ = _out654
-	_out654 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out654
+	var _out658 bool
+	var _ = _out658
+	_out658 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out658
 	return done
 }
 

@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _438_b uint64 = 0
-	var _ = _438_b
+	var _441_b uint64 = 0
+	var _ = _441_b
 	if lev == uint64(0) {
-		_438_b = uint64(0)
+		_441_b = uint64(0)
 	} else if lev == uint64(1) {
-		_438_b = uint64(1) + h%uint64(8)
+		_441_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_438_b = uint64(9) + h%uint64(64)
+		_441_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_438_b = uint64(73) + h%uint64(512)
+		_441_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_438_b = uint64(585) + h%uint64(4096)
+		_441_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_438_b = uint64(4681) + h%uint64(32768)
+		_441_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_438_b = uint64(37449) + h%uint64(262144)
+		_441_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_438_b = uint64(299593) + h%uint64(2097152)
+		_441_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_438_b = uint64(2396745) + h%uint64(16777216)
+		_441_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_438_b + kind
+	blk = uint64(2)*_441_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _439_l uint64
-	var _ = _439_l
-	_439_l = name.Len()
-	key = _439_l + uint64(256)*(h/uint64(72057594037927936))
+	var _442_l uint64
+	var _ = _442_l
+	_442_l = name.Len()
+	key = _442_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _440_step uint64
-	var _ = _440_step
-	_440_step = uint64(1)
+	var _443_step uint64
+	var _ = _443_step
+	_443_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_440_step = uint64(8)
+		_443_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out590 bool
-			var _ = _out590
-			_out590 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out590
+			var _out594 bool
+			var _ = _out594
+			_out594 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out594
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _440_step
+		i = i + _443_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _441_step uint64
-	var _ = _441_step
-	_441_step = uint64(1)
+	var _444_step uint64
+	var _ = _444_step
+	_444_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_441_step = uint64(8)
+		_444_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _442_w uint64
-		var _ = _442_w
-		_442_w = b.U64(uint64(64) * i)
-		if _442_w == uint64(0) {
+		var _445_w uint64
+		var _ = _445_w
+		_445_w = b.U64(uint64(64) * i)
+		if _445_w == uint64(0) {
 			return i
 		}
-		i = i + _441_step
+		i = i + _444_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out591 *dbytes.Bytes
-	var _ = _out591
-	_out591 = dbytes.NewBytes(size)
-	s = _out591
-	var _443_l uint64
-	var _ = _443_l
-	_443_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _443_l)
+	var _out595 *dbytes.Bytes
+	var _ = _out595
+	_out595 = dbytes.NewBytes(size)
+	s = _out595
+	var _446_l uint64
+	var _ = _446_l
+	_446_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _446_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

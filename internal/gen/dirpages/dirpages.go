@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _444_step uint64
-	var _ = _444_step
-	var _445_cap uint64
-	var _ = _445_cap
-	_444_step, _445_cap = uint64(1), uint64(56)
-	var _446_i uint64
-	var _ = _446_i
-	_446_i = from
+	var _447_step uint64
+	var _ = _447_step
+	var _448_cap uint64
+	var _ = _448_cap
+	_447_step, _448_cap = uint64(1), uint64(56)
+	var _449_i uint64
+	var _ = _449_i
+	_449_i = from
 	if blk%uint64(2) == uint64(1) {
-		_444_step, _445_cap = uint64(8), uint64(255)
-		_446_i = (_446_i + uint64(7)) / uint64(8) * uint64(8)
+		_447_step, _448_cap = uint64(8), uint64(255)
+		_449_i = (_449_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _446_i < uint64(64) {
-		var _447_w uint64
-		var _ = _447_w
-		_447_w = b.U64(uint64(64) * _446_i)
-		if _447_w != uint64(0) {
-			var _448_l uint64
-			var _ = _448_l
-			_448_l = _447_w / uint64(281474976710656) % uint64(256)
-			if _448_l > _445_cap {
-				_448_l = _445_cap
+	for _449_i < uint64(64) {
+		var _450_w uint64
+		var _ = _450_w
+		_450_w = b.U64(uint64(64) * _449_i)
+		if _450_w != uint64(0) {
+			var _451_l uint64
+			var _ = _451_l
+			_451_l = _450_w / uint64(281474976710656) % uint64(256)
+			if _451_l > _448_cap {
+				_451_l = _448_cap
 			}
-			var _out592 bool
-			var _ = _out592
-			_out592 = out.Offer(_447_w%uint64(281474976710656), b, uint64(64)*_446_i+uint64(8), _448_l, uint64(64)*blk+_446_i+uint64(3))
-			fits = _out592
+			var _out596 bool
+			var _ = _out596
+			_out596 = out.Offer(_450_w%uint64(281474976710656), b, uint64(64)*_449_i+uint64(8), _451_l, uint64(64)*blk+_449_i+uint64(3))
+			fits = _out596
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_446_i = _446_i + _444_step
+		_449_i = _449_i + _447_step
 	}
 	fits = true
 	return fits

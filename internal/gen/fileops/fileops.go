@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _683_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _683_ip
-	var _out896 uint32
-	var _ = _out896
-	var _out897 *dbytes.Bytes
-	var _ = _out897
-	_out896, _out897 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out896
-	_683_ip = _out897
+	var _686_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _686_ip
+	var _out900 uint32
+	var _ = _out900
+	var _out901 *dbytes.Bytes
+	var _ = _out901
+	_out900, _out901 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out900
+	_686_ip = _out901
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _683_ip
-	var _684_ty uint32
-	var _ = _684_ty
-	var _out898 uint32
-	var _ = _out898
-	_out898 = inodeformat.Companion_Default___.GetTy(_683_ip)
-	_684_ty = _out898
-	if _684_ty != permissions.Companion_Default___.REG() {
+	after = _686_ip
+	var _687_ty uint32
+	var _ = _687_ty
+	var _out902 uint32
+	var _ = _out902
+	_out902 = inodeformat.Companion_Default___.GetTy(_686_ip)
+	_687_ty = _out902
+	if _687_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _685_r bool
-	var _ = _685_r
-	var _out899 bool
-	var _ = _out899
-	_out899 = permissions.Companion_Default___.MayData(c, _683_ip, permissions.Companion_Default___.MAYR())
-	_685_r = _out899
-	var _686_x bool
-	var _ = _686_x
-	var _out900 bool
-	var _ = _out900
-	_out900 = permissions.Companion_Default___.May(c, _683_ip, permissions.Companion_Default___.MAYX())
-	_686_x = _out900
-	if !_685_r && !_686_x {
+	var _688_r bool
+	var _ = _688_r
+	var _out903 bool
+	var _ = _out903
+	_out903 = permissions.Companion_Default___.MayData(c, _686_ip, permissions.Companion_Default___.MAYR())
+	_688_r = _out903
+	var _689_x bool
+	var _ = _689_x
+	var _out904 bool
+	var _ = _out904
+	_out904 = permissions.Companion_Default___.May(c, _686_ip, permissions.Companion_Default___.MAYX())
+	_689_x = _out904
+	if !_688_r && !_689_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _687_size uint64
-	var _ = _687_size
-	var _out901 uint64
-	var _ = _out901
-	_out901 = inodeformat.Companion_Default___.GetSize(_683_ip)
-	_687_size = _out901
-	eof = off >= _687_size || len_ >= _687_size-off
-	var _out902 *dbytes.Bytes
-	var _ = _out902
-	_out902 = d.Fs.Read(txn, ino, off, len_)
-	data = _out902
+	var _690_size uint64
+	var _ = _690_size
+	var _out905 uint64
+	var _ = _out905
+	_out905 = inodeformat.Companion_Default___.GetSize(_686_ip)
+	_690_size = _out905
+	eof = off >= _690_size || len_ >= _690_size-off
+	var _out906 *dbytes.Bytes
+	var _ = _out906
+	_out906 = d.Fs.Read(txn, ino, off, len_)
+	data = _out906
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _688_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _688_ip
-	var _out903 uint32
-	var _ = _out903
-	var _out904 *dbytes.Bytes
-	var _ = _out904
-	_out903, _out904 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out903
-	_688_ip = _out904
+	var _691_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _691_ip
+	var _out907 uint32
+	var _ = _out907
+	var _out908 *dbytes.Bytes
+	var _ = _out908
+	_out907, _out908 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out907
+	_691_ip = _out908
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _688_ip
-	var _689_ty uint32
-	var _ = _689_ty
-	var _out905 uint32
-	var _ = _out905
-	_out905 = inodeformat.Companion_Default___.GetTy(_688_ip)
-	_689_ty = _out905
-	if _689_ty != permissions.Companion_Default___.REG() {
+	before = _691_ip
+	var _692_ty uint32
+	var _ = _692_ty
+	var _out909 uint32
+	var _ = _out909
+	_out909 = inodeformat.Companion_Default___.GetTy(_691_ip)
+	_692_ty = _out909
+	if _692_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _690_w bool
-	var _ = _690_w
-	var _out906 bool
-	var _ = _out906
-	_out906 = permissions.Companion_Default___.MayData(c, _688_ip, permissions.Companion_Default___.MAYW())
-	_690_w = _out906
-	if !_690_w {
+	var _693_w bool
+	var _ = _693_w
+	var _out910 bool
+	var _ = _out910
+	_out910 = permissions.Companion_Default___.MayData(c, _691_ip, permissions.Companion_Default___.MAYW())
+	_693_w = _out910
+	if !_693_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _688_ip
+		after = _691_ip
 		return st, before, after
 	}
-	var _691_size uint64
-	var _ = _691_size
-	var _out907 uint64
-	var _ = _out907
-	_out907 = inodeformat.Companion_Default___.GetSize(_688_ip)
-	_691_size = _out907
-	var _692_shrink uint64
-	var _ = _692_shrink
-	var _out908 uint64
-	var _ = _out908
-	_out908 = inodeformat.Companion_Default___.GetShrink(_688_ip)
-	_692_shrink = _out908
-	if _692_shrink != uint64(0) && off+len_ > _691_size {
+	var _694_size uint64
+	var _ = _694_size
+	var _out911 uint64
+	var _ = _out911
+	_out911 = inodeformat.Companion_Default___.GetSize(_691_ip)
+	_694_size = _out911
+	var _695_shrink uint64
+	var _ = _695_shrink
+	var _out912 uint64
+	var _ = _out912
+	_out912 = inodeformat.Companion_Default___.GetShrink(_691_ip)
+	_695_shrink = _out912
+	if _695_shrink != uint64(0) && off+len_ > _694_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out909 uint32
-	var _ = _out909
-	var _out910 *dbytes.Bytes
-	var _ = _out910
-	_out909, _out910 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out909
-	after = _out910
+	var _out913 uint32
+	var _ = _out913
+	var _out914 *dbytes.Bytes
+	var _ = _out914
+	_out913, _out914 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out913
+	after = _out914
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _693_ok bool
-	var _ = _693_ok
-	var _out911 bool
-	var _ = _out911
-	_out911 = d.Write(txn, ino, off, src, so, len_)
-	_693_ok = _out911
-	if !_693_ok {
+	var _696_ok bool
+	var _ = _696_ok
+	var _out915 bool
+	var _ = _out915
+	_out915 = d.Write(txn, ino, off, src, so, len_)
+	_696_ok = _out915
+	if !_696_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _694_np *dbytes.Bytes
-	var _ = _694_np
-	var _out912 *dbytes.Bytes
-	var _ = _out912
-	_out912 = d.Fs.GetInode(txn, ino, true)
-	_694_np = _out912
-	var _695_ts uint64
-	var _ = _695_ts
-	var _696_tns uint32
-	var _ = _696_tns
-	var _out913 uint64
-	var _ = _out913
-	var _out914 uint32
-	var _ = _out914
-	_out913, _out914 = attributechanges.Companion_Default___.Stamp(_694_np, s, ns)
-	_695_ts = _out913
-	_696_tns = _out914
-	inodeformat.Companion_Default___.SetMtime(_694_np, _695_ts, _696_tns)
-	inodeformat.Companion_Default___.SetCtime(_694_np, _695_ts, _696_tns)
+	var _697_np *dbytes.Bytes
+	var _ = _697_np
+	var _out916 *dbytes.Bytes
+	var _ = _out916
+	_out916 = d.Fs.GetInode(txn, ino, true)
+	_697_np = _out916
+	var _698_ts uint64
+	var _ = _698_ts
+	var _699_tns uint32
+	var _ = _699_tns
+	var _out917 uint64
+	var _ = _out917
+	var _out918 uint32
+	var _ = _out918
+	_out917, _out918 = attributechanges.Companion_Default___.Stamp(_697_np, s, ns)
+	_698_ts = _out917
+	_699_tns = _out918
+	inodeformat.Companion_Default___.SetMtime(_697_np, _698_ts, _699_tns)
+	inodeformat.Companion_Default___.SetCtime(_697_np, _698_ts, _699_tns)
 	if c.Uid != uint32(0) {
-		var _697_mode uint32
-		var _ = _697_mode
-		var _out915 uint32
-		var _ = _out915
-		_out915 = inodeformat.Companion_Default___.GetMode(_694_np)
-		_697_mode = _out915
-		inodeformat.Companion_Default___.SetMode(_694_np, permissions.Companion_Default___.KillPriv(_697_mode))
+		var _700_mode uint32
+		var _ = _700_mode
+		var _out919 uint32
+		var _ = _out919
+		_out919 = inodeformat.Companion_Default___.GetMode(_697_np)
+		_700_mode = _out919
+		inodeformat.Companion_Default___.SetMode(_697_np, permissions.Companion_Default___.KillPriv(_700_mode))
 	}
-	d.PutInode(txn, ino, _694_np)
-	after = _694_np
+	d.PutInode(txn, ino, _697_np)
+	after = _697_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _698_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _698_ip
-	var _out916 uint32
-	var _ = _out916
-	var _out917 *dbytes.Bytes
-	var _ = _out917
-	_out916, _out917 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out916
-	_698_ip = _out917
+	var _701_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _701_ip
+	var _out920 uint32
+	var _ = _out920
+	var _out921 *dbytes.Bytes
+	var _ = _out921
+	_out920, _out921 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out920
+	_701_ip = _out921
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _698_ip
-	var _699_ty uint32
-	var _ = _699_ty
-	var _out918 uint32
-	var _ = _out918
-	_out918 = inodeformat.Companion_Default___.GetTy(_698_ip)
-	_699_ty = _out918
-	if _699_ty != permissions.Companion_Default___.LNK() {
+	after = _701_ip
+	var _702_ty uint32
+	var _ = _702_ty
+	var _out922 uint32
+	var _ = _out922
+	_out922 = inodeformat.Companion_Default___.GetTy(_701_ip)
+	_702_ty = _out922
+	if _702_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _700_size uint64
-	var _ = _700_size
-	var _out919 uint64
-	var _ = _out919
-	_out919 = inodeformat.Companion_Default___.GetSize(_698_ip)
-	_700_size = _out919
-	if _700_size > uint64(4096) {
+	var _703_size uint64
+	var _ = _703_size
+	var _out923 uint64
+	var _ = _out923
+	_out923 = inodeformat.Companion_Default___.GetSize(_701_ip)
+	_703_size = _out923
+	if _703_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out920 *dbytes.Bytes
-	var _ = _out920
-	_out920 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out920
+	var _out924 *dbytes.Bytes
+	var _ = _out924
+	_out924 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out924
 	return st, target, after
 }
 

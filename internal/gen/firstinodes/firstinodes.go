@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _508_bf *blockstore.BlockFs
-	var _ = _508_bf
+	var _511_bf *blockstore.BlockFs
+	var _ = _511_bf
 	var _nw3 = blockstore.New_BlockFs_()
 	var _ = _nw3
 	_nw3.Recover(geo, jrnl)
-	_508_bf = _nw3
-	var _509_xf *blocktree.BlockTreeFs
-	var _ = _509_xf
+	_511_bf = _nw3
+	var _512_xf *blocktree.BlockTreeFs
+	var _ = _512_xf
 	var _nw4 = blocktree.New_BlockTreeFs_()
 	var _ = _nw4
-	_nw4.Recover(_508_bf)
-	_509_xf = _nw4
+	_nw4.Recover(_511_bf)
+	_512_xf = _nw4
 	var _nw5 = bytefiles.New_ByteFs_()
 	var _ = _nw5
-	_nw5.Recover(_509_xf, geo, jrnl)
+	_nw5.Recover(_512_xf, geo, jrnl)
 	f = _nw5
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out655 *bytefiles.ByteFs
-	var _ = _out655
-	_out655 = Companion_Default___.Blank(geo, jrnl)
-	f = _out655
-	var _510_z *dbytes.Bytes
-	var _ = _510_z
-	var _out656 *dbytes.Bytes
-	var _ = _out656
-	_out656 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_510_z = _out656
-	f.Blank(txn, _510_z, uint64(2), uint32(8), uint64(1))
-	var _out657 *dbytes.Bytes
-	var _ = _out657
-	_out657 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_510_z = _out657
-	f.Blank(txn, _510_z, uint64(1), uint32(2), uint64(1))
-	var _511_ip *dbytes.Bytes
-	var _ = _511_ip
-	var _out658 *dbytes.Bytes
-	var _ = _out658
-	_out658 = f.GetInode(txn, uint64(1), true)
-	_511_ip = _out658
-	inodeformat.Companion_Default___.SetMode(_511_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_511_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_511_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_511_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_511_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_511_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_511_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_511_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _511_ip)
+	var _out659 *bytefiles.ByteFs
+	var _ = _out659
+	_out659 = Companion_Default___.Blank(geo, jrnl)
+	f = _out659
+	var _513_z *dbytes.Bytes
+	var _ = _513_z
+	var _out660 *dbytes.Bytes
+	var _ = _out660
+	_out660 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_513_z = _out660
+	f.Blank(txn, _513_z, uint64(2), uint32(8), uint64(1))
+	var _out661 *dbytes.Bytes
+	var _ = _out661
+	_out661 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_513_z = _out661
+	f.Blank(txn, _513_z, uint64(1), uint32(2), uint64(1))
+	var _514_ip *dbytes.Bytes
+	var _ = _514_ip
+	var _out662 *dbytes.Bytes
+	var _ = _out662
+	_out662 = f.GetInode(txn, uint64(1), true)
+	_514_ip = _out662
+	inodeformat.Companion_Default___.SetMode(_514_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_514_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_514_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_514_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_514_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_514_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_514_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_514_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _514_ip)
 	return f
 }
 

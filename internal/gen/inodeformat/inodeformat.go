@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _306_k uint64
-	var _ = _306_k
-	_306_k = uint64(0)
-	for _306_k < uint64(15) {
-		var _307_x uint64
-		var _ = _307_x
-		var _out461 uint64
-		var _ = _out461
-		_out461 = Companion_Default___.GetSlot(b, _306_k)
-		_307_x = _out461
-		if _307_x != uint64(0) {
+	var _309_k uint64
+	var _ = _309_k
+	_309_k = uint64(0)
+	for _309_k < uint64(15) {
+		var _310_x uint64
+		var _ = _310_x
+		var _out465 uint64
+		var _ = _out465
+		_out465 = Companion_Default___.GetSlot(b, _309_k)
+		_310_x = _out465
+		if _310_x != uint64(0) {
 			r = false
 			return r
 		}
-		_306_k = _306_k + uint64(1)
+		_309_k = _309_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,25 +236,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _308_u uint64
-	var _ = _308_u
-	var _out462 uint64
-	var _ = _out462
-	_out462 = Companion_Default___.GetUsed(b)
-	_308_u = _out462
-	if _308_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _308_u+uint64(1))
+	var _311_u uint64
+	var _ = _311_u
+	var _out466 uint64
+	var _ = _out466
+	_out466 = Companion_Default___.GetUsed(b)
+	_311_u = _out466
+	if _311_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _311_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _309_u uint64
-	var _ = _309_u
-	var _out463 uint64
-	var _ = _out463
-	_out463 = Companion_Default___.GetUsed(b)
-	_309_u = _out463
-	if uint64(0) < _309_u {
-		Companion_Default___.SetUsed(b, _309_u-uint64(1))
+	var _312_u uint64
+	var _ = _312_u
+	var _out467 uint64
+	var _ = _out467
+	_out467 = Companion_Default___.GetUsed(b)
+	_312_u = _out467
+	if uint64(0) < _312_u {
+		Companion_Default___.SetUsed(b, _312_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

@@ -78,38 +78,38 @@ func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BM
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _83_k uint64
-	var _ = _83_k
-	var _out109 uint64
-	var _ = _out109
-	_out109 = j.Running.Len()
-	_83_k = _out109
-	var _84_l uint64
-	var _ = _84_l
-	var _out110 uint64
-	var _ = _out110
-	_out110 = tx.Len()
-	_84_l = _out110
-	var _85_failed uint64
-	var _ = _85_failed
+	var _85_k uint64
+	var _ = _85_k
 	var _out111 uint64
 	var _ = _out111
-	_out111 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
-	_85_failed = _out111
-	if _85_failed != uint64(0) || j.Nvs >= uint64(4611686018427322368) {
+	_out111 = j.Running.Len()
+	_85_k = _out111
+	var _86_l uint64
+	var _ = _86_l
+	var _out112 uint64
+	var _ = _out112
+	_out112 = tx.Len()
+	_86_l = _out112
+	var _87_failed uint64
+	var _ = _87_failed
+	var _out113 uint64
+	var _ = _out113
+	_out113 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
+	_87_failed = _out113
+	if _87_failed != uint64(0) || j.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
 	}
-	if _84_l > uint64(500) {
+	if _86_l > uint64(500) {
 		st, n = Companion_Default___.ATooLarge(), uint64(0)
 		return st, n
 	}
-	if _83_k+_84_l > uint64(500) {
+	if _85_k+_86_l > uint64(500) {
 		st, n = Companion_Default___.AFull(), uint64(0)
 		return st, n
 	}
 	Companion_Default___.AppendTx(j, tx)
-	if _83_k < uint64(250) && _83_k+_84_l >= uint64(250) && !j.Busy {
+	if _85_k < uint64(250) && _85_k+_86_l >= uint64(250) && !j.Busy {
 		j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
 	}
 	st, n = Companion_Default___.AOk(), j.Nvs
@@ -135,68 +135,68 @@ func (_this *CompanionStruct_Default___) Newest(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _86_w bool
-	var _ = _86_w
-	var _out112 bool
-	var _ = _out112
-	_out112 = journalpolicy.Companion_Default___.WantCommit(j)
-	_86_w = _out112
-	var _87_failed uint64
-	var _ = _87_failed
-	var _out113 uint64
-	var _ = _out113
-	_out113 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
-	_87_failed = _out113
-	if j.Busy || _87_failed != uint64(0) || !_86_w {
-		ok = false
-		return ok
-	}
-	var _88_k uint64
-	var _ = _88_k
-	var _out114 uint64
+	var _88_w bool
+	var _ = _88_w
+	var _out114 bool
 	var _ = _out114
-	_out114 = j.Running.Len()
-	_88_k = _out114
-	var _89_pinned uint64
-	var _ = _89_pinned
+	_out114 = journalpolicy.Companion_Default___.WantCommit(j)
+	_88_w = _out114
+	var _89_failed uint64
+	var _ = _89_failed
 	var _out115 uint64
 	var _ = _out115
-	_out115 = j.Lgm.Len()
-	_89_pinned = _out115
-	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_88_k > j.Lo+j.Nr || _89_pinned+_88_k > j.MaxPin {
-		journalpolicy.Companion_Default___.Urge(j)
+	_out115 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
+	_89_failed = _out115
+	if j.Busy || _89_failed != uint64(0) || !_88_w {
 		ok = false
 		return ok
 	}
-	var _90_clash bool
-	var _ = _90_clash
-	var _out116 bool
+	var _90_k uint64
+	var _ = _90_k
+	var _out116 uint64
 	var _ = _out116
-	_out116 = Companion_Default___.Clash(j)
-	_90_clash = _out116
-	if _90_clash {
+	_out116 = j.Running.Len()
+	_90_k = _out116
+	var _91_pinned uint64
+	var _ = _91_pinned
+	var _out117 uint64
+	var _ = _out117
+	_out117 = j.Lgm.Len()
+	_91_pinned = _out117
+	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_90_k > j.Lo+j.Nr || _91_pinned+_90_k > j.MaxPin {
 		journalpolicy.Companion_Default___.Urge(j)
 		ok = false
 		return ok
 	}
-	var _91_ring *dlog.BMap
-	var _ = _91_ring
-	var _92_dir *dlog.BMap
-	var _ = _92_dir
-	var _out117 *dlog.BMap
-	var _ = _out117
-	var _out118 *dlog.BMap
+	var _92_clash bool
+	var _ = _92_clash
+	var _out118 bool
 	var _ = _out118
-	_out117, _out118 = Companion_Default___.Split(j)
-	_91_ring = _out117
-	_92_dir = _out118
-	var _93_r *dlog.BMap
-	var _ = _93_r
+	_out118 = Companion_Default___.Clash(j)
+	_92_clash = _out118
+	if _92_clash {
+		journalpolicy.Companion_Default___.Urge(j)
+		ok = false
+		return ok
+	}
+	var _93_ring *dlog.BMap
+	var _ = _93_ring
+	var _94_dir *dlog.BMap
+	var _ = _94_dir
 	var _out119 *dlog.BMap
 	var _ = _out119
-	_out119 = dlog.NewBMap()
-	_93_r = _out119
-	Companion_Default___.StartFields(j, _93_r, _91_ring, _92_dir)
+	var _out120 *dlog.BMap
+	var _ = _out120
+	_out119, _out120 = Companion_Default___.Split(j)
+	_93_ring = _out119
+	_94_dir = _out120
+	var _95_r *dlog.BMap
+	var _ = _95_r
+	var _out121 *dlog.BMap
+	var _ = _out121
+	_out121 = dlog.NewBMap()
+	_95_r = _out121
+	Companion_Default___.StartFields(j, _95_r, _93_ring, _94_dir)
 	journalpolicy.Companion_Default___.NoteStart(j)
 	ok = true
 	return ok
@@ -205,41 +205,41 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _94_n uint64
-	var _ = _94_n
-	var _out120 uint64
-	var _ = _out120
-	_out120 = j.Running.Len()
-	_94_n = _out120
-	var _95_i uint64
-	var _ = _95_i
-	_95_i = uint64(0)
-	for _95_i < _94_n {
-		var _96_a uint64
-		var _ = _96_a
-		var _out121 uint64
-		var _ = _out121
-		_out121 = j.Running.AddrAt(_95_i)
-		_96_a = _out121
-		var _97_x *dbytes.Blk
-		var _ = _97_x
-		var _out122 *dbytes.Blk
-		var _ = _out122
-		_out122 = j.Lho.Get(_96_a)
-		_97_x = _out122
-		if _97_x != (*dbytes.Blk)(nil) {
-			b = true
-			return b
-		}
-		var _out123 *dbytes.Blk
+	var _96_n uint64
+	var _ = _96_n
+	var _out122 uint64
+	var _ = _out122
+	_out122 = j.Running.Len()
+	_96_n = _out122
+	var _97_i uint64
+	var _ = _97_i
+	_97_i = uint64(0)
+	for _97_i < _96_n {
+		var _98_a uint64
+		var _ = _98_a
+		var _out123 uint64
 		var _ = _out123
-		_out123 = j.Iho.Get(_96_a)
-		_97_x = _out123
-		if _97_x != (*dbytes.Blk)(nil) {
+		_out123 = j.Running.AddrAt(_97_i)
+		_98_a = _out123
+		var _99_x *dbytes.Blk
+		var _ = _99_x
+		var _out124 *dbytes.Blk
+		var _ = _out124
+		_out124 = j.Lho.Get(_98_a)
+		_99_x = _out124
+		if _99_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		_95_i = _95_i + uint64(1)
+		var _out125 *dbytes.Blk
+		var _ = _out125
+		_out125 = j.Iho.Get(_98_a)
+		_99_x = _out125
+		if _99_x != (*dbytes.Blk)(nil) {
+			b = true
+			return b
+		}
+		_97_i = _97_i + uint64(1)
 	}
 	b = false
 	return b
@@ -250,48 +250,48 @@ func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64)
 	var _ = w
 	var b bool = false
 	var _ = b
-	var _out124 bool
-	var _ = _out124
-	_out124 = j.Notes.Bulk(a)
-	w = _out124
+	var _out126 bool
+	var _ = _out126
+	_out126 = j.Notes.Bulk(a)
+	w = _out126
 	b = false
 	if !w || a < j.Flo || j.Fhi <= a {
 		return w, b
 	}
-	var _98_x *dbytes.Blk
-	var _ = _98_x
-	var _out125 *dbytes.Blk
-	var _ = _out125
-	_out125 = j.Lgm.Get(a)
-	_98_x = _out125
-	if _98_x != (*dbytes.Blk)(nil) {
-		return w, b
-	}
-	var _out126 *dbytes.Blk
-	var _ = _out126
-	_out126 = j.Inm.Get(a)
-	_98_x = _out126
-	if _98_x != (*dbytes.Blk)(nil) {
-		return w, b
-	}
-	var _99_known bool
-	var _ = _99_known
-	var _100_v *dbytes.Blk
-	var _ = _100_v
-	var _out127 bool
+	var _100_x *dbytes.Blk
+	var _ = _100_x
+	var _out127 *dbytes.Blk
 	var _ = _out127
+	_out127 = j.Lgm.Get(a)
+	_100_x = _out127
+	if _100_x != (*dbytes.Blk)(nil) {
+		return w, b
+	}
 	var _out128 *dbytes.Blk
 	var _ = _out128
-	_out127, _out128 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
-	_99_known = _out127
-	_100_v = _out128
-	if !_99_known {
+	_out128 = j.Inm.Get(a)
+	_100_x = _out128
+	if _100_x != (*dbytes.Blk)(nil) {
 		return w, b
 	}
-	var _101_set__ bool
-	var _ = _101_set__
-	_101_set__ = bits.Companion_Default___.BitOf(_100_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
-	if _101_set__ {
+	var _101_known bool
+	var _ = _101_known
+	var _102_v *dbytes.Blk
+	var _ = _102_v
+	var _out129 bool
+	var _ = _out129
+	var _out130 *dbytes.Blk
+	var _ = _out130
+	_out129, _out130 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
+	_101_known = _out129
+	_102_v = _out130
+	if !_101_known {
+		return w, b
+	}
+	var _103_set__ bool
+	var _ = _103_set__
+	_103_set__ = bits.Companion_Default___.BitOf(_102_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
+	if _103_set__ {
 		return w, b
 	}
 	b = true
@@ -302,48 +302,48 @@ func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) 
 	var _ = known
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _102_x *dbytes.Blk
-	var _ = _102_x
-	var _out129 *dbytes.Blk
-	var _ = _out129
-	_out129 = j.Lgm.Get(a)
-	_102_x = _out129
-	if _102_x == (*dbytes.Blk)(nil) {
-		var _out130 *dbytes.Blk
-		var _ = _out130
-		_out130 = j.Inm.Get(a)
-		_102_x = _out130
-	}
-	if _102_x == (*dbytes.Blk)(nil) {
-		var _out131 *dbytes.Blk
-		var _ = _out131
-		_out131 = j.Cache.Get(a)
-		_102_x = _out131
-	}
-	known = _102_x != (*dbytes.Blk)(nil) /* dircomp */
-	if known {
-		b = _102_x
-	} else {
+	var _104_x *dbytes.Blk
+	var _ = _104_x
+	var _out131 *dbytes.Blk
+	var _ = _out131
+	_out131 = j.Lgm.Get(a)
+	_104_x = _out131
+	if _104_x == (*dbytes.Blk)(nil) {
 		var _out132 *dbytes.Blk
 		var _ = _out132
-		_out132 = dbytes.ZeroBlk()
-		b = _out132
+		_out132 = j.Inm.Get(a)
+		_104_x = _out132
+	}
+	if _104_x == (*dbytes.Blk)(nil) {
+		var _out133 *dbytes.Blk
+		var _ = _out133
+		_out133 = j.Cache.Get(a)
+		_104_x = _out133
+	}
+	known = _104_x != (*dbytes.Blk)(nil) /* dircomp */
+	if known {
+		b = _104_x
+	} else {
+		var _out134 *dbytes.Blk
+		var _ = _out134
+		_out134 = dbytes.ZeroBlk()
+		b = _out134
 	}
 	return known, b
 }
 func (_this *CompanionStruct_Default___) Own(b *dbytes.Blk) *dbytes.Blk {
 	var c *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = c
-	var _103_t *dbytes.Bytes
-	var _ = _103_t
-	var _out133 *dbytes.Bytes
-	var _ = _out133
-	_out133 = b.Thaw()
-	_103_t = _out133
-	var _out134 *dbytes.Blk
-	var _ = _out134
-	_out134 = dbytes.Freeze(_103_t)
-	c = _out134
+	var _105_t *dbytes.Bytes
+	var _ = _105_t
+	var _out135 *dbytes.Bytes
+	var _ = _out135
+	_out135 = b.Thaw()
+	_105_t = _out135
+	var _out136 *dbytes.Blk
+	var _ = _out136
+	_out136 = dbytes.Freeze(_105_t)
+	c = _out136
 	return c
 }
 func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap, *dlog.BMap) {
@@ -351,81 +351,81 @@ func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap,
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out135 *dlog.BMap
-	var _ = _out135
-	_out135 = dlog.NewBMap()
-	dir = _out135
-	var _out136 *dlog.BMap
-	var _ = _out136
-	_out136 = dlog.NewBMap()
-	ring = _out136
-	var _104_n uint64
-	var _ = _104_n
-	var _out137 uint64
+	var _out137 *dlog.BMap
 	var _ = _out137
-	_out137 = j.Running.Len()
-	_104_n = _out137
-	var _105_i uint64
-	var _ = _105_i
-	_105_i = uint64(0)
-	for _105_i < _104_n {
-		var _106_a uint64
-		var _ = _106_a
-		var _out138 uint64
-		var _ = _out138
-		_out138 = j.Running.AddrAt(_105_i)
-		_106_a = _out138
-		var _107_b *dbytes.Blk
-		var _ = _107_b
-		var _out139 *dbytes.Blk
-		var _ = _out139
-		_out139 = j.Running.BlkAt(_105_i)
-		_107_b = _out139
-		var _108_w bool
-		var _ = _108_w
-		var _109_s bool
-		var _ = _109_s
-		var _out140 bool
+	_out137 = dlog.NewBMap()
+	dir = _out137
+	var _out138 *dlog.BMap
+	var _ = _out138
+	_out138 = dlog.NewBMap()
+	ring = _out138
+	var _106_n uint64
+	var _ = _106_n
+	var _out139 uint64
+	var _ = _out139
+	_out139 = j.Running.Len()
+	_106_n = _out139
+	var _107_i uint64
+	var _ = _107_i
+	_107_i = uint64(0)
+	for _107_i < _106_n {
+		var _108_a uint64
+		var _ = _108_a
+		var _out140 uint64
 		var _ = _out140
-		var _out141 bool
+		_out140 = j.Running.AddrAt(_107_i)
+		_108_a = _out140
+		var _109_b *dbytes.Blk
+		var _ = _109_b
+		var _out141 *dbytes.Blk
 		var _ = _out141
-		_out140, _out141 = Companion_Default___.Straight(j, _106_a)
-		_108_w = _out140
-		_109_s = _out141
-		if _109_s {
-			dir.Put(_106_a, _107_b)
+		_out141 = j.Running.BlkAt(_107_i)
+		_109_b = _out141
+		var _110_w bool
+		var _ = _110_w
+		var _111_s bool
+		var _ = _111_s
+		var _out142 bool
+		var _ = _out142
+		var _out143 bool
+		var _ = _out143
+		_out142, _out143 = Companion_Default___.Straight(j, _108_a)
+		_110_w = _out142
+		_111_s = _out143
+		if _111_s {
+			dir.Put(_108_a, _109_b)
 		} else {
-			if _108_w {
-				var _out142 *dbytes.Blk
-				var _ = _out142
-				_out142 = Companion_Default___.Own(_107_b)
-				_107_b = _out142
+			if _110_w {
+				var _out144 *dbytes.Blk
+				var _ = _out144
+				_out144 = Companion_Default___.Own(_109_b)
+				_109_b = _out144
 			}
-			ring.Put(_106_a, _107_b)
+			ring.Put(_108_a, _109_b)
 		}
-		_105_i = _105_i + uint64(1)
+		_107_i = _107_i + uint64(1)
 	}
 	return ring, dir
 }
 func (_this *CompanionStruct_Default___) Uncache(j *journalm.Journal, dir *dlog.BMap) {
-	var _110_n uint64
-	var _ = _110_n
-	var _out143 uint64
-	var _ = _out143
-	_out143 = dir.Len()
-	_110_n = _out143
-	var _111_i uint64
-	var _ = _111_i
-	_111_i = uint64(0)
-	for _111_i < _110_n {
-		var _112_a uint64
-		var _ = _112_a
-		var _out144 uint64
-		var _ = _out144
-		_out144 = dir.AddrAt(_111_i)
-		_112_a = _out144
-		j.Cache.Forget(_112_a)
-		_111_i = _111_i + uint64(1)
+	var _112_n uint64
+	var _ = _112_n
+	var _out145 uint64
+	var _ = _out145
+	_out145 = dir.Len()
+	_112_n = _out145
+	var _113_i uint64
+	var _ = _113_i
+	_113_i = uint64(0)
+	for _113_i < _112_n {
+		var _114_a uint64
+		var _ = _114_a
+		var _out146 uint64
+		var _ = _out146
+		_out146 = dir.AddrAt(_113_i)
+		_114_a = _out146
+		j.Cache.Forget(_114_a)
+		_113_i = _113_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
@@ -438,95 +438,95 @@ func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlo
 	j.Ncl = j.Nvs
 }
 func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal) {
-	var _113_n uint64
-	var _ = _113_n
-	var _out145 uint64
-	var _ = _out145
-	_out145 = j.Cdm.Len()
-	_113_n = _out145
-	var _114_i uint64
-	var _ = _114_i
-	_114_i = uint64(0)
-	var _115_z *dbytes.Blk
-	var _ = _115_z
-	var _out146 *dbytes.Blk
-	var _ = _out146
-	_out146 = dbytes.ZeroBlk()
-	_115_z = _out146
-	for _114_i < _113_n {
-		var _116_a uint64
-		var _ = _116_a
-		var _out147 uint64
-		var _ = _out147
-		_out147 = j.Cdm.AddrAt(_114_i)
-		_116_a = _out147
-		j.Lho.Put(_116_a, _115_z)
-		_114_i = _114_i + uint64(1)
+	var _115_n uint64
+	var _ = _115_n
+	var _out147 uint64
+	var _ = _out147
+	_out147 = j.Cdm.Len()
+	_115_n = _out147
+	var _116_i uint64
+	var _ = _116_i
+	_116_i = uint64(0)
+	var _117_z *dbytes.Blk
+	var _ = _117_z
+	var _out148 *dbytes.Blk
+	var _ = _out148
+	_out148 = dbytes.ZeroBlk()
+	_117_z = _out148
+	for _116_i < _115_n {
+		var _118_a uint64
+		var _ = _118_a
+		var _out149 uint64
+		var _ = _out149
+		_out149 = j.Cdm.AddrAt(_116_i)
+		_118_a = _out149
+		j.Lho.Put(_118_a, _117_z)
+		_116_i = _116_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) HoldCodes(j *journalm.Journal, c *dlog.Codes) {
-	var _117_n uint64
-	var _ = _117_n
-	var _out148 uint64
-	var _ = _out148
-	_out148 = c.Len()
-	_117_n = _out148
-	var _118_i uint64
-	var _ = _118_i
-	_118_i = uint64(0)
-	for _118_i < _117_n {
-		var _119_x uint64
-		var _ = _119_x
-		var _120_c0 uint64
-		var _ = _120_c0
-		var _121_c1 uint64
-		var _ = _121_c1
-		var _out149 uint64
-		var _ = _out149
-		var _out150 uint64
-		var _ = _out150
+	var _119_n uint64
+	var _ = _119_n
+	var _out150 uint64
+	var _ = _out150
+	_out150 = c.Len()
+	_119_n = _out150
+	var _120_i uint64
+	var _ = _120_i
+	_120_i = uint64(0)
+	for _120_i < _119_n {
+		var _121_x uint64
+		var _ = _121_x
+		var _122_c0 uint64
+		var _ = _122_c0
+		var _123_c1 uint64
+		var _ = _123_c1
 		var _out151 uint64
 		var _ = _out151
-		_out149, _out150, _out151 = c.At(_118_i)
-		_119_x = _out149
-		_120_c0 = _out150
-		_121_c1 = _out151
-		j.Tree.Pages.Hold(_119_x, _120_c0, _121_c1)
-		_118_i = _118_i + uint64(1)
+		var _out152 uint64
+		var _ = _out152
+		var _out153 uint64
+		var _ = _out153
+		_out151, _out152, _out153 = c.At(_120_i)
+		_121_x = _out151
+		_122_c0 = _out152
+		_123_c1 = _out153
+		j.Tree.Pages.Hold(_121_x, _122_c0, _123_c1)
+		_120_i = _120_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal) {
-	var _122_n uint64
-	var _ = _122_n
-	var _out152 uint64
-	var _ = _out152
-	_out152 = j.Cgm.Len()
-	_122_n = _out152
-	var _123_e *dlog.BMap
-	var _ = _123_e
-	var _out153 *dlog.BMap
-	var _ = _out153
-	_out153 = dlog.NewBMap()
-	_123_e = _out153
-	var _124_f *dlog.BMap
-	var _ = _124_f
-	var _out154 *dlog.BMap
+	var _124_n uint64
+	var _ = _124_n
+	var _out154 uint64
 	var _ = _out154
-	_out154 = dlog.NewBMap()
-	_124_f = _out154
-	var _125_l *dlog.BMap
-	var _ = _125_l
+	_out154 = j.Cgm.Len()
+	_124_n = _out154
+	var _125_e *dlog.BMap
+	var _ = _125_e
 	var _out155 *dlog.BMap
 	var _ = _out155
-	_out155 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	_125_l = _out155
-	var _126_h uint64
-	var _ = _126_h
-	var _out156 uint64
+	_out155 = dlog.NewBMap()
+	_125_e = _out155
+	var _126_f *dlog.BMap
+	var _ = _126_f
+	var _out156 *dlog.BMap
 	var _ = _out156
-	_out156 = j.Cdm.Len()
-	_126_h = _out156
-	Companion_Default___.FinishFields(j, _123_e, _124_f, _125_l, _122_n, _126_h)
+	_out156 = dlog.NewBMap()
+	_126_f = _out156
+	var _127_l *dlog.BMap
+	var _ = _127_l
+	var _out157 *dlog.BMap
+	var _ = _out157
+	_out157 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	_127_l = _out157
+	var _128_h uint64
+	var _ = _128_h
+	var _out158 uint64
+	var _ = _out158
+	_out158 = j.Cdm.Len()
+	_128_h = _out158
+	Companion_Default___.FinishFields(j, _125_e, _126_f, _127_l, _124_n, _128_h)
 	journalpolicy.Companion_Default___.NoteFinish(j)
 }
 func (_this *CompanionStruct_Default___) FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {

@@ -62,23 +62,23 @@ func (_this type_Default___) String() string {
 	return "journallogger.Default__"
 }
 func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) {
-	var _127_b *dbytes.Blk
-	var _ = _127_b
-	var _128_l *ddisk.BList
-	var _ = _128_l
-	var _129_dl *ddisk.BList
-	var _ = _129_dl
-	var _out157 *dbytes.Blk
-	var _ = _out157
-	var _out158 *ddisk.BList
-	var _ = _out158
-	var _out159 *ddisk.BList
+	var _129_b *dbytes.Blk
+	var _ = _129_b
+	var _130_l *ddisk.BList
+	var _ = _130_l
+	var _131_dl *ddisk.BList
+	var _ = _131_dl
+	var _out159 *dbytes.Blk
 	var _ = _out159
-	_out157, _out158, _out159 = Companion_Default___.Encode(j)
-	_127_b = _out157
-	_128_l = _out158
-	_129_dl = _out159
-	Companion_Default___.LogEncFields(j.Lg, _127_b, _128_l, _129_dl)
+	var _out160 *ddisk.BList
+	var _ = _out160
+	var _out161 *ddisk.BList
+	var _ = _out161
+	_out159, _out160, _out161 = Companion_Default___.Encode(j)
+	_129_b = _out159
+	_130_l = _out160
+	_131_dl = _out161
+	Companion_Default___.LogEncFields(j.Lg, _129_b, _130_l, _131_dl)
 }
 func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Blk, *ddisk.BList, *ddisk.BList) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -87,18 +87,18 @@ func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Bl
 	var _ = l
 	var dl *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = dl
-	var _out160 *dbytes.Blk
-	var _ = _out160
-	_out160 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
-	b = _out160
-	var _out161 *ddisk.BList
-	var _ = _out161
-	_out161 = j.Cgm.List()
-	l = _out161
-	var _out162 *ddisk.BList
+	var _out162 *dbytes.Blk
 	var _ = _out162
-	_out162 = j.Cdm.Sorted()
-	dl = _out162
+	_out162 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
+	b = _out162
+	var _out163 *ddisk.BList
+	var _ = _out163
+	_out163 = j.Cgm.List()
+	l = _out163
+	var _out164 *ddisk.BList
+	var _ = _out164
+	_out164 = j.Cdm.Sorted()
+	dl = _out164
 	return b, l, dl
 }
 func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList) {
@@ -109,13 +109,13 @@ func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *db
 func (_this *CompanionStruct_Default___) Small(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _130_n uint64
-	var _ = _130_n
-	var _out163 uint64
-	var _ = _out163
-	_out163 = j.Lg.Body.Len()
-	_130_n = _out163
-	b = _130_n <= uint64(15)
+	var _132_n uint64
+	var _ = _132_n
+	var _out165 uint64
+	var _ = _out165
+	_out165 = j.Lg.Body.Len()
+	_132_n = _out165
+	b = _132_n <= uint64(15)
 	return b
 }
 func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
@@ -123,60 +123,60 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out164 uint64
-	var _ = _out164
-	_out164 = j.Lg.Body.Len()
-	n = _out164
-	var _131_m *dlog.BMap
-	var _ = _131_m
-	var _out165 *dlog.BMap
-	var _ = _out165
-	_out165 = dlog.NewBMap()
-	_131_m = _out165
-	_131_m.Put(uint64(0), j.Lg.Desc)
-	var _132_i uint64
-	var _ = _132_i
-	_132_i = uint64(0)
-	for _132_i < n {
-		var _133_b *dbytes.Blk
-		var _ = _133_b
-		var _out166 *dbytes.Blk
-		var _ = _out166
-		_out166 = j.Lg.Body.BlkAt(_132_i)
-		_133_b = _out166
-		_131_m.Put(_132_i+uint64(1), _133_b)
-		_132_i = _132_i + uint64(1)
-	}
-	var _out167 *ddisk.BList
+	var _out166 uint64
+	var _ = _out166
+	_out166 = j.Lg.Body.Len()
+	n = _out166
+	var _133_m *dlog.BMap
+	var _ = _133_m
+	var _out167 *dlog.BMap
 	var _ = _out167
-	_out167 = _131_m.List()
-	l = _out167
+	_out167 = dlog.NewBMap()
+	_133_m = _out167
+	_133_m.Put(uint64(0), j.Lg.Desc)
+	var _134_i uint64
+	var _ = _134_i
+	_134_i = uint64(0)
+	for _134_i < n {
+		var _135_b *dbytes.Blk
+		var _ = _135_b
+		var _out168 *dbytes.Blk
+		var _ = _out168
+		_out168 = j.Lg.Body.BlkAt(_134_i)
+		_135_b = _out168
+		_133_m.Put(_134_i+uint64(1), _135_b)
+		_134_i = _134_i + uint64(1)
+	}
+	var _out169 *ddisk.BList
+	var _ = _out169
+	_out169 = _133_m.List()
+	l = _out169
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _134_l *ddisk.BList
-	var _ = _134_l
-	var _135_n uint64
-	var _ = _135_n
-	var _out168 *ddisk.BList
-	var _ = _out168
-	var _out169 uint64
-	var _ = _out169
-	_out168, _out169 = Companion_Default___.UnitList(j)
-	_134_l = _out168
-	_135_n = _out169
-	var _136_s uint64
-	var _ = _136_s
-	var _out170 uint64
+	var _136_l *ddisk.BList
+	var _ = _136_l
+	var _137_n uint64
+	var _ = _137_n
+	var _out170 *ddisk.BList
 	var _ = _out170
-	_out170 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_136_s = _out170
-	var _out171 bool
+	var _out171 uint64
 	var _ = _out171
-	_out171 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_136_s, _134_l, uint64(0), uint64(1)+_135_n)
-	ok = _out171
+	_out170, _out171 = Companion_Default___.UnitList(j)
+	_136_l = _out170
+	_137_n = _out171
+	var _138_s uint64
+	var _ = _138_s
+	var _out172 uint64
+	var _ = _out172
+	_out172 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_138_s = _out172
+	var _out173 bool
+	var _ = _out173
+	_out173 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_138_s, _136_l, uint64(0), uint64(1)+_137_n)
+	ok = _out173
 	return ok
 }
 func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -184,23 +184,23 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _137_len uint64
-	var _ = _137_len
-	var _out172 uint64
-	var _ = _out172
-	_out172 = j.Lg.Body.Len()
-	_137_len = _out172
-	n = _137_len - i
-	var _138_s uint64
-	var _ = _138_s
-	var _out173 uint64
-	var _ = _out173
-	_out173 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
-	_138_s = _out173
-	if n > j.Nr-_138_s {
-		n = j.Nr - _138_s
+	var _139_len uint64
+	var _ = _139_len
+	var _out174 uint64
+	var _ = _out174
+	_out174 = j.Lg.Body.Len()
+	_139_len = _out174
+	n = _139_len - i
+	var _140_s uint64
+	var _ = _140_s
+	var _out175 uint64
+	var _ = _out175
+	_out175 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
+	_140_s = _out175
+	if n > j.Nr-_140_s {
+		n = j.Nr - _140_s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + _138_s
+	a = j.At + uint64(1) + uint64(16)*j.Nd + _140_s
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -208,19 +208,19 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _139_a uint64 = 0
-	var _ = _139_a
-	var _out174 uint64
-	var _ = _out174
-	var _out175 uint64
-	var _ = _out175
-	_out174, _out175 = Companion_Default___.DataRun(j, i)
-	_139_a = _out174
-	n = _out175
-	var _out176 bool
+	var _141_a uint64 = 0
+	var _ = _141_a
+	var _out176 uint64
 	var _ = _out176
-	_out176 = j.D.WriteRun(_139_a, j.Lg.Body, i, n)
-	ok = _out176
+	var _out177 uint64
+	var _ = _out177
+	_out176, _out177 = Companion_Default___.DataRun(j, i)
+	_141_a = _out176
+	n = _out177
+	var _out178 bool
+	var _ = _out178
+	_out178 = j.D.WriteRun(_141_a, j.Lg.Body, i, n)
+	ok = _out178
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -228,62 +228,62 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _140_a uint64 = 0
-	var _ = _140_a
-	var _out177 uint64
-	var _ = _out177
-	var _out178 uint64
-	var _ = _out178
-	_out177, _out178 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	_140_a = _out177
-	n = _out178
-	var _out179 bool
+	var _142_a uint64 = 0
+	var _ = _142_a
+	var _out179 uint64
 	var _ = _out179
-	_out179 = j.D.WriteRun(_140_a, j.Lg.Dirs, i, n)
-	ok = _out179
+	var _out180 uint64
+	var _ = _out180
+	_out179, _out180 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
+	_142_a = _out179
+	n = _out180
+	var _out181 bool
+	var _ = _out181
+	_out181 = j.D.WriteRun(_142_a, j.Lg.Dirs, i, n)
+	ok = _out181
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _141_s uint64
-	var _ = _141_s
-	var _out180 uint64
-	var _ = _out180
-	_out180 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_141_s = _out180
-	var _out181 bool
-	var _ = _out181
-	_out181 = j.D.Write(j.At+uint64(1)+uint64(16)*_141_s, j.Lg.Desc)
-	ok = _out181
+	var _143_s uint64
+	var _ = _143_s
+	var _out182 uint64
+	var _ = _out182
+	_out182 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_143_s = _out182
+	var _out183 bool
+	var _ = _out183
+	_out183 = j.D.Write(j.At+uint64(1)+uint64(16)*_143_s, j.Lg.Desc)
+	ok = _out183
 	return ok
 }
 func (_this *CompanionStruct_Default___) DirectCodes(j *journalm.Journal) *dlog.Codes {
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out182 *dlog.Codes
-	var _ = _out182
-	_out182 = dlog.NewCodes()
-	c = _out182
+	var _out184 *dlog.Codes
+	var _ = _out184
+	_out184 = dlog.NewCodes()
+	c = _out184
 	if j.Tree.Np == uint64(0) {
 		return c
 	}
-	var _142_l *ddisk.BList
-	var _ = _142_l
-	var _out183 *ddisk.BList
-	var _ = _out183
-	_out183 = j.Cdm.List()
-	_142_l = _out183
-	treeofcodes.Companion_Default___.AddList(j.Tree, c, _142_l)
+	var _144_l *ddisk.BList
+	var _ = _144_l
+	var _out185 *ddisk.BList
+	var _ = _out185
+	_out185 = j.Cdm.List()
+	_144_l = _out185
+	treeofcodes.Companion_Default___.AddList(j.Tree, c, _144_l)
 	return c
 }
 func (_this *CompanionStruct_Default___) LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out184 bool
-	var _ = _out184
-	_out184 = j.D.Barrier()
-	ok = _out184
+	var _out186 bool
+	var _ = _out186
+	_out186 = j.D.Barrier()
+	ok = _out186
 	return ok
 }
 

@@ -79,6 +79,12 @@ func (_this *CompanionStruct_Default___) NGroups() uint32 {
 func (_this *CompanionStruct_Default___) NInstalls() uint32 {
 	return uint32(7)
 }
+func (_this *CompanionStruct_Default___) NAge() uint32 {
+	return uint32(8)
+}
+func (_this *CompanionStruct_Default___) LookAfter() uint64 {
+	return uint64(100)
+}
 func (_this *CompanionStruct_Default___) HoldMax() uint64 {
 	return uint64(16384)
 }
@@ -153,16 +159,37 @@ func (_this *CompanionStruct_Default___) Alive(j *journalm.Journal) bool {
 	b = _60_stop == uint64(0) && _61_failed == uint64(0)
 	return b
 }
+func (_this *CompanionStruct_Default___) LookDue(j *journalm.Journal) bool {
+	var due bool = false
+	var _ = due
+	var _62_n uint64
+	var _ = _62_n
+	var _out89 uint64
+	var _ = _out89
+	_out89 = j.Cdm.Len()
+	_62_n = _out89
+	var _63_age uint64
+	var _ = _63_age
+	var _out90 uint64
+	var _ = _out90
+	_out90 = j.Notes.Get(Companion_Default___.NAge())
+	_63_age = _out90
+	due = _62_n > uint64(0) && _63_age >= Companion_Default___.LookAfter()
+	if due {
+		j.Notes.Set(Companion_Default___.NAge(), uint64(0))
+	}
+	return due
+}
 func (_this *CompanionStruct_Default___) Failed(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _62_failed uint64
-	var _ = _62_failed
-	var _out89 uint64
-	var _ = _out89
-	_out89 = j.Notes.Get(Companion_Default___.NFailed())
-	_62_failed = _out89
-	b = _62_failed != uint64(0) /* dircomp */
+	var _64_failed uint64
+	var _ = _64_failed
+	var _out91 uint64
+	var _ = _out91
+	_out91 = j.Notes.Get(Companion_Default___.NFailed())
+	_64_failed = _out91
+	b = _64_failed != uint64(0) /* dircomp */
 	return b
 }
 func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
@@ -176,27 +203,27 @@ func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c
-	var _63_parity uint64
-	var _ = _63_parity
-	var _out90 uint64
-	var _ = _out90
-	_out90 = j.Notes.Get(Companion_Default___.NParity())
-	_63_parity = _out90
+	var _65_parity uint64
+	var _ = _65_parity
+	var _out92 uint64
+	var _ = _out92
+	_out92 = j.Notes.Get(Companion_Default___.NParity())
+	_65_parity = _out92
 	if n <= j.Ncl {
-		_63_parity = uint64(1) - _63_parity%uint64(2)
+		_65_parity = uint64(1) - _65_parity%uint64(2)
 	} else {
-		var _64_w uint64
-		var _ = _64_w
-		var _out91 uint64
-		var _ = _out91
-		_out91 = j.Notes.Get(Companion_Default___.NWaiters())
-		_64_w = _out91
-		if _64_w < uint64(4294967296) {
-			j.Notes.Set(Companion_Default___.NWaiters(), _64_w+uint64(1))
+		var _66_w uint64
+		var _ = _66_w
+		var _out93 uint64
+		var _ = _out93
+		_out93 = j.Notes.Get(Companion_Default___.NWaiters())
+		_66_w = _out93
+		if _66_w < uint64(4294967296) {
+			j.Notes.Set(Companion_Default___.NWaiters(), _66_w+uint64(1))
 		}
 	}
 	c = func() uint32 {
-		if _63_parity%uint64(2) == uint64(0) {
+		if _65_parity%uint64(2) == uint64(0) {
 			return uint32(2)
 		}
 		return uint32(3)
@@ -204,72 +231,72 @@ func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) u
 	return c
 }
 func (_this *CompanionStruct_Default___) NoteStart(j *journalm.Journal) {
-	var _65_parity uint64
-	var _ = _65_parity
-	var _out92 uint64
-	var _ = _out92
-	_out92 = j.Notes.Get(Companion_Default___.NParity())
-	_65_parity = _out92
-	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_65_parity%uint64(2))
+	var _67_parity uint64
+	var _ = _67_parity
+	var _out94 uint64
+	var _ = _out94
+	_out94 = j.Notes.Get(Companion_Default___.NParity())
+	_67_parity = _out94
+	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_67_parity%uint64(2))
 	j.Notes.Set(Companion_Default___.NWaiters(), uint64(0))
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 }
 func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
-	var _66_parity uint64
-	var _ = _66_parity
-	var _out93 uint64
-	var _ = _out93
-	_out93 = j.Notes.Get(Companion_Default___.NParity())
-	_66_parity = _out93
-	var _67_w uint64
-	var _ = _67_w
-	var _out94 uint64
-	var _ = _out94
-	_out94 = j.Notes.Get(Companion_Default___.NWaiters())
-	_67_w = _out94
-	var _68_groups uint64
-	var _ = _68_groups
+	var _68_parity uint64
+	var _ = _68_parity
 	var _out95 uint64
 	var _ = _out95
-	_out95 = j.Notes.Get(Companion_Default___.NGroups())
-	_68_groups = _out95
-	if _68_groups < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NGroups(), _68_groups+uint64(1))
-	}
-	var _69_even bool
-	var _ = _69_even
-	_69_even = _66_parity%uint64(2) == uint64(0)
-	var _70_k uint64
-	var _ = _70_k
+	_out95 = j.Notes.Get(Companion_Default___.NParity())
+	_68_parity = _out95
+	var _69_w uint64
+	var _ = _69_w
 	var _out96 uint64
 	var _ = _out96
-	_out96 = j.Lgm.Len()
-	_70_k = _out96
-	var _71_h uint64
-	var _ = _71_h
+	_out96 = j.Notes.Get(Companion_Default___.NWaiters())
+	_69_w = _out96
+	var _70_groups uint64
+	var _ = _70_groups
 	var _out97 uint64
 	var _ = _out97
-	_out97 = j.Lho.Len()
-	_71_h = _out97
-	if _70_k >= j.InstAt || _71_h >= Companion_Default___.HoldMax() {
+	_out97 = j.Notes.Get(Companion_Default___.NGroups())
+	_70_groups = _out97
+	if _70_groups < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NGroups(), _70_groups+uint64(1))
+	}
+	var _71_even bool
+	var _ = _71_even
+	_71_even = _68_parity%uint64(2) == uint64(0)
+	var _72_k uint64
+	var _ = _72_k
+	var _out98 uint64
+	var _ = _out98
+	_out98 = j.Lgm.Len()
+	_72_k = _out98
+	var _73_h uint64
+	var _ = _73_h
+	var _out99 uint64
+	var _ = _out99
+	_out99 = j.Lho.Len()
+	_73_h = _out99
+	if _72_k >= j.InstAt || _73_h >= Companion_Default___.HoldMax() {
 		j.Mu.WakeOne(journalm.Companion_Default___.CInstaller())
 	}
-	var _72_more bool
-	var _ = _72_more
-	var _out98 bool
-	var _ = _out98
-	_out98 = Companion_Default___.WantCommit(j)
-	_72_more = _out98
-	if _72_more {
-		if _67_w == uint64(0) {
+	var _74_more bool
+	var _ = _74_more
+	var _out100 bool
+	var _ = _out100
+	_out100 = Companion_Default___.WantCommit(j)
+	_74_more = _out100
+	if _74_more {
+		if _69_w == uint64(0) {
 			j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
-		} else if _69_even {
+		} else if _71_even {
 			j.Mu.WakeOne(uint32(2))
 		} else {
 			j.Mu.WakeOne(uint32(3))
 		}
 	}
-	if _69_even {
+	if _71_even {
 		j.Mu.WakeAll(uint32(3))
 	} else {
 		j.Mu.WakeAll(uint32(2))
@@ -278,45 +305,45 @@ func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _73_k uint64
-	var _ = _73_k
-	var _out99 uint64
-	var _ = _out99
-	_out99 = j.Lgm.Len()
-	_73_k = _out99
-	var _74_h uint64
-	var _ = _74_h
-	var _out100 uint64
-	var _ = _out100
-	_out100 = j.Lho.Len()
-	_74_h = _out100
-	var _75_urge uint64
-	var _ = _75_urge
+	var _75_k uint64
+	var _ = _75_k
 	var _out101 uint64
 	var _ = _out101
-	_out101 = j.Notes.Get(Companion_Default___.NUrge())
-	_75_urge = _out101
-	var _76_failed uint64
-	var _ = _76_failed
+	_out101 = j.Lgm.Len()
+	_75_k = _out101
+	var _76_h uint64
+	var _ = _76_h
 	var _out102 uint64
 	var _ = _out102
-	_out102 = j.Notes.Get(Companion_Default___.NFailed())
-	_76_failed = _out102
-	b = _76_failed == uint64(0) && (_73_k > uint64(0) || _74_h > uint64(0)) && (_75_urge != uint64(0) || _73_k >= j.InstAt || _74_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
+	_out102 = j.Lho.Len()
+	_76_h = _out102
+	var _77_urge uint64
+	var _ = _77_urge
+	var _out103 uint64
+	var _ = _out103
+	_out103 = j.Notes.Get(Companion_Default___.NUrge())
+	_77_urge = _out103
+	var _78_failed uint64
+	var _ = _78_failed
+	var _out104 uint64
+	var _ = _out104
+	_out104 = j.Notes.Get(Companion_Default___.NFailed())
+	_78_failed = _out104
+	b = _78_failed == uint64(0) && (_75_k > uint64(0) || _76_h > uint64(0)) && (_77_urge != uint64(0) || _75_k >= j.InstAt || _76_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
 	if b {
 		j.Notes.Set(Companion_Default___.NUrge(), uint64(0))
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
-	var _77_n uint64
-	var _ = _77_n
-	var _out103 uint64
-	var _ = _out103
-	_out103 = j.Notes.Get(Companion_Default___.NInstalls())
-	_77_n = _out103
-	if _77_n < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NInstalls(), _77_n+uint64(1))
+	var _79_n uint64
+	var _ = _79_n
+	var _out105 uint64
+	var _ = _out105
+	_out105 = j.Notes.Get(Companion_Default___.NInstalls())
+	_79_n = _out105
+	if _79_n < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NInstalls(), _79_n+uint64(1))
 	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 	j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
@@ -324,37 +351,37 @@ func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drained(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _78_r uint64
-	var _ = _78_r
-	var _out104 uint64
-	var _ = _out104
-	_out104 = j.Running.Len()
-	_78_r = _out104
-	var _79_c uint64
-	var _ = _79_c
-	var _out105 uint64
-	var _ = _out105
-	_out105 = j.Cgm.Len()
-	_79_c = _out105
-	var _80_h uint64
-	var _ = _80_h
+	var _80_r uint64
+	var _ = _80_r
 	var _out106 uint64
 	var _ = _out106
-	_out106 = j.Cdm.Len()
-	_80_h = _out106
-	var _81_l uint64
-	var _ = _81_l
+	_out106 = j.Running.Len()
+	_80_r = _out106
+	var _81_c uint64
+	var _ = _81_c
 	var _out107 uint64
 	var _ = _out107
-	_out107 = j.Lgm.Len()
-	_81_l = _out107
-	var _82_i uint64
-	var _ = _82_i
+	_out107 = j.Cgm.Len()
+	_81_c = _out107
+	var _82_h uint64
+	var _ = _82_h
 	var _out108 uint64
 	var _ = _out108
-	_out108 = j.Inm.Len()
-	_82_i = _out108
-	b = _78_r == uint64(0) && _79_c == uint64(0) && _80_h == uint64(0) && _81_l == uint64(0) && _82_i == uint64(0)
+	_out108 = j.Cdm.Len()
+	_82_h = _out108
+	var _83_l uint64
+	var _ = _83_l
+	var _out109 uint64
+	var _ = _out109
+	_out109 = j.Lgm.Len()
+	_83_l = _out109
+	var _84_i uint64
+	var _ = _84_i
+	var _out110 uint64
+	var _ = _out110
+	_out110 = j.Inm.Len()
+	_84_i = _out110
+	b = _80_r == uint64(0) && _81_c == uint64(0) && _82_h == uint64(0) && _83_l == uint64(0) && _84_i == uint64(0)
 	return b
 }
 

@@ -85,37 +85,37 @@ func (_this *CompanionStruct_Default___) Ticket(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64) bool {
 	var is bool = false
 	var _ = is
-	var _214_b *dbytes.Blk
-	var _ = _214_b
-	var _out341 *dbytes.Blk
-	var _ = _out341
-	_out341 = j.Running.Get(a)
-	_214_b = _out341
-	if _214_b == (*dbytes.Blk)(nil) {
-		var _out342 *dbytes.Blk
-		var _ = _out342
-		_out342 = j.Cgm.Get(a)
-		_214_b = _out342
+	var _217_b *dbytes.Blk
+	var _ = _217_b
+	var _out345 *dbytes.Blk
+	var _ = _out345
+	_out345 = j.Running.Get(a)
+	_217_b = _out345
+	if _217_b == (*dbytes.Blk)(nil) {
+		var _out346 *dbytes.Blk
+		var _ = _out346
+		_out346 = j.Cgm.Get(a)
+		_217_b = _out346
 	}
-	if _214_b == (*dbytes.Blk)(nil) {
-		var _out343 *dbytes.Blk
-		var _ = _out343
-		_out343 = j.Cdm.Get(a)
-		_214_b = _out343
+	if _217_b == (*dbytes.Blk)(nil) {
+		var _out347 *dbytes.Blk
+		var _ = _out347
+		_out347 = j.Cdm.Get(a)
+		_217_b = _out347
 	}
-	if _214_b == (*dbytes.Blk)(nil) {
-		var _out344 *dbytes.Blk
-		var _ = _out344
-		_out344 = j.Lgm.Get(a)
-		_214_b = _out344
+	if _217_b == (*dbytes.Blk)(nil) {
+		var _out348 *dbytes.Blk
+		var _ = _out348
+		_out348 = j.Lgm.Get(a)
+		_217_b = _out348
 	}
-	if _214_b == (*dbytes.Blk)(nil) {
-		var _out345 *dbytes.Blk
-		var _ = _out345
-		_out345 = j.Inm.Get(a)
-		_214_b = _out345
+	if _217_b == (*dbytes.Blk)(nil) {
+		var _out349 *dbytes.Blk
+		var _ = _out349
+		_out349 = j.Inm.Get(a)
+		_217_b = _out349
 	}
-	is = _214_b != (*dbytes.Blk)(nil) /* dircomp */
+	is = _217_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
 }
 func (_this *CompanionStruct_Default___) CheckFrom(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64) (uint64, uint64) {
@@ -123,31 +123,31 @@ func (_this *CompanionStruct_Default___) CheckFrom(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _215_n uint64
-	var _ = _215_n
-	var _out346 uint64
-	var _ = _out346
-	_out346 = l.Len()
-	_215_n = _out346
+	var _218_n uint64
+	var _ = _218_n
+	var _out350 uint64
+	var _ = _out350
+	_out350 = l.Len()
+	_218_n = _out350
 	m = i
 	bad = a
-	for m < _215_n {
-		var _216_b *dbytes.Blk
-		var _ = _216_b
-		var _out347 *dbytes.Blk
-		var _ = _out347
-		_out347 = l.BlkAt(m)
-		_216_b = _out347
-		var _217_ok bool = false
-		var _ = _217_ok
-		var _out348 bool
-		var _ = _out348
-		var _out349 uint64
-		var _ = _out349
-		_out348, _out349 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _216_b)
-		_217_ok = _out348
-		bad = _out349
-		if !_217_ok {
+	for m < _218_n {
+		var _219_b *dbytes.Blk
+		var _ = _219_b
+		var _out351 *dbytes.Blk
+		var _ = _out351
+		_out351 = l.BlkAt(m)
+		_219_b = _out351
+		var _220_ok bool = false
+		var _ = _220_ok
+		var _out352 bool
+		var _ = _out352
+		var _out353 uint64
+		var _ = _out353
+		_out352, _out353 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _219_b)
+		_220_ok = _out352
+		bad = _out353
+		if !_220_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -157,13 +157,13 @@ func (_this *CompanionStruct_Default___) CheckFrom(j *journalm.Journal, a uint64
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _218_pending bool
-	var _ = _218_pending
-	var _out350 bool
-	var _ = _out350
-	_out350 = Companion_Default___.IsPending(j, a)
-	_218_pending = _out350
-	if _218_pending {
+	var _221_pending bool
+	var _ = _221_pending
+	var _out354 bool
+	var _ = _out354
+	_out354 = Companion_Default___.IsPending(j, a)
+	_221_pending = _out354
+	if _221_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -171,14 +171,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _219_b *dbytes.Blk
-	var _ = _219_b
-	var _out351 *dbytes.Blk
-	var _ = _out351
-	_out351 = j.Cache.Get(a)
-	_219_b = _out351
+	var _222_b *dbytes.Blk
+	var _ = _222_b
+	var _out355 *dbytes.Blk
+	var _ = _out355
+	_out355 = j.Cache.Get(a)
+	_222_b = _out355
 	st = func() uint32 {
-		if _219_b != (*dbytes.Blk)(nil) && bad == a {
+		if _222_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -232,22 +232,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out352 bool
-	var _ = _out352
-	var _out353 *dbytes.Blk
-	var _ = _out353
-	var _out354 bool
-	var _ = _out354
-	var _out355 bool
-	var _ = _out355
-	var _out356 uint64
+	var _out356 bool
 	var _ = _out356
-	_out352, _out353, _out354, _out355, _out356 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out352
-	b = _out353
-	mem = _out354
-	blank = _out355
-	bad = _out356
+	var _out357 *dbytes.Blk
+	var _ = _out357
+	var _out358 bool
+	var _ = _out358
+	var _out359 bool
+	var _ = _out359
+	var _out360 uint64
+	var _ = _out360
+	_out356, _out357, _out358, _out359, _out360 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out356
+	b = _out357
+	mem = _out358
+	blank = _out359
+	bad = _out360
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -262,69 +262,69 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _220_version uint64
-	var _ = _220_version
-	var _221_c0 uint64
-	var _ = _221_c0
-	var _222_c1 uint64
-	var _ = _222_c1
-	var _out357 uint64
-	var _ = _out357
-	var _out358 uint64
-	var _ = _out358
-	var _out359 uint64
-	var _ = _out359
-	_out357, _out358, _out359 = t.Pages.Root()
-	_220_version = _out357
-	_221_c0 = _out358
-	_222_c1 = _out359
+	var _223_version uint64
+	var _ = _223_version
+	var _224_c0 uint64
+	var _ = _224_c0
+	var _225_c1 uint64
+	var _ = _225_c1
+	var _out361 uint64
+	var _ = _out361
+	var _out362 uint64
+	var _ = _out362
+	var _out363 uint64
+	var _ = _out363
+	_out361, _out362, _out363 = t.Pages.Root()
+	_223_version = _out361
+	_224_c0 = _out362
+	_225_c1 = _out363
 	mem = false
 	blank = false
 	bad = p
 	if p+uint64(1) < t.Np {
-		var _223_q uint64
-		var _ = _223_q
-		_223_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out360 bool
-		var _ = _out360
-		var _out361 *dbytes.Blk
-		var _ = _out361
-		var _out362 uint64
-		var _ = _out362
-		_out360, _out361, _out362 = treeofcodes.Companion_Default___.Page(t, _223_q)
-		ok = _out360
-		b = _out361
-		bad = _out362
+		var _226_q uint64
+		var _ = _226_q
+		_226_q = treeofcodes.Companion_Default___.Parent(t, p)
+		var _out364 bool
+		var _ = _out364
+		var _out365 *dbytes.Blk
+		var _ = _out365
+		var _out366 uint64
+		var _ = _out366
+		_out364, _out365, _out366 = treeofcodes.Companion_Default___.Page(t, _226_q)
+		ok = _out364
+		b = _out365
+		bad = _out366
 		if !ok {
 			return ok, b, mem, blank, bad
 		}
-		var _out363 uint64
-		var _ = _out363
-		var _out364 uint64
-		var _ = _out364
-		_out363, _out364 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_221_c0 = _out363
-		_222_c1 = _out364
+		var _out367 uint64
+		var _ = _out367
+		var _out368 uint64
+		var _ = _out368
+		_out367, _out368 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_224_c0 = _out367
+		_225_c1 = _out368
 	}
 	bad = p
-	blank = _221_c0 == uint64(0) && _222_c1 == uint64(0)
-	var _out365 bool
-	var _ = _out365
-	var _out366 *dbytes.Blk
-	var _ = _out366
-	_out365, _out366 = treeofcodes.Companion_Default___.Load(t, p, _221_c0, _222_c1)
-	ok = _out365
-	b = _out366
+	blank = _224_c0 == uint64(0) && _225_c1 == uint64(0)
+	var _out369 bool
+	var _ = _out369
+	var _out370 *dbytes.Blk
+	var _ = _out370
+	_out369, _out370 = treeofcodes.Companion_Default___.Load(t, p, _224_c0, _225_c1)
+	ok = _out369
+	b = _out370
 	if ok {
 		return ok, b, mem, blank, bad
 	}
-	var _224_c *dbytes.Blk
-	var _ = _224_c
-	var _out367 *dbytes.Blk
-	var _ = _out367
-	_out367 = t.Pages.Get(_220_version, p)
-	_224_c = _out367
-	mem = _224_c != (*dbytes.Blk)(nil) /* dircomp */
+	var _227_c *dbytes.Blk
+	var _ = _227_c
+	var _out371 *dbytes.Blk
+	var _ = _out371
+	_out371 = t.Pages.Get(_223_version, p)
+	_227_c = _out371
+	mem = _227_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }
 

@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _225_t uint64
-	var _ = _225_t
-	var _out368 uint64
-	var _ = _out368
-	_out368 = journalscrub.Companion_Default___.Ticket(j)
-	_225_t = _out368
+	var _228_t uint64
+	var _ = _228_t
+	var _out372 uint64
+	var _ = _out372
+	_out372 = journalscrub.Companion_Default___.Ticket(j)
+	_228_t = _out372
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _226_ok bool
-	var _ = _226_ok
-	var _227_l *ddisk.BList
-	var _ = _227_l
-	var _out369 bool
-	var _ = _out369
-	var _out370 *ddisk.BList
-	var _ = _out370
-	_out369, _out370 = journalreader.Companion_Default___.ReadHome(j, a, n, _225_t)
-	_226_ok = _out369
-	_227_l = _out370
-	if !_226_ok {
-		var _out371 uint32
-		var _ = _out371
-		_out371 = Companion_Default___.Judge(j, a, _225_t, a, true)
-		st = _out371
+	var _229_ok bool
+	var _ = _229_ok
+	var _230_l *ddisk.BList
+	var _ = _230_l
+	var _out373 bool
+	var _ = _out373
+	var _out374 *ddisk.BList
+	var _ = _out374
+	_out373, _out374 = journalreader.Companion_Default___.ReadHome(j, a, n, _228_t)
+	_229_ok = _out373
+	_230_l = _out374
+	if !_229_ok {
+		var _out375 uint32
+		var _ = _out375
+		_out375 = Companion_Default___.Judge(j, a, _228_t, a, true)
+		st = _out375
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -113,22 +113,22 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	for m < n {
 		journalthreads.Companion_Default___.CYield(j)
-		var _228_k uint64 = 0
-		var _ = _228_k
-		var _out372 uint64
-		var _ = _out372
-		var _out373 uint64
-		var _ = _out373
-		_out372, _out373 = journalscrub.Companion_Default___.CheckFrom(j, a, _227_l, m)
-		_228_k = _out372
-		bad = _out373
-		good = good + (_228_k - m)
-		m = _228_k
+		var _231_k uint64 = 0
+		var _ = _231_k
+		var _out376 uint64
+		var _ = _out376
+		var _out377 uint64
+		var _ = _out377
+		_out376, _out377 = journalscrub.Companion_Default___.CheckFrom(j, a, _230_l, m)
+		_231_k = _out376
+		bad = _out377
+		good = good + (_231_k - m)
+		m = _231_k
 		if m < n {
-			var _out374 uint32
-			var _ = _out374
-			_out374 = Companion_Default___.Judge(j, a+m, _225_t, bad, false)
-			st = _out374
+			var _out378 uint32
+			var _ = _out378
+			_out378 = Companion_Default___.Judge(j, a+m, _228_t, bad, false)
+			st = _out378
 			if st != journalscrub.Companion_Default___.SGood() {
 				return st, m, good, bad
 			}
@@ -143,16 +143,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out375 uint32
-	var _ = _out375
-	_out375 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out375
+	var _out379 uint32
+	var _ = _out379
+	_out379 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out379
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out376 uint32
-		var _ = _out376
-		_out376 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out376
+		var _out380 uint32
+		var _ = _out380
+		_out380 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out380
 	}
 	return st
 }
@@ -160,23 +160,23 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _229_ours bool
-	var _ = _229_ours
-	var _out377 bool
-	var _ = _out377
-	_out377 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_229_ours = _out377
+	var _232_ours bool
+	var _ = _232_ours
+	var _out381 bool
+	var _ = _out381
+	_out381 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_232_ours = _out381
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out378 uint32
-	var _ = _out378
-	_out378 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out378
-	var _out379 uint32
-	var _ = _out379
-	_out379 = journalscrub.Companion_Default___.Tell(j, st, _229_ours, unread, bad)
-	st = _out379
+	var _out382 uint32
+	var _ = _out382
+	_out382 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out382
+	var _out383 uint32
+	var _ = _out383
+	_out383 = journalscrub.Companion_Default___.Tell(j, st, _232_ours, unread, bad)
+	st = _out383
 	j.Mu.Unlock()
 	return st
 }
@@ -189,42 +189,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _230_t uint64
-	var _ = _230_t
-	var _out380 uint64
-	var _ = _out380
-	_out380 = journalscrub.Companion_Default___.Ticket(j)
-	_230_t = _out380
+	var _233_t uint64
+	var _ = _233_t
+	var _out384 uint64
+	var _ = _out384
+	_out384 = journalscrub.Companion_Default___.Ticket(j)
+	_233_t = _out384
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _231_ok bool = false
-	var _ = _231_ok
-	var _232_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _232_b
-	var _233_mem bool = false
-	var _ = _233_mem
-	var _out381 bool
-	var _ = _out381
-	var _out382 *dbytes.Blk
-	var _ = _out382
-	var _out383 bool
-	var _ = _out383
-	var _out384 bool
-	var _ = _out384
-	var _out385 uint64
+	var _234_ok bool = false
+	var _ = _234_ok
+	var _235_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _235_b
+	var _236_mem bool = false
+	var _ = _236_mem
+	var _out385 bool
 	var _ = _out385
-	_out381, _out382, _out383, _out384, _out385 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_231_ok = _out381
-	_232_b = _out382
-	_233_mem = _out383
-	blank = _out384
-	bad = _out385
+	var _out386 *dbytes.Blk
+	var _ = _out386
+	var _out387 bool
+	var _ = _out387
+	var _out388 bool
+	var _ = _out388
+	var _out389 uint64
+	var _ = _out389
+	_out385, _out386, _out387, _out388, _out389 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_234_ok = _out385
+	_235_b = _out386
+	_236_mem = _out387
+	blank = _out388
+	bad = _out389
 	st = journalscrub.Companion_Default___.SGood()
-	if !_231_ok {
-		var _out386 uint32
-		var _ = _out386
-		_out386 = Companion_Default___.SentencePage(j, _230_t, _233_mem, bad)
-		st = _out386
+	if !_234_ok {
+		var _out390 uint32
+		var _ = _out390
+		_out390 = Companion_Default___.SentencePage(j, _233_t, _236_mem, bad)
+		st = _out390
 	}
 	return st, blank, bad
 }
@@ -232,23 +232,23 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _234_ours bool
-	var _ = _234_ours
-	var _out387 bool
-	var _ = _out387
-	_out387 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_234_ours = _out387
+	var _237_ours bool
+	var _ = _237_ours
+	var _out391 bool
+	var _ = _out391
+	_out391 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_237_ours = _out391
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out388 uint32
-	var _ = _out388
-	_out388 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out388
-	var _out389 uint32
-	var _ = _out389
-	_out389 = journalscrub.Companion_Default___.Tell(j, st, _234_ours, false, bad)
-	st = _out389
+	var _out392 uint32
+	var _ = _out392
+	_out392 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out392
+	var _out393 uint32
+	var _ = _out393
+	_out393 = journalscrub.Companion_Default___.Tell(j, st, _237_ours, false, bad)
+	st = _out393
 	j.Mu.Unlock()
 	return st
 }

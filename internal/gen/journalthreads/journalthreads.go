@@ -69,35 +69,42 @@ func (_this *CompanionStruct_Default___) IYield(j *journalm.Journal) {
 }
 func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 }
-func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal) bool {
+func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _170_l *ddisk.BList
-	var _ = _170_l
-	_170_l = j.Lg.Dirs
-	var _171_n uint64
-	var _ = _171_n
-	var _out242 uint64
-	var _ = _out242
-	_out242 = _170_l.Len()
-	_171_n = _out242
-	var _172_i uint64
-	var _ = _172_i
-	_172_i = uint64(0)
+	var _172_l *ddisk.BList
+	var _ = _172_l
+	_172_l = j.Lg.Dirs
+	var _173_n uint64
+	var _ = _173_n
+	var _out244 uint64
+	var _ = _out244
+	_out244 = _172_l.Len()
+	_173_n = _out244
+	var _174_i uint64
+	var _ = _174_i
+	_174_i = uint64(0)
 	ok = true
-	for ok && _172_i < _171_n {
+	if look {
 		Companion_Default___.LYield(j)
-		var _173_m uint64 = 0
-		var _ = _173_m
-		var _out243 bool
-		var _ = _out243
-		var _out244 uint64
-		var _ = _out244
-		_out243, _out244 = journallogger.Companion_Default___.DirWrite(j, _172_i)
-		ok = _out243
-		_173_m = _out244
+		var _out245 bool
+		var _ = _out245
+		_out245 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+		ok = _out245
+	}
+	for ok && _174_i < _173_n {
+		Companion_Default___.LYield(j)
+		var _175_m uint64 = 0
+		var _ = _175_m
+		var _out246 bool
+		var _ = _out246
+		var _out247 uint64
+		var _ = _out247
+		_out246, _out247 = journallogger.Companion_Default___.DirWrite(j, _174_i)
+		ok = _out246
+		_175_m = _out247
 		if ok {
-			_172_i = _172_i + _173_m
+			_174_i = _174_i + _175_m
 		}
 	}
 	return ok
@@ -106,29 +113,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _174_n uint64
-	var _ = _174_n
-	var _out245 uint64
-	var _ = _out245
-	_out245 = j.Cgm.Len()
-	_174_n = _out245
-	var _175_i uint64
-	var _ = _175_i
-	_175_i = uint64(0)
+	var _176_n uint64
+	var _ = _176_n
+	var _out248 uint64
+	var _ = _out248
+	_out248 = j.Cgm.Len()
+	_176_n = _out248
+	var _177_i uint64
+	var _ = _177_i
+	_177_i = uint64(0)
 	ok = true
-	for ok && _175_i < _174_n {
+	for ok && _177_i < _176_n {
 		Companion_Default___.LYield(j)
-		var _176_m uint64 = 0
-		var _ = _176_m
-		var _out246 bool
-		var _ = _out246
-		var _out247 uint64
-		var _ = _out247
-		_out246, _out247 = journallogger.Companion_Default___.LogWrite(j, _175_i)
-		ok = _out246
-		_176_m = _out247
+		var _178_m uint64 = 0
+		var _ = _178_m
+		var _out249 bool
+		var _ = _out249
+		var _out250 uint64
+		var _ = _out250
+		_out249, _out250 = journallogger.Companion_Default___.LogWrite(j, _177_i)
+		ok = _out249
+		_178_m = _out250
 		if ok {
-			_175_i = _175_i + _176_m
+			_177_i = _177_i + _178_m
 		}
 	}
 	return ok
@@ -137,46 +144,22 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _177_small bool
-	var _ = _177_small
-	var _out248 bool
-	var _ = _out248
-	_out248 = journallogger.Companion_Default___.Small(j)
-	_177_small = _out248
-	if _177_small {
-		var _out249 bool
-		var _ = _out249
-		_out249 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out249
-		return ok
-	}
-	var _out250 bool
-	var _ = _out250
-	_out250 = Companion_Default___.WriteRing(j)
-	ok = _out250
-	if !ok {
-		return ok
-	}
-	Companion_Default___.LYield(j)
+	var _179_small bool
+	var _ = _179_small
 	var _out251 bool
 	var _ = _out251
-	_out251 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out251
-	return ok
-}
-func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal) bool {
-	var ok bool = false
-	var _ = ok
-	var _out252 bool
-	var _ = _out252
-	_out252 = Companion_Default___.WriteRecord(j)
-	ok = _out252
-	if !ok {
+	_out251 = journallogger.Companion_Default___.Small(j)
+	_179_small = _out251
+	if _179_small {
+		var _out252 bool
+		var _ = _out252
+		_out252 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out252
 		return ok
 	}
 	var _out253 bool
 	var _ = _out253
-	_out253 = Companion_Default___.WriteDirect(j)
+	_out253 = Companion_Default___.WriteRing(j)
 	ok = _out253
 	if !ok {
 		return ok
@@ -184,27 +167,57 @@ func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal) bool {
 	Companion_Default___.LYield(j)
 	var _out254 bool
 	var _ = _out254
-	_out254 = journallogger.Companion_Default___.LogBarrier(j)
+	_out254 = journallogger.Companion_Default___.LogWriteDesc(j)
 	ok = _out254
+	return ok
+}
+func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bool) bool {
+	var ok bool = false
+	var _ = ok
+	var _out255 bool
+	var _ = _out255
+	_out255 = Companion_Default___.WriteRecord(j)
+	ok = _out255
+	if !ok {
+		return ok
+	}
+	var _out256 bool
+	var _ = _out256
+	_out256 = Companion_Default___.WriteDirect(j, look)
+	ok = _out256
+	if !ok {
+		return ok
+	}
+	Companion_Default___.LYield(j)
+	var _out257 bool
+	var _ = _out257
+	_out257 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out257
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
+	var _180_look bool
+	var _ = _180_look
+	var _out258 bool
+	var _ = _out258
+	_out258 = journalpolicy.Companion_Default___.LookDue(j)
+	_180_look = _out258
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
 	journallogger.Companion_Default___.LogEnc(j)
 	Companion_Default___.LYield(j)
-	var _178_cs *dlog.Codes
-	var _ = _178_cs
-	var _out255 *dlog.Codes
-	var _ = _out255
-	_out255 = journallogger.Companion_Default___.DirectCodes(j)
-	_178_cs = _out255
-	var _out256 bool
-	var _ = _out256
-	_out256 = Companion_Default___.WriteGroup(j)
-	ok = _out256
+	var _181_cs *dlog.Codes
+	var _ = _181_cs
+	var _out259 *dlog.Codes
+	var _ = _out259
+	_out259 = journallogger.Companion_Default___.DirectCodes(j)
+	_181_cs = _out259
+	var _out260 bool
+	var _ = _out260
+	_out260 = Companion_Default___.WriteGroup(j, _180_look)
+	ok = _out260
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -213,7 +226,7 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.HoldCodes(j, _178_cs)
+	journalcommit.Companion_Default___.HoldCodes(j, _181_cs)
 	journalcommit.Companion_Default___.HoldDirect(j)
 	journalcommit.Companion_Default___.FinishCommit(j)
 	return ok
@@ -221,47 +234,47 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _179_alive bool
-	var _ = _179_alive
-	var _out257 bool
-	var _ = _out257
-	_out257 = journalpolicy.Companion_Default___.Alive(j)
-	_179_alive = _out257
-	for _179_alive {
-		var _180_go bool
-		var _ = _180_go
-		var _out258 bool
-		var _ = _out258
-		_out258 = journalcommit.Companion_Default___.StartCommit(j)
-		_180_go = _out258
-		if _180_go {
-			var _181_ok bool
-			var _ = _181_ok
-			var _out259 bool
-			var _ = _out259
-			_out259 = Companion_Default___.LogGroup(j)
-			_181_ok = _out259
+	var _182_alive bool
+	var _ = _182_alive
+	var _out261 bool
+	var _ = _out261
+	_out261 = journalpolicy.Companion_Default___.Alive(j)
+	_182_alive = _out261
+	for _182_alive {
+		var _183_go bool
+		var _ = _183_go
+		var _out262 bool
+		var _ = _out262
+		_out262 = journalcommit.Companion_Default___.StartCommit(j)
+		_183_go = _out262
+		if _183_go {
+			var _184_ok bool
+			var _ = _184_ok
+			var _out263 bool
+			var _ = _out263
+			_out263 = Companion_Default___.LogGroup(j)
+			_184_ok = _out263
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out260 bool
-		var _ = _out260
-		_out260 = journalpolicy.Companion_Default___.Alive(j)
-		_179_alive = _out260
+		var _out264 bool
+		var _ = _out264
+		_out264 = journalpolicy.Companion_Default___.Alive(j)
+		_182_alive = _out264
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _182_i uint64
-	var _ = _182_i
-	_182_i = uint64(0)
-	for _182_i < n {
+	var _185_i uint64
+	var _ = _185_i
+	_185_i = uint64(0)
+	for _185_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_182_i = _182_i + uint64(1)
-		if _182_i%uint64(128) == uint64(0) {
+		_185_i = _185_i + uint64(1)
+		if _185_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -281,50 +294,50 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out261 bool
-	var _ = _out261
-	var _out262 *dlog.Codes
-	var _ = _out262
-	_out261, _out262 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	ok = _out261
-	c = _out262
-	var _out263 uint64
-	var _ = _out263
-	var _out264 uint64
-	var _ = _out264
-	_out263, _out264 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out263
-	r1 = _out264
+	var _out265 bool
+	var _ = _out265
+	var _out266 *dlog.Codes
+	var _ = _out266
+	_out265, _out266 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	ok = _out265
+	c = _out266
+	var _out267 uint64
+	var _ = _out267
+	var _out268 uint64
+	var _ = _out268
+	_out267, _out268 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out267
+	r1 = _out268
 	if j.Tree.Np == uint64(0) || !ok {
 		return ok, c, r0, r1
 	}
-	var _183_i uint64
-	var _ = _183_i
-	_183_i = uint64(0)
-	var _184_n uint64
-	var _ = _184_n
-	var _out265 uint64
-	var _ = _out265
-	_out265 = c.Len()
-	_184_n = _out265
-	for ok && _183_i < _184_n {
-		var _out266 bool
-		var _ = _out266
-		var _out267 uint64
-		var _ = _out267
-		var _out268 uint64
-		var _ = _out268
-		var _out269 uint64
-		var _ = _out269
-		_out266, _out267, _out268, _out269 = Companion_Default___.WritePage(j, c, _183_i, r0, r1)
-		ok = _out266
-		_183_i = _out267
-		r0 = _out268
-		r1 = _out269
-		var _out270 uint64
+	var _186_i uint64
+	var _ = _186_i
+	_186_i = uint64(0)
+	var _187_n uint64
+	var _ = _187_n
+	var _out269 uint64
+	var _ = _out269
+	_out269 = c.Len()
+	_187_n = _out269
+	for ok && _186_i < _187_n {
+		var _out270 bool
 		var _ = _out270
-		_out270 = c.Len()
-		_184_n = _out270
+		var _out271 uint64
+		var _ = _out271
+		var _out272 uint64
+		var _ = _out272
+		var _out273 uint64
+		var _ = _out273
+		_out270, _out271, _out272, _out273 = Companion_Default___.WritePage(j, c, _186_i, r0, r1)
+		ok = _out270
+		_186_i = _out271
+		r0 = _out272
+		r1 = _out273
+		var _out274 uint64
+		var _ = _out274
+		_out274 = c.Len()
+		_187_n = _out274
 	}
 	return ok, c, r0, r1
 }
@@ -339,58 +352,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _185_p uint64 = 0
-	var _ = _185_p
-	var _186_a uint64 = 0
-	var _ = _186_a
-	var _187_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _187_b
-	var _out271 bool
-	var _ = _out271
-	var _out272 uint64
-	var _ = _out272
-	var _out273 uint64
-	var _ = _out273
-	var _out274 *dbytes.Blk
-	var _ = _out274
-	var _out275 uint64
+	var _188_p uint64 = 0
+	var _ = _188_p
+	var _189_a uint64 = 0
+	var _ = _189_a
+	var _190_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _190_b
+	var _out275 bool
 	var _ = _out275
-	_out271, _out272, _out273, _out274, _out275 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out271
-	_185_p = _out272
-	_186_a = _out273
-	_187_b = _out274
-	i1 = _out275
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _out276 bool
+	var _out276 uint64
 	var _ = _out276
-	_out276 = journalinstaller.Companion_Default___.PageWrite(j, _186_a, _187_b)
-	ok = _out276
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _188_root bool
-	var _ = _188_root
-	var _189_c0 uint64
-	var _ = _189_c0
-	var _190_c1 uint64
-	var _ = _190_c1
-	var _out277 bool
+	var _out277 uint64
 	var _ = _out277
-	var _out278 uint64
+	var _out278 *dbytes.Blk
 	var _ = _out278
 	var _out279 uint64
 	var _ = _out279
-	_out277, _out278, _out279 = journalinstaller.Companion_Default___.PageUp(j, c, _185_p, _187_b)
-	_188_root = _out277
-	_189_c0 = _out278
-	_190_c1 = _out279
-	if _188_root {
-		r0, r1 = _189_c0, _190_c1
+	_out275, _out276, _out277, _out278, _out279 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out275
+	_188_p = _out276
+	_189_a = _out277
+	_190_b = _out278
+	i1 = _out279
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _out280 bool
+	var _ = _out280
+	_out280 = journalinstaller.Companion_Default___.PageWrite(j, _189_a, _190_b)
+	ok = _out280
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _191_root bool
+	var _ = _191_root
+	var _192_c0 uint64
+	var _ = _192_c0
+	var _193_c1 uint64
+	var _ = _193_c1
+	var _out281 bool
+	var _ = _out281
+	var _out282 uint64
+	var _ = _out282
+	var _out283 uint64
+	var _ = _out283
+	_out281, _out282, _out283 = journalinstaller.Companion_Default___.PageUp(j, c, _188_p, _190_b)
+	_191_root = _out281
+	_192_c0 = _out282
+	_193_c1 = _out283
+	if _191_root {
+		r0, r1 = _192_c0, _193_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -407,66 +420,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out280 *dlog.Codes
-	var _ = _out280
-	_out280 = dlog.NewCodes()
-	c = _out280
+	var _out284 *dlog.Codes
+	var _ = _out284
+	_out284 = dlog.NewCodes()
+	c = _out284
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out281 *ddisk.BList
-	var _ = _out281
-	_out281 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out281
+	var _out285 *ddisk.BList
+	var _ = _out285
+	_out285 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out285
 	Companion_Default___.IYield(j)
-	var _out282 bool
-	var _ = _out282
-	_out282 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out282
-	var _out283 uint64
-	var _ = _out283
-	_out283 = l.Len()
-	n = _out283
-	var _191_i uint64
-	var _ = _191_i
-	_191_i = uint64(0)
-	for ok && _191_i < n {
+	var _out286 bool
+	var _ = _out286
+	_out286 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out286
+	var _out287 uint64
+	var _ = _out287
+	_out287 = l.Len()
+	n = _out287
+	var _194_i uint64
+	var _ = _194_i
+	_194_i = uint64(0)
+	for ok && _194_i < n {
 		Companion_Default___.IYield(j)
-		var _192_m uint64 = 0
-		var _ = _192_m
-		var _out284 bool
-		var _ = _out284
-		var _out285 uint64
-		var _ = _out285
-		_out284, _out285 = journalinstaller.Companion_Default___.InstWrite(j, _191_i)
-		ok = _out284
-		_192_m = _out285
-		if ok {
-			_191_i = _191_i + _192_m
-		}
-	}
-	if ok {
-		var _out286 bool
-		var _ = _out286
-		var _out287 *dlog.Codes
-		var _ = _out287
-		var _out288 uint64
+		var _195_m uint64 = 0
+		var _ = _195_m
+		var _out288 bool
 		var _ = _out288
 		var _out289 uint64
 		var _ = _out289
-		_out286, _out287, _out288, _out289 = Companion_Default___.WritePages(j)
-		ok = _out286
-		c = _out287
-		r0 = _out288
-		r1 = _out289
+		_out288, _out289 = journalinstaller.Companion_Default___.InstWrite(j, _194_i)
+		ok = _out288
+		_195_m = _out289
+		if ok {
+			_194_i = _194_i + _195_m
+		}
+	}
+	if ok {
+		var _out290 bool
+		var _ = _out290
+		var _out291 *dlog.Codes
+		var _ = _out291
+		var _out292 uint64
+		var _ = _out292
+		var _out293 uint64
+		var _ = _out293
+		_out290, _out291, _out292, _out293 = Companion_Default___.WritePages(j)
+		ok = _out290
+		c = _out291
+		r0 = _out292
+		r1 = _out293
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out290 bool
-		var _ = _out290
-		_out290 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out290
+		var _out294 bool
+		var _ = _out294
+		_out294 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out294
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -483,100 +496,100 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out291 bool
-	var _ = _out291
-	var _out292 *ddisk.BList
-	var _ = _out292
-	var _out293 uint64
-	var _ = _out293
-	var _out294 *dlog.Codes
-	var _ = _out294
-	var _out295 uint64
+	var _out295 bool
 	var _ = _out295
-	var _out296 uint64
+	var _out296 *ddisk.BList
 	var _ = _out296
-	_out291, _out292, _out293, _out294, _out295, _out296 = Companion_Default___.WriteHome(j)
-	ok = _out291
-	l = _out292
-	n = _out293
-	c = _out294
-	r0 = _out295
-	r1 = _out296
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out297 bool
+	var _out297 uint64
 	var _ = _out297
-	_out297 = Companion_Default___.WriteHeader(j, false, r0, r1)
-	ok = _out297
+	var _out298 *dlog.Codes
+	var _ = _out298
+	var _out299 uint64
+	var _ = _out299
+	var _out300 uint64
+	var _ = _out300
+	_out295, _out296, _out297, _out298, _out299, _out300 = Companion_Default___.WriteHome(j)
+	ok = _out295
+	l = _out296
+	n = _out297
+	c = _out298
+	r0 = _out299
+	r1 = _out300
 	if !ok {
 		return ok, l, n, c, r0, r1
 	}
-	var _out298 bool
-	var _ = _out298
-	_out298 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out298
+	var _out301 bool
+	var _ = _out301
+	_out301 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out301
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out302 bool
+	var _ = _out302
+	_out302 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out302
 	return ok, l, n, c, r0, r1
 }
 func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.IYield(j)
-	var _out299 bool
-	var _ = _out299
-	_out299 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out299
+	var _out303 bool
+	var _ = _out303
+	_out303 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out303
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out300 bool
-	var _ = _out300
-	_out300 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out300
+	var _out304 bool
+	var _ = _out304
+	_out304 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out304
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out301 bool
-	var _ = _out301
-	_out301 = journalinstaller.Companion_Default___.HdrBarrier(j)
-	ok = _out301
+	var _out305 bool
+	var _ = _out305
+	_out305 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out305
 	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _193_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _193_l
-	var _194_n uint64 = 0
-	var _ = _194_n
-	var _195_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _195_c
-	var _196_r0 uint64 = 0
-	var _ = _196_r0
-	var _197_r1 uint64 = 0
-	var _ = _197_r1
-	var _out302 bool
-	var _ = _out302
-	var _out303 *ddisk.BList
-	var _ = _out303
-	var _out304 uint64
-	var _ = _out304
-	var _out305 *dlog.Codes
-	var _ = _out305
-	var _out306 uint64
+	var _196_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _196_l
+	var _197_n uint64 = 0
+	var _ = _197_n
+	var _198_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _198_c
+	var _199_r0 uint64 = 0
+	var _ = _199_r0
+	var _200_r1 uint64 = 0
+	var _ = _200_r1
+	var _out306 bool
 	var _ = _out306
-	var _out307 uint64
+	var _out307 *ddisk.BList
 	var _ = _out307
-	_out302, _out303, _out304, _out305, _out306, _out307 = Companion_Default___.WriteInst(j)
-	ok = _out302
-	_193_l = _out303
-	_194_n = _out304
-	_195_c = _out305
-	_196_r0 = _out306
-	_197_r1 = _out307
+	var _out308 uint64
+	var _ = _out308
+	var _out309 *dlog.Codes
+	var _ = _out309
+	var _out310 uint64
+	var _ = _out310
+	var _out311 uint64
+	var _ = _out311
+	_out306, _out307, _out308, _out309, _out310, _out311 = Companion_Default___.WriteInst(j)
+	ok = _out306
+	_196_l = _out307
+	_197_n = _out308
+	_198_c = _out309
+	_199_r0 = _out310
+	_200_r1 = _out311
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -584,54 +597,54 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out308 bool
-	var _ = _out308
-	_out308 = Companion_Default___.CacheAll(j, _193_l, _194_n)
-	ok = _out308
+	var _out312 bool
+	var _ = _out312
+	_out312 = Companion_Default___.CacheAll(j, _196_l, _197_n)
+	ok = _out312
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
 	journalinstaller.Companion_Default___.FinishInstall(j)
-	journalinstaller.Companion_Default___.FinishTree(j, _195_c, _196_r0, _197_r1)
+	journalinstaller.Companion_Default___.FinishTree(j, _198_c, _199_r0, _200_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _198_alive bool
-	var _ = _198_alive
-	var _out309 bool
-	var _ = _out309
-	_out309 = journalpolicy.Companion_Default___.Alive(j)
-	_198_alive = _out309
-	for _198_alive {
-		var _199_go bool
-		var _ = _199_go
-		var _out310 bool
-		var _ = _out310
-		_out310 = journalinstaller.Companion_Default___.StartInstall(j)
-		_199_go = _out310
-		if _199_go {
-			var _200_ok bool
-			var _ = _200_ok
-			var _out311 bool
-			var _ = _out311
-			_out311 = Companion_Default___.Install(j)
-			_200_ok = _out311
-			if !_200_ok {
+	var _201_alive bool
+	var _ = _201_alive
+	var _out313 bool
+	var _ = _out313
+	_out313 = journalpolicy.Companion_Default___.Alive(j)
+	_201_alive = _out313
+	for _201_alive {
+		var _202_go bool
+		var _ = _202_go
+		var _out314 bool
+		var _ = _out314
+		_out314 = journalinstaller.Companion_Default___.StartInstall(j)
+		_202_go = _out314
+		if _202_go {
+			var _203_ok bool
+			var _ = _203_ok
+			var _out315 bool
+			var _ = _out315
+			_out315 = Companion_Default___.Install(j)
+			_203_ok = _out315
+			if !_203_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out312 bool
-		var _ = _out312
-		_out312 = journalpolicy.Companion_Default___.Alive(j)
-		_198_alive = _out312
+		var _out316 bool
+		var _ = _out316
+		_out316 = journalpolicy.Companion_Default___.Alive(j)
+		_201_alive = _out316
 	}
 L2:
 	j.Mu.Unlock()
@@ -646,49 +659,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out313 bool
-	var _ = _out313
-	_out313 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out313
-	var _201_failed bool
-	var _ = _201_failed
-	var _out314 bool
-	var _ = _out314
-	_out314 = journalpolicy.Companion_Default___.Failed(j)
-	_201_failed = _out314
-	for !ok && !_201_failed {
+	var _out317 bool
+	var _ = _out317
+	_out317 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out317
+	var _204_failed bool
+	var _ = _204_failed
+	var _out318 bool
+	var _ = _out318
+	_out318 = journalpolicy.Companion_Default___.Failed(j)
+	_204_failed = _out318
+	for !ok && !_204_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _202_go bool
-		var _ = _202_go
-		var _out315 bool
-		var _ = _out315
-		_out315 = journalcommit.Companion_Default___.StartCommit(j)
-		_202_go = _out315
-		if _202_go {
-			var _203_done bool
-			var _ = _203_done
-			var _out316 bool
-			var _ = _out316
-			_out316 = Companion_Default___.LogGroup(j)
-			_203_done = _out316
-		} else {
-			var _204_c uint32
-			var _ = _204_c
-			var _out317 uint32
-			var _ = _out317
-			_out317 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_204_c = _out317
-			j.Mu.Wait(_204_c)
-			Companion_Default___.CYield(j)
-		}
-		var _out318 bool
-		var _ = _out318
-		_out318 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out318
+		var _205_go bool
+		var _ = _205_go
 		var _out319 bool
 		var _ = _out319
-		_out319 = journalpolicy.Companion_Default___.Failed(j)
-		_201_failed = _out319
+		_out319 = journalcommit.Companion_Default___.StartCommit(j)
+		_205_go = _out319
+		if _205_go {
+			var _206_done bool
+			var _ = _206_done
+			var _out320 bool
+			var _ = _out320
+			_out320 = Companion_Default___.LogGroup(j)
+			_206_done = _out320
+		} else {
+			var _207_c uint32
+			var _ = _207_c
+			var _out321 uint32
+			var _ = _out321
+			_out321 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_207_c = _out321
+			j.Mu.Wait(_207_c)
+			Companion_Default___.CYield(j)
+		}
+		var _out322 bool
+		var _ = _out322
+		_out322 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out322
+		var _out323 bool
+		var _ = _out323
+		_out323 = journalpolicy.Companion_Default___.Failed(j)
+		_204_failed = _out323
 	}
 	j.Mu.Unlock()
 	return ok
@@ -700,33 +713,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out320 uint32
-	var _ = _out320
-	var _out321 uint64
-	var _ = _out321
-	_out320, _out321 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out320
-	n = _out321
+	var _out324 uint32
+	var _ = _out324
+	var _out325 uint64
+	var _ = _out325
+	_out324, _out325 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out324
+	n = _out325
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out322 uint32
-		var _ = _out322
-		var _out323 uint64
-		var _ = _out323
-		_out322, _out323 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out322
-		n = _out323
+		var _out326 uint32
+		var _ = _out326
+		var _out327 uint64
+		var _ = _out327
+		_out326, _out327 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out326
+		n = _out327
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _205_ok bool
-		var _ = _205_ok
-		var _out324 bool
-		var _ = _out324
-		_out324 = Companion_Default___.WaitDurable(j, n)
-		_205_ok = _out324
-		if !_205_ok {
+		var _208_ok bool
+		var _ = _208_ok
+		var _out328 bool
+		var _ = _out328
+		_out328 = Companion_Default___.WaitDurable(j, n)
+		_208_ok = _out328
+		if !_208_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -740,67 +753,67 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	for true {
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		var _206_t uint64 = 0
-		var _ = _206_t
-		var _out325 *dbytes.Blk
-		var _ = _out325
-		var _out326 uint64
-		var _ = _out326
-		_out325, _out326 = journalreader.Companion_Default___.Lookup(j, a)
-		b = _out325
-		_206_t = _out326
+		var _209_t uint64 = 0
+		var _ = _209_t
+		var _out329 *dbytes.Blk
+		var _ = _out329
+		var _out330 uint64
+		var _ = _out330
+		_out329, _out330 = journalreader.Companion_Default___.Lookup(j, a)
+		b = _out329
+		_209_t = _out330
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _207_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _207_l
-		var _out327 bool
-		var _ = _out327
-		var _out328 *ddisk.BList
-		var _ = _out328
-		_out327, _out328 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), _206_t)
-		ok = _out327
-		_207_l = _out328
+		var _210_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _210_l
+		var _out331 bool
+		var _ = _out331
+		var _out332 *ddisk.BList
+		var _ = _out332
+		_out331, _out332 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), _209_t)
+		ok = _out331
+		_210_l = _out332
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _208_m uint64
-		var _ = _208_m
-		var _209_bad uint64
-		var _ = _209_bad
-		var _out329 uint64
-		var _ = _out329
-		var _out330 uint64
-		var _ = _out330
-		_out329, _out330 = journalreader.Companion_Default___.CheckHome(j, a, _207_l)
-		_208_m = _out329
-		_209_bad = _out330
+		var _211_m uint64
+		var _ = _211_m
+		var _212_bad uint64
+		var _ = _212_bad
+		var _out333 uint64
+		var _ = _out333
+		var _out334 uint64
+		var _ = _out334
+		_out333, _out334 = journalreader.Companion_Default___.CheckHome(j, a, _210_l)
+		_211_m = _out333
+		_212_bad = _out334
 		Companion_Default___.CYield(j)
 		j.Mu.Lock()
 		Companion_Default___.CYield(j)
-		if _208_m > uint64(0) {
-			var _210_c *dbytes.Blk
-			var _ = _210_c
-			var _out331 *dbytes.Blk
-			var _ = _out331
-			_out331 = _207_l.BlkAt(uint64(0))
-			_210_c = _out331
-			var _out332 *dbytes.Blk
-			var _ = _out332
-			_out332 = journalreader.Companion_Default___.Lookup2(j, a, _206_t, _210_c)
-			b = _out332
+		if _211_m > uint64(0) {
+			var _213_c *dbytes.Blk
+			var _ = _213_c
+			var _out335 *dbytes.Blk
+			var _ = _out335
+			_out335 = _210_l.BlkAt(uint64(0))
+			_213_c = _out335
+			var _out336 *dbytes.Blk
+			var _ = _out336
+			_out336 = journalreader.Companion_Default___.Lookup2(j, a, _209_t, _213_c)
+			b = _out336
 		} else {
-			var _211_damaged bool
-			var _ = _211_damaged
-			var _out333 bool
-			var _ = _out333
-			_out333 = journalreader.Companion_Default___.Confirm(j, a, _206_t, _209_bad)
-			_211_damaged = _out333
-			ok = !_211_damaged
+			var _214_damaged bool
+			var _ = _214_damaged
+			var _out337 bool
+			var _ = _out337
+			_out337 = journalreader.Companion_Default___.Confirm(j, a, _209_t, _212_bad)
+			_214_damaged = _out337
+			ok = !_214_damaged
 		}
 		j.Mu.Unlock()
 		if b != (*dbytes.Blk)(nil) || !ok {
@@ -817,16 +830,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out334 uint64
-	var _ = _out334
-	_out334 = journalcommit.Companion_Default___.Newest(j)
-	n = _out334
+	var _out338 uint64
+	var _ = _out338
+	_out338 = journalcommit.Companion_Default___.Newest(j)
+	n = _out338
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out335 bool
-	var _ = _out335
-	_out335 = Companion_Default___.WaitDurable(j, n)
-	ok = _out335
+	var _out339 bool
+	var _ = _out339
+	_out339 = Companion_Default___.WaitDurable(j, n)
+	ok = _out339
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -838,31 +851,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _212_e bool
-	var _ = _212_e
-	var _out336 bool
-	var _ = _out336
-	_out336 = journalpolicy.Companion_Default___.Drained(j)
-	_212_e = _out336
-	var _213_failed bool
-	var _ = _213_failed
-	var _out337 bool
-	var _ = _out337
-	_out337 = journalpolicy.Companion_Default___.Failed(j)
-	_213_failed = _out337
-	for !_212_e && !_213_failed {
+	var _215_e bool
+	var _ = _215_e
+	var _out340 bool
+	var _ = _out340
+	_out340 = journalpolicy.Companion_Default___.Drained(j)
+	_215_e = _out340
+	var _216_failed bool
+	var _ = _216_failed
+	var _out341 bool
+	var _ = _out341
+	_out341 = journalpolicy.Companion_Default___.Failed(j)
+	_216_failed = _out341
+	for !_215_e && !_216_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out338 bool
-		var _ = _out338
-		_out338 = journalpolicy.Companion_Default___.Drained(j)
-		_212_e = _out338
-		var _out339 bool
-		var _ = _out339
-		_out339 = journalpolicy.Companion_Default___.Failed(j)
-		_213_failed = _out339
+		var _out342 bool
+		var _ = _out342
+		_out342 = journalpolicy.Companion_Default___.Drained(j)
+		_215_e = _out342
+		var _out343 bool
+		var _ = _out343
+		_out343 = journalpolicy.Companion_Default___.Failed(j)
+		_216_failed = _out343
 	}
 	j.Mu.Unlock()
 }
@@ -870,10 +883,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out340 bool
-	var _ = _out340
-	_out340 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out340
+	var _out344 bool
+	var _ = _out344
+	_out344 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out344
 	if ok {
 		return ok
 	}

@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _517_s uint64
-	var _ = _517_s
-	var _out665 uint64
-	var _ = _out665
-	_out665 = ring.Companion_Default___.SlotOf(q, nd)
-	_517_s = _out665
-	var _518_a uint64
-	var _ = _518_a
-	_518_a = at + uint64(2) + uint64(16)*_517_s
-	var _519_k uint64
-	var _ = _519_k
-	_519_k = n
+	var _520_s uint64
+	var _ = _520_s
+	var _out669 uint64
+	var _ = _out669
+	_out669 = ring.Companion_Default___.SlotOf(q, nd)
+	_520_s = _out669
+	var _521_a uint64
+	var _ = _521_a
+	_521_a = at + uint64(2) + uint64(16)*_520_s
+	var _522_k uint64
+	var _ = _522_k
+	_522_k = n
 	if n > uint64(15) {
-		var _out666 uint64
-		var _ = _out666
-		_out666 = ring.Companion_Default___.SlotOf(pos, nr)
-		_517_s = _out666
-		_518_a = at + uint64(1) + uint64(16)*nd + _517_s
-		if _519_k > nr-_517_s {
-			_519_k = nr - _517_s
+		var _out670 uint64
+		var _ = _out670
+		_out670 = ring.Companion_Default___.SlotOf(pos, nr)
+		_520_s = _out670
+		_521_a = at + uint64(1) + uint64(16)*nd + _520_s
+		if _522_k > nr-_520_s {
+			_522_k = nr - _520_s
 		}
 	}
-	var _out667 bool
-	var _ = _out667
-	var _out668 *ddisk.BList
-	var _ = _out668
-	_out667, _out668 = d.ReadRun(_518_a, _519_k)
-	io = _out667
-	x = _out668
+	var _out671 bool
+	var _ = _out671
+	var _out672 *ddisk.BList
+	var _ = _out672
+	_out671, _out672 = d.ReadRun(_521_a, _522_k)
+	io = _out671
+	x = _out672
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out669 bool
-	var _ = _out669
-	var _out670 *ddisk.BList
-	var _ = _out670
-	_out669, _out670 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_519_k)
-	io = _out669
-	y = _out670
+	var _out673 bool
+	var _ = _out673
+	var _out674 *ddisk.BList
+	var _ = _out674
+	_out673, _out674 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_522_k)
+	io = _out673
+	y = _out674
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _520_hm *dlog.BMap
-	var _ = _520_hm
-	var _out671 *dlog.BMap
-	var _ = _out671
-	_out671 = dlog.NewBMap()
-	_520_hm = _out671
-	var _521_i uint64
-	var _ = _521_i
-	_521_i = uint64(0)
-	for _521_i < m {
-		var _522_a uint64
-		var _ = _522_a
-		var _523_n uint64
-		var _ = _523_n
-		var _out672 uint64
-		var _ = _out672
-		var _out673 uint64
-		var _ = _out673
-		_out672, _out673 = Companion_Default___.DirRun(r, _521_i, m)
-		_522_a = _out672
-		_523_n = _out673
-		var _524_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _524_l
-		var _out674 bool
-		var _ = _out674
-		var _out675 *ddisk.BList
-		var _ = _out675
-		_out674, _out675 = d.ReadRun(_522_a, _523_n)
-		io = _out674
-		_524_l = _out675
+	var _523_hm *dlog.BMap
+	var _ = _523_hm
+	var _out675 *dlog.BMap
+	var _ = _out675
+	_out675 = dlog.NewBMap()
+	_523_hm = _out675
+	var _524_i uint64
+	var _ = _524_i
+	_524_i = uint64(0)
+	for _524_i < m {
+		var _525_a uint64
+		var _ = _525_a
+		var _526_n uint64
+		var _ = _526_n
+		var _out676 uint64
+		var _ = _out676
+		var _out677 uint64
+		var _ = _out677
+		_out676, _out677 = Companion_Default___.DirRun(r, _524_i, m)
+		_525_a = _out676
+		_526_n = _out677
+		var _527_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _527_l
+		var _out678 bool
+		var _ = _out678
+		var _out679 *ddisk.BList
+		var _ = _out679
+		_out678, _out679 = d.ReadRun(_525_a, _526_n)
+		io = _out678
+		_527_l = _out679
 		if !io {
 			return io, z
 		}
-		var _525_ok bool
-		var _ = _525_ok
-		var _out676 bool
-		var _ = _out676
-		_out676 = Companion_Default___.PutRun(_520_hm, r, _521_i, _523_n, _524_l)
-		_525_ok = _out676
-		if !_525_ok {
+		var _528_ok bool
+		var _ = _528_ok
+		var _out680 bool
+		var _ = _out680
+		_out680 = Companion_Default___.PutRun(_523_hm, r, _524_i, _526_n, _527_l)
+		_528_ok = _out680
+		if !_528_ok {
 			return io, z
 		}
-		_521_i = _521_i + _523_n
+		_524_i = _524_i + _526_n
 	}
-	var _out677 *ddisk.BList
-	var _ = _out677
-	_out677 = _520_hm.List()
-	z = _out677
+	var _out681 *ddisk.BList
+	var _ = _out681
+	_out681 = _523_hm.List()
+	z = _out681
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out678 uint64
-	var _ = _out678
-	_out678 = r.Dir(i)
-	a = _out678
+	var _out682 uint64
+	var _ = _out682
+	_out682 = r.Dir(i)
+	a = _out682
 	n = uint64(1)
 	for i+n < m {
-		var _526_b uint64
-		var _ = _526_b
-		var _out679 uint64
-		var _ = _out679
-		_out679 = r.Dir(i + n)
-		_526_b = _out679
-		if _526_b != a+n {
+		var _529_b uint64
+		var _ = _529_b
+		var _out683 uint64
+		var _ = _out683
+		_out683 = r.Dir(i + n)
+		_529_b = _out683
+		if _529_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _527_k uint64
-	var _ = _527_k
-	_527_k = uint64(0)
-	for _527_k < n {
-		var _528_a uint64
-		var _ = _528_a
-		var _out680 uint64
-		var _ = _out680
-		_out680 = r.Dir(i + _527_k)
-		_528_a = _out680
-		var _529_o *dbytes.Blk
-		var _ = _529_o
-		var _out681 *dbytes.Blk
-		var _ = _out681
-		_out681 = hm.Get(_528_a)
-		_529_o = _out681
-		if _529_o != (*dbytes.Blk)(nil) {
+	var _530_k uint64
+	var _ = _530_k
+	_530_k = uint64(0)
+	for _530_k < n {
+		var _531_a uint64
+		var _ = _531_a
+		var _out684 uint64
+		var _ = _out684
+		_out684 = r.Dir(i + _530_k)
+		_531_a = _out684
+		var _532_o *dbytes.Blk
+		var _ = _532_o
+		var _out685 *dbytes.Blk
+		var _ = _out685
+		_out685 = hm.Get(_531_a)
+		_532_o = _out685
+		if _532_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _530_b *dbytes.Blk
-		var _ = _530_b
-		var _out682 *dbytes.Blk
-		var _ = _out682
-		_out682 = l.BlkAt(_527_k)
-		_530_b = _out682
-		hm.Put(_528_a, _530_b)
-		_527_k = _527_k + uint64(1)
+		var _533_b *dbytes.Blk
+		var _ = _533_b
+		var _out686 *dbytes.Blk
+		var _ = _out686
+		_out686 = l.BlkAt(_530_k)
+		_533_b = _out686
+		hm.Put(_531_a, _533_b)
+		_530_k = _530_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,190 +236,190 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _531_s uint64
-	var _ = _531_s
-	var _out683 uint64
-	var _ = _out683
-	_out683 = ring.Companion_Default___.SlotOf(q, nd)
-	_531_s = _out683
-	var _532_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _532_b
-	var _out684 bool
-	var _ = _out684
-	var _out685 *dbytes.Blk
-	var _ = _out685
-	_out684, _out685 = d.Read(at + uint64(1) + uint64(16)*_531_s)
-	io = _out684
-	_532_b = _out685
-	if !io {
-		return io, gm
-	}
-	var _533_r *dlog.DescR
-	var _ = _533_r
-	var _out686 *dlog.DescR
-	var _ = _out686
-	_out686 = dlog.Parse(_532_b)
-	_533_r = _out686
-	if _533_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _534_q2 uint64
-	var _ = _534_q2
+	var _534_s uint64
+	var _ = _534_s
 	var _out687 uint64
 	var _ = _out687
-	_out687 = _533_r.Sq()
-	_534_q2 = _out687
-	var _535_pos uint64
-	var _ = _535_pos
-	var _out688 uint64
+	_out687 = ring.Companion_Default___.SlotOf(q, nd)
+	_534_s = _out687
+	var _535_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _535_b
+	var _out688 bool
 	var _ = _out688
-	_out688 = _533_r.Pos()
-	_535_pos = _out688
-	var _536_n uint64
-	var _ = _536_n
-	var _out689 uint64
+	var _out689 *dbytes.Blk
 	var _ = _out689
-	_out689 = _533_r.N()
-	_536_n = _out689
-	var _537_dn uint64
-	var _ = _537_dn
-	var _out690 uint64
-	var _ = _out690
-	_out690 = _533_r.M()
-	_537_dn = _out690
-	if _534_q2 != q || _535_pos >= uint64(2305843009213693952) || _536_n > uint64(500) || _537_dn > uint64(500)-_536_n {
-		return io, gm
-	}
-	var _538_same bool
-	var _ = _538_same
-	var _out691 bool
-	var _ = _out691
-	_out691 = seal.Under(_533_r, hb)
-	_538_same = _out691
-	if !_538_same {
-		return io, gm
-	}
-	var _539_inside bool
-	var _ = _539_inside
-	var _out692 bool
-	var _ = _out692
-	_out692 = Companion_Default___.AddrsIn(_533_r, _536_n, _537_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_539_inside = _out692
-	if !_539_inside {
-		return io, gm
-	}
-	var _540_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _540_x
-	var _541_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _541_y
-	var _out693 bool
-	var _ = _out693
-	var _out694 *ddisk.BList
-	var _ = _out694
-	var _out695 *ddisk.BList
-	var _ = _out695
-	_out693, _out694, _out695 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _535_pos, _536_n)
-	io = _out693
-	_540_x = _out694
-	_541_y = _out695
+	_out688, _out689 = d.Read(at + uint64(1) + uint64(16)*_534_s)
+	io = _out688
+	_535_b = _out689
 	if !io {
 		return io, gm
 	}
-	var _542_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _542_z
+	var _536_r *dlog.DescR
+	var _ = _536_r
+	var _out690 *dlog.DescR
+	var _ = _out690
+	_out690 = dlog.Parse(_535_b)
+	_536_r = _out690
+	if _536_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _537_q2 uint64
+	var _ = _537_q2
+	var _out691 uint64
+	var _ = _out691
+	_out691 = _536_r.Sq()
+	_537_q2 = _out691
+	var _538_pos uint64
+	var _ = _538_pos
+	var _out692 uint64
+	var _ = _out692
+	_out692 = _536_r.Pos()
+	_538_pos = _out692
+	var _539_n uint64
+	var _ = _539_n
+	var _out693 uint64
+	var _ = _out693
+	_out693 = _536_r.N()
+	_539_n = _out693
+	var _540_dn uint64
+	var _ = _540_dn
+	var _out694 uint64
+	var _ = _out694
+	_out694 = _536_r.M()
+	_540_dn = _out694
+	if _537_q2 != q || _538_pos >= uint64(2305843009213693952) || _539_n > uint64(500) || _540_dn > uint64(500)-_539_n {
+		return io, gm
+	}
+	var _541_same bool
+	var _ = _541_same
+	var _out695 bool
+	var _ = _out695
+	_out695 = seal.Under(_536_r, hb)
+	_541_same = _out695
+	if !_541_same {
+		return io, gm
+	}
+	var _542_inside bool
+	var _ = _542_inside
 	var _out696 bool
 	var _ = _out696
-	var _out697 *ddisk.BList
+	_out696 = Companion_Default___.AddrsIn(_536_r, _539_n, _540_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_542_inside = _out696
+	if !_542_inside {
+		return io, gm
+	}
+	var _543_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _543_x
+	var _544_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _544_y
+	var _out697 bool
 	var _ = _out697
-	_out696, _out697 = Companion_Default___.ReadDirect(d, _533_r, _537_dn)
-	io = _out696
-	_542_z = _out697
-	if !io || _542_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _543_ok bool
-	var _ = _543_ok
-	var _out698 bool
+	var _out698 *ddisk.BList
 	var _ = _out698
-	_out698 = seal.Check(_533_r, _540_x, _541_y, _542_z)
-	_543_ok = _out698
-	if !_543_ok {
+	var _out699 *ddisk.BList
+	var _ = _out699
+	_out697, _out698, _out699 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _538_pos, _539_n)
+	io = _out697
+	_543_x = _out698
+	_544_y = _out699
+	if !io {
 		return io, gm
 	}
-	Companion_Default___.AddDirect(t, cs, _533_r, _537_dn, _542_z)
-	var _out699 *dlog.BMap
-	var _ = _out699
-	_out699 = Companion_Default___.GroupMap(_533_r, _536_n, _540_x, _541_y)
-	gm = _out699
+	var _545_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _545_z
+	var _out700 bool
+	var _ = _out700
+	var _out701 *ddisk.BList
+	var _ = _out701
+	_out700, _out701 = Companion_Default___.ReadDirect(d, _536_r, _540_dn)
+	io = _out700
+	_545_z = _out701
+	if !io || _545_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _546_ok bool
+	var _ = _546_ok
+	var _out702 bool
+	var _ = _out702
+	_out702 = seal.Check(_536_r, _543_x, _544_y, _545_z)
+	_546_ok = _out702
+	if !_546_ok {
+		return io, gm
+	}
+	Companion_Default___.AddDirect(t, cs, _536_r, _540_dn, _545_z)
+	var _out703 *dlog.BMap
+	var _ = _out703
+	_out703 = Companion_Default___.GroupMap(_536_r, _539_n, _543_x, _544_y)
+	gm = _out703
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddDirect(t *treeofcodes.Tree, cs *dlog.Codes, r *dlog.DescR, n uint64, z *ddisk.BList) {
 	if t.Np == uint64(0) {
 		return
 	}
-	var _544_i uint64
-	var _ = _544_i
-	_544_i = uint64(0)
-	for _544_i < n {
-		var _545_a uint64
-		var _ = _545_a
-		var _out700 uint64
-		var _ = _out700
-		_out700 = r.Dir(_544_i)
-		_545_a = _out700
-		var _546_b *dbytes.Blk
-		var _ = _546_b
-		var _out701 *dbytes.Blk
-		var _ = _out701
-		_out701 = z.BlkAt(_544_i)
-		_546_b = _out701
-		var _547_c0 uint64
-		var _ = _547_c0
-		var _548_c1 uint64
-		var _ = _548_c1
-		var _out702 uint64
-		var _ = _out702
-		var _out703 uint64
-		var _ = _out703
-		_out702, _out703 = t.Seal.Code(_545_a-t.Home, _546_b)
-		_547_c0 = _out702
-		_548_c1 = _out703
-		cs.Add(_545_a-t.Home, _547_c0, _548_c1)
-		_544_i = _544_i + uint64(1)
+	var _547_i uint64
+	var _ = _547_i
+	_547_i = uint64(0)
+	for _547_i < n {
+		var _548_a uint64
+		var _ = _548_a
+		var _out704 uint64
+		var _ = _out704
+		_out704 = r.Dir(_547_i)
+		_548_a = _out704
+		var _549_b *dbytes.Blk
+		var _ = _549_b
+		var _out705 *dbytes.Blk
+		var _ = _out705
+		_out705 = z.BlkAt(_547_i)
+		_549_b = _out705
+		var _550_c0 uint64
+		var _ = _550_c0
+		var _551_c1 uint64
+		var _ = _551_c1
+		var _out706 uint64
+		var _ = _out706
+		var _out707 uint64
+		var _ = _out707
+		_out706, _out707 = t.Seal.Code(_548_a-t.Home, _549_b)
+		_550_c0 = _out706
+		_551_c1 = _out707
+		cs.Add(_548_a-t.Home, _550_c0, _551_c1)
+		_547_i = _547_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _549_i uint64
-	var _ = _549_i
-	_549_i = uint64(0)
-	for _549_i < n {
-		var _550_a uint64
-		var _ = _550_a
-		var _out704 uint64
-		var _ = _out704
-		_out704 = r.Addr(_549_i)
-		_550_a = _out704
-		if _550_a < lo || _550_a >= hi {
+	var _552_i uint64
+	var _ = _552_i
+	_552_i = uint64(0)
+	for _552_i < n {
+		var _553_a uint64
+		var _ = _553_a
+		var _out708 uint64
+		var _ = _out708
+		_out708 = r.Addr(_552_i)
+		_553_a = _out708
+		if _553_a < lo || _553_a >= hi {
 			ok = false
 			return ok
 		}
-		_549_i = _549_i + uint64(1)
+		_552_i = _552_i + uint64(1)
 	}
-	_549_i = uint64(0)
-	for _549_i < m {
-		var _551_a uint64
-		var _ = _551_a
-		var _out705 uint64
-		var _ = _out705
-		_out705 = r.Dir(_549_i)
-		_551_a = _out705
-		if _551_a < lo || _551_a >= hi {
+	_552_i = uint64(0)
+	for _552_i < m {
+		var _554_a uint64
+		var _ = _554_a
+		var _out709 uint64
+		var _ = _out709
+		_out709 = r.Dir(_552_i)
+		_554_a = _out709
+		if _554_a < lo || _554_a >= hi {
 			ok = false
 			return ok
 		}
-		_549_i = _549_i + uint64(1)
+		_552_i = _552_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -428,41 +428,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out706 *dlog.BMap
-	var _ = _out706
-	_out706 = dlog.NewBMap()
-	gm = _out706
-	var _552_k uint64
-	var _ = _552_k
-	var _out707 uint64
-	var _ = _out707
-	_out707 = x.Len()
-	_552_k = _out707
-	var _553_i uint64
-	var _ = _553_i
-	_553_i = uint64(0)
-	for _553_i < n {
-		var _554_a uint64
-		var _ = _554_a
-		var _out708 uint64
-		var _ = _out708
-		_out708 = r.Addr(_553_i)
-		_554_a = _out708
-		var _555_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _555_b
-		if _553_i < _552_k {
-			var _out709 *dbytes.Blk
-			var _ = _out709
-			_out709 = x.BlkAt(_553_i)
-			_555_b = _out709
+	var _out710 *dlog.BMap
+	var _ = _out710
+	_out710 = dlog.NewBMap()
+	gm = _out710
+	var _555_k uint64
+	var _ = _555_k
+	var _out711 uint64
+	var _ = _out711
+	_out711 = x.Len()
+	_555_k = _out711
+	var _556_i uint64
+	var _ = _556_i
+	_556_i = uint64(0)
+	for _556_i < n {
+		var _557_a uint64
+		var _ = _557_a
+		var _out712 uint64
+		var _ = _out712
+		_out712 = r.Addr(_556_i)
+		_557_a = _out712
+		var _558_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _558_b
+		if _556_i < _555_k {
+			var _out713 *dbytes.Blk
+			var _ = _out713
+			_out713 = x.BlkAt(_556_i)
+			_558_b = _out713
 		} else {
-			var _out710 *dbytes.Blk
-			var _ = _out710
-			_out710 = y.BlkAt(_553_i - _552_k)
-			_555_b = _out710
+			var _out714 *dbytes.Blk
+			var _ = _out714
+			_out714 = y.BlkAt(_556_i - _555_k)
+			_558_b = _out714
 		}
-		gm.Put(_554_a, _555_b)
-		_553_i = _553_i + uint64(1)
+		gm.Put(_557_a, _558_b)
+		_556_i = _556_i + uint64(1)
 	}
 	return gm
 }
@@ -473,36 +473,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out711 *dlog.BMap
-	var _ = _out711
-	_out711 = dlog.NewBMap()
-	mm = _out711
+	var _out715 *dlog.BMap
+	var _ = _out715
+	_out715 = dlog.NewBMap()
+	mm = _out715
 	i = uint64(0)
 	io = true
-	var _556_done bool
-	var _ = _556_done
-	_556_done = false
-	for !_556_done {
+	var _559_done bool
+	var _ = _559_done
+	_559_done = false
+	for !_559_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _557_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _557_gm
-		var _out712 bool
-		var _ = _out712
-		var _out713 *dlog.BMap
-		var _ = _out713
-		_out712, _out713 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out712
-		_557_gm = _out713
+		var _560_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _560_gm
+		var _out716 bool
+		var _ = _out716
+		var _out717 *dlog.BMap
+		var _ = _out717
+		_out716, _out717 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out716
+		_560_gm = _out717
 		if !io {
 			return io, mm, i
 		}
-		if _557_gm == (*dlog.BMap)(nil) {
-			_556_done = true
+		if _560_gm == (*dlog.BMap)(nil) {
+			_559_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _557_gm)
+			groups.Companion_Default___.MergeInto(mm, _560_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -513,49 +513,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _558_s uint64
-	var _ = _558_s
-	_558_s = uint64(0)
+	var _561_s uint64
+	var _ = _561_s
+	_561_s = uint64(0)
 	io = true
 	found = false
-	for _558_s < nd {
-		var _559_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _559_b
-		var _out714 bool
-		var _ = _out714
-		var _out715 *dbytes.Blk
-		var _ = _out715
-		_out714, _out715 = d.Read(at + uint64(1) + uint64(16)*_558_s)
-		io = _out714
-		_559_b = _out715
+	for _561_s < nd {
+		var _562_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _562_b
+		var _out718 bool
+		var _ = _out718
+		var _out719 *dbytes.Blk
+		var _ = _out719
+		_out718, _out719 = d.Read(at + uint64(1) + uint64(16)*_561_s)
+		io = _out718
+		_562_b = _out719
 		if !io {
 			return io, found
 		}
-		var _560_r *dlog.DescR
-		var _ = _560_r
-		var _out716 *dlog.DescR
-		var _ = _out716
-		_out716 = dlog.Parse(_559_b)
-		_560_r = _out716
-		if _560_r != (*dlog.DescR)(nil) {
-			var _561_q uint64
-			var _ = _561_q
-			var _out717 uint64
-			var _ = _out717
-			_out717 = _560_r.Sq()
-			_561_q = _out717
-			var _562_ok bool
-			var _ = _562_ok
-			var _out718 bool
-			var _ = _out718
-			_out718 = seal.Vouch(_560_r)
-			_562_ok = _out718
-			if _561_q > e && _562_ok {
+		var _563_r *dlog.DescR
+		var _ = _563_r
+		var _out720 *dlog.DescR
+		var _ = _out720
+		_out720 = dlog.Parse(_562_b)
+		_563_r = _out720
+		if _563_r != (*dlog.DescR)(nil) {
+			var _564_q uint64
+			var _ = _564_q
+			var _out721 uint64
+			var _ = _out721
+			_out721 = _563_r.Sq()
+			_564_q = _out721
+			var _565_ok bool
+			var _ = _565_ok
+			var _out722 bool
+			var _ = _out722
+			_out722 = seal.Vouch(_563_r)
+			_565_ok = _out722
+			if _564_q > e && _565_ok {
 				found = true
 				return io, found
 			}
 		}
-		_558_s = _558_s + uint64(1)
+		_561_s = _561_s + uint64(1)
 	}
 	return io, found
 }

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _701_dots uint32 = 0
-	var _ = _701_dots
-	var _out921 uint32
-	var _ = _out921
-	var _out922 *dbytes.Bytes
-	var _ = _out922
-	var _out923 uint32
-	var _ = _out923
-	_out921, _out922, _out923 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out921
-	dir = _out922
-	_701_dots = _out923
+	var _704_dots uint32 = 0
+	var _ = _704_dots
+	var _out925 uint32
+	var _ = _out925
+	var _out926 *dbytes.Bytes
+	var _ = _out926
+	var _out927 uint32
+	var _ = _out927
+	_out925, _out926, _out927 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out925
+	dir = _out926
+	_704_dots = _out927
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _702_ok bool
-	var _ = _702_ok
-	var _out924 bool
-	var _ = _out924
-	_out924 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_702_ok = _out924
-	if !_702_ok {
+	var _705_ok bool
+	var _ = _705_ok
+	var _out928 bool
+	var _ = _out928
+	_out928 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_705_ok = _out928
+	if !_705_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _703_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _703_ip
-	if _701_dots == uint32(1) {
+	var _706_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _706_ip
+	if _704_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _701_dots == uint32(2) {
-		var _out925 uint64
-		var _ = _out925
-		_out925 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out925
+	if _704_dots == uint32(2) {
+		var _out929 uint64
+		var _ = _out929
+		_out929 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out929
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out926 *dbytes.Bytes
-		var _ = _out926
-		_out926 = d.Fs.GetInode(txn, ino, false)
-		_703_ip = _out926
-		node = _703_ip
+		var _out930 *dbytes.Bytes
+		var _ = _out930
+		_out930 = d.Fs.GetInode(txn, ino, false)
+		_706_ip = _out930
+		node = _706_ip
 		return st, ino, node, dir
 	}
-	var _704_found bool = false
-	var _ = _704_found
-	var _out927 bool
-	var _ = _out927
-	var _out928 uint64
-	var _ = _out928
-	_out927, _out928 = d.Lookup(txn, dino, name, false)
-	_704_found = _out927
-	ino = _out928
-	if !_704_found {
+	var _707_found bool = false
+	var _ = _707_found
+	var _out931 bool
+	var _ = _out931
+	var _out932 uint64
+	var _ = _out932
+	_out931, _out932 = d.Lookup(txn, dino, name, false)
+	_707_found = _out931
+	ino = _out932
+	if !_707_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out929 uint32
-	var _ = _out929
-	var _out930 *dbytes.Bytes
-	var _ = _out930
-	_out929, _out930 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out929
-	_703_ip = _out930
+	var _out933 uint32
+	var _ = _out933
+	var _out934 *dbytes.Bytes
+	var _ = _out934
+	_out933, _out934 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out933
+	_706_ip = _out934
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _703_ip
+	node = _706_ip
 	return st, ino, node, dir
 }
 

@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *directories.DirFs {
 	var d *directories.DirFs = (*directories.DirFs)(nil)
 	var _ = d
-	var _512_f *bytefiles.ByteFs
-	var _ = _512_f
-	var _out659 *bytefiles.ByteFs
-	var _ = _out659
-	_out659 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_512_f = _out659
+	var _515_f *bytefiles.ByteFs
+	var _ = _515_f
+	var _out663 *bytefiles.ByteFs
+	var _ = _out663
+	_out663 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_515_f = _out663
 	var _nw6 = directories.New_DirFs_()
 	var _ = _nw6
-	_nw6.Recover(_512_f)
+	_nw6.Recover(_515_f)
 	d = _nw6
 	return d
 }

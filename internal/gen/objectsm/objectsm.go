@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _235_b uint8
-	var _ = _235_b
-	_235_b = w.Get(off / uint64(8))
-	var _236_i uint64
-	var _ = _236_i
-	_236_i = off % uint64(8)
-	var _237_is bool
-	var _ = _237_is
-	_237_is = bits.Companion_Default___.BitOf(_235_b, _236_i)
-	if _237_is != v {
-		var _238_c uint8 = 0
-		var _ = _238_c
+	var _238_b uint8
+	var _ = _238_b
+	_238_b = w.Get(off / uint64(8))
+	var _239_i uint64
+	var _ = _239_i
+	_239_i = off % uint64(8)
+	var _240_is bool
+	var _ = _240_is
+	_240_is = bits.Companion_Default___.BitOf(_238_b, _239_i)
+	if _240_is != v {
+		var _241_c uint8 = 0
+		var _ = _241_c
 		if v {
-			_238_c = _235_b + Companion_Default___.Pow2(_236_i)
+			_241_c = _238_b + Companion_Default___.Pow2(_239_i)
 		} else {
-			_238_c = _235_b - Companion_Default___.Pow2(_236_i)
+			_241_c = _238_b - Companion_Default___.Pow2(_239_i)
 		}
-		w.Set(off/uint64(8), _238_c)
+		w.Set(off/uint64(8), _241_c)
 	}
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _601_n uint64
-	var _ = _601_n
-	_601_n = c.Gids.Len()
-	var _602_i uint64
-	var _ = _602_i
-	_602_i = uint64(0)
-	for _601_n-_602_i >= uint64(4) {
-		var _603_x uint32
-		var _ = _603_x
-		_603_x = c.Gids.U32(_602_i)
-		if _603_x == g {
+	var _604_n uint64
+	var _ = _604_n
+	_604_n = c.Gids.Len()
+	var _605_i uint64
+	var _ = _605_i
+	_605_i = uint64(0)
+	for _604_n-_605_i >= uint64(4) {
+		var _606_x uint32
+		var _ = _606_x
+		_606_x = c.Gids.U32(_605_i)
+		if _606_x == g {
 			r = true
 			return r
 		}
-		_602_i = _602_i + uint64(4)
+		_605_i = _605_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _604_mode uint32
-	var _ = _604_mode
-	var _out788 uint32
-	var _ = _out788
-	_out788 = inodeformat.Companion_Default___.GetMode(ip)
-	_604_mode = _out788
-	var _605_u uint32
-	var _ = _605_u
-	var _out789 uint32
-	var _ = _out789
-	_out789 = inodeformat.Companion_Default___.GetUid(ip)
-	_605_u = _out789
-	if c.Uid == _605_u {
-		p = _604_mode / uint32(64) % uint32(8)
+	var _607_mode uint32
+	var _ = _607_mode
+	var _out792 uint32
+	var _ = _out792
+	_out792 = inodeformat.Companion_Default___.GetMode(ip)
+	_607_mode = _out792
+	var _608_u uint32
+	var _ = _608_u
+	var _out793 uint32
+	var _ = _out793
+	_out793 = inodeformat.Companion_Default___.GetUid(ip)
+	_608_u = _out793
+	if c.Uid == _608_u {
+		p = _607_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _606_g uint32
-	var _ = _606_g
-	var _out790 uint32
-	var _ = _out790
-	_out790 = inodeformat.Companion_Default___.GetGid(ip)
-	_606_g = _out790
-	var _607_m bool
-	var _ = _607_m
-	var _out791 bool
-	var _ = _out791
-	_out791 = Companion_Default___.InGroup(c, _606_g)
-	_607_m = _out791
-	if _607_m {
-		p = _604_mode / uint32(8) % uint32(8)
+	var _609_g uint32
+	var _ = _609_g
+	var _out794 uint32
+	var _ = _out794
+	_out794 = inodeformat.Companion_Default___.GetGid(ip)
+	_609_g = _out794
+	var _610_m bool
+	var _ = _610_m
+	var _out795 bool
+	var _ = _out795
+	_out795 = Companion_Default___.InGroup(c, _609_g)
+	_610_m = _out795
+	if _610_m {
+		p = _607_mode / uint32(8) % uint32(8)
 	} else {
-		p = _604_mode % uint32(8)
+		p = _607_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _608_ty uint32
-		var _ = _608_ty
-		var _out792 uint32
-		var _ = _out792
-		_out792 = inodeformat.Companion_Default___.GetTy(ip)
-		_608_ty = _out792
-		var _609_mode uint32
-		var _ = _609_mode
-		var _out793 uint32
-		var _ = _out793
-		_out793 = inodeformat.Companion_Default___.GetMode(ip)
-		_609_mode = _out793
-		if _608_ty == Companion_Default___.DIR() || _609_mode%uint32(2) == uint32(1) || _609_mode/uint32(8)%uint32(2) == uint32(1) || _609_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _611_ty uint32
+		var _ = _611_ty
+		var _out796 uint32
+		var _ = _out796
+		_out796 = inodeformat.Companion_Default___.GetTy(ip)
+		_611_ty = _out796
+		var _612_mode uint32
+		var _ = _612_mode
+		var _out797 uint32
+		var _ = _out797
+		_out797 = inodeformat.Companion_Default___.GetMode(ip)
+		_612_mode = _out797
+		if _611_ty == Companion_Default___.DIR() || _612_mode%uint32(2) == uint32(1) || _612_mode/uint32(8)%uint32(2) == uint32(1) || _612_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out794 uint32
-	var _ = _out794
-	_out794 = Companion_Default___.ClassBits(c, ip)
-	p = _out794
+	var _out798 uint32
+	var _ = _out798
+	_out798 = Companion_Default___.ClassBits(c, ip)
+	p = _out798
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _610_p uint32
-	var _ = _610_p
-	var _out795 uint32
-	var _ = _out795
-	_out795 = Companion_Default___.Granted(c, ip)
-	_610_p = _out795
-	ok = (want%uint32(2) == uint32(0) || _610_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _610_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _610_p/uint32(4) == uint32(1))
+	var _613_p uint32
+	var _ = _613_p
+	var _out799 uint32
+	var _ = _out799
+	_out799 = Companion_Default___.Granted(c, ip)
+	_613_p = _out799
+	ok = (want%uint32(2) == uint32(0) || _613_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _613_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _613_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _611_u uint32
-	var _ = _611_u
-	var _out796 uint32
-	var _ = _out796
-	_out796 = inodeformat.Companion_Default___.GetUid(ip)
-	_611_u = _out796
-	if c.Uid == _611_u {
+	var _614_u uint32
+	var _ = _614_u
+	var _out800 uint32
+	var _ = _out800
+	_out800 = inodeformat.Companion_Default___.GetUid(ip)
+	_614_u = _out800
+	if c.Uid == _614_u {
 		ok = true
 		return ok
 	}
-	var _out797 bool
-	var _ = _out797
-	_out797 = Companion_Default___.May(c, ip, want)
-	ok = _out797
+	var _out801 bool
+	var _ = _out801
+	_out801 = Companion_Default___.May(c, ip, want)
+	ok = _out801
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _612_u uint32
-	var _ = _612_u
-	var _out798 uint32
-	var _ = _out798
-	_out798 = inodeformat.Companion_Default___.GetUid(ip)
-	_612_u = _out798
-	ok = c.Uid == uint32(0) || c.Uid == _612_u
+	var _615_u uint32
+	var _ = _615_u
+	var _out802 uint32
+	var _ = _out802
+	_out802 = inodeformat.Companion_Default___.GetUid(ip)
+	_615_u = _out802
+	ok = c.Uid == uint32(0) || c.Uid == _615_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _613_mode uint32
-	var _ = _613_mode
-	var _out799 uint32
-	var _ = _out799
-	_out799 = inodeformat.Companion_Default___.GetMode(dp)
-	_613_mode = _out799
-	if _613_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _616_mode uint32
+	var _ = _616_mode
+	var _out803 uint32
+	var _ = _out803
+	_out803 = inodeformat.Companion_Default___.GetMode(dp)
+	_616_mode = _out803
+	if _616_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _614_a bool
-	var _ = _614_a
-	var _out800 bool
-	var _ = _out800
-	_out800 = Companion_Default___.IsOwner(c, dp)
-	_614_a = _out800
-	var _615_b bool
-	var _ = _615_b
-	var _out801 bool
-	var _ = _out801
-	_out801 = Companion_Default___.IsOwner(c, ip)
-	_615_b = _out801
-	refuse = !_614_a && !_615_b
+	var _617_a bool
+	var _ = _617_a
+	var _out804 bool
+	var _ = _out804
+	_out804 = Companion_Default___.IsOwner(c, dp)
+	_617_a = _out804
+	var _618_b bool
+	var _ = _618_b
+	var _out805 bool
+	var _ = _out805
+	_out805 = Companion_Default___.IsOwner(c, ip)
+	_618_b = _out805
+	refuse = !_617_a && !_618_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _616_p uint32
-	var _ = _616_p
-	var _out802 uint32
-	var _ = _out802
-	_out802 = Companion_Default___.Granted(c, ip)
-	_616_p = _out802
-	var _617_ty uint32
-	var _ = _617_ty
-	var _out803 uint32
-	var _ = _out803
-	_out803 = inodeformat.Companion_Default___.GetTy(ip)
-	_617_ty = _out803
+	var _619_p uint32
+	var _ = _619_p
+	var _out806 uint32
+	var _ = _out806
+	_out806 = Companion_Default___.Granted(c, ip)
+	_619_p = _out806
+	var _620_ty uint32
+	var _ = _620_ty
+	var _out807 uint32
+	var _ = _out807
+	_out807 = inodeformat.Companion_Default___.GetTy(ip)
+	_620_ty = _out807
 	bits = uint32(0)
-	if _616_p/uint32(4) == uint32(1) {
+	if _619_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _617_ty == Companion_Default___.DIR() {
-		if _616_p%uint32(2) == uint32(1) {
+	if _620_ty == Companion_Default___.DIR() {
+		if _619_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _616_p%uint32(2) == uint32(1) && _616_p/uint32(2)%uint32(2) == uint32(1) {
+		if _619_p%uint32(2) == uint32(1) && _619_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _616_p/uint32(2)%uint32(2) == uint32(1) {
+		if _619_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _616_p%uint32(2) == uint32(1) {
+		if _619_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _618_a uint32 = func() uint32 {
+	var _621_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _618_a
+	var _ = _621_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _618_a - uint32(1024)
+		return _621_a - uint32(1024)
 	} else {
-		return _618_a
+		return _621_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _619_len uint64
-	var _ = _619_len
-	_619_len = n.Len()
-	if _619_len == uint64(0) {
+	var _622_len uint64
+	var _ = _622_len
+	_622_len = n.Len()
+	if _622_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _619_len > uint64(255) {
+	if _622_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _620_i uint64
-	var _ = _620_i
-	_620_i = uint64(0)
-	for _620_i < _619_len {
-		var _621_b uint8
-		var _ = _621_b
-		_621_b = n.Get(_620_i)
-		if _621_b == uint8(0) || _621_b == uint8(47) {
+	var _623_i uint64
+	var _ = _623_i
+	_623_i = uint64(0)
+	for _623_i < _622_len {
+		var _624_b uint8
+		var _ = _624_b
+		_624_b = n.Get(_623_i)
+		if _624_b == uint8(0) || _624_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_620_i = _620_i + uint64(1)
+		_623_i = _623_i + uint64(1)
 	}
 	st = uint32(0)
-	if _619_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _622_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _619_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _622_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -80,45 +80,12 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out804 *dbytes.Bytes
-		var _ = _out804
-		_out804 = dbytes.NewBytes(uint64(256))
-		ip = _out804
+		var _out808 *dbytes.Bytes
+		var _ = _out808
+		_out808 = dbytes.NewBytes(uint64(256))
+		ip = _out808
 		return st, ip
 	}
-	var _out805 *dbytes.Bytes
-	var _ = _out805
-	_out805 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out805
-	var _622_ty uint32
-	var _ = _622_ty
-	var _out806 uint32
-	var _ = _out806
-	_out806 = inodeformat.Companion_Default___.GetTy(ip)
-	_622_ty = _out806
-	var _623_nl uint32
-	var _ = _623_nl
-	var _out807 uint32
-	var _ = _out807
-	_out807 = inodeformat.Companion_Default___.GetNlink(ip)
-	_623_nl = _out807
-	var _624_g uint64
-	var _ = _624_g
-	var _out808 uint64
-	var _ = _out808
-	_out808 = inodeformat.Companion_Default___.GetGen(ip)
-	_624_g = _out808
-	if _622_ty == uint32(0) || _623_nl == uint32(0) || _624_g != gen {
-		return st, ip
-	}
-	st = uint32(0)
-	return st, ip
-}
-func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories.DirFs, ino uint64, excl bool) (uint32, *dbytes.Bytes) {
-	var st uint32 = 0
-	var _ = st
-	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = ip
 	var _out809 *dbytes.Bytes
 	var _ = _out809
 	_out809 = d.Fs.GetInode(txn, ino, excl)
@@ -135,8 +102,41 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = _out811
 	_out811 = inodeformat.Companion_Default___.GetNlink(ip)
 	_626_nl = _out811
+	var _627_g uint64
+	var _ = _627_g
+	var _out812 uint64
+	var _ = _out812
+	_out812 = inodeformat.Companion_Default___.GetGen(ip)
+	_627_g = _out812
+	if _625_ty == uint32(0) || _626_nl == uint32(0) || _627_g != gen {
+		return st, ip
+	}
+	st = uint32(0)
+	return st, ip
+}
+func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories.DirFs, ino uint64, excl bool) (uint32, *dbytes.Bytes) {
+	var st uint32 = 0
+	var _ = st
+	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = ip
+	var _out813 *dbytes.Bytes
+	var _ = _out813
+	_out813 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out813
+	var _628_ty uint32
+	var _ = _628_ty
+	var _out814 uint32
+	var _ = _out814
+	_out814 = inodeformat.Companion_Default___.GetTy(ip)
+	_628_ty = _out814
+	var _629_nl uint32
+	var _ = _629_nl
+	var _out815 uint32
+	var _ = _out815
+	_out815 = inodeformat.Companion_Default___.GetNlink(ip)
+	_629_nl = _out815
 	st = func() uint32 {
-		if _625_ty == uint32(0) || _626_nl == uint32(0) || ino <= uint64(2) {
+		if _628_ty == uint32(0) || _629_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out812 uint32
-	var _ = _out812
-	var _out813 *dbytes.Bytes
-	var _ = _out813
-	_out812, _out813 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out812
-	ip = _out813
+	var _out816 uint32
+	var _ = _out816
+	var _out817 *dbytes.Bytes
+	var _ = _out817
+	_out816, _out817 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out816
+	ip = _out817
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out814 uint32
-	var _ = _out814
-	var _out815 uint32
-	var _ = _out815
-	_out814, _out815 = permissions.Companion_Default___.NameStatus(name)
-	st = _out814
-	dots = _out815
+	var _out818 uint32
+	var _ = _out818
+	var _out819 uint32
+	var _ = _out819
+	_out818, _out819 = permissions.Companion_Default___.NameStatus(name)
+	st = _out818
+	dots = _out819
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _627_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _627_p
-	var _out816 uint32
-	var _ = _out816
-	var _out817 *dbytes.Bytes
-	var _ = _out817
-	_out816, _out817 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out816
-	_627_p = _out817
+	var _630_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _630_p
+	var _out820 uint32
+	var _ = _out820
+	var _out821 *dbytes.Bytes
+	var _ = _out821
+	_out820, _out821 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out820
+	_630_p = _out821
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _627_p
-	var _628_ty uint32
-	var _ = _628_ty
-	var _out818 uint32
-	var _ = _out818
-	_out818 = inodeformat.Companion_Default___.GetTy(_627_p)
-	_628_ty = _out818
-	if _628_ty != permissions.Companion_Default___.DIR() {
+	ip = _630_p
+	var _631_ty uint32
+	var _ = _631_ty
+	var _out822 uint32
+	var _ = _out822
+	_out822 = inodeformat.Companion_Default___.GetTy(_630_p)
+	_631_ty = _out822
+	if _631_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out819 *dbytes.Bytes
-	var _ = _out819
-	_out819 = d.Fs.GetInode(txn, ino, true)
-	ip = _out819
-	var _629_ts uint64
-	var _ = _629_ts
-	var _630_tns uint32
-	var _ = _630_tns
-	var _out820 uint64
-	var _ = _out820
-	var _out821 uint32
-	var _ = _out821
-	_out820, _out821 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_629_ts = _out820
-	_630_tns = _out821
-	inodeformat.Companion_Default___.SetMtime(ip, _629_ts, _630_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _629_ts, _630_tns)
+	var _out823 *dbytes.Bytes
+	var _ = _out823
+	_out823 = d.Fs.GetInode(txn, ino, true)
+	ip = _out823
+	var _632_ts uint64
+	var _ = _632_ts
+	var _633_tns uint32
+	var _ = _633_tns
+	var _out824 uint64
+	var _ = _out824
+	var _out825 uint32
+	var _ = _out825
+	_out824, _out825 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_632_ts = _out824
+	_633_tns = _out825
+	inodeformat.Companion_Default___.SetMtime(ip, _632_ts, _633_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _632_ts, _633_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out822 *dbytes.Bytes
-	var _ = _out822
-	_out822 = d.Fs.GetInode(txn, ino, true)
-	ip = _out822
+	var _out826 *dbytes.Bytes
+	var _ = _out826
+	_out826 = d.Fs.GetInode(txn, ino, true)
+	ip = _out826
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _631_ts uint64
-	var _ = _631_ts
-	var _632_tns uint32
-	var _ = _632_tns
-	var _out823 uint64
-	var _ = _out823
-	var _out824 uint32
-	var _ = _out824
-	_out823, _out824 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_631_ts = _out823
-	_632_tns = _out824
-	inodeformat.Companion_Default___.SetCtime(ip, _631_ts, _632_tns)
+	var _634_ts uint64
+	var _ = _634_ts
+	var _635_tns uint32
+	var _ = _635_tns
+	var _out827 uint64
+	var _ = _out827
+	var _out828 uint32
+	var _ = _out828
+	_out827, _out828 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_634_ts = _out827
+	_635_tns = _out828
+	inodeformat.Companion_Default___.SetCtime(ip, _634_ts, _635_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _633_ip *dbytes.Bytes
-	var _ = _633_ip
-	var _out825 *dbytes.Bytes
-	var _ = _out825
-	_out825 = d.Fs.GetInode(txn, ino, true)
-	_633_ip = _out825
-	var _634_nl uint32
-	var _ = _634_nl
-	var _out826 uint32
-	var _ = _out826
-	_out826 = inodeformat.Companion_Default___.GetNlink(_633_ip)
-	_634_nl = _out826
-	if up && _634_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _636_ip *dbytes.Bytes
+	var _ = _636_ip
+	var _out829 *dbytes.Bytes
+	var _ = _out829
+	_out829 = d.Fs.GetInode(txn, ino, true)
+	_636_ip = _out829
+	var _637_nl uint32
+	var _ = _637_nl
+	var _out830 uint32
+	var _ = _out830
+	_out830 = inodeformat.Companion_Default___.GetNlink(_636_ip)
+	_637_nl = _out830
+	if up && _637_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _634_nl <= uint32(2) {
+	if !up && _637_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_633_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_636_ip, func() uint32 {
 		if up {
-			return _634_nl + uint32(1)
+			return _637_nl + uint32(1)
 		}
-		return _634_nl - uint32(1)
+		return _637_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _633_ip)
+	d.PutInode(txn, ino, _636_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _635_ip *dbytes.Bytes
-	var _ = _635_ip
-	var _out827 *dbytes.Bytes
-	var _ = _out827
-	_out827 = d.Fs.GetInode(txn, ino, true)
-	_635_ip = _out827
-	var _636_fl uint32
-	var _ = _636_fl
-	var _out828 uint32
-	var _ = _out828
-	_out828 = inodeformat.Companion_Default___.GetFlags(_635_ip)
-	_636_fl = _out828
-	if _636_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
-		return
-	}
-	var _637_hp *dbytes.Bytes
-	var _ = _637_hp
-	var _out829 *dbytes.Bytes
-	var _ = _out829
-	_out829 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_637_hp = _out829
-	var _638_h uint64
-	var _ = _638_h
-	var _out830 uint64
-	var _ = _out830
-	_out830 = inodeformat.Companion_Default___.GetNext(_637_hp)
-	_638_h = _out830
-	inodeformat.Companion_Default___.SetNext(_635_ip, _638_h)
-	inodeformat.Companion_Default___.SetFlags(_635_ip, _636_fl+uint32(1))
-	d.PutInode(txn, ino, _635_ip)
+	var _638_ip *dbytes.Bytes
+	var _ = _638_ip
 	var _out831 *dbytes.Bytes
 	var _ = _out831
-	_out831 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_637_hp = _out831
-	inodeformat.Companion_Default___.SetNext(_637_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _637_hp)
+	_out831 = d.Fs.GetInode(txn, ino, true)
+	_638_ip = _out831
+	var _639_fl uint32
+	var _ = _639_fl
+	var _out832 uint32
+	var _ = _out832
+	_out832 = inodeformat.Companion_Default___.GetFlags(_638_ip)
+	_639_fl = _out832
+	if _639_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+		return
+	}
+	var _640_hp *dbytes.Bytes
+	var _ = _640_hp
+	var _out833 *dbytes.Bytes
+	var _ = _out833
+	_out833 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_640_hp = _out833
+	var _641_h uint64
+	var _ = _641_h
+	var _out834 uint64
+	var _ = _out834
+	_out834 = inodeformat.Companion_Default___.GetNext(_640_hp)
+	_641_h = _out834
+	inodeformat.Companion_Default___.SetNext(_638_ip, _641_h)
+	inodeformat.Companion_Default___.SetFlags(_638_ip, _639_fl+uint32(1))
+	d.PutInode(txn, ino, _638_ip)
+	var _out835 *dbytes.Bytes
+	var _ = _out835
+	_out835 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_640_hp = _out835
+	inodeformat.Companion_Default___.SetNext(_640_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _640_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out832 bool
-		var _ = _out832
-		_out832 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out832
+		var _out836 bool
+		var _ = _out836
+		_out836 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out836
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _639_ip *dbytes.Bytes
-	var _ = _639_ip
-	var _out833 *dbytes.Bytes
-	var _ = _out833
-	_out833 = d.Fs.GetInode(txn, ino, true)
-	_639_ip = _out833
-	var _640_nl uint32
-	var _ = _640_nl
-	var _out834 uint32
-	var _ = _out834
-	_out834 = inodeformat.Companion_Default___.GetNlink(_639_ip)
-	_640_nl = _out834
-	var _641_ty uint32
-	var _ = _641_ty
-	var _out835 uint32
-	var _ = _out835
-	_out835 = inodeformat.Companion_Default___.GetTy(_639_ip)
-	_641_ty = _out835
-	var _642_size uint64
-	var _ = _642_size
-	var _out836 uint64
-	var _ = _out836
-	_out836 = inodeformat.Companion_Default___.GetSize(_639_ip)
-	_642_size = _out836
-	var _643_fl uint32
-	var _ = _643_fl
-	var _out837 uint32
+	var _642_ip *dbytes.Bytes
+	var _ = _642_ip
+	var _out837 *dbytes.Bytes
 	var _ = _out837
-	_out837 = inodeformat.Companion_Default___.GetFlags(_639_ip)
-	_643_fl = _out837
-	if _640_nl == uint32(0) {
+	_out837 = d.Fs.GetInode(txn, ino, true)
+	_642_ip = _out837
+	var _643_nl uint32
+	var _ = _643_nl
+	var _out838 uint32
+	var _ = _out838
+	_out838 = inodeformat.Companion_Default___.GetNlink(_642_ip)
+	_643_nl = _out838
+	var _644_ty uint32
+	var _ = _644_ty
+	var _out839 uint32
+	var _ = _out839
+	_out839 = inodeformat.Companion_Default___.GetTy(_642_ip)
+	_644_ty = _out839
+	var _645_size uint64
+	var _ = _645_size
+	var _out840 uint64
+	var _ = _out840
+	_out840 = inodeformat.Companion_Default___.GetSize(_642_ip)
+	_645_size = _out840
+	var _646_fl uint32
+	var _ = _646_fl
+	var _out841 uint32
+	var _ = _out841
+	_out841 = inodeformat.Companion_Default___.GetFlags(_642_ip)
+	_646_fl = _out841
+	if _643_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _641_ty != permissions.Companion_Default___.DIR() && _640_nl > uint32(1) {
-		var _out838 *dbytes.Bytes
-		var _ = _out838
-		_out838 = Companion_Default___.SetLinks(txn, d, ino, _640_nl-uint32(1), s, ns)
-		_639_ip = _out838
+	if _644_ty != permissions.Companion_Default___.DIR() && _643_nl > uint32(1) {
+		var _out842 *dbytes.Bytes
+		var _ = _out842
+		_out842 = Companion_Default___.SetLinks(txn, d, ino, _643_nl-uint32(1), s, ns)
+		_642_ip = _out842
 		return st, freed, later
 	}
-	var _out839 *dbytes.Bytes
-	var _ = _out839
-	_out839 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_639_ip = _out839
-	var _644_ok bool
-	var _ = _644_ok
-	var _out840 bool
-	var _ = _out840
-	_out840 = d.SetSize(txn, ino, uint64(0))
-	_644_ok = _out840
-	if !_644_ok {
+	var _out843 *dbytes.Bytes
+	var _ = _out843
+	_out843 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_642_ip = _out843
+	var _647_ok bool
+	var _ = _647_ok
+	var _out844 bool
+	var _ = _out844
+	_out844 = d.SetSize(txn, ino, uint64(0))
+	_647_ok = _out844
+	if !_647_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _643_fl%uint32(2) == uint32(1) {
+	if _646_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _645_done bool
-	var _ = _645_done
-	var _out841 bool
-	var _ = _out841
-	_out841 = Companion_Default___.Release(txn, d, ino, _642_size)
-	_645_done = _out841
-	if _645_done {
-		var _out842 bool
-		var _ = _out842
-		_out842 = d.FreeInode(txn, ino)
-		_644_ok = _out842
-		if !_644_ok {
+	var _648_done bool
+	var _ = _648_done
+	var _out845 bool
+	var _ = _out845
+	_out845 = Companion_Default___.Release(txn, d, ino, _645_size)
+	_648_done = _out845
+	if _648_done {
+		var _out846 bool
+		var _ = _out846
+		_out846 = d.FreeInode(txn, ino)
+		_647_ok = _out846
+		if !_647_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _646_hp *dbytes.Bytes
-	var _ = _646_hp
-	var _out843 *dbytes.Bytes
-	var _ = _out843
-	_out843 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_646_hp = _out843
-	var _647_h uint64
-	var _ = _647_h
-	var _out844 uint64
-	var _ = _out844
-	_out844 = inodeformat.Companion_Default___.GetNext(_646_hp)
-	_647_h = _out844
+	var _649_hp *dbytes.Bytes
+	var _ = _649_hp
+	var _out847 *dbytes.Bytes
+	var _ = _out847
+	_out847 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_649_hp = _out847
+	var _650_h uint64
+	var _ = _650_h
+	var _out848 uint64
+	var _ = _out848
+	_out848 = inodeformat.Companion_Default___.GetNext(_649_hp)
+	_650_h = _out848
 	st, more = uint32(0), false
-	if _647_h == uint64(0) {
+	if _650_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _647_h) || _647_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _650_h) || _650_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _648_done bool
-	var _ = _648_done
-	var _out845 bool
-	var _ = _out845
-	_out845 = d.FreeSome(txn, _647_h, max)
-	_648_done = _out845
-	if !_648_done {
+	var _651_done bool
+	var _ = _651_done
+	var _out849 bool
+	var _ = _out849
+	_out849 = d.FreeSome(txn, _650_h, max)
+	_651_done = _out849
+	if !_651_done {
 		return st, more
 	}
-	var _out846 uint32
-	var _ = _out846
-	var _out847 bool
-	var _ = _out847
-	_out846, _out847 = Companion_Default___.OffList(txn, d, _647_h)
-	st = _out846
-	more = _out847
+	var _out850 uint32
+	var _ = _out850
+	var _out851 bool
+	var _ = _out851
+	_out850, _out851 = Companion_Default___.OffList(txn, d, _650_h)
+	st = _out850
+	more = _out851
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _649_ip *dbytes.Bytes
-	var _ = _649_ip
-	var _out848 *dbytes.Bytes
-	var _ = _out848
-	_out848 = d.Fs.GetInode(txn, h, true)
-	_649_ip = _out848
-	var _650_fl uint32
-	var _ = _650_fl
-	var _out849 uint32
-	var _ = _out849
-	_out849 = inodeformat.Companion_Default___.GetFlags(_649_ip)
-	_650_fl = _out849
-	var _651_nl uint32
-	var _ = _651_nl
-	var _out850 uint32
-	var _ = _out850
-	_out850 = inodeformat.Companion_Default___.GetNlink(_649_ip)
-	_651_nl = _out850
-	var _652_next uint64
-	var _ = _652_next
-	var _out851 uint64
-	var _ = _out851
-	_out851 = inodeformat.Companion_Default___.GetNext(_649_ip)
-	_652_next = _out851
-	if _650_fl%uint32(2) == uint32(0) {
+	var _652_ip *dbytes.Bytes
+	var _ = _652_ip
+	var _out852 *dbytes.Bytes
+	var _ = _out852
+	_out852 = d.Fs.GetInode(txn, h, true)
+	_652_ip = _out852
+	var _653_fl uint32
+	var _ = _653_fl
+	var _out853 uint32
+	var _ = _out853
+	_out853 = inodeformat.Companion_Default___.GetFlags(_652_ip)
+	_653_fl = _out853
+	var _654_nl uint32
+	var _ = _654_nl
+	var _out854 uint32
+	var _ = _out854
+	_out854 = inodeformat.Companion_Default___.GetNlink(_652_ip)
+	_654_nl = _out854
+	var _655_next uint64
+	var _ = _655_next
+	var _out855 uint64
+	var _ = _out855
+	_out855 = inodeformat.Companion_Default___.GetNext(_652_ip)
+	_655_next = _out855
+	if _653_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_649_ip, _650_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_649_ip, uint64(0))
-	d.PutInode(txn, h, _649_ip)
-	var _653_hp *dbytes.Bytes
-	var _ = _653_hp
-	var _out852 *dbytes.Bytes
-	var _ = _out852
-	_out852 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_653_hp = _out852
-	inodeformat.Companion_Default___.SetNext(_653_hp, _652_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _653_hp)
-	if _651_nl == uint32(0) {
-		var _654_ok bool
-		var _ = _654_ok
-		var _out853 bool
-		var _ = _out853
-		_out853 = d.FreeInode(txn, h)
-		_654_ok = _out853
-		if !_654_ok {
+	inodeformat.Companion_Default___.SetFlags(_652_ip, _653_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_652_ip, uint64(0))
+	d.PutInode(txn, h, _652_ip)
+	var _656_hp *dbytes.Bytes
+	var _ = _656_hp
+	var _out856 *dbytes.Bytes
+	var _ = _out856
+	_out856 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_656_hp = _out856
+	inodeformat.Companion_Default___.SetNext(_656_hp, _655_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _656_hp)
+	if _654_nl == uint32(0) {
+		var _657_ok bool
+		var _ = _657_ok
+		var _out857 bool
+		var _ = _out857
+		_out857 = d.FreeInode(txn, h)
+		_657_ok = _out857
+		if !_657_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _652_next != uint64(0) /* dircomp */
+	more = _655_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out854 bool
-	var _ = _out854
-	_out854 = d.FreeSome(txn, ino, max)
-	done = _out854
+	var _out858 bool
+	var _ = _out858
+	_out858 = d.FreeSome(txn, ino, max)
+	done = _out858
 	return done
 }
 

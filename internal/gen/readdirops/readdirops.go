@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _705_w *dbytes.Bytes
-	var _ = _705_w
-	var _out931 *dbytes.Bytes
-	var _ = _out931
-	_out931 = dbytes.NewBytes(uint64(4096))
-	_705_w = _out931
-	_705_w.Set(uint64(0), uint8(46))
-	_705_w.Set(uint64(1), uint8(46))
-	var _out932 *dbytes.Blk
-	var _ = _out932
-	_out932 = dbytes.Freeze(_705_w)
-	b = _out932
+	var _708_w *dbytes.Bytes
+	var _ = _708_w
+	var _out935 *dbytes.Bytes
+	var _ = _out935
+	_out935 = dbytes.NewBytes(uint64(4096))
+	_708_w = _out935
+	_708_w.Set(uint64(0), uint8(46))
+	_708_w.Set(uint64(1), uint8(46))
+	var _out936 *dbytes.Blk
+	var _ = _out936
+	_out936 = dbytes.Freeze(_708_w)
+	b = _out936
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _706_dots *dbytes.Blk
-	var _ = _706_dots
-	var _out933 *dbytes.Blk
-	var _ = _out933
-	_out933 = Companion_Default___.DotNames()
-	_706_dots = _out933
+	var _709_dots *dbytes.Blk
+	var _ = _709_dots
+	var _out937 *dbytes.Blk
+	var _ = _out937
+	_out937 = Companion_Default___.DotNames()
+	_709_dots = _out937
 	if cookie == uint64(0) {
-		var _out934 bool
-		var _ = _out934
-		_out934 = out.Offer(ino, _706_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out934
+		var _out938 bool
+		var _ = _out938
+		_out938 = out.Offer(ino, _709_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out938
 	}
 	if fits {
-		var _out935 bool
-		var _ = _out935
-		_out935 = out.Offer(up, _706_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out935
+		var _out939 bool
+		var _ = _out939
+		_out939 = out.Offer(up, _709_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out939
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _707_up uint64
-	var _ = _707_up
-	var _out936 uint64
-	var _ = _out936
-	_out936 = inodeformat.Companion_Default___.GetParent(dp)
-	_707_up = _out936
-	var _708_fits bool
-	var _ = _708_fits
-	var _out937 bool
-	var _ = _out937
-	_out937 = Companion_Default___.Offer2(ino, _707_up, cookie, out)
-	_708_fits = _out937
-	if !_708_fits {
+	var _710_up uint64
+	var _ = _710_up
+	var _out940 uint64
+	var _ = _out940
+	_out940 = inodeformat.Companion_Default___.GetParent(dp)
+	_710_up = _out940
+	var _711_fits bool
+	var _ = _711_fits
+	var _out941 bool
+	var _ = _out941
+	_out941 = Companion_Default___.Offer2(ino, _710_up, cookie, out)
+	_711_fits = _out941
+	if !_711_fits {
 		return eof
 	}
-	var _out938 bool
-	var _ = _out938
-	_out938 = d.List(txn, ino, func() uint64 {
+	var _out942 bool
+	var _ = _out942
+	_out942 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out938
+	eof = _out942
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out939 uint32
-	var _ = _out939
-	var _out940 *dbytes.Bytes
-	var _ = _out940
-	_out939, _out940 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out939
-	dir = _out940
+	var _out943 uint32
+	var _ = _out943
+	var _out944 *dbytes.Bytes
+	var _ = _out944
+	_out943, _out944 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out943
+	dir = _out944
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _709_ok bool
-	var _ = _709_ok
-	var _out941 bool
-	var _ = _out941
-	_out941 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_709_ok = _out941
-	if !_709_ok {
+	var _712_ok bool
+	var _ = _712_ok
+	var _out945 bool
+	var _ = _out945
+	_out945 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_712_ok = _out945
+	if !_712_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _710_room bool
-	var _ = _710_room
-	var _out942 bool
-	var _ = _out942
-	_out942 = out.Fits()
-	_710_room = _out942
-	if !_710_room {
+	var _713_room bool
+	var _ = _713_room
+	var _out946 bool
+	var _ = _out946
+	_out946 = out.Fits()
+	_713_room = _out946
+	if !_713_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out943 bool
-	var _ = _out943
-	_out943 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out943
-	var _711_n uint64
-	var _ = _711_n
-	var _out944 uint64
-	var _ = _out944
-	_out944 = out.Len()
-	_711_n = _out944
-	if _711_n == uint64(0) && !eof {
+	var _out947 bool
+	var _ = _out947
+	_out947 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out947
+	var _714_n uint64
+	var _ = _714_n
+	var _out948 uint64
+	var _ = _out948
+	_out948 = out.Len()
+	_714_n = _out948
+	if _714_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _712_n uint64
-	var _ = _712_n
-	var _out945 uint64
-	var _ = _out945
-	_out945 = out.Len()
-	_712_n = _out945
-	var _713_i uint64
-	var _ = _713_i
-	_713_i = uint64(0)
-	for _713_i < _712_n {
-		var _714_x uint64
-		var _ = _714_x
-		var _out946 uint64
-		var _ = _out946
-		_out946 = out.InoAt(_713_i)
-		_714_x = _out946
-		var _715_p *dbytes.Bytes
-		var _ = _715_p
-		var _out947 *dbytes.Bytes
-		var _ = _out947
-		_out947 = d.Fs.GetInode(txn, _714_x, false)
-		_715_p = _out947
-		out.AttrAt(_713_i, _715_p)
-		_713_i = _713_i + uint64(1)
+	var _715_n uint64
+	var _ = _715_n
+	var _out949 uint64
+	var _ = _out949
+	_out949 = out.Len()
+	_715_n = _out949
+	var _716_i uint64
+	var _ = _716_i
+	_716_i = uint64(0)
+	for _716_i < _715_n {
+		var _717_x uint64
+		var _ = _717_x
+		var _out950 uint64
+		var _ = _out950
+		_out950 = out.InoAt(_716_i)
+		_717_x = _out950
+		var _718_p *dbytes.Bytes
+		var _ = _718_p
+		var _out951 *dbytes.Bytes
+		var _ = _out951
+		_out951 = d.Fs.GetInode(txn, _717_x, false)
+		_718_p = _out951
+		out.AttrAt(_716_i, _718_p)
+		_716_i = _716_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out948 uint32
-	var _ = _out948
-	var _out949 bool
-	var _ = _out949
-	var _out950 *dbytes.Bytes
-	var _ = _out950
-	_out948, _out949, _out950 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out948
-	eof = _out949
-	dir = _out950
+	var _out952 uint32
+	var _ = _out952
+	var _out953 bool
+	var _ = _out953
+	var _out954 *dbytes.Bytes
+	var _ = _out954
+	_out952, _out953, _out954 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out952
+	eof = _out953
+	dir = _out954
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _716_ok bool
-	var _ = _716_ok
-	var _out951 bool
-	var _ = _out951
-	_out951 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_716_ok = _out951
-	if !_716_ok {
+	var _719_ok bool
+	var _ = _719_ok
+	var _out955 bool
+	var _ = _out955
+	_out955 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_719_ok = _out955
+	if !_719_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

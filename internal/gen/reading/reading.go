@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _326_k uint64
-	var _ = _326_k
-	var _327_j uint64
-	var _ = _327_j
-	_326_k, _327_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _329_k uint64
+	var _ = _329_k
+	var _330_j uint64
+	var _ = _330_j
+	_329_k, _330_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _326_k < uint64(12) {
-		var _out497 uint64
-		var _ = _out497
-		_out497 = x.Resolve(txn, ip, _326_k, uint64(0), uint64(0), excl)
-		bn = _out497
+	if _329_k < uint64(12) {
+		var _out501 uint64
+		var _ = _out501
+		_out501 = x.Resolve(txn, ip, _329_k, uint64(0), uint64(0), excl)
+		bn = _out501
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _326_k || cj != _327_j/uint64(512) {
-		var _out498 *dbytes.Blk
-		var _ = _out498
-		_out498 = x.ReadParent(txn, ip, _326_k, positions.Companion_Default___.MaxLev(_326_k), _327_j, excl)
-		pb_k = _out498
-		ck_k, cj_k = _326_k, _327_j/uint64(512)
+	if ck != _329_k || cj != _330_j/uint64(512) {
+		var _out502 *dbytes.Blk
+		var _ = _out502
+		_out502 = x.ReadParent(txn, ip, _329_k, positions.Companion_Default___.MaxLev(_329_k), _330_j, excl)
+		pb_k = _out502
+		ck_k, cj_k = _329_k, _330_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_327_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_330_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _328_k uint64
-	var _ = _328_k
-	var _329_j uint64
-	var _ = _329_j
-	_328_k, _329_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _330_room uint64
-	var _ = _330_room
-	_330_room = func() uint64 {
-		if _328_k < uint64(12) {
-			return uint64(12) - _328_k
+	var _331_k uint64
+	var _ = _331_k
+	var _332_j uint64
+	var _ = _332_j
+	_331_k, _332_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _333_room uint64
+	var _ = _333_room
+	_333_room = func() uint64 {
+		if _331_k < uint64(12) {
+			return uint64(12) - _331_k
 		}
-		return uint64(512) - _329_j
+		return uint64(512) - _332_j
 	}()
-	var _331_m uint64
-	var _ = _331_m
-	var _out499 uint64
-	var _ = _out499
-	_out499 = Companion_Default___.Min(max, _330_room)
-	_331_m = _out499
-	var _out500 uint64
-	var _ = _out500
-	_out500 = Companion_Default___.Min(_331_m, Companion_Default___.AheadMax())
-	_331_m = _out500
+	var _334_m uint64
+	var _ = _334_m
+	var _out503 uint64
+	var _ = _out503
+	_out503 = Companion_Default___.Min(max, _333_room)
+	_334_m = _out503
+	var _out504 uint64
+	var _ = _out504
+	_out504 = Companion_Default___.Min(_334_m, Companion_Default___.AheadMax())
+	_334_m = _out504
 	r = uint64(1)
-	for r < _331_m && bn < uint64(18446744073709486080) {
-		var _332_e uint64 = 0
-		var _ = _332_e
-		if _328_k < uint64(12) {
-			var _out501 uint64
-			var _ = _out501
-			_out501 = inodeformat.Companion_Default___.GetSlot(ip, _328_k+r)
-			_332_e = _out501
+	for r < _334_m && bn < uint64(18446744073709486080) {
+		var _335_e uint64 = 0
+		var _ = _335_e
+		if _331_k < uint64(12) {
+			var _out505 uint64
+			var _ = _out505
+			_out505 = inodeformat.Companion_Default___.GetSlot(ip, _331_k+r)
+			_335_e = _out505
 		} else {
-			_332_e = pb.U64(uint64(8) * (_329_j + r))
+			_335_e = pb.U64(uint64(8) * (_332_j + r))
 		}
-		if _332_e != bn+r {
+		if _335_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out502 *dbytes.Bytes
-	var _ = _out502
-	_out502 = dbytes.NewBytes(n)
-	b = _out502
-	var _333_done uint64
-	var _ = _333_done
-	_333_done = uint64(0)
-	var _334_ahead uint64
-	var _ = _334_ahead
-	_334_ahead = uint64(0)
-	var _335_ck uint64
-	var _ = _335_ck
-	var _336_cj uint64
-	var _ = _336_cj
-	_335_ck, _336_cj = uint64(15), uint64(0)
-	var _337_pb *dbytes.Blk
-	var _ = _337_pb
-	var _out503 *dbytes.Blk
-	var _ = _out503
-	_out503 = dbytes.ZeroBlk()
-	_337_pb = _out503
-	for _333_done < n {
-		var _338_pos uint64
-		var _ = _338_pos
-		_338_pos = off + _333_done
-		var _339_bo uint64
-		var _ = _339_bo
-		_339_bo = _338_pos % uint64(4096)
-		var _340_c uint64
-		var _ = _340_c
-		var _out504 uint64
-		var _ = _out504
-		_out504 = Companion_Default___.Min(uint64(4096)-_339_bo, n-_333_done)
-		_340_c = _out504
-		var _341_bn uint64 = 0
-		var _ = _341_bn
-		var _out505 uint64
-		var _ = _out505
-		var _out506 uint64
-		var _ = _out506
-		var _out507 uint64
-		var _ = _out507
-		var _out508 *dbytes.Blk
+	var _out506 *dbytes.Bytes
+	var _ = _out506
+	_out506 = dbytes.NewBytes(n)
+	b = _out506
+	var _336_done uint64
+	var _ = _336_done
+	_336_done = uint64(0)
+	var _337_ahead uint64
+	var _ = _337_ahead
+	_337_ahead = uint64(0)
+	var _338_ck uint64
+	var _ = _338_ck
+	var _339_cj uint64
+	var _ = _339_cj
+	_338_ck, _339_cj = uint64(15), uint64(0)
+	var _340_pb *dbytes.Blk
+	var _ = _340_pb
+	var _out507 *dbytes.Blk
+	var _ = _out507
+	_out507 = dbytes.ZeroBlk()
+	_340_pb = _out507
+	for _336_done < n {
+		var _341_pos uint64
+		var _ = _341_pos
+		_341_pos = off + _336_done
+		var _342_bo uint64
+		var _ = _342_bo
+		_342_bo = _341_pos % uint64(4096)
+		var _343_c uint64
+		var _ = _343_c
+		var _out508 uint64
 		var _ = _out508
-		_out505, _out506, _out507, _out508 = Companion_Default___.Find(x, txn, ip, _338_pos/uint64(4096), false, _335_ck, _336_cj, _337_pb)
-		_341_bn = _out505
-		_335_ck = _out506
-		_336_cj = _out507
-		_337_pb = _out508
-		if _341_bn != uint64(0) {
-			if _334_ahead <= _338_pos/uint64(4096) {
-				var _342_left uint64
-				var _ = _342_left
-				_342_left = (_339_bo + (n - _333_done) + uint64(4095)) / uint64(4096)
-				var _343_r uint64
-				var _ = _343_r
-				var _out509 uint64
-				var _ = _out509
-				_out509 = Companion_Default___.Adjacent(ip, _337_pb, _338_pos/uint64(4096), _341_bn, _342_left)
-				_343_r = _out509
-				if uint64(1) < _343_r {
-					txn.Ahead(_341_bn, _343_r)
+		_out508 = Companion_Default___.Min(uint64(4096)-_342_bo, n-_336_done)
+		_343_c = _out508
+		var _344_bn uint64 = 0
+		var _ = _344_bn
+		var _out509 uint64
+		var _ = _out509
+		var _out510 uint64
+		var _ = _out510
+		var _out511 uint64
+		var _ = _out511
+		var _out512 *dbytes.Blk
+		var _ = _out512
+		_out509, _out510, _out511, _out512 = Companion_Default___.Find(x, txn, ip, _341_pos/uint64(4096), false, _338_ck, _339_cj, _340_pb)
+		_344_bn = _out509
+		_338_ck = _out510
+		_339_cj = _out511
+		_340_pb = _out512
+		if _344_bn != uint64(0) {
+			if _337_ahead <= _341_pos/uint64(4096) {
+				var _345_left uint64
+				var _ = _345_left
+				_345_left = (_342_bo + (n - _336_done) + uint64(4095)) / uint64(4096)
+				var _346_r uint64
+				var _ = _346_r
+				var _out513 uint64
+				var _ = _out513
+				_out513 = Companion_Default___.Adjacent(ip, _340_pb, _341_pos/uint64(4096), _344_bn, _345_left)
+				_346_r = _out513
+				if uint64(1) < _346_r {
+					txn.Ahead(_344_bn, _346_r)
 				}
-				_334_ahead = _338_pos/uint64(4096) + _343_r
+				_337_ahead = _341_pos/uint64(4096) + _346_r
 			}
-			var _344_blk *dbytes.Blk
-			var _ = _344_blk
-			var _out510 *dbytes.Blk
-			var _ = _out510
-			_out510 = x.ReadAt(txn, _341_bn, false)
-			_344_blk = _out510
-			b.CopyBlk(_333_done, _344_blk, _339_bo, _340_c)
+			var _347_blk *dbytes.Blk
+			var _ = _347_blk
+			var _out514 *dbytes.Blk
+			var _ = _out514
+			_out514 = x.ReadAt(txn, _344_bn, false)
+			_347_blk = _out514
+			b.CopyBlk(_336_done, _347_blk, _342_bo, _343_c)
 		}
-		_333_done = _333_done + _340_c
+		_336_done = _336_done + _343_c
 	}
 	return b
 }

@@ -68,80 +68,80 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _563_version uint64 = 0
-	var _ = _563_version
-	var _out719 uint64
-	var _ = _out719
-	var _out720 uint64
-	var _ = _out720
-	var _out721 uint64
-	var _ = _out721
-	_out719, _out720, _out721 = t.Pages.Root()
-	_563_version = _out719
-	r0 = _out720
-	r1 = _out721
+	var _566_version uint64 = 0
+	var _ = _566_version
+	var _out723 uint64
+	var _ = _out723
+	var _out724 uint64
+	var _ = _out724
+	var _out725 uint64
+	var _ = _out725
+	_out723, _out724, _out725 = t.Pages.Root()
+	_566_version = _out723
+	r0 = _out724
+	r1 = _out725
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _564_l *ddisk.BList
-	var _ = _564_l
-	var _out722 *ddisk.BList
-	var _ = _out722
-	_out722 = mm.Sorted()
-	_564_l = _out722
-	treeofcodes.Companion_Default___.AddList(t, cs, _564_l)
+	var _567_l *ddisk.BList
+	var _ = _567_l
+	var _out726 *ddisk.BList
+	var _ = _out726
+	_out726 = mm.Sorted()
+	_567_l = _out726
+	treeofcodes.Companion_Default___.AddList(t, cs, _567_l)
 	cs.Sort()
-	var _out723 bool
-	var _ = _out723
-	_out723 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	io = _out723
+	var _out727 bool
+	var _ = _out727
+	_out727 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	io = _out727
 	if !io {
 		return io, r0, r1
 	}
-	var _565_k uint64
-	var _ = _565_k
-	_565_k = uint64(0)
-	var _566_i uint64
-	var _ = _566_i
-	_566_i = uint64(0)
-	var _567_n uint64
-	var _ = _567_n
-	var _out724 uint64
-	var _ = _out724
-	_out724 = cs.Len()
-	_567_n = _out724
-	for _566_i < _567_n && _565_k < t.Np {
-		var _out725 bool
-		var _ = _out725
-		var _out726 uint64
-		var _ = _out726
-		var _out727 uint64
-		var _ = _out727
-		var _out728 uint64
-		var _ = _out728
-		_out725, _out726, _out727, _out728 = Companion_Default___.UpdatePage(d, t, cs, _566_i, r0, r1)
-		io = _out725
-		_566_i = _out726
-		r0 = _out727
-		r1 = _out728
+	var _568_k uint64
+	var _ = _568_k
+	_568_k = uint64(0)
+	var _569_i uint64
+	var _ = _569_i
+	_569_i = uint64(0)
+	var _570_n uint64
+	var _ = _570_n
+	var _out728 uint64
+	var _ = _out728
+	_out728 = cs.Len()
+	_570_n = _out728
+	for _569_i < _570_n && _568_k < t.Np {
+		var _out729 bool
+		var _ = _out729
+		var _out730 uint64
+		var _ = _out730
+		var _out731 uint64
+		var _ = _out731
+		var _out732 uint64
+		var _ = _out732
+		_out729, _out730, _out731, _out732 = Companion_Default___.UpdatePage(d, t, cs, _569_i, r0, r1)
+		io = _out729
+		_569_i = _out730
+		r0 = _out731
+		r1 = _out732
 		if !io {
 			return io, r0, r1
 		}
-		var _out729 uint64
-		var _ = _out729
-		_out729 = cs.Len()
-		_567_n = _out729
-		_565_k = _565_k + uint64(1)
+		var _out733 uint64
+		var _ = _out733
+		_out733 = cs.Len()
+		_570_n = _out733
+		_568_k = _568_k + uint64(1)
 	}
-	if _566_i < _567_n {
+	if _569_i < _570_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out730 bool
-	var _ = _out730
-	_out730 = d.Barrier()
-	io = _out730
+	var _out734 bool
+	var _ = _out734
+	_out734 = d.Barrier()
+	io = _out734
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -154,102 +154,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _568_x uint64 = 0
-	var _ = _568_x
-	var _569_a uint64 = 0
-	var _ = _569_a
-	var _570_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _570_b
-	var _out731 bool
-	var _ = _out731
-	var _out732 uint64
-	var _ = _out732
-	var _out733 uint64
-	var _ = _out733
-	var _out734 *dbytes.Blk
-	var _ = _out734
-	var _out735 uint64
+	var _571_x uint64 = 0
+	var _ = _571_x
+	var _572_a uint64 = 0
+	var _ = _572_a
+	var _573_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _573_b
+	var _out735 bool
 	var _ = _out735
-	_out731, _out732, _out733, _out734, _out735 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out731
-	_568_x = _out732
-	_569_a = _out733
-	_570_b = _out734
-	j = _out735
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out736 bool
+	var _out736 uint64
 	var _ = _out736
-	_out736 = d.Write(_569_a, _570_b)
-	io = _out736
-	if !io {
-		return io, j, r0, r1
-	}
-	var _571_root bool
-	var _ = _571_root
-	var _572_c0 uint64
-	var _ = _572_c0
-	var _573_c1 uint64
-	var _ = _573_c1
-	var _out737 bool
+	var _out737 uint64
 	var _ = _out737
-	var _out738 uint64
+	var _out738 *dbytes.Blk
 	var _ = _out738
 	var _out739 uint64
 	var _ = _out739
-	_out737, _out738, _out739 = treeofcodes.Companion_Default___.Upwards(t, cs, _568_x, _570_b)
-	_571_root = _out737
-	_572_c0 = _out738
-	_573_c1 = _out739
-	if _571_root {
-		r0, r1 = _572_c0, _573_c1
+	_out735, _out736, _out737, _out738, _out739 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out735
+	_571_x = _out736
+	_572_a = _out737
+	_573_b = _out738
+	j = _out739
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out740 bool
+	var _ = _out740
+	_out740 = d.Write(_572_a, _573_b)
+	io = _out740
+	if !io {
+		return io, j, r0, r1
+	}
+	var _574_root bool
+	var _ = _574_root
+	var _575_c0 uint64
+	var _ = _575_c0
+	var _576_c1 uint64
+	var _ = _576_c1
+	var _out741 bool
+	var _ = _out741
+	var _out742 uint64
+	var _ = _out742
+	var _out743 uint64
+	var _ = _out743
+	_out741, _out742, _out743 = treeofcodes.Companion_Default___.Upwards(t, cs, _571_x, _573_b)
+	_574_root = _out741
+	_575_c0 = _out742
+	_576_c1 = _out743
+	if _574_root {
+		r0, r1 = _575_c0, _576_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _574_l *ddisk.BList
-	var _ = _574_l
-	var _out740 *ddisk.BList
-	var _ = _out740
-	_out740 = mm.Sorted()
-	_574_l = _out740
-	var _575_n uint64
-	var _ = _575_n
-	var _out741 uint64
-	var _ = _out741
-	_out741 = _574_l.Len()
-	_575_n = _out741
-	var _576_k uint64
-	var _ = _576_k
-	_576_k = uint64(0)
-	for _576_k < _575_n {
-		var _577_a uint64
-		var _ = _577_a
-		var _578_m uint64
-		var _ = _578_m
-		var _out742 uint64
-		var _ = _out742
-		var _out743 uint64
-		var _ = _out743
-		_out742, _out743 = groups.Companion_Default___.Adjacent(_574_l, _576_k)
-		_577_a = _out742
-		_578_m = _out743
-		var _out744 bool
-		var _ = _out744
-		_out744 = d.WriteRun(_577_a, _574_l, _576_k, _578_m)
-		io = _out744
+	var _577_l *ddisk.BList
+	var _ = _577_l
+	var _out744 *ddisk.BList
+	var _ = _out744
+	_out744 = mm.Sorted()
+	_577_l = _out744
+	var _578_n uint64
+	var _ = _578_n
+	var _out745 uint64
+	var _ = _out745
+	_out745 = _577_l.Len()
+	_578_n = _out745
+	var _579_k uint64
+	var _ = _579_k
+	_579_k = uint64(0)
+	for _579_k < _578_n {
+		var _580_a uint64
+		var _ = _580_a
+		var _581_m uint64
+		var _ = _581_m
+		var _out746 uint64
+		var _ = _out746
+		var _out747 uint64
+		var _ = _out747
+		_out746, _out747 = groups.Companion_Default___.Adjacent(_577_l, _579_k)
+		_580_a = _out746
+		_581_m = _out747
+		var _out748 bool
+		var _ = _out748
+		_out748 = d.WriteRun(_580_a, _577_l, _579_k, _581_m)
+		io = _out748
 		if !io {
 			return io
 		}
-		_576_k = _576_k + _578_m
+		_579_k = _579_k + _581_m
 	}
-	var _out745 bool
-	var _ = _out745
-	_out745 = d.Barrier()
-	io = _out745
+	var _out749 bool
+	var _ = _out749
+	_out749 = d.Barrier()
+	io = _out749
 	if !io {
 		return io
 	}
@@ -264,61 +264,61 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _579_i1 bool
-	var _ = _579_i1
-	var _580_b1 *dbytes.Blk
-	var _ = _580_b1
-	var _out746 bool
-	var _ = _out746
-	var _out747 *dbytes.Blk
-	var _ = _out747
-	_out746, _out747 = d.Read(at)
-	_579_i1 = _out746
-	_580_b1 = _out747
-	var _581_i2 bool
-	var _ = _581_i2
-	var _582_b2 *dbytes.Blk
-	var _ = _582_b2
-	var _out748 bool
-	var _ = _out748
-	var _out749 *dbytes.Blk
-	var _ = _out749
-	_out748, _out749 = d.Read(cp)
-	_581_i2 = _out748
-	_582_b2 = _out749
-	io = _579_i1 || _581_i2
-	if _579_i1 {
-		var _583_ok bool
-		var _ = _583_ok
-		var _584_q uint64
-		var _ = _584_q
-		var _out750 bool
-		var _ = _out750
-		var _out751 uint64
-		var _ = _out751
-		_out750, _out751 = seal.DecHdr(_580_b1)
-		_583_ok = _out750
-		_584_q = _out751
-		if _583_ok {
-			hb = _580_b1
-			h = _584_q
+	var _582_i1 bool
+	var _ = _582_i1
+	var _583_b1 *dbytes.Blk
+	var _ = _583_b1
+	var _out750 bool
+	var _ = _out750
+	var _out751 *dbytes.Blk
+	var _ = _out751
+	_out750, _out751 = d.Read(at)
+	_582_i1 = _out750
+	_583_b1 = _out751
+	var _584_i2 bool
+	var _ = _584_i2
+	var _585_b2 *dbytes.Blk
+	var _ = _585_b2
+	var _out752 bool
+	var _ = _out752
+	var _out753 *dbytes.Blk
+	var _ = _out753
+	_out752, _out753 = d.Read(cp)
+	_584_i2 = _out752
+	_585_b2 = _out753
+	io = _582_i1 || _584_i2
+	if _582_i1 {
+		var _586_ok bool
+		var _ = _586_ok
+		var _587_q uint64
+		var _ = _587_q
+		var _out754 bool
+		var _ = _out754
+		var _out755 uint64
+		var _ = _out755
+		_out754, _out755 = seal.DecHdr(_583_b1)
+		_586_ok = _out754
+		_587_q = _out755
+		if _586_ok {
+			hb = _583_b1
+			h = _587_q
 		}
 	}
-	if _581_i2 {
-		var _585_ok bool
-		var _ = _585_ok
-		var _586_q uint64
-		var _ = _586_q
-		var _out752 bool
-		var _ = _out752
-		var _out753 uint64
-		var _ = _out753
-		_out752, _out753 = seal.DecHdr(_582_b2)
-		_585_ok = _out752
-		_586_q = _out753
-		if _585_ok && (hb == (*dbytes.Blk)(nil) || _586_q > h) {
-			hb = _582_b2
-			h = _586_q
+	if _584_i2 {
+		var _588_ok bool
+		var _ = _588_ok
+		var _589_q uint64
+		var _ = _589_q
+		var _out756 bool
+		var _ = _out756
+		var _out757 uint64
+		var _ = _out757
+		_out756, _out757 = seal.DecHdr(_585_b2)
+		_588_ok = _out756
+		_589_q = _out757
+		if _588_ok && (hb == (*dbytes.Blk)(nil) || _589_q > h) {
+			hb = _585_b2
+			h = _589_q
 		}
 	}
 	return io, hb, h
@@ -326,49 +326,49 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out754 bool
-	var _ = _out754
-	_out754 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out754
+	var _out758 bool
+	var _ = _out758
+	_out758 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out758
 	if !io {
 		return io
 	}
-	var _out755 bool
-	var _ = _out755
-	_out755 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out755
+	var _out759 bool
+	var _ = _out759
+	_out759 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out759
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out756 bool
-	var _ = _out756
-	_out756 = d.WriteSector(a, hb)
-	io = _out756
+	var _out760 bool
+	var _ = _out760
+	_out760 = d.WriteSector(a, hb)
+	io = _out760
 	if !io {
 		return io
 	}
-	var _out757 bool
-	var _ = _out757
-	_out757 = d.Barrier()
-	io = _out757
+	var _out761 bool
+	var _ = _out761
+	_out761 = d.Barrier()
+	io = _out761
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _587_nb *dbytes.Blk
-	var _ = _587_nb
-	var _out758 *dbytes.Blk
-	var _ = _out758
-	_out758 = seal.EncHdr(q, r0, r1)
-	_587_nb = _out758
-	var _out759 bool
-	var _ = _out759
-	_out759 = Companion_Default___.WriteHeads(d, _587_nb, at, cp)
-	io = _out759
+	var _590_nb *dbytes.Blk
+	var _ = _590_nb
+	var _out762 *dbytes.Blk
+	var _ = _out762
+	_out762 = seal.EncHdr(q, r0, r1)
+	_590_nb = _out762
+	var _out763 bool
+	var _ = _out763
+	_out763 = Companion_Default___.WriteHeads(d, _590_nb, at, cp)
+	io = _out763
 	if !io {
 		return io
 	}
@@ -383,23 +383,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out760 bool
-	var _ = _out760
-	_out760 = d.Barrier()
-	io = _out760
+	var _out764 bool
+	var _ = _out764
+	_out764 = d.Barrier()
+	io = _out764
 	if !io {
 		return io, damaged, j
 	}
-	var _out761 bool
-	var _ = _out761
-	var _out762 bool
-	var _ = _out762
-	var _out763 *journalm.Journal
-	var _ = _out763
-	_out761, _out762, _out763 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out761
-	damaged = _out762
-	j = _out763
+	var _out765 bool
+	var _ = _out765
+	var _out766 bool
+	var _ = _out766
+	var _out767 *journalm.Journal
+	var _ = _out767
+	_out765, _out766, _out767 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out765
+	damaged = _out766
+	j = _out767
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
@@ -411,132 +411,132 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _588_sz uint64
-	var _ = _588_sz
-	var _out764 uint64
-	var _ = _out764
-	_out764 = d.Size()
-	_588_sz = _out764
-	var _589_cp uint64
-	var _ = _589_cp
-	_589_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _590_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _590_hb
-	var _591_h uint64 = 0
-	var _ = _591_h
-	var _out765 bool
-	var _ = _out765
-	var _out766 *dbytes.Blk
-	var _ = _out766
-	var _out767 uint64
-	var _ = _out767
-	_out765, _out766, _out767 = Companion_Default___.Choose(d, seal, at, _589_cp)
-	io = _out765
-	_590_hb = _out766
-	_591_h = _out767
-	if _590_hb == (*dbytes.Blk)(nil) || _591_h >= uint64(1152921504606846976) {
-		return io, damaged, j
-	}
-	var _592_r0 uint64
-	var _ = _592_r0
-	var _593_r1 uint64
-	var _ = _593_r1
+	var _591_sz uint64
+	var _ = _591_sz
 	var _out768 uint64
 	var _ = _out768
-	var _out769 uint64
+	_out768 = d.Size()
+	_591_sz = _out768
+	var _592_cp uint64
+	var _ = _592_cp
+	_592_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _593_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _593_hb
+	var _594_h uint64 = 0
+	var _ = _594_h
+	var _out769 bool
 	var _ = _out769
-	_out768, _out769 = seal.Root(_590_hb)
-	_592_r0 = _out768
-	_593_r1 = _out769
-	var _594_cs *dlog.Codes
-	var _ = _594_cs
-	var _out770 *dlog.Codes
+	var _out770 *dbytes.Blk
 	var _ = _out770
-	_out770 = dlog.NewCodes()
-	_594_cs = _out770
-	t.Pages.Begin(_592_r0, _593_r1)
-	var _595_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _595_mm
-	var _596_i uint64 = 0
-	var _ = _596_i
-	var _out771 bool
+	var _out771 uint64
 	var _ = _out771
-	var _out772 *dlog.BMap
+	_out769, _out770, _out771 = Companion_Default___.Choose(d, seal, at, _592_cp)
+	io = _out769
+	_593_hb = _out770
+	_594_h = _out771
+	if _593_hb == (*dbytes.Blk)(nil) || _594_h >= uint64(1152921504606846976) {
+		return io, damaged, j
+	}
+	var _595_r0 uint64
+	var _ = _595_r0
+	var _596_r1 uint64
+	var _ = _596_r1
+	var _out772 uint64
 	var _ = _out772
 	var _out773 uint64
 	var _ = _out773
-	_out771, _out772, _out773 = logscan.Companion_Default___.Scan(d, seal, t, _594_cs, _590_hb, _591_h, at, nd, nr, _588_sz)
-	io = _out771
-	_595_mm = _out772
-	_596_i = _out773
+	_out772, _out773 = seal.Root(_593_hb)
+	_595_r0 = _out772
+	_596_r1 = _out773
+	var _597_cs *dlog.Codes
+	var _ = _597_cs
+	var _out774 *dlog.Codes
+	var _ = _out774
+	_out774 = dlog.NewCodes()
+	_597_cs = _out774
+	t.Pages.Begin(_595_r0, _596_r1)
+	var _598_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _598_mm
+	var _599_i uint64 = 0
+	var _ = _599_i
+	var _out775 bool
+	var _ = _out775
+	var _out776 *dlog.BMap
+	var _ = _out776
+	var _out777 uint64
+	var _ = _out777
+	_out775, _out776, _out777 = logscan.Companion_Default___.Scan(d, seal, t, _597_cs, _593_hb, _594_h, at, nd, nr, _591_sz)
+	io = _out775
+	_598_mm = _out776
+	_599_i = _out777
 	if !io {
 		return io, damaged, j
 	}
-	var _out774 bool
-	var _ = _out774
-	var _out775 bool
-	var _ = _out775
-	_out774, _out775 = logscan.Companion_Default___.Beyond(d, seal, _591_h+_596_i, at, nd)
-	io = _out774
-	damaged = _out775
+	var _out778 bool
+	var _ = _out778
+	var _out779 bool
+	var _ = _out779
+	_out778, _out779 = logscan.Companion_Default___.Beyond(d, seal, _594_h+_599_i, at, nd)
+	io = _out778
+	damaged = _out779
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out776 bool
-	var _ = _out776
-	_out776 = Companion_Default___.Install(d, seal, t, _594_cs, _590_hb, _591_h+_596_i+uint64(1), _595_mm, at, _589_cp)
-	io = _out776
+	var _out780 bool
+	var _ = _out780
+	_out780 = Companion_Default___.Install(d, seal, t, _597_cs, _593_hb, _594_h+_599_i+uint64(1), _598_mm, at, _592_cp)
+	io = _out780
 	if !io {
 		return io, damaged, j
 	}
-	var _out777 *journalm.Journal
-	var _ = _out777
-	_out777 = Companion_Default___.Begin(d, seal, mu, cache, t, _588_sz, at, nd, nr, bit, flo, fhi, _591_h+_596_i+uint64(1), maxPin, instAt)
-	j = _out777
+	var _out781 *journalm.Journal
+	var _ = _out781
+	_out781 = Companion_Default___.Begin(d, seal, mu, cache, t, _591_sz, at, nd, nr, bit, flo, fhi, _594_h+_599_i+uint64(1), maxPin, instAt)
+	j = _out781
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out778 bool
-	var _ = _out778
-	_out778 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out778
-	if !io {
-		return io
-	}
-	var _597_r0 uint64 = 0
-	var _ = _597_r0
-	var _598_r1 uint64 = 0
-	var _ = _598_r1
-	var _out779 bool
-	var _ = _out779
-	var _out780 uint64
-	var _ = _out780
-	var _out781 uint64
-	var _ = _out781
-	_out779, _out780, _out781 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out779
-	_597_r0 = _out780
-	_598_r1 = _out781
-	if !io {
-		return io
-	}
 	var _out782 bool
 	var _ = _out782
-	_out782 = Companion_Default___.InstallAll(d, mm)
+	_out782 = Companion_Default___.WriteHeads(d, hb, at, cp)
 	io = _out782
 	if !io {
 		return io
 	}
+	var _600_r0 uint64 = 0
+	var _ = _600_r0
+	var _601_r1 uint64 = 0
+	var _ = _601_r1
 	var _out783 bool
 	var _ = _out783
-	_out783 = Companion_Default___.Empty(d, seal, e, _597_r0, _598_r1, at, cp)
+	var _out784 uint64
+	var _ = _out784
+	var _out785 uint64
+	var _ = _out785
+	_out783, _out784, _out785 = Companion_Default___.UpdateTree(d, t, cs, mm)
 	io = _out783
+	_600_r0 = _out784
+	_601_r1 = _out785
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _597_r0, _598_r1)
+	var _out786 bool
+	var _ = _out786
+	_out786 = Companion_Default___.InstallAll(d, mm)
+	io = _out786
+	if !io {
+		return io
+	}
+	var _out787 bool
+	var _ = _out787
+	_out787 = Companion_Default___.Empty(d, seal, e, _600_r0, _601_r1, at, cp)
+	io = _out787
+	if !io {
+		return io
+	}
+	treeofcodes.Companion_Default___.Advance(t, cs, _600_r0, _601_r1)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
@@ -552,33 +552,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _599_nb *dbytes.Blk
-	var _ = _599_nb
-	var _out784 *dbytes.Blk
-	var _ = _out784
-	_out784 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_599_nb = _out784
-	var _600_cp uint64
-	var _ = _600_cp
-	_600_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out785 bool
-	var _ = _out785
-	_out785 = d.Write(at, _599_nb)
-	io = _out785
+	var _602_nb *dbytes.Blk
+	var _ = _602_nb
+	var _out788 *dbytes.Blk
+	var _ = _out788
+	_out788 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_602_nb = _out788
+	var _603_cp uint64
+	var _ = _603_cp
+	_603_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out789 bool
+	var _ = _out789
+	_out789 = d.Write(at, _602_nb)
+	io = _out789
 	if !io {
 		return io
 	}
-	var _out786 bool
-	var _ = _out786
-	_out786 = d.Write(_600_cp, _599_nb)
-	io = _out786
+	var _out790 bool
+	var _ = _out790
+	_out790 = d.Write(_603_cp, _602_nb)
+	io = _out790
 	if !io {
 		return io
 	}
-	var _out787 bool
-	var _ = _out787
-	_out787 = d.Barrier()
-	io = _out787
+	var _out791 bool
+	var _ = _out791
+	_out791 = d.Barrier()
+	io = _out791
 	if !io {
 		return io
 	}

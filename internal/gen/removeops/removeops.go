@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _756_found bool = false
-	var _ = _756_found
-	var _out1050 bool
-	var _ = _out1050
-	var _out1051 uint64
-	var _ = _out1051
-	_out1050, _out1051 = d.Lookup(txn, dino, name, true)
-	_756_found = _out1050
-	ino = _out1051
-	if !_756_found {
+	var _759_found bool = false
+	var _ = _759_found
+	var _out1054 bool
+	var _ = _out1054
+	var _out1055 uint64
+	var _ = _out1055
+	_out1054, _out1055 = d.Lookup(txn, dino, name, true)
+	_759_found = _out1054
+	ino = _out1055
+	if !_759_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1052 *dbytes.Bytes
-		var _ = _out1052
-		_out1052 = dbytes.NewBytes(uint64(0))
-		ip = _out1052
+		var _out1056 *dbytes.Bytes
+		var _ = _out1056
+		_out1056 = dbytes.NewBytes(uint64(0))
+		ip = _out1056
 		return st, ino, ip
 	}
-	var _out1053 uint32
-	var _ = _out1053
-	var _out1054 *dbytes.Bytes
-	var _ = _out1054
-	_out1053, _out1054 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1053
-	ip = _out1054
+	var _out1057 uint32
+	var _ = _out1057
+	var _out1058 *dbytes.Bytes
+	var _ = _out1058
+	_out1057, _out1058 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1057
+	ip = _out1058
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _757_no bool
-	var _ = _757_no
-	var _out1055 bool
-	var _ = _out1055
-	_out1055 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_757_no = _out1055
-	if _757_no {
+	var _760_no bool
+	var _ = _760_no
+	var _out1059 bool
+	var _ = _out1059
+	_out1059 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_760_no = _out1059
+	if _760_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _758_dots uint32 = 0
-	var _ = _758_dots
-	var _out1056 uint32
-	var _ = _out1056
-	var _out1057 *dbytes.Bytes
-	var _ = _out1057
-	var _out1058 uint32
-	var _ = _out1058
-	_out1056, _out1057, _out1058 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1056
-	before = _out1057
-	_758_dots = _out1058
+	var _761_dots uint32 = 0
+	var _ = _761_dots
+	var _out1060 uint32
+	var _ = _out1060
+	var _out1061 *dbytes.Bytes
+	var _ = _out1061
+	var _out1062 uint32
+	var _ = _out1062
+	_out1060, _out1061, _out1062 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1060
+	before = _out1061
+	_761_dots = _out1062
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _758_dots != uint32(0) {
+	if _761_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _758_dots == uint32(2) {
+			if sub && _761_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _759_w bool
-	var _ = _759_w
-	var _out1059 bool
-	var _ = _out1059
-	_out1059 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_759_w = _out1059
-	if !_759_w {
+	var _762_w bool
+	var _ = _762_w
+	var _out1063 bool
+	var _ = _out1063
+	_out1063 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_762_w = _out1063
+	if !_762_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _760_ino uint64 = 0
-	var _ = _760_ino
-	var _761_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _761_ip
-	var _out1060 uint32
-	var _ = _out1060
-	var _out1061 uint64
-	var _ = _out1061
-	var _out1062 *dbytes.Bytes
-	var _ = _out1062
-	_out1060, _out1061, _out1062 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1060
-	_760_ino = _out1061
-	_761_ip = _out1062
+	var _763_ino uint64 = 0
+	var _ = _763_ino
+	var _764_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _764_ip
+	var _out1064 uint32
+	var _ = _out1064
+	var _out1065 uint64
+	var _ = _out1065
+	var _out1066 *dbytes.Bytes
+	var _ = _out1066
+	_out1064, _out1065, _out1066 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1064
+	_763_ino = _out1065
+	_764_ip = _out1066
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _762_ty uint32
-	var _ = _762_ty
-	var _out1063 uint32
-	var _ = _out1063
-	_out1063 = inodeformat.Companion_Default___.GetTy(_761_ip)
-	_762_ty = _out1063
-	if _762_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _765_ty uint32
+	var _ = _765_ty
+	var _out1067 uint32
+	var _ = _out1067
+	_out1067 = inodeformat.Companion_Default___.GetTy(_764_ip)
+	_765_ty = _out1067
+	if _765_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _762_ty != permissions.Companion_Default___.DIR() && sub {
+	if _765_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _763_e bool
-		var _ = _763_e
-		var _out1064 bool
-		var _ = _out1064
-		_out1064 = d.IsEmpty(txn, _760_ino)
-		_763_e = _out1064
-		if !_763_e {
+		var _766_e bool
+		var _ = _766_e
+		var _out1068 bool
+		var _ = _out1068
+		_out1068 = d.IsEmpty(txn, _763_ino)
+		_766_e = _out1068
+		if !_766_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1065 uint32
-	var _ = _out1065
-	var _out1066 *dbytes.Bytes
-	var _ = _out1066
-	var _out1067 bool
-	var _ = _out1067
-	_out1065, _out1066, _out1067 = Companion_Default___.TakeOut(txn, d, dino, name, _760_ino, sub, s, ns)
-	st = _out1065
-	after = _out1066
-	later = _out1067
+	var _out1069 uint32
+	var _ = _out1069
+	var _out1070 *dbytes.Bytes
+	var _ = _out1070
+	var _out1071 bool
+	var _ = _out1071
+	_out1069, _out1070, _out1071 = Companion_Default___.TakeOut(txn, d, dino, name, _763_ino, sub, s, ns)
+	st = _out1069
+	after = _out1070
+	later = _out1071
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _764_ok bool
-	var _ = _764_ok
-	var _out1068 bool
-	var _ = _out1068
-	_out1068 = d.Remove(txn, dino, name)
-	_764_ok = _out1068
-	if !_764_ok {
+	var _767_ok bool
+	var _ = _767_ok
+	var _out1072 bool
+	var _ = _out1072
+	_out1072 = d.Remove(txn, dino, name)
+	_767_ok = _out1072
+	if !_767_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _765_freed bool = false
-	var _ = _765_freed
-	var _out1069 uint32
-	var _ = _out1069
-	var _out1070 bool
-	var _ = _out1070
-	var _out1071 bool
-	var _ = _out1071
-	_out1069, _out1070, _out1071 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1069
-	_765_freed = _out1070
-	later = _out1071
+	var _768_freed bool = false
+	var _ = _768_freed
+	var _out1073 uint32
+	var _ = _out1073
+	var _out1074 bool
+	var _ = _out1074
+	var _out1075 bool
+	var _ = _out1075
+	_out1073, _out1074, _out1075 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1073
+	_768_freed = _out1074
+	later = _out1075
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1072 uint32
-		var _ = _out1072
-		_out1072 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1072
+		var _out1076 uint32
+		var _ = _out1076
+		_out1076 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1076
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1073 *dbytes.Bytes
-	var _ = _out1073
-	_out1073 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1073
+	var _out1077 *dbytes.Bytes
+	var _ = _out1077
+	_out1077 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1077
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _766_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _766_ip
-	var _out1074 uint32
-	var _ = _out1074
-	var _out1075 *dbytes.Bytes
-	var _ = _out1075
-	_out1074, _out1075 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1074
-	_766_ip = _out1075
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _766_ip
-	var _767_ty uint32
-	var _ = _767_ty
-	var _out1076 uint32
-	var _ = _out1076
-	_out1076 = inodeformat.Companion_Default___.GetTy(_766_ip)
-	_767_ty = _out1076
-	var _768_dots uint32 = 0
-	var _ = _768_dots
-	var _out1077 uint32
-	var _ = _out1077
-	var _out1078 *dbytes.Bytes
+	var _769_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _769_ip
+	var _out1078 uint32
 	var _ = _out1078
-	var _out1079 uint32
+	var _out1079 *dbytes.Bytes
 	var _ = _out1079
-	_out1077, _out1078, _out1079 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1077
-	before = _out1078
-	_768_dots = _out1079
+	_out1078, _out1079 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1078
+	_769_ip = _out1079
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _768_dots != uint32(0) {
+	node = _769_ip
+	var _770_ty uint32
+	var _ = _770_ty
+	var _out1080 uint32
+	var _ = _out1080
+	_out1080 = inodeformat.Companion_Default___.GetTy(_769_ip)
+	_770_ty = _out1080
+	var _771_dots uint32 = 0
+	var _ = _771_dots
+	var _out1081 uint32
+	var _ = _out1081
+	var _out1082 *dbytes.Bytes
+	var _ = _out1082
+	var _out1083 uint32
+	var _ = _out1083
+	_out1081, _out1082, _out1083 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1081
+	before = _out1082
+	_771_dots = _out1083
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _771_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _767_ty == permissions.Companion_Default___.DIR() {
+	if _770_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _769_x bool
-	var _ = _769_x
-	var _out1080 bool
-	var _ = _out1080
-	_out1080 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_769_x = _out1080
-	if !_769_x {
+	var _772_x bool
+	var _ = _772_x
+	var _out1084 bool
+	var _ = _out1084
+	_out1084 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_772_x = _out1084
+	if !_772_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _770_found bool
-	var _ = _770_found
-	var _771_other uint64
-	var _ = _771_other
-	var _772_hint uint64
-	var _ = _772_hint
-	var _out1081 bool
-	var _ = _out1081
-	var _out1082 uint64
-	var _ = _out1082
-	var _out1083 uint64
-	var _ = _out1083
-	_out1081, _out1082, _out1083 = d.LookupHint(txn, dino, name, true)
-	_770_found = _out1081
-	_771_other = _out1082
-	_772_hint = _out1083
-	if _770_found {
+	var _773_found bool
+	var _ = _773_found
+	var _774_other uint64
+	var _ = _774_other
+	var _775_hint uint64
+	var _ = _775_hint
+	var _out1085 bool
+	var _ = _out1085
+	var _out1086 uint64
+	var _ = _out1086
+	var _out1087 uint64
+	var _ = _out1087
+	_out1085, _out1086, _out1087 = d.LookupHint(txn, dino, name, true)
+	_773_found = _out1085
+	_774_other = _out1086
+	_775_hint = _out1087
+	if _773_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _773_w bool
-	var _ = _773_w
-	var _out1084 bool
-	var _ = _out1084
-	_out1084 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_773_w = _out1084
-	if !_773_w {
+	var _776_w bool
+	var _ = _776_w
+	var _out1088 bool
+	var _ = _out1088
+	_out1088 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_776_w = _out1088
+	if !_776_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _774_nl uint32
-	var _ = _774_nl
-	var _out1085 uint32
-	var _ = _out1085
-	_out1085 = inodeformat.Companion_Default___.GetNlink(_766_ip)
-	_774_nl = _out1085
-	if _774_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _777_nl uint32
+	var _ = _777_nl
+	var _out1089 uint32
+	var _ = _out1089
+	_out1089 = inodeformat.Companion_Default___.GetNlink(_769_ip)
+	_777_nl = _out1089
+	if _777_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _775_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _775_np
-	var _out1086 uint32
-	var _ = _out1086
-	var _out1087 *dbytes.Bytes
-	var _ = _out1087
-	var _out1088 *dbytes.Bytes
-	var _ = _out1088
-	_out1086, _out1087, _out1088 = Companion_Default___.AddName(txn, d, ino, dino, name, _772_hint, _774_nl, s, ns)
-	st = _out1086
-	_775_np = _out1087
-	after = _out1088
+	var _778_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _778_np
+	var _out1090 uint32
+	var _ = _out1090
+	var _out1091 *dbytes.Bytes
+	var _ = _out1091
+	var _out1092 *dbytes.Bytes
+	var _ = _out1092
+	_out1090, _out1091, _out1092 = Companion_Default___.AddName(txn, d, ino, dino, name, _775_hint, _777_nl, s, ns)
+	st = _out1090
+	_778_np = _out1091
+	after = _out1092
 	if st == uint32(0) {
-		node = _775_np
+		node = _778_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _776_ok bool
-	var _ = _776_ok
-	var _out1089 bool
-	var _ = _out1089
-	_out1089 = d.InsertAt(txn, dino, name, ino, hint)
-	_776_ok = _out1089
-	if !_776_ok {
+	var _779_ok bool
+	var _ = _779_ok
+	var _out1093 bool
+	var _ = _out1093
+	_out1093 = d.InsertAt(txn, dino, name, ino, hint)
+	_779_ok = _out1093
+	if !_779_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1090 *dbytes.Bytes
-	var _ = _out1090
-	_out1090 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1090
-	var _out1091 *dbytes.Bytes
-	var _ = _out1091
-	_out1091 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1091
+	var _out1094 *dbytes.Bytes
+	var _ = _out1094
+	_out1094 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1094
+	var _out1095 *dbytes.Bytes
+	var _ = _out1095
+	_out1095 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1095
 	return st, node, after
 }
 

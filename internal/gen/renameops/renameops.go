@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _777_at uint64
-	var _ = _777_at
-	_777_at = x
-	var _778_n uint64
-	var _ = _778_n
-	_778_n = uint64(0)
-	for _778_n < Companion_Default___.MAXDEPTH() {
-		if _777_at == top {
+	var _780_at uint64
+	var _ = _780_at
+	_780_at = x
+	var _781_n uint64
+	var _ = _781_n
+	_781_n = uint64(0)
+	for _781_n < Companion_Default___.MAXDEPTH() {
+		if _780_at == top {
 			below = true
 			return st, below
 		}
-		if _777_at == procedurebase.Companion_Default___.ROOT() {
+		if _780_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _779_ip *dbytes.Bytes
-		var _ = _779_ip
-		var _out1092 *dbytes.Bytes
-		var _ = _out1092
-		_out1092 = d.Fs.GetInode(txn, _777_at, false)
-		_779_ip = _out1092
-		var _out1093 uint64
-		var _ = _out1093
-		_out1093 = inodeformat.Companion_Default___.GetParent(_779_ip)
-		_777_at = _out1093
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _777_at) {
+		var _782_ip *dbytes.Bytes
+		var _ = _782_ip
+		var _out1096 *dbytes.Bytes
+		var _ = _out1096
+		_out1096 = d.Fs.GetInode(txn, _780_at, false)
+		_782_ip = _out1096
+		var _out1097 uint64
+		var _ = _out1097
+		_out1097 = inodeformat.Companion_Default___.GetParent(_782_ip)
+		_780_at = _out1097
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _780_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_778_n = _778_n + uint64(1)
+		_781_n = _781_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _780_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _780_ip
-	var _out1094 uint32
-	var _ = _out1094
-	var _out1095 *dbytes.Bytes
-	var _ = _out1095
-	_out1094, _out1095 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1094
-	_780_ip = _out1095
-	var _781_ty uint32
-	var _ = _781_ty
-	var _out1096 uint32
-	var _ = _out1096
-	_out1096 = inodeformat.Companion_Default___.GetTy(_780_ip)
-	_781_ty = _out1096
-	var _782_no bool
-	var _ = _782_no
-	var _out1097 bool
-	var _ = _out1097
-	_out1097 = permissions.Companion_Default___.Sticky(c, tdir, _780_ip)
-	_782_no = _out1097
-	if _782_no {
+	var _783_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _783_ip
+	var _out1098 uint32
+	var _ = _out1098
+	var _out1099 *dbytes.Bytes
+	var _ = _out1099
+	_out1098, _out1099 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1098
+	_783_ip = _out1099
+	var _784_ty uint32
+	var _ = _784_ty
+	var _out1100 uint32
+	var _ = _out1100
+	_out1100 = inodeformat.Companion_Default___.GetTy(_783_ip)
+	_784_ty = _out1100
+	var _785_no bool
+	var _ = _785_no
+	var _out1101 bool
+	var _ = _out1101
+	_out1101 = permissions.Companion_Default___.Sticky(c, tdir, _783_ip)
+	_785_no = _out1101
+	if _785_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _781_ty != permissions.Companion_Default___.DIR() {
+	if dir && _784_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _781_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _784_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _783_e bool
-		var _ = _783_e
-		var _out1098 bool
-		var _ = _out1098
-		_out1098 = d.IsEmpty(txn, dst)
-		_783_e = _out1098
-		if !_783_e {
+		var _786_e bool
+		var _ = _786_e
+		var _out1102 bool
+		var _ = _out1102
+		_out1102 = d.IsEmpty(txn, dst)
+		_786_e = _out1102
+		if !_786_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _784_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _784_ip
-	var _out1099 uint32
-	var _ = _out1099
-	var _out1100 *dbytes.Bytes
-	var _ = _out1100
-	_out1099, _out1100 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1099
-	_784_ip = _out1100
-	var _785_ty uint32
-	var _ = _785_ty
-	var _out1101 uint32
-	var _ = _out1101
-	_out1101 = inodeformat.Companion_Default___.GetTy(_784_ip)
-	_785_ty = _out1101
-	var _786_no bool
-	var _ = _786_no
-	var _out1102 bool
-	var _ = _out1102
-	_out1102 = permissions.Companion_Default___.Sticky(c, fdir, _784_ip)
-	_786_no = _out1102
-	if _786_no {
+	var _787_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _787_ip
+	var _out1103 uint32
+	var _ = _out1103
+	var _out1104 *dbytes.Bytes
+	var _ = _out1104
+	_out1103, _out1104 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1103
+	_787_ip = _out1104
+	var _788_ty uint32
+	var _ = _788_ty
+	var _out1105 uint32
+	var _ = _out1105
+	_out1105 = inodeformat.Companion_Default___.GetTy(_787_ip)
+	_788_ty = _out1105
+	var _789_no bool
+	var _ = _789_no
+	var _out1106 bool
+	var _ = _out1106
+	_out1106 = permissions.Companion_Default___.Sticky(c, fdir, _787_ip)
+	_789_no = _out1106
+	if _789_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _785_ty == permissions.Companion_Default___.DIR() {
+	if _788_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _787_below bool = false
-		var _ = _787_below
-		var _out1103 uint32
-		var _ = _out1103
-		var _out1104 bool
-		var _ = _out1104
-		_out1103, _out1104 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1103
-		_787_below = _out1104
+		var _790_below bool = false
+		var _ = _790_below
+		var _out1107 uint32
+		var _ = _out1107
+		var _out1108 bool
+		var _ = _out1108
+		_out1107, _out1108 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1107
+		_790_below = _out1108
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _787_below {
+		if _790_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _788_w bool
-		var _ = _788_w
-		var _out1105 bool
-		var _ = _out1105
-		_out1105 = permissions.Companion_Default___.May(c, _784_ip, permissions.Companion_Default___.MAYW())
-		_788_w = _out1105
-		if fino != tino && !_788_w {
+		var _791_w bool
+		var _ = _791_w
+		var _out1109 bool
+		var _ = _out1109
+		_out1109 = permissions.Companion_Default___.May(c, _787_ip, permissions.Companion_Default___.MAYW())
+		_791_w = _out1109
+		if fino != tino && !_791_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _789_wf bool
-	var _ = _789_wf
-	var _out1106 bool
-	var _ = _out1106
-	_out1106 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_789_wf = _out1106
-	var _790_wt bool
-	var _ = _790_wt
-	var _out1107 bool
-	var _ = _out1107
-	_out1107 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_790_wt = _out1107
-	if !_789_wf || !_790_wt {
+	var _792_wf bool
+	var _ = _792_wf
+	var _out1110 bool
+	var _ = _out1110
+	_out1110 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_792_wf = _out1110
+	var _793_wt bool
+	var _ = _793_wt
+	var _out1111 bool
+	var _ = _out1111
+	_out1111 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_793_wt = _out1111
+	if !_792_wf || !_793_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _791_there bool = false
-	var _ = _791_there
-	var _out1108 bool
-	var _ = _out1108
-	var _out1109 uint64
-	var _ = _out1109
-	_out1108, _out1109 = d.Lookup(txn, fino, fname, true)
-	_791_there = _out1108
-	src = _out1109
-	if !_791_there {
+	var _794_there bool = false
+	var _ = _794_there
+	var _out1112 bool
+	var _ = _out1112
+	var _out1113 uint64
+	var _ = _out1113
+	_out1112, _out1113 = d.Lookup(txn, fino, fname, true)
+	_794_there = _out1112
+	src = _out1113
+	if !_794_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1110 bool
-	var _ = _out1110
-	var _out1111 uint64
-	var _ = _out1111
-	_out1110, _out1111 = d.Lookup(txn, tino, tname, true)
-	found = _out1110
-	dst = _out1111
+	var _out1114 bool
+	var _ = _out1114
+	var _out1115 uint64
+	var _ = _out1115
+	_out1114, _out1115 = d.Lookup(txn, tino, tname, true)
+	found = _out1114
+	dst = _out1115
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1112 uint32
-	var _ = _out1112
-	var _out1113 bool
-	var _ = _out1113
-	_out1112, _out1113 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1112
-	dir = _out1113
+	var _out1116 uint32
+	var _ = _out1116
+	var _out1117 bool
+	var _ = _out1117
+	_out1116, _out1117 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1116
+	dir = _out1117
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1114 uint32
-	var _ = _out1114
-	_out1114 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1114
+	var _out1118 uint32
+	var _ = _out1118
+	_out1118 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1118
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _792_ok bool = false
-	var _ = _792_ok
+	var _795_ok bool = false
+	var _ = _795_ok
 	if found {
-		var _out1115 bool
-		var _ = _out1115
-		_out1115 = d.Replace(txn, tino, tname, src)
-		_792_ok = _out1115
+		var _out1119 bool
+		var _ = _out1119
+		_out1119 = d.Replace(txn, tino, tname, src)
+		_795_ok = _out1119
 	} else {
-		var _out1116 bool
-		var _ = _out1116
-		_out1116 = d.Insert(txn, tino, tname, src)
-		_792_ok = _out1116
+		var _out1120 bool
+		var _ = _out1120
+		_out1120 = d.Insert(txn, tino, tname, src)
+		_795_ok = _out1120
 	}
-	if !_792_ok {
+	if !_795_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1117 bool
-	var _ = _out1117
-	_out1117 = d.Remove(txn, fino, fname)
-	_792_ok = _out1117
-	if !_792_ok {
+	var _out1121 bool
+	var _ = _out1121
+	_out1121 = d.Remove(txn, fino, fname)
+	_795_ok = _out1121
+	if !_795_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1118 uint32
-		var _ = _out1118
-		var _out1119 bool
-		var _ = _out1119
-		var _out1120 bool
-		var _ = _out1120
-		_out1118, _out1119, _out1120 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1118
-		freed = _out1119
-		later = _out1120
+		var _out1122 uint32
+		var _ = _out1122
+		var _out1123 bool
+		var _ = _out1123
+		var _out1124 bool
+		var _ = _out1124
+		_out1122, _out1123, _out1124 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1122
+		freed = _out1123
+		later = _out1124
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -348,73 +348,73 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1121 *dbytes.Bytes
-	var _ = _out1121
-	_out1121 = dbytes.NewBytes(uint64(0))
-	fafter = _out1121
+	var _out1125 *dbytes.Bytes
+	var _ = _out1125
+	_out1125 = dbytes.NewBytes(uint64(0))
+	fafter = _out1125
 	tafter = fafter
 	if sub {
-		var _out1122 uint32
-		var _ = _out1122
-		_out1122 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1122
+		var _out1126 uint32
+		var _ = _out1126
+		_out1126 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1126
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _793_ip *dbytes.Bytes
-		var _ = _793_ip
-		var _out1123 *dbytes.Bytes
-		var _ = _out1123
-		_out1123 = d.Fs.GetInode(txn, src, true)
-		_793_ip = _out1123
-		inodeformat.Companion_Default___.SetParent(_793_ip, tino)
-		d.PutInode(txn, src, _793_ip)
-		var _out1124 uint32
-		var _ = _out1124
-		_out1124 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1124
+		var _796_ip *dbytes.Bytes
+		var _ = _796_ip
+		var _out1127 *dbytes.Bytes
+		var _ = _out1127
+		_out1127 = d.Fs.GetInode(txn, src, true)
+		_796_ip = _out1127
+		inodeformat.Companion_Default___.SetParent(_796_ip, tino)
+		d.PutInode(txn, src, _796_ip)
+		var _out1128 uint32
+		var _ = _out1128
+		_out1128 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1128
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1125 uint32
-		var _ = _out1125
-		_out1125 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1125
+		var _out1129 uint32
+		var _ = _out1129
+		_out1129 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1129
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _794_ip *dbytes.Bytes
-	var _ = _794_ip
-	var _out1126 *dbytes.Bytes
-	var _ = _out1126
-	_out1126 = d.Fs.GetInode(txn, src, true)
-	_794_ip = _out1126
-	var _795_ts uint64
-	var _ = _795_ts
-	var _796_tns uint32
-	var _ = _796_tns
-	var _out1127 uint64
-	var _ = _out1127
-	var _out1128 uint32
-	var _ = _out1128
-	_out1127, _out1128 = attributechanges.Companion_Default___.Stamp(_794_ip, s, ns)
-	_795_ts = _out1127
-	_796_tns = _out1128
-	inodeformat.Companion_Default___.SetCtime(_794_ip, _795_ts, _796_tns)
-	d.PutInode(txn, src, _794_ip)
-	var _out1129 *dbytes.Bytes
-	var _ = _out1129
-	_out1129 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1129
+	var _797_ip *dbytes.Bytes
+	var _ = _797_ip
+	var _out1130 *dbytes.Bytes
+	var _ = _out1130
+	_out1130 = d.Fs.GetInode(txn, src, true)
+	_797_ip = _out1130
+	var _798_ts uint64
+	var _ = _798_ts
+	var _799_tns uint32
+	var _ = _799_tns
+	var _out1131 uint64
+	var _ = _out1131
+	var _out1132 uint32
+	var _ = _out1132
+	_out1131, _out1132 = attributechanges.Companion_Default___.Stamp(_797_ip, s, ns)
+	_798_ts = _out1131
+	_799_tns = _out1132
+	inodeformat.Companion_Default___.SetCtime(_797_ip, _798_ts, _799_tns)
+	d.PutInode(txn, src, _797_ip)
+	var _out1133 *dbytes.Bytes
+	var _ = _out1133
+	_out1133 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1133
 	tafter = fafter
 	if fino != tino {
-		var _out1130 *dbytes.Bytes
-		var _ = _out1130
-		_out1130 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1130
+		var _out1134 *dbytes.Bytes
+		var _ = _out1134
+		_out1134 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1134
 	}
 	return st, fafter, tafter
 }
@@ -425,51 +425,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1131 uint32
-	var _ = _out1131
-	var _out1132 *dbytes.Bytes
-	var _ = _out1132
-	_out1131, _out1132 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1131
-	fdir = _out1132
-	var _797_tst uint32 = 0
-	var _ = _797_tst
-	var _out1133 uint32
-	var _ = _out1133
-	var _out1134 *dbytes.Bytes
-	var _ = _out1134
-	_out1133, _out1134 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_797_tst = _out1133
-	tdir = _out1134
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _797_tst != uint32(0) {
-		st = _797_tst
-		return st, fdir, tdir
-	}
-	var _798_fdots uint32 = 0
-	var _ = _798_fdots
-	var _799_tdots uint32 = 0
-	var _ = _799_tdots
 	var _out1135 uint32
 	var _ = _out1135
-	var _out1136 uint32
+	var _out1136 *dbytes.Bytes
 	var _ = _out1136
-	_out1135, _out1136 = permissions.Companion_Default___.NameStatus(fname)
+	_out1135, _out1136 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
 	st = _out1135
-	_798_fdots = _out1136
+	fdir = _out1136
+	var _800_tst uint32 = 0
+	var _ = _800_tst
+	var _out1137 uint32
+	var _ = _out1137
+	var _out1138 *dbytes.Bytes
+	var _ = _out1138
+	_out1137, _out1138 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_800_tst = _out1137
+	tdir = _out1138
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1137 uint32
-	var _ = _out1137
-	var _out1138 uint32
-	var _ = _out1138
-	_out1137, _out1138 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1137
-	_799_tdots = _out1138
-	if st == uint32(0) && (_798_fdots != uint32(0) || _799_tdots != uint32(0)) {
+	if _800_tst != uint32(0) {
+		st = _800_tst
+		return st, fdir, tdir
+	}
+	var _801_fdots uint32 = 0
+	var _ = _801_fdots
+	var _802_tdots uint32 = 0
+	var _ = _802_tdots
+	var _out1139 uint32
+	var _ = _out1139
+	var _out1140 uint32
+	var _ = _out1140
+	_out1139, _out1140 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1139
+	_801_fdots = _out1140
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1141 uint32
+	var _ = _out1141
+	var _out1142 uint32
+	var _ = _out1142
+	_out1141, _out1142 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1141
+	_802_tdots = _out1142
+	if st == uint32(0) && (_801_fdots != uint32(0) || _802_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -488,80 +488,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1139 uint32
-	var _ = _out1139
-	var _out1140 *dbytes.Bytes
-	var _ = _out1140
-	var _out1141 *dbytes.Bytes
-	var _ = _out1141
-	_out1139, _out1140, _out1141 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1139
-	fbefore = _out1140
-	tbefore = _out1141
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _800_done bool = false
-	var _ = _800_done
-	var _801_found bool = false
-	var _ = _801_found
-	var _802_src uint64 = 0
-	var _ = _802_src
-	var _803_dst uint64 = 0
-	var _ = _803_dst
-	var _804_dir bool = false
-	var _ = _804_dir
-	var _out1142 uint32
-	var _ = _out1142
-	var _out1143 bool
+	var _out1143 uint32
 	var _ = _out1143
-	var _out1144 uint64
+	var _out1144 *dbytes.Bytes
 	var _ = _out1144
-	var _out1145 bool
+	var _out1145 *dbytes.Bytes
 	var _ = _out1145
-	var _out1146 bool
-	var _ = _out1146
-	var _out1147 uint64
-	var _ = _out1147
-	_out1142, _out1143, _out1144, _out1145, _out1146, _out1147 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1142
-	_800_done = _out1143
-	_802_src = _out1144
-	_804_dir = _out1145
-	_801_found = _out1146
-	_803_dst = _out1147
+	_out1143, _out1144, _out1145 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1143
+	fbefore = _out1144
+	tbefore = _out1145
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _800_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _805_fr bool = false
-	var _ = _805_fr
-	var _out1148 uint32
+	var _803_done bool = false
+	var _ = _803_done
+	var _804_found bool = false
+	var _ = _804_found
+	var _805_src uint64 = 0
+	var _ = _805_src
+	var _806_dst uint64 = 0
+	var _ = _806_dst
+	var _807_dir bool = false
+	var _ = _807_dir
+	var _out1146 uint32
+	var _ = _out1146
+	var _out1147 bool
+	var _ = _out1147
+	var _out1148 uint64
 	var _ = _out1148
 	var _out1149 bool
 	var _ = _out1149
 	var _out1150 bool
 	var _ = _out1150
-	_out1148, _out1149, _out1150 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _802_src, _801_found, _803_dst, s, ns)
-	st = _out1148
-	_805_fr = _out1149
-	later = _out1150
+	var _out1151 uint64
+	var _ = _out1151
+	_out1146, _out1147, _out1148, _out1149, _out1150, _out1151 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1146
+	_803_done = _out1147
+	_805_src = _out1148
+	_807_dir = _out1149
+	_804_found = _out1150
+	_806_dst = _out1151
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1151 uint32
-	var _ = _out1151
-	var _out1152 *dbytes.Bytes
+	if _803_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _808_fr bool = false
+	var _ = _808_fr
+	var _out1152 uint32
 	var _ = _out1152
-	var _out1153 *dbytes.Bytes
+	var _out1153 bool
 	var _ = _out1153
-	_out1151, _out1152, _out1153 = Companion_Default___.Finish(txn, d, fino, tino, _802_src, _804_dir, _801_found && _804_dir, s, ns)
-	st = _out1151
-	fafter = _out1152
-	tafter = _out1153
+	var _out1154 bool
+	var _ = _out1154
+	_out1152, _out1153, _out1154 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _805_src, _804_found, _806_dst, s, ns)
+	st = _out1152
+	_808_fr = _out1153
+	later = _out1154
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1155 uint32
+	var _ = _out1155
+	var _out1156 *dbytes.Bytes
+	var _ = _out1156
+	var _out1157 *dbytes.Bytes
+	var _ = _out1157
+	_out1155, _out1156, _out1157 = Companion_Default___.Finish(txn, d, fino, tino, _805_src, _807_dir, _804_found && _807_dir, s, ns)
+	st = _out1155
+	fafter = _out1156
+	tafter = _out1157
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _389_bn uint64
-		var _ = _389_bn
-		var _out547 uint64
-		var _ = _out547
-		_out547 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_389_bn = _out547
-		if _389_bn == uint64(0) {
+		var _392_bn uint64
+		var _ = _392_bn
+		var _out551 uint64
+		var _ = _out551
+		_out551 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_392_bn = _out551
+		if _392_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _390_k uint64
-	var _ = _390_k
-	_390_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _391_lev uint64
-	var _ = _391_lev
-	_391_lev = positions.Companion_Default___.MaxLev(_390_k)
-	var _392_jp uint64
-	var _ = _392_jp
-	_392_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _393_pb *dbytes.Blk
-	var _ = _393_pb
-	var _out548 *dbytes.Blk
-	var _ = _out548
-	_out548 = x.Fs.ReadBlock(txn, pn, true)
-	_393_pb = _out548
-	var _394_t *dbytes.Bytes
-	var _ = _394_t
-	var _out549 *dbytes.Bytes
-	var _ = _out549
-	_out549 = _393_pb.Thaw()
-	_394_t = _out549
+	var _393_k uint64
+	var _ = _393_k
+	_393_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _394_lev uint64
+	var _ = _394_lev
+	_394_lev = positions.Companion_Default___.MaxLev(_393_k)
+	var _395_jp uint64
+	var _ = _395_jp
+	_395_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _396_pb *dbytes.Blk
+	var _ = _396_pb
+	var _out552 *dbytes.Blk
+	var _ = _out552
+	_out552 = x.Fs.ReadBlock(txn, pn, true)
+	_396_pb = _out552
+	var _397_t *dbytes.Bytes
+	var _ = _397_t
+	var _out553 *dbytes.Bytes
+	var _ = _out553
+	_out553 = _396_pb.Thaw()
+	_397_t = _out553
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _395_l uint64
-		var _ = _395_l
-		_395_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_395_l) != _390_k || positions.Companion_Default___.FlatJ(_395_l)/uint64(512) != _392_jp {
+		var _398_l uint64
+		var _ = _398_l
+		_398_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_398_l) != _393_k || positions.Companion_Default___.FlatJ(_398_l)/uint64(512) != _395_jp {
 			goto L5
 		}
-		var _396_j uint64
-		var _ = _396_j
-		_396_j = positions.Companion_Default___.FlatJ(_395_l)
-		var _397_bn uint64
-		var _ = _397_bn
-		_397_bn = _394_t.U64(uint64(8) * (_396_j % uint64(512)))
-		if _397_bn == uint64(0) {
+		var _399_j uint64
+		var _ = _399_j
+		_399_j = positions.Companion_Default___.FlatJ(_398_l)
+		var _400_bn uint64
+		var _ = _400_bn
+		_400_bn = _397_t.U64(uint64(8) * (_399_j % uint64(512)))
+		if _400_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _394_t, pn, _397_bn, _396_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _397_t, pn, _400_bn, _399_j)
 			freed = freed + uint64(1)
 		}
-		m = _395_l
+		m = _398_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _394_t)
+		x.CloseParent(txn, pn, _397_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _398_bn uint64
-	var _ = _398_bn
-	var _out550 uint64
-	var _ = _out550
-	_out550 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_398_bn = _out550
-	if _398_bn == uint64(0) {
+	var _401_bn uint64
+	var _ = _401_bn
+	var _out554 uint64
+	var _ = _out554
+	_out554 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_401_bn = _out554
+	if _401_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _399_left uint64
-	var _ = _399_left
-	_399_left = max
-	for lo < m && uint64(0) < _399_left {
-		var _400_k uint64
-		var _ = _400_k
-		var _401_j uint64
-		var _ = _401_j
-		_400_k, _401_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _402_l uint64
-		var _ = _402_l
-		var _403_freed uint64
-		var _ = _403_freed
-		_402_l, _403_freed = uint64(0), uint64(1)
-		var _404_d uint64
-		var _ = _404_d
-		var _out551 uint64
-		var _ = _out551
-		_out551 = Companion_Default___.Missing(x, txn, ip, _400_k, _401_j)
-		_404_d = _out551
-		if uint64(0) < _404_d || _400_k < uint64(12) {
-			_402_l = allocatedrange.Companion_Default___.BaseOf(_400_k) + allocatedrange.Companion_Default___.First512(_401_j, _404_d)
-			if _402_l < lo {
-				_402_l = lo
+	var _402_left uint64
+	var _ = _402_left
+	_402_left = max
+	for lo < m && uint64(0) < _402_left {
+		var _403_k uint64
+		var _ = _403_k
+		var _404_j uint64
+		var _ = _404_j
+		_403_k, _404_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _405_l uint64
+		var _ = _405_l
+		var _406_freed uint64
+		var _ = _406_freed
+		_405_l, _406_freed = uint64(0), uint64(1)
+		var _407_d uint64
+		var _ = _407_d
+		var _out555 uint64
+		var _ = _out555
+		_out555 = Companion_Default___.Missing(x, txn, ip, _403_k, _404_j)
+		_407_d = _out555
+		if uint64(0) < _407_d || _403_k < uint64(12) {
+			_405_l = allocatedrange.Companion_Default___.BaseOf(_403_k) + allocatedrange.Companion_Default___.First512(_404_j, _407_d)
+			if _405_l < lo {
+				_405_l = lo
 			}
-			if _404_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _400_k)
+			if _407_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _403_k)
 			} else {
 			}
 		} else {
-			var _405_pn uint64
-			var _ = _405_pn
-			var _out552 uint64
-			var _ = _out552
-			_out552 = x.Resolve(txn, ip, _400_k, positions.Companion_Default___.MaxLev(_400_k)-uint64(1), _401_j/uint64(512), true)
-			_405_pn = _out552
-			var _out553 uint64
-			var _ = _out553
-			var _out554 uint64
-			var _ = _out554
-			_out553, _out554 = Companion_Default___.CutRun(x, txn, ip, _405_pn, ino, m, lo, _399_left)
-			_402_l = _out553
-			_403_freed = _out554
-			if _403_freed == uint64(0) {
-				_403_freed = uint64(1)
+			var _408_pn uint64
+			var _ = _408_pn
+			var _out556 uint64
+			var _ = _out556
+			_out556 = x.Resolve(txn, ip, _403_k, positions.Companion_Default___.MaxLev(_403_k)-uint64(1), _404_j/uint64(512), true)
+			_408_pn = _out556
+			var _out557 uint64
+			var _ = _out557
+			var _out558 uint64
+			var _ = _out558
+			_out557, _out558 = Companion_Default___.CutRun(x, txn, ip, _408_pn, ino, m, lo, _402_left)
+			_405_l = _out557
+			_406_freed = _out558
+			if _406_freed == uint64(0) {
+				_406_freed = uint64(1)
 			}
 		}
-		if _404_d < positions.Companion_Default___.MaxLev(_400_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _400_k, positions.Companion_Default___.MaxLev(_400_k)-_404_d-uint64(1), allocatedrange.Companion_Default___.Up512(_401_j, _404_d+uint64(1)))
+		if _407_d < positions.Companion_Default___.MaxLev(_403_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _403_k, positions.Companion_Default___.MaxLev(_403_k)-_407_d-uint64(1), allocatedrange.Companion_Default___.Up512(_404_j, _407_d+uint64(1)))
 		}
-		_399_left = _399_left - _403_freed
-		m = _402_l
+		_402_left = _402_left - _406_freed
+		m = _405_l
 	}
 	return m
 }

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1163 *dbytes.Bytes
-		var _ = _out1163
-		_out1163 = dbytes.NewBytes(uint64(0))
-		gs = _out1163
+		var _out1167 *dbytes.Bytes
+		var _ = _out1167
+		_out1167 = dbytes.NewBytes(uint64(0))
+		gs = _out1167
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _812_n uint64
-	var _ = _812_n
-	_812_n = gids.Len() / uint64(4)
-	var _813_out *dbytes.Bytes
-	var _ = _813_out
-	var _out1164 *dbytes.Bytes
-	var _ = _out1164
-	_out1164 = dbytes.NewBytes(uint64(4) * _812_n)
-	_813_out = _out1164
-	var _814_i uint64
-	var _ = _814_i
-	_814_i = uint64(0)
-	for _814_i < _812_n {
-		var _815_x uint32
-		var _ = _815_x
-		_815_x = gids.U32(uint64(4) * _814_i)
-		if _815_x == uint32(0) {
-			_815_x = anonGid
+	var _815_n uint64
+	var _ = _815_n
+	_815_n = gids.Len() / uint64(4)
+	var _816_out *dbytes.Bytes
+	var _ = _816_out
+	var _out1168 *dbytes.Bytes
+	var _ = _out1168
+	_out1168 = dbytes.NewBytes(uint64(4) * _815_n)
+	_816_out = _out1168
+	var _817_i uint64
+	var _ = _817_i
+	_817_i = uint64(0)
+	for _817_i < _815_n {
+		var _818_x uint32
+		var _ = _818_x
+		_818_x = gids.U32(uint64(4) * _817_i)
+		if _818_x == uint32(0) {
+			_818_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_813_out, uint64(4)*_814_i, _815_x)
-		_814_i = _814_i + uint64(1)
+		marshal.Companion_Default___.Put32(_816_out, uint64(4)*_817_i, _818_x)
+		_817_i = _817_i + uint64(1)
 	}
-	gs = _813_out
+	gs = _816_out
 	return u, g, gs
 }
 

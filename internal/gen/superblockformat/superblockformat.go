@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out660 *dbytes.Bytes
-	var _ = _out660
-	_out660 = dbytes.NewBytes(uint64(4096))
-	b = _out660
+	var _out664 *dbytes.Bytes
+	var _ = _out664
+	_out664 = dbytes.NewBytes(uint64(4096))
+	b = _out664
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -254,13 +254,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _513_sum *dbytes.Bytes
-	var _ = _513_sum
-	var _out661 *dbytes.Bytes
-	var _ = _out661
-	_out661 = dsum.Sum(b, uint64(4064))
-	_513_sum = _out661
-	b.CopyFrom(uint64(4064), _513_sum, uint64(0), uint64(32))
+	var _516_sum *dbytes.Bytes
+	var _ = _516_sum
+	var _out665 *dbytes.Bytes
+	var _ = _out665
+	_out665 = dsum.Sum(b, uint64(4064))
+	_516_sum = _out665
+	b.CopyFrom(uint64(4064), _516_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -272,19 +272,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _514_sum *dbytes.Bytes
-	var _ = _514_sum
-	var _out662 *dbytes.Bytes
-	var _ = _out662
-	_out662 = dsum.Sum(b, uint64(4064))
-	_514_sum = _out662
-	var _515_sealed bool
-	var _ = _515_sealed
-	var _out663 bool
-	var _ = _out663
-	_out663 = b.EqualAt(uint64(4064), _514_sum)
-	_515_sealed = _out663
-	if !_515_sealed {
+	var _517_sum *dbytes.Bytes
+	var _ = _517_sum
+	var _out666 *dbytes.Bytes
+	var _ = _out666
+	_out666 = dsum.Sum(b, uint64(4064))
+	_517_sum = _out666
+	var _518_sealed bool
+	var _ = _518_sealed
+	var _out667 bool
+	var _ = _out667
+	_out667 = b.EqualAt(uint64(4064), _517_sum)
+	_518_sealed = _out667
+	if !_518_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -296,13 +296,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _516_ok bool
-	var _ = _516_ok
-	var _out664 bool
-	var _ = _out664
-	_out664 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_516_ok = _out664
-	if !_516_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _519_ok bool
+	var _ = _519_ok
+	var _out668 bool
+	var _ = _out668
+	_out668 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_519_ok = _out668
+	if !_519_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

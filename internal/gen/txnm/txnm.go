@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out410 bool
-	var _ = _out410
-	_out410 = _this.Grab(k, excl)
-	ok = _out410
+	var _out414 bool
+	var _ = _out414
+	_out414 = _this.Grab(k, excl)
+	ok = _out414
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _252_wait bool
-	var _ = _252_wait
-	_252_wait = k > _this.Top
-	var _253_n uint64 = 0
-	var _ = _253_n
-	var _out411 bool
-	var _ = _out411
-	var _out412 uint64
-	var _ = _out412
-	_out411, _out412 = _this.S.Tbl.Lock(_this.Own, k, excl, _252_wait)
-	ok = _out411
-	_253_n = _out412
+	var _255_wait bool
+	var _ = _255_wait
+	_255_wait = k > _this.Top
+	var _256_n uint64 = 0
+	var _ = _256_n
+	var _out415 bool
+	var _ = _out415
+	var _out416 uint64
+	var _ = _out416
+	_out415, _out416 = _this.S.Tbl.Lock(_this.Own, k, excl, _255_wait)
+	ok = _out415
+	_256_n = _out416
 	if ok {
-		if _253_n > _this.Seen {
-			_this.Seen = _253_n
+		if _256_n > _this.Seen {
+			_this.Seen = _256_n
 		}
-		if _252_wait {
+		if _255_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _254_k uint64
-	var _ = _254_k
-	_254_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _255_ok bool
-	var _ = _255_ok
-	var _out413 bool
-	var _ = _out413
-	_out413 = _this.Lock(_254_k, excl)
-	_255_ok = _out413
-	if !_255_ok {
+	var _257_k uint64
+	var _ = _257_k
+	_257_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _258_ok bool
+	var _ = _258_ok
+	var _out417 bool
+	var _ = _out417
+	_out417 = _this.Lock(_257_k, excl)
+	_258_ok = _out417
+	if !_258_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out414 *dbytes.Blk
-	var _ = _out414
-	_out414 = _this.Buf.GetBlk(_254_k)
-	b = _out414
+	var _out418 *dbytes.Blk
+	var _ = _out418
+	_out418 = _this.Buf.GetBlk(_257_k)
+	b = _out418
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out415 *dbytes.Blk
-	var _ = _out415
-	_out415 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	b = _out415
+	var _out419 *dbytes.Blk
+	var _ = _out419
+	_out419 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	b = _out419
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -161,45 +161,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _256_k uint64
-	var _ = _256_k
-	_256_k = objectsm.Companion_Default___.Key(a, off)
-	var _257_ok bool
-	var _ = _257_ok
-	var _out416 bool
-	var _ = _out416
-	_out416 = _this.Lock(_256_k, excl)
-	_257_ok = _out416
-	if !_257_ok {
+	var _259_k uint64
+	var _ = _259_k
+	_259_k = objectsm.Companion_Default___.Key(a, off)
+	var _260_ok bool
+	var _ = _260_ok
+	var _out420 bool
+	var _ = _out420
+	_out420 = _this.Lock(_259_k, excl)
+	_260_ok = _out420
+	if !_260_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out417 *dbytes.Bytes
-	var _ = _out417
-	_out417 = _this.Buf.GetBytes(_256_k)
-	b = _out417
+	var _out421 *dbytes.Bytes
+	var _ = _out421
+	_out421 = _this.Buf.GetBytes(_259_k)
+	b = _out421
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _258_v *dbytes.Blk
-	var _ = _258_v
-	var _out418 *dbytes.Blk
-	var _ = _out418
-	_out418 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_258_v = _out418
-	if _258_v == (*dbytes.Blk)(nil) {
+	var _261_v *dbytes.Blk
+	var _ = _261_v
+	var _out422 *dbytes.Blk
+	var _ = _out422
+	_out422 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_261_v = _out422
+	if _261_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _259_c *dbytes.Bytes
-	var _ = _259_c
-	var _out419 *dbytes.Bytes
-	var _ = _out419
-	_out419 = dbytes.NewBytes(uint64(256))
-	_259_c = _out419
-	_259_c.CopyBlk(uint64(0), _258_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _259_c
+	var _262_c *dbytes.Bytes
+	var _ = _262_c
+	var _out423 *dbytes.Bytes
+	var _ = _out423
+	_out423 = dbytes.NewBytes(uint64(256))
+	_262_c = _out423
+	_262_c.CopyBlk(uint64(0), _261_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _262_c
 	return st, b
 	return st, b
 }
@@ -208,72 +208,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _260_k uint64
-	var _ = _260_k
-	_260_k = objectsm.Companion_Default___.Key(a, off)
-	var _261_ok bool
-	var _ = _261_ok
-	var _out420 bool
-	var _ = _out420
-	_out420 = _this.Lock(_260_k, excl)
-	_261_ok = _out420
-	if !_261_ok {
+	var _263_k uint64
+	var _ = _263_k
+	_263_k = objectsm.Companion_Default___.Key(a, off)
+	var _264_ok bool
+	var _ = _264_ok
+	var _out424 bool
+	var _ = _out424
+	_out424 = _this.Lock(_263_k, excl)
+	_264_ok = _out424
+	if !_264_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _262_found bool = false
-	var _ = _262_found
-	var _out421 bool
-	var _ = _out421
-	var _out422 bool
-	var _ = _out422
-	_out421, _out422 = _this.Buf.GetBit(_260_k)
-	_262_found = _out421
-	b = _out422
-	if _262_found {
+	var _265_found bool = false
+	var _ = _265_found
+	var _out425 bool
+	var _ = _out425
+	var _out426 bool
+	var _ = _out426
+	_out425, _out426 = _this.Buf.GetBit(_263_k)
+	_265_found = _out425
+	b = _out426
+	if _265_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _263_v *dbytes.Blk
-	var _ = _263_v
-	var _out423 *dbytes.Blk
-	var _ = _out423
-	_out423 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_263_v = _out423
-	if _263_v == (*dbytes.Blk)(nil) {
+	var _266_v *dbytes.Blk
+	var _ = _266_v
+	var _out427 *dbytes.Blk
+	var _ = _out427
+	_out427 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_266_v = _out427
+	if _266_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _264_c uint8
-	var _ = _264_c
-	_264_c = _263_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_264_c, off%uint64(8))
+	var _267_c uint8
+	var _ = _267_c
+	_267_c = _266_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_267_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _265_k uint64
-	var _ = _265_k
-	_265_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _266_ok bool
-	var _ = _266_ok
-	var _out424 bool
-	var _ = _out424
-	_out424 = _this.Lock(_265_k, true)
-	_266_ok = _out424
-	if !_266_ok {
+	var _268_k uint64
+	var _ = _268_k
+	_268_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _269_ok bool
+	var _ = _269_ok
+	var _out428 bool
+	var _ = _out428
+	_out428 = _this.Lock(_268_k, true)
+	_269_ok = _out428
+	if !_269_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _267_v *dbytes.Blk
-	var _ = _267_v
-	var _out425 *dbytes.Blk
-	var _ = _out425
-	_out425 = dbytes.Freeze(b)
-	_267_v = _out425
-	_this.Buf.PutBlk(_265_k, _267_v)
+	var _270_v *dbytes.Blk
+	var _ = _270_v
+	var _out429 *dbytes.Blk
+	var _ = _out429
+	_out429 = dbytes.Freeze(b)
+	_270_v = _out429
+	_this.Buf.PutBlk(_268_k, _270_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -281,20 +281,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _268_k uint64
-	var _ = _268_k
-	_268_k = objectsm.Companion_Default___.Key(a, off)
-	var _269_ok bool
-	var _ = _269_ok
-	var _out426 bool
-	var _ = _out426
-	_out426 = _this.Lock(_268_k, true)
-	_269_ok = _out426
-	if !_269_ok {
+	var _271_k uint64
+	var _ = _271_k
+	_271_k = objectsm.Companion_Default___.Key(a, off)
+	var _272_ok bool
+	var _ = _272_ok
+	var _out430 bool
+	var _ = _out430
+	_out430 = _this.Lock(_271_k, true)
+	_272_ok = _out430
+	if !_272_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_268_k, b)
+	_this.Buf.PutBytes(_271_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -302,20 +302,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _270_k uint64
-	var _ = _270_k
-	_270_k = objectsm.Companion_Default___.Key(a, off)
-	var _271_ok bool
-	var _ = _271_ok
-	var _out427 bool
-	var _ = _out427
-	_out427 = _this.Lock(_270_k, true)
-	_271_ok = _out427
-	if !_271_ok {
+	var _273_k uint64
+	var _ = _273_k
+	_273_k = objectsm.Companion_Default___.Key(a, off)
+	var _274_ok bool
+	var _ = _274_ok
+	var _out431 bool
+	var _ = _out431
+	_out431 = _this.Lock(_273_k, true)
+	_274_ok = _out431
+	if !_274_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_270_k, b)
+	_this.Buf.PutBit(_273_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

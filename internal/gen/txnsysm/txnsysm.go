@@ -115,15 +115,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _239_t *dlock.Table
-	var _ = _239_t
-	var _out390 *dlock.Table
-	var _ = _out390
-	_out390 = dlock.NewTable()
-	_239_t = _out390
+	var _242_t *dlock.Table
+	var _ = _242_t
+	var _out394 *dlock.Table
+	var _ = _out394
+	_out394 = dlock.NewTable()
+	_242_t = _out394
 	var _nw2 = New_Sys_()
 	var _ = _nw2
-	_nw2.Ctor__(j, _239_t)
+	_nw2.Ctor__(j, _242_t)
 	s = _nw2
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out391 *dbytes.Blk
-	var _ = _out391
-	var _out392 uint64
-	var _ = _out392
-	_out391, _out392 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out391
-	t = _out392
+	var _out395 *dbytes.Blk
+	var _ = _out395
+	var _out396 uint64
+	var _ = _out396
+	_out395, _out396 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out395
+	t = _out396
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -153,59 +153,59 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	Companion_Default___.TYield(s)
-	var _240_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _240_l
-	var _out393 bool
-	var _ = _out393
-	var _out394 *ddisk.BList
-	var _ = _out394
-	_out393, _out394 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out393
-	_240_l = _out394
+	var _243_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _243_l
+	var _out397 bool
+	var _ = _out397
+	var _out398 *ddisk.BList
+	var _ = _out398
+	_out397, _out398 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out397
+	_243_l = _out398
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	Companion_Default___.TYield(s)
-	var _241_m uint64
-	var _ = _241_m
-	var _242_bad uint64
-	var _ = _242_bad
-	var _out395 uint64
-	var _ = _out395
-	var _out396 uint64
-	var _ = _out396
-	_out395, _out396 = journalreader.Companion_Default___.CheckHome(s.J, a, _240_l)
-	_241_m = _out395
-	_242_bad = _out396
+	var _244_m uint64
+	var _ = _244_m
+	var _245_bad uint64
+	var _ = _245_bad
+	var _out399 uint64
+	var _ = _out399
+	var _out400 uint64
+	var _ = _out400
+	_out399, _out400 = journalreader.Companion_Default___.CheckHome(s.J, a, _243_l)
+	_244_m = _out399
+	_245_bad = _out400
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
-	var _243_i uint64
-	var _ = _243_i
-	_243_i = _241_m
-	if _241_m == uint64(0) {
-		var _244_damaged bool
-		var _ = _244_damaged
-		var _out397 bool
-		var _ = _out397
-		_out397 = journalreader.Companion_Default___.Confirm(s.J, a, t, _242_bad)
-		_244_damaged = _out397
-		ok = !_244_damaged
+	var _246_i uint64
+	var _ = _246_i
+	_246_i = _244_m
+	if _244_m == uint64(0) {
+		var _247_damaged bool
+		var _ = _247_damaged
+		var _out401 bool
+		var _ = _out401
+		_out401 = journalreader.Companion_Default___.Confirm(s.J, a, t, _245_bad)
+		_247_damaged = _out401
+		ok = !_247_damaged
 	}
-	for uint64(0) < _243_i {
-		_243_i = _243_i - uint64(1)
-		var _245_c *dbytes.Blk
-		var _ = _245_c
-		var _out398 *dbytes.Blk
-		var _ = _out398
-		_out398 = _240_l.BlkAt(_243_i)
-		_245_c = _out398
-		var _out399 *dbytes.Blk
-		var _ = _out399
-		_out399 = journalreader.Companion_Default___.Lookup2(s.J, a+_243_i, t, _245_c)
-		b = _out399
+	for uint64(0) < _246_i {
+		_246_i = _246_i - uint64(1)
+		var _248_c *dbytes.Blk
+		var _ = _248_c
+		var _out402 *dbytes.Blk
+		var _ = _out402
+		_out402 = _243_l.BlkAt(_246_i)
+		_248_c = _out402
+		var _out403 *dbytes.Blk
+		var _ = _out403
+		_out403 = journalreader.Companion_Default___.Lookup2(s.J, a+_246_i, t, _248_c)
+		b = _out403
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -213,34 +213,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _246_t uint64 = 0
-	var _ = _246_t
-	var _out400 *dbytes.Blk
-	var _ = _out400
-	var _out401 uint64
-	var _ = _out401
-	_out400, _out401 = Companion_Default___.Peek(s, a)
-	b = _out400
-	_246_t = _out401
-	var _247_ok bool
-	var _ = _247_ok
-	_247_ok = true
-	for b == (*dbytes.Blk)(nil) && _247_ok {
-		var _out402 bool
-		var _ = _out402
-		var _out403 *dbytes.Blk
-		var _ = _out403
-		_out402, _out403 = Companion_Default___.Fetch(s, a, uint64(1), _246_t)
-		_247_ok = _out402
-		b = _out403
-		if _247_ok && b == (*dbytes.Blk)(nil) {
-			var _out404 *dbytes.Blk
-			var _ = _out404
-			var _out405 uint64
-			var _ = _out405
-			_out404, _out405 = Companion_Default___.Peek(s, a)
-			b = _out404
-			_246_t = _out405
+	var _249_t uint64 = 0
+	var _ = _249_t
+	var _out404 *dbytes.Blk
+	var _ = _out404
+	var _out405 uint64
+	var _ = _out405
+	_out404, _out405 = Companion_Default___.Peek(s, a)
+	b = _out404
+	_249_t = _out405
+	var _250_ok bool
+	var _ = _250_ok
+	_250_ok = true
+	for b == (*dbytes.Blk)(nil) && _250_ok {
+		var _out406 bool
+		var _ = _out406
+		var _out407 *dbytes.Blk
+		var _ = _out407
+		_out406, _out407 = Companion_Default___.Fetch(s, a, uint64(1), _249_t)
+		_250_ok = _out406
+		b = _out407
+		if _250_ok && b == (*dbytes.Blk)(nil) {
+			var _out408 *dbytes.Blk
+			var _ = _out408
+			var _out409 uint64
+			var _ = _out409
+			_out408, _out409 = Companion_Default___.Peek(s, a)
+			b = _out408
+			_249_t = _out409
 		}
 	}
 	return b
@@ -249,35 +249,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _248_m uint64
-	var _ = _248_m
-	_248_m = func() uint64 {
+	var _251_m uint64
+	var _ = _251_m
+	_251_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _249_b *dbytes.Blk
-	var _ = _249_b
-	var _250_t uint64
-	var _ = _250_t
-	var _out406 *dbytes.Blk
-	var _ = _out406
-	var _out407 uint64
-	var _ = _out407
-	_out406, _out407 = Companion_Default___.Peek(s, a)
-	_249_b = _out406
-	_250_t = _out407
-	if _249_b == (*dbytes.Blk)(nil) {
-		var _251_ok bool = false
-		var _ = _251_ok
-		var _out408 bool
-		var _ = _out408
-		var _out409 *dbytes.Blk
-		var _ = _out409
-		_out408, _out409 = Companion_Default___.Fetch(s, a, _248_m, _250_t)
-		_251_ok = _out408
-		_249_b = _out409
+	var _252_b *dbytes.Blk
+	var _ = _252_b
+	var _253_t uint64
+	var _ = _253_t
+	var _out410 *dbytes.Blk
+	var _ = _out410
+	var _out411 uint64
+	var _ = _out411
+	_out410, _out411 = Companion_Default___.Peek(s, a)
+	_252_b = _out410
+	_253_t = _out411
+	if _252_b == (*dbytes.Blk)(nil) {
+		var _254_ok bool = false
+		var _ = _254_ok
+		var _out412 bool
+		var _ = _out412
+		var _out413 *dbytes.Blk
+		var _ = _out413
+		_out412, _out413 = Companion_Default___.Fetch(s, a, _251_m, _253_t)
+		_254_ok = _out412
+		_252_b = _out413
 	}
 }
 

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _380_i uint64
-	var _ = _380_i
-	_380_i = uint64(0)
-	for _380_i < uint64(512) {
-		if b.U64(uint64(8)*_380_i) != uint64(0) {
+	var _383_i uint64
+	var _ = _383_i
+	_383_i = uint64(0)
+	for _383_i < uint64(512) {
+		if b.U64(uint64(8)*_383_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_380_i = _380_i + uint64(1)
+		_383_i = _383_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _381_bn uint64
-	var _ = _381_bn
-	var _out540 uint64
-	var _ = _out540
-	_out540 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_381_bn = _out540
+	var _384_bn uint64
+	var _ = _384_bn
+	var _out544 uint64
+	var _ = _out544
+	_out544 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_384_bn = _out544
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _381_bn, false)
+	x.Fs.SetUsedBit(txn, _384_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _382_pn uint64
-	var _ = _382_pn
-	var _out541 uint64
-	var _ = _out541
-	_out541 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_382_pn = _out541
-	var _383_pb *dbytes.Blk
-	var _ = _383_pb
-	var _out542 *dbytes.Blk
-	var _ = _out542
-	_out542 = x.Fs.ReadBlock(txn, _382_pn, true)
-	_383_pb = _out542
-	var _384_bn uint64
-	var _ = _384_bn
-	_384_bn = _383_pb.U64(uint64(8) * (j % uint64(512)))
-	var _385_t *dbytes.Bytes
-	var _ = _385_t
-	var _out543 *dbytes.Bytes
-	var _ = _out543
-	_out543 = _383_pb.Thaw()
-	_385_t = _out543
-	Companion_Default___.CutChild(x, txn, ip, _385_t, _382_pn, _384_bn, j)
-	x.CloseParent(txn, _382_pn, _385_t)
+	var _385_pn uint64
+	var _ = _385_pn
+	var _out545 uint64
+	var _ = _out545
+	_out545 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_385_pn = _out545
+	var _386_pb *dbytes.Blk
+	var _ = _386_pb
+	var _out546 *dbytes.Blk
+	var _ = _out546
+	_out546 = x.Fs.ReadBlock(txn, _385_pn, true)
+	_386_pb = _out546
+	var _387_bn uint64
+	var _ = _387_bn
+	_387_bn = _386_pb.U64(uint64(8) * (j % uint64(512)))
+	var _388_t *dbytes.Bytes
+	var _ = _388_t
+	var _out547 *dbytes.Bytes
+	var _ = _out547
+	_out547 = _386_pb.Thaw()
+	_388_t = _out547
+	Companion_Default___.CutChild(x, txn, ip, _388_t, _385_pn, _387_bn, j)
+	x.CloseParent(txn, _385_pn, _388_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _386_bn uint64
-	var _ = _386_bn
-	var _out544 uint64
-	var _ = _out544
-	_out544 = x.Resolve(txn, ip, k, lev, j, true)
-	_386_bn = _out544
-	var _387_b *dbytes.Blk
-	var _ = _387_b
-	var _out545 *dbytes.Blk
-	var _ = _out545
-	_out545 = x.Fs.ReadBlock(txn, _386_bn, true)
-	_387_b = _out545
-	var _388_e bool = false
-	var _ = _388_e
-	var _out546 bool
-	var _ = _out546
-	_out546 = Companion_Default___.NoEntries(_387_b)
-	_388_e = _out546
-	if !_388_e {
+	var _389_bn uint64
+	var _ = _389_bn
+	var _out548 uint64
+	var _ = _out548
+	_out548 = x.Resolve(txn, ip, k, lev, j, true)
+	_389_bn = _out548
+	var _390_b *dbytes.Blk
+	var _ = _390_b
+	var _out549 *dbytes.Blk
+	var _ = _out549
+	_out549 = x.Fs.ReadBlock(txn, _389_bn, true)
+	_390_b = _out549
+	var _391_e bool = false
+	var _ = _391_e
+	var _out550 bool
+	var _ = _out550
+	_out550 = Companion_Default___.NoEntries(_390_b)
+	_391_e = _out550
+	if !_391_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

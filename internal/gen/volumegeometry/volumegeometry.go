@@ -182,24 +182,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _299_ib uint64
-	var _ = _299_ib
-	_299_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _300_bb uint64
-	var _ = _300_bb
-	_300_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _301_it uint64
-	var _ = _301_it
-	_301_it = g.Dtor_data0() - g.Dtor_itab()
-	if _299_ib < uint64(281474976710656) && uint64(32768)*_299_ib < g.Dtor_ninode() {
+	var _302_ib uint64
+	var _ = _302_ib
+	_302_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _303_bb uint64
+	var _ = _303_bb
+	_303_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _304_it uint64
+	var _ = _304_it
+	_304_it = g.Dtor_data0() - g.Dtor_itab()
+	if _302_ib < uint64(281474976710656) && uint64(32768)*_302_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _300_bb < uint64(281474976710656) && uint64(32768)*_300_bb < g.Dtor_data1() {
+	if _303_bb < uint64(281474976710656) && uint64(32768)*_303_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_301_it < g.Dtor_ninode() {
+	if uint64(16)*_304_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -216,22 +216,22 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _302_ibm uint64
-	var _ = _302_ibm
-	_302_ibm = uint64(1) + log
-	var _303_bbm uint64
-	var _ = _303_bbm
-	_303_bbm = _302_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _304_itab uint64
-	var _ = _304_itab
-	_304_itab = _303_bbm + (size+uint64(32767))/uint64(32768)
-	var _305_data0 uint64
-	var _ = _305_data0
-	_305_data0 = _304_itab + (ninode+uint64(15))/uint64(16)
-	if _305_data0 >= size-uint64(1) {
+	var _305_ibm uint64
+	var _ = _305_ibm
+	_305_ibm = uint64(1) + log
+	var _306_bbm uint64
+	var _ = _306_bbm
+	_306_bbm = _305_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _307_itab uint64
+	var _ = _307_itab
+	_307_itab = _306_bbm + (size+uint64(32767))/uint64(32768)
+	var _308_data0 uint64
+	var _ = _308_data0
+	_308_data0 = _307_itab + (ninode+uint64(15))/uint64(16)
+	if _308_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_302_ibm, _303_bbm, _304_itab, _305_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_305_ibm, _306_bbm, _307_itab, _308_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

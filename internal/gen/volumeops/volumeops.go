@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1154 uint32
-	var _ = _out1154
-	var _out1155 *dbytes.Bytes
-	var _ = _out1155
-	_out1154, _out1155 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1154
-	after = _out1155
-	var _806_all uint64
-	var _ = _806_all
-	_806_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _807_files uint64
-	var _ = _807_files
-	_807_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _808_b uint64
-	var _ = _808_b
-	_808_b = Companion_Default___.Least(blocks, _806_all)
-	var _809_i uint64
-	var _ = _809_i
-	_809_i = Companion_Default___.Least(inodes, _807_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _806_all, uint64(4096) * _808_b, uint64(4096) * _808_b, _807_files, _809_i, _809_i, uint32(0)}}
+	var _out1158 uint32
+	var _ = _out1158
+	var _out1159 *dbytes.Bytes
+	var _ = _out1159
+	_out1158, _out1159 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1158
+	after = _out1159
+	var _809_all uint64
+	var _ = _809_all
+	_809_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _810_files uint64
+	var _ = _810_files
+	_810_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _811_b uint64
+	var _ = _811_b
+	_811_b = Companion_Default___.Least(blocks, _809_all)
+	var _812_i uint64
+	var _ = _812_i
+	_812_i = Companion_Default___.Least(inodes, _810_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _809_all, uint64(4096) * _811_b, uint64(4096) * _811_b, _810_files, _812_i, _812_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1156 uint32
-	var _ = _out1156
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	_out1156, _out1157 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1156
-	after = _out1157
+	var _out1160 uint32
+	var _ = _out1160
+	var _out1161 *dbytes.Bytes
+	var _ = _out1161
+	_out1160, _out1161 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1160
+	after = _out1161
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1158 uint32
-	var _ = _out1158
-	var _out1159 *dbytes.Bytes
-	var _ = _out1159
-	_out1158, _out1159 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1158
-	after = _out1159
+	var _out1162 uint32
+	var _ = _out1162
+	var _out1163 *dbytes.Bytes
+	var _ = _out1163
+	_out1162, _out1163 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1162
+	after = _out1163
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _810_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _810_ip
-	var _out1160 uint32
-	var _ = _out1160
-	var _out1161 *dbytes.Bytes
-	var _ = _out1161
-	_out1160, _out1161 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1160
-	_810_ip = _out1161
+	var _813_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _813_ip
+	var _out1164 uint32
+	var _ = _out1164
+	var _out1165 *dbytes.Bytes
+	var _ = _out1165
+	_out1164, _out1165 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1164
+	_813_ip = _out1165
 	if st != uint32(0) {
 		return st, after
 	}
-	var _811_ty uint32
-	var _ = _811_ty
-	var _out1162 uint32
-	var _ = _out1162
-	_out1162 = inodeformat.Companion_Default___.GetTy(_810_ip)
-	_811_ty = _out1162
-	if _811_ty != permissions.Companion_Default___.REG() {
+	var _814_ty uint32
+	var _ = _814_ty
+	var _out1166 uint32
+	var _ = _out1166
+	_out1166 = inodeformat.Companion_Default___.GetTy(_813_ip)
+	_814_ty = _out1166
+	if _814_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _810_ip
+	after = _813_ip
 	return st, after
 }
 

@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _345_bo uint64
-	var _ = _345_bo
-	_345_bo = pos % uint64(4096)
-	var _346_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _346_b
+	var _348_bo uint64
+	var _ = _348_bo
+	_348_bo = pos % uint64(4096)
+	var _349_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _349_b
 	if c == uint64(4096) {
-		var _out511 *dbytes.Bytes
-		var _ = _out511
-		_out511 = dbytes.NewBytes(uint64(4096))
-		_346_b = _out511
+		var _out515 *dbytes.Bytes
+		var _ = _out515
+		_out515 = dbytes.NewBytes(uint64(4096))
+		_349_b = _out515
 	} else {
-		var _347_blk *dbytes.Blk
-		var _ = _347_blk
-		var _out512 *dbytes.Blk
-		var _ = _out512
-		_out512 = x.ReadAt(txn, bn, true)
-		_347_blk = _out512
-		var _out513 *dbytes.Bytes
-		var _ = _out513
-		_out513 = _347_blk.Thaw()
-		_346_b = _out513
+		var _350_blk *dbytes.Blk
+		var _ = _350_blk
+		var _out516 *dbytes.Blk
+		var _ = _out516
+		_out516 = x.ReadAt(txn, bn, true)
+		_350_blk = _out516
+		var _out517 *dbytes.Bytes
+		var _ = _out517
+		_out517 = _350_blk.Thaw()
+		_349_b = _out517
 	}
-	_346_b.CopyFrom(_345_bo, src, so, c)
-	x.WriteData(txn, bn, _346_b)
+	_349_b.CopyFrom(_348_bo, src, so, c)
+	x.WriteData(txn, bn, _349_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out514 *dbytes.Bytes
-		var _ = _out514
-		_out514 = src.CopyOf(so)
-		b = _out514
+		var _out518 *dbytes.Bytes
+		var _ = _out518
+		_out518 = src.CopyOf(so)
+		b = _out518
 	} else {
-		var _out515 *dbytes.Bytes
-		var _ = _out515
-		_out515 = dbytes.NewBytes(uint64(4096))
-		b = _out515
+		var _out519 *dbytes.Bytes
+		var _ = _out519
+		_out519 = dbytes.NewBytes(uint64(4096))
+		b = _out519
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _348_k uint64
-	var _ = _348_k
-	_348_k = pos / uint64(4096)
-	var _349_b *dbytes.Bytes
-	var _ = _349_b
-	var _out516 *dbytes.Bytes
-	var _ = _out516
-	_out516 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_349_b = _out516
-	var _350_near uint64
-	var _ = _350_near
-	_350_near = uint64(0)
-	if uint64(0) < _348_k {
-		var _out517 uint64
-		var _ = _out517
-		_out517 = inodeformat.Companion_Default___.GetSlot(ip, _348_k-uint64(1))
-		_350_near = _out517
+	var _351_k uint64
+	var _ = _351_k
+	_351_k = pos / uint64(4096)
+	var _352_b *dbytes.Bytes
+	var _ = _352_b
+	var _out520 *dbytes.Bytes
+	var _ = _out520
+	_out520 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_352_b = _out520
+	var _353_near uint64
+	var _ = _353_near
+	_353_near = uint64(0)
+	if uint64(0) < _351_k {
+		var _out521 uint64
+		var _ = _out521
+		_out521 = inodeformat.Companion_Default___.GetSlot(ip, _351_k-uint64(1))
+		_353_near = _out521
 	}
-	var _351_bn uint64 = 0
-	var _ = _351_bn
-	var _out518 bool
-	var _ = _out518
-	var _out519 uint64
-	var _ = _out519
-	_out518, _out519 = x.AllocRoot(txn, ip, ino, _348_k, _350_near, _349_b)
-	ok = _out518
-	_351_bn = _out519
+	var _354_bn uint64 = 0
+	var _ = _354_bn
+	var _out522 bool
+	var _ = _out522
+	var _out523 uint64
+	var _ = _out523
+	_out522, _out523 = x.AllocRoot(txn, ip, ino, _351_k, _353_near, _352_b)
+	ok = _out522
+	_354_bn = _out523
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_351_bn)
+		txn.Bulk(_354_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _352_k uint64
-	var _ = _352_k
-	_352_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _353_lev uint64
-	var _ = _353_lev
-	_353_lev = positions.Companion_Default___.MaxLev(_352_k)
-	var _354_jp uint64
-	var _ = _354_jp
-	_354_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _355_k uint64
+	var _ = _355_k
+	_355_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _356_lev uint64
+	var _ = _356_lev
+	_356_lev = positions.Companion_Default___.MaxLev(_355_k)
+	var _357_jp uint64
+	var _ = _357_jp
+	_357_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _355_pn uint64 = 0
-	var _ = _355_pn
-	var _out520 bool
-	var _ = _out520
-	var _out521 uint64
-	var _ = _out521
-	_out520, _out521 = x.ResolveAlloc(txn, ip, ino, _352_k, _353_lev-uint64(1), _354_jp)
-	ok = _out520
-	_355_pn = _out521
+	var _358_pn uint64 = 0
+	var _ = _358_pn
+	var _out524 bool
+	var _ = _out524
+	var _out525 uint64
+	var _ = _out525
+	_out524, _out525 = x.ResolveAlloc(txn, ip, ino, _355_k, _356_lev-uint64(1), _357_jp)
+	ok = _out524
+	_358_pn = _out525
 	if !ok {
 		return ok, m
 	}
-	var _356_blk *dbytes.Blk
-	var _ = _356_blk
-	var _out522 *dbytes.Blk
-	var _ = _out522
-	_out522 = x.Fs.ReadBlock(txn, _355_pn, true)
-	_356_blk = _out522
-	var _357_t *dbytes.Bytes
-	var _ = _357_t
-	var _out523 *dbytes.Bytes
-	var _ = _out523
-	_out523 = _356_blk.Thaw()
-	_357_t = _out523
-	var _358_near uint64
-	var _ = _358_near
-	_358_near = _355_pn
+	var _359_blk *dbytes.Blk
+	var _ = _359_blk
+	var _out526 *dbytes.Blk
+	var _ = _out526
+	_out526 = x.Fs.ReadBlock(txn, _358_pn, true)
+	_359_blk = _out526
+	var _360_t *dbytes.Bytes
+	var _ = _360_t
+	var _out527 *dbytes.Bytes
+	var _ = _out527
+	_out527 = _359_blk.Thaw()
+	_360_t = _out527
+	var _361_near uint64
+	var _ = _361_near
+	_361_near = _358_pn
 	for m < len_ {
-		var _359_at uint64
-		var _ = _359_at
-		_359_at = pos + m
-		var _360_n uint64
-		var _ = _360_n
-		_360_n = _359_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_360_n) != _352_k || positions.Companion_Default___.FlatJ(_360_n)/uint64(512) != _354_jp {
+		var _362_at uint64
+		var _ = _362_at
+		_362_at = pos + m
+		var _363_n uint64
+		var _ = _363_n
+		_363_n = _362_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_363_n) != _355_k || positions.Companion_Default___.FlatJ(_363_n)/uint64(512) != _357_jp {
 			goto L4
 		}
-		var _361_j uint64
-		var _ = _361_j
-		_361_j = positions.Companion_Default___.FlatJ(_360_n)
-		var _362_bn uint64
-		var _ = _362_bn
-		_362_bn = _357_t.U64(uint64(8) * (_361_j % uint64(512)))
-		if _362_bn != uint64(0) {
+		var _364_j uint64
+		var _ = _364_j
+		_364_j = positions.Companion_Default___.FlatJ(_363_n)
+		var _365_bn uint64
+		var _ = _365_bn
+		_365_bn = _360_t.U64(uint64(8) * (_364_j % uint64(512)))
+		if _365_bn != uint64(0) {
 			goto L4
 		}
-		var _363_c uint64
-		var _ = _363_c
-		var _out524 uint64
-		var _ = _out524
-		_out524 = reading.Companion_Default___.Min(uint64(4096)-_359_at%uint64(4096), len_-m)
-		_363_c = _out524
-		var _364_b *dbytes.Bytes
-		var _ = _364_b
-		var _out525 *dbytes.Bytes
-		var _ = _out525
-		_out525 = Companion_Default___.FirstBlock(_359_at, src, so+m, _363_c, bulk)
-		_364_b = _out525
-		if _361_j%uint64(512) != uint64(0) {
-			var _365_left uint64
-			var _ = _365_left
-			_365_left = _357_t.U64(uint64(8) * (_361_j%uint64(512) - uint64(1)))
-			if _365_left != uint64(0) {
-				_358_near = _365_left
+		var _366_c uint64
+		var _ = _366_c
+		var _out528 uint64
+		var _ = _out528
+		_out528 = reading.Companion_Default___.Min(uint64(4096)-_362_at%uint64(4096), len_-m)
+		_366_c = _out528
+		var _367_b *dbytes.Bytes
+		var _ = _367_b
+		var _out529 *dbytes.Bytes
+		var _ = _out529
+		_out529 = Companion_Default___.FirstBlock(_362_at, src, so+m, _366_c, bulk)
+		_367_b = _out529
+		if _364_j%uint64(512) != uint64(0) {
+			var _368_left uint64
+			var _ = _368_left
+			_368_left = _360_t.U64(uint64(8) * (_364_j%uint64(512) - uint64(1)))
+			if _368_left != uint64(0) {
+				_361_near = _368_left
 			}
 		}
-		var _out526 bool
-		var _ = _out526
-		var _out527 uint64
-		var _ = _out527
-		_out526, _out527 = x.AddChild(txn, ip, _357_t, _355_pn, _361_j, _358_near, _364_b)
-		ok = _out526
-		_362_bn = _out527
+		var _out530 bool
+		var _ = _out530
+		var _out531 uint64
+		var _ = _out531
+		_out530, _out531 = x.AddChild(txn, ip, _360_t, _358_pn, _364_j, _361_near, _367_b)
+		ok = _out530
+		_365_bn = _out531
 		if !ok {
 			return ok, m
 		}
-		if bulk && _363_c == uint64(4096) {
-			txn.Bulk(_362_bn)
+		if bulk && _366_c == uint64(4096) {
+			txn.Bulk(_365_bn)
 		}
-		_358_near = _362_bn
-		m = m + _363_c
+		_361_near = _365_bn
+		m = m + _366_c
 	}
 L4:
-	x.CloseParent(txn, _355_pn, _357_t)
+	x.CloseParent(txn, _358_pn, _360_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _366_done uint64
-	var _ = _366_done
-	_366_done = uint64(0)
-	var _367_ck uint64
-	var _ = _367_ck
-	var _368_cj uint64
-	var _ = _368_cj
-	_367_ck, _368_cj = uint64(15), uint64(0)
-	var _369_pb *dbytes.Blk
-	var _ = _369_pb
-	var _out528 *dbytes.Blk
-	var _ = _out528
-	_out528 = dbytes.ZeroBlk()
-	_369_pb = _out528
-	var _370_bulk bool
-	var _ = _370_bulk
-	_370_bulk = Companion_Default___.Much(off, len_)
-	for _366_done < len_ {
-		var _371_pos uint64
-		var _ = _371_pos
-		_371_pos = off + _366_done
-		var _372_n uint64
-		var _ = _372_n
-		_372_n = _371_pos / uint64(4096)
-		var _373_c uint64
-		var _ = _373_c
-		var _out529 uint64
-		var _ = _out529
-		_out529 = reading.Companion_Default___.Min(uint64(4096)-_371_pos%uint64(4096), len_-_366_done)
-		_373_c = _out529
-		var _374_bn uint64 = 0
-		var _ = _374_bn
-		var _out530 uint64
-		var _ = _out530
-		var _out531 uint64
-		var _ = _out531
-		var _out532 uint64
-		var _ = _out532
-		var _out533 *dbytes.Blk
+	var _369_done uint64
+	var _ = _369_done
+	_369_done = uint64(0)
+	var _370_ck uint64
+	var _ = _370_ck
+	var _371_cj uint64
+	var _ = _371_cj
+	_370_ck, _371_cj = uint64(15), uint64(0)
+	var _372_pb *dbytes.Blk
+	var _ = _372_pb
+	var _out532 *dbytes.Blk
+	var _ = _out532
+	_out532 = dbytes.ZeroBlk()
+	_372_pb = _out532
+	var _373_bulk bool
+	var _ = _373_bulk
+	_373_bulk = Companion_Default___.Much(off, len_)
+	for _369_done < len_ {
+		var _374_pos uint64
+		var _ = _374_pos
+		_374_pos = off + _369_done
+		var _375_n uint64
+		var _ = _375_n
+		_375_n = _374_pos / uint64(4096)
+		var _376_c uint64
+		var _ = _376_c
+		var _out533 uint64
 		var _ = _out533
-		_out530, _out531, _out532, _out533 = reading.Companion_Default___.Find(x, txn, ip, _372_n, true, _367_ck, _368_cj, _369_pb)
-		_374_bn = _out530
-		_367_ck = _out531
-		_368_cj = _out532
-		_369_pb = _out533
-		if _374_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _374_bn, _371_pos, src, so+_366_done, _373_c)
-		} else if _372_n < uint64(12) {
-			_367_ck = uint64(15)
-			var _out534 bool
-			var _ = _out534
-			_out534 = Companion_Default___.FillDirect(x, txn, ip, ino, _371_pos, src, so+_366_done, _373_c, _370_bulk)
-			ok = _out534
+		_out533 = reading.Companion_Default___.Min(uint64(4096)-_374_pos%uint64(4096), len_-_369_done)
+		_376_c = _out533
+		var _377_bn uint64 = 0
+		var _ = _377_bn
+		var _out534 uint64
+		var _ = _out534
+		var _out535 uint64
+		var _ = _out535
+		var _out536 uint64
+		var _ = _out536
+		var _out537 *dbytes.Blk
+		var _ = _out537
+		_out534, _out535, _out536, _out537 = reading.Companion_Default___.Find(x, txn, ip, _375_n, true, _370_ck, _371_cj, _372_pb)
+		_377_bn = _out534
+		_370_ck = _out535
+		_371_cj = _out536
+		_372_pb = _out537
+		if _377_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _377_bn, _374_pos, src, so+_369_done, _376_c)
+		} else if _375_n < uint64(12) {
+			_370_ck = uint64(15)
+			var _out538 bool
+			var _ = _out538
+			_out538 = Companion_Default___.FillDirect(x, txn, ip, ino, _374_pos, src, so+_369_done, _376_c, _373_bulk)
+			ok = _out538
 			if !ok {
 				return ok
 			}
 		} else {
-			_367_ck = uint64(15)
-			var _out535 bool
-			var _ = _out535
-			var _out536 uint64
-			var _ = _out536
-			_out535, _out536 = Companion_Default___.FillRun(x, txn, ip, ino, _371_pos, src, so+_366_done, len_-_366_done, _370_bulk)
-			ok = _out535
-			_373_c = _out536
+			_370_ck = uint64(15)
+			var _out539 bool
+			var _ = _out539
+			var _out540 uint64
+			var _ = _out540
+			_out539, _out540 = Companion_Default___.FillRun(x, txn, ip, ino, _374_pos, src, so+_369_done, len_-_369_done, _373_bulk)
+			ok = _out539
+			_376_c = _out540
 			if !ok {
 				return ok
 			}
 		}
-		_366_done = _366_done + _373_c
+		_369_done = _369_done + _376_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _375_n uint64
-	var _ = _375_n
-	_375_n = sz / uint64(4096)
-	var _376_k uint64
-	var _ = _376_k
-	_376_k = positions.Companion_Default___.FlatK(_375_n)
-	var _377_bn uint64
-	var _ = _377_bn
-	var _out537 uint64
-	var _ = _out537
-	_out537 = x.Resolve(txn, ip, _376_k, positions.Companion_Default___.MaxLev(_376_k), positions.Companion_Default___.FlatJ(_375_n), true)
-	_377_bn = _out537
-	if _377_bn == uint64(0) {
+	var _378_n uint64
+	var _ = _378_n
+	_378_n = sz / uint64(4096)
+	var _379_k uint64
+	var _ = _379_k
+	_379_k = positions.Companion_Default___.FlatK(_378_n)
+	var _380_bn uint64
+	var _ = _380_bn
+	var _out541 uint64
+	var _ = _out541
+	_out541 = x.Resolve(txn, ip, _379_k, positions.Companion_Default___.MaxLev(_379_k), positions.Companion_Default___.FlatJ(_378_n), true)
+	_380_bn = _out541
+	if _380_bn == uint64(0) {
 		return
 	}
-	var _378_blk *dbytes.Blk
-	var _ = _378_blk
-	var _out538 *dbytes.Blk
-	var _ = _out538
-	_out538 = x.ReadAt(txn, _377_bn, true)
-	_378_blk = _out538
-	var _379_b *dbytes.Bytes
-	var _ = _379_b
-	var _out539 *dbytes.Bytes
-	var _ = _out539
-	_out539 = dbytes.NewBytes(uint64(4096))
-	_379_b = _out539
-	_379_b.CopyBlk(uint64(0), _378_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _377_bn, _379_b)
+	var _381_blk *dbytes.Blk
+	var _ = _381_blk
+	var _out542 *dbytes.Blk
+	var _ = _out542
+	_out542 = x.ReadAt(txn, _380_bn, true)
+	_381_blk = _out542
+	var _382_b *dbytes.Bytes
+	var _ = _382_b
+	var _out543 *dbytes.Bytes
+	var _ = _out543
+	_out543 = dbytes.NewBytes(uint64(4096))
+	_382_b = _out543
+	_382_b.CopyBlk(uint64(0), _381_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _380_bn, _382_b)
 }
 
 // End of class Default__
