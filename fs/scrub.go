@@ -27,9 +27,10 @@ type ScrubStatus struct {
 	Rate    uint64        // bytes per second
 	Every   time.Duration // 0: only when asked for
 	Running bool
-	Passes  uint64 // that came to their end
-	Pass    journal.ScrubCounts
-	Total   uint64 // blocks that the pass will have dealt with, about; 0: not known
+	Passes  uint64              // that came to their end
+	Pass    journal.ScrubCounts // of the pass that runs, or else of the last one
+	Last    journal.ScrubCounts // of the last one that came to its end
+	Total   uint64              // blocks that the pass will have dealt with, about; 0: not known
 	Began   time.Time
 	Ended   time.Time // of the last pass that came to its end
 	Checked uint64    // blocks that were read and checked since the start, in all passes
@@ -121,7 +122,7 @@ func (s *scrubber) pass(ctx context.Context) {
 	s.before += n.Good
 	s.status.Running, s.status.Err = false, err
 	if err == nil {
-		s.status.Ended, s.status.Passes = s.now(), passes+1
+		s.status.Ended, s.status.Passes, s.status.Last = s.now(), passes+1, n
 	}
 	s.mu.Unlock()
 	attrs := []any{"checked", n.Good, "damaged", n.Damaged, "unchecked", n.Unchecked, "took", s.now().Sub(began).Round(time.Millisecond)}

@@ -68,19 +68,29 @@ type Scrub struct {
 	Passes    uint64  `json:"passes"` // that came to their end
 	Done      uint64  `json:"done"`   // blocks of the pass that runs, or of the last one; likewise:
 	Total     uint64  `json:"total"`  // about; 0: not known
-	Good      uint64  `json:"good"`
 	Damaged   uint64  `json:"damaged"`
 	Unchecked uint64  `json:"unchecked"` // for what has their codes is damaged
 	Began     int64   `json:"began"`     // since 1970; 0: never
-	Ended     int64   `json:"ended"`     // of the last pass that came to its end
 	Error     string  `json:"error,omitempty"`
+
+	// Of the last pass that came to its end.
+	Ended int64     `json:"ended"`
+	Last  ScrubEnds `json:"last"`
+}
+
+// ScrubEnds is what a pass has found, in blocks.
+type ScrubEnds struct {
+	Good      uint64 `json:"good"`
+	Damaged   uint64 `json:"damaged"`
+	Unchecked uint64 `json:"unchecked"`
 }
 
 // scrubOf reports of a scrub.
 func scrubOf(s fs.ScrubStatus) Scrub {
 	r := Scrub{
 		Rate: s.Rate, Every: s.Every.Seconds(), Running: s.Running, Passes: s.Passes, Done: s.Pass.Done(), Total: s.Total,
-		Good: s.Pass.Good, Damaged: s.Pass.Damaged, Unchecked: s.Pass.Unchecked, Began: seconds(s.Began), Ended: seconds(s.Ended),
+		Damaged: s.Pass.Damaged, Unchecked: s.Pass.Unchecked, Began: seconds(s.Began),
+		Ended: seconds(s.Ended), Last: ScrubEnds{s.Last.Good, s.Last.Damaged, s.Last.Unchecked},
 	}
 	if s.Err != nil {
 		r.Error = s.Err.Error()

@@ -184,9 +184,10 @@ func TestScrub(t *testing.T) {
 	f.scrub = tansyfs.ScrubStatus{
 		Rate: 5, Every: time.Hour, Running: true, Passes: 2, Total: 100, Began: time.Unix(70, 0), Ended: time.Unix(60, 0), Checked: 33,
 		Pass: journal.ScrubCounts{Good: 7, Pending: 1, Damaged: 2, Unchecked: 3}, Err: errors.New("why"),
+		Last: journal.ScrubCounts{Good: 4, Pending: 3, Damaged: 2, Unchecked: 1},
 	}
 	f.serve()
-	want := Scrub{Rate: 5, Every: 3600, Running: true, Passes: 2, Done: 13, Total: 100, Good: 7, Damaged: 2, Unchecked: 3, Began: 70, Ended: 60, Error: "why"}
+	want := Scrub{Rate: 5, Every: 3600, Running: true, Passes: 2, Done: 13, Total: 100, Damaged: 2, Unchecked: 3, Began: 70, Error: "why", Ended: 60, Last: ScrubEnds{4, 2, 1}}
 	if code, got := post(""); code != 202 || got != want {
 		t.Error(code, got)
 	}

@@ -102,8 +102,9 @@ func awaitScrub(ctx context.Context, url string, s *status.Scrub, terminal bool)
 		fail("scrub", fmt.Errorf("it ended before its time: %s", s.Error))
 		return exitUsage
 	}
+	s.Running, s.Error = false, "" // of another that has begun since
 	fmt.Println(scrubLine(s))
-	if s.Damaged+s.Unchecked > 0 {
+	if s.Last.Damaged+s.Last.Unchecked > 0 {
 		return exitFailure
 	}
 	return exitOK
@@ -111,12 +112,16 @@ func awaitScrub(ctx context.Context, url string, s *status.Scrub, terminal bool)
 
 // scrubLine says how a scrub is doing, or nothing if there was none.
 func scrubLine(s *status.Scrub) string {
-	found := "no damage"
-	if s.Damaged > 0 {
-		found = fmt.Sprintf("%d damaged blocks, see the server's log", s.Damaged)
+	damaged, unchecked := s.Damaged, s.Unchecked
+	if !s.Running {
+		damaged, unchecked = s.Last.Damaged, s.Last.Unchecked
 	}
-	if s.Unchecked > 0 {
-		found += fmt.Sprintf("; %d blocks could not be checked", s.Unchecked)
+	found := "no damage"
+	if damaged > 0 {
+		found = fmt.Sprintf("%d damaged, see the server's log", damaged)
+	}
+	if unchecked > 0 {
+		found += fmt.Sprintf("; %d could not be checked", unchecked)
 	}
 	switch {
 	case s.Running && s.Total > 0:
@@ -128,5 +133,5 @@ func scrubLine(s *status.Scrub) string {
 	case s.Ended == 0:
 		return ""
 	}
-	return fmt.Sprintf("%d blocks as they were written, %s; ended %s", s.Good, found, time.Unix(s.Ended, 0).Format(time.DateTime))
+	return fmt.Sprintf("%d blocks as they were written, %s; ended %s", s.Last.Good, found, time.Unix(s.Ended, 0).Format(time.DateTime))
 }

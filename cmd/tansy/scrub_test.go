@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"tansy/disk"
@@ -98,7 +101,7 @@ func TestScrubLine(t *testing.T) {
 		"":                            {},
 		"12 blocks; no damage":        {Running: true, Done: 12},
 		"ended before its time: boom": {Error: "boom", Ended: 5},
-		"3 blocks; 1 damaged blocks, see the server's log; 2 blocks could not be checked": {Running: true, Done: 3, Damaged: 1, Unchecked: 2},
+		"3 blocks; 1 damaged, see the server's log; 2 could not be checked": {Running: true, Done: 3, Damaged: 1, Unchecked: 2},
 	} {
 		if got := scrubLine(&s); got != want {
 			t.Errorf("%q, not %q", got, want)
@@ -107,7 +110,59 @@ func TestScrubLine(t *testing.T) {
 	if got := scrubLine(&status.Scrub{Running: true, Done: 5, Total: 10}); !strings.Contains(got, "5 of 10 blocks; no damage") {
 		t.Error(got)
 	}
-	if got := scrubLine(&status.Scrub{Good: 7, Ended: 5}); !strings.HasPrefix(got, "7 blocks as they were written, no damage; ended ") {
+	if got := scrubLine(&status.Scrub{Damaged: 1, Ended: 5, Last: status.ScrubEnds{Good: 7}}); !strings.HasPrefix(got, "7 blocks as they were written, no damage; ended ") {
 		t.Error(got)
 	}
+}
+
+// TestScrubUnderLoad: scrubs one after the other, on an image, while clients write large and small: nothing is called damaged.
+func TestScrubUnderLoad(t *testing.T) {
+	rounds := 60
+	if testing.Short() {
+		rounds = 15
+	}
+	img := filepath.Join(t.TempDir(), "v.img")
+	p := startServe(t, "--volume", img, "--size", "256M", "--scrub", "1T", "--scrub-every", "1ns", "--cache", "4M", "--status", "127.0.0.1:0")
+	var clients sync.WaitGroup
+	for i := range uint64(3) {
+		clients.Go(func() {
+			c, err := nfsclient.Mount(p.addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			r, cred, data := rand.New(rand.NewPCG(i, 0)), &tansyfs.Cred{}, make([]byte, 1<<20)
+			for k := range rounds {
+				name := fmt.Appendf(nil, "f%d", r.IntN(6))
+				n, err := c.Create(cred, c.Root(), name, tansyfs.Unchecked, &tansyfs.SetAttr{}, 0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				data[0] = byte(k)
+				how := []tansyfs.Stability{tansyfs.Unstable, tansyfs.FileSync}[r.IntN(2)]
+				size := len(data) >> r.IntN(12)
+				if _, _, _, err := c.Write(cred, n.Handle, uint64(r.IntN(4<<20)), data[:size], how); err != nil && err != tansyfs.ErrStale && err != tansyfs.ErrNoSpc {
+					t.Error(err)
+				}
+				if r.IntN(3) == 0 {
+					c.Remove(cred, c.Root(), name) // another may have done so
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if code := run([]string{"scrub", p.status}); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	var r status.Report
+	if err := json.Unmarshal([]byte(get(t, p.status+"status.json")), &r); err != nil {
+		t.Fatal(err)
+	}
+	p.stop(t)
+	if r.Scrub.Passes < 2 || strings.Contains(p.stderr.String(), "level=ERROR") {
+		t.Errorf("%d passes; the log:\n%s", r.Scrub.Passes, p.stderr.String())
+	}
+	t.Logf("%d passes", r.Scrub.Passes)
 }

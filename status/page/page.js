@@ -84,7 +84,8 @@ function meter(name, used, all, text, scarce) {
 
 // scrub says how the scrub of the volume is doing.
 function scrub(s) {
-  const found = (s.damaged ? `; ${count(s.damaged)} blocks damaged` : "") + (s.unchecked ? `; ${count(s.unchecked)} could not be checked` : "");
+  const from = s.running ? s : s.last;
+  const found = (from.damaged ? `; ${count(from.damaged)} blocks damaged` : "") + (from.unchecked ? `; ${count(from.unchecked)} could not be checked` : "");
   if (s.running) return `${count(s.done)}${s.total ? " of " + count(s.total) : ""} blocks, at ${bytes(s.rate)}/s at most${found}`;
   if (s.error) return "ended before its time: " + s.error;
   return s.ended ? `ended ${new Date(1000 * s.ended).toLocaleString()}${found || "; no damage"}` : "none yet";
