@@ -36,7 +36,7 @@
     ("installer", "direct: addresses let go too early", "j.inm := j.lgm;\n    j.lgm := r; j.iho := j.lho; j.lho := f;", "j.inm := j.lgm;\n    j.lgm := r; j.iho := f; j.lho := f;", "*.StartInstallFields"),
     ("reader", "look-up: without the direct blocks", "    if b == null { b := j.cdm.Get(a); }\n", "", "*.Lookup"),
     ("scan", "recovery: direct blocks counted as none", "var ok := seal.Check(r, x, y, z);", "var ok := seal.Check(r, x, y, y);", "*ReadAt"),
-    ("threads", "direct blocks not written", "    ok := WriteDirect(j);\n    if !ok { return; }\n", "", "*.WriteGroup"),
+    ("threads", "direct blocks not written", "    ok := WriteDirect(j, look);\n    if !ok { return; }\n", "", "*.WriteGroup"),
     ("installer", "install: no barrier", "ok := j.d.Barrier(Installing);\n    BarrierPres(j.d.poss, P, j.g());\n    InsFrame(j);", "ok := true;\n    BarrierPres(j.d.poss, P, j.g());\n    InsFrame(j);", "*.InstBarrier"),
     ("installer", "header: no barrier", "ok := j.d.Barrier(Installing);\n    BarrierPres(j.d.poss, P, j.g());\n    if ok { j.ins.hph", "ok := true;\n    BarrierPres(j.d.poss, P, j.g());\n    if ok { j.ins.hph", "*.HdrBarrier"),
     ("logger", "log: a failed barrier counts", "    if ok {\n      LogDone(j);\n", "    ok := true;\n    if ok {\n      LogDone(j);\n", "*.LogBarrier"),
