@@ -11,6 +11,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/journal"
 )
 
 // damagedVolume is a volume with files f0 to f59, of three blocks each, and a directory d with an entry; rot changes a block
@@ -19,7 +20,7 @@ type damagedVolume struct {
 	t   *testing.T
 	d   *disk.Mem
 	v   *fs.FS
-	log bytes.Buffer
+	log bytes.Buffer // to be looked at when v is closed
 }
 
 func newDamagedVolume(t *testing.T) *damagedVolume {
@@ -128,9 +129,6 @@ func TestDamagedData(t *testing.T) {
 	if _, _, _, err := x.v.Write(root, h, fs.BlockSize+10, []byte("part"), fs.FileSync); err != fs.ErrIO {
 		t.Errorf("changing a part of it: %v", err)
 	}
-	if n := x.logged(fmt.Sprintf("block=%d", a)); n != 1 {
-		t.Errorf("block %d is told of %d times:\n%s", a, n, &x.log)
-	}
 	if err := x.change("new"); err != nil {
 		t.Errorf("a change of something else: %v", err)
 	}
@@ -141,6 +139,9 @@ func TestDamagedData(t *testing.T) {
 		t.Errorf("reading it when it was written again: %v", err)
 	}
 	closeFS(t, x.v)
+	if n := x.logged(fmt.Sprintf("\"a block is damaged: %v; reading it fails\" block=%d", journal.ErrNotAsWritten, a)); n != 1 {
+		t.Errorf("block %d is told of %d times:\n%s", a, n, &x.log)
+	}
 	mustCheck(t, x.d)
 }
 
@@ -193,8 +194,8 @@ func TestDamagedInodes(t *testing.T) {
 	closeFS(t, x.v)
 }
 
-// TestDamagedBitmap: nothing is handed out by a bitmap that is not what was written: what needs it fails, and
-// the log says so; the rest goes on.
+// TestDamagedBitmap: nothing is handed out by a bitmap that is not what was written, and from then on nothing is changed;
+// the log says so, and reading goes on.
 func TestDamagedBitmap(t *testing.T) {
 	for what, off := range map[string]int{"inodes": 48, "blocks": 56} {
 		x := newDamagedVolume(t)
@@ -211,7 +212,7 @@ func TestDamagedBitmap(t *testing.T) {
 			} else {
 				_, _, _, err = x.v.Write(root, h, uint64(100+k)*fs.BlockSize, make([]byte, 100), fs.FileSync)
 			}
-			if err != fs.ErrIO {
+			if err != fs.ErrROFS {
 				t.Errorf("%s: something new: %v", what, err)
 			}
 		}
@@ -220,13 +221,13 @@ func TestDamagedBitmap(t *testing.T) {
 				t.Errorf("%s: file %d: %v", what, i, err)
 			}
 		}
-		if _, _, _, err := x.v.Write(root, h, 0, rotContents(3)[:fs.BlockSize], fs.FileSync); err != nil {
+		if _, _, _, err := x.v.Write(root, h, 0, rotContents(3)[:fs.BlockSize], fs.FileSync); err != fs.ErrROFS {
 			t.Errorf("%s: overwriting: %v", what, err)
 		}
-		if n := x.logged(fmt.Sprintf("block=%d", a)); n != 1 || x.logged("tansy check") != 1 || x.logged("transaction failed") > 0 {
+		closeFS(t, x.v) // the log is whole then
+		if n := x.logged(fmt.Sprintf("block=%d", a)); n < 2 || x.logged("read-only from now on") != 1 || x.logged("tansy repair") != 1 || x.logged("transaction failed") > 0 {
 			t.Errorf("%s: the log:\n%s", what, &x.log)
 		}
-		closeFS(t, x.v)
 		bad := slices.Clone(whole)
 		bad[77] ^= 4
 		if !bytes.Equal(readBlock(t, x.d, a), bad) {

@@ -42,6 +42,8 @@ type FS struct {
 	stop     func() error
 	host     disk.Host // nil if the volume needs no room from one
 	hostLog  hostLog
+	dmg      *damage
+	scrub    *scrubber
 
 	freeStep uint64 // the constant, less in tests
 }
@@ -60,8 +62,10 @@ type Options struct {
 	ReadOnly   bool   // refuse every change, also those of recovery
 	Clock      Clock  // of the time stamps; nil: time.Now
 	Log        *slog.Logger
+	Scrub      ScrubOptions
 
 	host disk.Host // of the device
+	dmg  *damage   // of the volume
 }
 
 func newVerifier() uint64 {
@@ -91,6 +95,8 @@ func (v *FS) Verifier() uint64 { return v.verifier }
 // Close waits for the background, makes everything durable, and stops. The
 // device stays open: it is the caller's. No operation may be running or follow.
 func (v *FS) Close() error {
+	v.scrub.close()
+	v.dmg.close()
 	v.free.close()
 	return v.stop()
 }
@@ -137,10 +143,12 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 }
 
 // refusesChanges tells that the volume is read-only, or became so.
-func (v *FS) refusesChanges() bool { return v.readOnly || v.damaged.Load() || v.failed.Load() }
+func (v *FS) refusesChanges() bool {
+	return v.readOnly || v.damaged.Load() || v.failed.Load() || v.dmg.err() != nil
+}
 
 func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
-	if v.damaged.Load() && !readOnly {
+	if !readOnly && (v.damaged.Load() || v.dmg.err() != nil) {
 		return ErrROFS
 	}
 	err := v.transact(stable, readOnly, op)
@@ -170,6 +178,8 @@ func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 	}
 	if !errors.Is(err, journal.ErrNotAsWritten) { // the journal has told of the block
 		v.log.Error("transaction failed", "err", err)
+	} else if !readOnly && v.dmg.err() != nil {
+		return ErrROFS
 	}
 	return ErrIO
 }

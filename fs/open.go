@@ -12,6 +12,7 @@ import (
 	"tansy/internal/gen/bytefiles"
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/journal"
 	"tansy/txn/dtxn"
 )
 
@@ -44,6 +45,10 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 		v.log = slog.New(slog.DiscardHandler)
 	}
 	v.hostLog.log = v.log
+	if v.dmg = o.dmg; v.dmg == nil { // a volume without codes
+		v.dmg = newDamage(g, journal.Params{}, g.Dtor_data1()+1, v.log)
+	}
+	v.scrub = v.newScrubber(o.Scrub)
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)
@@ -69,5 +74,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 		return nil, err
 	}
 	v.free = v.startFreer()
+	v.dmg.start(v)
+	v.scrub.start()
 	return v, nil
 }

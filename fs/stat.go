@@ -72,6 +72,9 @@ func (v *FS) Health() error {
 	if v.damaged.Load() {
 		return errDamaged
 	}
+	if err := v.dmg.err(); err != nil {
+		return err
+	}
 	return v.sys.Broken()
 }
 

@@ -30,6 +30,7 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 			return nil, err
 		}
 	}
+	o.dmg = newDamage(s.Dtor_geo(), journalParams(s), d.Size(), o.Log)
 	sys, stop, err := openSystem(d, s, o)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,11 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 	if err := prepare(l.Host, p); err != nil {
 		return nil, nil, err
 	}
-	j, err := journal.Open(d, p, journal.Options{CacheBytes: o.CacheBytes, Log: o.Log})
+	jo := journal.Options{CacheBytes: o.CacheBytes, Log: o.Log}
+	if o.dmg != nil {
+		jo.OnDamage = o.dmg.met
+	}
+	j, err := journal.Open(d, p, jo)
 	err = hostFull(err, p)
 	if err != nil {
 		return nil, nil, err

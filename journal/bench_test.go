@@ -9,6 +9,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/journalreader"
+	"tansy/internal/gen/journalthreads"
 )
 
 func benchJournal(b *testing.B, d disk.Disk) *Journal {
@@ -163,5 +164,56 @@ func BenchmarkCommitAsyncMem(b *testing.B) {
 		if err := j.Commit([]Write{{j.home + uint64(i)%300, data}}, false); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Commits of large new data, which go straight home, and the look at the header that comes before each.
+func BenchmarkDirect(b *testing.B) {
+	const free = 30000
+	p := Params{Units: 512, Ring: 8191, Key: [32]byte{1}}
+	p = coded(p, free+254)
+	p.Bitmap = p.Home()
+	p.First, p.Limit = p.Bitmap+2, p.Bitmap+2+free
+	d := benchFile(b, sizeOf(p))
+	if err := Format(d, p); err != nil {
+		b.Fatal(err)
+	}
+	j, err := Open(d, p, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := j.Close(); err != nil {
+			b.Error(err)
+		}
+		d.Close()
+	})
+	for a := p.Bitmap; a < p.First; a++ { // so that it is known what is free
+		if err := j.Read(a, make([]byte, disk.BlockSize)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("look", func(b *testing.B) {
+		for b.Loop() {
+			if !journalthreads.Companion_Default___.Guard(j.core) {
+				b.Fatal(j.Failure())
+			}
+		}
+	})
+	for _, n := range []uint64{8, 64, 256} {
+		b.Run(fmt.Sprintf("commit%d", n), func(b *testing.B) {
+			data, at := make([]byte, disk.BlockSize), uint64(0)
+			ws := make([]Write, n)
+			for b.Loop() {
+				for i := range ws {
+					ws[i] = Write{p.First + at%free, data}
+					j.Bulk(ws[i].Addr)
+					at++
+				}
+				if err := j.Commit(ws, true); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

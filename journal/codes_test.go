@@ -500,3 +500,25 @@ func TestUnreadablePlace(t *testing.T) {
 		}
 	}
 }
+
+// TestDepends: the codes of a range of blocks depend on the pages that one of its blocks needs, and on no others.
+func TestDepends(t *testing.T) {
+	for _, n := range []uint64{600, 2000, 70000, 200000} {
+		p := bitmappedFor(64, n)
+		size := p.Home() + n
+		for _, r := range [][2]uint64{{0, 1}, {0, 300}, {200, 900}, {254, 255}, {500, n}, {n - 1, n}, {7, 7}} {
+			a, end := p.Home()+r[0], min(p.Home()+r[1], size)
+			needed := map[uint64]bool{}
+			for b := a; b < end; b++ {
+				for q := range p.TreeBlocks(b, size) {
+					needed[q], needed[q+1] = true, true
+				}
+			}
+			for q := p.Start - 2*p.Pages - 1; q <= p.Start; q++ {
+				if p.Depends(q, a, end, size) != needed[q] {
+					t.Errorf("%d blocks, %v: page in block %d: %v", n, r, q, !needed[q])
+				}
+			}
+		}
+	}
+}

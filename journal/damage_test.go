@@ -373,6 +373,33 @@ func TestTwoServers(t *testing.T) {
 	}
 }
 
+// TestNoDirectWriteOverAnother: who has lost the journal writes no large new data home either.
+func TestNoDirectWriteOverAnother(t *testing.T) {
+	p := bitmapped(64)
+	d := disk.NewMem(deviceOf(p))
+	if err := Format(d, p); err != nil {
+		t.Fatal(err)
+	}
+	first, err := Open(d, p, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readVolume(t, first, p) // so that it is known what is free
+	second, err := Open(d, p, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	first.Bulk(p.First)
+	if err := first.Commit([]Write{{p.First, contents(3)}}, true); !errors.Is(err, ErrNotOwner) {
+		t.Errorf("acknowledged, or another error: %v", err)
+	}
+	if string(block(t, d, p.First)) == string(contents(3)) {
+		t.Error("the block was written")
+	}
+	first.Close()
+}
+
 // TestNoInstallationOverAnother: who has lost the journal writes nothing home and no header.
 func TestNoInstallationOverAnother(t *testing.T) {
 	d := disk.NewMem(roomy.Home() + homeBlocks)

@@ -119,6 +119,23 @@ func (p Params) TreeBlock(a uint64, size uint64) (b uint64, ok bool) {
 	return first + 2*q, p.Pages > 0 && x+1 < size-home+p.Pages // the root has none
 }
 
+// Depends tells whether the codes of some of the home blocks [a, end) are not known without page q of the tree of
+// codes, which is in one of the two blocks from q on.
+func (p Params) Depends(q, a, end, size uint64) bool {
+	if p.Pages == 0 || q < p.Start-2*p.Pages || q >= p.Start || a >= end {
+		return false
+	}
+	page, n := p.Pages-(p.Start-q+1)/2, size-p.Home()
+	lo, hi := (a-p.Home())/dlog.PerPage, (end-1-p.Home())/dlog.PerPage
+	for page < lo || page > hi {
+		if lo == p.Pages-1 {
+			return false
+		}
+		lo, hi = (n+lo)/dlog.PerPage, min((n+hi)/dlog.PerPage, p.Pages-1)
+	}
+	return true
+}
+
 // tree is the tree of codes over d, of size blocks.
 func (p Params) tree(d *ddisk.Disk, s *dlog.Seal, g *dlog.Pages, size uint64) *treeofcodes.Tree {
 	t := treeofcodes.New_Tree_()
@@ -199,6 +216,9 @@ type Options struct {
 	CacheBytes uint64        // bound on the memory for clean blocks, at least 4 MiB; 0 = 64 MiB
 	Log        *slog.Logger  // nil = slog.Default()
 	Linger     time.Duration // how long a commit that nobody waits for may stay in memory; 0 = 1 s
+	// OnDamage, if not nil, is called when a block is found damaged (see Journal.Damaged), for most of them once. It must not
+	// wait, nor use the journal.
+	OnDamage func(block uint64)
 }
 
 // Journal is an open journal. Its methods may be called concurrently.
@@ -262,7 +282,12 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 		return nil, diagnose(d, p)
 	}
 	j := &Journal{d: dd, core: core, p: p, home: p.Home(), size: d.Size(), log: o.Log}
-	core.Notes.OnDamage(j.tellDamage)
+	core.Notes.OnDamage(func(a uint64) {
+		j.tellDamage(a)
+		if o.OnDamage != nil {
+			o.OnDamage(a)
+		}
+	})
 	return j, nil
 }
 

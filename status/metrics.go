@@ -80,6 +80,7 @@ func (s *Status) metrics() []byte {
 	e.transport(s.from.RPC())
 	e.volume(s.from.FS())
 	e.device(s.from.Device())
+	e.scrub(s.from.Scrub(), s.from.Damaged())
 	if sp, err := s.from.Space(); err == nil {
 		e.gauge("volume_bytes", "Size of the volume's data.", float64(sp.TotalBytes))
 		e.gauge("volume_free_bytes", "Of these not in use, and with room on the host.", float64(sp.FreeBytes))
@@ -180,6 +181,17 @@ func (e *exposition) volume(st fs.Stats) {
 	e.counter("cache_misses_total", "Blocks that were not.", j.CacheMisses)
 	e.gauge("cache_bytes", "Blocks in the cache.", disk.BlockSize*float64(j.Cached))
 	e.gauge("cache_size_bytes", "Room of the cache.", disk.BlockSize*float64(j.CacheLimit))
+}
+
+// scrub adds what was found damaged, by reads and by scrubs.
+func (e *exposition) scrub(s fs.ScrubStatus, damaged int) {
+	e.gauge("damaged_blocks", "Blocks that were found not to be what was last written there, and that nothing in memory stands for, since the start.", float64(damaged))
+	e.gauge("scrub_running", "1 while a scrub reads the volume.", flag(s.Running))
+	e.counter("scrub_blocks_total", "Blocks that scrubs have read and found as they were written.", s.Checked)
+	e.gauge("scrub_damaged_blocks", "Blocks that the scrub that runs, or the last one, has found damaged, or could not read.", float64(s.Pass.Damaged))
+	e.gauge("scrub_unchecked_blocks", "Blocks that it could not check because of others.", float64(s.Pass.Unchecked))
+	e.counter("scrub_passes_total", "Scrubs that came to their end.", s.Passes)
+	e.gauge("scrub_end_time_seconds", "When the last one did, since 1970; 0: none yet.", float64(seconds(s.Ended)))
 }
 
 // device adds what goes to the device.

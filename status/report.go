@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/fs"
 )
 
 // Report is what the page shows. Sizes are in bytes, times in seconds, rates per second.
@@ -21,6 +22,7 @@ type Report struct {
 
 	Space   Space   `json:"space"`
 	Journal Journal `json:"journal"`
+	Scrub   Scrub   `json:"scrub"`
 	Cache   Cache   `json:"cache"`
 	Memory  Memory  `json:"memory"`
 
@@ -56,6 +58,52 @@ type Journal struct {
 	UnitsUsed uint64 `json:"units_used"`
 	Ring      uint64 `json:"ring"` // for the data of large groups
 	RingUsed  uint64 `json:"ring_used"`
+}
+
+// Scrub is what is read from the device and checked in the background.
+type Scrub struct {
+	Rate      uint64  `json:"rate"`
+	Every     float64 `json:"every"` // 0: only when asked for
+	Running   bool    `json:"running"`
+	Passes    uint64  `json:"passes"` // that came to their end
+	Done      uint64  `json:"done"`   // blocks of the pass that runs, or of the last one; likewise:
+	Total     uint64  `json:"total"`  // about; 0: not known
+	Damaged   uint64  `json:"damaged"`
+	Unchecked uint64  `json:"unchecked"` // for what has their codes is damaged
+	Began     int64   `json:"began"`     // since 1970; 0: never
+	Error     string  `json:"error,omitempty"`
+
+	// Of the last pass that came to its end.
+	Ended int64     `json:"ended"`
+	Last  ScrubEnds `json:"last"`
+}
+
+// ScrubEnds is what a pass has found, in blocks.
+type ScrubEnds struct {
+	Good      uint64 `json:"good"`
+	Damaged   uint64 `json:"damaged"`
+	Unchecked uint64 `json:"unchecked"`
+}
+
+// scrubOf reports of a scrub.
+func scrubOf(s fs.ScrubStatus) Scrub {
+	r := Scrub{
+		Rate: s.Rate, Every: s.Every.Seconds(), Running: s.Running, Passes: s.Passes, Done: s.Pass.Done(), Total: s.Total,
+		Damaged: s.Pass.Damaged, Unchecked: s.Pass.Unchecked, Began: seconds(s.Began),
+		Ended: seconds(s.Ended), Last: ScrubEnds{s.Last.Good, s.Last.Damaged, s.Last.Unchecked},
+	}
+	if s.Err != nil {
+		r.Error = s.Err.Error()
+	}
+	return r
+}
+
+// seconds is a time since 1970, or 0 for none.
+func seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
 }
 
 // Cache is the block cache.
@@ -131,6 +179,7 @@ func (s *Status) Report() *Report {
 	if sp, err := s.from.Space(); err == nil {
 		r.Space = Space{sp.TotalBytes, sp.FreeBytes, sp.TotalFiles, sp.FreeFiles}
 	}
+	r.Scrub = scrubOf(s.from.Scrub())
 	now := take(s.from, time.Now())
 	r.numbers(&now)
 	h := &s.history

@@ -6,8 +6,9 @@
 //	/metrics      every number, in Prometheus' text format
 //	/healthz      200 unless the volume refuses changes for good: restart or look after it
 //	/readyz       200 while the server serves: a balancer may send clients
+//	/scrub        POST: a scrub of the volume is asked for, and the answer is how it does (Scrub)
 //
-// Everything is read only, and nothing waits for the device. There is no access control:
+// All else is read only, and nothing waits for the device. There is no access control:
 // whoever reaches the address sees the addresses of the clients, and names that warnings
 // contain. Keep it on loopback or a network of administrators.
 package status
@@ -44,6 +45,10 @@ type Sources struct {
 	Space   func() (fs.Stat, error)
 	Health  func() error // why the volume refuses changes
 	Device  func() disk.Counts
+
+	Scrub      func() fs.ScrubStatus
+	StartScrub func()
+	Damaged    func() int // blocks found damaged so far
 }
 
 // State is what a server is about.
@@ -143,6 +148,7 @@ func (s *Status) Handler() http.Handler {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		w.Write(s.metrics())
 	})
+	m.HandleFunc("POST /scrub", s.startScrub)
 	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		_, err := s.ready()
 		answer(w, err)
@@ -154,14 +160,29 @@ func (s *Status) Handler() http.Handler {
 		}
 		answer(w, err)
 	})
+	ours := http.NewCrossOriginProtection().Handler(m) // no page of others starts a scrub
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
-		m.ServeHTTP(w, r)
+		ours.ServeHTTP(w, r)
 	})
+}
+
+// startScrub asks for a scrub. If one runs already, that is it.
+func (s *Status) startScrub(w http.ResponseWriter, _ *http.Request) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.from == nil {
+		http.Error(w, fmt.Sprintf("the server is %s", s.state), http.StatusServiceUnavailable)
+		return
+	}
+	s.from.StartScrub()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted)
+	json.NewEncoder(w).Encode(scrubOf(s.from.Scrub()))
 }
 
 // answer is that of a probe.

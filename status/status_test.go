@@ -24,6 +24,7 @@ import (
 	"tansy/daemon"
 	"tansy/disk"
 	tansyfs "tansy/fs"
+	"tansy/journal"
 	"tansy/oncrpc"
 )
 
@@ -31,6 +32,8 @@ import (
 type fake struct {
 	rpc    oncrpc.Stats
 	sick   atomic.Pointer[error]
+	scrub  tansyfs.ScrubStatus
+	asked  atomic.Int64 // for scrubs
 	status *Status
 	log    *daemon.Log
 }
@@ -64,6 +67,10 @@ func (f *fake) serve() {
 		},
 		Health: func() error { return *cmpOr(f.sick.Load(), new(error)) },
 		Device: func() disk.Counts { return disk.Counts{Barriers: 5, WrittenBlocks: 10, BarrierTime: time.Second} },
+
+		Scrub:      func() tansyfs.ScrubStatus { return f.scrub },
+		StartScrub: func() { f.asked.Add(1) },
+		Damaged:    func() int { return 4 },
 	}
 }
 
@@ -145,6 +152,66 @@ func TestPaths(t *testing.T) {
 	r, err := http.Post(s.URL+"/metrics", "text/plain", nil)
 	if err != nil || r.StatusCode != 405 {
 		t.Error(r, err)
+	}
+}
+
+// A scrub is asked for with a POST that comes from no page but this one.
+func TestScrub(t *testing.T) {
+	f := newFake(t)
+	s := httptest.NewServer(f.status.Handler())
+	defer s.Close()
+	post := func(from string) (int, Scrub) {
+		t.Helper()
+		q, err := http.NewRequest(http.MethodPost, s.URL+"/scrub", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if from != "" {
+			q.Header.Set("Sec-Fetch-Site", from)
+		}
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		var got Scrub
+		_ = json.NewDecoder(r.Body).Decode(&got) // of a refusal there is none
+		return r.StatusCode, got
+	}
+	if code, _ := post(""); code != 503 {
+		t.Error("at the start:", code)
+	}
+	f.scrub = tansyfs.ScrubStatus{
+		Rate: 5, Every: time.Hour, Running: true, Passes: 2, Total: 100, Began: time.Unix(70, 0), Ended: time.Unix(60, 0), Checked: 33,
+		Pass: journal.ScrubCounts{Good: 7, Pending: 1, Damaged: 2, Unchecked: 3}, Err: errors.New("why"),
+		Last: journal.ScrubCounts{Good: 4, Pending: 3, Damaged: 2, Unchecked: 1},
+	}
+	f.serve()
+	want := Scrub{Rate: 5, Every: 3600, Running: true, Passes: 2, Done: 13, Total: 100, Damaged: 2, Unchecked: 3, Began: 70, Error: "why", Ended: 60, Last: ScrubEnds{4, 2, 1}}
+	if code, got := post(""); code != 202 || got != want {
+		t.Error(code, got)
+	}
+	if code, _ := post("cross-site"); code != 403 {
+		t.Error("from another site:", code)
+	}
+	if code, _, _ := get(t, s.URL+"/scrub"); code != 405 {
+		t.Error("GET:", code)
+	}
+	if n := f.asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	if got := f.status.Report().Scrub; got != want {
+		t.Error(got)
+	}
+	_, text, _ := get(t, s.URL+"/metrics")
+	parse(t, text)
+	for name, v := range map[string]int{
+		"tansy_damaged_blocks": 4, "tansy_scrub_running": 1, "tansy_scrub_blocks_total": 33, "tansy_scrub_damaged_blocks": 2,
+		"tansy_scrub_unchecked_blocks": 3, "tansy_scrub_passes_total": 2, "tansy_scrub_end_time_seconds": 60,
+	} {
+		if want := fmt.Sprintf("\n%s %d\n", name, v); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 

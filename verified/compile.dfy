@@ -1,5 +1,6 @@
 // What is translated to Go: the top of every part, which includes the rest.
 include "journal/threads.dfy"
+include "journal/scrubthread.dfy"
 include "txn/commit.dfy"
 include "fs/procedures/all.dfy"
 include "fs/mkfs/mkfs.dfy"

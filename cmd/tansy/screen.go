@@ -46,6 +46,9 @@ func screen(r *status.Report, width, height int) []string {
 		found = fmt.Sprintf("; %.0f %% found there", 100*float64(r.Cache.Hits)/float64(asked))
 	}
 	add("Cache  %s %s of %s%s", bar(r.Cache.Used, r.Cache.Size), about(r.Cache.Used), about(r.Cache.Size), found)
+	if s := scrubLine(&r.Scrub); s != "" {
+		add("Scrub  %s", s)
+	}
 	add("Memory of calls %s, of large ones %s, to be sent %s, of the process %s; refused %d connections, %d calls",
 		about(uint64(r.Memory.Calls)), about(uint64(r.Memory.Receiving)), about(uint64(r.Memory.Queued)), about(r.Memory.Resident), r.RefusedConns, r.RefusedCalls)
 

@@ -59,6 +59,7 @@ func serve(args []string) int {
                                                 a new image takes all its room now
   tansy serve --listen :2049 --exports /etc/tansy.exports
                                                 only to whom the file names (tansy exports --help)
+  tansy serve --scrub 20M                       look for damage in the background: all that is in use is read, once a week
   tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
@@ -73,6 +74,9 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
 	cache := byteSize(64 << 20)
 	f.Var(&cache, "cache", "size of the block cache")
+	var scrubRate byteSize
+	f.Var(&scrubRate, "scrub", "read all that is in use from the device and check it, again and again, at most so many bytes per second, such as 20M; 0: only when tansy scrub asks for it")
+	scrubEvery := f.Duration("scrub-every", tansyfs.DefaultScrubEvery, "time from the start of a scrub to the start of the next, if --scrub is given")
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
 	exportsFile := f.String("exports", "", "`FILE` that says who may mount what, in the syntax of exports(5); SIGHUP reads it again (default: everybody everything)")
@@ -98,6 +102,9 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	}
 	if wrong := limit.wrong(); wrong != "" {
 		return misused(f, wrong)
+	}
+	if *scrubEvery <= 0 {
+		return misused(f, "--scrub-every has to be more than 0: without --scrub there is none but by tansy scrub")
 	}
 	if *volume == "" {
 		return misused(f, "--volume is empty: give an image file or a block device")
@@ -209,7 +216,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	}
 	stats := disk.NewStats(d)
 	expvar.Publish("disk", expvar.Func(func() any { return stats.Counts() }))
-	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log.Logger})
+	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log.Logger, Scrub: tansyfs.ScrubOptions{Rate: uint64(scrubRate), Every: *scrubEvery}})
 	if err != nil {
 		d.Close()
 		return fail(fmt.Errorf("%s: %w%s", *volume, err, advice(err)))

@@ -39,5 +39,6 @@ func newStatus(l net.Listener, volume string, log *daemon.Log) *status.Status {
 
 // sources are what the status of a server is made of.
 func sources(address net.Addr, s *server.Server, v *tansyfs.FS, d *disk.Stats) status.Sources {
-	return status.Sources{Address: address.String(), RPC: s.Stats, FS: v.Stats, Space: v.Space, Health: v.Health, Device: d.Counts}
+	return status.Sources{Address: address.String(), RPC: s.Stats, FS: v.Stats, Space: v.Space, Health: v.Health, Device: d.Counts,
+		Scrub: v.ScrubStatus, StartScrub: v.Scrub, Damaged: v.DamagedBlocks}
 }

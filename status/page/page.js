@@ -82,6 +82,15 @@ function meter(name, used, all, text, scarce) {
   return row;
 }
 
+// scrub says how the scrub of the volume is doing.
+function scrub(s) {
+  const from = s.running ? s : s.last;
+  const found = (from.damaged ? `; ${count(from.damaged)} blocks damaged` : "") + (from.unchecked ? `; ${count(from.unchecked)} could not be checked` : "");
+  if (s.running) return `${count(s.done)}${s.total ? " of " + count(s.total) : ""} blocks, at ${bytes(s.rate)}/s at most${found}`;
+  if (s.error) return "ended before its time: " + s.error;
+  return s.ended ? `ended ${new Date(1000 * s.ended).toLocaleString()}${found || "; no damage"}` : "none yet";
+}
+
 function draw(r) {
   const last = r.samples[r.samples.length - 1] || {calls: 0, errors: 0, sent: 0, received: 0, p50: 0, p99: 0, barriers: 0, written: 0};
   const of = key => r.samples.map(s => s[key]);
@@ -108,6 +117,7 @@ function draw(r) {
     meter("Space", used, s.bytes, `${bytes(used)} of ${bytes(s.bytes)}, ${bytes(s.free_bytes)} free`, true),
     meter("Inodes", files, s.files, `${count(files)} of ${count(s.files)}`, true),
     meter("Log", j.units_used, j.units, `${j.units_used} of ${j.units} groups; ${bytes(j.ring_used)} of ${bytes(j.ring)} of large data`),
+    meter("Scrub", r.scrub.running ? r.scrub.done : 0, r.scrub.total, scrub(r.scrub)),
     meter("Cache", r.cache.used, r.cache.size, `${bytes(r.cache.used)} of ${bytes(r.cache.size)}` + (asked ? `; ${percent(r.cache.hits / asked)} found there` : "")));
   $("facts").textContent = `${count(j.commits)} commits in ${count(j.groups)} groups, ${count(j.barriers)} barriers. Memory of calls ${bytes(r.memory.calls)}, of large ones ${bytes(r.memory.receiving)}, waiting to be sent ${bytes(r.memory.queued)}` + (r.memory.resident ? `; of the process ${bytes(r.memory.resident)}` : "") + `. Refused: ${count(r.refused_conns)} connections, ${count(r.refused_calls)} calls.`;
 

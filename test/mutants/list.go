@@ -147,6 +147,14 @@ var mutants = []mutant{
 	{what: "inspect: a page may lie anywhere", file: "journal/inspect.go", old: "if !bytes.Equal(buf, b.Data()) {", new: "if bytes.Equal(nil, b.Data()) {", tests: checks},
 	{what: "dump: the log is needed for the superblock", file: "check/dump.go", old: "\treturn &Dumper{d: d, c: c}, nil", new: "\tif c.v = c.openLog(d, sb); c.logLost {\n\t\treturn nil, errNotVolume\n\t}\n\treturn &Dumper{d: d, c: c}, nil", tests: checks},
 
+	// Scrubs, and what a server does about damage.
+	{what: "scrub: what is free is called damaged", file: "journal/scrub.go", old: "to := scan(bitmap, from, next, false)", new: "to := next", tests: scrubs},
+	{what: "scrub: the tree is left out", file: "journal/scrub.go", old: "err := r.pages()\n", new: "var err error\n", tests: scrubs},
+	{what: "scrub: what lies before the bitmap's blocks is left out", file: "journal/scrub.go", old: "err = r.blocks(j.home, first)", new: "err = nil", tests: scrubs},
+	{what: "scrub: one block that cannot be read ends a run", file: "journal/scrub.go", old: "single = n // which one is it?\n\t\t\t\tcontinue\n", new: "", tests: scrubs},
+	{what: "scrub: one damaged block ends a run", file: "journal/scrub.go", old: "r.tell(Finding{a, ErrNotAsWritten, st == journalscrub.Companion_Default___.SInMemory()})\n\t\t\t\ta++\n", new: "r.tell(Finding{a, ErrNotAsWritten, st == journalscrub.Companion_Default___.SInMemory()})\n\t\t\t\ta += n - m\n", tests: scrubs},
+	{what: "owner: large new data go home without a look at the header", file: "internal/extern/dlog/dlog.go", old: ".Abs()).Milliseconds())", new: ".Abs()).Milliseconds() % 1)", tests: scrubs},
+
 	// The server as a daemon: log, port, service manager, numbers.
 	{what: "daemon: the log's queue has no bound", file: "daemon/output.go", old: "o.closed || len(o.pending)+len(p) > maxPending", new: "o.closed", tests: daemons},
 	{what: "daemon: lost messages are not told", file: "daemon/output.go", old: "n > 0 && o.note != nil", new: "n > 0 && o.note == nil", tests: daemons},

@@ -6,6 +6,7 @@
 package dtxn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -143,6 +144,17 @@ func (s *System) committed(b uint64) ([]byte, error) {
 	}
 	return v.Data(), nil
 }
+
+// Committed returns block b as last committed, which need not be durable yet, and beside all transactions.
+func (s *System) Committed(b uint64) ([]byte, error) { return s.committed(b) }
+
+// Scrub makes a pass over the journal below.
+func (s *System) Scrub(ctx context.Context, pass journal.Scrub) (journal.ScrubCounts, error) {
+	return pass.Run(ctx, s.j)
+}
+
+// Damaged lists the blocks that were found damaged so far.
+func (s *System) Damaged() []uint64 { return s.j.Damaged() }
 
 // Free returns the number of clear bits that may be handed out (free blocks or
 // inodes), as committed and durable.

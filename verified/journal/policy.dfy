@@ -19,6 +19,9 @@ module JournalPolicy {
   const NGroups: uint32 := 6       // group commits so far
   const NInstalls: uint32 := 7     // installations so far
 
+  const NAge: uint32 := 8          // milliseconds since a look at the header before direct blocks; a large number before the first
+
+  const LookAfter: uint64 := 100   // an older one does not count any more: a look takes longer than a small write, and we may have stood still
   const HoldMax: uint64 := 16384   // so many direct blocks are read by a recovery, plus a group
 
   // [L] is there something to commit that should not wait?
@@ -69,6 +72,15 @@ module JournalPolicy {
     var stop := j.notes.Get(NStop);
     var failed := j.notes.Get(NFailed);
     b := stop == 0 && failed == 0;
+  }
+  // [L] is the header to be looked at before the frozen group is written? (After this it is.)
+  method LookDue(j: Journal) returns (due: bool)
+    requires j.Inv() && j.mu.held
+  {
+    var n := j.cdm.Len();
+    var age := j.notes.Get(NAge);
+    due := n > 0 && age >= LookAfter;
+    if due { j.notes.Set(NAge, 0); }
   }
   // [L] did the device fail?
   method Failed(j: Journal) returns (b: bool)

@@ -406,7 +406,7 @@ module RecoverM {
     d.Leave(Recovering);
     if t.np > 0 { assert TreeSays(p2, t.Now(), r, w); }
     var i := new Installer();
-    i.r := r; i.tb := w; i.r2 := r; i.tb2 := w;
+    i.Begin(r, w);
     j := new Journal(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, i);
   }
   // what a new volume's home blocks are: zeros, as its tree says; without a tree what is there

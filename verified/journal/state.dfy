@@ -72,6 +72,10 @@ module JournalM {
     constructor ()
       ensures list == null && ip == 0 && wn == 0 && hph == 0
     { list := null; ip := 0; wn := 0; hph := 0; r := CV(0, 0); tb := map[]; r2 := CV(0, 0); tb2 := map[]; }
+    ghost method Begin(r0: CV, v: St)
+      modifies this`r, this`tb, this`r2, this`tb2
+      ensures r == r2 == r0 && tb == tb2 == v
+    { r := r0; tb := v; r2 := r0; tb2 := v; }
   }
   // what a step left alone of the blocks that role r owns
   twostate predicate DiskKept(d: Disk, r: Role) reads d {

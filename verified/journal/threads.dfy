@@ -42,8 +42,8 @@ module JournalThreads {
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
   {}
 
-  // Writes the direct blocks of the frozen group home.
-  method WriteDirect(j: Journal) returns (ok: bool)
+  // Writes the direct blocks of the frozen group home. look: only if the volume is ours still.
+  method WriteDirect(j: Journal, look: bool) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
@@ -55,6 +55,7 @@ module JournalThreads {
     var n := l.Len();
     var i: uint64 := 0;
     ok := true;
+    if look { LYield(j); ok := HeaderIsOurs(j); }
     while ok && i < n
       invariant i <= n && j.Inv() && j.Mono() && j.lg.ph == 2 && j.lg.dirs == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr))
       invariant j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
@@ -112,7 +113,7 @@ module JournalThreads {
     ok := LogWriteDesc(j);
   }
   // Writes the frozen group, durably.
-  method WriteGroup(j: Journal) returns (ok: bool)
+  method WriteGroup(j: Journal, look: bool) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
@@ -121,7 +122,7 @@ module JournalThreads {
   {
     ok := WriteRecord(j);
     if !ok { return; }
-    ok := WriteDirect(j);
+    ok := WriteDirect(j, look);
     if !ok { return; }
     LYield(j);
     assert fresh(j.repr - old(j.repr));
@@ -137,10 +138,11 @@ module JournalThreads {
     decreases *
   {
     ghost var c := j.cl;
+    var look := LookDue(j);
     j.mu.Unlock(); LYield(j);
     var cs := LogEnc(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
-    ok := WriteGroup(j);
+    ok := WriteGroup(j, look);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     LYield(j);
     j.mu.Lock(); LYield(j);

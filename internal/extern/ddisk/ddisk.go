@@ -80,6 +80,9 @@ func (d *Disk) Size() uint64 { return d.d.Size() }
 // ErrNotOwner is the error of everything after Stop.
 var ErrNotOwner = fmt.Errorf("%w: the header of its log bears the mark of another server, or none", disk.ErrLost)
 
+// Forget has the next read of n blocks from a on ask the medium, as far as that is possible.
+func (d *Disk) Forget(a, n uint64) { disk.Forget(d.d, a, n) }
+
 // Stop makes all later writes and barriers fail.
 func (d *Disk) Stop() { d.fail(ErrNotOwner) }
 

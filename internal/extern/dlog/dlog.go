@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"time"
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
@@ -150,10 +151,11 @@ func (m *Mutex) WakeOne(c uint32) { m.c[c].Signal() }
 // WakeAll wakes all that wait on c.
 func (m *Mutex) WakeAll(c uint32) { m.c[c].Broadcast() }
 
-// Notes are eight numbers, which belong to the holder of the journal's mutex, and a list
-// of wishes, which anybody may add to.
+// Notes are nine numbers, which belong to the holder of the journal's mutex, and a list
+// of wishes, which anybody may add to. The last number grows by itself.
 type Notes struct {
-	x [8]uint64
+	x   [age]uint64
+	set time.Time // of number age
 
 	mu      sync.Mutex
 	bulk    map[uint64]struct{}
@@ -171,11 +173,26 @@ func NewNotes() *Notes {
 	return &Notes{bulk: map[uint64]struct{}{}, damaged: map[uint64]struct{}{}}
 }
 
+// age is the number that grows: the milliseconds since it was set, whatever to.
+const age = 8
+
 // Get returns number i.
-func (n *Notes) Get(i uint32) uint64 { return n.x[i] }
+func (n *Notes) Get(i uint32) uint64 {
+	if i == age {
+		now := time.Now() // the clock that never goes back may have stood still while the machine did
+		return uint64(max(now.Sub(n.set), now.Round(0).Sub(n.set.Round(0)).Abs()).Milliseconds())
+	}
+	return n.x[i]
+}
 
 // Set changes number i.
-func (n *Notes) Set(i uint32, x uint64) { n.x[i] = x }
+func (n *Notes) Set(i uint32, x uint64) {
+	if i == age {
+		n.set = time.Now()
+		return
+	}
+	n.x[i] = x
+}
 
 // Wish asks that the next contents of block a go straight home and not through the log.
 func (n *Notes) Wish(a uint64) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
@@ -262,6 +263,28 @@ func TestNotes(t *testing.T) {
 		if n.Get(i) != uint64(i)+5 {
 			t.Error(i)
 		}
+	}
+}
+
+// The last number is a large one before it is set, and grows from 0 then.
+func TestAge(t *testing.T) {
+	n := NewNotes()
+	before := n.Get(8)
+	n.Set(8, 1<<63)
+	last := n.Get(8)
+	if before < 1<<32 || last > 1<<32 {
+		t.Error(before, last)
+	}
+	for range 1000 {
+		x := n.Get(8)
+		if x < last {
+			t.Error(x, "after", last)
+		}
+		last = x
+	}
+	n.set = n.set.Add(-time.Hour)
+	if x := n.Get(8); x < 3600_000 || x > 2*3600_000 {
+		t.Error("after an hour:", x)
 	}
 }
 

@@ -78,38 +78,38 @@ func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BM
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _86_k uint64
-	var _ = _86_k
-	var _out110 uint64
-	var _ = _out110
-	_out110 = j.Running.Len()
-	_86_k = _out110
-	var _87_l uint64
-	var _ = _87_l
-	var _out111 uint64
-	var _ = _out111
-	_out111 = tx.Len()
-	_87_l = _out111
-	var _88_failed uint64
-	var _ = _88_failed
+	var _88_k uint64
+	var _ = _88_k
 	var _out112 uint64
 	var _ = _out112
-	_out112 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
-	_88_failed = _out112
-	if _88_failed != uint64(0) || j.Nvs >= uint64(4611686018427322368) {
+	_out112 = j.Running.Len()
+	_88_k = _out112
+	var _89_l uint64
+	var _ = _89_l
+	var _out113 uint64
+	var _ = _out113
+	_out113 = tx.Len()
+	_89_l = _out113
+	var _90_failed uint64
+	var _ = _90_failed
+	var _out114 uint64
+	var _ = _out114
+	_out114 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
+	_90_failed = _out114
+	if _90_failed != uint64(0) || j.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
 	}
-	if _87_l > uint64(500) {
+	if _89_l > uint64(500) {
 		st, n = Companion_Default___.ATooLarge(), uint64(0)
 		return st, n
 	}
-	if _86_k+_87_l > uint64(500) {
+	if _88_k+_89_l > uint64(500) {
 		st, n = Companion_Default___.AFull(), uint64(0)
 		return st, n
 	}
 	Companion_Default___.AppendTx(j, tx)
-	if _86_k < uint64(250) && _86_k+_87_l >= uint64(250) && !j.Busy {
+	if _88_k < uint64(250) && _88_k+_89_l >= uint64(250) && !j.Busy {
 		j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
 	}
 	st, n = Companion_Default___.AOk(), j.Nvs
@@ -135,68 +135,68 @@ func (_this *CompanionStruct_Default___) Newest(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _89_w bool
-	var _ = _89_w
-	var _out113 bool
-	var _ = _out113
-	_out113 = journalpolicy.Companion_Default___.WantCommit(j)
-	_89_w = _out113
-	var _90_failed uint64
-	var _ = _90_failed
-	var _out114 uint64
-	var _ = _out114
-	_out114 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
-	_90_failed = _out114
-	if j.Busy || _90_failed != uint64(0) || !_89_w {
-		ok = false
-		return ok
-	}
-	var _91_k uint64
-	var _ = _91_k
-	var _out115 uint64
+	var _91_w bool
+	var _ = _91_w
+	var _out115 bool
 	var _ = _out115
-	_out115 = j.Running.Len()
-	_91_k = _out115
-	var _92_pinned uint64
-	var _ = _92_pinned
+	_out115 = journalpolicy.Companion_Default___.WantCommit(j)
+	_91_w = _out115
+	var _92_failed uint64
+	var _ = _92_failed
 	var _out116 uint64
 	var _ = _out116
-	_out116 = j.Lgm.Len()
-	_92_pinned = _out116
-	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_91_k > j.Lo+j.Nr || _92_pinned+_91_k > j.MaxPin {
-		journalpolicy.Companion_Default___.Urge(j)
+	_out116 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
+	_92_failed = _out116
+	if j.Busy || _92_failed != uint64(0) || !_91_w {
 		ok = false
 		return ok
 	}
-	var _93_clash bool
-	var _ = _93_clash
-	var _out117 bool
+	var _93_k uint64
+	var _ = _93_k
+	var _out117 uint64
 	var _ = _out117
-	_out117 = Companion_Default___.Clash(j)
-	_93_clash = _out117
-	if _93_clash {
+	_out117 = j.Running.Len()
+	_93_k = _out117
+	var _94_pinned uint64
+	var _ = _94_pinned
+	var _out118 uint64
+	var _ = _out118
+	_out118 = j.Lgm.Len()
+	_94_pinned = _out118
+	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_93_k > j.Lo+j.Nr || _94_pinned+_93_k > j.MaxPin {
 		journalpolicy.Companion_Default___.Urge(j)
 		ok = false
 		return ok
 	}
-	var _94_ring *dlog.BMap
-	var _ = _94_ring
-	var _95_dir *dlog.BMap
-	var _ = _95_dir
-	var _out118 *dlog.BMap
-	var _ = _out118
-	var _out119 *dlog.BMap
+	var _95_clash bool
+	var _ = _95_clash
+	var _out119 bool
 	var _ = _out119
-	_out118, _out119 = Companion_Default___.Split(j)
-	_94_ring = _out118
-	_95_dir = _out119
-	var _96_r *dlog.BMap
-	var _ = _96_r
+	_out119 = Companion_Default___.Clash(j)
+	_95_clash = _out119
+	if _95_clash {
+		journalpolicy.Companion_Default___.Urge(j)
+		ok = false
+		return ok
+	}
+	var _96_ring *dlog.BMap
+	var _ = _96_ring
+	var _97_dir *dlog.BMap
+	var _ = _97_dir
 	var _out120 *dlog.BMap
 	var _ = _out120
-	_out120 = dlog.NewBMap()
-	_96_r = _out120
-	Companion_Default___.StartFields(j, _96_r, _94_ring, _95_dir)
+	var _out121 *dlog.BMap
+	var _ = _out121
+	_out120, _out121 = Companion_Default___.Split(j)
+	_96_ring = _out120
+	_97_dir = _out121
+	var _98_r *dlog.BMap
+	var _ = _98_r
+	var _out122 *dlog.BMap
+	var _ = _out122
+	_out122 = dlog.NewBMap()
+	_98_r = _out122
+	Companion_Default___.StartFields(j, _98_r, _96_ring, _97_dir)
 	journalpolicy.Companion_Default___.NoteStart(j)
 	ok = true
 	return ok
@@ -205,41 +205,41 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _97_n uint64
-	var _ = _97_n
-	var _out121 uint64
-	var _ = _out121
-	_out121 = j.Running.Len()
-	_97_n = _out121
-	var _98_i uint64
-	var _ = _98_i
-	_98_i = uint64(0)
-	for _98_i < _97_n {
-		var _99_a uint64
-		var _ = _99_a
-		var _out122 uint64
-		var _ = _out122
-		_out122 = j.Running.AddrAt(_98_i)
-		_99_a = _out122
-		var _100_x *dbytes.Blk
-		var _ = _100_x
-		var _out123 *dbytes.Blk
-		var _ = _out123
-		_out123 = j.Lho.Get(_99_a)
-		_100_x = _out123
-		if _100_x != (*dbytes.Blk)(nil) {
-			b = true
-			return b
-		}
-		var _out124 *dbytes.Blk
+	var _99_n uint64
+	var _ = _99_n
+	var _out123 uint64
+	var _ = _out123
+	_out123 = j.Running.Len()
+	_99_n = _out123
+	var _100_i uint64
+	var _ = _100_i
+	_100_i = uint64(0)
+	for _100_i < _99_n {
+		var _101_a uint64
+		var _ = _101_a
+		var _out124 uint64
 		var _ = _out124
-		_out124 = j.Iho.Get(_99_a)
-		_100_x = _out124
-		if _100_x != (*dbytes.Blk)(nil) {
+		_out124 = j.Running.AddrAt(_100_i)
+		_101_a = _out124
+		var _102_x *dbytes.Blk
+		var _ = _102_x
+		var _out125 *dbytes.Blk
+		var _ = _out125
+		_out125 = j.Lho.Get(_101_a)
+		_102_x = _out125
+		if _102_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		_98_i = _98_i + uint64(1)
+		var _out126 *dbytes.Blk
+		var _ = _out126
+		_out126 = j.Iho.Get(_101_a)
+		_102_x = _out126
+		if _102_x != (*dbytes.Blk)(nil) {
+			b = true
+			return b
+		}
+		_100_i = _100_i + uint64(1)
 	}
 	b = false
 	return b
@@ -250,48 +250,48 @@ func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64)
 	var _ = w
 	var b bool = false
 	var _ = b
-	var _out125 bool
-	var _ = _out125
-	_out125 = j.Notes.Bulk(a)
-	w = _out125
+	var _out127 bool
+	var _ = _out127
+	_out127 = j.Notes.Bulk(a)
+	w = _out127
 	b = false
 	if !w || a < j.Flo || j.Fhi <= a {
 		return w, b
 	}
-	var _101_x *dbytes.Blk
-	var _ = _101_x
-	var _out126 *dbytes.Blk
-	var _ = _out126
-	_out126 = j.Lgm.Get(a)
-	_101_x = _out126
-	if _101_x != (*dbytes.Blk)(nil) {
-		return w, b
-	}
-	var _out127 *dbytes.Blk
-	var _ = _out127
-	_out127 = j.Inm.Get(a)
-	_101_x = _out127
-	if _101_x != (*dbytes.Blk)(nil) {
-		return w, b
-	}
-	var _102_known bool
-	var _ = _102_known
-	var _103_v *dbytes.Blk
-	var _ = _103_v
-	var _out128 bool
+	var _103_x *dbytes.Blk
+	var _ = _103_x
+	var _out128 *dbytes.Blk
 	var _ = _out128
+	_out128 = j.Lgm.Get(a)
+	_103_x = _out128
+	if _103_x != (*dbytes.Blk)(nil) {
+		return w, b
+	}
 	var _out129 *dbytes.Blk
 	var _ = _out129
-	_out128, _out129 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
-	_102_known = _out128
-	_103_v = _out129
-	if !_102_known {
+	_out129 = j.Inm.Get(a)
+	_103_x = _out129
+	if _103_x != (*dbytes.Blk)(nil) {
 		return w, b
 	}
-	var _104_set__ bool
-	var _ = _104_set__
-	_104_set__ = bits.Companion_Default___.BitOf(_103_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
-	if _104_set__ {
+	var _104_known bool
+	var _ = _104_known
+	var _105_v *dbytes.Blk
+	var _ = _105_v
+	var _out130 bool
+	var _ = _out130
+	var _out131 *dbytes.Blk
+	var _ = _out131
+	_out130, _out131 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
+	_104_known = _out130
+	_105_v = _out131
+	if !_104_known {
+		return w, b
+	}
+	var _106_set__ bool
+	var _ = _106_set__
+	_106_set__ = bits.Companion_Default___.BitOf(_105_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
+	if _106_set__ {
 		return w, b
 	}
 	b = true
@@ -302,48 +302,48 @@ func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) 
 	var _ = known
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _105_x *dbytes.Blk
-	var _ = _105_x
-	var _out130 *dbytes.Blk
-	var _ = _out130
-	_out130 = j.Lgm.Get(a)
-	_105_x = _out130
-	if _105_x == (*dbytes.Blk)(nil) {
-		var _out131 *dbytes.Blk
-		var _ = _out131
-		_out131 = j.Inm.Get(a)
-		_105_x = _out131
-	}
-	if _105_x == (*dbytes.Blk)(nil) {
-		var _out132 *dbytes.Blk
-		var _ = _out132
-		_out132 = j.Cache.Get(a)
-		_105_x = _out132
-	}
-	known = _105_x != (*dbytes.Blk)(nil) /* dircomp */
-	if known {
-		b = _105_x
-	} else {
+	var _107_x *dbytes.Blk
+	var _ = _107_x
+	var _out132 *dbytes.Blk
+	var _ = _out132
+	_out132 = j.Lgm.Get(a)
+	_107_x = _out132
+	if _107_x == (*dbytes.Blk)(nil) {
 		var _out133 *dbytes.Blk
 		var _ = _out133
-		_out133 = dbytes.ZeroBlk()
-		b = _out133
+		_out133 = j.Inm.Get(a)
+		_107_x = _out133
+	}
+	if _107_x == (*dbytes.Blk)(nil) {
+		var _out134 *dbytes.Blk
+		var _ = _out134
+		_out134 = j.Cache.Get(a)
+		_107_x = _out134
+	}
+	known = _107_x != (*dbytes.Blk)(nil) /* dircomp */
+	if known {
+		b = _107_x
+	} else {
+		var _out135 *dbytes.Blk
+		var _ = _out135
+		_out135 = dbytes.ZeroBlk()
+		b = _out135
 	}
 	return known, b
 }
 func (_this *CompanionStruct_Default___) Own(b *dbytes.Blk) *dbytes.Blk {
 	var c *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = c
-	var _106_t *dbytes.Bytes
-	var _ = _106_t
-	var _out134 *dbytes.Bytes
-	var _ = _out134
-	_out134 = b.Thaw()
-	_106_t = _out134
-	var _out135 *dbytes.Blk
-	var _ = _out135
-	_out135 = dbytes.Freeze(_106_t)
-	c = _out135
+	var _108_t *dbytes.Bytes
+	var _ = _108_t
+	var _out136 *dbytes.Bytes
+	var _ = _out136
+	_out136 = b.Thaw()
+	_108_t = _out136
+	var _out137 *dbytes.Blk
+	var _ = _out137
+	_out137 = dbytes.Freeze(_108_t)
+	c = _out137
 	return c
 }
 func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap, *dlog.BMap) {
@@ -351,81 +351,81 @@ func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap,
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out136 *dlog.BMap
-	var _ = _out136
-	_out136 = dlog.NewBMap()
-	dir = _out136
-	var _out137 *dlog.BMap
-	var _ = _out137
-	_out137 = dlog.NewBMap()
-	ring = _out137
-	var _107_n uint64
-	var _ = _107_n
-	var _out138 uint64
+	var _out138 *dlog.BMap
 	var _ = _out138
-	_out138 = j.Running.Len()
-	_107_n = _out138
-	var _108_i uint64
-	var _ = _108_i
-	_108_i = uint64(0)
-	for _108_i < _107_n {
-		var _109_a uint64
-		var _ = _109_a
-		var _out139 uint64
-		var _ = _out139
-		_out139 = j.Running.AddrAt(_108_i)
-		_109_a = _out139
-		var _110_b *dbytes.Blk
-		var _ = _110_b
-		var _out140 *dbytes.Blk
-		var _ = _out140
-		_out140 = j.Running.BlkAt(_108_i)
-		_110_b = _out140
-		var _111_w bool
-		var _ = _111_w
-		var _112_s bool
-		var _ = _112_s
-		var _out141 bool
+	_out138 = dlog.NewBMap()
+	dir = _out138
+	var _out139 *dlog.BMap
+	var _ = _out139
+	_out139 = dlog.NewBMap()
+	ring = _out139
+	var _109_n uint64
+	var _ = _109_n
+	var _out140 uint64
+	var _ = _out140
+	_out140 = j.Running.Len()
+	_109_n = _out140
+	var _110_i uint64
+	var _ = _110_i
+	_110_i = uint64(0)
+	for _110_i < _109_n {
+		var _111_a uint64
+		var _ = _111_a
+		var _out141 uint64
 		var _ = _out141
-		var _out142 bool
+		_out141 = j.Running.AddrAt(_110_i)
+		_111_a = _out141
+		var _112_b *dbytes.Blk
+		var _ = _112_b
+		var _out142 *dbytes.Blk
 		var _ = _out142
-		_out141, _out142 = Companion_Default___.Straight(j, _109_a)
-		_111_w = _out141
-		_112_s = _out142
-		if _112_s {
-			dir.Put(_109_a, _110_b)
+		_out142 = j.Running.BlkAt(_110_i)
+		_112_b = _out142
+		var _113_w bool
+		var _ = _113_w
+		var _114_s bool
+		var _ = _114_s
+		var _out143 bool
+		var _ = _out143
+		var _out144 bool
+		var _ = _out144
+		_out143, _out144 = Companion_Default___.Straight(j, _111_a)
+		_113_w = _out143
+		_114_s = _out144
+		if _114_s {
+			dir.Put(_111_a, _112_b)
 		} else {
-			if _111_w {
-				var _out143 *dbytes.Blk
-				var _ = _out143
-				_out143 = Companion_Default___.Own(_110_b)
-				_110_b = _out143
+			if _113_w {
+				var _out145 *dbytes.Blk
+				var _ = _out145
+				_out145 = Companion_Default___.Own(_112_b)
+				_112_b = _out145
 			}
-			ring.Put(_109_a, _110_b)
+			ring.Put(_111_a, _112_b)
 		}
-		_108_i = _108_i + uint64(1)
+		_110_i = _110_i + uint64(1)
 	}
 	return ring, dir
 }
 func (_this *CompanionStruct_Default___) Uncache(j *journalm.Journal, dir *dlog.BMap) {
-	var _113_n uint64
-	var _ = _113_n
-	var _out144 uint64
-	var _ = _out144
-	_out144 = dir.Len()
-	_113_n = _out144
-	var _114_i uint64
-	var _ = _114_i
-	_114_i = uint64(0)
-	for _114_i < _113_n {
-		var _115_a uint64
-		var _ = _115_a
-		var _out145 uint64
-		var _ = _out145
-		_out145 = dir.AddrAt(_114_i)
-		_115_a = _out145
-		j.Cache.Forget(_115_a)
-		_114_i = _114_i + uint64(1)
+	var _115_n uint64
+	var _ = _115_n
+	var _out146 uint64
+	var _ = _out146
+	_out146 = dir.Len()
+	_115_n = _out146
+	var _116_i uint64
+	var _ = _116_i
+	_116_i = uint64(0)
+	for _116_i < _115_n {
+		var _117_a uint64
+		var _ = _117_a
+		var _out147 uint64
+		var _ = _out147
+		_out147 = dir.AddrAt(_116_i)
+		_117_a = _out147
+		j.Cache.Forget(_117_a)
+		_116_i = _116_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
@@ -438,30 +438,30 @@ func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlo
 	j.Ncl = j.Nvs
 }
 func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog.Codes) {
-	var _116_n uint64
-	var _ = _116_n
-	var _out146 uint64
-	var _ = _out146
-	_out146 = j.Cdm.Len()
-	_116_n = _out146
-	var _117_i uint64
-	var _ = _117_i
-	_117_i = uint64(0)
-	var _118_z *dbytes.Blk
-	var _ = _118_z
-	var _out147 *dbytes.Blk
-	var _ = _out147
-	_out147 = dbytes.ZeroBlk()
-	_118_z = _out147
-	for _117_i < _116_n {
-		var _119_a uint64
-		var _ = _119_a
-		var _out148 uint64
-		var _ = _out148
-		_out148 = j.Cdm.AddrAt(_117_i)
-		_119_a = _out148
-		j.Lho.Put(_119_a, _118_z)
-		_117_i = _117_i + uint64(1)
+	var _118_n uint64
+	var _ = _118_n
+	var _out148 uint64
+	var _ = _out148
+	_out148 = j.Cdm.Len()
+	_118_n = _out148
+	var _119_i uint64
+	var _ = _119_i
+	_119_i = uint64(0)
+	var _120_z *dbytes.Blk
+	var _ = _120_z
+	var _out149 *dbytes.Blk
+	var _ = _out149
+	_out149 = dbytes.ZeroBlk()
+	_120_z = _out149
+	for _119_i < _118_n {
+		var _121_a uint64
+		var _ = _121_a
+		var _out150 uint64
+		var _ = _out150
+		_out150 = j.Cdm.AddrAt(_119_i)
+		_121_a = _out150
+		j.Lho.Put(_121_a, _120_z)
+		_119_i = _119_i + uint64(1)
 	}
 	if j.Tree.Np == uint64(0) {
 		return
@@ -469,38 +469,38 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog
 	j.Tree.Pages.HoldAll(c)
 }
 func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal, c *dlog.Codes) {
-	var _120_n uint64
-	var _ = _120_n
-	var _out149 uint64
-	var _ = _out149
-	_out149 = j.Cgm.Len()
-	_120_n = _out149
-	var _121_e *dlog.BMap
-	var _ = _121_e
-	var _out150 *dlog.BMap
-	var _ = _out150
-	_out150 = dlog.NewBMap()
-	_121_e = _out150
-	var _122_f *dlog.BMap
-	var _ = _122_f
-	var _out151 *dlog.BMap
+	var _122_n uint64
+	var _ = _122_n
+	var _out151 uint64
 	var _ = _out151
-	_out151 = dlog.NewBMap()
-	_122_f = _out151
-	Companion_Default___.HoldDirect(j, c)
-	var _123_l *dlog.BMap
-	var _ = _123_l
+	_out151 = j.Cgm.Len()
+	_122_n = _out151
+	var _123_e *dlog.BMap
+	var _ = _123_e
 	var _out152 *dlog.BMap
 	var _ = _out152
-	_out152 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	_123_l = _out152
-	var _124_h uint64
-	var _ = _124_h
-	var _out153 uint64
+	_out152 = dlog.NewBMap()
+	_123_e = _out152
+	var _124_f *dlog.BMap
+	var _ = _124_f
+	var _out153 *dlog.BMap
 	var _ = _out153
-	_out153 = j.Cdm.Len()
-	_124_h = _out153
-	Companion_Default___.FinishFields(j, _121_e, _122_f, _123_l, _120_n, _124_h)
+	_out153 = dlog.NewBMap()
+	_124_f = _out153
+	Companion_Default___.HoldDirect(j, c)
+	var _125_l *dlog.BMap
+	var _ = _125_l
+	var _out154 *dlog.BMap
+	var _ = _out154
+	_out154 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	_125_l = _out154
+	var _126_h uint64
+	var _ = _126_h
+	var _out155 uint64
+	var _ = _out155
+	_out155 = j.Cdm.Len()
+	_126_h = _out155
+	Companion_Default___.FinishFields(j, _123_e, _124_f, _125_l, _122_n, _126_h)
 	journalpolicy.Companion_Default___.NoteFinish(j)
 }
 func (_this *CompanionStruct_Default___) FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {

@@ -79,6 +79,12 @@ func (_this *CompanionStruct_Default___) NGroups() uint32 {
 func (_this *CompanionStruct_Default___) NInstalls() uint32 {
 	return uint32(7)
 }
+func (_this *CompanionStruct_Default___) NAge() uint32 {
+	return uint32(8)
+}
+func (_this *CompanionStruct_Default___) LookAfter() uint64 {
+	return uint64(100)
+}
 func (_this *CompanionStruct_Default___) HoldMax() uint64 {
 	return uint64(16384)
 }
@@ -153,16 +159,37 @@ func (_this *CompanionStruct_Default___) Alive(j *journalm.Journal) bool {
 	b = _63_stop == uint64(0) && _64_failed == uint64(0)
 	return b
 }
+func (_this *CompanionStruct_Default___) LookDue(j *journalm.Journal) bool {
+	var due bool = false
+	var _ = due
+	var _65_n uint64
+	var _ = _65_n
+	var _out90 uint64
+	var _ = _out90
+	_out90 = j.Cdm.Len()
+	_65_n = _out90
+	var _66_age uint64
+	var _ = _66_age
+	var _out91 uint64
+	var _ = _out91
+	_out91 = j.Notes.Get(Companion_Default___.NAge())
+	_66_age = _out91
+	due = _65_n > uint64(0) && _66_age >= Companion_Default___.LookAfter()
+	if due {
+		j.Notes.Set(Companion_Default___.NAge(), uint64(0))
+	}
+	return due
+}
 func (_this *CompanionStruct_Default___) Failed(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _65_failed uint64
-	var _ = _65_failed
-	var _out90 uint64
-	var _ = _out90
-	_out90 = j.Notes.Get(Companion_Default___.NFailed())
-	_65_failed = _out90
-	b = _65_failed != uint64(0) /* dircomp */
+	var _67_failed uint64
+	var _ = _67_failed
+	var _out92 uint64
+	var _ = _out92
+	_out92 = j.Notes.Get(Companion_Default___.NFailed())
+	_67_failed = _out92
+	b = _67_failed != uint64(0) /* dircomp */
 	return b
 }
 func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
@@ -176,27 +203,27 @@ func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c
-	var _66_parity uint64
-	var _ = _66_parity
-	var _out91 uint64
-	var _ = _out91
-	_out91 = j.Notes.Get(Companion_Default___.NParity())
-	_66_parity = _out91
+	var _68_parity uint64
+	var _ = _68_parity
+	var _out93 uint64
+	var _ = _out93
+	_out93 = j.Notes.Get(Companion_Default___.NParity())
+	_68_parity = _out93
 	if n <= j.Ncl {
-		_66_parity = uint64(1) - _66_parity%uint64(2)
+		_68_parity = uint64(1) - _68_parity%uint64(2)
 	} else {
-		var _67_w uint64
-		var _ = _67_w
-		var _out92 uint64
-		var _ = _out92
-		_out92 = j.Notes.Get(Companion_Default___.NWaiters())
-		_67_w = _out92
-		if _67_w < uint64(4294967296) {
-			j.Notes.Set(Companion_Default___.NWaiters(), _67_w+uint64(1))
+		var _69_w uint64
+		var _ = _69_w
+		var _out94 uint64
+		var _ = _out94
+		_out94 = j.Notes.Get(Companion_Default___.NWaiters())
+		_69_w = _out94
+		if _69_w < uint64(4294967296) {
+			j.Notes.Set(Companion_Default___.NWaiters(), _69_w+uint64(1))
 		}
 	}
 	c = func() uint32 {
-		if _66_parity%uint64(2) == uint64(0) {
+		if _68_parity%uint64(2) == uint64(0) {
 			return uint32(2)
 		}
 		return uint32(3)
@@ -204,72 +231,72 @@ func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) u
 	return c
 }
 func (_this *CompanionStruct_Default___) NoteStart(j *journalm.Journal) {
-	var _68_parity uint64
-	var _ = _68_parity
-	var _out93 uint64
-	var _ = _out93
-	_out93 = j.Notes.Get(Companion_Default___.NParity())
-	_68_parity = _out93
-	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_68_parity%uint64(2))
+	var _70_parity uint64
+	var _ = _70_parity
+	var _out95 uint64
+	var _ = _out95
+	_out95 = j.Notes.Get(Companion_Default___.NParity())
+	_70_parity = _out95
+	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_70_parity%uint64(2))
 	j.Notes.Set(Companion_Default___.NWaiters(), uint64(0))
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 }
 func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
-	var _69_parity uint64
-	var _ = _69_parity
-	var _out94 uint64
-	var _ = _out94
-	_out94 = j.Notes.Get(Companion_Default___.NParity())
-	_69_parity = _out94
-	var _70_w uint64
-	var _ = _70_w
-	var _out95 uint64
-	var _ = _out95
-	_out95 = j.Notes.Get(Companion_Default___.NWaiters())
-	_70_w = _out95
-	var _71_groups uint64
-	var _ = _71_groups
+	var _71_parity uint64
+	var _ = _71_parity
 	var _out96 uint64
 	var _ = _out96
-	_out96 = j.Notes.Get(Companion_Default___.NGroups())
-	_71_groups = _out96
-	if _71_groups < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NGroups(), _71_groups+uint64(1))
-	}
-	var _72_even bool
-	var _ = _72_even
-	_72_even = _69_parity%uint64(2) == uint64(0)
-	var _73_k uint64
-	var _ = _73_k
+	_out96 = j.Notes.Get(Companion_Default___.NParity())
+	_71_parity = _out96
+	var _72_w uint64
+	var _ = _72_w
 	var _out97 uint64
 	var _ = _out97
-	_out97 = j.Lgm.Len()
-	_73_k = _out97
-	var _74_h uint64
-	var _ = _74_h
+	_out97 = j.Notes.Get(Companion_Default___.NWaiters())
+	_72_w = _out97
+	var _73_groups uint64
+	var _ = _73_groups
 	var _out98 uint64
 	var _ = _out98
-	_out98 = j.Lho.Len()
-	_74_h = _out98
-	if _73_k >= j.InstAt || _74_h >= Companion_Default___.HoldMax() {
+	_out98 = j.Notes.Get(Companion_Default___.NGroups())
+	_73_groups = _out98
+	if _73_groups < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NGroups(), _73_groups+uint64(1))
+	}
+	var _74_even bool
+	var _ = _74_even
+	_74_even = _71_parity%uint64(2) == uint64(0)
+	var _75_k uint64
+	var _ = _75_k
+	var _out99 uint64
+	var _ = _out99
+	_out99 = j.Lgm.Len()
+	_75_k = _out99
+	var _76_h uint64
+	var _ = _76_h
+	var _out100 uint64
+	var _ = _out100
+	_out100 = j.Lho.Len()
+	_76_h = _out100
+	if _75_k >= j.InstAt || _76_h >= Companion_Default___.HoldMax() {
 		j.Mu.WakeOne(journalm.Companion_Default___.CInstaller())
 	}
-	var _75_more bool
-	var _ = _75_more
-	var _out99 bool
-	var _ = _out99
-	_out99 = Companion_Default___.WantCommit(j)
-	_75_more = _out99
-	if _75_more {
-		if _70_w == uint64(0) {
+	var _77_more bool
+	var _ = _77_more
+	var _out101 bool
+	var _ = _out101
+	_out101 = Companion_Default___.WantCommit(j)
+	_77_more = _out101
+	if _77_more {
+		if _72_w == uint64(0) {
 			j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
-		} else if _72_even {
+		} else if _74_even {
 			j.Mu.WakeOne(uint32(2))
 		} else {
 			j.Mu.WakeOne(uint32(3))
 		}
 	}
-	if _72_even {
+	if _74_even {
 		j.Mu.WakeAll(uint32(3))
 	} else {
 		j.Mu.WakeAll(uint32(2))
@@ -278,45 +305,45 @@ func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _76_k uint64
-	var _ = _76_k
-	var _out100 uint64
-	var _ = _out100
-	_out100 = j.Lgm.Len()
-	_76_k = _out100
-	var _77_h uint64
-	var _ = _77_h
-	var _out101 uint64
-	var _ = _out101
-	_out101 = j.Lho.Len()
-	_77_h = _out101
-	var _78_urge uint64
-	var _ = _78_urge
+	var _78_k uint64
+	var _ = _78_k
 	var _out102 uint64
 	var _ = _out102
-	_out102 = j.Notes.Get(Companion_Default___.NUrge())
-	_78_urge = _out102
-	var _79_failed uint64
-	var _ = _79_failed
+	_out102 = j.Lgm.Len()
+	_78_k = _out102
+	var _79_h uint64
+	var _ = _79_h
 	var _out103 uint64
 	var _ = _out103
-	_out103 = j.Notes.Get(Companion_Default___.NFailed())
-	_79_failed = _out103
-	b = _79_failed == uint64(0) && (_76_k > uint64(0) || _77_h > uint64(0)) && (_78_urge != uint64(0) || _76_k >= j.InstAt || _77_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
+	_out103 = j.Lho.Len()
+	_79_h = _out103
+	var _80_urge uint64
+	var _ = _80_urge
+	var _out104 uint64
+	var _ = _out104
+	_out104 = j.Notes.Get(Companion_Default___.NUrge())
+	_80_urge = _out104
+	var _81_failed uint64
+	var _ = _81_failed
+	var _out105 uint64
+	var _ = _out105
+	_out105 = j.Notes.Get(Companion_Default___.NFailed())
+	_81_failed = _out105
+	b = _81_failed == uint64(0) && (_78_k > uint64(0) || _79_h > uint64(0)) && (_80_urge != uint64(0) || _78_k >= j.InstAt || _79_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
 	if b {
 		j.Notes.Set(Companion_Default___.NUrge(), uint64(0))
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
-	var _80_n uint64
-	var _ = _80_n
-	var _out104 uint64
-	var _ = _out104
-	_out104 = j.Notes.Get(Companion_Default___.NInstalls())
-	_80_n = _out104
-	if _80_n < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NInstalls(), _80_n+uint64(1))
+	var _82_n uint64
+	var _ = _82_n
+	var _out106 uint64
+	var _ = _out106
+	_out106 = j.Notes.Get(Companion_Default___.NInstalls())
+	_82_n = _out106
+	if _82_n < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NInstalls(), _82_n+uint64(1))
 	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 	j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
@@ -324,37 +351,37 @@ func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drained(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _81_r uint64
-	var _ = _81_r
-	var _out105 uint64
-	var _ = _out105
-	_out105 = j.Running.Len()
-	_81_r = _out105
-	var _82_c uint64
-	var _ = _82_c
-	var _out106 uint64
-	var _ = _out106
-	_out106 = j.Cgm.Len()
-	_82_c = _out106
-	var _83_h uint64
-	var _ = _83_h
+	var _83_r uint64
+	var _ = _83_r
 	var _out107 uint64
 	var _ = _out107
-	_out107 = j.Cdm.Len()
-	_83_h = _out107
-	var _84_l uint64
-	var _ = _84_l
+	_out107 = j.Running.Len()
+	_83_r = _out107
+	var _84_c uint64
+	var _ = _84_c
 	var _out108 uint64
 	var _ = _out108
-	_out108 = j.Lgm.Len()
-	_84_l = _out108
-	var _85_i uint64
-	var _ = _85_i
+	_out108 = j.Cgm.Len()
+	_84_c = _out108
+	var _85_h uint64
+	var _ = _85_h
 	var _out109 uint64
 	var _ = _out109
-	_out109 = j.Inm.Len()
-	_85_i = _out109
-	b = _81_r == uint64(0) && _82_c == uint64(0) && _83_h == uint64(0) && _84_l == uint64(0) && _85_i == uint64(0)
+	_out109 = j.Cdm.Len()
+	_85_h = _out109
+	var _86_l uint64
+	var _ = _86_l
+	var _out110 uint64
+	var _ = _out110
+	_out110 = j.Lgm.Len()
+	_86_l = _out110
+	var _87_i uint64
+	var _ = _87_i
+	var _out111 uint64
+	var _ = _out111
+	_out111 = j.Inm.Len()
+	_87_i = _out111
+	b = _83_r == uint64(0) && _84_c == uint64(0) && _85_h == uint64(0) && _86_l == uint64(0) && _87_i == uint64(0)
 	return b
 }
 

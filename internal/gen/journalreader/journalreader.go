@@ -64,39 +64,39 @@ func (_this *CompanionStruct_Default___) Lookup(j *journalm.Journal, a uint64) (
 	var t uint64 = 0
 	var _ = t
 	t = j.Trims
-	var _out226 *dbytes.Blk
-	var _ = _out226
-	_out226 = j.Running.Get(a)
-	b = _out226
-	if b == (*dbytes.Blk)(nil) {
-		var _out227 *dbytes.Blk
-		var _ = _out227
-		_out227 = j.Cgm.Get(a)
-		b = _out227
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out228 *dbytes.Blk
-		var _ = _out228
-		_out228 = j.Cdm.Get(a)
-		b = _out228
-	}
+	var _out228 *dbytes.Blk
+	var _ = _out228
+	_out228 = j.Running.Get(a)
+	b = _out228
 	if b == (*dbytes.Blk)(nil) {
 		var _out229 *dbytes.Blk
 		var _ = _out229
-		_out229 = j.Lgm.Get(a)
+		_out229 = j.Cgm.Get(a)
 		b = _out229
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out230 *dbytes.Blk
 		var _ = _out230
-		_out230 = j.Inm.Get(a)
+		_out230 = j.Cdm.Get(a)
 		b = _out230
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out231 *dbytes.Blk
 		var _ = _out231
-		_out231 = j.Cache.Get(a)
+		_out231 = j.Lgm.Get(a)
 		b = _out231
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out232 *dbytes.Blk
+		var _ = _out232
+		_out232 = j.Inm.Get(a)
+		b = _out232
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out233 *dbytes.Blk
+		var _ = _out233
+		_out233 = j.Cache.Get(a)
+		b = _out233
 	}
 	return b, t
 }
@@ -106,22 +106,22 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if j.Tree.Np > uint64(0) {
-		var _out232 bool
-		var _ = _out232
-		var _out233 *ddisk.BList
-		var _ = _out233
-		_out232, _out233 = j.D.ReadAny(a, n)
-		ok = _out232
-		l = _out233
+		var _out234 bool
+		var _ = _out234
+		var _out235 *ddisk.BList
+		var _ = _out235
+		_out234, _out235 = j.D.ReadAny(a, n)
+		ok = _out234
+		l = _out235
 		return ok, l
 	}
-	var _out234 bool
-	var _ = _out234
-	var _out235 *ddisk.BList
-	var _ = _out235
-	_out234, _out235 = j.D.ReadRun(a, n)
-	ok = _out234
-	l = _out235
+	var _out236 bool
+	var _ = _out236
+	var _out237 *ddisk.BList
+	var _ = _out237
+	_out236, _out237 = j.D.ReadRun(a, n)
+	ok = _out236
+	l = _out237
 	return ok, l
 }
 func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, t uint64) (uint64, uint64) {
@@ -129,31 +129,31 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _164_n uint64
-	var _ = _164_n
-	var _out236 uint64
-	var _ = _out236
-	_out236 = l.Len()
-	_164_n = _out236
+	var _166_n uint64
+	var _ = _166_n
+	var _out238 uint64
+	var _ = _out238
+	_out238 = l.Len()
+	_166_n = _out238
 	m = uint64(0)
 	bad = a
-	for m < _164_n {
-		var _165_b *dbytes.Blk
-		var _ = _165_b
-		var _out237 *dbytes.Blk
-		var _ = _out237
-		_out237 = l.BlkAt(m)
-		_165_b = _out237
-		var _166_ok bool = false
-		var _ = _166_ok
-		var _out238 bool
-		var _ = _out238
-		var _out239 uint64
+	for m < _166_n {
+		var _167_b *dbytes.Blk
+		var _ = _167_b
+		var _out239 *dbytes.Blk
 		var _ = _out239
-		_out238, _out239 = Companion_Default___.CheckOne(j, a+m, _165_b, t)
-		_166_ok = _out238
-		bad = _out239
-		if !_166_ok {
+		_out239 = l.BlkAt(m)
+		_167_b = _out239
+		var _168_ok bool = false
+		var _ = _168_ok
+		var _out240 bool
+		var _ = _out240
+		var _out241 uint64
+		var _ = _out241
+		_out240, _out241 = Companion_Default___.CheckOne(j, a+m, _167_b, t)
+		_168_ok = _out240
+		bad = _out241
+		if !_168_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -165,13 +165,13 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 	var _ = ok
 	var bad uint64 = 0
 	var _ = bad
-	var _out240 bool
-	var _ = _out240
-	var _out241 uint64
-	var _ = _out241
-	_out240, _out241 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
-	ok = _out240
-	bad = _out241
+	var _out242 bool
+	var _ = _out242
+	var _out243 uint64
+	var _ = _out243
+	_out242, _out243 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
+	ok = _out242
+	bad = _out243
 	if !ok || j.Tree.Np == uint64(0) {
 		return ok, bad
 	}
@@ -180,18 +180,18 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	var _167_b *dbytes.Blk
-	var _ = _167_b
-	var _168_t2 uint64
-	var _ = _168_t2
-	var _out242 *dbytes.Blk
-	var _ = _out242
-	var _out243 uint64
-	var _ = _out243
-	_out242, _out243 = Companion_Default___.Lookup(j, a)
-	_167_b = _out242
-	_168_t2 = _out243
-	damaged = _167_b == (*dbytes.Blk)(nil) && t == _168_t2
+	var _169_b *dbytes.Blk
+	var _ = _169_b
+	var _170_t2 uint64
+	var _ = _170_t2
+	var _out244 *dbytes.Blk
+	var _ = _out244
+	var _out245 uint64
+	var _ = _out245
+	_out244, _out245 = Companion_Default___.Lookup(j, a)
+	_169_b = _out244
+	_170_t2 = _out245
+	damaged = _169_b == (*dbytes.Blk)(nil) && t == _170_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -200,16 +200,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _169_t2 uint64 = 0
-	var _ = _169_t2
-	var _out244 *dbytes.Blk
-	var _ = _out244
-	var _out245 uint64
-	var _ = _out245
-	_out244, _out245 = Companion_Default___.Lookup(j, a)
-	b = _out244
-	_169_t2 = _out245
-	if b == (*dbytes.Blk)(nil) && t == _169_t2 {
+	var _171_t2 uint64 = 0
+	var _ = _171_t2
+	var _out246 *dbytes.Blk
+	var _ = _out246
+	var _out247 uint64
+	var _ = _out247
+	_out246, _out247 = Companion_Default___.Lookup(j, a)
+	b = _out246
+	_171_t2 = _out247
+	if b == (*dbytes.Blk)(nil) && t == _171_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

@@ -2,6 +2,10 @@
 [
     ("journal", "mutex let go between holding the direct blocks and finishing", "    HoldDirect(j);\n    FinishCommit(j);", "    HoldDirect(j);\n    j.mu.Unlock(); LYield(j);\n    j.mu.Lock(); LYield(j);\n    FinishCommit(j);"),
     ("journal", "direct blocks held and not finished", "    FinishCommit(j);\n", ""),
+    ("journal", "direct blocks are written home without a look at the header", "    if look { LYield(j); ok := HeaderIsOurs(j); }\n", ""),
+    ("journal", "the log is installed without a look at the header", "    ok := HeaderIsOurs(j);\n    n := l.Len();", "    ok := true; n := l.Len();"),
+    ("journal", "a header is written without a look at it", "    IYield(j);\n    ok := HeaderIsOurs(j);\n    if !ok { return; }\n    IYield(j);", "    IYield(j);"),
+    ("journal", "the look does not count", "    ok := HeaderIsOurs(j);\n    n := l.Len();", "    var ours := HeaderIsOurs(j); ok := true;\n    n := l.Len();"),
     ("txn", "mutex let go between splicing and appending", "    st, n := Append(j, t.tx);", "    j.mu.Unlock(); TYield(t.s, t.own); j.mu.Lock(); TYield(t.s, t.own);\n    st, n := Append(j, t.tx);"),
     ("txn", "the rely within a step", "    st, n := Append(j, t.tx);", "    TYield(t.s, t.own);\n    st, n := Append(j, t.tx);"),
     ("txn", "locked without a Yield after the block was read", "      var ok := Lock(k, excl);\n      if !ok { return CONFLICT, null; }\n      b := buf.GetBlk(k);\n      if b != null { return OK, b; }\n      b := Latest(s, own, a);\n      if b == null { return IOERR, null; }", "      b := Latest(s, own, a);\n      if b == null { return IOERR, null; }\n      var ok := Grab(k, excl);\n      if !ok { return CONFLICT, null; }"),

@@ -1,0 +1,276 @@
+package fs
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// An owned block: what it is, and whose.
+type owned struct {
+	block  uint64
+	what   string
+	inos   []uint64 // whose it is, as far as is known
+	offset uint64   // in the file, of what it holds, or has the block numbers of
+	at     bool     // offset means something
+	paths  []string
+}
+
+// attrs are what there is to say of it, for a log.
+func (o *owned) attrs() (a []any) {
+	if len(o.inos) == 1 {
+		a = append(a, "inode", o.inos[0])
+	}
+	if o.at {
+		a = append(a, "offset", o.offset)
+	}
+	for _, p := range o.paths[:min(len(o.paths), maxPaths)] {
+		a = append(a, "file", p)
+	}
+	if n := len(o.paths) - maxPaths; n > 0 {
+		a = append(a, "more_files", n)
+	}
+	return a
+}
+
+const (
+	maxPaths     = 4    // of one block, in the log
+	maxDepth     = 1000 // of directories whose names are looked for
+	inodesBlock  = BlockSize / inodeSize
+	bitsBlock    = 8 * BlockSize
+	directBlocks = 12
+	fanout       = BlockSize / 8
+)
+
+// finder looks for owners. It reads what is committed, beside all transactions: what is changed meanwhile it may
+// find half. What cannot be read it passes over.
+type finder struct {
+	v   *FS
+	ctx context.Context
+	buf map[uint64][]byte // the block of inodes read last
+}
+
+// owners says what blocks are, whose, and what the files are called: what that takes is to read the inodes in use, and
+// for blocks of files all indirect blocks and directories, until everything is found. Its end is nothing if ctx ends first.
+func (v *FS) owners(ctx context.Context, blocks []uint64) []*owned {
+	f := &finder{v: v, ctx: ctx}
+	g := v.geo
+	var all []*owned
+	data := map[uint64]*owned{}
+	slices.Sort(blocks)
+	for _, b := range slices.Compact(blocks) {
+		o := &owned{block: b}
+		all = append(all, o)
+		switch {
+		case b < g.Dtor_ibm():
+			o.what = "a page of the tree of codes"
+		case b < g.Dtor_bbm():
+			o.what = "of the inode bitmap"
+		case b < g.Dtor_itab():
+			o.what = "of the block bitmap"
+		case b < g.Dtor_data0():
+			first := (b - g.Dtor_itab()) * inodesBlock
+			o.what = fmt.Sprintf("inodes %d to %d", first, first+inodesBlock-1)
+			f.inUse(first, first+inodesBlock, func(ino uint64) bool { o.inos = append(o.inos, ino); return true })
+		default:
+			o.what = "in use by no file any more"
+			data[b] = o
+		}
+	}
+	f.blocks(data)
+	wanted := map[uint64][]string{}
+	for _, o := range all {
+		for _, ino := range o.inos {
+			wanted[ino] = nil
+		}
+	}
+	f.names(wanted)
+	if ctx.Err() != nil {
+		return nil
+	}
+	for _, o := range all {
+		for _, ino := range o.inos {
+			o.paths = append(o.paths, wanted[ino]...)
+		}
+	}
+	return all
+}
+
+// read returns block b, or nil.
+func (f *finder) read(b uint64) []byte {
+	if f.ctx.Err() != nil {
+		return nil
+	}
+	data, err := f.v.sys.Committed(b)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// inUse calls visit for the inodes of [from, to) that are in use, until it returns false. Where the bitmap cannot be read it
+// calls it for all.
+func (f *finder) inUse(from, to uint64, visit func(ino uint64) bool) {
+	to = min(to, f.v.geo.Dtor_ninode())
+	for ino := max(from, rootIno); ino < to; {
+		bitmap := f.read(f.v.geo.Dtor_ibm() + ino/bitsBlock)
+		for end := min(to, (ino/bitsBlock+1)*bitsBlock); ino < end; ino++ {
+			if f.ctx.Err() != nil {
+				return
+			}
+			if bitmap != nil && bitmap[ino%bitsBlock/8]>>(ino%8)&1 == 0 || ino == orphansIno {
+				continue
+			}
+			if !visit(ino) {
+				return
+			}
+		}
+	}
+}
+
+// orphansIno is the inode that heads the list of files without a name.
+const orphansIno = 2
+
+// inode returns an inode, or nil.
+func (f *finder) inode(ino uint64) []byte {
+	b := f.v.geo.Dtor_itab() + ino/inodesBlock
+	if _, ok := f.buf[b]; !ok {
+		f.buf = map[uint64][]byte{b: f.read(b)}
+	}
+	if f.buf[b] == nil {
+		return nil
+	}
+	return f.buf[b][ino%inodesBlock*inodeSize:][:inodeSize]
+}
+
+// blocks looks for the files that have the blocks in wanted.
+func (f *finder) blocks(wanted map[uint64]*owned) {
+	left := len(wanted)
+	if left == 0 {
+		return
+	}
+	f.inUse(0, f.v.geo.Dtor_ninode(), func(ino uint64) bool {
+		p := f.inode(ino)
+		if p == nil {
+			return true
+		}
+		f.walk(p, func(b uint64, level int, k uint64) bool {
+			o := wanted[b]
+			if o == nil || o.inos != nil {
+				return true
+			}
+			left--
+			o.inos, o.offset, o.at = []uint64{ino}, k*BlockSize, true
+			switch ty := Type(binary.LittleEndian.Uint32(p)); {
+			case level > 0:
+				o.what = "block numbers of a file, from an offset on"
+			case ty == Directory:
+				o.what = "names in a directory"
+			case ty == Symlink:
+				o.what = "the target of a symbolic link"
+			default:
+				o.what = "contents of a file"
+			}
+			return level > 0
+		})
+		return left > 0
+	})
+}
+
+// walk calls visit for the blocks of an inode: level 0 has data, and k is the place in the file of the first that is below. Below
+// an indirect block it goes on if visit returns true.
+func (f *finder) walk(inode []byte, visit func(b uint64, level int, k uint64) bool) {
+	var down func(b uint64, level int, k, width uint64)
+	down = func(b uint64, level int, k, width uint64) {
+		g := f.v.geo
+		if b < g.Dtor_data0() || b >= g.Dtor_data1() || !visit(b, level, k) || level == 0 {
+			return
+		}
+		for i, p := 0, f.read(b); i < len(p); i += 8 {
+			down(binary.LittleEndian.Uint64(p[i:]), level-1, k+uint64(i/8)*width, width/fanout)
+		}
+	}
+	const pointers = 136 // where they are in an inode
+	k, width := uint64(directBlocks), uint64(1)
+	for i := range uint64(directBlocks + 3) {
+		b := binary.LittleEndian.Uint64(inode[pointers+8*i:])
+		if i < directBlocks {
+			down(b, 0, i, 0)
+			continue
+		}
+		down(b, int(i-directBlocks)+1, k, width)
+		width *= fanout
+		k += width
+	}
+}
+
+// names looks for the paths of the files in wanted.
+func (f *finder) names(wanted map[uint64][]string) {
+	left := len(wanted)
+	paths := map[uint64]string{rootIno: ""} // of directories
+	if _, ok := wanted[rootIno]; ok {
+		wanted[rootIno] = []string{"/"}
+		left--
+	}
+	if left == 0 {
+		return
+	}
+	f.inUse(0, f.v.geo.Dtor_ninode(), func(dir uint64) bool {
+		f.entries(dir, func(ino uint64, name string) bool {
+			if found, ok := wanted[ino]; ok && found == nil {
+				wanted[ino] = []string{f.path(dir, paths, 0) + "/" + name}
+				left--
+			}
+			return left > 0
+		})
+		return left > 0
+	})
+}
+
+// path is the path of a directory, which knows its parent.
+func (f *finder) path(dir uint64, paths map[uint64]string, depth int) string {
+	if s, ok := paths[dir]; ok {
+		return s
+	}
+	s := fmt.Sprintf("(directory %d)", dir)
+	const parentAt = 104 // in an inode
+	if p := f.inode(dir); p != nil && depth < maxDepth {
+		parent := binary.LittleEndian.Uint64(p[parentAt:])
+		f.entries(parent, func(ino uint64, name string) bool {
+			if ino == dir {
+				s = f.path(parent, paths, depth+1) + "/" + name
+			}
+			return ino != dir
+		})
+	}
+	paths[dir] = s
+	return s
+}
+
+// entries calls visit for the entries of a directory, until it returns false. An inode that is none has none.
+func (f *finder) entries(dir uint64, visit func(ino uint64, name string) bool) {
+	p := f.inode(dir)
+	if p == nil || Type(binary.LittleEndian.Uint32(p)) != Directory {
+		return
+	}
+	more := true
+	f.walk(slices.Clone(p), func(b uint64, level int, k uint64) bool {
+		if level > 0 || !more {
+			return more
+		}
+		slot := 64 // bytes: short and long names take turns
+		if k%2 == 1 {
+			slot = 512
+		}
+		block := f.read(b)
+		for off := 0; off < len(block) && more; off += slot {
+			word := binary.LittleEndian.Uint64(block[off:])
+			n := min(int(word>>48&0xff), slot-8)
+			if ino := word & (1<<48 - 1); ino != 0 {
+				more = visit(ino, string(block[off+8:off+8+n]))
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,281 @@
+package fs
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tansy/internal/replay"
+	"tansy/journal"
+)
+
+// TestScrubNames: a scrub finds what is damaged under a server, and the log says what it is, and of which file.
+func TestScrubNames(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		block func(x *rotten) uint64
+		want  []string
+	}{
+		{"contents", func(x *rotten) uint64 { return x.pointer("f", 1) }, []string{"contents of a file", "offset=4096", "file=/f", "inode="}},
+		{"below an indirect block", func(x *rotten) uint64 {
+			return binary.LittleEndian.Uint64(x.block(x.pointer("g", 12))[8*5:])
+		}, []string{"contents of a file", fmt.Sprint("offset=", 17*BlockSize), `file="/a/b/c/g\n`}},
+		{"an indirect block", func(x *rotten) uint64 { return x.pointer("g", 12) }, []string{"block numbers of a file", fmt.Sprint("offset=", 12*BlockSize), `file="/a/b/c/g\n`}},
+		{"a directory", func(x *rotten) uint64 { return x.pointer("b", 0) }, []string{"names in a directory", "file=/a/b"}},
+		{"inodes", func(x *rotten) uint64 { return x.v.geo.Dtor_itab() + 1 }, []string{"inodes 16 to 31"}},
+		{"the bitmap", func(x *rotten) uint64 { return x.v.geo.Dtor_bbm() }, []string{"of the block bitmap"}},
+	} {
+		x := newRotten(t, Options{})
+		a := c.block(x)
+		x.rot(a)
+		x.v.Scrub()
+		if st := x.v.ScrubStatus(); !st.Running {
+			t.Errorf("%s: the scrub that was asked for does not run: %+v", c.what, st)
+		}
+		x.log.await(t, append(c.want, "a damaged block is", fmt.Sprint("block=", a))...)
+		line := x.log.await(t, "the scrub has found damage", "damaged=1 ")
+		x.close()
+		st := x.v.ScrubStatus()
+		if st.Running || st.Passes != 1 || st.Pass.Damaged != 1 || st.Err != nil || st.Ended.IsZero() {
+			t.Errorf("%s: %+v", c.what, st)
+		}
+		if got, want := st.Pass.Done(), st.Total; got != want && c.what != "the bitmap" {
+			t.Errorf("%s: %d blocks, %d were expected; %s", c.what, got, want, line)
+		}
+	}
+}
+
+// TestScrubOff: without being asked nothing is scrubbed; and with a rate it is at once, and then every so often.
+func TestScrubOff(t *testing.T) {
+	x := newRotten(t, Options{})
+	x.close()
+	if st := x.v.ScrubStatus(); st.Running || !st.Began.IsZero() || st.Every != 0 || st.Rate != DefaultScrubRate {
+		t.Errorf("%+v", st)
+	}
+	y := newRotten(t, Options{Scrub: ScrubOptions{Rate: 1 << 40}})
+	y.log.await(t, "the scrub has found no damage")
+	if st := y.v.ScrubStatus(); st.Every != DefaultScrubEvery || st.Passes != 1 || st.Checked != st.Pass.Good {
+		t.Errorf("%+v", st)
+	}
+	y.v.Scrub()
+	y.log.await(t, "the scrub has found no damage")
+	y.close()
+	if st := y.v.ScrubStatus(); st.Passes != 2 || st.Checked != 2*st.Pass.Good {
+		t.Errorf("%+v", st)
+	}
+}
+
+// a fakeClock goes on when somebody waits for it.
+type fakeClock struct {
+	mu    sync.Mutex
+	t     time.Time
+	waits int
+}
+
+func (c *fakeClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *fakeClock) after(d time.Duration) <-chan time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waits++
+	c.t = c.t.Add(d)
+	fired := make(chan time.Time, 1)
+	fired <- c.t
+	return fired
+}
+
+// TestScrubRate: no more is read in any time than the rate allows, but for one read; and a pause is not made up for.
+func TestScrubRate(t *testing.T) {
+	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
+	c := &fakeClock{t: time.Unix(1e9, 0)}
+	const rate = 1 << 20
+	p := pacer{rate: rate, now: c.now, after: c.after}
+	begin, sum := c.now(), uint64(0)
+	for range 5000 {
+		n := 1 + r.Uint64N(64)
+		if err := p.wait(context.Background(), n); err != nil {
+			t.Fatal(err)
+		}
+		if allowed := rate*c.now().Sub(begin).Seconds() + 1; float64(sum) > allowed {
+			t.Fatalf("%d bytes were read in %v", sum, c.now().Sub(begin))
+		}
+		sum += n * BlockSize
+		if r.IntN(100) == 0 { // something else takes long
+			c.after(time.Duration(r.IntN(1e9)))
+			begin, sum = c.now(), 0
+		}
+	}
+	x := newRotten(t, Options{})
+	x.v.scrub.now, x.v.scrub.after, x.v.scrub.rate = c.now, c.after, rate
+	before, reads := c.now(), x.v.Stats().Journal.ReadBlocks
+	x.v.scrub.pass(context.Background())
+	bytes := float64(x.v.Stats().Journal.ReadBlocks-reads-journal.ScrubRun) * BlockSize // the last read is not waited for
+	if took := c.now().Sub(before).Seconds(); took < bytes/rate || took == 0 {
+		t.Errorf("%g bytes in %g s", bytes, took)
+	}
+	x.close()
+}
+
+// TestScrubStops: Close does not wait for the end of a pass.
+func TestScrubStops(t *testing.T) {
+	x := newRotten(t, Options{})
+	waits := make(chan struct{}, 1000)
+	x.v.scrub.after = func(time.Duration) <-chan time.Time {
+		waits <- struct{}{}
+		return nil
+	}
+	x.v.scrub.rate = 1
+	x.v.Scrub()
+	<-waits
+	x.close()
+	x.log.await(t, "ends before its time, as the server stops")
+	if st := x.v.ScrubStatus(); st.Running || st.Passes != 0 || !st.Ended.IsZero() {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestScrubInUse: passes one after the other, while clients change everything: nothing is called damaged.
+func TestScrubInUse(t *testing.T) {
+	seed := replay.Seed(t)
+	x := newRotten(t, Options{})
+	rounds := 400
+	if testing.Short() {
+		rounds = 60
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var clients, scrubs sync.WaitGroup
+	for c := range uint64(3) {
+		clients.Go(func() {
+			r := rand.New(rand.NewPCG(seed, c))
+			root, data := &Cred{}, make([]byte, 200*BlockSize)
+			for i := range rounds {
+				name := fmt.Appendf(nil, "n%d", r.IntN(4))
+				n, err := x.v.Create(root, x.v.Root(), name, Unchecked, nil, 0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				data[0] = byte(i)
+				size := r.IntN(len(data))
+				how := []Stability{Unstable, FileSync}[r.IntN(2)]
+				if _, _, _, err := x.v.Write(root, n.Handle, uint64(r.IntN(1<<16)), data[:size], how); err != nil && err != ErrStale && err != ErrNoSpc {
+					t.Error(err)
+				}
+				if r.IntN(3) == 0 {
+					if _, err := x.v.Remove(root, x.v.Root(), name); err != nil && err != ErrNoEnt {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	x.v.scrub.rate = 1 << 50
+	scrubs.Go(func() {
+		for ctx.Err() == nil {
+			x.v.scrub.pass(ctx)
+		}
+	})
+	clients.Wait()
+	stop()
+	scrubs.Wait()
+	st := x.v.ScrubStatus()
+	if x.v.DamagedBlocks() > 0 || st.Pass.Damaged > 0 || st.Passes == 0 {
+		t.Errorf("%+v, %d damaged blocks", st, x.v.DamagedBlocks())
+	}
+	x.close()
+	close(x.log)
+	for line := range x.log {
+		if strings.Contains(line, "level=ERROR") {
+			t.Error(line)
+		}
+	}
+	t.Logf("%d passes, %d blocks", st.Passes, st.Checked)
+}
+
+// TestFrozen: when a bitmap is damaged, or the tree of codes where the bitmaps need it, nothing is changed any more, and what can
+// be read is.
+func TestFrozen(t *testing.T) {
+	root := &Cred{}
+	for what, block := range map[string]func(x *rotten) uint64{
+		"the inode bitmap": func(x *rotten) uint64 { return x.v.geo.Dtor_ibm() },
+		"the block bitmap": func(x *rotten) uint64 { return x.v.geo.Dtor_bbm() },
+	} {
+		for _, how := range []string{"scrub", "change", "at rest"} {
+			x := newRotten(t, Options{})
+			a := block(x)
+			if how == "at rest" {
+				x.close()
+			}
+			x.rot(a)
+			switch how {
+			case "at rest":
+				v, err := Open(x.d, Options{Log: slog.New(slog.NewTextHandler(x.log, nil))})
+				if err != nil {
+					t.Fatal(err)
+				}
+				x.v = v
+			case "scrub":
+				x.v.scrub.pass(context.Background())
+				if x.v.Health() == nil {
+					t.Errorf("%s: the volume is said to be healthy", what)
+				}
+			}
+			h := Handle{x.ino["f"], 1}
+			changes := []func() error{
+				func() error {
+					_, err := x.v.Create(root, x.v.Root(), []byte("new"), Guarded, nil, 0)
+					return err
+				},
+				func() error {
+					_, _, _, err := x.v.Write(root, h, 1<<20, make([]byte, 2*BlockSize), FileSync)
+					return err
+				},
+			}
+			if what == "the block bitmap" { // first the one that needs it
+				slices.Reverse(changes)
+			}
+			for i, change := range changes {
+				if err := change(); err != ErrROFS {
+					t.Errorf("%s, %s: change %d: %v", what, how, i, err)
+				}
+			}
+			if _, err := x.v.Setattr(root, h, &SetAttr{Mode: new(uint32)}, nil); err != ErrROFS {
+				t.Errorf("%s, %s: a change that needs no bitmap: %v", what, how, err)
+			}
+			if _, _, err := x.v.Access(root, h, 0x3f); err != nil {
+				t.Errorf("%s, %s: %v", what, how, err)
+			}
+			if rights, _, _ := x.v.Access(root, h, 0x3f); rights&accessChange != 0 {
+				t.Errorf("%s, %s: ACCESS grants changes", what, how)
+			}
+			if data, _, _, err := x.v.Read(root, h, 0, 3*BlockSize); err != nil || len(data) != 3*BlockSize {
+				t.Errorf("%s, %s: reading: %v", what, how, err)
+			}
+			if err := x.v.Health(); err == nil || !strings.Contains(err.Error(), fmt.Sprint("block ", a)) || !strings.Contains(err.Error(), "tansy repair") {
+				t.Errorf("%s, %s: %v", what, how, err)
+			}
+			x.close()
+			close(x.log)
+			told := 0
+			for line := range x.log {
+				if strings.Contains(line, "read-only from now on") && strings.Contains(line, fmt.Sprint("block=", a)) && strings.Contains(line, "tansy repair") {
+					told++
+				}
+			}
+			if told != 1 {
+				t.Errorf("%s, %s: told %d times", what, how, told)
+			}
+		}
+	}
+}
