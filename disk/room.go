@@ -50,13 +50,27 @@ func newRoom(f *File) *room {
 
 // Host returns the host of a sparse image, for HostOf.
 func (d *File) Host() Host {
+	if r := d.lender(); r != nil {
+		return r
+	}
+	return nil
+}
+
+// lender is the room of a sparse image, nil for all else. An image that had all its room when
+// this was asked first is a preallocated one, and stays one.
+func (d *File) lender() *room {
 	if d.readOnly || d.device {
 		return nil
 	}
-	if n, err := d.allocated(); err == nil && n >= d.size {
+	d.roomOnce.Do(func() {
+		d.room = newRoom(d)
+		if n, err := d.allocated(); err == nil && n >= d.size {
+			d.thick.Store(true)
+		}
+	})
+	if d.thick.Load() {
 		return nil
 	}
-	d.roomOnce.Do(func() { d.room = newRoom(d) })
 	return d.room
 }
 
@@ -89,6 +103,7 @@ func (d *File) Preallocate() error {
 	if err != nil {
 		return &Error{Op: "preallocate", Path: d.path, Err: err}
 	}
+	d.thick.Store(true)
 	return nil
 }
 
@@ -182,6 +197,21 @@ func (r *room) grow(c, a, n uint64) error {
 	}
 	r.since += n
 	return err
+}
+
+// giveBack has punch take the room of n blocks from a on. They are not known to have room from
+// before that on, and who reserves some of them waits.
+func (r *room) giveBack(a, n uint64, punch func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := a / chunk; c*chunk < a+n; c++ {
+		r.known[c/64].And(^(uint64(1) << (c % 64)))
+	}
+	if err := punch(); err != nil {
+		return err
+	}
+	r.tight, r.full, r.looked = time.Time{}, time.Time{}, time.Time{} // there is room again
+	return nil
 }
 
 // guess tells whether n blocks will find room on a host that promises none.
