@@ -37,6 +37,7 @@ type FS struct {
 	root     Handle
 	verifier uint64
 	free     *freer
+	trim     *trimmer
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
 	failed   atomic.Bool // it was logged that the device failed
 	stop     func() error
@@ -60,6 +61,10 @@ type Options struct {
 	ReadOnly   bool   // refuse every change, also those of recovery
 	Clock      Clock  // of the time stamps; nil: time.Now
 	Log        *slog.Logger
+
+	// Discard gives the room of removed files back to the host of the volume, in the background: a few
+	// seconds after they were removed, and what was not given back before the volume was opened.
+	Discard bool
 
 	host disk.Host // of the device
 }
@@ -92,6 +97,7 @@ func (v *FS) Verifier() uint64 { return v.verifier }
 // device stays open: it is the caller's. No operation may be running or follow.
 func (v *FS) Close() error {
 	v.free.close()
+	v.trim.close()
 	return v.stop()
 }
 

@@ -69,5 +69,11 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 		return nil, err
 	}
 	v.free = v.startFreer()
+	v.trim = v.newTrimmer()
+	if o.Discard && !o.ReadOnly {
+		v.trim.start()
+	} else {
+		close(v.trim.done)
+	}
 	return v, nil
 }

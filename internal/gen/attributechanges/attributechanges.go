@@ -62,26 +62,26 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _385_cs uint64
-	var _ = _385_cs
-	var _386_cns uint32
-	var _ = _386_cns
-	var _out506 uint64
-	var _ = _out506
-	var _out507 uint32
-	var _ = _out507
-	_out506, _out507 = inodeformat.Companion_Default___.GetCtime(ip)
-	_385_cs = _out506
-	_386_cns = _out507
-	if _385_cs < s || _385_cs == s && _386_cns < ns {
+	var _390_cs uint64
+	var _ = _390_cs
+	var _391_cns uint32
+	var _ = _391_cns
+	var _out510 uint64
+	var _ = _out510
+	var _out511 uint32
+	var _ = _out511
+	_out510, _out511 = inodeformat.Companion_Default___.GetCtime(ip)
+	_390_cs = _out510
+	_391_cns = _out511
+	if _390_cs < s || _390_cs == s && _391_cns < ns {
 		return ts, tns
 	}
-	if _386_cns < uint32(999999999) {
-		ts, tns = _385_cs, _386_cns+uint32(1)
-	} else if _385_cs < uint64(18446744073709551615) {
-		ts, tns = _385_cs+uint64(1), uint32(0)
+	if _391_cns < uint32(999999999) {
+		ts, tns = _390_cs, _391_cns+uint32(1)
+	} else if _390_cs < uint64(18446744073709551615) {
+		ts, tns = _390_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _385_cs, _386_cns
+		ts, tns = _390_cs, _391_cns
 	}
 	return ts, tns
 }

@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _634_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _634_ip
-	var _out806 uint32
-	var _ = _out806
-	var _out807 *dbytes.Bytes
-	var _ = _out807
-	_out806, _out807 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out806
-	_634_ip = _out807
+	var _639_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _639_ip
+	var _out810 uint32
+	var _ = _out810
+	var _out811 *dbytes.Bytes
+	var _ = _out811
+	_out810, _out811 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out810
+	_639_ip = _out811
 	if st == uint32(0) {
-		after = _634_ip
+		after = _639_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _635_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _635_ip
-	var _out808 uint32
-	var _ = _out808
-	var _out809 *dbytes.Bytes
-	var _ = _out809
-	_out808, _out809 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out808
-	_635_ip = _out809
+	var _640_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _640_ip
+	var _out812 uint32
+	var _ = _out812
+	var _out813 *dbytes.Bytes
+	var _ = _out813
+	_out812, _out813 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out812
+	_640_ip = _out813
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _635_ip
-	var _out810 uint32
-	var _ = _out810
-	_out810 = permissions.Companion_Default___.AccessBits(c, _635_ip)
-	bits = _out810
+	after = _640_ip
+	var _out814 uint32
+	var _ = _out814
+	_out814 = permissions.Companion_Default___.AccessBits(c, _640_ip)
+	bits = _out814
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _636_own bool
-	var _ = _636_own
-	var _out811 bool
-	var _ = _out811
-	_out811 = permissions.Companion_Default___.IsOwner(c, ip)
-	_636_own = _out811
-	if a.HasMode && !_636_own {
+	var _641_own bool
+	var _ = _641_own
+	var _out815 bool
+	var _ = _out815
+	_out815 = permissions.Companion_Default___.IsOwner(c, ip)
+	_641_own = _out815
+	if a.HasMode && !_641_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _637_u uint32
-		var _ = _637_u
-		var _out812 uint32
-		var _ = _out812
-		_out812 = inodeformat.Companion_Default___.GetUid(ip)
-		_637_u = _out812
-		if !_636_own || a.Uid != _637_u {
+		var _642_u uint32
+		var _ = _642_u
+		var _out816 uint32
+		var _ = _out816
+		_out816 = inodeformat.Companion_Default___.GetUid(ip)
+		_642_u = _out816
+		if !_641_own || a.Uid != _642_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _638_g uint32
-		var _ = _638_g
-		var _out813 uint32
-		var _ = _out813
-		_out813 = inodeformat.Companion_Default___.GetGid(ip)
-		_638_g = _out813
-		var _639_mine bool
-		var _ = _639_mine
-		var _out814 bool
-		var _ = _out814
-		_out814 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_639_mine = _out814
-		if !_636_own || a.Gid != _638_g && !_639_mine {
+		var _643_g uint32
+		var _ = _643_g
+		var _out817 uint32
+		var _ = _out817
+		_out817 = inodeformat.Companion_Default___.GetGid(ip)
+		_643_g = _out817
+		var _644_mine bool
+		var _ = _644_mine
+		var _out818 bool
+		var _ = _out818
+		_out818 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_644_mine = _out818
+		if !_641_own || a.Gid != _643_g && !_644_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_636_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_641_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _640_w bool
-		var _ = _640_w
-		var _out815 bool
-		var _ = _out815
-		_out815 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_640_w = _out815
-		if !_640_w {
+		var _645_w bool
+		var _ = _645_w
+		var _out819 bool
+		var _ = _out819
+		_out819 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_645_w = _out819
+		if !_645_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _641_mode uint32
-	var _ = _641_mode
-	var _out816 uint32
-	var _ = _out816
-	_out816 = inodeformat.Companion_Default___.GetMode(ip)
-	_641_mode = _out816
+	var _646_mode uint32
+	var _ = _646_mode
+	var _out820 uint32
+	var _ = _out820
+	_out820 = inodeformat.Companion_Default___.GetMode(ip)
+	_646_mode = _out820
 	if a.HasMode {
-		_641_mode = a.Mode % uint32(4096)
-		var _642_gid uint32
-		var _ = _642_gid
-		var _out817 uint32
-		var _ = _out817
-		_out817 = inodeformat.Companion_Default___.GetGid(ip)
-		_642_gid = _out817
-		var _643_mine bool
-		var _ = _643_mine
-		var _out818 bool
-		var _ = _out818
-		_out818 = permissions.Companion_Default___.InGroup(c, _642_gid)
-		_643_mine = _out818
-		if c.Uid != uint32(0) && !_643_mine {
-			_641_mode = permissions.Companion_Default___.DropSetgid(_641_mode)
+		_646_mode = a.Mode % uint32(4096)
+		var _647_gid uint32
+		var _ = _647_gid
+		var _out821 uint32
+		var _ = _out821
+		_out821 = inodeformat.Companion_Default___.GetGid(ip)
+		_647_gid = _out821
+		var _648_mine bool
+		var _ = _648_mine
+		var _out822 bool
+		var _ = _out822
+		_out822 = permissions.Companion_Default___.InGroup(c, _647_gid)
+		_648_mine = _out822
+		if c.Uid != uint32(0) && !_648_mine {
+			_646_mode = permissions.Companion_Default___.DropSetgid(_646_mode)
 		}
 	}
-	var _644_ty uint32
-	var _ = _644_ty
-	var _out819 uint32
-	var _ = _out819
-	_out819 = inodeformat.Companion_Default___.GetTy(ip)
-	_644_ty = _out819
-	if _644_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_641_mode = permissions.Companion_Default___.KillPriv(_641_mode)
+	var _649_ty uint32
+	var _ = _649_ty
+	var _out823 uint32
+	var _ = _out823
+	_out823 = inodeformat.Companion_Default___.GetTy(ip)
+	_649_ty = _out823
+	if _649_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_646_mode = permissions.Companion_Default___.KillPriv(_646_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _641_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _646_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _645_ip *dbytes.Bytes
-	var _ = _645_ip
-	var _out820 *dbytes.Bytes
-	var _ = _out820
-	_out820 = d.Fs.GetInode(txn, ino, true)
-	_645_ip = _out820
-	var _646_was uint64
-	var _ = _646_was
-	var _out821 uint64
-	var _ = _out821
-	_out821 = inodeformat.Companion_Default___.GetSize(_645_ip)
-	_646_was = _out821
-	var _647_shrink uint64
-	var _ = _647_shrink
-	var _out822 uint64
-	var _ = _out822
-	_out822 = inodeformat.Companion_Default___.GetShrink(_645_ip)
-	_647_shrink = _out822
-	if size > _646_was && _647_shrink != uint64(0) {
+	var _650_ip *dbytes.Bytes
+	var _ = _650_ip
+	var _out824 *dbytes.Bytes
+	var _ = _out824
+	_out824 = d.Fs.GetInode(txn, ino, true)
+	_650_ip = _out824
+	var _651_was uint64
+	var _ = _651_was
+	var _out825 uint64
+	var _ = _out825
+	_out825 = inodeformat.Companion_Default___.GetSize(_650_ip)
+	_651_was = _out825
+	var _652_shrink uint64
+	var _ = _652_shrink
+	var _out826 uint64
+	var _ = _out826
+	_out826 = inodeformat.Companion_Default___.GetShrink(_650_ip)
+	_652_shrink = _out826
+	if size > _651_was && _652_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _648_ok bool
-	var _ = _648_ok
-	var _out823 bool
-	var _ = _out823
-	_out823 = d.SetSize(txn, ino, size)
-	_648_ok = _out823
-	if !_648_ok {
+	var _653_ok bool
+	var _ = _653_ok
+	var _out827 bool
+	var _ = _out827
+	_out827 = d.SetSize(txn, ino, size)
+	_653_ok = _out827
+	if !_653_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _646_was {
-		var _649_done bool
-		var _ = _649_done
-		var _out824 bool
-		var _ = _out824
-		_out824 = procedurebase.Companion_Default___.Release(txn, d, ino, _646_was-size)
-		_649_done = _out824
-		later = !_649_done
+	if size < _651_was {
+		var _654_done bool
+		var _ = _654_done
+		var _out828 bool
+		var _ = _out828
+		_out828 = procedurebase.Companion_Default___.Release(txn, d, ino, _651_was-size)
+		_654_done = _out828
+		later = !_654_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _650_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _650_p
-	var _out825 uint32
-	var _ = _out825
-	var _out826 *dbytes.Bytes
-	var _ = _out826
-	_out825, _out826 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out825
-	_650_p = _out826
+	var _655_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _655_p
+	var _out829 uint32
+	var _ = _out829
+	var _out830 *dbytes.Bytes
+	var _ = _out830
+	_out829, _out830 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out829
+	_655_p = _out830
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _650_p
+	ip = _655_p
 	if guard {
-		var _651_cs uint64
-		var _ = _651_cs
-		var _652_cns uint32
-		var _ = _652_cns
-		var _out827 uint64
-		var _ = _out827
-		var _out828 uint32
-		var _ = _out828
-		_out827, _out828 = inodeformat.Companion_Default___.GetCtime(_650_p)
-		_651_cs = _out827
-		_652_cns = _out828
-		if _651_cs != gs || _652_cns != gns {
+		var _656_cs uint64
+		var _ = _656_cs
+		var _657_cns uint32
+		var _ = _657_cns
+		var _out831 uint64
+		var _ = _out831
+		var _out832 uint32
+		var _ = _out832
+		_out831, _out832 = inodeformat.Companion_Default___.GetCtime(_655_p)
+		_656_cs = _out831
+		_657_cns = _out832
+		if _656_cs != gs || _657_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _653_ty uint32
-	var _ = _653_ty
-	var _out829 uint32
-	var _ = _out829
-	_out829 = inodeformat.Companion_Default___.GetTy(_650_p)
-	_653_ty = _out829
-	if a.HasSize && _653_ty != permissions.Companion_Default___.REG() {
+	var _658_ty uint32
+	var _ = _658_ty
+	var _out833 uint32
+	var _ = _out833
+	_out833 = inodeformat.Companion_Default___.GetTy(_655_p)
+	_658_ty = _out833
+	if a.HasSize && _658_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out830 uint32
-	var _ = _out830
-	_out830 = Companion_Default___.ArgStatus(a)
-	st = _out830
+	var _out834 uint32
+	var _ = _out834
+	_out834 = Companion_Default___.ArgStatus(a)
+	st = _out834
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out831 uint32
-	var _ = _out831
-	_out831 = Companion_Default___.MaySetattr(c, _650_p, a)
-	st = _out831
+	var _out835 uint32
+	var _ = _out835
+	_out835 = Companion_Default___.MaySetattr(c, _655_p, a)
+	st = _out835
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out832 uint32
-		var _ = _out832
-		var _out833 bool
-		var _ = _out833
-		_out832, _out833 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out832
-		later = _out833
+		var _out836 uint32
+		var _ = _out836
+		var _out837 bool
+		var _ = _out837
+		_out836, _out837 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out836
+		later = _out837
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _654_np *dbytes.Bytes
-	var _ = _654_np
-	var _out834 *dbytes.Bytes
-	var _ = _out834
-	_out834 = d.Fs.GetInode(txn, ino, true)
-	_654_np = _out834
-	var _655_ts uint64
-	var _ = _655_ts
-	var _656_tns uint32
-	var _ = _656_tns
-	var _out835 uint64
-	var _ = _out835
-	var _out836 uint32
-	var _ = _out836
-	_out835, _out836 = attributechanges.Companion_Default___.Stamp(_654_np, s, ns)
-	_655_ts = _out835
-	_656_tns = _out836
-	Companion_Default___.Apply(c, _654_np, a, _655_ts, _656_tns)
-	inodeformat.Companion_Default___.SetVerf(_654_np, uint64(0))
-	d.PutInode(txn, ino, _654_np)
-	after = _654_np
+	var _659_np *dbytes.Bytes
+	var _ = _659_np
+	var _out838 *dbytes.Bytes
+	var _ = _out838
+	_out838 = d.Fs.GetInode(txn, ino, true)
+	_659_np = _out838
+	var _660_ts uint64
+	var _ = _660_ts
+	var _661_tns uint32
+	var _ = _661_tns
+	var _out839 uint64
+	var _ = _out839
+	var _out840 uint32
+	var _ = _out840
+	_out839, _out840 = attributechanges.Companion_Default___.Stamp(_659_np, s, ns)
+	_660_ts = _out839
+	_661_tns = _out840
+	Companion_Default___.Apply(c, _659_np, a, _660_ts, _661_tns)
+	inodeformat.Companion_Default___.SetVerf(_659_np, uint64(0))
+	d.PutInode(txn, ino, _659_np)
+	after = _659_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out837 uint32
-	var _ = _out837
-	var _out838 *dbytes.Bytes
-	var _ = _out838
-	_out837, _out838 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out837
-	before = _out838
+	var _out841 uint32
+	var _ = _out841
+	var _out842 *dbytes.Bytes
+	var _ = _out842
+	_out841, _out842 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out841
+	before = _out842
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out839 uint32
-	var _ = _out839
-	var _out840 *dbytes.Bytes
-	var _ = _out840
-	var _out841 bool
-	var _ = _out841
-	_out839, _out840, _out841 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out839
-	after = _out840
-	later = _out841
+	var _out843 uint32
+	var _ = _out843
+	var _out844 *dbytes.Bytes
+	var _ = _out844
+	var _out845 bool
+	var _ = _out845
+	_out843, _out844, _out845 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out843
+	after = _out844
+	later = _out845
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _657_ty uint32
-	var _ = _657_ty
-	var _out842 uint32
-	var _ = _out842
-	_out842 = inodeformat.Companion_Default___.GetTy(ip)
-	_657_ty = _out842
-	var _658_dmode uint32
-	var _ = _658_dmode
-	var _out843 uint32
-	var _ = _out843
-	_out843 = inodeformat.Companion_Default___.GetMode(dp)
-	_658_dmode = _out843
-	var _659_dgid uint32
-	var _ = _659_dgid
-	var _out844 uint32
-	var _ = _out844
-	_out844 = inodeformat.Companion_Default___.GetGid(dp)
-	_659_dgid = _out844
+	var _662_ty uint32
+	var _ = _662_ty
+	var _out846 uint32
+	var _ = _out846
+	_out846 = inodeformat.Companion_Default___.GetTy(ip)
+	_662_ty = _out846
+	var _663_dmode uint32
+	var _ = _663_dmode
+	var _out847 uint32
+	var _ = _out847
+	_out847 = inodeformat.Companion_Default___.GetMode(dp)
+	_663_dmode = _out847
+	var _664_dgid uint32
+	var _ = _664_dgid
+	var _out848 uint32
+	var _ = _out848
+	_out848 = inodeformat.Companion_Default___.GetGid(dp)
+	_664_dgid = _out848
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _658_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _659_dgid
+		if _663_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _664_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _657_ty == permissions.Companion_Default___.DIR() {
+		if _662_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _660_dmode uint32
-	var _ = _660_dmode
-	var _out845 uint32
-	var _ = _out845
-	_out845 = inodeformat.Companion_Default___.GetMode(dp)
-	_660_dmode = _out845
-	var _661_m uint32
-	var _ = _661_m
-	var _out846 uint32
-	var _ = _out846
-	_out846 = inodeformat.Companion_Default___.GetMode(ip)
-	_661_m = _out846
-	if _660_dmode/uint32(1024)%uint32(2) == uint32(1) && _661_m/uint32(1024)%uint32(2) == uint32(0) && _661_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _661_m+uint32(1024))
+	var _665_dmode uint32
+	var _ = _665_dmode
+	var _out849 uint32
+	var _ = _out849
+	_out849 = inodeformat.Companion_Default___.GetMode(dp)
+	_665_dmode = _out849
+	var _666_m uint32
+	var _ = _666_m
+	var _out850 uint32
+	var _ = _out850
+	_out850 = inodeformat.Companion_Default___.GetMode(ip)
+	_666_m = _out850
+	if _665_dmode/uint32(1024)%uint32(2) == uint32(1) && _666_m/uint32(1024)%uint32(2) == uint32(0) && _666_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _666_m+uint32(1024))
 	}
 }
 

@@ -178,5 +178,51 @@ L3:
 	}
 	return ok, bn
 }
+func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
+	var _295_b uint64
+	var _ = _295_b
+	_295_b = lo
+	for _295_b < lo+n {
+		var _296___v0 bool
+		var _ = _296___v0
+		var _out423 bool
+		var _ = _out423
+		_out423 = _this.FreeBit(txn, _295_b)
+		_296___v0 = _out423
+		_295_b = _295_b + uint64(1)
+	}
+	_295_b = lo
+	for _295_b < lo+n {
+		var _297_is bool
+		var _ = _297_is
+		var _out424 bool
+		var _ = _out424
+		_out424 = _this.FreeBit(txn, _295_b)
+		_297_is = _out424
+		if _297_is {
+			txn.Bulk(_295_b)
+			var _298_z *dbytes.Bytes
+			var _ = _298_z
+			var _out425 *dbytes.Bytes
+			var _ = _out425
+			_out425 = dbytes.NewBytes(uint64(4096))
+			_298_z = _out425
+			_this.WriteBlock(txn, _295_b, _298_z)
+		}
+		_295_b = _295_b + uint64(1)
+	}
+}
+func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
+	var is bool = false
+	var _ = is
+	var _299_u bool
+	var _ = _299_u
+	var _out426 bool
+	var _ = _out426
+	_out426 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_299_u = _out426
+	is = !_299_u
+	return is
+}
 
 // End of class BlockFs

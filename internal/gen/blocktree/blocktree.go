@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out423 uint64
-		var _ = _out423
-		_out423 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out423
+		var _out427 uint64
+		var _ = _out427
+		_out427 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out427
 		return bn
 	}
-	var _295_pb *dbytes.Blk
-	var _ = _295_pb
-	var _out424 *dbytes.Blk
-	var _ = _out424
-	_out424 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_295_pb = _out424
-	bn = _295_pb.U64(uint64(8) * (j % uint64(512)))
+	var _300_pb *dbytes.Blk
+	var _ = _300_pb
+	var _out428 *dbytes.Blk
+	var _ = _out428
+	_out428 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_300_pb = _out428
+	bn = _300_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _296_pn uint64
-	var _ = _296_pn
-	var _out425 uint64
-	var _ = _out425
-	_out425 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_296_pn = _out425
-	if _296_pn == uint64(0) {
-		var _out426 *dbytes.Blk
-		var _ = _out426
-		_out426 = dbytes.ZeroBlk()
-		pb = _out426
+	var _301_pn uint64
+	var _ = _301_pn
+	var _out429 uint64
+	var _ = _out429
+	_out429 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_301_pn = _out429
+	if _301_pn == uint64(0) {
+		var _out430 *dbytes.Blk
+		var _ = _out430
+		_out430 = dbytes.ZeroBlk()
+		pb = _out430
 	} else {
-		var _out427 *dbytes.Blk
-		var _ = _out427
-		_out427 = _this.Fs.ReadBlock(txn, _296_pn, excl)
-		pb = _out427
+		var _out431 *dbytes.Blk
+		var _ = _out431
+		_out431 = _this.Fs.ReadBlock(txn, _301_pn, excl)
+		pb = _out431
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out428 bool
-	var _ = _out428
-	var _out429 uint64
-	var _ = _out429
-	_out428, _out429 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out428
-	bn = _out429
+	var _out432 bool
+	var _ = _out432
+	var _out433 uint64
+	var _ = _out433
+	_out432, _out433 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out432
+	bn = _out433
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out430 bool
-	var _ = _out430
-	var _out431 uint64
-	var _ = _out431
-	_out430, _out431 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out430
-	bn = _out431
+	var _out434 bool
+	var _ = _out434
+	var _out435 uint64
+	var _ = _out435
+	_out434, _out435 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out434
+	bn = _out435
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out432 uint64
-		var _ = _out432
-		_out432 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out432
+		var _out436 uint64
+		var _ = _out436
+		_out436 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out436
 		if bn == uint64(0) {
-			var _297_near uint64
-			var _ = _297_near
-			var _out433 uint64
-			var _ = _out433
-			_out433 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_297_near = _out433
-			var _298_z *dbytes.Bytes
-			var _ = _298_z
-			var _out434 *dbytes.Bytes
-			var _ = _out434
-			_out434 = dbytes.NewBytes(uint64(4096))
-			_298_z = _out434
-			var _out435 bool
-			var _ = _out435
-			var _out436 uint64
-			var _ = _out436
-			_out435, _out436 = _this.AllocRoot(txn, ip, ino, k, _297_near, _298_z)
-			ok = _out435
-			bn = _out436
+			var _302_near uint64
+			var _ = _302_near
+			var _out437 uint64
+			var _ = _out437
+			_out437 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_302_near = _out437
+			var _303_z *dbytes.Bytes
+			var _ = _303_z
+			var _out438 *dbytes.Bytes
+			var _ = _out438
+			_out438 = dbytes.NewBytes(uint64(4096))
+			_303_z = _out438
+			var _out439 bool
+			var _ = _out439
+			var _out440 uint64
+			var _ = _out440
+			_out439, _out440 = _this.AllocRoot(txn, ip, ino, k, _302_near, _303_z)
+			ok = _out439
+			bn = _out440
 		}
 		return ok, bn
 	}
-	var _299_pn uint64 = 0
-	var _ = _299_pn
-	var _out437 bool
-	var _ = _out437
-	var _out438 uint64
-	var _ = _out438
-	_out437, _out438 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out437
-	_299_pn = _out438
+	var _304_pn uint64 = 0
+	var _ = _304_pn
+	var _out441 bool
+	var _ = _out441
+	var _out442 uint64
+	var _ = _out442
+	_out441, _out442 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out441
+	_304_pn = _out442
 	if !ok {
 		return ok, bn
 	}
-	var _300_pb *dbytes.Blk
-	var _ = _300_pb
-	var _out439 *dbytes.Blk
-	var _ = _out439
-	_out439 = _this.Fs.ReadBlock(txn, _299_pn, true)
-	_300_pb = _out439
-	bn = _300_pb.U64(uint64(8) * (j % uint64(512)))
+	var _305_pb *dbytes.Blk
+	var _ = _305_pb
+	var _out443 *dbytes.Blk
+	var _ = _out443
+	_out443 = _this.Fs.ReadBlock(txn, _304_pn, true)
+	_305_pb = _out443
+	bn = _305_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _301_t *dbytes.Bytes
-		var _ = _301_t
-		var _out440 *dbytes.Bytes
-		var _ = _out440
-		_out440 = _300_pb.Thaw()
-		_301_t = _out440
-		var _302_z *dbytes.Bytes
-		var _ = _302_z
-		var _out441 *dbytes.Bytes
-		var _ = _out441
-		_out441 = dbytes.NewBytes(uint64(4096))
-		_302_z = _out441
-		var _out442 bool
-		var _ = _out442
-		var _out443 uint64
-		var _ = _out443
-		_out442, _out443 = _this.AddChild(txn, ip, _301_t, _299_pn, j, _299_pn, _302_z)
-		ok = _out442
-		bn = _out443
+		var _306_t *dbytes.Bytes
+		var _ = _306_t
+		var _out444 *dbytes.Bytes
+		var _ = _out444
+		_out444 = _305_pb.Thaw()
+		_306_t = _out444
+		var _307_z *dbytes.Bytes
+		var _ = _307_z
+		var _out445 *dbytes.Bytes
+		var _ = _out445
+		_out445 = dbytes.NewBytes(uint64(4096))
+		_307_z = _out445
+		var _out446 bool
+		var _ = _out446
+		var _out447 uint64
+		var _ = _out447
+		_out446, _out447 = _this.AddChild(txn, ip, _306_t, _304_pn, j, _304_pn, _307_z)
+		ok = _out446
+		bn = _out447
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _299_pn, _301_t)
+		_this.CloseParent(txn, _304_pn, _306_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out444 *dbytes.Blk
-		var _ = _out444
-		_out444 = dbytes.ZeroBlk()
-		b = _out444
+		var _out448 *dbytes.Blk
+		var _ = _out448
+		_out448 = dbytes.ZeroBlk()
+		b = _out448
 	} else {
-		var _out445 *dbytes.Blk
-		var _ = _out445
-		_out445 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out445
+		var _out449 *dbytes.Blk
+		var _ = _out449
+		_out449 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out449
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _303_k uint64
-	var _ = _303_k
-	_303_k = positions.Companion_Default___.FlatK(n)
-	var _304_bn uint64
-	var _ = _304_bn
-	var _out446 uint64
-	var _ = _out446
-	_out446 = _this.Resolve(txn, ip, _303_k, positions.Companion_Default___.MaxLev(_303_k), positions.Companion_Default___.FlatJ(n), excl)
-	_304_bn = _out446
-	var _out447 *dbytes.Blk
-	var _ = _out447
-	_out447 = _this.ReadAt(txn, _304_bn, excl)
-	b = _out447
+	var _308_k uint64
+	var _ = _308_k
+	_308_k = positions.Companion_Default___.FlatK(n)
+	var _309_bn uint64
+	var _ = _309_bn
+	var _out450 uint64
+	var _ = _out450
+	_out450 = _this.Resolve(txn, ip, _308_k, positions.Companion_Default___.MaxLev(_308_k), positions.Companion_Default___.FlatJ(n), excl)
+	_309_bn = _out450
+	var _out451 *dbytes.Blk
+	var _ = _out451
+	_out451 = _this.ReadAt(txn, _309_bn, excl)
+	b = _out451
 	return b
 }
 

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out508 *dbytes.Bytes
-	var _ = _out508
-	_out508 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out508
+	var _out512 *dbytes.Bytes
+	var _ = _out512
+	_out512 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out512
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _387_ip *dbytes.Bytes
-	var _ = _387_ip
-	var _out509 *dbytes.Bytes
-	var _ = _out509
-	_out509 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_387_ip = _out509
-	var _388_size uint64
-	var _ = _388_size
-	var _out510 uint64
-	var _ = _out510
-	_out510 = inodeformat.Companion_Default___.GetSize(_387_ip)
-	_388_size = _out510
-	if off >= _388_size {
-		var _out511 *dbytes.Bytes
-		var _ = _out511
-		_out511 = dbytes.NewBytes(uint64(0))
-		b = _out511
-		return b
-	}
-	var _389_n uint64
-	var _ = _389_n
-	var _out512 uint64
-	var _ = _out512
-	_out512 = reading.Companion_Default___.Min(len_, _388_size-off)
-	_389_n = _out512
+	var _392_ip *dbytes.Bytes
+	var _ = _392_ip
 	var _out513 *dbytes.Bytes
 	var _ = _out513
-	_out513 = reading.Companion_Default___.Fetch(_this.Fs, txn, _387_ip, off, _389_n)
-	b = _out513
+	_out513 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_392_ip = _out513
+	var _393_size uint64
+	var _ = _393_size
+	var _out514 uint64
+	var _ = _out514
+	_out514 = inodeformat.Companion_Default___.GetSize(_392_ip)
+	_393_size = _out514
+	if off >= _393_size {
+		var _out515 *dbytes.Bytes
+		var _ = _out515
+		_out515 = dbytes.NewBytes(uint64(0))
+		b = _out515
+		return b
+	}
+	var _394_n uint64
+	var _ = _394_n
+	var _out516 uint64
+	var _ = _out516
+	_out516 = reading.Companion_Default___.Min(len_, _393_size-off)
+	_394_n = _out516
+	var _out517 *dbytes.Bytes
+	var _ = _out517
+	_out517 = reading.Companion_Default___.Fetch(_this.Fs, txn, _392_ip, off, _394_n)
+	b = _out517
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out514 *dbytes.Blk
-	var _ = _out514
-	_out514 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out514
+	var _out518 *dbytes.Blk
+	var _ = _out518
+	_out518 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out518
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _390_ip *dbytes.Bytes
-	var _ = _390_ip
-	var _out515 *dbytes.Bytes
-	var _ = _out515
-	_out515 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_390_ip = _out515
-	var _391_size uint64
-	var _ = _391_size
-	var _out516 uint64
-	var _ = _out516
-	_out516 = inodeformat.Companion_Default___.GetSize(_390_ip)
-	_391_size = _out516
-	var _392_shrink uint64
-	var _ = _392_shrink
-	var _out517 uint64
-	var _ = _out517
-	_out517 = inodeformat.Companion_Default___.GetShrink(_390_ip)
-	_392_shrink = _out517
-	if _392_shrink != uint64(0) && off+len_ > _391_size {
+	var _395_ip *dbytes.Bytes
+	var _ = _395_ip
+	var _out519 *dbytes.Bytes
+	var _ = _out519
+	_out519 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_395_ip = _out519
+	var _396_size uint64
+	var _ = _396_size
+	var _out520 uint64
+	var _ = _out520
+	_out520 = inodeformat.Companion_Default___.GetSize(_395_ip)
+	_396_size = _out520
+	var _397_shrink uint64
+	var _ = _397_shrink
+	var _out521 uint64
+	var _ = _out521
+	_out521 = inodeformat.Companion_Default___.GetShrink(_395_ip)
+	_397_shrink = _out521
+	if _397_shrink != uint64(0) && off+len_ > _396_size {
 		ok = false
 		return ok
 	}
-	var _393_used uint64
-	var _ = _393_used
-	var _out518 uint64
-	var _ = _out518
-	_out518 = inodeformat.Companion_Default___.GetUsed(_390_ip)
-	_393_used = _out518
-	var _out519 bool
-	var _ = _out519
-	_out519 = writing.Companion_Default___.Store(_this.Fs, txn, _390_ip, ino, off, src, so, len_)
-	ok = _out519
+	var _398_used uint64
+	var _ = _398_used
+	var _out522 uint64
+	var _ = _out522
+	_out522 = inodeformat.Companion_Default___.GetUsed(_395_ip)
+	_398_used = _out522
+	var _out523 bool
+	var _ = _out523
+	_out523 = writing.Companion_Default___.Store(_this.Fs, txn, _395_ip, ino, off, src, so, len_)
+	ok = _out523
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _394_used_k uint64
-	var _ = _394_used_k
-	var _out520 uint64
-	var _ = _out520
-	_out520 = inodeformat.Companion_Default___.GetUsed(_390_ip)
-	_394_used_k = _out520
-	if off+len_ > _391_size {
-		inodeformat.Companion_Default___.SetFileSize(_390_ip, off+len_)
+	var _399_used_k uint64
+	var _ = _399_used_k
+	var _out524 uint64
+	var _ = _out524
+	_out524 = inodeformat.Companion_Default___.GetUsed(_395_ip)
+	_399_used_k = _out524
+	if off+len_ > _396_size {
+		inodeformat.Companion_Default___.SetFileSize(_395_ip, off+len_)
 	}
-	if off+len_ > _391_size || _394_used_k != _393_used {
-		_this.Fs.SetMeta(txn, _390_ip, ino)
+	if off+len_ > _396_size || _399_used_k != _398_used {
+		_this.Fs.SetMeta(txn, _395_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _395_ip *dbytes.Bytes
-	var _ = _395_ip
-	var _out521 *dbytes.Bytes
-	var _ = _out521
-	_out521 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_395_ip = _out521
-	var _396_size uint64
-	var _ = _396_size
-	var _out522 uint64
-	var _ = _out522
-	_out522 = inodeformat.Companion_Default___.GetSize(_395_ip)
-	_396_size = _out522
-	var _397_shrink uint64
-	var _ = _397_shrink
-	var _out523 uint64
-	var _ = _out523
-	_out523 = inodeformat.Companion_Default___.GetShrink(_395_ip)
-	_397_shrink = _out523
+	var _400_ip *dbytes.Bytes
+	var _ = _400_ip
+	var _out525 *dbytes.Bytes
+	var _ = _out525
+	_out525 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_400_ip = _out525
+	var _401_size uint64
+	var _ = _401_size
+	var _out526 uint64
+	var _ = _out526
+	_out526 = inodeformat.Companion_Default___.GetSize(_400_ip)
+	_401_size = _out526
+	var _402_shrink uint64
+	var _ = _402_shrink
+	var _out527 uint64
+	var _ = _out527
+	_out527 = inodeformat.Companion_Default___.GetShrink(_400_ip)
+	_402_shrink = _out527
 	ok = true
-	if sz > _396_size {
-		if _397_shrink != uint64(0) {
+	if sz > _401_size {
+		if _402_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _396_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _395_ip, sz)
-		var _398_shrink_k uint64
-		var _ = _398_shrink_k
-		_398_shrink_k = _397_shrink
-		if _397_shrink < _396_size && (_397_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_396_size+uint64(4095))/uint64(4096)) {
-			_398_shrink_k = _396_size
+	} else if sz < _401_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _400_ip, sz)
+		var _403_shrink_k uint64
+		var _ = _403_shrink_k
+		_403_shrink_k = _402_shrink
+		if _402_shrink < _401_size && (_402_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_401_size+uint64(4095))/uint64(4096)) {
+			_403_shrink_k = _401_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_395_ip, _398_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_400_ip, _403_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_395_ip, sz)
-	_this.Fs.SetMeta(txn, _395_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_400_ip, sz)
+	_this.Fs.SetMeta(txn, _400_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _399_ip *dbytes.Bytes
-	var _ = _399_ip
-	var _out524 *dbytes.Bytes
-	var _ = _out524
-	_out524 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_399_ip = _out524
-	var _400_size uint64
-	var _ = _400_size
-	var _out525 uint64
-	var _ = _out525
-	_out525 = inodeformat.Companion_Default___.GetSize(_399_ip)
-	_400_size = _out525
-	var _401_shrink uint64
-	var _ = _401_shrink
-	var _out526 uint64
-	var _ = _out526
-	_out526 = inodeformat.Companion_Default___.GetShrink(_399_ip)
-	_401_shrink = _out526
-	if _401_shrink == uint64(0) {
+	var _404_ip *dbytes.Bytes
+	var _ = _404_ip
+	var _out528 *dbytes.Bytes
+	var _ = _out528
+	_out528 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_404_ip = _out528
+	var _405_size uint64
+	var _ = _405_size
+	var _out529 uint64
+	var _ = _out529
+	_out529 = inodeformat.Companion_Default___.GetSize(_404_ip)
+	_405_size = _out529
+	var _406_shrink uint64
+	var _ = _406_shrink
+	var _out530 uint64
+	var _ = _out530
+	_out530 = inodeformat.Companion_Default___.GetShrink(_404_ip)
+	_406_shrink = _out530
+	if _406_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _402_lo uint64
-	var _ = _402_lo
-	_402_lo = (_400_size + uint64(4095)) / uint64(4096)
-	var _403_n uint64
-	var _ = _403_n
-	_403_n = (_401_shrink + uint64(4095)) / uint64(4096)
-	if _403_n < _402_lo {
-		_403_n = _402_lo
+	var _407_lo uint64
+	var _ = _407_lo
+	_407_lo = (_405_size + uint64(4095)) / uint64(4096)
+	var _408_n uint64
+	var _ = _408_n
+	_408_n = (_406_shrink + uint64(4095)) / uint64(4096)
+	if _408_n < _407_lo {
+		_408_n = _407_lo
 	}
-	var _404_m uint64
-	var _ = _404_m
-	var _out527 uint64
-	var _ = _out527
-	_out527 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _399_ip, ino, _403_n, _402_lo, max)
-	_404_m = _out527
-	var _405_shrink_k uint64
-	var _ = _405_shrink_k
-	_405_shrink_k = uint64(4096) * _404_m
-	if _404_m == _402_lo {
-		_405_shrink_k = uint64(0)
+	var _409_m uint64
+	var _ = _409_m
+	var _out531 uint64
+	var _ = _out531
+	_out531 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _404_ip, ino, _408_n, _407_lo, max)
+	_409_m = _out531
+	var _410_shrink_k uint64
+	var _ = _410_shrink_k
+	_410_shrink_k = uint64(4096) * _409_m
+	if _409_m == _407_lo {
+		_410_shrink_k = uint64(0)
 	}
-	done = _405_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_399_ip, _405_shrink_k)
-	_this.Fs.SetMeta(txn, _399_ip, ino)
+	done = _410_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_404_ip, _410_shrink_k)
+	_this.Fs.SetMeta(txn, _404_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -291,104 +291,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out528 bool
-	var _ = _out528
-	var _out529 uint64
-	var _ = _out529
-	_out528, _out529 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out528
-	ino = _out529
+	var _out532 bool
+	var _ = _out532
+	var _out533 uint64
+	var _ = _out533
+	_out532, _out533 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out532
+	ino = _out533
 	if !ok {
 		return ok, ino
 	}
-	var _406_ip *dbytes.Bytes
-	var _ = _406_ip
-	var _out530 *dbytes.Bytes
-	var _ = _out530
-	_out530 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_406_ip = _out530
-	var _407_size uint64
-	var _ = _407_size
-	var _out531 uint64
-	var _ = _out531
-	_out531 = inodeformat.Companion_Default___.GetSize(_406_ip)
-	_407_size = _out531
-	var _408_shrink uint64
-	var _ = _408_shrink
-	var _out532 uint64
-	var _ = _out532
-	_out532 = inodeformat.Companion_Default___.GetShrink(_406_ip)
-	_408_shrink = _out532
-	var _409_gen uint64
-	var _ = _409_gen
-	var _out533 uint64
-	var _ = _out533
-	_out533 = inodeformat.Companion_Default___.GetGen(_406_ip)
-	_409_gen = _out533
-	var _410_bare bool
-	var _ = _410_bare
-	var _out534 bool
+	var _411_ip *dbytes.Bytes
+	var _ = _411_ip
+	var _out534 *dbytes.Bytes
 	var _ = _out534
-	_out534 = inodeformat.Companion_Default___.NoSlots(_406_ip)
-	_410_bare = _out534
-	if _407_size != uint64(0) || _408_shrink != uint64(0) || !_410_bare || _409_gen == uint64(18446744073709551615) {
+	_out534 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_411_ip = _out534
+	var _412_size uint64
+	var _ = _412_size
+	var _out535 uint64
+	var _ = _out535
+	_out535 = inodeformat.Companion_Default___.GetSize(_411_ip)
+	_412_size = _out535
+	var _413_shrink uint64
+	var _ = _413_shrink
+	var _out536 uint64
+	var _ = _out536
+	_out536 = inodeformat.Companion_Default___.GetShrink(_411_ip)
+	_413_shrink = _out536
+	var _414_gen uint64
+	var _ = _414_gen
+	var _out537 uint64
+	var _ = _out537
+	_out537 = inodeformat.Companion_Default___.GetGen(_411_ip)
+	_414_gen = _out537
+	var _415_bare bool
+	var _ = _415_bare
+	var _out538 bool
+	var _ = _out538
+	_out538 = inodeformat.Companion_Default___.NoSlots(_411_ip)
+	_415_bare = _out538
+	if _412_size != uint64(0) || _413_shrink != uint64(0) || !_415_bare || _414_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _406_ip, ino, ty, _409_gen+uint64(1))
+	_this.Blank(txn, _411_ip, ino, ty, _414_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _411_ip *dbytes.Bytes
-	var _ = _411_ip
-	var _out535 *dbytes.Bytes
-	var _ = _out535
-	_out535 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_411_ip = _out535
-	var _412_size uint64
-	var _ = _412_size
-	var _out536 uint64
-	var _ = _out536
-	_out536 = inodeformat.Companion_Default___.GetSize(_411_ip)
-	_412_size = _out536
-	var _413_shrink uint64
-	var _ = _413_shrink
-	var _out537 uint64
-	var _ = _out537
-	_out537 = inodeformat.Companion_Default___.GetShrink(_411_ip)
-	_413_shrink = _out537
-	var _414_gen uint64
-	var _ = _414_gen
-	var _out538 uint64
-	var _ = _out538
-	_out538 = inodeformat.Companion_Default___.GetGen(_411_ip)
-	_414_gen = _out538
-	var _415_bare bool
-	var _ = _415_bare
-	var _out539 bool
+	var _416_ip *dbytes.Bytes
+	var _ = _416_ip
+	var _out539 *dbytes.Bytes
 	var _ = _out539
-	_out539 = inodeformat.Companion_Default___.NoSlots(_411_ip)
-	_415_bare = _out539
-	if _412_size != uint64(0) || _413_shrink != uint64(0) || !_415_bare {
+	_out539 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_416_ip = _out539
+	var _417_size uint64
+	var _ = _417_size
+	var _out540 uint64
+	var _ = _out540
+	_out540 = inodeformat.Companion_Default___.GetSize(_416_ip)
+	_417_size = _out540
+	var _418_shrink uint64
+	var _ = _418_shrink
+	var _out541 uint64
+	var _ = _out541
+	_out541 = inodeformat.Companion_Default___.GetShrink(_416_ip)
+	_418_shrink = _out541
+	var _419_gen uint64
+	var _ = _419_gen
+	var _out542 uint64
+	var _ = _out542
+	_out542 = inodeformat.Companion_Default___.GetGen(_416_ip)
+	_419_gen = _out542
+	var _420_bare bool
+	var _ = _420_bare
+	var _out543 bool
+	var _ = _out543
+	_out543 = inodeformat.Companion_Default___.NoSlots(_416_ip)
+	_420_bare = _out543
+	if _417_size != uint64(0) || _418_shrink != uint64(0) || !_420_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _411_ip, ino, uint32(0), _414_gen)
+	_this.Blank(txn, _416_ip, ino, uint32(0), _419_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _416_z *dbytes.Bytes
-	var _ = _416_z
-	var _out540 *dbytes.Bytes
-	var _ = _out540
-	_out540 = dbytes.NewBytes(uint64(256))
-	_416_z = _out540
-	inodeformat.Companion_Default___.SetTy(_416_z, ty)
-	inodeformat.Companion_Default___.SetGen(_416_z, gen)
-	_this.Fs.SetInode(txn, _416_z, ino, ty != uint32(0))
+	var _421_z *dbytes.Bytes
+	var _ = _421_z
+	var _out544 *dbytes.Bytes
+	var _ = _out544
+	_out544 = dbytes.NewBytes(uint64(256))
+	_421_z = _out544
+	inodeformat.Companion_Default___.SetTy(_421_z, ty)
+	inodeformat.Companion_Default___.SetGen(_421_z, gen)
+	_this.Fs.SetInode(txn, _421_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

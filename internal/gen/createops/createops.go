@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _696_dots uint32 = 0
-	var _ = _696_dots
-	var _out903 uint32
-	var _ = _out903
-	var _out904 *dbytes.Bytes
-	var _ = _out904
-	var _out905 uint32
-	var _ = _out905
-	_out903, _out904, _out905 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out903
-	dir = _out904
-	_696_dots = _out905
+	var _701_dots uint32 = 0
+	var _ = _701_dots
+	var _out907 uint32
+	var _ = _out907
+	var _out908 *dbytes.Bytes
+	var _ = _out908
+	var _out909 uint32
+	var _ = _out909
+	_out907, _out908, _out909 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out907
+	dir = _out908
+	_701_dots = _out909
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _696_dots != uint32(0) {
+	if _701_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out906 uint32
-	var _ = _out906
-	_out906 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out906
+	var _out910 uint32
+	var _ = _out910
+	_out910 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out910
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _697_x bool
-	var _ = _697_x
-	var _out907 bool
-	var _ = _out907
-	_out907 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_697_x = _out907
-	if !_697_x {
+	var _702_x bool
+	var _ = _702_x
+	var _out911 bool
+	var _ = _out911
+	_out911 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_702_x = _out911
+	if !_702_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out908 bool
-	var _ = _out908
-	var _out909 uint64
-	var _ = _out909
-	var _out910 uint64
-	var _ = _out910
-	_out908, _out909, _out910 = d.LookupHint(txn, dino, name, true)
-	found = _out908
-	ino = _out909
-	hint = _out910
+	var _out912 bool
+	var _ = _out912
+	var _out913 uint64
+	var _ = _out913
+	var _out914 uint64
+	var _ = _out914
+	_out912, _out913, _out914 = d.LookupHint(txn, dino, name, true)
+	found = _out912
+	ino = _out913
+	hint = _out914
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _698_w bool
-	var _ = _698_w
-	var _out911 bool
-	var _ = _out911
-	_out911 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_698_w = _out911
-	if !_698_w {
+	var _703_w bool
+	var _ = _703_w
+	var _out915 bool
+	var _ = _out915
+	_out915 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_703_w = _out915
+	if !_703_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _699_ok bool = false
-	var _ = _699_ok
+	var _704_ok bool = false
+	var _ = _704_ok
 	st = uint32(0)
-	var _700_t *attributeops.Sattr
-	var _ = _700_t
-	var _out912 *attributeops.Sattr
-	var _ = _out912
-	_out912 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_700_t = _out912
-	var _out913 bool
-	var _ = _out913
-	var _out914 uint64
-	var _ = _out914
-	_out913, _out914 = d.AllocInode(txn, dino, ty)
-	_699_ok = _out913
-	ino = _out914
-	if !_699_ok {
+	var _705_t *attributeops.Sattr
+	var _ = _705_t
+	var _out916 *attributeops.Sattr
+	var _ = _out916
+	_out916 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_705_t = _out916
+	var _out917 bool
+	var _ = _out917
+	var _out918 uint64
+	var _ = _out918
+	_out917, _out918 = d.AllocInode(txn, dino, ty)
+	_704_ok = _out917
+	ino = _out918
+	if !_704_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _701_ip *dbytes.Bytes
-	var _ = _701_ip
-	var _out915 *dbytes.Bytes
-	var _ = _out915
-	_out915 = d.Fs.GetInode(txn, ino, true)
-	_701_ip = _out915
-	attributeops.Companion_Default___.InitAttr(c, dir, _701_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _701_ip, _700_t, s, ns)
+	var _706_ip *dbytes.Bytes
+	var _ = _706_ip
+	var _out919 *dbytes.Bytes
+	var _ = _out919
+	_out919 = d.Fs.GetInode(txn, ino, true)
+	_706_ip = _out919
+	attributeops.Companion_Default___.InitAttr(c, dir, _706_ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, _706_ip, _705_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _701_ip)
-		inodeformat.Companion_Default___.SetParent(_701_ip, dino)
+		attributeops.Companion_Default___.InheritSetgid(dir, _706_ip)
+		inodeformat.Companion_Default___.SetParent(_706_ip, dino)
 	}
-	d.PutInode(txn, ino, _701_ip)
+	d.PutInode(txn, ino, _706_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -194,39 +194,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _702_ok bool
-	var _ = _702_ok
-	var _out916 bool
-	var _ = _out916
-	_out916 = d.InsertAt(txn, dino, name, ino, hint)
-	_702_ok = _out916
-	var _out917 *dbytes.Bytes
-	var _ = _out917
-	_out917 = dbytes.NewBytes(uint64(0))
-	node = _out917
+	var _707_ok bool
+	var _ = _707_ok
+	var _out920 bool
+	var _ = _out920
+	_out920 = d.InsertAt(txn, dino, name, ino, hint)
+	_707_ok = _out920
+	var _out921 *dbytes.Bytes
+	var _ = _out921
+	_out921 = dbytes.NewBytes(uint64(0))
+	node = _out921
 	after = node
-	if !_702_ok {
+	if !_707_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out918 uint32
-		var _ = _out918
-		_out918 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out918
+		var _out922 uint32
+		var _ = _out922
+		_out922 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out922
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out919 *dbytes.Bytes
-	var _ = _out919
-	_out919 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out919
-	var _out920 *dbytes.Bytes
-	var _ = _out920
-	_out920 = d.Fs.GetInode(txn, ino, false)
-	node = _out920
+	var _out923 *dbytes.Bytes
+	var _ = _out923
+	_out923 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out923
+	var _out924 *dbytes.Bytes
+	var _ = _out924
+	_out924 = d.Fs.GetInode(txn, ino, false)
+	node = _out924
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -243,65 +243,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _703_found bool = false
-	var _ = _703_found
-	var _704_hint uint64 = 0
-	var _ = _704_hint
-	var _out921 uint32
-	var _ = _out921
-	var _out922 *dbytes.Bytes
-	var _ = _out922
-	var _out923 bool
-	var _ = _out923
-	var _out924 uint64
-	var _ = _out924
-	var _out925 uint64
+	var _708_found bool = false
+	var _ = _708_found
+	var _709_hint uint64 = 0
+	var _ = _709_hint
+	var _out925 uint32
 	var _ = _out925
-	_out921, _out922, _out923, _out924, _out925 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out926 *dbytes.Bytes
+	var _ = _out926
+	var _out927 bool
+	var _ = _out927
+	var _out928 uint64
+	var _ = _out928
+	var _out929 uint64
+	var _ = _out929
+	_out925, _out926, _out927, _out928, _out929 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out921
-	before = _out922
-	_703_found = _out923
-	ino = _out924
-	_704_hint = _out925
+	st = _out925
+	before = _out926
+	_708_found = _out927
+	ino = _out928
+	_709_hint = _out929
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _703_found {
-		var _705_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _705_p
-		var _out926 uint32
-		var _ = _out926
-		var _out927 *dbytes.Bytes
-		var _ = _out927
-		var _out928 bool
-		var _ = _out928
-		_out926, _out927, _out928 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out926
-		_705_p = _out927
-		later = _out928
+	if _708_found {
+		var _710_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _710_p
+		var _out930 uint32
+		var _ = _out930
+		var _out931 *dbytes.Bytes
+		var _ = _out931
+		var _out932 bool
+		var _ = _out932
+		_out930, _out931, _out932 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out930
+		_710_p = _out931
+		later = _out932
 		if st == uint32(0) {
-			node, after = _705_p, before
+			node, after = _710_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out929 uint32
-	var _ = _out929
-	var _out930 uint64
-	var _ = _out930
-	var _out931 *dbytes.Bytes
-	var _ = _out931
-	var _out932 *dbytes.Bytes
-	var _ = _out932
-	_out929, _out930, _out931, _out932 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _704_hint, a, how, verf, s, ns)
-	st = _out929
-	ino = _out930
-	node = _out931
-	after = _out932
+	var _out933 uint32
+	var _ = _out933
+	var _out934 uint64
+	var _ = _out934
+	var _out935 *dbytes.Bytes
+	var _ = _out935
+	var _out936 *dbytes.Bytes
+	var _ = _out936
+	_out933, _out934, _out935, _out936 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _709_hint, a, how, verf, s, ns)
+	st = _out933
+	ino = _out934
+	node = _out935
+	after = _out936
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -309,43 +309,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _706_mode uint32
-	var _ = _706_mode
-	_706_mode = func() uint32 {
+	var _711_mode uint32
+	var _ = _711_mode
+	_711_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out933 uint32
-	var _ = _out933
-	var _out934 uint64
-	var _ = _out934
-	_out933, _out934 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _706_mode, s, ns)
-	st = _out933
-	ino = _out934
+	var _out937 uint32
+	var _ = _out937
+	var _out938 uint64
+	var _ = _out938
+	_out937, _out938 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _711_mode, s, ns)
+	st = _out937
+	ino = _out938
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _707_ip *dbytes.Bytes
-		var _ = _707_ip
-		var _out935 *dbytes.Bytes
-		var _ = _out935
-		_out935 = d.Fs.GetInode(txn, ino, true)
-		_707_ip = _out935
-		inodeformat.Companion_Default___.SetVerf(_707_ip, verf)
-		d.PutInode(txn, ino, _707_ip)
+		var _712_ip *dbytes.Bytes
+		var _ = _712_ip
+		var _out939 *dbytes.Bytes
+		var _ = _out939
+		_out939 = d.Fs.GetInode(txn, ino, true)
+		_712_ip = _out939
+		inodeformat.Companion_Default___.SetVerf(_712_ip, verf)
+		d.PutInode(txn, ino, _712_ip)
 	} else if a.HasSize {
-		var _708_later bool = false
-		var _ = _708_later
-		var _out936 uint32
-		var _ = _out936
-		var _out937 bool
-		var _ = _out937
-		_out936, _out937 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out936
-		_708_later = _out937
+		var _713_later bool = false
+		var _ = _713_later
+		var _out940 uint32
+		var _ = _out940
+		var _out941 bool
+		var _ = _out941
+		_out940, _out941 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out940
+		_713_later = _out941
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -362,34 +362,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _709_mode uint32
-	var _ = _709_mode
-	_709_mode = func() uint32 {
+	var _714_mode uint32
+	var _ = _714_mode
+	_714_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out938 uint32
-	var _ = _out938
-	var _out939 uint64
-	var _ = _out939
-	_out938, _out939 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out938
-	ino = _out939
+	var _out942 uint32
+	var _ = _out942
+	var _out943 uint64
+	var _ = _out943
+	_out942, _out943 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out942
+	ino = _out943
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out940 uint32
-	var _ = _out940
-	var _out941 *dbytes.Bytes
-	var _ = _out941
-	var _out942 *dbytes.Bytes
-	var _ = _out942
-	_out940, _out941, _out942 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out940
-	node = _out941
-	after = _out942
+	var _out944 uint32
+	var _ = _out944
+	var _out945 *dbytes.Bytes
+	var _ = _out945
+	var _out946 *dbytes.Bytes
+	var _ = _out946
+	_out944, _out945, _out946 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out944
+	node = _out945
+	after = _out946
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -403,34 +403,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out943 uint32
-	var _ = _out943
-	var _out944 *dbytes.Bytes
-	var _ = _out944
-	_out943, _out944 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out943
-	node = _out944
+	var _out947 uint32
+	var _ = _out947
+	var _out948 *dbytes.Bytes
+	var _ = _out948
+	_out947, _out948 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out947
+	node = _out948
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _710_ty uint32
-	var _ = _710_ty
-	var _out945 uint32
-	var _ = _out945
-	_out945 = inodeformat.Companion_Default___.GetTy(node)
-	_710_ty = _out945
-	if _710_ty != permissions.Companion_Default___.REG() {
+	var _715_ty uint32
+	var _ = _715_ty
+	var _out949 uint32
+	var _ = _out949
+	_out949 = inodeformat.Companion_Default___.GetTy(node)
+	_715_ty = _out949
+	if _715_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _711_v uint64
-		var _ = _711_v
-		var _out946 uint64
-		var _ = _out946
-		_out946 = inodeformat.Companion_Default___.GetVerf(node)
-		_711_v = _out946
-		if _711_v != verf || _711_v == uint64(0) {
+		var _716_v uint64
+		var _ = _716_v
+		var _out950 uint64
+		var _ = _out950
+		_out950 = inodeformat.Companion_Default___.GetVerf(node)
+		_716_v = _out950
+		if _716_v != verf || _716_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -438,51 +438,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _712_may bool
-	var _ = _712_may
-	var _out947 bool
-	var _ = _out947
-	_out947 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_712_may = _out947
-	if !_712_may {
+	var _717_may bool
+	var _ = _717_may
+	var _out951 bool
+	var _ = _out951
+	_out951 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_717_may = _out951
+	if !_717_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out948 uint32
-	var _ = _out948
-	var _out949 bool
-	var _ = _out949
-	_out948, _out949 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out948
-	later = _out949
+	var _out952 uint32
+	var _ = _out952
+	var _out953 bool
+	var _ = _out953
+	_out952, _out953 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out952
+	later = _out953
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out950 *dbytes.Bytes
-	var _ = _out950
-	_out950 = d.Fs.GetInode(txn, ino, true)
-	node = _out950
-	var _713_ts uint64
-	var _ = _713_ts
-	var _714_tns uint32
-	var _ = _714_tns
-	var _out951 uint64
-	var _ = _out951
-	var _out952 uint32
-	var _ = _out952
-	_out951, _out952 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_713_ts = _out951
-	_714_tns = _out952
-	inodeformat.Companion_Default___.SetMtime(node, _713_ts, _714_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _713_ts, _714_tns)
+	var _out954 *dbytes.Bytes
+	var _ = _out954
+	_out954 = d.Fs.GetInode(txn, ino, true)
+	node = _out954
+	var _718_ts uint64
+	var _ = _718_ts
+	var _719_tns uint32
+	var _ = _719_tns
+	var _out955 uint64
+	var _ = _out955
+	var _out956 uint32
+	var _ = _out956
+	_out955, _out956 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_718_ts = _out955
+	_719_tns = _out956
+	inodeformat.Companion_Default___.SetMtime(node, _718_ts, _719_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _718_ts, _719_tns)
 	if c.Uid != uint32(0) {
-		var _715_mode uint32
-		var _ = _715_mode
-		var _out953 uint32
-		var _ = _out953
-		_out953 = inodeformat.Companion_Default___.GetMode(node)
-		_715_mode = _out953
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_715_mode))
+		var _720_mode uint32
+		var _ = _720_mode
+		var _out957 uint32
+		var _ = _out957
+		_out957 = inodeformat.Companion_Default___.GetMode(node)
+		_720_mode = _out957
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_720_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -499,51 +499,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _716_t *attributeops.Sattr
-	var _ = _716_t
-	var _out954 *attributeops.Sattr
-	var _ = _out954
-	_out954 = attributeops.Companion_Default___.Without(a, false, false)
-	_716_t = _out954
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _717_found bool = false
-	var _ = _717_found
-	var _718_x uint64 = 0
-	var _ = _718_x
-	var _719_hint uint64 = 0
-	var _ = _719_hint
-	var _out955 uint32
-	var _ = _out955
-	var _out956 *dbytes.Bytes
-	var _ = _out956
-	var _out957 bool
-	var _ = _out957
-	var _out958 uint64
+	var _721_t *attributeops.Sattr
+	var _ = _721_t
+	var _out958 *attributeops.Sattr
 	var _ = _out958
-	var _out959 uint64
+	_out958 = attributeops.Companion_Default___.Without(a, false, false)
+	_721_t = _out958
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _722_found bool = false
+	var _ = _722_found
+	var _723_x uint64 = 0
+	var _ = _723_x
+	var _724_hint uint64 = 0
+	var _ = _724_hint
+	var _out959 uint32
 	var _ = _out959
-	_out955, _out956, _out957, _out958, _out959 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _716_t, false)
-	st = _out955
-	before = _out956
-	_717_found = _out957
-	_718_x = _out958
-	_719_hint = _out959
+	var _out960 *dbytes.Bytes
+	var _ = _out960
+	var _out961 bool
+	var _ = _out961
+	var _out962 uint64
+	var _ = _out962
+	var _out963 uint64
+	var _ = _out963
+	_out959, _out960, _out961, _out962, _out963 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _721_t, false)
+	st = _out959
+	before = _out960
+	_722_found = _out961
+	_723_x = _out962
+	_724_hint = _out963
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out960 uint32
-	var _ = _out960
-	var _out961 uint64
-	var _ = _out961
-	var _out962 *dbytes.Bytes
-	var _ = _out962
-	var _out963 *dbytes.Bytes
-	var _ = _out963
-	_out960, _out961, _out962, _out963 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _719_hint, _716_t, s, ns)
-	st = _out960
-	ino = _out961
-	node = _out962
-	after = _out963
+	var _out964 uint32
+	var _ = _out964
+	var _out965 uint64
+	var _ = _out965
+	var _out966 *dbytes.Bytes
+	var _ = _out966
+	var _out967 *dbytes.Bytes
+	var _ = _out967
+	_out964, _out965, _out966, _out967 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _724_hint, _721_t, s, ns)
+	st = _out964
+	ino = _out965
+	node = _out966
+	after = _out967
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -557,67 +557,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _720_t *attributeops.Sattr
-	var _ = _720_t
-	var _out964 *attributeops.Sattr
-	var _ = _out964
-	_out964 = attributeops.Companion_Default___.Without(a, true, false)
-	_720_t = _out964
+	var _725_t *attributeops.Sattr
+	var _ = _725_t
+	var _out968 *attributeops.Sattr
+	var _ = _out968
+	_out968 = attributeops.Companion_Default___.Without(a, true, false)
+	_725_t = _out968
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _721_found bool = false
-	var _ = _721_found
-	var _722_x uint64 = 0
-	var _ = _722_x
-	var _723_hint uint64 = 0
-	var _ = _723_hint
-	var _724_len uint64
-	var _ = _724_len
-	_724_len = target.Len()
-	var _725_bad uint32
-	var _ = _725_bad
-	_725_bad = func() uint32 {
-		if _724_len == uint64(0) {
+	var _726_found bool = false
+	var _ = _726_found
+	var _727_x uint64 = 0
+	var _ = _727_x
+	var _728_hint uint64 = 0
+	var _ = _728_hint
+	var _729_len uint64
+	var _ = _729_len
+	_729_len = target.Len()
+	var _730_bad uint32
+	var _ = _730_bad
+	_730_bad = func() uint32 {
+		if _729_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _724_len > uint64(4095) {
+			if _729_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out965 uint32
-	var _ = _out965
-	var _out966 *dbytes.Bytes
-	var _ = _out966
-	var _out967 bool
-	var _ = _out967
-	var _out968 uint64
-	var _ = _out968
-	var _out969 uint64
+	var _out969 uint32
 	var _ = _out969
-	_out965, _out966, _out967, _out968, _out969 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _725_bad, _720_t, false)
-	st = _out965
-	before = _out966
-	_721_found = _out967
-	_722_x = _out968
-	_723_hint = _out969
+	var _out970 *dbytes.Bytes
+	var _ = _out970
+	var _out971 bool
+	var _ = _out971
+	var _out972 uint64
+	var _ = _out972
+	var _out973 uint64
+	var _ = _out973
+	_out969, _out970, _out971, _out972, _out973 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _730_bad, _725_t, false)
+	st = _out969
+	before = _out970
+	_726_found = _out971
+	_727_x = _out972
+	_728_hint = _out973
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out970 uint32
-	var _ = _out970
-	var _out971 uint64
-	var _ = _out971
-	var _out972 *dbytes.Bytes
-	var _ = _out972
-	var _out973 *dbytes.Bytes
-	var _ = _out973
-	_out970, _out971, _out972, _out973 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _723_hint, _720_t, target, s, ns)
-	st = _out970
-	ino = _out971
-	node = _out972
-	after = _out973
+	var _out974 uint32
+	var _ = _out974
+	var _out975 uint64
+	var _ = _out975
+	var _out976 *dbytes.Bytes
+	var _ = _out976
+	var _out977 *dbytes.Bytes
+	var _ = _out977
+	_out974, _out975, _out976, _out977 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _728_hint, _725_t, target, s, ns)
+	st = _out974
+	ino = _out975
+	node = _out976
+	after = _out977
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -631,67 +631,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _726_t *attributeops.Sattr
-	var _ = _726_t
-	var _out974 *attributeops.Sattr
-	var _ = _out974
-	_out974 = attributeops.Companion_Default___.Without(a, false, false)
-	_726_t = _out974
+	var _731_t *attributeops.Sattr
+	var _ = _731_t
+	var _out978 *attributeops.Sattr
+	var _ = _out978
+	_out978 = attributeops.Companion_Default___.Without(a, false, false)
+	_731_t = _out978
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _727_found bool = false
-	var _ = _727_found
-	var _728_x uint64 = 0
-	var _ = _728_x
-	var _729_hint uint64 = 0
-	var _ = _729_hint
-	var _730_dev bool
-	var _ = _730_dev
-	_730_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _731_bad uint32
-	var _ = _731_bad
-	_731_bad = func() uint32 {
-		if !_730_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _732_found bool = false
+	var _ = _732_found
+	var _733_x uint64 = 0
+	var _ = _733_x
+	var _734_hint uint64 = 0
+	var _ = _734_hint
+	var _735_dev bool
+	var _ = _735_dev
+	_735_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _736_bad uint32
+	var _ = _736_bad
+	_736_bad = func() uint32 {
+		if !_735_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _730_dev && c.Uid != uint32(0) {
+			if _735_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out975 uint32
-	var _ = _out975
-	var _out976 *dbytes.Bytes
-	var _ = _out976
-	var _out977 bool
-	var _ = _out977
-	var _out978 uint64
-	var _ = _out978
-	var _out979 uint64
+	var _out979 uint32
 	var _ = _out979
-	_out975, _out976, _out977, _out978, _out979 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _731_bad, _726_t, false)
-	st = _out975
-	before = _out976
-	_727_found = _out977
-	_728_x = _out978
-	_729_hint = _out979
+	var _out980 *dbytes.Bytes
+	var _ = _out980
+	var _out981 bool
+	var _ = _out981
+	var _out982 uint64
+	var _ = _out982
+	var _out983 uint64
+	var _ = _out983
+	_out979, _out980, _out981, _out982, _out983 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _736_bad, _731_t, false)
+	st = _out979
+	before = _out980
+	_732_found = _out981
+	_733_x = _out982
+	_734_hint = _out983
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out980 uint32
-	var _ = _out980
-	var _out981 uint64
-	var _ = _out981
-	var _out982 *dbytes.Bytes
-	var _ = _out982
-	var _out983 *dbytes.Bytes
-	var _ = _out983
-	_out980, _out981, _out982, _out983 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _729_hint, _726_t, ty, maj, min, s, ns)
-	st = _out980
-	ino = _out981
-	node = _out982
-	after = _out983
+	var _out984 uint32
+	var _ = _out984
+	var _out985 uint64
+	var _ = _out985
+	var _out986 *dbytes.Bytes
+	var _ = _out986
+	var _out987 *dbytes.Bytes
+	var _ = _out987
+	_out984, _out985, _out986, _out987 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _734_hint, _731_t, ty, maj, min, s, ns)
+	st = _out984
+	ino = _out985
+	node = _out986
+	after = _out987
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -704,26 +704,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out984 uint32
-	var _ = _out984
-	var _out985 uint64
-	var _ = _out985
-	_out984, _out985 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out984
-	ino = _out985
+	var _out988 uint32
+	var _ = _out988
+	var _out989 uint64
+	var _ = _out989
+	_out988, _out989 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out988
+	ino = _out989
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out986 uint32
-	var _ = _out986
-	var _out987 *dbytes.Bytes
-	var _ = _out987
-	var _out988 *dbytes.Bytes
-	var _ = _out988
-	_out986, _out987, _out988 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out986
-	node = _out987
-	after = _out988
+	var _out990 uint32
+	var _ = _out990
+	var _out991 *dbytes.Bytes
+	var _ = _out991
+	var _out992 *dbytes.Bytes
+	var _ = _out992
+	_out990, _out991, _out992 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out990
+	node = _out991
+	after = _out992
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -739,39 +739,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out989 uint32
-	var _ = _out989
-	var _out990 uint64
-	var _ = _out990
-	_out989, _out990 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out989
-	ino = _out990
+	var _out993 uint32
+	var _ = _out993
+	var _out994 uint64
+	var _ = _out994
+	_out993, _out994 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out993
+	ino = _out994
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _732_len uint64
-	var _ = _732_len
-	_732_len = target.Len()
-	var _733_ok bool
-	var _ = _733_ok
-	var _out991 bool
-	var _ = _out991
-	_out991 = d.Write(txn, ino, uint64(0), target, uint64(0), _732_len)
-	_733_ok = _out991
-	if !_733_ok {
+	var _737_len uint64
+	var _ = _737_len
+	_737_len = target.Len()
+	var _738_ok bool
+	var _ = _738_ok
+	var _out995 bool
+	var _ = _out995
+	_out995 = d.Write(txn, ino, uint64(0), target, uint64(0), _737_len)
+	_738_ok = _out995
+	if !_738_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out992 uint32
-	var _ = _out992
-	var _out993 *dbytes.Bytes
-	var _ = _out993
-	var _out994 *dbytes.Bytes
-	var _ = _out994
-	_out992, _out993, _out994 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out992
-	node = _out993
-	after = _out994
+	var _out996 uint32
+	var _ = _out996
+	var _out997 *dbytes.Bytes
+	var _ = _out997
+	var _out998 *dbytes.Bytes
+	var _ = _out998
+	_out996, _out997, _out998 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out996
+	node = _out997
+	after = _out998
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -787,36 +787,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out995 uint32
-	var _ = _out995
-	var _out996 uint64
-	var _ = _out996
-	_out995, _out996 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out995
-	ino = _out996
+	var _out999 uint32
+	var _ = _out999
+	var _out1000 uint64
+	var _ = _out1000
+	_out999, _out1000 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out999
+	ino = _out1000
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _734_ip *dbytes.Bytes
-		var _ = _734_ip
-		var _out997 *dbytes.Bytes
-		var _ = _out997
-		_out997 = d.Fs.GetInode(txn, ino, true)
-		_734_ip = _out997
-		inodeformat.Companion_Default___.SetRdev(_734_ip, maj, min)
-		d.PutInode(txn, ino, _734_ip)
+		var _739_ip *dbytes.Bytes
+		var _ = _739_ip
+		var _out1001 *dbytes.Bytes
+		var _ = _out1001
+		_out1001 = d.Fs.GetInode(txn, ino, true)
+		_739_ip = _out1001
+		inodeformat.Companion_Default___.SetRdev(_739_ip, maj, min)
+		d.PutInode(txn, ino, _739_ip)
 	}
-	var _out998 uint32
-	var _ = _out998
-	var _out999 *dbytes.Bytes
-	var _ = _out999
-	var _out1000 *dbytes.Bytes
-	var _ = _out1000
-	_out998, _out999, _out1000 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out998
-	node = _out999
-	after = _out1000
+	var _out1002 uint32
+	var _ = _out1002
+	var _out1003 *dbytes.Bytes
+	var _ = _out1003
+	var _out1004 *dbytes.Bytes
+	var _ = _out1004
+	_out1002, _out1003, _out1004 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1002
+	node = _out1003
+	after = _out1004
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

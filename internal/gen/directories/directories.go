@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out544 *dbytes.Bytes
-	var _ = _out544
-	_out544 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out544
-	var _out545 uint64
-	var _ = _out545
-	_out545 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out545
+	var _out548 *dbytes.Bytes
+	var _ = _out548
+	_out548 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out548
+	var _out549 uint64
+	var _ = _out549
+	_out549 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out549
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _428_ip *dbytes.Bytes
-	var _ = _428_ip
-	var _429_nb uint64
-	var _ = _429_nb
-	var _out546 *dbytes.Bytes
-	var _ = _out546
-	var _out547 uint64
-	var _ = _out547
-	_out546, _out547 = _this.Open(txn, d, excl)
-	_428_ip = _out546
-	_429_nb = _out547
-	var _430_h uint64
-	var _ = _430_h
-	_430_h = dbytes.NameHash(name)
-	var _431_key uint64
-	var _ = _431_key
-	var _out548 uint64
-	var _ = _out548
-	_out548 = dirlayout.Companion_Default___.KeyFor(name, _430_h)
-	_431_key = _out548
-	var _432_kind uint64
-	var _ = _432_kind
-	_432_kind = uint64(0)
-	var _433_l uint64
-	var _ = _433_l
-	_433_l = name.Len()
-	if _433_l > uint64(56) {
-		_432_kind = uint64(1)
+	var _433_ip *dbytes.Bytes
+	var _ = _433_ip
+	var _434_nb uint64
+	var _ = _434_nb
+	var _out550 *dbytes.Bytes
+	var _ = _out550
+	var _out551 uint64
+	var _ = _out551
+	_out550, _out551 = _this.Open(txn, d, excl)
+	_433_ip = _out550
+	_434_nb = _out551
+	var _435_h uint64
+	var _ = _435_h
+	_435_h = dbytes.NameHash(name)
+	var _436_key uint64
+	var _ = _436_key
+	var _out552 uint64
+	var _ = _out552
+	_out552 = dirlayout.Companion_Default___.KeyFor(name, _435_h)
+	_436_key = _out552
+	var _437_kind uint64
+	var _ = _437_kind
+	_437_kind = uint64(0)
+	var _438_l uint64
+	var _ = _438_l
+	_438_l = name.Len()
+	if _438_l > uint64(56) {
+		_437_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _434_n uint64
-	var _ = _434_n
-	_434_n = uint64(9)
-	for _434_n > uint64(0) {
-		_434_n = _434_n - uint64(1)
-		var _435_blk uint64
-		var _ = _435_blk
-		var _out549 uint64
-		var _ = _out549
-		_out549 = dirlayout.Companion_Default___.BucketBlock(_430_h, _434_n, _432_kind)
-		_435_blk = _out549
-		var _436_fr uint64
-		var _ = _436_fr
-		_436_fr = uint64(0)
-		if _435_blk < _429_nb {
-			var _437_b *dbytes.Blk
-			var _ = _437_b
-			var _out550 *dbytes.Blk
-			var _ = _out550
-			_out550 = _this.Fs.ReadBlockOf(txn, _428_ip, d, _435_blk, excl)
-			_437_b = _out550
-			var _438_i uint64 = 0
-			var _ = _438_i
-			var _439_w uint64 = 0
-			var _ = _439_w
-			var _out551 bool
-			var _ = _out551
-			var _out552 uint64
-			var _ = _out552
-			var _out553 uint64
-			var _ = _out553
-			var _out554 uint64
+	var _439_n uint64
+	var _ = _439_n
+	_439_n = uint64(9)
+	for _439_n > uint64(0) {
+		_439_n = _439_n - uint64(1)
+		var _440_blk uint64
+		var _ = _440_blk
+		var _out553 uint64
+		var _ = _out553
+		_out553 = dirlayout.Companion_Default___.BucketBlock(_435_h, _439_n, _437_kind)
+		_440_blk = _out553
+		var _441_fr uint64
+		var _ = _441_fr
+		_441_fr = uint64(0)
+		if _440_blk < _434_nb {
+			var _442_b *dbytes.Blk
+			var _ = _442_b
+			var _out554 *dbytes.Blk
 			var _ = _out554
-			_out551, _out552, _out553, _out554 = dirlayout.Companion_Default___.Search(_437_b, _435_blk, name, _431_key)
-			found = _out551
-			_438_i = _out552
-			_439_w = _out553
-			_436_fr = _out554
+			_out554 = _this.Fs.ReadBlockOf(txn, _433_ip, d, _440_blk, excl)
+			_442_b = _out554
+			var _443_i uint64 = 0
+			var _ = _443_i
+			var _444_w uint64 = 0
+			var _ = _444_w
+			var _out555 bool
+			var _ = _out555
+			var _out556 uint64
+			var _ = _out556
+			var _out557 uint64
+			var _ = _out557
+			var _out558 uint64
+			var _ = _out558
+			_out555, _out556, _out557, _out558 = dirlayout.Companion_Default___.Search(_442_b, _440_blk, name, _436_key)
+			found = _out555
+			_443_i = _out556
+			_444_w = _out557
+			_441_fr = _out558
 			if found {
-				ino, cell = _439_w%uint64(281474976710656), uint64(64)*_435_blk+_438_i
+				ino, cell = _444_w%uint64(281474976710656), uint64(64)*_440_blk+_443_i
 				return found, ino, cell, lev
 			}
 		}
-		if _436_fr < uint64(64) {
-			lev = _434_n
+		if _441_fr < uint64(64) {
+			lev = _439_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,34 +175,10 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _440_cell uint64 = 0
-	var _ = _440_cell
-	var _441_lev uint64 = 0
-	var _ = _441_lev
-	var _out555 bool
-	var _ = _out555
-	var _out556 uint64
-	var _ = _out556
-	var _out557 uint64
-	var _ = _out557
-	var _out558 uint64
-	var _ = _out558
-	_out555, _out556, _out557, _out558 = _this.Find(txn, d, name, excl)
-	found = _out555
-	ino = _out556
-	_440_cell = _out557
-	_441_lev = _out558
-	return found, ino
-}
-func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
-	var found bool = false
-	var _ = found
-	var ino uint64 = 0
-	var _ = ino
-	var hint uint64 = 0
-	var _ = hint
-	var _442_cell uint64 = 0
-	var _ = _442_cell
+	var _445_cell uint64 = 0
+	var _ = _445_cell
+	var _446_lev uint64 = 0
+	var _ = _446_lev
 	var _out559 bool
 	var _ = _out559
 	var _out560 uint64
@@ -214,57 +190,81 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	_out559, _out560, _out561, _out562 = _this.Find(txn, d, name, excl)
 	found = _out559
 	ino = _out560
-	_442_cell = _out561
-	hint = _out562
+	_445_cell = _out561
+	_446_lev = _out562
+	return found, ino
+}
+func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
+	var found bool = false
+	var _ = found
+	var ino uint64 = 0
+	var _ = ino
+	var hint uint64 = 0
+	var _ = hint
+	var _447_cell uint64 = 0
+	var _ = _447_cell
+	var _out563 bool
+	var _ = _out563
+	var _out564 uint64
+	var _ = _out564
+	var _out565 uint64
+	var _ = _out565
+	var _out566 uint64
+	var _ = _out566
+	_out563, _out564, _out565, _out566 = _this.Find(txn, d, name, excl)
+	found = _out563
+	ino = _out564
+	_447_cell = _out565
+	hint = _out566
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _443_ip *dbytes.Bytes
-	var _ = _443_ip
-	var _out563 *dbytes.Bytes
-	var _ = _out563
-	_out563 = _this.Fs.GetInode(txn, d, true)
-	_443_ip = _out563
-	var _444_n uint64
-	var _ = _444_n
-	var _out564 uint64
-	var _ = _out564
-	_out564 = inodeformat.Companion_Default___.GetNent(_443_ip)
-	_444_n = _out564
-	if !down && _444_n == uint64(18446744073709551615) {
+	var _448_ip *dbytes.Bytes
+	var _ = _448_ip
+	var _out567 *dbytes.Bytes
+	var _ = _out567
+	_out567 = _this.Fs.GetInode(txn, d, true)
+	_448_ip = _out567
+	var _449_n uint64
+	var _ = _449_n
+	var _out568 uint64
+	var _ = _out568
+	_out568 = inodeformat.Companion_Default___.GetNent(_448_ip)
+	_449_n = _out568
+	if !down && _449_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_444_n = _444_n - uint64(1)
+		_449_n = _449_n - uint64(1)
 	} else {
-		_444_n = _444_n + uint64(1)
+		_449_n = _449_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_443_ip, _444_n)
-	_this.Fs.PutInode(txn, d, _443_ip)
+	inodeformat.Companion_Default___.SetNent(_448_ip, _449_n)
+	_this.Fs.PutInode(txn, d, _448_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _445_len uint64
-	var _ = _445_len
-	_445_len = s.Len()
-	var _out565 bool
-	var _ = _out565
-	_out565 = _this.Fs.Write(txn, d, off, s, uint64(0), _445_len)
-	ok = _out565
+	var _450_len uint64
+	var _ = _450_len
+	_450_len = s.Len()
+	var _out569 bool
+	var _ = _out569
+	_out569 = _this.Fs.Write(txn, d, off, s, uint64(0), _450_len)
+	ok = _out569
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out566 bool
-		var _ = _out566
-		_out566 = _this.Count(txn, d, down)
-		ok = _out566
+		var _out570 bool
+		var _ = _out570
+		_out570 = _this.Count(txn, d, down)
+		ok = _out570
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out567 bool
-	var _ = _out567
-	_out567 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out567
+	var _out571 bool
+	var _ = _out571
+	_out571 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out571
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _446_h uint64
-	var _ = _446_h
-	_446_h = dbytes.NameHash(name)
-	var _447_key uint64
-	var _ = _447_key
-	var _out568 uint64
-	var _ = _out568
-	_out568 = dirlayout.Companion_Default___.KeyFor(name, _446_h)
-	_447_key = _out568
-	var _448_cell uint64 = 0
-	var _ = _448_cell
-	var _449_size uint64 = 0
-	var _ = _449_size
-	var _out569 bool
-	var _ = _out569
-	var _out570 uint64
-	var _ = _out570
-	var _out571 uint64
-	var _ = _out571
-	_out569, _out570, _out571 = _this.Room(txn, d, name, _446_h, hint)
-	ok = _out569
-	_448_cell = _out570
-	_449_size = _out571
+	var _451_h uint64
+	var _ = _451_h
+	_451_h = dbytes.NameHash(name)
+	var _452_key uint64
+	var _ = _452_key
+	var _out572 uint64
+	var _ = _out572
+	_out572 = dirlayout.Companion_Default___.KeyFor(name, _451_h)
+	_452_key = _out572
+	var _453_cell uint64 = 0
+	var _ = _453_cell
+	var _454_size uint64 = 0
+	var _ = _454_size
+	var _out573 bool
+	var _ = _out573
+	var _out574 uint64
+	var _ = _out574
+	var _out575 uint64
+	var _ = _out575
+	_out573, _out574, _out575 = _this.Room(txn, d, name, _451_h, hint)
+	ok = _out573
+	_453_cell = _out574
+	_454_size = _out575
 	if !ok {
 		return ok
 	}
-	var _450_s *dbytes.Bytes
-	var _ = _450_s
-	var _out572 *dbytes.Bytes
-	var _ = _out572
-	_out572 = dirlayout.Companion_Default___.MakeSlot(_449_size, ino, name, _447_key)
-	_450_s = _out572
-	var _out573 bool
-	var _ = _out573
-	_out573 = _this.Store(txn, d, uint64(64)*_448_cell, _450_s, true, false)
-	ok = _out573
+	var _455_s *dbytes.Bytes
+	var _ = _455_s
+	var _out576 *dbytes.Bytes
+	var _ = _out576
+	_out576 = dirlayout.Companion_Default___.MakeSlot(_454_size, ino, name, _452_key)
+	_455_s = _out576
+	var _out577 bool
+	var _ = _out577
+	_out577 = _this.Store(txn, d, uint64(64)*_453_cell, _455_s, true, false)
+	ok = _out577
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _451_ip *dbytes.Bytes
-	var _ = _451_ip
-	var _452_nb uint64
-	var _ = _452_nb
-	var _out574 *dbytes.Bytes
-	var _ = _out574
-	var _out575 uint64
-	var _ = _out575
-	_out574, _out575 = _this.Open(txn, d, true)
-	_451_ip = _out574
-	_452_nb = _out575
-	var _453_l uint64
-	var _ = _453_l
-	_453_l = name.Len()
-	var _454_kind uint64
-	var _ = _454_kind
-	_454_kind = uint64(0)
+	var _456_ip *dbytes.Bytes
+	var _ = _456_ip
+	var _457_nb uint64
+	var _ = _457_nb
+	var _out578 *dbytes.Bytes
+	var _ = _out578
+	var _out579 uint64
+	var _ = _out579
+	_out578, _out579 = _this.Open(txn, d, true)
+	_456_ip = _out578
+	_457_nb = _out579
+	var _458_l uint64
+	var _ = _458_l
+	_458_l = name.Len()
+	var _459_kind uint64
+	var _ = _459_kind
+	_459_kind = uint64(0)
 	size = uint64(64)
-	if _453_l > uint64(56) {
-		_454_kind, size = uint64(1), uint64(512)
+	if _458_l > uint64(56) {
+		_459_kind, size = uint64(1), uint64(512)
 	}
-	var _455_n uint64
-	var _ = _455_n
-	_455_n = from
-	for _455_n < uint64(9) {
-		var _456_blk uint64
-		var _ = _456_blk
-		var _out576 uint64
-		var _ = _out576
-		_out576 = dirlayout.Companion_Default___.BucketBlock(h, _455_n, _454_kind)
-		_456_blk = _out576
-		if _456_blk >= _452_nb {
-			ok, cell, size = true, uint64(64)*_456_blk, uint64(4096)
+	var _460_n uint64
+	var _ = _460_n
+	_460_n = from
+	for _460_n < uint64(9) {
+		var _461_blk uint64
+		var _ = _461_blk
+		var _out580 uint64
+		var _ = _out580
+		_out580 = dirlayout.Companion_Default___.BucketBlock(h, _460_n, _459_kind)
+		_461_blk = _out580
+		if _461_blk >= _457_nb {
+			ok, cell, size = true, uint64(64)*_461_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _457_b *dbytes.Blk
-		var _ = _457_b
-		var _out577 *dbytes.Blk
-		var _ = _out577
-		_out577 = _this.Fs.ReadBlockOf(txn, _451_ip, d, _456_blk, true)
-		_457_b = _out577
-		var _458_i uint64
-		var _ = _458_i
-		var _out578 uint64
-		var _ = _out578
-		_out578 = dirlayout.Companion_Default___.SearchFree(_457_b, _456_blk)
-		_458_i = _out578
-		if _458_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_456_blk+_458_i, size
+		var _462_b *dbytes.Blk
+		var _ = _462_b
+		var _out581 *dbytes.Blk
+		var _ = _out581
+		_out581 = _this.Fs.ReadBlockOf(txn, _456_ip, d, _461_blk, true)
+		_462_b = _out581
+		var _463_i uint64
+		var _ = _463_i
+		var _out582 uint64
+		var _ = _out582
+		_out582 = dirlayout.Companion_Default___.SearchFree(_462_b, _461_blk)
+		_463_i = _out582
+		if _463_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_461_blk+_463_i, size
 			return ok, cell, size
 		}
-		_455_n = _455_n + uint64(1)
+		_460_n = _460_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _459_found bool
-	var _ = _459_found
-	var _460_ino0 uint64
-	var _ = _460_ino0
-	var _461_cell uint64
-	var _ = _461_cell
-	var _462_lev uint64
-	var _ = _462_lev
-	var _out579 bool
-	var _ = _out579
-	var _out580 uint64
-	var _ = _out580
-	var _out581 uint64
-	var _ = _out581
-	var _out582 uint64
-	var _ = _out582
-	_out579, _out580, _out581, _out582 = _this.Find(txn, d, name, true)
-	_459_found = _out579
-	_460_ino0 = _out580
-	_461_cell = _out581
-	_462_lev = _out582
-	var _463_h uint64
-	var _ = _463_h
-	_463_h = dbytes.NameHash(name)
-	var _464_key uint64
-	var _ = _464_key
-	var _out583 uint64
+	var _464_found bool
+	var _ = _464_found
+	var _465_ino0 uint64
+	var _ = _465_ino0
+	var _466_cell uint64
+	var _ = _466_cell
+	var _467_lev uint64
+	var _ = _467_lev
+	var _out583 bool
 	var _ = _out583
-	_out583 = dirlayout.Companion_Default___.KeyFor(name, _463_h)
-	_464_key = _out583
-	var _465_size uint64
-	var _ = _465_size
-	_465_size = uint64(64)
-	if _461_cell/uint64(64)%uint64(2) == uint64(1) {
-		_465_size = uint64(512)
-	}
-	var _466_s *dbytes.Bytes
-	var _ = _466_s
-	var _out584 *dbytes.Bytes
+	var _out584 uint64
 	var _ = _out584
-	_out584 = dirlayout.Companion_Default___.MakeSlot(_465_size, ino, name, _464_key)
-	_466_s = _out584
-	var _out585 bool
+	var _out585 uint64
 	var _ = _out585
-	_out585 = _this.Store(txn, d, uint64(64)*_461_cell, _466_s, false, false)
-	ok = _out585
+	var _out586 uint64
+	var _ = _out586
+	_out583, _out584, _out585, _out586 = _this.Find(txn, d, name, true)
+	_464_found = _out583
+	_465_ino0 = _out584
+	_466_cell = _out585
+	_467_lev = _out586
+	var _468_h uint64
+	var _ = _468_h
+	_468_h = dbytes.NameHash(name)
+	var _469_key uint64
+	var _ = _469_key
+	var _out587 uint64
+	var _ = _out587
+	_out587 = dirlayout.Companion_Default___.KeyFor(name, _468_h)
+	_469_key = _out587
+	var _470_size uint64
+	var _ = _470_size
+	_470_size = uint64(64)
+	if _466_cell/uint64(64)%uint64(2) == uint64(1) {
+		_470_size = uint64(512)
+	}
+	var _471_s *dbytes.Bytes
+	var _ = _471_s
+	var _out588 *dbytes.Bytes
+	var _ = _out588
+	_out588 = dirlayout.Companion_Default___.MakeSlot(_470_size, ino, name, _469_key)
+	_471_s = _out588
+	var _out589 bool
+	var _ = _out589
+	_out589 = _this.Store(txn, d, uint64(64)*_466_cell, _471_s, false, false)
+	ok = _out589
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _467_found bool
-	var _ = _467_found
-	var _468_ino0 uint64
-	var _ = _468_ino0
-	var _469_cell uint64
-	var _ = _469_cell
-	var _470_lev uint64
-	var _ = _470_lev
-	var _out586 bool
-	var _ = _out586
-	var _out587 uint64
-	var _ = _out587
-	var _out588 uint64
-	var _ = _out588
-	var _out589 uint64
-	var _ = _out589
-	_out586, _out587, _out588, _out589 = _this.Find(txn, d, name, true)
-	_467_found = _out586
-	_468_ino0 = _out587
-	_469_cell = _out588
-	_470_lev = _out589
-	var _471_size uint64
-	var _ = _471_size
-	_471_size = uint64(64)
-	if _469_cell/uint64(64)%uint64(2) == uint64(1) {
-		_471_size = uint64(512)
-	}
-	var _472_s *dbytes.Bytes
-	var _ = _472_s
-	var _out590 *dbytes.Bytes
+	var _472_found bool
+	var _ = _472_found
+	var _473_ino0 uint64
+	var _ = _473_ino0
+	var _474_cell uint64
+	var _ = _474_cell
+	var _475_lev uint64
+	var _ = _475_lev
+	var _out590 bool
 	var _ = _out590
-	_out590 = dbytes.NewBytes(_471_size)
-	_472_s = _out590
-	var _out591 bool
+	var _out591 uint64
 	var _ = _out591
-	_out591 = _this.Store(txn, d, uint64(64)*_469_cell, _472_s, true, true)
-	ok = _out591
+	var _out592 uint64
+	var _ = _out592
+	var _out593 uint64
+	var _ = _out593
+	_out590, _out591, _out592, _out593 = _this.Find(txn, d, name, true)
+	_472_found = _out590
+	_473_ino0 = _out591
+	_474_cell = _out592
+	_475_lev = _out593
+	var _476_size uint64
+	var _ = _476_size
+	_476_size = uint64(64)
+	if _474_cell/uint64(64)%uint64(2) == uint64(1) {
+		_476_size = uint64(512)
+	}
+	var _477_s *dbytes.Bytes
+	var _ = _477_s
+	var _out594 *dbytes.Bytes
+	var _ = _out594
+	_out594 = dbytes.NewBytes(_476_size)
+	_477_s = _out594
+	var _out595 bool
+	var _ = _out595
+	_out595 = _this.Store(txn, d, uint64(64)*_474_cell, _477_s, true, true)
+	ok = _out595
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _473_ip *dbytes.Bytes
-	var _ = _473_ip
-	var _out592 *dbytes.Bytes
-	var _ = _out592
-	_out592 = _this.Fs.GetInode(txn, d, false)
-	_473_ip = _out592
-	var _474_n uint64
-	var _ = _474_n
-	var _out593 uint64
-	var _ = _out593
-	_out593 = inodeformat.Companion_Default___.GetNent(_473_ip)
-	_474_n = _out593
-	e = _474_n == uint64(0)
+	var _478_ip *dbytes.Bytes
+	var _ = _478_ip
+	var _out596 *dbytes.Bytes
+	var _ = _out596
+	_out596 = _this.Fs.GetInode(txn, d, false)
+	_478_ip = _out596
+	var _479_n uint64
+	var _ = _479_n
+	var _out597 uint64
+	var _ = _out597
+	_out597 = inodeformat.Companion_Default___.GetNent(_478_ip)
+	_479_n = _out597
+	e = _479_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _475_ip *dbytes.Bytes
-	var _ = _475_ip
-	var _476_nb uint64
-	var _ = _476_nb
-	var _out594 *dbytes.Bytes
-	var _ = _out594
-	var _out595 uint64
-	var _ = _out595
-	_out594, _out595 = _this.Open(txn, d, false)
-	_475_ip = _out594
-	_476_nb = _out595
-	var _477_c uint64
-	var _ = _477_c
-	_477_c = uint64(0)
+	var _480_ip *dbytes.Bytes
+	var _ = _480_ip
+	var _481_nb uint64
+	var _ = _481_nb
+	var _out598 *dbytes.Bytes
+	var _ = _out598
+	var _out599 uint64
+	var _ = _out599
+	_out598, _out599 = _this.Open(txn, d, false)
+	_480_ip = _out598
+	_481_nb = _out599
+	var _482_c uint64
+	var _ = _482_c
+	_482_c = uint64(0)
 	if cookie >= uint64(3) {
-		_477_c = cookie - uint64(2)
+		_482_c = cookie - uint64(2)
 	}
-	var _478_blk uint64
-	var _ = _478_blk
-	var _479_i uint64
-	var _ = _479_i
-	_478_blk, _479_i = _477_c/uint64(64), _477_c%uint64(64)
-	for _478_blk < _476_nb {
-		var _480_next uint64
-		var _ = _480_next
-		var _out596 uint64
-		var _ = _out596
-		_out596 = _this.SkipHoles(txn, _475_ip, d, _478_blk, _476_nb)
-		_480_next = _out596
-		if _480_next != _478_blk {
-			_478_blk, _479_i = _480_next, uint64(0)
+	var _483_blk uint64
+	var _ = _483_blk
+	var _484_i uint64
+	var _ = _484_i
+	_483_blk, _484_i = _482_c/uint64(64), _482_c%uint64(64)
+	for _483_blk < _481_nb {
+		var _485_next uint64
+		var _ = _485_next
+		var _out600 uint64
+		var _ = _out600
+		_out600 = _this.SkipHoles(txn, _480_ip, d, _483_blk, _481_nb)
+		_485_next = _out600
+		if _485_next != _483_blk {
+			_483_blk, _484_i = _485_next, uint64(0)
 		} else {
-			var _481_b *dbytes.Blk
-			var _ = _481_b
-			var _out597 *dbytes.Blk
-			var _ = _out597
-			_out597 = _this.Fs.ReadBlockOf(txn, _475_ip, d, _478_blk, false)
-			_481_b = _out597
-			var _482_fits bool = false
-			var _ = _482_fits
-			var _out598 bool
-			var _ = _out598
-			_out598 = dirpages.Companion_Default___.ListBlock(_481_b, _478_blk, _479_i, out)
-			_482_fits = _out598
-			if !_482_fits {
+			var _486_b *dbytes.Blk
+			var _ = _486_b
+			var _out601 *dbytes.Blk
+			var _ = _out601
+			_out601 = _this.Fs.ReadBlockOf(txn, _480_ip, d, _483_blk, false)
+			_486_b = _out601
+			var _487_fits bool = false
+			var _ = _487_fits
+			var _out602 bool
+			var _ = _out602
+			_out602 = dirpages.Companion_Default___.ListBlock(_486_b, _483_blk, _484_i, out)
+			_487_fits = _out602
+			if !_487_fits {
 				eof = false
 				return eof
 			}
-			_478_blk, _479_i = _478_blk+uint64(1), uint64(0)
+			_483_blk, _484_i = _483_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _483_k uint64
-	var _ = _483_k
-	_483_k = positions.Companion_Default___.FlatK(n)
-	if _483_k < uint64(12) {
+	var _488_k uint64
+	var _ = _488_k
+	_488_k = positions.Companion_Default___.FlatK(n)
+	if _488_k < uint64(12) {
 		return m
 	}
-	var _484_pb *dbytes.Blk
-	var _ = _484_pb
-	var _out599 *dbytes.Blk
-	var _ = _out599
-	_out599 = _this.Fs.Fs.ReadParent(txn, ip, _483_k, positions.Companion_Default___.MaxLev(_483_k), positions.Companion_Default___.FlatJ(n), false)
-	_484_pb = _out599
-	var _485_i uint64
-	var _ = _485_i
-	_485_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _485_i < uint64(512) {
-		var _486_bn uint64
-		var _ = _486_bn
-		_486_bn = _484_pb.U64(uint64(8) * _485_i)
-		if _486_bn != uint64(0) {
+	var _489_pb *dbytes.Blk
+	var _ = _489_pb
+	var _out603 *dbytes.Blk
+	var _ = _out603
+	_out603 = _this.Fs.Fs.ReadParent(txn, ip, _488_k, positions.Companion_Default___.MaxLev(_488_k), positions.Companion_Default___.FlatJ(n), false)
+	_489_pb = _out603
+	var _490_i uint64
+	var _ = _490_i
+	_490_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _490_i < uint64(512) {
+		var _491_bn uint64
+		var _ = _491_bn
+		_491_bn = _489_pb.U64(uint64(8) * _490_i)
+		if _491_bn != uint64(0) {
 			return m
 		}
-		m, _485_i = m+uint64(1), _485_i+uint64(1)
+		m, _490_i = m+uint64(1), _490_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out600 bool
-	var _ = _out600
-	var _out601 uint64
-	var _ = _out601
-	_out600, _out601 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out600
-	ino = _out601
+	var _out604 bool
+	var _ = _out604
+	var _out605 uint64
+	var _ = _out605
+	_out604, _out605 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out604
+	ino = _out605
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out602 bool
-	var _ = _out602
-	_out602 = _this.Fs.FreeInode(txn, ino)
-	ok = _out602
+	var _out606 bool
+	var _ = _out606
+	_out606 = _this.Fs.FreeInode(txn, ino)
+	ok = _out606
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out603 bool
-	var _ = _out603
-	_out603 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out603
+	var _out607 bool
+	var _ = _out607
+	_out607 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out607
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out604 bool
-	var _ = _out604
-	_out604 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out604
+	var _out608 bool
+	var _ = _out608
+	_out608 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out608
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out605 bool
-	var _ = _out605
-	_out605 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out605
+	var _out609 bool
+	var _ = _out609
+	_out609 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out609
 	return done
 }
 

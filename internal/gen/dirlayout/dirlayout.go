@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _417_b uint64 = 0
-	var _ = _417_b
+	var _422_b uint64 = 0
+	var _ = _422_b
 	if lev == uint64(0) {
-		_417_b = uint64(0)
+		_422_b = uint64(0)
 	} else if lev == uint64(1) {
-		_417_b = uint64(1) + h%uint64(8)
+		_422_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_417_b = uint64(9) + h%uint64(64)
+		_422_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_417_b = uint64(73) + h%uint64(512)
+		_422_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_417_b = uint64(585) + h%uint64(4096)
+		_422_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_417_b = uint64(4681) + h%uint64(32768)
+		_422_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_417_b = uint64(37449) + h%uint64(262144)
+		_422_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_417_b = uint64(299593) + h%uint64(2097152)
+		_422_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_417_b = uint64(2396745) + h%uint64(16777216)
+		_422_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_417_b + kind
+	blk = uint64(2)*_422_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _418_l uint64
-	var _ = _418_l
-	_418_l = name.Len()
-	key = _418_l + uint64(256)*(h/uint64(72057594037927936))
+	var _423_l uint64
+	var _ = _423_l
+	_423_l = name.Len()
+	key = _423_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _419_step uint64
-	var _ = _419_step
-	_419_step = uint64(1)
+	var _424_step uint64
+	var _ = _424_step
+	_424_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_419_step = uint64(8)
+		_424_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out541 bool
-			var _ = _out541
-			_out541 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out541
+			var _out545 bool
+			var _ = _out545
+			_out545 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out545
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _419_step
+		i = i + _424_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _420_step uint64
-	var _ = _420_step
-	_420_step = uint64(1)
+	var _425_step uint64
+	var _ = _425_step
+	_425_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_420_step = uint64(8)
+		_425_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _421_w uint64
-		var _ = _421_w
-		_421_w = b.U64(uint64(64) * i)
-		if _421_w == uint64(0) {
+		var _426_w uint64
+		var _ = _426_w
+		_426_w = b.U64(uint64(64) * i)
+		if _426_w == uint64(0) {
 			return i
 		}
-		i = i + _420_step
+		i = i + _425_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out542 *dbytes.Bytes
-	var _ = _out542
-	_out542 = dbytes.NewBytes(size)
-	s = _out542
-	var _422_l uint64
-	var _ = _422_l
-	_422_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _422_l)
+	var _out546 *dbytes.Bytes
+	var _ = _out546
+	_out546 = dbytes.NewBytes(size)
+	s = _out546
+	var _427_l uint64
+	var _ = _427_l
+	_427_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _427_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _423_step uint64
-	var _ = _423_step
-	var _424_cap uint64
-	var _ = _424_cap
-	_423_step, _424_cap = uint64(1), uint64(56)
-	var _425_i uint64
-	var _ = _425_i
-	_425_i = from
+	var _428_step uint64
+	var _ = _428_step
+	var _429_cap uint64
+	var _ = _429_cap
+	_428_step, _429_cap = uint64(1), uint64(56)
+	var _430_i uint64
+	var _ = _430_i
+	_430_i = from
 	if blk%uint64(2) == uint64(1) {
-		_423_step, _424_cap = uint64(8), uint64(255)
-		_425_i = (_425_i + uint64(7)) / uint64(8) * uint64(8)
+		_428_step, _429_cap = uint64(8), uint64(255)
+		_430_i = (_430_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _425_i < uint64(64) {
-		var _426_w uint64
-		var _ = _426_w
-		_426_w = b.U64(uint64(64) * _425_i)
-		if _426_w != uint64(0) {
-			var _427_l uint64
-			var _ = _427_l
-			_427_l = _426_w / uint64(281474976710656) % uint64(256)
-			if _427_l > _424_cap {
-				_427_l = _424_cap
+	for _430_i < uint64(64) {
+		var _431_w uint64
+		var _ = _431_w
+		_431_w = b.U64(uint64(64) * _430_i)
+		if _431_w != uint64(0) {
+			var _432_l uint64
+			var _ = _432_l
+			_432_l = _431_w / uint64(281474976710656) % uint64(256)
+			if _432_l > _429_cap {
+				_432_l = _429_cap
 			}
-			var _out543 bool
-			var _ = _out543
-			_out543 = out.Offer(_426_w%uint64(281474976710656), b, uint64(64)*_425_i+uint64(8), _427_l, uint64(64)*blk+_425_i+uint64(3))
-			fits = _out543
+			var _out547 bool
+			var _ = _out547
+			_out547 = out.Offer(_431_w%uint64(281474976710656), b, uint64(64)*_430_i+uint64(8), _432_l, uint64(64)*blk+_430_i+uint64(3))
+			fits = _out547
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_425_i = _425_i + _423_step
+		_430_i = _430_i + _428_step
 	}
 	fits = true
 	return fits

@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _662_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _662_ip
-	var _out847 uint32
-	var _ = _out847
-	var _out848 *dbytes.Bytes
-	var _ = _out848
-	_out847, _out848 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out847
-	_662_ip = _out848
+	var _667_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _667_ip
+	var _out851 uint32
+	var _ = _out851
+	var _out852 *dbytes.Bytes
+	var _ = _out852
+	_out851, _out852 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out851
+	_667_ip = _out852
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _662_ip
-	var _663_ty uint32
-	var _ = _663_ty
-	var _out849 uint32
-	var _ = _out849
-	_out849 = inodeformat.Companion_Default___.GetTy(_662_ip)
-	_663_ty = _out849
-	if _663_ty != permissions.Companion_Default___.REG() {
+	after = _667_ip
+	var _668_ty uint32
+	var _ = _668_ty
+	var _out853 uint32
+	var _ = _out853
+	_out853 = inodeformat.Companion_Default___.GetTy(_667_ip)
+	_668_ty = _out853
+	if _668_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _664_r bool
-	var _ = _664_r
-	var _out850 bool
-	var _ = _out850
-	_out850 = permissions.Companion_Default___.MayData(c, _662_ip, permissions.Companion_Default___.MAYR())
-	_664_r = _out850
-	var _665_x bool
-	var _ = _665_x
-	var _out851 bool
-	var _ = _out851
-	_out851 = permissions.Companion_Default___.May(c, _662_ip, permissions.Companion_Default___.MAYX())
-	_665_x = _out851
-	if !_664_r && !_665_x {
+	var _669_r bool
+	var _ = _669_r
+	var _out854 bool
+	var _ = _out854
+	_out854 = permissions.Companion_Default___.MayData(c, _667_ip, permissions.Companion_Default___.MAYR())
+	_669_r = _out854
+	var _670_x bool
+	var _ = _670_x
+	var _out855 bool
+	var _ = _out855
+	_out855 = permissions.Companion_Default___.May(c, _667_ip, permissions.Companion_Default___.MAYX())
+	_670_x = _out855
+	if !_669_r && !_670_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _666_size uint64
-	var _ = _666_size
-	var _out852 uint64
-	var _ = _out852
-	_out852 = inodeformat.Companion_Default___.GetSize(_662_ip)
-	_666_size = _out852
-	eof = off >= _666_size || len_ >= _666_size-off
-	var _out853 *dbytes.Bytes
-	var _ = _out853
-	_out853 = d.Fs.Read(txn, ino, off, len_)
-	data = _out853
+	var _671_size uint64
+	var _ = _671_size
+	var _out856 uint64
+	var _ = _out856
+	_out856 = inodeformat.Companion_Default___.GetSize(_667_ip)
+	_671_size = _out856
+	eof = off >= _671_size || len_ >= _671_size-off
+	var _out857 *dbytes.Bytes
+	var _ = _out857
+	_out857 = d.Fs.Read(txn, ino, off, len_)
+	data = _out857
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _667_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _667_ip
-	var _out854 uint32
-	var _ = _out854
-	var _out855 *dbytes.Bytes
-	var _ = _out855
-	_out854, _out855 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out854
-	_667_ip = _out855
+	var _672_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _672_ip
+	var _out858 uint32
+	var _ = _out858
+	var _out859 *dbytes.Bytes
+	var _ = _out859
+	_out858, _out859 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out858
+	_672_ip = _out859
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _667_ip
-	var _668_ty uint32
-	var _ = _668_ty
-	var _out856 uint32
-	var _ = _out856
-	_out856 = inodeformat.Companion_Default___.GetTy(_667_ip)
-	_668_ty = _out856
-	if _668_ty != permissions.Companion_Default___.REG() {
+	before = _672_ip
+	var _673_ty uint32
+	var _ = _673_ty
+	var _out860 uint32
+	var _ = _out860
+	_out860 = inodeformat.Companion_Default___.GetTy(_672_ip)
+	_673_ty = _out860
+	if _673_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _669_w bool
-	var _ = _669_w
-	var _out857 bool
-	var _ = _out857
-	_out857 = permissions.Companion_Default___.MayData(c, _667_ip, permissions.Companion_Default___.MAYW())
-	_669_w = _out857
-	if !_669_w {
+	var _674_w bool
+	var _ = _674_w
+	var _out861 bool
+	var _ = _out861
+	_out861 = permissions.Companion_Default___.MayData(c, _672_ip, permissions.Companion_Default___.MAYW())
+	_674_w = _out861
+	if !_674_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _667_ip
+		after = _672_ip
 		return st, before, after
 	}
-	var _670_size uint64
-	var _ = _670_size
-	var _out858 uint64
-	var _ = _out858
-	_out858 = inodeformat.Companion_Default___.GetSize(_667_ip)
-	_670_size = _out858
-	var _671_shrink uint64
-	var _ = _671_shrink
-	var _out859 uint64
-	var _ = _out859
-	_out859 = inodeformat.Companion_Default___.GetShrink(_667_ip)
-	_671_shrink = _out859
-	if _671_shrink != uint64(0) && off+len_ > _670_size {
+	var _675_size uint64
+	var _ = _675_size
+	var _out862 uint64
+	var _ = _out862
+	_out862 = inodeformat.Companion_Default___.GetSize(_672_ip)
+	_675_size = _out862
+	var _676_shrink uint64
+	var _ = _676_shrink
+	var _out863 uint64
+	var _ = _out863
+	_out863 = inodeformat.Companion_Default___.GetShrink(_672_ip)
+	_676_shrink = _out863
+	if _676_shrink != uint64(0) && off+len_ > _675_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out860 uint32
-	var _ = _out860
-	var _out861 *dbytes.Bytes
-	var _ = _out861
-	_out860, _out861 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out860
-	after = _out861
+	var _out864 uint32
+	var _ = _out864
+	var _out865 *dbytes.Bytes
+	var _ = _out865
+	_out864, _out865 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out864
+	after = _out865
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _672_ok bool
-	var _ = _672_ok
-	var _out862 bool
-	var _ = _out862
-	_out862 = d.Write(txn, ino, off, src, so, len_)
-	_672_ok = _out862
-	if !_672_ok {
+	var _677_ok bool
+	var _ = _677_ok
+	var _out866 bool
+	var _ = _out866
+	_out866 = d.Write(txn, ino, off, src, so, len_)
+	_677_ok = _out866
+	if !_677_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _673_np *dbytes.Bytes
-	var _ = _673_np
-	var _out863 *dbytes.Bytes
-	var _ = _out863
-	_out863 = d.Fs.GetInode(txn, ino, true)
-	_673_np = _out863
-	var _674_ts uint64
-	var _ = _674_ts
-	var _675_tns uint32
-	var _ = _675_tns
-	var _out864 uint64
-	var _ = _out864
-	var _out865 uint32
-	var _ = _out865
-	_out864, _out865 = attributechanges.Companion_Default___.Stamp(_673_np, s, ns)
-	_674_ts = _out864
-	_675_tns = _out865
-	inodeformat.Companion_Default___.SetMtime(_673_np, _674_ts, _675_tns)
-	inodeformat.Companion_Default___.SetCtime(_673_np, _674_ts, _675_tns)
+	var _678_np *dbytes.Bytes
+	var _ = _678_np
+	var _out867 *dbytes.Bytes
+	var _ = _out867
+	_out867 = d.Fs.GetInode(txn, ino, true)
+	_678_np = _out867
+	var _679_ts uint64
+	var _ = _679_ts
+	var _680_tns uint32
+	var _ = _680_tns
+	var _out868 uint64
+	var _ = _out868
+	var _out869 uint32
+	var _ = _out869
+	_out868, _out869 = attributechanges.Companion_Default___.Stamp(_678_np, s, ns)
+	_679_ts = _out868
+	_680_tns = _out869
+	inodeformat.Companion_Default___.SetMtime(_678_np, _679_ts, _680_tns)
+	inodeformat.Companion_Default___.SetCtime(_678_np, _679_ts, _680_tns)
 	if c.Uid != uint32(0) {
-		var _676_mode uint32
-		var _ = _676_mode
-		var _out866 uint32
-		var _ = _out866
-		_out866 = inodeformat.Companion_Default___.GetMode(_673_np)
-		_676_mode = _out866
-		inodeformat.Companion_Default___.SetMode(_673_np, permissions.Companion_Default___.KillPriv(_676_mode))
+		var _681_mode uint32
+		var _ = _681_mode
+		var _out870 uint32
+		var _ = _out870
+		_out870 = inodeformat.Companion_Default___.GetMode(_678_np)
+		_681_mode = _out870
+		inodeformat.Companion_Default___.SetMode(_678_np, permissions.Companion_Default___.KillPriv(_681_mode))
 	}
-	d.PutInode(txn, ino, _673_np)
-	after = _673_np
+	d.PutInode(txn, ino, _678_np)
+	after = _678_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _677_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _677_ip
-	var _out867 uint32
-	var _ = _out867
-	var _out868 *dbytes.Bytes
-	var _ = _out868
-	_out867, _out868 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out867
-	_677_ip = _out868
+	var _682_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _682_ip
+	var _out871 uint32
+	var _ = _out871
+	var _out872 *dbytes.Bytes
+	var _ = _out872
+	_out871, _out872 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out871
+	_682_ip = _out872
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _677_ip
-	var _678_ty uint32
-	var _ = _678_ty
-	var _out869 uint32
-	var _ = _out869
-	_out869 = inodeformat.Companion_Default___.GetTy(_677_ip)
-	_678_ty = _out869
-	if _678_ty != permissions.Companion_Default___.LNK() {
+	after = _682_ip
+	var _683_ty uint32
+	var _ = _683_ty
+	var _out873 uint32
+	var _ = _out873
+	_out873 = inodeformat.Companion_Default___.GetTy(_682_ip)
+	_683_ty = _out873
+	if _683_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _679_size uint64
-	var _ = _679_size
-	var _out870 uint64
-	var _ = _out870
-	_out870 = inodeformat.Companion_Default___.GetSize(_677_ip)
-	_679_size = _out870
-	if _679_size > uint64(4096) {
+	var _684_size uint64
+	var _ = _684_size
+	var _out874 uint64
+	var _ = _out874
+	_out874 = inodeformat.Companion_Default___.GetSize(_682_ip)
+	_684_size = _out874
+	if _684_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out871 *dbytes.Bytes
-	var _ = _out871
-	_out871 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out871
+	var _out875 *dbytes.Bytes
+	var _ = _out875
+	_out875 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out875
 	return st, target, after
 }
 

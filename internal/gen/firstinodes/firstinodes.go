@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _487_bf *blockstore.BlockFs
-	var _ = _487_bf
+	var _492_bf *blockstore.BlockFs
+	var _ = _492_bf
 	var _nw3 = blockstore.New_BlockFs_()
 	var _ = _nw3
 	_nw3.Recover(geo, jrnl)
-	_487_bf = _nw3
-	var _488_xf *blocktree.BlockTreeFs
-	var _ = _488_xf
+	_492_bf = _nw3
+	var _493_xf *blocktree.BlockTreeFs
+	var _ = _493_xf
 	var _nw4 = blocktree.New_BlockTreeFs_()
 	var _ = _nw4
-	_nw4.Recover(_487_bf)
-	_488_xf = _nw4
+	_nw4.Recover(_492_bf)
+	_493_xf = _nw4
 	var _nw5 = bytefiles.New_ByteFs_()
 	var _ = _nw5
-	_nw5.Recover(_488_xf, geo, jrnl)
+	_nw5.Recover(_493_xf, geo, jrnl)
 	f = _nw5
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out606 *bytefiles.ByteFs
-	var _ = _out606
-	_out606 = Companion_Default___.Blank(geo, jrnl)
-	f = _out606
-	var _489_z *dbytes.Bytes
-	var _ = _489_z
-	var _out607 *dbytes.Bytes
-	var _ = _out607
-	_out607 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_489_z = _out607
-	f.Blank(txn, _489_z, uint64(2), uint32(8), uint64(1))
-	var _out608 *dbytes.Bytes
-	var _ = _out608
-	_out608 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_489_z = _out608
-	f.Blank(txn, _489_z, uint64(1), uint32(2), uint64(1))
-	var _490_ip *dbytes.Bytes
-	var _ = _490_ip
-	var _out609 *dbytes.Bytes
-	var _ = _out609
-	_out609 = f.GetInode(txn, uint64(1), true)
-	_490_ip = _out609
-	inodeformat.Companion_Default___.SetMode(_490_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_490_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_490_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_490_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_490_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_490_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_490_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_490_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _490_ip)
+	var _out610 *bytefiles.ByteFs
+	var _ = _out610
+	_out610 = Companion_Default___.Blank(geo, jrnl)
+	f = _out610
+	var _494_z *dbytes.Bytes
+	var _ = _494_z
+	var _out611 *dbytes.Bytes
+	var _ = _out611
+	_out611 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_494_z = _out611
+	f.Blank(txn, _494_z, uint64(2), uint32(8), uint64(1))
+	var _out612 *dbytes.Bytes
+	var _ = _out612
+	_out612 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_494_z = _out612
+	f.Blank(txn, _494_z, uint64(1), uint32(2), uint64(1))
+	var _495_ip *dbytes.Bytes
+	var _ = _495_ip
+	var _out613 *dbytes.Bytes
+	var _ = _out613
+	_out613 = f.GetInode(txn, uint64(1), true)
+	_495_ip = _out613
+	inodeformat.Companion_Default___.SetMode(_495_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_495_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_495_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_495_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_495_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_495_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_495_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_495_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _495_ip)
 	return f
 }
 

@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _496_s uint64
-	var _ = _496_s
-	var _out616 uint64
-	var _ = _out616
-	_out616 = ring.Companion_Default___.SlotOf(q, nd)
-	_496_s = _out616
-	var _497_a uint64
-	var _ = _497_a
-	_497_a = at + uint64(2) + uint64(16)*_496_s
-	var _498_k uint64
-	var _ = _498_k
-	_498_k = n
+	var _501_s uint64
+	var _ = _501_s
+	var _out620 uint64
+	var _ = _out620
+	_out620 = ring.Companion_Default___.SlotOf(q, nd)
+	_501_s = _out620
+	var _502_a uint64
+	var _ = _502_a
+	_502_a = at + uint64(2) + uint64(16)*_501_s
+	var _503_k uint64
+	var _ = _503_k
+	_503_k = n
 	if n > uint64(15) {
-		var _out617 uint64
-		var _ = _out617
-		_out617 = ring.Companion_Default___.SlotOf(pos, nr)
-		_496_s = _out617
-		_497_a = at + uint64(1) + uint64(16)*nd + _496_s
-		if _498_k > nr-_496_s {
-			_498_k = nr - _496_s
+		var _out621 uint64
+		var _ = _out621
+		_out621 = ring.Companion_Default___.SlotOf(pos, nr)
+		_501_s = _out621
+		_502_a = at + uint64(1) + uint64(16)*nd + _501_s
+		if _503_k > nr-_501_s {
+			_503_k = nr - _501_s
 		}
 	}
-	var _out618 bool
-	var _ = _out618
-	var _out619 *ddisk.BList
-	var _ = _out619
-	_out618, _out619 = d.ReadRun(_497_a, _498_k)
-	io = _out618
-	x = _out619
+	var _out622 bool
+	var _ = _out622
+	var _out623 *ddisk.BList
+	var _ = _out623
+	_out622, _out623 = d.ReadRun(_502_a, _503_k)
+	io = _out622
+	x = _out623
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out620 bool
-	var _ = _out620
-	var _out621 *ddisk.BList
-	var _ = _out621
-	_out620, _out621 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_498_k)
-	io = _out620
-	y = _out621
+	var _out624 bool
+	var _ = _out624
+	var _out625 *ddisk.BList
+	var _ = _out625
+	_out624, _out625 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_503_k)
+	io = _out624
+	y = _out625
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _499_hm *dlog.BMap
-	var _ = _499_hm
-	var _out622 *dlog.BMap
-	var _ = _out622
-	_out622 = dlog.NewBMap()
-	_499_hm = _out622
-	var _500_i uint64
-	var _ = _500_i
-	_500_i = uint64(0)
-	for _500_i < m {
-		var _501_a uint64
-		var _ = _501_a
-		var _502_n uint64
-		var _ = _502_n
-		var _out623 uint64
-		var _ = _out623
-		var _out624 uint64
-		var _ = _out624
-		_out623, _out624 = Companion_Default___.DirRun(r, _500_i, m)
-		_501_a = _out623
-		_502_n = _out624
-		var _503_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _503_l
-		var _out625 bool
-		var _ = _out625
-		var _out626 *ddisk.BList
-		var _ = _out626
-		_out625, _out626 = d.ReadRun(_501_a, _502_n)
-		io = _out625
-		_503_l = _out626
+	var _504_hm *dlog.BMap
+	var _ = _504_hm
+	var _out626 *dlog.BMap
+	var _ = _out626
+	_out626 = dlog.NewBMap()
+	_504_hm = _out626
+	var _505_i uint64
+	var _ = _505_i
+	_505_i = uint64(0)
+	for _505_i < m {
+		var _506_a uint64
+		var _ = _506_a
+		var _507_n uint64
+		var _ = _507_n
+		var _out627 uint64
+		var _ = _out627
+		var _out628 uint64
+		var _ = _out628
+		_out627, _out628 = Companion_Default___.DirRun(r, _505_i, m)
+		_506_a = _out627
+		_507_n = _out628
+		var _508_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _508_l
+		var _out629 bool
+		var _ = _out629
+		var _out630 *ddisk.BList
+		var _ = _out630
+		_out629, _out630 = d.ReadRun(_506_a, _507_n)
+		io = _out629
+		_508_l = _out630
 		if !io {
 			return io, z
 		}
-		var _504_ok bool
-		var _ = _504_ok
-		var _out627 bool
-		var _ = _out627
-		_out627 = Companion_Default___.PutRun(_499_hm, r, _500_i, _502_n, _503_l)
-		_504_ok = _out627
-		if !_504_ok {
+		var _509_ok bool
+		var _ = _509_ok
+		var _out631 bool
+		var _ = _out631
+		_out631 = Companion_Default___.PutRun(_504_hm, r, _505_i, _507_n, _508_l)
+		_509_ok = _out631
+		if !_509_ok {
 			return io, z
 		}
-		_500_i = _500_i + _502_n
+		_505_i = _505_i + _507_n
 	}
-	var _out628 *ddisk.BList
-	var _ = _out628
-	_out628 = _499_hm.List()
-	z = _out628
+	var _out632 *ddisk.BList
+	var _ = _out632
+	_out632 = _504_hm.List()
+	z = _out632
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out629 uint64
-	var _ = _out629
-	_out629 = r.Dir(i)
-	a = _out629
+	var _out633 uint64
+	var _ = _out633
+	_out633 = r.Dir(i)
+	a = _out633
 	n = uint64(1)
 	for i+n < m {
-		var _505_b uint64
-		var _ = _505_b
-		var _out630 uint64
-		var _ = _out630
-		_out630 = r.Dir(i + n)
-		_505_b = _out630
-		if _505_b != a+n {
+		var _510_b uint64
+		var _ = _510_b
+		var _out634 uint64
+		var _ = _out634
+		_out634 = r.Dir(i + n)
+		_510_b = _out634
+		if _510_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _506_k uint64
-	var _ = _506_k
-	_506_k = uint64(0)
-	for _506_k < n {
-		var _507_a uint64
-		var _ = _507_a
-		var _out631 uint64
-		var _ = _out631
-		_out631 = r.Dir(i + _506_k)
-		_507_a = _out631
-		var _508_o *dbytes.Blk
-		var _ = _508_o
-		var _out632 *dbytes.Blk
-		var _ = _out632
-		_out632 = hm.Get(_507_a)
-		_508_o = _out632
-		if _508_o != (*dbytes.Blk)(nil) {
+	var _511_k uint64
+	var _ = _511_k
+	_511_k = uint64(0)
+	for _511_k < n {
+		var _512_a uint64
+		var _ = _512_a
+		var _out635 uint64
+		var _ = _out635
+		_out635 = r.Dir(i + _511_k)
+		_512_a = _out635
+		var _513_o *dbytes.Blk
+		var _ = _513_o
+		var _out636 *dbytes.Blk
+		var _ = _out636
+		_out636 = hm.Get(_512_a)
+		_513_o = _out636
+		if _513_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _509_b *dbytes.Blk
-		var _ = _509_b
-		var _out633 *dbytes.Blk
-		var _ = _out633
-		_out633 = l.BlkAt(_506_k)
-		_509_b = _out633
-		hm.Put(_507_a, _509_b)
-		_506_k = _506_k + uint64(1)
+		var _514_b *dbytes.Blk
+		var _ = _514_b
+		var _out637 *dbytes.Blk
+		var _ = _out637
+		_out637 = l.BlkAt(_511_k)
+		_514_b = _out637
+		hm.Put(_512_a, _514_b)
+		_511_k = _511_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,161 +236,127 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _510_s uint64
-	var _ = _510_s
-	var _out634 uint64
-	var _ = _out634
-	_out634 = ring.Companion_Default___.SlotOf(q, nd)
-	_510_s = _out634
-	var _511_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _511_b
-	var _out635 bool
-	var _ = _out635
-	var _out636 *dbytes.Blk
-	var _ = _out636
-	_out635, _out636 = d.Read(at + uint64(1) + uint64(16)*_510_s)
-	io = _out635
-	_511_b = _out636
-	if !io {
-		return io, gm
-	}
-	var _512_r *dlog.DescR
-	var _ = _512_r
-	var _out637 *dlog.DescR
-	var _ = _out637
-	_out637 = dlog.Parse(_511_b)
-	_512_r = _out637
-	if _512_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _513_q2 uint64
-	var _ = _513_q2
+	var _515_s uint64
+	var _ = _515_s
 	var _out638 uint64
 	var _ = _out638
-	_out638 = _512_r.Sq()
-	_513_q2 = _out638
-	var _514_pos uint64
-	var _ = _514_pos
-	var _out639 uint64
+	_out638 = ring.Companion_Default___.SlotOf(q, nd)
+	_515_s = _out638
+	var _516_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _516_b
+	var _out639 bool
 	var _ = _out639
-	_out639 = _512_r.Pos()
-	_514_pos = _out639
-	var _515_n uint64
-	var _ = _515_n
-	var _out640 uint64
+	var _out640 *dbytes.Blk
 	var _ = _out640
-	_out640 = _512_r.N()
-	_515_n = _out640
-	var _516_dn uint64
-	var _ = _516_dn
-	var _out641 uint64
-	var _ = _out641
-	_out641 = _512_r.M()
-	_516_dn = _out641
-	if _513_q2 != q || _514_pos >= uint64(2305843009213693952) || _515_n > uint64(500) || _516_dn > uint64(500)-_515_n {
-		return io, gm
-	}
-	var _517_same bool
-	var _ = _517_same
-	var _out642 bool
-	var _ = _out642
-	_out642 = seal.Under(_512_r, hb)
-	_517_same = _out642
-	if !_517_same {
-		return io, gm
-	}
-	var _518_inside bool
-	var _ = _518_inside
-	var _out643 bool
-	var _ = _out643
-	_out643 = Companion_Default___.AddrsIn(_512_r, _515_n, _516_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_518_inside = _out643
-	if !_518_inside {
-		return io, gm
-	}
-	var _519_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _519_x
-	var _520_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _520_y
-	var _out644 bool
-	var _ = _out644
-	var _out645 *ddisk.BList
-	var _ = _out645
-	var _out646 *ddisk.BList
-	var _ = _out646
-	_out644, _out645, _out646 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _514_pos, _515_n)
-	io = _out644
-	_519_x = _out645
-	_520_y = _out646
+	_out639, _out640 = d.Read(at + uint64(1) + uint64(16)*_515_s)
+	io = _out639
+	_516_b = _out640
 	if !io {
 		return io, gm
 	}
-	var _521_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _521_z
+	var _517_r *dlog.DescR
+	var _ = _517_r
+	var _out641 *dlog.DescR
+	var _ = _out641
+	_out641 = dlog.Parse(_516_b)
+	_517_r = _out641
+	if _517_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _518_q2 uint64
+	var _ = _518_q2
+	var _out642 uint64
+	var _ = _out642
+	_out642 = _517_r.Sq()
+	_518_q2 = _out642
+	var _519_pos uint64
+	var _ = _519_pos
+	var _out643 uint64
+	var _ = _out643
+	_out643 = _517_r.Pos()
+	_519_pos = _out643
+	var _520_n uint64
+	var _ = _520_n
+	var _out644 uint64
+	var _ = _out644
+	_out644 = _517_r.N()
+	_520_n = _out644
+	var _521_dn uint64
+	var _ = _521_dn
+	var _out645 uint64
+	var _ = _out645
+	_out645 = _517_r.M()
+	_521_dn = _out645
+	if _518_q2 != q || _519_pos >= uint64(2305843009213693952) || _520_n > uint64(500) || _521_dn > uint64(500)-_520_n {
+		return io, gm
+	}
+	var _522_same bool
+	var _ = _522_same
+	var _out646 bool
+	var _ = _out646
+	_out646 = seal.Under(_517_r, hb)
+	_522_same = _out646
+	if !_522_same {
+		return io, gm
+	}
+	var _523_inside bool
+	var _ = _523_inside
 	var _out647 bool
 	var _ = _out647
-	var _out648 *ddisk.BList
+	_out647 = Companion_Default___.AddrsIn(_517_r, _520_n, _521_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_523_inside = _out647
+	if !_523_inside {
+		return io, gm
+	}
+	var _524_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _524_x
+	var _525_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _525_y
+	var _out648 bool
 	var _ = _out648
-	_out647, _out648 = Companion_Default___.ReadDirect(d, _512_r, _516_dn)
-	io = _out647
-	_521_z = _out648
-	if !io || _521_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _522_ok bool
-	var _ = _522_ok
-	var _out649 bool
+	var _out649 *ddisk.BList
 	var _ = _out649
-	_out649 = seal.Check(_512_r, _519_x, _520_y, _521_z)
-	_522_ok = _out649
-	if !_522_ok {
+	var _out650 *ddisk.BList
+	var _ = _out650
+	_out648, _out649, _out650 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _519_pos, _520_n)
+	io = _out648
+	_524_x = _out649
+	_525_y = _out650
+	if !io {
 		return io, gm
 	}
-	Companion_Default___.AddDirect(t, cs, _512_r, _516_dn, _521_z)
-	var _out650 *dlog.BMap
-	var _ = _out650
-	_out650 = Companion_Default___.GroupMap(_512_r, _515_n, _519_x, _520_y)
-	gm = _out650
+	var _526_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _526_z
+	var _out651 bool
+	var _ = _out651
+	var _out652 *ddisk.BList
+	var _ = _out652
+	_out651, _out652 = Companion_Default___.ReadDirect(d, _517_r, _521_dn)
+	io = _out651
+	_526_z = _out652
+	if !io || _526_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _527_ok bool
+	var _ = _527_ok
+	var _out653 bool
+	var _ = _out653
+	_out653 = seal.Check(_517_r, _524_x, _525_y, _526_z)
+	_527_ok = _out653
+	if !_527_ok {
+		return io, gm
+	}
+	Companion_Default___.AddDirect(t, cs, _517_r, _521_dn, _526_z)
+	var _out654 *dlog.BMap
+	var _ = _out654
+	_out654 = Companion_Default___.GroupMap(_517_r, _520_n, _524_x, _525_y)
+	gm = _out654
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddDirect(t *treeofcodes.Tree, cs *dlog.Codes, r *dlog.DescR, n uint64, z *ddisk.BList) {
 	if t.Np == uint64(0) {
 		return
 	}
-	var _523_i uint64
-	var _ = _523_i
-	_523_i = uint64(0)
-	for _523_i < n {
-		var _524_a uint64
-		var _ = _524_a
-		var _out651 uint64
-		var _ = _out651
-		_out651 = r.Dir(_523_i)
-		_524_a = _out651
-		var _525_b *dbytes.Blk
-		var _ = _525_b
-		var _out652 *dbytes.Blk
-		var _ = _out652
-		_out652 = z.BlkAt(_523_i)
-		_525_b = _out652
-		var _526_c0 uint64
-		var _ = _526_c0
-		var _527_c1 uint64
-		var _ = _527_c1
-		var _out653 uint64
-		var _ = _out653
-		var _out654 uint64
-		var _ = _out654
-		_out653, _out654 = t.Seal.Code(_524_a-t.Home, _525_b)
-		_526_c0 = _out653
-		_527_c1 = _out654
-		cs.Add(_524_a-t.Home, _526_c0, _527_c1)
-		_523_i = _523_i + uint64(1)
-	}
-}
-func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
-	var ok bool = false
-	var _ = ok
 	var _528_i uint64
 	var _ = _528_i
 	_528_i = uint64(0)
@@ -399,27 +365,61 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 		var _ = _529_a
 		var _out655 uint64
 		var _ = _out655
-		_out655 = r.Addr(_528_i)
+		_out655 = r.Dir(_528_i)
 		_529_a = _out655
-		if _529_a < lo || _529_a >= hi {
-			ok = false
-			return ok
-		}
+		var _530_b *dbytes.Blk
+		var _ = _530_b
+		var _out656 *dbytes.Blk
+		var _ = _out656
+		_out656 = z.BlkAt(_528_i)
+		_530_b = _out656
+		var _531_c0 uint64
+		var _ = _531_c0
+		var _532_c1 uint64
+		var _ = _532_c1
+		var _out657 uint64
+		var _ = _out657
+		var _out658 uint64
+		var _ = _out658
+		_out657, _out658 = t.Seal.Code(_529_a-t.Home, _530_b)
+		_531_c0 = _out657
+		_532_c1 = _out658
+		cs.Add(_529_a-t.Home, _531_c0, _532_c1)
 		_528_i = _528_i + uint64(1)
 	}
-	_528_i = uint64(0)
-	for _528_i < m {
-		var _530_a uint64
-		var _ = _530_a
-		var _out656 uint64
-		var _ = _out656
-		_out656 = r.Dir(_528_i)
-		_530_a = _out656
-		if _530_a < lo || _530_a >= hi {
+}
+func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
+	var ok bool = false
+	var _ = ok
+	var _533_i uint64
+	var _ = _533_i
+	_533_i = uint64(0)
+	for _533_i < n {
+		var _534_a uint64
+		var _ = _534_a
+		var _out659 uint64
+		var _ = _out659
+		_out659 = r.Addr(_533_i)
+		_534_a = _out659
+		if _534_a < lo || _534_a >= hi {
 			ok = false
 			return ok
 		}
-		_528_i = _528_i + uint64(1)
+		_533_i = _533_i + uint64(1)
+	}
+	_533_i = uint64(0)
+	for _533_i < m {
+		var _535_a uint64
+		var _ = _535_a
+		var _out660 uint64
+		var _ = _out660
+		_out660 = r.Dir(_533_i)
+		_535_a = _out660
+		if _535_a < lo || _535_a >= hi {
+			ok = false
+			return ok
+		}
+		_533_i = _533_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -428,41 +428,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out657 *dlog.BMap
-	var _ = _out657
-	_out657 = dlog.NewBMap()
-	gm = _out657
-	var _531_k uint64
-	var _ = _531_k
-	var _out658 uint64
-	var _ = _out658
-	_out658 = x.Len()
-	_531_k = _out658
-	var _532_i uint64
-	var _ = _532_i
-	_532_i = uint64(0)
-	for _532_i < n {
-		var _533_a uint64
-		var _ = _533_a
-		var _out659 uint64
-		var _ = _out659
-		_out659 = r.Addr(_532_i)
-		_533_a = _out659
-		var _534_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _534_b
-		if _532_i < _531_k {
-			var _out660 *dbytes.Blk
-			var _ = _out660
-			_out660 = x.BlkAt(_532_i)
-			_534_b = _out660
+	var _out661 *dlog.BMap
+	var _ = _out661
+	_out661 = dlog.NewBMap()
+	gm = _out661
+	var _536_k uint64
+	var _ = _536_k
+	var _out662 uint64
+	var _ = _out662
+	_out662 = x.Len()
+	_536_k = _out662
+	var _537_i uint64
+	var _ = _537_i
+	_537_i = uint64(0)
+	for _537_i < n {
+		var _538_a uint64
+		var _ = _538_a
+		var _out663 uint64
+		var _ = _out663
+		_out663 = r.Addr(_537_i)
+		_538_a = _out663
+		var _539_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _539_b
+		if _537_i < _536_k {
+			var _out664 *dbytes.Blk
+			var _ = _out664
+			_out664 = x.BlkAt(_537_i)
+			_539_b = _out664
 		} else {
-			var _out661 *dbytes.Blk
-			var _ = _out661
-			_out661 = y.BlkAt(_532_i - _531_k)
-			_534_b = _out661
+			var _out665 *dbytes.Blk
+			var _ = _out665
+			_out665 = y.BlkAt(_537_i - _536_k)
+			_539_b = _out665
 		}
-		gm.Put(_533_a, _534_b)
-		_532_i = _532_i + uint64(1)
+		gm.Put(_538_a, _539_b)
+		_537_i = _537_i + uint64(1)
 	}
 	return gm
 }
@@ -473,36 +473,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out662 *dlog.BMap
-	var _ = _out662
-	_out662 = dlog.NewBMap()
-	mm = _out662
+	var _out666 *dlog.BMap
+	var _ = _out666
+	_out666 = dlog.NewBMap()
+	mm = _out666
 	i = uint64(0)
 	io = true
-	var _535_done bool
-	var _ = _535_done
-	_535_done = false
-	for !_535_done {
+	var _540_done bool
+	var _ = _540_done
+	_540_done = false
+	for !_540_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _536_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _536_gm
-		var _out663 bool
-		var _ = _out663
-		var _out664 *dlog.BMap
-		var _ = _out664
-		_out663, _out664 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out663
-		_536_gm = _out664
+		var _541_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _541_gm
+		var _out667 bool
+		var _ = _out667
+		var _out668 *dlog.BMap
+		var _ = _out668
+		_out667, _out668 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out667
+		_541_gm = _out668
 		if !io {
 			return io, mm, i
 		}
-		if _536_gm == (*dlog.BMap)(nil) {
-			_535_done = true
+		if _541_gm == (*dlog.BMap)(nil) {
+			_540_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _536_gm)
+			groups.Companion_Default___.MergeInto(mm, _541_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -513,49 +513,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _537_s uint64
-	var _ = _537_s
-	_537_s = uint64(0)
+	var _542_s uint64
+	var _ = _542_s
+	_542_s = uint64(0)
 	io = true
 	found = false
-	for _537_s < nd {
-		var _538_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _538_b
-		var _out665 bool
-		var _ = _out665
-		var _out666 *dbytes.Blk
-		var _ = _out666
-		_out665, _out666 = d.Read(at + uint64(1) + uint64(16)*_537_s)
-		io = _out665
-		_538_b = _out666
+	for _542_s < nd {
+		var _543_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _543_b
+		var _out669 bool
+		var _ = _out669
+		var _out670 *dbytes.Blk
+		var _ = _out670
+		_out669, _out670 = d.Read(at + uint64(1) + uint64(16)*_542_s)
+		io = _out669
+		_543_b = _out670
 		if !io {
 			return io, found
 		}
-		var _539_r *dlog.DescR
-		var _ = _539_r
-		var _out667 *dlog.DescR
-		var _ = _out667
-		_out667 = dlog.Parse(_538_b)
-		_539_r = _out667
-		if _539_r != (*dlog.DescR)(nil) {
-			var _540_q uint64
-			var _ = _540_q
-			var _out668 uint64
-			var _ = _out668
-			_out668 = _539_r.Sq()
-			_540_q = _out668
-			var _541_ok bool
-			var _ = _541_ok
-			var _out669 bool
-			var _ = _out669
-			_out669 = seal.Vouch(_539_r)
-			_541_ok = _out669
-			if _540_q > e && _541_ok {
+		var _544_r *dlog.DescR
+		var _ = _544_r
+		var _out671 *dlog.DescR
+		var _ = _out671
+		_out671 = dlog.Parse(_543_b)
+		_544_r = _out671
+		if _544_r != (*dlog.DescR)(nil) {
+			var _545_q uint64
+			var _ = _545_q
+			var _out672 uint64
+			var _ = _out672
+			_out672 = _544_r.Sq()
+			_545_q = _out672
+			var _546_ok bool
+			var _ = _546_ok
+			var _out673 bool
+			var _ = _out673
+			_out673 = seal.Vouch(_544_r)
+			_546_ok = _out673
+			if _545_q > e && _546_ok {
 				found = true
 				return io, found
 			}
 		}
-		_537_s = _537_s + uint64(1)
+		_542_s = _542_s + uint64(1)
 	}
 	return io, found
 }

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _680_dots uint32 = 0
-	var _ = _680_dots
-	var _out872 uint32
-	var _ = _out872
-	var _out873 *dbytes.Bytes
-	var _ = _out873
-	var _out874 uint32
-	var _ = _out874
-	_out872, _out873, _out874 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out872
-	dir = _out873
-	_680_dots = _out874
+	var _685_dots uint32 = 0
+	var _ = _685_dots
+	var _out876 uint32
+	var _ = _out876
+	var _out877 *dbytes.Bytes
+	var _ = _out877
+	var _out878 uint32
+	var _ = _out878
+	_out876, _out877, _out878 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out876
+	dir = _out877
+	_685_dots = _out878
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _681_ok bool
-	var _ = _681_ok
-	var _out875 bool
-	var _ = _out875
-	_out875 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_681_ok = _out875
-	if !_681_ok {
+	var _686_ok bool
+	var _ = _686_ok
+	var _out879 bool
+	var _ = _out879
+	_out879 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_686_ok = _out879
+	if !_686_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _682_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _682_ip
-	if _680_dots == uint32(1) {
+	var _687_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _687_ip
+	if _685_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _680_dots == uint32(2) {
-		var _out876 uint64
-		var _ = _out876
-		_out876 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out876
+	if _685_dots == uint32(2) {
+		var _out880 uint64
+		var _ = _out880
+		_out880 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out880
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out877 *dbytes.Bytes
-		var _ = _out877
-		_out877 = d.Fs.GetInode(txn, ino, false)
-		_682_ip = _out877
-		node = _682_ip
+		var _out881 *dbytes.Bytes
+		var _ = _out881
+		_out881 = d.Fs.GetInode(txn, ino, false)
+		_687_ip = _out881
+		node = _687_ip
 		return st, ino, node, dir
 	}
-	var _683_found bool = false
-	var _ = _683_found
-	var _out878 bool
-	var _ = _out878
-	var _out879 uint64
-	var _ = _out879
-	_out878, _out879 = d.Lookup(txn, dino, name, false)
-	_683_found = _out878
-	ino = _out879
-	if !_683_found {
+	var _688_found bool = false
+	var _ = _688_found
+	var _out882 bool
+	var _ = _out882
+	var _out883 uint64
+	var _ = _out883
+	_out882, _out883 = d.Lookup(txn, dino, name, false)
+	_688_found = _out882
+	ino = _out883
+	if !_688_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out880 uint32
-	var _ = _out880
-	var _out881 *dbytes.Bytes
-	var _ = _out881
-	_out880, _out881 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out880
-	_682_ip = _out881
+	var _out884 uint32
+	var _ = _out884
+	var _out885 *dbytes.Bytes
+	var _ = _out885
+	_out884, _out885 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out884
+	_687_ip = _out885
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _682_ip
+	node = _687_ip
 	return st, ino, node, dir
 }
 

@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *directories.DirFs {
 	var d *directories.DirFs = (*directories.DirFs)(nil)
 	var _ = d
-	var _491_f *bytefiles.ByteFs
-	var _ = _491_f
-	var _out610 *bytefiles.ByteFs
-	var _ = _out610
-	_out610 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_491_f = _out610
+	var _496_f *bytefiles.ByteFs
+	var _ = _496_f
+	var _out614 *bytefiles.ByteFs
+	var _ = _out614
+	_out614 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_496_f = _out614
 	var _nw6 = directories.New_DirFs_()
 	var _ = _nw6
-	_nw6.Recover(_491_f)
+	_nw6.Recover(_496_f)
 	d = _nw6
 	return d
 }

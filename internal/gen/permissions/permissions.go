@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _580_n uint64
-	var _ = _580_n
-	_580_n = c.Gids.Len()
-	var _581_i uint64
-	var _ = _581_i
-	_581_i = uint64(0)
-	for _580_n-_581_i >= uint64(4) {
-		var _582_x uint32
-		var _ = _582_x
-		_582_x = c.Gids.U32(_581_i)
-		if _582_x == g {
+	var _585_n uint64
+	var _ = _585_n
+	_585_n = c.Gids.Len()
+	var _586_i uint64
+	var _ = _586_i
+	_586_i = uint64(0)
+	for _585_n-_586_i >= uint64(4) {
+		var _587_x uint32
+		var _ = _587_x
+		_587_x = c.Gids.U32(_586_i)
+		if _587_x == g {
 			r = true
 			return r
 		}
-		_581_i = _581_i + uint64(4)
+		_586_i = _586_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _583_mode uint32
-	var _ = _583_mode
-	var _out739 uint32
-	var _ = _out739
-	_out739 = inodeformat.Companion_Default___.GetMode(ip)
-	_583_mode = _out739
-	var _584_u uint32
-	var _ = _584_u
-	var _out740 uint32
-	var _ = _out740
-	_out740 = inodeformat.Companion_Default___.GetUid(ip)
-	_584_u = _out740
-	if c.Uid == _584_u {
-		p = _583_mode / uint32(64) % uint32(8)
+	var _588_mode uint32
+	var _ = _588_mode
+	var _out743 uint32
+	var _ = _out743
+	_out743 = inodeformat.Companion_Default___.GetMode(ip)
+	_588_mode = _out743
+	var _589_u uint32
+	var _ = _589_u
+	var _out744 uint32
+	var _ = _out744
+	_out744 = inodeformat.Companion_Default___.GetUid(ip)
+	_589_u = _out744
+	if c.Uid == _589_u {
+		p = _588_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _585_g uint32
-	var _ = _585_g
-	var _out741 uint32
-	var _ = _out741
-	_out741 = inodeformat.Companion_Default___.GetGid(ip)
-	_585_g = _out741
-	var _586_m bool
-	var _ = _586_m
-	var _out742 bool
-	var _ = _out742
-	_out742 = Companion_Default___.InGroup(c, _585_g)
-	_586_m = _out742
-	if _586_m {
-		p = _583_mode / uint32(8) % uint32(8)
+	var _590_g uint32
+	var _ = _590_g
+	var _out745 uint32
+	var _ = _out745
+	_out745 = inodeformat.Companion_Default___.GetGid(ip)
+	_590_g = _out745
+	var _591_m bool
+	var _ = _591_m
+	var _out746 bool
+	var _ = _out746
+	_out746 = Companion_Default___.InGroup(c, _590_g)
+	_591_m = _out746
+	if _591_m {
+		p = _588_mode / uint32(8) % uint32(8)
 	} else {
-		p = _583_mode % uint32(8)
+		p = _588_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _587_ty uint32
-		var _ = _587_ty
-		var _out743 uint32
-		var _ = _out743
-		_out743 = inodeformat.Companion_Default___.GetTy(ip)
-		_587_ty = _out743
-		var _588_mode uint32
-		var _ = _588_mode
-		var _out744 uint32
-		var _ = _out744
-		_out744 = inodeformat.Companion_Default___.GetMode(ip)
-		_588_mode = _out744
-		if _587_ty == Companion_Default___.DIR() || _588_mode%uint32(2) == uint32(1) || _588_mode/uint32(8)%uint32(2) == uint32(1) || _588_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _592_ty uint32
+		var _ = _592_ty
+		var _out747 uint32
+		var _ = _out747
+		_out747 = inodeformat.Companion_Default___.GetTy(ip)
+		_592_ty = _out747
+		var _593_mode uint32
+		var _ = _593_mode
+		var _out748 uint32
+		var _ = _out748
+		_out748 = inodeformat.Companion_Default___.GetMode(ip)
+		_593_mode = _out748
+		if _592_ty == Companion_Default___.DIR() || _593_mode%uint32(2) == uint32(1) || _593_mode/uint32(8)%uint32(2) == uint32(1) || _593_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out745 uint32
-	var _ = _out745
-	_out745 = Companion_Default___.ClassBits(c, ip)
-	p = _out745
+	var _out749 uint32
+	var _ = _out749
+	_out749 = Companion_Default___.ClassBits(c, ip)
+	p = _out749
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _589_p uint32
-	var _ = _589_p
-	var _out746 uint32
-	var _ = _out746
-	_out746 = Companion_Default___.Granted(c, ip)
-	_589_p = _out746
-	ok = (want%uint32(2) == uint32(0) || _589_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _589_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _589_p/uint32(4) == uint32(1))
+	var _594_p uint32
+	var _ = _594_p
+	var _out750 uint32
+	var _ = _out750
+	_out750 = Companion_Default___.Granted(c, ip)
+	_594_p = _out750
+	ok = (want%uint32(2) == uint32(0) || _594_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _594_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _594_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _590_u uint32
-	var _ = _590_u
-	var _out747 uint32
-	var _ = _out747
-	_out747 = inodeformat.Companion_Default___.GetUid(ip)
-	_590_u = _out747
-	if c.Uid == _590_u {
+	var _595_u uint32
+	var _ = _595_u
+	var _out751 uint32
+	var _ = _out751
+	_out751 = inodeformat.Companion_Default___.GetUid(ip)
+	_595_u = _out751
+	if c.Uid == _595_u {
 		ok = true
 		return ok
 	}
-	var _out748 bool
-	var _ = _out748
-	_out748 = Companion_Default___.May(c, ip, want)
-	ok = _out748
+	var _out752 bool
+	var _ = _out752
+	_out752 = Companion_Default___.May(c, ip, want)
+	ok = _out752
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _591_u uint32
-	var _ = _591_u
-	var _out749 uint32
-	var _ = _out749
-	_out749 = inodeformat.Companion_Default___.GetUid(ip)
-	_591_u = _out749
-	ok = c.Uid == uint32(0) || c.Uid == _591_u
+	var _596_u uint32
+	var _ = _596_u
+	var _out753 uint32
+	var _ = _out753
+	_out753 = inodeformat.Companion_Default___.GetUid(ip)
+	_596_u = _out753
+	ok = c.Uid == uint32(0) || c.Uid == _596_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _592_mode uint32
-	var _ = _592_mode
-	var _out750 uint32
-	var _ = _out750
-	_out750 = inodeformat.Companion_Default___.GetMode(dp)
-	_592_mode = _out750
-	if _592_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _597_mode uint32
+	var _ = _597_mode
+	var _out754 uint32
+	var _ = _out754
+	_out754 = inodeformat.Companion_Default___.GetMode(dp)
+	_597_mode = _out754
+	if _597_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _593_a bool
-	var _ = _593_a
-	var _out751 bool
-	var _ = _out751
-	_out751 = Companion_Default___.IsOwner(c, dp)
-	_593_a = _out751
-	var _594_b bool
-	var _ = _594_b
-	var _out752 bool
-	var _ = _out752
-	_out752 = Companion_Default___.IsOwner(c, ip)
-	_594_b = _out752
-	refuse = !_593_a && !_594_b
+	var _598_a bool
+	var _ = _598_a
+	var _out755 bool
+	var _ = _out755
+	_out755 = Companion_Default___.IsOwner(c, dp)
+	_598_a = _out755
+	var _599_b bool
+	var _ = _599_b
+	var _out756 bool
+	var _ = _out756
+	_out756 = Companion_Default___.IsOwner(c, ip)
+	_599_b = _out756
+	refuse = !_598_a && !_599_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _595_p uint32
-	var _ = _595_p
-	var _out753 uint32
-	var _ = _out753
-	_out753 = Companion_Default___.Granted(c, ip)
-	_595_p = _out753
-	var _596_ty uint32
-	var _ = _596_ty
-	var _out754 uint32
-	var _ = _out754
-	_out754 = inodeformat.Companion_Default___.GetTy(ip)
-	_596_ty = _out754
+	var _600_p uint32
+	var _ = _600_p
+	var _out757 uint32
+	var _ = _out757
+	_out757 = Companion_Default___.Granted(c, ip)
+	_600_p = _out757
+	var _601_ty uint32
+	var _ = _601_ty
+	var _out758 uint32
+	var _ = _out758
+	_out758 = inodeformat.Companion_Default___.GetTy(ip)
+	_601_ty = _out758
 	bits = uint32(0)
-	if _595_p/uint32(4) == uint32(1) {
+	if _600_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _596_ty == Companion_Default___.DIR() {
-		if _595_p%uint32(2) == uint32(1) {
+	if _601_ty == Companion_Default___.DIR() {
+		if _600_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _595_p%uint32(2) == uint32(1) && _595_p/uint32(2)%uint32(2) == uint32(1) {
+		if _600_p%uint32(2) == uint32(1) && _600_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _595_p/uint32(2)%uint32(2) == uint32(1) {
+		if _600_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _595_p%uint32(2) == uint32(1) {
+		if _600_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _597_a uint32 = func() uint32 {
+	var _602_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _597_a
+	var _ = _602_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _597_a - uint32(1024)
+		return _602_a - uint32(1024)
 	} else {
-		return _597_a
+		return _602_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _598_len uint64
-	var _ = _598_len
-	_598_len = n.Len()
-	if _598_len == uint64(0) {
+	var _603_len uint64
+	var _ = _603_len
+	_603_len = n.Len()
+	if _603_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _598_len > uint64(255) {
+	if _603_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _599_i uint64
-	var _ = _599_i
-	_599_i = uint64(0)
-	for _599_i < _598_len {
-		var _600_b uint8
-		var _ = _600_b
-		_600_b = n.Get(_599_i)
-		if _600_b == uint8(0) || _600_b == uint8(47) {
+	var _604_i uint64
+	var _ = _604_i
+	_604_i = uint64(0)
+	for _604_i < _603_len {
+		var _605_b uint8
+		var _ = _605_b
+		_605_b = n.Get(_604_i)
+		if _605_b == uint8(0) || _605_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_599_i = _599_i + uint64(1)
+		_604_i = _604_i + uint64(1)
 	}
 	st = uint32(0)
-	if _598_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _603_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _598_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _603_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

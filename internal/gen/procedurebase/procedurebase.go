@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out755 *dbytes.Bytes
-		var _ = _out755
-		_out755 = dbytes.NewBytes(uint64(256))
-		ip = _out755
+		var _out759 *dbytes.Bytes
+		var _ = _out759
+		_out759 = dbytes.NewBytes(uint64(256))
+		ip = _out759
 		return st, ip
 	}
-	var _out756 *dbytes.Bytes
-	var _ = _out756
-	_out756 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out756
-	var _601_ty uint32
-	var _ = _601_ty
-	var _out757 uint32
-	var _ = _out757
-	_out757 = inodeformat.Companion_Default___.GetTy(ip)
-	_601_ty = _out757
-	var _602_nl uint32
-	var _ = _602_nl
-	var _out758 uint32
-	var _ = _out758
-	_out758 = inodeformat.Companion_Default___.GetNlink(ip)
-	_602_nl = _out758
-	var _603_g uint64
-	var _ = _603_g
-	var _out759 uint64
-	var _ = _out759
-	_out759 = inodeformat.Companion_Default___.GetGen(ip)
-	_603_g = _out759
-	if _601_ty == uint32(0) || _602_nl == uint32(0) || _603_g != gen {
+	var _out760 *dbytes.Bytes
+	var _ = _out760
+	_out760 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out760
+	var _606_ty uint32
+	var _ = _606_ty
+	var _out761 uint32
+	var _ = _out761
+	_out761 = inodeformat.Companion_Default___.GetTy(ip)
+	_606_ty = _out761
+	var _607_nl uint32
+	var _ = _607_nl
+	var _out762 uint32
+	var _ = _out762
+	_out762 = inodeformat.Companion_Default___.GetNlink(ip)
+	_607_nl = _out762
+	var _608_g uint64
+	var _ = _608_g
+	var _out763 uint64
+	var _ = _out763
+	_out763 = inodeformat.Companion_Default___.GetGen(ip)
+	_608_g = _out763
+	if _606_ty == uint32(0) || _607_nl == uint32(0) || _608_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out760 *dbytes.Bytes
-	var _ = _out760
-	_out760 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out760
-	var _604_ty uint32
-	var _ = _604_ty
-	var _out761 uint32
-	var _ = _out761
-	_out761 = inodeformat.Companion_Default___.GetTy(ip)
-	_604_ty = _out761
-	var _605_nl uint32
-	var _ = _605_nl
-	var _out762 uint32
-	var _ = _out762
-	_out762 = inodeformat.Companion_Default___.GetNlink(ip)
-	_605_nl = _out762
+	var _out764 *dbytes.Bytes
+	var _ = _out764
+	_out764 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out764
+	var _609_ty uint32
+	var _ = _609_ty
+	var _out765 uint32
+	var _ = _out765
+	_out765 = inodeformat.Companion_Default___.GetTy(ip)
+	_609_ty = _out765
+	var _610_nl uint32
+	var _ = _610_nl
+	var _out766 uint32
+	var _ = _out766
+	_out766 = inodeformat.Companion_Default___.GetNlink(ip)
+	_610_nl = _out766
 	st = func() uint32 {
-		if _604_ty == uint32(0) || _605_nl == uint32(0) || ino <= uint64(2) {
+		if _609_ty == uint32(0) || _610_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out763 uint32
-	var _ = _out763
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out763, _out764 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out763
-	ip = _out764
+	var _out767 uint32
+	var _ = _out767
+	var _out768 *dbytes.Bytes
+	var _ = _out768
+	_out767, _out768 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out767
+	ip = _out768
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out765 uint32
-	var _ = _out765
-	var _out766 uint32
-	var _ = _out766
-	_out765, _out766 = permissions.Companion_Default___.NameStatus(name)
-	st = _out765
-	dots = _out766
+	var _out769 uint32
+	var _ = _out769
+	var _out770 uint32
+	var _ = _out770
+	_out769, _out770 = permissions.Companion_Default___.NameStatus(name)
+	st = _out769
+	dots = _out770
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _606_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _606_p
-	var _out767 uint32
-	var _ = _out767
-	var _out768 *dbytes.Bytes
-	var _ = _out768
-	_out767, _out768 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out767
-	_606_p = _out768
+	var _611_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _611_p
+	var _out771 uint32
+	var _ = _out771
+	var _out772 *dbytes.Bytes
+	var _ = _out772
+	_out771, _out772 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out771
+	_611_p = _out772
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _606_p
-	var _607_ty uint32
-	var _ = _607_ty
-	var _out769 uint32
-	var _ = _out769
-	_out769 = inodeformat.Companion_Default___.GetTy(_606_p)
-	_607_ty = _out769
-	if _607_ty != permissions.Companion_Default___.DIR() {
+	ip = _611_p
+	var _612_ty uint32
+	var _ = _612_ty
+	var _out773 uint32
+	var _ = _out773
+	_out773 = inodeformat.Companion_Default___.GetTy(_611_p)
+	_612_ty = _out773
+	if _612_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out770 *dbytes.Bytes
-	var _ = _out770
-	_out770 = d.Fs.GetInode(txn, ino, true)
-	ip = _out770
-	var _608_ts uint64
-	var _ = _608_ts
-	var _609_tns uint32
-	var _ = _609_tns
-	var _out771 uint64
-	var _ = _out771
-	var _out772 uint32
-	var _ = _out772
-	_out771, _out772 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_608_ts = _out771
-	_609_tns = _out772
-	inodeformat.Companion_Default___.SetMtime(ip, _608_ts, _609_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _608_ts, _609_tns)
+	var _out774 *dbytes.Bytes
+	var _ = _out774
+	_out774 = d.Fs.GetInode(txn, ino, true)
+	ip = _out774
+	var _613_ts uint64
+	var _ = _613_ts
+	var _614_tns uint32
+	var _ = _614_tns
+	var _out775 uint64
+	var _ = _out775
+	var _out776 uint32
+	var _ = _out776
+	_out775, _out776 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_613_ts = _out775
+	_614_tns = _out776
+	inodeformat.Companion_Default___.SetMtime(ip, _613_ts, _614_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _613_ts, _614_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out773 *dbytes.Bytes
-	var _ = _out773
-	_out773 = d.Fs.GetInode(txn, ino, true)
-	ip = _out773
+	var _out777 *dbytes.Bytes
+	var _ = _out777
+	_out777 = d.Fs.GetInode(txn, ino, true)
+	ip = _out777
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _610_ts uint64
-	var _ = _610_ts
-	var _611_tns uint32
-	var _ = _611_tns
-	var _out774 uint64
-	var _ = _out774
-	var _out775 uint32
-	var _ = _out775
-	_out774, _out775 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_610_ts = _out774
-	_611_tns = _out775
-	inodeformat.Companion_Default___.SetCtime(ip, _610_ts, _611_tns)
+	var _615_ts uint64
+	var _ = _615_ts
+	var _616_tns uint32
+	var _ = _616_tns
+	var _out778 uint64
+	var _ = _out778
+	var _out779 uint32
+	var _ = _out779
+	_out778, _out779 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_615_ts = _out778
+	_616_tns = _out779
+	inodeformat.Companion_Default___.SetCtime(ip, _615_ts, _616_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _612_ip *dbytes.Bytes
-	var _ = _612_ip
-	var _out776 *dbytes.Bytes
-	var _ = _out776
-	_out776 = d.Fs.GetInode(txn, ino, true)
-	_612_ip = _out776
-	var _613_nl uint32
-	var _ = _613_nl
-	var _out777 uint32
-	var _ = _out777
-	_out777 = inodeformat.Companion_Default___.GetNlink(_612_ip)
-	_613_nl = _out777
-	if up && _613_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _617_ip *dbytes.Bytes
+	var _ = _617_ip
+	var _out780 *dbytes.Bytes
+	var _ = _out780
+	_out780 = d.Fs.GetInode(txn, ino, true)
+	_617_ip = _out780
+	var _618_nl uint32
+	var _ = _618_nl
+	var _out781 uint32
+	var _ = _out781
+	_out781 = inodeformat.Companion_Default___.GetNlink(_617_ip)
+	_618_nl = _out781
+	if up && _618_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _613_nl <= uint32(2) {
+	if !up && _618_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_612_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_617_ip, func() uint32 {
 		if up {
-			return _613_nl + uint32(1)
+			return _618_nl + uint32(1)
 		}
-		return _613_nl - uint32(1)
+		return _618_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _612_ip)
+	d.PutInode(txn, ino, _617_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _614_ip *dbytes.Bytes
-	var _ = _614_ip
-	var _out778 *dbytes.Bytes
-	var _ = _out778
-	_out778 = d.Fs.GetInode(txn, ino, true)
-	_614_ip = _out778
-	var _615_fl uint32
-	var _ = _615_fl
-	var _out779 uint32
-	var _ = _out779
-	_out779 = inodeformat.Companion_Default___.GetFlags(_614_ip)
-	_615_fl = _out779
-	if _615_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
-		return
-	}
-	var _616_hp *dbytes.Bytes
-	var _ = _616_hp
-	var _out780 *dbytes.Bytes
-	var _ = _out780
-	_out780 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_616_hp = _out780
-	var _617_h uint64
-	var _ = _617_h
-	var _out781 uint64
-	var _ = _out781
-	_out781 = inodeformat.Companion_Default___.GetNext(_616_hp)
-	_617_h = _out781
-	inodeformat.Companion_Default___.SetNext(_614_ip, _617_h)
-	inodeformat.Companion_Default___.SetFlags(_614_ip, _615_fl+uint32(1))
-	d.PutInode(txn, ino, _614_ip)
+	var _619_ip *dbytes.Bytes
+	var _ = _619_ip
 	var _out782 *dbytes.Bytes
 	var _ = _out782
-	_out782 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_616_hp = _out782
-	inodeformat.Companion_Default___.SetNext(_616_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _616_hp)
+	_out782 = d.Fs.GetInode(txn, ino, true)
+	_619_ip = _out782
+	var _620_fl uint32
+	var _ = _620_fl
+	var _out783 uint32
+	var _ = _out783
+	_out783 = inodeformat.Companion_Default___.GetFlags(_619_ip)
+	_620_fl = _out783
+	if _620_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+		return
+	}
+	var _621_hp *dbytes.Bytes
+	var _ = _621_hp
+	var _out784 *dbytes.Bytes
+	var _ = _out784
+	_out784 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_621_hp = _out784
+	var _622_h uint64
+	var _ = _622_h
+	var _out785 uint64
+	var _ = _out785
+	_out785 = inodeformat.Companion_Default___.GetNext(_621_hp)
+	_622_h = _out785
+	inodeformat.Companion_Default___.SetNext(_619_ip, _622_h)
+	inodeformat.Companion_Default___.SetFlags(_619_ip, _620_fl+uint32(1))
+	d.PutInode(txn, ino, _619_ip)
+	var _out786 *dbytes.Bytes
+	var _ = _out786
+	_out786 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_621_hp = _out786
+	inodeformat.Companion_Default___.SetNext(_621_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _621_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out783 bool
-		var _ = _out783
-		_out783 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out783
+		var _out787 bool
+		var _ = _out787
+		_out787 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out787
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _618_ip *dbytes.Bytes
-	var _ = _618_ip
-	var _out784 *dbytes.Bytes
-	var _ = _out784
-	_out784 = d.Fs.GetInode(txn, ino, true)
-	_618_ip = _out784
-	var _619_nl uint32
-	var _ = _619_nl
-	var _out785 uint32
-	var _ = _out785
-	_out785 = inodeformat.Companion_Default___.GetNlink(_618_ip)
-	_619_nl = _out785
-	var _620_ty uint32
-	var _ = _620_ty
-	var _out786 uint32
-	var _ = _out786
-	_out786 = inodeformat.Companion_Default___.GetTy(_618_ip)
-	_620_ty = _out786
-	var _621_size uint64
-	var _ = _621_size
-	var _out787 uint64
-	var _ = _out787
-	_out787 = inodeformat.Companion_Default___.GetSize(_618_ip)
-	_621_size = _out787
-	var _622_fl uint32
-	var _ = _622_fl
-	var _out788 uint32
+	var _623_ip *dbytes.Bytes
+	var _ = _623_ip
+	var _out788 *dbytes.Bytes
 	var _ = _out788
-	_out788 = inodeformat.Companion_Default___.GetFlags(_618_ip)
-	_622_fl = _out788
-	if _619_nl == uint32(0) {
+	_out788 = d.Fs.GetInode(txn, ino, true)
+	_623_ip = _out788
+	var _624_nl uint32
+	var _ = _624_nl
+	var _out789 uint32
+	var _ = _out789
+	_out789 = inodeformat.Companion_Default___.GetNlink(_623_ip)
+	_624_nl = _out789
+	var _625_ty uint32
+	var _ = _625_ty
+	var _out790 uint32
+	var _ = _out790
+	_out790 = inodeformat.Companion_Default___.GetTy(_623_ip)
+	_625_ty = _out790
+	var _626_size uint64
+	var _ = _626_size
+	var _out791 uint64
+	var _ = _out791
+	_out791 = inodeformat.Companion_Default___.GetSize(_623_ip)
+	_626_size = _out791
+	var _627_fl uint32
+	var _ = _627_fl
+	var _out792 uint32
+	var _ = _out792
+	_out792 = inodeformat.Companion_Default___.GetFlags(_623_ip)
+	_627_fl = _out792
+	if _624_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _620_ty != permissions.Companion_Default___.DIR() && _619_nl > uint32(1) {
-		var _out789 *dbytes.Bytes
-		var _ = _out789
-		_out789 = Companion_Default___.SetLinks(txn, d, ino, _619_nl-uint32(1), s, ns)
-		_618_ip = _out789
+	if _625_ty != permissions.Companion_Default___.DIR() && _624_nl > uint32(1) {
+		var _out793 *dbytes.Bytes
+		var _ = _out793
+		_out793 = Companion_Default___.SetLinks(txn, d, ino, _624_nl-uint32(1), s, ns)
+		_623_ip = _out793
 		return st, freed, later
 	}
-	var _out790 *dbytes.Bytes
-	var _ = _out790
-	_out790 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_618_ip = _out790
-	var _623_ok bool
-	var _ = _623_ok
-	var _out791 bool
-	var _ = _out791
-	_out791 = d.SetSize(txn, ino, uint64(0))
-	_623_ok = _out791
-	if !_623_ok {
+	var _out794 *dbytes.Bytes
+	var _ = _out794
+	_out794 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_623_ip = _out794
+	var _628_ok bool
+	var _ = _628_ok
+	var _out795 bool
+	var _ = _out795
+	_out795 = d.SetSize(txn, ino, uint64(0))
+	_628_ok = _out795
+	if !_628_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _622_fl%uint32(2) == uint32(1) {
+	if _627_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _624_done bool
-	var _ = _624_done
-	var _out792 bool
-	var _ = _out792
-	_out792 = Companion_Default___.Release(txn, d, ino, _621_size)
-	_624_done = _out792
-	if _624_done {
-		var _out793 bool
-		var _ = _out793
-		_out793 = d.FreeInode(txn, ino)
-		_623_ok = _out793
-		if !_623_ok {
+	var _629_done bool
+	var _ = _629_done
+	var _out796 bool
+	var _ = _out796
+	_out796 = Companion_Default___.Release(txn, d, ino, _626_size)
+	_629_done = _out796
+	if _629_done {
+		var _out797 bool
+		var _ = _out797
+		_out797 = d.FreeInode(txn, ino)
+		_628_ok = _out797
+		if !_628_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _625_hp *dbytes.Bytes
-	var _ = _625_hp
-	var _out794 *dbytes.Bytes
-	var _ = _out794
-	_out794 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_625_hp = _out794
-	var _626_h uint64
-	var _ = _626_h
-	var _out795 uint64
-	var _ = _out795
-	_out795 = inodeformat.Companion_Default___.GetNext(_625_hp)
-	_626_h = _out795
+	var _630_hp *dbytes.Bytes
+	var _ = _630_hp
+	var _out798 *dbytes.Bytes
+	var _ = _out798
+	_out798 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_630_hp = _out798
+	var _631_h uint64
+	var _ = _631_h
+	var _out799 uint64
+	var _ = _out799
+	_out799 = inodeformat.Companion_Default___.GetNext(_630_hp)
+	_631_h = _out799
 	st, more = uint32(0), false
-	if _626_h == uint64(0) {
+	if _631_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _626_h) || _626_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _631_h) || _631_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _627_done bool
-	var _ = _627_done
-	var _out796 bool
-	var _ = _out796
-	_out796 = d.FreeSome(txn, _626_h, max)
-	_627_done = _out796
-	if !_627_done {
+	var _632_done bool
+	var _ = _632_done
+	var _out800 bool
+	var _ = _out800
+	_out800 = d.FreeSome(txn, _631_h, max)
+	_632_done = _out800
+	if !_632_done {
 		return st, more
 	}
-	var _out797 uint32
-	var _ = _out797
-	var _out798 bool
-	var _ = _out798
-	_out797, _out798 = Companion_Default___.OffList(txn, d, _626_h)
-	st = _out797
-	more = _out798
+	var _out801 uint32
+	var _ = _out801
+	var _out802 bool
+	var _ = _out802
+	_out801, _out802 = Companion_Default___.OffList(txn, d, _631_h)
+	st = _out801
+	more = _out802
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _628_ip *dbytes.Bytes
-	var _ = _628_ip
-	var _out799 *dbytes.Bytes
-	var _ = _out799
-	_out799 = d.Fs.GetInode(txn, h, true)
-	_628_ip = _out799
-	var _629_fl uint32
-	var _ = _629_fl
-	var _out800 uint32
-	var _ = _out800
-	_out800 = inodeformat.Companion_Default___.GetFlags(_628_ip)
-	_629_fl = _out800
-	var _630_nl uint32
-	var _ = _630_nl
-	var _out801 uint32
-	var _ = _out801
-	_out801 = inodeformat.Companion_Default___.GetNlink(_628_ip)
-	_630_nl = _out801
-	var _631_next uint64
-	var _ = _631_next
-	var _out802 uint64
-	var _ = _out802
-	_out802 = inodeformat.Companion_Default___.GetNext(_628_ip)
-	_631_next = _out802
-	if _629_fl%uint32(2) == uint32(0) {
+	var _633_ip *dbytes.Bytes
+	var _ = _633_ip
+	var _out803 *dbytes.Bytes
+	var _ = _out803
+	_out803 = d.Fs.GetInode(txn, h, true)
+	_633_ip = _out803
+	var _634_fl uint32
+	var _ = _634_fl
+	var _out804 uint32
+	var _ = _out804
+	_out804 = inodeformat.Companion_Default___.GetFlags(_633_ip)
+	_634_fl = _out804
+	var _635_nl uint32
+	var _ = _635_nl
+	var _out805 uint32
+	var _ = _out805
+	_out805 = inodeformat.Companion_Default___.GetNlink(_633_ip)
+	_635_nl = _out805
+	var _636_next uint64
+	var _ = _636_next
+	var _out806 uint64
+	var _ = _out806
+	_out806 = inodeformat.Companion_Default___.GetNext(_633_ip)
+	_636_next = _out806
+	if _634_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_628_ip, _629_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_628_ip, uint64(0))
-	d.PutInode(txn, h, _628_ip)
-	var _632_hp *dbytes.Bytes
-	var _ = _632_hp
-	var _out803 *dbytes.Bytes
-	var _ = _out803
-	_out803 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_632_hp = _out803
-	inodeformat.Companion_Default___.SetNext(_632_hp, _631_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _632_hp)
-	if _630_nl == uint32(0) {
-		var _633_ok bool
-		var _ = _633_ok
-		var _out804 bool
-		var _ = _out804
-		_out804 = d.FreeInode(txn, h)
-		_633_ok = _out804
-		if !_633_ok {
+	inodeformat.Companion_Default___.SetFlags(_633_ip, _634_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_633_ip, uint64(0))
+	d.PutInode(txn, h, _633_ip)
+	var _637_hp *dbytes.Bytes
+	var _ = _637_hp
+	var _out807 *dbytes.Bytes
+	var _ = _out807
+	_out807 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_637_hp = _out807
+	inodeformat.Companion_Default___.SetNext(_637_hp, _636_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _637_hp)
+	if _635_nl == uint32(0) {
+		var _638_ok bool
+		var _ = _638_ok
+		var _out808 bool
+		var _ = _out808
+		_out808 = d.FreeInode(txn, h)
+		_638_ok = _out808
+		if !_638_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _631_next != uint64(0) /* dircomp */
+	more = _636_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out805 bool
-	var _ = _out805
-	_out805 = d.FreeSome(txn, ino, max)
-	done = _out805
+	var _out809 bool
+	var _ = _out809
+	_out809 = d.FreeSome(txn, ino, max)
+	done = _out809
 	return done
 }
 

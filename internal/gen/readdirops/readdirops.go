@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _684_w *dbytes.Bytes
-	var _ = _684_w
-	var _out882 *dbytes.Bytes
-	var _ = _out882
-	_out882 = dbytes.NewBytes(uint64(4096))
-	_684_w = _out882
-	_684_w.Set(uint64(0), uint8(46))
-	_684_w.Set(uint64(1), uint8(46))
-	var _out883 *dbytes.Blk
-	var _ = _out883
-	_out883 = dbytes.Freeze(_684_w)
-	b = _out883
+	var _689_w *dbytes.Bytes
+	var _ = _689_w
+	var _out886 *dbytes.Bytes
+	var _ = _out886
+	_out886 = dbytes.NewBytes(uint64(4096))
+	_689_w = _out886
+	_689_w.Set(uint64(0), uint8(46))
+	_689_w.Set(uint64(1), uint8(46))
+	var _out887 *dbytes.Blk
+	var _ = _out887
+	_out887 = dbytes.Freeze(_689_w)
+	b = _out887
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _685_dots *dbytes.Blk
-	var _ = _685_dots
-	var _out884 *dbytes.Blk
-	var _ = _out884
-	_out884 = Companion_Default___.DotNames()
-	_685_dots = _out884
+	var _690_dots *dbytes.Blk
+	var _ = _690_dots
+	var _out888 *dbytes.Blk
+	var _ = _out888
+	_out888 = Companion_Default___.DotNames()
+	_690_dots = _out888
 	if cookie == uint64(0) {
-		var _out885 bool
-		var _ = _out885
-		_out885 = out.Offer(ino, _685_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out885
+		var _out889 bool
+		var _ = _out889
+		_out889 = out.Offer(ino, _690_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out889
 	}
 	if fits {
-		var _out886 bool
-		var _ = _out886
-		_out886 = out.Offer(up, _685_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out886
+		var _out890 bool
+		var _ = _out890
+		_out890 = out.Offer(up, _690_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out890
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _686_up uint64
-	var _ = _686_up
-	var _out887 uint64
-	var _ = _out887
-	_out887 = inodeformat.Companion_Default___.GetParent(dp)
-	_686_up = _out887
-	var _687_fits bool
-	var _ = _687_fits
-	var _out888 bool
-	var _ = _out888
-	_out888 = Companion_Default___.Offer2(ino, _686_up, cookie, out)
-	_687_fits = _out888
-	if !_687_fits {
+	var _691_up uint64
+	var _ = _691_up
+	var _out891 uint64
+	var _ = _out891
+	_out891 = inodeformat.Companion_Default___.GetParent(dp)
+	_691_up = _out891
+	var _692_fits bool
+	var _ = _692_fits
+	var _out892 bool
+	var _ = _out892
+	_out892 = Companion_Default___.Offer2(ino, _691_up, cookie, out)
+	_692_fits = _out892
+	if !_692_fits {
 		return eof
 	}
-	var _out889 bool
-	var _ = _out889
-	_out889 = d.List(txn, ino, func() uint64 {
+	var _out893 bool
+	var _ = _out893
+	_out893 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out889
+	eof = _out893
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out890 uint32
-	var _ = _out890
-	var _out891 *dbytes.Bytes
-	var _ = _out891
-	_out890, _out891 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out890
-	dir = _out891
+	var _out894 uint32
+	var _ = _out894
+	var _out895 *dbytes.Bytes
+	var _ = _out895
+	_out894, _out895 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out894
+	dir = _out895
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _688_ok bool
-	var _ = _688_ok
-	var _out892 bool
-	var _ = _out892
-	_out892 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_688_ok = _out892
-	if !_688_ok {
+	var _693_ok bool
+	var _ = _693_ok
+	var _out896 bool
+	var _ = _out896
+	_out896 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_693_ok = _out896
+	if !_693_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _689_room bool
-	var _ = _689_room
-	var _out893 bool
-	var _ = _out893
-	_out893 = out.Fits()
-	_689_room = _out893
-	if !_689_room {
+	var _694_room bool
+	var _ = _694_room
+	var _out897 bool
+	var _ = _out897
+	_out897 = out.Fits()
+	_694_room = _out897
+	if !_694_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out894 bool
-	var _ = _out894
-	_out894 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out894
-	var _690_n uint64
-	var _ = _690_n
-	var _out895 uint64
-	var _ = _out895
-	_out895 = out.Len()
-	_690_n = _out895
-	if _690_n == uint64(0) && !eof {
+	var _out898 bool
+	var _ = _out898
+	_out898 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out898
+	var _695_n uint64
+	var _ = _695_n
+	var _out899 uint64
+	var _ = _out899
+	_out899 = out.Len()
+	_695_n = _out899
+	if _695_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _691_n uint64
-	var _ = _691_n
-	var _out896 uint64
-	var _ = _out896
-	_out896 = out.Len()
-	_691_n = _out896
-	var _692_i uint64
-	var _ = _692_i
-	_692_i = uint64(0)
-	for _692_i < _691_n {
-		var _693_x uint64
-		var _ = _693_x
-		var _out897 uint64
-		var _ = _out897
-		_out897 = out.InoAt(_692_i)
-		_693_x = _out897
-		var _694_p *dbytes.Bytes
-		var _ = _694_p
-		var _out898 *dbytes.Bytes
-		var _ = _out898
-		_out898 = d.Fs.GetInode(txn, _693_x, false)
-		_694_p = _out898
-		out.AttrAt(_692_i, _694_p)
-		_692_i = _692_i + uint64(1)
+	var _696_n uint64
+	var _ = _696_n
+	var _out900 uint64
+	var _ = _out900
+	_out900 = out.Len()
+	_696_n = _out900
+	var _697_i uint64
+	var _ = _697_i
+	_697_i = uint64(0)
+	for _697_i < _696_n {
+		var _698_x uint64
+		var _ = _698_x
+		var _out901 uint64
+		var _ = _out901
+		_out901 = out.InoAt(_697_i)
+		_698_x = _out901
+		var _699_p *dbytes.Bytes
+		var _ = _699_p
+		var _out902 *dbytes.Bytes
+		var _ = _out902
+		_out902 = d.Fs.GetInode(txn, _698_x, false)
+		_699_p = _out902
+		out.AttrAt(_697_i, _699_p)
+		_697_i = _697_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out899 uint32
-	var _ = _out899
-	var _out900 bool
-	var _ = _out900
-	var _out901 *dbytes.Bytes
-	var _ = _out901
-	_out899, _out900, _out901 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out899
-	eof = _out900
-	dir = _out901
+	var _out903 uint32
+	var _ = _out903
+	var _out904 bool
+	var _ = _out904
+	var _out905 *dbytes.Bytes
+	var _ = _out905
+	_out903, _out904, _out905 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out903
+	eof = _out904
+	dir = _out905
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _695_ok bool
-	var _ = _695_ok
-	var _out902 bool
-	var _ = _out902
-	_out902 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_695_ok = _out902
-	if !_695_ok {
+	var _700_ok bool
+	var _ = _700_ok
+	var _out906 bool
+	var _ = _out906
+	_out906 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_700_ok = _out906
+	if !_700_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

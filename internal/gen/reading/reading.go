@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _305_k uint64
-	var _ = _305_k
-	var _306_j uint64
-	var _ = _306_j
-	_305_k, _306_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _310_k uint64
+	var _ = _310_k
+	var _311_j uint64
+	var _ = _311_j
+	_310_k, _311_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _305_k < uint64(12) {
-		var _out448 uint64
-		var _ = _out448
-		_out448 = x.Resolve(txn, ip, _305_k, uint64(0), uint64(0), excl)
-		bn = _out448
+	if _310_k < uint64(12) {
+		var _out452 uint64
+		var _ = _out452
+		_out452 = x.Resolve(txn, ip, _310_k, uint64(0), uint64(0), excl)
+		bn = _out452
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _305_k || cj != _306_j/uint64(512) {
-		var _out449 *dbytes.Blk
-		var _ = _out449
-		_out449 = x.ReadParent(txn, ip, _305_k, positions.Companion_Default___.MaxLev(_305_k), _306_j, excl)
-		pb_k = _out449
-		ck_k, cj_k = _305_k, _306_j/uint64(512)
+	if ck != _310_k || cj != _311_j/uint64(512) {
+		var _out453 *dbytes.Blk
+		var _ = _out453
+		_out453 = x.ReadParent(txn, ip, _310_k, positions.Companion_Default___.MaxLev(_310_k), _311_j, excl)
+		pb_k = _out453
+		ck_k, cj_k = _310_k, _311_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_306_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_311_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _307_k uint64
-	var _ = _307_k
-	var _308_j uint64
-	var _ = _308_j
-	_307_k, _308_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _309_room uint64
-	var _ = _309_room
-	_309_room = func() uint64 {
-		if _307_k < uint64(12) {
-			return uint64(12) - _307_k
+	var _312_k uint64
+	var _ = _312_k
+	var _313_j uint64
+	var _ = _313_j
+	_312_k, _313_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _314_room uint64
+	var _ = _314_room
+	_314_room = func() uint64 {
+		if _312_k < uint64(12) {
+			return uint64(12) - _312_k
 		}
-		return uint64(512) - _308_j
+		return uint64(512) - _313_j
 	}()
-	var _310_m uint64
-	var _ = _310_m
-	var _out450 uint64
-	var _ = _out450
-	_out450 = Companion_Default___.Min(max, _309_room)
-	_310_m = _out450
-	var _out451 uint64
-	var _ = _out451
-	_out451 = Companion_Default___.Min(_310_m, Companion_Default___.AheadMax())
-	_310_m = _out451
+	var _315_m uint64
+	var _ = _315_m
+	var _out454 uint64
+	var _ = _out454
+	_out454 = Companion_Default___.Min(max, _314_room)
+	_315_m = _out454
+	var _out455 uint64
+	var _ = _out455
+	_out455 = Companion_Default___.Min(_315_m, Companion_Default___.AheadMax())
+	_315_m = _out455
 	r = uint64(1)
-	for r < _310_m && bn < uint64(18446744073709486080) {
-		var _311_e uint64 = 0
-		var _ = _311_e
-		if _307_k < uint64(12) {
-			var _out452 uint64
-			var _ = _out452
-			_out452 = inodeformat.Companion_Default___.GetSlot(ip, _307_k+r)
-			_311_e = _out452
+	for r < _315_m && bn < uint64(18446744073709486080) {
+		var _316_e uint64 = 0
+		var _ = _316_e
+		if _312_k < uint64(12) {
+			var _out456 uint64
+			var _ = _out456
+			_out456 = inodeformat.Companion_Default___.GetSlot(ip, _312_k+r)
+			_316_e = _out456
 		} else {
-			_311_e = pb.U64(uint64(8) * (_308_j + r))
+			_316_e = pb.U64(uint64(8) * (_313_j + r))
 		}
-		if _311_e != bn+r {
+		if _316_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out453 *dbytes.Bytes
-	var _ = _out453
-	_out453 = dbytes.NewBytes(n)
-	b = _out453
-	var _312_done uint64
-	var _ = _312_done
-	_312_done = uint64(0)
-	var _313_ahead uint64
-	var _ = _313_ahead
-	_313_ahead = uint64(0)
-	var _314_ck uint64
-	var _ = _314_ck
-	var _315_cj uint64
-	var _ = _315_cj
-	_314_ck, _315_cj = uint64(15), uint64(0)
-	var _316_pb *dbytes.Blk
-	var _ = _316_pb
-	var _out454 *dbytes.Blk
-	var _ = _out454
-	_out454 = dbytes.ZeroBlk()
-	_316_pb = _out454
-	for _312_done < n {
-		var _317_pos uint64
-		var _ = _317_pos
-		_317_pos = off + _312_done
-		var _318_bo uint64
-		var _ = _318_bo
-		_318_bo = _317_pos % uint64(4096)
-		var _319_c uint64
-		var _ = _319_c
-		var _out455 uint64
-		var _ = _out455
-		_out455 = Companion_Default___.Min(uint64(4096)-_318_bo, n-_312_done)
-		_319_c = _out455
-		var _320_bn uint64 = 0
-		var _ = _320_bn
-		var _out456 uint64
-		var _ = _out456
-		var _out457 uint64
-		var _ = _out457
-		var _out458 uint64
-		var _ = _out458
-		var _out459 *dbytes.Blk
+	var _out457 *dbytes.Bytes
+	var _ = _out457
+	_out457 = dbytes.NewBytes(n)
+	b = _out457
+	var _317_done uint64
+	var _ = _317_done
+	_317_done = uint64(0)
+	var _318_ahead uint64
+	var _ = _318_ahead
+	_318_ahead = uint64(0)
+	var _319_ck uint64
+	var _ = _319_ck
+	var _320_cj uint64
+	var _ = _320_cj
+	_319_ck, _320_cj = uint64(15), uint64(0)
+	var _321_pb *dbytes.Blk
+	var _ = _321_pb
+	var _out458 *dbytes.Blk
+	var _ = _out458
+	_out458 = dbytes.ZeroBlk()
+	_321_pb = _out458
+	for _317_done < n {
+		var _322_pos uint64
+		var _ = _322_pos
+		_322_pos = off + _317_done
+		var _323_bo uint64
+		var _ = _323_bo
+		_323_bo = _322_pos % uint64(4096)
+		var _324_c uint64
+		var _ = _324_c
+		var _out459 uint64
 		var _ = _out459
-		_out456, _out457, _out458, _out459 = Companion_Default___.Find(x, txn, ip, _317_pos/uint64(4096), false, _314_ck, _315_cj, _316_pb)
-		_320_bn = _out456
-		_314_ck = _out457
-		_315_cj = _out458
-		_316_pb = _out459
-		if _320_bn != uint64(0) {
-			if _313_ahead <= _317_pos/uint64(4096) {
-				var _321_left uint64
-				var _ = _321_left
-				_321_left = (_318_bo + (n - _312_done) + uint64(4095)) / uint64(4096)
-				var _322_r uint64
-				var _ = _322_r
-				var _out460 uint64
-				var _ = _out460
-				_out460 = Companion_Default___.Adjacent(ip, _316_pb, _317_pos/uint64(4096), _320_bn, _321_left)
-				_322_r = _out460
-				if uint64(1) < _322_r {
-					txn.Ahead(_320_bn, _322_r)
+		_out459 = Companion_Default___.Min(uint64(4096)-_323_bo, n-_317_done)
+		_324_c = _out459
+		var _325_bn uint64 = 0
+		var _ = _325_bn
+		var _out460 uint64
+		var _ = _out460
+		var _out461 uint64
+		var _ = _out461
+		var _out462 uint64
+		var _ = _out462
+		var _out463 *dbytes.Blk
+		var _ = _out463
+		_out460, _out461, _out462, _out463 = Companion_Default___.Find(x, txn, ip, _322_pos/uint64(4096), false, _319_ck, _320_cj, _321_pb)
+		_325_bn = _out460
+		_319_ck = _out461
+		_320_cj = _out462
+		_321_pb = _out463
+		if _325_bn != uint64(0) {
+			if _318_ahead <= _322_pos/uint64(4096) {
+				var _326_left uint64
+				var _ = _326_left
+				_326_left = (_323_bo + (n - _317_done) + uint64(4095)) / uint64(4096)
+				var _327_r uint64
+				var _ = _327_r
+				var _out464 uint64
+				var _ = _out464
+				_out464 = Companion_Default___.Adjacent(ip, _321_pb, _322_pos/uint64(4096), _325_bn, _326_left)
+				_327_r = _out464
+				if uint64(1) < _327_r {
+					txn.Ahead(_325_bn, _327_r)
 				}
-				_313_ahead = _317_pos/uint64(4096) + _322_r
+				_318_ahead = _322_pos/uint64(4096) + _327_r
 			}
-			var _323_blk *dbytes.Blk
-			var _ = _323_blk
-			var _out461 *dbytes.Blk
-			var _ = _out461
-			_out461 = x.ReadAt(txn, _320_bn, false)
-			_323_blk = _out461
-			b.CopyBlk(_312_done, _323_blk, _318_bo, _319_c)
+			var _328_blk *dbytes.Blk
+			var _ = _328_blk
+			var _out465 *dbytes.Blk
+			var _ = _out465
+			_out465 = x.ReadAt(txn, _325_bn, false)
+			_328_blk = _out465
+			b.CopyBlk(_317_done, _328_blk, _323_bo, _324_c)
 		}
-		_312_done = _312_done + _319_c
+		_317_done = _317_done + _324_c
 	}
 	return b
 }

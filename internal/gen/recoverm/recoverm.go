@@ -68,80 +68,80 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _542_version uint64 = 0
-	var _ = _542_version
-	var _out670 uint64
-	var _ = _out670
-	var _out671 uint64
-	var _ = _out671
-	var _out672 uint64
-	var _ = _out672
-	_out670, _out671, _out672 = t.Pages.Root()
-	_542_version = _out670
-	r0 = _out671
-	r1 = _out672
+	var _547_version uint64 = 0
+	var _ = _547_version
+	var _out674 uint64
+	var _ = _out674
+	var _out675 uint64
+	var _ = _out675
+	var _out676 uint64
+	var _ = _out676
+	_out674, _out675, _out676 = t.Pages.Root()
+	_547_version = _out674
+	r0 = _out675
+	r1 = _out676
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _543_l *ddisk.BList
-	var _ = _543_l
-	var _out673 *ddisk.BList
-	var _ = _out673
-	_out673 = mm.Sorted()
-	_543_l = _out673
-	treeofcodes.Companion_Default___.AddList(t, cs, _543_l)
+	var _548_l *ddisk.BList
+	var _ = _548_l
+	var _out677 *ddisk.BList
+	var _ = _out677
+	_out677 = mm.Sorted()
+	_548_l = _out677
+	treeofcodes.Companion_Default___.AddList(t, cs, _548_l)
 	cs.Sort()
-	var _out674 bool
-	var _ = _out674
-	_out674 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	io = _out674
+	var _out678 bool
+	var _ = _out678
+	_out678 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	io = _out678
 	if !io {
 		return io, r0, r1
 	}
-	var _544_k uint64
-	var _ = _544_k
-	_544_k = uint64(0)
-	var _545_i uint64
-	var _ = _545_i
-	_545_i = uint64(0)
-	var _546_n uint64
-	var _ = _546_n
-	var _out675 uint64
-	var _ = _out675
-	_out675 = cs.Len()
-	_546_n = _out675
-	for _545_i < _546_n && _544_k < t.Np {
-		var _out676 bool
-		var _ = _out676
-		var _out677 uint64
-		var _ = _out677
-		var _out678 uint64
-		var _ = _out678
-		var _out679 uint64
-		var _ = _out679
-		_out676, _out677, _out678, _out679 = Companion_Default___.UpdatePage(d, t, cs, _545_i, r0, r1)
-		io = _out676
-		_545_i = _out677
-		r0 = _out678
-		r1 = _out679
+	var _549_k uint64
+	var _ = _549_k
+	_549_k = uint64(0)
+	var _550_i uint64
+	var _ = _550_i
+	_550_i = uint64(0)
+	var _551_n uint64
+	var _ = _551_n
+	var _out679 uint64
+	var _ = _out679
+	_out679 = cs.Len()
+	_551_n = _out679
+	for _550_i < _551_n && _549_k < t.Np {
+		var _out680 bool
+		var _ = _out680
+		var _out681 uint64
+		var _ = _out681
+		var _out682 uint64
+		var _ = _out682
+		var _out683 uint64
+		var _ = _out683
+		_out680, _out681, _out682, _out683 = Companion_Default___.UpdatePage(d, t, cs, _550_i, r0, r1)
+		io = _out680
+		_550_i = _out681
+		r0 = _out682
+		r1 = _out683
 		if !io {
 			return io, r0, r1
 		}
-		var _out680 uint64
-		var _ = _out680
-		_out680 = cs.Len()
-		_546_n = _out680
-		_544_k = _544_k + uint64(1)
+		var _out684 uint64
+		var _ = _out684
+		_out684 = cs.Len()
+		_551_n = _out684
+		_549_k = _549_k + uint64(1)
 	}
-	if _545_i < _546_n {
+	if _550_i < _551_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out681 bool
-	var _ = _out681
-	_out681 = d.Barrier()
-	io = _out681
+	var _out685 bool
+	var _ = _out685
+	_out685 = d.Barrier()
+	io = _out685
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -154,102 +154,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _547_x uint64 = 0
-	var _ = _547_x
-	var _548_a uint64 = 0
-	var _ = _548_a
-	var _549_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _549_b
-	var _out682 bool
-	var _ = _out682
-	var _out683 uint64
-	var _ = _out683
-	var _out684 uint64
-	var _ = _out684
-	var _out685 *dbytes.Blk
-	var _ = _out685
-	var _out686 uint64
+	var _552_x uint64 = 0
+	var _ = _552_x
+	var _553_a uint64 = 0
+	var _ = _553_a
+	var _554_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _554_b
+	var _out686 bool
 	var _ = _out686
-	_out682, _out683, _out684, _out685, _out686 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out682
-	_547_x = _out683
-	_548_a = _out684
-	_549_b = _out685
-	j = _out686
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out687 bool
+	var _out687 uint64
 	var _ = _out687
-	_out687 = d.Write(_548_a, _549_b)
-	io = _out687
-	if !io {
-		return io, j, r0, r1
-	}
-	var _550_root bool
-	var _ = _550_root
-	var _551_c0 uint64
-	var _ = _551_c0
-	var _552_c1 uint64
-	var _ = _552_c1
-	var _out688 bool
+	var _out688 uint64
 	var _ = _out688
-	var _out689 uint64
+	var _out689 *dbytes.Blk
 	var _ = _out689
 	var _out690 uint64
 	var _ = _out690
-	_out688, _out689, _out690 = treeofcodes.Companion_Default___.Upwards(t, cs, _547_x, _549_b)
-	_550_root = _out688
-	_551_c0 = _out689
-	_552_c1 = _out690
-	if _550_root {
-		r0, r1 = _551_c0, _552_c1
+	_out686, _out687, _out688, _out689, _out690 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out686
+	_552_x = _out687
+	_553_a = _out688
+	_554_b = _out689
+	j = _out690
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out691 bool
+	var _ = _out691
+	_out691 = d.Write(_553_a, _554_b)
+	io = _out691
+	if !io {
+		return io, j, r0, r1
+	}
+	var _555_root bool
+	var _ = _555_root
+	var _556_c0 uint64
+	var _ = _556_c0
+	var _557_c1 uint64
+	var _ = _557_c1
+	var _out692 bool
+	var _ = _out692
+	var _out693 uint64
+	var _ = _out693
+	var _out694 uint64
+	var _ = _out694
+	_out692, _out693, _out694 = treeofcodes.Companion_Default___.Upwards(t, cs, _552_x, _554_b)
+	_555_root = _out692
+	_556_c0 = _out693
+	_557_c1 = _out694
+	if _555_root {
+		r0, r1 = _556_c0, _557_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _553_l *ddisk.BList
-	var _ = _553_l
-	var _out691 *ddisk.BList
-	var _ = _out691
-	_out691 = mm.Sorted()
-	_553_l = _out691
-	var _554_n uint64
-	var _ = _554_n
-	var _out692 uint64
-	var _ = _out692
-	_out692 = _553_l.Len()
-	_554_n = _out692
-	var _555_k uint64
-	var _ = _555_k
-	_555_k = uint64(0)
-	for _555_k < _554_n {
-		var _556_a uint64
-		var _ = _556_a
-		var _557_m uint64
-		var _ = _557_m
-		var _out693 uint64
-		var _ = _out693
-		var _out694 uint64
-		var _ = _out694
-		_out693, _out694 = groups.Companion_Default___.Adjacent(_553_l, _555_k)
-		_556_a = _out693
-		_557_m = _out694
-		var _out695 bool
-		var _ = _out695
-		_out695 = d.WriteRun(_556_a, _553_l, _555_k, _557_m)
-		io = _out695
+	var _558_l *ddisk.BList
+	var _ = _558_l
+	var _out695 *ddisk.BList
+	var _ = _out695
+	_out695 = mm.Sorted()
+	_558_l = _out695
+	var _559_n uint64
+	var _ = _559_n
+	var _out696 uint64
+	var _ = _out696
+	_out696 = _558_l.Len()
+	_559_n = _out696
+	var _560_k uint64
+	var _ = _560_k
+	_560_k = uint64(0)
+	for _560_k < _559_n {
+		var _561_a uint64
+		var _ = _561_a
+		var _562_m uint64
+		var _ = _562_m
+		var _out697 uint64
+		var _ = _out697
+		var _out698 uint64
+		var _ = _out698
+		_out697, _out698 = groups.Companion_Default___.Adjacent(_558_l, _560_k)
+		_561_a = _out697
+		_562_m = _out698
+		var _out699 bool
+		var _ = _out699
+		_out699 = d.WriteRun(_561_a, _558_l, _560_k, _562_m)
+		io = _out699
 		if !io {
 			return io
 		}
-		_555_k = _555_k + _557_m
+		_560_k = _560_k + _562_m
 	}
-	var _out696 bool
-	var _ = _out696
-	_out696 = d.Barrier()
-	io = _out696
+	var _out700 bool
+	var _ = _out700
+	_out700 = d.Barrier()
+	io = _out700
 	if !io {
 		return io
 	}
@@ -264,61 +264,61 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _558_i1 bool
-	var _ = _558_i1
-	var _559_b1 *dbytes.Blk
-	var _ = _559_b1
-	var _out697 bool
-	var _ = _out697
-	var _out698 *dbytes.Blk
-	var _ = _out698
-	_out697, _out698 = d.Read(at)
-	_558_i1 = _out697
-	_559_b1 = _out698
-	var _560_i2 bool
-	var _ = _560_i2
-	var _561_b2 *dbytes.Blk
-	var _ = _561_b2
-	var _out699 bool
-	var _ = _out699
-	var _out700 *dbytes.Blk
-	var _ = _out700
-	_out699, _out700 = d.Read(cp)
-	_560_i2 = _out699
-	_561_b2 = _out700
-	io = _558_i1 || _560_i2
-	if _558_i1 {
-		var _562_ok bool
-		var _ = _562_ok
-		var _563_q uint64
-		var _ = _563_q
-		var _out701 bool
-		var _ = _out701
-		var _out702 uint64
-		var _ = _out702
-		_out701, _out702 = seal.DecHdr(_559_b1)
-		_562_ok = _out701
-		_563_q = _out702
-		if _562_ok {
-			hb = _559_b1
-			h = _563_q
+	var _563_i1 bool
+	var _ = _563_i1
+	var _564_b1 *dbytes.Blk
+	var _ = _564_b1
+	var _out701 bool
+	var _ = _out701
+	var _out702 *dbytes.Blk
+	var _ = _out702
+	_out701, _out702 = d.Read(at)
+	_563_i1 = _out701
+	_564_b1 = _out702
+	var _565_i2 bool
+	var _ = _565_i2
+	var _566_b2 *dbytes.Blk
+	var _ = _566_b2
+	var _out703 bool
+	var _ = _out703
+	var _out704 *dbytes.Blk
+	var _ = _out704
+	_out703, _out704 = d.Read(cp)
+	_565_i2 = _out703
+	_566_b2 = _out704
+	io = _563_i1 || _565_i2
+	if _563_i1 {
+		var _567_ok bool
+		var _ = _567_ok
+		var _568_q uint64
+		var _ = _568_q
+		var _out705 bool
+		var _ = _out705
+		var _out706 uint64
+		var _ = _out706
+		_out705, _out706 = seal.DecHdr(_564_b1)
+		_567_ok = _out705
+		_568_q = _out706
+		if _567_ok {
+			hb = _564_b1
+			h = _568_q
 		}
 	}
-	if _560_i2 {
-		var _564_ok bool
-		var _ = _564_ok
-		var _565_q uint64
-		var _ = _565_q
-		var _out703 bool
-		var _ = _out703
-		var _out704 uint64
-		var _ = _out704
-		_out703, _out704 = seal.DecHdr(_561_b2)
-		_564_ok = _out703
-		_565_q = _out704
-		if _564_ok && (hb == (*dbytes.Blk)(nil) || _565_q > h) {
-			hb = _561_b2
-			h = _565_q
+	if _565_i2 {
+		var _569_ok bool
+		var _ = _569_ok
+		var _570_q uint64
+		var _ = _570_q
+		var _out707 bool
+		var _ = _out707
+		var _out708 uint64
+		var _ = _out708
+		_out707, _out708 = seal.DecHdr(_566_b2)
+		_569_ok = _out707
+		_570_q = _out708
+		if _569_ok && (hb == (*dbytes.Blk)(nil) || _570_q > h) {
+			hb = _566_b2
+			h = _570_q
 		}
 	}
 	return io, hb, h
@@ -326,49 +326,49 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out705 bool
-	var _ = _out705
-	_out705 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out705
+	var _out709 bool
+	var _ = _out709
+	_out709 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out709
 	if !io {
 		return io
 	}
-	var _out706 bool
-	var _ = _out706
-	_out706 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out706
+	var _out710 bool
+	var _ = _out710
+	_out710 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out710
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out707 bool
-	var _ = _out707
-	_out707 = d.WriteSector(a, hb)
-	io = _out707
+	var _out711 bool
+	var _ = _out711
+	_out711 = d.WriteSector(a, hb)
+	io = _out711
 	if !io {
 		return io
 	}
-	var _out708 bool
-	var _ = _out708
-	_out708 = d.Barrier()
-	io = _out708
+	var _out712 bool
+	var _ = _out712
+	_out712 = d.Barrier()
+	io = _out712
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _566_nb *dbytes.Blk
-	var _ = _566_nb
-	var _out709 *dbytes.Blk
-	var _ = _out709
-	_out709 = seal.EncHdr(q, r0, r1)
-	_566_nb = _out709
-	var _out710 bool
-	var _ = _out710
-	_out710 = Companion_Default___.WriteHeads(d, _566_nb, at, cp)
-	io = _out710
+	var _571_nb *dbytes.Blk
+	var _ = _571_nb
+	var _out713 *dbytes.Blk
+	var _ = _out713
+	_out713 = seal.EncHdr(q, r0, r1)
+	_571_nb = _out713
+	var _out714 bool
+	var _ = _out714
+	_out714 = Companion_Default___.WriteHeads(d, _571_nb, at, cp)
+	io = _out714
 	if !io {
 		return io
 	}
@@ -383,23 +383,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out711 bool
-	var _ = _out711
-	_out711 = d.Barrier()
-	io = _out711
+	var _out715 bool
+	var _ = _out715
+	_out715 = d.Barrier()
+	io = _out715
 	if !io {
 		return io, damaged, j
 	}
-	var _out712 bool
-	var _ = _out712
-	var _out713 bool
-	var _ = _out713
-	var _out714 *journalm.Journal
-	var _ = _out714
-	_out712, _out713, _out714 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out712
-	damaged = _out713
-	j = _out714
+	var _out716 bool
+	var _ = _out716
+	var _out717 bool
+	var _ = _out717
+	var _out718 *journalm.Journal
+	var _ = _out718
+	_out716, _out717, _out718 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out716
+	damaged = _out717
+	j = _out718
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
@@ -411,132 +411,132 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _567_sz uint64
-	var _ = _567_sz
-	var _out715 uint64
-	var _ = _out715
-	_out715 = d.Size()
-	_567_sz = _out715
-	var _568_cp uint64
-	var _ = _568_cp
-	_568_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _569_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _569_hb
-	var _570_h uint64 = 0
-	var _ = _570_h
-	var _out716 bool
-	var _ = _out716
-	var _out717 *dbytes.Blk
-	var _ = _out717
-	var _out718 uint64
-	var _ = _out718
-	_out716, _out717, _out718 = Companion_Default___.Choose(d, seal, at, _568_cp)
-	io = _out716
-	_569_hb = _out717
-	_570_h = _out718
-	if _569_hb == (*dbytes.Blk)(nil) || _570_h >= uint64(1152921504606846976) {
-		return io, damaged, j
-	}
-	var _571_r0 uint64
-	var _ = _571_r0
-	var _572_r1 uint64
-	var _ = _572_r1
+	var _572_sz uint64
+	var _ = _572_sz
 	var _out719 uint64
 	var _ = _out719
-	var _out720 uint64
+	_out719 = d.Size()
+	_572_sz = _out719
+	var _573_cp uint64
+	var _ = _573_cp
+	_573_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _574_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _574_hb
+	var _575_h uint64 = 0
+	var _ = _575_h
+	var _out720 bool
 	var _ = _out720
-	_out719, _out720 = seal.Root(_569_hb)
-	_571_r0 = _out719
-	_572_r1 = _out720
-	var _573_cs *dlog.Codes
-	var _ = _573_cs
-	var _out721 *dlog.Codes
+	var _out721 *dbytes.Blk
 	var _ = _out721
-	_out721 = dlog.NewCodes()
-	_573_cs = _out721
-	t.Pages.Begin(_571_r0, _572_r1)
-	var _574_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _574_mm
-	var _575_i uint64 = 0
-	var _ = _575_i
-	var _out722 bool
+	var _out722 uint64
 	var _ = _out722
-	var _out723 *dlog.BMap
+	_out720, _out721, _out722 = Companion_Default___.Choose(d, seal, at, _573_cp)
+	io = _out720
+	_574_hb = _out721
+	_575_h = _out722
+	if _574_hb == (*dbytes.Blk)(nil) || _575_h >= uint64(1152921504606846976) {
+		return io, damaged, j
+	}
+	var _576_r0 uint64
+	var _ = _576_r0
+	var _577_r1 uint64
+	var _ = _577_r1
+	var _out723 uint64
 	var _ = _out723
 	var _out724 uint64
 	var _ = _out724
-	_out722, _out723, _out724 = logscan.Companion_Default___.Scan(d, seal, t, _573_cs, _569_hb, _570_h, at, nd, nr, _567_sz)
-	io = _out722
-	_574_mm = _out723
-	_575_i = _out724
+	_out723, _out724 = seal.Root(_574_hb)
+	_576_r0 = _out723
+	_577_r1 = _out724
+	var _578_cs *dlog.Codes
+	var _ = _578_cs
+	var _out725 *dlog.Codes
+	var _ = _out725
+	_out725 = dlog.NewCodes()
+	_578_cs = _out725
+	t.Pages.Begin(_576_r0, _577_r1)
+	var _579_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _579_mm
+	var _580_i uint64 = 0
+	var _ = _580_i
+	var _out726 bool
+	var _ = _out726
+	var _out727 *dlog.BMap
+	var _ = _out727
+	var _out728 uint64
+	var _ = _out728
+	_out726, _out727, _out728 = logscan.Companion_Default___.Scan(d, seal, t, _578_cs, _574_hb, _575_h, at, nd, nr, _572_sz)
+	io = _out726
+	_579_mm = _out727
+	_580_i = _out728
 	if !io {
 		return io, damaged, j
 	}
-	var _out725 bool
-	var _ = _out725
-	var _out726 bool
-	var _ = _out726
-	_out725, _out726 = logscan.Companion_Default___.Beyond(d, seal, _570_h+_575_i, at, nd)
-	io = _out725
-	damaged = _out726
+	var _out729 bool
+	var _ = _out729
+	var _out730 bool
+	var _ = _out730
+	_out729, _out730 = logscan.Companion_Default___.Beyond(d, seal, _575_h+_580_i, at, nd)
+	io = _out729
+	damaged = _out730
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out727 bool
-	var _ = _out727
-	_out727 = Companion_Default___.Install(d, seal, t, _573_cs, _569_hb, _570_h+_575_i+uint64(1), _574_mm, at, _568_cp)
-	io = _out727
+	var _out731 bool
+	var _ = _out731
+	_out731 = Companion_Default___.Install(d, seal, t, _578_cs, _574_hb, _575_h+_580_i+uint64(1), _579_mm, at, _573_cp)
+	io = _out731
 	if !io {
 		return io, damaged, j
 	}
-	var _out728 *journalm.Journal
-	var _ = _out728
-	_out728 = Companion_Default___.Begin(d, seal, mu, cache, t, _567_sz, at, nd, nr, bit, flo, fhi, _570_h+_575_i+uint64(1), maxPin, instAt)
-	j = _out728
+	var _out732 *journalm.Journal
+	var _ = _out732
+	_out732 = Companion_Default___.Begin(d, seal, mu, cache, t, _572_sz, at, nd, nr, bit, flo, fhi, _575_h+_580_i+uint64(1), maxPin, instAt)
+	j = _out732
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out729 bool
-	var _ = _out729
-	_out729 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out729
-	if !io {
-		return io
-	}
-	var _576_r0 uint64 = 0
-	var _ = _576_r0
-	var _577_r1 uint64 = 0
-	var _ = _577_r1
-	var _out730 bool
-	var _ = _out730
-	var _out731 uint64
-	var _ = _out731
-	var _out732 uint64
-	var _ = _out732
-	_out730, _out731, _out732 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out730
-	_576_r0 = _out731
-	_577_r1 = _out732
-	if !io {
-		return io
-	}
 	var _out733 bool
 	var _ = _out733
-	_out733 = Companion_Default___.InstallAll(d, mm)
+	_out733 = Companion_Default___.WriteHeads(d, hb, at, cp)
 	io = _out733
 	if !io {
 		return io
 	}
+	var _581_r0 uint64 = 0
+	var _ = _581_r0
+	var _582_r1 uint64 = 0
+	var _ = _582_r1
 	var _out734 bool
 	var _ = _out734
-	_out734 = Companion_Default___.Empty(d, seal, e, _576_r0, _577_r1, at, cp)
+	var _out735 uint64
+	var _ = _out735
+	var _out736 uint64
+	var _ = _out736
+	_out734, _out735, _out736 = Companion_Default___.UpdateTree(d, t, cs, mm)
 	io = _out734
+	_581_r0 = _out735
+	_582_r1 = _out736
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _576_r0, _577_r1)
+	var _out737 bool
+	var _ = _out737
+	_out737 = Companion_Default___.InstallAll(d, mm)
+	io = _out737
+	if !io {
+		return io
+	}
+	var _out738 bool
+	var _ = _out738
+	_out738 = Companion_Default___.Empty(d, seal, e, _581_r0, _582_r1, at, cp)
+	io = _out738
+	if !io {
+		return io
+	}
+	treeofcodes.Companion_Default___.Advance(t, cs, _581_r0, _582_r1)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
@@ -552,33 +552,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _578_nb *dbytes.Blk
-	var _ = _578_nb
-	var _out735 *dbytes.Blk
-	var _ = _out735
-	_out735 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_578_nb = _out735
-	var _579_cp uint64
-	var _ = _579_cp
-	_579_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out736 bool
-	var _ = _out736
-	_out736 = d.Write(at, _578_nb)
-	io = _out736
+	var _583_nb *dbytes.Blk
+	var _ = _583_nb
+	var _out739 *dbytes.Blk
+	var _ = _out739
+	_out739 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_583_nb = _out739
+	var _584_cp uint64
+	var _ = _584_cp
+	_584_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out740 bool
+	var _ = _out740
+	_out740 = d.Write(at, _583_nb)
+	io = _out740
 	if !io {
 		return io
 	}
-	var _out737 bool
-	var _ = _out737
-	_out737 = d.Write(_579_cp, _578_nb)
-	io = _out737
+	var _out741 bool
+	var _ = _out741
+	_out741 = d.Write(_584_cp, _583_nb)
+	io = _out741
 	if !io {
 		return io
 	}
-	var _out738 bool
-	var _ = _out738
-	_out738 = d.Barrier()
-	io = _out738
+	var _out742 bool
+	var _ = _out742
+	_out742 = d.Barrier()
+	io = _out742
 	if !io {
 		return io
 	}

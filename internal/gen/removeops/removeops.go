@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _735_found bool = false
-	var _ = _735_found
-	var _out1001 bool
-	var _ = _out1001
-	var _out1002 uint64
-	var _ = _out1002
-	_out1001, _out1002 = d.Lookup(txn, dino, name, true)
-	_735_found = _out1001
-	ino = _out1002
-	if !_735_found {
+	var _740_found bool = false
+	var _ = _740_found
+	var _out1005 bool
+	var _ = _out1005
+	var _out1006 uint64
+	var _ = _out1006
+	_out1005, _out1006 = d.Lookup(txn, dino, name, true)
+	_740_found = _out1005
+	ino = _out1006
+	if !_740_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1003 *dbytes.Bytes
-		var _ = _out1003
-		_out1003 = dbytes.NewBytes(uint64(0))
-		ip = _out1003
+		var _out1007 *dbytes.Bytes
+		var _ = _out1007
+		_out1007 = dbytes.NewBytes(uint64(0))
+		ip = _out1007
 		return st, ino, ip
 	}
-	var _out1004 uint32
-	var _ = _out1004
-	var _out1005 *dbytes.Bytes
-	var _ = _out1005
-	_out1004, _out1005 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1004
-	ip = _out1005
+	var _out1008 uint32
+	var _ = _out1008
+	var _out1009 *dbytes.Bytes
+	var _ = _out1009
+	_out1008, _out1009 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1008
+	ip = _out1009
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _736_no bool
-	var _ = _736_no
-	var _out1006 bool
-	var _ = _out1006
-	_out1006 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_736_no = _out1006
-	if _736_no {
+	var _741_no bool
+	var _ = _741_no
+	var _out1010 bool
+	var _ = _out1010
+	_out1010 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_741_no = _out1010
+	if _741_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _737_dots uint32 = 0
-	var _ = _737_dots
-	var _out1007 uint32
-	var _ = _out1007
-	var _out1008 *dbytes.Bytes
-	var _ = _out1008
-	var _out1009 uint32
-	var _ = _out1009
-	_out1007, _out1008, _out1009 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1007
-	before = _out1008
-	_737_dots = _out1009
+	var _742_dots uint32 = 0
+	var _ = _742_dots
+	var _out1011 uint32
+	var _ = _out1011
+	var _out1012 *dbytes.Bytes
+	var _ = _out1012
+	var _out1013 uint32
+	var _ = _out1013
+	_out1011, _out1012, _out1013 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1011
+	before = _out1012
+	_742_dots = _out1013
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _737_dots != uint32(0) {
+	if _742_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _737_dots == uint32(2) {
+			if sub && _742_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _738_w bool
-	var _ = _738_w
-	var _out1010 bool
-	var _ = _out1010
-	_out1010 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_738_w = _out1010
-	if !_738_w {
+	var _743_w bool
+	var _ = _743_w
+	var _out1014 bool
+	var _ = _out1014
+	_out1014 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_743_w = _out1014
+	if !_743_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _739_ino uint64 = 0
-	var _ = _739_ino
-	var _740_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _740_ip
-	var _out1011 uint32
-	var _ = _out1011
-	var _out1012 uint64
-	var _ = _out1012
-	var _out1013 *dbytes.Bytes
-	var _ = _out1013
-	_out1011, _out1012, _out1013 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1011
-	_739_ino = _out1012
-	_740_ip = _out1013
+	var _744_ino uint64 = 0
+	var _ = _744_ino
+	var _745_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _745_ip
+	var _out1015 uint32
+	var _ = _out1015
+	var _out1016 uint64
+	var _ = _out1016
+	var _out1017 *dbytes.Bytes
+	var _ = _out1017
+	_out1015, _out1016, _out1017 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1015
+	_744_ino = _out1016
+	_745_ip = _out1017
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _741_ty uint32
-	var _ = _741_ty
-	var _out1014 uint32
-	var _ = _out1014
-	_out1014 = inodeformat.Companion_Default___.GetTy(_740_ip)
-	_741_ty = _out1014
-	if _741_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _746_ty uint32
+	var _ = _746_ty
+	var _out1018 uint32
+	var _ = _out1018
+	_out1018 = inodeformat.Companion_Default___.GetTy(_745_ip)
+	_746_ty = _out1018
+	if _746_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _741_ty != permissions.Companion_Default___.DIR() && sub {
+	if _746_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _742_e bool
-		var _ = _742_e
-		var _out1015 bool
-		var _ = _out1015
-		_out1015 = d.IsEmpty(txn, _739_ino)
-		_742_e = _out1015
-		if !_742_e {
+		var _747_e bool
+		var _ = _747_e
+		var _out1019 bool
+		var _ = _out1019
+		_out1019 = d.IsEmpty(txn, _744_ino)
+		_747_e = _out1019
+		if !_747_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1016 uint32
-	var _ = _out1016
-	var _out1017 *dbytes.Bytes
-	var _ = _out1017
-	var _out1018 bool
-	var _ = _out1018
-	_out1016, _out1017, _out1018 = Companion_Default___.TakeOut(txn, d, dino, name, _739_ino, sub, s, ns)
-	st = _out1016
-	after = _out1017
-	later = _out1018
+	var _out1020 uint32
+	var _ = _out1020
+	var _out1021 *dbytes.Bytes
+	var _ = _out1021
+	var _out1022 bool
+	var _ = _out1022
+	_out1020, _out1021, _out1022 = Companion_Default___.TakeOut(txn, d, dino, name, _744_ino, sub, s, ns)
+	st = _out1020
+	after = _out1021
+	later = _out1022
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _743_ok bool
-	var _ = _743_ok
-	var _out1019 bool
-	var _ = _out1019
-	_out1019 = d.Remove(txn, dino, name)
-	_743_ok = _out1019
-	if !_743_ok {
+	var _748_ok bool
+	var _ = _748_ok
+	var _out1023 bool
+	var _ = _out1023
+	_out1023 = d.Remove(txn, dino, name)
+	_748_ok = _out1023
+	if !_748_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _744_freed bool = false
-	var _ = _744_freed
-	var _out1020 uint32
-	var _ = _out1020
-	var _out1021 bool
-	var _ = _out1021
-	var _out1022 bool
-	var _ = _out1022
-	_out1020, _out1021, _out1022 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1020
-	_744_freed = _out1021
-	later = _out1022
+	var _749_freed bool = false
+	var _ = _749_freed
+	var _out1024 uint32
+	var _ = _out1024
+	var _out1025 bool
+	var _ = _out1025
+	var _out1026 bool
+	var _ = _out1026
+	_out1024, _out1025, _out1026 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1024
+	_749_freed = _out1025
+	later = _out1026
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1023 uint32
-		var _ = _out1023
-		_out1023 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1023
+		var _out1027 uint32
+		var _ = _out1027
+		_out1027 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1027
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1024 *dbytes.Bytes
-	var _ = _out1024
-	_out1024 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1024
+	var _out1028 *dbytes.Bytes
+	var _ = _out1028
+	_out1028 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1028
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _745_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _745_ip
-	var _out1025 uint32
-	var _ = _out1025
-	var _out1026 *dbytes.Bytes
-	var _ = _out1026
-	_out1025, _out1026 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1025
-	_745_ip = _out1026
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _745_ip
-	var _746_ty uint32
-	var _ = _746_ty
-	var _out1027 uint32
-	var _ = _out1027
-	_out1027 = inodeformat.Companion_Default___.GetTy(_745_ip)
-	_746_ty = _out1027
-	var _747_dots uint32 = 0
-	var _ = _747_dots
-	var _out1028 uint32
-	var _ = _out1028
-	var _out1029 *dbytes.Bytes
+	var _750_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _750_ip
+	var _out1029 uint32
 	var _ = _out1029
-	var _out1030 uint32
+	var _out1030 *dbytes.Bytes
 	var _ = _out1030
-	_out1028, _out1029, _out1030 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1028
-	before = _out1029
-	_747_dots = _out1030
+	_out1029, _out1030 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1029
+	_750_ip = _out1030
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _747_dots != uint32(0) {
+	node = _750_ip
+	var _751_ty uint32
+	var _ = _751_ty
+	var _out1031 uint32
+	var _ = _out1031
+	_out1031 = inodeformat.Companion_Default___.GetTy(_750_ip)
+	_751_ty = _out1031
+	var _752_dots uint32 = 0
+	var _ = _752_dots
+	var _out1032 uint32
+	var _ = _out1032
+	var _out1033 *dbytes.Bytes
+	var _ = _out1033
+	var _out1034 uint32
+	var _ = _out1034
+	_out1032, _out1033, _out1034 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1032
+	before = _out1033
+	_752_dots = _out1034
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _752_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _746_ty == permissions.Companion_Default___.DIR() {
+	if _751_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _748_x bool
-	var _ = _748_x
-	var _out1031 bool
-	var _ = _out1031
-	_out1031 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_748_x = _out1031
-	if !_748_x {
+	var _753_x bool
+	var _ = _753_x
+	var _out1035 bool
+	var _ = _out1035
+	_out1035 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_753_x = _out1035
+	if !_753_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _749_found bool
-	var _ = _749_found
-	var _750_other uint64
-	var _ = _750_other
-	var _751_hint uint64
-	var _ = _751_hint
-	var _out1032 bool
-	var _ = _out1032
-	var _out1033 uint64
-	var _ = _out1033
-	var _out1034 uint64
-	var _ = _out1034
-	_out1032, _out1033, _out1034 = d.LookupHint(txn, dino, name, true)
-	_749_found = _out1032
-	_750_other = _out1033
-	_751_hint = _out1034
-	if _749_found {
+	var _754_found bool
+	var _ = _754_found
+	var _755_other uint64
+	var _ = _755_other
+	var _756_hint uint64
+	var _ = _756_hint
+	var _out1036 bool
+	var _ = _out1036
+	var _out1037 uint64
+	var _ = _out1037
+	var _out1038 uint64
+	var _ = _out1038
+	_out1036, _out1037, _out1038 = d.LookupHint(txn, dino, name, true)
+	_754_found = _out1036
+	_755_other = _out1037
+	_756_hint = _out1038
+	if _754_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _752_w bool
-	var _ = _752_w
-	var _out1035 bool
-	var _ = _out1035
-	_out1035 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_752_w = _out1035
-	if !_752_w {
+	var _757_w bool
+	var _ = _757_w
+	var _out1039 bool
+	var _ = _out1039
+	_out1039 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_757_w = _out1039
+	if !_757_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _753_nl uint32
-	var _ = _753_nl
-	var _out1036 uint32
-	var _ = _out1036
-	_out1036 = inodeformat.Companion_Default___.GetNlink(_745_ip)
-	_753_nl = _out1036
-	if _753_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _758_nl uint32
+	var _ = _758_nl
+	var _out1040 uint32
+	var _ = _out1040
+	_out1040 = inodeformat.Companion_Default___.GetNlink(_750_ip)
+	_758_nl = _out1040
+	if _758_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _754_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _754_np
-	var _out1037 uint32
-	var _ = _out1037
-	var _out1038 *dbytes.Bytes
-	var _ = _out1038
-	var _out1039 *dbytes.Bytes
-	var _ = _out1039
-	_out1037, _out1038, _out1039 = Companion_Default___.AddName(txn, d, ino, dino, name, _751_hint, _753_nl, s, ns)
-	st = _out1037
-	_754_np = _out1038
-	after = _out1039
+	var _759_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _759_np
+	var _out1041 uint32
+	var _ = _out1041
+	var _out1042 *dbytes.Bytes
+	var _ = _out1042
+	var _out1043 *dbytes.Bytes
+	var _ = _out1043
+	_out1041, _out1042, _out1043 = Companion_Default___.AddName(txn, d, ino, dino, name, _756_hint, _758_nl, s, ns)
+	st = _out1041
+	_759_np = _out1042
+	after = _out1043
 	if st == uint32(0) {
-		node = _754_np
+		node = _759_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _755_ok bool
-	var _ = _755_ok
-	var _out1040 bool
-	var _ = _out1040
-	_out1040 = d.InsertAt(txn, dino, name, ino, hint)
-	_755_ok = _out1040
-	if !_755_ok {
+	var _760_ok bool
+	var _ = _760_ok
+	var _out1044 bool
+	var _ = _out1044
+	_out1044 = d.InsertAt(txn, dino, name, ino, hint)
+	_760_ok = _out1044
+	if !_760_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1041 *dbytes.Bytes
-	var _ = _out1041
-	_out1041 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1041
-	var _out1042 *dbytes.Bytes
-	var _ = _out1042
-	_out1042 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1042
+	var _out1045 *dbytes.Bytes
+	var _ = _out1045
+	_out1045 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1045
+	var _out1046 *dbytes.Bytes
+	var _ = _out1046
+	_out1046 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1046
 	return st, node, after
 }
 

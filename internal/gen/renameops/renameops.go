@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _756_at uint64
-	var _ = _756_at
-	_756_at = x
-	var _757_n uint64
-	var _ = _757_n
-	_757_n = uint64(0)
-	for _757_n < Companion_Default___.MAXDEPTH() {
-		if _756_at == top {
+	var _761_at uint64
+	var _ = _761_at
+	_761_at = x
+	var _762_n uint64
+	var _ = _762_n
+	_762_n = uint64(0)
+	for _762_n < Companion_Default___.MAXDEPTH() {
+		if _761_at == top {
 			below = true
 			return st, below
 		}
-		if _756_at == procedurebase.Companion_Default___.ROOT() {
+		if _761_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _758_ip *dbytes.Bytes
-		var _ = _758_ip
-		var _out1043 *dbytes.Bytes
-		var _ = _out1043
-		_out1043 = d.Fs.GetInode(txn, _756_at, false)
-		_758_ip = _out1043
-		var _out1044 uint64
-		var _ = _out1044
-		_out1044 = inodeformat.Companion_Default___.GetParent(_758_ip)
-		_756_at = _out1044
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _756_at) {
+		var _763_ip *dbytes.Bytes
+		var _ = _763_ip
+		var _out1047 *dbytes.Bytes
+		var _ = _out1047
+		_out1047 = d.Fs.GetInode(txn, _761_at, false)
+		_763_ip = _out1047
+		var _out1048 uint64
+		var _ = _out1048
+		_out1048 = inodeformat.Companion_Default___.GetParent(_763_ip)
+		_761_at = _out1048
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _761_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_757_n = _757_n + uint64(1)
+		_762_n = _762_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _759_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _759_ip
-	var _out1045 uint32
-	var _ = _out1045
-	var _out1046 *dbytes.Bytes
-	var _ = _out1046
-	_out1045, _out1046 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1045
-	_759_ip = _out1046
-	var _760_ty uint32
-	var _ = _760_ty
-	var _out1047 uint32
-	var _ = _out1047
-	_out1047 = inodeformat.Companion_Default___.GetTy(_759_ip)
-	_760_ty = _out1047
-	var _761_no bool
-	var _ = _761_no
-	var _out1048 bool
-	var _ = _out1048
-	_out1048 = permissions.Companion_Default___.Sticky(c, tdir, _759_ip)
-	_761_no = _out1048
-	if _761_no {
+	var _764_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _764_ip
+	var _out1049 uint32
+	var _ = _out1049
+	var _out1050 *dbytes.Bytes
+	var _ = _out1050
+	_out1049, _out1050 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1049
+	_764_ip = _out1050
+	var _765_ty uint32
+	var _ = _765_ty
+	var _out1051 uint32
+	var _ = _out1051
+	_out1051 = inodeformat.Companion_Default___.GetTy(_764_ip)
+	_765_ty = _out1051
+	var _766_no bool
+	var _ = _766_no
+	var _out1052 bool
+	var _ = _out1052
+	_out1052 = permissions.Companion_Default___.Sticky(c, tdir, _764_ip)
+	_766_no = _out1052
+	if _766_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _760_ty != permissions.Companion_Default___.DIR() {
+	if dir && _765_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _760_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _765_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _762_e bool
-		var _ = _762_e
-		var _out1049 bool
-		var _ = _out1049
-		_out1049 = d.IsEmpty(txn, dst)
-		_762_e = _out1049
-		if !_762_e {
+		var _767_e bool
+		var _ = _767_e
+		var _out1053 bool
+		var _ = _out1053
+		_out1053 = d.IsEmpty(txn, dst)
+		_767_e = _out1053
+		if !_767_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _763_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _763_ip
-	var _out1050 uint32
-	var _ = _out1050
-	var _out1051 *dbytes.Bytes
-	var _ = _out1051
-	_out1050, _out1051 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1050
-	_763_ip = _out1051
-	var _764_ty uint32
-	var _ = _764_ty
-	var _out1052 uint32
-	var _ = _out1052
-	_out1052 = inodeformat.Companion_Default___.GetTy(_763_ip)
-	_764_ty = _out1052
-	var _765_no bool
-	var _ = _765_no
-	var _out1053 bool
-	var _ = _out1053
-	_out1053 = permissions.Companion_Default___.Sticky(c, fdir, _763_ip)
-	_765_no = _out1053
-	if _765_no {
+	var _768_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _768_ip
+	var _out1054 uint32
+	var _ = _out1054
+	var _out1055 *dbytes.Bytes
+	var _ = _out1055
+	_out1054, _out1055 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1054
+	_768_ip = _out1055
+	var _769_ty uint32
+	var _ = _769_ty
+	var _out1056 uint32
+	var _ = _out1056
+	_out1056 = inodeformat.Companion_Default___.GetTy(_768_ip)
+	_769_ty = _out1056
+	var _770_no bool
+	var _ = _770_no
+	var _out1057 bool
+	var _ = _out1057
+	_out1057 = permissions.Companion_Default___.Sticky(c, fdir, _768_ip)
+	_770_no = _out1057
+	if _770_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _764_ty == permissions.Companion_Default___.DIR() {
+	if _769_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _766_below bool = false
-		var _ = _766_below
-		var _out1054 uint32
-		var _ = _out1054
-		var _out1055 bool
-		var _ = _out1055
-		_out1054, _out1055 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1054
-		_766_below = _out1055
+		var _771_below bool = false
+		var _ = _771_below
+		var _out1058 uint32
+		var _ = _out1058
+		var _out1059 bool
+		var _ = _out1059
+		_out1058, _out1059 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1058
+		_771_below = _out1059
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _766_below {
+		if _771_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _767_w bool
-		var _ = _767_w
-		var _out1056 bool
-		var _ = _out1056
-		_out1056 = permissions.Companion_Default___.May(c, _763_ip, permissions.Companion_Default___.MAYW())
-		_767_w = _out1056
-		if fino != tino && !_767_w {
+		var _772_w bool
+		var _ = _772_w
+		var _out1060 bool
+		var _ = _out1060
+		_out1060 = permissions.Companion_Default___.May(c, _768_ip, permissions.Companion_Default___.MAYW())
+		_772_w = _out1060
+		if fino != tino && !_772_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _768_wf bool
-	var _ = _768_wf
-	var _out1057 bool
-	var _ = _out1057
-	_out1057 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_768_wf = _out1057
-	var _769_wt bool
-	var _ = _769_wt
-	var _out1058 bool
-	var _ = _out1058
-	_out1058 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_769_wt = _out1058
-	if !_768_wf || !_769_wt {
+	var _773_wf bool
+	var _ = _773_wf
+	var _out1061 bool
+	var _ = _out1061
+	_out1061 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_773_wf = _out1061
+	var _774_wt bool
+	var _ = _774_wt
+	var _out1062 bool
+	var _ = _out1062
+	_out1062 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_774_wt = _out1062
+	if !_773_wf || !_774_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _770_there bool = false
-	var _ = _770_there
-	var _out1059 bool
-	var _ = _out1059
-	var _out1060 uint64
-	var _ = _out1060
-	_out1059, _out1060 = d.Lookup(txn, fino, fname, true)
-	_770_there = _out1059
-	src = _out1060
-	if !_770_there {
+	var _775_there bool = false
+	var _ = _775_there
+	var _out1063 bool
+	var _ = _out1063
+	var _out1064 uint64
+	var _ = _out1064
+	_out1063, _out1064 = d.Lookup(txn, fino, fname, true)
+	_775_there = _out1063
+	src = _out1064
+	if !_775_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1061 bool
-	var _ = _out1061
-	var _out1062 uint64
-	var _ = _out1062
-	_out1061, _out1062 = d.Lookup(txn, tino, tname, true)
-	found = _out1061
-	dst = _out1062
+	var _out1065 bool
+	var _ = _out1065
+	var _out1066 uint64
+	var _ = _out1066
+	_out1065, _out1066 = d.Lookup(txn, tino, tname, true)
+	found = _out1065
+	dst = _out1066
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1063 uint32
-	var _ = _out1063
-	var _out1064 bool
-	var _ = _out1064
-	_out1063, _out1064 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1063
-	dir = _out1064
+	var _out1067 uint32
+	var _ = _out1067
+	var _out1068 bool
+	var _ = _out1068
+	_out1067, _out1068 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1067
+	dir = _out1068
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1065 uint32
-	var _ = _out1065
-	_out1065 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1065
+	var _out1069 uint32
+	var _ = _out1069
+	_out1069 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1069
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _771_ok bool = false
-	var _ = _771_ok
+	var _776_ok bool = false
+	var _ = _776_ok
 	if found {
-		var _out1066 bool
-		var _ = _out1066
-		_out1066 = d.Replace(txn, tino, tname, src)
-		_771_ok = _out1066
+		var _out1070 bool
+		var _ = _out1070
+		_out1070 = d.Replace(txn, tino, tname, src)
+		_776_ok = _out1070
 	} else {
-		var _out1067 bool
-		var _ = _out1067
-		_out1067 = d.Insert(txn, tino, tname, src)
-		_771_ok = _out1067
+		var _out1071 bool
+		var _ = _out1071
+		_out1071 = d.Insert(txn, tino, tname, src)
+		_776_ok = _out1071
 	}
-	if !_771_ok {
+	if !_776_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1068 bool
-	var _ = _out1068
-	_out1068 = d.Remove(txn, fino, fname)
-	_771_ok = _out1068
-	if !_771_ok {
+	var _out1072 bool
+	var _ = _out1072
+	_out1072 = d.Remove(txn, fino, fname)
+	_776_ok = _out1072
+	if !_776_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1069 uint32
-		var _ = _out1069
-		var _out1070 bool
-		var _ = _out1070
-		var _out1071 bool
-		var _ = _out1071
-		_out1069, _out1070, _out1071 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1069
-		freed = _out1070
-		later = _out1071
+		var _out1073 uint32
+		var _ = _out1073
+		var _out1074 bool
+		var _ = _out1074
+		var _out1075 bool
+		var _ = _out1075
+		_out1073, _out1074, _out1075 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1073
+		freed = _out1074
+		later = _out1075
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -348,73 +348,73 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1072 *dbytes.Bytes
-	var _ = _out1072
-	_out1072 = dbytes.NewBytes(uint64(0))
-	fafter = _out1072
+	var _out1076 *dbytes.Bytes
+	var _ = _out1076
+	_out1076 = dbytes.NewBytes(uint64(0))
+	fafter = _out1076
 	tafter = fafter
 	if sub {
-		var _out1073 uint32
-		var _ = _out1073
-		_out1073 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1073
+		var _out1077 uint32
+		var _ = _out1077
+		_out1077 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1077
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _772_ip *dbytes.Bytes
-		var _ = _772_ip
-		var _out1074 *dbytes.Bytes
-		var _ = _out1074
-		_out1074 = d.Fs.GetInode(txn, src, true)
-		_772_ip = _out1074
-		inodeformat.Companion_Default___.SetParent(_772_ip, tino)
-		d.PutInode(txn, src, _772_ip)
-		var _out1075 uint32
-		var _ = _out1075
-		_out1075 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1075
+		var _777_ip *dbytes.Bytes
+		var _ = _777_ip
+		var _out1078 *dbytes.Bytes
+		var _ = _out1078
+		_out1078 = d.Fs.GetInode(txn, src, true)
+		_777_ip = _out1078
+		inodeformat.Companion_Default___.SetParent(_777_ip, tino)
+		d.PutInode(txn, src, _777_ip)
+		var _out1079 uint32
+		var _ = _out1079
+		_out1079 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1079
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1076 uint32
-		var _ = _out1076
-		_out1076 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1076
+		var _out1080 uint32
+		var _ = _out1080
+		_out1080 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1080
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _773_ip *dbytes.Bytes
-	var _ = _773_ip
-	var _out1077 *dbytes.Bytes
-	var _ = _out1077
-	_out1077 = d.Fs.GetInode(txn, src, true)
-	_773_ip = _out1077
-	var _774_ts uint64
-	var _ = _774_ts
-	var _775_tns uint32
-	var _ = _775_tns
-	var _out1078 uint64
-	var _ = _out1078
-	var _out1079 uint32
-	var _ = _out1079
-	_out1078, _out1079 = attributechanges.Companion_Default___.Stamp(_773_ip, s, ns)
-	_774_ts = _out1078
-	_775_tns = _out1079
-	inodeformat.Companion_Default___.SetCtime(_773_ip, _774_ts, _775_tns)
-	d.PutInode(txn, src, _773_ip)
-	var _out1080 *dbytes.Bytes
-	var _ = _out1080
-	_out1080 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1080
+	var _778_ip *dbytes.Bytes
+	var _ = _778_ip
+	var _out1081 *dbytes.Bytes
+	var _ = _out1081
+	_out1081 = d.Fs.GetInode(txn, src, true)
+	_778_ip = _out1081
+	var _779_ts uint64
+	var _ = _779_ts
+	var _780_tns uint32
+	var _ = _780_tns
+	var _out1082 uint64
+	var _ = _out1082
+	var _out1083 uint32
+	var _ = _out1083
+	_out1082, _out1083 = attributechanges.Companion_Default___.Stamp(_778_ip, s, ns)
+	_779_ts = _out1082
+	_780_tns = _out1083
+	inodeformat.Companion_Default___.SetCtime(_778_ip, _779_ts, _780_tns)
+	d.PutInode(txn, src, _778_ip)
+	var _out1084 *dbytes.Bytes
+	var _ = _out1084
+	_out1084 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1084
 	tafter = fafter
 	if fino != tino {
-		var _out1081 *dbytes.Bytes
-		var _ = _out1081
-		_out1081 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1081
+		var _out1085 *dbytes.Bytes
+		var _ = _out1085
+		_out1085 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1085
 	}
 	return st, fafter, tafter
 }
@@ -425,51 +425,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1082 uint32
-	var _ = _out1082
-	var _out1083 *dbytes.Bytes
-	var _ = _out1083
-	_out1082, _out1083 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1082
-	fdir = _out1083
-	var _776_tst uint32 = 0
-	var _ = _776_tst
-	var _out1084 uint32
-	var _ = _out1084
-	var _out1085 *dbytes.Bytes
-	var _ = _out1085
-	_out1084, _out1085 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_776_tst = _out1084
-	tdir = _out1085
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _776_tst != uint32(0) {
-		st = _776_tst
-		return st, fdir, tdir
-	}
-	var _777_fdots uint32 = 0
-	var _ = _777_fdots
-	var _778_tdots uint32 = 0
-	var _ = _778_tdots
 	var _out1086 uint32
 	var _ = _out1086
-	var _out1087 uint32
+	var _out1087 *dbytes.Bytes
 	var _ = _out1087
-	_out1086, _out1087 = permissions.Companion_Default___.NameStatus(fname)
+	_out1086, _out1087 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
 	st = _out1086
-	_777_fdots = _out1087
+	fdir = _out1087
+	var _781_tst uint32 = 0
+	var _ = _781_tst
+	var _out1088 uint32
+	var _ = _out1088
+	var _out1089 *dbytes.Bytes
+	var _ = _out1089
+	_out1088, _out1089 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_781_tst = _out1088
+	tdir = _out1089
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1088 uint32
-	var _ = _out1088
-	var _out1089 uint32
-	var _ = _out1089
-	_out1088, _out1089 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1088
-	_778_tdots = _out1089
-	if st == uint32(0) && (_777_fdots != uint32(0) || _778_tdots != uint32(0)) {
+	if _781_tst != uint32(0) {
+		st = _781_tst
+		return st, fdir, tdir
+	}
+	var _782_fdots uint32 = 0
+	var _ = _782_fdots
+	var _783_tdots uint32 = 0
+	var _ = _783_tdots
+	var _out1090 uint32
+	var _ = _out1090
+	var _out1091 uint32
+	var _ = _out1091
+	_out1090, _out1091 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1090
+	_782_fdots = _out1091
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1092 uint32
+	var _ = _out1092
+	var _out1093 uint32
+	var _ = _out1093
+	_out1092, _out1093 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1092
+	_783_tdots = _out1093
+	if st == uint32(0) && (_782_fdots != uint32(0) || _783_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -488,80 +488,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1090 uint32
-	var _ = _out1090
-	var _out1091 *dbytes.Bytes
-	var _ = _out1091
-	var _out1092 *dbytes.Bytes
-	var _ = _out1092
-	_out1090, _out1091, _out1092 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1090
-	fbefore = _out1091
-	tbefore = _out1092
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _779_done bool = false
-	var _ = _779_done
-	var _780_found bool = false
-	var _ = _780_found
-	var _781_src uint64 = 0
-	var _ = _781_src
-	var _782_dst uint64 = 0
-	var _ = _782_dst
-	var _783_dir bool = false
-	var _ = _783_dir
-	var _out1093 uint32
-	var _ = _out1093
-	var _out1094 bool
+	var _out1094 uint32
 	var _ = _out1094
-	var _out1095 uint64
+	var _out1095 *dbytes.Bytes
 	var _ = _out1095
-	var _out1096 bool
+	var _out1096 *dbytes.Bytes
 	var _ = _out1096
-	var _out1097 bool
-	var _ = _out1097
-	var _out1098 uint64
-	var _ = _out1098
-	_out1093, _out1094, _out1095, _out1096, _out1097, _out1098 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1093
-	_779_done = _out1094
-	_781_src = _out1095
-	_783_dir = _out1096
-	_780_found = _out1097
-	_782_dst = _out1098
+	_out1094, _out1095, _out1096 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1094
+	fbefore = _out1095
+	tbefore = _out1096
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _779_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _784_fr bool = false
-	var _ = _784_fr
-	var _out1099 uint32
+	var _784_done bool = false
+	var _ = _784_done
+	var _785_found bool = false
+	var _ = _785_found
+	var _786_src uint64 = 0
+	var _ = _786_src
+	var _787_dst uint64 = 0
+	var _ = _787_dst
+	var _788_dir bool = false
+	var _ = _788_dir
+	var _out1097 uint32
+	var _ = _out1097
+	var _out1098 bool
+	var _ = _out1098
+	var _out1099 uint64
 	var _ = _out1099
 	var _out1100 bool
 	var _ = _out1100
 	var _out1101 bool
 	var _ = _out1101
-	_out1099, _out1100, _out1101 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _781_src, _780_found, _782_dst, s, ns)
-	st = _out1099
-	_784_fr = _out1100
-	later = _out1101
+	var _out1102 uint64
+	var _ = _out1102
+	_out1097, _out1098, _out1099, _out1100, _out1101, _out1102 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1097
+	_784_done = _out1098
+	_786_src = _out1099
+	_788_dir = _out1100
+	_785_found = _out1101
+	_787_dst = _out1102
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1102 uint32
-	var _ = _out1102
-	var _out1103 *dbytes.Bytes
+	if _784_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _789_fr bool = false
+	var _ = _789_fr
+	var _out1103 uint32
 	var _ = _out1103
-	var _out1104 *dbytes.Bytes
+	var _out1104 bool
 	var _ = _out1104
-	_out1102, _out1103, _out1104 = Companion_Default___.Finish(txn, d, fino, tino, _781_src, _783_dir, _780_found && _783_dir, s, ns)
-	st = _out1102
-	fafter = _out1103
-	tafter = _out1104
+	var _out1105 bool
+	var _ = _out1105
+	_out1103, _out1104, _out1105 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _786_src, _785_found, _787_dst, s, ns)
+	st = _out1103
+	_789_fr = _out1104
+	later = _out1105
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1106 uint32
+	var _ = _out1106
+	var _out1107 *dbytes.Bytes
+	var _ = _out1107
+	var _out1108 *dbytes.Bytes
+	var _ = _out1108
+	_out1106, _out1107, _out1108 = Companion_Default___.Finish(txn, d, fino, tino, _786_src, _788_dir, _785_found && _788_dir, s, ns)
+	st = _out1106
+	fafter = _out1107
+	tafter = _out1108
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

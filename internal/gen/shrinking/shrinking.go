@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _368_bn uint64
-		var _ = _368_bn
-		var _out498 uint64
-		var _ = _out498
-		_out498 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_368_bn = _out498
-		if _368_bn == uint64(0) {
+		var _373_bn uint64
+		var _ = _373_bn
+		var _out502 uint64
+		var _ = _out502
+		_out502 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_373_bn = _out502
+		if _373_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _369_k uint64
-	var _ = _369_k
-	_369_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _370_lev uint64
-	var _ = _370_lev
-	_370_lev = positions.Companion_Default___.MaxLev(_369_k)
-	var _371_jp uint64
-	var _ = _371_jp
-	_371_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _372_pb *dbytes.Blk
-	var _ = _372_pb
-	var _out499 *dbytes.Blk
-	var _ = _out499
-	_out499 = x.Fs.ReadBlock(txn, pn, true)
-	_372_pb = _out499
-	var _373_t *dbytes.Bytes
-	var _ = _373_t
-	var _out500 *dbytes.Bytes
-	var _ = _out500
-	_out500 = _372_pb.Thaw()
-	_373_t = _out500
+	var _374_k uint64
+	var _ = _374_k
+	_374_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _375_lev uint64
+	var _ = _375_lev
+	_375_lev = positions.Companion_Default___.MaxLev(_374_k)
+	var _376_jp uint64
+	var _ = _376_jp
+	_376_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _377_pb *dbytes.Blk
+	var _ = _377_pb
+	var _out503 *dbytes.Blk
+	var _ = _out503
+	_out503 = x.Fs.ReadBlock(txn, pn, true)
+	_377_pb = _out503
+	var _378_t *dbytes.Bytes
+	var _ = _378_t
+	var _out504 *dbytes.Bytes
+	var _ = _out504
+	_out504 = _377_pb.Thaw()
+	_378_t = _out504
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _374_l uint64
-		var _ = _374_l
-		_374_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_374_l) != _369_k || positions.Companion_Default___.FlatJ(_374_l)/uint64(512) != _371_jp {
+		var _379_l uint64
+		var _ = _379_l
+		_379_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_379_l) != _374_k || positions.Companion_Default___.FlatJ(_379_l)/uint64(512) != _376_jp {
 			goto L5
 		}
-		var _375_j uint64
-		var _ = _375_j
-		_375_j = positions.Companion_Default___.FlatJ(_374_l)
-		var _376_bn uint64
-		var _ = _376_bn
-		_376_bn = _373_t.U64(uint64(8) * (_375_j % uint64(512)))
-		if _376_bn == uint64(0) {
+		var _380_j uint64
+		var _ = _380_j
+		_380_j = positions.Companion_Default___.FlatJ(_379_l)
+		var _381_bn uint64
+		var _ = _381_bn
+		_381_bn = _378_t.U64(uint64(8) * (_380_j % uint64(512)))
+		if _381_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _373_t, pn, _376_bn, _375_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _378_t, pn, _381_bn, _380_j)
 			freed = freed + uint64(1)
 		}
-		m = _374_l
+		m = _379_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _373_t)
+		x.CloseParent(txn, pn, _378_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _377_bn uint64
-	var _ = _377_bn
-	var _out501 uint64
-	var _ = _out501
-	_out501 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_377_bn = _out501
-	if _377_bn == uint64(0) {
+	var _382_bn uint64
+	var _ = _382_bn
+	var _out505 uint64
+	var _ = _out505
+	_out505 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_382_bn = _out505
+	if _382_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _378_left uint64
-	var _ = _378_left
-	_378_left = max
-	for lo < m && uint64(0) < _378_left {
-		var _379_k uint64
-		var _ = _379_k
-		var _380_j uint64
-		var _ = _380_j
-		_379_k, _380_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _381_l uint64
-		var _ = _381_l
-		var _382_freed uint64
-		var _ = _382_freed
-		_381_l, _382_freed = uint64(0), uint64(1)
-		var _383_d uint64
-		var _ = _383_d
-		var _out502 uint64
-		var _ = _out502
-		_out502 = Companion_Default___.Missing(x, txn, ip, _379_k, _380_j)
-		_383_d = _out502
-		if uint64(0) < _383_d || _379_k < uint64(12) {
-			_381_l = allocatedrange.Companion_Default___.BaseOf(_379_k) + allocatedrange.Companion_Default___.First512(_380_j, _383_d)
-			if _381_l < lo {
-				_381_l = lo
+	var _383_left uint64
+	var _ = _383_left
+	_383_left = max
+	for lo < m && uint64(0) < _383_left {
+		var _384_k uint64
+		var _ = _384_k
+		var _385_j uint64
+		var _ = _385_j
+		_384_k, _385_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _386_l uint64
+		var _ = _386_l
+		var _387_freed uint64
+		var _ = _387_freed
+		_386_l, _387_freed = uint64(0), uint64(1)
+		var _388_d uint64
+		var _ = _388_d
+		var _out506 uint64
+		var _ = _out506
+		_out506 = Companion_Default___.Missing(x, txn, ip, _384_k, _385_j)
+		_388_d = _out506
+		if uint64(0) < _388_d || _384_k < uint64(12) {
+			_386_l = allocatedrange.Companion_Default___.BaseOf(_384_k) + allocatedrange.Companion_Default___.First512(_385_j, _388_d)
+			if _386_l < lo {
+				_386_l = lo
 			}
-			if _383_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _379_k)
+			if _388_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _384_k)
 			} else {
 			}
 		} else {
-			var _384_pn uint64
-			var _ = _384_pn
-			var _out503 uint64
-			var _ = _out503
-			_out503 = x.Resolve(txn, ip, _379_k, positions.Companion_Default___.MaxLev(_379_k)-uint64(1), _380_j/uint64(512), true)
-			_384_pn = _out503
-			var _out504 uint64
-			var _ = _out504
-			var _out505 uint64
-			var _ = _out505
-			_out504, _out505 = Companion_Default___.CutRun(x, txn, ip, _384_pn, ino, m, lo, _378_left)
-			_381_l = _out504
-			_382_freed = _out505
-			if _382_freed == uint64(0) {
-				_382_freed = uint64(1)
+			var _389_pn uint64
+			var _ = _389_pn
+			var _out507 uint64
+			var _ = _out507
+			_out507 = x.Resolve(txn, ip, _384_k, positions.Companion_Default___.MaxLev(_384_k)-uint64(1), _385_j/uint64(512), true)
+			_389_pn = _out507
+			var _out508 uint64
+			var _ = _out508
+			var _out509 uint64
+			var _ = _out509
+			_out508, _out509 = Companion_Default___.CutRun(x, txn, ip, _389_pn, ino, m, lo, _383_left)
+			_386_l = _out508
+			_387_freed = _out509
+			if _387_freed == uint64(0) {
+				_387_freed = uint64(1)
 			}
 		}
-		if _383_d < positions.Companion_Default___.MaxLev(_379_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _379_k, positions.Companion_Default___.MaxLev(_379_k)-_383_d-uint64(1), allocatedrange.Companion_Default___.Up512(_380_j, _383_d+uint64(1)))
+		if _388_d < positions.Companion_Default___.MaxLev(_384_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _384_k, positions.Companion_Default___.MaxLev(_384_k)-_388_d-uint64(1), allocatedrange.Companion_Default___.Up512(_385_j, _388_d+uint64(1)))
 		}
-		_378_left = _378_left - _382_freed
-		m = _381_l
+		_383_left = _383_left - _387_freed
+		m = _386_l
 	}
 	return m
 }

@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out611 *dbytes.Bytes
-	var _ = _out611
-	_out611 = dbytes.NewBytes(uint64(4096))
-	b = _out611
+	var _out615 *dbytes.Bytes
+	var _ = _out615
+	_out615 = dbytes.NewBytes(uint64(4096))
+	b = _out615
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -254,13 +254,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _492_sum *dbytes.Bytes
-	var _ = _492_sum
-	var _out612 *dbytes.Bytes
-	var _ = _out612
-	_out612 = dsum.Sum(b, uint64(4064))
-	_492_sum = _out612
-	b.CopyFrom(uint64(4064), _492_sum, uint64(0), uint64(32))
+	var _497_sum *dbytes.Bytes
+	var _ = _497_sum
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out616 = dsum.Sum(b, uint64(4064))
+	_497_sum = _out616
+	b.CopyFrom(uint64(4064), _497_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -272,19 +272,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _493_sum *dbytes.Bytes
-	var _ = _493_sum
-	var _out613 *dbytes.Bytes
-	var _ = _out613
-	_out613 = dsum.Sum(b, uint64(4064))
-	_493_sum = _out613
-	var _494_sealed bool
-	var _ = _494_sealed
-	var _out614 bool
-	var _ = _out614
-	_out614 = b.EqualAt(uint64(4064), _493_sum)
-	_494_sealed = _out614
-	if !_494_sealed {
+	var _498_sum *dbytes.Bytes
+	var _ = _498_sum
+	var _out617 *dbytes.Bytes
+	var _ = _out617
+	_out617 = dsum.Sum(b, uint64(4064))
+	_498_sum = _out617
+	var _499_sealed bool
+	var _ = _499_sealed
+	var _out618 bool
+	var _ = _out618
+	_out618 = b.EqualAt(uint64(4064), _498_sum)
+	_499_sealed = _out618
+	if !_499_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -296,13 +296,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _495_ok bool
-	var _ = _495_ok
-	var _out615 bool
-	var _ = _out615
-	_out615 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_495_ok = _out615
-	if !_495_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _500_ok bool
+	var _ = _500_ok
+	var _out619 bool
+	var _ = _out619
+	_out619 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_500_ok = _out619
+	if !_500_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _359_i uint64
-	var _ = _359_i
-	_359_i = uint64(0)
-	for _359_i < uint64(512) {
-		if b.U64(uint64(8)*_359_i) != uint64(0) {
+	var _364_i uint64
+	var _ = _364_i
+	_364_i = uint64(0)
+	for _364_i < uint64(512) {
+		if b.U64(uint64(8)*_364_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_359_i = _359_i + uint64(1)
+		_364_i = _364_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _360_bn uint64
-	var _ = _360_bn
-	var _out491 uint64
-	var _ = _out491
-	_out491 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_360_bn = _out491
+	var _365_bn uint64
+	var _ = _365_bn
+	var _out495 uint64
+	var _ = _out495
+	_out495 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_365_bn = _out495
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _360_bn, false)
+	x.Fs.SetUsedBit(txn, _365_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _361_pn uint64
-	var _ = _361_pn
-	var _out492 uint64
-	var _ = _out492
-	_out492 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_361_pn = _out492
-	var _362_pb *dbytes.Blk
-	var _ = _362_pb
-	var _out493 *dbytes.Blk
-	var _ = _out493
-	_out493 = x.Fs.ReadBlock(txn, _361_pn, true)
-	_362_pb = _out493
-	var _363_bn uint64
-	var _ = _363_bn
-	_363_bn = _362_pb.U64(uint64(8) * (j % uint64(512)))
-	var _364_t *dbytes.Bytes
-	var _ = _364_t
-	var _out494 *dbytes.Bytes
-	var _ = _out494
-	_out494 = _362_pb.Thaw()
-	_364_t = _out494
-	Companion_Default___.CutChild(x, txn, ip, _364_t, _361_pn, _363_bn, j)
-	x.CloseParent(txn, _361_pn, _364_t)
+	var _366_pn uint64
+	var _ = _366_pn
+	var _out496 uint64
+	var _ = _out496
+	_out496 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_366_pn = _out496
+	var _367_pb *dbytes.Blk
+	var _ = _367_pb
+	var _out497 *dbytes.Blk
+	var _ = _out497
+	_out497 = x.Fs.ReadBlock(txn, _366_pn, true)
+	_367_pb = _out497
+	var _368_bn uint64
+	var _ = _368_bn
+	_368_bn = _367_pb.U64(uint64(8) * (j % uint64(512)))
+	var _369_t *dbytes.Bytes
+	var _ = _369_t
+	var _out498 *dbytes.Bytes
+	var _ = _out498
+	_out498 = _367_pb.Thaw()
+	_369_t = _out498
+	Companion_Default___.CutChild(x, txn, ip, _369_t, _366_pn, _368_bn, j)
+	x.CloseParent(txn, _366_pn, _369_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _365_bn uint64
-	var _ = _365_bn
-	var _out495 uint64
-	var _ = _out495
-	_out495 = x.Resolve(txn, ip, k, lev, j, true)
-	_365_bn = _out495
-	var _366_b *dbytes.Blk
-	var _ = _366_b
-	var _out496 *dbytes.Blk
-	var _ = _out496
-	_out496 = x.Fs.ReadBlock(txn, _365_bn, true)
-	_366_b = _out496
-	var _367_e bool = false
-	var _ = _367_e
-	var _out497 bool
-	var _ = _out497
-	_out497 = Companion_Default___.NoEntries(_366_b)
-	_367_e = _out497
-	if !_367_e {
+	var _370_bn uint64
+	var _ = _370_bn
+	var _out499 uint64
+	var _ = _out499
+	_out499 = x.Resolve(txn, ip, k, lev, j, true)
+	_370_bn = _out499
+	var _371_b *dbytes.Blk
+	var _ = _371_b
+	var _out500 *dbytes.Blk
+	var _ = _out500
+	_out500 = x.Fs.ReadBlock(txn, _370_bn, true)
+	_371_b = _out500
+	var _372_e bool = false
+	var _ = _372_e
+	var _out501 bool
+	var _ = _out501
+	_out501 = Companion_Default___.NoEntries(_371_b)
+	_372_e = _out501
+	if !_372_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

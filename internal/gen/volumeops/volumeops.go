@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1105 uint32
-	var _ = _out1105
-	var _out1106 *dbytes.Bytes
-	var _ = _out1106
-	_out1105, _out1106 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1105
-	after = _out1106
-	var _785_all uint64
-	var _ = _785_all
-	_785_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _786_files uint64
-	var _ = _786_files
-	_786_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _787_b uint64
-	var _ = _787_b
-	_787_b = Companion_Default___.Least(blocks, _785_all)
-	var _788_i uint64
-	var _ = _788_i
-	_788_i = Companion_Default___.Least(inodes, _786_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _785_all, uint64(4096) * _787_b, uint64(4096) * _787_b, _786_files, _788_i, _788_i, uint32(0)}}
+	var _out1109 uint32
+	var _ = _out1109
+	var _out1110 *dbytes.Bytes
+	var _ = _out1110
+	_out1109, _out1110 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1109
+	after = _out1110
+	var _790_all uint64
+	var _ = _790_all
+	_790_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _791_files uint64
+	var _ = _791_files
+	_791_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _792_b uint64
+	var _ = _792_b
+	_792_b = Companion_Default___.Least(blocks, _790_all)
+	var _793_i uint64
+	var _ = _793_i
+	_793_i = Companion_Default___.Least(inodes, _791_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _790_all, uint64(4096) * _792_b, uint64(4096) * _792_b, _791_files, _793_i, _793_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1107 uint32
-	var _ = _out1107
-	var _out1108 *dbytes.Bytes
-	var _ = _out1108
-	_out1107, _out1108 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1107
-	after = _out1108
+	var _out1111 uint32
+	var _ = _out1111
+	var _out1112 *dbytes.Bytes
+	var _ = _out1112
+	_out1111, _out1112 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1111
+	after = _out1112
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1109 uint32
-	var _ = _out1109
-	var _out1110 *dbytes.Bytes
-	var _ = _out1110
-	_out1109, _out1110 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1109
-	after = _out1110
+	var _out1113 uint32
+	var _ = _out1113
+	var _out1114 *dbytes.Bytes
+	var _ = _out1114
+	_out1113, _out1114 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1113
+	after = _out1114
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _789_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _789_ip
-	var _out1111 uint32
-	var _ = _out1111
-	var _out1112 *dbytes.Bytes
-	var _ = _out1112
-	_out1111, _out1112 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1111
-	_789_ip = _out1112
+	var _794_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _794_ip
+	var _out1115 uint32
+	var _ = _out1115
+	var _out1116 *dbytes.Bytes
+	var _ = _out1116
+	_out1115, _out1116 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1115
+	_794_ip = _out1116
 	if st != uint32(0) {
 		return st, after
 	}
-	var _790_ty uint32
-	var _ = _790_ty
-	var _out1113 uint32
-	var _ = _out1113
-	_out1113 = inodeformat.Companion_Default___.GetTy(_789_ip)
-	_790_ty = _out1113
-	if _790_ty != permissions.Companion_Default___.REG() {
+	var _795_ty uint32
+	var _ = _795_ty
+	var _out1117 uint32
+	var _ = _out1117
+	_out1117 = inodeformat.Companion_Default___.GetTy(_794_ip)
+	_795_ty = _out1117
+	if _795_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _789_ip
+	after = _794_ip
 	return st, after
 }
 

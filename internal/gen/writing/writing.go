@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _324_bo uint64
-	var _ = _324_bo
-	_324_bo = pos % uint64(4096)
-	var _325_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _325_b
+	var _329_bo uint64
+	var _ = _329_bo
+	_329_bo = pos % uint64(4096)
+	var _330_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _330_b
 	if c == uint64(4096) {
-		var _out462 *dbytes.Bytes
-		var _ = _out462
-		_out462 = dbytes.NewBytes(uint64(4096))
-		_325_b = _out462
+		var _out466 *dbytes.Bytes
+		var _ = _out466
+		_out466 = dbytes.NewBytes(uint64(4096))
+		_330_b = _out466
 	} else {
-		var _326_blk *dbytes.Blk
-		var _ = _326_blk
-		var _out463 *dbytes.Blk
-		var _ = _out463
-		_out463 = x.ReadAt(txn, bn, true)
-		_326_blk = _out463
-		var _out464 *dbytes.Bytes
-		var _ = _out464
-		_out464 = _326_blk.Thaw()
-		_325_b = _out464
+		var _331_blk *dbytes.Blk
+		var _ = _331_blk
+		var _out467 *dbytes.Blk
+		var _ = _out467
+		_out467 = x.ReadAt(txn, bn, true)
+		_331_blk = _out467
+		var _out468 *dbytes.Bytes
+		var _ = _out468
+		_out468 = _331_blk.Thaw()
+		_330_b = _out468
 	}
-	_325_b.CopyFrom(_324_bo, src, so, c)
-	x.WriteData(txn, bn, _325_b)
+	_330_b.CopyFrom(_329_bo, src, so, c)
+	x.WriteData(txn, bn, _330_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out465 *dbytes.Bytes
-		var _ = _out465
-		_out465 = src.CopyOf(so)
-		b = _out465
+		var _out469 *dbytes.Bytes
+		var _ = _out469
+		_out469 = src.CopyOf(so)
+		b = _out469
 	} else {
-		var _out466 *dbytes.Bytes
-		var _ = _out466
-		_out466 = dbytes.NewBytes(uint64(4096))
-		b = _out466
+		var _out470 *dbytes.Bytes
+		var _ = _out470
+		_out470 = dbytes.NewBytes(uint64(4096))
+		b = _out470
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _327_k uint64
-	var _ = _327_k
-	_327_k = pos / uint64(4096)
-	var _328_b *dbytes.Bytes
-	var _ = _328_b
-	var _out467 *dbytes.Bytes
-	var _ = _out467
-	_out467 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_328_b = _out467
-	var _329_near uint64
-	var _ = _329_near
-	_329_near = uint64(0)
-	if uint64(0) < _327_k {
-		var _out468 uint64
-		var _ = _out468
-		_out468 = inodeformat.Companion_Default___.GetSlot(ip, _327_k-uint64(1))
-		_329_near = _out468
+	var _332_k uint64
+	var _ = _332_k
+	_332_k = pos / uint64(4096)
+	var _333_b *dbytes.Bytes
+	var _ = _333_b
+	var _out471 *dbytes.Bytes
+	var _ = _out471
+	_out471 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_333_b = _out471
+	var _334_near uint64
+	var _ = _334_near
+	_334_near = uint64(0)
+	if uint64(0) < _332_k {
+		var _out472 uint64
+		var _ = _out472
+		_out472 = inodeformat.Companion_Default___.GetSlot(ip, _332_k-uint64(1))
+		_334_near = _out472
 	}
-	var _330_bn uint64 = 0
-	var _ = _330_bn
-	var _out469 bool
-	var _ = _out469
-	var _out470 uint64
-	var _ = _out470
-	_out469, _out470 = x.AllocRoot(txn, ip, ino, _327_k, _329_near, _328_b)
-	ok = _out469
-	_330_bn = _out470
+	var _335_bn uint64 = 0
+	var _ = _335_bn
+	var _out473 bool
+	var _ = _out473
+	var _out474 uint64
+	var _ = _out474
+	_out473, _out474 = x.AllocRoot(txn, ip, ino, _332_k, _334_near, _333_b)
+	ok = _out473
+	_335_bn = _out474
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_330_bn)
+		txn.Bulk(_335_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _331_k uint64
-	var _ = _331_k
-	_331_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _332_lev uint64
-	var _ = _332_lev
-	_332_lev = positions.Companion_Default___.MaxLev(_331_k)
-	var _333_jp uint64
-	var _ = _333_jp
-	_333_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _336_k uint64
+	var _ = _336_k
+	_336_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _337_lev uint64
+	var _ = _337_lev
+	_337_lev = positions.Companion_Default___.MaxLev(_336_k)
+	var _338_jp uint64
+	var _ = _338_jp
+	_338_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _334_pn uint64 = 0
-	var _ = _334_pn
-	var _out471 bool
-	var _ = _out471
-	var _out472 uint64
-	var _ = _out472
-	_out471, _out472 = x.ResolveAlloc(txn, ip, ino, _331_k, _332_lev-uint64(1), _333_jp)
-	ok = _out471
-	_334_pn = _out472
+	var _339_pn uint64 = 0
+	var _ = _339_pn
+	var _out475 bool
+	var _ = _out475
+	var _out476 uint64
+	var _ = _out476
+	_out475, _out476 = x.ResolveAlloc(txn, ip, ino, _336_k, _337_lev-uint64(1), _338_jp)
+	ok = _out475
+	_339_pn = _out476
 	if !ok {
 		return ok, m
 	}
-	var _335_blk *dbytes.Blk
-	var _ = _335_blk
-	var _out473 *dbytes.Blk
-	var _ = _out473
-	_out473 = x.Fs.ReadBlock(txn, _334_pn, true)
-	_335_blk = _out473
-	var _336_t *dbytes.Bytes
-	var _ = _336_t
-	var _out474 *dbytes.Bytes
-	var _ = _out474
-	_out474 = _335_blk.Thaw()
-	_336_t = _out474
-	var _337_near uint64
-	var _ = _337_near
-	_337_near = _334_pn
+	var _340_blk *dbytes.Blk
+	var _ = _340_blk
+	var _out477 *dbytes.Blk
+	var _ = _out477
+	_out477 = x.Fs.ReadBlock(txn, _339_pn, true)
+	_340_blk = _out477
+	var _341_t *dbytes.Bytes
+	var _ = _341_t
+	var _out478 *dbytes.Bytes
+	var _ = _out478
+	_out478 = _340_blk.Thaw()
+	_341_t = _out478
+	var _342_near uint64
+	var _ = _342_near
+	_342_near = _339_pn
 	for m < len_ {
-		var _338_at uint64
-		var _ = _338_at
-		_338_at = pos + m
-		var _339_n uint64
-		var _ = _339_n
-		_339_n = _338_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_339_n) != _331_k || positions.Companion_Default___.FlatJ(_339_n)/uint64(512) != _333_jp {
+		var _343_at uint64
+		var _ = _343_at
+		_343_at = pos + m
+		var _344_n uint64
+		var _ = _344_n
+		_344_n = _343_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_344_n) != _336_k || positions.Companion_Default___.FlatJ(_344_n)/uint64(512) != _338_jp {
 			goto L4
 		}
-		var _340_j uint64
-		var _ = _340_j
-		_340_j = positions.Companion_Default___.FlatJ(_339_n)
-		var _341_bn uint64
-		var _ = _341_bn
-		_341_bn = _336_t.U64(uint64(8) * (_340_j % uint64(512)))
-		if _341_bn != uint64(0) {
+		var _345_j uint64
+		var _ = _345_j
+		_345_j = positions.Companion_Default___.FlatJ(_344_n)
+		var _346_bn uint64
+		var _ = _346_bn
+		_346_bn = _341_t.U64(uint64(8) * (_345_j % uint64(512)))
+		if _346_bn != uint64(0) {
 			goto L4
 		}
-		var _342_c uint64
-		var _ = _342_c
-		var _out475 uint64
-		var _ = _out475
-		_out475 = reading.Companion_Default___.Min(uint64(4096)-_338_at%uint64(4096), len_-m)
-		_342_c = _out475
-		var _343_b *dbytes.Bytes
-		var _ = _343_b
-		var _out476 *dbytes.Bytes
-		var _ = _out476
-		_out476 = Companion_Default___.FirstBlock(_338_at, src, so+m, _342_c, bulk)
-		_343_b = _out476
-		if _340_j%uint64(512) != uint64(0) {
-			var _344_left uint64
-			var _ = _344_left
-			_344_left = _336_t.U64(uint64(8) * (_340_j%uint64(512) - uint64(1)))
-			if _344_left != uint64(0) {
-				_337_near = _344_left
+		var _347_c uint64
+		var _ = _347_c
+		var _out479 uint64
+		var _ = _out479
+		_out479 = reading.Companion_Default___.Min(uint64(4096)-_343_at%uint64(4096), len_-m)
+		_347_c = _out479
+		var _348_b *dbytes.Bytes
+		var _ = _348_b
+		var _out480 *dbytes.Bytes
+		var _ = _out480
+		_out480 = Companion_Default___.FirstBlock(_343_at, src, so+m, _347_c, bulk)
+		_348_b = _out480
+		if _345_j%uint64(512) != uint64(0) {
+			var _349_left uint64
+			var _ = _349_left
+			_349_left = _341_t.U64(uint64(8) * (_345_j%uint64(512) - uint64(1)))
+			if _349_left != uint64(0) {
+				_342_near = _349_left
 			}
 		}
-		var _out477 bool
-		var _ = _out477
-		var _out478 uint64
-		var _ = _out478
-		_out477, _out478 = x.AddChild(txn, ip, _336_t, _334_pn, _340_j, _337_near, _343_b)
-		ok = _out477
-		_341_bn = _out478
+		var _out481 bool
+		var _ = _out481
+		var _out482 uint64
+		var _ = _out482
+		_out481, _out482 = x.AddChild(txn, ip, _341_t, _339_pn, _345_j, _342_near, _348_b)
+		ok = _out481
+		_346_bn = _out482
 		if !ok {
 			return ok, m
 		}
-		if bulk && _342_c == uint64(4096) {
-			txn.Bulk(_341_bn)
+		if bulk && _347_c == uint64(4096) {
+			txn.Bulk(_346_bn)
 		}
-		_337_near = _341_bn
-		m = m + _342_c
+		_342_near = _346_bn
+		m = m + _347_c
 	}
 L4:
-	x.CloseParent(txn, _334_pn, _336_t)
+	x.CloseParent(txn, _339_pn, _341_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _345_done uint64
-	var _ = _345_done
-	_345_done = uint64(0)
-	var _346_ck uint64
-	var _ = _346_ck
-	var _347_cj uint64
-	var _ = _347_cj
-	_346_ck, _347_cj = uint64(15), uint64(0)
-	var _348_pb *dbytes.Blk
-	var _ = _348_pb
-	var _out479 *dbytes.Blk
-	var _ = _out479
-	_out479 = dbytes.ZeroBlk()
-	_348_pb = _out479
-	var _349_bulk bool
-	var _ = _349_bulk
-	_349_bulk = Companion_Default___.Much(off, len_)
-	for _345_done < len_ {
-		var _350_pos uint64
-		var _ = _350_pos
-		_350_pos = off + _345_done
-		var _351_n uint64
-		var _ = _351_n
-		_351_n = _350_pos / uint64(4096)
-		var _352_c uint64
-		var _ = _352_c
-		var _out480 uint64
-		var _ = _out480
-		_out480 = reading.Companion_Default___.Min(uint64(4096)-_350_pos%uint64(4096), len_-_345_done)
-		_352_c = _out480
-		var _353_bn uint64 = 0
-		var _ = _353_bn
-		var _out481 uint64
-		var _ = _out481
-		var _out482 uint64
-		var _ = _out482
-		var _out483 uint64
-		var _ = _out483
-		var _out484 *dbytes.Blk
+	var _350_done uint64
+	var _ = _350_done
+	_350_done = uint64(0)
+	var _351_ck uint64
+	var _ = _351_ck
+	var _352_cj uint64
+	var _ = _352_cj
+	_351_ck, _352_cj = uint64(15), uint64(0)
+	var _353_pb *dbytes.Blk
+	var _ = _353_pb
+	var _out483 *dbytes.Blk
+	var _ = _out483
+	_out483 = dbytes.ZeroBlk()
+	_353_pb = _out483
+	var _354_bulk bool
+	var _ = _354_bulk
+	_354_bulk = Companion_Default___.Much(off, len_)
+	for _350_done < len_ {
+		var _355_pos uint64
+		var _ = _355_pos
+		_355_pos = off + _350_done
+		var _356_n uint64
+		var _ = _356_n
+		_356_n = _355_pos / uint64(4096)
+		var _357_c uint64
+		var _ = _357_c
+		var _out484 uint64
 		var _ = _out484
-		_out481, _out482, _out483, _out484 = reading.Companion_Default___.Find(x, txn, ip, _351_n, true, _346_ck, _347_cj, _348_pb)
-		_353_bn = _out481
-		_346_ck = _out482
-		_347_cj = _out483
-		_348_pb = _out484
-		if _353_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _353_bn, _350_pos, src, so+_345_done, _352_c)
-		} else if _351_n < uint64(12) {
-			_346_ck = uint64(15)
-			var _out485 bool
-			var _ = _out485
-			_out485 = Companion_Default___.FillDirect(x, txn, ip, ino, _350_pos, src, so+_345_done, _352_c, _349_bulk)
-			ok = _out485
+		_out484 = reading.Companion_Default___.Min(uint64(4096)-_355_pos%uint64(4096), len_-_350_done)
+		_357_c = _out484
+		var _358_bn uint64 = 0
+		var _ = _358_bn
+		var _out485 uint64
+		var _ = _out485
+		var _out486 uint64
+		var _ = _out486
+		var _out487 uint64
+		var _ = _out487
+		var _out488 *dbytes.Blk
+		var _ = _out488
+		_out485, _out486, _out487, _out488 = reading.Companion_Default___.Find(x, txn, ip, _356_n, true, _351_ck, _352_cj, _353_pb)
+		_358_bn = _out485
+		_351_ck = _out486
+		_352_cj = _out487
+		_353_pb = _out488
+		if _358_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _358_bn, _355_pos, src, so+_350_done, _357_c)
+		} else if _356_n < uint64(12) {
+			_351_ck = uint64(15)
+			var _out489 bool
+			var _ = _out489
+			_out489 = Companion_Default___.FillDirect(x, txn, ip, ino, _355_pos, src, so+_350_done, _357_c, _354_bulk)
+			ok = _out489
 			if !ok {
 				return ok
 			}
 		} else {
-			_346_ck = uint64(15)
-			var _out486 bool
-			var _ = _out486
-			var _out487 uint64
-			var _ = _out487
-			_out486, _out487 = Companion_Default___.FillRun(x, txn, ip, ino, _350_pos, src, so+_345_done, len_-_345_done, _349_bulk)
-			ok = _out486
-			_352_c = _out487
+			_351_ck = uint64(15)
+			var _out490 bool
+			var _ = _out490
+			var _out491 uint64
+			var _ = _out491
+			_out490, _out491 = Companion_Default___.FillRun(x, txn, ip, ino, _355_pos, src, so+_350_done, len_-_350_done, _354_bulk)
+			ok = _out490
+			_357_c = _out491
 			if !ok {
 				return ok
 			}
 		}
-		_345_done = _345_done + _352_c
+		_350_done = _350_done + _357_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _354_n uint64
-	var _ = _354_n
-	_354_n = sz / uint64(4096)
-	var _355_k uint64
-	var _ = _355_k
-	_355_k = positions.Companion_Default___.FlatK(_354_n)
-	var _356_bn uint64
-	var _ = _356_bn
-	var _out488 uint64
-	var _ = _out488
-	_out488 = x.Resolve(txn, ip, _355_k, positions.Companion_Default___.MaxLev(_355_k), positions.Companion_Default___.FlatJ(_354_n), true)
-	_356_bn = _out488
-	if _356_bn == uint64(0) {
+	var _359_n uint64
+	var _ = _359_n
+	_359_n = sz / uint64(4096)
+	var _360_k uint64
+	var _ = _360_k
+	_360_k = positions.Companion_Default___.FlatK(_359_n)
+	var _361_bn uint64
+	var _ = _361_bn
+	var _out492 uint64
+	var _ = _out492
+	_out492 = x.Resolve(txn, ip, _360_k, positions.Companion_Default___.MaxLev(_360_k), positions.Companion_Default___.FlatJ(_359_n), true)
+	_361_bn = _out492
+	if _361_bn == uint64(0) {
 		return
 	}
-	var _357_blk *dbytes.Blk
-	var _ = _357_blk
-	var _out489 *dbytes.Blk
-	var _ = _out489
-	_out489 = x.ReadAt(txn, _356_bn, true)
-	_357_blk = _out489
-	var _358_b *dbytes.Bytes
-	var _ = _358_b
-	var _out490 *dbytes.Bytes
-	var _ = _out490
-	_out490 = dbytes.NewBytes(uint64(4096))
-	_358_b = _out490
-	_358_b.CopyBlk(uint64(0), _357_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _356_bn, _358_b)
+	var _362_blk *dbytes.Blk
+	var _ = _362_blk
+	var _out493 *dbytes.Blk
+	var _ = _out493
+	_out493 = x.ReadAt(txn, _361_bn, true)
+	_362_blk = _out493
+	var _363_b *dbytes.Bytes
+	var _ = _363_b
+	var _out494 *dbytes.Bytes
+	var _ = _out494
+	_out494 = dbytes.NewBytes(uint64(4096))
+	_363_b = _out494
+	_363_b.CopyBlk(uint64(0), _362_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _361_bn, _363_b)
 }
 
 // End of class Default__
