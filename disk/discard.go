@@ -30,6 +30,9 @@ func Discard(d Disk, a, n uint64) error {
 	return &Error{Op: "discard", Block: a, Err: ErrNoDiscard}
 }
 
+// Discards tells whether Discard is worth a try: for a sparse image, and for a device.
+func (d *File) Discards() bool { return d.lender() != nil || d.device && !d.readOnly }
+
 // Discard implements Discarder: it punches holes, and has a block device write zeros without
 // data, if the device can. A plain discard of a device, after which anything may be read, is no
 // way to do it. A preallocated image keeps its room: that is what it was made for.

@@ -142,3 +142,79 @@ func mustFind(t *testing.T, v *fs.FS, path string) fs.Handle {
 	return h
 }
 
+
+// On a full host the room of removed files is there again, for this volume or for others; if others take it, what
+// needs room is refused, and all else goes on. Meanwhile files are overwritten all the time: no write fails.
+func TestTrimFullHost(t *testing.T) {
+	for _, kind := range hosttest.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			r := random(t)
+			dir := hosttest.Mount(t, kind, hostBytes)
+			path := newImage(t, dir, 3*hostBytes)
+			s := discarding(t, path)
+			n := fill(t, s.v, 0, r)
+			stop, overwritten := make(chan struct{}), make(chan error)
+			go func() {
+				for version := 1; ; version++ {
+					for i := range 10 {
+						h, err := find(s.v, "/"+string(fileName(i)))
+						if err == nil {
+							_, _, _, err = s.v.Write(root, h, 0, contents(i, version), fs.Unstable)
+						}
+						if err != nil {
+							overwritten <- fmt.Errorf("file %d: %w", i, err)
+							return
+						}
+					}
+					select {
+					case <-stop:
+						overwritten <- nil
+						return
+					default:
+					}
+				}
+			}()
+			for range 3 {
+				before := allocated(t, path)
+				removeFiles(t, s.v, n/2, n)
+				// used again while the background gives it back; ext4 has it again with the next barrier only
+				again := fill(t, s.v, n/2, r)
+				if again < n-n/10 {
+					t.Errorf("%d files had room, then %d", n, again)
+				}
+				n = again
+				removeFiles(t, s.v, n/2, n)
+				gone := int64(n-n/2) * fileBytes
+				want := before - gone*3/4
+				until(t, fmt.Sprintf("%d bytes of %d", want, before), func() bool { return allocated(t, path) <= want })
+				if now := freeBytes(t, s.v); int64(now) < gone*3/4 {
+					t.Errorf("%d bytes are free, of %d", now, gone)
+				}
+				n = fill(t, s.v, n/2, r)
+			}
+			// others take what is given back
+			removeFiles(t, s.v, n/2, n)
+			if _, err := s.v.Trim(nil); err != nil {
+				t.Fatal(err)
+			}
+			hosttest.Fill(t, dir, 0)
+			m := fill(t, s.v, n/2, r)
+			if m > n-n/4 {
+				t.Errorf("%d files had room on a host that is full, of %d", m, n)
+			}
+			close(stop)
+			if err := <-overwritten; err != nil {
+				t.Error(err)
+			}
+			verify(t, s.v, 10, m, 0)
+			if err := s.v.Health(); err != nil {
+				t.Error(err)
+			}
+			s.stop(t)
+			isClean(t, path)
+			s = discarding(t, path)
+			verify(t, s.v, 10, m, 0)
+			s.stop(t)
+		})
+	}
+}

@@ -73,6 +73,8 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
 	cache := byteSize(64 << 20)
 	f.Var(&cache, "cache", "size of the block cache")
+	discard := discardMode("auto")
+	f.Var(&discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
 	exportsFile := f.String("exports", "", "`FILE` that says who may mount what, in the syntax of exports(5); SIGHUP reads it again (default: everybody everything)")
@@ -207,9 +209,13 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if has := d.Size() * disk.BlockSize; given(f, "size") && has != uint64(size) {
 		warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image", *volume, about(has), &size))
 	}
+	giveBack := discard.of(d)
+	if discard == "on" && !giveBack && !*readOnly {
+		warn(fmt.Errorf("--discard: the image %s has all its room (--preallocate), and keeps it", *volume))
+	}
 	stats := disk.NewStats(d)
 	expvar.Publish("disk", expvar.Func(func() any { return stats.Counts() }))
-	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log.Logger})
+	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Discard: giveBack, Log: log.Logger})
 	if err != nil {
 		d.Close()
 		return fail(fmt.Errorf("%s: %w%s", *volume, err, advice(err)))
