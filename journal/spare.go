@@ -58,8 +58,13 @@ func (j *Journal) installed(goal uint64) bool {
 	c := j.core
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	if c.Hq < goal && !journalpolicy.Companion_Default___.Failed(c) {
+	if c.Hq < goal && !failed(c) {
 		c.Mu.Wait(journalm.Companion_Default___.CSpace())
 	}
-	return c.Hq >= goal || !journalpolicy.Companion_Default___.Failed(c)
+	return c.Hq >= goal || !failed(c)
+}
+
+// failed tells that nothing is written any more. The caller holds the mutex.
+func failed(c *journalm.Journal) bool {
+	return c.Notes.Get(journalpolicy.Companion_Default___.NFailed()) != 0
 }
