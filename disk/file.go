@@ -379,6 +379,9 @@ func (d *File) Barrier() error {
 	if err != nil {
 		return d.failed(&Error{Op: "barrier", Path: d.path, Err: noRoom(err)})
 	}
+	if r := d.lender(); r != nil {
+		r.flushed()
+	}
 	return d.failed(nil)
 }
 

@@ -22,6 +22,7 @@ type room struct {
 	tight time.Time // no whole chunks before
 	full  time.Time // nothing new before
 	blind bool      // the host makes no promises
+	given bool      // some was given back since the last barrier; the host may have it only after that
 
 	looked time.Time // when free and backed were found out; zero: not yet
 	free   uint64    // blocks
@@ -171,7 +172,7 @@ func (r *room) grow(c, a, n uint64) error {
 		}
 		return ErrNoRoom
 	}
-	if !r.blind && !now.Before(r.tight) {
+	if !r.blind && !now.Before(r.tight) && !r.scant() {
 		lo := c * chunk
 		err := r.f.allocate(lo, min(chunk, r.f.size-lo))
 		switch {
@@ -199,6 +200,13 @@ func (r *room) grow(c, a, n uint64) error {
 	return err
 }
 
+// scant tells whether a chunk may be more than the host has left. Some file systems would give a part of it
+// before they refuse, and nobody would know of that. The caller holds mu.
+func (r *room) scant() bool {
+	r.look()
+	return r.free < r.since+2*chunk
+}
+
 // giveBack has punch take the room of n blocks from a on. They are not known to have room from
 // before that on, and who reserves some of them waits.
 func (r *room) giveBack(a, n uint64, punch func() error) error {
@@ -210,8 +218,22 @@ func (r *room) giveBack(a, n uint64, punch func() error) error {
 	if err := punch(); err != nil {
 		return err
 	}
-	r.tight, r.full, r.looked = time.Time{}, time.Time{}, time.Time{} // there is room again
+	r.given = true
+	r.ask()
 	return nil
+}
+
+// ask forgets that the host is full, and how full it is. The caller holds mu.
+func (r *room) ask() { r.tight, r.full, r.looked = time.Time{}, time.Time{}, time.Time{} }
+
+// flushed notes a barrier.
+func (r *room) flushed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.given {
+		r.given = false
+		r.ask()
+	}
 }
 
 // guess tells whether n blocks will find room on a host that promises none.

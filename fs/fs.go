@@ -122,7 +122,7 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 	if !readOnly && v.readOnly {
 		return ErrROFS
 	}
-	refused := v.sys.Refused()
+	refused, given := v.sys.Refused(), uint64(0)
 	// What waits to be freed is space, too. Free more of it each time.
 	for steps := 8; ; steps *= 2 {
 		before := v.free.steps.Load()
@@ -134,6 +134,11 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 			v.free.help(steps)
 		}
 		if steps > maxHelp || v.free.steps.Load() == before { // nothing was freed, here or in the background
+			// Room that was given back may be the host's only after a barrier.
+			if now := v.sys.Discarded(); now != given && v.sys.Flush() == nil {
+				given = now
+				continue
+			}
 			if v.sys.Refused() != refused {
 				v.hostLog.full()
 			}

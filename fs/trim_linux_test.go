@@ -142,7 +142,6 @@ func mustFind(t *testing.T, v *fs.FS, path string) fs.Handle {
 	return h
 }
 
-
 // On a full host the room of removed files is there again, for this volume or for others; if others take it, what
 // needs room is refused, and all else goes on. Meanwhile files are overwritten all the time: no write fails.
 func TestTrimFullHost(t *testing.T) {
@@ -177,9 +176,9 @@ func TestTrimFullHost(t *testing.T) {
 			for range 3 {
 				before := allocated(t, path)
 				removeFiles(t, s.v, n/2, n)
-				// used again while the background gives it back; ext4 has it again with the next barrier only
+				// used again while the background gives it back
 				again := fill(t, s.v, n/2, r)
-				if again < n-n/10 {
+				if again < n-n/50 {
 					t.Errorf("%d files had room, then %d", n, again)
 				}
 				n = again

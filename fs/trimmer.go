@@ -284,8 +284,8 @@ func (v *FS) Trim(progress func(done, all uint64)) (bytes uint64, err error) {
 	}
 	for v.free.step() {
 	}
-	before := v.sys.Journal().DiscardedBlocks
-	defer func() { bytes = (v.sys.Journal().DiscardedBlocks - before) * BlockSize }()
+	before := v.sys.Discarded()
+	defer func() { bytes = (v.sys.Discarded() - before) * BlockSize }()
 	if err := v.sys.Settle(); err != nil {
 		return 0, err
 	}

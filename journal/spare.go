@@ -20,6 +20,9 @@ func (j *Journal) Unspare() { j.d.Unspare() }
 // that zeros were written to because it refused.
 func (j *Journal) Spared() (cannot bool, kept uint64) { return j.d.CannotSpare(), j.d.KeptBlocks() }
 
+// Discarded is the number of blocks that were discarded.
+func (j *Journal) Discarded() uint64 { return j.d.Counts().DiscardedBlocks }
+
 // A Position is how far the journal is with what was committed.
 type Position struct {
 	Commits, Durable uint64 // commits accepted, and known to be durable

@@ -54,6 +54,9 @@ func (s *System) LetGo() {
 // Spared is journal.Journal's.
 func (s *System) Spared() (cannot bool, kept uint64) { return s.j.Spared() }
 
+// Discarded is the number of blocks that were given back.
+func (s *System) Discarded() uint64 { return s.j.Discarded() }
+
 // Position is how far the journal is.
 func (s *System) Position() journal.Position { return s.j.Position() }
 

@@ -83,9 +83,12 @@ func TestSpare(t *testing.T) {
 		t.Errorf("%d discards of %d blocks", c.Discards, c.DiscardedBlocks)
 	}
 	// what was written is not spare any more, whatever was written; nor what was taken back
+	under.discarded = nil
+	if !d.WriteRun(2, listOf(0, 0, 0, 0, 0), 0, 5) || under.discarded != nil {
+		t.Errorf("discarded again: %v, %v", under.discarded, d.Err())
+	}
 	d.Spare(8, 2)
 	d.Unspare()
-	under.discarded = nil
 	if !d.WriteRun(0, listOf(0, 0, 0, 0, 0, 0, 0, 0, 0, 0), 0, 10) || under.discarded != nil {
 		t.Errorf("discarded %v, %v", under.discarded, d.Err())
 	}
