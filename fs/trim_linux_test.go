@@ -3,6 +3,7 @@ package fs_test
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -66,71 +67,76 @@ const ahead = 4 * 4 << 20
 // The room of removed files goes back to the host: soon; also when it was not given back before the
 // server ended; and all at once when that is wanted. The other files are what they were.
 func TestTrim(t *testing.T) {
-	places := map[string]func() string{"here": t.TempDir}
-	for _, kind := range hosttest.Kinds {
-		places[kind] = func() string { return hosttest.Mount(t, kind, 400<<20) }
+	for _, c := range []struct {
+		kind, how string
+		size      int
+	}{
+		{"tmpfs", "soon", 200 << 20}, {"tmpfs", "after a restart", 40 << 20}, {"tmpfs", "at once", 40 << 20},
+		{"ext4", "soon", 40 << 20}, {"ext4", "after a restart", 40 << 20}, {"the file system of the tests", "soon", 40 << 20},
+	} {
+		t.Run(c.kind+", "+c.how, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if slices.Contains(hosttest.Kinds, c.kind) {
+				dir = hosttest.Mount(t, c.kind, 400<<20)
+			}
+			testTrim(t, dir, c.how, c.size)
+		})
 	}
-	for kind, place := range places {
-		for _, how := range []string{"soon", "after a restart", "at once"} {
-			t.Run(kind+", "+how, func(t *testing.T) {
-				path := newImage(t, place(), 1<<30)
-				size := 40 << 20
-				if kind == "tmpfs" {
-					size = 200 << 20
-				}
-				few, many := 100, 100+size/fileBytes
-				s := serveImage(t, path, asIs)
-				if how == "soon" {
-					s.stop(t)
-					s = discarding(t, path)
-				}
-				for i := range many {
-					if i == few {
-						if _, err := s.v.Commit(mustFind(t, s.v, "/file0"), 0, 0); err != nil {
-							t.Fatal(err)
-						}
-					}
-					if err := addFile(s.v, i, fs.Unstable); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if _, err := s.v.Commit(mustFind(t, s.v, "/file0"), 0, 0); err != nil {
-					t.Fatal(err)
-				}
-				full := allocated(t, path)
-				if full < int64(many*fileBytes) {
-					t.Fatalf("%d bytes have room", full)
-				}
-				removeFiles(t, s.v, few, many)
-				free := freeBytes(t, s.v)
-				switch how {
-				case "after a restart":
-					s.stop(t)
-					s = discarding(t, path)
-				case "at once":
-					bytes, err := s.v.Trim(nil)
-					if err != nil || int(bytes) < (many-few)*fileBytes {
-						t.Errorf("%d bytes were given back: %v", bytes, err)
-					}
-				}
-				want := full - int64((many-few)*fileBytes) + ahead
-				until(t, fmt.Sprintf("%d bytes of %d", want, full), func() bool { return allocated(t, path) <= want })
-				if now := freeBytes(t, s.v); now < free {
-					t.Errorf("%d bytes were free, then %d", free, now)
-				}
-				verify(t, s.v, 0, few, 0)
-				// what was given back can be taken again
-				for i := few; i < many; i++ {
-					if err := addFile(s.v, i, fs.Unstable); err != nil {
-						t.Fatal(err)
-					}
-				}
-				verify(t, s.v, 0, many, 0)
-				s.stop(t)
-				isClean(t, path)
-			})
+}
+
+func testTrim(t *testing.T, dir, how string, size int) {
+	path := newImage(t, dir, 1<<30)
+	few, many := 100, 100+size/fileBytes
+	s := serveImage(t, path, asIs)
+	if how == "soon" {
+		s.stop(t)
+		s = discarding(t, path)
+	}
+	for i := range many {
+		if i == few {
+			if _, err := s.v.Commit(mustFind(t, s.v, "/file0"), 0, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := addFile(s.v, i, fs.Unstable); err != nil {
+			t.Fatal(err)
 		}
 	}
+	if _, err := s.v.Commit(mustFind(t, s.v, "/file0"), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	full := allocated(t, path)
+	if full < int64(many*fileBytes) {
+		t.Fatalf("%d bytes have room", full)
+	}
+	removeFiles(t, s.v, few, many)
+	free := freeBytes(t, s.v)
+	switch how {
+	case "after a restart":
+		s.stop(t)
+		s = discarding(t, path)
+	case "at once":
+		bytes, err := s.v.Trim(nil)
+		if err != nil || int(bytes) < (many-few)*fileBytes {
+			t.Errorf("%d bytes were given back: %v", bytes, err)
+		}
+	}
+	want := full - int64((many-few)*fileBytes) + ahead
+	until(t, fmt.Sprintf("%d bytes of %d", want, full), func() bool { return allocated(t, path) <= want })
+	if now := freeBytes(t, s.v); now < free {
+		t.Errorf("%d bytes were free, then %d", free, now)
+	}
+	verify(t, s.v, 0, few, 0)
+	// what was given back can be taken again
+	for i := few; i < many; i++ {
+		if err := addFile(s.v, i, fs.Unstable); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verify(t, s.v, 0, many, 0)
+	s.stop(t)
+	isClean(t, path)
 }
 
 func mustFind(t *testing.T, v *fs.FS, path string) fs.Handle {

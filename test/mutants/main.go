@@ -47,7 +47,7 @@ var (
 	numbers    = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}
 	statuses   = []string{"./status"}
 	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall|Inspect|Pages"}
-	trims      = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./fs", "-run", "Discard|Spare|Hold|Freed|Trim/tmpfs"}
+	trims      = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|Trim$/tmpfs"}
 	codes      = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
 	repairs    = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
 	shares     = []string{"./oncrpc", "-run", "Memory"}
