@@ -135,3 +135,46 @@ func TestTrimBesideWriters(t *testing.T) {
 	closeFS(t, v)
 	mustCheck(t, mem)
 }
+
+// When the device fails while room is given back, the volume refuses changes as after any such failure, and the
+// next start finds it sound.
+func TestTrimDeviceFails(t *testing.T) {
+	step := uint64(1)
+	if testing.Short() {
+		step = 5
+	}
+	for n := uint64(1); ; n += step {
+		mem := disk.NewMem(2200)
+		mkfs(t, mem, fs.MkfsOptions{Inodes: 256, Zeroed: true})
+		fault := disk.NewFault(mem, 1, nil)
+		v, err := fs.Open(fault, fs.Options{Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []op{opCreate("/keep"), opWrite("/keep", 0, 100000, fs.FileSync), opCreate("/f"), opWrite("/f", 0, 400000, fs.FileSync), opRemove("/f"), opCommit("/keep")} {
+			if err := o.do(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := tree(t, v, "/")
+		fault.SetPlan(disk.FailFrom(fault.Ops()+n, disk.ErrInjected, disk.Write, disk.Barrier))
+		_, err = v.Trim(nil)
+		failed := v.Health() != nil
+		if (err != nil) != failed {
+			t.Errorf("failure %d: %v, and health %v", n, err, v.Health())
+		}
+		v.Close()
+		v = open(t, mem, fs.Options{})
+		if after := tree(t, v, "/"); after != before {
+			t.Errorf("failure %d: then:\n%s\nbefore:\n%s", n, after, before)
+		}
+		closeFS(t, v)
+		mustCheck(t, mem)
+		if !failed {
+			if n < 5 {
+				t.Errorf("only %d operations", n)
+			}
+			return
+		}
+	}
+}

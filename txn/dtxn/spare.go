@@ -73,10 +73,18 @@ func (s *System) MayWrite(r Run) error {
 	if s.layout.Host == nil || s.layout.Beside == nil {
 		return nil
 	}
+	last := ^uint64(0)
 	for a := r.Start; a < r.End; a++ {
+		lowest := true
 		for b := range s.layout.Beside(s.base + a) {
+			if lowest && b == last { // as for the block before
+				break
+			}
 			if err := s.layout.Host.Reserve(s.base+b, 2); err != nil {
 				return err
+			}
+			if lowest {
+				last, lowest = b, false
 			}
 		}
 	}
