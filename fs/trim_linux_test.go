@@ -75,6 +75,9 @@ func TestTrim(t *testing.T) {
 		{"ext4", "soon", 40 << 20}, {"ext4", "after a restart", 40 << 20}, {"the file system of the tests", "soon", 40 << 20},
 	} {
 		t.Run(c.kind+", "+c.how, func(t *testing.T) {
+			if testing.Short() && c.how != "after a restart" {
+				t.Skip("long")
+			}
 			t.Parallel()
 			dir := t.TempDir()
 			if slices.Contains(hosttest.Kinds, c.kind) {
@@ -122,8 +125,10 @@ func testTrim(t *testing.T, dir, how string, size int) {
 			t.Errorf("%d bytes were given back: %v", bytes, err)
 		}
 	}
+	begin := time.Now()
 	want := full - int64((many-few)*fileBytes) + ahead
 	until(t, fmt.Sprintf("%d bytes of %d", want, full), func() bool { return allocated(t, path) <= want })
+	t.Logf("%d MiB had room, %d MiB %.1f s after the removal", full>>20, allocated(t, path)>>20, time.Since(begin).Seconds())
 	if now := freeBytes(t, s.v); now < free {
 		t.Errorf("%d bytes were free, then %d", free, now)
 	}
@@ -153,6 +158,9 @@ func mustFind(t *testing.T, v *fs.FS, path string) fs.Handle {
 func TestTrimFullHost(t *testing.T) {
 	for _, kind := range hosttest.Kinds {
 		t.Run(kind, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("long")
+			}
 			r := random(t)
 			dir := hosttest.Mount(t, kind, hostBytes)
 			path := newImage(t, dir, 3*hostBytes)
