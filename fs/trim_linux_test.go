@@ -60,9 +60,8 @@ func removeFiles(t *testing.T, v *fs.FS, first, n int) {
 	}
 }
 
-// ahead is the room that the host keeps for what is written next to files that are still there: pieces of
-// 4 MiB, of which the root directory, the files of the test, and where the next is written have one.
-const ahead = 4 * 4 << 20
+// ahead is the room that the host keeps next to files that are still there: it is taken in pieces of so many bytes.
+const ahead = 4 << 20
 
 // The room of removed files goes back to the host: soon; also when it was not given back before the
 // server ended; and all at once when that is wanted. The other files are what they were.
