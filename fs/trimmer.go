@@ -24,7 +24,8 @@ type trimmer struct {
 	done chan struct{}
 
 	mu    sync.Mutex // one round at a time; all below
-	rest  time.Duration
+	paced bool       // others come first
+	last  uint64     // commits after the last transaction
 	part  []dtxn.Run // to be trimmed in the next transaction
 	size  uint64     // blocks in part
 	wait  []uint64   // pieces whose blocks may not be home
@@ -41,7 +42,7 @@ const (
 	trimRun      = 64 << 10 >> 12 // runs of fewer free blocks stay what they are
 	trimStep     = 240            // blocks in one transaction: others have room in the same group
 	trimHeld     = 8192           // blocks that are kept from others at a time
-	trimShare    = 4              // the trimmer works a fourth of the time at most
+	trimShare    = 8              // the trimmer works an eighth of the time at most while others commit, else half of it
 	sweepStep    = 1024           // pieces looked at in a turn
 )
 
@@ -97,7 +98,7 @@ func (t *trimmer) loop() {
 func (t *trimmer) turn() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rest = trimShare - 1
+	t.paced = true
 	sys := t.v.sys
 	if len(t.wait) == 0 {
 		t.wait = sys.Freed()
@@ -265,15 +266,26 @@ func (t *trimmer) write() error {
 	case kept != before: // not now
 		return errYield
 	}
-	if t.rest > 0 {
-		pause := time.NewTimer(t.rest * time.Since(begin))
-		defer pause.Stop()
-		select {
-		case <-t.quit:
-		case <-pause.C:
-		}
+	if t.paced {
+		t.pause(time.Since(begin))
 	}
 	return nil
+}
+
+// pause rests after a transaction that took so long.
+func (t *trimmer) pause(worked time.Duration) {
+	rest := worked
+	commits := t.v.sys.Position().Commits
+	if commits > t.last+1 { // not all of them ours
+		rest *= trimShare - 1
+	}
+	t.last = commits
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-t.quit:
+	case <-timer.C:
+	}
 }
 
 // Trim gives the room of all free blocks back to the host, at once, and returns how many bytes the host took. The
@@ -292,7 +304,7 @@ func (v *FS) Trim(progress func(done, all uint64)) (bytes uint64, err error) {
 	t := v.trim
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rest = 0
+	t.paced = false
 	first, end := v.geo.Dtor_data0(), v.geo.Dtor_data1()
 	for at := first; at < end; {
 		var ps []uint64
