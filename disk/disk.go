@@ -9,7 +9,8 @@
 //	Fault  wraps a Disk: errors, delays, torn writes, flipped bits
 //	Stats  wraps a Disk: counts operations and blocks
 //
-// A Disk may know which of its blocks were never written: see Holes.
+// A Disk may know which of its blocks were never written: see Holes. It may take blocks for zeros without
+// storing them: see Discarder.
 //
 // The tests that every Disk must pass are in package disktest.
 package disk

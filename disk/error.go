@@ -7,15 +7,15 @@ import (
 
 // Error is what every operation of a Disk returns when it fails.
 type Error struct {
-	Op    string // "open", "create", "preallocate", "rename", "lock", "check", "reserve", "read", "write", "barrier" or "close"
+	Op    string // "open", "create", "preallocate", "rename", "lock", "check", "reserve", "read", "write", "discard", "barrier" or "close"
 	Path  string // the file or device; empty for one in memory
-	Block uint64 // the first block not transferred; for "read" and "write" only
+	Block uint64 // the first block not transferred; for "read", "write" and "discard" only
 	Err   error  // the cause
 }
 
 func (e *Error) Error() string {
 	s := e.Op
-	if e.Op == "read" || e.Op == "write" {
+	if e.Op == "read" || e.Op == "write" || e.Op == "discard" {
 		s = fmt.Sprintf("%s block %d", e.Op, e.Block)
 	}
 	if e.Path != "" {

@@ -142,6 +142,25 @@ func (f *Fault) ReadAt(a uint64, bufs [][]byte) error {
 // WriteAt implements Disk.
 func (f *Fault) WriteAt(a uint64, bufs [][]byte) error {
 	h, r := f.next(Write, a, bufs)
+	return f.write(h, r, a, bufs)
+}
+
+// Discard implements Discarder: to the plan it is a write of zeros.
+func (f *Fault) Discard(a, n uint64) error {
+	bufs := zeroBlocks(n)
+	h, r := f.next(Write, a, bufs)
+	if h.Torn || h.Flip {
+		return f.write(h, r, a, bufs)
+	}
+	time.Sleep(h.Delay)
+	if h.Err != nil {
+		return &Error{Op: "discard", Block: a, Err: h.Err}
+	}
+	return Discard(f.Disk, a, n)
+}
+
+// write is WriteAt, with harm h.
+func (f *Fault) write(h Harm, r *rand.Rand, a uint64, bufs [][]byte) error {
 	time.Sleep(h.Delay)
 	if h.Err != nil && !h.Torn {
 		return &Error{Op: "write", Block: a, Err: h.Err}

@@ -31,8 +31,9 @@ type File struct {
 	id       identity        // of the file, for Check
 	backing  []*backing      // the files under a loop device
 	lost     atomic.Pointer[Error]
-	room     *room // see Host
+	room     *room // see lender
 	roomOnce sync.Once
+	thick    atomic.Bool // all its room is there, and stays
 
 	// A device that failed to flush may drop the data and report success the
 	// next time; so the first failure is kept and returned for good.
@@ -45,6 +46,7 @@ type File struct {
 	flush   func(fd int) error
 
 	fallocate func(fd int, off, length int64) error
+	punch     func(fd int, off, length int64) error
 }
 
 // FileOptions are options for OpenFile.
@@ -231,7 +233,7 @@ func syncDir(path string) error {
 // newFile locks f and makes a File of it. It closes f on failure.
 func newFile(f *os.File, path string, readOnly bool) (*File, error) {
 	d := &File{path: path, readOnly: readOnly, f: f,
-		preadv: unix.Preadv, pwritev: unix.Pwritev, flush: flushFD, fallocate: fallocate}
+		preadv: unix.Preadv, pwritev: unix.Pwritev, flush: flushFD, fallocate: fallocate, punch: punch}
 	op, err := "open", error(nil)
 	if d.conn, err = f.SyscallConn(); err == nil {
 		op, err = "lock", d.lock()
@@ -376,6 +378,9 @@ func (d *File) Barrier() error {
 	}
 	if err != nil {
 		return d.failed(&Error{Op: "barrier", Path: d.path, Err: noRoom(err)})
+	}
+	if r := d.lender(); r != nil {
+		r.flushed()
 	}
 	return d.failed(nil)
 }

@@ -40,6 +40,9 @@ func openDirect(*os.File) *os.File { return nil }
 // fallocate: this system has no call that gives holes of a file room.
 func fallocate(int, int64, int64) error { return unix.EOPNOTSUPP }
 
+// punch: not done on this system.
+func punch(int, int64, int64) error { return unix.EOPNOTSUPP }
+
 func statusFD(fd int) (status, error) {
 	var st unix.Stat_t
 	err := retry(func() error { return unix.Fstat(fd, &st) })

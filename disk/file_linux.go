@@ -52,6 +52,12 @@ func fallocate(fd int, off, length int64) error {
 	return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, off, length)
 }
 
+// punch makes a part of a file or device zeros that take no room. A device that has no quick way to
+// that refuses.
+func punch(fd int, off, length int64) error {
+	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, length)
+}
+
 // statusMask asks for no times: once somebody has seen the time stamps of a file, each
 // write gives it new ones, and its inode is written again (multigrain time stamps).
 const statusMask = unix.STATX_TYPE | unix.STATX_INO | unix.STATX_NLINK | unix.STATX_SIZE

@@ -22,6 +22,7 @@ type room struct {
 	tight time.Time // no whole chunks before
 	full  time.Time // nothing new before
 	blind bool      // the host makes no promises
+	given bool      // some was given back since the last barrier; the host may have it only after that
 
 	looked time.Time // when free and backed were found out; zero: not yet
 	free   uint64    // blocks
@@ -50,13 +51,27 @@ func newRoom(f *File) *room {
 
 // Host returns the host of a sparse image, for HostOf.
 func (d *File) Host() Host {
+	if r := d.lender(); r != nil {
+		return r
+	}
+	return nil
+}
+
+// lender is the room of a sparse image, nil for all else. An image that had all its room when
+// this was asked first is a preallocated one, and stays one.
+func (d *File) lender() *room {
 	if d.readOnly || d.device {
 		return nil
 	}
-	if n, err := d.allocated(); err == nil && n >= d.size {
+	d.roomOnce.Do(func() {
+		d.room = newRoom(d)
+		if n, err := d.allocated(); err == nil && n >= d.size {
+			d.thick.Store(true)
+		}
+	})
+	if d.thick.Load() {
 		return nil
 	}
-	d.roomOnce.Do(func() { d.room = newRoom(d) })
 	return d.room
 }
 
@@ -89,6 +104,7 @@ func (d *File) Preallocate() error {
 	if err != nil {
 		return &Error{Op: "preallocate", Path: d.path, Err: err}
 	}
+	d.thick.Store(true)
 	return nil
 }
 
@@ -156,7 +172,7 @@ func (r *room) grow(c, a, n uint64) error {
 		}
 		return ErrNoRoom
 	}
-	if !r.blind && !now.Before(r.tight) {
+	if !r.blind && !now.Before(r.tight) && !r.scant() {
 		lo := c * chunk
 		err := r.f.allocate(lo, min(chunk, r.f.size-lo))
 		switch {
@@ -182,6 +198,42 @@ func (r *room) grow(c, a, n uint64) error {
 	}
 	r.since += n
 	return err
+}
+
+// scant tells whether a chunk may be more than the host has left. Some file systems would give a part of it
+// before they refuse, and nobody would know of that. The caller holds mu.
+func (r *room) scant() bool {
+	r.look()
+	return r.free < r.since+2*chunk
+}
+
+// giveBack has punch take the room of n blocks from a on. They are not known to have room from
+// before that on, and who reserves some of them waits.
+func (r *room) giveBack(a, n uint64, punch func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := a / chunk; c*chunk < a+n; c++ {
+		r.known[c/64].And(^(uint64(1) << (c % 64)))
+	}
+	if err := punch(); err != nil {
+		return err
+	}
+	r.given = true
+	r.ask()
+	return nil
+}
+
+// ask forgets that the host is full, and how full it is. The caller holds mu.
+func (r *room) ask() { r.tight, r.full, r.looked = time.Time{}, time.Time{}, time.Time{} }
+
+// flushed notes a barrier.
+func (r *room) flushed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.given {
+		r.given = false
+		r.ask()
+	}
 }
 
 // guess tells whether n blocks will find room on a host that promises none.

@@ -9,6 +9,7 @@ import (
 type Stats struct {
 	Disk
 	reads, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
+	discards, discardedBlocks                          atomic.Uint64
 	readTime, writeTime, barrierTime                   atomic.Int64 // nanoseconds
 }
 
@@ -17,6 +18,8 @@ type Counts struct {
 	Reads, ReadBlocks     uint64 // calls of ReadAt, and the blocks they asked for
 	Writes, WrittenBlocks uint64 // calls of WriteAt, and the blocks they gave
 	Barriers              uint64
+
+	Discards, DiscardedBlocks uint64 // calls of Discard that succeeded, and their blocks
 
 	// Time spent within the calls; that of calls side by side adds up.
 	ReadTime, WriteTime, BarrierTime time.Duration
@@ -34,6 +37,7 @@ func (s *Stats) Counts() Counts {
 		Reads: s.reads.Load(), ReadBlocks: s.readBlocks.Load(),
 		Writes: s.writes.Load(), WrittenBlocks: s.writtenBlocks.Load(),
 		Barriers: s.barriers.Load(),
+		Discards: s.discards.Load(), DiscardedBlocks: s.discardedBlocks.Load(),
 		ReadTime: time.Duration(s.readTime.Load()), WriteTime: time.Duration(s.writeTime.Load()),
 		BarrierTime: time.Duration(s.barrierTime.Load()),
 	}
@@ -56,6 +60,17 @@ func (s *Stats) WriteAt(a uint64, bufs [][]byte) error {
 	s.writes.Add(1)
 	s.writtenBlocks.Add(uint64(len(bufs)))
 	return s.Disk.WriteAt(a, bufs)
+}
+
+// Discard implements Discarder. Its time counts as that of a write.
+func (s *Stats) Discard(a, n uint64) error {
+	defer timed(&s.writeTime, time.Now())
+	err := Discard(s.Disk, a, n)
+	if err == nil {
+		s.discards.Add(1)
+		s.discardedBlocks.Add(n)
+	}
+	return err
 }
 
 // Barrier implements Disk.

@@ -37,6 +37,7 @@ type FS struct {
 	root     Handle
 	verifier uint64
 	free     *freer
+	trim     *trimmer
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
 	failed   atomic.Bool // it was logged that the device failed
 	stop     func() error
@@ -63,6 +64,10 @@ type Options struct {
 	Clock      Clock  // of the time stamps; nil: time.Now
 	Log        *slog.Logger
 	Scrub      ScrubOptions
+
+	// Discard gives the room of removed files back to the host of the volume, in the background: a few
+	// seconds after they were removed, and what was not given back before the volume was opened.
+	Discard bool
 
 	host disk.Host // of the device
 	dmg  *damage   // of the volume
@@ -98,6 +103,7 @@ func (v *FS) Close() error {
 	v.scrub.close()
 	v.dmg.close()
 	v.free.close()
+	v.trim.close()
 	return v.stop()
 }
 
@@ -122,7 +128,7 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 	if !readOnly && v.readOnly {
 		return ErrROFS
 	}
-	refused := v.sys.Refused()
+	refused, given := v.sys.Refused(), uint64(0)
 	// What waits to be freed is space, too. Free more of it each time.
 	for steps := 8; ; steps *= 2 {
 		before := v.free.steps.Load()
@@ -134,6 +140,11 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 			v.free.help(steps)
 		}
 		if steps > maxHelp || v.free.steps.Load() == before { // nothing was freed, here or in the background
+			// Room that was given back may be the host's only after a barrier.
+			if now := v.sys.Discarded(); now != given && v.sys.Flush() == nil {
+				given = now
+				continue
+			}
 			if v.sys.Refused() != refused {
 				v.hostLog.full()
 			}

@@ -73,6 +73,12 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	if err != nil {
 		return nil, err
 	}
+	v.trim = v.newTrimmer()
+	if o.Discard && !o.ReadOnly {
+		v.trim.start() // first: it remembers what is freed from then on
+	} else {
+		close(v.trim.done)
+	}
 	v.free = v.startFreer()
 	v.dmg.start(v)
 	v.scrub.start()

@@ -346,20 +346,12 @@ func (j *Journal) watch() {
 		if !journalthreads.Companion_Default___.Guard(j.core) {
 			j.log.Error("the journal stops: nothing is acknowledged any more", "error", j.d.Err())
 		}
-		commits, logged := j.progress()
-		if commits == last && logged {
+		at := j.Position()
+		if at.Commits == last && at.Home != at.Logged {
 			journalthreads.Companion_Default___.Settle(j.core)
 		}
-		last = commits
+		last = at.Commits
 	}
-}
-
-// progress is the number of commits, and whether some are in the log.
-func (j *Journal) progress() (commits uint64, logged bool) {
-	c := j.core
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	return c.Nvs, c.Hq != c.Eq
 }
 
 // A Write is a block and its new contents.

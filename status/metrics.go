@@ -200,6 +200,7 @@ func (e *exposition) device(c disk.Counts) {
 	e.counter("device_read_bytes_total", "Bytes read from the device.", c.ReadBlocks*disk.BlockSize)
 	e.counter("device_writes_total", "Writes to the device.", c.Writes)
 	e.counter("device_written_bytes_total", "Bytes written to the device.", c.WrittenBlocks*disk.BlockSize)
+	e.counter("device_discarded_bytes_total", "Bytes of free blocks whose room was given back.", c.DiscardedBlocks*disk.BlockSize)
 	e.counter("device_barriers_total", "Barriers.", c.Barriers)
 	e.family("device_seconds_total", "counter", "Time spent in the device, by kind of operation; that of operations side by side adds up.")
 	for _, x := range []struct {

@@ -66,7 +66,9 @@ func (f *fake) serve() {
 			return tansyfs.Stat{TotalBytes: 1 << 30, FreeBytes: 1 << 29, TotalFiles: 100, FreeFiles: 90}, nil
 		},
 		Health: func() error { return *cmpOr(f.sick.Load(), new(error)) },
-		Device: func() disk.Counts { return disk.Counts{Barriers: 5, WrittenBlocks: 10, BarrierTime: time.Second} },
+		Device: func() disk.Counts {
+			return disk.Counts{Barriers: 5, WrittenBlocks: 10, DiscardedBlocks: 3, BarrierTime: time.Second}
+		},
 
 		Scrub:      func() tansyfs.ScrubStatus { return f.scrub },
 		StartScrub: func() { f.asked.Add(1) },
@@ -310,7 +312,7 @@ func TestMetrics(t *testing.T) {
 		`tansy_call_duration_seconds_bucket{program="nfs3",proc="READ",le="+Inf"}`:      11,
 		`tansy_call_duration_seconds_count{program="nfs3",proc="READ"}`:                 11,
 		`tansy_journal_units_used{}`:                                                    7, `tansy_cache_hits_total{}`: 3, `tansy_volume_free_bytes{}`: 1 << 29, `tansy_volume_free_inodes{}`: 90,
-		`tansy_device_barriers_total{}`: 5, `tansy_device_written_bytes_total{}`: 40960, `tansy_device_seconds_total{kind="barrier"}`: 1,
+		`tansy_device_barriers_total{}`: 5, `tansy_device_written_bytes_total{}`: 40960, `tansy_device_discarded_bytes_total{}`: 12288, `tansy_device_seconds_total{kind="barrier"}`: 1,
 	} {
 		if got, ok := m[name]; !ok || got != want {
 			t.Errorf("%s is %v (%v), want %v", name, got, ok, want)

@@ -36,6 +36,7 @@ func init() { // not in the declaration, for completion prints them
 		{"check", "verify every invariant of a volume", check, ""},
 		{"repair", "mend a damaged volume, with a way back", repair, ""},
 		{"scrub", "have a server check all that its volume holds, now", scrub, ""},
+		{"trim", "give the room of free blocks back to where the volume lies", trim, ""},
 		{"exports", "check a file of exports, which says who may mount what", exportsCommand, "check"},
 		{"dump", "print a volume's structures", dump, "super log inode dir"},
 		{"conform", "check any NFSv3 server against the RFCs", conformance, ""},

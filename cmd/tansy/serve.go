@@ -77,6 +77,8 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	var scrubRate byteSize
 	f.Var(&scrubRate, "scrub", "read all that is in use from the device and check it, again and again, at most so many bytes per second, such as 20M; 0: only when tansy scrub asks for it")
 	scrubEvery := f.Duration("scrub-every", tansyfs.DefaultScrubEvery, "time from the start of a scrub to the start of the next, if --scrub is given")
+	discard := discardMode("auto")
+	f.Var(&discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
 	exportsFile := f.String("exports", "", "`FILE` that says who may mount what, in the syntax of exports(5); SIGHUP reads it again (default: everybody everything)")
@@ -214,9 +216,13 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if has := d.Size() * disk.BlockSize; given(f, "size") && has != uint64(size) {
 		warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image", *volume, about(has), &size))
 	}
+	giveBack := discard.of(d)
+	if discard == "on" && !giveBack && !*readOnly {
+		warn(fmt.Errorf("--discard: the image %s has all its room (--preallocate), and keeps it", *volume))
+	}
 	stats := disk.NewStats(d)
 	expvar.Publish("disk", expvar.Func(func() any { return stats.Counts() }))
-	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log.Logger, Scrub: tansyfs.ScrubOptions{Rate: uint64(scrubRate), Every: *scrubEvery}})
+	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Discard: giveBack, Log: log.Logger, Scrub: tansyfs.ScrubOptions{Rate: uint64(scrubRate), Every: *scrubEvery}})
 	if err != nil {
 		d.Close()
 		return fail(fmt.Errorf("%s: %w%s", *volume, err, advice(err)))

@@ -35,6 +35,11 @@ type alloc struct {
 	total uint64  // sum of the counts
 
 	freedBits atomic.Uint64 // cleared by transactions that committed, ever
+
+	// see spare.go
+	pieces  map[uint64]struct{} // with bits cleared, as far as nobody has asked; nil: nobody will
+	held    []uint64            // bits that are handed out only if there are no others
+	unspare func()              // called before they are given back
 }
 
 // windowBits is the number of bits in a bitmap block.
@@ -140,6 +145,15 @@ func (a *alloc) take(near uint64) (x uint64, ok bool, err error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	x, ok, err = a.search(near)
+	if !ok && err == nil && a.yield() {
+		x, ok, err = a.search(near)
+	}
+	return x, ok, err
+}
+
+// search is take without what is held. The caller holds mu.
+func (a *alloc) search(near uint64) (x uint64, ok bool, err error) {
 	from := a.next
 	if near != 0 {
 		from = near + 1
@@ -189,6 +203,15 @@ func (a *alloc) found(w uint64, win *window, i uint64) uint64 {
 func (a *alloc) takeIn(lo, hi uint64) (x uint64, ok bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	x, ok, err = a.searchIn(lo, hi)
+	if !ok && err == nil && a.yield() {
+		x, ok, err = a.searchIn(lo, hi)
+	}
+	return x, ok, err
+}
+
+// searchIn is takeIn without what is held. The caller holds mu.
+func (a *alloc) searchIn(lo, hi uint64) (x uint64, ok bool, err error) {
 	for lo < hi {
 		w := lo / windowBits
 		end := min(hi, (w+1)*windowBits)
@@ -238,12 +261,20 @@ func (a *alloc) done(took []uint64, wrote []bitWrite) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.ended(took, wrote)
+}
+
+// ended is done for a caller that holds mu.
+func (a *alloc) ended(took []uint64, wrote []bitWrite) {
 	for _, c := range wrote {
 		if c.old == c.new {
 			continue
 		}
 		if !c.new {
 			a.freedBits.Add(1)
+			if a.pieces != nil {
+				a.pieces[c.x/Piece] = struct{}{}
+			}
 		}
 		i := c.x / windowBits
 		if w := a.win[i]; w != nil {

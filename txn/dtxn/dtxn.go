@@ -127,6 +127,7 @@ func New(j *journal.Journal, l Layout) *System {
 	s := &System{j: j, layout: l, sys: txnsysm.Companion_Default___.Open(j.Core()), close: func() error { return nil }}
 	for i := range s.alloc {
 		s.alloc[i] = newAlloc(l.Maps[i], s.committed)
+		s.alloc[i].unspare = j.Unspare
 	}
 	s.pool.New = func() any {
 		t := &Txn{s: s, t: txnm.New_Txn_()}

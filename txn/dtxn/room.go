@@ -21,7 +21,7 @@ const smallPerBlock = disk.BlockSize / 256
 type scarce struct {
 	next  atomic.Uint64 // the block to look for room from
 	until atomic.Int64  // nothing is to be found before that time (nanoseconds),
-	freed atomic.Uint64 // unless more bits have been freed than these
+	freed atomic.Uint64 // unless more bits have been freed, or blocks been given back, than these
 }
 
 // none is how long a search that found nothing stands for those that follow.
@@ -54,7 +54,7 @@ func (s *System) hint(which, near uint64) (x uint64, ok bool, err error) {
 // elsewhere looks for a clear bit whose block has room already: the host gives no more.
 func (s *System) elsewhere(which uint64) (x uint64, ok bool, err error) {
 	a, m := s.alloc[which], &s.scarce[which]
-	freed := a.freedBits.Load()
+	freed := a.freedBits.Load() + s.j.Discarded()
 	if time.Now().UnixNano() < m.until.Load() && freed == m.freed.Load() {
 		s.refused.Add(1)
 		return 0, false, nil

@@ -9,8 +9,7 @@ uses any of these or the mutex, a program. Checked of them, on every path:
 - What is done without the mutex (an [F] step, a look into a frozen map) follows a Yield, and so does taking the mutex.
   Programs that begin with it rely on their callers; those that also demand something of a
   role's progress do not: that has to outlast what happens before.
-- Nothing under the mutex comes before the Yield. Steps that belong together (TOGETHER)
-  have nothing between them that lets others run.
+- Nothing under the mutex comes before the Yield.
 - A step takes, releases, and awaits no mutex, and calls no program. Programs change
   fields, use the device, and take and release locks of the transactions, by steps alone.
 - A program has the Yield of one role. What changes a role's state (it does not keep it, by its
@@ -30,7 +29,6 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("journal", "txn")
 ROLES = {"L": ("LKeep", "StartCommit"), "I": ("IKeep", None)}   # what the others keep; the step that makes one the role
 PROGRESS = r"\bj\.(?:g\.ip|lph|ins\.\w+|lg\.\w+)\b"             # ghost state of a role that demands may speak of
-TOGETHER = {"HoldDirect": "FinishCommit"}
 LOOK = "HeaderIsOurs"                                           # before these:
 LOOKED = {"DirWrite", "InstWrite", "HdrWrite"}
 # who may come closer to the commit point
@@ -152,18 +150,15 @@ class Check:
             self.say(m, s.at, "%s is not for this method to call" % o.name)
 
     # A state: how far what is known is settled ("entry": as the caller left it; "settled"; "moved": others may
-    # have run; "owes": a Yield must come at once), whether the mutex is held, the step that must come next,
-    # and whether something was appended.
+    # have run; "owes": a Yield must come at once), whether the mutex is held, and whether something was
+    # appended.
     def walk(self, m):
         m.out = set()
-        end = self.block(m, self.bodies[m], {("entry", m.held, None, False)}, [])
+        end = self.block(m, self.bodies[m], {("entry", m.held, False)}, [])
         m.out |= end
-        for how, _, next_, _ in m.out:
-            if how == "owes":
-                self.say(m, m.decl.end, "ends before the Yield")
-            if next_:
-                self.say(m, m.decl.end, "%s must follow" % next_)
-        m.exits = {how for how, _, _, _ in m.out} or {"entry"}
+        m.exits = {how for how, _, _ in m.out} or {"entry"}
+        if "owes" in m.exits:
+            self.say(m, m.decl.end, "ends before the Yield")
 
     def block(self, m, block, states, loops):
         before = None
@@ -185,14 +180,14 @@ class Check:
             full = re.match(r"st == AFull\b(?! *[&|])", s.text)
             seen, left = set(states), set()
             while True:
-                start = {(h, l, n, a and not full) for h, l, n, a in seen}
+                start = {(h, l, a and not full) for h, l, a in seen}
                 after = self.block(m, s.parts[0], start, loops + [left])
                 if after <= seen:
                     return seen | left
                 seen |= after
         word = re.match(r"\w*", s.text).group(0)
         if word in ("assert", "forall", "calc", "reveal", "ghost"):
-            for how, _, _, _ in states:
+            for how, _, _ in states:
                 if how == "owes":
                     self.say(m, s.at, "no Yield right before this")
             return states
@@ -217,13 +212,9 @@ class Check:
         return states
 
     def act(self, m, s, kind, o, state):
-        how, held, next_, appended = state
+        how, held, appended = state
         if how == "owes" and kind != "yield":
             self.say(m, s.at, "no Yield right before this")
-        if next_ and kind != "helper":
-            if not (o and o.name == next_):
-                self.say(m, s.at, "%s must follow without anything that lets others run" % next_)
-            next_ = None
         name = o.name if o else kind
         if name in CALLERS:
             if appended:
@@ -251,7 +242,6 @@ class Check:
         elif kind == "L":
             if how == "moved":
                 self.say(m, s.at, "no Yield before this step")
-            next_ = TOGETHER.get(o.name)
         elif kind == "reach":
             self.say(m, s.at, "the device and the journal's maps are for steps alone")
         elif kind == "alias":
@@ -268,8 +258,8 @@ class Check:
             after = {how if x == "entry" else x for x in o.exits}
             if m.folder != o.folder and o.takes:
                 after = {"owes"}
-            return {(x, held, next_, appended) for x in after}
-        return {(how, held, next_, appended)}
+            return {(x, held, appended) for x in after}
+        return {(how, held, appended)}
 
     def take(self, m, s, how):
         m.takes = True

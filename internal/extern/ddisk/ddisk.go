@@ -34,6 +34,8 @@ func (l *BList) BlkAt(i uint64) *dbytes.Blk { return l.Blks[i] }
 // Counts are the operations of a Disk since it was made.
 type Counts struct {
 	Reads, ReadBlocks, Writes, WrittenBlocks, Barriers uint64
+
+	Discards, DiscardedBlocks uint64 // runs of zeros that were discarded instead of written, and their blocks
 }
 
 // Disk is a device.
@@ -43,6 +45,7 @@ type Disk struct {
 	first   atomic.Pointer[error] // first failed write or barrier
 	read    atomic.Pointer[error] // last failed read
 	barrier sync.Mutex            // one barrier at a time, so that an error of one is seen by the next
+	spare   spare
 
 	reads, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
 }
@@ -65,7 +68,7 @@ func load(p *atomic.Pointer[error]) error {
 
 // Counts returns the operations so far.
 func (d *Disk) Counts() Counts {
-	return Counts{d.reads.Load(), d.readBlocks.Load(), d.writes.Load(), d.writtenBlocks.Load(), d.barriers.Load()}
+	return Counts{d.reads.Load(), d.readBlocks.Load(), d.writes.Load(), d.writtenBlocks.Load(), d.barriers.Load(), d.spare.runs.Load(), d.spare.blocks.Load()}
 }
 
 func (d *Disk) fail(err error) bool {
@@ -158,6 +161,14 @@ func (d *Disk) Write(a uint64, b *dbytes.Blk) bool { return d.write(a, [][]byte{
 func (d *Disk) WriteSector(a uint64, b *dbytes.Blk) bool { return d.Write(a, b) }
 
 func (d *Disk) write(a uint64, bufs [][]byte) bool {
+	if d.spare.any.Load() {
+		return d.writeSpare(a, bufs)
+	}
+	return d.put(a, bufs)
+}
+
+// put writes bufs.
+func (d *Disk) put(a uint64, bufs [][]byte) bool {
 	if d.bad.Load() {
 		return false
 	}

@@ -62,26 +62,26 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _411_cs uint64
-	var _ = _411_cs
-	var _412_cns uint32
-	var _ = _412_cns
-	var _out574 uint64
-	var _ = _out574
-	var _out575 uint32
-	var _ = _out575
-	_out574, _out575 = inodeformat.Companion_Default___.GetCtime(ip)
-	_411_cs = _out574
-	_412_cns = _out575
-	if _411_cs < s || _411_cs == s && _412_cns < ns {
+	var _416_cs uint64
+	var _ = _416_cs
+	var _417_cns uint32
+	var _ = _417_cns
+	var _out578 uint64
+	var _ = _out578
+	var _out579 uint32
+	var _ = _out579
+	_out578, _out579 = inodeformat.Companion_Default___.GetCtime(ip)
+	_416_cs = _out578
+	_417_cns = _out579
+	if _416_cs < s || _416_cs == s && _417_cns < ns {
 		return ts, tns
 	}
-	if _412_cns < uint32(999999999) {
-		ts, tns = _411_cs, _412_cns+uint32(1)
-	} else if _411_cs < uint64(18446744073709551615) {
-		ts, tns = _411_cs+uint64(1), uint32(0)
+	if _417_cns < uint32(999999999) {
+		ts, tns = _416_cs, _417_cns+uint32(1)
+	} else if _416_cs < uint64(18446744073709551615) {
+		ts, tns = _416_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _411_cs, _412_cns
+		ts, tns = _416_cs, _417_cns
 	}
 	return ts, tns
 }

@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _656_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _656_ip
-	var _out871 uint32
-	var _ = _out871
-	var _out872 *dbytes.Bytes
-	var _ = _out872
-	_out871, _out872 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out871
-	_656_ip = _out872
+	var _661_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _661_ip
+	var _out875 uint32
+	var _ = _out875
+	var _out876 *dbytes.Bytes
+	var _ = _out876
+	_out875, _out876 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out875
+	_661_ip = _out876
 	if st == uint32(0) {
-		after = _656_ip
+		after = _661_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _657_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _657_ip
-	var _out873 uint32
-	var _ = _out873
-	var _out874 *dbytes.Bytes
-	var _ = _out874
-	_out873, _out874 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out873
-	_657_ip = _out874
+	var _662_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _662_ip
+	var _out877 uint32
+	var _ = _out877
+	var _out878 *dbytes.Bytes
+	var _ = _out878
+	_out877, _out878 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out877
+	_662_ip = _out878
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _657_ip
-	var _out875 uint32
-	var _ = _out875
-	_out875 = permissions.Companion_Default___.AccessBits(c, _657_ip)
-	bits = _out875
+	after = _662_ip
+	var _out879 uint32
+	var _ = _out879
+	_out879 = permissions.Companion_Default___.AccessBits(c, _662_ip)
+	bits = _out879
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _658_own bool
-	var _ = _658_own
-	var _out876 bool
-	var _ = _out876
-	_out876 = permissions.Companion_Default___.IsOwner(c, ip)
-	_658_own = _out876
-	if a.HasMode && !_658_own {
+	var _663_own bool
+	var _ = _663_own
+	var _out880 bool
+	var _ = _out880
+	_out880 = permissions.Companion_Default___.IsOwner(c, ip)
+	_663_own = _out880
+	if a.HasMode && !_663_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _659_u uint32
-		var _ = _659_u
-		var _out877 uint32
-		var _ = _out877
-		_out877 = inodeformat.Companion_Default___.GetUid(ip)
-		_659_u = _out877
-		if !_658_own || a.Uid != _659_u {
+		var _664_u uint32
+		var _ = _664_u
+		var _out881 uint32
+		var _ = _out881
+		_out881 = inodeformat.Companion_Default___.GetUid(ip)
+		_664_u = _out881
+		if !_663_own || a.Uid != _664_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _660_g uint32
-		var _ = _660_g
-		var _out878 uint32
-		var _ = _out878
-		_out878 = inodeformat.Companion_Default___.GetGid(ip)
-		_660_g = _out878
-		var _661_mine bool
-		var _ = _661_mine
-		var _out879 bool
-		var _ = _out879
-		_out879 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_661_mine = _out879
-		if !_658_own || a.Gid != _660_g && !_661_mine {
+		var _665_g uint32
+		var _ = _665_g
+		var _out882 uint32
+		var _ = _out882
+		_out882 = inodeformat.Companion_Default___.GetGid(ip)
+		_665_g = _out882
+		var _666_mine bool
+		var _ = _666_mine
+		var _out883 bool
+		var _ = _out883
+		_out883 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_666_mine = _out883
+		if !_663_own || a.Gid != _665_g && !_666_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_658_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_663_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _662_w bool
-		var _ = _662_w
-		var _out880 bool
-		var _ = _out880
-		_out880 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_662_w = _out880
-		if !_662_w {
+		var _667_w bool
+		var _ = _667_w
+		var _out884 bool
+		var _ = _out884
+		_out884 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_667_w = _out884
+		if !_667_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _663_mode uint32
-	var _ = _663_mode
-	var _out881 uint32
-	var _ = _out881
-	_out881 = inodeformat.Companion_Default___.GetMode(ip)
-	_663_mode = _out881
+	var _668_mode uint32
+	var _ = _668_mode
+	var _out885 uint32
+	var _ = _out885
+	_out885 = inodeformat.Companion_Default___.GetMode(ip)
+	_668_mode = _out885
 	if a.HasMode {
-		_663_mode = a.Mode % uint32(4096)
-		var _664_gid uint32
-		var _ = _664_gid
-		var _out882 uint32
-		var _ = _out882
-		_out882 = inodeformat.Companion_Default___.GetGid(ip)
-		_664_gid = _out882
-		var _665_mine bool
-		var _ = _665_mine
-		var _out883 bool
-		var _ = _out883
-		_out883 = permissions.Companion_Default___.InGroup(c, _664_gid)
-		_665_mine = _out883
-		if c.Uid != uint32(0) && !_665_mine {
-			_663_mode = permissions.Companion_Default___.DropSetgid(_663_mode)
+		_668_mode = a.Mode % uint32(4096)
+		var _669_gid uint32
+		var _ = _669_gid
+		var _out886 uint32
+		var _ = _out886
+		_out886 = inodeformat.Companion_Default___.GetGid(ip)
+		_669_gid = _out886
+		var _670_mine bool
+		var _ = _670_mine
+		var _out887 bool
+		var _ = _out887
+		_out887 = permissions.Companion_Default___.InGroup(c, _669_gid)
+		_670_mine = _out887
+		if c.Uid != uint32(0) && !_670_mine {
+			_668_mode = permissions.Companion_Default___.DropSetgid(_668_mode)
 		}
 	}
-	var _666_ty uint32
-	var _ = _666_ty
-	var _out884 uint32
-	var _ = _out884
-	_out884 = inodeformat.Companion_Default___.GetTy(ip)
-	_666_ty = _out884
-	if _666_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_663_mode = permissions.Companion_Default___.KillPriv(_663_mode)
+	var _671_ty uint32
+	var _ = _671_ty
+	var _out888 uint32
+	var _ = _out888
+	_out888 = inodeformat.Companion_Default___.GetTy(ip)
+	_671_ty = _out888
+	if _671_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_668_mode = permissions.Companion_Default___.KillPriv(_668_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _663_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _668_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _667_ip *dbytes.Bytes
-	var _ = _667_ip
-	var _out885 *dbytes.Bytes
-	var _ = _out885
-	_out885 = d.Fs.GetInode(txn, ino, true)
-	_667_ip = _out885
-	var _668_was uint64
-	var _ = _668_was
-	var _out886 uint64
-	var _ = _out886
-	_out886 = inodeformat.Companion_Default___.GetSize(_667_ip)
-	_668_was = _out886
-	var _669_shrink uint64
-	var _ = _669_shrink
-	var _out887 uint64
-	var _ = _out887
-	_out887 = inodeformat.Companion_Default___.GetShrink(_667_ip)
-	_669_shrink = _out887
-	if size > _668_was && _669_shrink != uint64(0) {
+	var _672_ip *dbytes.Bytes
+	var _ = _672_ip
+	var _out889 *dbytes.Bytes
+	var _ = _out889
+	_out889 = d.Fs.GetInode(txn, ino, true)
+	_672_ip = _out889
+	var _673_was uint64
+	var _ = _673_was
+	var _out890 uint64
+	var _ = _out890
+	_out890 = inodeformat.Companion_Default___.GetSize(_672_ip)
+	_673_was = _out890
+	var _674_shrink uint64
+	var _ = _674_shrink
+	var _out891 uint64
+	var _ = _out891
+	_out891 = inodeformat.Companion_Default___.GetShrink(_672_ip)
+	_674_shrink = _out891
+	if size > _673_was && _674_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _670_ok bool
-	var _ = _670_ok
-	var _out888 bool
-	var _ = _out888
-	_out888 = d.SetSize(txn, ino, size)
-	_670_ok = _out888
-	if !_670_ok {
+	var _675_ok bool
+	var _ = _675_ok
+	var _out892 bool
+	var _ = _out892
+	_out892 = d.SetSize(txn, ino, size)
+	_675_ok = _out892
+	if !_675_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _668_was {
-		var _671_done bool
-		var _ = _671_done
-		var _out889 bool
-		var _ = _out889
-		_out889 = procedurebase.Companion_Default___.Release(txn, d, ino, _668_was-size)
-		_671_done = _out889
-		later = !_671_done
+	if size < _673_was {
+		var _676_done bool
+		var _ = _676_done
+		var _out893 bool
+		var _ = _out893
+		_out893 = procedurebase.Companion_Default___.Release(txn, d, ino, _673_was-size)
+		_676_done = _out893
+		later = !_676_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _672_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _672_p
-	var _out890 uint32
-	var _ = _out890
-	var _out891 *dbytes.Bytes
-	var _ = _out891
-	_out890, _out891 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out890
-	_672_p = _out891
+	var _677_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _677_p
+	var _out894 uint32
+	var _ = _out894
+	var _out895 *dbytes.Bytes
+	var _ = _out895
+	_out894, _out895 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out894
+	_677_p = _out895
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _672_p
+	ip = _677_p
 	if guard {
-		var _673_cs uint64
-		var _ = _673_cs
-		var _674_cns uint32
-		var _ = _674_cns
-		var _out892 uint64
-		var _ = _out892
-		var _out893 uint32
-		var _ = _out893
-		_out892, _out893 = inodeformat.Companion_Default___.GetCtime(_672_p)
-		_673_cs = _out892
-		_674_cns = _out893
-		if _673_cs != gs || _674_cns != gns {
+		var _678_cs uint64
+		var _ = _678_cs
+		var _679_cns uint32
+		var _ = _679_cns
+		var _out896 uint64
+		var _ = _out896
+		var _out897 uint32
+		var _ = _out897
+		_out896, _out897 = inodeformat.Companion_Default___.GetCtime(_677_p)
+		_678_cs = _out896
+		_679_cns = _out897
+		if _678_cs != gs || _679_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _675_ty uint32
-	var _ = _675_ty
-	var _out894 uint32
-	var _ = _out894
-	_out894 = inodeformat.Companion_Default___.GetTy(_672_p)
-	_675_ty = _out894
-	if a.HasSize && _675_ty != permissions.Companion_Default___.REG() {
+	var _680_ty uint32
+	var _ = _680_ty
+	var _out898 uint32
+	var _ = _out898
+	_out898 = inodeformat.Companion_Default___.GetTy(_677_p)
+	_680_ty = _out898
+	if a.HasSize && _680_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out895 uint32
-	var _ = _out895
-	_out895 = Companion_Default___.ArgStatus(a)
-	st = _out895
+	var _out899 uint32
+	var _ = _out899
+	_out899 = Companion_Default___.ArgStatus(a)
+	st = _out899
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out896 uint32
-	var _ = _out896
-	_out896 = Companion_Default___.MaySetattr(c, _672_p, a)
-	st = _out896
+	var _out900 uint32
+	var _ = _out900
+	_out900 = Companion_Default___.MaySetattr(c, _677_p, a)
+	st = _out900
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out897 uint32
-		var _ = _out897
-		var _out898 bool
-		var _ = _out898
-		_out897, _out898 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out897
-		later = _out898
+		var _out901 uint32
+		var _ = _out901
+		var _out902 bool
+		var _ = _out902
+		_out901, _out902 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out901
+		later = _out902
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _676_np *dbytes.Bytes
-	var _ = _676_np
-	var _out899 *dbytes.Bytes
-	var _ = _out899
-	_out899 = d.Fs.GetInode(txn, ino, true)
-	_676_np = _out899
-	var _677_ts uint64
-	var _ = _677_ts
-	var _678_tns uint32
-	var _ = _678_tns
-	var _out900 uint64
-	var _ = _out900
-	var _out901 uint32
-	var _ = _out901
-	_out900, _out901 = attributechanges.Companion_Default___.Stamp(_676_np, s, ns)
-	_677_ts = _out900
-	_678_tns = _out901
-	Companion_Default___.Apply(c, _676_np, a, _677_ts, _678_tns)
-	inodeformat.Companion_Default___.SetVerf(_676_np, uint64(0))
-	d.PutInode(txn, ino, _676_np)
-	after = _676_np
+	var _681_np *dbytes.Bytes
+	var _ = _681_np
+	var _out903 *dbytes.Bytes
+	var _ = _out903
+	_out903 = d.Fs.GetInode(txn, ino, true)
+	_681_np = _out903
+	var _682_ts uint64
+	var _ = _682_ts
+	var _683_tns uint32
+	var _ = _683_tns
+	var _out904 uint64
+	var _ = _out904
+	var _out905 uint32
+	var _ = _out905
+	_out904, _out905 = attributechanges.Companion_Default___.Stamp(_681_np, s, ns)
+	_682_ts = _out904
+	_683_tns = _out905
+	Companion_Default___.Apply(c, _681_np, a, _682_ts, _683_tns)
+	inodeformat.Companion_Default___.SetVerf(_681_np, uint64(0))
+	d.PutInode(txn, ino, _681_np)
+	after = _681_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out902 uint32
-	var _ = _out902
-	var _out903 *dbytes.Bytes
-	var _ = _out903
-	_out902, _out903 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out902
-	before = _out903
+	var _out906 uint32
+	var _ = _out906
+	var _out907 *dbytes.Bytes
+	var _ = _out907
+	_out906, _out907 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out906
+	before = _out907
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out904 uint32
-	var _ = _out904
-	var _out905 *dbytes.Bytes
-	var _ = _out905
-	var _out906 bool
-	var _ = _out906
-	_out904, _out905, _out906 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out904
-	after = _out905
-	later = _out906
+	var _out908 uint32
+	var _ = _out908
+	var _out909 *dbytes.Bytes
+	var _ = _out909
+	var _out910 bool
+	var _ = _out910
+	_out908, _out909, _out910 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out908
+	after = _out909
+	later = _out910
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _679_ty uint32
-	var _ = _679_ty
-	var _out907 uint32
-	var _ = _out907
-	_out907 = inodeformat.Companion_Default___.GetTy(ip)
-	_679_ty = _out907
-	var _680_dmode uint32
-	var _ = _680_dmode
-	var _out908 uint32
-	var _ = _out908
-	_out908 = inodeformat.Companion_Default___.GetMode(dp)
-	_680_dmode = _out908
-	var _681_dgid uint32
-	var _ = _681_dgid
-	var _out909 uint32
-	var _ = _out909
-	_out909 = inodeformat.Companion_Default___.GetGid(dp)
-	_681_dgid = _out909
+	var _684_ty uint32
+	var _ = _684_ty
+	var _out911 uint32
+	var _ = _out911
+	_out911 = inodeformat.Companion_Default___.GetTy(ip)
+	_684_ty = _out911
+	var _685_dmode uint32
+	var _ = _685_dmode
+	var _out912 uint32
+	var _ = _out912
+	_out912 = inodeformat.Companion_Default___.GetMode(dp)
+	_685_dmode = _out912
+	var _686_dgid uint32
+	var _ = _686_dgid
+	var _out913 uint32
+	var _ = _out913
+	_out913 = inodeformat.Companion_Default___.GetGid(dp)
+	_686_dgid = _out913
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _680_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _681_dgid
+		if _685_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _686_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _679_ty == permissions.Companion_Default___.DIR() {
+		if _684_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _682_dmode uint32
-	var _ = _682_dmode
-	var _out910 uint32
-	var _ = _out910
-	_out910 = inodeformat.Companion_Default___.GetMode(dp)
-	_682_dmode = _out910
-	var _683_m uint32
-	var _ = _683_m
-	var _out911 uint32
-	var _ = _out911
-	_out911 = inodeformat.Companion_Default___.GetMode(ip)
-	_683_m = _out911
-	if _682_dmode/uint32(1024)%uint32(2) == uint32(1) && _683_m/uint32(1024)%uint32(2) == uint32(0) && _683_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _683_m+uint32(1024))
+	var _687_dmode uint32
+	var _ = _687_dmode
+	var _out914 uint32
+	var _ = _out914
+	_out914 = inodeformat.Companion_Default___.GetMode(dp)
+	_687_dmode = _out914
+	var _688_m uint32
+	var _ = _688_m
+	var _out915 uint32
+	var _ = _out915
+	_out915 = inodeformat.Companion_Default___.GetMode(ip)
+	_688_m = _out915
+	if _687_dmode/uint32(1024)%uint32(2) == uint32(1) && _688_m/uint32(1024)%uint32(2) == uint32(0) && _688_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _688_m+uint32(1024))
 	}
 }
 

@@ -178,5 +178,51 @@ L3:
 	}
 	return ok, bn
 }
+func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
+	var _321_b uint64
+	var _ = _321_b
+	_321_b = lo
+	for _321_b < lo+n {
+		var _322___v0 bool
+		var _ = _322___v0
+		var _out491 bool
+		var _ = _out491
+		_out491 = _this.FreeBit(txn, _321_b)
+		_322___v0 = _out491
+		_321_b = _321_b + uint64(1)
+	}
+	_321_b = lo
+	for _321_b < lo+n {
+		var _323_is bool
+		var _ = _323_is
+		var _out492 bool
+		var _ = _out492
+		_out492 = _this.FreeBit(txn, _321_b)
+		_323_is = _out492
+		if _323_is {
+			txn.Bulk(_321_b)
+			var _324_z *dbytes.Bytes
+			var _ = _324_z
+			var _out493 *dbytes.Bytes
+			var _ = _out493
+			_out493 = dbytes.NewBytes(uint64(4096))
+			_324_z = _out493
+			_this.WriteBlock(txn, _321_b, _324_z)
+		}
+		_321_b = _321_b + uint64(1)
+	}
+}
+func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
+	var is bool = false
+	var _ = is
+	var _325_u bool
+	var _ = _325_u
+	var _out494 bool
+	var _ = _out494
+	_out494 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_325_u = _out494
+	is = !_325_u
+	return is
+}
 
 // End of class BlockFs

@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _718_dots uint32 = 0
-	var _ = _718_dots
-	var _out968 uint32
-	var _ = _out968
-	var _out969 *dbytes.Bytes
-	var _ = _out969
-	var _out970 uint32
-	var _ = _out970
-	_out968, _out969, _out970 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out968
-	dir = _out969
-	_718_dots = _out970
+	var _723_dots uint32 = 0
+	var _ = _723_dots
+	var _out972 uint32
+	var _ = _out972
+	var _out973 *dbytes.Bytes
+	var _ = _out973
+	var _out974 uint32
+	var _ = _out974
+	_out972, _out973, _out974 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out972
+	dir = _out973
+	_723_dots = _out974
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _718_dots != uint32(0) {
+	if _723_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out971 uint32
-	var _ = _out971
-	_out971 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out971
+	var _out975 uint32
+	var _ = _out975
+	_out975 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out975
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _719_x bool
-	var _ = _719_x
-	var _out972 bool
-	var _ = _out972
-	_out972 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_719_x = _out972
-	if !_719_x {
+	var _724_x bool
+	var _ = _724_x
+	var _out976 bool
+	var _ = _out976
+	_out976 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_724_x = _out976
+	if !_724_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out973 bool
-	var _ = _out973
-	var _out974 uint64
-	var _ = _out974
-	var _out975 uint64
-	var _ = _out975
-	_out973, _out974, _out975 = d.LookupHint(txn, dino, name, true)
-	found = _out973
-	ino = _out974
-	hint = _out975
+	var _out977 bool
+	var _ = _out977
+	var _out978 uint64
+	var _ = _out978
+	var _out979 uint64
+	var _ = _out979
+	_out977, _out978, _out979 = d.LookupHint(txn, dino, name, true)
+	found = _out977
+	ino = _out978
+	hint = _out979
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _720_w bool
-	var _ = _720_w
-	var _out976 bool
-	var _ = _out976
-	_out976 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_720_w = _out976
-	if !_720_w {
+	var _725_w bool
+	var _ = _725_w
+	var _out980 bool
+	var _ = _out980
+	_out980 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_725_w = _out980
+	if !_725_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _721_ok bool = false
-	var _ = _721_ok
+	var _726_ok bool = false
+	var _ = _726_ok
 	st = uint32(0)
-	var _722_t *attributeops.Sattr
-	var _ = _722_t
-	var _out977 *attributeops.Sattr
-	var _ = _out977
-	_out977 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_722_t = _out977
-	var _out978 bool
-	var _ = _out978
-	var _out979 uint64
-	var _ = _out979
-	_out978, _out979 = d.AllocInode(txn, dino, ty)
-	_721_ok = _out978
-	ino = _out979
-	if !_721_ok {
+	var _727_t *attributeops.Sattr
+	var _ = _727_t
+	var _out981 *attributeops.Sattr
+	var _ = _out981
+	_out981 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_727_t = _out981
+	var _out982 bool
+	var _ = _out982
+	var _out983 uint64
+	var _ = _out983
+	_out982, _out983 = d.AllocInode(txn, dino, ty)
+	_726_ok = _out982
+	ino = _out983
+	if !_726_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _723_ip *dbytes.Bytes
-	var _ = _723_ip
-	var _out980 *dbytes.Bytes
-	var _ = _out980
-	_out980 = d.Fs.GetInode(txn, ino, true)
-	_723_ip = _out980
-	attributeops.Companion_Default___.InitAttr(c, dir, _723_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _723_ip, _722_t, s, ns)
+	var _728_ip *dbytes.Bytes
+	var _ = _728_ip
+	var _out984 *dbytes.Bytes
+	var _ = _out984
+	_out984 = d.Fs.GetInode(txn, ino, true)
+	_728_ip = _out984
+	attributeops.Companion_Default___.InitAttr(c, dir, _728_ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, _728_ip, _727_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _723_ip)
-		inodeformat.Companion_Default___.SetParent(_723_ip, dino)
+		attributeops.Companion_Default___.InheritSetgid(dir, _728_ip)
+		inodeformat.Companion_Default___.SetParent(_728_ip, dino)
 	}
-	d.PutInode(txn, ino, _723_ip)
+	d.PutInode(txn, ino, _728_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -194,39 +194,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _724_ok bool
-	var _ = _724_ok
-	var _out981 bool
-	var _ = _out981
-	_out981 = d.InsertAt(txn, dino, name, ino, hint)
-	_724_ok = _out981
-	var _out982 *dbytes.Bytes
-	var _ = _out982
-	_out982 = dbytes.NewBytes(uint64(0))
-	node = _out982
+	var _729_ok bool
+	var _ = _729_ok
+	var _out985 bool
+	var _ = _out985
+	_out985 = d.InsertAt(txn, dino, name, ino, hint)
+	_729_ok = _out985
+	var _out986 *dbytes.Bytes
+	var _ = _out986
+	_out986 = dbytes.NewBytes(uint64(0))
+	node = _out986
 	after = node
-	if !_724_ok {
+	if !_729_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out983 uint32
-		var _ = _out983
-		_out983 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out983
+		var _out987 uint32
+		var _ = _out987
+		_out987 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out987
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out984 *dbytes.Bytes
-	var _ = _out984
-	_out984 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out984
-	var _out985 *dbytes.Bytes
-	var _ = _out985
-	_out985 = d.Fs.GetInode(txn, ino, false)
-	node = _out985
+	var _out988 *dbytes.Bytes
+	var _ = _out988
+	_out988 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out988
+	var _out989 *dbytes.Bytes
+	var _ = _out989
+	_out989 = d.Fs.GetInode(txn, ino, false)
+	node = _out989
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -243,65 +243,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _725_found bool = false
-	var _ = _725_found
-	var _726_hint uint64 = 0
-	var _ = _726_hint
-	var _out986 uint32
-	var _ = _out986
-	var _out987 *dbytes.Bytes
-	var _ = _out987
-	var _out988 bool
-	var _ = _out988
-	var _out989 uint64
-	var _ = _out989
-	var _out990 uint64
+	var _730_found bool = false
+	var _ = _730_found
+	var _731_hint uint64 = 0
+	var _ = _731_hint
+	var _out990 uint32
 	var _ = _out990
-	_out986, _out987, _out988, _out989, _out990 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out991 *dbytes.Bytes
+	var _ = _out991
+	var _out992 bool
+	var _ = _out992
+	var _out993 uint64
+	var _ = _out993
+	var _out994 uint64
+	var _ = _out994
+	_out990, _out991, _out992, _out993, _out994 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out986
-	before = _out987
-	_725_found = _out988
-	ino = _out989
-	_726_hint = _out990
+	st = _out990
+	before = _out991
+	_730_found = _out992
+	ino = _out993
+	_731_hint = _out994
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _725_found {
-		var _727_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _727_p
-		var _out991 uint32
-		var _ = _out991
-		var _out992 *dbytes.Bytes
-		var _ = _out992
-		var _out993 bool
-		var _ = _out993
-		_out991, _out992, _out993 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out991
-		_727_p = _out992
-		later = _out993
+	if _730_found {
+		var _732_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _732_p
+		var _out995 uint32
+		var _ = _out995
+		var _out996 *dbytes.Bytes
+		var _ = _out996
+		var _out997 bool
+		var _ = _out997
+		_out995, _out996, _out997 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out995
+		_732_p = _out996
+		later = _out997
 		if st == uint32(0) {
-			node, after = _727_p, before
+			node, after = _732_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out994 uint32
-	var _ = _out994
-	var _out995 uint64
-	var _ = _out995
-	var _out996 *dbytes.Bytes
-	var _ = _out996
-	var _out997 *dbytes.Bytes
-	var _ = _out997
-	_out994, _out995, _out996, _out997 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _726_hint, a, how, verf, s, ns)
-	st = _out994
-	ino = _out995
-	node = _out996
-	after = _out997
+	var _out998 uint32
+	var _ = _out998
+	var _out999 uint64
+	var _ = _out999
+	var _out1000 *dbytes.Bytes
+	var _ = _out1000
+	var _out1001 *dbytes.Bytes
+	var _ = _out1001
+	_out998, _out999, _out1000, _out1001 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _731_hint, a, how, verf, s, ns)
+	st = _out998
+	ino = _out999
+	node = _out1000
+	after = _out1001
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -309,43 +309,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _728_mode uint32
-	var _ = _728_mode
-	_728_mode = func() uint32 {
+	var _733_mode uint32
+	var _ = _733_mode
+	_733_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out998 uint32
-	var _ = _out998
-	var _out999 uint64
-	var _ = _out999
-	_out998, _out999 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _728_mode, s, ns)
-	st = _out998
-	ino = _out999
+	var _out1002 uint32
+	var _ = _out1002
+	var _out1003 uint64
+	var _ = _out1003
+	_out1002, _out1003 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _733_mode, s, ns)
+	st = _out1002
+	ino = _out1003
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _729_ip *dbytes.Bytes
-		var _ = _729_ip
-		var _out1000 *dbytes.Bytes
-		var _ = _out1000
-		_out1000 = d.Fs.GetInode(txn, ino, true)
-		_729_ip = _out1000
-		inodeformat.Companion_Default___.SetVerf(_729_ip, verf)
-		d.PutInode(txn, ino, _729_ip)
+		var _734_ip *dbytes.Bytes
+		var _ = _734_ip
+		var _out1004 *dbytes.Bytes
+		var _ = _out1004
+		_out1004 = d.Fs.GetInode(txn, ino, true)
+		_734_ip = _out1004
+		inodeformat.Companion_Default___.SetVerf(_734_ip, verf)
+		d.PutInode(txn, ino, _734_ip)
 	} else if a.HasSize {
-		var _730_later bool = false
-		var _ = _730_later
-		var _out1001 uint32
-		var _ = _out1001
-		var _out1002 bool
-		var _ = _out1002
-		_out1001, _out1002 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1001
-		_730_later = _out1002
+		var _735_later bool = false
+		var _ = _735_later
+		var _out1005 uint32
+		var _ = _out1005
+		var _out1006 bool
+		var _ = _out1006
+		_out1005, _out1006 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1005
+		_735_later = _out1006
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -362,34 +362,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _731_mode uint32
-	var _ = _731_mode
-	_731_mode = func() uint32 {
+	var _736_mode uint32
+	var _ = _736_mode
+	_736_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1003 uint32
-	var _ = _out1003
-	var _out1004 uint64
-	var _ = _out1004
-	_out1003, _out1004 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1003
-	ino = _out1004
+	var _out1007 uint32
+	var _ = _out1007
+	var _out1008 uint64
+	var _ = _out1008
+	_out1007, _out1008 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1007
+	ino = _out1008
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1005 uint32
-	var _ = _out1005
-	var _out1006 *dbytes.Bytes
-	var _ = _out1006
-	var _out1007 *dbytes.Bytes
-	var _ = _out1007
-	_out1005, _out1006, _out1007 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1005
-	node = _out1006
-	after = _out1007
+	var _out1009 uint32
+	var _ = _out1009
+	var _out1010 *dbytes.Bytes
+	var _ = _out1010
+	var _out1011 *dbytes.Bytes
+	var _ = _out1011
+	_out1009, _out1010, _out1011 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1009
+	node = _out1010
+	after = _out1011
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -403,34 +403,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1008 uint32
-	var _ = _out1008
-	var _out1009 *dbytes.Bytes
-	var _ = _out1009
-	_out1008, _out1009 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1008
-	node = _out1009
+	var _out1012 uint32
+	var _ = _out1012
+	var _out1013 *dbytes.Bytes
+	var _ = _out1013
+	_out1012, _out1013 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1012
+	node = _out1013
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _732_ty uint32
-	var _ = _732_ty
-	var _out1010 uint32
-	var _ = _out1010
-	_out1010 = inodeformat.Companion_Default___.GetTy(node)
-	_732_ty = _out1010
-	if _732_ty != permissions.Companion_Default___.REG() {
+	var _737_ty uint32
+	var _ = _737_ty
+	var _out1014 uint32
+	var _ = _out1014
+	_out1014 = inodeformat.Companion_Default___.GetTy(node)
+	_737_ty = _out1014
+	if _737_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _733_v uint64
-		var _ = _733_v
-		var _out1011 uint64
-		var _ = _out1011
-		_out1011 = inodeformat.Companion_Default___.GetVerf(node)
-		_733_v = _out1011
-		if _733_v != verf || _733_v == uint64(0) {
+		var _738_v uint64
+		var _ = _738_v
+		var _out1015 uint64
+		var _ = _out1015
+		_out1015 = inodeformat.Companion_Default___.GetVerf(node)
+		_738_v = _out1015
+		if _738_v != verf || _738_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -438,51 +438,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _734_may bool
-	var _ = _734_may
-	var _out1012 bool
-	var _ = _out1012
-	_out1012 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_734_may = _out1012
-	if !_734_may {
+	var _739_may bool
+	var _ = _739_may
+	var _out1016 bool
+	var _ = _out1016
+	_out1016 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_739_may = _out1016
+	if !_739_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1013 uint32
-	var _ = _out1013
-	var _out1014 bool
-	var _ = _out1014
-	_out1013, _out1014 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1013
-	later = _out1014
+	var _out1017 uint32
+	var _ = _out1017
+	var _out1018 bool
+	var _ = _out1018
+	_out1017, _out1018 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1017
+	later = _out1018
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1015 *dbytes.Bytes
-	var _ = _out1015
-	_out1015 = d.Fs.GetInode(txn, ino, true)
-	node = _out1015
-	var _735_ts uint64
-	var _ = _735_ts
-	var _736_tns uint32
-	var _ = _736_tns
-	var _out1016 uint64
-	var _ = _out1016
-	var _out1017 uint32
-	var _ = _out1017
-	_out1016, _out1017 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_735_ts = _out1016
-	_736_tns = _out1017
-	inodeformat.Companion_Default___.SetMtime(node, _735_ts, _736_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _735_ts, _736_tns)
+	var _out1019 *dbytes.Bytes
+	var _ = _out1019
+	_out1019 = d.Fs.GetInode(txn, ino, true)
+	node = _out1019
+	var _740_ts uint64
+	var _ = _740_ts
+	var _741_tns uint32
+	var _ = _741_tns
+	var _out1020 uint64
+	var _ = _out1020
+	var _out1021 uint32
+	var _ = _out1021
+	_out1020, _out1021 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_740_ts = _out1020
+	_741_tns = _out1021
+	inodeformat.Companion_Default___.SetMtime(node, _740_ts, _741_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _740_ts, _741_tns)
 	if c.Uid != uint32(0) {
-		var _737_mode uint32
-		var _ = _737_mode
-		var _out1018 uint32
-		var _ = _out1018
-		_out1018 = inodeformat.Companion_Default___.GetMode(node)
-		_737_mode = _out1018
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_737_mode))
+		var _742_mode uint32
+		var _ = _742_mode
+		var _out1022 uint32
+		var _ = _out1022
+		_out1022 = inodeformat.Companion_Default___.GetMode(node)
+		_742_mode = _out1022
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_742_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -499,51 +499,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _738_t *attributeops.Sattr
-	var _ = _738_t
-	var _out1019 *attributeops.Sattr
-	var _ = _out1019
-	_out1019 = attributeops.Companion_Default___.Without(a, false, false)
-	_738_t = _out1019
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _739_found bool = false
-	var _ = _739_found
-	var _740_x uint64 = 0
-	var _ = _740_x
-	var _741_hint uint64 = 0
-	var _ = _741_hint
-	var _out1020 uint32
-	var _ = _out1020
-	var _out1021 *dbytes.Bytes
-	var _ = _out1021
-	var _out1022 bool
-	var _ = _out1022
-	var _out1023 uint64
+	var _743_t *attributeops.Sattr
+	var _ = _743_t
+	var _out1023 *attributeops.Sattr
 	var _ = _out1023
-	var _out1024 uint64
+	_out1023 = attributeops.Companion_Default___.Without(a, false, false)
+	_743_t = _out1023
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _744_found bool = false
+	var _ = _744_found
+	var _745_x uint64 = 0
+	var _ = _745_x
+	var _746_hint uint64 = 0
+	var _ = _746_hint
+	var _out1024 uint32
 	var _ = _out1024
-	_out1020, _out1021, _out1022, _out1023, _out1024 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _738_t, false)
-	st = _out1020
-	before = _out1021
-	_739_found = _out1022
-	_740_x = _out1023
-	_741_hint = _out1024
+	var _out1025 *dbytes.Bytes
+	var _ = _out1025
+	var _out1026 bool
+	var _ = _out1026
+	var _out1027 uint64
+	var _ = _out1027
+	var _out1028 uint64
+	var _ = _out1028
+	_out1024, _out1025, _out1026, _out1027, _out1028 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _743_t, false)
+	st = _out1024
+	before = _out1025
+	_744_found = _out1026
+	_745_x = _out1027
+	_746_hint = _out1028
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1025 uint32
-	var _ = _out1025
-	var _out1026 uint64
-	var _ = _out1026
-	var _out1027 *dbytes.Bytes
-	var _ = _out1027
-	var _out1028 *dbytes.Bytes
-	var _ = _out1028
-	_out1025, _out1026, _out1027, _out1028 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _741_hint, _738_t, s, ns)
-	st = _out1025
-	ino = _out1026
-	node = _out1027
-	after = _out1028
+	var _out1029 uint32
+	var _ = _out1029
+	var _out1030 uint64
+	var _ = _out1030
+	var _out1031 *dbytes.Bytes
+	var _ = _out1031
+	var _out1032 *dbytes.Bytes
+	var _ = _out1032
+	_out1029, _out1030, _out1031, _out1032 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _746_hint, _743_t, s, ns)
+	st = _out1029
+	ino = _out1030
+	node = _out1031
+	after = _out1032
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -557,67 +557,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _742_t *attributeops.Sattr
-	var _ = _742_t
-	var _out1029 *attributeops.Sattr
-	var _ = _out1029
-	_out1029 = attributeops.Companion_Default___.Without(a, true, false)
-	_742_t = _out1029
+	var _747_t *attributeops.Sattr
+	var _ = _747_t
+	var _out1033 *attributeops.Sattr
+	var _ = _out1033
+	_out1033 = attributeops.Companion_Default___.Without(a, true, false)
+	_747_t = _out1033
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _743_found bool = false
-	var _ = _743_found
-	var _744_x uint64 = 0
-	var _ = _744_x
-	var _745_hint uint64 = 0
-	var _ = _745_hint
-	var _746_len uint64
-	var _ = _746_len
-	_746_len = target.Len()
-	var _747_bad uint32
-	var _ = _747_bad
-	_747_bad = func() uint32 {
-		if _746_len == uint64(0) {
+	var _748_found bool = false
+	var _ = _748_found
+	var _749_x uint64 = 0
+	var _ = _749_x
+	var _750_hint uint64 = 0
+	var _ = _750_hint
+	var _751_len uint64
+	var _ = _751_len
+	_751_len = target.Len()
+	var _752_bad uint32
+	var _ = _752_bad
+	_752_bad = func() uint32 {
+		if _751_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _746_len > uint64(4095) {
+			if _751_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1030 uint32
-	var _ = _out1030
-	var _out1031 *dbytes.Bytes
-	var _ = _out1031
-	var _out1032 bool
-	var _ = _out1032
-	var _out1033 uint64
-	var _ = _out1033
-	var _out1034 uint64
+	var _out1034 uint32
 	var _ = _out1034
-	_out1030, _out1031, _out1032, _out1033, _out1034 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _747_bad, _742_t, false)
-	st = _out1030
-	before = _out1031
-	_743_found = _out1032
-	_744_x = _out1033
-	_745_hint = _out1034
+	var _out1035 *dbytes.Bytes
+	var _ = _out1035
+	var _out1036 bool
+	var _ = _out1036
+	var _out1037 uint64
+	var _ = _out1037
+	var _out1038 uint64
+	var _ = _out1038
+	_out1034, _out1035, _out1036, _out1037, _out1038 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _752_bad, _747_t, false)
+	st = _out1034
+	before = _out1035
+	_748_found = _out1036
+	_749_x = _out1037
+	_750_hint = _out1038
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1035 uint32
-	var _ = _out1035
-	var _out1036 uint64
-	var _ = _out1036
-	var _out1037 *dbytes.Bytes
-	var _ = _out1037
-	var _out1038 *dbytes.Bytes
-	var _ = _out1038
-	_out1035, _out1036, _out1037, _out1038 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _745_hint, _742_t, target, s, ns)
-	st = _out1035
-	ino = _out1036
-	node = _out1037
-	after = _out1038
+	var _out1039 uint32
+	var _ = _out1039
+	var _out1040 uint64
+	var _ = _out1040
+	var _out1041 *dbytes.Bytes
+	var _ = _out1041
+	var _out1042 *dbytes.Bytes
+	var _ = _out1042
+	_out1039, _out1040, _out1041, _out1042 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _750_hint, _747_t, target, s, ns)
+	st = _out1039
+	ino = _out1040
+	node = _out1041
+	after = _out1042
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -631,67 +631,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _748_t *attributeops.Sattr
-	var _ = _748_t
-	var _out1039 *attributeops.Sattr
-	var _ = _out1039
-	_out1039 = attributeops.Companion_Default___.Without(a, false, false)
-	_748_t = _out1039
+	var _753_t *attributeops.Sattr
+	var _ = _753_t
+	var _out1043 *attributeops.Sattr
+	var _ = _out1043
+	_out1043 = attributeops.Companion_Default___.Without(a, false, false)
+	_753_t = _out1043
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _749_found bool = false
-	var _ = _749_found
-	var _750_x uint64 = 0
-	var _ = _750_x
-	var _751_hint uint64 = 0
-	var _ = _751_hint
-	var _752_dev bool
-	var _ = _752_dev
-	_752_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _753_bad uint32
-	var _ = _753_bad
-	_753_bad = func() uint32 {
-		if !_752_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _754_found bool = false
+	var _ = _754_found
+	var _755_x uint64 = 0
+	var _ = _755_x
+	var _756_hint uint64 = 0
+	var _ = _756_hint
+	var _757_dev bool
+	var _ = _757_dev
+	_757_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _758_bad uint32
+	var _ = _758_bad
+	_758_bad = func() uint32 {
+		if !_757_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _752_dev && c.Uid != uint32(0) {
+			if _757_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1040 uint32
-	var _ = _out1040
-	var _out1041 *dbytes.Bytes
-	var _ = _out1041
-	var _out1042 bool
-	var _ = _out1042
-	var _out1043 uint64
-	var _ = _out1043
-	var _out1044 uint64
+	var _out1044 uint32
 	var _ = _out1044
-	_out1040, _out1041, _out1042, _out1043, _out1044 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _753_bad, _748_t, false)
-	st = _out1040
-	before = _out1041
-	_749_found = _out1042
-	_750_x = _out1043
-	_751_hint = _out1044
+	var _out1045 *dbytes.Bytes
+	var _ = _out1045
+	var _out1046 bool
+	var _ = _out1046
+	var _out1047 uint64
+	var _ = _out1047
+	var _out1048 uint64
+	var _ = _out1048
+	_out1044, _out1045, _out1046, _out1047, _out1048 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _758_bad, _753_t, false)
+	st = _out1044
+	before = _out1045
+	_754_found = _out1046
+	_755_x = _out1047
+	_756_hint = _out1048
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1045 uint32
-	var _ = _out1045
-	var _out1046 uint64
-	var _ = _out1046
-	var _out1047 *dbytes.Bytes
-	var _ = _out1047
-	var _out1048 *dbytes.Bytes
-	var _ = _out1048
-	_out1045, _out1046, _out1047, _out1048 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _751_hint, _748_t, ty, maj, min, s, ns)
-	st = _out1045
-	ino = _out1046
-	node = _out1047
-	after = _out1048
+	var _out1049 uint32
+	var _ = _out1049
+	var _out1050 uint64
+	var _ = _out1050
+	var _out1051 *dbytes.Bytes
+	var _ = _out1051
+	var _out1052 *dbytes.Bytes
+	var _ = _out1052
+	_out1049, _out1050, _out1051, _out1052 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _756_hint, _753_t, ty, maj, min, s, ns)
+	st = _out1049
+	ino = _out1050
+	node = _out1051
+	after = _out1052
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -704,26 +704,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1049 uint32
-	var _ = _out1049
-	var _out1050 uint64
-	var _ = _out1050
-	_out1049, _out1050 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1049
-	ino = _out1050
+	var _out1053 uint32
+	var _ = _out1053
+	var _out1054 uint64
+	var _ = _out1054
+	_out1053, _out1054 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1053
+	ino = _out1054
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1051 uint32
-	var _ = _out1051
-	var _out1052 *dbytes.Bytes
-	var _ = _out1052
-	var _out1053 *dbytes.Bytes
-	var _ = _out1053
-	_out1051, _out1052, _out1053 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1051
-	node = _out1052
-	after = _out1053
+	var _out1055 uint32
+	var _ = _out1055
+	var _out1056 *dbytes.Bytes
+	var _ = _out1056
+	var _out1057 *dbytes.Bytes
+	var _ = _out1057
+	_out1055, _out1056, _out1057 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1055
+	node = _out1056
+	after = _out1057
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -739,39 +739,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1054 uint32
-	var _ = _out1054
-	var _out1055 uint64
-	var _ = _out1055
-	_out1054, _out1055 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1054
-	ino = _out1055
+	var _out1058 uint32
+	var _ = _out1058
+	var _out1059 uint64
+	var _ = _out1059
+	_out1058, _out1059 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1058
+	ino = _out1059
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _754_len uint64
-	var _ = _754_len
-	_754_len = target.Len()
-	var _755_ok bool
-	var _ = _755_ok
-	var _out1056 bool
-	var _ = _out1056
-	_out1056 = d.Write(txn, ino, uint64(0), target, uint64(0), _754_len)
-	_755_ok = _out1056
-	if !_755_ok {
+	var _759_len uint64
+	var _ = _759_len
+	_759_len = target.Len()
+	var _760_ok bool
+	var _ = _760_ok
+	var _out1060 bool
+	var _ = _out1060
+	_out1060 = d.Write(txn, ino, uint64(0), target, uint64(0), _759_len)
+	_760_ok = _out1060
+	if !_760_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1057 uint32
-	var _ = _out1057
-	var _out1058 *dbytes.Bytes
-	var _ = _out1058
-	var _out1059 *dbytes.Bytes
-	var _ = _out1059
-	_out1057, _out1058, _out1059 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1057
-	node = _out1058
-	after = _out1059
+	var _out1061 uint32
+	var _ = _out1061
+	var _out1062 *dbytes.Bytes
+	var _ = _out1062
+	var _out1063 *dbytes.Bytes
+	var _ = _out1063
+	_out1061, _out1062, _out1063 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1061
+	node = _out1062
+	after = _out1063
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -787,36 +787,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1060 uint32
-	var _ = _out1060
-	var _out1061 uint64
-	var _ = _out1061
-	_out1060, _out1061 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1060
-	ino = _out1061
+	var _out1064 uint32
+	var _ = _out1064
+	var _out1065 uint64
+	var _ = _out1065
+	_out1064, _out1065 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1064
+	ino = _out1065
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _756_ip *dbytes.Bytes
-		var _ = _756_ip
-		var _out1062 *dbytes.Bytes
-		var _ = _out1062
-		_out1062 = d.Fs.GetInode(txn, ino, true)
-		_756_ip = _out1062
-		inodeformat.Companion_Default___.SetRdev(_756_ip, maj, min)
-		d.PutInode(txn, ino, _756_ip)
+		var _761_ip *dbytes.Bytes
+		var _ = _761_ip
+		var _out1066 *dbytes.Bytes
+		var _ = _out1066
+		_out1066 = d.Fs.GetInode(txn, ino, true)
+		_761_ip = _out1066
+		inodeformat.Companion_Default___.SetRdev(_761_ip, maj, min)
+		d.PutInode(txn, ino, _761_ip)
 	}
-	var _out1063 uint32
-	var _ = _out1063
-	var _out1064 *dbytes.Bytes
-	var _ = _out1064
-	var _out1065 *dbytes.Bytes
-	var _ = _out1065
-	_out1063, _out1064, _out1065 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1063
-	node = _out1064
-	after = _out1065
+	var _out1067 uint32
+	var _ = _out1067
+	var _out1068 *dbytes.Bytes
+	var _ = _out1068
+	var _out1069 *dbytes.Bytes
+	var _ = _out1069
+	_out1067, _out1068, _out1069 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1067
+	node = _out1068
+	after = _out1069
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

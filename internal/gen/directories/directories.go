@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out612 *dbytes.Bytes
-	var _ = _out612
-	_out612 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out612
-	var _out613 uint64
-	var _ = _out613
-	_out613 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out613
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out616 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out616
+	var _out617 uint64
+	var _ = _out617
+	_out617 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out617
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _454_ip *dbytes.Bytes
-	var _ = _454_ip
-	var _455_nb uint64
-	var _ = _455_nb
-	var _out614 *dbytes.Bytes
-	var _ = _out614
-	var _out615 uint64
-	var _ = _out615
-	_out614, _out615 = _this.Open(txn, d, excl)
-	_454_ip = _out614
-	_455_nb = _out615
-	var _456_h uint64
-	var _ = _456_h
-	_456_h = dbytes.NameHash(name)
-	var _457_key uint64
-	var _ = _457_key
-	var _out616 uint64
-	var _ = _out616
-	_out616 = dirlayout.Companion_Default___.KeyFor(name, _456_h)
-	_457_key = _out616
-	var _458_kind uint64
-	var _ = _458_kind
-	_458_kind = uint64(0)
-	var _459_l uint64
-	var _ = _459_l
-	_459_l = name.Len()
-	if _459_l > uint64(56) {
-		_458_kind = uint64(1)
+	var _459_ip *dbytes.Bytes
+	var _ = _459_ip
+	var _460_nb uint64
+	var _ = _460_nb
+	var _out618 *dbytes.Bytes
+	var _ = _out618
+	var _out619 uint64
+	var _ = _out619
+	_out618, _out619 = _this.Open(txn, d, excl)
+	_459_ip = _out618
+	_460_nb = _out619
+	var _461_h uint64
+	var _ = _461_h
+	_461_h = dbytes.NameHash(name)
+	var _462_key uint64
+	var _ = _462_key
+	var _out620 uint64
+	var _ = _out620
+	_out620 = dirlayout.Companion_Default___.KeyFor(name, _461_h)
+	_462_key = _out620
+	var _463_kind uint64
+	var _ = _463_kind
+	_463_kind = uint64(0)
+	var _464_l uint64
+	var _ = _464_l
+	_464_l = name.Len()
+	if _464_l > uint64(56) {
+		_463_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _460_n uint64
-	var _ = _460_n
-	_460_n = uint64(9)
-	for _460_n > uint64(0) {
-		_460_n = _460_n - uint64(1)
-		var _461_blk uint64
-		var _ = _461_blk
-		var _out617 uint64
-		var _ = _out617
-		_out617 = dirlayout.Companion_Default___.BucketBlock(_456_h, _460_n, _458_kind)
-		_461_blk = _out617
-		var _462_fr uint64
-		var _ = _462_fr
-		_462_fr = uint64(0)
-		if _461_blk < _455_nb {
-			var _463_b *dbytes.Blk
-			var _ = _463_b
-			var _out618 *dbytes.Blk
-			var _ = _out618
-			_out618 = _this.Fs.ReadBlockOf(txn, _454_ip, d, _461_blk, excl)
-			_463_b = _out618
-			var _464_i uint64 = 0
-			var _ = _464_i
-			var _465_w uint64 = 0
-			var _ = _465_w
-			var _out619 bool
-			var _ = _out619
-			var _out620 uint64
-			var _ = _out620
-			var _out621 uint64
-			var _ = _out621
-			var _out622 uint64
+	var _465_n uint64
+	var _ = _465_n
+	_465_n = uint64(9)
+	for _465_n > uint64(0) {
+		_465_n = _465_n - uint64(1)
+		var _466_blk uint64
+		var _ = _466_blk
+		var _out621 uint64
+		var _ = _out621
+		_out621 = dirlayout.Companion_Default___.BucketBlock(_461_h, _465_n, _463_kind)
+		_466_blk = _out621
+		var _467_fr uint64
+		var _ = _467_fr
+		_467_fr = uint64(0)
+		if _466_blk < _460_nb {
+			var _468_b *dbytes.Blk
+			var _ = _468_b
+			var _out622 *dbytes.Blk
 			var _ = _out622
-			_out619, _out620, _out621, _out622 = dirlayout.Companion_Default___.Search(_463_b, _461_blk, name, _457_key)
-			found = _out619
-			_464_i = _out620
-			_465_w = _out621
-			_462_fr = _out622
+			_out622 = _this.Fs.ReadBlockOf(txn, _459_ip, d, _466_blk, excl)
+			_468_b = _out622
+			var _469_i uint64 = 0
+			var _ = _469_i
+			var _470_w uint64 = 0
+			var _ = _470_w
+			var _out623 bool
+			var _ = _out623
+			var _out624 uint64
+			var _ = _out624
+			var _out625 uint64
+			var _ = _out625
+			var _out626 uint64
+			var _ = _out626
+			_out623, _out624, _out625, _out626 = dirlayout.Companion_Default___.Search(_468_b, _466_blk, name, _462_key)
+			found = _out623
+			_469_i = _out624
+			_470_w = _out625
+			_467_fr = _out626
 			if found {
-				ino, cell = _465_w%uint64(281474976710656), uint64(64)*_461_blk+_464_i
+				ino, cell = _470_w%uint64(281474976710656), uint64(64)*_466_blk+_469_i
 				return found, ino, cell, lev
 			}
 		}
-		if _462_fr < uint64(64) {
-			lev = _460_n
+		if _467_fr < uint64(64) {
+			lev = _465_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,34 +175,10 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _466_cell uint64 = 0
-	var _ = _466_cell
-	var _467_lev uint64 = 0
-	var _ = _467_lev
-	var _out623 bool
-	var _ = _out623
-	var _out624 uint64
-	var _ = _out624
-	var _out625 uint64
-	var _ = _out625
-	var _out626 uint64
-	var _ = _out626
-	_out623, _out624, _out625, _out626 = _this.Find(txn, d, name, excl)
-	found = _out623
-	ino = _out624
-	_466_cell = _out625
-	_467_lev = _out626
-	return found, ino
-}
-func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
-	var found bool = false
-	var _ = found
-	var ino uint64 = 0
-	var _ = ino
-	var hint uint64 = 0
-	var _ = hint
-	var _468_cell uint64 = 0
-	var _ = _468_cell
+	var _471_cell uint64 = 0
+	var _ = _471_cell
+	var _472_lev uint64 = 0
+	var _ = _472_lev
 	var _out627 bool
 	var _ = _out627
 	var _out628 uint64
@@ -214,57 +190,81 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	_out627, _out628, _out629, _out630 = _this.Find(txn, d, name, excl)
 	found = _out627
 	ino = _out628
-	_468_cell = _out629
-	hint = _out630
+	_471_cell = _out629
+	_472_lev = _out630
+	return found, ino
+}
+func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
+	var found bool = false
+	var _ = found
+	var ino uint64 = 0
+	var _ = ino
+	var hint uint64 = 0
+	var _ = hint
+	var _473_cell uint64 = 0
+	var _ = _473_cell
+	var _out631 bool
+	var _ = _out631
+	var _out632 uint64
+	var _ = _out632
+	var _out633 uint64
+	var _ = _out633
+	var _out634 uint64
+	var _ = _out634
+	_out631, _out632, _out633, _out634 = _this.Find(txn, d, name, excl)
+	found = _out631
+	ino = _out632
+	_473_cell = _out633
+	hint = _out634
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _469_ip *dbytes.Bytes
-	var _ = _469_ip
-	var _out631 *dbytes.Bytes
-	var _ = _out631
-	_out631 = _this.Fs.GetInode(txn, d, true)
-	_469_ip = _out631
-	var _470_n uint64
-	var _ = _470_n
-	var _out632 uint64
-	var _ = _out632
-	_out632 = inodeformat.Companion_Default___.GetNent(_469_ip)
-	_470_n = _out632
-	if !down && _470_n == uint64(18446744073709551615) {
+	var _474_ip *dbytes.Bytes
+	var _ = _474_ip
+	var _out635 *dbytes.Bytes
+	var _ = _out635
+	_out635 = _this.Fs.GetInode(txn, d, true)
+	_474_ip = _out635
+	var _475_n uint64
+	var _ = _475_n
+	var _out636 uint64
+	var _ = _out636
+	_out636 = inodeformat.Companion_Default___.GetNent(_474_ip)
+	_475_n = _out636
+	if !down && _475_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_470_n = _470_n - uint64(1)
+		_475_n = _475_n - uint64(1)
 	} else {
-		_470_n = _470_n + uint64(1)
+		_475_n = _475_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_469_ip, _470_n)
-	_this.Fs.PutInode(txn, d, _469_ip)
+	inodeformat.Companion_Default___.SetNent(_474_ip, _475_n)
+	_this.Fs.PutInode(txn, d, _474_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _471_len uint64
-	var _ = _471_len
-	_471_len = s.Len()
-	var _out633 bool
-	var _ = _out633
-	_out633 = _this.Fs.Write(txn, d, off, s, uint64(0), _471_len)
-	ok = _out633
+	var _476_len uint64
+	var _ = _476_len
+	_476_len = s.Len()
+	var _out637 bool
+	var _ = _out637
+	_out637 = _this.Fs.Write(txn, d, off, s, uint64(0), _476_len)
+	ok = _out637
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out634 bool
-		var _ = _out634
-		_out634 = _this.Count(txn, d, down)
-		ok = _out634
+		var _out638 bool
+		var _ = _out638
+		_out638 = _this.Count(txn, d, down)
+		ok = _out638
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out635 bool
-	var _ = _out635
-	_out635 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out635
+	var _out639 bool
+	var _ = _out639
+	_out639 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out639
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _472_h uint64
-	var _ = _472_h
-	_472_h = dbytes.NameHash(name)
-	var _473_key uint64
-	var _ = _473_key
-	var _out636 uint64
-	var _ = _out636
-	_out636 = dirlayout.Companion_Default___.KeyFor(name, _472_h)
-	_473_key = _out636
-	var _474_cell uint64 = 0
-	var _ = _474_cell
-	var _475_size uint64 = 0
-	var _ = _475_size
-	var _out637 bool
-	var _ = _out637
-	var _out638 uint64
-	var _ = _out638
-	var _out639 uint64
-	var _ = _out639
-	_out637, _out638, _out639 = _this.Room(txn, d, name, _472_h, hint)
-	ok = _out637
-	_474_cell = _out638
-	_475_size = _out639
+	var _477_h uint64
+	var _ = _477_h
+	_477_h = dbytes.NameHash(name)
+	var _478_key uint64
+	var _ = _478_key
+	var _out640 uint64
+	var _ = _out640
+	_out640 = dirlayout.Companion_Default___.KeyFor(name, _477_h)
+	_478_key = _out640
+	var _479_cell uint64 = 0
+	var _ = _479_cell
+	var _480_size uint64 = 0
+	var _ = _480_size
+	var _out641 bool
+	var _ = _out641
+	var _out642 uint64
+	var _ = _out642
+	var _out643 uint64
+	var _ = _out643
+	_out641, _out642, _out643 = _this.Room(txn, d, name, _477_h, hint)
+	ok = _out641
+	_479_cell = _out642
+	_480_size = _out643
 	if !ok {
 		return ok
 	}
-	var _476_s *dbytes.Bytes
-	var _ = _476_s
-	var _out640 *dbytes.Bytes
-	var _ = _out640
-	_out640 = dirlayout.Companion_Default___.MakeSlot(_475_size, ino, name, _473_key)
-	_476_s = _out640
-	var _out641 bool
-	var _ = _out641
-	_out641 = _this.Store(txn, d, uint64(64)*_474_cell, _476_s, true, false)
-	ok = _out641
+	var _481_s *dbytes.Bytes
+	var _ = _481_s
+	var _out644 *dbytes.Bytes
+	var _ = _out644
+	_out644 = dirlayout.Companion_Default___.MakeSlot(_480_size, ino, name, _478_key)
+	_481_s = _out644
+	var _out645 bool
+	var _ = _out645
+	_out645 = _this.Store(txn, d, uint64(64)*_479_cell, _481_s, true, false)
+	ok = _out645
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _477_ip *dbytes.Bytes
-	var _ = _477_ip
-	var _478_nb uint64
-	var _ = _478_nb
-	var _out642 *dbytes.Bytes
-	var _ = _out642
-	var _out643 uint64
-	var _ = _out643
-	_out642, _out643 = _this.Open(txn, d, true)
-	_477_ip = _out642
-	_478_nb = _out643
-	var _479_l uint64
-	var _ = _479_l
-	_479_l = name.Len()
-	var _480_kind uint64
-	var _ = _480_kind
-	_480_kind = uint64(0)
+	var _482_ip *dbytes.Bytes
+	var _ = _482_ip
+	var _483_nb uint64
+	var _ = _483_nb
+	var _out646 *dbytes.Bytes
+	var _ = _out646
+	var _out647 uint64
+	var _ = _out647
+	_out646, _out647 = _this.Open(txn, d, true)
+	_482_ip = _out646
+	_483_nb = _out647
+	var _484_l uint64
+	var _ = _484_l
+	_484_l = name.Len()
+	var _485_kind uint64
+	var _ = _485_kind
+	_485_kind = uint64(0)
 	size = uint64(64)
-	if _479_l > uint64(56) {
-		_480_kind, size = uint64(1), uint64(512)
+	if _484_l > uint64(56) {
+		_485_kind, size = uint64(1), uint64(512)
 	}
-	var _481_n uint64
-	var _ = _481_n
-	_481_n = from
-	for _481_n < uint64(9) {
-		var _482_blk uint64
-		var _ = _482_blk
-		var _out644 uint64
-		var _ = _out644
-		_out644 = dirlayout.Companion_Default___.BucketBlock(h, _481_n, _480_kind)
-		_482_blk = _out644
-		if _482_blk >= _478_nb {
-			ok, cell, size = true, uint64(64)*_482_blk, uint64(4096)
+	var _486_n uint64
+	var _ = _486_n
+	_486_n = from
+	for _486_n < uint64(9) {
+		var _487_blk uint64
+		var _ = _487_blk
+		var _out648 uint64
+		var _ = _out648
+		_out648 = dirlayout.Companion_Default___.BucketBlock(h, _486_n, _485_kind)
+		_487_blk = _out648
+		if _487_blk >= _483_nb {
+			ok, cell, size = true, uint64(64)*_487_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _483_b *dbytes.Blk
-		var _ = _483_b
-		var _out645 *dbytes.Blk
-		var _ = _out645
-		_out645 = _this.Fs.ReadBlockOf(txn, _477_ip, d, _482_blk, true)
-		_483_b = _out645
-		var _484_i uint64
-		var _ = _484_i
-		var _out646 uint64
-		var _ = _out646
-		_out646 = dirlayout.Companion_Default___.SearchFree(_483_b, _482_blk)
-		_484_i = _out646
-		if _484_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_482_blk+_484_i, size
+		var _488_b *dbytes.Blk
+		var _ = _488_b
+		var _out649 *dbytes.Blk
+		var _ = _out649
+		_out649 = _this.Fs.ReadBlockOf(txn, _482_ip, d, _487_blk, true)
+		_488_b = _out649
+		var _489_i uint64
+		var _ = _489_i
+		var _out650 uint64
+		var _ = _out650
+		_out650 = dirlayout.Companion_Default___.SearchFree(_488_b, _487_blk)
+		_489_i = _out650
+		if _489_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_487_blk+_489_i, size
 			return ok, cell, size
 		}
-		_481_n = _481_n + uint64(1)
+		_486_n = _486_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _485_found bool
-	var _ = _485_found
-	var _486_ino0 uint64
-	var _ = _486_ino0
-	var _487_cell uint64
-	var _ = _487_cell
-	var _488_lev uint64
-	var _ = _488_lev
-	var _out647 bool
-	var _ = _out647
-	var _out648 uint64
-	var _ = _out648
-	var _out649 uint64
-	var _ = _out649
-	var _out650 uint64
-	var _ = _out650
-	_out647, _out648, _out649, _out650 = _this.Find(txn, d, name, true)
-	_485_found = _out647
-	_486_ino0 = _out648
-	_487_cell = _out649
-	_488_lev = _out650
-	var _489_h uint64
-	var _ = _489_h
-	_489_h = dbytes.NameHash(name)
-	var _490_key uint64
-	var _ = _490_key
-	var _out651 uint64
+	var _490_found bool
+	var _ = _490_found
+	var _491_ino0 uint64
+	var _ = _491_ino0
+	var _492_cell uint64
+	var _ = _492_cell
+	var _493_lev uint64
+	var _ = _493_lev
+	var _out651 bool
 	var _ = _out651
-	_out651 = dirlayout.Companion_Default___.KeyFor(name, _489_h)
-	_490_key = _out651
-	var _491_size uint64
-	var _ = _491_size
-	_491_size = uint64(64)
-	if _487_cell/uint64(64)%uint64(2) == uint64(1) {
-		_491_size = uint64(512)
-	}
-	var _492_s *dbytes.Bytes
-	var _ = _492_s
-	var _out652 *dbytes.Bytes
+	var _out652 uint64
 	var _ = _out652
-	_out652 = dirlayout.Companion_Default___.MakeSlot(_491_size, ino, name, _490_key)
-	_492_s = _out652
-	var _out653 bool
+	var _out653 uint64
 	var _ = _out653
-	_out653 = _this.Store(txn, d, uint64(64)*_487_cell, _492_s, false, false)
-	ok = _out653
+	var _out654 uint64
+	var _ = _out654
+	_out651, _out652, _out653, _out654 = _this.Find(txn, d, name, true)
+	_490_found = _out651
+	_491_ino0 = _out652
+	_492_cell = _out653
+	_493_lev = _out654
+	var _494_h uint64
+	var _ = _494_h
+	_494_h = dbytes.NameHash(name)
+	var _495_key uint64
+	var _ = _495_key
+	var _out655 uint64
+	var _ = _out655
+	_out655 = dirlayout.Companion_Default___.KeyFor(name, _494_h)
+	_495_key = _out655
+	var _496_size uint64
+	var _ = _496_size
+	_496_size = uint64(64)
+	if _492_cell/uint64(64)%uint64(2) == uint64(1) {
+		_496_size = uint64(512)
+	}
+	var _497_s *dbytes.Bytes
+	var _ = _497_s
+	var _out656 *dbytes.Bytes
+	var _ = _out656
+	_out656 = dirlayout.Companion_Default___.MakeSlot(_496_size, ino, name, _495_key)
+	_497_s = _out656
+	var _out657 bool
+	var _ = _out657
+	_out657 = _this.Store(txn, d, uint64(64)*_492_cell, _497_s, false, false)
+	ok = _out657
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _493_found bool
-	var _ = _493_found
-	var _494_ino0 uint64
-	var _ = _494_ino0
-	var _495_cell uint64
-	var _ = _495_cell
-	var _496_lev uint64
-	var _ = _496_lev
-	var _out654 bool
-	var _ = _out654
-	var _out655 uint64
-	var _ = _out655
-	var _out656 uint64
-	var _ = _out656
-	var _out657 uint64
-	var _ = _out657
-	_out654, _out655, _out656, _out657 = _this.Find(txn, d, name, true)
-	_493_found = _out654
-	_494_ino0 = _out655
-	_495_cell = _out656
-	_496_lev = _out657
-	var _497_size uint64
-	var _ = _497_size
-	_497_size = uint64(64)
-	if _495_cell/uint64(64)%uint64(2) == uint64(1) {
-		_497_size = uint64(512)
-	}
-	var _498_s *dbytes.Bytes
-	var _ = _498_s
-	var _out658 *dbytes.Bytes
+	var _498_found bool
+	var _ = _498_found
+	var _499_ino0 uint64
+	var _ = _499_ino0
+	var _500_cell uint64
+	var _ = _500_cell
+	var _501_lev uint64
+	var _ = _501_lev
+	var _out658 bool
 	var _ = _out658
-	_out658 = dbytes.NewBytes(_497_size)
-	_498_s = _out658
-	var _out659 bool
+	var _out659 uint64
 	var _ = _out659
-	_out659 = _this.Store(txn, d, uint64(64)*_495_cell, _498_s, true, true)
-	ok = _out659
+	var _out660 uint64
+	var _ = _out660
+	var _out661 uint64
+	var _ = _out661
+	_out658, _out659, _out660, _out661 = _this.Find(txn, d, name, true)
+	_498_found = _out658
+	_499_ino0 = _out659
+	_500_cell = _out660
+	_501_lev = _out661
+	var _502_size uint64
+	var _ = _502_size
+	_502_size = uint64(64)
+	if _500_cell/uint64(64)%uint64(2) == uint64(1) {
+		_502_size = uint64(512)
+	}
+	var _503_s *dbytes.Bytes
+	var _ = _503_s
+	var _out662 *dbytes.Bytes
+	var _ = _out662
+	_out662 = dbytes.NewBytes(_502_size)
+	_503_s = _out662
+	var _out663 bool
+	var _ = _out663
+	_out663 = _this.Store(txn, d, uint64(64)*_500_cell, _503_s, true, true)
+	ok = _out663
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _499_ip *dbytes.Bytes
-	var _ = _499_ip
-	var _out660 *dbytes.Bytes
-	var _ = _out660
-	_out660 = _this.Fs.GetInode(txn, d, false)
-	_499_ip = _out660
-	var _500_n uint64
-	var _ = _500_n
-	var _out661 uint64
-	var _ = _out661
-	_out661 = inodeformat.Companion_Default___.GetNent(_499_ip)
-	_500_n = _out661
-	e = _500_n == uint64(0)
+	var _504_ip *dbytes.Bytes
+	var _ = _504_ip
+	var _out664 *dbytes.Bytes
+	var _ = _out664
+	_out664 = _this.Fs.GetInode(txn, d, false)
+	_504_ip = _out664
+	var _505_n uint64
+	var _ = _505_n
+	var _out665 uint64
+	var _ = _out665
+	_out665 = inodeformat.Companion_Default___.GetNent(_504_ip)
+	_505_n = _out665
+	e = _505_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _501_ip *dbytes.Bytes
-	var _ = _501_ip
-	var _502_nb uint64
-	var _ = _502_nb
-	var _out662 *dbytes.Bytes
-	var _ = _out662
-	var _out663 uint64
-	var _ = _out663
-	_out662, _out663 = _this.Open(txn, d, false)
-	_501_ip = _out662
-	_502_nb = _out663
-	var _503_c uint64
-	var _ = _503_c
-	_503_c = uint64(0)
+	var _506_ip *dbytes.Bytes
+	var _ = _506_ip
+	var _507_nb uint64
+	var _ = _507_nb
+	var _out666 *dbytes.Bytes
+	var _ = _out666
+	var _out667 uint64
+	var _ = _out667
+	_out666, _out667 = _this.Open(txn, d, false)
+	_506_ip = _out666
+	_507_nb = _out667
+	var _508_c uint64
+	var _ = _508_c
+	_508_c = uint64(0)
 	if cookie >= uint64(3) {
-		_503_c = cookie - uint64(2)
+		_508_c = cookie - uint64(2)
 	}
-	var _504_blk uint64
-	var _ = _504_blk
-	var _505_i uint64
-	var _ = _505_i
-	_504_blk, _505_i = _503_c/uint64(64), _503_c%uint64(64)
-	for _504_blk < _502_nb {
-		var _506_next uint64
-		var _ = _506_next
-		var _out664 uint64
-		var _ = _out664
-		_out664 = _this.SkipHoles(txn, _501_ip, d, _504_blk, _502_nb)
-		_506_next = _out664
-		if _506_next != _504_blk {
-			_504_blk, _505_i = _506_next, uint64(0)
+	var _509_blk uint64
+	var _ = _509_blk
+	var _510_i uint64
+	var _ = _510_i
+	_509_blk, _510_i = _508_c/uint64(64), _508_c%uint64(64)
+	for _509_blk < _507_nb {
+		var _511_next uint64
+		var _ = _511_next
+		var _out668 uint64
+		var _ = _out668
+		_out668 = _this.SkipHoles(txn, _506_ip, d, _509_blk, _507_nb)
+		_511_next = _out668
+		if _511_next != _509_blk {
+			_509_blk, _510_i = _511_next, uint64(0)
 		} else {
-			var _507_b *dbytes.Blk
-			var _ = _507_b
-			var _out665 *dbytes.Blk
-			var _ = _out665
-			_out665 = _this.Fs.ReadBlockOf(txn, _501_ip, d, _504_blk, false)
-			_507_b = _out665
-			var _508_fits bool = false
-			var _ = _508_fits
-			var _out666 bool
-			var _ = _out666
-			_out666 = dirpages.Companion_Default___.ListBlock(_507_b, _504_blk, _505_i, out)
-			_508_fits = _out666
-			if !_508_fits {
+			var _512_b *dbytes.Blk
+			var _ = _512_b
+			var _out669 *dbytes.Blk
+			var _ = _out669
+			_out669 = _this.Fs.ReadBlockOf(txn, _506_ip, d, _509_blk, false)
+			_512_b = _out669
+			var _513_fits bool = false
+			var _ = _513_fits
+			var _out670 bool
+			var _ = _out670
+			_out670 = dirpages.Companion_Default___.ListBlock(_512_b, _509_blk, _510_i, out)
+			_513_fits = _out670
+			if !_513_fits {
 				eof = false
 				return eof
 			}
-			_504_blk, _505_i = _504_blk+uint64(1), uint64(0)
+			_509_blk, _510_i = _509_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _509_k uint64
-	var _ = _509_k
-	_509_k = positions.Companion_Default___.FlatK(n)
-	if _509_k < uint64(12) {
+	var _514_k uint64
+	var _ = _514_k
+	_514_k = positions.Companion_Default___.FlatK(n)
+	if _514_k < uint64(12) {
 		return m
 	}
-	var _510_pb *dbytes.Blk
-	var _ = _510_pb
-	var _out667 *dbytes.Blk
-	var _ = _out667
-	_out667 = _this.Fs.Fs.ReadParent(txn, ip, _509_k, positions.Companion_Default___.MaxLev(_509_k), positions.Companion_Default___.FlatJ(n), false)
-	_510_pb = _out667
-	var _511_i uint64
-	var _ = _511_i
-	_511_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _511_i < uint64(512) {
-		var _512_bn uint64
-		var _ = _512_bn
-		_512_bn = _510_pb.U64(uint64(8) * _511_i)
-		if _512_bn != uint64(0) {
+	var _515_pb *dbytes.Blk
+	var _ = _515_pb
+	var _out671 *dbytes.Blk
+	var _ = _out671
+	_out671 = _this.Fs.Fs.ReadParent(txn, ip, _514_k, positions.Companion_Default___.MaxLev(_514_k), positions.Companion_Default___.FlatJ(n), false)
+	_515_pb = _out671
+	var _516_i uint64
+	var _ = _516_i
+	_516_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _516_i < uint64(512) {
+		var _517_bn uint64
+		var _ = _517_bn
+		_517_bn = _515_pb.U64(uint64(8) * _516_i)
+		if _517_bn != uint64(0) {
 			return m
 		}
-		m, _511_i = m+uint64(1), _511_i+uint64(1)
+		m, _516_i = m+uint64(1), _516_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out668 bool
-	var _ = _out668
-	var _out669 uint64
-	var _ = _out669
-	_out668, _out669 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out668
-	ino = _out669
+	var _out672 bool
+	var _ = _out672
+	var _out673 uint64
+	var _ = _out673
+	_out672, _out673 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out672
+	ino = _out673
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out670 bool
-	var _ = _out670
-	_out670 = _this.Fs.FreeInode(txn, ino)
-	ok = _out670
+	var _out674 bool
+	var _ = _out674
+	_out674 = _this.Fs.FreeInode(txn, ino)
+	ok = _out674
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out671 bool
-	var _ = _out671
-	_out671 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out671
+	var _out675 bool
+	var _ = _out675
+	_out675 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out675
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out672 bool
-	var _ = _out672
-	_out672 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out672
+	var _out676 bool
+	var _ = _out676
+	_out676 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out676
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out673 bool
-	var _ = _out673
-	_out673 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out673
+	var _out677 bool
+	var _ = _out677
+	_out677 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out677
 	return done
 }
 

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _449_step uint64
-	var _ = _449_step
-	var _450_cap uint64
-	var _ = _450_cap
-	_449_step, _450_cap = uint64(1), uint64(56)
-	var _451_i uint64
-	var _ = _451_i
-	_451_i = from
+	var _454_step uint64
+	var _ = _454_step
+	var _455_cap uint64
+	var _ = _455_cap
+	_454_step, _455_cap = uint64(1), uint64(56)
+	var _456_i uint64
+	var _ = _456_i
+	_456_i = from
 	if blk%uint64(2) == uint64(1) {
-		_449_step, _450_cap = uint64(8), uint64(255)
-		_451_i = (_451_i + uint64(7)) / uint64(8) * uint64(8)
+		_454_step, _455_cap = uint64(8), uint64(255)
+		_456_i = (_456_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _451_i < uint64(64) {
-		var _452_w uint64
-		var _ = _452_w
-		_452_w = b.U64(uint64(64) * _451_i)
-		if _452_w != uint64(0) {
-			var _453_l uint64
-			var _ = _453_l
-			_453_l = _452_w / uint64(281474976710656) % uint64(256)
-			if _453_l > _450_cap {
-				_453_l = _450_cap
+	for _456_i < uint64(64) {
+		var _457_w uint64
+		var _ = _457_w
+		_457_w = b.U64(uint64(64) * _456_i)
+		if _457_w != uint64(0) {
+			var _458_l uint64
+			var _ = _458_l
+			_458_l = _457_w / uint64(281474976710656) % uint64(256)
+			if _458_l > _455_cap {
+				_458_l = _455_cap
 			}
-			var _out611 bool
-			var _ = _out611
-			_out611 = out.Offer(_452_w%uint64(281474976710656), b, uint64(64)*_451_i+uint64(8), _453_l, uint64(64)*blk+_451_i+uint64(3))
-			fits = _out611
+			var _out615 bool
+			var _ = _out615
+			_out615 = out.Offer(_457_w%uint64(281474976710656), b, uint64(64)*_456_i+uint64(8), _458_l, uint64(64)*blk+_456_i+uint64(3))
+			fits = _out615
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_451_i = _451_i + _449_step
+		_456_i = _456_i + _454_step
 	}
 	fits = true
 	return fits

@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _684_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _684_ip
-	var _out912 uint32
-	var _ = _out912
-	var _out913 *dbytes.Bytes
-	var _ = _out913
-	_out912, _out913 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out912
-	_684_ip = _out913
+	var _689_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _689_ip
+	var _out916 uint32
+	var _ = _out916
+	var _out917 *dbytes.Bytes
+	var _ = _out917
+	_out916, _out917 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out916
+	_689_ip = _out917
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _684_ip
-	var _685_ty uint32
-	var _ = _685_ty
-	var _out914 uint32
-	var _ = _out914
-	_out914 = inodeformat.Companion_Default___.GetTy(_684_ip)
-	_685_ty = _out914
-	if _685_ty != permissions.Companion_Default___.REG() {
+	after = _689_ip
+	var _690_ty uint32
+	var _ = _690_ty
+	var _out918 uint32
+	var _ = _out918
+	_out918 = inodeformat.Companion_Default___.GetTy(_689_ip)
+	_690_ty = _out918
+	if _690_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _686_r bool
-	var _ = _686_r
-	var _out915 bool
-	var _ = _out915
-	_out915 = permissions.Companion_Default___.MayData(c, _684_ip, permissions.Companion_Default___.MAYR())
-	_686_r = _out915
-	var _687_x bool
-	var _ = _687_x
-	var _out916 bool
-	var _ = _out916
-	_out916 = permissions.Companion_Default___.May(c, _684_ip, permissions.Companion_Default___.MAYX())
-	_687_x = _out916
-	if !_686_r && !_687_x {
+	var _691_r bool
+	var _ = _691_r
+	var _out919 bool
+	var _ = _out919
+	_out919 = permissions.Companion_Default___.MayData(c, _689_ip, permissions.Companion_Default___.MAYR())
+	_691_r = _out919
+	var _692_x bool
+	var _ = _692_x
+	var _out920 bool
+	var _ = _out920
+	_out920 = permissions.Companion_Default___.May(c, _689_ip, permissions.Companion_Default___.MAYX())
+	_692_x = _out920
+	if !_691_r && !_692_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _688_size uint64
-	var _ = _688_size
-	var _out917 uint64
-	var _ = _out917
-	_out917 = inodeformat.Companion_Default___.GetSize(_684_ip)
-	_688_size = _out917
-	eof = off >= _688_size || len_ >= _688_size-off
-	var _out918 *dbytes.Bytes
-	var _ = _out918
-	_out918 = d.Fs.Read(txn, ino, off, len_)
-	data = _out918
+	var _693_size uint64
+	var _ = _693_size
+	var _out921 uint64
+	var _ = _out921
+	_out921 = inodeformat.Companion_Default___.GetSize(_689_ip)
+	_693_size = _out921
+	eof = off >= _693_size || len_ >= _693_size-off
+	var _out922 *dbytes.Bytes
+	var _ = _out922
+	_out922 = d.Fs.Read(txn, ino, off, len_)
+	data = _out922
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _689_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _689_ip
-	var _out919 uint32
-	var _ = _out919
-	var _out920 *dbytes.Bytes
-	var _ = _out920
-	_out919, _out920 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out919
-	_689_ip = _out920
+	var _694_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _694_ip
+	var _out923 uint32
+	var _ = _out923
+	var _out924 *dbytes.Bytes
+	var _ = _out924
+	_out923, _out924 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out923
+	_694_ip = _out924
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _689_ip
-	var _690_ty uint32
-	var _ = _690_ty
-	var _out921 uint32
-	var _ = _out921
-	_out921 = inodeformat.Companion_Default___.GetTy(_689_ip)
-	_690_ty = _out921
-	if _690_ty != permissions.Companion_Default___.REG() {
+	before = _694_ip
+	var _695_ty uint32
+	var _ = _695_ty
+	var _out925 uint32
+	var _ = _out925
+	_out925 = inodeformat.Companion_Default___.GetTy(_694_ip)
+	_695_ty = _out925
+	if _695_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _691_w bool
-	var _ = _691_w
-	var _out922 bool
-	var _ = _out922
-	_out922 = permissions.Companion_Default___.MayData(c, _689_ip, permissions.Companion_Default___.MAYW())
-	_691_w = _out922
-	if !_691_w {
+	var _696_w bool
+	var _ = _696_w
+	var _out926 bool
+	var _ = _out926
+	_out926 = permissions.Companion_Default___.MayData(c, _694_ip, permissions.Companion_Default___.MAYW())
+	_696_w = _out926
+	if !_696_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _689_ip
+		after = _694_ip
 		return st, before, after
 	}
-	var _692_size uint64
-	var _ = _692_size
-	var _out923 uint64
-	var _ = _out923
-	_out923 = inodeformat.Companion_Default___.GetSize(_689_ip)
-	_692_size = _out923
-	var _693_shrink uint64
-	var _ = _693_shrink
-	var _out924 uint64
-	var _ = _out924
-	_out924 = inodeformat.Companion_Default___.GetShrink(_689_ip)
-	_693_shrink = _out924
-	if _693_shrink != uint64(0) && off+len_ > _692_size {
+	var _697_size uint64
+	var _ = _697_size
+	var _out927 uint64
+	var _ = _out927
+	_out927 = inodeformat.Companion_Default___.GetSize(_694_ip)
+	_697_size = _out927
+	var _698_shrink uint64
+	var _ = _698_shrink
+	var _out928 uint64
+	var _ = _out928
+	_out928 = inodeformat.Companion_Default___.GetShrink(_694_ip)
+	_698_shrink = _out928
+	if _698_shrink != uint64(0) && off+len_ > _697_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out925 uint32
-	var _ = _out925
-	var _out926 *dbytes.Bytes
-	var _ = _out926
-	_out925, _out926 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out925
-	after = _out926
+	var _out929 uint32
+	var _ = _out929
+	var _out930 *dbytes.Bytes
+	var _ = _out930
+	_out929, _out930 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out929
+	after = _out930
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _694_ok bool
-	var _ = _694_ok
-	var _out927 bool
-	var _ = _out927
-	_out927 = d.Write(txn, ino, off, src, so, len_)
-	_694_ok = _out927
-	if !_694_ok {
+	var _699_ok bool
+	var _ = _699_ok
+	var _out931 bool
+	var _ = _out931
+	_out931 = d.Write(txn, ino, off, src, so, len_)
+	_699_ok = _out931
+	if !_699_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _695_np *dbytes.Bytes
-	var _ = _695_np
-	var _out928 *dbytes.Bytes
-	var _ = _out928
-	_out928 = d.Fs.GetInode(txn, ino, true)
-	_695_np = _out928
-	var _696_ts uint64
-	var _ = _696_ts
-	var _697_tns uint32
-	var _ = _697_tns
-	var _out929 uint64
-	var _ = _out929
-	var _out930 uint32
-	var _ = _out930
-	_out929, _out930 = attributechanges.Companion_Default___.Stamp(_695_np, s, ns)
-	_696_ts = _out929
-	_697_tns = _out930
-	inodeformat.Companion_Default___.SetMtime(_695_np, _696_ts, _697_tns)
-	inodeformat.Companion_Default___.SetCtime(_695_np, _696_ts, _697_tns)
+	var _700_np *dbytes.Bytes
+	var _ = _700_np
+	var _out932 *dbytes.Bytes
+	var _ = _out932
+	_out932 = d.Fs.GetInode(txn, ino, true)
+	_700_np = _out932
+	var _701_ts uint64
+	var _ = _701_ts
+	var _702_tns uint32
+	var _ = _702_tns
+	var _out933 uint64
+	var _ = _out933
+	var _out934 uint32
+	var _ = _out934
+	_out933, _out934 = attributechanges.Companion_Default___.Stamp(_700_np, s, ns)
+	_701_ts = _out933
+	_702_tns = _out934
+	inodeformat.Companion_Default___.SetMtime(_700_np, _701_ts, _702_tns)
+	inodeformat.Companion_Default___.SetCtime(_700_np, _701_ts, _702_tns)
 	if c.Uid != uint32(0) {
-		var _698_mode uint32
-		var _ = _698_mode
-		var _out931 uint32
-		var _ = _out931
-		_out931 = inodeformat.Companion_Default___.GetMode(_695_np)
-		_698_mode = _out931
-		inodeformat.Companion_Default___.SetMode(_695_np, permissions.Companion_Default___.KillPriv(_698_mode))
+		var _703_mode uint32
+		var _ = _703_mode
+		var _out935 uint32
+		var _ = _out935
+		_out935 = inodeformat.Companion_Default___.GetMode(_700_np)
+		_703_mode = _out935
+		inodeformat.Companion_Default___.SetMode(_700_np, permissions.Companion_Default___.KillPriv(_703_mode))
 	}
-	d.PutInode(txn, ino, _695_np)
-	after = _695_np
+	d.PutInode(txn, ino, _700_np)
+	after = _700_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _699_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _699_ip
-	var _out932 uint32
-	var _ = _out932
-	var _out933 *dbytes.Bytes
-	var _ = _out933
-	_out932, _out933 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out932
-	_699_ip = _out933
+	var _704_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _704_ip
+	var _out936 uint32
+	var _ = _out936
+	var _out937 *dbytes.Bytes
+	var _ = _out937
+	_out936, _out937 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out936
+	_704_ip = _out937
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _699_ip
-	var _700_ty uint32
-	var _ = _700_ty
-	var _out934 uint32
-	var _ = _out934
-	_out934 = inodeformat.Companion_Default___.GetTy(_699_ip)
-	_700_ty = _out934
-	if _700_ty != permissions.Companion_Default___.LNK() {
+	after = _704_ip
+	var _705_ty uint32
+	var _ = _705_ty
+	var _out938 uint32
+	var _ = _out938
+	_out938 = inodeformat.Companion_Default___.GetTy(_704_ip)
+	_705_ty = _out938
+	if _705_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _701_size uint64
-	var _ = _701_size
-	var _out935 uint64
-	var _ = _out935
-	_out935 = inodeformat.Companion_Default___.GetSize(_699_ip)
-	_701_size = _out935
-	if _701_size > uint64(4096) {
+	var _706_size uint64
+	var _ = _706_size
+	var _out939 uint64
+	var _ = _out939
+	_out939 = inodeformat.Companion_Default___.GetSize(_704_ip)
+	_706_size = _out939
+	if _706_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out936 *dbytes.Bytes
-	var _ = _out936
-	_out936 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out936
+	var _out940 *dbytes.Bytes
+	var _ = _out940
+	_out940 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out940
 	return st, target, after
 }
 

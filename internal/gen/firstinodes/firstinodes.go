@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _513_bf *blockstore.BlockFs
-	var _ = _513_bf
+	var _518_bf *blockstore.BlockFs
+	var _ = _518_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_513_bf = _nw2
-	var _514_xf *blocktree.BlockTreeFs
-	var _ = _514_xf
+	_518_bf = _nw2
+	var _519_xf *blocktree.BlockTreeFs
+	var _ = _519_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_513_bf)
-	_514_xf = _nw3
+	_nw3.Recover(_518_bf)
+	_519_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_514_xf, geo, jrnl)
+	_nw4.Recover(_519_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out674 *bytefiles.ByteFs
-	var _ = _out674
-	_out674 = Companion_Default___.Blank(geo, jrnl)
-	f = _out674
-	var _515_z *dbytes.Bytes
-	var _ = _515_z
-	var _out675 *dbytes.Bytes
-	var _ = _out675
-	_out675 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_515_z = _out675
-	f.Blank(txn, _515_z, uint64(2), uint32(8), uint64(1))
-	var _out676 *dbytes.Bytes
-	var _ = _out676
-	_out676 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_515_z = _out676
-	f.Blank(txn, _515_z, uint64(1), uint32(2), uint64(1))
-	var _516_ip *dbytes.Bytes
-	var _ = _516_ip
-	var _out677 *dbytes.Bytes
-	var _ = _out677
-	_out677 = f.GetInode(txn, uint64(1), true)
-	_516_ip = _out677
-	inodeformat.Companion_Default___.SetMode(_516_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_516_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_516_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_516_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_516_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_516_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_516_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_516_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _516_ip)
+	var _out678 *bytefiles.ByteFs
+	var _ = _out678
+	_out678 = Companion_Default___.Blank(geo, jrnl)
+	f = _out678
+	var _520_z *dbytes.Bytes
+	var _ = _520_z
+	var _out679 *dbytes.Bytes
+	var _ = _out679
+	_out679 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_520_z = _out679
+	f.Blank(txn, _520_z, uint64(2), uint32(8), uint64(1))
+	var _out680 *dbytes.Bytes
+	var _ = _out680
+	_out680 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_520_z = _out680
+	f.Blank(txn, _520_z, uint64(1), uint32(2), uint64(1))
+	var _521_ip *dbytes.Bytes
+	var _ = _521_ip
+	var _out681 *dbytes.Bytes
+	var _ = _out681
+	_out681 = f.GetInode(txn, uint64(1), true)
+	_521_ip = _out681
+	inodeformat.Companion_Default___.SetMode(_521_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_521_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_521_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_521_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_521_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_521_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_521_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_521_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _521_ip)
 	return f
 }
 

@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _522_s uint64
-	var _ = _522_s
-	var _out684 uint64
-	var _ = _out684
-	_out684 = ring.Companion_Default___.SlotOf(q, nd)
-	_522_s = _out684
-	var _523_a uint64
-	var _ = _523_a
-	_523_a = at + uint64(2) + uint64(16)*_522_s
-	var _524_k uint64
-	var _ = _524_k
-	_524_k = n
+	var _527_s uint64
+	var _ = _527_s
+	var _out688 uint64
+	var _ = _out688
+	_out688 = ring.Companion_Default___.SlotOf(q, nd)
+	_527_s = _out688
+	var _528_a uint64
+	var _ = _528_a
+	_528_a = at + uint64(2) + uint64(16)*_527_s
+	var _529_k uint64
+	var _ = _529_k
+	_529_k = n
 	if n > uint64(15) {
-		var _out685 uint64
-		var _ = _out685
-		_out685 = ring.Companion_Default___.SlotOf(pos, nr)
-		_522_s = _out685
-		_523_a = at + uint64(1) + uint64(16)*nd + _522_s
-		if _524_k > nr-_522_s {
-			_524_k = nr - _522_s
+		var _out689 uint64
+		var _ = _out689
+		_out689 = ring.Companion_Default___.SlotOf(pos, nr)
+		_527_s = _out689
+		_528_a = at + uint64(1) + uint64(16)*nd + _527_s
+		if _529_k > nr-_527_s {
+			_529_k = nr - _527_s
 		}
 	}
-	var _out686 bool
-	var _ = _out686
-	var _out687 *ddisk.BList
-	var _ = _out687
-	_out686, _out687 = d.ReadRun(_523_a, _524_k)
-	io = _out686
-	x = _out687
+	var _out690 bool
+	var _ = _out690
+	var _out691 *ddisk.BList
+	var _ = _out691
+	_out690, _out691 = d.ReadRun(_528_a, _529_k)
+	io = _out690
+	x = _out691
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out688 bool
-	var _ = _out688
-	var _out689 *ddisk.BList
-	var _ = _out689
-	_out688, _out689 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_524_k)
-	io = _out688
-	y = _out689
+	var _out692 bool
+	var _ = _out692
+	var _out693 *ddisk.BList
+	var _ = _out693
+	_out692, _out693 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_529_k)
+	io = _out692
+	y = _out693
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _525_hm *dlog.BMap
-	var _ = _525_hm
-	var _out690 *dlog.BMap
-	var _ = _out690
-	_out690 = dlog.NewBMap()
-	_525_hm = _out690
-	var _526_i uint64
-	var _ = _526_i
-	_526_i = uint64(0)
-	for _526_i < m {
-		var _527_a uint64
-		var _ = _527_a
-		var _528_n uint64
-		var _ = _528_n
-		var _out691 uint64
-		var _ = _out691
-		var _out692 uint64
-		var _ = _out692
-		_out691, _out692 = Companion_Default___.DirRun(r, _526_i, m)
-		_527_a = _out691
-		_528_n = _out692
-		var _529_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _529_l
-		var _out693 bool
-		var _ = _out693
-		var _out694 *ddisk.BList
-		var _ = _out694
-		_out693, _out694 = d.ReadRun(_527_a, _528_n)
-		io = _out693
-		_529_l = _out694
+	var _530_hm *dlog.BMap
+	var _ = _530_hm
+	var _out694 *dlog.BMap
+	var _ = _out694
+	_out694 = dlog.NewBMap()
+	_530_hm = _out694
+	var _531_i uint64
+	var _ = _531_i
+	_531_i = uint64(0)
+	for _531_i < m {
+		var _532_a uint64
+		var _ = _532_a
+		var _533_n uint64
+		var _ = _533_n
+		var _out695 uint64
+		var _ = _out695
+		var _out696 uint64
+		var _ = _out696
+		_out695, _out696 = Companion_Default___.DirRun(r, _531_i, m)
+		_532_a = _out695
+		_533_n = _out696
+		var _534_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _534_l
+		var _out697 bool
+		var _ = _out697
+		var _out698 *ddisk.BList
+		var _ = _out698
+		_out697, _out698 = d.ReadRun(_532_a, _533_n)
+		io = _out697
+		_534_l = _out698
 		if !io {
 			return io, z
 		}
-		var _530_ok bool
-		var _ = _530_ok
-		var _out695 bool
-		var _ = _out695
-		_out695 = Companion_Default___.PutRun(_525_hm, r, _526_i, _528_n, _529_l)
-		_530_ok = _out695
-		if !_530_ok {
+		var _535_ok bool
+		var _ = _535_ok
+		var _out699 bool
+		var _ = _out699
+		_out699 = Companion_Default___.PutRun(_530_hm, r, _531_i, _533_n, _534_l)
+		_535_ok = _out699
+		if !_535_ok {
 			return io, z
 		}
-		_526_i = _526_i + _528_n
+		_531_i = _531_i + _533_n
 	}
-	var _out696 *ddisk.BList
-	var _ = _out696
-	_out696 = _525_hm.List()
-	z = _out696
+	var _out700 *ddisk.BList
+	var _ = _out700
+	_out700 = _530_hm.List()
+	z = _out700
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out697 uint64
-	var _ = _out697
-	_out697 = r.Dir(i)
-	a = _out697
+	var _out701 uint64
+	var _ = _out701
+	_out701 = r.Dir(i)
+	a = _out701
 	n = uint64(1)
 	for i+n < m {
-		var _531_b uint64
-		var _ = _531_b
-		var _out698 uint64
-		var _ = _out698
-		_out698 = r.Dir(i + n)
-		_531_b = _out698
-		if _531_b != a+n {
+		var _536_b uint64
+		var _ = _536_b
+		var _out702 uint64
+		var _ = _out702
+		_out702 = r.Dir(i + n)
+		_536_b = _out702
+		if _536_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _532_k uint64
-	var _ = _532_k
-	_532_k = uint64(0)
-	for _532_k < n {
-		var _533_a uint64
-		var _ = _533_a
-		var _out699 uint64
-		var _ = _out699
-		_out699 = r.Dir(i + _532_k)
-		_533_a = _out699
-		var _534_o *dbytes.Blk
-		var _ = _534_o
-		var _out700 *dbytes.Blk
-		var _ = _out700
-		_out700 = hm.Get(_533_a)
-		_534_o = _out700
-		if _534_o != (*dbytes.Blk)(nil) {
+	var _537_k uint64
+	var _ = _537_k
+	_537_k = uint64(0)
+	for _537_k < n {
+		var _538_a uint64
+		var _ = _538_a
+		var _out703 uint64
+		var _ = _out703
+		_out703 = r.Dir(i + _537_k)
+		_538_a = _out703
+		var _539_o *dbytes.Blk
+		var _ = _539_o
+		var _out704 *dbytes.Blk
+		var _ = _out704
+		_out704 = hm.Get(_538_a)
+		_539_o = _out704
+		if _539_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _535_b *dbytes.Blk
-		var _ = _535_b
-		var _out701 *dbytes.Blk
-		var _ = _out701
-		_out701 = l.BlkAt(_532_k)
-		_535_b = _out701
-		hm.Put(_533_a, _535_b)
-		_532_k = _532_k + uint64(1)
+		var _540_b *dbytes.Blk
+		var _ = _540_b
+		var _out705 *dbytes.Blk
+		var _ = _out705
+		_out705 = l.BlkAt(_537_k)
+		_540_b = _out705
+		hm.Put(_538_a, _540_b)
+		_537_k = _537_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,154 +236,154 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _536_s uint64
-	var _ = _536_s
-	var _out702 uint64
-	var _ = _out702
-	_out702 = ring.Companion_Default___.SlotOf(q, nd)
-	_536_s = _out702
-	var _537_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _537_b
-	var _out703 bool
-	var _ = _out703
-	var _out704 *dbytes.Blk
-	var _ = _out704
-	_out703, _out704 = d.Read(at + uint64(1) + uint64(16)*_536_s)
-	io = _out703
-	_537_b = _out704
-	if !io {
-		return io, gm
-	}
-	var _538_r *dlog.DescR
-	var _ = _538_r
-	var _out705 *dlog.DescR
-	var _ = _out705
-	_out705 = dlog.Parse(_537_b)
-	_538_r = _out705
-	if _538_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _539_q2 uint64
-	var _ = _539_q2
+	var _541_s uint64
+	var _ = _541_s
 	var _out706 uint64
 	var _ = _out706
-	_out706 = _538_r.Sq()
-	_539_q2 = _out706
-	var _540_pos uint64
-	var _ = _540_pos
-	var _out707 uint64
+	_out706 = ring.Companion_Default___.SlotOf(q, nd)
+	_541_s = _out706
+	var _542_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _542_b
+	var _out707 bool
 	var _ = _out707
-	_out707 = _538_r.Pos()
-	_540_pos = _out707
-	var _541_n uint64
-	var _ = _541_n
-	var _out708 uint64
+	var _out708 *dbytes.Blk
 	var _ = _out708
-	_out708 = _538_r.N()
-	_541_n = _out708
-	var _542_dn uint64
-	var _ = _542_dn
-	var _out709 uint64
-	var _ = _out709
-	_out709 = _538_r.M()
-	_542_dn = _out709
-	if _539_q2 != q || _540_pos >= uint64(2305843009213693952) || _541_n > uint64(500) || _542_dn > uint64(500)-_541_n {
-		return io, gm
-	}
-	var _543_same bool
-	var _ = _543_same
-	var _out710 bool
-	var _ = _out710
-	_out710 = seal.Under(_538_r, hb)
-	_543_same = _out710
-	if !_543_same {
-		return io, gm
-	}
-	var _544_inside bool
-	var _ = _544_inside
-	var _out711 bool
-	var _ = _out711
-	_out711 = Companion_Default___.AddrsIn(_538_r, _541_n, _542_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_544_inside = _out711
-	if !_544_inside {
-		return io, gm
-	}
-	var _545_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _545_x
-	var _546_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _546_y
-	var _out712 bool
-	var _ = _out712
-	var _out713 *ddisk.BList
-	var _ = _out713
-	var _out714 *ddisk.BList
-	var _ = _out714
-	_out712, _out713, _out714 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _540_pos, _541_n)
-	io = _out712
-	_545_x = _out713
-	_546_y = _out714
+	_out707, _out708 = d.Read(at + uint64(1) + uint64(16)*_541_s)
+	io = _out707
+	_542_b = _out708
 	if !io {
 		return io, gm
 	}
-	var _547_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _547_z
+	var _543_r *dlog.DescR
+	var _ = _543_r
+	var _out709 *dlog.DescR
+	var _ = _out709
+	_out709 = dlog.Parse(_542_b)
+	_543_r = _out709
+	if _543_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _544_q2 uint64
+	var _ = _544_q2
+	var _out710 uint64
+	var _ = _out710
+	_out710 = _543_r.Sq()
+	_544_q2 = _out710
+	var _545_pos uint64
+	var _ = _545_pos
+	var _out711 uint64
+	var _ = _out711
+	_out711 = _543_r.Pos()
+	_545_pos = _out711
+	var _546_n uint64
+	var _ = _546_n
+	var _out712 uint64
+	var _ = _out712
+	_out712 = _543_r.N()
+	_546_n = _out712
+	var _547_dn uint64
+	var _ = _547_dn
+	var _out713 uint64
+	var _ = _out713
+	_out713 = _543_r.M()
+	_547_dn = _out713
+	if _544_q2 != q || _545_pos >= uint64(2305843009213693952) || _546_n > uint64(500) || _547_dn > uint64(500)-_546_n {
+		return io, gm
+	}
+	var _548_same bool
+	var _ = _548_same
+	var _out714 bool
+	var _ = _out714
+	_out714 = seal.Under(_543_r, hb)
+	_548_same = _out714
+	if !_548_same {
+		return io, gm
+	}
+	var _549_inside bool
+	var _ = _549_inside
 	var _out715 bool
 	var _ = _out715
-	var _out716 *ddisk.BList
+	_out715 = Companion_Default___.AddrsIn(_543_r, _546_n, _547_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_549_inside = _out715
+	if !_549_inside {
+		return io, gm
+	}
+	var _550_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _550_x
+	var _551_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _551_y
+	var _out716 bool
 	var _ = _out716
-	_out715, _out716 = Companion_Default___.ReadDirect(d, _538_r, _542_dn)
-	io = _out715
-	_547_z = _out716
-	if !io || _547_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _548_ok bool
-	var _ = _548_ok
-	var _out717 bool
+	var _out717 *ddisk.BList
 	var _ = _out717
-	_out717 = seal.Check(_538_r, _545_x, _546_y, _547_z, cs)
-	_548_ok = _out717
-	if !_548_ok {
+	var _out718 *ddisk.BList
+	var _ = _out718
+	_out716, _out717, _out718 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _545_pos, _546_n)
+	io = _out716
+	_550_x = _out717
+	_551_y = _out718
+	if !io {
 		return io, gm
 	}
-	var _out718 *dlog.BMap
-	var _ = _out718
-	_out718 = Companion_Default___.GroupMap(_538_r, _541_n, _545_x, _546_y)
-	gm = _out718
+	var _552_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _552_z
+	var _out719 bool
+	var _ = _out719
+	var _out720 *ddisk.BList
+	var _ = _out720
+	_out719, _out720 = Companion_Default___.ReadDirect(d, _543_r, _547_dn)
+	io = _out719
+	_552_z = _out720
+	if !io || _552_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _553_ok bool
+	var _ = _553_ok
+	var _out721 bool
+	var _ = _out721
+	_out721 = seal.Check(_543_r, _550_x, _551_y, _552_z, cs)
+	_553_ok = _out721
+	if !_553_ok {
+		return io, gm
+	}
+	var _out722 *dlog.BMap
+	var _ = _out722
+	_out722 = Companion_Default___.GroupMap(_543_r, _546_n, _550_x, _551_y)
+	gm = _out722
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _549_i uint64
-	var _ = _549_i
-	_549_i = uint64(0)
-	for _549_i < n {
-		var _550_a uint64
-		var _ = _550_a
-		var _out719 uint64
-		var _ = _out719
-		_out719 = r.Addr(_549_i)
-		_550_a = _out719
-		if _550_a < lo || _550_a >= hi {
+	var _554_i uint64
+	var _ = _554_i
+	_554_i = uint64(0)
+	for _554_i < n {
+		var _555_a uint64
+		var _ = _555_a
+		var _out723 uint64
+		var _ = _out723
+		_out723 = r.Addr(_554_i)
+		_555_a = _out723
+		if _555_a < lo || _555_a >= hi {
 			ok = false
 			return ok
 		}
-		_549_i = _549_i + uint64(1)
+		_554_i = _554_i + uint64(1)
 	}
-	_549_i = uint64(0)
-	for _549_i < m {
-		var _551_a uint64
-		var _ = _551_a
-		var _out720 uint64
-		var _ = _out720
-		_out720 = r.Dir(_549_i)
-		_551_a = _out720
-		if _551_a < lo || _551_a >= hi {
+	_554_i = uint64(0)
+	for _554_i < m {
+		var _556_a uint64
+		var _ = _556_a
+		var _out724 uint64
+		var _ = _out724
+		_out724 = r.Dir(_554_i)
+		_556_a = _out724
+		if _556_a < lo || _556_a >= hi {
 			ok = false
 			return ok
 		}
-		_549_i = _549_i + uint64(1)
+		_554_i = _554_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -392,41 +392,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out721 *dlog.BMap
-	var _ = _out721
-	_out721 = dlog.NewBMap()
-	gm = _out721
-	var _552_k uint64
-	var _ = _552_k
-	var _out722 uint64
-	var _ = _out722
-	_out722 = x.Len()
-	_552_k = _out722
-	var _553_i uint64
-	var _ = _553_i
-	_553_i = uint64(0)
-	for _553_i < n {
-		var _554_a uint64
-		var _ = _554_a
-		var _out723 uint64
-		var _ = _out723
-		_out723 = r.Addr(_553_i)
-		_554_a = _out723
-		var _555_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _555_b
-		if _553_i < _552_k {
-			var _out724 *dbytes.Blk
-			var _ = _out724
-			_out724 = x.BlkAt(_553_i)
-			_555_b = _out724
+	var _out725 *dlog.BMap
+	var _ = _out725
+	_out725 = dlog.NewBMap()
+	gm = _out725
+	var _557_k uint64
+	var _ = _557_k
+	var _out726 uint64
+	var _ = _out726
+	_out726 = x.Len()
+	_557_k = _out726
+	var _558_i uint64
+	var _ = _558_i
+	_558_i = uint64(0)
+	for _558_i < n {
+		var _559_a uint64
+		var _ = _559_a
+		var _out727 uint64
+		var _ = _out727
+		_out727 = r.Addr(_558_i)
+		_559_a = _out727
+		var _560_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _560_b
+		if _558_i < _557_k {
+			var _out728 *dbytes.Blk
+			var _ = _out728
+			_out728 = x.BlkAt(_558_i)
+			_560_b = _out728
 		} else {
-			var _out725 *dbytes.Blk
-			var _ = _out725
-			_out725 = y.BlkAt(_553_i - _552_k)
-			_555_b = _out725
+			var _out729 *dbytes.Blk
+			var _ = _out729
+			_out729 = y.BlkAt(_558_i - _557_k)
+			_560_b = _out729
 		}
-		gm.Put(_554_a, _555_b)
-		_553_i = _553_i + uint64(1)
+		gm.Put(_559_a, _560_b)
+		_558_i = _558_i + uint64(1)
 	}
 	return gm
 }
@@ -437,36 +437,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out726 *dlog.BMap
-	var _ = _out726
-	_out726 = dlog.NewBMap()
-	mm = _out726
+	var _out730 *dlog.BMap
+	var _ = _out730
+	_out730 = dlog.NewBMap()
+	mm = _out730
 	i = uint64(0)
 	io = true
-	var _556_done bool
-	var _ = _556_done
-	_556_done = false
-	for !_556_done {
+	var _561_done bool
+	var _ = _561_done
+	_561_done = false
+	for !_561_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _557_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _557_gm
-		var _out727 bool
-		var _ = _out727
-		var _out728 *dlog.BMap
-		var _ = _out728
-		_out727, _out728 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out727
-		_557_gm = _out728
+		var _562_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _562_gm
+		var _out731 bool
+		var _ = _out731
+		var _out732 *dlog.BMap
+		var _ = _out732
+		_out731, _out732 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out731
+		_562_gm = _out732
 		if !io {
 			return io, mm, i
 		}
-		if _557_gm == (*dlog.BMap)(nil) {
-			_556_done = true
+		if _562_gm == (*dlog.BMap)(nil) {
+			_561_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _557_gm)
+			groups.Companion_Default___.MergeInto(mm, _562_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -477,49 +477,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _558_s uint64
-	var _ = _558_s
-	_558_s = uint64(0)
+	var _563_s uint64
+	var _ = _563_s
+	_563_s = uint64(0)
 	io = true
 	found = false
-	for _558_s < nd {
-		var _559_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _559_b
-		var _out729 bool
-		var _ = _out729
-		var _out730 *dbytes.Blk
-		var _ = _out730
-		_out729, _out730 = d.Read(at + uint64(1) + uint64(16)*_558_s)
-		io = _out729
-		_559_b = _out730
+	for _563_s < nd {
+		var _564_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _564_b
+		var _out733 bool
+		var _ = _out733
+		var _out734 *dbytes.Blk
+		var _ = _out734
+		_out733, _out734 = d.Read(at + uint64(1) + uint64(16)*_563_s)
+		io = _out733
+		_564_b = _out734
 		if !io {
 			return io, found
 		}
-		var _560_r *dlog.DescR
-		var _ = _560_r
-		var _out731 *dlog.DescR
-		var _ = _out731
-		_out731 = dlog.Parse(_559_b)
-		_560_r = _out731
-		if _560_r != (*dlog.DescR)(nil) {
-			var _561_q uint64
-			var _ = _561_q
-			var _out732 uint64
-			var _ = _out732
-			_out732 = _560_r.Sq()
-			_561_q = _out732
-			var _562_ok bool
-			var _ = _562_ok
-			var _out733 bool
-			var _ = _out733
-			_out733 = seal.Vouch(_560_r)
-			_562_ok = _out733
-			if _561_q > e && _562_ok {
+		var _565_r *dlog.DescR
+		var _ = _565_r
+		var _out735 *dlog.DescR
+		var _ = _out735
+		_out735 = dlog.Parse(_564_b)
+		_565_r = _out735
+		if _565_r != (*dlog.DescR)(nil) {
+			var _566_q uint64
+			var _ = _566_q
+			var _out736 uint64
+			var _ = _out736
+			_out736 = _565_r.Sq()
+			_566_q = _out736
+			var _567_ok bool
+			var _ = _567_ok
+			var _out737 bool
+			var _ = _out737
+			_out737 = seal.Vouch(_565_r)
+			_567_ok = _out737
+			if _566_q > e && _567_ok {
 				found = true
 				return io, found
 			}
 		}
-		_558_s = _558_s + uint64(1)
+		_563_s = _563_s + uint64(1)
 	}
 	return io, found
 }

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _702_dots uint32 = 0
-	var _ = _702_dots
-	var _out937 uint32
-	var _ = _out937
-	var _out938 *dbytes.Bytes
-	var _ = _out938
-	var _out939 uint32
-	var _ = _out939
-	_out937, _out938, _out939 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out937
-	dir = _out938
-	_702_dots = _out939
+	var _707_dots uint32 = 0
+	var _ = _707_dots
+	var _out941 uint32
+	var _ = _out941
+	var _out942 *dbytes.Bytes
+	var _ = _out942
+	var _out943 uint32
+	var _ = _out943
+	_out941, _out942, _out943 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out941
+	dir = _out942
+	_707_dots = _out943
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _703_ok bool
-	var _ = _703_ok
-	var _out940 bool
-	var _ = _out940
-	_out940 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_703_ok = _out940
-	if !_703_ok {
+	var _708_ok bool
+	var _ = _708_ok
+	var _out944 bool
+	var _ = _out944
+	_out944 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_708_ok = _out944
+	if !_708_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _704_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _704_ip
-	if _702_dots == uint32(1) {
+	var _709_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _709_ip
+	if _707_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _702_dots == uint32(2) {
-		var _out941 uint64
-		var _ = _out941
-		_out941 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out941
+	if _707_dots == uint32(2) {
+		var _out945 uint64
+		var _ = _out945
+		_out945 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out945
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out942 *dbytes.Bytes
-		var _ = _out942
-		_out942 = d.Fs.GetInode(txn, ino, false)
-		_704_ip = _out942
-		node = _704_ip
+		var _out946 *dbytes.Bytes
+		var _ = _out946
+		_out946 = d.Fs.GetInode(txn, ino, false)
+		_709_ip = _out946
+		node = _709_ip
 		return st, ino, node, dir
 	}
-	var _705_found bool = false
-	var _ = _705_found
-	var _out943 bool
-	var _ = _out943
-	var _out944 uint64
-	var _ = _out944
-	_out943, _out944 = d.Lookup(txn, dino, name, false)
-	_705_found = _out943
-	ino = _out944
-	if !_705_found {
+	var _710_found bool = false
+	var _ = _710_found
+	var _out947 bool
+	var _ = _out947
+	var _out948 uint64
+	var _ = _out948
+	_out947, _out948 = d.Lookup(txn, dino, name, false)
+	_710_found = _out947
+	ino = _out948
+	if !_710_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out945 uint32
-	var _ = _out945
-	var _out946 *dbytes.Bytes
-	var _ = _out946
-	_out945, _out946 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out945
-	_704_ip = _out946
+	var _out949 uint32
+	var _ = _out949
+	var _out950 *dbytes.Bytes
+	var _ = _out950
+	_out949, _out950 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out949
+	_709_ip = _out950
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _704_ip
+	node = _709_ip
 	return st, ino, node, dir
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _602_n uint64
-	var _ = _602_n
-	_602_n = c.Gids.Len()
-	var _603_i uint64
-	var _ = _603_i
-	_603_i = uint64(0)
-	for _602_n-_603_i >= uint64(4) {
-		var _604_x uint32
-		var _ = _604_x
-		_604_x = c.Gids.U32(_603_i)
-		if _604_x == g {
+	var _607_n uint64
+	var _ = _607_n
+	_607_n = c.Gids.Len()
+	var _608_i uint64
+	var _ = _608_i
+	_608_i = uint64(0)
+	for _607_n-_608_i >= uint64(4) {
+		var _609_x uint32
+		var _ = _609_x
+		_609_x = c.Gids.U32(_608_i)
+		if _609_x == g {
 			r = true
 			return r
 		}
-		_603_i = _603_i + uint64(4)
+		_608_i = _608_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _605_mode uint32
-	var _ = _605_mode
-	var _out804 uint32
-	var _ = _out804
-	_out804 = inodeformat.Companion_Default___.GetMode(ip)
-	_605_mode = _out804
-	var _606_u uint32
-	var _ = _606_u
-	var _out805 uint32
-	var _ = _out805
-	_out805 = inodeformat.Companion_Default___.GetUid(ip)
-	_606_u = _out805
-	if c.Uid == _606_u {
-		p = _605_mode / uint32(64) % uint32(8)
+	var _610_mode uint32
+	var _ = _610_mode
+	var _out808 uint32
+	var _ = _out808
+	_out808 = inodeformat.Companion_Default___.GetMode(ip)
+	_610_mode = _out808
+	var _611_u uint32
+	var _ = _611_u
+	var _out809 uint32
+	var _ = _out809
+	_out809 = inodeformat.Companion_Default___.GetUid(ip)
+	_611_u = _out809
+	if c.Uid == _611_u {
+		p = _610_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _607_g uint32
-	var _ = _607_g
-	var _out806 uint32
-	var _ = _out806
-	_out806 = inodeformat.Companion_Default___.GetGid(ip)
-	_607_g = _out806
-	var _608_m bool
-	var _ = _608_m
-	var _out807 bool
-	var _ = _out807
-	_out807 = Companion_Default___.InGroup(c, _607_g)
-	_608_m = _out807
-	if _608_m {
-		p = _605_mode / uint32(8) % uint32(8)
+	var _612_g uint32
+	var _ = _612_g
+	var _out810 uint32
+	var _ = _out810
+	_out810 = inodeformat.Companion_Default___.GetGid(ip)
+	_612_g = _out810
+	var _613_m bool
+	var _ = _613_m
+	var _out811 bool
+	var _ = _out811
+	_out811 = Companion_Default___.InGroup(c, _612_g)
+	_613_m = _out811
+	if _613_m {
+		p = _610_mode / uint32(8) % uint32(8)
 	} else {
-		p = _605_mode % uint32(8)
+		p = _610_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _609_ty uint32
-		var _ = _609_ty
-		var _out808 uint32
-		var _ = _out808
-		_out808 = inodeformat.Companion_Default___.GetTy(ip)
-		_609_ty = _out808
-		var _610_mode uint32
-		var _ = _610_mode
-		var _out809 uint32
-		var _ = _out809
-		_out809 = inodeformat.Companion_Default___.GetMode(ip)
-		_610_mode = _out809
-		if _609_ty == Companion_Default___.DIR() || _610_mode%uint32(2) == uint32(1) || _610_mode/uint32(8)%uint32(2) == uint32(1) || _610_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _614_ty uint32
+		var _ = _614_ty
+		var _out812 uint32
+		var _ = _out812
+		_out812 = inodeformat.Companion_Default___.GetTy(ip)
+		_614_ty = _out812
+		var _615_mode uint32
+		var _ = _615_mode
+		var _out813 uint32
+		var _ = _out813
+		_out813 = inodeformat.Companion_Default___.GetMode(ip)
+		_615_mode = _out813
+		if _614_ty == Companion_Default___.DIR() || _615_mode%uint32(2) == uint32(1) || _615_mode/uint32(8)%uint32(2) == uint32(1) || _615_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out810 uint32
-	var _ = _out810
-	_out810 = Companion_Default___.ClassBits(c, ip)
-	p = _out810
+	var _out814 uint32
+	var _ = _out814
+	_out814 = Companion_Default___.ClassBits(c, ip)
+	p = _out814
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _611_p uint32
-	var _ = _611_p
-	var _out811 uint32
-	var _ = _out811
-	_out811 = Companion_Default___.Granted(c, ip)
-	_611_p = _out811
-	ok = (want%uint32(2) == uint32(0) || _611_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _611_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _611_p/uint32(4) == uint32(1))
+	var _616_p uint32
+	var _ = _616_p
+	var _out815 uint32
+	var _ = _out815
+	_out815 = Companion_Default___.Granted(c, ip)
+	_616_p = _out815
+	ok = (want%uint32(2) == uint32(0) || _616_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _616_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _616_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _612_u uint32
-	var _ = _612_u
-	var _out812 uint32
-	var _ = _out812
-	_out812 = inodeformat.Companion_Default___.GetUid(ip)
-	_612_u = _out812
-	if c.Uid == _612_u {
+	var _617_u uint32
+	var _ = _617_u
+	var _out816 uint32
+	var _ = _out816
+	_out816 = inodeformat.Companion_Default___.GetUid(ip)
+	_617_u = _out816
+	if c.Uid == _617_u {
 		ok = true
 		return ok
 	}
-	var _out813 bool
-	var _ = _out813
-	_out813 = Companion_Default___.May(c, ip, want)
-	ok = _out813
+	var _out817 bool
+	var _ = _out817
+	_out817 = Companion_Default___.May(c, ip, want)
+	ok = _out817
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _613_u uint32
-	var _ = _613_u
-	var _out814 uint32
-	var _ = _out814
-	_out814 = inodeformat.Companion_Default___.GetUid(ip)
-	_613_u = _out814
-	ok = c.Uid == uint32(0) || c.Uid == _613_u
+	var _618_u uint32
+	var _ = _618_u
+	var _out818 uint32
+	var _ = _out818
+	_out818 = inodeformat.Companion_Default___.GetUid(ip)
+	_618_u = _out818
+	ok = c.Uid == uint32(0) || c.Uid == _618_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _614_mode uint32
-	var _ = _614_mode
-	var _out815 uint32
-	var _ = _out815
-	_out815 = inodeformat.Companion_Default___.GetMode(dp)
-	_614_mode = _out815
-	if _614_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _619_mode uint32
+	var _ = _619_mode
+	var _out819 uint32
+	var _ = _out819
+	_out819 = inodeformat.Companion_Default___.GetMode(dp)
+	_619_mode = _out819
+	if _619_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _615_a bool
-	var _ = _615_a
-	var _out816 bool
-	var _ = _out816
-	_out816 = Companion_Default___.IsOwner(c, dp)
-	_615_a = _out816
-	var _616_b bool
-	var _ = _616_b
-	var _out817 bool
-	var _ = _out817
-	_out817 = Companion_Default___.IsOwner(c, ip)
-	_616_b = _out817
-	refuse = !_615_a && !_616_b
+	var _620_a bool
+	var _ = _620_a
+	var _out820 bool
+	var _ = _out820
+	_out820 = Companion_Default___.IsOwner(c, dp)
+	_620_a = _out820
+	var _621_b bool
+	var _ = _621_b
+	var _out821 bool
+	var _ = _out821
+	_out821 = Companion_Default___.IsOwner(c, ip)
+	_621_b = _out821
+	refuse = !_620_a && !_621_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _617_p uint32
-	var _ = _617_p
-	var _out818 uint32
-	var _ = _out818
-	_out818 = Companion_Default___.Granted(c, ip)
-	_617_p = _out818
-	var _618_ty uint32
-	var _ = _618_ty
-	var _out819 uint32
-	var _ = _out819
-	_out819 = inodeformat.Companion_Default___.GetTy(ip)
-	_618_ty = _out819
+	var _622_p uint32
+	var _ = _622_p
+	var _out822 uint32
+	var _ = _out822
+	_out822 = Companion_Default___.Granted(c, ip)
+	_622_p = _out822
+	var _623_ty uint32
+	var _ = _623_ty
+	var _out823 uint32
+	var _ = _out823
+	_out823 = inodeformat.Companion_Default___.GetTy(ip)
+	_623_ty = _out823
 	bits = uint32(0)
-	if _617_p/uint32(4) == uint32(1) {
+	if _622_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _618_ty == Companion_Default___.DIR() {
-		if _617_p%uint32(2) == uint32(1) {
+	if _623_ty == Companion_Default___.DIR() {
+		if _622_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _617_p%uint32(2) == uint32(1) && _617_p/uint32(2)%uint32(2) == uint32(1) {
+		if _622_p%uint32(2) == uint32(1) && _622_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _617_p/uint32(2)%uint32(2) == uint32(1) {
+		if _622_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _617_p%uint32(2) == uint32(1) {
+		if _622_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _619_a uint32 = func() uint32 {
+	var _624_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _619_a
+	var _ = _624_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _619_a - uint32(1024)
+		return _624_a - uint32(1024)
 	} else {
-		return _619_a
+		return _624_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _620_len uint64
-	var _ = _620_len
-	_620_len = n.Len()
-	if _620_len == uint64(0) {
+	var _625_len uint64
+	var _ = _625_len
+	_625_len = n.Len()
+	if _625_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _620_len > uint64(255) {
+	if _625_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _621_i uint64
-	var _ = _621_i
-	_621_i = uint64(0)
-	for _621_i < _620_len {
-		var _622_b uint8
-		var _ = _622_b
-		_622_b = n.Get(_621_i)
-		if _622_b == uint8(0) || _622_b == uint8(47) {
+	var _626_i uint64
+	var _ = _626_i
+	_626_i = uint64(0)
+	for _626_i < _625_len {
+		var _627_b uint8
+		var _ = _627_b
+		_627_b = n.Get(_626_i)
+		if _627_b == uint8(0) || _627_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_621_i = _621_i + uint64(1)
+		_626_i = _626_i + uint64(1)
 	}
 	st = uint32(0)
-	if _620_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _625_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _620_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _625_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _706_w *dbytes.Bytes
-	var _ = _706_w
-	var _out947 *dbytes.Bytes
-	var _ = _out947
-	_out947 = dbytes.NewBytes(uint64(4096))
-	_706_w = _out947
-	_706_w.Set(uint64(0), uint8(46))
-	_706_w.Set(uint64(1), uint8(46))
-	var _out948 *dbytes.Blk
-	var _ = _out948
-	_out948 = dbytes.Freeze(_706_w)
-	b = _out948
+	var _711_w *dbytes.Bytes
+	var _ = _711_w
+	var _out951 *dbytes.Bytes
+	var _ = _out951
+	_out951 = dbytes.NewBytes(uint64(4096))
+	_711_w = _out951
+	_711_w.Set(uint64(0), uint8(46))
+	_711_w.Set(uint64(1), uint8(46))
+	var _out952 *dbytes.Blk
+	var _ = _out952
+	_out952 = dbytes.Freeze(_711_w)
+	b = _out952
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _707_dots *dbytes.Blk
-	var _ = _707_dots
-	var _out949 *dbytes.Blk
-	var _ = _out949
-	_out949 = Companion_Default___.DotNames()
-	_707_dots = _out949
+	var _712_dots *dbytes.Blk
+	var _ = _712_dots
+	var _out953 *dbytes.Blk
+	var _ = _out953
+	_out953 = Companion_Default___.DotNames()
+	_712_dots = _out953
 	if cookie == uint64(0) {
-		var _out950 bool
-		var _ = _out950
-		_out950 = out.Offer(ino, _707_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out950
+		var _out954 bool
+		var _ = _out954
+		_out954 = out.Offer(ino, _712_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out954
 	}
 	if fits {
-		var _out951 bool
-		var _ = _out951
-		_out951 = out.Offer(up, _707_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out951
+		var _out955 bool
+		var _ = _out955
+		_out955 = out.Offer(up, _712_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out955
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _708_up uint64
-	var _ = _708_up
-	var _out952 uint64
-	var _ = _out952
-	_out952 = inodeformat.Companion_Default___.GetParent(dp)
-	_708_up = _out952
-	var _709_fits bool
-	var _ = _709_fits
-	var _out953 bool
-	var _ = _out953
-	_out953 = Companion_Default___.Offer2(ino, _708_up, cookie, out)
-	_709_fits = _out953
-	if !_709_fits {
+	var _713_up uint64
+	var _ = _713_up
+	var _out956 uint64
+	var _ = _out956
+	_out956 = inodeformat.Companion_Default___.GetParent(dp)
+	_713_up = _out956
+	var _714_fits bool
+	var _ = _714_fits
+	var _out957 bool
+	var _ = _out957
+	_out957 = Companion_Default___.Offer2(ino, _713_up, cookie, out)
+	_714_fits = _out957
+	if !_714_fits {
 		return eof
 	}
-	var _out954 bool
-	var _ = _out954
-	_out954 = d.List(txn, ino, func() uint64 {
+	var _out958 bool
+	var _ = _out958
+	_out958 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out954
+	eof = _out958
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out955 uint32
-	var _ = _out955
-	var _out956 *dbytes.Bytes
-	var _ = _out956
-	_out955, _out956 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out955
-	dir = _out956
+	var _out959 uint32
+	var _ = _out959
+	var _out960 *dbytes.Bytes
+	var _ = _out960
+	_out959, _out960 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out959
+	dir = _out960
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _710_ok bool
-	var _ = _710_ok
-	var _out957 bool
-	var _ = _out957
-	_out957 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_710_ok = _out957
-	if !_710_ok {
+	var _715_ok bool
+	var _ = _715_ok
+	var _out961 bool
+	var _ = _out961
+	_out961 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_715_ok = _out961
+	if !_715_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _711_room bool
-	var _ = _711_room
-	var _out958 bool
-	var _ = _out958
-	_out958 = out.Fits()
-	_711_room = _out958
-	if !_711_room {
+	var _716_room bool
+	var _ = _716_room
+	var _out962 bool
+	var _ = _out962
+	_out962 = out.Fits()
+	_716_room = _out962
+	if !_716_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out959 bool
-	var _ = _out959
-	_out959 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out959
-	var _712_n uint64
-	var _ = _712_n
-	var _out960 uint64
-	var _ = _out960
-	_out960 = out.Len()
-	_712_n = _out960
-	if _712_n == uint64(0) && !eof {
+	var _out963 bool
+	var _ = _out963
+	_out963 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out963
+	var _717_n uint64
+	var _ = _717_n
+	var _out964 uint64
+	var _ = _out964
+	_out964 = out.Len()
+	_717_n = _out964
+	if _717_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _713_n uint64
-	var _ = _713_n
-	var _out961 uint64
-	var _ = _out961
-	_out961 = out.Len()
-	_713_n = _out961
-	var _714_i uint64
-	var _ = _714_i
-	_714_i = uint64(0)
-	for _714_i < _713_n {
-		var _715_x uint64
-		var _ = _715_x
-		var _out962 uint64
-		var _ = _out962
-		_out962 = out.InoAt(_714_i)
-		_715_x = _out962
-		var _716_p *dbytes.Bytes
-		var _ = _716_p
-		var _out963 *dbytes.Bytes
-		var _ = _out963
-		_out963 = d.Fs.GetInode(txn, _715_x, false)
-		_716_p = _out963
-		out.AttrAt(_714_i, _716_p)
-		_714_i = _714_i + uint64(1)
+	var _718_n uint64
+	var _ = _718_n
+	var _out965 uint64
+	var _ = _out965
+	_out965 = out.Len()
+	_718_n = _out965
+	var _719_i uint64
+	var _ = _719_i
+	_719_i = uint64(0)
+	for _719_i < _718_n {
+		var _720_x uint64
+		var _ = _720_x
+		var _out966 uint64
+		var _ = _out966
+		_out966 = out.InoAt(_719_i)
+		_720_x = _out966
+		var _721_p *dbytes.Bytes
+		var _ = _721_p
+		var _out967 *dbytes.Bytes
+		var _ = _out967
+		_out967 = d.Fs.GetInode(txn, _720_x, false)
+		_721_p = _out967
+		out.AttrAt(_719_i, _721_p)
+		_719_i = _719_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out964 uint32
-	var _ = _out964
-	var _out965 bool
-	var _ = _out965
-	var _out966 *dbytes.Bytes
-	var _ = _out966
-	_out964, _out965, _out966 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out964
-	eof = _out965
-	dir = _out966
+	var _out968 uint32
+	var _ = _out968
+	var _out969 bool
+	var _ = _out969
+	var _out970 *dbytes.Bytes
+	var _ = _out970
+	_out968, _out969, _out970 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out968
+	eof = _out969
+	dir = _out970
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _717_ok bool
-	var _ = _717_ok
-	var _out967 bool
-	var _ = _out967
-	_out967 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_717_ok = _out967
-	if !_717_ok {
+	var _722_ok bool
+	var _ = _722_ok
+	var _out971 bool
+	var _ = _out971
+	_out971 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_722_ok = _out971
+	if !_722_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _331_k uint64
-	var _ = _331_k
-	var _332_j uint64
-	var _ = _332_j
-	_331_k, _332_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _336_k uint64
+	var _ = _336_k
+	var _337_j uint64
+	var _ = _337_j
+	_336_k, _337_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _331_k < uint64(12) {
-		var _out516 uint64
-		var _ = _out516
-		_out516 = x.Resolve(txn, ip, _331_k, uint64(0), uint64(0), excl)
-		bn = _out516
+	if _336_k < uint64(12) {
+		var _out520 uint64
+		var _ = _out520
+		_out520 = x.Resolve(txn, ip, _336_k, uint64(0), uint64(0), excl)
+		bn = _out520
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _331_k || cj != _332_j/uint64(512) {
-		var _out517 *dbytes.Blk
-		var _ = _out517
-		_out517 = x.ReadParent(txn, ip, _331_k, positions.Companion_Default___.MaxLev(_331_k), _332_j, excl)
-		pb_k = _out517
-		ck_k, cj_k = _331_k, _332_j/uint64(512)
+	if ck != _336_k || cj != _337_j/uint64(512) {
+		var _out521 *dbytes.Blk
+		var _ = _out521
+		_out521 = x.ReadParent(txn, ip, _336_k, positions.Companion_Default___.MaxLev(_336_k), _337_j, excl)
+		pb_k = _out521
+		ck_k, cj_k = _336_k, _337_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_332_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_337_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _333_k uint64
-	var _ = _333_k
-	var _334_j uint64
-	var _ = _334_j
-	_333_k, _334_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _335_room uint64
-	var _ = _335_room
-	_335_room = func() uint64 {
-		if _333_k < uint64(12) {
-			return uint64(12) - _333_k
+	var _338_k uint64
+	var _ = _338_k
+	var _339_j uint64
+	var _ = _339_j
+	_338_k, _339_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _340_room uint64
+	var _ = _340_room
+	_340_room = func() uint64 {
+		if _338_k < uint64(12) {
+			return uint64(12) - _338_k
 		}
-		return uint64(512) - _334_j
+		return uint64(512) - _339_j
 	}()
-	var _336_m uint64
-	var _ = _336_m
-	var _out518 uint64
-	var _ = _out518
-	_out518 = Companion_Default___.Min(max, _335_room)
-	_336_m = _out518
-	var _out519 uint64
-	var _ = _out519
-	_out519 = Companion_Default___.Min(_336_m, Companion_Default___.AheadMax())
-	_336_m = _out519
+	var _341_m uint64
+	var _ = _341_m
+	var _out522 uint64
+	var _ = _out522
+	_out522 = Companion_Default___.Min(max, _340_room)
+	_341_m = _out522
+	var _out523 uint64
+	var _ = _out523
+	_out523 = Companion_Default___.Min(_341_m, Companion_Default___.AheadMax())
+	_341_m = _out523
 	r = uint64(1)
-	for r < _336_m && bn < uint64(18446744073709486080) {
-		var _337_e uint64 = 0
-		var _ = _337_e
-		if _333_k < uint64(12) {
-			var _out520 uint64
-			var _ = _out520
-			_out520 = inodeformat.Companion_Default___.GetSlot(ip, _333_k+r)
-			_337_e = _out520
+	for r < _341_m && bn < uint64(18446744073709486080) {
+		var _342_e uint64 = 0
+		var _ = _342_e
+		if _338_k < uint64(12) {
+			var _out524 uint64
+			var _ = _out524
+			_out524 = inodeformat.Companion_Default___.GetSlot(ip, _338_k+r)
+			_342_e = _out524
 		} else {
-			_337_e = pb.U64(uint64(8) * (_334_j + r))
+			_342_e = pb.U64(uint64(8) * (_339_j + r))
 		}
-		if _337_e != bn+r {
+		if _342_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out521 *dbytes.Bytes
-	var _ = _out521
-	_out521 = dbytes.NewBytes(n)
-	b = _out521
-	var _338_done uint64
-	var _ = _338_done
-	_338_done = uint64(0)
-	var _339_ahead uint64
-	var _ = _339_ahead
-	_339_ahead = uint64(0)
-	var _340_ck uint64
-	var _ = _340_ck
-	var _341_cj uint64
-	var _ = _341_cj
-	_340_ck, _341_cj = uint64(15), uint64(0)
-	var _342_pb *dbytes.Blk
-	var _ = _342_pb
-	var _out522 *dbytes.Blk
-	var _ = _out522
-	_out522 = dbytes.ZeroBlk()
-	_342_pb = _out522
-	for _338_done < n {
-		var _343_pos uint64
-		var _ = _343_pos
-		_343_pos = off + _338_done
-		var _344_bo uint64
-		var _ = _344_bo
-		_344_bo = _343_pos % uint64(4096)
-		var _345_c uint64
-		var _ = _345_c
-		var _out523 uint64
-		var _ = _out523
-		_out523 = Companion_Default___.Min(uint64(4096)-_344_bo, n-_338_done)
-		_345_c = _out523
-		var _346_bn uint64 = 0
-		var _ = _346_bn
-		var _out524 uint64
-		var _ = _out524
-		var _out525 uint64
-		var _ = _out525
-		var _out526 uint64
-		var _ = _out526
-		var _out527 *dbytes.Blk
+	var _out525 *dbytes.Bytes
+	var _ = _out525
+	_out525 = dbytes.NewBytes(n)
+	b = _out525
+	var _343_done uint64
+	var _ = _343_done
+	_343_done = uint64(0)
+	var _344_ahead uint64
+	var _ = _344_ahead
+	_344_ahead = uint64(0)
+	var _345_ck uint64
+	var _ = _345_ck
+	var _346_cj uint64
+	var _ = _346_cj
+	_345_ck, _346_cj = uint64(15), uint64(0)
+	var _347_pb *dbytes.Blk
+	var _ = _347_pb
+	var _out526 *dbytes.Blk
+	var _ = _out526
+	_out526 = dbytes.ZeroBlk()
+	_347_pb = _out526
+	for _343_done < n {
+		var _348_pos uint64
+		var _ = _348_pos
+		_348_pos = off + _343_done
+		var _349_bo uint64
+		var _ = _349_bo
+		_349_bo = _348_pos % uint64(4096)
+		var _350_c uint64
+		var _ = _350_c
+		var _out527 uint64
 		var _ = _out527
-		_out524, _out525, _out526, _out527 = Companion_Default___.Find(x, txn, ip, _343_pos/uint64(4096), false, _340_ck, _341_cj, _342_pb)
-		_346_bn = _out524
-		_340_ck = _out525
-		_341_cj = _out526
-		_342_pb = _out527
-		if _346_bn != uint64(0) {
-			if _339_ahead <= _343_pos/uint64(4096) {
-				var _347_left uint64
-				var _ = _347_left
-				_347_left = (_344_bo + (n - _338_done) + uint64(4095)) / uint64(4096)
-				var _348_r uint64
-				var _ = _348_r
-				var _out528 uint64
-				var _ = _out528
-				_out528 = Companion_Default___.Adjacent(ip, _342_pb, _343_pos/uint64(4096), _346_bn, _347_left)
-				_348_r = _out528
-				if uint64(1) < _348_r {
-					txn.Ahead(_346_bn, _348_r)
+		_out527 = Companion_Default___.Min(uint64(4096)-_349_bo, n-_343_done)
+		_350_c = _out527
+		var _351_bn uint64 = 0
+		var _ = _351_bn
+		var _out528 uint64
+		var _ = _out528
+		var _out529 uint64
+		var _ = _out529
+		var _out530 uint64
+		var _ = _out530
+		var _out531 *dbytes.Blk
+		var _ = _out531
+		_out528, _out529, _out530, _out531 = Companion_Default___.Find(x, txn, ip, _348_pos/uint64(4096), false, _345_ck, _346_cj, _347_pb)
+		_351_bn = _out528
+		_345_ck = _out529
+		_346_cj = _out530
+		_347_pb = _out531
+		if _351_bn != uint64(0) {
+			if _344_ahead <= _348_pos/uint64(4096) {
+				var _352_left uint64
+				var _ = _352_left
+				_352_left = (_349_bo + (n - _343_done) + uint64(4095)) / uint64(4096)
+				var _353_r uint64
+				var _ = _353_r
+				var _out532 uint64
+				var _ = _out532
+				_out532 = Companion_Default___.Adjacent(ip, _347_pb, _348_pos/uint64(4096), _351_bn, _352_left)
+				_353_r = _out532
+				if uint64(1) < _353_r {
+					txn.Ahead(_351_bn, _353_r)
 				}
-				_339_ahead = _343_pos/uint64(4096) + _348_r
+				_344_ahead = _348_pos/uint64(4096) + _353_r
 			}
-			var _349_blk *dbytes.Blk
-			var _ = _349_blk
-			var _out529 *dbytes.Blk
-			var _ = _out529
-			_out529 = x.ReadAt(txn, _346_bn, false)
-			_349_blk = _out529
-			b.CopyBlk(_338_done, _349_blk, _344_bo, _345_c)
+			var _354_blk *dbytes.Blk
+			var _ = _354_blk
+			var _out533 *dbytes.Blk
+			var _ = _out533
+			_out533 = x.ReadAt(txn, _351_bn, false)
+			_354_blk = _out533
+			b.CopyBlk(_343_done, _354_blk, _349_bo, _350_c)
 		}
-		_338_done = _338_done + _345_c
+		_343_done = _343_done + _350_c
 	}
 	return b
 }

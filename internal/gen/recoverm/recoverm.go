@@ -68,89 +68,89 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _563_version uint64 = 0
-	var _ = _563_version
-	var _out734 uint64
-	var _ = _out734
-	var _out735 uint64
-	var _ = _out735
-	var _out736 uint64
-	var _ = _out736
-	_out734, _out735, _out736 = t.Pages.Root()
-	_563_version = _out734
-	r0 = _out735
-	r1 = _out736
+	var _568_version uint64 = 0
+	var _ = _568_version
+	var _out738 uint64
+	var _ = _out738
+	var _out739 uint64
+	var _ = _out739
+	var _out740 uint64
+	var _ = _out740
+	_out738, _out739, _out740 = t.Pages.Root()
+	_568_version = _out738
+	r0 = _out739
+	r1 = _out740
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out737 bool
-	var _ = _out737
-	_out737 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out737
+	var _out741 bool
+	var _ = _out741
+	_out741 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out741
 	if !io {
 		return io, r0, r1
 	}
-	var _564_k uint64
-	var _ = _564_k
-	_564_k = uint64(0)
-	var _565_i uint64
-	var _ = _565_i
-	_565_i = uint64(0)
-	var _566_n uint64
-	var _ = _566_n
-	var _out738 uint64
-	var _ = _out738
-	_out738 = cs.Len()
-	_566_n = _out738
-	for _565_i < _566_n && _564_k < t.Np {
-		var _out739 bool
-		var _ = _out739
-		var _out740 uint64
-		var _ = _out740
-		var _out741 uint64
-		var _ = _out741
-		var _out742 uint64
-		var _ = _out742
-		_out739, _out740, _out741, _out742 = Companion_Default___.UpdatePage(d, t, cs, _565_i, r0, r1)
-		io = _out739
-		_565_i = _out740
-		r0 = _out741
-		r1 = _out742
+	var _569_k uint64
+	var _ = _569_k
+	_569_k = uint64(0)
+	var _570_i uint64
+	var _ = _570_i
+	_570_i = uint64(0)
+	var _571_n uint64
+	var _ = _571_n
+	var _out742 uint64
+	var _ = _out742
+	_out742 = cs.Len()
+	_571_n = _out742
+	for _570_i < _571_n && _569_k < t.Np {
+		var _out743 bool
+		var _ = _out743
+		var _out744 uint64
+		var _ = _out744
+		var _out745 uint64
+		var _ = _out745
+		var _out746 uint64
+		var _ = _out746
+		_out743, _out744, _out745, _out746 = Companion_Default___.UpdatePage(d, t, cs, _570_i, r0, r1)
+		io = _out743
+		_570_i = _out744
+		r0 = _out745
+		r1 = _out746
 		if !io {
 			return io, r0, r1
 		}
-		var _out743 uint64
-		var _ = _out743
-		_out743 = cs.Len()
-		_566_n = _out743
-		_564_k = _564_k + uint64(1)
+		var _out747 uint64
+		var _ = _out747
+		_out747 = cs.Len()
+		_571_n = _out747
+		_569_k = _569_k + uint64(1)
 	}
-	if _565_i < _566_n {
+	if _570_i < _571_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out744 bool
-	var _ = _out744
-	_out744 = d.Barrier()
-	io = _out744
+	var _out748 bool
+	var _ = _out748
+	_out748 = d.Barrier()
+	io = _out748
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
 	var ok bool = false
 	var _ = ok
-	var _567_l *ddisk.BList
-	var _ = _567_l
-	var _out745 *ddisk.BList
-	var _ = _out745
-	_out745 = mm.Sorted()
-	_567_l = _out745
-	treeofcodes.Companion_Default___.AddList(t, cs, _567_l)
+	var _572_l *ddisk.BList
+	var _ = _572_l
+	var _out749 *ddisk.BList
+	var _ = _out749
+	_out749 = mm.Sorted()
+	_572_l = _out749
+	treeofcodes.Companion_Default___.AddList(t, cs, _572_l)
 	cs.Sort()
-	var _out746 bool
-	var _ = _out746
-	_out746 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out746
+	var _out750 bool
+	var _ = _out750
+	_out750 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out750
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -163,102 +163,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _568_x uint64 = 0
-	var _ = _568_x
-	var _569_a uint64 = 0
-	var _ = _569_a
-	var _570_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _570_b
-	var _out747 bool
-	var _ = _out747
-	var _out748 uint64
-	var _ = _out748
-	var _out749 uint64
-	var _ = _out749
-	var _out750 *dbytes.Blk
-	var _ = _out750
-	var _out751 uint64
+	var _573_x uint64 = 0
+	var _ = _573_x
+	var _574_a uint64 = 0
+	var _ = _574_a
+	var _575_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _575_b
+	var _out751 bool
 	var _ = _out751
-	_out747, _out748, _out749, _out750, _out751 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out747
-	_568_x = _out748
-	_569_a = _out749
-	_570_b = _out750
-	j = _out751
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out752 bool
+	var _out752 uint64
 	var _ = _out752
-	_out752 = d.Write(_569_a, _570_b)
-	io = _out752
-	if !io {
-		return io, j, r0, r1
-	}
-	var _571_root bool
-	var _ = _571_root
-	var _572_c0 uint64
-	var _ = _572_c0
-	var _573_c1 uint64
-	var _ = _573_c1
-	var _out753 bool
+	var _out753 uint64
 	var _ = _out753
-	var _out754 uint64
+	var _out754 *dbytes.Blk
 	var _ = _out754
 	var _out755 uint64
 	var _ = _out755
-	_out753, _out754, _out755 = treeofcodes.Companion_Default___.Upwards(t, cs, _568_x, _570_b)
-	_571_root = _out753
-	_572_c0 = _out754
-	_573_c1 = _out755
-	if _571_root {
-		r0, r1 = _572_c0, _573_c1
+	_out751, _out752, _out753, _out754, _out755 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out751
+	_573_x = _out752
+	_574_a = _out753
+	_575_b = _out754
+	j = _out755
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out756 bool
+	var _ = _out756
+	_out756 = d.Write(_574_a, _575_b)
+	io = _out756
+	if !io {
+		return io, j, r0, r1
+	}
+	var _576_root bool
+	var _ = _576_root
+	var _577_c0 uint64
+	var _ = _577_c0
+	var _578_c1 uint64
+	var _ = _578_c1
+	var _out757 bool
+	var _ = _out757
+	var _out758 uint64
+	var _ = _out758
+	var _out759 uint64
+	var _ = _out759
+	_out757, _out758, _out759 = treeofcodes.Companion_Default___.Upwards(t, cs, _573_x, _575_b)
+	_576_root = _out757
+	_577_c0 = _out758
+	_578_c1 = _out759
+	if _576_root {
+		r0, r1 = _577_c0, _578_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _574_l *ddisk.BList
-	var _ = _574_l
-	var _out756 *ddisk.BList
-	var _ = _out756
-	_out756 = mm.Sorted()
-	_574_l = _out756
-	var _575_n uint64
-	var _ = _575_n
-	var _out757 uint64
-	var _ = _out757
-	_out757 = _574_l.Len()
-	_575_n = _out757
-	var _576_k uint64
-	var _ = _576_k
-	_576_k = uint64(0)
-	for _576_k < _575_n {
-		var _577_a uint64
-		var _ = _577_a
-		var _578_m uint64
-		var _ = _578_m
-		var _out758 uint64
-		var _ = _out758
-		var _out759 uint64
-		var _ = _out759
-		_out758, _out759 = groups.Companion_Default___.Adjacent(_574_l, _576_k)
-		_577_a = _out758
-		_578_m = _out759
-		var _out760 bool
-		var _ = _out760
-		_out760 = d.WriteRun(_577_a, _574_l, _576_k, _578_m)
-		io = _out760
+	var _579_l *ddisk.BList
+	var _ = _579_l
+	var _out760 *ddisk.BList
+	var _ = _out760
+	_out760 = mm.Sorted()
+	_579_l = _out760
+	var _580_n uint64
+	var _ = _580_n
+	var _out761 uint64
+	var _ = _out761
+	_out761 = _579_l.Len()
+	_580_n = _out761
+	var _581_k uint64
+	var _ = _581_k
+	_581_k = uint64(0)
+	for _581_k < _580_n {
+		var _582_a uint64
+		var _ = _582_a
+		var _583_m uint64
+		var _ = _583_m
+		var _out762 uint64
+		var _ = _out762
+		var _out763 uint64
+		var _ = _out763
+		_out762, _out763 = groups.Companion_Default___.Adjacent(_579_l, _581_k)
+		_582_a = _out762
+		_583_m = _out763
+		var _out764 bool
+		var _ = _out764
+		_out764 = d.WriteRun(_582_a, _579_l, _581_k, _583_m)
+		io = _out764
 		if !io {
 			return io
 		}
-		_576_k = _576_k + _578_m
+		_581_k = _581_k + _583_m
 	}
-	var _out761 bool
-	var _ = _out761
-	_out761 = d.Barrier()
-	io = _out761
+	var _out765 bool
+	var _ = _out765
+	_out765 = d.Barrier()
+	io = _out765
 	if !io {
 		return io
 	}
@@ -273,61 +273,61 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _579_i1 bool
-	var _ = _579_i1
-	var _580_b1 *dbytes.Blk
-	var _ = _580_b1
-	var _out762 bool
-	var _ = _out762
-	var _out763 *dbytes.Blk
-	var _ = _out763
-	_out762, _out763 = d.Read(at)
-	_579_i1 = _out762
-	_580_b1 = _out763
-	var _581_i2 bool
-	var _ = _581_i2
-	var _582_b2 *dbytes.Blk
-	var _ = _582_b2
-	var _out764 bool
-	var _ = _out764
-	var _out765 *dbytes.Blk
-	var _ = _out765
-	_out764, _out765 = d.Read(cp)
-	_581_i2 = _out764
-	_582_b2 = _out765
-	io = _579_i1 || _581_i2
-	if _579_i1 {
-		var _583_ok bool
-		var _ = _583_ok
-		var _584_q uint64
-		var _ = _584_q
-		var _out766 bool
-		var _ = _out766
-		var _out767 uint64
-		var _ = _out767
-		_out766, _out767 = seal.DecHdr(_580_b1)
-		_583_ok = _out766
-		_584_q = _out767
-		if _583_ok {
-			hb = _580_b1
-			h = _584_q
+	var _584_i1 bool
+	var _ = _584_i1
+	var _585_b1 *dbytes.Blk
+	var _ = _585_b1
+	var _out766 bool
+	var _ = _out766
+	var _out767 *dbytes.Blk
+	var _ = _out767
+	_out766, _out767 = d.Read(at)
+	_584_i1 = _out766
+	_585_b1 = _out767
+	var _586_i2 bool
+	var _ = _586_i2
+	var _587_b2 *dbytes.Blk
+	var _ = _587_b2
+	var _out768 bool
+	var _ = _out768
+	var _out769 *dbytes.Blk
+	var _ = _out769
+	_out768, _out769 = d.Read(cp)
+	_586_i2 = _out768
+	_587_b2 = _out769
+	io = _584_i1 || _586_i2
+	if _584_i1 {
+		var _588_ok bool
+		var _ = _588_ok
+		var _589_q uint64
+		var _ = _589_q
+		var _out770 bool
+		var _ = _out770
+		var _out771 uint64
+		var _ = _out771
+		_out770, _out771 = seal.DecHdr(_585_b1)
+		_588_ok = _out770
+		_589_q = _out771
+		if _588_ok {
+			hb = _585_b1
+			h = _589_q
 		}
 	}
-	if _581_i2 {
-		var _585_ok bool
-		var _ = _585_ok
-		var _586_q uint64
-		var _ = _586_q
-		var _out768 bool
-		var _ = _out768
-		var _out769 uint64
-		var _ = _out769
-		_out768, _out769 = seal.DecHdr(_582_b2)
-		_585_ok = _out768
-		_586_q = _out769
-		if _585_ok && (hb == (*dbytes.Blk)(nil) || _586_q > h) {
-			hb = _582_b2
-			h = _586_q
+	if _586_i2 {
+		var _590_ok bool
+		var _ = _590_ok
+		var _591_q uint64
+		var _ = _591_q
+		var _out772 bool
+		var _ = _out772
+		var _out773 uint64
+		var _ = _out773
+		_out772, _out773 = seal.DecHdr(_587_b2)
+		_590_ok = _out772
+		_591_q = _out773
+		if _590_ok && (hb == (*dbytes.Blk)(nil) || _591_q > h) {
+			hb = _587_b2
+			h = _591_q
 		}
 	}
 	return io, hb, h
@@ -335,49 +335,49 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out770 bool
-	var _ = _out770
-	_out770 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out770
+	var _out774 bool
+	var _ = _out774
+	_out774 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out774
 	if !io {
 		return io
 	}
-	var _out771 bool
-	var _ = _out771
-	_out771 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out771
+	var _out775 bool
+	var _ = _out775
+	_out775 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out775
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out772 bool
-	var _ = _out772
-	_out772 = d.WriteSector(a, hb)
-	io = _out772
+	var _out776 bool
+	var _ = _out776
+	_out776 = d.WriteSector(a, hb)
+	io = _out776
 	if !io {
 		return io
 	}
-	var _out773 bool
-	var _ = _out773
-	_out773 = d.Barrier()
-	io = _out773
+	var _out777 bool
+	var _ = _out777
+	_out777 = d.Barrier()
+	io = _out777
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _587_nb *dbytes.Blk
-	var _ = _587_nb
-	var _out774 *dbytes.Blk
-	var _ = _out774
-	_out774 = seal.EncHdr(q, r0, r1)
-	_587_nb = _out774
-	var _out775 bool
-	var _ = _out775
-	_out775 = Companion_Default___.WriteHeads(d, _587_nb, at, cp)
-	io = _out775
+	var _592_nb *dbytes.Blk
+	var _ = _592_nb
+	var _out778 *dbytes.Blk
+	var _ = _out778
+	_out778 = seal.EncHdr(q, r0, r1)
+	_592_nb = _out778
+	var _out779 bool
+	var _ = _out779
+	_out779 = Companion_Default___.WriteHeads(d, _592_nb, at, cp)
+	io = _out779
 	if !io {
 		return io
 	}
@@ -392,23 +392,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out776 bool
-	var _ = _out776
-	_out776 = d.Barrier()
-	io = _out776
+	var _out780 bool
+	var _ = _out780
+	_out780 = d.Barrier()
+	io = _out780
 	if !io {
 		return io, damaged, j
 	}
-	var _out777 bool
-	var _ = _out777
-	var _out778 bool
-	var _ = _out778
-	var _out779 *journalm.Journal
-	var _ = _out779
-	_out777, _out778, _out779 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out777
-	damaged = _out778
-	j = _out779
+	var _out781 bool
+	var _ = _out781
+	var _out782 bool
+	var _ = _out782
+	var _out783 *journalm.Journal
+	var _ = _out783
+	_out781, _out782, _out783 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out781
+	damaged = _out782
+	j = _out783
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -422,146 +422,146 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _588_sz uint64
-	var _ = _588_sz
-	var _out780 uint64
-	var _ = _out780
-	_out780 = d.Size()
-	_588_sz = _out780
-	var _589_cp uint64
-	var _ = _589_cp
-	_589_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _590_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _590_hb
-	var _591_h uint64 = 0
-	var _ = _591_h
-	var _out781 bool
-	var _ = _out781
-	var _out782 *dbytes.Blk
-	var _ = _out782
-	var _out783 uint64
-	var _ = _out783
-	_out781, _out782, _out783 = Companion_Default___.Choose(d, seal, at, _589_cp)
-	io = _out781
-	_590_hb = _out782
-	_591_h = _out783
-	if _590_hb == (*dbytes.Blk)(nil) || _591_h >= uint64(1152921504606846976) {
-		return io, damaged, j
-	}
-	var _592_r0 uint64
-	var _ = _592_r0
-	var _593_r1 uint64
-	var _ = _593_r1
+	var _593_sz uint64
+	var _ = _593_sz
 	var _out784 uint64
 	var _ = _out784
-	var _out785 uint64
+	_out784 = d.Size()
+	_593_sz = _out784
+	var _594_cp uint64
+	var _ = _594_cp
+	_594_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _595_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _595_hb
+	var _596_h uint64 = 0
+	var _ = _596_h
+	var _out785 bool
 	var _ = _out785
-	_out784, _out785 = seal.Root(_590_hb)
-	_592_r0 = _out784
-	_593_r1 = _out785
-	var _594_cs *dlog.Codes
-	var _ = _594_cs
-	var _out786 *dlog.Codes
+	var _out786 *dbytes.Blk
 	var _ = _out786
-	_out786 = dlog.NewCodes()
-	_594_cs = _out786
-	t.Pages.Begin(_592_r0, _593_r1)
-	var _595_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _595_mm
-	var _596_i uint64 = 0
-	var _ = _596_i
-	var _out787 bool
+	var _out787 uint64
 	var _ = _out787
-	var _out788 *dlog.BMap
+	_out785, _out786, _out787 = Companion_Default___.Choose(d, seal, at, _594_cp)
+	io = _out785
+	_595_hb = _out786
+	_596_h = _out787
+	if _595_hb == (*dbytes.Blk)(nil) || _596_h >= uint64(1152921504606846976) {
+		return io, damaged, j
+	}
+	var _597_r0 uint64
+	var _ = _597_r0
+	var _598_r1 uint64
+	var _ = _598_r1
+	var _out788 uint64
 	var _ = _out788
 	var _out789 uint64
 	var _ = _out789
-	_out787, _out788, _out789 = logscan.Companion_Default___.Scan(d, seal, t, _594_cs, _590_hb, _591_h, at, nd, nr, _588_sz)
-	io = _out787
-	_595_mm = _out788
-	_596_i = _out789
+	_out788, _out789 = seal.Root(_595_hb)
+	_597_r0 = _out788
+	_598_r1 = _out789
+	var _599_cs *dlog.Codes
+	var _ = _599_cs
+	var _out790 *dlog.Codes
+	var _ = _out790
+	_out790 = dlog.NewCodes()
+	_599_cs = _out790
+	t.Pages.Begin(_597_r0, _598_r1)
+	var _600_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _600_mm
+	var _601_i uint64 = 0
+	var _ = _601_i
+	var _out791 bool
+	var _ = _out791
+	var _out792 *dlog.BMap
+	var _ = _out792
+	var _out793 uint64
+	var _ = _out793
+	_out791, _out792, _out793 = logscan.Companion_Default___.Scan(d, seal, t, _599_cs, _595_hb, _596_h, at, nd, nr, _593_sz)
+	io = _out791
+	_600_mm = _out792
+	_601_i = _out793
 	if !io {
 		return io, damaged, j
 	}
-	var _out790 bool
-	var _ = _out790
-	var _out791 bool
-	var _ = _out791
-	_out790, _out791 = logscan.Companion_Default___.Beyond(d, seal, _591_h+_596_i, at, nd)
-	io = _out790
-	damaged = _out791
+	var _out794 bool
+	var _ = _out794
+	var _out795 bool
+	var _ = _out795
+	_out794, _out795 = logscan.Companion_Default___.Beyond(d, seal, _596_h+_601_i, at, nd)
+	io = _out794
+	damaged = _out795
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out792 bool
-	var _ = _out792
-	_out792 = Companion_Default___.Install(d, seal, t, _594_cs, _590_hb, _591_h+_596_i+uint64(1), _595_mm, at, _589_cp)
-	io = _out792
+	var _out796 bool
+	var _ = _out796
+	_out796 = Companion_Default___.Install(d, seal, t, _599_cs, _595_hb, _596_h+_601_i+uint64(1), _600_mm, at, _594_cp)
+	io = _out796
 	if !io {
 		return io, damaged, j
 	}
-	var _out793 *journalm.Journal
-	var _ = _out793
-	_out793 = Companion_Default___.Begin(d, seal, mu, cache, t, _588_sz, at, nd, nr, bit, flo, fhi, _591_h+_596_i+uint64(1), maxPin, instAt)
-	j = _out793
+	var _out797 *journalm.Journal
+	var _ = _out797
+	_out797 = Companion_Default___.Begin(d, seal, mu, cache, t, _593_sz, at, nd, nr, bit, flo, fhi, _596_h+_601_i+uint64(1), maxPin, instAt)
+	j = _out797
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out794 bool
-	var _ = _out794
-	_out794 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out794
-	if !io {
-		return io
-	}
-	var _597_r0 uint64 = 0
-	var _ = _597_r0
-	var _598_r1 uint64 = 0
-	var _ = _598_r1
-	var _out795 bool
-	var _ = _out795
-	var _out796 uint64
-	var _ = _out796
-	var _out797 uint64
-	var _ = _out797
-	_out795, _out796, _out797 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out795
-	_597_r0 = _out796
-	_598_r1 = _out797
-	if !io {
-		return io
-	}
 	var _out798 bool
 	var _ = _out798
-	_out798 = Companion_Default___.InstallAll(d, mm)
+	_out798 = Companion_Default___.WriteHeads(d, hb, at, cp)
 	io = _out798
 	if !io {
 		return io
 	}
+	var _602_r0 uint64 = 0
+	var _ = _602_r0
+	var _603_r1 uint64 = 0
+	var _ = _603_r1
 	var _out799 bool
 	var _ = _out799
-	_out799 = Companion_Default___.Empty(d, seal, e, _597_r0, _598_r1, at, cp)
+	var _out800 uint64
+	var _ = _out800
+	var _out801 uint64
+	var _ = _out801
+	_out799, _out800, _out801 = Companion_Default___.UpdateTree(d, t, cs, mm)
 	io = _out799
+	_602_r0 = _out800
+	_603_r1 = _out801
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _597_r0, _598_r1, mm)
+	var _out802 bool
+	var _ = _out802
+	_out802 = Companion_Default___.InstallAll(d, mm)
+	io = _out802
+	if !io {
+		return io
+	}
+	var _out803 bool
+	var _ = _out803
+	_out803 = Companion_Default___.Empty(d, seal, e, _602_r0, _603_r1, at, cp)
+	io = _out803
+	if !io {
+		return io
+	}
+	treeofcodes.Companion_Default___.Advance(t, cs, _602_r0, _603_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _599_i *journalm.Installer
-	var _ = _599_i
+	var _604_i *journalm.Installer
+	var _ = _604_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_599_i = _nw6
+	_604_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _599_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _604_i)
 	j = _nw7
 	return j
 }
@@ -569,33 +569,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _600_nb *dbytes.Blk
-	var _ = _600_nb
-	var _out800 *dbytes.Blk
-	var _ = _out800
-	_out800 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_600_nb = _out800
-	var _601_cp uint64
-	var _ = _601_cp
-	_601_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out801 bool
-	var _ = _out801
-	_out801 = d.Write(at, _600_nb)
-	io = _out801
+	var _605_nb *dbytes.Blk
+	var _ = _605_nb
+	var _out804 *dbytes.Blk
+	var _ = _out804
+	_out804 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_605_nb = _out804
+	var _606_cp uint64
+	var _ = _606_cp
+	_606_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out805 bool
+	var _ = _out805
+	_out805 = d.Write(at, _605_nb)
+	io = _out805
 	if !io {
 		return io
 	}
-	var _out802 bool
-	var _ = _out802
-	_out802 = d.Write(_601_cp, _600_nb)
-	io = _out802
+	var _out806 bool
+	var _ = _out806
+	_out806 = d.Write(_606_cp, _605_nb)
+	io = _out806
 	if !io {
 		return io
 	}
-	var _out803 bool
-	var _ = _out803
-	_out803 = d.Barrier()
-	io = _out803
+	var _out807 bool
+	var _ = _out807
+	_out807 = d.Barrier()
+	io = _out807
 	if !io {
 		return io
 	}

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _394_bn uint64
-		var _ = _394_bn
-		var _out566 uint64
-		var _ = _out566
-		_out566 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_394_bn = _out566
-		if _394_bn == uint64(0) {
+		var _399_bn uint64
+		var _ = _399_bn
+		var _out570 uint64
+		var _ = _out570
+		_out570 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_399_bn = _out570
+		if _399_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _395_k uint64
-	var _ = _395_k
-	_395_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _396_lev uint64
-	var _ = _396_lev
-	_396_lev = positions.Companion_Default___.MaxLev(_395_k)
-	var _397_jp uint64
-	var _ = _397_jp
-	_397_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _398_pb *dbytes.Blk
-	var _ = _398_pb
-	var _out567 *dbytes.Blk
-	var _ = _out567
-	_out567 = x.Fs.ReadBlock(txn, pn, true)
-	_398_pb = _out567
-	var _399_t *dbytes.Bytes
-	var _ = _399_t
-	var _out568 *dbytes.Bytes
-	var _ = _out568
-	_out568 = _398_pb.Thaw()
-	_399_t = _out568
+	var _400_k uint64
+	var _ = _400_k
+	_400_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _401_lev uint64
+	var _ = _401_lev
+	_401_lev = positions.Companion_Default___.MaxLev(_400_k)
+	var _402_jp uint64
+	var _ = _402_jp
+	_402_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _403_pb *dbytes.Blk
+	var _ = _403_pb
+	var _out571 *dbytes.Blk
+	var _ = _out571
+	_out571 = x.Fs.ReadBlock(txn, pn, true)
+	_403_pb = _out571
+	var _404_t *dbytes.Bytes
+	var _ = _404_t
+	var _out572 *dbytes.Bytes
+	var _ = _out572
+	_out572 = _403_pb.Thaw()
+	_404_t = _out572
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _400_l uint64
-		var _ = _400_l
-		_400_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_400_l) != _395_k || positions.Companion_Default___.FlatJ(_400_l)/uint64(512) != _397_jp {
+		var _405_l uint64
+		var _ = _405_l
+		_405_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_405_l) != _400_k || positions.Companion_Default___.FlatJ(_405_l)/uint64(512) != _402_jp {
 			goto L5
 		}
-		var _401_j uint64
-		var _ = _401_j
-		_401_j = positions.Companion_Default___.FlatJ(_400_l)
-		var _402_bn uint64
-		var _ = _402_bn
-		_402_bn = _399_t.U64(uint64(8) * (_401_j % uint64(512)))
-		if _402_bn == uint64(0) {
+		var _406_j uint64
+		var _ = _406_j
+		_406_j = positions.Companion_Default___.FlatJ(_405_l)
+		var _407_bn uint64
+		var _ = _407_bn
+		_407_bn = _404_t.U64(uint64(8) * (_406_j % uint64(512)))
+		if _407_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _399_t, pn, _402_bn, _401_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _404_t, pn, _407_bn, _406_j)
 			freed = freed + uint64(1)
 		}
-		m = _400_l
+		m = _405_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _399_t)
+		x.CloseParent(txn, pn, _404_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _403_bn uint64
-	var _ = _403_bn
-	var _out569 uint64
-	var _ = _out569
-	_out569 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_403_bn = _out569
-	if _403_bn == uint64(0) {
+	var _408_bn uint64
+	var _ = _408_bn
+	var _out573 uint64
+	var _ = _out573
+	_out573 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_408_bn = _out573
+	if _408_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _404_left uint64
-	var _ = _404_left
-	_404_left = max
-	for lo < m && uint64(0) < _404_left {
-		var _405_k uint64
-		var _ = _405_k
-		var _406_j uint64
-		var _ = _406_j
-		_405_k, _406_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _407_l uint64
-		var _ = _407_l
-		var _408_freed uint64
-		var _ = _408_freed
-		_407_l, _408_freed = uint64(0), uint64(1)
-		var _409_d uint64
-		var _ = _409_d
-		var _out570 uint64
-		var _ = _out570
-		_out570 = Companion_Default___.Missing(x, txn, ip, _405_k, _406_j)
-		_409_d = _out570
-		if uint64(0) < _409_d || _405_k < uint64(12) {
-			_407_l = allocatedrange.Companion_Default___.BaseOf(_405_k) + allocatedrange.Companion_Default___.First512(_406_j, _409_d)
-			if _407_l < lo {
-				_407_l = lo
+	var _409_left uint64
+	var _ = _409_left
+	_409_left = max
+	for lo < m && uint64(0) < _409_left {
+		var _410_k uint64
+		var _ = _410_k
+		var _411_j uint64
+		var _ = _411_j
+		_410_k, _411_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _412_l uint64
+		var _ = _412_l
+		var _413_freed uint64
+		var _ = _413_freed
+		_412_l, _413_freed = uint64(0), uint64(1)
+		var _414_d uint64
+		var _ = _414_d
+		var _out574 uint64
+		var _ = _out574
+		_out574 = Companion_Default___.Missing(x, txn, ip, _410_k, _411_j)
+		_414_d = _out574
+		if uint64(0) < _414_d || _410_k < uint64(12) {
+			_412_l = allocatedrange.Companion_Default___.BaseOf(_410_k) + allocatedrange.Companion_Default___.First512(_411_j, _414_d)
+			if _412_l < lo {
+				_412_l = lo
 			}
-			if _409_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _405_k)
+			if _414_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _410_k)
 			} else {
 			}
 		} else {
-			var _410_pn uint64
-			var _ = _410_pn
-			var _out571 uint64
-			var _ = _out571
-			_out571 = x.Resolve(txn, ip, _405_k, positions.Companion_Default___.MaxLev(_405_k)-uint64(1), _406_j/uint64(512), true)
-			_410_pn = _out571
-			var _out572 uint64
-			var _ = _out572
-			var _out573 uint64
-			var _ = _out573
-			_out572, _out573 = Companion_Default___.CutRun(x, txn, ip, _410_pn, ino, m, lo, _404_left)
-			_407_l = _out572
-			_408_freed = _out573
-			if _408_freed == uint64(0) {
-				_408_freed = uint64(1)
+			var _415_pn uint64
+			var _ = _415_pn
+			var _out575 uint64
+			var _ = _out575
+			_out575 = x.Resolve(txn, ip, _410_k, positions.Companion_Default___.MaxLev(_410_k)-uint64(1), _411_j/uint64(512), true)
+			_415_pn = _out575
+			var _out576 uint64
+			var _ = _out576
+			var _out577 uint64
+			var _ = _out577
+			_out576, _out577 = Companion_Default___.CutRun(x, txn, ip, _415_pn, ino, m, lo, _409_left)
+			_412_l = _out576
+			_413_freed = _out577
+			if _413_freed == uint64(0) {
+				_413_freed = uint64(1)
 			}
 		}
-		if _409_d < positions.Companion_Default___.MaxLev(_405_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _405_k, positions.Companion_Default___.MaxLev(_405_k)-_409_d-uint64(1), allocatedrange.Companion_Default___.Up512(_406_j, _409_d+uint64(1)))
+		if _414_d < positions.Companion_Default___.MaxLev(_410_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _410_k, positions.Companion_Default___.MaxLev(_410_k)-_414_d-uint64(1), allocatedrange.Companion_Default___.Up512(_411_j, _414_d+uint64(1)))
 		}
-		_404_left = _404_left - _408_freed
-		m = _407_l
+		_409_left = _409_left - _413_freed
+		m = _412_l
 	}
 	return m
 }

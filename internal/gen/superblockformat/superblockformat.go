@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out679 *dbytes.Bytes
-	var _ = _out679
-	_out679 = dbytes.NewBytes(uint64(4096))
-	b = _out679
+	var _out683 *dbytes.Bytes
+	var _ = _out683
+	_out683 = dbytes.NewBytes(uint64(4096))
+	b = _out683
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -254,13 +254,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _518_sum *dbytes.Bytes
-	var _ = _518_sum
-	var _out680 *dbytes.Bytes
-	var _ = _out680
-	_out680 = dsum.Sum(b, uint64(4064))
-	_518_sum = _out680
-	b.CopyFrom(uint64(4064), _518_sum, uint64(0), uint64(32))
+	var _523_sum *dbytes.Bytes
+	var _ = _523_sum
+	var _out684 *dbytes.Bytes
+	var _ = _out684
+	_out684 = dsum.Sum(b, uint64(4064))
+	_523_sum = _out684
+	b.CopyFrom(uint64(4064), _523_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -272,19 +272,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _519_sum *dbytes.Bytes
-	var _ = _519_sum
-	var _out681 *dbytes.Bytes
-	var _ = _out681
-	_out681 = dsum.Sum(b, uint64(4064))
-	_519_sum = _out681
-	var _520_sealed bool
-	var _ = _520_sealed
-	var _out682 bool
-	var _ = _out682
-	_out682 = b.EqualAt(uint64(4064), _519_sum)
-	_520_sealed = _out682
-	if !_520_sealed {
+	var _524_sum *dbytes.Bytes
+	var _ = _524_sum
+	var _out685 *dbytes.Bytes
+	var _ = _out685
+	_out685 = dsum.Sum(b, uint64(4064))
+	_524_sum = _out685
+	var _525_sealed bool
+	var _ = _525_sealed
+	var _out686 bool
+	var _ = _out686
+	_out686 = b.EqualAt(uint64(4064), _524_sum)
+	_525_sealed = _out686
+	if !_525_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -296,13 +296,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _521_ok bool
-	var _ = _521_ok
-	var _out683 bool
-	var _ = _out683
-	_out683 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_521_ok = _out683
-	if !_521_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _526_ok bool
+	var _ = _526_ok
+	var _out687 bool
+	var _ = _out687
+	_out687 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_526_ok = _out687
+	if !_526_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _385_i uint64
-	var _ = _385_i
-	_385_i = uint64(0)
-	for _385_i < uint64(512) {
-		if b.U64(uint64(8)*_385_i) != uint64(0) {
+	var _390_i uint64
+	var _ = _390_i
+	_390_i = uint64(0)
+	for _390_i < uint64(512) {
+		if b.U64(uint64(8)*_390_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_385_i = _385_i + uint64(1)
+		_390_i = _390_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _386_bn uint64
-	var _ = _386_bn
-	var _out559 uint64
-	var _ = _out559
-	_out559 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_386_bn = _out559
+	var _391_bn uint64
+	var _ = _391_bn
+	var _out563 uint64
+	var _ = _out563
+	_out563 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_391_bn = _out563
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _386_bn, false)
+	x.Fs.SetUsedBit(txn, _391_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _387_pn uint64
-	var _ = _387_pn
-	var _out560 uint64
-	var _ = _out560
-	_out560 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_387_pn = _out560
-	var _388_pb *dbytes.Blk
-	var _ = _388_pb
-	var _out561 *dbytes.Blk
-	var _ = _out561
-	_out561 = x.Fs.ReadBlock(txn, _387_pn, true)
-	_388_pb = _out561
-	var _389_bn uint64
-	var _ = _389_bn
-	_389_bn = _388_pb.U64(uint64(8) * (j % uint64(512)))
-	var _390_t *dbytes.Bytes
-	var _ = _390_t
-	var _out562 *dbytes.Bytes
-	var _ = _out562
-	_out562 = _388_pb.Thaw()
-	_390_t = _out562
-	Companion_Default___.CutChild(x, txn, ip, _390_t, _387_pn, _389_bn, j)
-	x.CloseParent(txn, _387_pn, _390_t)
+	var _392_pn uint64
+	var _ = _392_pn
+	var _out564 uint64
+	var _ = _out564
+	_out564 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_392_pn = _out564
+	var _393_pb *dbytes.Blk
+	var _ = _393_pb
+	var _out565 *dbytes.Blk
+	var _ = _out565
+	_out565 = x.Fs.ReadBlock(txn, _392_pn, true)
+	_393_pb = _out565
+	var _394_bn uint64
+	var _ = _394_bn
+	_394_bn = _393_pb.U64(uint64(8) * (j % uint64(512)))
+	var _395_t *dbytes.Bytes
+	var _ = _395_t
+	var _out566 *dbytes.Bytes
+	var _ = _out566
+	_out566 = _393_pb.Thaw()
+	_395_t = _out566
+	Companion_Default___.CutChild(x, txn, ip, _395_t, _392_pn, _394_bn, j)
+	x.CloseParent(txn, _392_pn, _395_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _391_bn uint64
-	var _ = _391_bn
-	var _out563 uint64
-	var _ = _out563
-	_out563 = x.Resolve(txn, ip, k, lev, j, true)
-	_391_bn = _out563
-	var _392_b *dbytes.Blk
-	var _ = _392_b
-	var _out564 *dbytes.Blk
-	var _ = _out564
-	_out564 = x.Fs.ReadBlock(txn, _391_bn, true)
-	_392_b = _out564
-	var _393_e bool = false
-	var _ = _393_e
-	var _out565 bool
-	var _ = _out565
-	_out565 = Companion_Default___.NoEntries(_392_b)
-	_393_e = _out565
-	if !_393_e {
+	var _396_bn uint64
+	var _ = _396_bn
+	var _out567 uint64
+	var _ = _out567
+	_out567 = x.Resolve(txn, ip, k, lev, j, true)
+	_396_bn = _out567
+	var _397_b *dbytes.Blk
+	var _ = _397_b
+	var _out568 *dbytes.Blk
+	var _ = _out568
+	_out568 = x.Fs.ReadBlock(txn, _396_bn, true)
+	_397_b = _out568
+	var _398_e bool = false
+	var _ = _398_e
+	var _out569 bool
+	var _ = _out569
+	_out569 = Companion_Default___.NoEntries(_397_b)
+	_398_e = _out569
+	if !_398_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1170 uint32
-	var _ = _out1170
-	var _out1171 *dbytes.Bytes
-	var _ = _out1171
-	_out1170, _out1171 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1170
-	after = _out1171
-	var _807_all uint64
-	var _ = _807_all
-	_807_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _808_files uint64
-	var _ = _808_files
-	_808_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _809_b uint64
-	var _ = _809_b
-	_809_b = Companion_Default___.Least(blocks, _807_all)
-	var _810_i uint64
-	var _ = _810_i
-	_810_i = Companion_Default___.Least(inodes, _808_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _807_all, uint64(4096) * _809_b, uint64(4096) * _809_b, _808_files, _810_i, _810_i, uint32(0)}}
+	var _out1174 uint32
+	var _ = _out1174
+	var _out1175 *dbytes.Bytes
+	var _ = _out1175
+	_out1174, _out1175 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1174
+	after = _out1175
+	var _812_all uint64
+	var _ = _812_all
+	_812_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _813_files uint64
+	var _ = _813_files
+	_813_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _814_b uint64
+	var _ = _814_b
+	_814_b = Companion_Default___.Least(blocks, _812_all)
+	var _815_i uint64
+	var _ = _815_i
+	_815_i = Companion_Default___.Least(inodes, _813_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _812_all, uint64(4096) * _814_b, uint64(4096) * _814_b, _813_files, _815_i, _815_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1172 uint32
-	var _ = _out1172
-	var _out1173 *dbytes.Bytes
-	var _ = _out1173
-	_out1172, _out1173 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1172
-	after = _out1173
+	var _out1176 uint32
+	var _ = _out1176
+	var _out1177 *dbytes.Bytes
+	var _ = _out1177
+	_out1176, _out1177 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1176
+	after = _out1177
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1174 uint32
-	var _ = _out1174
-	var _out1175 *dbytes.Bytes
-	var _ = _out1175
-	_out1174, _out1175 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1174
-	after = _out1175
+	var _out1178 uint32
+	var _ = _out1178
+	var _out1179 *dbytes.Bytes
+	var _ = _out1179
+	_out1178, _out1179 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1178
+	after = _out1179
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _811_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _811_ip
-	var _out1176 uint32
-	var _ = _out1176
-	var _out1177 *dbytes.Bytes
-	var _ = _out1177
-	_out1176, _out1177 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1176
-	_811_ip = _out1177
+	var _816_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _816_ip
+	var _out1180 uint32
+	var _ = _out1180
+	var _out1181 *dbytes.Bytes
+	var _ = _out1181
+	_out1180, _out1181 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1180
+	_816_ip = _out1181
 	if st != uint32(0) {
 		return st, after
 	}
-	var _812_ty uint32
-	var _ = _812_ty
-	var _out1178 uint32
-	var _ = _out1178
-	_out1178 = inodeformat.Companion_Default___.GetTy(_811_ip)
-	_812_ty = _out1178
-	if _812_ty != permissions.Companion_Default___.REG() {
+	var _817_ty uint32
+	var _ = _817_ty
+	var _out1182 uint32
+	var _ = _out1182
+	_out1182 = inodeformat.Companion_Default___.GetTy(_816_ip)
+	_817_ty = _out1182
+	if _817_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _811_ip
+	after = _816_ip
 	return st, after
 }
 

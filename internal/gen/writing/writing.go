@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _350_bo uint64
-	var _ = _350_bo
-	_350_bo = pos % uint64(4096)
-	var _351_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _351_b
+	var _355_bo uint64
+	var _ = _355_bo
+	_355_bo = pos % uint64(4096)
+	var _356_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _356_b
 	if c == uint64(4096) {
-		var _out530 *dbytes.Bytes
-		var _ = _out530
-		_out530 = dbytes.NewBytes(uint64(4096))
-		_351_b = _out530
+		var _out534 *dbytes.Bytes
+		var _ = _out534
+		_out534 = dbytes.NewBytes(uint64(4096))
+		_356_b = _out534
 	} else {
-		var _352_blk *dbytes.Blk
-		var _ = _352_blk
-		var _out531 *dbytes.Blk
-		var _ = _out531
-		_out531 = x.ReadAt(txn, bn, true)
-		_352_blk = _out531
-		var _out532 *dbytes.Bytes
-		var _ = _out532
-		_out532 = _352_blk.Thaw()
-		_351_b = _out532
+		var _357_blk *dbytes.Blk
+		var _ = _357_blk
+		var _out535 *dbytes.Blk
+		var _ = _out535
+		_out535 = x.ReadAt(txn, bn, true)
+		_357_blk = _out535
+		var _out536 *dbytes.Bytes
+		var _ = _out536
+		_out536 = _357_blk.Thaw()
+		_356_b = _out536
 	}
-	_351_b.CopyFrom(_350_bo, src, so, c)
-	x.WriteData(txn, bn, _351_b)
+	_356_b.CopyFrom(_355_bo, src, so, c)
+	x.WriteData(txn, bn, _356_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out533 *dbytes.Bytes
-		var _ = _out533
-		_out533 = src.CopyOf(so)
-		b = _out533
+		var _out537 *dbytes.Bytes
+		var _ = _out537
+		_out537 = src.CopyOf(so)
+		b = _out537
 	} else {
-		var _out534 *dbytes.Bytes
-		var _ = _out534
-		_out534 = dbytes.NewBytes(uint64(4096))
-		b = _out534
+		var _out538 *dbytes.Bytes
+		var _ = _out538
+		_out538 = dbytes.NewBytes(uint64(4096))
+		b = _out538
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _353_k uint64
-	var _ = _353_k
-	_353_k = pos / uint64(4096)
-	var _354_b *dbytes.Bytes
-	var _ = _354_b
-	var _out535 *dbytes.Bytes
-	var _ = _out535
-	_out535 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_354_b = _out535
-	var _355_near uint64
-	var _ = _355_near
-	_355_near = uint64(0)
-	if uint64(0) < _353_k {
-		var _out536 uint64
-		var _ = _out536
-		_out536 = inodeformat.Companion_Default___.GetSlot(ip, _353_k-uint64(1))
-		_355_near = _out536
+	var _358_k uint64
+	var _ = _358_k
+	_358_k = pos / uint64(4096)
+	var _359_b *dbytes.Bytes
+	var _ = _359_b
+	var _out539 *dbytes.Bytes
+	var _ = _out539
+	_out539 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_359_b = _out539
+	var _360_near uint64
+	var _ = _360_near
+	_360_near = uint64(0)
+	if uint64(0) < _358_k {
+		var _out540 uint64
+		var _ = _out540
+		_out540 = inodeformat.Companion_Default___.GetSlot(ip, _358_k-uint64(1))
+		_360_near = _out540
 	}
-	var _356_bn uint64 = 0
-	var _ = _356_bn
-	var _out537 bool
-	var _ = _out537
-	var _out538 uint64
-	var _ = _out538
-	_out537, _out538 = x.AllocRoot(txn, ip, ino, _353_k, _355_near, _354_b)
-	ok = _out537
-	_356_bn = _out538
+	var _361_bn uint64 = 0
+	var _ = _361_bn
+	var _out541 bool
+	var _ = _out541
+	var _out542 uint64
+	var _ = _out542
+	_out541, _out542 = x.AllocRoot(txn, ip, ino, _358_k, _360_near, _359_b)
+	ok = _out541
+	_361_bn = _out542
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_356_bn)
+		txn.Bulk(_361_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _357_k uint64
-	var _ = _357_k
-	_357_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _358_lev uint64
-	var _ = _358_lev
-	_358_lev = positions.Companion_Default___.MaxLev(_357_k)
-	var _359_jp uint64
-	var _ = _359_jp
-	_359_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _362_k uint64
+	var _ = _362_k
+	_362_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _363_lev uint64
+	var _ = _363_lev
+	_363_lev = positions.Companion_Default___.MaxLev(_362_k)
+	var _364_jp uint64
+	var _ = _364_jp
+	_364_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _360_pn uint64 = 0
-	var _ = _360_pn
-	var _out539 bool
-	var _ = _out539
-	var _out540 uint64
-	var _ = _out540
-	_out539, _out540 = x.ResolveAlloc(txn, ip, ino, _357_k, _358_lev-uint64(1), _359_jp)
-	ok = _out539
-	_360_pn = _out540
+	var _365_pn uint64 = 0
+	var _ = _365_pn
+	var _out543 bool
+	var _ = _out543
+	var _out544 uint64
+	var _ = _out544
+	_out543, _out544 = x.ResolveAlloc(txn, ip, ino, _362_k, _363_lev-uint64(1), _364_jp)
+	ok = _out543
+	_365_pn = _out544
 	if !ok {
 		return ok, m
 	}
-	var _361_blk *dbytes.Blk
-	var _ = _361_blk
-	var _out541 *dbytes.Blk
-	var _ = _out541
-	_out541 = x.Fs.ReadBlock(txn, _360_pn, true)
-	_361_blk = _out541
-	var _362_t *dbytes.Bytes
-	var _ = _362_t
-	var _out542 *dbytes.Bytes
-	var _ = _out542
-	_out542 = _361_blk.Thaw()
-	_362_t = _out542
-	var _363_near uint64
-	var _ = _363_near
-	_363_near = _360_pn
+	var _366_blk *dbytes.Blk
+	var _ = _366_blk
+	var _out545 *dbytes.Blk
+	var _ = _out545
+	_out545 = x.Fs.ReadBlock(txn, _365_pn, true)
+	_366_blk = _out545
+	var _367_t *dbytes.Bytes
+	var _ = _367_t
+	var _out546 *dbytes.Bytes
+	var _ = _out546
+	_out546 = _366_blk.Thaw()
+	_367_t = _out546
+	var _368_near uint64
+	var _ = _368_near
+	_368_near = _365_pn
 	for m < len_ {
-		var _364_at uint64
-		var _ = _364_at
-		_364_at = pos + m
-		var _365_n uint64
-		var _ = _365_n
-		_365_n = _364_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_365_n) != _357_k || positions.Companion_Default___.FlatJ(_365_n)/uint64(512) != _359_jp {
+		var _369_at uint64
+		var _ = _369_at
+		_369_at = pos + m
+		var _370_n uint64
+		var _ = _370_n
+		_370_n = _369_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_370_n) != _362_k || positions.Companion_Default___.FlatJ(_370_n)/uint64(512) != _364_jp {
 			goto L4
 		}
-		var _366_j uint64
-		var _ = _366_j
-		_366_j = positions.Companion_Default___.FlatJ(_365_n)
-		var _367_bn uint64
-		var _ = _367_bn
-		_367_bn = _362_t.U64(uint64(8) * (_366_j % uint64(512)))
-		if _367_bn != uint64(0) {
+		var _371_j uint64
+		var _ = _371_j
+		_371_j = positions.Companion_Default___.FlatJ(_370_n)
+		var _372_bn uint64
+		var _ = _372_bn
+		_372_bn = _367_t.U64(uint64(8) * (_371_j % uint64(512)))
+		if _372_bn != uint64(0) {
 			goto L4
 		}
-		var _368_c uint64
-		var _ = _368_c
-		var _out543 uint64
-		var _ = _out543
-		_out543 = reading.Companion_Default___.Min(uint64(4096)-_364_at%uint64(4096), len_-m)
-		_368_c = _out543
-		var _369_b *dbytes.Bytes
-		var _ = _369_b
-		var _out544 *dbytes.Bytes
-		var _ = _out544
-		_out544 = Companion_Default___.FirstBlock(_364_at, src, so+m, _368_c, bulk)
-		_369_b = _out544
-		if _366_j%uint64(512) != uint64(0) {
-			var _370_left uint64
-			var _ = _370_left
-			_370_left = _362_t.U64(uint64(8) * (_366_j%uint64(512) - uint64(1)))
-			if _370_left != uint64(0) {
-				_363_near = _370_left
+		var _373_c uint64
+		var _ = _373_c
+		var _out547 uint64
+		var _ = _out547
+		_out547 = reading.Companion_Default___.Min(uint64(4096)-_369_at%uint64(4096), len_-m)
+		_373_c = _out547
+		var _374_b *dbytes.Bytes
+		var _ = _374_b
+		var _out548 *dbytes.Bytes
+		var _ = _out548
+		_out548 = Companion_Default___.FirstBlock(_369_at, src, so+m, _373_c, bulk)
+		_374_b = _out548
+		if _371_j%uint64(512) != uint64(0) {
+			var _375_left uint64
+			var _ = _375_left
+			_375_left = _367_t.U64(uint64(8) * (_371_j%uint64(512) - uint64(1)))
+			if _375_left != uint64(0) {
+				_368_near = _375_left
 			}
 		}
-		var _out545 bool
-		var _ = _out545
-		var _out546 uint64
-		var _ = _out546
-		_out545, _out546 = x.AddChild(txn, ip, _362_t, _360_pn, _366_j, _363_near, _369_b)
-		ok = _out545
-		_367_bn = _out546
+		var _out549 bool
+		var _ = _out549
+		var _out550 uint64
+		var _ = _out550
+		_out549, _out550 = x.AddChild(txn, ip, _367_t, _365_pn, _371_j, _368_near, _374_b)
+		ok = _out549
+		_372_bn = _out550
 		if !ok {
 			return ok, m
 		}
-		if bulk && _368_c == uint64(4096) {
-			txn.Bulk(_367_bn)
+		if bulk && _373_c == uint64(4096) {
+			txn.Bulk(_372_bn)
 		}
-		_363_near = _367_bn
-		m = m + _368_c
+		_368_near = _372_bn
+		m = m + _373_c
 	}
 L4:
-	x.CloseParent(txn, _360_pn, _362_t)
+	x.CloseParent(txn, _365_pn, _367_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _371_done uint64
-	var _ = _371_done
-	_371_done = uint64(0)
-	var _372_ck uint64
-	var _ = _372_ck
-	var _373_cj uint64
-	var _ = _373_cj
-	_372_ck, _373_cj = uint64(15), uint64(0)
-	var _374_pb *dbytes.Blk
-	var _ = _374_pb
-	var _out547 *dbytes.Blk
-	var _ = _out547
-	_out547 = dbytes.ZeroBlk()
-	_374_pb = _out547
-	var _375_bulk bool
-	var _ = _375_bulk
-	_375_bulk = Companion_Default___.Much(off, len_)
-	for _371_done < len_ {
-		var _376_pos uint64
-		var _ = _376_pos
-		_376_pos = off + _371_done
-		var _377_n uint64
-		var _ = _377_n
-		_377_n = _376_pos / uint64(4096)
-		var _378_c uint64
-		var _ = _378_c
-		var _out548 uint64
-		var _ = _out548
-		_out548 = reading.Companion_Default___.Min(uint64(4096)-_376_pos%uint64(4096), len_-_371_done)
-		_378_c = _out548
-		var _379_bn uint64 = 0
-		var _ = _379_bn
-		var _out549 uint64
-		var _ = _out549
-		var _out550 uint64
-		var _ = _out550
-		var _out551 uint64
-		var _ = _out551
-		var _out552 *dbytes.Blk
+	var _376_done uint64
+	var _ = _376_done
+	_376_done = uint64(0)
+	var _377_ck uint64
+	var _ = _377_ck
+	var _378_cj uint64
+	var _ = _378_cj
+	_377_ck, _378_cj = uint64(15), uint64(0)
+	var _379_pb *dbytes.Blk
+	var _ = _379_pb
+	var _out551 *dbytes.Blk
+	var _ = _out551
+	_out551 = dbytes.ZeroBlk()
+	_379_pb = _out551
+	var _380_bulk bool
+	var _ = _380_bulk
+	_380_bulk = Companion_Default___.Much(off, len_)
+	for _376_done < len_ {
+		var _381_pos uint64
+		var _ = _381_pos
+		_381_pos = off + _376_done
+		var _382_n uint64
+		var _ = _382_n
+		_382_n = _381_pos / uint64(4096)
+		var _383_c uint64
+		var _ = _383_c
+		var _out552 uint64
 		var _ = _out552
-		_out549, _out550, _out551, _out552 = reading.Companion_Default___.Find(x, txn, ip, _377_n, true, _372_ck, _373_cj, _374_pb)
-		_379_bn = _out549
-		_372_ck = _out550
-		_373_cj = _out551
-		_374_pb = _out552
-		if _379_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _379_bn, _376_pos, src, so+_371_done, _378_c)
-		} else if _377_n < uint64(12) {
-			_372_ck = uint64(15)
-			var _out553 bool
-			var _ = _out553
-			_out553 = Companion_Default___.FillDirect(x, txn, ip, ino, _376_pos, src, so+_371_done, _378_c, _375_bulk)
-			ok = _out553
+		_out552 = reading.Companion_Default___.Min(uint64(4096)-_381_pos%uint64(4096), len_-_376_done)
+		_383_c = _out552
+		var _384_bn uint64 = 0
+		var _ = _384_bn
+		var _out553 uint64
+		var _ = _out553
+		var _out554 uint64
+		var _ = _out554
+		var _out555 uint64
+		var _ = _out555
+		var _out556 *dbytes.Blk
+		var _ = _out556
+		_out553, _out554, _out555, _out556 = reading.Companion_Default___.Find(x, txn, ip, _382_n, true, _377_ck, _378_cj, _379_pb)
+		_384_bn = _out553
+		_377_ck = _out554
+		_378_cj = _out555
+		_379_pb = _out556
+		if _384_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _384_bn, _381_pos, src, so+_376_done, _383_c)
+		} else if _382_n < uint64(12) {
+			_377_ck = uint64(15)
+			var _out557 bool
+			var _ = _out557
+			_out557 = Companion_Default___.FillDirect(x, txn, ip, ino, _381_pos, src, so+_376_done, _383_c, _380_bulk)
+			ok = _out557
 			if !ok {
 				return ok
 			}
 		} else {
-			_372_ck = uint64(15)
-			var _out554 bool
-			var _ = _out554
-			var _out555 uint64
-			var _ = _out555
-			_out554, _out555 = Companion_Default___.FillRun(x, txn, ip, ino, _376_pos, src, so+_371_done, len_-_371_done, _375_bulk)
-			ok = _out554
-			_378_c = _out555
+			_377_ck = uint64(15)
+			var _out558 bool
+			var _ = _out558
+			var _out559 uint64
+			var _ = _out559
+			_out558, _out559 = Companion_Default___.FillRun(x, txn, ip, ino, _381_pos, src, so+_376_done, len_-_376_done, _380_bulk)
+			ok = _out558
+			_383_c = _out559
 			if !ok {
 				return ok
 			}
 		}
-		_371_done = _371_done + _378_c
+		_376_done = _376_done + _383_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _380_n uint64
-	var _ = _380_n
-	_380_n = sz / uint64(4096)
-	var _381_k uint64
-	var _ = _381_k
-	_381_k = positions.Companion_Default___.FlatK(_380_n)
-	var _382_bn uint64
-	var _ = _382_bn
-	var _out556 uint64
-	var _ = _out556
-	_out556 = x.Resolve(txn, ip, _381_k, positions.Companion_Default___.MaxLev(_381_k), positions.Companion_Default___.FlatJ(_380_n), true)
-	_382_bn = _out556
-	if _382_bn == uint64(0) {
+	var _385_n uint64
+	var _ = _385_n
+	_385_n = sz / uint64(4096)
+	var _386_k uint64
+	var _ = _386_k
+	_386_k = positions.Companion_Default___.FlatK(_385_n)
+	var _387_bn uint64
+	var _ = _387_bn
+	var _out560 uint64
+	var _ = _out560
+	_out560 = x.Resolve(txn, ip, _386_k, positions.Companion_Default___.MaxLev(_386_k), positions.Companion_Default___.FlatJ(_385_n), true)
+	_387_bn = _out560
+	if _387_bn == uint64(0) {
 		return
 	}
-	var _383_blk *dbytes.Blk
-	var _ = _383_blk
-	var _out557 *dbytes.Blk
-	var _ = _out557
-	_out557 = x.ReadAt(txn, _382_bn, true)
-	_383_blk = _out557
-	var _384_b *dbytes.Bytes
-	var _ = _384_b
-	var _out558 *dbytes.Bytes
-	var _ = _out558
-	_out558 = dbytes.NewBytes(uint64(4096))
-	_384_b = _out558
-	_384_b.CopyBlk(uint64(0), _383_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _382_bn, _384_b)
+	var _388_blk *dbytes.Blk
+	var _ = _388_blk
+	var _out561 *dbytes.Blk
+	var _ = _out561
+	_out561 = x.ReadAt(txn, _387_bn, true)
+	_388_blk = _out561
+	var _389_b *dbytes.Bytes
+	var _ = _389_b
+	var _out562 *dbytes.Bytes
+	var _ = _out562
+	_out562 = dbytes.NewBytes(uint64(4096))
+	_389_b = _out562
+	_389_b.CopyBlk(uint64(0), _388_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _387_bn, _389_b)
 }
 
 // End of class Default__

@@ -245,5 +245,54 @@ module BlockStore {
         WriteBlock(txn, bn, b);
       }
     }
+
+    // zeros in those of the n blocks from lo on that are free. They may go straight home: what a free
+    // block held nobody needs, not even a crash (crash.dfy).
+    method ZeroFree(txn: Txn, lo: uint64, n: uint64)
+      modifies this, jrnl
+      requires Valid() && txn.jrnl == jrnl && geo.data0 <= lo && lo as int + n as int <= geo.data1 as int
+      ensures Valid() && inodes == old(inodes) && used == old(used)
+      ensures Zeroed(old(blocks), lo as int, lo as int + n as int)
+    {
+      // all bits first: bitmaps lie before data, and locks are waited for in the order of their places only
+      var b := lo;
+      while b < lo + n
+        invariant lo <= b <= lo + n && Valid() && inodes == old(inodes) && used == old(used) && blocks == old(blocks)
+      {
+        var _ := FreeBit(txn, b);
+        b := b + 1;
+      }
+      b := lo;
+      Dom();
+      while b < lo + n
+        invariant lo <= b <= lo + n && Valid() && inodes == old(inodes) && used == old(used)
+        invariant Zeroed(old(blocks), lo as int, b as int)
+      {
+        var is := FreeBit(txn, b);
+        if is {
+          txn.Bulk(b);
+          var z := NewBytes(4096);
+          WriteBlock(txn, b, z);
+        }
+        b := b + 1;
+      }
+    }
+
+    method FreeBit(txn: Txn, b: uint64) returns (is: bool)
+      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, b)
+      ensures b in used && is == !used[b]
+    {
+      reveal UsedMatch();
+      assert BlkBit(geo, b) in jrnl.data;
+      var u := txn.ReadBit(geo.bbm + b / 32768, b % 32768, false);
+      is := !u;
+    }
+
+    // bs with zeros in the free blocks from lo up to hi, and nothing else changed
+    predicate Zeroed(bs: Blocks, lo: int, hi: int) reads this
+    {
+      forall b: uint64 {:trigger OkBlk(geo, b)} | OkBlk(geo, b) :: b in used && b in bs && b in blocks &&
+        blocks[b] == if lo <= b as int < hi && !used[b] then Zeros(4096) else bs[b]
+    }
   }
 }

@@ -6,5 +6,6 @@ include "create.dfy"
 include "remove.dfy"
 include "rename.dfy"
 include "volume.dfy"
+include "trimming.dfy"
 include "squash.dfy"
 // All procedures of the file system.

@@ -21,6 +21,7 @@
     ("commit", "direct: the allocation bit is not looked at", "if set_ { return; }", "", "*.Straight"),
     ("commit", "direct: a block that is in the log", "    var x := j.lgm.Get(a);\n    if x != null { return; }\n", "    var x;\n", "*.Straight"),
     ("commit", "direct: a block that is being installed", "    x := j.inm.Get(a);\n    if x != null { return; }\n", "", "*.Straight"),
+    ("commit", "direct: a block freed by a transaction that is not durable", "    var x := j.lgm.Get(a);\n    if x == null { x := j.inm.Get(a); }\n", "    var x := j.running.Get(a);\n    if x == null { x := j.lgm.Get(a); }\n    if x == null { x := j.inm.Get(a); }\n", "*.Durably"),
     ("commit", "direct: the bit of another block", "BitOf(v.Get(a % 32768 / 8), a % 8)", "BitOf(v.Get(a % 32768 / 8), 0)", "*.Straight"),
     ("commit", "direct: the bit as the running group sees it", "    var x := j.lgm.Get(a);\n    if x == null { x := j.inm.Get(a); }", "    var x := j.running.Get(a);\n    if x == null { x := j.inm.Get(a); }", "*.Durably"),
     ("commit", "direct: no clash with what is held", "if x != null { return true; }\n      x := j.iho", "x := j.iho", "*.Clash"),

@@ -1,7 +1,5 @@
 # what only the checks of the text find: file or folder, name, text, replacement. (That every Yield is needed is tried by threads.py itself.)
 [
-    ("journal", "mutex let go between holding the direct blocks and finishing", "    HoldDirect(j);\n    FinishCommit(j);", "    HoldDirect(j);\n    j.mu.Unlock(); LYield(j);\n    j.mu.Lock(); LYield(j);\n    FinishCommit(j);"),
-    ("journal", "direct blocks held and not finished", "    FinishCommit(j);\n", ""),
     ("journal", "direct blocks are written home without a look at the header", "    if look { LYield(j); ok := HeaderIsOurs(j); }\n", ""),
     ("journal", "the log is installed without a look at the header", "    ok := HeaderIsOurs(j);\n    n := l.Len();", "    ok := true; n := l.Len();"),
     ("journal", "a header is written without a look at it", "    IYield(j);\n    ok := HeaderIsOurs(j);\n    if !ok { return; }\n    IYield(j);", "    IYield(j);"),
@@ -11,11 +9,11 @@
     ("txn", "locked without a Yield after the block was read", "      var ok := Lock(k, excl);\n      if !ok { return CONFLICT, null; }\n      b := buf.GetBlk(k);\n      if b != null { return OK, b; }\n      b := Latest(s, own, a);\n      if b == null { return IOERR, null; }", "      b := Latest(s, own, a);\n      if b == null { return IOERR, null; }\n      var ok := Grab(k, excl);\n      if !ok { return CONFLICT, null; }"),
     ("txn", "a lock taken without its step", "      var ok := Lock(k, excl);\n      if !ok { return CONFLICT, null; }\n      b := buf.GetBlk(k);", "      var ok, n := s.tbl.Lock(own, k, excl, false);\n      if !ok { return CONFLICT, null; }\n      b := buf.GetBlk(k);"),
     ("txn", "two locks in one go", "      ok := Grab(k, excl);\n", "      ok := Grab(k, false); ok := Grab(k, excl);\n"),
-    ("journal", "the mutex let go under another name", "    HoldDirect(j);\n    FinishCommit(j);", "    var m := j.mu; HoldDirect(j); m.Unlock(); m.Lock();\n    FinishCommit(j);"),
+    ("journal", "the mutex let go under another name", "    FinishCommit(j, cs);", "    var m := j.mu; m.Unlock(); m.Lock();\n    FinishCommit(j, cs);"),
     ("journal", "a field changed by a program", "    SetStop(j);\n", "    SetStop(j); j.trims := j.trims + 1;\n"),
     ("journal", "the device written by a program", "    SetStop(j);\n", "    SetStop(j); var b := ZeroBlk(); var ok := j.d.Write(0, b);\n"),
     ("journal", "a step without a mark", "// [F] write direct blocks of the group home", "// write direct blocks of the group home"),
-    ("journal", "the logger's Yield in a reader", "      CYield(j);\n      var l;", "      LYield(j);\n      var l;"),
+    ("journal", "the logger's Yield in a reader", "    CYield(j);\n    var l;", "    LYield(j);\n    var l;"),
     ("journal", "the group written by one who is not the logger", "      if go { var ok := LogGroup(j); }", "      if !go { var ok := LogGroup(j); }"),
     ("journal", "the installer's step by a reader", "    SetStop(j);\n", "    SetStop(j); var go := StartInstall(j);\n"),
     ("journal", "two appends in a commit", "    st, n := Append(j, tx);\n    while", "    st, n := Append(j, tx);\n    st, n := Append(j, tx);\n    while"),

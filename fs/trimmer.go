@@ -1,0 +1,330 @@
+package fs
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"tansy/disk"
+	"tansy/internal/gen/trimming"
+	"tansy/txn/dtxn"
+)
+
+// The trimmer gives the room of free blocks back to the host of the volume: holes in an image,
+// unmapped blocks of a thin device. It writes zeros to free blocks, in transactions that are proved to
+// change nothing else, and the device discards instead of storing them (disk.Discarder). So a
+// crash meets nothing that it would not meet otherwise, and the codes of blocks stay right.
+//
+// It waits until the transactions that freed the blocks are home. Then the log has nothing of them any more, and the
+// zeros go straight home; until they would, nobody trims.
+type trimmer struct {
+	v    *FS
+	quit chan struct{}
+	end  sync.Once // closes quit
+	done chan struct{}
+
+	mu    sync.Mutex // one round at a time; all below
+	paced bool       // others come first
+	last  uint64     // commits after the last transaction
+	part  []dtxn.Run // to be trimmed in the next transaction
+	size  uint64     // blocks in part
+	wait  []uint64   // pieces whose blocks may not be home
+	since int        // turns that they have waited
+	need  uint64     // commits that have to be durable before
+	group uint64     // ... and then this group has to be home
+	known bool       // what that is
+	sweep uint64     // blocks from here on were not looked at since the start
+}
+
+const (
+	trimEvery    = time.Second
+	trimPatience = 30             // turns to wait for an installation that would come anyway
+	trimRun      = 64 << 10 >> 12 // runs of fewer free blocks stay what they are
+	trimStep     = 240            // blocks in one transaction: others have room in the same group
+	trimHeld     = 8192           // blocks that are kept from others at a time
+	trimShare    = 8              // the trimmer works an eighth of the time at most while others commit, else half of it
+	sweepStep    = 1024           // pieces looked at in a turn
+)
+
+// errYield ends a round: others need the blocks that it holds.
+var errYield = errors.New("others need the blocks")
+
+// errNoDiscard ends the trimmer.
+var errNoDiscard = errors.New("the device does not take room back")
+
+func (v *FS) newTrimmer() *trimmer {
+	t := &trimmer{v: v, quit: make(chan struct{}), done: make(chan struct{}), sweep: v.geo.Dtor_data0()}
+	if v.host == nil { // it does not say what has room
+		t.sweep = v.geo.Dtor_data1()
+	}
+	return t
+}
+
+// start begins to trim in the background.
+func (t *trimmer) start() {
+	t.v.sys.Freed()
+	go t.loop()
+}
+
+// close ends the background. It may be called again.
+func (t *trimmer) close() {
+	t.end.Do(func() { close(t.quit) })
+	<-t.done
+}
+
+func (t *trimmer) loop() {
+	defer close(t.done)
+	tick := time.NewTicker(trimEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-t.quit:
+			return
+		case <-tick.C:
+		}
+		switch err := t.turn(); {
+		case err == nil:
+		case err == errNoDiscard:
+			t.v.log.Info("the room of removed files is not given back: " + err.Error())
+			return
+		default:
+			t.v.log.Error("giving back the room of removed files stops", "err", err)
+			return
+		}
+	}
+}
+
+// turn trims what is ready to be trimmed.
+func (t *trimmer) turn() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.paced = true
+	sys := t.v.sys
+	if len(t.wait) == 0 {
+		t.wait = sys.Freed()
+		t.need, t.known, t.since = sys.Position().Commits, false, 0
+	}
+	at := sys.Position()
+	if !t.known && at.Durable >= t.need {
+		t.group, t.known = at.Logged, true
+	}
+	ready := t.known && at.Home >= t.group
+	if t.since++; len(t.wait) > 0 && !ready && t.since >= trimPatience {
+		if err := sys.Settle(); err != nil {
+			return err
+		}
+		ready = true
+	}
+	if ready {
+		n, err := t.pieces(t.wait)
+		t.wait = t.wait[n:]
+		if err != nil {
+			return err
+		}
+	}
+	return t.look()
+}
+
+// look goes on with the pieces that had room when the volume was opened.
+func (t *trimmer) look() error {
+	var found []uint64
+	for range sweepStep {
+		if t.sweep >= t.v.geo.Dtor_data1() {
+			break
+		}
+		lo, _, ok := t.v.host.Backed(t.sweep)
+		if !ok {
+			t.sweep = t.v.geo.Dtor_data1()
+			break
+		}
+		p := max(lo, t.sweep) / dtxn.Piece
+		found = append(found, p)
+		t.sweep = (p + 1) * dtxn.Piece
+	}
+	n, err := t.pieces(found)
+	if n < len(found) {
+		t.sweep = found[n] * dtxn.Piece
+	}
+	return err
+}
+
+// pieces trims the free blocks of pieces, and returns how many of these are done.
+func (t *trimmer) pieces(ps []uint64) (n int, err error) {
+	done := 0
+	for i, p := range ps {
+		if err = t.piece(p); err == nil && t.v.sys.Held() >= trimHeld {
+			if err = t.settle(); err == nil {
+				done = i + 1
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err == nil {
+		if err = t.settle(); err == nil {
+			done = len(ps)
+		}
+	}
+	t.part, t.size = nil, 0
+	t.v.sys.LetGo()
+	if err == errYield {
+		err = nil
+	}
+	return done, err
+}
+
+// settle waits until all that was trimmed is home, and lets go of it.
+func (t *trimmer) settle() error {
+	if err := t.write(); err != nil {
+		return err
+	}
+	if t.v.sys.Held() == 0 {
+		return nil
+	}
+	err := t.v.sys.Settle()
+	t.v.sys.LetGo()
+	return err
+}
+
+// piece trims what is free in a piece, and has room.
+func (t *trimmer) piece(p uint64) error {
+	runs, err := t.v.sys.Hold(p, trimRun)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		for r.Start < r.End {
+			lo, hi := t.backed(r)
+			if lo >= hi {
+				break
+			}
+			hi = min(hi, lo+trimStep-t.size)
+			t.part = append(t.part, dtxn.Run{Start: lo, End: hi})
+			t.size += hi - lo
+			r.Start = hi
+			if t.size == trimStep {
+				if err := t.write(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// backed is the first part of a run that may have room; empty if there is none.
+func (t *trimmer) backed(r dtxn.Run) (lo, hi uint64) {
+	if t.v.host == nil {
+		return r.Start, r.End
+	}
+	lo, hi, ok := t.v.host.Backed(r.Start)
+	if !ok {
+		return r.End, r.End
+	}
+	return max(lo, r.Start), min(hi, r.End)
+}
+
+// write trims the runs that were collected.
+func (t *trimmer) write() error {
+	if t.size == 0 {
+		return nil
+	}
+	sys := t.v.sys
+	if sys.Held() == 0 {
+		return errYield
+	}
+	select {
+	case <-t.quit:
+		return errYield
+	default:
+	}
+	begin := time.Now()
+	part := t.part[:0]
+	for _, r := range t.part {
+		err := sys.MayWrite(r)
+		if err == nil {
+			part = append(part, r)
+		} else if !errors.Is(err, disk.ErrNoRoom) {
+			return err
+		}
+	}
+	_, before := sys.Spared()
+	err := t.v.attempt(true, false, func(tx *txn) uint32 {
+		for _, r := range part {
+			trimming.Companion_Default___.Trim(tx, t.v.dirs, r.Start, r.End-r.Start)
+		}
+		return 0
+	})
+	t.part, t.size = nil, 0
+	if err != nil && err != ErrJukebox { // that: others are in the way
+		return err
+	}
+	switch cannot, kept := sys.Spared(); {
+	case cannot:
+		return errNoDiscard
+	case kept != before: // not now
+		return errYield
+	}
+	if t.paced {
+		t.pause(time.Since(begin))
+	}
+	return nil
+}
+
+// pause rests after a transaction that took so long.
+func (t *trimmer) pause(worked time.Duration) {
+	rest := worked
+	commits := t.v.sys.Position().Commits
+	if commits > t.last+1 { // not all of them ours
+		rest *= trimShare - 1
+	}
+	t.last = commits
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-t.quit:
+	case <-timer.C:
+	}
+}
+
+// Trim gives the room of all free blocks back to the host, at once, and returns how many bytes the host took. The
+// error wraps disk.ErrNoDiscard if it takes none. progress, if not nil, is told of blocks looked at, of all.
+func (v *FS) Trim(progress func(done, all uint64)) (bytes uint64, err error) {
+	if v.readOnly {
+		return 0, ErrROFS
+	}
+	for v.free.step() {
+	}
+	before := v.sys.Discarded()
+	defer func() { bytes = (v.sys.Discarded() - before) * BlockSize }()
+	if err := v.sys.Settle(); err != nil {
+		return 0, err
+	}
+	t := v.trim
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.paced = false
+	first, end := v.geo.Dtor_data0(), v.geo.Dtor_data1()
+	for at := first; at < end; {
+		var ps []uint64
+		for len(ps) < trimHeld/dtxn.Piece {
+			lo, hi := t.backed(dtxn.Run{Start: at, End: end})
+			if lo >= hi {
+				at = end
+				break
+			}
+			ps = append(ps, lo/dtxn.Piece)
+			at = (lo/dtxn.Piece + 1) * dtxn.Piece
+		}
+		if _, err = t.pieces(ps); err == errNoDiscard {
+			return 0, disk.ErrNoDiscard
+		} else if err != nil {
+			return 0, err
+		}
+		if progress != nil {
+			progress(min(at, end)-first, end-first)
+		}
+	}
+	return 0, nil
+}

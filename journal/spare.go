@@ -1,0 +1,73 @@
+package journal
+
+import (
+	"tansy/internal/gen/journalm"
+	"tansy/internal/gen/journalpolicy"
+	"tansy/internal/gen/journalthreads"
+)
+
+// Room that is given back. A commit of zeros to a block that nobody needs lets the device forget
+// the block instead of storing zeros; to the journal it is a commit like any other.
+
+// Spare says that the zeros which are written home next to the n blocks from a on need not take room
+// on the device: they may be discarded (disk.Discarder). All else that is written there is.
+func (j *Journal) Spare(a, n uint64) { j.d.Spare(a, n) }
+
+// Unspare takes back all that Spare said, and waits for a discard that is under way.
+func (j *Journal) Unspare() { j.d.Unspare() }
+
+// Spared is what became of it: whether the device has refused for good to discard, and the number of blocks
+// that zeros were written to because it refused.
+func (j *Journal) Spared() (cannot bool, kept uint64) { return j.d.CannotSpare(), j.d.KeptBlocks() }
+
+// Discarded is the number of blocks that were discarded.
+func (j *Journal) Discarded() uint64 { return j.d.Counts().DiscardedBlocks }
+
+// A Position is how far the journal is with what was committed.
+type Position struct {
+	Commits, Durable uint64 // commits accepted, and known to be durable
+	Logged, Home     uint64 // groups written to the log, and home
+}
+
+// Position returns the present one.
+func (j *Journal) Position() Position {
+	c := j.core
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return Position{c.Nvs, c.Nlb, c.Eq, c.Hq}
+}
+
+// Settle makes everything committed so far durable and brings it home: direct blocks can be
+// written again then without waiting.
+func (j *Journal) Settle() error {
+	if err := j.Flush(); err != nil {
+		return err
+	}
+	goal := j.Position().Logged
+	for {
+		journalthreads.Companion_Default___.Settle(j.core)
+		if !j.installed(goal) {
+			return j.Failure()
+		}
+		if j.Position().Home >= goal {
+			return nil
+		}
+	}
+}
+
+// installed waits for the end of an installation, unless the groups below goal are home. false: there
+// will be none, because the journal failed.
+func (j *Journal) installed(goal uint64) bool {
+	c := j.core
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if c.Hq < goal && !failed(c) {
+		c.Mu.Wait(journalm.Companion_Default___.CSpace())
+	}
+	return c.Hq >= goal || !failed(c)
+}
+
+// failed tells that nothing is written any more. The caller holds the mutex.
+func failed(c *journalm.Journal) bool {
+	return c.Notes.Get(journalpolicy.Companion_Default___.NFailed()) != 0
+}

@@ -1,0 +1,36 @@
+include "base.dfy"
+include "../blocks/crash.dfy"
+// Room given back: the background writes zeros to free blocks, which the device then need not store.
+module Trimming {
+  import opened Machine
+  import opened ByteSpec
+  import opened TxnS
+  import opened VolumeGeometry
+  import opened Directories
+  import opened ProcedureBase
+  import BlockStore
+  import Crash
+
+  // Zeros in those of the n blocks from lo on that are free. No client sees that, and no block in use changes.
+  method Trim(txn: Txn, d: DirFs, lo: uint64, n: uint64)
+    modifies d.fs.fs.fs, d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
+    ensures d.fs.fs.fs.inodes == old(d.fs.fs.fs.inodes) && d.fs.fs.fs.used == old(d.fs.fs.fs.used)
+    ensures FreeOnly(d.fs.geo, d.fs.fs.fs.used, old(d.fs.fs.fs.blocks), d.fs.fs.fs.blocks)
+  {
+    var b := d.fs.fs.fs;
+    ghost var t := d.fs.fs;
+    ghost var was := b.blocks;
+    if n > d.fs.geo.data1 || lo < d.fs.geo.data0 || lo > d.fs.geo.data1 - n { b.Dom(); return; }
+    b.ZeroFree(txn, lo, n);
+    b.Dom();
+    Crash.FreeBlocksDoNotMatter(d.fs.geo, t.bm, t.owner, b.used, was, b.blocks, t.data);
+  }
+
+  // every block holds what it held, or is free and holds zeros
+  predicate FreeOnly(g: Geo, used: map<uint64, bool>, was: BlockStore.Blocks, is: BlockStore.Blocks) {
+    forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) :: b in used && b in was && b in is &&
+      (is[b] == was[b] || (!used[b] && is[b] == Zeros(4096)))
+  }
+}
