@@ -104,6 +104,8 @@ class Check:
         """what a statement does, in order: (kind, method or receiver)"""
         for c in CALL.finditer(text):
             receiver, name = c.groups()
+            if text[:c.start()].endswith("new "):       # a class may have the name of a program
+                continue
             path = receiver.rstrip(".").split(".")
             if path[-1] == "mu" and name in ("Lock", "Unlock", "Wait"):
                 yield name, None
